@@ -1,0 +1,236 @@
+package event
+
+import "fmt"
+
+// Op identifies an operation: source<<8 | n. Numbers are append-only: they are
+// stored in databases. 0 means "no operation".
+type Op uint16
+
+// NumArgs is how many arguments of an operation are recorded.
+const NumArgs = 4
+
+// Unit says how to read an argument.
+type Unit string
+
+// The units.
+const (
+	UnitNone   Unit = ""
+	UnitBytes  Unit = "bytes"
+	UnitAddr   Unit = "address"
+	UnitHandle Unit = "handle"
+	UnitCount  Unit = "count"
+	UnitEnum   Unit = "enum"
+	UnitDevice Unit = "device"
+)
+
+// Arg is a recorded argument of an operation.
+type Arg struct {
+	Name string // SQL column name in the operation's view
+	Unit Unit
+	Doc  string
+}
+
+// Shape says where the recorded arguments of a function are found: in which
+// registers, stack slots or memory. Each shape is one case of call_args in
+// bpf/include/args.h.
+type Shape uint8
+
+// The shapes. P1 to P8 are the parameters in C order.
+const (
+	ShapePlain        Shape = iota // P1, P2, P3, P4
+	ShapeLaunch                    // (func, dim3 grid, dim3 block, args, shared, stream)
+	ShapeLaunchConfig              // (cudaLaunchConfig_t*, func, args)
+	ShapeCuLaunch                  // (func, gx, gy, gz, bx, by, bz, shared, stream, params, extra)
+	ShapeCuConfig                  // (CUlaunchConfig*, func, params, extra)
+	ShapeAlloc                     // (void **ptr, bytes, …): ptr is read back at return
+	ShapeCopy                      // (dst, src, bytes, kind)
+	ShapeCuCopy                    // (dst, src, bytes)
+	ShapeCopy2D                    // (dst, dpitch, src, spitch, width, height, kind)
+	ShapeCopyPeer                  // (dst, dstDevice, src, srcDevice, bytes)
+	ShapeFill                      // (ptr, value, bytes)
+	ShapeCreate                    // (handle *out, P2, P3): the handle is read back at return
+	NumShapes
+)
+
+// Role is what a call means to the diagnosis.
+type Role uint8
+
+// The roles.
+const (
+	RoleOther  Role = iota
+	RoleLaunch      // hands work to the GPU
+	RoleSync        // waits for the GPU by definition
+	RoleCopy        // moves memory; may wait for the GPU
+	RoleAlloc       // allocates
+	RoleFree        // frees
+	RoleLoad        // loads code
+)
+
+var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load"}
+
+// String returns the lower-case name.
+func (r Role) String() string { return roleNames[r] }
+
+// Info is one row of the catalogue.
+type Info struct {
+	Op    Op
+	Name  string // in the library's own words; the op column of the events view
+	Shape Shape
+	Role  Role
+	Args  []Arg // at most NumArgs, in the order they are recorded
+	// Symbols are the exported functions that are this operation. Empty means
+	// just Name.
+	Symbols []string
+	Doc     string // one sentence
+	// SetsDevice marks the call that chooses the thread's device; P1 is it.
+	SetsDevice bool
+}
+
+// Source is the layer the operation belongs to.
+func (o Op) Source() Source { return Source(o >> 8) }
+
+func op(s Source, n uint8) Op { return Op(s)<<8 | Op(n) }
+
+// String returns the operation's name.
+func (o Op) String() string {
+	if i := o.Info(); i != nil {
+		return i.Name
+	}
+	return fmt.Sprintf("op-%d", uint16(o))
+}
+
+// Info returns the catalogue row, nil if the number is unknown.
+func (o Op) Info() *Info { return index.byOp[o] }
+
+// Role returns the catalogue row's role, RoleOther if the number is unknown.
+func (o Op) Role() Role {
+	if i := o.Info(); i != nil {
+		return i.Role
+	}
+	return RoleOther
+}
+
+// ByName finds an operation by its name.
+func ByName(name string) (*Info, bool) {
+	i, ok := index.byName[name]
+	return i, ok
+}
+
+// BySource returns the catalogue's rows of one source, in order.
+func BySource(s Source) []*Info {
+	var r []*Info
+	for i := range Catalog {
+		if Catalog[i].Op.Source() == s {
+			r = append(r, &Catalog[i])
+		}
+	}
+	return r
+}
+
+// SymbolNames returns the exported functions that are this operation.
+func (i *Info) SymbolNames() []string {
+	if len(i.Symbols) == 0 {
+		return []string{i.Name}
+	}
+	return i.Symbols
+}
+
+// BytesArg returns which argument holds a number of bytes, -1 if none does.
+func (i *Info) BytesArg() int {
+	for n, a := range i.Args {
+		if a.Unit == UnitBytes {
+			return n
+		}
+	}
+	return -1
+}
+
+type indexes struct {
+	byOp   map[Op]*Info
+	byName map[string]*Info
+}
+
+var index = func() indexes {
+	x := indexes{make(map[Op]*Info, len(Catalog)), make(map[string]*Info, len(Catalog))}
+	for i := range Catalog {
+		x.byOp[Catalog[i].Op] = &Catalog[i]
+		x.byName[Catalog[i].Name] = &Catalog[i]
+	}
+	return x
+}()
+
+var (
+	argBytes   = Arg{"bytes", UnitBytes, "size in bytes"}
+	argPtr     = Arg{"ptr", UnitAddr, "device or host address"}
+	argStream  = Arg{"stream", UnitHandle, "stream handle; 0 is the default stream"}
+	argEvent   = Arg{"event", UnitHandle, "event handle"}
+	argFlags   = Arg{"flags", UnitEnum, "flags as passed"}
+	argKind    = Arg{"kind", UnitEnum, "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
+	argsAlloc  = []Arg{argBytes, {"ptr", UnitAddr, "address returned"}}
+	argsCopy   = []Arg{argBytes, argKind, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
+	argsPeer   = []Arg{argBytes, {"devices", UnitDevice, "destination device << 32 | source device"}, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
+	argsCuCopy = []Arg{argBytes, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
+	argsFill   = []Arg{argBytes, argPtr, {"value", UnitNone, "byte value written"}}
+	argsLaunch = []Arg{
+		{"func", UnitAddr, "kernel's host stub (runtime) or CUfunction (driver)"}, argStream,
+		{"blocks", UnitCount, "thread blocks in the grid"}, {"threads", UnitCount, "threads in a block"},
+	}
+)
+
+// Catalog lists every operation there is. A new operation is a new row with the
+// next free number of its source; a number is never used again.
+//
+// Signatures are those of cuda_runtime_api.h and cuda.h of CUDA 12; a _ptsz or
+// _ptds symbol is the same function compiled for per-thread default streams.
+var Catalog = []Info{
+	{Op: op(SourceCUDA, 1), Name: "cudaMalloc", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates device memory."},
+	{Op: op(SourceCUDA, 2), Name: "cudaFree", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr}, Doc: "Frees device memory; waits for the device."},
+	{Op: op(SourceCUDA, 3), Name: "cudaLaunchKernel", Shape: ShapeLaunch, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cudaLaunchKernel", "cudaLaunchKernel_ptsz"}, Doc: "Queues a kernel."},
+	{Op: op(SourceCUDA, 4), Name: "cudaMemcpy", Shape: ShapeCopy, Role: RoleCopy, Args: argsCopy, Symbols: []string{"cudaMemcpy", "cudaMemcpy_ptds"}, Doc: "Copies memory and waits for it."},
+	{Op: op(SourceCUDA, 5), Name: "cudaStreamSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argStream}, Symbols: []string{"cudaStreamSynchronize", "cudaStreamSynchronize_ptsz"}, Doc: "Waits until a stream's work is done."},
+	{Op: op(SourceCUDA, 6), Name: "cudaDeviceSynchronize", Shape: ShapePlain, Role: RoleSync, Args: nil, Doc: "Waits until all of the device's work is done."},
+	{Op: op(SourceCUDA, 7), Name: "cudaMemcpyAsync", Shape: ShapeCopy, Role: RoleCopy, Args: argsCopy, Symbols: []string{"cudaMemcpyAsync", "cudaMemcpyAsync_ptsz"}, Doc: "Queues a copy; pageable host memory makes it wait."},
+	{Op: op(SourceCUDA, 8), Name: "cudaMallocManaged", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates memory that host and device share."},
+	{Op: op(SourceCUDA, 9), Name: "cudaMallocAsync", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cudaMallocAsync", "cudaMallocAsync_ptsz"}, Doc: "Allocates from a stream's memory pool."},
+	{Op: op(SourceCUDA, 10), Name: "cudaMallocHost", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates page-locked host memory."},
+	{Op: op(SourceCUDA, 11), Name: "cudaHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags."},
+	{Op: op(SourceCUDA, 12), Name: "cudaFreeAsync", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr, argStream}, Symbols: []string{"cudaFreeAsync", "cudaFreeAsync_ptsz"}, Doc: "Returns memory to a stream's pool."},
+	{Op: op(SourceCUDA, 13), Name: "cudaFreeHost", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory."},
+	{Op: op(SourceCUDA, 14), Name: "cudaLaunchKernelExC", Shape: ShapeLaunchConfig, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cudaLaunchKernelExC", "cudaLaunchKernelExC_ptsz"}, Doc: "Queues a kernel with launch attributes."},
+	{Op: op(SourceCUDA, 15), Name: "cudaLaunchCooperativeKernel", Shape: ShapeLaunch, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cudaLaunchCooperativeKernel", "cudaLaunchCooperativeKernel_ptsz"}, Doc: "Queues a kernel whose blocks may synchronise."},
+	{Op: op(SourceCUDA, 16), Name: "cudaMemcpy2D", Shape: ShapeCopy2D, Role: RoleCopy, Args: argsCopy, Symbols: []string{"cudaMemcpy2D", "cudaMemcpy2D_ptds"}, Doc: "Copies a matrix and waits for it."},
+	{Op: op(SourceCUDA, 17), Name: "cudaMemcpy2DAsync", Shape: ShapeCopy2D, Role: RoleCopy, Args: argsCopy, Symbols: []string{"cudaMemcpy2DAsync", "cudaMemcpy2DAsync_ptsz"}, Doc: "Queues a matrix copy."},
+	{Op: op(SourceCUDA, 18), Name: "cudaMemcpyPeer", Shape: ShapeCopyPeer, Role: RoleCopy, Args: argsPeer, Doc: "Copies between two devices."},
+	{Op: op(SourceCUDA, 19), Name: "cudaMemcpyPeerAsync", Shape: ShapeCopyPeer, Role: RoleCopy, Args: argsPeer, Doc: "Queues a copy between two devices."},
+	{Op: op(SourceCUDA, 20), Name: "cudaMemset", Shape: ShapeFill, Role: RoleCopy, Args: argsFill, Symbols: []string{"cudaMemset", "cudaMemset_ptds"}, Doc: "Fills device memory."},
+	{Op: op(SourceCUDA, 21), Name: "cudaMemsetAsync", Shape: ShapeFill, Role: RoleCopy, Args: argsFill, Symbols: []string{"cudaMemsetAsync", "cudaMemsetAsync_ptsz"}, Doc: "Queues a fill of device memory."},
+	{Op: op(SourceCUDA, 22), Name: "cudaEventSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argEvent}, Doc: "Waits until an event has happened."},
+	{Op: op(SourceCUDA, 23), Name: "cudaEventRecord", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argEvent, argStream}, Symbols: []string{"cudaEventRecord", "cudaEventRecord_ptsz"}, Doc: "Queues an event."},
+	{Op: op(SourceCUDA, 24), Name: "cudaEventQuery", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argEvent}, Doc: "Asks whether an event has happened."},
+	{Op: op(SourceCUDA, 25), Name: "cudaStreamWaitEvent", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argStream, argEvent, argFlags}, Symbols: []string{"cudaStreamWaitEvent", "cudaStreamWaitEvent_ptsz"}, Doc: "Makes a stream wait for an event."},
+	{Op: op(SourceCUDA, 26), Name: "cudaStreamCreate", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream}, Doc: "Creates a stream."},
+	{Op: op(SourceCUDA, 27), Name: "cudaStreamCreateWithFlags", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags}, Doc: "Creates a stream with flags."},
+	{Op: op(SourceCUDA, 28), Name: "cudaStreamCreateWithPriority", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags, {"priority", UnitNone, "lower is more urgent"}}, Doc: "Creates a stream with a priority."},
+	{Op: op(SourceCUDA, 29), Name: "cudaSetDevice", Shape: ShapePlain, Role: RoleOther, Args: []Arg{{"device", UnitDevice, "device ordinal"}}, Doc: "Chooses the calling thread's device.", SetsDevice: true},
+
+	{Op: op(SourceHost, 1), Name: "sched_switch", Role: RoleOther, Args: nil, Doc: "A thread was off the CPU; duration is how long."},
+	{Op: op(SourceHost, 5), Name: "process_exec", Role: RoleOther, Args: nil, Doc: "A process executed a new program."},
+	{Op: op(SourceHost, 6), Name: "process_exit", Role: RoleOther, Args: nil, Doc: "A thread or process ended."},
+	{Op: op(SourceHost, 7), Name: "process_fork", Role: RoleOther, Args: []Arg{{"child", UnitCount, "process or thread id created"}}, Doc: "A process or thread was created."},
+
+	{Op: op(SourceDriver, 1), Name: "cuLaunchKernel", Shape: ShapeCuLaunch, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cuLaunchKernel", "cuLaunchKernel_ptsz"}, Doc: "Queues a kernel through the driver API."},
+	{Op: op(SourceDriver, 4), Name: "cuCtxSynchronize", Shape: ShapePlain, Role: RoleSync, Args: nil, Doc: "Waits until all of the context's work is done."},
+	{Op: op(SourceDriver, 5), Name: "cuMemAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cuMemAlloc_v2"}, Doc: "Allocates device memory through the driver API."},
+	{Op: op(SourceDriver, 7), Name: "cuLaunchKernelEx", Shape: ShapeCuConfig, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cuLaunchKernelEx", "cuLaunchKernelEx_ptsz"}, Doc: "Queues a kernel with launch attributes through the driver API."},
+	{Op: op(SourceDriver, 8), Name: "cuMemAllocAsync", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cuMemAllocAsync", "cuMemAllocAsync_ptsz"}, Doc: "Allocates from a stream's memory pool through the driver API."},
+	{Op: op(SourceDriver, 9), Name: "cuMemFree", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr}, Symbols: []string{"cuMemFree_v2"}, Doc: "Frees device memory through the driver API."},
+	{Op: op(SourceDriver, 10), Name: "cuMemcpyHtoD", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds"}, Doc: "Copies host memory to the device."},
+	{Op: op(SourceDriver, 11), Name: "cuMemcpyDtoH", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyDtoH_v2", "cuMemcpyDtoH_v2_ptds"}, Doc: "Copies device memory to the host."},
+	{Op: op(SourceDriver, 12), Name: "cuMemcpyDtoD", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyDtoD_v2", "cuMemcpyDtoD_v2_ptds"}, Doc: "Copies within device memory."},
+	{Op: op(SourceDriver, 13), Name: "cuMemcpyHtoDAsync", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz"}, Doc: "Queues a copy from host memory to the device."},
+	{Op: op(SourceDriver, 14), Name: "cuMemcpyDtoHAsync", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync_v2_ptsz"}, Doc: "Queues a copy from the device to host memory."},
+	{Op: op(SourceDriver, 15), Name: "cuMemcpyDtoDAsync", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyDtoDAsync_v2", "cuMemcpyDtoDAsync_v2_ptsz"}, Doc: "Queues a copy within device memory."},
+	{Op: op(SourceDriver, 16), Name: "cuStreamSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argStream}, Symbols: []string{"cuStreamSynchronize", "cuStreamSynchronize_ptsz"}, Doc: "Waits until a stream's work is done, through the driver API."},
+	{Op: op(SourceDriver, 17), Name: "cuEventSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argEvent}, Doc: "Waits until an event has happened, through the driver API."},
+	{Op: op(SourceDriver, 18), Name: "cuModuleLoadData", Shape: ShapeCreate, Role: RoleLoad, Args: []Arg{{"module", UnitHandle, "module handle returned"}, {"image", UnitAddr, "image loaded"}}, Doc: "Loads a module's code into the context."},
+}

@@ -1,0 +1,367 @@
+// Package event is the vocabulary of Ingero: what can be recorded about a
+// process and its host, in which units, under which names.
+//
+// Everything else speaks in these types: the probes produce them, the store
+// keeps them, the ledger and the diagnosis read them. The package has no clock,
+// no I/O and no dependency outside the standard library; it is not the place
+// for how events are captured or stored.
+//
+// Times are nanoseconds. Inside the kernel and in the wire record they are on
+// CLOCK_MONOTONIC; the probe package converts them once, so every value of
+// these types carries Unix nanoseconds.
+package event
+
+import "fmt"
+
+// Source is the layer an event comes from. The numbers are public: they are the
+// source column of the events view.
+type Source uint8
+
+// The sources. Number 2 is retired and stays unused.
+const (
+	SourceCUDA   Source = 1 // CUDA runtime API, libcudart
+	SourceHost   Source = 3 // scheduler, processes, memory
+	SourceDriver Source = 4 // CUDA driver API, libcuda
+	SourceIO     Source = 5 // block devices
+	SourceTCP    Source = 6 // TCP connections
+	SourceNet    Source = 7 // socket calls
+	SourceGraph  Source = 8 // CUDA graphs
+	SourceNCCL   Source = 9 // NCCL collectives
+)
+
+// SourceInfo names a source for people.
+type SourceInfo struct {
+	Source Source
+	Name   string
+	Doc    string
+}
+
+// Sources lists every source in numeric order.
+var Sources = []SourceInfo{
+	{SourceCUDA, "CUDA", "CUDA runtime API calls (libcudart)"},
+	{SourceHost, "HOST", "Linux scheduler, processes and memory"},
+	{SourceDriver, "DRIVER", "CUDA driver API calls (libcuda)"},
+	{SourceIO, "IO", "Block device requests"},
+	{SourceTCP, "TCP", "TCP connection events"},
+	{SourceNet, "NET", "Socket calls"},
+	{SourceGraph, "GRAPH", "CUDA graph life cycle"},
+	{SourceNCCL, "NCCL", "NCCL collectives"},
+}
+
+// String returns the short upper-case name, "CUDA".
+func (s Source) String() string {
+	for _, i := range Sources {
+		if i.Source == s {
+			return i.Name
+		}
+	}
+	return fmt.Sprintf("source-%d", uint8(s))
+}
+
+// Class says where a thread's time went while it was not on a CPU. The order is
+// the order of the wire record's ledger (bpf/include/event.h) and append-only.
+type Class uint8
+
+// The classes.
+const (
+	RunQueue  Class = iota // runnable, another task had the CPU
+	Throttled              // runnable, its cgroup was out of CPU quota
+	Futex                  // blocked on a futex: mutex, condition variable, GIL
+	BlockIO                // blocked on a block device or a file system
+	Fault                  // blocked in a page fault
+	Network                // blocked in a socket call
+	Pipe                   // blocked on a pipe, eventfd or System V/POSIX queue
+	Poll                   // blocked in poll, select or epoll
+	Sleep                  // asleep by request: nanosleep, pause
+	Ioctl                  // blocked in an ioctl, as GPU drivers wait
+	Other                  // blocked in anything else
+	NumClasses
+	// OnCPU is what is left of a duration after its ledger: time on a CPU.
+	// It is derived, never recorded, and therefore not below NumClasses.
+	OnCPU = NumClasses
+)
+
+var classNames = [...]string{
+	"runq", "throttled", "futex", "block_io", "fault", "network", "pipe", "poll", "sleep", "ioctl", "other", "on_cpu",
+}
+
+// String returns the name used in SQL columns and JSON.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class-%d", uint8(c))
+}
+
+// ClassByName is the inverse of String.
+func ClassByName(name string) (Class, bool) {
+	for i, n := range classNames {
+		if n == name {
+			return Class(i), true
+		}
+	}
+	return 0, false
+}
+
+// Ledger splits the off-CPU part of a span of one thread's time by class, in
+// nanoseconds. Time on CPU is the span's duration less Total.
+type Ledger struct {
+	NS          [NumClasses]uint64
+	Voluntary   uint16 // switches because the thread blocked; saturates
+	Involuntary uint16 // switches because it was preempted; saturates
+}
+
+// Total is the off-CPU time in nanoseconds.
+func (l *Ledger) Total() uint64 {
+	var t uint64
+	for _, v := range l.NS {
+		t += v
+	}
+	return t
+}
+
+// IsZero reports whether no context switch fell into the span.
+func (l *Ledger) IsZero() bool { return *l == Ledger{} }
+
+// Add sums two ledgers; the switch counts saturate.
+func (l *Ledger) Add(o *Ledger) {
+	for i, v := range o.NS {
+		l.NS[i] += v
+	}
+	l.Voluntary = addSat(l.Voluntary, o.Voluntary)
+	l.Involuntary = addSat(l.Involuntary, o.Involuntary)
+}
+
+func addSat(a, b uint16) uint16 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return 0xffff
+}
+
+// Thread identifies a thread of a process by the ids of the initial PID
+// namespace, as the kernel reports them.
+type Thread struct {
+	PID uint32 // process (kernel: tgid)
+	TID uint32 // thread (kernel: pid)
+}
+
+// NoGPU is the device of a call whose thread has not said which device it uses.
+const NoGPU = -1
+
+// Call is one call of a traced library function that returned.
+type Call struct {
+	Start    uint64 // Unix ns at entry
+	Duration uint64 // ns
+	Thread
+	Op     Op
+	Depth  uint8 // 0 is outermost: a runtime call nests driver calls
+	GPU    int8  // CUDA device ordinal as the process numbers them; NoGPU if unknown
+	Ret    int32 // the library's result code; 0 is success
+	Args   [NumArgs]uint64
+	Ledger Ledger // zero when no context switch fell into the call
+	Stack  uint64 // StackID of the caller, 0 if none was taken
+	Weight uint32 // how many calls this row stands for; 0 and 1 both mean one
+}
+
+// End is the Unix time in ns at which the call returned.
+func (c *Call) End() uint64 { return c.Start + c.Duration }
+
+// Gap is the time between the return of a thread's outermost call and the entry
+// of its next one, recorded only when a context switch fell into it.
+type Gap struct {
+	Start    uint64 // Unix ns: return of the previous outermost call
+	Duration uint64 // ns
+	Thread
+	Next   Op // the call that ended the gap
+	Ledger Ledger
+}
+
+// Culprit is a task that ran on the CPU a thread was waiting for.
+type Culprit struct {
+	Thread
+	Comm string // the kernel's 15-byte task name
+	NS   uint64 // how long it ran while the thread waited, as far as known
+}
+
+// OffCPU is one interval in which an accounted thread was not on a CPU.
+type OffCPU struct {
+	Start    uint64 // Unix ns at switch-out
+	Duration uint64 // ns until it ran again
+	RunQueue uint64 // the part, at the end, in which it was runnable
+	Thread
+	Comm  string
+	Op    Op    // the call it fell into, 0 between calls
+	Class Class // what it waited for; RunQueue when it was preempted
+	// Syscall is the number on the traced machine's architecture, -1 if the
+	// thread was not in a system call.
+	Syscall  int16
+	State    uint8 // the kernel's task state at switch-out; 0 is running, that is preempted
+	Dispatch bool  // the thread has made CUDA calls
+	Followed bool  // not of a traced process: recorded because it woke one
+
+	Futex        uint64 // address waited on, if Class is Futex
+	Holder       uint32 // TID found in the lock word, 0 if unknown; a hint to be checked
+	Inode        uint64 // of the file descriptor read or written, if any
+	Waker        Thread // who made it runnable; zero if nobody was seen
+	WakerComm    string
+	WakerFutex   uint64 // futex address the waker was operating on
+	WakerSyscall int16
+
+	OutCPU, InCPU uint16
+	Culprits      []Culprit // who ran on InCPU while it was runnable, most time first
+	IdleNS        uint64    // part of RunQueue during which InCPU ran nobody
+	Kernel        []uint64  // kernel stack, innermost first; nil if not taken
+}
+
+// ThreadTime is a thread's running totals since the tracer began to account for
+// it. Two of them subtract to an exact split of the time between.
+type ThreadTime struct {
+	At uint64 // Unix ns
+	Thread
+	Comm     string
+	OnCPU    uint64             // ns by our own accounting
+	NS       [NumClasses]uint64 // ns off CPU by class
+	Runtime  uint64             // ns on CPU by the scheduler's own clock (se.sum_exec_runtime)
+	Dispatch bool
+	Followed bool
+}
+
+// LifeKind says what happened to a process or thread.
+type LifeKind uint8
+
+// The life-cycle events.
+const (
+	LifeFork       LifeKind = 1 + iota // Thread is the new task, Parent its creator
+	LifeExec                           // Thread runs a new program
+	LifeExit                           // Thread ended
+	LifeFirst                          // Thread made its first traced call
+	LifeUnfinished                     // Thread ended, or executed a new program, inside Op
+)
+
+var lifeNames = [...]string{"", "fork", "exec", "exit", "first_call", "unfinished"}
+
+// String returns the name used in SQL and JSON.
+func (k LifeKind) String() string {
+	if int(k) < len(lifeNames) && k > 0 {
+		return lifeNames[k]
+	}
+	return fmt.Sprintf("life-%d", uint8(k))
+}
+
+// Life is a life-cycle event of a traced process.
+type Life struct {
+	At   uint64 // Unix ns
+	Kind LifeKind
+	Thread
+	Parent   Thread // for LifeFork
+	Comm     string
+	Op       Op     // for LifeUnfinished and LifeFirst
+	Duration uint64 // for LifeUnfinished: ns since the call began
+}
+
+// StackKind says which part of a stack a frame belongs to.
+type StackKind uint8
+
+// The kinds of frames. The names are public: stack_frames.kind.
+const (
+	FrameNative StackKind = 1 + iota
+	FrameKernel
+	FramePython
+)
+
+var frameNames = [...]string{"", "native", "kernel", "python"}
+
+// String returns the name used in SQL and JSON.
+func (k StackKind) String() string {
+	if int(k) < len(frameNames) {
+		return frameNames[k]
+	}
+	return fmt.Sprintf("frame-%d", uint8(k))
+}
+
+// Frame is one resolved stack frame.
+type Frame struct {
+	Kind   StackKind
+	Addr   uint64 // as captured
+	Symbol string // demangled; empty if unresolved
+	File   string // source file, if known
+	Line   uint32 // source line, 0 if unknown
+	Module string // file name of the mapped object, or "kernel"
+	Offset uint64 // of Addr within Module
+}
+
+// Stack is a resolved user stack, innermost frame first. ID is a hash of its
+// process and addresses and never 0.
+type Stack struct {
+	ID     uint64
+	PID    uint32
+	Frames []Frame
+}
+
+// Loss counts something the tracer could not record. Losses are stored and
+// shown, never silent.
+type Loss struct {
+	Kind  LossKind
+	Count uint64
+}
+
+// LossKind names a way to lose events. The numbers are the slots of the kernel
+// counters (bpf/include/event.h) and append-only.
+type LossKind uint8
+
+// The losses.
+const (
+	LostCall          LossKind = iota // call: ring full
+	LostGap                           // gap ledger: ring full
+	LostOffCPU                        // off-CPU interval: ring full
+	LostThreadTime                    // thread totals: ring full (the next ones replace them)
+	LostLife                          // life-cycle event: ring full
+	LostStack                         // stack: ring full
+	LostNested                        // call nested deeper than the tracer follows
+	LostThread                        // no memory for a thread's state
+	LostUnmatched                     // return without a recorded entry
+	LostUnfinished                    // call that never returned
+	LostSwitch                        // context switch the kernel did not report
+	LostHealed                        // off-CPU interval rebuilt because its end was not reported
+	LostWake                          // wake-up not reported: the wait has no run-queue part
+	LostOffCPUThinned                 // off-CPU interval dropped by the per-thread rate limit
+	LostStored                        // row not written: the store was behind or the disk full
+	NumLossKinds
+)
+
+// LossInfo describes a kind of loss. Approximate losses leave every record in
+// place but make some of its numbers estimates.
+type LossInfo struct {
+	Name        string
+	Unit        string
+	Approximate bool
+	Doc         string
+}
+
+// Losses describes every LossKind, in order.
+var Losses = [NumLossKinds]LossInfo{
+	LostCall:          {"call", "calls", false, "calls not recorded because the ring buffer was full"},
+	LostGap:           {"gap", "gaps", false, "ledgers of the time between calls not recorded because the ring buffer was full"},
+	LostOffCPU:        {"off_cpu", "intervals", false, "off-CPU intervals not recorded because the ring buffer was full"},
+	LostThreadTime:    {"thread_time", "records", true, "thread totals not recorded because the ring buffer was full; the next ones replace them"},
+	LostLife:          {"life", "events", false, "life-cycle events not recorded because their ring buffer was full"},
+	LostStack:         {"stack", "stacks", true, "stacks not recorded because the ring buffer was full"},
+	LostNested:        {"nested", "calls", false, "calls nested deeper than the tracer follows"},
+	LostThread:        {"thread", "calls", false, "calls of threads the kernel had no memory to account for"},
+	LostUnmatched:     {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child"},
+	LostUnfinished:    {"unfinished", "calls", false, "calls that did not return before their thread ended, jumped out or executed a new program"},
+	LostSwitch:        {"switch", "switches", true, "context switches the kernel did not report"},
+	LostHealed:        {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock"},
+	LostWake:          {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown"},
+	LostOffCPUThinned: {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time"},
+	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full"},
+}
+
+// String returns the name used in SQL and JSON.
+func (k LossKind) String() string {
+	if k < NumLossKinds {
+		return Losses[k].Name
+	}
+	return fmt.Sprintf("loss-%d", uint8(k))
+}

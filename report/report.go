@@ -1,0 +1,130 @@
+// Package report is the result of a diagnosis in the one form that the text
+// output, JSON, MCP, the dashboard and OTLP all render. It holds data only; how
+// causes are found is the diagnose package's business.
+package report
+
+// Schema is the version of the JSON form. Fields are only ever added to it.
+const Schema = 1
+
+// Report is what explain answers. All times are nanoseconds.
+type Report struct {
+	Schema       int               `json:"schema"`
+	DB           string            `json:"db"`
+	Node         string            `json:"node"`
+	Window       Window            `json:"window"`
+	Events       uint64            `json:"events"`  // calls in the window, thinned ones included
+	Lost         map[string]uint64 `json:"lost"`    // by kind, never nil
+	Verdict      string            `json:"verdict"` // one line
+	Chains       []Chain           `json:"chains"`
+	NotExplained []NotExplained    `json:"not_explained"`
+	Idle         []Idle            `json:"idle,omitempty"`
+	Processes    []Process         `json:"processes,omitempty"` // with --per-process
+}
+
+// Window is the span of Unix time the report covers.
+type Window struct {
+	FromNS uint64 `json:"from_ns"`
+	ToNS   uint64 `json:"to_ns"`
+	Note   string `json:"note,omitempty"` // how the window was chosen, when not as asked
+}
+
+// Chain is one finding: an effect, the cause at the root of it and the way from
+// one to the other.
+type Chain struct {
+	ID              string   `json:"id"`       // stable for the same data
+	Severity        string   `json:"severity"` // HIGH, MEDIUM, LOW
+	Summary         string   `json:"summary"`
+	ExplainedPct    float64  `json:"explained_pct"` // share of LostNS that the evidence assigns to Cause
+	LostNS          uint64   `json:"lost_ns"`       // excess time of the effect
+	LostPct         float64  `json:"lost_pct"`      // of the dispatching thread's wall time in the window
+	Effect          Effect   `json:"effect"`
+	Cause           Cause    `json:"cause"`
+	Path            []Step   `json:"path"` // effect first, root last
+	Evidence        Evidence `json:"evidence"`
+	Stack           []string `json:"stack"`
+	Recommendations []string `json:"recommendations"`
+}
+
+// Effect is what was slow, and how it compares with itself.
+type Effect struct {
+	Op        string  `json:"op"` // the operation that lost most; "between calls" for gaps
+	Process   string  `json:"process"`
+	PID       uint32  `json:"pid"`
+	TID       uint32  `json:"tid"`
+	Thread    string  `json:"thread"`
+	Calls     uint64  `json:"calls"`
+	SlowCalls uint64  `json:"slow_calls"`
+	P50NS     uint64  `json:"p50_ns"`
+	P99NS     uint64  `json:"p99_ns"`
+	MaxNS     uint64  `json:"max_ns"`
+	TailRatio float64 `json:"tail_ratio"` // p99 / p50
+}
+
+// Cause is the root.
+type Cause struct {
+	Kind    string `json:"kind"` // one of diagnose.Kinds
+	Process string `json:"process"`
+	PID     uint32 `json:"pid"`
+	TID     uint32 `json:"tid"`
+	Thread  string `json:"thread"`
+	Detail  string `json:"detail"`
+}
+
+// Step is one link of a chain.
+type Step struct {
+	Layer   string `json:"layer"` // CUDA, DRIVER, HOST, IO, NET
+	Process string `json:"process"`
+	PID     uint32 `json:"pid"`
+	TID     uint32 `json:"tid"`
+	Thread  string `json:"thread"`
+	State   string `json:"state"` // running, runnable, throttled, blocked
+	On      string `json:"on"`    // what it was blocked on, or what ran instead
+	NS      uint64 `json:"ns"`
+}
+
+// Evidence is where to look for oneself.
+type Evidence struct {
+	EventIDs []string `json:"event_ids"` // events.id, the longest first, at most 10
+	Sample   int      `json:"sample"`    // episodes the finding rests on
+}
+
+// NotExplained is time that was lost but whose cause the evidence does not show.
+type NotExplained struct {
+	Effect       Effect  `json:"effect"`
+	LostNS       uint64  `json:"lost_ns"`
+	LostPct      float64 `json:"lost_pct"`
+	ExplainedPct float64 `json:"explained_pct"`
+	Why          string  `json:"why"`
+}
+
+// Idle is a thread that waited for work rather than lost time.
+type Idle struct {
+	Process string  `json:"process"`
+	PID     uint32  `json:"pid"`
+	TID     uint32  `json:"tid"`
+	NS      uint64  `json:"ns"`
+	Pct     float64 `json:"pct"` // of its wall time
+	On      string  `json:"on"`
+}
+
+// Process is the per-process table.
+type Process struct {
+	PID     uint32 `json:"pid"`
+	Process string `json:"process"`
+	Node    string `json:"node"`
+	Rank    *int   `json:"rank"`
+	Ops     []Op   `json:"ops"`
+}
+
+// Op is one line of the per-process table; counts are exact.
+type Op struct {
+	Op      string `json:"op"`
+	Calls   uint64 `json:"calls"`
+	P50NS   uint64 `json:"p50_ns"`
+	P95NS   uint64 `json:"p95_ns"`
+	P99NS   uint64 `json:"p99_ns"`
+	MaxNS   uint64 `json:"max_ns"`
+	TotalNS uint64 `json:"total_ns"`
+	Bytes   uint64 `json:"bytes"`
+	Errors  uint64 `json:"errors"`
+}

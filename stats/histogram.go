@@ -1,0 +1,217 @@
+// Package stats holds the arithmetic of latency: mergeable histograms and the
+// percentiles read from them. It is pure: no clock, no I/O.
+package stats
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+)
+
+// Scale is the resolution of a Histogram: 2^Scale buckets per power of two, as
+// in the base-2 exponential histogram of the OpenTelemetry metrics data model
+// and Prometheus native histograms. Scale 5 bounds the relative error of a
+// quantile at (2^(1/32)-1)/2 = 1.09 %.
+const Scale = 5
+
+const perOctave = 1 << Scale
+
+// maxIndex covers every uint64.
+const maxIndex = 64 * perOctave
+
+// Histogram counts non-negative integers in exponential buckets. The zero value
+// is empty and ready. Bucket i > 0 holds the values in
+// (2^((i-1)/32), 2^(i/32)]; values 0 and 1 share bucket 0.
+type Histogram struct {
+	lo     int      // index of counts[0]
+	counts []uint32 // saturating
+	n      uint64
+}
+
+// bounds[i] is the largest mantissa, scaled by 2^52, that falls into the i-th
+// bucket of an octave: 2^(i/32).
+var bounds = func() (b [perOctave + 1]uint64) {
+	for i := range b {
+		b[i] = uint64(math.Exp2(float64(i)/perOctave) * (1 << 52))
+	}
+	return
+}()
+
+// bucket returns the index of v's bucket.
+func bucket(v uint64) int {
+	if v <= 1 {
+		return 0
+	}
+	e := bits.Len64(v) - 1
+	var m uint64
+	if e <= 52 {
+		m = v << (52 - e)
+	} else {
+		m = v >> (e - 52)
+	}
+	// m is in [2^52, 2^53); a first guess by linear position is never more
+	// than three buckets off, because log2(1+x) - x <= 0.0861.
+	i := int((m - 1<<52) >> (52 - Scale))
+	for i < perOctave && bounds[i] < m {
+		i++
+	}
+	for i > 0 && bounds[i-1] >= m {
+		i--
+	}
+	return e*perOctave + i
+}
+
+// upper is the largest value of bucket i, as a float.
+func upper(i int) float64 { return math.Exp2(float64(i) / perOctave) }
+
+// Add counts v once.
+func (h *Histogram) Add(v uint64) { h.AddN(v, 1) }
+
+// AddN counts v n times.
+func (h *Histogram) AddN(v uint64, n uint32) {
+	if n == 0 {
+		return
+	}
+	i := bucket(v)
+	h.grow(i, i)
+	h.counts[i-h.lo] = addSat(h.counts[i-h.lo], n)
+	h.n += uint64(n)
+}
+
+func addSat(a, b uint32) uint32 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return math.MaxUint32
+}
+
+// grow makes room for the bucket indexes from lo to hi.
+func (h *Histogram) grow(lo, hi int) {
+	if len(h.counts) == 0 {
+		h.lo = lo
+		h.counts = make([]uint32, hi-lo+1, max(hi-lo+1, 16))
+		return
+	}
+	if lo < h.lo {
+		c := make([]uint32, len(h.counts)+h.lo-lo)
+		copy(c[h.lo-lo:], h.counts)
+		h.counts, h.lo = c, lo
+	}
+	for h.lo+len(h.counts) <= hi {
+		h.counts = append(h.counts, 0)
+	}
+}
+
+// Merge adds o's counts to h.
+func (h *Histogram) Merge(o *Histogram) {
+	if o == nil || len(o.counts) == 0 {
+		return
+	}
+	h.grow(o.lo, o.lo+len(o.counts)-1)
+	for i, c := range o.counts {
+		j := o.lo + i - h.lo
+		h.counts[j] = addSat(h.counts[j], c)
+	}
+	h.n += o.n
+}
+
+// Reset empties h and keeps its memory.
+func (h *Histogram) Reset() {
+	h.counts = h.counts[:0]
+	h.n = 0
+}
+
+// Count is how many values were added.
+func (h *Histogram) Count() uint64 { return h.n }
+
+// Quantile returns the value below which a share q in [0, 1] of the values lies,
+// with a relative error of at most 1.1 %; 0 if the histogram is empty.
+func (h *Histogram) Quantile(q float64) uint64 {
+	var total uint64
+	for _, c := range h.counts {
+		total += uint64(c)
+	}
+	if total == 0 {
+		return 0
+	}
+	rank := uint64(math.Ceil(q * float64(total)))
+	rank = min(max(rank, 1), total)
+	for i, c := range h.counts {
+		if uint64(c) >= rank {
+			if h.lo+i == 0 {
+				return 1
+			}
+			// The middle of the bucket halves the error of its bounds.
+			u, l := upper(h.lo+i), upper(h.lo+i-1)
+			return uint64(math.Round((u + l) / 2))
+		}
+		rank -= uint64(c)
+	}
+	return 0
+}
+
+// AppendBinary writes h as: version byte, uvarint lowest index, then for each
+// bucket from there a uvarint count, runs of empty buckets as 0 followed by
+// their number.
+func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
+	b = append(b, 1)
+	b = binary.AppendUvarint(b, uint64(h.lo))
+	for i := 0; i < len(h.counts); i++ {
+		c := h.counts[i]
+		b = binary.AppendUvarint(b, uint64(c))
+		if c != 0 {
+			continue
+		}
+		run := 1
+		for i+run < len(h.counts) && h.counts[i+run] == 0 {
+			run++
+		}
+		b = binary.AppendUvarint(b, uint64(run))
+		i += run - 1
+	}
+	return b, nil
+}
+
+var errHistogram = errors.New("malformed histogram")
+
+// UnmarshalBinary replaces h with what AppendBinary wrote.
+func (h *Histogram) UnmarshalBinary(b []byte) error {
+	if len(b) == 0 || b[0] != 1 {
+		return errHistogram
+	}
+	b = b[1:]
+	next := func() (uint64, bool) {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return 0, false
+		}
+		b = b[n:]
+		return v, true
+	}
+	lo, ok := next()
+	if !ok || lo > maxIndex {
+		return errHistogram
+	}
+	h.lo, h.counts, h.n = int(lo), h.counts[:0], 0
+	for len(b) > 0 {
+		c, ok := next()
+		if !ok || c > math.MaxUint32 {
+			return errHistogram
+		}
+		run := uint64(1)
+		if c == 0 {
+			if run, ok = next(); !ok || run == 0 {
+				return errHistogram
+			}
+		}
+		if uint64(h.lo+len(h.counts))+run > maxIndex+1 {
+			return errHistogram
+		}
+		for range run {
+			h.counts = append(h.counts, uint32(c))
+		}
+		h.n += c
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+// Package store says what is kept of a recording and how it is read back:
+// the Writer that the agent fills and the Reader that explanation, views and
+// tools use. The package has no I/O; store/sqlite implements both.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/stats"
+)
+
+// The errors a caller decides on. Implementations wrap them with the path and
+// the detail.
+var (
+	ErrNotFound  = errors.New("no such database")
+	ErrForeign   = errors.New("not an Ingero database")
+	ErrCorrupt   = errors.New("database is damaged")
+	ErrNewer     = errors.New("database was written by a newer version of Ingero")
+	ErrFull      = errors.New("disk is full")
+	ErrPermitted = errors.New("permission denied")
+)
+
+// Window is a half-open span of Unix time in nanoseconds; zero bounds are open.
+type Window struct{ From, To uint64 }
+
+// Contains reports whether t falls into the window.
+func (w Window) Contains(t uint64) bool {
+	return t >= w.From && (w.To == 0 || t < w.To)
+}
+
+// Session is one run of the tracer.
+type Session struct {
+	ID      int64
+	Started uint64 // Unix ns
+	Stopped uint64 // Unix ns, 0 if it did not stop cleanly
+	Node    string
+	Host    string
+	Kernel  string
+	Arch    string
+	CPUs    int
+	Memory  uint64 // bytes
+	Version string // of Ingero
+	Backend string // how functions were attached: session, multi, perf
+	Flags   string // command line, for people
+}
+
+// Process is what is known of a traced process, or of one that appears in the
+// recording as a waker or culprit.
+type Process struct {
+	PID                        uint32
+	Parent                     uint32
+	Name                       string // the kernel's task name of the main thread
+	Command                    string // command line, NUL replaced by spaces, at most 1 KiB
+	Cgroup                     string // path, empty if unknown
+	Rank, LocalRank, WorldSize int    // -1 if unknown
+	Traced                     bool
+}
+
+// ThreadInfo names a thread.
+type ThreadInfo struct {
+	event.Thread
+	Comm     string
+	Dispatch bool // it has made traced calls
+}
+
+// Throttle is how much a cgroup was held back by its CPU quota in one second
+// (cpu.stat: nr_throttled, throttled_usec or throttled_time).
+type Throttle struct {
+	At      uint64 // Unix ns, end of the second
+	Cgroup  string
+	Periods uint64 // throttled periods in the second
+	NS      uint64 // time throttled, summed over CPUs
+}
+
+// Batch is what one drain of the ring buffers produced. Slices may be reused by
+// the caller once Write returns.
+type Batch struct {
+	Calls       []event.Call
+	Gaps        []event.Gap
+	OffCPU      []event.OffCPU
+	ThreadTimes []event.ThreadTime
+	Lives       []event.Life
+	Stacks      []event.Stack
+	Processes   []Process
+	Threads     []ThreadInfo
+	Throttles   []Throttle
+	Losses      []event.Loss // increments since the last batch
+}
+
+// Writer records a session. It is used by one goroutine.
+type Writer interface {
+	// Write adds a batch. Calls beyond the raw-row rate are thinned: counted in
+	// the roll-ups and represented by the Weight of a stored row. Nothing is
+	// durable before the next Flush.
+	Write(b *Batch) error
+	// Flush makes everything written durable, including roll-ups of the current
+	// second as far as it has come. Called about once a second.
+	Flush(ctx context.Context) error
+	// Close flushes, marks the session as stopped and closes the file.
+	Close() error
+}
+
+// Summary is a recording at a glance.
+type Summary struct {
+	Schema   int
+	Node     string
+	Sessions []Session
+	First    uint64       // Unix ns of the earliest event, 0 if empty
+	Last     uint64       // Unix ns of the latest event's end, 0 if empty
+	Calls    uint64       // exact, thinned calls included
+	Stored   uint64       // rows of calls in the file
+	Losses   []event.Loss // non-zero only
+}
+
+// OpStat is the exact statistics of one operation on one thread over a window
+// of whole seconds, from the roll-ups.
+type OpStat struct {
+	event.Thread
+	Op     event.Op
+	Calls  uint64
+	Errors uint64
+	SumNS  uint64
+	MaxNS  uint64
+	Bytes  uint64           // sum of the operation's bytes argument
+	First  uint64           // Unix ns of the earliest call
+	Last   uint64           // Unix ns of the latest call's end
+	Ledger event.Ledger     // sum over all calls
+	Hist   *stats.Histogram // durations in ns
+}
+
+// GapStat sums the time between a thread's outermost calls over a window.
+type GapStat struct {
+	event.Thread
+	Gaps   uint64 // gaps with a ledger
+	SumNS  uint64 // their durations
+	Ledger event.Ledger
+}
+
+// Reader reads a recording and never changes it. Visitors are called in order
+// of start time and stop the read by returning false; the pointed-to value is
+// reused.
+type Reader interface {
+	Summary(ctx context.Context) (Summary, error)
+	Processes(ctx context.Context) ([]Process, error)
+	Threads(ctx context.Context) ([]ThreadInfo, error)
+	OpStats(ctx context.Context, w Window) ([]OpStat, error)
+	GapStats(ctx context.Context, w Window) ([]GapStat, error)
+	// NotableCalls visits the calls a diagnosis needs one by one: slow ones,
+	// failed ones, first ones, and those in which the thread waited for
+	// something that needs no baseline (see IsNotable).
+	NotableCalls(ctx context.Context, w Window, visit func(*event.Call) bool) error
+	NotableGaps(ctx context.Context, w Window, visit func(*event.Gap) bool) error
+	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
+	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
+	Throttles(ctx context.Context, w Window) ([]Throttle, error)
+	Lives(ctx context.Context, w Window) ([]event.Life, error)
+	Stack(ctx context.Context, id uint64) (event.Stack, error)
+	Close() error
+}
+
+// NotableWait is the off-CPU time from which a call or gap is kept and read
+// one by one although it is not slow for its operation.
+const NotableWait = 50 * time.Microsecond
+
+// SlowExcess and SlowShare say when a call is slow for its thread and
+// operation: longer than the median by both.
+const (
+	SlowExcess = 100 * time.Microsecond
+	SlowShare  = 0.20
+)
+
+// WaitNS is the part of a ledger that needs no baseline to be lost time: run
+// queue, throttling, futex, block I/O, page fault, network and pipe waits.
+func WaitNS(l *event.Ledger) uint64 {
+	return l.NS[event.RunQueue] + l.NS[event.Throttled] + l.NS[event.Futex] + l.NS[event.BlockIO] +
+		l.NS[event.Fault] + l.NS[event.Network] + l.NS[event.Pipe]
+}
+
+// IsSlow reports whether a call of the given duration is slow against the
+// median duration of its thread and operation, both in ns.
+func IsSlow(duration, median uint64) bool {
+	if duration <= median {
+		return false
+	}
+	excess := duration - median
+	return excess > uint64(SlowExcess) && float64(excess) > SlowShare*float64(median)
+}
