@@ -38,26 +38,34 @@ var bounds = func() (b [perOctave + 1]uint64) {
 	return
 }()
 
+// sliceBits cuts an octave into slices narrower than any bucket, so that at most
+// one bound falls into a slice.
+const sliceBits = 8
+
+// first[k] is the bucket of the smallest mantissa of slice k.
+var first = func() (f [1 << sliceBits]uint8) {
+	i := 0
+	for k := range f {
+		for bounds[i] < 1<<52|uint64(k)<<(52-sliceBits) {
+			i++
+		}
+		f[k] = uint8(i)
+	}
+	return
+}()
+
 // bucket returns the index of v's bucket.
 func bucket(v uint64) int {
 	if v <= 1 {
 		return 0
 	}
 	e := bits.Len64(v) - 1
-	var m uint64
-	if e <= 52 {
-		m = v << (52 - e)
-	} else {
-		m = v >> (e - 52)
-	}
-	// m is in [2^52, 2^53); a first guess by linear position is never more
-	// than three buckets off, because log2(1+x) - x <= 0.0861.
-	i := int((m - 1<<52) >> (52 - Scale))
-	for i < perOctave && bounds[i] < m {
+	// The mantissa, in [2^52, 2^53). Values above 2^53 lose low bits, far below
+	// the error bound.
+	m := v << (63 - e) >> 11
+	i := int(first[uint8(m>>(52-sliceBits))])
+	if bounds[i] < m {
 		i++
-	}
-	for i > 0 && bounds[i-1] >= m {
-		i--
 	}
 	return e*perOctave + i
 }
@@ -74,8 +82,11 @@ func (h *Histogram) AddN(v uint64, n uint32) {
 		return
 	}
 	i := bucket(v)
-	h.grow(i, i)
-	h.counts[i-h.lo] = addSat(h.counts[i-h.lo], n)
+	if uint(i-h.lo) >= uint(len(h.counts)) {
+		h.grow(i, i)
+	}
+	c := &h.counts[i-h.lo]
+	*c = addSat(*c, n)
 	h.n += uint64(n)
 }
 
@@ -90,7 +101,13 @@ func addSat(a, b uint32) uint32 {
 func (h *Histogram) grow(lo, hi int) {
 	if len(h.counts) == 0 {
 		h.lo = lo
-		h.counts = make([]uint32, hi-lo+1, max(hi-lo+1, 16))
+		n := hi - lo + 1
+		if cap(h.counts) < n {
+			h.counts = make([]uint32, n, max(n, 2*perOctave))
+			return
+		}
+		h.counts = h.counts[:n]
+		clear(h.counts)
 		return
 	}
 	if lo < h.lo {
@@ -98,8 +115,8 @@ func (h *Histogram) grow(lo, hi int) {
 		copy(c[h.lo-lo:], h.counts)
 		h.counts, h.lo = c, lo
 	}
-	for h.lo+len(h.counts) <= hi {
-		h.counts = append(h.counts, 0)
+	if n := hi - h.lo + 1; n > len(h.counts) {
+		h.counts = append(h.counts, make([]uint32, n-len(h.counts))...)
 	}
 }
 
@@ -126,7 +143,8 @@ func (h *Histogram) Reset() {
 func (h *Histogram) Count() uint64 { return h.n }
 
 // Quantile returns the value below which a share q in [0, 1] of the values lies,
-// with a relative error of at most 1.1 %; 0 if the histogram is empty.
+// with a relative error of at most 1.1 % before rounding to a whole number; 0 if
+// the histogram is empty.
 func (h *Histogram) Quantile(q float64) uint64 {
 	var total uint64
 	for _, c := range h.counts {
@@ -175,7 +193,8 @@ func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
 
 var errHistogram = errors.New("malformed histogram")
 
-// UnmarshalBinary replaces h with what AppendBinary wrote.
+// UnmarshalBinary replaces h with what AppendBinary wrote. After an error h is
+// unspecified but usable.
 func (h *Histogram) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 || b[0] != 1 {
 		return errHistogram
@@ -205,7 +224,7 @@ func (h *Histogram) UnmarshalBinary(b []byte) error {
 				return errHistogram
 			}
 		}
-		if uint64(h.lo+len(h.counts))+run > maxIndex+1 {
+		if room := maxIndex + 1 - h.lo - len(h.counts); room < 0 || run > uint64(room) {
 			return errHistogram
 		}
 		for range run {
