@@ -1,0 +1,143 @@
+package eventtext_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/eventtext"
+)
+
+const everything = `
+base 1000s
+self 7
+process engine pid=100 parent=1 command="python train.py # x" cgroup=/job rank=3 traced
+process "odd name" pid=200
+thread main pid=100 tid=100 comm=engine dispatch
+thread hog pid=4711 tid=4712 comm="backup agent"
+call +1.5ms thread=main op=cudaMemcpyAsync dur=5us gpu=2 ret=-1 args=4096,1,0x10 runq=1us vol=1 invol=2 stack=0xfeed weight=3
+call .+1ns thread=main op=cuLaunchKernel dur=1us depth=1
+off . thread=main dur=3ms class=futex runq=1ms op=cudaLaunchKernel syscall=202 state=1 futex=0xdead holder=hog waker=hog waker_futex=0xdead waker_syscall=202 out_cpu=1 cpu=3 culprit=hog:900us culprit=1/2/a/b:5ns idle=100us inode=9 kernel=1,2
+gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
+total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
+life +0 fork thread=main parent=hog
+life +1s unfinished thread=main op=cudaFree dur=1s
+throttle +1s cgroup=/job periods=10 time=800ms
+loss call count=12
+stat thread=main op=cudaFree calls=3 errors=1 sum=1ms max=600us bytes=4 first=+0 last=+1s runq=1us durations=200us*2,600us
+repeat 3 every 10ms {
+  call +1ms..2ms thread=main op=cudaFree dur=1us..9us
+  repeat 2 {
+    skip thread=main dur=1ms
+    call . thread=main op=cudaFree dur=2us
+  }
+}
+`
+
+func mustParse(t *testing.T, text string) *eventtext.Recording {
+	t.Helper()
+	r, err := eventtext.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestFormatRoundTrips(t *testing.T) {
+	want := mustParse(t, everything)
+	text := eventtext.Format(want)
+	got := mustParse(t, text)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("read back differs (-want +got):\n%s\n%s", d, text)
+	}
+	if again := eventtext.Format(got); again != text {
+		t.Errorf("second text differs:\n%s", cmp.Diff(text, again))
+	}
+}
+
+func TestParseUnderstandsTimesAndLabels(t *testing.T) {
+	r := mustParse(t, everything)
+	const base = 1000_000_000_000
+	o := r.OffCPU[0]
+	if o.Start != base+1_505_000 || o.Holder != 4712 || o.WakerComm != "backup agent" || !o.Dispatch {
+		t.Errorf("off-CPU row = %+v", o)
+	}
+	if c := o.Culprits[1]; c.Comm != "a/b" || c.TID != 2 || c.NS != 5 {
+		t.Errorf("second culprit = %+v", c)
+	}
+	if g := r.Gaps[0]; g.Start != base+1_505_000 || g.Ledger.NS[event.Futex] != 2_000_000 {
+		t.Errorf("gap = %+v", g)
+	}
+	if n := len(r.Calls); n != 2+3*3 {
+		t.Fatalf("%d calls, want 11", n)
+	}
+	for i, start := range []uint64{0, 10_000_000, 20_000_000} {
+		c := r.Calls[2+3*i]
+		if at := c.Start - base - start; at < 1e6 || at > 2e6 || c.Duration < 1000 || c.Duration > 9000 {
+			t.Errorf("call %d at +%d for %d ns, outside its ranges", i, at, c.Duration)
+		}
+		if next := r.Calls[3+3*i]; next.Start != c.End()+1e6 {
+			t.Errorf("call after skip starts %d ns after the one before", next.Start-c.End())
+		}
+	}
+}
+
+func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"nonsense":                          "unknown kind",
+		"call +1 thread=1/1":                "bad duration",
+		"thread a tid=1\ncall +0 thread=b":  "unknown thread",
+		"call +0 thread=1/1 op=cudaNothing": "unknown operation",
+		"call +0 thread=1/1 bogus=1":        "bogus",
+		"call +0 dur=1us":                   "want thread=",
+		"repeat 2 {":                        "closing brace",
+		"}":                                 "closing brace",
+		"repeat x {\n}":                     "want: repeat",
+		"repeat 1000000 {\nrepeat 1000000 {\nself 1\n}\n}": "more than",
+		"call +18446744073s thread=1/1 dur=18446744073s":   "overflow",
+		"off +0 thread=1/1 dur=1us runq=2us class=poll":    "longer than",
+		"off +0 thread=1/1 class=on_cpu":                   "unknown class",
+		"process \"x":                                      "unfinished quote",
+		"gap +0 thread=1/1 dur=5ms..1ms":                   "ends before",
+		"thread a tid=1\nthread a tid=2":                   "twice",
+		"life +0 reborn thread=1/1":                        "unknown kind of life",
+		"loss luggage count=1":                             "unknown loss",
+	} {
+		_, err := eventtext.Parse(text)
+		var e *eventtext.Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q) = %v, want an error with a line and %q", text, err, want)
+		}
+	}
+}
+
+var large = regexp.MustCompile(`repeat\s+\w{3}|repeat(?s:.*)repeat`)
+
+func FuzzParse(f *testing.F) {
+	f.Add(everything)
+	f.Add("off +0 thread=1/1 dur=1us class=runq culprit=1/1/\"a:b\":5ns")
+	f.Add("repeat 10 every 1ns {\ncall . thread=0/1 dur=1ns..18446744073709551615ns\n}")
+	f.Fuzz(func(t *testing.T, text string) {
+		if large.MatchString(text) {
+			t.Skip("bounded by MaxEvents, but slow")
+		}
+		r, err := eventtext.Parse(text)
+		if err != nil {
+			return
+		}
+		if len(r.Calls)+len(r.OffCPU) > 2000 {
+			return
+		}
+		again, err := eventtext.Parse(eventtext.Format(r))
+		if err != nil {
+			t.Fatalf("own output: %v\n%s", err, eventtext.Format(r))
+		}
+		if d := cmp.Diff(r, again); d != "" {
+			t.Errorf("read back differs (-want +got):\n%s", d)
+		}
+	})
+}

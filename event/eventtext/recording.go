@@ -1,0 +1,98 @@
+// Package eventtext is a line format for recordings: calls, gaps, off-CPU
+// intervals and whatever else a diagnosis reads. People write it for fixtures,
+// rule tests and demo scenarios; Format writes it back. It is not the storage
+// format, and it knows nothing of causes.
+//
+// A line is a kind, for most kinds a time, and key=value fields:
+//
+//	process engine pid=100 traced cgroup=/job
+//	thread main pid=100 tid=100 comm=engine dispatch
+//	thread hog pid=4711 tid=4711 comm=backup-agent
+//	call +0 thread=main op=cudaLaunchKernel dur=5us
+//	off . thread=main dur=3ms class=runq culprit=hog:3ms
+//	gap . thread=main dur=3.2ms next=cudaMemcpyAsync runq=3ms invol=1
+//	skip thread=main dur=200us
+//	loss call count=12
+//
+// A time is +OFFSET from the start of the enclosing block, @NS in Unix
+// nanoseconds, or a dot for the thread's cursor: the end of its latest outermost
+// call, gap or skip (.+OFFSET later). Durations carry a unit (ns, us, ms, s), and
+// a range such as 20ms..60ms stands for a value in it, the same one whenever the
+// text is read.
+//
+//	repeat 200 every 2ms { … }
+//
+// repeats the lines up to the closing brace, each time 2 ms later; without
+// every, the block's start stays, and cursors move the events on. A # begins a
+// comment.
+package eventtext
+
+import "github.com/ingero-io/ingero/event"
+
+// DefaultBase is the Unix time in ns that +OFFSET counts from unless a base line
+// says otherwise.
+const DefaultBase = 1_700_000_000_000_000_000
+
+// MaxEvents bounds what a text may expand to.
+const MaxEvents = 1 << 20
+
+// Recording is the content of a text, in the order it was written.
+type Recording struct {
+	Base        uint64 // Unix ns
+	Self        uint32 // PID of the tracer, 0 if not said
+	Processes   []Process
+	Threads     []Thread
+	Calls       []event.Call
+	Gaps        []event.Gap
+	OffCPU      []event.OffCPU
+	ThreadTimes []event.ThreadTime
+	Lives       []event.Life
+	Throttles   []Throttle
+	Losses      []event.Loss
+	Stats       []Stat
+}
+
+// Process describes a process.
+type Process struct {
+	Name        string
+	PID, Parent uint32
+	Command     string
+	Cgroup      string
+	Rank        int // -1 if unknown
+	Traced      bool
+}
+
+// Thread names a thread. Label is what other lines call it.
+type Thread struct {
+	event.Thread
+	Label    string
+	Comm     string
+	Dispatch bool
+}
+
+// Throttle is a cgroup's throttled time in the second before At.
+type Throttle struct {
+	At      uint64 // Unix ns
+	Cgroup  string
+	Periods uint64
+	NS      uint64
+}
+
+// Stat is the statistics of one operation on one thread, for texts that do not
+// list every call.
+type Stat struct {
+	event.Thread
+	Op            event.Op
+	Calls, Errors uint64
+	SumNS, MaxNS  uint64
+	Bytes         uint64
+	First, Last   uint64 // Unix ns
+	Ledger        event.Ledger
+	Durations     []Count // ascending
+}
+
+// Count is how many calls took NS nanoseconds.
+type Count struct {
+	NS uint64
+	N  uint32
+}
