@@ -1,0 +1,309 @@
+package cudastub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/cudastub/variants"
+)
+
+func extract(t *testing.T) cudastub.Files {
+	t.Helper()
+	files, err := cudastub.Extract(t.TempDir())
+	if errors.Is(err, cudastub.ErrUnsupported) {
+		t.Skipf("no prebuilt stand-ins for this platform")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func start(t *testing.T, files cudastub.Files, o cudastub.Options) *cudastub.Victim {
+	t.Helper()
+	v, err := files.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	return v
+}
+
+func do(t *testing.T, v *cudastub.Victim, format string, args ...any) cudastub.Answer {
+	t.Helper()
+	a, err := v.Do(fmt.Sprintf(format, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func wantInt(t *testing.T, a cudastub.Answer, key string, want int64) {
+	t.Helper()
+	if got := a.Int(key); got != want {
+		t.Errorf("%s = %d, want %d (answer %v)", key, got, want, a)
+	}
+}
+
+func TestEveryExportedFunctionCanBeCalledInEveryVariant(t *testing.T) {
+	files := extract(t)
+	if err := variants.Extract(files); err != nil {
+		t.Fatal(err)
+	}
+	names, err := variants.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append([]string{"default"}, names...) {
+		t.Run(name, func(t *testing.T) {
+			dir := files.LibDir
+			if name != "default" {
+				dir = files.Variant(name)
+			}
+			v := start(t, files, cudastub.Options{LibDir: dir})
+			ops := strings.Split(do(t, v, "ops")["names"], ",")
+			if got, want := slices.Sorted(slices.Values(ops)), exportsOf(t, dir); !slices.Equal(got, want) {
+				t.Fatalf("victim calls %v, libraries export %v", got, want)
+			}
+			callAll(t, v, ops, 0)
+			do(t, v, "set *:nested,recurse=2,err=5")
+			callAll(t, v, ops, 3)
+			maps := readProc(t, v.PID(), "maps")
+			if !strings.Contains(maps, filepath.Join(dir, "libcuda.so.1")) {
+				t.Errorf("libcuda.so.1 does not come from %s", dir)
+			}
+		})
+	}
+}
+
+func callAll(t *testing.T, v *cudastub.Victim, ops []string, errs int64) {
+	t.Helper()
+	for _, op := range ops {
+		a := do(t, v, "call %s 3", op)
+		wantInt(t, a, "calls", 3)
+		wantInt(t, a, "errs", errs)
+	}
+}
+
+func readProc(t *testing.T, pid int, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestBehaviourIsObeyed(t *testing.T) {
+	v := start(t, extract(t), cudastub.Options{Behaviour: "cudaMalloc:err=2;cudaFree:sleep=2ms"})
+	wantInt(t, do(t, v, "call cudaMalloc 4"), "rc", 2)
+	if a := do(t, v, "call cudaFree 3"); a.Int("p50_ns") < 2e6 {
+		t.Errorf("a call that sleeps 2 ms took %s ns", a["p50_ns"])
+	}
+	tests := []struct {
+		name, spec, call string
+		errs, atLeastNS  int64
+	}{
+		{"spin", "cudaLaunchKernel:spin=300us", "cudaLaunchKernel", 0, 300e3},
+		{"poll", "cudaLaunchKernel:poll=1ms", "cudaLaunchKernel", 0, 1e6},
+		{"every third call fails", "cudaMalloc:err=2,err-every=3", "cudaMalloc", 2, 0},
+		{"the driver's time counts", "cudaMalloc:nested;cuMemAlloc_v2:spin=300us", "cudaMalloc", 0, 300e3},
+		{"the driver's error comes up", "cudaMemcpy:nested;cuMemcpyHtoD_v2:err=7", "cudaMemcpy", 6, 0},
+		{"recursion spends once", "cudaFree:recurse=4,spin=200us", "cudaFree", 0, 200e3},
+		{"nothing", "*:none", "cudaFree", 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			do(t, v, "set %s", tt.spec)
+			a := do(t, v, "call %s 6", tt.call)
+			wantInt(t, a, "errs", tt.errs)
+			if a.Int("p50_ns") < tt.atLeastNS {
+				t.Errorf("a call took %s ns, want at least %d", a["p50_ns"], tt.atLeastNS)
+			}
+		})
+	}
+	for _, spec := range []string{"nosuch:spin=1us", "cudaFree:spin=1parsec", "cudaFree", "cuInit:nested", "cudaFree:what"} {
+		if _, err := v.Do("set " + spec); err == nil {
+			t.Errorf("set %s succeeded", spec)
+		}
+	}
+}
+
+func TestCommandsThatLeaveACallOpen(t *testing.T) {
+	v := start(t, extract(t), cudastub.Options{})
+	wantInt(t, do(t, v, "longjmp cudaLaunchKernel at=cuLaunchKernel"), "jumped", 1)
+	wantInt(t, do(t, v, "fork-in-call cudaMalloc"), "child_exit", 7)
+	wantInt(t, do(t, v, "exit-in-call cudaMemcpy at=cuMemcpyHtoD_v2"), "returned", 0)
+	wantInt(t, do(t, v, "exit-in-call cudaMemcpy raw=1"), "returned", 0)
+	wantInt(t, do(t, v, "exec-in-call cudaFree"), "pid", int64(v.PID()))
+	wantInt(t, do(t, v, "call cudaFree 5 threads=3"), "calls", 15)
+	wantInt(t, do(t, v, "spawn cudaFree 9"), "calls", 9)
+	wantInt(t, do(t, v, "rate cudaFree 500 0.1"), "calls", 50)
+	wantInt(t, do(t, v, "device 3"), "rc", 0)
+	wantInt(t, do(t, v, "device 99"), "rc", 101)
+	wantInt(t, do(t, v, "threads"), "n", 1)
+	if comm := do(t, v, "pid")["comm"]; comm != "victim" {
+		t.Errorf("comm = %q after exec, want victim", comm)
+	}
+	if err := errors.Join(v.Close(), v.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLateVictimLoadsTheLibrariesOnCommand(t *testing.T) {
+	v := start(t, extract(t), cudastub.Options{Late: true})
+	if strings.Contains(readProc(t, v.PID(), "maps"), "libcud") {
+		t.Error("a library is mapped before dlopen")
+	}
+	if _, err := v.Do("call cudaMalloc 1"); err == nil {
+		t.Error("a call before dlopen succeeded")
+	}
+	do(t, v, "dlopen")
+	wantInt(t, do(t, v, "call cudaMalloc 11"), "calls", 11)
+	do(t, v, "set cudaMalloc:err=2")
+	wantInt(t, do(t, v, "call cudaMalloc 1"), "rc", 2)
+	do(t, v, "dlclose")
+}
+
+func TestTruthOfEveryFault(t *testing.T) {
+	files := extract(t)
+	blameless := []string{"none", "throttle", "gpu", "idle-server"}
+	for _, fault := range []string{
+		"none", "cpu-hog", "throttle", "lock", "lock-io", "own-io", "gpu", "driver-cpu", "cold", "idle-server",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			truth, err := files.Loop(t.Context(), "--fault", fault, "--seconds", "0.7", "--start-after", "0.2",
+				"--period-ms", "150", "--fault-ms", "30", "--sleeper", "--dir", t.TempDir())
+			if errors.Is(err, cudastub.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkCalls(t, truth)
+			injects := fault != "none" && fault != "idle-server"
+			if injects && (truth.InjectedNS <= 0 || truth.FaultCount <= 0) {
+				t.Errorf("nothing injected: %+v", truth)
+			}
+			if blamed := truth.CulpritComm != "" && truth.CulpritPID != 0 && truth.CulpritTID != 0; blamed == slices.Contains(blameless, fault) {
+				t.Errorf("culprit %q (%d, %d)", truth.CulpritComm, truth.CulpritPID, truth.CulpritTID)
+			}
+			checkNothingLeft(t, truth)
+		})
+	}
+}
+
+func checkCalls(t *testing.T, truth cudastub.Truth) {
+	t.Helper()
+	if truth.Steps <= 0 || truth.Comm != "trainer" || truth.TID != truth.PID {
+		t.Errorf("odd truth: %+v", truth)
+	}
+	for op, perStep := range map[string]int64{"cudaLaunchKernel": 20, "cudaMemcpyAsync": 1, "cudaStreamSynchronize": 1} {
+		if truth.Calls[op] != perStep*truth.Steps {
+			t.Errorf("%d calls of %s in %d steps, want %d a step", truth.Calls[op], op, truth.Steps, perStep)
+		}
+	}
+}
+
+// checkNothingLeft looks for the loop's child processes and its control group.
+func checkNothingLeft(t *testing.T, truth cudastub.Truth) {
+	t.Helper()
+	for _, pid := range []int{truth.PID, truth.CulpritPID, truth.ClientPID} {
+		if pid != 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			t.Errorf("process %d is still there", pid)
+		}
+	}
+	if truth.Cgroup == "" {
+		return
+	}
+	if _, err := os.Stat(truth.Cgroup); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("control group %s is still there (%v)", truth.Cgroup, err)
+	}
+}
+
+func TestStoppedLoopTellsTheTruthAndCleansUp(t *testing.T) {
+	files := extract(t)
+	for _, fault := range []string{"throttle", "cpu-hog"} {
+		t.Run(fault, func(t *testing.T) {
+			run, err := files.StartLoop(t.Context(), cudastub.Options{}, "--fault", fault, "--seconds", "60",
+				"--start-after", "0", "--thread", "dispatcher", "--dispatchers", "2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the loop's program", func() bool { return readProc(t, run.PID(), "comm") == "trainer\n" })
+			if err := errors.Join(run.Begin(), run.Stop()); err != nil {
+				t.Fatal(err)
+			}
+			truth, err := run.Wait()
+			if errors.Is(err, cudastub.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if truth.Comm != "dispatcher" || truth.TID == truth.PID || truth.Seconds > 30 {
+				t.Errorf("odd truth: %+v", truth)
+			}
+			checkNothingLeft(t, truth)
+		})
+	}
+}
+
+func TestCancelledLoopReturnsTruthAndError(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	truth, err := extract(t).Loop(ctx, "--seconds", "60")
+	if !errors.Is(err, context.DeadlineExceeded) || truth.PID == 0 {
+		t.Errorf("truth %+v, error %v", truth, err)
+	}
+}
+
+func TestChildrenDieWithAKilledLoop(t *testing.T) {
+	run, err := extract(t).StartLoop(t.Context(), cudastub.Options{}, "--fault", "cpu-hog", "--ping-pong", "0",
+		"--seconds", "60", "--start-after", "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	var children []string
+	waitFor(t, "three children", func() bool {
+		children = strings.Fields(readProc(t, run.PID(), fmt.Sprintf("task/%d/children", run.PID())))
+		return len(children) == 3
+	})
+	if err := syscall.Kill(run.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Wait(); err == nil {
+		t.Error("a killed loop ended well")
+	}
+	for _, child := range children {
+		waitFor(t, "the end of child "+child, func() bool { return ended(child) })
+	}
+}
+
+// ended reports whether the process is gone or a zombie that init has not reaped yet.
+func ended(pid string) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

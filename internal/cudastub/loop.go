@@ -1,0 +1,101 @@
+package cudastub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// Truth is what a training loop knows about itself at its end. Counts and ids are
+// exact; injected time is measured with the dispatching thread's own clock.
+type Truth struct {
+	PID     int              `json:"pid"`
+	TID     int              `json:"tid"`  // the first dispatching thread, at which faults aim
+	Comm    string           `json:"comm"` // its name
+	Steps   int64            `json:"steps"`
+	Seconds float64          `json:"seconds"`
+	StepsPS float64          `json:"steps_per_s"`
+	Calls   map[string]int64 `json:"calls"` // by function, from the first call of the process to its last
+
+	Fault      string `json:"fault"`
+	FaultCount int64  `json:"fault_count"` // injections; for throttle, how often the kernel throttled
+	InjectedNS int64  `json:"injected_ns"` // time above the healthy duration of the section it hit
+	IdleNS     int64  `json:"idle_ns"`     // idle-server: time without a request
+
+	CulpritPID  int    `json:"culprit_pid"` // 0: no process is to blame
+	CulpritTID  int    `json:"culprit_tid"`
+	CulpritComm string `json:"culprit_comm"`
+	HolderTID   int    `json:"holder_tid"` // lock faults: the thread that holds the mutex
+	HolderComm  string `json:"holder_comm"`
+	ClientPID   int    `json:"client_pid"` // idle-server
+	Cgroup      string `json:"cgroup"`     // throttle: the group, removed by now
+
+	InvoluntarySwitches int64 `json:"involuntary_switches"` // of the first dispatching thread
+	VoluntarySwitches   int64 `json:"voluntary_switches"`
+}
+
+// LoopRun is a running "victim loop".
+type LoopRun struct {
+	cmd            *exec.Cmd
+	stdin          io.WriteCloser
+	stdout, stderr bytes.Buffer
+	begin          func() error
+}
+
+// StartLoop starts a training loop with the options of "victim loop" (victim/options.c
+// lists them). It does nothing until Begin, so that a tracer can attach first.
+func (f Files) StartLoop(ctx context.Context, o Options, args ...string) (*LoopRun, error) {
+	args = append([]string{"loop", "--wait-stdin"}, args...)
+	r := &LoopRun{cmd: f.command(ctx, o, f.Victim, args...)}
+	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	var err error
+	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start loop: %w", err)
+	}
+	r.begin = sync.OnceValue(r.stdin.Close)
+	if err := r.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start loop: %w", err)
+	}
+	return r, nil
+}
+
+// PID is the loop's process id.
+func (r *LoopRun) PID() int { return r.cmd.Process.Pid }
+
+// Begin lets the loop begin. It may be called twice.
+func (r *LoopRun) Begin() error { return r.begin() }
+
+// Stop ends the loop early; Wait still returns its truth.
+func (r *LoopRun) Stop() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Wait waits for the end of the loop and returns what it printed. A loop ended by
+// its context returns both the truth and the context's error.
+func (r *LoopRun) Wait() (Truth, error) {
+	var t Truth
+	if err := r.Begin(); err != nil {
+		return t, fmt.Errorf("begin loop: %w", err)
+	}
+	err := r.cmd.Wait()
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return t, fmt.Errorf("run loop: %w", exitError(err, &r.stderr))
+	}
+	if jsonErr := json.Unmarshal(r.stdout.Bytes(), &t); jsonErr != nil {
+		return t, errors.Join(err, fmt.Errorf("read the loop's truth: %w%s", jsonErr, said(&r.stderr)))
+	}
+	return t, err
+}
+
+// Loop runs a training loop to its end.
+func (f Files) Loop(ctx context.Context, args ...string) (Truth, error) {
+	r, err := f.StartLoop(ctx, Options{}, args...)
+	if err != nil {
+		return Truth{}, err
+	}
+	return r.Wait()
+}

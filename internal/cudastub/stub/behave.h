@@ -1,0 +1,72 @@
+/* Behaviour of the stand-in functions: what one call costs and returns.
+ *
+ * A behaviour is a list of items:
+ *
+ *   cudaLaunchKernel:spin=5us,nested;cudaStreamSynchronize:sleep=500us
+ *
+ *   spin=T       use the CPU for T; time spent descheduled does not count
+ *   sleep=T      block in clock_nanosleep for T
+ *   poll=T       block in ppoll with timeout T
+ *   err=N        return error N
+ *   err-every=K  ... only on every K-th call
+ *   nested       call the matching driver function first
+ *   recurse=N    call itself through the PLT, N deep; the innermost call does the rest
+ *   callback     run the function given to cudastub_callback inside the call
+ *   none         nothing (also the meaning of an empty list)
+ *
+ * T is a number with ns, us, ms or s (ns without a unit). A list replaces the
+ * earlier one of that function. The name "*" stands for every function.
+ *
+ * Behaviour lives in libcuda.so.1, because every other library here links to it:
+ * one table per library is registered there by that library's constructor. */
+#ifndef CUDASTUB_BEHAVE_H
+#define CUDASTUB_BEHAVE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define API __attribute__((visibility("default")))
+
+struct behaviour {
+	uint64_t spin_ns, sleep_ns, poll_ns;
+	uint32_t recurse, err_every;
+	int err;
+	uint8_t nested, callback;
+};
+
+/* One exported function. */
+struct stub_row {
+	const char *name;
+	const char *driver;   /* "no_driver" or "no_driver_*": there is nothing to nest */
+	_Atomic uint32_t set; /* non-zero: leave the cheap path */
+	_Atomic uint32_t calls; /* counted on the slow path only, for err-every */
+	struct behaviour b;
+};
+
+struct stub_table {
+	struct stub_row *rows;
+	unsigned n;
+	struct stub_table *next;
+};
+
+/* One slow call: the behaviour as it was when the call began. */
+struct stub_call {
+	struct behaviour b;
+	int outermost;
+};
+
+enum { TODO_RECURSE = 1, TODO_NEST = 2 };
+
+/* For programs that use the stand-ins. All return 0, or -1 if spec is wrong. */
+API int cudastub_set(const char *spec);
+API int cudastub_once(const char *spec); /* the next call of that function on this thread */
+API void cudastub_callback(void (*fn)(void *), void *arg);
+API void cudastub_forget(void); /* this thread jumped out of a call */
+
+/* For the libraries. */
+API void cudastub_register(struct stub_table *table);
+API uint32_t cudastub_enter(struct stub_row *row, struct stub_call *call);
+API int cudastub_finish(struct stub_row *row, struct stub_call *call, uint32_t todo, int err);
+API unsigned long long cudastub_fresh(size_t size); /* a device address never given before */
+
+#endif
