@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Where the recorded arguments of a call are found, by event.Shape. Structures
+ * are those of driver_types.h (cudaLaunchConfig_t) and cuda.h (CUlaunchConfig)
+ * of CUDA 12; registers those of the System V and AAPCS64 calling conventions.
+ */
+#ifndef INGERO_ARGS_H
+#define INGERO_ARGS_H
+#include "thread.h"
+#include "ops.h"
+
+/* dim3 by value travels in two registers: x and y, then z. */
+static __always_inline u64 volume(u64 xy, u64 z)
+{
+	return (u64)(u32)xy * (u32)(xy >> 32) * (u32)z;
+}
+
+#if defined(__TARGET_ARCH_x86)
+/* The n-th stack argument, from 0, before the callee has touched the stack. */
+static __always_inline u64 stack_arg(struct pt_regs *c, int n)
+{
+	u64 v = 0;
+	bpf_probe_read_user(&v, 8, (void *)(PT_REGS_SP(c) + 8 + 8 * n));
+	return v;
+}
+#define P6(c) ((c)->r9)
+#define P7(c) stack_arg(c, 0)
+#define P8(c) stack_arg(c, 1)
+#define P9(c) stack_arg(c, 2)
+#elif defined(__TARGET_ARCH_arm64)
+static __always_inline u64 stack_arg(struct pt_regs *c, int n)
+{
+	u64 v = 0;
+	bpf_probe_read_user(&v, 8, (void *)(PT_REGS_SP(c) + 8 * n));
+	return v;
+}
+#define AREG(c, n) (((const volatile struct user_pt_regs *)(c))->regs[n])
+#define P6(c) AREG(c, 5)
+#define P7(c) AREG(c, 6)
+#define P8(c) AREG(c, 7)
+#define P9(c) stack_arg(c, 0)
+#endif
+
+static __always_inline void launch_config(struct frame *f, u64 config, u64 func)
+{
+	struct {
+		u32 g[3], b[3];
+		u64 shared, stream;
+	} k = {};
+	bpf_probe_read_user(&k, sizeof k, (void *)config);
+	f->arg[0] = func;
+	f->arg[1] = k.stream;
+	f->arg[2] = (u64)k.g[0] * k.g[1] * k.g[2];
+	f->arg[3] = (u64)k.b[0] * k.b[1] * k.b[2];
+}
+
+static __always_inline void driver_config(struct frame *f, u64 config, u64 func)
+{
+	struct {
+		u32 g[3], b[3], shared, pad;
+		u64 stream;
+	} k = {};
+	bpf_probe_read_user(&k, sizeof k, (void *)config);
+	f->arg[0] = func;
+	f->arg[1] = k.stream;
+	f->arg[2] = (u64)k.g[0] * k.g[1] * k.g[2];
+	f->arg[3] = (u64)k.b[0] * k.b[1] * k.b[2];
+}
+
+static __always_inline void set_args(struct frame *f, u64 a, u64 b, u64 c, u64 d)
+{
+	f->arg[0] = a;
+	f->arg[1] = b;
+	f->arg[2] = c;
+	f->arg[3] = d;
+}
+
+static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 shape)
+{
+	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
+	f->out = 0;
+	switch (shape) {
+	case SHAPE_LAUNCH:
+		set_args(f, p1, P8(c), volume(p2, p3), volume(p4, PT_REGS_PARM5(c)));
+		break;
+	case SHAPE_LAUNCH_CONFIG:
+		launch_config(f, p1, p2);
+		break;
+	case SHAPE_CU_LAUNCH:
+		set_args(f, p1, P9(c), (u64)(u32)p2 * (u32)p3 * (u32)p4,
+			 (u64)(u32)PT_REGS_PARM5(c) * (u32)P6(c) * (u32)P7(c));
+		break;
+	case SHAPE_CU_CONFIG:
+		driver_config(f, p1, p2);
+		break;
+	case SHAPE_ALLOC:
+		set_args(f, p2, 0, 0, 0);
+		f->out = p1;
+		break;
+	case SHAPE_COPY:
+		set_args(f, p3, (u32)p4, p1, p2);
+		break;
+	case SHAPE_CU_COPY:
+		set_args(f, p3, p1, p2, 0);
+		break;
+	case SHAPE_COPY_2D:
+		set_args(f, PT_REGS_PARM5(c) * P6(c), (u32)P7(c), p1, p3);
+		break;
+	case SHAPE_COPY_PEER:
+		set_args(f, PT_REGS_PARM5(c), p2 << 32 | (u32)p4, p1, p3);
+		break;
+	case SHAPE_FILL:
+		set_args(f, p3, p1, (u32)p2, 0);
+		break;
+	case SHAPE_CREATE:
+		set_args(f, 0, p2, p3, 0);
+		f->out = p1;
+		break;
+	default:
+		set_args(f, p1, p2, p3, p4);
+	}
+}
+
+/* Reads the result a function stored through its first parameter. */
+static __always_inline void call_result(struct frame *f, u32 shape)
+{
+	u64 v = 0;
+	bpf_probe_read_user(&v, 8, (void *)f->out);
+	if (shape == SHAPE_ALLOC)
+		f->arg[1] = v;
+	else
+		f->arg[0] = v;
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The two halves of a traced call, the same for every way of attaching. The
+ * attach cookie says which function it is: op | shape << 16 | flags << 24.
+ *
+ * The return half finds its entry by the stack pointer, not by counting: that
+ * stays right when a frame was left by longjmp or an exception, when a function
+ * calls itself, and when one function tail-calls another.
+ */
+#ifndef INGERO_CALL_H
+#define INGERO_CALL_H
+#include "thread.h"
+#include "args.h"
+
+#define COOKIE_SETS_DEVICE 1
+
+const volatile u32 self_tgid = 0;    /* the tracer: never traced */
+const volatile bool use_ledger = 1;
+const volatile bool stack_all = 0;   /* a stack for every call */
+const volatile u64 stack_every = 0;  /* power of two - 1: also 1 in N by the clock's low bits; 0: none */
+
+/* Does the call return to the kernel's trampoline already, because it was reached by a tail call? */
+static __always_inline bool tail_called(struct pt_regs *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 ret = 0;
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+
+	if (!area)
+		return false;
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(&ret, 8, (void *)PT_REGS_SP(c));
+#else
+	ret = AREG(c, 30);
+#endif
+	return ret && ret == BPF_CORE_READ(area, vaddr);
+}
+
+/* Drops frames whose stack is gone; returns the depth that is left. */
+static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp)
+{
+	u32 d = t->depth;
+
+	for (int i = 0; i < DEPTH; i++) {
+		if (!d || d > DEPTH)
+			break;
+		u64 top = t->fr[(d - 1) & (DEPTH - 1)].sp;
+		if (top > sp || (top == sp && tail_called(c)))
+			break;
+		lose(LOSS_UNFINISHED);
+		d--;
+	}
+	return d;
+}
+
+static __always_inline void gap_end(struct thr *t, u32 op, u64 now)
+{
+	struct gap_rec *g = bpf_ringbuf_reserve(&events, sizeof *g, 0);
+	if (!g) {
+		lose(LOSS_GAP);
+		return;
+	}
+	u64 id = bpf_get_current_pid_tgid();
+	g->h = (struct hdr){ t->gap_start, id, op, KIND_GAP, 0 };
+	g->dur = now - t->gap_start;
+	g->tgid = id >> 32;
+	g->pad = 0;
+	ledger(&g->l, t, &t->gap);
+	bpf_ringbuf_submit(g, BPF_RB_NO_WAKEUP);
+}
+
+/* Returns false if the return half is not wanted. */
+static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
+{
+	struct thr *t = thread_make(bpf_get_current_task_btf());
+	u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(c);
+	u32 op = cookie & 0xffff;
+
+	if (!t) {
+		lose(LOSS_THREAD);
+		return false;
+	}
+	if (!(t->role & ROLE_DISPATCH)) {
+		u64 id = bpf_get_current_pid_tgid();
+		if (id >> 32 == self_tgid)
+			return false;
+		if (!t->role)
+			t->t_in = now;
+		t->role = ROLE_TRACED | ROLE_DISPATCH;
+		life(LIFE_FIRST, id, id >> 32, now, op, 0, 0, BPF_RB_FORCE_WAKEUP);
+	}
+	heal(t, now);
+	u32 d = t->depth ? live_depth(t, c, sp) : 0;
+	if (d >= DEPTH) {
+		t->depth = d;
+		lose(LOSS_NESTED);
+		return false;
+	}
+	struct frame *f = &t->fr[d & (DEPTH - 1)];
+	f->start = now;
+	f->sp = sp;
+	f->op = op;
+	call_args(f, c, cookie >> 16 & 0xff);
+	if (use_ledger) {
+		if (!d && t->gap_start && t->gap.seq != t->seq)
+			gap_end(t, op, now);
+		snapshot(&f->s, t);
+	}
+	t->depth = d + 1;
+	return true;
+}
+
+static __always_inline void fill(struct call_rec *r, struct frame *f, u64 id, s32 ret, u64 now, u8 sub)
+{
+	r->h = (struct hdr){ f->start, id, f->op, KIND_CALL, sub };
+	r->dur = now - f->start;
+	r->tgid = id >> 32;
+	r->ret = ret;
+	__builtin_memcpy(r->arg, f->arg, sizeof r->arg);
+}
+
+static __always_inline void take_stack(void *ctx, struct frame *f, u64 id)
+{
+	struct stack_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
+	if (!r) {
+		lose(LOSS_STACK);
+		return;
+	}
+	r->h = (struct hdr){ f->start, id, f->op, KIND_STACK, 0 };
+	r->tgid = id >> 32;
+	r->nstack = bpf_get_stack(ctx, r->stack, sizeof r->stack, BPF_F_USER_STACK);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool wants_stack(u32 op, u64 start, u64 dur)
+{
+	if (stack_all)
+		return true;
+	if (stack_every && !(start & stack_every))
+		return true;
+	if (dur < 1000) /* no call this short is slow; saves the look-up */
+		return false;
+	u32 k = op & 4095;
+	struct limit *l = bpf_map_lookup_elem(&limits, &k);
+	return l && l->stack && dur >= l->stack;
+}
+
+static __always_inline void call_return(struct pt_regs *c, u64 cookie)
+{
+	struct thr *t = thread_of(bpf_get_current_task_btf());
+	u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(c) - RETURN_POP;
+
+	if (!t)
+		return;
+	heal(t, now);
+	u32 d = t->depth;
+	/* Frames above ours were left without returning. */
+	for (int i = 0; i < DEPTH; i++) {
+		if (!d || t->fr[(d - 1) & (DEPTH - 1)].sp >= sp)
+			break;
+		lose(LOSS_UNFINISHED);
+		d--;
+	}
+	struct frame *f = &t->fr[(d - 1) & (DEPTH - 1)];
+	if (!d || f->sp != sp) {
+		t->depth = d;
+		if (d < DEPTH) /* else nested too deep, counted at entry */
+			lose(LOSS_UNMATCHED);
+		return;
+	}
+	d--;
+	t->depth = d;
+
+	u64 id = bpf_get_current_pid_tgid();
+	s32 ret = PT_REGS_RC(c);
+	u32 op = f->op;
+	if (f->out && !ret)
+		call_result(f, cookie >> 16 & 0xff);
+	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
+		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
+	if (!d && wants_stack(op, f->start, now - f->start))
+		take_stack(c, f, id);
+	u8 sub = d | t->gpu << 3;
+	if (!use_ledger || f->s.seq == t->seq) {
+		struct call_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
+		if (r) {
+			fill(r, f, id, ret, now, sub);
+			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+		} else {
+			lose(LOSS_CALL);
+		}
+	} else {
+		struct call_led_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
+		if (r) {
+			fill(&r->c, f, id, ret, now, sub);
+			ledger(&r->l, t, &f->s);
+			bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+		} else {
+			lose(LOSS_CALL);
+		}
+	}
+	if (!d && use_ledger) {
+		t->gap_start = now;
+		snapshot(&t->gap, t);
+	}
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The wire contract between the BPF programs and user space: version 1.
+ *
+ * Every record starts with struct hdr. Times are CLOCK_MONOTONIC nanoseconds
+ * (bpf_ktime_get_ns), durations nanoseconds, process and thread ids those of
+ * the initial PID namespace. Records are little-endian, 8-byte aligned, without
+ * implicit padding. package bpf mirrors the structs in Go; a test compares the
+ * BTF of every object with that mirror.
+ */
+#ifndef INGERO_EVENT_H
+#define INGERO_EVENT_H
+
+/* Where a thread's off-CPU time went. The order is event.Class; append only. */
+enum class {
+	CLASS_RUNQ,
+	CLASS_THROTTLED,
+	CLASS_FUTEX,
+	CLASS_BLKIO,
+	CLASS_FAULT,
+	CLASS_NET,
+	CLASS_PIPE,
+	CLASS_POLL,
+	CLASS_SLEEP,
+	CLASS_IOCTL,
+	CLASS_OTHER,
+	NCLASS,
+};
+
+/*
+ * What class_of[] may hold besides a class: decide by the file type behind the
+ * first argument, or call it block I/O if the task sleeps uninterruptibly.
+ */
+#define CLASS_BY_FD 32
+#define CLASS_BY_FILE 33
+
+enum kind {
+	KIND_CALL = 1, /* struct call_rec, or struct call_led_rec if longer */
+	KIND_GAP,      /* struct gap_rec */
+	KIND_OFF,      /* struct off_rec, or struct off_full_rec if longer */
+	KIND_TOTAL,    /* struct total_rec */
+	KIND_LIFE,     /* struct life_rec; hdr.sub is enum life */
+	KIND_STACK,    /* struct stack_rec, before the call it belongs to */
+};
+
+/* event.LifeKind */
+enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED };
+
+/* Slots of the loss counters: event.LossKind; append only. */
+enum loss {
+	LOSS_CALL,
+	LOSS_GAP,
+	LOSS_OFF,
+	LOSS_TOTAL,
+	LOSS_LIFE,
+	LOSS_STACK,
+	LOSS_NESTED,
+	LOSS_THREAD,
+	LOSS_UNMATCHED,
+	LOSS_UNFINISHED,
+	LOSS_SWITCH,
+	LOSS_HEALED,
+	LOSS_WAKE,
+	LOSS_OFF_THINNED,
+	NLOSS = 16,
+};
+
+#define ROLE_TRACED 1   /* of a traced process */
+#define ROLE_FOLLOWED 2 /* accounted for because it woke a traced thread */
+#define ROLE_MASK 3
+#define ROLE_DISPATCH 4 /* has made traced calls */
+
+#define DEPTH 8 /* nested calls followed; a power of two */
+#define NARGS 4
+#define NCULPRIT 4
+#define NKSTACK 14
+#define NUSTACK 32
+#define COMM_LEN 16
+
+struct hdr {
+	u64 start; /* of the call, gap or interval; of the event otherwise */
+	u32 tid;
+	u16 op;  /* event.Op; KIND_GAP: the call that ended it; 0: between calls */
+	u8 kind; /* enum kind */
+	u8 sub;  /* calls: depth | (device + 1) << 3, device 31 and up wrap; intervals: enum class */
+};
+
+/* A ledger in 16 ns units; an entry saturates at 68 s. */
+struct led {
+	u32 v[NCLASS];
+	u16 voluntary, involuntary;
+};
+
+struct call_rec {
+	struct hdr h;
+	u64 dur;
+	u32 tgid;
+	s32 ret;
+	u64 arg[NARGS];
+};
+
+/* Written instead of call_rec when a context switch fell into the call. */
+struct call_led_rec {
+	struct call_rec c;
+	struct led l;
+};
+
+struct gap_rec {
+	struct hdr h;
+	u64 dur;
+	u32 tgid;
+	u32 pad;
+	struct led l;
+};
+
+/* A task that ran while the thread was runnable on that CPU. */
+struct culprit {
+	u32 tgid, tid;
+	u64 ns;
+	char comm[COMM_LEN];
+};
+
+/* An off-CPU interval; state is the kernel's task state at switch-out. */
+struct off_rec {
+	struct hdr h;
+	u64 dur;
+	u64 runq; /* its last part, in which the thread was runnable */
+	u32 tgid;
+	u32 holder;            /* tid in the futex word or mutex, 0 unknown */
+	u32 waker, waker_tgid; /* 0 if no wake-up was seen */
+	u64 uaddr, waker_uaddr; /* futex words of the sleeper and of its waker */
+	u64 ino;               /* inode behind the descriptor read or written */
+	s16 nr, waker_nr;      /* system calls, -1 outside of one */
+	u16 out_cpu, in_cpu;
+	u8 state, role;
+	u8 pad[6];
+	char comm[COMM_LEN], waker_comm[COMM_LEN];
+};
+
+/* Written instead of off_rec for intervals that want an explanation. */
+struct off_full_rec {
+	struct off_rec o;
+	u64 idle; /* part of runq in which the CPU ran nobody */
+	struct culprit culprit[NCULPRIT];
+	s32 nstack; /* bytes of stack used, negative errno */
+	u32 pad;
+	u64 stack[NKSTACK]; /* kernel stack, innermost first */
+};
+
+struct total_rec {
+	struct hdr h;
+	u32 tgid, role;
+	u64 oncpu;
+	u64 v[NCLASS];
+	u64 exec; /* the scheduler's own se.sum_exec_runtime */
+	char comm[COMM_LEN];
+};
+
+struct life_rec {
+	struct hdr h;
+	u32 tgid;
+	u32 ptid, ptgid; /* LIFE_FORK: the creator */
+	u32 pad;
+	u64 dur; /* LIFE_UNFINISHED: since the call began */
+	char comm[COMM_LEN];
+};
+
+struct stack_rec {
+	struct hdr h;
+	u32 tgid;
+	s32 nstack; /* bytes of stack used, negative errno */
+	u64 stack[NUSTACK];
+};
+
+_Static_assert(sizeof(struct hdr) == 16, "hdr");
+_Static_assert(sizeof(struct led) == 48, "led");
+_Static_assert(sizeof(struct call_rec) == 64, "call_rec");
+_Static_assert(sizeof(struct call_led_rec) == 112, "call_led_rec");
+_Static_assert(sizeof(struct gap_rec) == 80, "gap_rec");
+_Static_assert(sizeof(struct off_rec) == 120, "off_rec");
+_Static_assert(sizeof(struct off_full_rec) == 120 + 8 + 4 * 32 + 8 + 112, "off_full_rec");
+_Static_assert(sizeof(struct total_rec) == 144, "total_rec");
+_Static_assert(sizeof(struct life_rec) == 56, "life_rec");
+_Static_assert(sizeof(struct stack_rec) == 280, "stack_rec");
+
+#endif

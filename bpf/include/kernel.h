@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The few kernel types the programs read, written by hand instead of generated
+ * from one kernel: the loader relocates every field by name (CO-RE), and the
+ * same source compiles for x86-64 and arm64.
+ */
+#ifndef INGERO_KERNEL_H
+#define INGERO_KERNEL_H
+#define __VMLINUX_H__ /* bpf_tracing.h: register names as in the kernel's pt_regs */
+
+#include <stdbool.h>
+typedef unsigned char u8, __u8;
+typedef unsigned short u16, __u16, __be16;
+typedef unsigned int u32, __u32, __be32, __wsum;
+typedef unsigned long long u64, __u64;
+typedef signed char s8, __s8;
+typedef short s16, __s16;
+typedef int s32, __s32;
+typedef long long s64, __s64;
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_USER_STACK = 1 << 8 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define S_IFIFO 0010000
+#define S_IFCHR 0020000
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
+	unsigned long ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	u64 regs[31], sp, pc, pstate;
+};
+struct pt_regs {
+	u64 regs[31], sp, pc, pstate;
+	u64 orig_x0;
+	s32 syscallno;
+};
+#endif
+
+struct inode {
+	u16 i_mode;
+	unsigned long i_ino;
+};
+struct file {
+	struct inode *f_inode;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
+struct cfs_rq {
+	int throttle_count;
+};
+struct sched_entity {
+	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+};
+struct xol_area {
+	unsigned long vaddr;
+};
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+};
+struct task_struct {
+	unsigned int flags;
+	int pid, tgid;
+	unsigned in_iowait : 1;
+	bool throttled; /* from 6.18: this task waits for quota */
+	struct sched_entity se;
+	struct files_struct *files;
+	struct mm_struct *mm;
+	char comm[16];
+};
+struct bpf_iter__task {
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* System call number and first arguments in a task's saved registers. */
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL_NR(r) ((int)(r)->orig_ax)
+#define SYSCALL_ARG1(r) ((r)->di)
+#define SYSCALL_ARG2(r) ((r)->si)
+#define SYSCALL_ARG3(r) ((r)->dx)
+#define RETURN_POP 8 /* bytes a return takes off the stack */
+#elif defined(__TARGET_ARCH_arm64)
+#define SYSCALL_NR(r) ((r)->syscallno)
+#define SYSCALL_ARG1(r) ((r)->orig_x0)
+#define SYSCALL_ARG2(r) ((r)->regs[1])
+#define SYSCALL_ARG3(r) ((r)->regs[2])
+#define RETURN_POP 0
+#endif
+
+#endif

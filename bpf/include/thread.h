@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * State shared by the call and scheduler programs: one struct thr a thread, the
+ * rings, the loss counters, and the book-keeping of the ledger.
+ *
+ * Having task storage is the filter: a thread is accounted for if, and only if,
+ * it has a struct thr. Storage is made at a first traced call, at fork, by the
+ * task iterator, and for a thread that wakes a traced one; never inside
+ * sched_switch, where it would allocate under the run-queue lock.
+ *
+ * Totals move only at switch-in, and seq counts switch-ins. So an unchanged seq
+ * says in one compare that nothing has to be copied or reported.
+ */
+#ifndef INGERO_THREAD_H
+#define INGERO_THREAD_H
+#include "kernel.h"
+#include "event.h"
+
+/* A wake-up this shortly before the switch-out raced with it on another CPU. */
+#define EARLY_NS 50000
+
+struct snap {
+	u64 v[NCLASS];
+	u32 seq, involuntary;
+};
+
+struct frame {
+	u64 start, sp, out; /* out: where the callee stores its result, if wanted */
+	u64 arg[NARGS];
+	u32 op, pad;
+	struct snap s;
+};
+
+struct thr {
+	u64 v[NCLASS], oncpu; /* running totals, ns */
+	u32 seq, involuntary;
+	u64 t_in, t_out, t_wake, t_total;
+	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
+	u64 gap_start;  /* return of the last outermost call, 0 before one */
+	struct snap gap; /* totals at that time */
+	u64 off_window; /* rate limit of interval records: start of the second */
+	u32 off_count;
+	u32 depth;
+	u8 role;
+	u8 gpu; /* device + 1; 0 unknown */
+	/* the off-CPU interval in progress */
+	u8 class, state;
+	s16 nr, waker_nr;
+	u16 out_cpu, pad;
+	u64 uaddr, waker_uaddr, ino;
+	u32 waker, waker_tgid, holder, pad2;
+	char waker_comm[COMM_LEN];
+	struct frame fr[DEPTH];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thr);
+} threads SEC(".maps");
+
+/* Calls, gaps, intervals, totals, stacks. Resized by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} events SEC(".maps");
+
+/* Life-cycle events, kept apart so that a flood of calls cannot drop them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} lives SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NLOSS);
+	__type(key, u32);
+	__type(value, u64);
+} losses SEC(".maps");
+
+/* Per operation (index event.Op), kept up to date by user space; in ns. */
+struct limit {
+	u64 stack; /* take a stack of calls that took at least this long */
+	u64 off;   /* inside this call, record waits for the device from this length */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct limit);
+} limits SEC(".maps");
+
+static __always_inline void lose(u32 k)
+{
+	u64 *n = bpf_map_lookup_elem(&losses, &k);
+	if (n)
+		(*n)++;
+}
+
+static __always_inline struct thr *thread_of(struct task_struct *t)
+{
+	return bpf_task_storage_get(&threads, t, 0, 0);
+}
+
+static __always_inline struct thr *thread_make(struct task_struct *t)
+{
+	return bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void snapshot(struct snap *s, const struct thr *t)
+{
+	if (s->seq == t->seq)
+		return;
+	__builtin_memcpy(s->v, t->v, sizeof s->v);
+	s->involuntary = t->involuntary;
+	s->seq = t->seq;
+}
+
+static __always_inline u16 clamp16(u32 n) { return n > 0xffff ? 0xffff : n; }
+
+static __always_inline void ledger(struct led *l, const struct thr *t, const struct snap *s)
+{
+#pragma unroll
+	for (int i = 0; i < NCLASS; i++) {
+		u64 d = (t->v[i] - s->v[i]) >> 4;
+		l->v[i] = d > 0xffffffff ? 0xffffffff : d;
+	}
+	u32 pre = t->involuntary - s->involuntary, n = t->seq - s->seq;
+	l->involuntary = clamp16(pre);
+	l->voluntary = clamp16(n - pre);
+}
+
+/*
+ * Books the interval that began at t_out and ended at `in`; returns the blocked
+ * part. If no wake-up was stamped since t_out, either it came just before the
+ * switch-out (the two race on different CPUs) and the thread only waited for a
+ * CPU, or the event was lost: then the split is unknown and the class of the
+ * sleep gets it all, never the run queue, which would blame somebody.
+ */
+static __always_inline u64 settle(struct thr *t, u64 in)
+{
+	u64 dur = in - t->t_out, blocked = 0;
+
+	if (t->state == 0) {
+		blocked = t->class == CLASS_THROTTLED ? dur : 0;
+	} else if (t->t_wake > t->t_out) {
+		blocked = t->t_wake - t->t_out;
+	} else if (t->t_wake + EARLY_NS < t->t_out) {
+		blocked = dur;
+		lose(LOSS_WAKE);
+	}
+	if (blocked > dur)
+		blocked = dur;
+	t->v[t->class < NCLASS ? t->class : CLASS_OTHER] += blocked;
+	t->v[CLASS_RUNQ] += dur - blocked;
+	t->seq++;
+	t->t_in = in;
+	t->t_out = 0;
+	t->t_wake = 0;
+	return blocked;
+}
+
+/* A running thread whose books say "off CPU": its switch-in was never reported. */
+static __always_inline void heal(struct thr *t, u64 now)
+{
+	if (!t->t_out)
+		return;
+	settle(t, t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : now);
+	lose(LOSS_HEALED);
+}
+
+/* Records a life-cycle event of the thread `tid` of `tgid`. */
+static __always_inline void life(u8 what, u32 tid, u32 tgid, u64 now, u16 op, u64 dur, const char *comm, u64 wakeup)
+{
+	struct life_rec *r = bpf_ringbuf_reserve(&lives, sizeof *r, 0);
+	if (!r) {
+		lose(LOSS_LIFE);
+		return;
+	}
+	r->h = (struct hdr){ now, tid, op, KIND_LIFE, what };
+	r->tgid = tgid;
+	r->ptid = r->ptgid = r->pad = 0;
+	r->dur = dur;
+	if (comm)
+		__builtin_memcpy(r->comm, comm, COMM_LEN);
+	else
+		bpf_get_current_comm(r->comm, COMM_LEN);
+	bpf_ringbuf_submit(r, wakeup);
+}
+
+/* Reports the calls a thread was in when it went away. */
+static __always_inline void abandon(struct thr *t, u32 tid, u32 tgid, u64 now)
+{
+	for (int i = 0; i < DEPTH; i++) {
+		if (i >= t->depth)
+			break;
+		lose(LOSS_UNFINISHED);
+		life(LIFE_UNFINISHED, tid, tgid, now, t->fr[i].op, now - t->fr[i].start, 0, BPF_RB_NO_WAKEUP);
+	}
+	t->depth = 0;
+}
+
+#endif

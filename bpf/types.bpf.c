@@ -1,0 +1,20 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Nothing to run: an object whose BTF holds the wire records, from which their Go
+// mirror is generated.
+#include "include/kernel.h"
+#include "include/event.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct call_led_rec *unused_call __attribute__((unused));
+struct gap_rec *unused_gap __attribute__((unused));
+struct off_full_rec *unused_off __attribute__((unused));
+struct total_rec *unused_total __attribute__((unused));
+struct life_rec *unused_life __attribute__((unused));
+struct stack_rec *unused_stack __attribute__((unused));
+enum kind *unused_kind __attribute__((unused));
+enum life *unused_life_kind __attribute__((unused));
+enum loss *unused_loss __attribute__((unused));
+enum class *unused_class __attribute__((unused));

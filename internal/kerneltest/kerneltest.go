@@ -1,0 +1,30 @@
+// Package kerneltest decides whether tests that load eBPF programs can run.
+package kerneltest
+
+import (
+	"os"
+	"testing"
+)
+
+// RequireEnv makes missing privileges a failure instead of a skip; CI sets it
+// where root and BTF are there, so that a green run did test the kernel.
+const RequireEnv = "INGERO_REQUIRE_KERNEL"
+
+// Require skips the test unless this process may trace, or fails it if
+// INGERO_REQUIRE_KERNEL is set.
+func Require(t testing.TB) {
+	t.Helper()
+	why := ""
+	if os.Geteuid() != 0 {
+		why = "needs root to load eBPF programs"
+	} else if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		why = "needs a kernel with BTF"
+	}
+	switch {
+	case why == "":
+	case os.Getenv(RequireEnv) != "":
+		t.Fatalf("%s, and %s is set", why, RequireEnv)
+	default:
+		t.Skip(why)
+	}
+}

@@ -1,0 +1,55 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Calls through uprobe_multi links (kernel 6.6) or perf events (5.15): one
+// program at entry, one at return, with the function's cookie.
+#include "call.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+SEC("uprobe.multi/call")
+int multi_enter(struct pt_regs *c)
+{
+	call_enter(c, bpf_get_attach_cookie(c));
+	return 0;
+}
+
+SEC("uretprobe.multi/call")
+int multi_return(struct pt_regs *c)
+{
+	call_return(c, bpf_get_attach_cookie(c));
+	return 0;
+}
+
+SEC("uprobe/call")
+int perf_enter(struct pt_regs *c)
+{
+	call_enter(c, bpf_get_attach_cookie(c));
+	return 0;
+}
+
+SEC("uretprobe/call")
+int perf_return(struct pt_regs *c)
+{
+	call_return(c, bpf_get_attach_cookie(c));
+	return 0;
+}
+
+// The floor: what the kernel charges for an entry and a return that do nothing.
+SEC("uprobe.multi/empty")
+int multi_empty(struct pt_regs *c)
+{
+	return 0;
+}
+
+SEC("uretprobe.multi/empty")
+int multi_empty_return(struct pt_regs *c)
+{
+	return 0;
+}
+
+SEC("uprobe/empty")
+int perf_empty(struct pt_regs *c)
+{
+	return 0;
+}

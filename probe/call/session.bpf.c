@@ -1,0 +1,36 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Calls through one uprobe session link: the same program runs at entry and
+// return, and a rejected entry leaves the return unarmed (kernel 6.13). From 7.0
+// the kfunc takes the context, so this file is compiled twice.
+#include "call.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#ifdef SESSION_CTX
+extern bool bpf_session_is_return(void *ctx) __ksym;
+#define is_return(c) bpf_session_is_return(c)
+#else
+extern bool bpf_session_is_return(void) __ksym;
+#define is_return(c) bpf_session_is_return()
+#endif
+
+SEC("uprobe.session/call")
+int session_call(struct pt_regs *c)
+{
+	u64 cookie = bpf_get_attach_cookie(c);
+
+	if (is_return(c)) {
+		call_return(c, cookie);
+		return 0;
+	}
+	return call_enter(c, cookie) ? 0 : 1;
+}
+
+// The floor: what the kernel charges for an entry and a return that do nothing.
+SEC("uprobe.session/empty")
+int session_empty(struct pt_regs *c)
+{
+	return 0;
+}

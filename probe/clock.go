@@ -1,0 +1,30 @@
+package probe
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonicToUnix is what to add to CLOCK_MONOTONIC to get Unix time, in ns. It
+// is measured once a recording, so that differences of times stay exact when the
+// wall clock is adjusted. Of several samples the tightest counts.
+func monotonicToUnix() (uint64, error) {
+	var best, offset int64 = 1 << 62, 0
+	for range 16 {
+		var a, w, b unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &a); err != nil {
+			return 0, fmt.Errorf("read monotonic clock: %w", err)
+		}
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME, &w); err != nil {
+			return 0, fmt.Errorf("read wall clock: %w", err)
+		}
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &b); err != nil {
+			return 0, fmt.Errorf("read monotonic clock: %w", err)
+		}
+		if d := b.Nano() - a.Nano(); d < best {
+			best, offset = d, w.Nano()-(a.Nano()+d/2)
+		}
+	}
+	return uint64(offset), nil
+}

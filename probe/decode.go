@@ -1,0 +1,274 @@
+package probe
+
+import (
+	"hash/fnv"
+	"unsafe"
+
+	"github.com/ingero-io/ingero/bpf"
+	"github.com/ingero-io/ingero/event"
+)
+
+// Records is what one drain produced, in the order the kernel wrote it per
+// thread. The slices are reused by the next drain.
+type Records struct {
+	Calls       []event.Call
+	Gaps        []event.Gap
+	OffCPU      []event.OffCPU
+	ThreadTimes []event.ThreadTime
+	Lives       []event.Life
+	Stacks      []RawStack
+	Malformed   int // records of unknown kind or size: a bug, never expected
+}
+
+// RawStack is a user stack before its addresses are resolved.
+type RawStack struct {
+	ID    uint64
+	PID   uint32
+	Addrs []uint64 // innermost first
+}
+
+// Reset empties the records and keeps their memory.
+func (r *Records) Reset() {
+	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
+	r.ThreadTimes, r.Lives, r.Stacks = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0]
+	r.Malformed = 0
+}
+
+// Len is the number of records.
+func (r *Records) Len() int {
+	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks)
+}
+
+// decoder turns wire records into events. It holds the one conversion from the
+// kernel's clock to Unix time.
+type decoder struct {
+	toUnix  uint64              // Unix ns = CLOCK_MONOTONIC ns + toUnix
+	pending map[uint32]rawStack // by tid: the stack that belongs to its next call
+	masks   [1 << 12][event.NumArgs]uint64
+}
+
+type rawStack struct{ start, id uint64 }
+
+func newDecoder(toUnix uint64) *decoder {
+	d := &decoder{toUnix: toUnix, pending: map[uint32]rawStack{}}
+	for _, i := range event.Catalog {
+		for n, a := range i.Args {
+			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
+		}
+	}
+	return d
+}
+
+// argMask keeps what the argument's C type holds: registers carry rubbish above
+// 32-bit parameters, and beyond the last parameter.
+func argMask(u event.Unit, s event.Shape) uint64 {
+	switch u {
+	case event.UnitEnum, event.UnitNone:
+		return 0xffffffff
+	case event.UnitDevice:
+		if s != event.ShapeCopyPeer {
+			return 0xffffffff
+		}
+	}
+	return ^uint64(0)
+}
+
+// as views a record as a T without copying; ok is false if it is too short.
+func as[T any](b []byte) (*T, bool) {
+	if len(b) < int(unsafe.Sizeof(*new(T))) {
+		return nil, false
+	}
+	return (*T)(unsafe.Pointer(&b[0])), true
+}
+
+// record adds one wire record to r.
+func (d *decoder) record(b []byte, r *Records) {
+	h, ok := as[bpf.WireHdr](b)
+	if !ok {
+		r.Malformed++
+		return
+	}
+	switch bpf.WireKind(h.Kind) {
+	case bpf.WireKindKIND_CALL:
+		ok = d.call(b, r)
+	case bpf.WireKindKIND_GAP:
+		ok = d.gap(b, r)
+	case bpf.WireKindKIND_OFF:
+		ok = d.off(b, r)
+	case bpf.WireKindKIND_TOTAL:
+		ok = d.total(b, r)
+	case bpf.WireKindKIND_LIFE:
+		ok = d.life(b, r)
+	case bpf.WireKindKIND_STACK:
+		ok = d.stack(b, r)
+	default:
+		ok = false
+	}
+	if !ok {
+		r.Malformed++
+	}
+}
+
+func (d *decoder) call(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireCallRec](b)
+	if !ok {
+		return false
+	}
+	r.Calls = append(r.Calls, event.Call{
+		Start: w.H.Start + d.toUnix, Duration: w.Dur,
+		Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid},
+		Op:     event.Op(w.H.Op), Depth: w.H.Sub & 7, GPU: int8(w.H.Sub>>3) - 1,
+		Ret: w.Ret, Weight: 1,
+	})
+	c := &r.Calls[len(r.Calls)-1]
+	mask := &d.masks[w.H.Op&4095]
+	for i, a := range w.Arg {
+		c.Args[i] = a & mask[i]
+	}
+	if l, ok := as[bpf.WireCallLedRec](b); ok {
+		ledger(&c.Ledger, &l.L)
+	}
+	if len(d.pending) > 0 {
+		if s, ok := d.pending[w.H.Tid]; ok {
+			if s.start == w.H.Start {
+				c.Stack = s.id
+			}
+			delete(d.pending, w.H.Tid)
+		}
+	}
+	return true
+}
+
+func ledger(l *event.Ledger, w *bpf.WireLed) {
+	for i, v := range w.V {
+		l.NS[i] = uint64(v) << 4
+	}
+	l.Voluntary, l.Involuntary = w.Voluntary, w.Involuntary
+}
+
+func (d *decoder) gap(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireGapRec](b)
+	if !ok {
+		return false
+	}
+	g := event.Gap{
+		Start: w.H.Start + d.toUnix, Duration: w.Dur,
+		Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Next: event.Op(w.H.Op),
+	}
+	ledger(&g.Ledger, &w.L)
+	r.Gaps = append(r.Gaps, g)
+	return true
+}
+
+func (d *decoder) off(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireOffRec](b)
+	if !ok {
+		return false
+	}
+	o := event.OffCPU{
+		Start: w.H.Start + d.toUnix, Duration: w.Dur, RunQueue: w.Runq,
+		Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
+		Op: event.Op(w.H.Op), Class: event.Class(w.H.Sub), Syscall: w.Nr, State: w.State,
+		Dispatch: w.Role&roleDispatch != 0, Followed: w.Role&roleMask == roleFollowed,
+		Futex: w.Uaddr, Holder: w.Holder, Inode: w.Ino,
+		Waker: event.Thread{PID: w.WakerTgid, TID: w.Waker}, WakerComm: comm(&w.WakerComm),
+		WakerFutex: w.WakerUaddr, WakerSyscall: w.WakerNr,
+		OutCPU: w.OutCpu, InCPU: w.InCpu,
+	}
+	if f, ok := as[bpf.WireOffFullRec](b); ok {
+		d.explain(&o, f)
+	}
+	r.OffCPU = append(r.OffCPU, o)
+	return true
+}
+
+// explain adds what a full interval record knows: who ran, and the stack.
+func (d *decoder) explain(o *event.OffCPU, f *bpf.WireOffFullRec) {
+	o.IdleNS = f.Idle
+	for i := range f.Culprit {
+		c := &f.Culprit[i]
+		if c.Tid == 0 {
+			break
+		}
+		o.Culprits = append(o.Culprits, event.Culprit{Thread: event.Thread{PID: c.Tgid, TID: c.Tid}, Comm: comm(&c.Comm), NS: c.Ns})
+	}
+	for i := 1; i < len(o.Culprits); i++ { // most time first; at most four
+		for j := i; j > 0 && o.Culprits[j].NS > o.Culprits[j-1].NS; j-- {
+			o.Culprits[j], o.Culprits[j-1] = o.Culprits[j-1], o.Culprits[j]
+		}
+	}
+	if n := int(f.Nstack) / 8; n > 0 && n <= len(f.Stack) {
+		o.Kernel = append([]uint64(nil), f.Stack[:n]...)
+	}
+}
+
+func (d *decoder) total(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireTotalRec](b)
+	if !ok {
+		return false
+	}
+	t := event.ThreadTime{
+		At: w.H.Start + d.toUnix, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
+		OnCPU: w.Oncpu, Runtime: w.Exec,
+		Dispatch: w.Role&roleDispatch != 0, Followed: w.Role&roleMask == roleFollowed,
+	}
+	copy(t.NS[:], w.V[:])
+	r.ThreadTimes = append(r.ThreadTimes, t)
+	return true
+}
+
+func (d *decoder) life(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireLifeRec](b)
+	if !ok {
+		return false
+	}
+	r.Lives = append(r.Lives, event.Life{
+		At: w.H.Start + d.toUnix, Kind: event.LifeKind(w.H.Sub),
+		Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Parent: event.Thread{PID: w.Ptgid, TID: w.Ptid},
+		Comm: comm(&w.Comm), Op: event.Op(w.H.Op), Duration: w.Dur,
+	})
+	return true
+}
+
+func (d *decoder) stack(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireStackRec](b)
+	if !ok {
+		return false
+	}
+	n := int(w.Nstack) / 8
+	if n <= 0 || n > len(w.Stack) {
+		return true // the stack could not be walked: no stack, not a malformed record
+	}
+	s := RawStack{ID: StackID(w.Tgid, w.Stack[:n]), PID: w.Tgid, Addrs: append([]uint64(nil), w.Stack[:n]...)}
+	d.pending[w.H.Tid] = rawStack{w.H.Start, s.ID}
+	r.Stacks = append(r.Stacks, s)
+	return true
+}
+
+// StackID is the FNV-1a hash of a process and its return addresses, never 0.
+// pid 0 is the kernel.
+func StackID(pid uint32, addrs []uint64) uint64 {
+	h := fnv.New64a()
+	h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&pid)), 4))
+	if len(addrs) > 0 {
+		h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&addrs[0])), 8*len(addrs)))
+	}
+	return max(h.Sum64(), 1)
+}
+
+// Roles of bpf/include/event.h.
+const (
+	roleFollowed = 2
+	roleMask     = 3
+	roleDispatch = 4
+)
+
+// comm converts a NUL-terminated task name. The kernel does not promise UTF-8.
+func comm(c *[16]int8) string {
+	b := (*[16]byte)(unsafe.Pointer(c))
+	n := 0
+	for n < len(b) && b[n] != 0 {
+		n++
+	}
+	return string(b[:n])
+}

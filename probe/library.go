@@ -1,0 +1,116 @@
+package probe
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Library is a probe on a shared library: which files it is found in and which
+// of their functions are timed.
+type Library struct {
+	Name string         // of the probe: "cuda"
+	File *regexp.Regexp // matches the base name of the library's file
+	Ops  []*event.Info
+}
+
+// setsDevice is COOKIE_SETS_DEVICE of bpf/include/call.h.
+const setsDevice = 1
+
+// cookie packs what a program needs to know of a function: op | shape << 16 |
+// flags << 24.
+func cookie(i *event.Info) uint64 {
+	c := uint64(i.Op) | uint64(i.Shape)<<16
+	if i.SetsDevice {
+		c |= setsDevice << 24
+	}
+	return c
+}
+
+// Found is what a library file has of the functions a probe wants.
+type Found struct {
+	Targets []Target
+	Missing []string // functions the file does not export
+}
+
+// Slow lists the functions that have to be single-stepped.
+func (f *Found) Slow() []string {
+	var s []string
+	for _, t := range f.Targets {
+		if t.Slow {
+			s = append(s, t.Symbol)
+		}
+	}
+	return s
+}
+
+// Find looks up the library's functions in the ELF file at path.
+func (l *Library) Find(path string) (*Found, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read library: %w", err)
+	}
+	defer f.Close()
+	syms, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, fmt.Errorf("read symbols of %s: %w", path, err)
+	}
+	byName := make(map[string]elf.Symbol, len(syms))
+	for _, s := range syms {
+		if t := elf.ST_TYPE(s.Info); (t == elf.STT_FUNC || t == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF && s.Value != 0 {
+			byName[s.Name] = s
+		}
+	}
+	var found Found
+	at := map[uint64]bool{} // several names may share one address
+	for _, op := range l.Ops {
+		for _, name := range op.SymbolNames() {
+			s, ok := byName[name]
+			if !ok {
+				found.Missing = append(found.Missing, name)
+				continue
+			}
+			off, ok := fileOffset(f, s.Value)
+			if !ok || at[off] {
+				continue
+			}
+			at[off] = true
+			skip, slow := chooseOffset(f.Machine, codeAt(f, s))
+			found.Targets = append(found.Targets, Target{name, off + uint64(skip), cookie(op), slow})
+		}
+	}
+	return &found, nil
+}
+
+// fileOffset converts a virtual address of executable code to its place in the
+// file.
+func fileOffset(f *elf.File, addr uint64) (uint64, bool) {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Vaddr <= addr && addr < p.Vaddr+p.Filesz {
+			return addr - p.Vaddr + p.Off, true
+		}
+	}
+	return 0, false
+}
+
+// codeAt returns the first bytes of a function, fewer if it is shorter.
+func codeAt(f *elf.File, s elf.Symbol) []byte {
+	n := uint64(maxSkip + 16)
+	if s.Size > 0 && s.Size < n {
+		n = s.Size
+	}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_LOAD || p.Vaddr > s.Value || s.Value >= p.Vaddr+p.Filesz {
+			continue
+		}
+		b := make([]byte, min(n, p.Vaddr+p.Filesz-s.Value))
+		if _, err := p.ReadAt(b, int64(s.Value-p.Vaddr)); err != nil {
+			return nil // unreadable code is probed at its first byte
+		}
+		return b
+	}
+	return nil
+}

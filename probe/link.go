@@ -1,0 +1,104 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// Attach types and flags of include/uapi/linux/bpf.h.
+const (
+	attachUprobeMulti   = 48     // BPF_TRACE_UPROBE_MULTI, kernel 6.6
+	attachUprobeSession = 57     // BPF_TRACE_UPROBE_SESSION, kernel 6.13
+	multiReturn         = 1 << 0 // BPF_F_UPROBE_MULTI_RETURN
+	bpfLinkCreate       = 28     // BPF_LINK_CREATE
+)
+
+// uprobeMultiAttr is union bpf_attr's link_create for uprobe_multi.
+type uprobeMultiAttr struct {
+	progFD, targetFD, attachType, flags uint32
+	path, offsets, refCtrs, cookies     uint64
+	count, multiFlags, pid, _           uint32
+}
+
+// Target is one function to be timed.
+type Target struct {
+	Symbol string
+	Offset uint64 // file offset of the instruction to probe
+	Cookie uint64 // what the program finds in bpf_get_attach_cookie
+	Slow   bool   // the kernel has to single-step that instruction
+}
+
+// closers closes in order and returns the first error.
+type closers []func() error
+
+func (c closers) Close() error {
+	var first error
+	for _, f := range c {
+		if err := f(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// multiLink attaches prog to all targets of the file at path with one link. pid
+// limits it to one process, 0 means every process. cilium/ebpf creates such
+// links too, but not of the session type.
+func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attachType, flags uint32) (func() error, error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return nil, err
+	}
+	offsets, cookies := make([]uint64, len(targets)), make([]uint64, len(targets))
+	for i, t := range targets {
+		offsets[i], cookies[i] = t.Offset, t.Cookie
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(name)
+	pin.Pin(&offsets[0])
+	pin.Pin(&cookies[0])
+	a := uprobeMultiAttr{
+		progFD: uint32(prog.FD()), attachType: attachType, multiFlags: flags,
+		path:    uint64(uintptr(unsafe.Pointer(name))),
+		offsets: uint64(uintptr(unsafe.Pointer(&offsets[0]))),
+		cookies: uint64(uintptr(unsafe.Pointer(&cookies[0]))),
+		count:   uint32(len(targets)), pid: uint32(pid),
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, bpfLinkCreate, uintptr(unsafe.Pointer(&a)), unsafe.Sizeof(a))
+	runtime.KeepAlive(prog)
+	if errno != 0 {
+		return nil, fmt.Errorf("attach to %d functions of %s: %w", len(targets), path, errno)
+	}
+	f := os.NewFile(fd, "uprobe-link")
+	return f.Close, nil
+}
+
+// perfLinks attaches prog to each target through a perf event of its own.
+// Closing such a link takes the kernel about a tenth of a second.
+func perfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret bool) (closers, error) {
+	exe, err := link.OpenExecutable(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	attach := exe.Uprobe
+	if ret {
+		attach = exe.Uretprobe
+	}
+	var c closers
+	for _, t := range targets {
+		l, err := attach(t.Symbol, prog, &link.UprobeOptions{Address: t.Offset, PID: pid, Cookie: t.Cookie})
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("attach to %s of %s: %w", t.Symbol, path, err)
+		}
+		c = append(c, l.Close)
+	}
+	return c, nil
+}

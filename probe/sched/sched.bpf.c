@@ -1,0 +1,454 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// The scheduler's side of the ledger: where did the time of an accounted thread
+// go, who ran instead, who woke it, and which threads are accounted for.
+#include "thread.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile u32 self_tgid = 0;
+const volatile u64 off_min_ns = 100000;    /* shorter intervals only count in the ledger */
+const volatile u64 total_every_ns = 100000000;
+const volatile u32 off_per_second = 1000;  /* interval records a thread may emit; longer than 10 ms always */
+const volatile bool follow = 1;
+const volatile u8 class_of[512] = {};      /* system call -> class, filled by the loader for the architecture */
+
+u32 followed = 0;                          /* threads adopted because they woke a traced one */
+const volatile u32 follow_max = 512;
+
+// Who ran on a CPU lately, so that a thread that waited for it can name them.
+#define NRAN 16
+struct ran {
+	u64 end, ns;
+	u32 tgid, tid;
+	char comm[COMM_LEN];
+};
+struct cpu {
+	u64 since;    /* when the running task was switched in */
+	u32 tid, n;   /* the running task; number of entries written */
+	struct ran ran[NRAN];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024); /* resized by the loader to the possible CPUs */
+	__type(key, u32);
+	__type(value, struct cpu);
+} cpus SEC(".maps");
+
+// Processes whose existing threads the iterator adopts.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u8);
+} wanted SEC(".maps");
+
+// The owner a futex word names. val is what the caller expects in the word: 2 is
+// "locked, with waiters" of glibc's pthread_mutex, whose owner's tid is 8 bytes
+// on. For other locks that is a guess; the reader checks that the thread exists.
+static __always_inline u32 futex_owner(u64 uaddr, u32 op, u32 val)
+{
+	u32 cmd = op & 0x7f, v = 0;
+
+	if (cmd == 6 || cmd == 13) { /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2: the word is the owner's tid */
+		bpf_probe_read_user(&v, 4, (void *)uaddr);
+		return v & 0x3fffffff;
+	}
+	if ((cmd == 0 || cmd == 9) && val == 2) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
+		bpf_probe_read_user(&v, 4, (void *)(uaddr + 8));
+	return v;
+}
+
+static __always_inline u8 class_of_file(struct thr *t, struct task_struct *task, u32 fd)
+{
+	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file **fds = BPF_CORE_READ(fdt, fd), *file = 0;
+
+	if (fd >= BPF_CORE_READ(fdt, max_fds) || bpf_probe_read_kernel(&file, sizeof file, &fds[fd]) || !file)
+		return CLASS_OTHER;
+	t->ino = BPF_CORE_READ(file, f_inode, i_ino);
+	switch (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) {
+	case S_IFSOCK:
+		return CLASS_NET;
+	case S_IFIFO:
+	case 0: /* eventfd and other anonymous inodes */
+		return CLASS_PIPE;
+	case S_IFCHR:
+		return CLASS_OTHER;
+	}
+	return CLASS_BY_FILE;
+}
+
+// What does `task`, about to sleep, wait for? Its saved registers still hold the
+// system call and its arguments.
+static __always_inline u8 classify(struct thr *t, struct task_struct *task)
+{
+	struct pt_regs *r = (struct pt_regs *)bpf_task_pt_regs(task);
+	int nr = SYSCALL_NR(r);
+
+	t->nr = nr;
+	t->uaddr = t->ino = 0;
+	t->holder = 0;
+	if (nr < 0) /* an exception: a page fault */
+		return CLASS_FAULT;
+	u8 k = nr < 512 ? class_of[nr & 511] : CLASS_OTHER;
+	if (k == CLASS_FUTEX) {
+		t->uaddr = SYSCALL_ARG1(r);
+		t->holder = futex_owner(t->uaddr, SYSCALL_ARG2(r), SYSCALL_ARG3(r));
+		return k;
+	}
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+		return CLASS_BLKIO;
+	if (k == CLASS_BY_FD)
+		k = class_of_file(t, task, SYSCALL_ARG1(r));
+	if (k >= CLASS_BY_FD) /* a file system call: D is the disk or its journal */
+		return t->state == 2 ? CLASS_BLKIO : CLASS_OTHER;
+	return k;
+}
+
+static __always_inline bool is_throttled(struct task_struct *task, struct task_struct *next)
+{
+	if (bpf_core_field_exists(task->throttled)) {
+		if (BPF_CORE_READ(task, throttled))
+			return true;
+	} else if (bpf_core_field_exists(((struct cfs_rq *)0)->throttle_count)) {
+		if (BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0)
+			return true;
+	}
+	return next->pid == 0; /* runnable, and still the CPU had nobody to run */
+}
+
+static __always_inline void emit_total(struct thr *t, struct task_struct *task, u64 exec, u64 now)
+{
+	struct total_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
+	if (!r) {
+		lose(LOSS_TOTAL);
+		return;
+	}
+	r->h = (struct hdr){ now, task->pid, 0, KIND_TOTAL, 0 };
+	r->tgid = task->tgid;
+	r->role = t->role;
+	r->oncpu = t->oncpu;
+	r->exec = exec;
+	__builtin_memcpy(r->v, t->v, sizeof r->v);
+	__builtin_memcpy(r->comm, task->comm, COMM_LEN);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	t->t_total = now;
+}
+
+static __always_inline void switch_out(struct thr *t, struct task_struct *prev, struct task_struct *next, u32 state, u64 now, u16 cpu)
+{
+	u64 exec = prev->se.sum_exec_runtime;
+
+	if (t->t_out) { /* switch-in not reported: the scheduler's own clock says how long it ran */
+		u64 ran = exec - t->exec_out;
+		settle(t, now - (ran < now - t->t_out ? ran : 0));
+		lose(LOSS_HEALED);
+	}
+	t->exec_out = exec;
+	if (t->t_in)
+		t->oncpu += now - t->t_in;
+	t->state = state;
+	t->out_cpu = cpu;
+	if (state == 0) {
+		t->class = is_throttled(prev, next) ? CLASS_THROTTLED : CLASS_RUNQ;
+		t->nr = -1;
+		t->uaddr = t->ino = 0;
+		t->holder = 0;
+		t->involuntary++;
+	} else {
+		t->class = classify(t, prev);
+	}
+	t->t_out = now;
+	if (now - t->t_total > total_every_ns)
+		emit_total(t, prev, exec, now);
+}
+
+// Names the tasks that ran on `cpu` between `from` and `now`, except `tid`.
+static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 from, u64 now, u32 tid)
+{
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+
+	e->idle = 0;
+	__builtin_memset(e->culprit, 0, sizeof e->culprit);
+	if (!c)
+		return;
+	u32 n = c->n;
+	for (int i = 1; i <= NRAN; i++) {
+		struct ran *r = &c->ran[(n - i) & (NRAN - 1)];
+		u64 end = r->end, ns = r->ns;
+		if (end <= from || end > now + 1000000)
+			break;
+		if (ns > end - from)
+			ns = end - from;
+		u32 who = r->tid;
+		if (who == 0) {
+			e->idle += ns;
+			continue;
+		}
+		if (who == tid)
+			continue;
+#pragma unroll
+		for (int k = 0; k < NCULPRIT; k++) {
+			struct culprit *q = &e->culprit[k];
+			if (q->tid == who) {
+				q->ns += ns;
+				break;
+			}
+			if (!q->tid) {
+				q->tgid = r->tgid;
+				q->tid = who;
+				q->ns = ns;
+				__builtin_memcpy(q->comm, r->comm, COMM_LEN);
+				break;
+			}
+		}
+	}
+}
+
+static __always_inline void off_common(struct off_rec *e, struct thr *t, struct task_struct *next, u64 out, u64 dur, u64 blocked, bool woken, u16 op, u16 cpu)
+{
+	e->h = (struct hdr){ out, next->pid, op, KIND_OFF, t->class };
+	e->dur = dur;
+	e->runq = dur - blocked;
+	e->tgid = next->tgid;
+	e->holder = t->holder;
+	e->waker = woken ? t->waker : 0;
+	e->waker_tgid = woken ? t->waker_tgid : 0;
+	e->uaddr = t->uaddr;
+	e->waker_uaddr = woken ? t->waker_uaddr : 0;
+	e->ino = t->ino;
+	e->nr = t->nr;
+	e->waker_nr = woken ? t->waker_nr : -1;
+	e->out_cpu = t->out_cpu;
+	e->in_cpu = cpu;
+	e->state = t->state;
+	e->role = t->role;
+	__builtin_memset(e->pad, 0, sizeof e->pad);
+	__builtin_memcpy(e->comm, next->comm, COMM_LEN);
+	if (woken)
+		__builtin_memcpy(e->waker_comm, t->waker_comm, COMM_LEN);
+	else
+		__builtin_memset(e->waker_comm, 0, COMM_LEN);
+}
+
+// May this thread record another interval? Long ones always may.
+static __always_inline bool may_record(struct thr *t, u64 dur, u64 now)
+{
+	if (now - t->off_window > 1000000000) {
+		t->off_window = now;
+		t->off_count = 0;
+	}
+	if (t->off_count++ < off_per_second || dur > 10000000)
+		return true;
+	lose(LOSS_OFF_THINNED);
+	return false;
+}
+
+static __always_inline void switch_in(struct thr *t, struct task_struct *next, u64 now, u16 cpu)
+{
+	u64 out = t->t_out, dur = now - out;
+
+	if (!out) {
+		t->t_in = now;
+		return;
+	}
+	bool woken = t->t_wake > out;
+	u64 blocked = settle(t, now);
+	if (dur < off_min_ns)
+		return;
+	u32 d = t->depth;
+	u16 op = d ? t->fr[(d - 1) & (DEPTH - 1)].op : 0;
+	u8 k = t->class;
+	bool wait = k == CLASS_SLEEP || k == CLASS_POLL || k == CLASS_IOCTL;
+	if (op && wait && dur - blocked < off_min_ns) { /* the device, as far as the ledger knows: only if it is unusual */
+		u32 key = op & 4095;
+		struct limit *l = bpf_map_lookup_elem(&limits, &key);
+		if (l && dur < l->off)
+			return;
+	}
+	if (!may_record(t, dur, now))
+		return;
+	if (wait && dur - blocked < off_min_ns) {
+		struct off_rec *o = bpf_ringbuf_reserve(&events, sizeof *o, 0);
+		if (!o) {
+			lose(LOSS_OFF);
+			return;
+		}
+		off_common(o, t, next, out, dur, blocked, woken, op, cpu);
+		bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
+		return;
+	}
+	struct off_full_rec *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+	if (!e) {
+		lose(LOSS_OFF);
+		return;
+	}
+	off_common(&e->o, t, next, out, dur, blocked, woken, op, cpu);
+	/* A preempted thread waited where it ran, a woken one where it was put. */
+	name_culprits(e, t->state == 0 ? t->out_cpu : cpu, now - (dur - blocked), now, next->pid);
+	/* Frozen since it slept: the same stack as at switch-out, at half the price. */
+	e->nstack = bpf_get_task_stack(next, e->stack, sizeof e->stack, 0);
+	e->pad = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+// Every switch of every task, so kept short: who ran until now, and is the
+// sequence without a hole?
+static __always_inline void note_ran(u32 cpu, struct task_struct *prev, struct task_struct *next, u64 now)
+{
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	if (!c)
+		return;
+	if (c->since && c->tid != prev->pid)
+		lose(LOSS_SWITCH);
+	struct ran *r = &c->ran[c->n & (NRAN - 1)];
+	r->end = now;
+	r->ns = c->since ? now - c->since : 0;
+	r->tgid = prev->tgid;
+	r->tid = prev->pid;
+	__builtin_memcpy(r->comm, prev->comm, COMM_LEN);
+	c->n++;
+	c->since = now;
+	c->tid = next->pid;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+{
+	struct thr *p = thread_of(prev), *n = thread_of(next);
+	u64 now = bpf_ktime_get_ns();
+	u32 cpu = bpf_get_smp_processor_id();
+
+	note_ran(cpu, prev, next, now);
+	if (p)
+		switch_out(p, prev, next, state & 0x7f, now, cpu);
+	if (n)
+		switch_in(n, next, now, cpu);
+	return 0;
+}
+
+// The first wake-up of an interval counts.
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *p)
+{
+	struct thr *t = thread_of(p);
+
+	if (!t || (t->t_out && t->t_wake >= t->t_out))
+		return 0;
+	struct task_struct *w = bpf_get_current_task_btf();
+	u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	t->t_wake = now;
+	t->waker = id;
+	t->waker_tgid = id >> 32;
+	t->waker_nr = -1;
+	t->waker_uaddr = 0;
+	bpf_get_current_comm(t->waker_comm, COMM_LEN);
+	if (!t->waker || w->flags & PF_KTHREAD)
+		return 0;
+	struct pt_regs *r = (struct pt_regs *)bpf_task_pt_regs(w);
+	int nr = SYSCALL_NR(r);
+	t->waker_nr = nr;
+	if (nr >= 0 && nr < 512 && class_of[nr & 511] == CLASS_FUTEX)
+		t->waker_uaddr = SYSCALL_ARG1(r);
+	/* Who released a lock or fed a pipe or socket is accounted for from now on. */
+	if (!follow || (t->role & ROLE_MASK) != ROLE_TRACED || !t->t_out || t->waker_tgid == self_tgid)
+		return 0;
+	if (t->class != CLASS_FUTEX && t->class != CLASS_PIPE && t->class != CLASS_NET)
+		return 0;
+	if (thread_of(w) || followed >= follow_max)
+		return 0;
+	struct thr *x = thread_make(w);
+	if (x) {
+		x->role = ROLE_FOLLOWED;
+		x->t_in = now;
+		__sync_fetch_and_add(&followed, 1);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thr *t = thread_of(parent), *x;
+
+	if (!t || (t->role & ROLE_MASK) != ROLE_TRACED)
+		return 0;
+	x = thread_make(child);
+	if (!x) {
+		lose(LOSS_THREAD);
+		return 0;
+	}
+	x->role = ROLE_TRACED;
+	x->gpu = child->tgid == parent->tgid ? 1 : t->gpu; /* a new thread starts with device 0 */
+	bool process = child->tgid == child->pid;
+	struct life_rec *r = bpf_ringbuf_reserve(&lives, sizeof *r, 0);
+	if (!r) {
+		lose(LOSS_LIFE);
+		return 0;
+	}
+	r->h = (struct hdr){ bpf_ktime_get_ns(), child->pid, 0, KIND_LIFE, LIFE_FORK };
+	r->tgid = child->tgid;
+	r->ptid = parent->pid;
+	r->ptgid = parent->tgid;
+	r->pad = 0;
+	r->dur = 0;
+	__builtin_memcpy(r->comm, child->comm, COMM_LEN);
+	bpf_ringbuf_submit(r, process ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct thr *t = thread_of(task);
+
+	if (!t)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	abandon(t, task->pid, task->tgid, now);
+	t->gap_start = 0;
+	t->gpu = 1;
+	t->role &= ~ROLE_DISPATCH;
+	if ((t->role & ROLE_MASK) == ROLE_TRACED)
+		life(LIFE_EXEC, task->pid, task->tgid, now, 0, 0, task->comm, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct thr *t = thread_of(task);
+
+	if (!t)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	abandon(t, task->pid, task->tgid, now);
+	if (t->t_in && !t->t_out) {
+		u64 oncpu = t->oncpu;
+		t->oncpu += now - t->t_in;
+		emit_total(t, task, task->se.sum_exec_runtime, now);
+		t->oncpu = oncpu;
+	}
+	if ((t->role & ROLE_MASK) == ROLE_TRACED)
+		life(LIFE_EXIT, task->pid, task->tgid, now, 0, 0, task->comm, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+// Adopts the threads that exist when tracing of their process begins.
+SEC("iter/task")
+int adopt(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (!task)
+		return 0;
+	u32 tgid = task->tgid;
+	if (!bpf_map_lookup_elem(&wanted, &tgid))
+		return 0;
+	struct thr *t = thread_make(task);
+	if (t && (t->role & ROLE_MASK) != ROLE_TRACED)
+		t->role = (t->role & ~ROLE_MASK) | ROLE_TRACED;
+	return 0;
+}

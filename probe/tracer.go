@@ -1,0 +1,345 @@
+// Package probe times library calls and accounts for threads with eBPF. It
+// loads the programs, attaches them to libraries, drains the ring buffers and
+// counts losses. It decides nothing about which processes are of interest (the
+// agent does) and keeps nothing.
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/ingero-io/ingero/bpf"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe/sched"
+)
+
+// StackPolicy says which calls get a user stack.
+type StackPolicy string
+
+// The policies.
+const (
+	StackSlow StackPolicy = "slow" // calls past their operation's limit, and 1 in 4096
+	StackAll  StackPolicy = "all"
+	StackOff  StackPolicy = "off"
+)
+
+// Options configure a Tracer. The zero value is the default.
+type Options struct {
+	Backend   Backend       // empty: the best that works
+	RingBytes int           // of the event ring, a power of two; 0: 16 MiB
+	OffMin    time.Duration // shorter off-CPU intervals only count in the ledger; 0: 100 us
+	Stack     StackPolicy   // empty: slow
+	NoLedger  bool          // time calls only, without the scheduler programs
+	Empty     bool          // attach programs that do nothing: the floor of the cost
+	Logger    *slog.Logger  // nil: silent
+}
+
+const (
+	defaultRing   = 16 << 20
+	defaultOffMin = 100 * time.Microsecond
+	livesRing     = 256 << 10 // of thread.h
+	stackSample   = 4096 - 1
+)
+
+// Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one
+// goroutine; Attach and Adopt may be called from another.
+type Tracer struct {
+	opts    Options
+	log     *slog.Logger
+	variant *variant
+	sched   *ebpf.Collection
+	calls   *ebpf.Collection
+	hooks   []link.Link
+	events  *ring
+	lives   *ring
+	decode  *decoder
+
+	mu    sync.Mutex // guards links
+	links map[*Attachment]struct{}
+}
+
+// Attachment is a library file that is being timed, in one process or in all.
+type Attachment struct {
+	Library *Library
+	Path    string
+	PID     int // 0: every process
+	Found   *Found
+	close   closers
+}
+
+// Open loads the programs and attaches the scheduler's. Nothing is timed before
+// Attach.
+func Open(opts Options) (*Tracer, error) {
+	if opts.RingBytes == 0 {
+		opts.RingBytes = defaultRing
+	}
+	if opts.OffMin == 0 {
+		opts.OffMin = defaultOffMin
+	}
+	if opts.Stack == "" {
+		opts.Stack = StackSlow
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	toUnix, err := monotonicToUnix()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracer{opts: opts, log: opts.Logger, decode: newDecoder(toUnix), links: map[*Attachment]struct{}{}}
+	if err := t.load(); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Tracer) load() error {
+	if os.Geteuid() != 0 && !hasTracingCaps() {
+		return explain(os.ErrPermission)
+	}
+	if err := rlimit.RemoveMemlock(); err != nil {
+		t.log.Debug("raise memlock limit", "err", err) // kernels from 5.11 on do not need it
+	}
+	if _, err := btf.LoadKernelSpec(); err != nil {
+		return fmt.Errorf("%w: /sys/kernel/btf/vmlinux is missing; use a kernel built with CONFIG_DEBUG_INFO_BTF=y (%w)", ErrNoBTF, err)
+	}
+	spec, err := sched.LoadSched()
+	if err != nil {
+		return fmt.Errorf("read scheduler object: %w", err)
+	}
+	if err := t.prepareSched(spec); err != nil {
+		return err
+	}
+	if t.sched, err = ebpf.NewCollection(spec); err != nil {
+		return explain(fmt.Errorf("load scheduler programs: %w", err))
+	}
+	shared := map[string]*ebpf.Map{}
+	for _, name := range []string{"threads", "events", "lives", "losses", "limits"} {
+		shared[name] = t.sched.Maps[name]
+	}
+	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: shared})
+	if err != nil {
+		return err
+	}
+	if t.events, err = newRing(shared["events"].FD(), t.opts.RingBytes); err != nil {
+		return err
+	}
+	if t.lives, err = newRing(shared["lives"].FD(), livesRing); err != nil {
+		return err
+	}
+	if t.opts.NoLedger || t.opts.Empty {
+		return nil
+	}
+	return t.hook()
+}
+
+func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
+	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return fmt.Errorf("count CPUs: %w", err)
+	}
+	s.Maps["cpus"].MaxEntries = uint32(cpus)
+	return set(s, map[string]any{
+		"class_of":   sched.Classes(),
+		"off_min_ns": uint64(t.opts.OffMin),
+		"self_tgid":  uint32(os.Getpid()),
+	})
+}
+
+func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
+	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
+	vars := map[string]any{
+		"self_tgid":  uint32(os.Getpid()),
+		"use_ledger": !t.opts.NoLedger,
+		"stack_all":  t.opts.Stack == StackAll,
+	}
+	if t.opts.Stack == StackSlow {
+		vars["stack_every"] = uint64(stackSample)
+	}
+	return set(s, vars)
+}
+
+func set(s *ebpf.CollectionSpec, vars map[string]any) error {
+	for name, v := range vars {
+		if err := s.Variables[name].Set(v); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// hook attaches the scheduler's programs.
+func (t *Tracer) hook() error {
+	for _, name := range []string{"on_fork", "on_exec", "on_exit", "on_waking", "on_switch"} {
+		l, err := link.AttachTracing(link.TracingOptions{Program: t.sched.Programs[name]})
+		if err != nil {
+			return explain(fmt.Errorf("attach %s: %w", name, err))
+		}
+		t.hooks = append(t.hooks, l)
+	}
+	return nil
+}
+
+// Backend is the way of attaching that was chosen.
+func (t *Tracer) Backend() Backend { return t.variant.backend }
+
+// Attach times the library's functions in the file at path, in process pid or,
+// if that is 0, in every process.
+func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error) {
+	found, err := lib.Find(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Targets) == 0 {
+		return nil, fmt.Errorf("%s has none of the %s functions", path, lib.Name)
+	}
+	attach := t.variant.attach
+	if t.opts.Empty {
+		attach = t.variant.empty
+	}
+	c, err := attach(t.calls, path, found.Targets, pid)
+	if err != nil {
+		return nil, explain(err)
+	}
+	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: c}
+	t.mu.Lock()
+	t.links[a] = struct{}{}
+	t.mu.Unlock()
+	t.log.Debug("attached", "probe", lib.Name, "file", path, "pid", pid, "functions", len(found.Targets), "slow", len(found.Slow()))
+	return a, nil
+}
+
+// Detach ends an attachment.
+func (t *Tracer) Detach(a *Attachment) error {
+	t.mu.Lock()
+	delete(t.links, a)
+	t.mu.Unlock()
+	return a.close.Close()
+}
+
+// Adopt begins to account for all threads the processes have now. Threads they
+// make later are accounted for from birth.
+func (t *Tracer) Adopt(pids ...int) error {
+	if len(pids) == 0 || t.opts.NoLedger || t.opts.Empty {
+		return nil
+	}
+	wanted := t.sched.Maps["wanted"]
+	for _, pid := range pids {
+		if err := wanted.Put(uint32(pid), uint8(1)); err != nil {
+			return fmt.Errorf("mark process %d: %w", pid, err)
+		}
+	}
+	defer func() {
+		for _, pid := range pids {
+			wanted.Delete(uint32(pid)) // fails only if it is gone already
+		}
+	}()
+	it, err := link.AttachIter(link.IterOptions{Program: t.sched.Programs["adopt"]})
+	if err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	defer it.Close()
+	r, err := it.Open()
+	if err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	return nil
+}
+
+// Drain appends up to limit event records, and all life-cycle records, to r. It
+// returns how many event records it read.
+func (t *Tracer) Drain(r *Records, limit int) int {
+	read := func(b []byte) { t.decode.record(b, r) }
+	t.lives.drain(1<<30, read)
+	return t.events.drain(limit, read)
+}
+
+// Fill is how full the event ring is, 0 to 1.
+func (t *Tracer) Fill() float64 { return t.events.fill() }
+
+// LivesFD is readable when a process was born or executed a program; for epoll.
+func (t *Tracer) LivesFD() int { return t.sched.Maps["lives"].FD() }
+
+// SetLimit says from which duration calls of op get a stack, and from which
+// length device waits inside op are recorded one by one. Zero means never and
+// always.
+func (t *Tracer) SetLimit(op event.Op, stack, off time.Duration) error {
+	if t.opts.Stack != StackSlow {
+		stack = 0
+	}
+	v := struct{ Stack, Off uint64 }{uint64(stack), uint64(off)}
+	return t.sched.Maps["limits"].Put(uint32(op)&4095, v)
+}
+
+// Losses reads the kernel's loss counters: totals since Open.
+func (t *Tracer) Losses() (n [event.NumLossKinds]uint64, err error) {
+	var perCPU []uint64
+	for k := range min(int(event.LostStored), int(bpf.WireLossNLOSS)) {
+		if err := t.sched.Maps["losses"].Lookup(uint32(k), &perCPU); err != nil {
+			return n, fmt.Errorf("read loss counters: %w", err)
+		}
+		for _, v := range perCPU {
+			n[k] += v
+		}
+	}
+	return n, nil
+}
+
+// Followed is how many threads outside the traced processes are accounted for
+// because they woke a traced one.
+func (t *Tracer) Followed() (uint32, error) {
+	var n uint32
+	err := t.sched.Variables["followed"].Get(&n)
+	return n, err
+}
+
+// DetachAll ends every attachment, so that what Drain returns next is the end.
+func (t *Tracer) DetachAll() error {
+	t.mu.Lock()
+	links := t.links
+	t.links = map[*Attachment]struct{}{}
+	t.mu.Unlock()
+	var errs []error
+	for a := range links {
+		errs = append(errs, a.close.Close())
+	}
+	for _, l := range t.hooks {
+		errs = append(errs, l.Close())
+	}
+	t.hooks = nil
+	return errors.Join(errs...)
+}
+
+// Close detaches and unloads everything. It may be called twice.
+func (t *Tracer) Close() error {
+	err := t.DetachAll()
+	for _, r := range []*ring{t.events, t.lives} {
+		if r != nil {
+			r.close()
+		}
+	}
+	t.events, t.lives = nil, nil
+	for _, c := range []*ebpf.Collection{t.calls, t.sched} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	t.calls, t.sched = nil, nil
+	return err
+}

@@ -1,0 +1,160 @@
+package probe_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/cuda"
+	"github.com/ingero-io/ingero/probe/driver"
+)
+
+// bench is a tracer attached to a victim that serves commands.
+type bench struct {
+	t       *testing.T
+	tracer  *probe.Tracer
+	victim  *cudastub.Victim
+	records probe.Records
+}
+
+func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool) *bench {
+	t.Helper()
+	kerneltest.Require(t)
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := probe.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	victim, err := files.Start(context.Background(), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := victim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := v.LibDir
+	if dir == "" {
+		dir = files.LibDir
+	}
+	b := &bench{t: t, tracer: tr, victim: victim}
+	pid := 0
+	if pidLink {
+		pid = victim.PID()
+	}
+	if _, err := tr.Attach(cuda.Library(), filepath.Join(dir, "libcudart.so.12"), pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Attach(driver.Library(), filepath.Join(dir, "libcuda.so.1"), pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Adopt(victim.PID()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// do runs a command and returns its answer and the records it made.
+func (b *bench) do(format string, args ...any) (cudastub.Answer, *probe.Records) {
+	b.t.Helper()
+	a, err := b.victim.Do(fmt.Sprintf(format, args...))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.records.Reset()
+	b.tracer.Drain(&b.records, 1<<30)
+	if b.records.Malformed > 0 {
+		b.t.Fatalf("%d malformed records", b.records.Malformed)
+	}
+	return a, &b.records
+}
+
+// lost fails the test unless exactly the given losses were counted. Losses that
+// leave every record in place are the kernel's, not ours.
+func (b *bench) lost(want map[event.LossKind]uint64) {
+	b.t.Helper()
+	n, err := b.tracer.Losses()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for k, v := range n {
+		if event.Losses[k].Approximate {
+			continue
+		}
+		if v != want[event.LossKind(k)] {
+			b.t.Errorf("lost %d %s, want %d", v, event.LossKind(k), want[event.LossKind(k)])
+		}
+	}
+}
+
+func eachBackend(t *testing.T, f func(t *testing.T, b probe.Backend)) {
+	for _, b := range probe.Backends {
+		t.Run(string(b), func(t *testing.T) { f(t, b) })
+	}
+}
+
+func TestEveryOperationIsTimedOnEveryBackend(t *testing.T) {
+	eachBackend(t, func(t *testing.T, backend probe.Backend) {
+		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
+		for _, info := range event.Catalog {
+			if info.Op.Source() == event.SourceHost {
+				continue
+			}
+			for _, symbol := range info.SymbolNames() {
+				a, r := b.do("call %s 7", symbol)
+				if len(r.Calls) != 7 || a.Int("calls") != 7 {
+					t.Errorf("%s: victim made %d calls, %d recorded", symbol, a.Int("calls"), len(r.Calls))
+				}
+				for _, c := range r.Calls {
+					if c.Op != info.Op || c.PID != uint32(b.victim.PID()) || c.Depth != 0 || c.Ret != 0 {
+						t.Fatalf("%s: recorded %+v", symbol, c)
+					}
+				}
+			}
+		}
+		b.lost(nil)
+	})
+}
+
+func TestDurationsAgreeWithTheCallersClock(t *testing.T) {
+	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
+	b.do("set cudaLaunchKernel:spin=20us")
+	a, r := b.do("call cudaLaunchKernel 2001")
+	ds := make([]uint64, 0, len(r.Calls))
+	for _, c := range r.Calls {
+		ds = append(ds, c.Duration)
+	}
+	got := median(ds)
+	want := uint64(a.Int("p50_ns"))
+	t.Logf("victim's median %d ns, recorded %d ns", want, got)
+	if diff := max(got, want) - min(got, want); diff > uint64(5*time.Microsecond) {
+		t.Errorf("medians differ by %d ns", diff)
+	}
+}
+
+func median(v []uint64) uint64 {
+	for i := 1; i < len(v); i++ {
+		for j := i; j > 0 && v[j] < v[j-1]; j-- {
+			v[j], v[j-1] = v[j-1], v[j]
+		}
+	}
+	if len(v) == 0 {
+		return 0
+	}
+	return v[len(v)/2]
+}
