@@ -19,33 +19,45 @@ const volatile bool use_ledger = 1;
 const volatile bool stack_all = 0;   /* a stack for every call */
 const volatile u64 stack_every = 0;  /* power of two - 1: also 1 in N by the clock's low bits; 0: none */
 
-/* Does the call return to the kernel's trampoline already, because it was reached by a tail call? */
-static __always_inline bool tail_called(struct pt_regs *c)
+/* Where the kernel makes a probed function return to; 0 if not set up yet. */
+static __always_inline u64 trampoline(struct thr *t)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 ret = 0;
-	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
-
-	if (!area)
-		return false;
-#if defined(__TARGET_ARCH_x86)
-	bpf_probe_read_user(&ret, 8, (void *)PT_REGS_SP(c));
-#else
-	ret = AREG(c, 30);
-#endif
-	return ret && ret == BPF_CORE_READ(area, vaddr);
+	if (!t->tramp) {
+		struct task_struct *task = bpf_get_current_task_btf();
+		struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+		if (area)
+			t->tramp = BPF_CORE_READ(area, vaddr);
+	}
+	return t->tramp;
 }
 
-/* Drops frames whose stack is gone; returns the depth that is left. */
+/*
+ * Is the call whose entry was at `top` still in progress, now that the stack
+ * pointer is `sp`? Its return address must still be the trampoline: after a
+ * longjmp the slot is reused, and in a tail call it is shared.
+ */
+static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, u64 top, u64 sp)
+{
+	if (top < sp)
+		return false;
+#if defined(__TARGET_ARCH_x86)
+	u64 tramp = trampoline(t), ret = 0;
+	if (!tramp)
+		return top > sp;
+	bpf_probe_read_user(&ret, 8, (void *)top);
+	return ret == tramp;
+#else
+	return top > sp || AREG(c, 30) == trampoline(t); /* the return address is in a register */
+#endif
+}
+
+/* Drops frames whose calls are over; returns the depth that is left. */
 static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp)
 {
 	u32 d = t->depth;
 
 	for (int i = 0; i < DEPTH; i++) {
-		if (!d || d > DEPTH)
-			break;
-		u64 top = t->fr[(d - 1) & (DEPTH - 1)].sp;
-		if (top > sp || (top == sp && tail_called(c)))
+		if (!d || d > DEPTH || in_progress(t, c, t->fr[(d - 1) & (DEPTH - 1)].sp, sp))
 			break;
 		lose(LOSS_UNFINISHED);
 		d--;

@@ -37,6 +37,7 @@ struct thr {
 	u64 t_in, t_out, t_wake, t_total;
 	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
 	u64 gap_start;  /* return of the last outermost call, 0 before one */
+	u64 tramp;      /* address probed functions return to, 0 not known yet */
 	struct snap gap; /* totals at that time */
 	u64 off_window; /* rate limit of interval records: start of the second */
 	u32 off_count;

@@ -31,6 +31,7 @@ type SessionThr struct {
 	T_total     uint64
 	ExecOut     uint64
 	GapStart    uint64
+	Tramp       uint64
 	Gap         struct {
 		_           structs.HostLayout
 		V           [11]uint64

@@ -408,7 +408,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	abandon(t, task->pid, task->tgid, now);
-	t->gap_start = 0;
+	t->gap_start = t->tramp = 0;
 	t->gpu = 1;
 	t->role &= ~ROLE_DISPATCH;
 	if ((t->role & ROLE_MASK) == ROLE_TRACED)

@@ -46,6 +46,7 @@ type SchedThr struct {
 	T_total     uint64
 	ExecOut     uint64
 	GapStart    uint64
+	Tramp       uint64
 	Gap         struct {
 		_           structs.HostLayout
 		V           [11]uint64

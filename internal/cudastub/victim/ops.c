@@ -26,10 +26,10 @@ const struct call_args default_args = {
 #define D ((CUdeviceptr)a->ptr)
 #define S ((void *)a->stream)
 #define F ((void *)a->func)
-#define G3 a->grid, 1, 1, a->block, 1, 1
-#define GRID (dim3){a->grid, 1, 1}, (dim3){a->block, 1, 1}
-#define RT_CONFIG (&(cudaLaunchConfig_t){.gridDim = {a->grid, 1, 1}, .blockDim = {a->block, 1, 1}, .stream = S})
-#define DRV_CONFIG (&(CUlaunchConfig){a->grid, 1, 1, a->block, 1, 1, 0, S, 0, 0})
+#define G3 a->grid, 3, 2, a->block, 4, 2
+#define GRID (dim3){a->grid, 3, 2}, (dim3){a->block, 4, 2}
+#define RT_CONFIG (&(cudaLaunchConfig_t){.gridDim = {a->grid, 3, 2}, .blockDim = {a->block, 4, 2}, .stream = S})
+#define DRV_CONFIG (&(CUlaunchConfig){a->grid, 3, 2, a->block, 4, 2, 0, S, 0, 0})
 #define PTR_OUT (&(void *){0})
 #define DEV_OUT (&(CUdeviceptr){0})
 
