@@ -22,6 +22,7 @@ thread hog pid=4711 tid=4712 comm="backup agent"
 call +1.5ms thread=main op=cudaMemcpyAsync dur=5us gpu=2 ret=-1 args=4096,1,0x10 runq=1us vol=1 invol=2 stack=0xfeed weight=3
 call .+1ns thread=main op=cuLaunchKernel dur=1us depth=1
 off . thread=main dur=3ms class=futex runq=1ms op=cudaLaunchKernel syscall=202 state=1 futex=0xdead holder=hog waker=hog waker_futex=0xdead waker_syscall=202 out_cpu=1 cpu=3 culprit=hog:900us culprit=1/2/a/b:5ns idle=100us inode=9 kernel=1,2
+off main.+2ms thread=hog dur=1ms class=poll
 gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
 total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
 life +0 fork thread=main parent=hog
@@ -68,6 +69,9 @@ func TestParseUnderstandsTimesAndLabels(t *testing.T) {
 	}
 	if c := o.Culprits[1]; c.Comm != "a/b" || c.TID != 2 || c.NS != 5 {
 		t.Errorf("second culprit = %+v", c)
+	}
+	if at := r.OffCPU[1].Start; at != base+3_505_000 {
+		t.Errorf("row at another thread's cursor starts at +%d", at-base)
 	}
 	if g := r.Gaps[0]; g.Start != base+1_505_000 || g.Ledger.NS[event.Futex] != 2_000_000 {
 		t.Errorf("gap = %+v", g)

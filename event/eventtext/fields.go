@@ -157,6 +157,11 @@ func (f *fields) timeOf(w string, t event.Thread) uint64 {
 			return f.sum(at, f.duration(d))
 		}
 	}
+	if label, rest, ok := strings.Cut(w, "."); ok && label != "" {
+		if other, ok := f.p.labels[label]; ok {
+			return f.timeOf("."+rest, other.Thread)
+		}
+	}
 	f.fail(fmt.Errorf("bad time %q: want +OFFSET, @NS or a dot", w))
 	return 0
 }

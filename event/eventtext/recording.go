@@ -16,7 +16,7 @@
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
 // nanoseconds, or a dot for the thread's cursor: the end of its latest outermost
-// call, gap or skip (.+OFFSET later). Durations carry a unit (ns, us, ms, s), and
+// call, gap or skip (.+OFFSET later; LABEL. for another thread's). Durations carry a unit (ns, us, ms, s), and
 // a range such as 20ms..60ms stands for a value in it, the same one whenever the
 // text is read.
 //

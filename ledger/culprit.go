@@ -1,0 +1,58 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Runners adds up who ran while a thread was runnable.
+type Runners struct {
+	Queue uint64 // time runnable, in the intervals added
+	Idle  uint64 // of it, time in which the CPU ran nobody
+	Named uint64 // of it, time in which somebody is known to have run
+	by    map[event.Thread]*event.Culprit
+}
+
+// Add counts an interval's run-queue time. The idle task is nobody: waiting
+// behind it is wake-up latency.
+func (r *Runners) Add(o *event.OffCPU) {
+	queue := min(o.RunQueue, o.Duration)
+	idle := min(o.IdleNS, queue)
+	r.Queue += queue
+	r.Idle += idle
+	left := queue - idle
+	for _, c := range o.Culprits {
+		if c.PID == 0 || c.TID == 0 || c.Thread == o.Thread {
+			continue
+		}
+		v := min(c.NS, left)
+		if left -= v; v == 0 {
+			continue
+		}
+		r.Named += v
+		if r.by == nil {
+			r.by = map[event.Thread]*event.Culprit{}
+		}
+		k := r.by[c.Thread]
+		if k == nil {
+			k = &event.Culprit{Thread: c.Thread}
+			r.by[c.Thread] = k
+		}
+		k.NS += v
+		k.Comm = max(k.Comm, c.Comm)
+	}
+}
+
+// Ranked lists the threads that ran, the one that ran longest first.
+func (r *Runners) Ranked() []event.Culprit {
+	l := make([]event.Culprit, 0, len(r.by))
+	for _, c := range r.by {
+		l = append(l, *c)
+	}
+	slices.SortFunc(l, func(a, b event.Culprit) int {
+		return cmp.Or(-cmp.Compare(a.NS, b.NS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+	return l
+}

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Episode is a span of a dispatching thread's time in which it may have lost
+// some: an outermost call, or the time between two.
+type Episode struct {
+	Start, Duration uint64
+	Thread          event.Thread
+	Op              event.Op    // the call; for a gap, the call that ended it
+	Call            *event.Call // nil for a gap
+	Ledger          event.Ledger
+	Rows            []*event.OffCPU // the thread's intervals in it, by start
+	Nested          []*event.Call   // calls the call made
+}
+
+// End is the Unix time in ns at which the episode ended.
+func (e *Episode) End() uint64 { return e.Start + e.Duration }
+
+// Split says where its time went.
+func (e *Episode) Split() Split { return SplitOf(e.Duration, &e.Ledger) }
+
+// Episodes orders the calls and gaps of every thread by time. Nested calls go to
+// the outermost call around them: their time is counted there, once. An interval
+// of a thread with calls that falls into none of its episodes becomes one of its
+// own, because a gap may have been lost, or have been too short a wait to keep.
+func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[event.Thread][]Episode {
+	by := map[event.Thread][]Episode{}
+	for i := range calls {
+		if c := &calls[i]; c.Depth == 0 {
+			by[c.Thread] = append(by[c.Thread], Episode{
+				Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Call: c, Ledger: c.Ledger,
+			})
+		}
+	}
+	for _, g := range gaps {
+		by[g.Thread] = append(by[g.Thread], Episode{
+			Start: g.Start, Duration: g.Duration, Thread: g.Thread, Op: g.Next, Ledger: g.Ledger,
+		})
+	}
+	for t := range by {
+		order(by[t])
+	}
+	for i := range calls {
+		if c := &calls[i]; c.Depth > 0 {
+			if e := around(by[c.Thread], c.Start); e != nil && e.Call != nil {
+				e.Nested = append(e.Nested, c)
+			}
+		}
+	}
+	placeRows(by, rows)
+	for t := range by {
+		order(by[t])
+		for i := range by[t] {
+			e := &by[t][i]
+			slices.SortFunc(e.Rows, compareRows)
+			slices.SortFunc(e.Nested, func(a, b *event.Call) int {
+				return cmp.Or(-cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Op, b.Op))
+			})
+		}
+	}
+	return by
+}
+
+func placeRows(by map[event.Thread][]Episode, rows []event.OffCPU) {
+	single := map[event.Thread][]Episode{}
+	for i := range rows {
+		o := &rows[i]
+		list := by[o.Thread]
+		if len(list) == 0 && !o.Dispatch {
+			continue
+		}
+		if e := around(list, o.Start); e != nil {
+			e.Rows = append(e.Rows, o)
+			continue
+		}
+		e := Episode{Start: o.Start, Duration: o.Duration, Thread: o.Thread, Rows: []*event.OffCPU{o}}
+		queue := min(o.RunQueue, o.Duration)
+		e.Ledger.NS[o.Class] = o.Duration - queue
+		if o.Class == event.Throttled {
+			e.Ledger.NS[event.Throttled] += queue
+		} else {
+			e.Ledger.NS[event.RunQueue] += queue
+		}
+		single[o.Thread] = append(single[o.Thread], e)
+	}
+	for t, list := range single {
+		by[t] = append(by[t], list...)
+	}
+}
+
+// order sorts episodes by time; a total order, so that the order of the input
+// does not show.
+func order(list []Episode) {
+	slices.SortFunc(list, func(a, b Episode) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration),
+			cmp.Compare(a.Op, b.Op), cmp.Compare(a.Ledger.Total(), b.Ledger.Total()),
+			slices.Compare(a.Ledger.NS[:], b.Ledger.NS[:]), compareCalls(a.Call, b.Call))
+	})
+}
+
+func compareCalls(a, b *event.Call) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Or(slices.Compare(a.Args[:], b.Args[:]), cmp.Compare(a.Weight, b.Weight))
+}
+
+// around finds the episode that a moment falls into.
+func around(list []Episode, at uint64) *Episode {
+	i := sort.Search(len(list), func(i int) bool { return list[i].Start > at })
+	if i == 0 || list[i-1].End() < at {
+		return nil
+	}
+	// A gap and the call after it share a moment: it belongs to the later one,
+	// unless that has no length.
+	if i > 1 && list[i-1].Duration == 0 && list[i-2].End() >= at {
+		return &list[i-2]
+	}
+	return &list[i-1]
+}

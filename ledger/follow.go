@@ -1,0 +1,153 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// MaxDepth bounds a chain.
+const MaxDepth = 8
+
+// Proof says how a link of a chain is known to have been in the way.
+type Proof uint8
+
+// The proofs.
+const (
+	ByItself Proof = iota // the first link: the waiter
+	ByHolder              // its id was in the lock word
+	ByFutex               // it woke the waiter through the futex waited on
+	ByWake                // it woke the waiter from a pipe or socket
+)
+
+// Link is one thread of a chain and what it did while the link before it waited.
+type Link struct {
+	Thread   event.Thread
+	Comm     string
+	Proof    Proof
+	From, To uint64 // Unix ns: the part of its time that matters
+	Known    bool   // Split is known; else the thread was not accounted for
+	Split    Split
+	Rows     []*event.OffCPU // its intervals in that part
+	Wait     *event.OffCPU   // the one that the next link, if any, explains
+}
+
+// Follow goes from an interval in which a thread was blocked to the thread it
+// waited for, and on through that one's own waits, until somebody is found who
+// ran, waited for something that is not a thread, or is not accounted for. The
+// first link is the waiter. Cycles are cut.
+func (x *Index) Follow(row *event.OffCPU) []Link {
+	from, to := Blocked(row)
+	first := Link{Thread: row.Thread, Comm: row.Comm, From: from, To: to, Known: true, Rows: []*event.OffCPU{row}, Wait: row}
+	first.Split = Split{Wall: to - from}
+	first.Split.NS[row.Class] = to - from
+	chain := []Link{first}
+	seen := map[uint32]bool{row.TID: true}
+	for len(chain) < MaxDepth {
+		last := &chain[len(chain)-1]
+		if last.Wait == nil {
+			break
+		}
+		tid, proof, ok := x.Behind(last.Wait)
+		if !ok || seen[tid] {
+			break
+		}
+		seen[tid] = true
+		from, to := Blocked(last.Wait)
+		from, to = max(from, last.From), min(to, last.To)
+		if from >= to {
+			break
+		}
+		chain = append(chain, x.link(tid, proof, from, to, last.Wait))
+	}
+	if n := len(chain); n > 1 {
+		chain[n-1].Wait = nil // nobody was found behind it
+	}
+	return chain
+}
+
+// link describes a thread over a span.
+func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.OffCPU) Link {
+	t, comm, ok := x.Thread(tid)
+	if !ok {
+		t, comm = before.Waker, before.WakerComm
+	}
+	if comm == "" && before.Waker.TID == tid {
+		comm = before.WakerComm
+	}
+	l := Link{Thread: t, Comm: comm, Proof: proof, From: from, To: to}
+	l.Split, l.Known = x.Between(tid, from, to)
+	l.Rows = x.Overlapping(tid, from, to)
+	c := l.Split.Largest()
+	if !l.Known || !Followable(c) {
+		return l
+	}
+	var most uint64
+	for _, o := range l.Rows {
+		b, e := Blocked(o)
+		if v := overlap(b, e, from, to); o.Class == c && v > most {
+			l.Wait, most = o, v
+		}
+	}
+	return l
+}
+
+// Followable reports whether a wait of the class ends by another thread's doing,
+// so that the one who woke the waiter is the one it waited for.
+func Followable(c event.Class) bool {
+	return c == event.Futex || c == event.Pipe || c == event.Network
+}
+
+// Behind names the thread that an interval waited for: the lock's holder if it
+// is a living thread, else whoever ended the wait. A wake-up is trusted only for
+// futexes, pipes and sockets, and only if a task made it by a system call of its
+// own: the idle task, a timer and a network interrupt run in the name of
+// whatever thread they interrupted.
+func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
+	if o.Class == event.Futex && x.holds(o) {
+		return o.Holder, ByHolder, true
+	}
+	w := o.Waker
+	if !Followable(o.Class) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || interrupts(o.WakerComm) {
+		return 0, 0, false
+	}
+	if o.Class == event.Futex {
+		if o.Futex != 0 && o.WakerFutex == o.Futex {
+			return w.TID, ByFutex, true
+		}
+		// A requeued waiter is woken at another address of the same process.
+		if o.WakerFutex != 0 && w.PID == o.PID {
+			return w.TID, ByFutex, true
+		}
+		return 0, 0, false
+	}
+	if o.WakerSyscall < 0 {
+		return 0, 0, false
+	}
+	return w.TID, ByWake, true
+}
+
+// holds checks the thread id found in a lock word, which is a hint: the word may
+// be no lock at all. It must be another thread that lives during the wait, of
+// the same process unless the lock is shared with a process that is accounted
+// for.
+func (x *Index) holds(o *event.OffCPU) bool {
+	k := x.threads[o.Holder]
+	if o.Holder == 0 || o.Holder == o.TID || k == nil {
+		return false
+	}
+	if k.ended != 0 && k.ended <= o.Start {
+		return false
+	}
+	return k.thread.PID == o.PID || k.known
+}
+
+// interrupts reports whether a task is one that wakes on behalf of hardware.
+func interrupts(comm string) bool {
+	for _, p := range []string{"swapper", "ksoftirqd", "ktimers", "irq/"} {
+		if strings.HasPrefix(comm, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Index finds off-CPU intervals and totals by thread and time. Thread ids are
+// unique on a host at any moment, so it looks threads up by TID alone.
+type Index struct {
+	threads map[uint32]*track
+}
+
+// track is what is known of one TID.
+type track struct {
+	thread  event.Thread
+	comm    string
+	rows    []*event.OffCPU // by start
+	longest uint64          // of rows, so that a search knows how far back to look
+	totals  []*event.ThreadTime
+	known   bool   // accounted for: rows or totals exist
+	since   uint64 // Unix ns of the earliest of them
+	until   uint64 // Unix ns of the end of the latest
+	ended   uint64
+}
+
+// Known is a thread that is known by name, whether or not its time was recorded.
+type Known struct {
+	event.Thread
+	Comm string
+}
+
+// NewIndex indexes a recording. It keeps pointers into the slices and does not
+// change or reorder them.
+func NewIndex(rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
+	x := &Index{threads: map[uint32]*track{}}
+	for _, n := range names {
+		x.track(n.Thread, n.Comm)
+	}
+	for i := range lives {
+		l := &lives[i]
+		t := x.track(l.Thread, l.Comm)
+		if l.Kind == event.LifeExit {
+			t.ended = max(t.ended, l.At)
+		}
+	}
+	for i := range rows {
+		t := x.track(rows[i].Thread, rows[i].Comm)
+		t.rows, t.known = append(t.rows, &rows[i]), true
+		t.longest = max(t.longest, rows[i].Duration)
+		t.cover(rows[i].Start, end(&rows[i]))
+	}
+	for i := range totals {
+		t := x.track(totals[i].Thread, totals[i].Comm)
+		t.totals, t.known = append(t.totals, &totals[i]), true
+		t.cover(totals[i].At, totals[i].At)
+	}
+	for _, t := range x.threads {
+		slices.SortFunc(t.rows, compareRows)
+		slices.SortFunc(t.totals, func(a, b *event.ThreadTime) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.OnCPU, b.OnCPU))
+		})
+	}
+	return x
+}
+
+func (k *track) cover(from, to uint64) {
+	if k.since == 0 || from < k.since {
+		k.since = from
+	}
+	k.until = max(k.until, to)
+}
+
+// slack is how far beyond its first and last record a thread is taken to be
+// accounted for: the totals of running threads come ten times a second.
+const slack = 200_000_000
+
+// covers reports whether the thread was accounted for during all of a span, so
+// that the lack of an interval means that it ran.
+func (k *track) covers(from, to uint64) bool {
+	return k.known && from >= k.since-min(k.since, slack) && to <= k.until+min(slack, ^uint64(0)-k.until)
+}
+
+// compareRows is a total order over what matters, so that the order in which
+// rows were recorded does not.
+func compareRows(a, b *event.OffCPU) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration),
+		cmp.Compare(a.Class, b.Class), cmp.Compare(a.RunQueue, b.RunQueue),
+		cmp.Compare(a.Waker.TID, b.Waker.TID), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Inode, b.Inode))
+}
+
+func (x *Index) track(t event.Thread, comm string) *track {
+	k := x.threads[t.TID]
+	if k == nil {
+		k = &track{thread: t}
+		x.threads[t.TID] = k
+	}
+	if k.thread.PID == 0 {
+		k.thread = t
+	}
+	// A thread may rename itself: the greatest name does not depend on order.
+	k.comm = max(k.comm, comm)
+	return k
+}
+
+// Thread returns the process and name of a thread id.
+func (x *Index) Thread(tid uint32) (t event.Thread, comm string, ok bool) {
+	k := x.threads[tid]
+	if k == nil || tid == 0 {
+		return event.Thread{}, "", false
+	}
+	return k.thread, k.comm, true
+}
+
+// Accounted reports whether a thread's time was recorded, so that what its
+// intervals do not hold was spent on a CPU.
+func (x *Index) Accounted(tid uint32) bool {
+	k := x.threads[tid]
+	return k != nil && k.known
+}
+
+// Overlapping returns the thread's intervals that overlap [from, to), by start.
+func (x *Index) Overlapping(tid uint32, from, to uint64) []*event.OffCPU {
+	k := x.threads[tid]
+	if k == nil || from >= to {
+		return nil
+	}
+	first := uint64(0)
+	if from > k.longest {
+		first = from - k.longest
+	}
+	i := sort.Search(len(k.rows), func(i int) bool { return k.rows[i].Start >= first })
+	var r []*event.OffCPU
+	for ; i < len(k.rows) && k.rows[i].Start < to; i++ {
+		if end(k.rows[i]) > from {
+			r = append(r, k.rows[i])
+		}
+	}
+	return r
+}
+
+func end(o *event.OffCPU) uint64 {
+	if e := o.Start + o.Duration; e >= o.Start {
+		return e
+	}
+	return ^uint64(0)
+}
+
+// Blocked is the part of an interval in which the thread waited for what Class
+// says, before it became runnable.
+func Blocked(o *event.OffCPU) (from, to uint64) {
+	return o.Start, end(o) - min(o.RunQueue, o.Duration)
+}
+
+// Between splits a thread's time in [from, to) by its intervals; the rest was on
+// a CPU. Totals around the span bound that rest where there are any: time that
+// was on no CPU and in no interval (too short, or thinned) goes to the classes
+// the totals name. It is false if the thread was not accounted for in that span.
+func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
+	k := x.threads[tid]
+	if k == nil || from >= to || !k.covers(from, to) {
+		return Split{}, false
+	}
+	s := Split{Wall: to - from}
+	at := from // intervals of one thread do not overlap; a rebuilt one may
+	for _, o := range x.Overlapping(tid, from, to) {
+		b, m := Blocked(o)
+		e := end(o)
+		s.NS[o.Class] += overlap(max(b, at), m, from, to)
+		queue := event.RunQueue
+		if o.Class == event.Throttled {
+			queue = event.Throttled
+		}
+		s.NS[queue] += overlap(max(m, at), e, from, to)
+		at = max(at, min(e, to))
+	}
+	var off uint64
+	for _, v := range s.NS {
+		off += v
+	}
+	s.OnCPU = s.Wall - min(off, s.Wall)
+	k.check(&s, from, to)
+	return s, true
+}
+
+// check corrects the on-CPU remainder by the totals around the span.
+func (k *track) check(s *Split, from, to uint64) {
+	i := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At > from }) - 1
+	j := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At >= to })
+	if i < 0 || j >= len(k.totals) {
+		return
+	}
+	d, ok := Diff(k.totals[i], k.totals[j])
+	if !ok || d.OnCPU >= s.OnCPU {
+		return
+	}
+	missing := s.OnCPU - d.OnCPU
+	// Most time first: what the totals hold beyond the intervals.
+	for missing > 0 {
+		best, most := event.NumClasses, uint64(0)
+		for c := range event.NumClasses {
+			if d.NS[c] > s.NS[c] && d.NS[c]-s.NS[c] > most {
+				best, most = c, d.NS[c]-s.NS[c]
+			}
+		}
+		if best == event.NumClasses {
+			return
+		}
+		v := min(most, missing)
+		s.NS[best] += v
+		s.OnCPU -= v
+		missing -= v
+	}
+}
+
+func overlap(a, b, from, to uint64) uint64 {
+	a, b = max(a, from), min(b, to)
+	if a >= b {
+		return 0
+	}
+	return b - a
+}
