@@ -1,0 +1,255 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TextOptions says how to write a report for people.
+type TextOptions struct {
+	Width int  // columns of the terminal; 0 means 80
+	Color bool // use ANSI colours
+}
+
+// minWidth is the narrowest text that can be read.
+const minWidth = 40
+
+// WriteText writes a report for a person: the verdict first, then every chain
+// with its numbers and what to do, then what could not be explained.
+func WriteText(w io.Writer, r *Report, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	t := &text{width: max(o.Width, minWidth), color: o.Color}
+	t.wrap("", t.paint(bold, r.Verdict))
+	t.head(r)
+	for i := range r.Chains {
+		t.chain(&r.Chains[i])
+	}
+	for i := range r.NotExplained {
+		t.notExplained(&r.NotExplained[i])
+	}
+	t.idle(r.Idle)
+	t.lost(r.Lost)
+	for i := range r.Processes {
+		t.process(&r.Processes[i])
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// text is a report being written.
+type text struct {
+	b     strings.Builder
+	width int
+	color bool
+}
+
+// The ANSI colours used.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "1;31"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (t *text) paint(code, s string) string {
+	if !t.color {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (t *text) line(s string) { t.b.WriteString(strings.TrimRight(s, " ") + "\n") }
+
+// wrap writes s behind a label, its further lines indented below the first.
+func (t *text) wrap(label, s string) {
+	indent := visible(label)
+	line, n := label, indent
+	for i, w := range strings.Fields(s) {
+		v := visible(w)
+		switch {
+		case i == 0:
+		case n+1+v > t.width && n > indent:
+			t.line(line)
+			line, n = strings.Repeat(" ", indent), indent
+		default:
+			line, n = line+" ", n+1
+		}
+		line, n = line+w, n+v
+	}
+	t.line(line)
+}
+
+// visible is how many columns s takes, colours left out.
+func visible(s string) int {
+	n, escape := 0, false
+	for _, r := range s {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// head says what the report covers.
+func (t *text) head(r *Report) {
+	parts := []string{}
+	if r.Window.ToNS > r.Window.FromNS {
+		parts = append(parts, fmt.Sprintf("%s to %s UTC (%s)", clock(r.Window.FromNS, "2006-01-02 15:04:05"), clock(r.Window.ToNS, "15:04:05"), Duration(r.Window.ToNS-r.Window.FromNS)))
+	}
+	parts = append(parts, Count(r.Events)+" calls")
+	if r.Node != "" {
+		parts = append(parts, "node "+r.Node)
+	}
+	if r.Window.Note != "" {
+		parts = append(parts, r.Window.Note)
+	}
+	t.wrap("", t.paint(dim, strings.Join(parts, ", ")))
+}
+
+func clock(ns uint64, layout string) string {
+	return time.Unix(int64(ns/1e9), int64(ns%1e9)).UTC().Format(layout)
+}
+
+func (t *text) chain(c *Chain) {
+	color := yellow
+	if c.Severity == "HIGH" {
+		color = red
+	}
+	t.line("")
+	t.wrap(t.paint(color, "["+c.Severity+"]")+" ", c.Summary)
+	for i, s := range c.Path {
+		t.step(i, &s)
+	}
+	t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
+		Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
+	t.effect(&c.Effect)
+	if c.Cause.Detail != "" {
+		t.wrap("  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
+	}
+	if n := len(c.Evidence.EventIDs); n > 0 {
+		t.wrap("  see    ", "events "+strings.Join(c.Evidence.EventIDs[:min(n, 3)], " "))
+	}
+	for i, s := range c.Stack {
+		label := "         "
+		if i == 0 {
+			label = "  stack  "
+		}
+		t.wrap(label, s)
+	}
+	label := "  fix    "
+	for _, s := range c.Recommendations {
+		t.wrap(t.paint(cyan, label), s)
+		label = "         "
+	}
+}
+
+// step writes a link of the path, deeper ones further in, with its time in a
+// column at the right.
+func (t *text) step(depth int, s *Step) {
+	label := "  path   "
+	if depth > 0 {
+		label = strings.Repeat(" ", 9+2*(depth-1)) + "└ "
+	}
+	who := s.Process
+	switch {
+	case s.Thread != "" && s.Thread != s.Process:
+		who += fmt.Sprintf(" (%s, tid %d)", s.Thread, s.TID)
+	case s.PID != s.TID:
+		who += fmt.Sprintf(" (tid %d)", s.TID)
+	case s.PID != 0:
+		who += fmt.Sprintf(" (pid %d)", s.PID)
+	}
+	on := ""
+	if s.On != "" {
+		on = " on " + s.On
+	}
+	if s.State == "running" && !strings.HasPrefix(s.On, "CPU") && !strings.HasPrefix(s.On, "a CPU") {
+		on = ", " + s.On
+	}
+	body := fmt.Sprintf("%s %s %s%s", s.Layer, who, s.State, on)
+	ns := Duration(s.NS)
+	room := t.width - visible(label) - visible(ns) - 1
+	if pad := room - visible(body); pad >= 0 {
+		t.line(label + body + strings.Repeat(" ", pad+1) + ns)
+		return
+	}
+	t.wrap(label, body+" "+ns)
+}
+
+func (t *text) effect(e *Effect) {
+	s := fmt.Sprintf("%s of %s %s calls slow", Count(e.SlowCalls), Count(e.Calls), e.Op)
+	if e.Op == betweenCalls {
+		s = fmt.Sprintf("%s of %s pauses between calls slow", Count(e.SlowCalls), Count(e.Calls))
+	}
+	if e.MaxNS > 0 {
+		s += fmt.Sprintf(": p50 %s, p99 %s, max %s", Duration(e.P50NS), Duration(e.P99NS), Duration(e.MaxNS))
+	}
+	t.wrap("  calls  ", s)
+}
+
+// betweenCalls is the Op of an effect that is not a call.
+const betweenCalls = "between calls"
+
+func (t *text) notExplained(n *NotExplained) {
+	t.line("")
+	where := "in " + n.Effect.Op
+	if n.Effect.Op == betweenCalls {
+		where = n.Effect.Op
+	}
+	t.wrap(t.paint(yellow, "[NOT EXPLAINED]")+" ", fmt.Sprintf("%s (tid %d) lost %s %s, %s of its time; %s explained",
+		n.Effect.Process, n.Effect.TID, Duration(n.LostNS), where, pct(n.LostPct), pct(n.ExplainedPct)))
+	t.wrap("  why    ", n.Why)
+	t.effect(&n.Effect)
+}
+
+func (t *text) idle(list []Idle) {
+	if len(list) > 0 {
+		t.line("")
+	}
+	for _, i := range list {
+		t.wrap("[idle] ", fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process, i.TID, Duration(i.NS), pct(i.Pct), i.On))
+	}
+}
+
+func (t *text) lost(lost map[string]uint64) {
+	var parts []string
+	for k, n := range lost {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", Count(n), k))
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	slices.SortFunc(parts, func(a, b string) int {
+		return strings.Compare(a[strings.IndexByte(a, ' '):], b[strings.IndexByte(b, ' '):])
+	})
+	t.line("")
+	t.wrap(t.paint(yellow, "not recorded: "), strings.Join(parts, ", "))
+}
+
+// pct writes a percentage; one decimal below ten.
+func pct(v float64) string {
+	if v < 10 && v != float64(int(v)) {
+		return fmt.Sprintf("%.1f %%", v)
+	}
+	return fmt.Sprintf("%.0f %%", v)
+}
+
+func plural(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}

@@ -1,0 +1,133 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+var update = flag.Bool("update", false, "write what WriteText says into testdata")
+
+func full() *report.Report {
+	rank := 3
+	const t0 = 1_700_000_000_000_000_000
+	return &report.Report{
+		Schema: report.Schema, Node: "gpu-7", Events: 851366,
+		Window:  report.Window{FromNS: t0, ToNS: t0 + 10e9, Note: "taken from the end of the data"},
+		Lost:    map[string]uint64{"call": 1200, "wake": 3, "gap": 0},
+		Verdict: "engine lost 31 % of its time runnable while backup-agent (pid 4711) had its CPU (and 1 more)",
+		Chains: []report.Chain{{
+			ID: "cpu-contention-1", Severity: "HIGH",
+			Summary:      "engine lost 31 % of its time runnable while backup-agent (pid 4711) had its CPU",
+			ExplainedPct: 93.1, LostNS: 3_100_000_000, LostPct: 31,
+			Effect: report.Effect{Op: "between calls", Process: "engine", PID: 100, TID: 100, Calls: 4000, SlowCalls: 870, P50NS: 210_000, P99NS: 3_900_000, MaxNS: 8_100_000, TailRatio: 18.6},
+			Cause:  report.Cause{Kind: "cpu_contention", Process: "backup-agent", PID: 4711, TID: 4711, Detail: "on CPU 1, backup-agent (pid 4711) ran 2.88 s"},
+			Path: []report.Step{
+				{Layer: "HOST", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "runnable", On: "CPU 1", NS: 3_100_000_000},
+				{Layer: "HOST", Process: "backup-agent", PID: 4711, TID: 4711, Thread: "backup-agent", State: "running", On: "CPU 1", NS: 2_880_000_000},
+			},
+			Evidence:        report.Evidence{EventIDs: []string{"gpu-7:1700000000000001000", "gpu-7:1700000000000002000", "gpu-7:1700000000000003000", "gpu-7:1700000000000004000"}, Sample: 870},
+			Recommendations: []string{"keep backup-agent off CPU 1: taskset -acp 0 4711", "or limit it by a cgroup: cpu.weight=1 or cpu.max for backup-agent, cpuset.cpus for engine"},
+		}, {
+			ID: "block-io-1", Severity: "MEDIUM", Summary: "engine lost 4.1 % of its time waiting for a lock that its thread saver (tid 102) held while it waited for the disk",
+			ExplainedPct: 88, LostNS: 410_000_000, LostPct: 4.1,
+			Effect: report.Effect{Op: "cudaLaunchKernel", Process: "engine", PID: 100, TID: 100, Calls: 800000, SlowCalls: 14, P50NS: 5_030, P99NS: 7_000, MaxNS: 41_000_000},
+			Cause:  report.Cause{Kind: "block_io", Process: "engine", PID: 100, TID: 102, Thread: "saver", Detail: "saver waited for the disk (inode 77)"},
+			Path: []report.Step{
+				{Layer: "CUDA", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "blocked", On: "lock 0x7f00dead", NS: 410_000_000},
+				{Layer: "HOST", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "block I/O", NS: 361_000_000},
+				{Layer: "IO", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "the disk (inode 77)", NS: 361_000_000},
+			},
+			Evidence: report.Evidence{Sample: 1}, Stack: []string{"save (train.py:74)", "write [libc.so.6]"},
+		}},
+		NotExplained: []report.NotExplained{{
+			Effect: report.Effect{Op: "cudaFree", Process: "engine", PID: 100, TID: 101, Calls: 90, SlowCalls: 12, P50NS: 5_000, P99NS: 9_000_000, MaxNS: 9_000_000},
+			LostNS: 400_000_000, LostPct: 4, ExplainedPct: 12, Why: "400 ms blocked on a lock whose holder, tid 9999, is not known",
+		}},
+		Idle: []report.Idle{{Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97, On: "poll: no request or event came"}},
+		Processes: []report.Process{{PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank, Ops: []report.Op{
+			{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
+			{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
+			{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
+		}}},
+	}
+}
+
+func healthy() *report.Report {
+	return &report.Report{
+		Verdict: "nothing wrong: 851,366 calls on 2 threads in 10 s checked; no cause took more than 0.4 % of a thread's time",
+		Events:  851366, Window: report.Window{FromNS: 1_700_000_000_000_000_000, ToNS: 1_700_000_010_000_000_000},
+		Lost: map[string]uint64{},
+	}
+}
+
+func TestWriteText(t *testing.T) {
+	for name, tc := range map[string]struct {
+		r *report.Report
+		o report.TextOptions
+	}{
+		"full":    {full(), report.TextOptions{Width: 100}},
+		"narrow":  {full(), report.TextOptions{Width: 50}},
+		"color":   {full(), report.TextOptions{Color: true}},
+		"healthy": {healthy(), report.TextOptions{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := report.WriteText(&b, tc.r, tc.o); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), b.String()); d != "" {
+				t.Errorf("text differs (-want +got; -update writes it):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWriteTextKeepsToTheWidth(t *testing.T) {
+	r := full()
+	r.Processes = nil // a table is as wide as it is
+	for width := 40; width < 120; width += 7 {
+		var b bytes.Buffer
+		if err := report.WriteText(&b, r, report.TextOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for l := range strings.Lines(b.String()) {
+			l = strings.TrimSuffix(l, "\n")
+			if n := utf8.RuneCountInString(l); n > width {
+				t.Errorf("width %d: line of %d columns: %s", width, n, l)
+			}
+			if strings.Contains(l, "\x1b") {
+				t.Errorf("colour although none was asked for: %q", l)
+			}
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for ns, want := range map[uint64]string{
+		0: "0 ns", 850: "850 ns", 1000: "1 us", 5030: "5.03 us", 12_400_000: "12.4 ms", 999_600: "1 ms",
+		3_050_000_000: "3.05 s", 7_200_000_000_000: "7200 s",
+	} {
+		if got := report.Duration(ns); got != want {
+			t.Errorf("Duration(%d) = %q, want %q", ns, got, want)
+		}
+	}
+}
