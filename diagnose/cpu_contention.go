@@ -1,0 +1,230 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// claimContention takes the time in which a thread was runnable and another had
+// its CPU.
+func claimContention(s *scene, a *account) []piece {
+	pieces := a.through(CPUContention)
+	p := piece{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
+	var idle uint64
+	for _, o := range a.Rows {
+		queue := min(o.RunQueue, o.Duration)
+		queue -= min(queue, s.held[o])
+		if o.Class == event.Throttled || queue == 0 {
+			continue
+		}
+		idle += min(o.IdleNS, queue)
+		if queue >= uint64(store.SlowExcess) {
+			p.count++
+		}
+		p.stall = max(p.stall, queue-min(o.IdleNS, queue))
+	}
+	if v := a.take(event.RunQueue, idle); v > 0 {
+		pieces = append(pieces, piece{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
+	}
+	if p.lost = a.take(event.RunQueue, a.left[event.RunQueue]); p.lost > 0 {
+		pieces = append(pieces, p)
+	}
+	return pieces
+}
+
+const whyIdleCPU = "runnable while its CPU ran nobody: wake-up latency of an idle CPU or of the hypervisor"
+
+// minRows and minListed say when the run-queue time of the ledgers that no row
+// describes is taken to be shared out as in the rows.
+const (
+	minRows   = 10
+	minListed = 0.2
+)
+
+// runners adds up who ran, over all pieces of a finding, and sets what they
+// explain.
+func (s *scene) runners(f *finding) {
+	r := &f.runners
+	rows := 0
+	for _, p := range f.pieces {
+		if p.row != nil {
+			if p.lost == 0 {
+				continue
+			}
+			f.addRunners(s, p.chain[len(p.chain)-1].Rows)
+			continue
+		}
+		f.addRunners(s, p.acc.Rows)
+		rows += p.count
+	}
+	if f.through() {
+		// Root explains the share of the wait; the names, the share of that.
+		named := share(r.Named-min(r.Named, f.self), r.Queue)
+		f.explained = uint64(float64(f.explained) * named)
+		return
+	}
+	listed := r.Queue - min(r.Queue, r.Idle)
+	named := r.Named - min(r.Named, f.self)
+	f.explained = min(named, f.lost)
+	if rows >= minRows && share(listed, f.lost) >= minListed && f.lost > listed {
+		f.explained = min(f.lost, f.explained+uint64(float64(f.lost-listed)*share(named, listed)))
+		f.note = fmt.Sprintf("%s of it was recorded wait by wait, the rest is taken to be alike", span(listed))
+	}
+}
+
+func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
+	for _, o := range rows {
+		if o.Class == event.Throttled || o.RunQueue == 0 || s.held[o] > 0 {
+			continue
+		}
+		f.runners.Add(o)
+		f.cpus[o.InCPU] = true
+	}
+	f.self = 0
+	for _, c := range f.runners.Ranked() {
+		if s.in.SelfPID != 0 && c.PID == s.in.SelfPID {
+			f.self += c.NS
+		}
+	}
+}
+
+// runner is a process that ran while the thread was runnable.
+type runner struct {
+	event.Culprit // TID and Comm are of the thread that ran longest
+	name          string
+}
+
+// ranked lists the processes that ran, the tracer left out.
+func (f *finding) ranked(s *scene) []runner {
+	by := map[uint32]*runner{}
+	for _, c := range f.runners.Ranked() {
+		if s.in.SelfPID != 0 && c.PID == s.in.SelfPID {
+			continue
+		}
+		if r := by[c.PID]; r != nil {
+			r.NS += c.NS
+			continue
+		}
+		by[c.PID] = &runner{Culprit: c, name: s.name(c.PID, c.Comm)}
+	}
+	var list []runner
+	for _, r := range by {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b runner) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.PID, b.PID)) })
+	return list
+}
+
+// maxRunners is how many culprits a finding names.
+const maxRunners = 5
+
+func tellContention(s *scene, f *finding, c *report.Chain) {
+	list := f.ranked(s)
+	if len(list) == 0 {
+		return // nobody named: the finding explains nothing and is not told
+	}
+	top := list[0]
+	c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread = top.name, top.PID, top.TID, printable(top.Comm)
+	cpus := cpuList(f.cpus)
+	var ran []string
+	for _, r := range list[:min(len(list), maxRunners)] {
+		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
+	}
+	details := []string{"on CPU " + cpus + ", " + strings.Join(ran, ", ")}
+	if f.note != "" {
+		details = append(details, f.note)
+	}
+	if f.self > 0 {
+		details = append(details, "ingero itself ran "+span(f.self))
+	}
+	c.Cause.Detail = strings.Join(details, "; ")
+	victim, culprit := f.root(s), fmt.Sprintf("%s (pid %d)", top.name, top.PID)
+	if top.PID == victim.PID {
+		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
+	}
+	if f.through() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU", f.process(s), f.pct(), s.who(victim, f.sub.PID), culprit)
+		c.Path = f.path(s, "runnable", "CPU "+cpus)
+	} else {
+		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(s), f.pct(), culprit)
+		c.Path = []report.Step{f.step(s, "runnable", "CPU "+cpus, f.lost)}
+	}
+	for _, r := range list[:min(len(list), maxRunners)] {
+		c.Path = append(c.Path, report.Step{Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), State: "running", On: "CPU " + cpus, NS: r.NS})
+	}
+	c.Recommendations = s.makeRoom(f, victim.PID, list)
+}
+
+// kernelTask reports whether a task is a thread of the kernel, which has no
+// affinity to change.
+func kernelTask(comm string) bool {
+	for _, p := range []string{"kworker/", "migration/", "rcu", "kswapd", "kcompactd", "jbd2/", "cpuhp/"} {
+		if strings.HasPrefix(comm, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// makeRoom recommends how to keep the culprits off the victim's CPUs.
+func (s *scene) makeRoom(f *finding, victim uint32, list []runner) []string {
+	var free []string
+	for i := range s.in.CPUs {
+		if !f.cpus[uint16(i)] {
+			free = append(free, strconv.Itoa(i))
+		}
+	}
+	cpus, top := cpuList(f.cpus), list[0]
+	if top.PID == victim {
+		return []string{
+			fmt.Sprintf("run fewer threads in %s than it has CPUs: OMP_NUM_THREADS, torch.set_num_threads, data loader workers", s.name(victim, "")),
+			fmt.Sprintf("or give the thread that launches work a CPU of its own: taskset -cp %s %d", cpus, f.sub.TID),
+		}
+	}
+	if kernelTask(top.Comm) {
+		return []string{fmt.Sprintf("%s is a kernel thread; move the thread off its CPU: taskset -cp <other CPUs> %d", top.name, f.sub.TID)}
+	}
+	var r []string
+	for _, c := range list[:min(len(list), 3)] {
+		if c.PID == victim || c.NS*10 < top.NS || kernelTask(c.Comm) {
+			continue
+		}
+		if len(free) > 0 {
+			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, strings.Join(free, ","), c.PID))
+		} else {
+			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, s.name(victim, ""), c.PID))
+		}
+	}
+	return append(r, fmt.Sprintf("or limit it by a cgroup: cpu.weight=1 or cpu.max for %s, cpuset.cpus for %s", top.name, s.name(victim, "")))
+}
+
+func cpuList(cpus map[uint16]bool) string {
+	var l []int
+	for c := range cpus {
+		l = append(l, int(c))
+	}
+	slices.Sort(l)
+	var b strings.Builder
+	for i := 0; i < len(l); i++ {
+		j := i
+		for j+1 < len(l) && l[j+1] == l[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(l[i]))
+		if j > i {
+			b.WriteString("-" + strconv.Itoa(l[j]))
+		}
+		i = j
+	}
+	return b.String()
+}

@@ -1,0 +1,229 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+)
+
+// Diagnose explains a recording.
+func Diagnose(in *Input) *report.Report {
+	s := newScene(in)
+	r := &report.Report{
+		Schema: report.Schema, DB: in.DB, Node: in.Node,
+		Window: report.Window{FromNS: s.from, ToNS: s.to, Note: in.Note},
+		Events: events(in), Lost: lostByKind(in),
+		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
+	}
+	var all []*finding
+	for _, t := range s.subjects {
+		all = append(all, s.findings(t)...)
+	}
+	sortFindings(all)
+	worst, few := 0.0, 0
+	for _, f := range merge(all) {
+		worst = max(worst, f.lostPct())
+		if !f.told() {
+			if f.lostPct() >= minPct {
+				few += f.sample
+			}
+			continue
+		}
+		if f.kind == Unknown || f.explainedPct(s) < minShare {
+			r.NotExplained = append(r.NotExplained, f.notExplained(s))
+		} else {
+			r.Chains = append(r.Chains, f.chain(s))
+		}
+	}
+	r.Idle = s.idleThreads()
+	if in.PerProcess {
+		r.Processes = s.processes()
+	}
+	r.Verdict = s.verdict(r, worst, few)
+	return r
+}
+
+// chain tells a finding.
+func (f *finding) chain(s *scene) report.Chain {
+	c := report.Chain{
+		ID: f.id(), Severity: f.severity(),
+		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
+		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
+	}
+	for _, k := range causes {
+		if k.kind == f.kind {
+			k.tell(s, f, &c)
+		}
+	}
+	if f.others > 0 {
+		c.Cause.Detail += fmt.Sprintf("; %d other threads of %s lost time the same way", f.others, f.process(s))
+	}
+	if w := s.lossNote(); w != "" {
+		c.Cause.Detail += "; " + w
+	}
+	return c
+}
+
+func (f *finding) cause(s *scene) report.Cause {
+	t := f.root(s)
+	return report.Cause{Kind: f.kind, Process: s.name(t.PID, s.comm(t)), PID: t.PID, TID: t.TID, Thread: s.comm(t)}
+}
+
+// id is the same whenever the same thread loses time to the same cause.
+func (f *finding) id() string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v", f.kind, f.sub.PID, f.sub.TID, f.Thread.PID, f.Thread.TID, f.worst().row != nil)
+	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
+}
+
+// maxEvidence is how many calls a finding lists.
+const maxEvidence = 10
+
+// evidence lists the calls that lost most, or that came late after a gap.
+func (f *finding) evidence(s *scene) report.Evidence {
+	e := report.Evidence{EventIDs: []string{}, Sample: f.sample}
+	seen := map[uint64]bool{}
+	for _, p := range f.pieces {
+		at := p.acc.Start
+		if p.acc.Call == nil {
+			at = p.acc.End()
+		}
+		if seen[at] || len(e.EventIDs) == maxEvidence {
+			continue
+		}
+		seen[at] = true
+		e.EventIDs = append(e.EventIDs, fmt.Sprintf("%s:%d", s.in.Node, at))
+	}
+	return e
+}
+
+// stack is that of the call that lost most among those with one.
+func (s *scene) stack(f *finding) []string {
+	lines := []string{}
+	for _, p := range f.pieces {
+		if p.acc.Call == nil || p.acc.Call.Stack == 0 {
+			continue
+		}
+		st, ok := s.in.Stacks[p.acc.Call.Stack]
+		if !ok {
+			continue
+		}
+		for i := range st.Frames {
+			lines = append(lines, frame(&st.Frames[i]))
+		}
+		break
+	}
+	return lines
+}
+
+func frame(f *event.Frame) string {
+	name := f.Symbol
+	if name == "" {
+		name = fmt.Sprintf("%#x", f.Addr)
+	}
+	switch {
+	case f.File != "" && f.Line != 0:
+		return fmt.Sprintf("%s (%s:%d)", name, f.File, f.Line)
+	case f.File != "":
+		return fmt.Sprintf("%s (%s)", name, f.File)
+	case f.Module != "":
+		return fmt.Sprintf("%s [%s]", name, f.Module)
+	}
+	return name
+}
+
+func (f *finding) notExplained(s *scene) report.NotExplained {
+	n := report.NotExplained{
+		Effect: f.effect(s), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(s)), Why: f.why(s),
+	}
+	if w := s.lossNote(); w != "" {
+		n.Why += "; " + w
+	}
+	return n
+}
+
+// why says what is missing for an explanation, the largest part first.
+func (f *finding) why(s *scene) string {
+	switch {
+	case f.kind == CPUContention && f.self > 0 && f.self >= f.lost/2:
+		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
+	case f.kind == CPUContention:
+		return fmt.Sprintf("runnable for %s, but who ran instead is known for %s only", span(f.lost), span(f.explained))
+	case f.kind != Unknown:
+		return fmt.Sprintf("looks like %s, but the evidence covers %s of %s", f.kind, span(f.explained), span(f.lost))
+	}
+	by := map[string]uint64{}
+	for _, p := range f.pieces {
+		by[p.why] += p.lost
+	}
+	var whys []string
+	for w := range by {
+		whys = append(whys, w)
+	}
+	slices.SortFunc(whys, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	whys = whys[:min(len(whys), 3)]
+	for i, w := range whys {
+		whys[i] = span(by[w]) + " " + w
+	}
+	return strings.Join(whys, "; ")
+}
+
+func lostByKind(in *Input) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, l := range in.Losses {
+		if l.Count > 0 {
+			m[l.Kind.String()] += l.Count
+		}
+	}
+	return m
+}
+
+// lossNote names the losses that leave holes in the evidence.
+func (s *scene) lossNote() string {
+	if s.missing < 0.001 {
+		return ""
+	}
+	var counts [event.NumLossKinds]uint64
+	for _, l := range s.in.Losses {
+		if l.Kind < event.NumLossKinds {
+			counts[l.Kind] += l.Count
+		}
+	}
+	var parts []string
+	for k, n := range counts {
+		if info := event.Losses[k]; n > 0 && !info.Approximate && event.LossKind(k) != event.LostUnmatched {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, info.Unit, info.Name))
+		}
+	}
+	return fmt.Sprintf("%.1f %% of the records were lost: %s", s.missing*100, strings.Join(parts, ", "))
+}
+
+// verdict is the report in one line.
+func (s *scene) verdict(r *report.Report, worst float64, few int) string {
+	switch {
+	case len(s.subjects) == 0:
+		return "nothing to explain: no CUDA call was recorded in this window"
+	case len(r.Chains) > 0:
+		v := r.Chains[0].Summary
+		if n := len(r.Chains) - 1; n > 0 {
+			v += fmt.Sprintf(" (and %d more)", n)
+		}
+		return v
+	case len(r.NotExplained) > 0:
+		n := r.NotExplained[0]
+		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded", n.Effect.Process, decimals(n.LostPct), n.LostPct)
+	}
+	if few > 0 {
+		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s", report.Count(r.Events), span(s.to-s.from), minSample, span(uint64(minStall)))
+	}
+	threads := fmt.Sprintf("%d threads", len(s.subjects))
+	if len(s.subjects) == 1 {
+		threads = "1 thread"
+	}
+	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time", report.Count(r.Events), threads, span(s.to-s.from), worst)
+}

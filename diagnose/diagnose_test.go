@@ -1,0 +1,102 @@
+package diagnose_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/report"
+)
+
+var update = flag.Bool("update", false, "write what Diagnose says into testdata")
+
+// read parses the input of a case.
+func read(t testing.TB, path string) *eventtext.Recording {
+	t.Helper()
+	a, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := eventtext.Parse(section(a, "input"))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return r
+}
+
+func section(a *txtar.Archive, name string) string {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+func cases(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no cases in testdata")
+	}
+	return paths
+}
+
+func TestDiagnose(t *testing.T) {
+	for _, path := range cases(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			in := diagnose.InputOf(read(t, path))
+			in.CPUs = 2
+			got := essence(diagnose.Diagnose(in))
+			a, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				a.Files = []txtar.File{{Name: "input", Data: []byte(section(a, "input"))}, {Name: "want", Data: []byte(got)}}
+				if err := os.WriteFile(path, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if d := cmp.Diff(section(a, "want"), got); d != "" {
+				t.Errorf("report differs (-want +got; -update writes it):\n%s", d)
+			}
+		})
+	}
+}
+
+// essence is what a case pins of a report.
+func essence(r *report.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", r.Verdict)
+	for _, c := range r.Chains {
+		fmt.Fprintf(&b, "\n%s %s: %s\n", c.Severity, c.Cause.Kind, c.Summary)
+		fmt.Fprintf(&b, "  explains %.0f%% of %.1f%%, %d waits\n", c.ExplainedPct, c.LostPct, c.Evidence.Sample)
+		e := c.Effect
+		fmt.Fprintf(&b, "  effect %s of %s/%d, %d of %d calls\n", e.Op, e.Process, e.TID, e.SlowCalls, e.Calls)
+		fmt.Fprintf(&b, "  cause %s %d/%d %s: %s\n", c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread, c.Cause.Detail)
+		for _, s := range c.Path {
+			fmt.Fprintf(&b, "  %s %s/%d %s on %s %s\n", s.Layer, s.Process, s.TID, s.State, s.On, report.Duration(s.NS))
+		}
+		for _, s := range c.Recommendations {
+			fmt.Fprintf(&b, "  fix %s\n", s)
+		}
+	}
+	for _, n := range r.NotExplained {
+		fmt.Fprintf(&b, "\nnot explained: %s of %s lost %.1f%%, %.0f%% explained: %s\n", n.Effect.Op, n.Effect.Process, n.LostPct, n.ExplainedPct, n.Why)
+	}
+	for _, i := range r.Idle {
+		fmt.Fprintf(&b, "\nidle: %s/%d %.0f%% in %s\n", i.Process, i.TID, i.Pct, i.On)
+	}
+	return b.String()
+}

@@ -1,0 +1,357 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/stats"
+	"github.com/ingero-io/ingero/store"
+)
+
+// finding is all the time that one thread lost to one cause.
+type finding struct {
+	key
+	sub       *subject
+	pieces    []piece // most time first
+	lost      uint64
+	explained uint64
+	stall     uint64
+	sample    int // waits, or calls
+	others    int // threads of the process that lost time the same way
+
+	// of cpu_contention
+	runners ledger.Runners
+	cpus    map[uint16]bool
+	self    uint64 // time in which the tracer ran
+	note    string
+}
+
+// findings groups what the causes claimed of one thread's time.
+func (s *scene) findings(t *subject) []*finding {
+	by := map[key]*finding{}
+	for i := range t.episodes {
+		a := s.account(t, &t.episodes[i])
+		for _, c := range causes {
+			for _, p := range c.claim(s, a) {
+				f := by[p.key]
+				if f == nil {
+					f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
+					by[p.key] = f
+				}
+				f.add(p)
+			}
+		}
+	}
+	list := make([]*finding, 0, len(by))
+	for _, f := range by {
+		slices.SortStableFunc(f.pieces, func(a, b piece) int {
+			return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.acc.Start, b.acc.Start))
+		})
+		if f.kind == CPUContention {
+			s.runners(f)
+		}
+		list = append(list, f)
+	}
+	sortFindings(list)
+	return list
+}
+
+func (f *finding) add(p piece) {
+	f.pieces = append(f.pieces, p)
+	f.lost += p.lost
+	f.explained += p.explained
+	f.stall = max(f.stall, p.stall)
+	switch {
+	case p.count > 0:
+		f.sample += p.count
+	case p.lost >= uint64(store.SlowExcess):
+		f.sample++
+	}
+}
+
+// sortFindings ranks by time lost.
+func sortFindings(list []*finding) {
+	slices.SortFunc(list, func(a, b *finding) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.kind, b.kind), cmp.Compare(a.Thread.PID, b.Thread.PID),
+			cmp.Compare(a.Thread.TID, b.Thread.TID), cmp.Compare(a.sub.PID, b.sub.PID), cmp.Compare(a.sub.TID, b.sub.TID))
+	})
+}
+
+// merge keeps, of findings of one process with one cause, that of the thread
+// which lost most: threads that wait for the same thing do not lose it twice.
+func merge(list []*finding) []*finding {
+	type group struct {
+		key
+		pid uint32
+	}
+	first := map[group]*finding{}
+	var kept []*finding
+	for _, f := range list {
+		g := group{f.key, f.sub.PID}
+		if k := first[g]; k != nil {
+			k.others++
+			continue
+		}
+		first[g] = f
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// told reports whether the finding is worth a word.
+func (f *finding) told() bool {
+	if f.stall >= uint64(minStall) {
+		return true
+	}
+	return f.lostPct() >= minPct && f.sample >= minSample
+}
+
+func (f *finding) lostPct() float64 { return percent(f.lost, f.sub.wall()) }
+
+func (f *finding) explainedPct(s *scene) float64 {
+	return percent(f.explained, f.lost) * (1 - s.missing)
+}
+
+// severity is by share of the thread's time, or by the longest stall.
+func (f *finding) severity() string {
+	switch pct := f.lostPct(); {
+	case pct >= 10 || f.stall >= 1e9:
+		return "HIGH"
+	case pct >= minPct:
+		return "MEDIUM"
+	}
+	return "LOW"
+}
+
+// worst is the piece that lost most.
+func (f *finding) worst() *piece { return &f.pieces[0] }
+
+// through reports whether the thread waited for another one.
+func (f *finding) through() bool { return f.worst().row != nil }
+
+// root is the thread the cause is found in.
+func (f *finding) root(*scene) event.Thread {
+	if f.through() && f.Thread != (event.Thread{}) {
+		return f.Thread
+	}
+	return f.sub.Thread
+}
+
+func (f *finding) process(s *scene) string { return s.name(f.sub.PID, "") }
+
+// pct words what the thread lost.
+func (f *finding) pct() string {
+	pct := f.lostPct()
+	if pct < minPct {
+		return fmt.Sprintf("%s (%.1f %% of its time)", span(f.lost), pct)
+	}
+	return fmt.Sprintf("%.*f %% of its time", decimals(pct), pct)
+}
+
+func decimals(pct float64) int {
+	if pct < 10 {
+		return 1
+	}
+	return 0
+}
+
+// place words where the finding's time was lost.
+func (f *finding) place() string {
+	if op := f.op(); op.call {
+		return "inside " + op.op.String()
+	}
+	return "between calls"
+}
+
+type place struct {
+	call bool
+	op   event.Op
+}
+
+// op is the operation that lost most; gaps count as one.
+func (f *finding) op() place {
+	lost := map[place]uint64{}
+	for _, p := range f.pieces {
+		lost[placeOf(p.acc)] += p.lost
+	}
+	var best place
+	for p, v := range lost {
+		if c := cmp.Compare(v, lost[best]); c > 0 || c == 0 && (p.op < best.op || best == place{}) {
+			best = p
+		}
+	}
+	return best
+}
+
+func placeOf(a *account) place {
+	if a.Call == nil {
+		return place{}
+	}
+	return place{true, a.Op}
+}
+
+// betweenCalls is the effect's op for the time between calls.
+const betweenCalls = "between calls"
+
+// effect describes what was slow, by exact statistics.
+func (f *finding) effect(s *scene) report.Effect {
+	at := f.op()
+	e := report.Effect{Op: betweenCalls, Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: s.comm(f.sub.Thread)}
+	slow := map[uint64]bool{}
+	for _, p := range f.pieces {
+		if placeOf(p.acc) == at && p.lost >= uint64(store.SlowExcess) {
+			slow[p.acc.Start] = true
+		}
+	}
+	e.SlowCalls = uint64(len(slow))
+	if at.call {
+		e.Op = at.op.String()
+		if st := s.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
+			e.Calls, e.MaxNS = st.Calls, st.MaxNS
+			quantiles(&e, st.Hist)
+		}
+		return e
+	}
+	e.Calls = s.gapStats[f.sub.Thread].gaps
+	var h stats.Histogram
+	var listed uint64
+	for i := range f.sub.episodes {
+		if ep := &f.sub.episodes[i]; ep.Call == nil {
+			h.Add(ep.Duration)
+			e.MaxNS = max(e.MaxNS, ep.Duration)
+			listed++
+		}
+	}
+	e.Calls = max(e.Calls, listed)
+	quantiles(&e, &h)
+	return e
+}
+
+func quantiles(e *report.Effect, h *stats.Histogram) {
+	if h == nil || h.Count() == 0 {
+		return
+	}
+	e.P50NS, e.P99NS = min(h.Quantile(0.5), e.MaxNS), min(h.Quantile(0.99), e.MaxNS)
+	if e.P50NS > 0 {
+		e.TailRatio = round(float64(e.P99NS) / float64(e.P50NS))
+	}
+}
+
+// step describes the thread itself as a link of the path.
+func (f *finding) step(s *scene, state, on string, ns uint64) report.Step {
+	layer := "HOST"
+	if at := f.op(); at.call {
+		layer = at.op.Source().String()
+	}
+	return report.Step{Layer: layer, Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: s.comm(f.sub.Thread), State: state, On: on, NS: ns}
+}
+
+// path goes from the thread through those it waited for to the one at the root,
+// which was in the given state.
+func (f *finding) path(s *scene, state, on string) []report.Step {
+	chain := f.worst().chain
+	path := []report.Step{f.step(s, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
+	for i := 1; i < len(chain); i++ {
+		l := &chain[i]
+		st := report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: state, On: on, NS: f.explained}
+		if i < len(chain)-1 {
+			st.State, st.On, st.NS = "blocked", f.waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
+		}
+		path = append(path, st)
+	}
+	return path
+}
+
+// passed is how long the thread of a middle link waited for the next, over all
+// pieces.
+func (f *finding) passed(i int, l *ledger.Link) uint64 {
+	var ns uint64
+	for _, p := range f.pieces {
+		if i < len(p.chain) && p.chain[i].Thread == l.Thread && p.chain[i].Wait != nil {
+			ns += p.chain[i].Split.Of(p.chain[i].Wait.Class)
+		}
+	}
+	return ns
+}
+
+func (f *finding) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
+	switch {
+	case o.Class == event.Futex && proof == ledger.ByHolder:
+		return fmt.Sprintf("lock %#x", o.Futex)
+	case o.Class == event.Futex:
+		return fmt.Sprintf("futex %#x", o.Futex)
+	}
+	return o.Class.String()
+}
+
+// lock names the lock that most time was lost on.
+func (f *finding) lock() string { return fmt.Sprintf("lock %#x", f.worst().row.Futex) }
+
+// behind words what the thread waited for, up to "waited for …".
+func (f *finding) behind(who string) string {
+	if f.worst().row.Class == event.Futex {
+		return "a lock that " + who + " held while it"
+	}
+	return "data from " + who + ", which"
+}
+
+// file names the file whose I/O took longest, empty if unknown.
+func (f *finding) file() string {
+	by := map[uint64]uint64{}
+	for _, p := range f.pieces {
+		rows := p.acc.Rows
+		if p.row != nil {
+			rows = p.chain[len(p.chain)-1].Rows
+		}
+		for _, o := range rows {
+			if o.Class == event.BlockIO && o.Inode != 0 {
+				by[o.Inode] += o.Duration
+			}
+		}
+	}
+	var best uint64
+	for inode, ns := range by {
+		if best == 0 || ns > by[best] || ns == by[best] && inode < best {
+			best = inode
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	return fmt.Sprintf("inode %d", best)
+}
+
+// nested is the driver call inside the worst call that took most of it.
+func (f *finding) nested() *event.Call {
+	w := f.worst().acc
+	if len(w.Nested) == 0 || w.Nested[0].Duration < w.Duration/2 {
+		return nil
+	}
+	return w.Nested[0]
+}
+
+// nestedNS is the time of such driver calls, over all pieces.
+func (f *finding) nestedNS() uint64 {
+	var ns uint64
+	for _, p := range f.pieces {
+		if len(p.acc.Nested) > 0 {
+			ns += min(p.lost, p.acc.Nested[0].Duration)
+		}
+	}
+	return ns
+}
+
+// who names a thread as seen from a process.
+func (s *scene) who(t event.Thread, from uint32) string {
+	if t.PID != from {
+		return fmt.Sprintf("%s (pid %d)", s.name(t.PID, s.comm(t)), t.PID)
+	}
+	if c := s.comm(t); c != "" {
+		return fmt.Sprintf("its thread %s (tid %d)", c, t.TID)
+	}
+	return fmt.Sprintf("its thread %d", t.TID)
+}

@@ -1,0 +1,88 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+)
+
+// claimIdle takes the waits for work out of the time between calls.
+func claimIdle(_ *scene, a *account) []piece {
+	if a.Call != nil {
+		return nil
+	}
+	pieces := a.through(idleKind)
+	for _, p := range pieces {
+		a.sub.idle[p.class.String()] += p.lost
+	}
+	// What is left of a class once the recorded waits are taken out was too
+	// short to be recorded one by one.
+	for _, c := range followed {
+		var open uint64
+		for _, o := range a.open {
+			if o.Class == c {
+				open += o.Duration
+			}
+		}
+		if a.sub.restful[c] && a.left[c] > open {
+			a.sub.idle[c.String()] += a.take(c, a.left[c]-open)
+		}
+	}
+	return nil
+}
+
+// minIdlePct is the share of its time from which a thread is listed as idle.
+const minIdlePct = 10
+
+// idleThreads lists the threads that waited for work between calls.
+func (s *scene) idleThreads() []report.Idle {
+	var list []report.Idle
+	for _, t := range s.subjects {
+		on := map[string]uint64{}
+		for k, v := range t.idle {
+			on[k] += v
+		}
+		g := s.gapStats[t.Thread]
+		for _, c := range []event.Class{event.Poll, event.Sleep} {
+			on[c.String()] += g.ledger.NS[c]
+		}
+		var total uint64
+		var most string
+		for _, c := range idleWords {
+			if v := on[c.class.String()]; v > 0 {
+				total += v
+				if most == "" || v > on[most] {
+					most = c.class.String()
+				}
+			}
+		}
+		total = min(total, t.wall())
+		if pct := percent(total, t.wall()); pct >= minIdlePct {
+			list = append(list, report.Idle{Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b report.Idle) int { return cmp.Compare(b.NS, a.NS) })
+	return list
+}
+
+var idleWords = []struct {
+	class event.Class
+	on    string
+}{
+	{event.Poll, "poll: no request or event came"},
+	{event.Network, "socket: nothing was received"},
+	{event.Pipe, "pipe: nothing was written to it"},
+	{event.Futex, "condition: no work was handed over"},
+	{event.Sleep, "sleep: it had asked to sleep"},
+}
+
+func idleOn(class string) string {
+	for _, w := range idleWords {
+		if w.class.String() == class {
+			return w.on
+		}
+	}
+	return class
+}

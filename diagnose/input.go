@@ -1,0 +1,40 @@
+// Package diagnose finds out why a GPU waited: it takes a recording and returns
+// the causes of lost time, each with the share it explains and the way from
+// effect to root. It is pure; the same input gives the same report. Accounting
+// is the ledger package's business, rendering the report package's.
+//
+// A cause is one file with a claim, which takes the time that the cause explains
+// out of an episode's account, and a tell, which words the finding. causes.go
+// lists them in the order in which they claim.
+package diagnose
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Input is what a diagnosis reads. No slice needs to be in any order.
+type Input struct {
+	DB, Node string
+	Window   store.Window // zero bounds are filled in from the data
+	Note     string       // how the window was chosen, when not as asked
+	Events   uint64       // calls in the window, thinned ones included; 0 means the sum of Ops
+	First    uint64       // Unix ns of the recording's earliest event, 0 if unknown
+	CPUs     int          // of the recorded host, 0 if unknown
+	SelfPID  uint32       // the tracer, which is never a culprit; 0 if unknown
+
+	Processes   []store.Process
+	Threads     []store.ThreadInfo
+	Ops         []store.OpStat
+	GapStats    []store.GapStat
+	Calls       []event.Call // the notable ones
+	Gaps        []event.Gap  // the notable ones
+	OffCPU      []event.OffCPU
+	ThreadTimes []event.ThreadTime
+	Throttles   []store.Throttle
+	Lives       []event.Life
+	Losses      []event.Loss
+	Stacks      map[uint64]event.Stack // of notable calls, as far as known
+
+	PerProcess bool // fill in Report.Processes
+}

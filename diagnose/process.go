@@ -1,0 +1,55 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/stats"
+)
+
+// processes is the per-process table: exact statistics, all threads together.
+func (s *scene) processes() []report.Process {
+	type sums struct {
+		op   report.Op
+		hist stats.Histogram
+	}
+	by := map[uint32]map[event.Op]*sums{}
+	for i := range s.in.Ops {
+		o := &s.in.Ops[i]
+		if by[o.PID] == nil {
+			by[o.PID] = map[event.Op]*sums{}
+		}
+		k := by[o.PID][o.Op]
+		if k == nil {
+			k = &sums{op: report.Op{Op: o.Op.String()}}
+			by[o.PID][o.Op] = k
+		}
+		k.op.Calls += o.Calls
+		k.op.Errors += o.Errors
+		k.op.TotalNS += o.SumNS
+		k.op.Bytes += o.Bytes
+		k.op.MaxNS = max(k.op.MaxNS, o.MaxNS)
+		k.hist.Merge(o.Hist)
+	}
+	var list []report.Process
+	for pid, ops := range by {
+		p := report.Process{PID: pid, Process: s.name(pid, ""), Node: s.in.Node, Ops: []report.Op{}}
+		if info := s.procs[pid]; info != nil && info.Rank >= 0 {
+			p.Rank = &info.Rank
+		}
+		for _, k := range ops {
+			k.op.P50NS = min(k.hist.Quantile(0.5), k.op.MaxNS)
+			k.op.P95NS = min(k.hist.Quantile(0.95), k.op.MaxNS)
+			k.op.P99NS = min(k.hist.Quantile(0.99), k.op.MaxNS)
+			p.Ops = append(p.Ops, k.op)
+		}
+		slices.SortFunc(p.Ops, func(a, b report.Op) int {
+			return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.Op, b.Op))
+		})
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b report.Process) int { return cmp.Compare(a.PID, b.PID) })
+	return list
+}

@@ -1,0 +1,221 @@
+package diagnose_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+func shuffle[T any](list []T) {
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+}
+
+func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
+	for _, path := range cases(t) {
+		in := diagnose.InputOf(read(t, path))
+		in.PerProcess = true
+		want := diagnose.Diagnose(in)
+		for range 2 {
+			shuffle(in.Calls)
+			shuffle(in.Gaps)
+			shuffle(in.OffCPU)
+			shuffle(in.ThreadTimes)
+			shuffle(in.Ops)
+			shuffle(in.GapStats)
+			shuffle(in.Processes)
+			shuffle(in.Threads)
+			shuffle(in.Lives)
+			shuffle(in.Throttles)
+			shuffle(in.Losses)
+			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
+				t.Fatalf("%s: another order gives another report:\n%s", path, d)
+			}
+		}
+	}
+}
+
+// A control must give no finding, and leave nothing to explain.
+func TestControlsAreSilent(t *testing.T) {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls"} {
+		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
+		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
+			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
+		}
+	}
+}
+
+// A fault that is a case of its own must come first and be explained.
+func TestFaultsComeFirst(t *testing.T) {
+	for _, kind := range diagnose.Kinds {
+		path := filepath.Join("testdata", kind+".txtar")
+		if !slices.Contains(cases(t), path) || kind == diagnose.Unknown {
+			continue
+		}
+		r := diagnose.Diagnose(diagnose.InputOf(read(t, path)))
+		if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != kind || r.Chains[0].ExplainedPct < 80 {
+			t.Errorf("%s: %s", kind, essence(r))
+		}
+	}
+}
+
+// check asserts what holds of every report.
+func check(t *testing.T, in *diagnose.Input, r *report.Report) {
+	t.Helper()
+	pct := func(v float64) {
+		t.Helper()
+		if !(v >= 0 && v <= 100) {
+			t.Errorf("%v is no percentage", v)
+		}
+	}
+	for _, c := range r.Chains {
+		pct(c.ExplainedPct)
+		pct(c.LostPct)
+		if c.ExplainedPct < 50 {
+			t.Errorf("%s names a culprit for %.0f %%", c.Summary, c.ExplainedPct)
+		}
+		if in.SelfPID != 0 && c.Cause.PID == in.SelfPID && c.Cause.PID != c.Effect.PID {
+			t.Errorf("the tracer is blamed: %s", c.Summary)
+		}
+		if !slices.Contains(diagnose.Kinds, c.Cause.Kind) || c.Summary == "" || len(c.Path) == 0 || len(c.Recommendations) == 0 {
+			t.Errorf("incomplete chain: %+v", c)
+		}
+	}
+	for _, n := range r.NotExplained {
+		pct(n.ExplainedPct)
+		pct(n.LostPct)
+		if n.Why == "" {
+			t.Errorf("no reason given: %+v", n)
+		}
+	}
+}
+
+func TestReportsAreSound(t *testing.T) {
+	for _, path := range cases(t) {
+		in := diagnose.InputOf(read(t, path))
+		check(t, in, diagnose.Diagnose(in))
+	}
+}
+
+func FuzzDiagnose(f *testing.F) {
+	for _, path := range cases(f) {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		// Two rounds of each loop are enough to mutate.
+		var short []string
+		for l := range strings.Lines(section(a, "input")) {
+			if w := strings.Fields(l); len(w) > 1 && w[0] == "repeat" {
+				l = strings.Replace(l, w[1], "2", 1)
+			}
+			short = append(short, l)
+		}
+		f.Add(strings.Join(short, ""))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<14 || strings.Count(text, "repeat") > 8 {
+			t.Skip("too large")
+		}
+		for l := range strings.Lines(text) {
+			if w := strings.Fields(l); len(w) > 1 && w[0] == "repeat" && len(w[1]) > 1 {
+				t.Skip("too large")
+			}
+		}
+		rec, err := eventtext.Parse(text)
+		if err != nil {
+			return
+		}
+		in := diagnose.InputOf(rec)
+		in.PerProcess = true
+		check(t, in, diagnose.Diagnose(in))
+	})
+}
+
+// reader is a store in memory. Its visitors reuse the value they pass, as the
+// contract allows.
+type reader struct {
+	store.Reader
+	in  *diagnose.Input
+	err error
+}
+
+func (r reader) Summary(context.Context) (store.Summary, error) {
+	return store.Summary{Node: "n1", First: 5, Last: 99, Losses: r.in.Losses, Sessions: []store.Session{{CPUs: 4}}}, nil
+}
+func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.in.Processes, nil }
+func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
+func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
+	return r.in.Ops, nil
+}
+
+func (r reader) GapStats(context.Context, store.Window) ([]store.GapStat, error) {
+	return r.in.GapStats, nil
+}
+
+func (r reader) Throttles(context.Context, store.Window) ([]store.Throttle, error) {
+	return r.in.Throttles, nil
+}
+
+func (r reader) Lives(context.Context, store.Window) ([]event.Life, error) { return r.in.Lives, r.err }
+
+func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {
+	return event.Stack{ID: id, Frames: []event.Frame{{Symbol: "step"}}}, nil
+}
+
+func visit[T any](list []T, f func(*T) bool) error {
+	var v T
+	for i := range list {
+		if v = list[i]; !f(&v) {
+			break
+		}
+	}
+	return nil
+}
+
+func (r reader) NotableCalls(_ context.Context, _ store.Window, f func(*event.Call) bool) error {
+	return visit(r.in.Calls, f)
+}
+
+func (r reader) NotableGaps(_ context.Context, _ store.Window, f func(*event.Gap) bool) error {
+	return visit(r.in.Gaps, f)
+}
+
+func (r reader) OffCPU(_ context.Context, _ store.Window, f func(*event.OffCPU) bool) error {
+	return visit(r.in.OffCPU, f)
+}
+
+func (r reader) ThreadTimes(_ context.Context, _ store.Window, f func(*event.ThreadTime) bool) error {
+	return visit(r.in.ThreadTimes, f)
+}
+
+func TestLoadReadsEverything(t *testing.T) {
+	want := diagnose.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
+	want.Calls[0].Stack = 42
+	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want.OffCPU, got.OffCPU, cmp.Transformer("nil", func(s []uint64) int { return len(s) }), cmp.Transformer("nilc", func(s []event.Culprit) int { return len(s) })); d != "" {
+		t.Errorf("rows differ: %s", d)
+	}
+	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 {
+		t.Errorf("loaded node %q, %d CPUs, window %v, %d stacks", got.Node, got.CPUs, got.Window, len(got.Stacks))
+	}
+	boom := errors.New("boom")
+	if _, err := diagnose.Load(t.Context(), reader{in: want, err: boom}, store.Window{}); !errors.Is(err, boom) {
+		t.Errorf("Load hides the reader's error: %v", err)
+	}
+}

@@ -1,0 +1,189 @@
+package diagnose
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+)
+
+// root is what a wait for another thread comes down to.
+type root struct {
+	kind      string
+	explained uint64        // of the wait, ns that the evidence assigns to it
+	chain     []ledger.Link // waiter first
+}
+
+// last is the link at the root.
+func (r *root) last() *ledger.Link { return &r.chain[len(r.chain)-1] }
+
+// half is the share of a wait from which a state is its root.
+const half = 0.5
+
+// root follows a wait on a futex, pipe or socket. Between calls a wait that ends
+// in somebody who sleeps, polls or lives outside is a wait for work; inside a
+// call it is not known what it is.
+func (s *scene) root(o *event.OffCPU, gap bool) root {
+	r := root{kind: Unknown, chain: s.x.Follow(o)}
+	blocked := float64(r.chain[0].To - r.chain[0].From)
+	if len(r.chain) == 1 {
+		if gap && o.Holder == 0 {
+			r.kind, r.explained = idleKind, uint64(blocked)
+		}
+		return r
+	}
+	reach := 1.0 // share of the wait that led to the last link
+	for i := 1; i < len(r.chain)-1; i++ {
+		l := &r.chain[i]
+		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
+	}
+	kind, part := s.state(r.last(), o, gap)
+	r.kind, r.explained = kind, uint64(blocked*reach*part)
+	return r
+}
+
+// state classifies a chain's last link: the kind of cause it is and the share of
+// its span that shows it.
+func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (string, float64) {
+	locked := l.Proof == ledger.ByHolder
+	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
+	if gap {
+		resting = idleKind
+		if l.Proof == ledger.ByWake {
+			released = idleKind
+		}
+	} else if l.Proof == ledger.ByFutex {
+		resting, released = LockContention, LockContention
+	}
+	if locked {
+		resting, released = LockContention, LockContention
+	}
+	if !l.Known {
+		return released, 1
+	}
+	sp, wall := &l.Split, l.Split.Wall
+	io := ioTime(l)
+	running := sp.OnCPU - min(sp.OnCPU, io-min(io, sp.NS[event.BlockIO]))
+	for _, v := range []struct {
+		kind string
+		ns   uint64
+	}{
+		{BlockIO, io}, {CPUThrottled, sp.NS[event.Throttled] + s.heldIn(l)},
+		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.heldIn(l))}, {PageFault, sp.NS[event.Fault]},
+	} {
+		if p := share(v.ns, wall); p >= half {
+			return v.kind, p
+		}
+	}
+	if locked {
+		return LockContention, 1
+	}
+	if p := share(running, wall); p >= half {
+		switch {
+		case l.Proof == ledger.ByFutex:
+			return LockContention, 1
+		case s.feeds(l.Thread.PID, o.PID):
+			return InputStarvation, p
+		}
+		return PeerWait, p
+	}
+	return resting, 1
+}
+
+// ioTime is how long a thread was at its disk I/O: its block-I/O waits and the
+// short stretches on a CPU between two of them, which submit and complete the
+// requests. It is at most twice the waits.
+func ioTime(l *ledger.Link) uint64 {
+	waits := l.Split.NS[event.BlockIO]
+	if waits == 0 {
+		return 0
+	}
+	return min(mergedIO(l.Rows, l.From, l.To)+unlisted(l), 2*waits, l.Split.Wall)
+}
+
+// unlisted is block-I/O time known from totals only.
+func unlisted(l *ledger.Link) uint64 {
+	var listed uint64
+	for _, o := range l.Rows {
+		if b, e := ledger.Blocked(o); o.Class == event.BlockIO {
+			b, e = max(b, l.From), min(e, l.To)
+			listed += e - min(b, e)
+		}
+	}
+	return l.Split.NS[event.BlockIO] - min(listed, l.Split.NS[event.BlockIO])
+}
+
+// mergeGap is how far apart two block-I/O waits may be and still belong to one
+// operation. Copying a megabyte into the page cache takes 0.3 to 1 ms.
+const mergeGap = 1_000_000
+
+// mergedIO is the length of the block-I/O waits in [from, to), neighbours joined.
+func mergedIO(rows []*event.OffCPU, from, to uint64) uint64 {
+	var total uint64
+	joinIO(rows, from, to, func(b, e uint64) { total += e - b })
+	return total
+}
+
+// longestIO is the longest of the joined block-I/O waits.
+func longestIO(rows []*event.OffCPU) uint64 {
+	var most uint64
+	joinIO(rows, 0, ^uint64(0), func(b, e uint64) { most = max(most, e-b) })
+	return most
+}
+
+func joinIO(rows []*event.OffCPU, from, to uint64, visit func(b, e uint64)) {
+	var start, stop uint64
+	for _, o := range rows {
+		if o.Class != event.BlockIO {
+			continue
+		}
+		b, e := ledger.Blocked(o)
+		b, e = max(b, from), min(e, to)
+		switch {
+		case b >= e:
+		case stop != 0 && b <= stop+min(mergeGap, ^uint64(0)-stop):
+			stop = max(stop, e)
+		default:
+			if stop != 0 {
+				visit(start, stop)
+			}
+			start, stop = b, e
+		}
+	}
+	if stop != 0 {
+		visit(start, stop)
+	}
+}
+
+// heldIn is the run-queue time of a link that was throttling.
+func (s *scene) heldIn(l *ledger.Link) uint64 {
+	var v uint64
+	for _, o := range l.Rows {
+		v += s.held[o]
+	}
+	return min(v, l.Split.NS[event.RunQueue])
+}
+
+// feeds reports whether a process works for another: it is its child or
+// grandchild, as data workers are.
+func (s *scene) feeds(worker, owner uint32) bool {
+	if worker == owner {
+		return true
+	}
+	for range ledger.MaxDepth {
+		p := s.procs[worker]
+		if p == nil || p.Parent == 0 {
+			return false
+		}
+		if p.Parent == owner {
+			return true
+		}
+		worker = p.Parent
+	}
+	return false
+}
+
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return min(1, float64(part)/float64(whole))
+}

@@ -1,0 +1,267 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/store"
+)
+
+// scene is an input made ready to be asked.
+type scene struct {
+	in       *Input
+	x        *ledger.Index
+	from, to uint64
+	procs    map[uint32]*store.Process
+	names    map[uint32]string          // of processes
+	firstOp  map[processOp]uint64       // Unix ns of a process's first call of an op
+	firstUse map[uint32]uint64          // Unix ns of a process's first call
+	born     map[uint32]bool            // processes whose beginning was seen
+	held     map[*event.OffCPU]uint64   // run-queue time that was really throttling
+	subjects []*subject                 // dispatching threads, by id
+	stats    map[threadOp]*store.OpStat // exact statistics
+	gapStats map[event.Thread]gapTotals // exact statistics
+	missing  float64                    // share of the records that were lost
+}
+
+type processOp struct {
+	pid uint32
+	op  event.Op
+}
+
+type threadOp struct {
+	event.Thread
+	op event.Op
+}
+
+type gapTotals struct {
+	gaps   uint64
+	sumNS  uint64
+	ledger event.Ledger
+}
+
+// subject is a dispatching thread under examination.
+type subject struct {
+	event.Thread
+	from, to uint64 // Unix ns of its first call's start and last call's end in the window
+	episodes []ledger.Episode
+	idleNS   uint64            // waits that were for work
+	idle     map[string]uint64 // of them, by what it waited on
+	waits    map[*event.OffCPU]root
+	// restful says for a class whether most of its recorded waits between calls
+	// were for work; short ones, which are not recorded, are then taken to be.
+	restful [event.NumClasses]bool
+}
+
+func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
+
+func newScene(in *Input) *scene {
+	s := &scene{
+		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
+		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{},
+		stats: map[threadOp]*store.OpStat{}, gapStats: map[event.Thread]gapTotals{},
+	}
+	s.names[in.SelfPID] = "ingero"
+	s.readNames()
+	s.from, s.to = s.window()
+	s.x = ledger.NewIndex(in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
+	s.readStats()
+	s.held = s.throttledTime()
+	s.missing = missing(in)
+	s.readSubjects()
+	return s
+}
+
+func (s *scene) readNames() {
+	for _, t := range s.in.Threads {
+		if t.TID == t.PID && t.Comm != "" {
+			s.names[t.PID] = max(s.names[t.PID], t.Comm)
+		}
+	}
+	for i := range s.in.Processes {
+		p := &s.in.Processes[i]
+		s.procs[p.PID] = p
+		if p.Name != "" {
+			s.names[p.PID] = p.Name
+		}
+	}
+	for _, l := range s.in.Lives {
+		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
+			s.born[l.PID] = true
+		}
+	}
+}
+
+// known are the threads that a lock word may name.
+func (s *scene) known() []ledger.Known {
+	var l []ledger.Known
+	for _, t := range s.in.Threads {
+		l = append(l, ledger.Known{Thread: t.Thread, Comm: t.Comm})
+	}
+	for _, o := range s.in.Ops {
+		l = append(l, ledger.Known{Thread: o.Thread})
+	}
+	return l
+}
+
+func (s *scene) window() (from, to uint64) {
+	from, to = s.in.Window.From, s.in.Window.To
+	var first, last uint64
+	for i := range s.in.Ops {
+		o := &s.in.Ops[i]
+		if first == 0 || o.First < first {
+			first = o.First
+		}
+		last = max(last, o.Last)
+	}
+	if from == 0 {
+		from = first
+	}
+	if to == 0 {
+		to = last
+	}
+	return from, max(from, to)
+}
+
+func (s *scene) readStats() {
+	for i := range s.in.Ops {
+		o := &s.in.Ops[i]
+		s.stats[threadOp{o.Thread, o.Op}] = o
+		k := processOp{o.PID, o.Op}
+		if v, ok := s.firstOp[k]; !ok || o.First < v {
+			s.firstOp[k] = o.First
+		}
+		if v, ok := s.firstUse[o.PID]; !ok || o.First < v {
+			s.firstUse[o.PID] = o.First
+		}
+	}
+	for _, g := range s.in.GapStats {
+		t := s.gapStats[g.Thread]
+		t.gaps += g.Gaps
+		t.sumNS += g.SumNS
+		t.ledger.Add(&g.Ledger)
+		s.gapStats[g.Thread] = t
+	}
+}
+
+// readSubjects finds the threads that make calls and what each waited for.
+func (s *scene) readSubjects() {
+	by := map[event.Thread]*subject{}
+	for i := range s.in.Ops {
+		o := &s.in.Ops[i]
+		if o.Calls == 0 || o.Last < o.First {
+			continue
+		}
+		t := by[o.Thread]
+		if t == nil {
+			t = &subject{Thread: o.Thread, from: o.First, to: o.Last, idle: map[string]uint64{}, waits: map[*event.OffCPU]root{}}
+			by[o.Thread] = t
+		}
+		t.from, t.to = min(t.from, o.First), max(t.to, o.Last)
+	}
+	episodes := ledger.Episodes(s.in.Calls, s.in.Gaps, s.in.OffCPU)
+	for _, t := range by {
+		t.from, t.to = max(t.from, s.from), min(t.to, s.to)
+		for _, e := range episodes[t.Thread] {
+			if e.Start >= t.from && e.Start < t.to {
+				t.episodes = append(t.episodes, e)
+			}
+		}
+		s.readWaits(t)
+		s.subjects = append(s.subjects, t)
+	}
+	slices.SortFunc(s.subjects, func(a, b *subject) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+}
+
+// readWaits follows every wait of a thread to its root.
+func (s *scene) readWaits(t *subject) {
+	var rest, all [event.NumClasses]uint64
+	for i := range t.episodes {
+		e := &t.episodes[i]
+		for i, o := range e.Rows {
+			if !ledger.Followable(o.Class) {
+				continue
+			}
+			r := s.root(renewed(e.Rows, i), e.Call == nil)
+			t.waits[o] = r
+			if e.Call == nil {
+				all[o.Class] += o.Duration
+				if r.kind == idleKind {
+					rest[o.Class] += o.Duration
+				}
+			}
+		}
+	}
+	for c := range event.NumClasses {
+		t.restful[c] = rest[c] > 0 && rest[c] >= all[c]/2
+	}
+}
+
+// renewGap is how soon a wait that timed out is taken up again.
+const renewGap = 1_000_000
+
+// renewed is the i-th of an episode's waits, with the waker of a later one if it
+// ended by time-out and the thread at once waited for the same futex again, as
+// CPython does for its interpreter lock every 5 ms.
+func renewed(rows []*event.OffCPU, i int) *event.OffCPU {
+	o := rows[i]
+	if o.Class != event.Futex || o.Futex == 0 || o.WakerFutex != 0 {
+		return o
+	}
+	last := o
+	for _, n := range rows[i+1:] {
+		if n.Futex != o.Futex || n.Start > last.Start+last.Duration+renewGap {
+			return o
+		}
+		if n.WakerFutex == n.Futex {
+			c := *o
+			c.Waker, c.WakerComm, c.WakerFutex, c.WakerSyscall = n.Waker, n.WakerComm, n.WakerFutex, n.WakerSyscall
+			return &c
+		}
+		last = n
+	}
+	return o
+}
+
+// name is a process's name, or the given task name, or its number.
+func (s *scene) name(pid uint32, comm string) string {
+	_, main, _ := s.x.Thread(pid)
+	return printable(cmp.Or(s.names[pid], main, comm, "pid "+itoa(pid)))
+}
+
+// comm is a thread's own name, empty if unknown.
+func (s *scene) comm(t event.Thread) string {
+	_, c, _ := s.x.Thread(t.TID)
+	return printable(c)
+}
+
+// missing estimates the share of the records that were lost, from the losses
+// that leave holes.
+func missing(in *Input) float64 {
+	var lost uint64
+	for _, l := range in.Losses {
+		if l.Kind < event.NumLossKinds && !event.Losses[l.Kind].Approximate && l.Kind != event.LostUnmatched {
+			lost += l.Count
+		}
+	}
+	if lost == 0 {
+		return 0
+	}
+	return float64(lost) / (float64(lost) + float64(events(in)))
+}
+
+// events is how many calls the window holds.
+func events(in *Input) uint64 {
+	if in.Events != 0 {
+		return in.Events
+	}
+	var n uint64
+	for i := range in.Ops {
+		n += in.Ops[i].Calls
+	}
+	return n
+}

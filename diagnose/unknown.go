@@ -1,0 +1,58 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// claimUnknown takes what no cause explained.
+func claimUnknown(_ *scene, a *account) []piece {
+	var pieces []piece
+	for c := range a.left {
+		class := event.Class(c)
+		v := a.take(class, a.left[c])
+		if v == 0 {
+			continue
+		}
+		p := piece{acc: a, key: key{kind: Unknown}, class: class, lost: v, why: a.why(class)}
+		for _, o := range a.Rows {
+			if o.Class == class {
+				p.count++
+				p.stall = max(p.stall, o.Duration)
+			}
+		}
+		p.stall = min(p.stall, v)
+		if p.count == 0 && a.Ledger.Voluntary+a.Ledger.Involuntary <= 2 {
+			p.stall = v
+		}
+		pieces = append(pieces, p)
+	}
+	return pieces
+}
+
+// why says what is missing to explain a class of time.
+func (a *account) why(c event.Class) string {
+	for _, o := range a.open {
+		if o.Class != c {
+			continue
+		}
+		switch {
+		case c == event.Futex && o.Holder != 0:
+			return fmt.Sprintf("blocked on a lock whose holder, tid %d, is not known", o.Holder)
+		case len(a.sub.waits[o].chain) > 1:
+			return fmt.Sprintf("blocked (%s) on a thread whose own time was not recorded", c)
+		default:
+			return fmt.Sprintf("blocked (%s), and who ended the wait was not seen", c)
+		}
+	}
+	switch c {
+	case event.Futex, event.Pipe, event.Network:
+		return fmt.Sprintf("blocked (%s) in waits too short to be recorded one by one", c)
+	case event.RunQueue:
+		return "runnable, and who ran instead was not seen"
+	case event.OnCPU:
+		return "on CPU for longer than usual"
+	}
+	return fmt.Sprintf("blocked (%s) for longer than usual in a call that does not wait for the GPU", c)
+}
