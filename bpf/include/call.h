@@ -111,7 +111,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 	struct frame *f = &t->fr[d & (DEPTH - 1)];
 	f->start = now;
 	f->sp = sp;
-	f->op = op;
+	f->cookie = cookie;
 	call_args(f, c, cookie >> 16 & 0xff);
 	if (use_ledger) {
 		if (!d && t->gap_start && t->gap.seq != t->seq)
@@ -124,7 +124,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 
 static __always_inline void fill(struct call_rec *r, struct frame *f, u64 id, s32 ret, u64 now, u8 sub)
 {
-	r->h = (struct hdr){ f->start, id, f->op, KIND_CALL, sub };
+	r->h = (struct hdr){ f->start, id, f->cookie, KIND_CALL, sub };
 	r->dur = now - f->start;
 	r->tgid = id >> 32;
 	r->ret = ret;
@@ -138,7 +138,7 @@ static __always_inline void take_stack(void *ctx, struct frame *f, u64 id)
 		lose(LOSS_STACK);
 		return;
 	}
-	r->h = (struct hdr){ f->start, id, f->op, KIND_STACK, 0 };
+	r->h = (struct hdr){ f->start, id, f->cookie, KIND_STACK, 0 };
 	r->tgid = id >> 32;
 	r->nstack = bpf_get_stack(ctx, r->stack, sizeof r->stack, BPF_F_USER_STACK);
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
@@ -157,7 +157,7 @@ static __always_inline bool wants_stack(u32 op, u64 start, u64 dur)
 	return l && l->stack && dur >= l->stack;
 }
 
-static __always_inline void call_return(struct pt_regs *c, u64 cookie)
+static __always_inline void call_return(struct pt_regs *c)
 {
 	struct thr *t = thread_of(bpf_get_current_task_btf());
 	u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(c) - RETURN_POP;
@@ -185,7 +185,8 @@ static __always_inline void call_return(struct pt_regs *c, u64 cookie)
 
 	u64 id = bpf_get_current_pid_tgid();
 	s32 ret = PT_REGS_RC(c);
-	u32 op = f->op;
+	u64 cookie = f->cookie;
+	u32 op = cookie & 0xffff;
 	if (f->out && !ret)
 		call_result(f, cookie >> 16 & 0xff);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)

@@ -27,7 +27,7 @@ struct snap {
 struct frame {
 	u64 start, sp, out; /* out: where the callee stores its result, if wanted */
 	u64 arg[NARGS];
-	u32 op, pad;
+	u64 cookie; /* op | shape << 16 | flags << 24 */
 	struct snap s;
 };
 
@@ -197,7 +197,7 @@ static __always_inline void abandon(struct thr *t, u32 tid, u32 tgid, u64 now)
 		if (i >= t->depth)
 			break;
 		lose(LOSS_UNFINISHED);
-		life(LIFE_UNFINISHED, tid, tgid, now, t->fr[i].op, now - t->fr[i].start, 0, BPF_RB_NO_WAKEUP);
+		life(LIFE_UNFINISHED, tid, tgid, now, t->fr[i].cookie, now - t->fr[i].start, 0, BPF_RB_NO_WAKEUP);
 	}
 	t->depth = 0;
 }

@@ -17,7 +17,7 @@ int multi_enter(struct pt_regs *c)
 SEC("uretprobe.multi/call")
 int multi_return(struct pt_regs *c)
 {
-	call_return(c, bpf_get_attach_cookie(c));
+	call_return(c);
 	return 0;
 }
 
@@ -31,7 +31,7 @@ int perf_enter(struct pt_regs *c)
 SEC("uretprobe/call")
 int perf_return(struct pt_regs *c)
 {
-	call_return(c, bpf_get_attach_cookie(c));
+	call_return(c);
 	return 0;
 }
 

@@ -19,13 +19,11 @@ extern bool bpf_session_is_return(void) __ksym;
 SEC("uprobe.session/call")
 int session_call(struct pt_regs *c)
 {
-	u64 cookie = bpf_get_attach_cookie(c);
-
 	if (is_return(c)) {
-		call_return(c, cookie);
+		call_return(c);
 		return 0;
 	}
-	return call_enter(c, cookie) ? 0 : 1;
+	return call_enter(c, bpf_get_attach_cookie(c)) ? 0 : 1;
 }
 
 // The floor: what the kernel charges for an entry and a return that do nothing.

@@ -59,14 +59,13 @@ type SessionCtxThr struct {
 	Pad2       uint32
 	WakerComm  [16]int8
 	Fr         [8]struct {
-		_     structs.HostLayout
-		Start uint64
-		Sp    uint64
-		Out   uint64
-		Arg   [4]uint64
-		Op    uint32
-		Pad   uint32
-		S     struct {
+		_      structs.HostLayout
+		Start  uint64
+		Sp     uint64
+		Out    uint64
+		Arg    [4]uint64
+		Cookie uint64
+		S      struct {
 			_           structs.HostLayout
 			V           [11]uint64
 			Seq         uint32

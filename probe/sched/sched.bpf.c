@@ -259,7 +259,7 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	if (dur < off_min_ns)
 		return;
 	u32 d = t->depth;
-	u16 op = d ? t->fr[(d - 1) & (DEPTH - 1)].op : 0;
+	u16 op = d ? t->fr[(d - 1) & (DEPTH - 1)].cookie : 0;
 	u8 k = t->class;
 	bool wait = k == CLASS_SLEEP || k == CLASS_POLL || k == CLASS_IOCTL;
 	if (op && wait && dur - blocked < off_min_ns) { /* the device, as far as the ledger knows: only if it is unusual */
