@@ -221,11 +221,15 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 	return a, nil
 }
 
-// Detach ends an attachment.
+// Detach ends an attachment, if it has not ended yet.
 func (t *Tracer) Detach(a *Attachment) error {
 	t.mu.Lock()
+	_, open := t.links[a]
 	delete(t.links, a)
 	t.mu.Unlock()
+	if !open {
+		return nil
+	}
 	return a.close.Close()
 }
 

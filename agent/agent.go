@@ -1,0 +1,120 @@
+// Package agent is the running tracer: it decides which processes are traced,
+// attaches the probes as libraries appear, drains them, keeps the recording and
+// tells its sinks what happens. It prints nothing and exits nothing; that is
+// for the command line.
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Options configure a run. The zero value traces every process that uses CUDA
+// until the context ends, and records nothing.
+type Options struct {
+	PIDs     []int         // only these processes and their descendants
+	UID      int           // only processes of this user, if not AnyUser
+	Command  []string      // start this program and trace it from its first instruction
+	Duration time.Duration // 0: until the context ends, or Command does
+	Record   *Recording    // nil: keep nothing
+	Backend  probe.Backend
+	Stack    probe.StackPolicy
+	RingMB   int // 0: 16
+	Sinks    []Sink
+	Logger   *slog.Logger
+	ProcRoot string // empty: /proc
+	// Started is called once everything that exists is attached; for Command,
+	// just before it runs its first instruction.
+	Started func(Start)
+}
+
+// AnyUser is Options.UID for "every user's processes".
+const AnyUser = -1
+
+// Recording says where events are kept.
+type Recording struct {
+	Open func(store.Session) (store.Writer, error)
+	Path string
+	Node string
+	// Version and Flags describe the run in the file.
+	Version, Flags string
+}
+
+// Start says what a run began with.
+type Start struct {
+	Backend   probe.Backend
+	Processes []Traced
+	Libraries []string // files attached to
+	Took      time.Duration
+}
+
+// Traced is a process that is being traced.
+type Traced struct {
+	PID  int
+	Comm string
+}
+
+// Sink is told what was recorded. Its methods are called from one goroutine and
+// must return quickly; what they are given is reused afterwards.
+type Sink interface {
+	Batch(b *store.Batch)
+	Second(s *Status)
+}
+
+// Status is the last second of a run.
+type Status struct {
+	At        time.Time
+	Elapsed   time.Duration
+	Calls     uint64 // since the start
+	PerSecond float64
+	Ops       []OpStatus // busiest first
+	Processes []Traced
+	Losses    []event.Loss // since the start, non-zero only
+	Fill      float64      // of the event ring, 0 to 1
+	CPU       float64      // of one core, used by this process in the last second
+	RSS       uint64       // bytes
+	DBBytes   int64
+}
+
+// OpStatus is one operation of one process over the whole run.
+type OpStatus struct {
+	PID       uint32
+	Comm      string
+	Op        event.Op
+	Calls     uint64
+	PerSecond float64
+	Errors    uint64
+	P50, P99  time.Duration
+	Max       time.Duration
+}
+
+// Summary is what a run did.
+type Summary struct {
+	Elapsed    time.Duration
+	Calls      uint64
+	Processes  []Traced
+	Libraries  []string
+	Losses     []event.Loss
+	CPU        time.Duration // used by this process
+	MaxRSS     uint64        // bytes
+	Path       string
+	DBBytes    int64
+	FirstEvent time.Duration // from the call of Run to the first drained call; 0 if none came
+	ExitCode   int           // of Command
+}
+
+// Run traces until ctx ends, Duration has passed or Command exits. Ending by
+// ctx is not an error.
+func Run(ctx context.Context, o Options) (Summary, error) {
+	r, err := newRun(o)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer r.close()
+	return r.run(ctx)
+}

@@ -1,0 +1,260 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/store"
+)
+
+// counter is a writer and a sink that counts.
+type counter struct {
+	mu      sync.Mutex
+	calls   map[string]int64 // outermost and nested, by operation
+	byPID   map[uint32]int64
+	threads map[event.Thread]string
+	procs   map[uint32]store.Process
+	off     int
+	seconds int
+	closed  bool
+}
+
+func newCounter() *counter {
+	return &counter{calls: map[string]int64{}, byPID: map[uint32]int64{}, threads: map[event.Thread]string{}, procs: map[uint32]store.Process{}}
+}
+
+func (c *counter) Write(b *store.Batch) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range b.Calls {
+		c.calls[b.Calls[i].Op.String()]++
+		c.byPID[b.Calls[i].PID]++
+	}
+	for _, t := range b.Threads {
+		c.threads[t.Thread] = t.Comm
+	}
+	for _, p := range b.Processes {
+		c.procs[p.PID] = p
+	}
+	c.off += len(b.OffCPU)
+	return nil
+}
+
+func (c *counter) Flush(context.Context) error { return nil }
+
+func (c *counter) Close() error {
+	c.closed = true
+	return nil
+}
+
+func (c *counter) Batch(*store.Batch) {}
+
+func (c *counter) Second(*agent.Status) { c.seconds++ }
+
+func (c *counter) options() agent.Options {
+	return agent.Options{
+		UID: agent.AnyUser, Sinks: []agent.Sink{c},
+		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return c, nil }},
+	}
+}
+
+func extract(t *testing.T) cudastub.Files {
+	t.Helper()
+	kerneltest.Require(t)
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// compare fails the test unless every call the victim made was recorded.
+func (c *counter) compare(t *testing.T, truth cudastub.Truth, s agent.Summary) {
+	t.Helper()
+	for symbol, n := range truth.Calls {
+		if got := c.calls[operation(symbol)]; got != n {
+			t.Errorf("%s: the victim made %d calls, %d recorded", symbol, n, got)
+		}
+	}
+	for _, l := range s.Losses {
+		if !event.Losses[l.Kind].Approximate {
+			t.Errorf("lost %d %s", l.Count, l.Kind)
+		}
+	}
+	if !c.closed {
+		t.Error("the recording was not closed")
+	}
+}
+
+// operation is the name of the operation a function is.
+func operation(symbol string) string {
+	for _, i := range event.Catalog {
+		if slices.Contains(i.SymbolNames(), symbol) {
+			return i.Name
+		}
+	}
+	return symbol
+}
+
+func TestAProcessThatStartsAfterTheTracerIsExact(t *testing.T) {
+	files := extract(t)
+	c := newCounter()
+	o := c.options()
+	ctx, stop := context.WithCancel(t.Context())
+	started := make(chan agent.Start, 1)
+	o.Started = func(s agent.Start) { started <- s }
+	done := make(chan agent.Summary, 1)
+	go func() {
+		s, err := agent.Run(ctx, o)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- s
+	}()
+	<-started
+	run, err := files.StartLoop(t.Context(), cudastub.Options{}, "--seconds", "1", "--nested", "--thread", "dispatcher")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It has mapped its libraries by now, and waits: the tracer needs a moment.
+	waitUntil(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.procs[uint32(run.PID())].Traced
+	})
+	if err := run.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	truth, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	s := <-done
+	c.compare(t, truth, s)
+	if got := c.threads[event.Thread{PID: uint32(truth.PID), TID: uint32(truth.TID)}]; got != truth.Comm {
+		t.Errorf("the thread is called %q, want %q", got, truth.Comm)
+	}
+	if c.off == 0 || c.seconds == 0 {
+		t.Errorf("%d off-CPU intervals and %d seconds were reported", c.off, c.seconds)
+	}
+}
+
+func TestACommandIsTracedFromItsFirstInstruction(t *testing.T) {
+	files := extract(t)
+	t.Setenv("LD_LIBRARY_PATH", files.LibDir)
+	c := newCounter()
+	o := c.options()
+	o.Command = []string{files.Victim, "loop", "--steps", "300"}
+	s, err := agent.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ExitCode != 0 || c.calls["cudaLaunchKernel"] < 300*20 {
+		t.Errorf("exit code %d, calls %v", s.ExitCode, c.calls)
+	}
+	if n := c.calls["cudaLaunchKernel"]; n%20 != 0 {
+		t.Errorf("%d launches recorded: not a whole number of steps", n)
+	}
+	for pid := range c.byPID {
+		if c.procs[pid].Name == "" {
+			t.Errorf("process %d has no name", pid)
+		}
+	}
+}
+
+func TestDescendantsOfANamedProcessAreTraced(t *testing.T) {
+	files := extract(t)
+	v, err := files.Start(context.Background(), cudastub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	c := newCounter()
+	o := c.options()
+	o.PIDs = []int{v.PID()}
+	ctx, stop := context.WithCancel(t.Context())
+	started := make(chan agent.Start, 1)
+	o.Started = func(s agent.Start) { started <- s }
+	done := make(chan agent.Summary, 1)
+	go func() {
+		s, err := agent.Run(ctx, o)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- s
+	}()
+	s := <-started
+	if len(s.Processes) != 1 || s.Processes[0].PID != v.PID() || len(s.Libraries) != 2 {
+		t.Errorf("started with %+v", s)
+	}
+	if _, err := v.Do("call cudaLaunchKernel 100"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Do("rate cudaLaunchKernel 1000 1"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	<-done
+	if n := c.calls["cudaLaunchKernel"]; n != 1100 {
+		t.Errorf("%d calls recorded, want 1100", n)
+	}
+}
+
+func TestALibraryLoadedLateIsPickedUp(t *testing.T) {
+	files := extract(t)
+	v, err := files.Start(context.Background(), cudastub.Options{Late: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	c := newCounter()
+	o := c.options()
+	ctx, stop := context.WithCancel(t.Context())
+	started := make(chan agent.Start, 1)
+	o.Started = func(s agent.Start) { started <- s }
+	done := make(chan agent.Summary, 1)
+	go func() {
+		s, err := agent.Run(ctx, o)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- s
+	}()
+	<-started
+	if _, err := v.Do("dlopen"); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.procs[uint32(v.PID())].Traced
+	})
+	if _, err := v.Do("call cudaLaunchKernel 100"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	<-done
+	if n := c.calls["cudaLaunchKernel"]; n != 100 {
+		t.Errorf("%d calls recorded, want 100", n)
+	}
+}
+
+// waitUntil polls: there is no event to wait for across processes.
+func waitUntil(t *testing.T, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(end) {
+			t.Fatal("nothing happened in 10 s")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

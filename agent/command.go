@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ingero-io/ingero/host/cudalib"
+)
+
+// command is the program a run was asked to start. It is stopped before its
+// first instruction, so that the probes are in place when it runs. All methods
+// but exited must be called from the thread that started it, which the kernel
+// knows as its tracer.
+type command struct {
+	cmd    *exec.Cmd
+	held   bool
+	exited chan struct{} // closed when it ended
+	err    error         // how, once exited is closed
+}
+
+// startHeld starts the program and holds it. If holding is not permitted, the
+// program runs right away and its first calls may be missed; held says which.
+func startHeld(args []string) (*command, error) {
+	build := func(hold bool) *exec.Cmd {
+		c := exec.Command(args[0], args[1:]...)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		c.SysProcAttr = &syscall.SysProcAttr{Ptrace: hold}
+		return c
+	}
+	c := &command{cmd: build(true), held: true, exited: make(chan struct{})}
+	err := c.cmd.Start()
+	if errors.Is(err, syscall.EPERM) {
+		c.cmd, c.held = build(false), false
+		err = c.cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", args[0], err)
+	}
+	if c.held {
+		var status syscall.WaitStatus
+		if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, 0, nil); err != nil || !status.Stopped() {
+			return nil, fmt.Errorf("start %s: it did not stop at its first instruction (%w)", args[0], err)
+		}
+	}
+	return c, nil
+}
+
+// release lets the program run and begins to wait for its end.
+func (c *command) release() error {
+	if c.held {
+		c.held = false
+		if err := syscall.PtraceDetach(c.cmd.Process.Pid); err != nil {
+			return fmt.Errorf("let %s run: %w", c.cmd.Path, err)
+		}
+	}
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.exited)
+	}()
+	return nil
+}
+
+// libraryDirs are the folders the program's loader will search before the
+// system's: LD_LIBRARY_PATH and the program's own folder.
+func (c *command) libraryDirs() []string {
+	dirs := cudalib.SearchPath(os.Getenv("LD_LIBRARY_PATH"))
+	if p, err := filepath.EvalSymlinks(c.cmd.Path); err == nil {
+		dirs = append(dirs, filepath.Dir(p), filepath.Join(filepath.Dir(p), "lib"), filepath.Join(filepath.Dir(p), "..", "lib"))
+	}
+	return dirs
+}
+
+// stop asks the program to end, as Ctrl+C at its terminal would.
+func (c *command) stop() {
+	select {
+	case <-c.exited:
+	default:
+		c.cmd.Process.Signal(syscall.SIGTERM)
+	}
+}
+
+// exitCode is the program's own, 128 + n if signal n ended it.
+func (c *command) exitCode() int {
+	s := c.cmd.ProcessState
+	if s == nil {
+		return 0
+	}
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return s.ExitCode()
+}

@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/host/cgroup"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/store"
+)
+
+// machine reads, once a second, what the host as a whole and the control groups
+// of the traced processes do.
+type machine struct {
+	groups                    *cgroup.Reader // nil: no CPU controller
+	before                    map[string]cgroup.Group
+	busyJiffies, totalJiffies uint64 // jiffies of all CPUs at the last reading
+}
+
+func newMachine() *machine {
+	m := &machine{before: map[string]cgroup.Group{}}
+	if g, err := cgroup.New(""); err == nil { // without one there are no quotas to read
+		m.groups = g
+	}
+	return m
+}
+
+// throttles appends by how much each traced process's groups were held back
+// since the last call.
+func (p *people) throttles(l []store.Throttle, now time.Time) []store.Throttle {
+	m := p.machine
+	if m.groups == nil {
+		return l
+	}
+	done := map[string]bool{}
+	for pid, q := range p.processes {
+		if !q.Traced {
+			continue
+		}
+		of, err := p.fs.Cgroups(int(pid))
+		if err != nil {
+			continue // it ended
+		}
+		groups, err := m.groups.CPU(of)
+		if err != nil {
+			continue
+		}
+		for _, g := range groups {
+			if done[g.Path] {
+				continue
+			}
+			done[g.Path] = true
+			before, known := m.before[g.Path]
+			m.before[g.Path] = g
+			if known && g.ThrottledNS > before.ThrottledNS {
+				l = append(l, store.Throttle{
+					At: uint64(now.UnixNano()), Cgroup: g.Path,
+					Periods: g.Throttled - before.Throttled, NS: g.ThrottledNS - before.ThrottledNS,
+				})
+			}
+		}
+	}
+	return l
+}
+
+// snapshot is the state of the machine, nothing if it cannot be read.
+func (p *people) snapshot(now time.Time) []store.Snapshot {
+	var i unix.Sysinfo_t
+	if err := unix.Sysinfo(&i); err != nil {
+		return nil
+	}
+	unit := uint64(i.Unit)
+	s := store.Snapshot{
+		At: uint64(now.UnixNano()), SwapMB: (i.Totalswap - i.Freeswap) * unit >> 20,
+		Load: math.Round(float64(i.Loads[0])/65536*100) / 100, CPUPct: p.machine.busy(p.fs),
+	}
+	if avail, total, err := p.fs.Memory(); err == nil && total > 0 {
+		s.MemAvailableMB = avail >> 20
+		s.MemPct = 100 * float64(total-avail) / float64(total)
+	}
+	return []store.Snapshot{s}
+}
+
+// busy is the share of all CPUs' time that was not idle since the last call, in
+// percent.
+func (m *machine) busy(fs proc.FS) float64 {
+	busy, total, err := fs.CPUTime()
+	if err != nil {
+		return 0
+	}
+	b, t := busy-m.busyJiffies, total-m.totalJiffies
+	first := m.totalJiffies == 0
+	m.busyJiffies, m.totalJiffies = busy, total
+	if first || t == 0 {
+		return 0
+	}
+	return 100 * float64(b) / float64(t)
+}

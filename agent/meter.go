@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/stats"
+)
+
+// meter keeps the statistics that the live view and the adaptive limits need:
+// one histogram for each operation of each process.
+type meter struct {
+	total uint64
+	procs map[uint32]*procMeter
+	last  *procMeter
+	prev  uint64 // total a second ago
+	cpu   time.Duration
+}
+
+type procMeter struct {
+	pid uint32
+	ops [1 << 12]*opMeter
+}
+
+type opMeter struct {
+	op            event.Op
+	calls, errors uint64
+	prev          uint64
+	max           uint64
+	hist          stats.Histogram
+}
+
+func newMeter() *meter { return &meter{procs: map[uint32]*procMeter{}} }
+
+func (m *meter) calls(calls []event.Call) {
+	m.total += uint64(len(calls))
+	for i := range calls {
+		c := &calls[i]
+		if m.last == nil || m.last.pid != c.PID {
+			m.last = m.process(c.PID)
+		}
+		o := m.last.ops[c.Op&4095]
+		if o == nil {
+			o = &opMeter{op: c.Op}
+			m.last.ops[c.Op&4095] = o
+		}
+		o.calls++
+		o.hist.Add(c.Duration)
+		o.max = max(o.max, c.Duration)
+		if c.Ret != 0 {
+			o.errors++
+		}
+	}
+}
+
+func (m *meter) process(pid uint32) *procMeter {
+	p := m.procs[pid]
+	if p == nil {
+		p = &procMeter{pid: pid}
+		m.procs[pid] = p
+	}
+	return p
+}
+
+// limit says from when on a call of an operation is unusual.
+type limit struct{ stack, off time.Duration }
+
+const (
+	minStack   = 50 * time.Microsecond
+	minOff     = 100 * time.Microsecond
+	unusual    = 4  // times the median
+	minSamples = 32 // before a median is trusted
+)
+
+// limits derives each operation's limits from the medians so far.
+func (m *meter) limits() map[event.Op]limit {
+	merged := map[event.Op]*stats.Histogram{}
+	for _, p := range m.procs {
+		for _, o := range p.ops {
+			if o == nil {
+				continue
+			}
+			h := merged[o.op]
+			if h == nil {
+				h = new(stats.Histogram)
+				merged[o.op] = h
+			}
+			h.Merge(&o.hist)
+		}
+	}
+	r := make(map[event.Op]limit, len(merged))
+	for op, h := range merged {
+		if h.Count() < minSamples {
+			continue
+		}
+		u := time.Duration(unusual * h.Quantile(0.5))
+		r[op] = limit{stack: max(u, minStack), off: max(u, minOff)}
+	}
+	return r
+}
+
+// ops lists the operations, busiest in the last second first, then by calls.
+func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
+	var r []OpStatus
+	for pid, p := range m.procs {
+		for _, o := range p.ops {
+			if o == nil {
+				continue
+			}
+			r = append(r, OpStatus{
+				PID: pid, Comm: name(pid), Op: o.op, Calls: o.calls, Errors: o.errors,
+				PerSecond: float64(o.calls-o.prev) / span.Seconds(),
+				P50:       time.Duration(o.hist.Quantile(0.5)), P99: time.Duration(o.hist.Quantile(0.99)), Max: time.Duration(o.max),
+			})
+			o.prev = o.calls
+		}
+	}
+	slices.SortFunc(r, func(a, b OpStatus) int {
+		return cmp.Or(cmp.Compare(b.PerSecond, a.PerSecond), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
+	})
+	return r
+}
+
+// status is the state of the run at the end of a second.
+func (r *run) status(now time.Time, span time.Duration) *Status {
+	cpu, rss := usage()
+	s := &Status{
+		At: now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
+		PerSecond: float64(r.meter.total-r.meter.prev) / span.Seconds(),
+		Ops:       r.meter.ops(span, func(pid uint32) string { return r.people.processes[pid].Name }),
+		Processes: r.people.traced(), Losses: lossList(r.losses), Fill: r.tracer.Fill(),
+		CPU: float64(cpu-r.meter.cpu) / float64(span), RSS: rss,
+	}
+	r.meter.prev, r.meter.cpu = r.meter.total, cpu
+	return s
+}

@@ -1,0 +1,198 @@
+package agent
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+)
+
+// people knows the names of processes and threads: those traced, and those that
+// appear in the recording as wakers, holders and culprits. What is new since the
+// last take goes into the recording.
+type people struct {
+	fs        proc.FS
+	machine   *machine
+	processes map[uint32]store.Process
+	threads   map[event.Thread]store.ThreadInfo
+	newProcs  []store.Process
+	newThread []store.ThreadInfo
+	last      event.Thread // of the last call looked at: most calls repeat it
+	dispatch  map[event.Thread]bool
+	lookups   int // in this drain, bounded so that a crowd cannot stall it
+}
+
+// maxLookups bounds how many strangers are looked up in /proc in one drain.
+const maxLookups = 64
+
+func newPeople(fs proc.FS) *people {
+	return &people{
+		fs: fs, machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
+		dispatch: map[event.Thread]bool{},
+	}
+}
+
+// process reads, or reads again, what /proc says of a process.
+func (p *people) process(pid int, traced bool) {
+	q := store.Process{PID: uint32(pid), Rank: -1, LocalRank: -1, WorldSize: -1, Traced: traced}
+	name, err := p.fs.Comm(pid, pid)
+	if err != nil {
+		if old, ok := p.processes[uint32(pid)]; ok {
+			q.Name = old.Name
+		}
+	}
+	if name != "" {
+		q.Name = name
+	}
+	if parent, err := p.fs.Parent(pid); err == nil {
+		q.Parent = uint32(parent)
+	}
+	if traced {
+		p.details(pid, &q)
+	}
+	p.put(q)
+}
+
+// details reads what is only wanted of traced processes. A process that vanished
+// leaves the fields empty.
+func (p *people) details(pid int, q *store.Process) {
+	q.Command, _ = p.fs.Command(pid)
+	if g, err := p.fs.Cgroups(pid); err == nil {
+		q.Cgroup = cmp.Or(g["cpu"], g["cpu,cpuacct"], g[""])
+	}
+	env, err := p.fs.Environ(pid, "RANK", "LOCAL_RANK", "WORLD_SIZE")
+	if err != nil {
+		return
+	}
+	for name, at := range map[string]*int{"RANK": &q.Rank, "LOCAL_RANK": &q.LocalRank, "WORLD_SIZE": &q.WorldSize} {
+		if n, err := strconv.Atoi(env[name]); err == nil {
+			*at = n
+		}
+	}
+}
+
+func (p *people) put(q store.Process) {
+	if old, ok := p.processes[q.PID]; ok {
+		q.Traced = q.Traced || old.Traced
+		if old == q {
+			return
+		}
+	}
+	p.processes[q.PID] = q
+	p.newProcs = append(p.newProcs, q)
+}
+
+// stranger makes sure a process that is not traced has a name. comm is that of
+// one of its threads, for when the process is gone already.
+func (p *people) stranger(pid uint32, comm string) {
+	if _, ok := p.processes[pid]; ok || pid == 0 {
+		return
+	}
+	q := store.Process{PID: pid, Name: comm, Rank: -1, LocalRank: -1, WorldSize: -1}
+	if p.lookups < maxLookups {
+		p.lookups++
+		if name, err := p.fs.Comm(int(pid), int(pid)); err == nil && name != "" {
+			q.Name = name
+		}
+	}
+	p.put(q)
+}
+
+func (p *people) thread(t event.Thread, comm string, dispatch bool) {
+	if t.TID == 0 {
+		return
+	}
+	i := store.ThreadInfo{Thread: t, Comm: comm, Dispatch: dispatch || p.dispatch[t]}
+	old, ok := p.threads[t]
+	if comm == "" {
+		i.Comm = old.Comm
+	}
+	if ok && old == i {
+		return
+	}
+	p.threads[t] = i
+	p.newThread = append(p.newThread, i)
+	if t.PID == t.TID && comm != "" {
+		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // the main thread names the process
+			q.Name = comm
+			p.put(q)
+		}
+	}
+}
+
+// observe learns the names in what was drained.
+func (p *people) observe(r *probe.Records) {
+	p.lookups = 0
+	for i := range r.Calls {
+		t := r.Calls[i].Thread
+		if t == p.last {
+			continue
+		}
+		p.last = t
+		if !p.dispatch[t] {
+			p.dispatch[t] = true
+			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals name it
+			p.thread(t, comm, true)
+		}
+	}
+	for i := range r.ThreadTimes {
+		p.thread(r.ThreadTimes[i].Thread, r.ThreadTimes[i].Comm, r.ThreadTimes[i].Dispatch)
+		p.stranger(r.ThreadTimes[i].PID, r.ThreadTimes[i].Comm)
+	}
+	for i := range r.OffCPU {
+		o := &r.OffCPU[i]
+		p.thread(o.Thread, o.Comm, o.Dispatch)
+		p.stranger(o.PID, o.Comm)
+		if o.Waker.TID != 0 {
+			p.thread(o.Waker, o.WakerComm, false)
+			p.stranger(o.Waker.PID, o.WakerComm)
+		}
+		for _, c := range o.Culprits {
+			p.thread(c.Thread, c.Comm, false)
+			p.stranger(c.PID, c.Comm)
+		}
+	}
+	for i := range r.Lives {
+		l := &r.Lives[i]
+		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
+		if l.PID == l.TID {
+			p.stranger(l.PID, l.Comm)
+		}
+		if l.Kind == event.LifeExit {
+			p.forget(l)
+		}
+	}
+}
+
+// forget drops a thread that ended; its ids may be used again.
+func (p *people) forget(l *event.Life) {
+	delete(p.dispatch, l.Thread)
+	delete(p.threads, l.Thread)
+	if p.last == l.Thread {
+		p.last = event.Thread{}
+	}
+}
+
+// take returns what is new and appends it to the given slices.
+func (p *people) take(procs []store.Process, threads []store.ThreadInfo) ([]store.Process, []store.ThreadInfo) {
+	procs, threads = append(procs, p.newProcs...), append(threads, p.newThread...)
+	p.newProcs, p.newThread = p.newProcs[:0], p.newThread[:0]
+	return procs, threads
+}
+
+// traced lists the traced processes by id.
+func (p *people) traced() []Traced {
+	var r []Traced
+	for pid, q := range p.processes {
+		if q.Traced && int(pid) != os.Getpid() {
+			r = append(r, Traced{int(pid), q.Name})
+		}
+	}
+	slices.SortFunc(r, func(a, b Traced) int { return cmp.Compare(a.PID, b.PID) })
+	return r
+}

@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/symbol/elf"
+	"github.com/ingero-io/ingero/symbol/kallsyms"
+)
+
+// unit is what the loop hands to the recorder: records, and once a second a
+// status and the wish to make everything durable.
+type unit struct {
+	records probe.Records
+	batch   store.Batch
+	flush   bool
+	status  *Status
+}
+
+func (u *unit) empty() bool {
+	return u.records.Len() == 0 && u.batch.Processes == nil && u.batch.Threads == nil && !u.flush
+}
+
+// units is how many are under way at most. When the recorder is behind, the loop
+// waits for one, the ring fills, and the kernel counts what does not fit: nothing
+// is dropped in between.
+const units = 4
+
+// recorder resolves stacks, writes the recording and feeds the sinks, in a
+// goroutine of its own, so that a slow disk does not delay the drain.
+type recorder struct {
+	writer  store.Writer // nil: nothing is kept
+	path    string
+	sinks   []Sink
+	log     *slog.Logger
+	native  *elf.Resolver
+	kernel  *kallsyms.Table
+	seen    map[uint64]bool // stacks resolved
+	free    chan *unit
+	work    chan *unit
+	done    chan struct{}
+	failed  chan error // the first error, once
+	err     error      // set before done is closed
+	closing sync.Once
+}
+
+func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, error) {
+	fs := proc.New(o.ProcRoot)
+	r := &recorder{
+		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
+		free: make(chan *unit, units), work: make(chan *unit, units), done: make(chan struct{}), failed: make(chan error, 1),
+	}
+	for range units {
+		r.free <- new(unit)
+	}
+	if o.Record != nil {
+		w, err := o.Record.Open(session(o.Record, b))
+		if err != nil {
+			return nil, err
+		}
+		r.writer, r.path = w, o.Record.Path
+	}
+	go r.loop()
+	return r, nil
+}
+
+// session describes this run and machine.
+func session(rec *Recording, b probe.Backend) store.Session {
+	s := store.Session{
+		Started: uint64(time.Now().UnixNano()), Node: rec.Node, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		Version: rec.Version, Flags: rec.Flags, Backend: string(b),
+	}
+	if h, err := os.Hostname(); err == nil {
+		s.Host = h
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		s.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		s.Memory = info.Totalram * uint64(info.Unit)
+	}
+	return s
+}
+
+// unit returns an empty unit, waiting for one if all are under way.
+func (r *recorder) unit() *unit {
+	u := <-r.free
+	u.records.Reset()
+	u.batch.Processes, u.batch.Threads = nil, nil
+	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots = nil, nil, nil
+	u.flush, u.status = false, nil
+	return u
+}
+
+func (r *recorder) reuse(u *unit) { r.free <- u }
+
+func (r *recorder) send(u *unit) { r.work <- u }
+
+func (r *recorder) loop() {
+	defer close(r.done)
+	for u := range r.work {
+		r.fill(u)
+		r.write(u)
+		for _, s := range r.sinks {
+			s.Batch(&u.batch)
+			if u.status != nil {
+				u.status.DBBytes = r.size()
+				s.Second(u.status)
+			}
+		}
+		r.free <- u
+	}
+}
+
+// write keeps a unit. After a first error nothing more is written: the loop ends
+// the run, and what came before stays readable.
+func (r *recorder) write(u *unit) {
+	if r.writer == nil || r.err != nil {
+		return
+	}
+	err := r.writer.Write(&u.batch)
+	if err == nil && u.flush {
+		err = r.writer.Flush(context.Background())
+	}
+	if err != nil {
+		r.err = fmt.Errorf("write %s: %w", r.path, err)
+		r.failed <- r.err
+	}
+}
+
+// fill turns the records into a batch.
+func (r *recorder) fill(u *unit) {
+	b, rec := &u.batch, &u.records
+	b.Calls, b.Gaps, b.OffCPU = rec.Calls, rec.Gaps, rec.OffCPU
+	b.ThreadTimes, b.Lives = rec.ThreadTimes, rec.Lives
+	b.Stacks = b.Stacks[:0]
+	for i := range rec.Stacks {
+		s := &rec.Stacks[i]
+		if r.first(s.ID) {
+			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: r.native.Resolve(int(s.PID), s.Addrs)})
+		}
+	}
+	for i := range rec.OffCPU {
+		k := rec.OffCPU[i].Kernel
+		if len(k) == 0 {
+			continue
+		}
+		if id := store.KernelStackID(k); r.first(id) {
+			b.Stacks = append(b.Stacks, event.Stack{ID: id, Frames: r.kernel.Resolve(k)})
+		}
+	}
+	for i := range rec.Lives {
+		if l := &rec.Lives[i]; l.PID == l.TID && l.Kind == event.LifeExit {
+			r.native.Forget(int(l.PID))
+		}
+	}
+}
+
+// maxSeen bounds the memory of stacks already resolved; when it is full, the
+// store drops the duplicates.
+const maxSeen = 1 << 16
+
+func (r *recorder) first(id uint64) bool {
+	if r.seen[id] {
+		return false
+	}
+	if len(r.seen) >= maxSeen {
+		clear(r.seen)
+	}
+	r.seen[id] = true
+	return true
+}
+
+// size is the size of the recording and its write-ahead log in bytes.
+func (r *recorder) size() int64 {
+	var n int64
+	for _, p := range []string{r.path, r.path + "-wal"} {
+		if i, err := os.Stat(p); err == nil && r.path != "" {
+			n += i.Size()
+		}
+	}
+	return n
+}
+
+// close ends the goroutine and closes the recording. It may be called twice.
+func (r *recorder) close() error {
+	var err error
+	r.closing.Do(func() {
+		close(r.work)
+		<-r.done
+		err = r.err
+		if r.writer != nil {
+			if e := r.writer.Close(); e != nil && !errors.Is(err, e) && r.err == nil {
+				err = fmt.Errorf("close %s: %w", r.path, e)
+			}
+		}
+	})
+	return err
+}

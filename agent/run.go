@@ -1,0 +1,330 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/all"
+)
+
+// The drain period adapts to how full the ring is: a tenth of a second costs
+// nothing, and a full ring loses calls.
+const (
+	slowDrain = 100 * time.Millisecond
+	midDrain  = 20 * time.Millisecond
+	fastDrain = 5 * time.Millisecond
+	// chunk is how many records are handed on at a time; it bounds memory.
+	chunk = 16384
+)
+
+// run is one run of the tracer. Its loop owns everything but the recorder.
+type run struct {
+	opts     Options
+	log      *slog.Logger
+	began    time.Time
+	tracer   *probe.Tracer
+	watcher  *probe.MapWatcher
+	targets  *targets
+	command  *command
+	people   *people
+	meter    *meter
+	recorder *recorder
+	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
+	first    time.Duration
+	second   time.Time
+}
+
+func newRun(o Options) (*run, error) {
+	r := &run{opts: o, log: o.Logger, began: time.Now()}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	stepBack(r.log)
+	var err error
+	r.tracer, err = probe.Open(probe.Options{Backend: o.Backend, Stack: o.Stack, RingBytes: o.RingMB << 20, Logger: r.log})
+	if err != nil {
+		return nil, err
+	}
+	if r.watcher, err = probe.NewMapWatcher(); err != nil {
+		r.close()
+		return nil, err
+	}
+	if err := r.watcher.Add(r.tracer.LivesFD()); err != nil {
+		r.close()
+		return nil, fmt.Errorf("watch processes: %w", err)
+	}
+	fs := proc.New(o.ProcRoot)
+	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
+	r.people = newPeople(fs)
+	r.meter = newMeter()
+	return r, nil
+}
+
+// stepBack makes this process a guest: as batch work its wake-ups never preempt
+// the programs it watches (sched(7), SCHED_BATCH). Threads made later inherit it.
+func stepBack(log *slog.Logger) {
+	tids, err := proc.New("").Threads(unix.Getpid())
+	if err != nil {
+		log.Debug("list own threads", "err", err)
+		return
+	}
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}
+	for _, tid := range tids {
+		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
+			log.Debug("become batch work", "tid", tid, "err", err)
+		}
+	}
+}
+
+// run starts what is to be traced and loops until the end.
+func (r *run) run(ctx context.Context) (Summary, error) {
+	runtime.LockOSThread() // a held command knows only the thread that started it
+	defer runtime.UnlockOSThread()
+	if err := r.start(); err != nil {
+		return Summary{}, err
+	}
+	end := make(<-chan time.Time)
+	if r.opts.Duration > 0 {
+		timer := time.NewTimer(r.opts.Duration)
+		defer timer.Stop()
+		end = timer.C
+	}
+	var exited chan struct{}
+	if r.command != nil {
+		exited = r.command.exited
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return r.finish()
+		case <-end:
+			return r.finish()
+		case <-exited:
+			return r.finish()
+		case err := <-r.recorder.failed:
+			s, _ := r.finish() // the first error is the one to tell
+			return s, err
+		default:
+		}
+		if err := r.turn(); err != nil {
+			return Summary{}, errors.Join(err, r.recorder.close())
+		}
+	}
+}
+
+func (r *run) start() error {
+	var err error
+	if len(r.opts.Command) > 0 {
+		if r.command, err = startHeld(r.opts.Command); err != nil {
+			return err
+		}
+		pid := r.command.cmd.Process.Pid
+		r.targets.family[pid] = true
+		r.targets.installed(r.command.libraryDirs(), pid)
+	} else if !r.targets.named {
+		r.targets.installed(nil, 0)
+	}
+	if err := r.targets.scan(); err != nil {
+		return fmt.Errorf("look for processes: %w", err)
+	}
+	if r.recorder, err = newRecorder(&r.opts, r.tracer.Backend(), r.log); err != nil {
+		return err
+	}
+	for pid := range r.targets.traced {
+		r.people.process(pid, true)
+	}
+	if r.opts.Started != nil {
+		r.opts.Started(Start{
+			Backend: r.tracer.Backend(), Processes: r.people.traced(),
+			Libraries: r.targets.libraries(), Took: time.Since(r.began),
+		})
+	}
+	r.second = time.Now()
+	if r.command != nil {
+		return r.command.release()
+	}
+	return nil
+}
+
+// turn waits a drain period, or for a process or library to appear, and handles
+// what has happened.
+func (r *run) turn() error {
+	t := time.Now()
+	if err := r.watcher.Wait(int(r.period() / time.Millisecond)); err != nil {
+		return fmt.Errorf("wait for events: %w", err)
+	}
+	lost := r.watcher.Lost()
+	r.watcher.Drain(func(m probe.Mapped) {
+		if r.targets.mapped(m) {
+			r.people.process(m.PID, true)
+		}
+	})
+	if r.watcher.Lost() != lost {
+		if err := r.targets.scan(); err != nil {
+			return fmt.Errorf("look for processes: %w", err)
+		}
+	}
+	r.drain()
+	if now := time.Now(); now.Sub(r.second) >= time.Second {
+		r.tick(now)
+	}
+	if d := fastDrain - time.Since(t); d > 0 {
+		time.Sleep(d) // a storm of new processes must not make us spin
+	}
+	return nil
+}
+
+func (r *run) period() time.Duration {
+	switch f := r.tracer.Fill(); {
+	case f > 0.25:
+		return fastDrain
+	case f > 0.05:
+		return midDrain
+	}
+	return slowDrain
+}
+
+// drain empties the ring, a chunk at a time.
+func (r *run) drain() {
+	for {
+		u := r.recorder.unit()
+		n := r.tracer.Drain(&u.records, chunk)
+		r.lives(u.records.Lives)
+		if len(u.records.Calls) > 0 && r.first == 0 {
+			r.first = time.Since(r.began)
+		}
+		r.meter.calls(u.records.Calls)
+		r.people.observe(&u.records)
+		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
+		if u.empty() {
+			r.recorder.reuse(u)
+		} else {
+			r.recorder.send(u)
+		}
+		if n < chunk {
+			return
+		}
+	}
+}
+
+func (r *run) lives(lives []event.Life) {
+	for i := range lives {
+		l := &lives[i]
+		pid := int(l.PID)
+		isProcess := l.PID == l.TID
+		switch {
+		case l.Kind == event.LifeFork && isProcess:
+			r.targets.forked(int(l.Parent.PID), pid)
+		case l.Kind == event.LifeExec:
+			r.people.process(pid, r.targets.traced[pid])
+		case l.Kind == event.LifeExit && isProcess:
+			r.targets.exited(pid)
+		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
+			r.people.process(pid, true)
+		}
+	}
+}
+
+// tick does what is done once a second.
+func (r *run) tick(now time.Time) {
+	span := now.Sub(r.second)
+	r.second = now
+	u := r.recorder.unit()
+	u.flush = true
+	u.batch.Losses = r.lost(u.batch.Losses[:0])
+	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
+	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
+	for op, l := range r.meter.limits() {
+		if err := r.tracer.SetLimit(op, l.stack, l.off); err != nil {
+			r.log.Warn("cannot set limits", "op", op, "err", err)
+		}
+	}
+	u.status = r.status(now, span)
+	r.recorder.send(u)
+}
+
+// lost appends the increments of the kernel's counters.
+func (r *run) lost(l []event.Loss) []event.Loss {
+	n, err := r.tracer.Losses()
+	if err != nil {
+		r.log.Warn("cannot read loss counters", "err", err)
+		return l
+	}
+	for k, v := range n {
+		if d := v - r.losses[k]; d > 0 {
+			l = append(l, event.Loss{Kind: event.LossKind(k), Count: d})
+		}
+	}
+	r.losses = n
+	return l
+}
+
+// finish stops the probes, drains what is left and closes the recording.
+func (r *run) finish() (Summary, error) {
+	if r.command != nil {
+		r.command.stop()
+		<-r.command.exited
+	}
+	err := r.tracer.DetachAll()
+	r.drain()
+	now := time.Now()
+	r.tick(now)
+	err = errors.Join(err, r.recorder.close())
+	s := Summary{
+		Elapsed: now.Sub(r.began), Calls: r.meter.total, Processes: r.people.traced(), Libraries: r.targets.libraries(),
+		Losses: lossList(r.losses), FirstEvent: r.first, DBBytes: r.recorder.size(),
+	}
+	s.CPU, s.MaxRSS = usage()
+	if r.opts.Record != nil {
+		s.Path = r.opts.Record.Path
+	}
+	if r.command != nil {
+		s.ExitCode = r.command.exitCode()
+	}
+	return s, err
+}
+
+func lossList(n [event.NumLossKinds]uint64) []event.Loss {
+	var l []event.Loss
+	for k, v := range n {
+		if v > 0 {
+			l = append(l, event.Loss{Kind: event.LossKind(k), Count: v})
+		}
+	}
+	return l
+}
+
+// usage is the CPU time and the peak resident memory of this process.
+func usage() (time.Duration, uint64) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), uint64(u.Maxrss) << 10
+}
+
+// close releases what newRun and start made. After finish there is only the
+// tracer left to unload.
+func (r *run) close() {
+	if r.command != nil && r.command.held {
+		r.command.cmd.Process.Kill()
+	}
+	if r.recorder != nil {
+		r.recorder.close()
+	}
+	if r.watcher != nil {
+		r.watcher.Close()
+	}
+	if r.tracer != nil {
+		r.tracer.Close()
+	}
+}

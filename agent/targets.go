@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/ingero-io/ingero/host/cudalib"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+)
+
+// fileKey identifies a library file attached to, in one process or in all (0).
+type fileKey struct {
+	dev, ino uint64
+	pid      int
+}
+
+// targets keeps track of which library files are attached to and which
+// processes are traced. Named processes get links of their own, so that nobody
+// else pays for them; without names one link a file serves every process.
+type targets struct {
+	tracer *probe.Tracer
+	libs   []*probe.Library
+	fs     proc.FS
+	log    *slog.Logger
+	named  bool         // only processes in family
+	uid    int          // of whose processes join the family; AnyUser: nobody's
+	family map[int]bool // named processes and their descendants
+
+	attached map[fileKey]*probe.Attachment
+	traced   map[int]bool // processes known to use a library
+	self     int
+}
+
+func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Logger, o *Options) *targets {
+	x := &targets{
+		tracer: t, libs: libs, fs: f, log: log,
+		named: len(o.PIDs) > 0 || o.UID != AnyUser || len(o.Command) > 0, uid: o.UID,
+		family: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, traced: map[int]bool{}, self: os.Getpid(),
+	}
+	for _, p := range o.PIDs {
+		x.family[p] = true
+	}
+	return x
+}
+
+// patterns are the file names of all libraries.
+func (x *targets) patterns() []*regexp.Regexp {
+	var r []*regexp.Regexp
+	for _, l := range x.libs {
+		r = append(r, l.File)
+	}
+	return r
+}
+
+func (x *targets) library(path string) *probe.Library {
+	base := filepath.Base(path)
+	for _, l := range x.libs {
+		if l.File.MatchString(base) {
+			return l
+		}
+	}
+	return nil
+}
+
+// wants reports whether a process is to be traced.
+func (x *targets) wants(pid int) bool {
+	switch {
+	case pid == x.self:
+		return false
+	case !x.named || x.family[pid]:
+		return true
+	case x.uid == AnyUser:
+		return false
+	}
+	uid, err := x.fs.UID(pid)
+	return err == nil && int(uid) == x.uid
+}
+
+// scan attaches to what the wanted processes have mapped now.
+func (x *targets) scan() error {
+	pids, err := x.fs.PIDs()
+	if err != nil {
+		return err
+	}
+	var adopt []int
+	for _, pid := range pids {
+		if x.wants(pid) && x.process(pid) {
+			adopt = append(adopt, pid)
+		}
+	}
+	for pid := range x.family { // named processes are accounted for even before they load a library
+		if !slices.Contains(adopt, pid) {
+			adopt = append(adopt, pid)
+		}
+	}
+	return x.tracer.Adopt(adopt...)
+}
+
+// process attaches to the libraries a process has mapped; it reports whether
+// there are any.
+func (x *targets) process(pid int) bool {
+	maps, err := x.fs.Maps(pid)
+	if err != nil {
+		return false // gone, or a kernel thread
+	}
+	any := false
+	for _, m := range maps {
+		lib := x.library(m.Path)
+		if lib == nil || !m.Exec {
+			continue
+		}
+		any = true
+		path, err := x.fs.Open(pid, m)
+		if err != nil {
+			x.log.Warn("library cannot be opened", "pid", pid, "file", m.Path, "err", err)
+			continue
+		}
+		x.attach(lib, path, pid)
+	}
+	if any {
+		x.traced[pid] = true
+		if x.named {
+			x.family[pid] = true
+		}
+	}
+	return any
+}
+
+// attach links a library file, once for each file and process or for each file.
+func (x *targets) attach(lib *probe.Library, path string, pid int) {
+	key, err := keyOf(path)
+	if err != nil {
+		x.log.Warn("library vanished", "file", path, "err", err)
+		return
+	}
+	if x.named {
+		key.pid = pid
+	}
+	if _, ok := x.attached[key]; ok {
+		return
+	}
+	a, err := x.tracer.Attach(lib, path, key.pid)
+	if err != nil {
+		if errors.Is(err, syscall.ESRCH) {
+			return // the process is gone
+		}
+		x.log.Warn("cannot attach", "file", path, "pid", pid, "err", err)
+		x.attached[key] = nil // say so once
+		return
+	}
+	x.attached[key] = a
+}
+
+func keyOf(path string) (fileKey, error) {
+	i, err := os.Stat(path)
+	if err != nil {
+		return fileKey{}, err
+	}
+	s, ok := i.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileKey{}, fs.ErrInvalid
+	}
+	return fileKey{dev: uint64(s.Dev), ino: s.Ino}, nil
+}
+
+// installed attaches to libraries on disk that nobody has loaded yet: for every
+// process, or for one that is about to start.
+func (x *targets) installed(extra []string, pid int) {
+	for _, path := range cudalib.Installed(extra, x.patterns()...) {
+		if lib := x.library(path); lib != nil {
+			x.attach(lib, path, pid)
+		}
+	}
+}
+
+// mapped handles a file that some process mapped executable just now. It
+// reports whether a process began to be traced.
+func (x *targets) mapped(m probe.Mapped) bool {
+	if x.library(m.Path) == nil || !x.wants(m.PID) || !x.process(m.PID) {
+		return false
+	}
+	if err := x.tracer.Adopt(m.PID); err != nil {
+		x.log.Warn("cannot account for the threads", "pid", m.PID, "err", err)
+	}
+	return true
+}
+
+// forked lets a new process inherit its parent's links.
+func (x *targets) forked(parent, child int) {
+	if x.traced[parent] {
+		x.traced[child] = true
+	}
+	if !x.named || !x.family[parent] {
+		return
+	}
+	x.family[child] = true
+	var inherit []*probe.Attachment
+	for k, a := range x.attached {
+		if k.pid == parent && a != nil {
+			inherit = append(inherit, a)
+		}
+	}
+	for _, a := range inherit {
+		x.attach(a.Library, a.Path, child)
+	}
+}
+
+// exited forgets a process and closes its links.
+func (x *targets) exited(pid int) {
+	delete(x.family, pid)
+	delete(x.traced, pid)
+	for k, a := range x.attached {
+		if k.pid != pid || pid == 0 {
+			continue
+		}
+		delete(x.attached, k)
+		if a != nil {
+			go x.tracer.Detach(a) // slow on the perf back end; nothing depends on its end
+		}
+	}
+}
+
+// firstCall makes sure a process that calls a library is accounted for with all
+// its threads, also if its mapping was not noticed.
+func (x *targets) firstCall(pid int) bool {
+	if x.traced[pid] {
+		return false
+	}
+	x.traced[pid] = true
+	if err := x.tracer.Adopt(pid); err != nil {
+		x.log.Warn("cannot account for the threads", "pid", pid, "err", err)
+	}
+	return true
+}
+
+// libraries lists the files attached to, each once.
+func (x *targets) libraries() []string {
+	var r []string
+	for _, a := range x.attached {
+		if a != nil {
+			r = append(r, hostPath(a.Path))
+		}
+	}
+	slices.Sort(r)
+	return slices.Compact(r)
+}
+
+// hostPath drops the /proc/PID/root a path was opened through.
+func hostPath(p string) string {
+	if _, rest, ok := strings.Cut(p, "/root/"); ok && strings.HasPrefix(p, "/proc/") {
+		return "/" + rest
+	}
+	return p
+}

@@ -1,0 +1,67 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Memory returns the memory available to programs and the total, in bytes.
+func (f FS) Memory() (available, total uint64, err error) {
+	b, err := os.ReadFile(filepath.Join(f.root, "meminfo"))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		kib, err := strconv.ParseUint(fields[1], 10, 64)
+		if err != nil {
+			continue
+		}
+		switch fields[0] {
+		case "MemTotal:":
+			total = kib << 10
+		case "MemAvailable:":
+			available = kib << 10
+		}
+	}
+	if total == 0 {
+		return 0, 0, fmt.Errorf("%s: no MemTotal", filepath.Join(f.root, "meminfo"))
+	}
+	return available, total, nil
+}
+
+// CPUTime returns the time all CPUs were busy and the total since boot, in
+// clock ticks (proc(5), /proc/stat).
+func (f FS) CPUTime() (busy, total uint64, err error) {
+	path := filepath.Join(f.root, "stat")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 6 || fields[0] != "cpu" {
+		return 0, 0, fmt.Errorf("%s: malformed", path)
+	}
+	const idle, iowait, guest = 4, 5, 9 // guest time is contained in user time
+	for i, s := range fields[1:] {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s: malformed", path)
+		}
+		if i+1 >= guest {
+			break
+		}
+		total += n
+		if i+1 != idle && i+1 != iowait {
+			busy += n
+		}
+	}
+	return busy, total, nil
+}

@@ -1,0 +1,217 @@
+// Package proc reads what the agent needs from /proc. Every reader takes the
+// file system root, so that tests use a tree of their own, and treats a process
+// that vanished in between as an ordinary error (fs.ErrNotExist).
+package proc
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// FS is a proc file system.
+type FS struct{ root string }
+
+// New returns the proc file system mounted at root; empty means /proc.
+func New(root string) FS {
+	if root == "" {
+		root = "/proc"
+	}
+	return FS{root}
+}
+
+func (f FS) path(pid int, elem ...string) string {
+	return filepath.Join(append([]string{f.root, strconv.Itoa(pid)}, elem...)...)
+}
+
+// PIDs lists the processes, in ascending order.
+func (f FS) PIDs() ([]int, error) { return numbers(f.root) }
+
+// Threads lists the threads of a process, in ascending order.
+func (f FS) Threads(pid int) ([]int, error) { return numbers(f.path(pid, "task")) }
+
+func numbers(dir string) ([]int, error) {
+	d, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var r []int
+	for _, e := range d {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			r = append(r, n)
+		}
+	}
+	slices.Sort(r)
+	return r, nil
+}
+
+// Comm is the task name of a thread; tid may be the process id.
+func (f FS) Comm(pid, tid int) (string, error) {
+	b, err := os.ReadFile(f.path(pid, "task", strconv.Itoa(tid), "comm"))
+	return strings.TrimSuffix(string(b), "\n"), err
+}
+
+// maxCommand bounds Command, in bytes.
+const maxCommand = 1 << 10
+
+// Command is the command line with spaces between the arguments.
+func (f FS) Command(pid int) (string, error) {
+	b, err := os.ReadFile(f.path(pid, "cmdline"))
+	if err != nil {
+		return "", err
+	}
+	b = bytes.TrimRight(b, "\x00")
+	b = b[:min(len(b), maxCommand)]
+	return strings.ToValidUTF8(string(bytes.ReplaceAll(b, []byte{0}, []byte{' '})), "\uFFFD"), nil
+}
+
+// Parent is the parent's process id.
+func (f FS) Parent(pid int) (int, error) {
+	b, err := os.ReadFile(f.path(pid, "stat"))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may hold anything; the fields after the last
+	// parenthesis are state and parent.
+	i := bytes.LastIndexByte(b, ')')
+	fields := strings.Fields(string(b[i+1:]))
+	if i < 0 || len(fields) < 2 {
+		return 0, fmt.Errorf("%s: malformed", f.path(pid, "stat"))
+	}
+	return strconv.Atoi(fields[1])
+}
+
+// UID is the process's owner.
+func (f FS) UID(pid int) (uint32, error) {
+	i, err := os.Stat(f.path(pid))
+	if err != nil {
+		return 0, err
+	}
+	s, ok := i.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("%s: no owner", f.path(pid))
+	}
+	return s.Uid, nil
+}
+
+// Environ returns the values of the wanted environment variables, as the
+// process was started with.
+func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
+	b, err := os.ReadFile(f.path(pid, "environ"))
+	if err != nil {
+		return nil, err
+	}
+	r := map[string]string{}
+	for _, kv := range strings.Split(string(b), "\x00") {
+		if k, v, ok := strings.Cut(kv, "="); ok && slices.Contains(names, k) {
+			r[k] = v
+		}
+	}
+	return r, nil
+}
+
+// Cgroups returns the process's control groups by controller; the empty name is
+// the version 2 hierarchy.
+func (f FS) Cgroups(pid int) (map[string]string, error) {
+	b, err := os.ReadFile(f.path(pid, "cgroup"))
+	if err != nil {
+		return nil, err
+	}
+	r := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		p := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(p) != 3 {
+			continue
+		}
+		for c := range strings.SplitSeq(p[1], ",") {
+			r[c] = p[2]
+		}
+	}
+	return r, nil
+}
+
+// Mapping is a mapped range of a process's memory with a file behind it.
+type Mapping struct {
+	Start, End uint64
+	Offset     uint64 // in the file, of Start
+	Exec       bool
+	Dev        string // "fe:00"
+	Inode      uint64
+	Path       string // as the process sees it
+	Deleted    bool   // the file was removed or replaced since
+}
+
+// Maps lists the file mappings of a process.
+func (f FS) Maps(pid int) ([]Mapping, error) {
+	file, err := os.Open(f.path(pid, "maps"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var r []Mapping
+	s := bufio.NewScanner(file)
+	s.Buffer(make([]byte, 0, 8192), 1<<20)
+	for s.Scan() {
+		if m, ok := parseMapping(s.Text()); ok {
+			r = append(r, m)
+		}
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("read mappings of process %d: %w", pid, err)
+	}
+	return r, nil
+}
+
+// parseMapping reads a line such as
+// "7f12a000-7f12b000 r-xp 00001000 fe:00 1234   /usr/lib/libx.so (deleted)".
+func parseMapping(line string) (m Mapping, ok bool) {
+	slash := strings.IndexByte(line, '/')
+	if slash < 0 {
+		return m, false
+	}
+	f := strings.Fields(line[:slash])
+	if len(f) < 5 {
+		return m, false
+	}
+	lo, hi, ok := strings.Cut(f[0], "-")
+	if !ok {
+		return m, false
+	}
+	var errs [4]error
+	m.Start, errs[0] = strconv.ParseUint(lo, 16, 64)
+	m.End, errs[1] = strconv.ParseUint(hi, 16, 64)
+	m.Offset, errs[2] = strconv.ParseUint(f[2], 16, 64)
+	m.Inode, errs[3] = strconv.ParseUint(f[4], 10, 64)
+	for _, err := range errs {
+		if err != nil {
+			return m, false
+		}
+	}
+	m.Exec = strings.Contains(f[1], "x")
+	m.Dev = f[3]
+	m.Path, m.Deleted = strings.CutSuffix(line[slash:], " (deleted)")
+	return m, true
+}
+
+// Open returns a path of the host under which the file of a mapping can be
+// opened: through the process's root, or, if the file there is another one by
+// now, through the kernel's own reference to it.
+func (f FS) Open(pid int, m Mapping) (string, error) {
+	p := f.path(pid, "root", m.Path)
+	if i, err := os.Stat(p); err == nil {
+		if s, ok := i.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
+			return p, nil
+		}
+	}
+	p = f.path(pid, "map_files", fmt.Sprintf("%x-%x", m.Start, m.End))
+	if _, err := os.Stat(p); err != nil {
+		return "", fmt.Errorf("open %s of process %d: %w", m.Path, pid, err)
+	}
+	return p, nil
+}
