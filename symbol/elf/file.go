@@ -1,0 +1,89 @@
+package elf
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// fileID identifies a file on the machine, as /proc/PID/maps shows it.
+type fileID struct {
+	dev   string
+	inode uint64
+}
+
+// fileVersion changes when an inode gets other contents.
+type fileVersion struct {
+	size, modifiedNS int64
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// open opens a file that a traced process has chosen: it must not block, as a
+// FIFO would.
+func open(name string) (*os.File, fileVersion, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fileVersion{}, err
+	}
+	i, err := f.Stat()
+	if err == nil && !i.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, fileVersion{}, err
+	}
+	return f, fileVersion{i.Size(), i.ModTime().UnixNano()}, nil
+}
+
+// tables keeps the symbol tables used last.
+type tables struct {
+	maxFiles, maxBytes int
+	bytes              int
+	clock              uint64
+	byID               map[fileID]*table
+}
+
+func newTables(maxFiles, maxBytes int) tables {
+	return tables{maxFiles: maxFiles, maxBytes: maxBytes, byID: map[fileID]*table{}}
+}
+
+func (c *tables) get(id fileID) *table {
+	t := c.byID[id]
+	if t != nil {
+		c.clock++
+		t.used = c.clock
+	}
+	return t
+}
+
+// put adds a table and drops the ones used longest ago until all fit. The one
+// added stays, however large it is.
+func (c *tables) put(id fileID, t *table) {
+	c.drop(id)
+	c.clock++
+	t.used = c.clock
+	for len(c.byID) > 0 && (len(c.byID) >= c.maxFiles || c.bytes+t.size() > c.maxBytes) {
+		c.drop(c.oldest())
+	}
+	c.byID[id] = t
+	c.bytes += t.size()
+}
+
+func (c *tables) oldest() (id fileID) {
+	age := c.clock
+	for i, t := range c.byID {
+		if t.used < age {
+			id, age = i, t.used
+		}
+	}
+	return id
+}
+
+func (c *tables) drop(id fileID) {
+	if t := c.byID[id]; t != nil {
+		c.bytes -= t.size()
+		delete(c.byID, id)
+	}
+}

@@ -1,0 +1,240 @@
+package elf
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// table is the functions of one file, sorted by address, with their names one
+// behind the other in one string.
+type table struct {
+	segments []segment
+	syms     []sym
+	names    string // syms[i]'s is from syms[i].name to syms[i+1].name
+	readable map[int]string
+	version  fileVersion
+	used     uint64
+}
+
+// segment is a range of the file that holds code.
+type segment struct{ off, size, addr uint64 }
+
+// sym is a function; addr is a virtual address of the file, before relocation.
+type sym struct {
+	addr uint64
+	size uint32
+	name uint32
+}
+
+const (
+	maxReadable = 4096      // demangled names kept per file
+	maxSection  = 512 << 20 // larger symbol sections are not believed
+	maxName     = 12        // demangled names end after 1<<12 bytes
+	maxNesting  = 8         // functions that may begin inside another one
+)
+
+// load reads a file's symbols. A file that is not ELF, or is damaged, has none.
+func load(r io.ReaderAt) *table {
+	t := &table{readable: map[int]string{}}
+	f, err := elf.NewFile(r)
+	if err != nil || f.Class != elf.ELFCLASS64 {
+		return t
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			t.segments = append(t.segments, segment{p.Off, p.Filesz, p.Vaddr})
+		}
+	}
+	var c collector
+	c.section(f, elf.SHT_SYMTAB)
+	c.section(f, elf.SHT_DYNSYM)
+	t.syms, t.names = c.finish()
+	return t
+}
+
+// size is the memory a table takes, in bytes.
+func (t *table) size() int { return len(t.names) + 16*len(t.syms) + 512 }
+
+// virtual converts a file offset in the code to the file's own address for it.
+func (t *table) virtual(off uint64) (uint64, bool) {
+	for _, s := range t.segments {
+		if off >= s.off && off-s.off < s.size {
+			return off - s.off + s.addr, true
+		}
+	}
+	return 0, false
+}
+
+// symbol is the readable name of the function at addr, empty if there is none.
+func (t *table) symbol(addr uint64) string {
+	i := t.find(addr)
+	if i < 0 {
+		return ""
+	}
+	name, ok := t.readable[i]
+	if !ok {
+		name = demangle.Filter(t.name(i), demangle.MaxLength(maxName))
+		if len(t.readable) >= maxReadable {
+			clear(t.readable)
+		}
+		t.readable[i] = name
+	}
+	return name
+}
+
+// find returns the function that contains addr: the one that begins last before
+// it, unless that ended and one around it did not. A function of unknown size
+// extends to the next one.
+func (t *table) find(addr uint64) int {
+	i, found := slices.BinarySearchFunc(t.syms, addr, func(s sym, a uint64) int { return cmp.Compare(s.addr, a) })
+	if !found {
+		i--
+	}
+	for n := 0; i >= 0 && n < maxNesting; i, n = i-1, n+1 {
+		s := t.syms[i]
+		if addr-s.addr < uint64(s.size) || s.size == 0 && n == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *table) name(i int) string {
+	end := uint32(len(t.names))
+	if i+1 < len(t.syms) {
+		end = t.syms[i+1].name
+	}
+	return t.names[t.syms[i].name:end]
+}
+
+// collector gathers symbols of several sections.
+type collector struct {
+	syms []rawSym
+	strs [][]byte // string sections; rawSym.str is an index
+}
+
+type rawSym struct {
+	addr       uint64
+	size, name uint32
+	str        uint8
+	local      bool
+}
+
+// Of an Elf64_Sym (elf.h): name u32, info u8, other u8, shndx u16, value u64,
+// size u64.
+const symSize = 24
+
+func (c *collector) section(f *elf.File, kind elf.SectionType) {
+	s := f.SectionByType(kind)
+	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) || s.Size > maxSection {
+		return
+	}
+	link := f.Sections[s.Link]
+	if link.Type != elf.SHT_STRTAB || link.Size > maxSection {
+		return
+	}
+	data, err := s.Data()
+	if err != nil {
+		return // damaged: the other section may do
+	}
+	names, err := link.Data()
+	if err != nil {
+		return
+	}
+	c.add(data, names, f.ByteOrder)
+}
+
+func (c *collector) add(data, names []byte, order binary.ByteOrder) {
+	str := uint8(len(c.strs))
+	c.strs = append(c.strs, names)
+	for ; len(data) >= symSize; data = data[symSize:] {
+		kind := elf.ST_TYPE(data[4])
+		if kind != elf.STT_FUNC && kind != elf.STT_GNU_IFUNC {
+			continue
+		}
+		s := rawSym{
+			addr: order.Uint64(data[8:]), name: order.Uint32(data),
+			size: uint32(min(order.Uint64(data[16:]), 1<<32-1)),
+			str:  str, local: elf.ST_BIND(data[4]) == elf.STB_LOCAL,
+		}
+		if s.addr == 0 || order.Uint16(data[6:]) == uint16(elf.SHN_UNDEF) || len(c.text(s)) == 0 {
+			continue
+		}
+		c.syms = append(c.syms, s)
+	}
+}
+
+// text is a symbol's name without its version ("memcpy@@GLIBC_2.14").
+func (c *collector) text(s rawSym) []byte {
+	b := c.strs[s.str]
+	if uint64(s.name) >= uint64(len(b)) {
+		return nil
+	}
+	b = b[s.name:]
+	if n := bytes.IndexByte(b, 0); n >= 0 {
+		b = b[:n]
+	}
+	if n := bytes.IndexByte(b, '@'); n > 0 {
+		b = b[:n]
+	}
+	return b
+}
+
+// finish sorts the symbols, keeps the best name of each address and copies the
+// names together, so that the sections can be freed.
+func (c *collector) finish() ([]sym, string) {
+	slices.SortFunc(c.syms, func(a, b rawSym) int {
+		if n := cmp.Compare(a.addr, b.addr); n != 0 {
+			return n
+		}
+		return c.compareNames(a, b)
+	})
+	c.syms = slices.CompactFunc(c.syms, func(a, b rawSym) bool { return a.addr == b.addr })
+	total := 0
+	for _, s := range c.syms {
+		total += len(c.text(s))
+	}
+	if int64(total) > 1<<32-1 {
+		return nil, ""
+	}
+	var names strings.Builder
+	names.Grow(total)
+	syms := make([]sym, len(c.syms))
+	for i, s := range c.syms {
+		syms[i] = sym{s.addr, s.size, uint32(names.Len())}
+		names.Write(c.text(s))
+	}
+	return syms, names.String()
+}
+
+// compareNames orders the names of one address, the one to show first: with a
+// size, exported, with fewer leading underscores ("write", not "__libc_write"),
+// short.
+func (c *collector) compareNames(a, b rawSym) int {
+	return cmp.Or(
+		compareBool(a.size == 0, b.size == 0),
+		compareBool(a.local, b.local),
+		cmp.Compare(underscores(c.text(a)), underscores(c.text(b))),
+		cmp.Compare(len(c.text(a)), len(c.text(b))),
+		bytes.Compare(c.text(a), c.text(b)),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func underscores(b []byte) int { return len(b) - len(bytes.TrimLeft(b, "_")) }
