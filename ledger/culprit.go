@@ -15,11 +15,22 @@ type Runners struct {
 	by    map[event.Thread]*event.Culprit
 }
 
-// Add counts an interval's run-queue time. The idle task is nobody: waiting
-// behind it is wake-up latency.
+// Idle is the part of an interval's run-queue time in which the CPU ran nobody:
+// the idle task is no culprit, waiting behind it is wake-up latency.
+func Idle(o *event.OffCPU) uint64 {
+	var ns uint64
+	for _, c := range o.Culprits {
+		if c.TID == 0 && ns+c.NS >= ns {
+			ns += c.NS
+		}
+	}
+	return min(max(ns, o.IdleNS), o.RunQueue, o.Duration)
+}
+
+// Add counts an interval's run-queue time.
 func (r *Runners) Add(o *event.OffCPU) {
 	queue := min(o.RunQueue, o.Duration)
-	idle := min(o.IdleNS, queue)
+	idle := Idle(o)
 	r.Queue += queue
 	r.Idle += idle
 	left := queue - idle

@@ -16,15 +16,16 @@ type Index struct {
 
 // track is what is known of one TID.
 type track struct {
-	thread  event.Thread
-	comm    string
-	rows    []*event.OffCPU // by start
-	longest uint64          // of rows, so that a search knows how far back to look
-	totals  []*event.ThreadTime
-	known   bool   // accounted for: rows or totals exist
-	since   uint64 // Unix ns of the earliest of them
-	until   uint64 // Unix ns of the end of the latest
-	ended   uint64
+	thread   event.Thread
+	comm     string
+	rows     []*event.OffCPU // by start
+	ends     []uint64        // ends[i] is the latest end of rows[:i+1]
+	totals   []*event.ThreadTime
+	known    bool   // accounted for: rows or totals exist
+	since    uint64 // Unix ns of the earliest of them
+	until    uint64 // Unix ns of the end of the latest
+	ended    uint64
+	followed bool
 }
 
 // Known is a thread that is known by name, whether or not its time was recorded.
@@ -50,16 +51,22 @@ func NewIndex(rows []event.OffCPU, totals []event.ThreadTime, names []Known, liv
 	for i := range rows {
 		t := x.track(rows[i].Thread, rows[i].Comm)
 		t.rows, t.known = append(t.rows, &rows[i]), true
-		t.longest = max(t.longest, rows[i].Duration)
 		t.cover(rows[i].Start, end(&rows[i]))
+		t.followed = t.followed || rows[i].Followed
 	}
 	for i := range totals {
 		t := x.track(totals[i].Thread, totals[i].Comm)
 		t.totals, t.known = append(t.totals, &totals[i]), true
 		t.cover(totals[i].At, totals[i].At)
+		t.followed = t.followed || totals[i].Followed
 	}
 	for _, t := range x.threads {
 		slices.SortFunc(t.rows, compareRows)
+		var latest uint64
+		for _, o := range t.rows {
+			latest = max(latest, end(o))
+			t.ends = append(t.ends, latest)
+		}
 		slices.SortFunc(t.totals, func(a, b *event.ThreadTime) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.OnCPU, b.OnCPU))
 		})
@@ -74,14 +81,20 @@ func (k *track) cover(from, to uint64) {
 	k.until = max(k.until, to)
 }
 
-// slack is how far beyond its first and last record a thread is taken to be
-// accounted for: the totals of running threads come ten times a second.
+// slack is how far beyond its last record a thread is taken to be accounted for:
+// the totals of running threads come ten times a second. It is the same before
+// the first record, except for a thread that the tracer took up only when it
+// woke a traced one.
 const slack = 200_000_000
 
 // covers reports whether the thread was accounted for during all of a span, so
 // that the lack of an interval means that it ran.
 func (k *track) covers(from, to uint64) bool {
-	return k.known && from >= k.since-min(k.since, slack) && to <= k.until+min(slack, ^uint64(0)-k.until)
+	before := uint64(slack)
+	if k.followed {
+		before = 0
+	}
+	return k.known && from >= k.since-min(k.since, before) && to <= k.until+min(slack, ^uint64(0)-k.until)
 }
 
 // compareRows is a total order over what matters, so that the order in which
@@ -128,11 +141,7 @@ func (x *Index) Overlapping(tid uint32, from, to uint64) []*event.OffCPU {
 	if k == nil || from >= to {
 		return nil
 	}
-	first := uint64(0)
-	if from > k.longest {
-		first = from - k.longest
-	}
-	i := sort.Search(len(k.rows), func(i int) bool { return k.rows[i].Start >= first })
+	i := sort.Search(len(k.ends), func(i int) bool { return k.ends[i] > from })
 	var r []*event.OffCPU
 	for ; i < len(k.rows) && k.rows[i].Start < to; i++ {
 		if end(k.rows[i]) > from {

@@ -145,6 +145,10 @@ total +10ms thread=1/1 on_cpu=3ms block_io=7ms`)
 	if _, ok := index(r).Between(1, r.Base+5e9, r.Base+6e9); ok {
 		t.Error("a span long after the last record is accounted for")
 	}
+	r.OffCPU[0].Followed, r.ThreadTimes = true, nil
+	if _, ok := index(r).Between(1, r.Base, r.Base+2e6); ok {
+		t.Error("a followed thread is accounted for before it woke anybody")
+	}
 	if _, ok := index(r).Between(2, r.Base, r.Base+1); ok {
 		t.Error("a thread without records is accounted for")
 	}
