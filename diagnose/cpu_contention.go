@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -24,11 +25,12 @@ func claimContention(s *scene, a *account) []piece {
 		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
-		idle += min(o.IdleNS, queue)
+		nobody := min(ledger.Idle(o), queue)
+		idle += nobody
 		if queue >= uint64(store.SlowExcess) {
 			p.count++
 		}
-		p.stall = max(p.stall, queue-min(o.IdleNS, queue))
+		p.stall = max(p.stall, queue-nobody)
 	}
 	if v := a.take(event.RunQueue, idle); v > 0 {
 		pieces = append(pieces, piece{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
@@ -182,6 +184,10 @@ func (s *scene) makeRoom(f *finding, victim uint32, list []runner) []string {
 		}
 	}
 	cpus, top := cpuList(f.cpus), list[0]
+	elsewhere := strings.Join(free, ",")
+	if elsewhere == "" {
+		elsewhere = "<other CPUs>"
+	}
 	if top.PID == victim {
 		return []string{
 			fmt.Sprintf("run fewer threads in %s than it has CPUs: OMP_NUM_THREADS, torch.set_num_threads, data loader workers", s.name(victim, "")),
@@ -189,7 +195,7 @@ func (s *scene) makeRoom(f *finding, victim uint32, list []runner) []string {
 		}
 	}
 	if kernelTask(top.Comm) {
-		return []string{fmt.Sprintf("%s is a kernel thread; move the thread off its CPU: taskset -cp <other CPUs> %d", top.name, f.sub.TID)}
+		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: taskset -cp %s %d", top.name, elsewhere, f.sub.TID)}
 	}
 	var r []string
 	for _, c := range list[:min(len(list), 3)] {
@@ -197,7 +203,7 @@ func (s *scene) makeRoom(f *finding, victim uint32, list []runner) []string {
 			continue
 		}
 		if len(free) > 0 {
-			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, strings.Join(free, ","), c.PID))
+			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, elsewhere, c.PID))
 		} else {
 			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, s.name(victim, ""), c.PID))
 		}

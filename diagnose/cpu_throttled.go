@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // minHeld is the shortest run-queue wait that is taken for throttling because
@@ -21,21 +23,27 @@ const minHeld = 5 * time.Millisecond
 // that its cgroup's own count decides, up to the time that it says.
 func (s *scene) throttledTime() map[*event.OffCPU]uint64 {
 	held := map[*event.OffCPU]uint64{}
-	for _, t := range s.in.Throttles {
+	if len(s.in.Throttles) == 0 {
+		return held
+	}
+	long := s.longQueues()
+	throttles := slices.Clone(s.in.Throttles)
+	slices.SortFunc(throttles, func(a, b store.Throttle) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Cgroup, b.Cgroup), cmp.Compare(a.NS, b.NS))
+	})
+	for _, t := range throttles {
 		if t.NS == 0 || t.Cgroup == "" {
 			continue
 		}
 		budget := t.NS
 		var rows []*event.OffCPU
-		for i := range s.in.OffCPU {
-			o := &s.in.OffCPU[i]
-			end := o.Start + o.Duration
-			if end+uint64(time.Second) <= t.At || end > t.At || !s.inCgroup(o.PID, t.Cgroup) {
-				continue
-			}
-			if o.Class == event.Throttled {
+		i := sort.Search(len(long), func(i int) bool { return long[i].Start+long[i].Duration+uint64(time.Second) > t.At })
+		for ; i < len(long) && long[i].Start+long[i].Duration <= t.At; i++ {
+			switch o := long[i]; {
+			case !s.inCgroup(o.PID, t.Cgroup):
+			case o.Class == event.Throttled:
 				budget -= min(budget, o.Duration)
-			} else if o.RunQueue >= uint64(minHeld) && held[o] == 0 {
+			case held[o] == 0:
 				rows = append(rows, o)
 			}
 		}
@@ -52,6 +60,20 @@ func (s *scene) throttledTime() map[*event.OffCPU]uint64 {
 		}
 	}
 	return held
+}
+
+// longQueues are the intervals that throttling may explain, by their end.
+func (s *scene) longQueues() []*event.OffCPU {
+	var l []*event.OffCPU
+	for i := range s.in.OffCPU {
+		if o := &s.in.OffCPU[i]; o.Class == event.Throttled || o.RunQueue >= uint64(minHeld) {
+			l = append(l, o)
+		}
+	}
+	slices.SortFunc(l, func(a, b *event.OffCPU) int {
+		return cmp.Or(cmp.Compare(a.Start+a.Duration, b.Start+b.Duration), cmp.Compare(a.TID, b.TID), cmp.Compare(a.RunQueue, b.RunQueue))
+	})
+	return l
 }
 
 // inCgroup reports whether a process is in a cgroup or below it.

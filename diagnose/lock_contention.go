@@ -16,22 +16,23 @@ func tellLock(s *scene, f *finding, c *report.Chain) {
 	t := f.root(s)
 	who := s.who(t, f.sub.PID)
 	l := f.worst().chain[len(f.worst().chain)-1]
-	state, did := "blocked", "held"
+	state, did := "blocked", "it waited"
 	switch class := l.Split.Largest(); {
 	case !l.Known:
-		state, did = "unknown", "held; what it did meanwhile was not recorded"
+		state, did = "unknown", "what it did was not recorded"
 	case class == event.OnCPU:
-		state, did = "running", "held while it ran"
+		state, did = "running", "it ran"
 	case class == event.RunQueue || class == event.Throttled:
-		state, did = "runnable", "held while it had no CPU"
+		state, did = "runnable", "it had no CPU"
 	default:
-		did = fmt.Sprintf("held while it waited (%s)", class)
+		did += fmt.Sprintf(" (%s)", class)
 	}
-	c.Summary = fmt.Sprintf("%s lost %s waiting for a lock that %s %s", f.process(s), f.pct(), who, did)
-	proof := "its id was in the lock word"
+	// Without an owner in it, the word may be a condition's as well.
+	what, proof := "a lock that "+who+" held while "+did, "its id was in the lock word"
 	if l.Proof == ledger.ByFutex {
-		proof = "it released the lock"
+		what, proof = "a lock or condition that "+who+" released; until then "+did, "it woke the waiter through it"
 	}
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(s), f.pct(), what)
 	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)
 	c.Path = f.path(s, state, "holding "+f.lock())
 	c.Recommendations = []string{
