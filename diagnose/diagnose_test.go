@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +19,15 @@ import (
 
 var update = flag.Bool("update", false, "write what Diagnose says into testdata")
 
-// read parses the input of a case.
+// parsed keeps the recordings of cases: some expand to 200,000 calls.
+var parsed sync.Map
+
+// read parses the input of a case. The recording is shared by the tests.
 func read(t testing.TB, path string) *eventtext.Recording {
 	t.Helper()
+	if r, ok := parsed.Load(path); ok {
+		return r.(*eventtext.Recording)
+	}
 	a, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -29,6 +36,7 @@ func read(t testing.TB, path string) *eventtext.Recording {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	parsed.Store(path, r)
 	return r
 }
 

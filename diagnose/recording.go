@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"slices"
+
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/stats"
@@ -11,7 +13,8 @@ import (
 // writing it: statistics of every call, and one by one only the notable ones.
 func InputOf(r *eventtext.Recording) *Input {
 	in := &Input{
-		Node: "node", SelfPID: r.Self, OffCPU: r.OffCPU, ThreadTimes: r.ThreadTimes, Lives: r.Lives, Losses: r.Losses,
+		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
+		Lives: slices.Clone(r.Lives), Losses: slices.Clone(r.Losses),
 	}
 	for _, p := range r.Processes {
 		in.Processes = append(in.Processes, store.Process{
