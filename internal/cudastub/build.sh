@@ -33,7 +33,7 @@ build_libs() { # compiler, strip, directory, entry flags of libcudart, of libcud
 build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	local rpath=(-Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread)
-	local serve=(victim/main.c victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c)
+	local serve=(victim/main.c victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c)
 	local loop=(victim/options.c victim/loop.c victim/step.c victim/children.c victim/threads.c
 		victim/throttle.c victim/truth.c)
 	# shellcheck disable=SC2086

@@ -38,6 +38,7 @@ type Truth struct {
 
 	InvoluntarySwitches int64 `json:"involuntary_switches"` // of the first dispatching thread
 	VoluntarySwitches   int64 `json:"voluntary_switches"`
+	CPUNS               int64 `json:"cpu_ns"` // its CPU time
 }
 
 // LoopRun is a running "victim loop".

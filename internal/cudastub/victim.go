@@ -82,6 +82,8 @@ func (v *Victim) PID() int { return v.cmd.Process.Pid }
 //	set SPEC                                             behaviour (stub/behave.h)
 //	device N                                             one cudaSetDevice
 //	spawn OP N                                           a forked child makes N calls
+//	switches N [cpu=C]                                   N switches between two threads on one CPU
+//	getppid N                                            N system calls
 //	longjmp OP [at=FN]                                   jump out of the call, from inside FN
 //	fork-in-call, exec-in-call OP [at=FN]                the same with fork and exec
 //	exit-in-call OP [at=FN] [raw=1]                      a thread ends inside the call

@@ -18,14 +18,14 @@ struct batch {
 	long n, depth, errs;
 	int last_rc;
 	uint64_t *each; /* n durations, or NULL */
-	uint64_t total_ns;
+	uint64_t total_ns, cpu_ns;
 	pthread_t thread;
 };
 
 /* noipa keeps the frames readable in stacks; the build turns off tail calls. */
 __attribute__((noipa)) static void make_calls(struct batch *b)
 {
-	uint64_t begin = now_ns();
+	uint64_t begin = now_ns(), cpu = thread_cpu_ns();
 
 	for (long i = 0; i < b->n; i++) {
 		uint64_t t = b->each ? now_ns() : 0;
@@ -35,6 +35,7 @@ __attribute__((noipa)) static void make_calls(struct batch *b)
 		if (b->each)
 			b->each[i] = now_ns() - t;
 	}
+	b->cpu_ns = thread_cpu_ns() - cpu;
 	b->total_ns = now_ns() - begin;
 }
 
@@ -83,11 +84,12 @@ static int run_batches(struct batch *b, long threads)
 
 static void report(struct batch *b, long batches, uint64_t *each, long total)
 {
-	uint64_t ns = 0, p50 = 0, p99 = 0, max = 0;
+	uint64_t ns = 0, cpu = 0, p50 = 0, p99 = 0, max = 0;
 	long errs = 0;
 
 	for (long i = 0; i < batches; i++) {
 		ns += b[i].total_ns;
+		cpu += b[i].cpu_ns;
 		errs += b[i].errs;
 	}
 	if (each && total) {
@@ -96,9 +98,9 @@ static void report(struct batch *b, long batches, uint64_t *each, long total)
 		p99 = each[total * 99 / 100];
 		max = each[total - 1];
 	}
-	answer("ok calls=%ld errs=%ld rc=%d ns=%llu p50_ns=%llu p99_ns=%llu max_ns=%llu", total, errs,
-	       b->last_rc, (unsigned long long)ns, (unsigned long long)p50, (unsigned long long)p99,
-	       (unsigned long long)max);
+	answer("ok calls=%ld errs=%ld rc=%d ns=%llu cpu_ns=%llu p50_ns=%llu p99_ns=%llu max_ns=%llu", total,
+	       errs, b->last_rc, (unsigned long long)ns, (unsigned long long)cpu, (unsigned long long)p50,
+	       (unsigned long long)p99, (unsigned long long)max);
 }
 
 void cmd_call(const struct command *c)

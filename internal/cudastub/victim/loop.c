@@ -97,6 +97,7 @@ static void dispatch(struct dispatcher *d)
 {
 	struct truth *truth = &d->run->truth;
 	long inv0, vol0, inv1, vol1;
+	uint64_t cpu = thread_cpu_ns();
 
 	read_switches(&inv0, &vol0);
 	if (d->primary) {
@@ -112,6 +113,7 @@ static void dispatch(struct dispatcher *d)
 	read_switches(&inv1, &vol1);
 	truth->involuntary = inv1 - inv0;
 	truth->voluntary = vol1 - vol0;
+	truth->cpu_ns = thread_cpu_ns() - cpu;
 }
 
 static void *dispatch_thread(void *arg)

@@ -44,6 +44,7 @@ struct truth {
 	int64_t injected_ns;
 	uint64_t idle_ns;
 	long involuntary, voluntary;
+	uint64_t cpu_ns;
 	char cgroup[300];
 };
 

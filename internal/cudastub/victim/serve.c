@@ -155,6 +155,8 @@ static const struct {
 	{"set", cmd_set},
 	{"device", cmd_device},
 	{"spawn", cmd_spawn},
+	{"switches", cmd_switches},
+	{"getppid", cmd_getppid},
 	{"longjmp", cmd_longjmp},
 	{"fork-in-call", cmd_fork_in_call},
 	{"exec-in-call", cmd_exec_in_call},

@@ -19,6 +19,8 @@ const struct op *command_op(const struct command *c); /* second word; answers th
 
 void cmd_call(const struct command *c);
 void cmd_rate(const struct command *c);
+void cmd_switches(const struct command *c);
+void cmd_getppid(const struct command *c);
 void cmd_spawn(const struct command *c);
 void cmd_longjmp(const struct command *c);
 void cmd_fork_in_call(const struct command *c);

@@ -71,6 +71,7 @@ void print_truth(const struct run *r, const struct dispatcher *d, int n, double 
 	print_string("holder_comm", t->holder_comm);
 	printf("\"client_pid\":%d,", t->client_pid);
 	print_string("cgroup", t->cgroup);
-	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld}\n", t->involuntary, t->voluntary);
+	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld,\"cpu_ns\":%llu}\n", t->involuntary,
+	       t->voluntary, (unsigned long long)t->cpu_ns);
 	fflush(stdout);
 }
