@@ -87,7 +87,7 @@ func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
 			continue
 		}
 		f.runners.Add(o)
-		f.cpus[o.InCPU] = true
+		f.cpus[ledger.CPU(o)] = true
 	}
 	f.self = 0
 	for _, c := range f.runners.Ranked() {

@@ -27,6 +27,15 @@ func Idle(o *event.OffCPU) uint64 {
 	return min(max(ns, o.IdleNS), o.RunQueue, o.Duration)
 }
 
+// CPU is where a thread was runnable: a preempted one waits where it ran, a woken
+// one where it was put.
+func CPU(o *event.OffCPU) uint16 {
+	if o.Class == event.RunQueue {
+		return o.OutCPU
+	}
+	return o.InCPU
+}
+
 // Add counts an interval's run-queue time.
 func (r *Runners) Add(o *event.OffCPU) {
 	queue := min(o.RunQueue, o.Duration)

@@ -118,6 +118,8 @@ func TestBehindTrustsOnlyProof(t *testing.T) {
 		"requeued":               {"class=futex futex=0x1 waker=1/3 waker_futex=0x2", 3},
 		"idle task":              {"class=pipe waker=0/0 waker_syscall=1", 0},
 		"network interrupt":      {"class=network waker=9/9 waker_syscall=-1", 0},
+		"interrupted bystander":  {"class=network waker=9/9 waker_syscall=202", 0},
+		"peer that sent":         {"class=network waker=9/9 waker_syscall=44", 9},
 		"softirq thread":         {"class=network waker=9/9 waker_comm=ksoftirqd/0 waker_syscall=1", 0},
 		"pipe writer":            {"class=pipe waker=9/9 waker_syscall=1", 9},
 		"sleeper":                {"class=sleep waker=9/9 waker_syscall=1", 0},
