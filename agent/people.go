@@ -128,6 +128,13 @@ func (p *people) thread(t event.Thread, comm string, dispatch bool) {
 // observe learns the names in what was drained.
 func (p *people) observe(r *probe.Records) {
 	p.lookups = 0
+	for i := range r.Lives { // births before what the newborn did, deaths after
+		l := &r.Lives[i]
+		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
+		if l.PID == l.TID {
+			p.stranger(l.PID, l.Comm)
+		}
+	}
 	for i := range r.Calls {
 		t := r.Calls[i].Thread
 		if t == p.last {
@@ -158,12 +165,7 @@ func (p *people) observe(r *probe.Records) {
 		}
 	}
 	for i := range r.Lives {
-		l := &r.Lives[i]
-		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
-		if l.PID == l.TID {
-			p.stranger(l.PID, l.Comm)
-		}
-		if l.Kind == event.LifeExit {
+		if l := &r.Lives[i]; l.Kind == event.LifeExit {
 			p.forget(l)
 		}
 	}

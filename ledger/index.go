@@ -18,6 +18,7 @@ type Index struct {
 type track struct {
 	thread   event.Thread
 	comm     string
+	commAt   uint64          // Unix ns at which it had that name
 	rows     []*event.OffCPU // by start
 	ends     []uint64        // ends[i] is the latest end of rows[:i+1]
 	totals   []*event.ThreadTime
@@ -39,23 +40,23 @@ type Known struct {
 func NewIndex(rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
 	x := &Index{threads: map[uint32]*track{}}
 	for _, n := range names {
-		x.track(n.Thread, n.Comm)
+		x.track(n.Thread, n.Comm, 0)
 	}
 	for i := range lives {
 		l := &lives[i]
-		t := x.track(l.Thread, l.Comm)
+		t := x.track(l.Thread, l.Comm, l.At)
 		if l.Kind == event.LifeExit {
 			t.ended = max(t.ended, l.At)
 		}
 	}
 	for i := range rows {
-		t := x.track(rows[i].Thread, rows[i].Comm)
+		t := x.track(rows[i].Thread, rows[i].Comm, end(&rows[i]))
 		t.rows, t.known = append(t.rows, &rows[i]), true
 		t.cover(rows[i].Start, end(&rows[i]))
 		t.followed = t.followed || rows[i].Followed
 	}
 	for i := range totals {
-		t := x.track(totals[i].Thread, totals[i].Comm)
+		t := x.track(totals[i].Thread, totals[i].Comm, totals[i].At)
 		t.totals, t.known = append(t.totals, &totals[i]), true
 		t.cover(totals[i].At, totals[i].At)
 		t.followed = t.followed || totals[i].Followed
@@ -105,7 +106,10 @@ func compareRows(a, b *event.OffCPU) int {
 		cmp.Compare(a.Waker.TID, b.Waker.TID), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Inode, b.Inode))
 }
 
-func (x *Index) track(t event.Thread, comm string) *track {
+// track returns what is known of a thread. It may rename itself: the name it had
+// last counts, and of two at the same time the greater, so that the order of the
+// records does not matter.
+func (x *Index) track(t event.Thread, comm string, at uint64) *track {
 	k := x.threads[t.TID]
 	if k == nil {
 		k = &track{thread: t}
@@ -114,8 +118,9 @@ func (x *Index) track(t event.Thread, comm string) *track {
 	if k.thread.PID == 0 {
 		k.thread = t
 	}
-	// A thread may rename itself: the greatest name does not depend on order.
-	k.comm = max(k.comm, comm)
+	if comm != "" && (at > k.commAt || at == k.commAt && comm > k.comm) {
+		k.comm, k.commAt = comm, at
+	}
 	return k
 }
 

@@ -60,7 +60,8 @@ func (l *Library) Find(path string) (*Found, error) {
 	}
 	byName := make(map[string]elf.Symbol, len(syms))
 	for _, s := range syms {
-		if t := elf.ST_TYPE(s.Info); (t == elf.STT_FUNC || t == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF && s.Value != 0 {
+		// An indirect function's symbol is the code that chooses it, not the function.
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Value != 0 {
 			byName[s.Name] = s
 		}
 	}
@@ -96,11 +97,15 @@ func fileOffset(f *elf.File, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// codeAt returns the first bytes of a function, fewer if it is shorter.
+// maxCode bounds how much of a function is looked at.
+const maxCode = 64 << 10
+
+// codeAt returns the code of a function. If its size is unknown, the beginning
+// has to do.
 func codeAt(f *elf.File, s elf.Symbol) []byte {
-	n := uint64(maxSkip + 16)
-	if s.Size > 0 && s.Size < n {
-		n = s.Size
+	n := min(s.Size, maxCode)
+	if n == 0 {
+		n = maxSkip + 16
 	}
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_LOAD || p.Vaddr > s.Value || s.Value >= p.Vaddr+p.Filesz {

@@ -44,10 +44,12 @@ struct thr {
 	u32 depth;
 	u8 role;
 	u8 gpu; /* device + 1; 0 unknown */
+	u8 watched; /* has kept a dispatching thread waiting: totals are wanted often */
 	/* the off-CPU interval in progress */
 	u8 class, state;
 	s16 nr, waker_nr;
-	u16 out_cpu, pad;
+	u16 out_cpu;
+	u8 pad;
 	u64 uaddr, waker_uaddr, ino;
 	u32 waker, waker_tgid, holder, pad2;
 	char waker_comm[COMM_LEN];

@@ -43,13 +43,15 @@ type SessionThr struct {
 	Depth      uint32
 	Role       uint8
 	Gpu        uint8
+	Watched    uint8
 	Class      uint8
 	State      uint8
+	_          [1]byte
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
-	Pad        uint16
-	_          [4]byte
+	Pad        uint8
+	_          [3]byte
 	Uaddr      uint64
 	WakerUaddr uint64
 	Ino        uint64

@@ -10,6 +10,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile u32 self_tgid = 0;
 const volatile u64 off_min_ns = 100000;    /* shorter intervals only count in the ledger */
 const volatile u64 total_every_ns = 100000000;
+const volatile u64 watch_every_ns = 5000000;  /* the same for threads that others wait for */
+const volatile u64 watch_min_ns = 1000000;    /* ... at least this long */
 const volatile u32 off_per_second = 1000;  /* interval records a thread may emit; longer than 10 ms always */
 const volatile bool follow = 1;
 const volatile u8 class_of[512] = {};      /* system call -> class, filled by the loader for the architecture */
@@ -161,7 +163,7 @@ static __always_inline void switch_out(struct thr *t, struct task_struct *prev, 
 		t->class = classify(t, prev);
 	}
 	t->t_out = now;
-	if (now - t->t_total > total_every_ns)
+	if (now - t->t_total > (t->watched ? watch_every_ns : total_every_ns))
 		emit_total(t, prev, exec, now);
 }
 
@@ -329,6 +331,34 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
+// A traced thread was blocked until `w` woke it. Who released a lock or fed a pipe
+// or socket is accounted for from now on, and if it kept a dispatching thread
+// waiting, its totals are reported now and often, so that its own time can be
+// split over just that wait.
+static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 now)
+{
+	if (t->waker_tgid == self_tgid || (t->class != CLASS_FUTEX && t->class != CLASS_PIPE && t->class != CLASS_NET))
+		return;
+	struct thr *x = thread_of(w);
+	if (!x) {
+		if (!follow || followed >= follow_max)
+			return;
+		x = thread_make(w);
+		if (!x)
+			return;
+		x->role = ROLE_FOLLOWED;
+		x->t_in = now;
+		__sync_fetch_and_add(&followed, 1);
+	}
+	if (!(t->role & ROLE_DISPATCH) || now - t->t_out < watch_min_ns || x->t_out || !x->t_in)
+		return;
+	x->watched = 1;
+	u64 oncpu = x->oncpu;
+	x->oncpu += now - x->t_in; /* it is running */
+	emit_total(x, w, w->se.sum_exec_runtime, now);
+	x->oncpu = oncpu;
+}
+
 // The first wake-up of an interval counts.
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *p)
@@ -352,19 +382,8 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	t->waker_nr = nr;
 	if (nr >= 0 && nr < 512 && class_of[nr & 511] == CLASS_FUTEX)
 		t->waker_uaddr = SYSCALL_ARG1(r);
-	/* Who released a lock or fed a pipe or socket is accounted for from now on. */
-	if (!follow || (t->role & ROLE_MASK) != ROLE_TRACED || !t->t_out || t->waker_tgid == self_tgid)
-		return 0;
-	if (t->class != CLASS_FUTEX && t->class != CLASS_PIPE && t->class != CLASS_NET)
-		return 0;
-	if (thread_of(w) || followed >= follow_max)
-		return 0;
-	struct thr *x = thread_make(w);
-	if (x) {
-		x->role = ROLE_FOLLOWED;
-		x->t_in = now;
-		__sync_fetch_and_add(&followed, 1);
-	}
+	if ((t->role & ROLE_MASK) == ROLE_TRACED && t->t_out)
+		woken_by(t, w, now);
 	return 0;
 }
 

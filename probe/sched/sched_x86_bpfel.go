@@ -58,13 +58,15 @@ type SchedThr struct {
 	Depth      uint32
 	Role       uint8
 	Gpu        uint8
+	Watched    uint8
 	Class      uint8
 	State      uint8
+	_          [1]byte
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
-	Pad        uint16
-	_          [4]byte
+	Pad        uint8
+	_          [3]byte
 	Uaddr      uint64
 	WakerUaddr uint64
 	Ino        uint64
@@ -114,6 +116,8 @@ const (
 	SchedVarOffPerSecond = "off_per_second"
 	SchedVarSelfTgid     = "self_tgid"
 	SchedVarTotalEveryNs = "total_every_ns"
+	SchedVarWatchEveryNs = "watch_every_ns"
+	SchedVarWatchMinNs   = "watch_min_ns"
 )
 
 // LoadSched returns the embedded CollectionSpec for Sched.
@@ -191,6 +195,8 @@ type SchedVariableSpecs struct {
 	OffPerSecond *ebpf.VariableSpec `ebpf:"off_per_second"`
 	SelfTgid     *ebpf.VariableSpec `ebpf:"self_tgid"`
 	TotalEveryNs *ebpf.VariableSpec `ebpf:"total_every_ns"`
+	WatchEveryNs *ebpf.VariableSpec `ebpf:"watch_every_ns"`
+	WatchMinNs   *ebpf.VariableSpec `ebpf:"watch_min_ns"`
 }
 
 // SchedObjects contains all objects after they have been loaded into the kernel.
@@ -246,6 +252,8 @@ type SchedVariables struct {
 	OffPerSecond *ebpf.Variable `ebpf:"off_per_second"`
 	SelfTgid     *ebpf.Variable `ebpf:"self_tgid"`
 	TotalEveryNs *ebpf.Variable `ebpf:"total_every_ns"`
+	WatchEveryNs *ebpf.Variable `ebpf:"watch_every_ns"`
+	WatchMinNs   *ebpf.Variable `ebpf:"watch_min_ns"`
 }
 
 // SchedPrograms contains all programs after they have been loaded into the kernel.
