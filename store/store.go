@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -75,6 +76,16 @@ type Throttle struct {
 	NS      uint64 // time throttled, summed over CPUs
 }
 
+// Snapshot is the state of the machine at one moment.
+type Snapshot struct {
+	At             uint64  // Unix ns
+	CPUPct         float64 // of all CPUs, 0 to 100
+	MemPct         float64 // of memory in use, 0 to 100
+	MemAvailableMB uint64
+	SwapMB         uint64  // in use
+	Load           float64 // one-minute load average
+}
+
 // Batch is what one drain of the ring buffers produced. Slices may be reused by
 // the caller once Write returns.
 type Batch struct {
@@ -87,6 +98,7 @@ type Batch struct {
 	Processes   []Process
 	Threads     []ThreadInfo
 	Throttles   []Throttle
+	Snapshots   []Snapshot
 	Losses      []event.Loss // increments since the last batch
 }
 
@@ -187,4 +199,36 @@ func IsSlow(duration, median uint64) bool {
 	}
 	excess := duration - median
 	return excess > uint64(SlowExcess) && float64(excess) > SlowShare*float64(median)
+}
+
+// KernelStackID is the stack id of a kernel stack given by its addresses,
+// innermost first. A resolved stack written under this id gives the frames of
+// OffCPU.Kernel their names.
+func KernelStackID(addrs []uint64) uint64 {
+	if len(addrs) == 0 {
+		return 0
+	}
+	h := uint64(14695981039346656037) // FNV-1a over 64-bit words
+	for _, a := range addrs {
+		h = (h ^ a) * 1099511628211
+		h ^= h >> 32
+	}
+	return max(h, 1)
+}
+
+// EventKind says which table an event id refers to.
+type EventKind string
+
+// The kinds of event ids.
+const (
+	CallEvent   EventKind = ""
+	OffCPUEvent EventKind = "o"
+	GapEvent    EventKind = "g"
+	LifeEvent   EventKind = "p"
+)
+
+// EventID is the id of an event as the public SQL views show it: the node, the
+// start time and, for anything but a call, a letter.
+func EventID(node string, start uint64, kind EventKind) string {
+	return node + ":" + strconv.FormatUint(start, 10) + string(kind)
 }

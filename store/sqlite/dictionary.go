@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// dictionary gives values small ids. New values stay listed as fresh until the
+// transaction that wrote them is committed, so that a rolled-back one loses no
+// row that later rows refer to.
+type dictionary[K comparable] struct {
+	ids   map[K]int64
+	last  int64 // highest id in use
+	fresh []entry[K]
+}
+
+type entry[K comparable] struct {
+	id  int64
+	key K
+}
+
+func newDictionary[K comparable](last int64) dictionary[K] {
+	return dictionary[K]{ids: make(map[K]int64), last: last}
+}
+
+func (d *dictionary[K]) id(k K) int64 {
+	if id, ok := d.ids[k]; ok {
+		return id
+	}
+	d.last++
+	d.ids[k] = d.last
+	d.fresh = append(d.fresh, entry[K]{d.last, k})
+	return d.last
+}
+
+// forget drops the values but keeps counting ids.
+func (d *dictionary[K]) forget() { clear(d.ids) }
+
+// thread is a row of the thread table. A thread that changes its name gets
+// another row.
+type thread struct {
+	id int64
+	event.Thread
+	comm     string
+	dispatch bool
+	fresh    bool // listed in threads.fresh
+}
+
+// threads is the dictionary of threads of this session.
+type threads struct {
+	latest map[event.Thread]*thread
+	named  map[task]*thread
+	last   int64
+	fresh  []*thread
+}
+
+type task struct {
+	event.Thread
+	comm string
+}
+
+func newThreads(last int64) threads {
+	return threads{latest: make(map[event.Thread]*thread), named: make(map[task]*thread), last: last}
+}
+
+// get finds a thread by its ids and, unless it is empty, its name.
+func (d *threads) get(id event.Thread, comm string) *thread {
+	t := d.latest[id]
+	switch {
+	case t == nil:
+		t = d.add(id, comm)
+	case comm == "" || comm == t.comm:
+		return t
+	case t.comm == "":
+		t.comm = comm
+		d.touch(t)
+	default:
+		if t = d.named[task{id, comm}]; t == nil {
+			t = d.add(id, comm)
+		}
+	}
+	d.latest[id] = t
+	if t.comm != "" {
+		d.named[task{id, t.comm}] = t
+	}
+	return t
+}
+
+func (d *threads) add(id event.Thread, comm string) *thread {
+	d.last++
+	t := &thread{id: d.last, Thread: id, comm: comm}
+	d.touch(t)
+	return t
+}
+
+// touch has the row written again with the next transaction.
+func (d *threads) touch(t *thread) {
+	if !t.fresh {
+		t.fresh = true
+		d.fresh = append(d.fresh, t)
+	}
+}
+
+// forget ends a thread: its ids may come back as another one.
+func (d *threads) forget(id event.Thread) {
+	if t := d.latest[id]; t != nil {
+		delete(d.latest, id)
+		delete(d.named, task{id, t.comm})
+	}
+}
+
+// loadIDs fills a dictionary from an existing file.
+func loadIDs[K comparable](c *sqlite.Conn, d *dictionary[K], query string, key func(*sqlite.Stmt) K) error {
+	return sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		d.ids[key(s)] = s.ColumnInt64(0)
+		d.last = max(d.last, s.ColumnInt64(0))
+		return nil
+	}})
+}

@@ -1,0 +1,283 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// inserts are the statements the writer runs all the time.
+type inserts struct {
+	begin, commit, rollback                *binder
+	call, ledger, gap, offCPU, culprit     *binder
+	threadTime, life, throttle, callSecond *binder
+	gapSecond, args, loss                  *binder
+}
+
+// values is "?, ?, …" with n places.
+func values(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+const ledgerWidth = int(event.NumClasses) + 2
+
+func (i *inserts) prepare(c *sqlite.Conn) error {
+	for _, s := range []struct {
+		to    **binder
+		query string
+	}{
+		{&i.begin, "begin immediate"},
+		{&i.commit, "commit"},
+		{&i.rollback, "rollback"},
+		{&i.call, "insert into call (ts, thread, op, dur, ret, args, gpu, depth, stack, weight, notable) values (" + values(11) + ")"},
+		{&i.ledger, "insert or replace into call_ledger (ts, " + ledgerColumns + ") values (" + values(1+ledgerWidth) + ")"},
+		{&i.gap, "insert into gap (ts, thread, next, dur, notable, " + ledgerColumns + ") values (" + values(5+ledgerWidth) + ")"},
+		{&i.offCPU, "insert into interval values (" + values(20) + ")"},
+		{&i.culprit, "insert or replace into culprit values (?, ?, ?, ?)"},
+		{&i.threadTime, "insert into thread_time values (" + values(17) + ")"},
+		{&i.life, "insert into life values (" + values(6) + ")"},
+		{&i.throttle, "insert into throttle values (" + values(4) + ")"},
+		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
+			ledgerColumns + ", hist) values (" + values(11+ledgerWidth) + ")"},
+		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
+		{&i.args, "insert or replace into args values (" + values(5) + ")"},
+		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
+	} {
+		b, err := newBinder(c, s.query)
+		if err != nil {
+			return err
+		}
+		*s.to = b
+	}
+	return nil
+}
+
+type rowOrder struct {
+	start uint64
+	index int32
+}
+
+// drain inserts the pending calls in order of start: appending to the end of
+// the table is cheapest and fills its pages.
+func (w *Writer) drain() error {
+	w.order = w.order[:0]
+	for i := range w.pending {
+		w.order = append(w.order, rowOrder{w.pending[i].Start, int32(i)})
+	}
+	byStart := func(a, b rowOrder) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(w.order, byStart) {
+		slices.SortFunc(w.order, byStart)
+	}
+	for _, o := range w.order {
+		if err := w.insertCall(&w.pending[o.index]); err != nil {
+			return err
+		}
+	}
+	w.pending = w.pending[:0]
+	return nil
+}
+
+func (w *Writer) insertCall(c *pendingCall) error {
+	b := w.ins.call
+	b.set(2, c.series.thread.id)
+	b.set(3, int64(c.Op))
+	b.set(4, int64(c.Duration))
+	b.opt(5, int64(c.Ret))
+	b.opt(6, w.argsID(&c.Args))
+	if c.GPU == event.NoGPU {
+		b.null(7)
+	} else {
+		b.set(7, int64(c.GPU))
+	}
+	b.opt(8, int64(c.Depth))
+	b.opt(9, w.stackID(c.Stack))
+	if c.Weight > 1 {
+		b.set(10, int64(c.Weight))
+	} else {
+		b.null(10)
+	}
+	b.flag(11, c.notable)
+	ts, err := b.runAt(c.Start)
+	if err != nil {
+		return err
+	}
+	w.txRows++
+	w.txCalls++
+	w.session.stored++
+	if c.Ledger.IsZero() {
+		return nil
+	}
+	w.ins.ledger.set(1, int64(ts))
+	w.ins.ledger.ledger(2, &c.Ledger)
+	return w.ins.ledger.run()
+}
+
+// maxArgs bounds the dictionary of arguments in memory.
+const maxArgs = 1 << 16
+
+func (w *Writer) argsID(a *[event.NumArgs]uint64) int64 {
+	if *a == [event.NumArgs]uint64{} {
+		return 0
+	}
+	if len(w.args.ids) >= maxArgs {
+		w.startEpoch()
+	}
+	return w.args.id(*a)
+}
+
+func (w *Writer) stackID(hash uint64) int64 {
+	if hash == 0 {
+		return 0
+	}
+	return w.stacks.id(hash)
+}
+
+// insertRest inserts what comes at low rates.
+func (w *Writer) insertRest(b *store.Batch) error {
+	for i := range b.Gaps {
+		if err := w.insertGap(&b.Gaps[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.OffCPU {
+		if err := w.insertOffCPU(&b.OffCPU[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.ThreadTimes {
+		if err := w.insertThreadTime(&b.ThreadTimes[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Lives {
+		if err := w.insertLife(&b.Lives[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Throttles {
+		if err := w.insertThrottle(&b.Throttles[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Snapshots {
+		s := &b.Snapshots[i]
+		w.txRows++
+		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?)",
+			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) insertGap(g *event.Gap) error {
+	w.session.count(g.Start, g.Start+g.Duration, 0)
+	b := w.ins.gap
+	b.set(2, w.threads.get(g.Thread, "").id)
+	b.set(3, int64(g.Next))
+	b.set(4, int64(g.Duration))
+	b.flag(5, store.WaitNS(&g.Ledger) >= uint64(store.NotableWait))
+	b.ledger(6, &g.Ledger)
+	w.txRows++
+	_, err := b.runAt(g.Start)
+	return err
+}
+
+func (w *Writer) insertOffCPU(o *event.OffCPU) error {
+	w.session.count(o.Start, o.Start+o.Duration, 0)
+	b := w.ins.offCPU
+	b.set(2, w.threads.get(o.Thread, o.Comm).id)
+	b.set(3, int64(o.Duration))
+	b.opt(4, int64(o.RunQueue))
+	b.opt(5, int64(o.Op))
+	b.set(6, int64(o.Class))
+	syscallOrNull(b, 7, o.Syscall)
+	b.opt(8, int64(o.State))
+	b.flag(9, o.Dispatch)
+	b.flag(10, o.Followed)
+	b.opt(11, int64(o.Futex))
+	b.opt(12, int64(o.Holder))
+	b.opt(13, int64(o.Inode))
+	if o.Waker == (event.Thread{}) && o.WakerComm == "" {
+		b.null(14)
+	} else {
+		b.set(14, w.threads.get(o.Waker, o.WakerComm).id)
+	}
+	b.opt(15, int64(o.WakerFutex))
+	syscallOrNull(b, 16, o.WakerSyscall)
+	b.opt(17, int64(o.OutCPU))
+	b.opt(18, int64(o.InCPU))
+	b.opt(19, int64(o.IdleNS))
+	b.opt(20, w.kernelStack(o.Kernel))
+	w.txRows++
+	ts, err := b.runAt(o.Start)
+	if err != nil {
+		return err
+	}
+	for n := range o.Culprits {
+		c, b := &o.Culprits[n], w.ins.culprit
+		b.set(1, int64(ts))
+		b.set(2, int64(n))
+		b.set(3, w.threads.get(c.Thread, c.Comm).id)
+		b.set(4, int64(c.NS))
+		if err := b.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syscallOrNull(b *binder, i int, n int16) {
+	if n < 0 {
+		b.null(i)
+		return
+	}
+	b.set(i, int64(n))
+}
+
+func (w *Writer) insertThreadTime(t *event.ThreadTime) error {
+	w.session.count(t.At, t.At, 0)
+	b := w.ins.threadTime
+	b.set(2, w.threads.get(t.Thread, t.Comm).id)
+	b.opt(3, int64(t.OnCPU))
+	for c, ns := range t.NS {
+		b.opt(4+c, int64(ns))
+	}
+	b.opt(15, int64(t.Runtime))
+	b.flag(16, t.Dispatch)
+	b.flag(17, t.Followed)
+	w.txRows++
+	_, err := b.runAt(t.At)
+	return err
+}
+
+func (w *Writer) insertLife(l *event.Life) error {
+	w.session.count(l.At, l.At, 0)
+	b := w.ins.life
+	b.set(2, int64(l.Kind))
+	b.set(3, w.threads.get(l.Thread, l.Comm).id)
+	if l.Parent == (event.Thread{}) {
+		b.null(4)
+	} else {
+		b.set(4, w.threads.get(l.Parent, "").id)
+	}
+	b.opt(5, int64(l.Op))
+	b.opt(6, int64(l.Duration))
+	w.txRows++
+	_, err := b.runAt(l.At)
+	return err
+}
+
+func (w *Writer) insertThrottle(t *store.Throttle) error {
+	b := w.ins.throttle
+	b.set(2, w.cgroups.id(t.Cgroup))
+	b.set(3, int64(t.Periods))
+	b.set(4, int64(t.NS))
+	w.txRows++
+	_, err := b.runAt(t.At)
+	return err
+}

@@ -1,0 +1,111 @@
+package sqlite
+
+import "fmt"
+
+// argsEpoch says that rows of args below id are referred to only by calls that
+// start at or before the time.
+type argsEpoch struct {
+	id int64
+	at uint64
+}
+
+// startEpoch empties the dictionary of arguments: calls from now on refer to
+// rows with higher ids, so that the older ones can go when their calls went.
+func (w *Writer) startEpoch() {
+	w.args.forget()
+	w.epochs = append(w.epochs, argsEpoch{w.args.last + 1, w.session.last})
+}
+
+// pruneStep is how many rows are deleted at a time, pruneSteps how often per
+// flush: together more than a flush at the default rate adds.
+const (
+	pruneStep  = 20_000
+	pruneSteps = 8
+)
+
+// prune deletes the oldest raw rows while the file is larger than it may be.
+// Roll-ups, sessions and names stay. Freed pages are reused, and given back to
+// the file system a few at a time.
+func (w *Writer) prune() error {
+	if w.opt.MaxBytes <= 0 {
+		return nil
+	}
+	for range pruneSteps {
+		used, err := w.usedBytes()
+		if err != nil {
+			return err
+		}
+		// The write-ahead log and the next second need room too.
+		if used <= w.opt.MaxBytes-w.opt.MaxBytes/10 {
+			break
+		}
+		more, err := w.pruneOldest()
+		if err != nil || !more {
+			return err
+		}
+	}
+	pages, err := queryInt(w.conn, "pragma page_count")
+	if err != nil {
+		return err
+	}
+	if pages*w.pageSize > w.opt.MaxBytes {
+		return exec(w.conn, "pragma incremental_vacuum(500)")
+	}
+	return nil
+}
+
+func (w *Writer) usedBytes() (int64, error) {
+	pages, err := queryInt(w.conn, "pragma page_count")
+	if err != nil {
+		return 0, err
+	}
+	free, err := queryInt(w.conn, "pragma freelist_count")
+	return (pages - free) * w.pageSize, err
+}
+
+// rawTables are those whose rows are pruned by time.
+var rawTables = []string{"call", "call_ledger", "gap", "interval", "thread_time", "life", "throttle"}
+
+// pruneOldest deletes the rows of the oldest span of time that holds pruneStep
+// rows of the largest table, and reports whether there were any.
+func (w *Writer) pruneOldest() (more bool, err error) {
+	var cut int64
+	for _, table := range rawTables {
+		ts, err := queryInt(w.conn, fmt.Sprintf("select ts from %s order by ts limit 1 offset %d", table, pruneStep))
+		if err != nil {
+			return false, err
+		}
+		if ts > 0 && (cut == 0 || ts < cut) {
+			cut = ts
+		}
+	}
+	if cut == 0 {
+		return false, nil
+	}
+	for _, table := range rawTables {
+		if err := exec(w.conn, "delete from "+table+" where ts < ?", cut); err != nil {
+			return false, err
+		}
+		if table == "call" {
+			n := uint64(w.conn.Changes())
+			w.session.pruned += n
+			w.txPruned += n
+		}
+	}
+	if err := exec(w.conn, "delete from culprit where off_cpu < ?", cut); err != nil {
+		return false, err
+	}
+	return true, w.pruneArgs(uint64(cut))
+}
+
+func (w *Writer) pruneArgs(cut uint64) error {
+	var below int64
+	for len(w.epochs) > 0 && w.epochs[0].at < cut {
+		below = w.epochs[0].id
+		w.epochs = w.epochs[1:]
+	}
+	if below == 0 {
+		return nil
+	}
+	return exec(w.conn, "delete from args where id < ?", below)
+}

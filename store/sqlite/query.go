@@ -1,0 +1,243 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Limits bound what one query may cost. Zero fields take the defaults.
+type Limits struct {
+	Rows  int           // rows returned, default 100,000
+	Bytes int           // bytes of all values returned, default 64 MiB
+	Value int           // bytes of a single value or row, default 8 MiB
+	Time  time.Duration // default 30 s
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Rows <= 0 {
+		l.Rows = 100_000
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 64 << 20
+	}
+	if l.Value <= 0 {
+		l.Value = 8 << 20
+	}
+	if l.Time <= 0 {
+		l.Time = 30 * time.Second
+	}
+	return l
+}
+
+// The reasons for which a query is refused or ended.
+var (
+	ErrRefused = errors.New("only reading is allowed")
+	ErrSyntax  = errors.New("SQL not understood")
+	ErrTooLong = errors.New("query took too long")
+)
+
+// Rows is the answer to a query, read row by row.
+type Rows struct {
+	source    *source
+	conn      *sqlite.Conn
+	stmt      *sqlite.Stmt
+	cancel    context.CancelFunc
+	ctx       context.Context // of the query, for the life of the rows
+	parent    context.Context
+	limits    Limits
+	columns   []string
+	values    []any
+	rows      int
+	bytes     int
+	truncated bool
+	err       error
+}
+
+// Query runs one reading SQL statement on any SQLite file: a recording, or a
+// database of an earlier Ingero. The file is not changed, whatever the
+// statement says. Rows must be closed.
+func Query(ctx context.Context, path, sql string, l Limits) (*Rows, error) {
+	l = l.withDefaults()
+	s, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.connect()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	r := &Rows{source: s, conn: c, limits: l, parent: ctx}
+	r.ctx, r.cancel = context.WithTimeout(ctx, l.Time)
+	if err := r.prepare(sql); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Rows) prepare(sql string) error {
+	if err := registerFunctions(r.conn); err != nil {
+		return err
+	}
+	if err := r.conn.SetDefensive(true); err != nil {
+		return err
+	}
+	r.conn.Limit(sqlite.LimitLength, int32(r.limits.Value))
+	r.conn.Limit(sqlite.LimitAttached, 0)
+	if err := exec(r.conn, "pragma cache_size = -16384"); err != nil {
+		return err
+	}
+	r.conn.SetInterrupt(r.ctx.Done())
+	guard := &guard{}
+	if err := r.conn.SetAuthorizer(guard); err != nil {
+		return err
+	}
+	stmt, rest, err := r.conn.PrepareTransient(sql)
+	if err != nil {
+		return r.explain(sql, guard, err)
+	}
+	r.stmt = stmt
+	if strings.Trim(stripComments(sql[len(sql)-rest:]), "; \t\r\n") != "" {
+		return fmt.Errorf("%w: more than one statement; send them one by one", ErrRefused)
+	}
+	if stmt.ColumnCount() == 0 {
+		return fmt.Errorf("%w: the statement returns nothing; write a select", ErrRefused)
+	}
+	for i := range stmt.ColumnCount() {
+		r.columns = append(r.columns, stmt.ColumnName(i))
+	}
+	r.values = make([]any, len(r.columns))
+	return nil
+}
+
+// stripComments removes comments from what follows the first statement.
+func stripComments(s string) string {
+	var b strings.Builder
+	for s != "" {
+		switch {
+		case strings.HasPrefix(s, "--"):
+			i := strings.IndexByte(s, '\n')
+			if i < 0 {
+				return b.String()
+			}
+			s = s[i:]
+		case strings.HasPrefix(s, "/*"):
+			i := strings.Index(s, "*/")
+			if i < 0 {
+				return b.String()
+			}
+			s = s[i+2:]
+		default:
+			b.WriteByte(s[0])
+			s = s[1:]
+		}
+	}
+	return b.String()
+}
+
+// Columns are the names of the columns.
+func (r *Rows) Columns() []string { return r.columns }
+
+// Next advances to the next row. It returns false at the end, at a limit, and
+// after an error.
+func (r *Rows) Next() bool {
+	if r.err != nil || r.truncated || r.stmt == nil {
+		return false
+	}
+	more, err := r.stmt.Step()
+	if err != nil {
+		r.err = r.explainStep(err)
+		return false
+	}
+	if !more {
+		return false
+	}
+	if r.rows == r.limits.Rows {
+		r.truncated = true
+		return false
+	}
+	r.rows++
+	for i := range r.values {
+		r.values[i] = r.value(i)
+	}
+	if r.bytes > r.limits.Bytes && r.rows > 1 {
+		r.truncated = true
+		return false
+	}
+	return true
+}
+
+func (r *Rows) value(i int) any {
+	switch r.stmt.ColumnType(i) {
+	case sqlite.TypeInteger:
+		r.bytes += 8
+		return r.stmt.ColumnInt64(i)
+	case sqlite.TypeFloat:
+		r.bytes += 8
+		return r.stmt.ColumnFloat(i)
+	case sqlite.TypeText:
+		r.bytes += r.stmt.ColumnLen(i)
+		return r.stmt.ColumnText(i)
+	case sqlite.TypeBlob:
+		b := make([]byte, r.stmt.ColumnLen(i))
+		r.stmt.ColumnBytes(i, b)
+		r.bytes += len(b)
+		return b
+	}
+	return nil
+}
+
+// Values is the current row: nil, int64, float64, string or []byte. The slice
+// is reused.
+func (r *Rows) Values() []any { return r.values }
+
+// Truncated reports whether a limit cut the answer short.
+func (r *Rows) Truncated() bool { return r.truncated }
+
+// Err is the error that ended the rows, if any.
+func (r *Rows) Err() error { return r.err }
+
+// Close ends the query. It is safe to call twice.
+func (r *Rows) Close() error {
+	if r.conn == nil {
+		return nil
+	}
+	if r.stmt != nil {
+		_ = r.stmt.Finalize() // repeats the error of the last step
+		r.stmt = nil
+	}
+	r.cancel()
+	err := r.conn.Close()
+	r.conn = nil
+	r.source.close()
+	return err
+}
+
+func (r *Rows) explainStep(err error) error {
+	switch code := sqlite.ErrCode(err); {
+	case r.parent.Err() != nil:
+		return r.parent.Err()
+	case r.ctx.Err() != nil || code == sqlite.ResultInterrupt:
+		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view", ErrTooLong, r.limits.Time)
+	case code == sqlite.ResultTooBig:
+		return fmt.Errorf("%w: a value is larger than %d bytes", ErrRefused, r.limits.Value)
+	case code == sqlite.ResultError:
+		return fmt.Errorf("%w: %s", ErrSyntax, message(err))
+	}
+	return r.source.explain(err)
+}
+
+// message is SQLite's own text of an error.
+func message(err error) string {
+	s := err.Error()
+	for _, prefix := range []string{"sqlite: prepare: ", "sqlite: step: ", "sqlite: "} {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	return strings.TrimPrefix(s, "SQL logic error: ")
+}

@@ -1,0 +1,223 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// readLedger reads ledgerColumns from column i on.
+func readLedger(s *sqlite.Stmt, i int, l *event.Ledger) {
+	for c := range l.NS {
+		l.NS[c] = uint64(s.ColumnInt64(i + c))
+	}
+	l.Voluntary = uint16(min(s.ColumnInt64(i+int(event.NumClasses)), 0xffff))
+	l.Involuntary = uint16(min(s.ColumnInt64(i+int(event.NumClasses)+1), 0xffff))
+}
+
+const callQuery = `select c.ts, c.thread, c.op, c.dur, c.ret, c.gpu, c.depth, c.stack, c.weight,
+	a.a0, a.a1, a.a2, a.a3, l.ts, ` + "%s" + `
+	from call c left join args a on a.id = c.args left join call_ledger l on l.ts = c.ts
+	where c.ts between ? and ? `
+
+// expand puts the ledger's columns into a query.
+func expand(query string) string { return fmt.Sprintf(query, ledgerColumns) }
+
+var (
+	notableCallQuery = expand(callQuery + "and c.notable = 1 order by c.ts")
+	allCallQuery     = expand(callQuery + "order by c.ts")
+)
+
+// NotableCalls implements store.Reader.
+func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
+	return r.calls(ctx, notableCallQuery, w, visit)
+}
+
+// Calls visits every stored call: all of them, or a weighted sample where the
+// recording was thinned.
+func (r *Reader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
+	return r.calls(ctx, allCallQuery, w, visit)
+}
+
+func (r *Reader) calls(ctx context.Context, query string, w store.Window, visit func(*event.Call) bool) error {
+	var c event.Call
+	return r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		if err != nil {
+			return err
+		}
+		c = event.Call{
+			Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread,
+			Op: event.Op(s.ColumnInt64(2)), Ret: int32(s.ColumnInt64(4)), GPU: event.NoGPU,
+			Depth: uint8(s.ColumnInt64(6)), Weight: uint32(s.ColumnInt64(8)),
+		}
+		if !s.ColumnIsNull(5) {
+			c.GPU = int8(s.ColumnInt64(5))
+		}
+		for i := range c.Args {
+			c.Args[i] = uint64(s.ColumnInt64(9 + i))
+		}
+		if !s.ColumnIsNull(13) {
+			readLedger(s, 14, &c.Ledger)
+		}
+		if c.Stack, err = r.stackHash(ctx, s.ColumnInt64(7)); err != nil {
+			return err
+		}
+		return stopUnless(visit(&c))
+	})
+}
+
+func stopUnless(more bool) error {
+	if more {
+		return nil
+	}
+	return errStop
+}
+
+var notableGapQuery = expand("select ts, thread, next, dur, %s from gap where ts between ? and ? and notable = 1 order by ts")
+
+// NotableGaps implements store.Reader.
+func (r *Reader) NotableGaps(ctx context.Context, w store.Window, visit func(*event.Gap) bool) error {
+	var g event.Gap
+	return r.rows(ctx, notableGapQuery, bounds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		if err != nil {
+			return err
+		}
+		g = event.Gap{Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread, Next: event.Op(s.ColumnInt64(2))}
+		readLedger(s, 4, &g.Ledger)
+		return stopUnless(visit(&g))
+	})
+}
+
+const offCPUQuery = `select x.ts, x.thread, x.dur, x.runq, x.op, x.class, x.syscall, x.state, x.dispatch, x.followed,
+	x.futex, x.holder, x.inode, x.waker, x.waker_futex, x.waker_syscall, x.out_cpu, x.in_cpu, x.idle, x.stack,
+	u.thread, u.dur
+	from interval x left join culprit u on u.off_cpu = x.ts
+	where x.ts between ? and ? order by x.ts, u.n`
+
+// OffCPU implements store.Reader.
+func (r *Reader) OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error {
+	var o event.OffCPU // complete when the next interval begins
+	stopped := false
+	err := r.rows(ctx, offCPUQuery, bounds(w), func(s *sqlite.Stmt) error {
+		if ts := uint64(s.ColumnInt64(0)); ts != o.Start {
+			if o.Start != 0 && !visit(&o) {
+				stopped = true
+				return errStop
+			}
+			if err := r.readOffCPU(ctx, s, &o); err != nil {
+				return err
+			}
+		}
+		if s.ColumnIsNull(20) {
+			return nil
+		}
+		t, err := r.thread(ctx, s.ColumnInt64(20))
+		o.Culprits = append(o.Culprits, event.Culprit{Thread: t.Thread, Comm: t.Comm, NS: uint64(s.ColumnInt64(21))})
+		return err
+	})
+	if err == nil && !stopped && o.Start != 0 {
+		visit(&o)
+	}
+	return err
+}
+
+func (r *Reader) readOffCPU(ctx context.Context, s *sqlite.Stmt, o *event.OffCPU) error {
+	t, err := r.thread(ctx, s.ColumnInt64(1))
+	if err != nil {
+		return err
+	}
+	waker, err := r.thread(ctx, s.ColumnInt64(13))
+	if err != nil {
+		return err
+	}
+	addrs, err := r.stackAddrs(ctx, s.ColumnInt64(19))
+	*o = event.OffCPU{
+		Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(2)), RunQueue: uint64(s.ColumnInt64(3)),
+		Thread: t.Thread, Comm: t.Comm, Op: event.Op(s.ColumnInt64(4)), Class: event.Class(s.ColumnInt64(5)),
+		Syscall: syscallOf(s, 6), State: uint8(s.ColumnInt64(7)),
+		Dispatch: s.ColumnInt64(8) != 0, Followed: s.ColumnInt64(9) != 0,
+		Futex: uint64(s.ColumnInt64(10)), Holder: uint32(s.ColumnInt64(11)), Inode: uint64(s.ColumnInt64(12)),
+		Waker: waker.Thread, WakerComm: waker.Comm,
+		WakerFutex: uint64(s.ColumnInt64(14)), WakerSyscall: syscallOf(s, 15),
+		OutCPU: uint16(s.ColumnInt64(16)), InCPU: uint16(s.ColumnInt64(17)), IdleNS: uint64(s.ColumnInt64(18)),
+		Culprits: o.Culprits[:0], Kernel: addrs,
+	}
+	return err
+}
+
+func syscallOf(s *sqlite.Stmt, i int) int16 {
+	if s.ColumnIsNull(i) {
+		return -1
+	}
+	return int16(s.ColumnInt64(i))
+}
+
+// ThreadTimes implements store.Reader.
+func (r *Reader) ThreadTimes(ctx context.Context, w store.Window, visit func(*event.ThreadTime) bool) error {
+	var tt event.ThreadTime
+	return r.rows(ctx, "select * from thread_time where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		if err != nil {
+			return err
+		}
+		tt = event.ThreadTime{
+			At: uint64(s.ColumnInt64(0)), Thread: t.Thread, Comm: t.Comm, OnCPU: uint64(s.ColumnInt64(2)),
+			Runtime: uint64(s.ColumnInt64(14)), Dispatch: s.ColumnInt64(15) != 0, Followed: s.ColumnInt64(16) != 0,
+		}
+		for c := range tt.NS {
+			tt.NS[c] = uint64(s.ColumnInt64(3 + c))
+		}
+		return stopUnless(visit(&tt))
+	})
+}
+
+// Lives implements store.Reader.
+func (r *Reader) Lives(ctx context.Context, w store.Window) ([]event.Life, error) {
+	var lives []event.Life
+	err := r.rows(ctx, "select ts, kind, thread, parent, op, dur from life where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(2))
+		if err != nil {
+			return err
+		}
+		parent, err := r.thread(ctx, s.ColumnInt64(3))
+		lives = append(lives, event.Life{
+			At: uint64(s.ColumnInt64(0)), Kind: event.LifeKind(s.ColumnInt64(1)), Thread: t.Thread, Comm: t.Comm,
+			Parent: parent.Thread, Op: event.Op(s.ColumnInt64(4)), Duration: uint64(s.ColumnInt64(5)),
+		})
+		return err
+	})
+	return lives, err
+}
+
+// Throttles implements store.Reader.
+func (r *Reader) Throttles(ctx context.Context, w store.Window) ([]store.Throttle, error) {
+	var out []store.Throttle
+	err := r.rows(ctx, `select h.ts, g.path, h.periods, h.ns from throttle h left join cgroup g on g.id = h.cgroup
+		where h.ts between ? and ? order by h.ts`, bounds(w), func(s *sqlite.Stmt) error {
+		out = append(out, store.Throttle{
+			At: uint64(s.ColumnInt64(0)), Cgroup: s.ColumnText(1),
+			Periods: uint64(s.ColumnInt64(2)), NS: uint64(s.ColumnInt64(3)),
+		})
+		return nil
+	})
+	return out, err
+}
+
+// Snapshots returns the states of the machine in a window.
+func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
+	var out []store.Snapshot
+	err := r.rows(ctx, "select * from snapshot where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
+		out = append(out, store.Snapshot{
+			At: uint64(s.ColumnInt64(0)), CPUPct: s.ColumnFloat(1), MemPct: s.ColumnFloat(2),
+			MemAvailableMB: uint64(s.ColumnInt64(3)), SwapMB: uint64(s.ColumnInt64(4)), Load: s.ColumnFloat(5),
+		})
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,208 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/stats"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Summary implements store.Reader.
+func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
+	sum := store.Summary{Schema: schemaVersion}
+	var pruned uint64
+	err := r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, started_ns, stopped_ns,
+		first_ns, last_ns, calls, stored, pruned from session order by id`, nil, func(s *sqlite.Stmt) error {
+		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
+		sum.Sessions = append(sum.Sessions, store.Session{
+			ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
+			CPUs: int(s.ColumnInt64(5)), Memory: i(6), Version: s.ColumnText(7), Backend: s.ColumnText(8), Flags: s.ColumnText(9),
+			Started: i(10), Stopped: i(11),
+		})
+		sum.Node = s.ColumnText(1)
+		if first := i(12); first != 0 && (sum.First == 0 || first < sum.First) {
+			sum.First = first
+		}
+		sum.Last = max(sum.Last, i(13))
+		sum.Calls += i(14)
+		sum.Stored += i(15)
+		pruned += i(16)
+		return nil
+	})
+	if err != nil {
+		return sum, err
+	}
+	sum.Stored -= min(pruned, sum.Stored)
+	sum.Losses, err = r.Losses(ctx, store.Window{})
+	return sum, err
+}
+
+// Losses returns what was lost in a window of whole seconds, by kind, non-zero
+// only.
+func (r *Reader) Losses(ctx context.Context, w store.Window) ([]event.Loss, error) {
+	var losses []event.Loss
+	b := bounds(w)
+	err := r.rows(ctx, "select kind, sum(count) from loss where second between ? and ? group by kind order by kind",
+		[]int64{b[0] / second, b[1] / second}, func(s *sqlite.Stmt) error {
+			losses = append(losses, event.Loss{Kind: event.LossKind(s.ColumnInt64(0)), Count: uint64(s.ColumnInt64(1))})
+			return nil
+		})
+	return losses, err
+}
+
+// Processes implements store.Reader: the described ones in their latest state,
+// and those known only by the names of their threads.
+func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
+	found := make(map[uint32]store.Process)
+	err := r.rows(ctx, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size, p.traced
+		from process p left join cgroup g on g.id = p.cgroup order by p.id`, nil, func(s *sqlite.Stmt) error {
+		p := store.Process{
+			PID: uint32(s.ColumnInt64(0)), Parent: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Command: s.ColumnText(3),
+			Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),
+			Traced: s.ColumnInt64(8) != 0,
+		}
+		found[p.PID] = p
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
+		p, ok := found[t.PID]
+		if !ok {
+			p = store.Process{PID: t.PID, Rank: -1, LocalRank: -1, WorldSize: -1}
+		}
+		if p.Name == "" || (!ok && t.PID == t.TID && t.Comm != "") {
+			p.Name = t.Comm
+		}
+		found[t.PID] = p
+	})
+	out := make([]store.Process, 0, len(found))
+	for _, p := range found {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b store.Process) int { return cmp.Compare(a.PID, b.PID) })
+	return out, err
+}
+
+func orMinus(s *sqlite.Stmt, i int) int {
+	if s.ColumnIsNull(i) {
+		return -1
+	}
+	return int(s.ColumnInt64(i))
+}
+
+// Threads implements store.Reader: each thread once, under its latest name.
+func (r *Reader) Threads(ctx context.Context) ([]store.ThreadInfo, error) {
+	found := make(map[event.Thread]store.ThreadInfo)
+	err := r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
+		old := found[t.Thread]
+		t.Dispatch = t.Dispatch || old.Dispatch
+		if t.Comm == "" {
+			t.Comm = old.Comm
+		}
+		found[t.Thread] = t
+	})
+	out := make([]store.ThreadInfo, 0, len(found))
+	for _, t := range found {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b store.ThreadInfo) int { return compareThreads(a.Thread, b.Thread) })
+	return out, err
+}
+
+func compareThreads(a, b event.Thread) int {
+	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+}
+
+var opStatQuery = expand("select thread, op, calls, errors, sum, max, bytes, first, last, %s, hist from call_second where id between ? and ?")
+
+type opStatKey struct {
+	event.Thread
+	op event.Op
+}
+
+// OpStats implements store.Reader. The window grows to whole seconds.
+func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
+	found := make(map[opStatKey]*store.OpStat)
+	var hist stats.Histogram
+	var blob []byte
+	var ledger event.Ledger
+	err := r.rows(ctx, opStatQuery, seconds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(0))
+		if err != nil {
+			return err
+		}
+		o := opStatOf(found, opStatKey{t.Thread, event.Op(s.ColumnInt64(1))})
+		o.Calls += uint64(s.ColumnInt64(2))
+		o.Errors += uint64(s.ColumnInt64(3))
+		o.SumNS += uint64(s.ColumnInt64(4))
+		o.MaxNS = max(o.MaxNS, uint64(s.ColumnInt64(5)))
+		o.Bytes += uint64(s.ColumnInt64(6))
+		o.First = min(o.First, uint64(s.ColumnInt64(7)))
+		o.Last = max(o.Last, uint64(s.ColumnInt64(8)))
+		readLedger(s, 9, &ledger)
+		o.Ledger.Add(&ledger)
+		n := s.ColumnLen(9 + ledgerWidth)
+		blob = slices.Grow(blob[:0], n)[:n]
+		s.ColumnBytes(9+ledgerWidth, blob)
+		if err := hist.UnmarshalBinary(blob); err != nil {
+			return fmt.Errorf("%w: roll-up of %s: %w", store.ErrCorrupt, o.Op, err)
+		}
+		o.Hist.Merge(&hist)
+		return nil
+	})
+	out := make([]store.OpStat, 0, len(found))
+	for _, o := range found {
+		out = append(out, *o)
+	}
+	slices.SortFunc(out, func(a, b store.OpStat) int {
+		return cmp.Or(compareThreads(a.Thread, b.Thread), cmp.Compare(a.Op, b.Op))
+	})
+	return out, err
+}
+
+func opStatOf(found map[opStatKey]*store.OpStat, key opStatKey) *store.OpStat {
+	o := found[key]
+	if o == nil {
+		o = &store.OpStat{Thread: key.Thread, Op: key.op, First: ^uint64(0), Hist: new(stats.Histogram)}
+		found[key] = o
+	}
+	return o
+}
+
+var gapStatQuery = expand("select thread, gaps, sum, %s from gap_second where id between ? and ?")
+
+// GapStats implements store.Reader. The window grows to whole seconds.
+func (r *Reader) GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error) {
+	found := make(map[event.Thread]*store.GapStat)
+	var ledger event.Ledger
+	err := r.rows(ctx, gapStatQuery, seconds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(0))
+		if err != nil {
+			return err
+		}
+		g := found[t.Thread]
+		if g == nil {
+			g = &store.GapStat{Thread: t.Thread}
+			found[t.Thread] = g
+		}
+		g.Gaps += uint64(s.ColumnInt64(1))
+		g.SumNS += uint64(s.ColumnInt64(2))
+		readLedger(s, 3, &ledger)
+		g.Ledger.Add(&ledger)
+		return nil
+	})
+	out := make([]store.GapStat, 0, len(found))
+	for _, g := range found {
+		out = append(out, *g)
+	}
+	slices.SortFunc(out, func(a, b store.GapStat) int { return compareThreads(a.Thread, b.Thread) })
+	return out, err
+}

@@ -1,0 +1,288 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Reader reads a recording. It implements store.Reader, may be used by several
+// goroutines, and its methods may be called from inside a visitor.
+type Reader struct {
+	source *source
+
+	mu     sync.Mutex // guards what follows
+	idle   []*sqlite.Conn
+	all    int
+	closed bool
+	names  map[int64]store.ThreadInfo // rows of thread seen so far
+	stacks map[int64]stackRow         // rows of stack seen so far
+}
+
+type stackRow struct {
+	hash  uint64
+	addrs []uint64 // loaded on demand, innermost first
+	known bool     // addrs is loaded
+}
+
+var _ store.Reader = (*Reader)(nil)
+
+// OpenReader opens a recording for reading. It changes nothing: no file is
+// created, migrated or recovered. The file may be in use by a writer, left
+// behind by a killed one, or lie in a read-only place.
+func OpenReader(path string) (*Reader, error) {
+	s, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{source: s, names: make(map[int64]store.ThreadInfo), stacks: make(map[int64]stackRow)}
+	c, err := s.connect()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	if err := checkOurs(c, path, false); err != nil {
+		c.Close() // the error that matters is err
+		s.close()
+		return nil, err
+	}
+	r.idle, r.all = append(r.idle, c), 1
+	return r, nil
+}
+
+var errReaderClosed = errors.New("read from a closed recording")
+
+// take borrows a connection that obeys ctx until put.
+func (r *Reader) take(ctx context.Context) (*sqlite.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errReaderClosed
+	}
+	var c *sqlite.Conn
+	if n := len(r.idle); n > 0 {
+		c, r.idle = r.idle[n-1], r.idle[:n-1]
+	} else {
+		var err error
+		if c, err = r.source.connect(); err != nil {
+			return nil, err
+		}
+		r.all++
+	}
+	if ctx.Done() != nil {
+		c.SetInterrupt(ctx.Done())
+	}
+	return c, nil
+}
+
+func (r *Reader) put(c *sqlite.Conn) {
+	c.SetInterrupt(nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		r.discard(c)
+		return
+	}
+	r.idle = append(r.idle, c)
+}
+
+// discard closes a connection; the last one ends the source.
+func (r *Reader) discard(c *sqlite.Conn) {
+	c.Close() // nothing was written that could be lost
+	if r.all--; r.all == 0 {
+		r.source.close()
+	}
+}
+
+// Close implements store.Reader. It is safe to call twice; reads in progress
+// end first.
+func (r *Reader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	for _, c := range r.idle {
+		r.discard(c)
+	}
+	r.idle = nil
+	return nil
+}
+
+// errStop ends a query early without an error.
+var errStop = errors.New("stop")
+
+// rows runs a cached query and calls f for each row; f may return errStop.
+func (r *Reader) rows(ctx context.Context, query string, args []int64, f func(*sqlite.Stmt) error) error {
+	c, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.put(c)
+	err = each(c, query, args, f)
+	switch {
+	case err == nil || errors.Is(err, errStop):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return r.source.explain(err)
+}
+
+func each(c *sqlite.Conn, query string, args []int64, f func(*sqlite.Stmt) error) (err error) {
+	s, err := c.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Reset()) }()
+	for i, a := range args {
+		s.BindInt64(i+1, a)
+	}
+	for {
+		more, err := s.Step()
+		if err != nil || !more {
+			return err
+		}
+		if err := f(s); err != nil {
+			return err
+		}
+	}
+}
+
+// bounds are the inclusive keys of a window.
+func bounds(w store.Window) []int64 {
+	to := int64(math.MaxInt64)
+	if w.To != 0 && w.To <= math.MaxInt64 {
+		to = int64(w.To) - 1
+	}
+	return []int64{int64(min(w.From, math.MaxInt64)), to}
+}
+
+// seconds are the inclusive keys of the roll-ups whose second overlaps a window.
+func seconds(w store.Window) []int64 {
+	b := bounds(w)
+	const last = math.MaxInt64 >> 20
+	return []int64{b[0] / second << 20, min(b[1]/second, last)<<20 | (1<<20 - 1)}
+}
+
+// thread resolves a row of the thread table.
+func (r *Reader) thread(ctx context.Context, id int64) (store.ThreadInfo, error) {
+	r.mu.Lock()
+	t, ok := r.names[id]
+	r.mu.Unlock()
+	if ok || id == 0 {
+		return t, nil
+	}
+	err := r.loadThreads(ctx, nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[id], err
+}
+
+// loadThreads reads the whole thread table, which is small, in order.
+func (r *Reader) loadThreads(ctx context.Context, visit func(id int64, t store.ThreadInfo)) error {
+	return r.rows(ctx, "select id, pid, tid, comm, dispatch from thread order by id", nil, func(s *sqlite.Stmt) error {
+		t := store.ThreadInfo{
+			Thread: event.Thread{PID: uint32(s.ColumnInt64(1)), TID: uint32(s.ColumnInt64(2))},
+			Comm:   s.ColumnText(3), Dispatch: s.ColumnInt64(4) != 0,
+		}
+		id := s.ColumnInt64(0)
+		r.mu.Lock()
+		r.names[id] = t
+		r.mu.Unlock()
+		if visit != nil {
+			visit(id, t)
+		}
+		return nil
+	})
+}
+
+// stackHash resolves a row of the stack table.
+func (r *Reader) stackHash(ctx context.Context, id int64) (uint64, error) {
+	if id == 0 {
+		return 0, nil
+	}
+	r.mu.Lock()
+	k, ok := r.stacks[id]
+	r.mu.Unlock()
+	if ok {
+		return k.hash, nil
+	}
+	err := r.rows(ctx, "select hash from stack where id = ?", []int64{id}, func(s *sqlite.Stmt) error {
+		k.hash = uint64(s.ColumnInt64(0))
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	r.stacks[id] = k
+	r.mu.Unlock()
+	return k.hash, nil
+}
+
+// stackAddrs returns the addresses of a stack, innermost first.
+func (r *Reader) stackAddrs(ctx context.Context, id int64) ([]uint64, error) {
+	hash, err := r.stackHash(ctx, id)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	r.mu.Lock()
+	k := r.stacks[id]
+	r.mu.Unlock()
+	if k.known {
+		return k.addrs, nil
+	}
+	k = stackRow{hash: hash, known: true}
+	err = r.rows(ctx, "select f.addr from stack_entry e join frame f on f.id = e.frame where e.stack = ? order by e.depth",
+		[]int64{id}, func(s *sqlite.Stmt) error {
+			k.addrs = append(k.addrs, uint64(s.ColumnInt64(0)))
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.stacks[id] = k
+	r.mu.Unlock()
+	return k.addrs, nil
+}
+
+// Stack implements store.Reader.
+func (r *Reader) Stack(ctx context.Context, id uint64) (event.Stack, error) {
+	stack := event.Stack{ID: id}
+	found := false
+	err := r.rows(ctx, `select k.pid, f.kind, f.addr, f.symbol, f.file, f.line, f.module, f.offset
+		from stack k left join stack_entry e on e.stack = k.id left join frame f on f.id = e.frame
+		where k.hash = ? order by e.depth`, []int64{int64(id)}, func(s *sqlite.Stmt) error {
+		found = true
+		stack.PID = uint32(s.ColumnInt64(0))
+		if s.ColumnIsNull(1) {
+			return nil
+		}
+		stack.Frames = append(stack.Frames, event.Frame{
+			Kind: event.StackKind(s.ColumnInt64(1)), Addr: uint64(s.ColumnInt64(2)),
+			Symbol: s.ColumnText(3), File: s.ColumnText(4), Line: uint32(s.ColumnInt64(5)),
+			Module: s.ColumnText(6), Offset: uint64(s.ColumnInt64(7)),
+		})
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: stack %d: %w", r.source.path, int64(id), ErrNoStack)
+	}
+	return stack, err
+}
+
+// ErrNoStack is returned for a stack id that the recording does not hold.
+var ErrNoStack = errors.New("no such stack")

@@ -1,0 +1,182 @@
+package sqlite
+
+import (
+	"github.com/ingero-io/ingero/event"
+)
+
+// keepSeconds is how long the roll-ups of a second stay in memory for late
+// events. Later ones get a row of their own, which readers add up.
+const keepSeconds = 3
+
+// maxSums bounds the roll-ups in memory while none can be written.
+const maxSums = 20_000
+
+type sumKey struct {
+	second uint64
+	id     event.Thread
+	op     event.Op
+}
+
+type gapKey struct {
+	second uint64
+	id     event.Thread
+}
+
+// gapSum is a row of gap_second.
+type gapSum struct {
+	second uint64
+	id     int64
+	thread *thread
+	gaps   uint64
+	sum    uint64
+	ledger event.Ledger
+	dirty  bool
+}
+
+// roll points a series at the roll-up of another second.
+func (w *Writer) roll(s *series, sec uint64) {
+	if s.sum != nil && sec > s.sum.second {
+		s.median.rolled(&s.sum.hist)
+		s.thread = w.threads.get(s.id, "")
+	}
+	key := sumKey{sec, s.id, s.op}
+	sum := w.sums[key]
+	if sum == nil {
+		if n := len(w.freeSums); n > 0 {
+			sum, w.freeSums = w.freeSums[n-1], w.freeSums[:n-1]
+		} else {
+			sum = new(callSum)
+		}
+		hist := sum.hist
+		hist.Reset()
+		*sum = callSum{second: sec, thread: s.thread, op: s.op, first: ^uint64(0), hist: hist}
+		w.sums[key] = sum
+	}
+	s.sum = sum
+	w.newest = max(w.newest, sec)
+}
+
+func (w *Writer) countGaps(gaps []event.Gap) {
+	for i := range gaps {
+		g := &gaps[i]
+		key := gapKey{g.Start / second, g.Thread}
+		s := w.gapSums[key]
+		if s == nil {
+			s = &gapSum{second: key.second, thread: w.threads.get(g.Thread, "")}
+			w.gapSums[key] = s
+			w.newest = max(w.newest, key.second)
+		}
+		s.gaps++
+		s.sum += g.Duration
+		s.ledger.Add(&g.Ledger)
+		s.dirty = true
+	}
+}
+
+// rollupID is a free id in the roll-up tables for a second.
+func (w *Writer) rollupID(sec uint64) (int64, error) {
+	n, ok := w.rowIDs[sec]
+	if !ok {
+		low, high := int64(sec<<20), int64((sec+1)<<20)
+		last, err := queryInt(w.conn, `select max(coalesce((select max(id) from call_second where id >= ?1 and id < ?2), ?1 - 1),
+			coalesce((select max(id) from gap_second where id >= ?1 and id < ?2), ?1 - 1))`, low, high)
+		if err != nil {
+			return 0, err
+		}
+		n = last + 1
+	}
+	w.rowIDs[sec] = n + 1
+	return n, nil
+}
+
+func (w *Writer) writeSums() error {
+	var blob []byte
+	for _, s := range w.sums {
+		if !s.dirty {
+			continue
+		}
+		if s.id == 0 {
+			id, err := w.rollupID(s.second)
+			if err != nil {
+				return err
+			}
+			s.id = id
+		}
+		var err error
+		if blob, err = s.hist.AppendBinary(blob[:0]); err != nil {
+			return err
+		}
+		b := w.ins.callSecond
+		b.set(1, s.id)
+		b.set(2, s.thread.id)
+		b.set(3, int64(s.op))
+		b.set(4, int64(s.calls))
+		b.opt(5, int64(s.errors))
+		b.set(6, int64(s.sum))
+		b.set(7, int64(s.max))
+		b.opt(8, int64(s.bytes))
+		b.set(9, int64(s.first))
+		b.set(10, int64(s.last))
+		b.ledger(11, &s.ledger)
+		b.stmt.BindBytes(11+ledgerWidth, blob)
+		if err := b.run(); err != nil {
+			return err
+		}
+	}
+	return w.writeGapSums()
+}
+
+func (w *Writer) writeGapSums() error {
+	for _, s := range w.gapSums {
+		if !s.dirty {
+			continue
+		}
+		if s.id == 0 {
+			id, err := w.rollupID(s.second)
+			if err != nil {
+				return err
+			}
+			s.id = id
+		}
+		b := w.ins.gapSecond
+		b.set(1, s.id)
+		b.set(2, s.thread.id)
+		b.set(3, int64(s.gaps))
+		b.set(4, int64(s.sum))
+		b.ledger(5, &s.ledger)
+		if err := b.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetSeconds drops written roll-ups that no call is expected for any more.
+func (w *Writer) forgetSeconds() {
+	for _, s := range w.series {
+		if s.sum != nil && s.sum.second+keepSeconds < w.newest {
+			s.median.rolled(&s.sum.hist)
+			s.sum = nil
+		}
+	}
+	for k, s := range w.sums {
+		s.dirty = false
+		if k.second+keepSeconds < w.newest {
+			delete(w.sums, k)
+			if len(w.freeSums) < 256 {
+				w.freeSums = append(w.freeSums, s)
+			}
+		}
+	}
+	for k, s := range w.gapSums {
+		s.dirty = false
+		if k.second+keepSeconds < w.newest {
+			delete(w.gapSums, k)
+		}
+	}
+	for sec := range w.rowIDs {
+		if sec+keepSeconds < w.newest {
+			delete(w.rowIDs, sec)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"math/rand/v2"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/stats"
+	"github.com/ingero-io/ingero/store"
+)
+
+const second = 1_000_000_000
+
+// series is what the writer knows of one operation on one thread.
+type series struct {
+	thread   *thread
+	id       event.Thread
+	op       event.Op
+	bytesArg int
+
+	seen   uint64 // calls so far
+	median medianOf
+	sum    *callSum // of the second being filled
+
+	group group
+}
+
+// seriesKey packs a thread id and an operation; a thread id belongs to one
+// process at a time.
+func seriesKey(tid uint32, op event.Op) uint64 { return uint64(tid)<<16 | uint64(op) }
+
+// callSum is a row of call_second.
+type callSum struct {
+	second uint64
+	id     int64 // 0 until it was first written
+	thread *thread
+	op     event.Op
+	calls  uint64
+	errors uint64
+	sum    uint64
+	max    uint64
+	bytes  uint64
+	first  uint64
+	last   uint64
+	ledger event.Ledger
+	hist   stats.Histogram
+	dirty  bool
+}
+
+func (s *callSum) add(c *event.Call, weight uint64, bytesArg int, off bool) {
+	s.dirty = true
+	s.calls += weight
+	s.sum += c.Duration * weight
+	s.max = max(s.max, c.Duration)
+	s.last = max(s.last, c.End())
+	if c.Start < s.first {
+		s.first = c.Start
+	}
+	if c.Ret != 0 {
+		s.errors += weight
+	}
+	if bytesArg >= 0 {
+		s.bytes += c.Args[bytesArg] * weight
+	}
+	if off {
+		s.ledger.Add(&c.Ledger)
+	}
+	s.hist.AddN(c.Duration, uint32(weight))
+}
+
+// medianOf follows the median duration of a series with the histograms that the
+// roll-ups fill anyway: that of the current second while it is the first, then
+// those of the last completed seconds, at least minSample values.
+type medianOf struct {
+	value      uint64
+	prev, cur  stats.Histogram
+	overSecond bool
+}
+
+const minSample = 64
+
+// rolled takes over the histogram of a completed second.
+func (m *medianOf) rolled(h *stats.Histogram) {
+	m.overSecond = true
+	m.cur.Merge(h)
+	if m.cur.Count() < minSample {
+		if m.prev.Count() == 0 {
+			m.value = m.cur.Quantile(0.5)
+		}
+		return
+	}
+	m.value = m.cur.Quantile(0.5)
+	m.prev, m.cur = m.cur, m.prev
+	m.cur.Reset()
+}
+
+// counted is called after each call of a series; h is the current second's.
+func (m *medianOf) counted(n uint64, h *stats.Histogram) {
+	if m.overSecond || (n&(n-1) != 0 && n&255 != 0) {
+		return
+	}
+	m.value = h.Quantile(0.5)
+}
+
+// group is a run of calls of a series of which one will be stored.
+type group struct {
+	n      uint32 // calls in it so far
+	weight uint32
+	chosen event.Call // uniformly among those n
+}
+
+// add puts a call into the group and reports whether it is complete.
+func (g *group) add(c *event.Call, weight uint32, size uint32, rng *rand.PCG) bool {
+	g.n++
+	g.weight += weight
+	if g.n == 1 || uint64(uint32(rng.Uint64()))*uint64(g.n)>>32 == 0 {
+		g.chosen = *c
+	}
+	return g.n >= size
+}
+
+// take empties the group and returns the call that stands for it.
+func (g *group) take() *event.Call {
+	g.chosen.Weight = g.weight
+	g.n, g.weight = 0, 0
+	return &g.chosen
+}
+
+// isNotable says whether a call is visited one by one; first is whether it is
+// the first of its series.
+func isNotable(c *event.Call, median uint64, first, off bool) bool {
+	return first || c.Ret != 0 || store.IsSlow(c.Duration, median) ||
+		off && store.WaitNS(&c.Ledger) >= uint64(store.NotableWait)
+}

@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+var (
+	noTable  = regexp.MustCompile(`no such table: (\S+)`)
+	noColumn = regexp.MustCompile(`no such column: (\S+)`)
+	word     = regexp.MustCompile(`\w+`)
+)
+
+// explain turns an error of compiling a statement into what to write instead.
+func (r *Rows) explain(sql string, g *guard, err error) error {
+	code := sqlite.ErrCode(err)
+	if code.ToPrimary() == sqlite.ResultAuth || g.refused != "" {
+		what := g.refused
+		if what == "" {
+			what = message(err)
+		}
+		return fmt.Errorf("%w: %s is refused", ErrRefused, what)
+	}
+	if r.ctx.Err() != nil || code == sqlite.ResultInterrupt {
+		return r.explainStep(err)
+	}
+	if code.ToPrimary() != sqlite.ResultError {
+		wrapped := r.source.explain(err)
+		if errors.Is(wrapped, store.ErrCorrupt) {
+			return wrapped
+		}
+		return fmt.Errorf("%w: %s", ErrSyntax, message(err))
+	}
+	text := message(err)
+	if strings.HasPrefix(text, "cannot modify") {
+		return fmt.Errorf("%w: %s", ErrRefused, text)
+	}
+	names := r.schemaNames()
+	if m := noTable.FindStringSubmatch(text); m != nil {
+		var tables []string
+		for t := range names {
+			tables = append(tables, t)
+		}
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, suggestion(m[1], tables, "tables and views"))
+	}
+	if m := noColumn.FindStringSubmatch(text); m != nil {
+		used := word.FindAllString(sql, -1)
+		var columns []string
+		for table, c := range names {
+			if slices.ContainsFunc(used, func(w string) bool { return strings.EqualFold(w, table) }) {
+				columns = append(columns, c...)
+			}
+		}
+		column := m[1][strings.LastIndexByte(m[1], '.')+1:]
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, suggestion(column, columns, "columns"))
+	}
+	return fmt.Errorf("%w: %s", ErrSyntax, text)
+}
+
+// schemaNames lists the columns of every table and view.
+func (r *Rows) schemaNames() map[string][]string {
+	names := make(map[string][]string)
+	if err := r.conn.SetAuthorizer(nil); err != nil {
+		return names
+	}
+	// Without names there is just no suggestion.
+	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name from sqlite_schema s left join pragma_table_info(s.name) c
+		where s.type in ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		names[s.ColumnText(0)] = append(names[s.ColumnText(0)], s.ColumnText(1))
+		return nil
+	}})
+	return names
+}
+
+// suggestion names what is spelt most alike, or what there is.
+func suggestion(wrong string, names []string, kind string) string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	best, at := "", len(wrong)/2+1
+	for _, n := range names {
+		if d := distance(strings.ToLower(wrong), strings.ToLower(n)); d < at {
+			best, at = n, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	if len(names) == 0 {
+		return "see the tables and views with: select name from sqlite_schema"
+	}
+	const most = 30
+	if len(names) > most {
+		names = append(names[:most:most], "…")
+	}
+	return kind + " are " + strings.Join(names, ", ")
+}
+
+// distance is the number of letters to insert, delete or replace between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,60 @@
+package sqlite
+
+// DefaultRawRate is how many calls a second are stored one by one.
+const DefaultRawRate = 30_000
+
+// tick is the time in which the thinner keeps its budget.
+const tick = second / 10
+
+// maxGroup bounds how many calls one stored row may stand for.
+const maxGroup = 1 << 16
+
+// thinner chooses how many calls share a stored row, so that no more than the
+// budget is stored per tick. Calls that are always kept use it up first.
+type thinner struct {
+	budget uint64 // rows per tick
+	at     uint64 // the tick in progress
+	seen   uint64 // calls in it that may be thinned
+	kept   uint64 // calls in it that may not
+	stored uint64 // rows written for the former
+	base   uint32 // group size the last tick calls for
+}
+
+func newThinner(rate int) thinner {
+	if rate <= 0 {
+		rate = DefaultRawRate
+	}
+	return thinner{budget: max(uint64(rate)*tick/second, 1), base: 1}
+}
+
+// advance is told the time of each call.
+func (t *thinner) advance(now uint64) {
+	n := now / tick
+	if n <= t.at {
+		return
+	}
+	t.base = 1
+	if n == t.at+1 {
+		t.base = t.wanted()
+	}
+	t.at, t.seen, t.kept, t.stored = n, 0, 0, 0
+}
+
+// wanted is the group size that would have kept the budget in this tick.
+func (t *thinner) wanted() uint32 {
+	room := uint64(1)
+	if t.budget > t.kept {
+		room = t.budget - t.kept
+	}
+	return uint32(min((t.seen+room-1)/room, maxGroup))
+}
+
+// size is how many calls the next stored row may stand for. When a burst has
+// used up the budget, groups grow with each further part of it.
+func (t *thinner) size() uint32 {
+	used := t.stored + t.kept
+	if used < t.budget {
+		return max(t.base, 1)
+	}
+	return max(t.base, t.wanted(), uint32(min(2*used/t.budget, maxGroup)))
+}

@@ -1,0 +1,171 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+//go:embed views.sql
+var viewSQL string
+
+// views returns the script that creates every view: the hand-written ones and
+// those that follow from the vocabulary.
+func views() string {
+	var b strings.Builder
+	b.WriteString(viewSQL)
+	ledgerView(&b)
+	for i := range event.Catalog {
+		if event.Catalog[i].Op.Source() != event.SourceHost {
+			opView(&b, &event.Catalog[i])
+		}
+	}
+	return b.String()
+}
+
+// ledgerView has a row per call or gap that was off the CPU, one column per
+// class of waiting.
+func ledgerView(b *strings.Builder) {
+	var total, columns strings.Builder
+	for c := range event.NumClasses {
+		fmt.Fprintf(&columns, "coalesce(l.%s, 0) as %[1]s_ns, ", c)
+		if c > 0 {
+			total.WriteString(" + ")
+		}
+		fmt.Fprintf(&total, "coalesce(l.%s, 0)", c)
+	}
+	row := func(span, id, table, join string) {
+		fmt.Fprintf(b, `select s.node || ':' || l.ts%s as id, l.ts as timestamp, '%s' as span, s.node, t.pid, t.tid, t.comm, o.name as op,
+  d.dur as duration_ns, max(d.dur - (%s), 0) as on_cpu_ns, %scoalesce(l.voluntary, 0) as voluntary, coalesce(l.involuntary, 0) as involuntary
+from %s left join thread t on t.id = d.thread left join session s on s.id = t.session left join op_name o on o.id = d.%s`,
+			id, span, &total, &columns, table, join)
+	}
+	b.WriteString("\n-- Where the time of a call or of a gap between calls went.\ncreate view ledger as\n")
+	row("call", "", "call_ledger l join call d on d.ts = l.ts", "op")
+	b.WriteString("\nunion all\n")
+	row("gap", " || 'g'", "gap l join gap d on d.ts = l.ts", "next")
+	b.WriteString(";\n")
+}
+
+// opView is the calls of one operation with its arguments by name.
+func opView(b *strings.Builder, i *event.Info) {
+	fmt.Fprintf(b, "\n-- %s\ncreate view %q as\n", i.Doc, i.Name)
+	b.WriteString("select s.node || ':' || c.ts as id, c.ts as timestamp, c.dur as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
+	for n, a := range i.Args {
+		fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
+	}
+	fmt.Fprintf(b, `coalesce(c.gpu, -1) as gpu_id, coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
+  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth
+from call c left join thread t on t.id = c.thread left join session s on s.id = t.session
+left join args a on a.id = c.args left join stack k on k.id = c.stack
+where c.op = %d;
+`, i.Op)
+}
+
+// describe fills the dictionaries that come with the program and creates the
+// views, unless the file already has exactly these.
+func describe(c *sqlite.Conn) (err error) {
+	script := views()
+	sum := sha256.Sum256([]byte(script + vocabulary()))
+	want := hex.EncodeToString(sum[:8])
+	have := ""
+	err = sqlitex.ExecuteTransient(c, "select value from meta where key = 'views'", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error { have = s.ColumnText(0); return nil },
+	})
+	if err != nil || have == want {
+		return err
+	}
+	end, err := sqlitex.ImmediateTransaction(c)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	if err := dropViews(c); err != nil {
+		return err
+	}
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		return fmt.Errorf("create views: %w", err)
+	}
+	if err := fillNames(c); err != nil {
+		return fmt.Errorf("write names: %w", err)
+	}
+	return exec(c, "insert or replace into meta values ('views', ?)", want)
+}
+
+func dropViews(c *sqlite.Conn) error {
+	var names []string
+	err := sqlitex.ExecuteTransient(c, "select name from sqlite_schema where type = 'view'", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error { names = append(names, s.ColumnText(0)); return nil },
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := exec(c, fmt.Sprintf("drop view %q", n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vocabulary changes when a dictionary does.
+func vocabulary() string {
+	return fmt.Sprint(event.Sources, event.Losses, event.NumClasses, len(amd64Syscalls), len(arm64Syscalls), opRows())
+}
+
+func opRows() (rows [][4]any) {
+	for i := range event.Catalog {
+		o := &event.Catalog[i]
+		rows = append(rows, [4]any{int64(o.Op), int64(o.Op.Source()), o.Name, o.Doc})
+	}
+	return rows
+}
+
+func fillNames(c *sqlite.Conn) error {
+	for _, s := range event.Sources {
+		if err := exec(c, "insert or replace into source_name values (?, ?, ?)", int64(s.Source), s.Name, s.Doc); err != nil {
+			return err
+		}
+	}
+	for _, r := range opRows() {
+		if err := exec(c, "insert or replace into op_name values (?, ?, ?, ?)", r[:]...); err != nil {
+			return err
+		}
+	}
+	for n := range event.NumClasses {
+		if err := exec(c, "insert or replace into class_name values (?, ?)", int64(n), n.String()); err != nil {
+			return err
+		}
+	}
+	for n, l := range event.Losses {
+		if err := exec(c, "insert or replace into loss_name values (?, ?, ?, ?, ?)", n, l.Name, l.Unit, l.Approximate, l.Doc); err != nil {
+			return err
+		}
+	}
+	for arch, names := range syscallNames {
+		for n, name := range names {
+			if err := exec(c, "insert or replace into syscall_name values (?, ?, ?)", arch, n, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ledgerColumns are the columns of a ledger, in the order bindLedger fills and
+// readLedger reads them.
+var ledgerColumns = func() string {
+	var names []string
+	for c := range event.NumClasses {
+		names = append(names, c.String())
+	}
+	return strings.Join(slices.Concat(names, []string{"voluntary", "involuntary"}), ", ")
+}()

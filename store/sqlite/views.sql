@@ -1,0 +1,168 @@
+-- The public SQL of a recording. {source} numbers are those of event.Source;
+-- the views of single operations are appended by views.go.
+
+create view sources as
+select id, name, doc as description from source_name;
+
+create view ops as
+select source as source_id, name as op_id, name, doc as description, id as op_number from op_name;
+
+create view sessions as
+select id, node, host, kernel, arch, cpus as cpu_cores, memory as mem_total, version as ingero_ver,
+  backend, flags, started_ns as started_at, stopped_ns as stopped_at, calls, stored
+from session;
+
+create view cgroups as
+select id as cgroup_id, path from cgroup;
+
+create view processes as
+select s.node, p.pid, p.parent as parent_pid, p.name, p.command, g.path as cgroup, p.rank, p.local_rank, p.world_size, p.traced
+from process p join session s on s.id = p.session left join cgroup g on g.id = p.cgroup;
+
+-- One row per process id: its latest name.
+create view process_names as
+select pid, name from (
+  select pid, name, max(rank_) from (
+    select pid, name, 1000000000 + id as rank_ from process where name <> ''
+    union all
+    select pid, comm, case when tid = pid then 500000000 else 0 end + id from thread where comm <> ''
+  ) group by pid
+);
+
+create view threads as
+select s.node, t.pid, t.tid, t.comm, t.dispatch
+from thread t join session s on s.id = t.session;
+
+create view system_snapshots as
+select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg from snapshot;
+
+create view stack_frames as
+select k.hash as stack_hash, e.depth,
+  case f.kind when 1 then 'native' when 2 then 'kernel' when 3 then 'python' end as kind,
+  f.symbol, f.file, f.line, f.module, f.addr, f.offset
+from stack k join stack_entry e on e.stack = k.id join frame f on f.id = e.frame;
+
+create view stack_traces as
+select k.hash, k.pid, (select count(*) from stack_entry e where e.stack = k.id) as depth,
+  (select group_concat(symbol, ';') from (
+    select case f.symbol when '' then f.module || '+' || printf('0x%x', coalesce(f.offset, f.addr, 0)) else f.symbol end as symbol
+    from stack_entry e join frame f on f.id = e.frame where e.stack = k.id order by e.depth)) as frames
+from stack k;
+
+create view calls as
+select s.node || ':' || c.ts as id, c.ts as timestamp, c.dur as duration, c.dur as duration_ns, s.node,
+  (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
+  t.pid, t.tid, t.comm, o.source, o.name as op, coalesce(c.gpu, -1) as gpu_id,
+  coalesce(a.a0, 0) as arg0, coalesce(a.a1, 0) as arg1, coalesce(a.a2, 0) as arg2, coalesce(a.a3, 0) as arg3,
+  coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
+  (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
+  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth
+from call c
+left join thread t on t.id = c.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = c.op
+left join args a on a.id = c.args
+left join stack k on k.id = c.stack;
+
+create view off_cpu_events as
+select s.node || ':' || x.ts || 'o' as id, x.ts as timestamp, x.dur as duration, x.dur as duration_ns, s.node,
+  (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
+  t.pid, t.tid, t.comm, 3 as source, 'sched_switch' as op, -1 as gpu_id,
+  0 as arg0, 0 as arg1, 0 as arg2, 0 as arg3, 0 as ret_code, coalesce(k.hash, 0) as stack_hash,
+  (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
+  1 as weight, 0 as depth
+from interval x
+left join thread t on t.id = x.thread
+left join session s on s.id = t.session
+left join stack k on k.id = x.stack;
+
+-- A fork is its creator's event; arg0 is the thread or process created.
+create view life_events as
+select s.node || ':' || l.ts || 'p' as id, l.ts as timestamp, coalesce(l.dur, 0) as duration, coalesce(l.dur, 0) as duration_ns, s.node,
+  (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
+  t.pid, t.tid, t.comm, 3 as source,
+  case l.kind when 1 then 'process_fork' when 2 then 'process_exec' when 3 then 'process_exit' end as op, -1 as gpu_id,
+  coalesce(case l.kind when 1 then n.tid end, 0) as arg0, 0 as arg1, 0 as arg2, 0 as arg3,
+  0 as ret_code, 0 as stack_hash,
+  (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
+  1 as weight, 0 as depth
+from life l
+left join thread n on n.id = l.thread
+left join thread t on t.id = coalesce(case l.kind when 1 then l.parent end, l.thread)
+left join session s on s.id = t.session
+where l.kind in (1, 2, 3);
+
+-- Calls and host events. A row of a thinned recording stands for weight calls.
+create view events as
+select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
+  ret_code, stack_hash, cgroup_id, weight, depth from calls
+union all
+select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
+  ret_code, stack_hash, cgroup_id, weight, depth from off_cpu_events
+union all
+select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
+  ret_code, stack_hash, cgroup_id, weight, depth from life_events;
+
+-- Calls of the CUDA runtime, driver, graphs and NCCL.
+create view cuda_events as
+select id, timestamp, duration_ns, node, rank, pid, tid, comm, source, op, gpu_id, arg0, arg1, arg2, arg3,
+  ret_code, stack_hash, weight, depth from calls;
+
+-- Intervals off the CPU: what the thread waited for, who woke it, and who ran on
+-- its CPU the longest meanwhile (all of them: culprits).
+create view off_cpu as
+select s.node || ':' || x.ts || 'o' as id, x.ts as timestamp, x.dur as duration_ns, coalesce(x.runq, 0) as runq_ns,
+  s.node, t.pid, t.tid, t.comm, o.name as in_op,
+  (select name from class_name where id = x.class) as class,
+  case when x.syscall is null then null
+    else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = x.syscall), cast(x.syscall as text)) end as syscall,
+  coalesce(x.state, 0) as state, coalesce(x.followed, 0) as followed,
+  x.futex, x.holder as holder_tid, x.inode,
+  w.pid as waker_pid, w.tid as waker_tid, w.comm as waker_comm,
+  b.pid as culprit_pid, b.tid as culprit_tid, b.comm as culprit_comm, u.dur as culprit_ns,
+  coalesce(x.idle, 0) as cpu_idle_ns, x.out_cpu, x.in_cpu, coalesce(k.hash, 0) as stack_hash, x.class as class_id
+from interval x
+left join thread t on t.id = x.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = x.op
+left join thread w on w.id = x.waker
+left join culprit u on u.off_cpu = x.ts and u.n = 0
+left join thread b on b.id = u.thread
+left join stack k on k.id = x.stack;
+
+-- What the host did to threads: intervals off the CPU with the system call they
+-- were in, and processes that started or ended.
+create view host_events as
+select id, timestamp, duration_ns, node, pid, tid, comm, 'sched_switch' as op, class, syscall,
+  in_op, runq_ns, waker_comm, culprit_comm from off_cpu
+union all
+select id, timestamp, duration_ns, node, pid, tid, comm, op, null, null, null, 0, null, null from life_events;
+
+create view net_events as
+select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, waker_comm as peer, in_op
+from off_cpu where class_id = 5;
+
+create view io_events as
+select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, '' as device, inode, in_op
+from off_cpu where class_id = 3;
+
+create view culprits as
+select u.off_cpu as timestamp, s.node, t.pid, t.tid, t.comm, u.dur as duration_ns
+from culprit u join thread t on t.id = u.thread join session s on s.id = t.session;
+
+create view losses as
+select u.second * 1000000000 as timestamp, s.node, u.session as session_id, n.name as kind, u.count, n.unit, n.approximate, n.doc as description
+from loss u join session s on s.id = u.session left join loss_name n on n.id = u.kind;
+
+create view throttles as
+select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns
+from throttle h left join cgroup g on g.id = h.cgroup;
+
+-- Exact statistics per second, thread and operation, whatever was thinned.
+create view op_seconds as
+select (r.id >> 20) * 1000000000 as timestamp, s.node, t.pid, t.tid, t.comm, o.source, o.name as op, r.calls,
+  coalesce(r.errors, 0) as errors, r.sum as sum_ns, r.sum / r.calls as avg_ns, r.max as max_ns, coalesce(r.bytes, 0) as bytes
+from call_second r
+left join thread t on t.id = r.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = r.op;

@@ -1,0 +1,308 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Options are the settings of a Writer. The zero value records without limits
+// of size under an empty node name.
+type Options struct {
+	// Session describes the run. ID is ignored; Started 0 means now.
+	Session store.Session
+	// MaxBytes is the size of the file above which the oldest rows are deleted;
+	// roll-ups stay. 0 means no limit.
+	MaxBytes int64
+	// RawRate is how many calls a second are stored one by one, 0 means
+	// DefaultRawRate.
+	RawRate int
+	// Seed chooses among thinned calls; 0 means an arbitrary seed.
+	Seed uint64
+	// Now is the clock of sessions and losses, nil means time.Now.
+	Now func() time.Time
+}
+
+// Writer records a session into an SQLite file. It implements store.Writer and
+// is used by one goroutine.
+type Writer struct {
+	path string
+	file *inode
+	conn *sqlite.Conn
+	opt  Options
+	ins  inserts
+
+	pageSize int64
+
+	session sessionRow
+	threads threads
+	args    dictionary[[event.NumArgs]uint64]
+	cgroups dictionary[string]
+	stacks  dictionary[uint64]
+	frames  dictionary[event.Frame]
+	framed  map[int64]bool // stacks whose frames are written or queued
+	queued  []event.Stack  // stacks to write with the next commit
+	procs   map[uint32]*processRow
+	epochs  []argsEpoch
+
+	series   map[uint64]*series
+	recent   [64]*series // direct-mapped cache of series
+	sums     map[sumKey]*callSum
+	freeSums []*callSum
+	gapSums  map[gapKey]*gapSum
+	rowIDs   map[uint64]int64 // next free n per second of the roll-up tables
+	losses   map[lossKey]*lossRow
+	newest   uint64 // latest second seen
+
+	thin     thinner
+	rng      rand.PCG
+	pending  []pendingCall
+	order    []rowOrder
+	inTx     bool
+	txRows   uint64 // rows that a rollback would lose
+	txCalls  uint64 // of these, rows of call
+	txPruned uint64 // rows of call deleted
+	closed   bool
+}
+
+var _ store.Writer = (*Writer)(nil)
+
+// maxPending bounds the calls kept for sorting.
+const maxPending = 8192
+
+type pendingCall struct {
+	event.Call
+	series  *series
+	notable bool
+}
+
+// Write implements store.Writer.
+func (w *Writer) Write(b *store.Batch) error {
+	if w.closed {
+		return errClosed
+	}
+	w.describe(b)
+	var errs error
+	for i := range b.Calls {
+		w.call(&b.Calls[i])
+		if len(w.pending) >= maxPending {
+			errs = errors.Join(errs, w.attempt(w.drain))
+		}
+	}
+	w.countGaps(b.Gaps)
+	if len(b.Gaps)+len(b.OffCPU)+len(b.ThreadTimes)+len(b.Lives)+len(b.Throttles)+len(b.Snapshots) > 0 {
+		errs = errors.Join(errs, w.attempt(func() error { return w.insertRest(b) }))
+	}
+	for _, l := range b.Losses {
+		w.lose(l.Kind, l.Count)
+	}
+	for i := range b.Lives {
+		if l := &b.Lives[i]; l.Kind == event.LifeExit {
+			w.endThread(l.Thread)
+		}
+	}
+	return errs
+}
+
+var errClosed = errors.New("write to a closed recording")
+
+// call counts a call in the roll-ups and decides whether it is stored.
+func (w *Writer) call(c *event.Call) {
+	s := w.seriesOf(c)
+	weight := max(c.Weight, 1)
+	off := !c.Ledger.IsZero()
+	sec := c.Start / second
+	if s.sum == nil || s.sum.second != sec {
+		w.roll(s, sec)
+	}
+	s.sum.add(c, uint64(weight), s.bytesArg, off)
+	s.seen++
+	s.median.counted(s.seen, &s.sum.hist)
+	w.session.count(c.Start, c.End(), uint64(weight))
+	w.thin.advance(c.End())
+
+	notable := isNotable(c, s.median.value, s.seen == 1, off)
+	if notable || off {
+		w.thin.kept++
+		w.keep(c, s, notable)
+		return
+	}
+	w.thin.seen++
+	size := w.thin.size()
+	if size == 1 && s.group.n == 0 {
+		w.thin.stored++
+		w.keep(c, s, false)
+		return
+	}
+	if s.group.add(c, weight, size, &w.rng) {
+		w.thin.stored++
+		w.keep(s.group.take(), s, false)
+	}
+}
+
+func (w *Writer) keep(c *event.Call, s *series, notable bool) {
+	w.pending = append(w.pending, pendingCall{*c, s, notable})
+}
+
+// seriesOf finds the state of a call's thread and operation.
+func (w *Writer) seriesOf(c *event.Call) *series {
+	key := seriesKey(c.TID, c.Op)
+	slot := &w.recent[(key^key>>16*7)&63]
+	if s := *slot; s != nil && s.id == c.Thread && s.op == c.Op {
+		return s
+	}
+	s := w.series[key]
+	if s == nil || s.id != c.Thread {
+		if s != nil {
+			w.closeGroup(s)
+		}
+		t := w.threads.get(c.Thread, "")
+		if !t.dispatch {
+			t.dispatch = true
+			w.threads.touch(t)
+		}
+		s = &series{thread: t, id: c.Thread, op: c.Op, bytesArg: -1}
+		if i := c.Op.Info(); i != nil {
+			s.bytesArg = i.BytesArg()
+		}
+		w.series[key] = s
+	}
+	*slot = s
+	return s
+}
+
+// endThread forgets a thread whose ids may come back as another one.
+func (w *Writer) endThread(id event.Thread) {
+	for key, s := range w.series {
+		if s.id == id {
+			w.closeGroup(s)
+			delete(w.series, key)
+		}
+	}
+	clear(w.recent[:])
+	w.threads.forget(id)
+}
+
+func (w *Writer) closeGroup(s *series) {
+	if s.group.n > 0 {
+		w.thin.stored++
+		w.keep(s.group.take(), s, false)
+	}
+}
+
+func (w *Writer) lose(k event.LossKind, n uint64) {
+	if n == 0 {
+		return
+	}
+	key := lossKey{uint64(w.opt.Now().UnixNano()) / second, k}
+	row := w.losses[key]
+	if row == nil {
+		row = &lossRow{}
+		w.losses[key] = row
+	}
+	row.count += n
+	row.dirty = true
+}
+
+// Flush implements store.Writer.
+func (w *Writer) Flush(ctx context.Context) error {
+	if w.closed {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, s := range w.series {
+		w.closeGroup(s)
+	}
+	return w.attempt(func() error {
+		if err := w.drain(); err != nil {
+			return err
+		}
+		if err := w.writeState(); err != nil {
+			return err
+		}
+		if err := w.prune(); err != nil {
+			return err
+		}
+		return w.commit()
+	})
+}
+
+// attempt runs f inside the transaction and undoes the transaction if it fails:
+// its rows are counted as lost, while dictionaries and roll-ups stay in memory
+// for the next one.
+func (w *Writer) attempt(f func() error) error {
+	err := w.begin()
+	if err == nil {
+		err = f()
+	}
+	if err == nil {
+		return nil
+	}
+	lost := w.txRows + uint64(len(w.pending))
+	w.pending = w.pending[:0]
+	w.rollback()
+	w.lose(event.LostStored, lost)
+	return fmt.Errorf("write recording: %w", wrap(w.path, err))
+}
+
+func (w *Writer) begin() error {
+	if w.inTx {
+		return nil
+	}
+	if err := w.ins.begin.run(); err != nil {
+		return err
+	}
+	w.inTx = true
+	return nil
+}
+
+func (w *Writer) commit() error {
+	if err := w.ins.commit.run(); err != nil {
+		return err
+	}
+	w.inTx, w.txRows, w.txCalls, w.txPruned = false, 0, 0, 0
+	w.committed()
+	return nil
+}
+
+func (w *Writer) rollback() {
+	if !w.conn.AutocommitEnabled() {
+		// SQLite rolls back by itself when the disk is full.
+		_ = w.ins.rollback.run()
+	}
+	w.session.stored -= w.txCalls
+	w.session.pruned -= w.txPruned
+	w.inTx, w.txRows, w.txCalls, w.txPruned = false, 0, 0, 0
+}
+
+// Close implements store.Writer. It is safe to call twice.
+func (w *Writer) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.session.stopped = uint64(w.opt.Now().UnixNano())
+	err := w.Flush(context.Background())
+	w.closed = true
+	return errors.Join(err, w.shut())
+}
+
+// shut leaves one self-contained file that can be read from read-only places,
+// if no reader is looking at it right now.
+func (w *Writer) shut() error {
+	w.conn.SetBusyTimeout(200 * time.Millisecond)
+	_ = exec(w.conn, "pragma wal_checkpoint(truncate)")
+	_ = exec(w.conn, "pragma journal_mode = delete") // stays WAL while somebody reads
+	err := w.conn.Close()
+	w.file.unlock()
+	w.file.release()
+	return err
+}

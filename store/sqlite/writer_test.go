@@ -1,0 +1,493 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/stats"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+const t0 = uint64(1_735_689_600_000_000_000)
+
+func opOf(t testing.TB, name string) event.Op {
+	t.Helper()
+	i, ok := event.ByName(name)
+	if !ok {
+		t.Fatalf("no operation %s", name)
+	}
+	return i.Op
+}
+
+// clock stands still at t0.
+func clock() time.Time { return time.Unix(0, int64(t0)) }
+
+func create(t testing.TB, o sqlite.Options) (*sqlite.Writer, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.db")
+	return open(t, path, o), path
+}
+
+func open(t testing.TB, path string, o sqlite.Options) *sqlite.Writer {
+	t.Helper()
+	if o.Now == nil {
+		o.Now = clock
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Session.Node == "" {
+		o.Session.Node = "gpu-node-01"
+	}
+	w, err := sqlite.OpenWriter(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reader(t testing.TB, path string) *sqlite.Reader {
+	t.Helper()
+	r, err := sqlite.OpenReader(path)
+	must(t, err)
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func allCalls(t testing.TB, r *sqlite.Reader) (calls []event.Call) {
+	t.Helper()
+	must(t, r.Calls(t.Context(), store.Window{}, func(c *event.Call) bool { calls = append(calls, *c); return true }))
+	return calls
+}
+
+var engine = event.Thread{PID: 100, TID: 101}
+
+func fullBatch(t testing.TB) *store.Batch {
+	launch, sync := opOf(t, "cudaLaunchKernel"), opOf(t, "cudaStreamSynchronize")
+	ledger := event.Ledger{Voluntary: 3, Involuntary: 1}
+	for c := range ledger.NS {
+		ledger.NS[c] = uint64(60_000 + c)
+	}
+	kernel := []uint64{0xffffffff81000001, 0xffffffff81000002}
+	return &store.Batch{
+		Calls: []event.Call{
+			{Start: t0 + 10, Duration: 5000, Thread: engine, Op: launch, GPU: event.NoGPU, Args: [4]uint64{math.MaxUint64, 2, 3, 4}, Stack: 77},
+			{Start: t0 + 9000, Duration: 900_000, Thread: engine, Op: sync, Depth: 1, GPU: 1, Ret: 700, Ledger: ledger, Stack: math.MaxUint64},
+		},
+		Gaps: []event.Gap{{Start: t0 + 6000, Duration: 2000, Thread: engine, Next: sync, Ledger: ledger}},
+		OffCPU: []event.OffCPU{{
+			Start: t0 + 10_000, Duration: 800_000, RunQueue: 300_000, Thread: engine, Comm: "engine", Op: sync,
+			Class: event.Futex, Syscall: 202, State: 1, Dispatch: true, Followed: true, Futex: math.MaxUint64 - 5, Holder: 55, Inode: 9,
+			Waker: event.Thread{PID: 5, TID: 6}, WakerComm: "waker", WakerFutex: 11, WakerSyscall: 0, OutCPU: 1, InCPU: 3,
+			Culprits: []event.Culprit{{Thread: event.Thread{PID: 8, TID: 9}, Comm: "hog", NS: 200}, {Thread: event.Thread{PID: 8, TID: 10}, Comm: "hog2", NS: 100}},
+			IdleNS:   44, Kernel: kernel,
+		}, {
+			Start: t0 + 20_000_000, Duration: 100_000, Thread: engine, Comm: "engine", Class: event.RunQueue, Syscall: -1, WakerSyscall: -1,
+		}},
+		ThreadTimes: []event.ThreadTime{{At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6, Dispatch: true}},
+		Lives: []event.Life{
+			{At: t0 + 1, Kind: event.LifeFork, Thread: event.Thread{PID: 100, TID: 102}, Parent: engine, Comm: "child"},
+			{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
+		},
+		Stacks: []event.Stack{{ID: 77, PID: 100, Frames: []event.Frame{
+			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16},
+			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
+		}}},
+		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},
+		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
+		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		Snapshots: []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
+		Losses:    []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
+	}
+}
+
+func TestEverythingWrittenIsReadBack(t *testing.T) {
+	t.Parallel()
+	session := store.Session{Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4, Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x"}
+	w, path := create(t, sqlite.Options{Session: session})
+	b := fullBatch(t)
+	must(t, w.Write(b))
+	must(t, w.Close())
+	r, ctx := reader(t, path), t.Context()
+	check := func(what string, want, got any) {
+		t.Helper()
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", what, d)
+		}
+	}
+	check("calls", b.Calls, allCalls(t, r))
+	var notable []event.Call
+	must(t, r.NotableCalls(ctx, store.Window{}, func(c *event.Call) bool { notable = append(notable, *c); return true }))
+	check("notable calls", b.Calls, notable)
+	var gaps []event.Gap
+	must(t, r.NotableGaps(ctx, store.Window{}, func(g *event.Gap) bool { gaps = append(gaps, *g); return true }))
+	check("gaps", b.Gaps, gaps)
+	var off []event.OffCPU
+	must(t, r.OffCPU(ctx, store.Window{}, func(o *event.OffCPU) bool {
+		c := *o
+		c.Culprits = slices.Clone(o.Culprits)
+		if len(c.Culprits) == 0 {
+			c.Culprits = nil
+		}
+		off = append(off, c)
+		return true
+	}))
+	check("off CPU", b.OffCPU, off)
+	var times []event.ThreadTime
+	must(t, r.ThreadTimes(ctx, store.Window{}, func(x *event.ThreadTime) bool { times = append(times, *x); return true }))
+	check("thread times", b.ThreadTimes, times)
+	lives, err := r.Lives(ctx, store.Window{})
+	must(t, err)
+	check("lives", b.Lives, lives)
+	throttles, err := r.Throttles(ctx, store.Window{})
+	must(t, err)
+	check("throttles", b.Throttles, throttles)
+	snapshots, err := r.Snapshots(ctx, store.Window{})
+	must(t, err)
+	check("snapshots", b.Snapshots, snapshots)
+	stack, err := r.Stack(ctx, 77)
+	must(t, err)
+	check("stack", b.Stacks[0], stack)
+	kernel, err := r.Stack(ctx, store.KernelStackID(b.OffCPU[0].Kernel))
+	must(t, err)
+	if len(kernel.Frames) != 2 || kernel.Frames[0].Kind != event.FrameKernel {
+		t.Errorf("kernel stack %+v", kernel)
+	}
+	if _, err := r.Stack(ctx, 12345); !errors.Is(err, sqlite.ErrNoStack) {
+		t.Errorf("unknown stack: %v", err)
+	}
+	procs, err := r.Processes(ctx)
+	must(t, err)
+	if len(procs) != 3 || !cmp.Equal(procs[2], b.Processes[0]) || procs[0].Name != "waker" {
+		t.Errorf("processes %+v", procs)
+	}
+	threads, err := r.Threads(ctx)
+	must(t, err)
+	if len(threads) != 5 || threads[3] != b.Threads[0] {
+		t.Errorf("threads %+v", threads)
+	}
+	sum, err := r.Summary(ctx)
+	must(t, err)
+	session.ID, session.Stopped = 1, t0
+	check("summary", store.Summary{
+		Schema: 1, Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1, Last: t0 + 20_100_000, Calls: 2, Stored: 2,
+		Losses: []event.Loss{{Kind: event.LostCall, Count: 9}, {Kind: event.LostWake, Count: 1}},
+	}, sum)
+	gapStats, err := r.GapStats(ctx, store.Window{})
+	must(t, err)
+	check("gap stats", []store.GapStat{{Thread: engine, Gaps: 1, SumNS: 2000, Ledger: b.Gaps[0].Ledger}}, gapStats)
+}
+
+// brute is the statistics of calls by definition.
+func brute(calls []event.Call) map[opKey]*store.OpStat {
+	out := make(map[opKey]*store.OpStat)
+	for i := range calls {
+		c := &calls[i]
+		k := opKey{c.Thread, c.Op}
+		o := out[k]
+		if o == nil {
+			o = &store.OpStat{Thread: c.Thread, Op: c.Op, First: c.Start, Hist: new(stats.Histogram)}
+			out[k] = o
+		}
+		n := uint64(max(c.Weight, 1))
+		o.Calls += n
+		o.SumNS += n * c.Duration
+		o.MaxNS = max(o.MaxNS, c.Duration)
+		o.First, o.Last = min(o.First, c.Start), max(o.Last, c.End())
+		if c.Ret != 0 {
+			o.Errors += n
+		}
+		if b := c.Op.Info().BytesArg(); b >= 0 {
+			o.Bytes += n * c.Args[b]
+		}
+		o.Ledger.Add(&c.Ledger)
+		o.Hist.AddN(c.Duration, uint32(n))
+	}
+	return out
+}
+
+type opKey struct {
+	event.Thread
+	op event.Op
+}
+
+func compareStats(t *testing.T, want map[opKey]*store.OpStat, got []store.OpStat) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Errorf("%d roll-ups, want %d", len(got), len(want))
+	}
+	for _, g := range got {
+		w := want[opKey{g.Thread, g.Op}]
+		if w == nil {
+			t.Errorf("roll-up of %v %s out of nowhere", g.Thread, g.Op)
+			continue
+		}
+		a, _ := w.Hist.AppendBinary(nil)
+		b, _ := g.Hist.AppendBinary(nil)
+		x, y := *w, g
+		x.Hist, y.Hist = nil, nil
+		if d := cmp.Diff(x, y); d != "" || w.Hist.Quantile(0.99) != g.Hist.Quantile(0.99) || w.Hist.Count() != g.Hist.Count() {
+			t.Errorf("roll-up of %v %s: %s\n%x\n%x", g.Thread, g.Op, d, a, b)
+		}
+	}
+}
+
+// randomCalls is a load with bursts, slow calls, failures, ledgers and late
+// arrivals.
+func randomCalls(t testing.TB, rng *rand.Rand, n int) []event.Call {
+	ops := []event.Op{opOf(t, "cudaLaunchKernel"), opOf(t, "cudaMemcpyAsync"), opOf(t, "cuLaunchKernel"), opOf(t, "cudaMalloc")}
+	calls := make([]event.Call, n)
+	at := t0
+	for i := range calls {
+		at += rng.Uint64N(1 << (4 + 2*(i/5000%9)))
+		tid := uint32(rng.IntN(3))
+		c := event.Call{Start: at - rng.Uint64N(3000), Duration: 1000 + rng.Uint64N(500), Thread: event.Thread{PID: 7, TID: 7 + tid}, Op: ops[rng.IntN(len(ops))]}
+		c.Args[0] = rng.Uint64N(50)
+		switch rng.IntN(200) {
+		case 0:
+			c.Duration += 1_000_000
+		case 1:
+			c.Ret = 2
+		case 2:
+			c.Ledger.NS[event.Futex], c.Ledger.Voluntary = rng.Uint64N(100_000)+1, 1
+		case 3:
+			c.Weight = uint32(rng.IntN(5))
+		}
+		calls[i] = c
+	}
+	return calls
+}
+
+// TestWeightsAndRollupsAreExact is the contract of thinning: whatever is left
+// out, the weights and the roll-ups still add up.
+func TestWeightsAndRollupsAreExact(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		calls := randomCalls(t, rng, 40_000)
+		rate := []int{0, 1, 100, 5000, 50_000, 1_000_000}[seed]
+		w, path := create(t, sqlite.Options{RawRate: rate, Seed: seed + 1})
+		for rest := calls; len(rest) > 0; {
+			n := min(1+rng.IntN(700), len(rest))
+			must(t, w.Write(&store.Batch{Calls: rest[:n]}))
+			if rest = rest[n:]; rng.IntN(20) == 0 {
+				must(t, w.Flush(t.Context()))
+			}
+			if rng.IntN(30) == 0 {
+				must(t, w.Write(&store.Batch{Lives: []event.Life{{At: t0, Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 8}}}}))
+			}
+		}
+		must(t, w.Close())
+		checkExact(t, path, calls, rate)
+	}
+}
+
+func checkExact(t *testing.T, path string, calls []event.Call, rate int) {
+	t.Helper()
+	r := reader(t, path)
+	want := brute(calls)
+	got, err := r.OpStats(t.Context(), store.Window{})
+	must(t, err)
+	compareStats(t, want, got)
+	weights := make(map[opKey]uint64)
+	kept := make(map[event.Call]int)
+	stored := allCalls(t, r)
+	for _, c := range stored {
+		weights[opKey{c.Thread, c.Op}] += uint64(max(c.Weight, 1))
+		c.Weight, c.Start = 0, 0
+		kept[c]++
+	}
+	for k, o := range want {
+		if weights[k] != o.Calls {
+			t.Errorf("rate %d: weights of %v %s add up to %d, want %d", rate, k.Thread, k.op, weights[k], o.Calls)
+		}
+	}
+	for _, c := range calls {
+		if c.Ret == 0 && c.Ledger.IsZero() && c.Duration < 1_000_000 {
+			continue
+		}
+		if c.Weight, c.Start = 0, 0; kept[c] == 0 {
+			t.Errorf("rate %d: a slow, failed or waiting call was thinned: %+v", rate, c)
+			return
+		}
+		kept[c]--
+	}
+	sum, err := r.Summary(t.Context())
+	must(t, err)
+	if sum.Stored != uint64(len(stored)) {
+		t.Errorf("summary says %d stored, there are %d", sum.Stored, len(stored))
+	}
+	if rate == 1 && len(stored) > len(calls)/4 {
+		t.Errorf("%d of %d calls stored although 1 a second is wanted", len(stored), len(calls))
+	}
+	if rate == 1_000_000 && len(stored) < len(calls)/2 {
+		t.Errorf("only %d of %d calls stored at a generous rate", len(stored), len(calls))
+	}
+}
+
+func TestStepsDoNotAliasWithThinning(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{RawRate: 1000})
+	op := opOf(t, "cudaLaunchKernel")
+	const n, period = 100_000, 16
+	for i := range uint64(n) {
+		must(t, w.Write(&store.Batch{Calls: []event.Call{{
+			Start: t0 + i*10_000, Duration: 5000, Thread: engine, Op: op, Args: [4]uint64{1 + i%period},
+		}}}))
+	}
+	must(t, w.Close())
+	var seen [period + 1]float64
+	for _, c := range allCalls(t, reader(t, path)) {
+		seen[c.Args[0]] += float64(max(c.Weight, 1))
+	}
+	for i, s := range seen[1:] {
+		if s < n/period/3 || s > n/period*3 {
+			t.Errorf("phase %d of a periodic step is represented by weight %.0f, want about %d", i, s, n/period)
+		}
+	}
+}
+
+func TestCallsAtTheSameNanosecondAreKept(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{})
+	op := opOf(t, "cudaStreamSynchronize")
+	for range 3 {
+		var b store.Batch
+		for i := range uint64(100) {
+			b.Calls = append(b.Calls, event.Call{Start: t0, Duration: i, Thread: engine, Op: op, Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Poll: i + 1}}})
+		}
+		must(t, w.Write(&b))
+		must(t, w.Flush(t.Context()))
+	}
+	must(t, w.Close())
+	calls := allCalls(t, reader(t, path))
+	if len(calls) != 300 {
+		t.Fatalf("%d calls, want 300", len(calls))
+	}
+	for i, c := range calls {
+		if c.Start != t0+uint64(i) || c.Ledger.NS[event.Poll] != c.Duration+1 {
+			t.Fatalf("call %d: %+v", i, c)
+		}
+	}
+}
+
+func TestSessionsAppendToOneFile(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{})
+	b := fullBatch(t)
+	must(t, w.Write(b))
+	must(t, w.Close())
+	w = open(t, path, sqlite.Options{Session: store.Session{Node: "other"}})
+	must(t, w.Write(b))
+	must(t, w.Close())
+	must(t, w.Close())
+	r := reader(t, path)
+	sum, err := r.Summary(t.Context())
+	must(t, err)
+	if len(sum.Sessions) != 2 || sum.Calls != 4 || sum.Stored != 4 {
+		t.Errorf("summary of two sessions: %+v", sum)
+	}
+	got, err := r.OpStats(t.Context(), store.Window{})
+	must(t, err)
+	compareStats(t, brute(append(slices.Clone(b.Calls), b.Calls...)), got)
+}
+
+func TestSecondWriterIsRefused(t *testing.T) {
+	t.Parallel()
+	_, path := create(t, sqlite.Options{})
+	if _, err := sqlite.OpenWriter(path, sqlite.Options{}); err == nil {
+		t.Fatal("two writers on one file")
+	}
+}
+
+func TestMaxBytesPrunesTheOldest(t *testing.T) {
+	t.Parallel()
+	const limit = 2 << 20
+	w, path := create(t, sqlite.Options{MaxBytes: limit, RawRate: 1 << 30})
+	op := opOf(t, "cudaMalloc")
+	const n = 300_000
+	for i := uint64(0); i < n; {
+		var b store.Batch
+		for range 5000 {
+			b.Calls = append(b.Calls, event.Call{Start: t0 + i*20_000, Duration: 5000, Thread: engine, Op: op, Args: [4]uint64{8, i}})
+			i++
+		}
+		must(t, w.Write(&b))
+		must(t, w.Flush(context.Background()))
+	}
+	must(t, w.Close())
+	if size := fileSize(t, path); size > limit*13/10 {
+		t.Errorf("file has %d bytes, limit %d", size, limit)
+	}
+	r := reader(t, path)
+	sum, err := r.Summary(t.Context())
+	must(t, err)
+	calls := allCalls(t, r)
+	if sum.Calls != n || sum.Stored != uint64(len(calls)) || len(calls) == 0 || len(calls) > n/2 {
+		t.Errorf("%d calls, %d stored, %d there", sum.Calls, sum.Stored, len(calls))
+	}
+	last := calls[len(calls)-1]
+	if want := t0 + (n-1)*20_000; last.Start != want || last.Args[1] != n-1 {
+		t.Errorf("the newest call is gone: %+v", last)
+	}
+	for _, c := range calls {
+		if c.Args[1] != (c.Start-t0)/20_000 {
+			t.Fatalf("call %+v has the arguments of another", c)
+		}
+	}
+	stats, err := r.OpStats(t.Context(), store.Window{})
+	must(t, err)
+	if len(stats) != 1 || stats[0].Calls != n {
+		t.Errorf("roll-ups were pruned: %+v", stats)
+	}
+}
+
+func TestWindowOfStats(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{})
+	op := opOf(t, "cudaLaunchKernel")
+	for i := range uint64(10) {
+		must(t, w.Write(&store.Batch{Calls: []event.Call{{Start: t0 + i*1_000_000_000, Duration: 1, Thread: engine, Op: op}}}))
+	}
+	must(t, w.Close())
+	r := reader(t, path)
+	for _, tc := range []struct {
+		w    store.Window
+		want uint64
+	}{
+		{store.Window{}, 10},
+		{store.Window{From: t0 + 3_000_000_000}, 7},
+		{store.Window{From: t0 + 3_000_000_000, To: t0 + 5_000_000_000}, 2},
+		{store.Window{To: t0 + 1}, 1},
+		{store.Window{From: t0 + 20_000_000_000}, 0},
+		{store.Window{To: math.MaxUint64}, 10},
+	} {
+		stats, err := r.OpStats(t.Context(), tc.w)
+		must(t, err)
+		var n uint64
+		for _, s := range stats {
+			n += s.Calls
+		}
+		if n != tc.want {
+			t.Errorf("%+v: %d calls, want %d", tc.w, n, tc.want)
+		}
+	}
+}
