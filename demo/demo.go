@@ -1,0 +1,141 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// Options configure a run. The zero value takes about ten seconds and leaves
+// nothing behind.
+type Options struct {
+	Length   time.Duration // of the program; 0: DefaultLength
+	Keep     string        // where to leave the recording; empty: nowhere
+	Backend  probe.Backend
+	Version  string                    // of Ingero, for the recording
+	Live     bool                      // never replay
+	RawRate  int                       // calls stored a second; 0: the store's default
+	Session  func(*store.Session)      // may change what the recording says of this machine
+	Progress func(Progress)            // called about once a second
+	Begin    func(mode, reason string) // called once it is known whether this is a replay
+}
+
+// DefaultLength is how long the program runs.
+const DefaultLength = 10 * time.Second
+
+// Progress is how far a run has come.
+type Progress struct {
+	Elapsed, Length time.Duration
+	Calls           uint64
+}
+
+// The modes of a result.
+const (
+	Live     = "live"
+	Recorded = "recorded"
+)
+
+// Result is an explanation and the truth. Fields of the JSON form are only ever
+// added.
+type Result struct {
+	Schema   int       `json:"schema"`
+	Scenario *Scenario `json:"scenario"`
+	Mode     string    `json:"mode"`
+	Reason   string    `json:"reason,omitempty"` // why it is a replay
+	// Right says that the first chain names the true cause, or that there is no
+	// chain if nothing is wrong. Rank is the chain that names it, from 1; 0 if
+	// none does. On a machine that is busy with other work too, the fault that
+	// was injected need not be the largest.
+	Right  bool           `json:"right"`
+	Rank   int            `json:"rank"`
+	Report *report.Report `json:"report"`
+	Truth  cudastub.Truth `json:"truth"`
+}
+
+// Run traces a scenario, or replays it if that is not possible here.
+func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
+	if o.Length == 0 {
+		o.Length = DefaultLength
+	}
+	if o.Begin == nil {
+		o.Begin = func(string, string) {}
+	}
+	if o.Keep != "" {
+		if _, err := os.Lstat(o.Keep); !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s exists already; remove it or keep the recording elsewhere", o.Keep)
+		}
+	}
+	dir, err := workFolder()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) // what stays is in the folder for temporary files
+	r, err := live(ctx, s, &o, dir)
+	if err == nil || o.Live {
+		return r, err
+	}
+	why := replayReason(err)
+	if why == "" {
+		return nil, err
+	}
+	return replay(ctx, s, &o, dir, why)
+}
+
+// replayReason says why a scenario cannot run here, if that is why it failed.
+func replayReason(err error) string {
+	switch {
+	case errors.Is(err, probe.ErrPermission):
+		return "tracing is not permitted here"
+	case errors.Is(err, probe.ErrNoBTF):
+		return "this kernel has no BTF"
+	case errors.Is(err, probe.ErrUnsupported):
+		return "this kernel cannot trace"
+	case errors.Is(err, cudastub.ErrUnsupported):
+		return "this machine cannot produce the fault"
+	}
+	return ""
+}
+
+// explain diagnoses a recording and holds the result against the truth.
+func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cudastub.Truth, self uint32) (*Result, error) {
+	r, err := sqlite.OpenReader(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the demo's recording: %w", err)
+	}
+	defer r.Close() // a reader has nothing to lose
+	in, err := diagnose.Load(ctx, r, store.Window{})
+	if err != nil {
+		return nil, fmt.Errorf("read the demo's recording: %w", err)
+	}
+	in.DB, in.SelfPID = o.Keep, self
+	if in.DB == "" {
+		in.DB = "demo " + s.Name
+	}
+	res := &Result{Schema: 1, Scenario: s, Report: diagnose.Diagnose(in), Truth: truth}
+	res.Rank = slices.IndexFunc(res.Report.Chains, func(c report.Chain) bool { return s.Expect == c.Cause.Kind && blames(&c.Cause, &truth) }) + 1
+	res.Right = res.Rank == 1 || s.Healthy() && len(res.Report.Chains) == 0
+	return res, nil
+}
+
+// blames reports whether a cause names who was to blame, if anybody was: the
+// process, or the thread if it is one of the program's own.
+func blames(c *report.Cause, t *cudastub.Truth) bool {
+	switch t.CulpritPID {
+	case 0:
+		return true
+	case t.PID:
+		return slices.Contains([]int{t.CulpritTID, t.HolderTID}, int(c.TID))
+	}
+	return int(c.PID) == t.CulpritPID
+}

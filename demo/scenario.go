@@ -1,0 +1,98 @@
+// Package demo shows that the tracer finds the cause of a stall: it runs a
+// program with one known fault, traces it through the real kernel, explains the
+// recording, and holds the explanation against what the program knows about
+// itself. Where tracing is not permitted it explains a recording made earlier.
+// Measuring how often explanations are right is the bench package's business.
+package demo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/diagnose"
+)
+
+// Scenario is a program with a known fault.
+type Scenario struct {
+	Name  string `json:"name"`
+	Title string `json:"title"` // what the list shows
+	Story string `json:"story"` // what is told before it runs
+	// Expect is the kind of cause that is to be found; empty means none.
+	Expect string `json:"expect"`
+
+	args []string // of "victim loop"
+}
+
+// Healthy reports whether there is nothing to find.
+func (s *Scenario) Healthy() bool { return s.Expect == "" }
+
+// Scenarios is the list, in the order in which it is shown.
+var Scenarios = []Scenario{
+	{
+		Name: "incident", Title: "a training job slows down, and nobody changed it", Expect: diagnose.CPUContention,
+		Story: "Training ran well all night. Now steps take longer, the GPU looks busy, and its temperature is fine. Nobody touched the code.",
+		args:  []string{"--fault", "cpu-hog", "--start-after", "2"},
+	},
+	{
+		Name: "cpu_contention", Title: "another process takes the CPU of the thread that launches kernels", Expect: diagnose.CPUContention,
+		Story: "A busy process shares the CPU with the thread that hands the GPU its work.",
+		args:  []string{"--fault", "cpu-hog", "--duty", "60"},
+	},
+	{
+		Name: "cpu_throttled", Title: "a container's CPU quota stops the launching thread", Expect: diagnose.CPUThrottled,
+		Story: "The job runs in a control group whose CPU quota is too small for it. The CPUs themselves are idle.",
+		args:  []string{"--fault", "throttle"},
+	},
+	{
+		Name: "lock_contention", Title: "another thread holds a mutex for too long", Expect: diagnose.LockContention,
+		Story: "A thread of the job computes under a mutex that every step needs.",
+		args:  []string{"--fault", "lock"},
+	},
+	{
+		Name: "block_io", Title: "the launching thread writes to disk itself", Expect: diagnose.BlockIO,
+		Story: "Every now and then the training thread writes a checkpoint, with fsync, between two steps.",
+		args:  []string{"--fault", "own-io"},
+	},
+	{
+		Name: "lock_io", Title: "a thread waits for the disk while it holds a mutex", Expect: diagnose.BlockIO,
+		Story: "Each step takes a mutex. Who holds it, and what is that thread waiting for?",
+		args:  []string{"--fault", "lock-io"},
+	},
+	{
+		Name: "gpu_wait", Title: "the GPU itself is slow", Expect: diagnose.GPUWait,
+		Story: "Now and then a kernel takes longer. The host has nothing to do with it.",
+		args:  []string{"--fault", "gpu"},
+	},
+	{
+		Name: "driver_cpu", Title: "the driver computes inside a launch", Expect: diagnose.DriverCPU,
+		Story: "Some launches burn CPU time inside the CUDA libraries.",
+		args:  []string{"--fault", "driver-cpu"},
+	},
+	{
+		Name: "cold_start", Title: "the first launch loads the code", Expect: diagnose.ColdStart,
+		Story: "The first call of a program takes far longer than all others.",
+		args:  []string{"--fault", "cold", "--fault-ms", "900"},
+	},
+	{
+		Name: "idle", Title: "an inference server without requests", Expect: "",
+		Story: "The GPU does little, because there is little to do. That is no fault, and must not be called one.",
+		args:  []string{"--fault", "idle-server"},
+	},
+	{
+		Name: "healthy", Title: "nothing is wrong, on a busy machine", Expect: "",
+		Story: "A healthy job, a thread that sleeps in short naps, and an unrelated pair of processes that switch all the time.",
+		args:  []string{"--fault", "none", "--sleeper", "--ping-pong", "0", "--pin", "1"},
+	},
+}
+
+// Find returns the scenario with a name.
+func Find(name string) (*Scenario, error) {
+	var names []string
+	for i := range Scenarios {
+		if Scenarios[i].Name == name {
+			return &Scenarios[i], nil
+		}
+		names = append(names, Scenarios[i].Name)
+	}
+	return nil, fmt.Errorf("there is no demo %q; choose one of %s", name, strings.Join(names, ", "))
+}
