@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+)
+
+// databaseEnv names the database when --db does not.
+const databaseEnv = "INGERO_DB"
+
+// owner is the user on whose behalf the program runs: under sudo, the one who
+// typed sudo.
+type owner struct {
+	home     string
+	uid, gid int
+	sudo     bool
+}
+
+func (c *console) owner() (owner, error) {
+	o := owner{uid: os.Getuid(), gid: os.Getgid()}
+	uid, errUID := strconv.Atoi(c.env("SUDO_UID"))
+	gid, errGID := strconv.Atoi(c.env("SUDO_GID"))
+	if os.Geteuid() == 0 && errUID == nil && errGID == nil {
+		o = owner{uid: uid, gid: gid, sudo: true}
+		u, err := user.LookupId(strconv.Itoa(uid))
+		if err != nil {
+			return o, fmt.Errorf("find the home of user %d, who called sudo: %w; pass --db FILE", uid, err)
+		}
+		o.home = u.HomeDir
+		return o, nil
+	}
+	o.home = c.env("HOME")
+	if o.home == "" {
+		return o, errors.New("HOME is not set, so there is no default database; pass --db FILE")
+	}
+	return o, nil
+}
+
+// database is the file to use: the one asked for, $INGERO_DB, or the invoking
+// user's own.
+func (c *console) database(asked string) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	if p := c.env(databaseEnv); p != "" {
+		return p, nil
+	}
+	o, err := c.owner()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(o.home, ".ingero", "ingero.db"), nil
+}
+
+// recordingFile is where a trace is written.
+type recordingFile struct {
+	path  string
+	fresh bool  // did not exist before
+	owner owner // to whom a fresh file is given
+}
+
+// newRecording decides where to record. Only the default folder is created.
+func (c *console) newRecording(asked string) (*recordingFile, error) {
+	path, err := c.database(asked)
+	if err != nil {
+		return nil, err
+	}
+	f := &recordingFile{path: path}
+	if o, err := c.owner(); err == nil {
+		f.owner = o // without one the file is just ours
+	}
+	dir := filepath.Dir(path)
+	if asked == "" && c.env(databaseEnv) == "" {
+		if err := f.makeFolder(dir); err != nil {
+			return nil, err
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("cannot record to %s: there is no folder %s; create it or pass another --db", path, dir)
+	}
+	_, err = os.Lstat(path)
+	f.fresh = errors.Is(err, fs.ErrNotExist)
+	return f, nil
+}
+
+func (f *recordingFile) makeFolder(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("create the folder of the default database: %w; pass --db FILE", err)
+	}
+	return f.give(dir)
+}
+
+// give hands a file or folder this program has just made to the user who called
+// sudo. It follows no link: the name lies where that user can put one.
+func (f *recordingFile) give(path string) error {
+	if !f.owner.sudo {
+		return nil
+	}
+	if err := os.Lchown(path, f.owner.uid, f.owner.gid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("give the recording to user %d: %w", f.owner.uid, err)
+	}
+	return nil
+}
+
+// handOver gives a fresh recording, with what SQLite keeps beside it, to its
+// owner.
+func (f *recordingFile) handOver() error {
+	if !f.fresh {
+		return nil
+	}
+	return errors.Join(f.give(f.path), f.give(f.path+"-wal"), f.give(f.path+"-shm"))
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// explainFlags are the flags of explain.
+type explainFlags struct {
+	db         string
+	window     windowFlags
+	pids       []uint32
+	perProcess bool
+	chainsOnly bool
+	asJSON     bool
+}
+
+func explainCommand(c *console) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain [FILE]",
+		Short: "Explain what made the GPU wait",
+		Long: `Explain reads a recording and says which threads lost time, to what, and who
+caused it: the share it can prove, the way from the slow call to the root, the
+calls to look at, and what to do. It says so when nothing is wrong and when the
+evidence is not enough. It never changes the recording.`,
+		Example: `  ingero explain                            the last five minutes of the default database
+  ingero explain run.db --since all         everything in a saved recording
+  ingero explain --per-process --since 30s  with the statistics of every process
+  ingero explain --pid 4821 --json          one process, for programs`,
+		Args: arguments(0, 1, "at most one recording"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if f.db != "" {
+					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
+				}
+				f.db = args[0]
+			}
+			return c.explain(cmd.Context(), &f)
+		},
+	}
+	fl := cmd.Flags()
+	addDatabase(cmd, &f.db)
+	f.window.add(fl)
+	fl.Var((*pidList)(&f.pids), "pid", "only these processes' losses (4821,4822)")
+	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
+	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	cmd.MarkFlagsMutuallyExclusive("per-process", "chains")
+	cmd.MarkFlagsMutuallyExclusive("since", "from")
+	cmd.MarkFlagsMutuallyExclusive("since", "to")
+	return cmd
+}
+
+// addDatabase adds the flag that names the recording to read.
+func addDatabase(cmd *cobra.Command, db *string) {
+	cmd.Flags().StringVarP(db, "db", "d", "", "the recording (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
+	_ = cmd.MarkFlagFilename("db", "db") // fails only for a flag that does not exist
+}
+
+func (c *console) explain(ctx context.Context, f *explainFlags) error {
+	path, err := c.database(f.db)
+	if err != nil {
+		return err
+	}
+	r, err := sqlite.OpenReader(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close() // a reader has nothing to lose
+	sum, err := r.Summary(ctx)
+	if err != nil {
+		return err
+	}
+	win, note, err := f.window.choose(sum, time.Now())
+	if err != nil {
+		return err
+	}
+	rep, err := explain(ctx, r, win, func(in *diagnose.Input) {
+		in.DB, in.Note, in.PerProcess = path, note, f.perProcess
+		onlyProcesses(in, f.pids)
+	})
+	if err != nil {
+		return err
+	}
+	if f.chainsOnly {
+		rep.NotExplained, rep.Idle = []report.NotExplained{}, nil
+	}
+	if f.asJSON {
+		return writeJSON(c.out, rep)
+	}
+	return c.writeReport(rep)
+}
+
+// explain diagnoses a window of a recording; prepare may adjust the input.
+func explain(ctx context.Context, r store.Reader, win store.Window, prepare func(*diagnose.Input)) (*report.Report, error) {
+	in, err := diagnose.Load(ctx, r, win)
+	if err != nil {
+		return nil, err
+	}
+	prepare(in)
+	return diagnose.Diagnose(in), nil
+}
+
+// onlyProcesses leaves only the given processes' calls to be explained. What
+// the others did stays: they may be the cause.
+func onlyProcesses(in *diagnose.Input, pids []uint32) {
+	if len(pids) == 0 {
+		return
+	}
+	in.Ops = slices.DeleteFunc(in.Ops, func(o store.OpStat) bool { return !slices.Contains(pids, o.PID) })
+	in.Calls = slices.DeleteFunc(in.Calls, func(c event.Call) bool { return !slices.Contains(pids, c.PID) })
+	in.GapStats = slices.DeleteFunc(in.GapStats, func(g store.GapStat) bool { return !slices.Contains(pids, g.PID) })
+	in.Gaps = slices.DeleteFunc(in.Gaps, func(g event.Gap) bool { return !slices.Contains(pids, g.PID) })
+}
+
+func (c *console) writeReport(r *report.Report) error {
+	return report.WriteText(c.out, r, report.TextOptions{Width: c.width(c.out), Color: c.colour(c.out)})
+}
+
+// writeJSON prints one value for programs, indented for people who look.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

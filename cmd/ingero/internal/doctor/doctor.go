@@ -1,0 +1,134 @@
+// Package doctor examines whether this machine can be traced: by trying, not by
+// reading configurations. It changes nothing and prints nothing.
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/all"
+)
+
+// Status is the result of a check.
+type Status string
+
+// The results. Only a problem keeps tracing from working.
+const (
+	OK      Status = "ok"
+	Info    Status = "info"
+	Warning Status = "warning"
+	Problem Status = "problem"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Library is a library file that functions can be timed in.
+type Library struct {
+	Probe    string   `json:"probe"`
+	Path     string   `json:"path"`
+	Attached int      `json:"functions"` // found, and attached to if tracing works
+	Missing  []string `json:"missing"`   // not in this version of the library
+	Slow     []string `json:"slow"`      // whose first instructions must be single-stepped
+	Trouble  string   `json:"trouble,omitempty"`
+}
+
+// Process is a process that has a library mapped.
+type Process struct {
+	PID       int      `json:"pid"`
+	Comm      string   `json:"comm"`
+	Libraries []string `json:"libraries"`
+	NotSeen   []string `json:"not_seen"` // what of it cannot be traced, and why
+}
+
+// Report is the whole examination. Fields are only ever added.
+type Report struct {
+	Schema    int       `json:"schema"`
+	OK        bool      `json:"ok"`
+	Backend   string    `json:"backend"`
+	Checks    []Check   `json:"checks"`
+	Libraries []Library `json:"libraries"`
+	Processes []Process `json:"processes"`
+	Limits    Limits    `json:"limits"`
+}
+
+// Options say where to look. The zero value is this machine.
+type Options struct {
+	Proc    string // empty: /proc
+	Sys     string // empty: /sys
+	Backend probe.Backend
+}
+
+// Examine runs every check.
+func Examine(o Options) *Report {
+	if o.Proc == "" {
+		o.Proc = "/proc"
+	}
+	if o.Sys == "" {
+		o.Sys = "/sys"
+	}
+	e := &exam{opts: o, fs: proc.New(o.Proc), libs: all.Libraries(), r: &Report{Schema: 1, OK: true, Limits: limits()}}
+	for _, check := range checks {
+		e.r.Checks = append(e.r.Checks, check(e))
+	}
+	for _, c := range e.r.Checks {
+		e.r.OK = e.r.OK && c.Status != Problem
+	}
+	return e.r
+}
+
+// checks run in this order. A new check is a function and a line here.
+var checks = []func(*exam) Check{
+	(*exam).kernel,
+	(*exam).btf,
+	(*exam).privileges,
+	(*exam).lockdown,
+	(*exam).namespace,
+	(*exam).backend,
+	(*exam).watcher,
+	(*exam).libraries,
+	(*exam).processes,
+	(*exam).limits,
+	(*exam).gpu,
+}
+
+// exam is an examination in progress.
+type exam struct {
+	opts Options
+	fs   proc.FS
+	libs []*probe.Library
+	r    *Report
+
+	hidden int // processes that may not be looked at
+}
+
+// Limits are the bounds the tracer sets itself (bpf/include/event.h, probe.Options).
+type Limits struct {
+	RingBytes  int   `json:"event_ring_bytes"`
+	Nested     int   `json:"nested_calls"`
+	Frames     int   `json:"stack_frames"`
+	Culprits   int   `json:"culprits_per_interval"`
+	OffCPUNS   int64 `json:"off_cpu_interval_ns"` // shorter ones only count in the ledger
+	StackOneIn int   `json:"stack_sample_one_in"` // besides slow calls
+}
+
+func limits() Limits {
+	return Limits{
+		RingBytes: 16 << 20, Nested: 8, Frames: 32, Culprits: 4,
+		OffCPUNS: int64(100 * time.Microsecond), StackOneIn: 4096,
+	}
+}
+
+func (e *exam) limits() Check {
+	l := e.r.Limits
+	return Check{Name: "limits", Status: Info, Detail: fmt.Sprintf(
+		"event ring %d MiB, %d nested calls, %d stack frames, off-CPU intervals from %s, a stack of slow calls and 1 in %d others",
+		l.RingBytes>>20, l.Nested, l.Frames, time.Duration(l.OffCPUNS), l.StackOneIn)}
+}

@@ -1,0 +1,84 @@
+// Command ingero explains why a GPU waits. This package is the command line:
+// one file per command, each of which turns flags into a call of the package
+// that does the work and words the result. It decides nothing itself.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"syscall"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+// debugEnv makes an internal error print where it happened.
+const debugEnv = "INGERO_DEBUG"
+
+// run executes a command line and returns the exit code.
+func run(args []string) (code int) {
+	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv}
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p, debugEnv)
+			if c.env(debugEnv) != "" {
+				c.err.Write(debug.Stack())
+			}
+			code = exitFailure
+		}
+	}()
+	root := newRoot(c)
+	root.SetArgs(args)
+	return c.report(root.ExecuteContext(context.Background()))
+}
+
+// console is what a command talks to.
+type console struct {
+	in       io.Reader
+	out, err io.Writer // results; progress and errors
+	env      func(string) string
+}
+
+// The exit codes. A traced command's own code is passed on.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// exitCode ends the program with a code and no message of its own.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usage(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+// report tells an error and what to do about it, and returns the exit code.
+func (c *console) report(err error) int {
+	var code exitCode
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE): // whoever read the output has enough
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(c.err, "ingero: %v\n", err)
+	if h := hint(err); h != "" {
+		fmt.Fprintln(c.err, h)
+	}
+	if errors.As(err, new(usageError)) {
+		return exitUsage
+	}
+	return exitFailure
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// queryFlags are the flags of query.
+type queryFlags struct {
+	db     string
+	format string
+	limit  int
+}
+
+// defaultRows is how many rows query prints unless told otherwise.
+const defaultRows = 1000
+
+func queryCommand(c *console) *cobra.Command {
+	var f queryFlags
+	cmd := &cobra.Command{
+		Use:   "query [FILE] SQL",
+		Short: "Ask a recording with SQL",
+		Long: `Query runs one SQL statement on a recording, or on a database of Ingero 0.x, and
+prints the rows. Only reading is possible: the file is never changed. Answers are
+bounded in rows, size and time.
+
+Start with these views; docs/sql.md describes all of them:
+  events         every call and host event: timestamp, duration_ns, pid, tid, source, op
+  cuda_events    calls of the CUDA runtime and driver
+  host_events    what the host did to threads, by system call
+  off_cpu        intervals off the CPU: class, waker, lock holder, who ran instead
+  ledger         where the time of each call went
+  op_seconds     exact statistics per second, thread and operation
+  process_names, sources, ops, sessions, losses`,
+		Example: `  ingero query "select op, count(*), max(duration_ns) from cuda_events group by op"
+  ingero query run.db "select * from off_cpu order by duration_ns desc limit 5"
+  ingero query run.db --format csv --limit 0 "select * from events" > events.csv
+  ingero query run.db --format json - < question.sql`,
+		Args: arguments(1, 2, "a recording and an SQL statement, or just the statement"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sql := args[len(args)-1]
+			if len(args) == 2 {
+				if f.db != "" {
+					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
+				}
+				f.db = args[0]
+			}
+			return c.query(cmd.Context(), &f, sql)
+		},
+	}
+	fl := cmd.Flags()
+	addDatabase(cmd, &f.db)
+	fl.StringVar(&f.format, "format", "table", "how to print the rows: table, json or csv")
+	fl.IntVar(&f.limit, "limit", defaultRows, "print at most this many rows; 0 for no limit")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (c *console) query(ctx context.Context, f *queryFlags, sql string) error {
+	write, err := rowWriterFor(f.format)
+	if err != nil {
+		return err
+	}
+	if f.limit < 0 {
+		return usage("--limit %d is negative; 0 means no limit", f.limit)
+	}
+	if sql, err = c.statement(f, sql); err != nil {
+		return err
+	}
+	path, err := c.database(f.db)
+	if err != nil {
+		return err
+	}
+	limits := sqlite.Limits{Rows: f.limit}
+	if f.limit == 0 {
+		limits.Rows, limits.Bytes = unlimited, unlimited
+	}
+	rows, err := sqlite.Query(ctx, path, sql, limits)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() // a reader has nothing to lose
+	if err := write(c, rows); err != nil {
+		return err
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if rows.Truncated() {
+		fmt.Fprintf(c.err, "ingero: there is more: stopped after %d rows; --limit 0 prints all\n", f.limit)
+	}
+	return nil
+}
+
+// unlimited is more rows, or bytes, than a file can hold.
+const unlimited = 1 << 50
+
+// maxStatement bounds a statement read from standard input, in bytes.
+const maxStatement = 1 << 20
+
+// statement returns the SQL to run: what was given, or standard input for "-".
+func (c *console) statement(f *queryFlags, sql string) (string, error) {
+	if sql == "-" {
+		b := make([]byte, maxStatement)
+		n, err := readFull(c.in, b)
+		if err != nil {
+			return "", fmt.Errorf("read the statement from standard input: %w", err)
+		}
+		sql = string(b[:n])
+	}
+	if strings.TrimSpace(sql) == "" {
+		return "", usage("there is no SQL statement; see ingero query --help")
+	}
+	if info, err := os.Stat(sql); err == nil && info.Mode().IsRegular() && f.db == "" {
+		return "", usage(`%s is a file, not SQL; add a statement: ingero query %[1]s "select * from events limit 10"`, sql)
+	}
+	return sql, nil
+}
+
+var errTooLong = errors.New("it is longer than 1 MiB")

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/probe"
+)
+
+// newRoot builds the command tree. A new command is one file and one line here.
+func newRoot(c *console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ingero",
+		Short: "Find out why a GPU waits",
+		Long: `Ingero watches the CUDA calls of unmodified programs, and what Linux did to the
+threads that made them, through eBPF; and it explains which process, lock or disk
+made the GPU wait. Nothing leaves this machine.
+
+Start here:
+  ingero demo incident       see it find the cause of a stall, without a GPU
+  ingero check               see whether this machine can be traced
+  sudo ingero trace          record; Ctrl+C stops
+  ingero explain             explain what was recorded`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		checkCommand(c),
+		traceCommand(c),
+		explainCommand(c),
+		queryCommand(c),
+		demoCommand(c),
+		benchCommand(c),
+		versionCommand(c),
+	)
+	root.InitDefaultHelpCmd()
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	return root
+}
+
+// noSuchCommand refuses a first word that is no command.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	msg := fmt.Sprintf("there is no command %q", args[0])
+	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+		msg += "; did you mean " + strings.Join(s, " or ") + "?"
+	}
+	return usage("%s; see ingero --help", msg)
+}
+
+// arguments words the usual complaint about positional arguments.
+func arguments(minimum, maximum int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < minimum || len(args) > maximum {
+			return usage("%s takes %s, not %d arguments; see %[1]s --help", cmd.CommandPath(), want, len(args))
+		}
+		return nil
+	}
+}
+
+// hint says what to do about errors whose remedy depends on the command line.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, probe.ErrPermission):
+		self, e := os.Executable()
+		if e != nil {
+			self = "ingero"
+		}
+		return "next: sudo " + strings.Join(os.Args, " ") +
+			"\n  or, once, to trace without root: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep " + self
+	case errors.Is(err, probe.ErrNoBTF), errors.Is(err, probe.ErrUnsupported):
+		return "next: ingero check"
+	}
+	return ""
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// rowWriter prints rows in one format.
+type rowWriter func(*console, *sqlite.Rows) error
+
+// rowWriters are the formats query knows.
+var rowWriters = []struct {
+	name  string
+	write rowWriter
+}{
+	{"table", writeTable},
+	{"json", writeJSONRows},
+	{"csv", writeCSV},
+}
+
+func formats() []string {
+	var names []string
+	for _, f := range rowWriters {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func rowWriterFor(format string) (rowWriter, error) {
+	for _, f := range rowWriters {
+		if f.name == format {
+			return f.write, nil
+		}
+	}
+	return nil, usage("--format %q is unknown; use %s", format, strings.Join(formats(), ", "))
+}
+
+// readFull reads all of r into b; more than fits is an error.
+func readFull(r io.Reader, b []byte) (int, error) {
+	n, err := io.ReadFull(r, b)
+	switch {
+	case err == nil:
+		return n, errTooLong
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return n, nil
+	}
+	return n, err
+}
+
+// cell is a value as text; NULL is what SQL calls it.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []byte:
+		return hex.EncodeToString(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// widthRows is how many rows a table's columns are fitted to; the rest follow
+// as they come, so that memory stays bounded.
+const widthRows = 1000
+
+// maxCell is the widest cell a table shows; json and csv show all of it.
+const maxCell = 120
+
+// writeTable aligns columns, numbers to the right.
+func writeTable(c *console, rows *sqlite.Rows) error {
+	t := rowTable{out: c.out, names: rows.Columns()}
+	t.right = make([]bool, len(t.names))
+	t.widths = make([]int, len(t.names))
+	for rows.Next() {
+		line := make([]string, len(t.names))
+		for i, v := range rows.Values() {
+			line[i] = clean(cell(v))
+			switch v.(type) {
+			case int64, float64:
+				t.right[i] = t.right[i] || t.rows == 0
+			case nil:
+			default:
+				t.right[i] = false
+			}
+		}
+		t.rows++
+		if err := t.add(line); err != nil {
+			return err
+		}
+	}
+	return t.flush()
+}
+
+type rowTable struct {
+	out    io.Writer
+	names  []string
+	right  []bool
+	widths []int
+	kept   [][]string
+	begun  bool
+	rows   int
+}
+
+func (t *rowTable) add(line []string) error {
+	if t.begun {
+		return t.print(line)
+	}
+	if t.kept = append(t.kept, line); len(t.kept) == widthRows {
+		return t.flush()
+	}
+	return nil
+}
+
+// flush prints the head and the rows kept so far.
+func (t *rowTable) flush() error {
+	if t.begun {
+		return nil
+	}
+	t.begun = true
+	head := make([]string, len(t.names))
+	for i, n := range t.names {
+		head[i] = clean(n)
+	}
+	rule := make([]string, len(t.names))
+	for i := range t.names {
+		for _, line := range append([][]string{head}, t.kept...) {
+			t.widths[i] = max(t.widths[i], ansi.StringWidth(line[i]))
+		}
+		rule[i] = strings.Repeat("-", t.widths[i])
+	}
+	for _, line := range append([][]string{head, rule}, t.kept...) {
+		if err := t.print(line); err != nil {
+			return err
+		}
+	}
+	t.kept = nil
+	return nil
+}
+
+func (t *rowTable) print(line []string) error {
+	var b strings.Builder
+	for i, s := range line {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		pad := strings.Repeat(" ", max(t.widths[i]-ansi.StringWidth(s), 0))
+		if t.right[i] {
+			b.WriteString(pad + s)
+		} else {
+			b.WriteString(s + pad)
+		}
+	}
+	_, err := io.WriteString(t.out, strings.TrimRight(b.String(), " ")+"\n")
+	return err
+}
+
+// clean makes a cell one line that cannot move the cursor.
+func clean(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		s = strings.Trim(strconv.QuoteToGraphic(s), `"`)
+	}
+	return ansi.Truncate(s, maxCell, "…")
+}
+
+// writeCSV prints RFC 4180 with a head; NULL is an empty field.
+func writeCSV(c *console, rows *sqlite.Rows) error {
+	w := csv.NewWriter(c.out)
+	if err := w.Write(rows.Columns()); err != nil {
+		return err
+	}
+	line := make([]string, len(rows.Columns()))
+	for rows.Next() {
+		for i, v := range rows.Values() {
+			line[i] = cell(v)
+			if v == nil {
+				line[i] = ""
+			}
+		}
+		if err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// writeJSONRows prints an array of objects, one a line, columns in order.
+func writeJSONRows(c *console, rows *sqlite.Rows) error {
+	keys, err := objectKeys(rows.Columns())
+	if err != nil {
+		return err
+	}
+	sep := "[\n"
+	for rows.Next() {
+		var b bytes.Buffer
+		b.WriteString(sep)
+		for i, v := range rows.Values() {
+			b.Write(keys[i])
+			value, err := json.Marshal(jsonValue(v))
+			if err != nil {
+				return fmt.Errorf("write row as JSON: %w", err)
+			}
+			b.Write(value)
+		}
+		b.WriteByte('}')
+		if _, err := c.out.Write(b.Bytes()); err != nil {
+			return err
+		}
+		sep = ",\n"
+	}
+	if rows.Err() != nil {
+		return nil // the caller tells it; the array stays open, as it is incomplete
+	}
+	end := "\n]\n"
+	if sep == "[\n" {
+		end = "[]\n"
+	}
+	_, err = io.WriteString(c.out, end)
+	return err
+}
+
+// objectKeys are what stands before each value of a row: {"a":, ,"b":. Names
+// that occur twice get a number.
+func objectKeys(names []string) ([][]byte, error) {
+	seen := map[string]bool{}
+	var keys [][]byte
+	for i, n := range names {
+		unique := n
+		for k := 2; seen[unique]; k++ {
+			unique = fmt.Sprintf("%s_%d", n, k)
+		}
+		seen[unique] = true
+		key, err := json.Marshal(unique)
+		if err != nil {
+			return nil, fmt.Errorf("write column name as JSON: %w", err)
+		}
+		lead := byte(',')
+		if i == 0 {
+			lead = '{'
+		}
+		keys = append(keys, append(append([]byte{lead}, key...), ':'))
+	}
+	return keys, nil
+}
+
+// jsonValue is a value as JSON can hold it: blobs in hexadecimal, infinities as
+// null.
+func jsonValue(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		return hex.EncodeToString(v)
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return nil
+		}
+	}
+	return v
+}

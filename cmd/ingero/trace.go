@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// traceFlags are the flags of trace.
+type traceFlags struct {
+	pids     []uint32
+	user     string
+	duration time.Duration
+	db, out  string
+	node     string
+	stack    string
+	asJSON   bool
+	record   bool
+	maxDB    string
+}
+
+func traceCommand(c *console) *cobra.Command {
+	var f traceFlags
+	cmd := &cobra.Command{
+		Use:   "trace [flags] [-- COMMAND [ARG…]]",
+		Short: "Record CUDA calls and what held them up",
+		Long: `Trace records every CUDA call of the chosen processes, and where the time of the
+calling threads went: on a CPU, waiting for one, blocked on what and by whom.
+Processes that start later, or load CUDA later, are picked up. Without a choice
+every process that uses CUDA is traced.
+
+It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it then
+passes on. On a terminal it shows a live table, otherwise a line a second. It
+needs root, or the capabilities that "ingero check" names.`,
+		Example: `  sudo ingero trace                                 everything that uses CUDA
+  sudo ingero trace --pid 4821 --duration 60s       one process and its children
+  sudo ingero trace --out run.db -- python train.py a program from its first instruction
+  sudo ingero trace --json | jq 'select(.type == "call")'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return usage("%q is no flag of trace; to start a program, write it after --: ingero trace -- %s", args[0], strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.trace(cmd.Context(), &f, args) },
+	}
+	fl := cmd.Flags()
+	fl.Var((*pidList)(&f.pids), "pid", "trace these processes and their children (4821,4822)")
+	fl.StringVar(&f.user, "user", "", "trace the processes of this user (name or number)")
+	fl.DurationVar(&f.duration, "duration", 0, "stop after this long (60s)")
+	fl.StringVar(&f.db, "db", "", "record to this file, after what is in it (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
+	fl.StringVar(&f.out, "out", "", "another name for --db")
+	fl.StringVar(&f.node, "node", "", "name of this machine in the recording (default the host name)")
+	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), summary")
+	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
+	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
+	cmd.MarkFlagsMutuallyExclusive("db", "out")
+	cmd.MarkFlagsMutuallyExclusive("pid", "user")
+	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
+	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// tracing is one run of trace: what to ask of the agent, and how to show it.
+type tracing struct {
+	c    *console
+	opts agent.Options
+	file *recordingFile // nil: nothing is recorded
+	view traceView
+}
+
+// traceView shows a run while it lasts, and its end.
+type traceView interface {
+	run(ctx context.Context, o agent.Options) (agent.Summary, error)
+	summary(s *agent.Summary, next string) error
+}
+
+func (c *console) trace(ctx context.Context, f *traceFlags, command []string) error {
+	t := &tracing{c: c}
+	if err := t.options(f, command); err != nil {
+		return err
+	}
+	t.choose(f)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	// A reader that leaves must not kill the run: its writes fail instead. (Not
+	// signal.Ignore, which a traced command would inherit.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if len(t.opts.PIDs) > 0 {
+		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
+	}
+	sum, err := t.view.run(ctx, t.opts)
+	if sum.Elapsed > 0 {
+		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))
+	}
+	if err != nil || sum.ExitCode == 0 {
+		return err
+	}
+	if ctx.Err() != nil || f.duration > 0 && sum.Elapsed >= f.duration {
+		return nil // we ended the command
+	}
+	return exitCode(sum.ExitCode)
+}
+
+// options checks the flags and turns them into the agent's options.
+func (t *tracing) options(f *traceFlags, command []string) error {
+	o := &t.opts
+	o.UID, o.Command, o.Duration, o.Stack = agent.AnyUser, command, f.duration, probe.StackPolicy(f.stack)
+	if !slices.Contains([]probe.StackPolicy{probe.StackSlow, probe.StackAll, probe.StackOff}, o.Stack) {
+		return usage("--stack %q is unknown; use slow, all or off", f.stack)
+	}
+	if f.duration < 0 {
+		return usage("--duration %s is negative", f.duration)
+	}
+	if len(command) > 0 && (len(f.pids) > 0 || f.user != "") {
+		return usage("a command after -- is traced alone; leave out --pid and --user")
+	}
+	maxDB, err := parseSize(f.maxDB)
+	if err != nil {
+		return usage("--max-db: %w", err)
+	}
+	if o.Backend, err = probe.ParseBackend(t.c.env(probe.BackendEnv)); err != nil {
+		return err
+	}
+	fs := proc.New("")
+	for _, p := range f.pids {
+		if _, err := fs.Comm(int(p), int(p)); err != nil {
+			return fmt.Errorf("there is no process %d; it may have ended. List the CUDA processes with: ingero check", p)
+		}
+		o.PIDs = append(o.PIDs, int(p))
+	}
+	if f.user != "" {
+		if o.UID, err = lookupUser(f.user); err != nil {
+			return err
+		}
+	}
+	if !f.record {
+		return nil
+	}
+	return t.record(f, maxDB)
+}
+
+// record prepares the recording.
+func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
+	if t.file, err = t.c.newRecording(f.db + f.out); err != nil {
+		return err
+	}
+	node := f.node
+	if node == "" {
+		if node, err = os.Hostname(); err != nil {
+			return fmt.Errorf("read the host name: %w; pass --node NAME", err)
+		}
+	}
+	t.opts.Record = &agent.Recording{
+		Path: t.file.path, Node: node, Version: build().Version, Flags: strings.Join(os.Args[1:], " "),
+		Open: func(s store.Session) (store.Writer, error) {
+			w, err := sqlite.OpenWriter(t.file.path, sqlite.Options{Session: s, MaxBytes: maxBytes})
+			if err != nil {
+				return nil, err
+			}
+			if err := t.file.handOver(); err != nil {
+				return nil, errors.Join(err, w.Close())
+			}
+			return w, nil
+		},
+	}
+	return nil
+}
+
+// choose picks the view. A traced command has standard output to itself, unless
+// JSON was asked for: then its output goes where its errors go.
+func (t *tracing) choose(f *traceFlags) {
+	out, log := t.c.out, t.c.err
+	started := len(t.opts.Command) > 0
+	switch {
+	case f.asJSON:
+		if started {
+			os.Stdout = os.Stderr // what the agent hands to the command
+		}
+		t.view = newJSONView(out, t.opts.Record)
+	case started:
+		t.view = &lineView{out: t.c.err, wait: "starting " + quote(t.opts.Command[0])}
+	case t.c.isTerminal(out) && t.c.isTerminal(t.c.in):
+		buffered := new(lockedBuffer) // the table owns the screen
+		t.view = &liveView{c: t.c, log: buffered, record: t.opts.Record}
+		log = buffered
+	default:
+		t.view = &lineView{out: out, wait: noProcess}
+	}
+	level := slog.LevelWarn
+	if t.c.env(debugEnv) != "" {
+		level = slog.LevelDebug
+	}
+	t.opts.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
+}
+
+// noProcess is said until there is something to trace.
+const noProcess = "no process uses CUDA yet; those that start will be traced"
+
+// next is the command to run after this one.
+func (t *tracing) next(s *agent.Summary) string {
+	if t.file == nil || s.Calls == 0 {
+		return ""
+	}
+	cmd := "ingero explain"
+	if def, err := (&console{env: withoutDatabase(t.c.env)}).database(""); err != nil || def != t.file.path {
+		cmd += " --db " + quote(t.file.path)
+	}
+	if s.Elapsed > 5*time.Minute {
+		cmd += " --since " + short(s.Elapsed.Round(time.Minute)+time.Minute)
+	}
+	return cmd
+}
+
+// withoutDatabase hides $INGERO_DB, which the next shell may not have.
+func withoutDatabase(env func(string) string) func(string) string {
+	return func(k string) string {
+		if k == databaseEnv {
+			return ""
+		}
+		return env(k)
+	}
+}
+
+// lookupUser reads a user's name or number.
+func lookupUser(s string) (int, error) {
+	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
+		return int(n), nil
+	}
+	u, err := user.Lookup(s)
+	if err != nil {
+		return 0, fmt.Errorf("there is no user %q on this machine; pass the number (id -u %s)", s, s)
+	}
+	return strconv.Atoi(u.Uid)
+}
+
+// watchEnd ends a run when all the processes it was to watch have ended.
+type watchEnd struct {
+	fs   proc.FS
+	pids []int
+	end  func()
+}
+
+// Batch implements agent.Sink.
+func (w *watchEnd) Batch(*store.Batch) {}
+
+// Second implements agent.Sink.
+func (w *watchEnd) Second(*agent.Status) {
+	w.pids = slices.DeleteFunc(w.pids, func(pid int) bool {
+		_, err := w.fs.Comm(pid, pid)
+		return err != nil
+	})
+	if len(w.pids) == 0 {
+		w.end()
+	}
+}
+
+// quote makes an argument one word for a shell.
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,+@%", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// jsonView prints JSON lines. Each has a type: start, second, call or summary;
+// fields are only ever added. Times are Unix nanoseconds.
+type jsonView struct {
+	record *agent.Recording
+
+	mu     sync.Mutex // guards enc: the start is told by another goroutine
+	enc    *json.Encoder
+	usual  map[opKey]time.Duration // medians of the last second
+	comms  map[uint32]string
+	budget int    // calls that may still be printed in this second
+	left   uint64 // calls not printed for that reason
+	err    error  // the first, usually a closed pipe
+	cancel context.CancelFunc
+}
+
+type opKey struct {
+	pid uint32
+	op  event.Op
+}
+
+// maxCallLines bounds the calls printed in a second; the rest are counted.
+const maxCallLines = 1000
+
+// minMedian is how many calls a median must rest on to call one slow.
+const minMedian = 10
+
+func newJSONView(out io.Writer, r *agent.Recording) *jsonView {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return &jsonView{record: r, enc: e, usual: map[opKey]time.Duration{}, comms: map[uint32]string{}, budget: maxCallLines}
+}
+
+func (v *jsonView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
+	ctx, v.cancel = context.WithCancel(ctx)
+	defer v.cancel()
+	o.Started = v.started
+	o.Sinks = append(o.Sinks, v)
+	return agent.Run(ctx, o)
+}
+
+// print writes a line. Nobody reads on after a failure, so the run ends.
+func (v *jsonView) print(line any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err != nil {
+		return
+	}
+	if v.err = v.enc.Encode(line); v.err != nil {
+		v.cancel()
+	}
+}
+
+type jsonProcess struct {
+	PID  int    `json:"pid"`
+	Comm string `json:"comm"`
+}
+
+func jsonProcesses(ps []agent.Traced) []jsonProcess {
+	r := make([]jsonProcess, 0, len(ps))
+	for _, p := range ps {
+		r = append(r, jsonProcess{p.PID, p.Comm})
+	}
+	return r
+}
+
+type jsonStart struct {
+	Type      string        `json:"type"`
+	Schema    int           `json:"schema"`
+	At        int64         `json:"at_ns"`
+	Version   string        `json:"version"`
+	Node      string        `json:"node,omitempty"`
+	DB        string        `json:"db,omitempty"`
+	Backend   string        `json:"backend"`
+	Took      int64         `json:"took_ns"`
+	Libraries []string      `json:"libraries"`
+	Processes []jsonProcess `json:"processes"`
+}
+
+func (v *jsonView) started(s agent.Start) {
+	l := jsonStart{
+		Type: "start", Schema: 1, At: time.Now().UnixNano(), Version: build().Version, Backend: string(s.Backend),
+		Took: int64(s.Took), Libraries: append([]string{}, s.Libraries...), Processes: jsonProcesses(s.Processes),
+	}
+	if v.record != nil {
+		l.Node, l.DB = v.record.Node, v.record.Path
+	}
+	v.print(l)
+}
+
+type jsonSecond struct {
+	Type        string            `json:"type"`
+	At          int64             `json:"at_ns"`
+	Elapsed     int64             `json:"elapsed_ns"`
+	Calls       uint64            `json:"calls"`
+	CallsPerS   float64           `json:"calls_per_s"`
+	CallsUntold uint64            `json:"calls_untold"` // slow or failed, beyond what a second may print
+	Ops         []jsonOp          `json:"ops"`
+	Processes   []jsonProcess     `json:"processes"`
+	Lost        map[string]uint64 `json:"lost"`
+	RingFill    float64           `json:"ring_fill"`
+	CPU         float64           `json:"tracer_cpu"`
+	RSS         uint64            `json:"tracer_rss_bytes"`
+	DBBytes     int64             `json:"db_bytes"`
+}
+
+type jsonOp struct {
+	PID       uint32  `json:"pid"`
+	Process   string  `json:"process"`
+	Op        string  `json:"op"`
+	Calls     uint64  `json:"calls"`
+	CallsPerS float64 `json:"calls_per_s"`
+	Errors    uint64  `json:"errors"`
+	P50       int64   `json:"p50_ns"`
+	P99       int64   `json:"p99_ns"`
+	Max       int64   `json:"max_ns"`
+}
+
+// Second implements agent.Sink.
+func (v *jsonView) Second(s *agent.Status) {
+	l := jsonSecond{
+		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
+		CallsUntold: v.left, Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
+		Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
+	}
+	for _, o := range s.Ops {
+		l.Ops = append(l.Ops, jsonOp{
+			o.PID, o.Comm, o.Op.String(), o.Calls, o.PerSecond, o.Errors, int64(o.P50), int64(o.P99), int64(o.Max),
+		})
+		v.comms[o.PID] = o.Comm
+		if o.Calls >= minMedian {
+			v.usual[opKey{o.PID, o.Op}] = o.P50
+		}
+	}
+	v.budget, v.left = maxCallLines, 0
+	v.print(l)
+}
+
+func lostByKind(losses []event.Loss) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, l := range losses {
+		m[l.Kind.String()] += l.Count
+	}
+	return m
+}
+
+type jsonCall struct {
+	Type     string            `json:"type"`
+	At       uint64            `json:"at_ns"`
+	Duration uint64            `json:"duration_ns"`
+	PID      uint32            `json:"pid"`
+	TID      uint32            `json:"tid"`
+	Process  string            `json:"process,omitempty"`
+	Op       string            `json:"op"`
+	Ret      int32             `json:"ret_code"`
+	Slow     bool              `json:"slow"`
+	Failed   bool              `json:"failed"`
+	Args     map[string]uint64 `json:"args"`
+	OffCPU   map[string]uint64 `json:"off_cpu_ns"` // by class, where the time went
+}
+
+// notReady is what cudaEventQuery and cudaStreamQuery return while work is
+// pending (driver_types.h, cuda.h): an answer, not a failure.
+const notReady = 600
+
+// Batch implements agent.Sink.
+func (v *jsonView) Batch(b *store.Batch) {
+	for i := range b.Processes {
+		v.comms[b.Processes[i].PID] = b.Processes[i].Name
+	}
+	for i := range b.Calls {
+		c := &b.Calls[i]
+		median, known := v.usual[opKey{c.PID, c.Op}]
+		slow := known && store.IsSlow(c.Duration, uint64(median))
+		failed := c.Ret != 0 && c.Ret != notReady
+		if !slow && !failed {
+			continue
+		}
+		if v.budget == 0 {
+			v.left++
+			continue
+		}
+		v.budget--
+		v.print(jsonCall{
+			Type: "call", At: c.Start, Duration: c.Duration, PID: c.PID, TID: c.TID, Process: v.comms[c.PID],
+			Op: c.Op.String(), Ret: c.Ret, Slow: slow, Failed: failed, Args: namedArgs(c), OffCPU: ledgerMap(&c.Ledger),
+		})
+	}
+}
+
+func namedArgs(c *event.Call) map[string]uint64 {
+	m := map[string]uint64{}
+	if info := c.Op.Info(); info != nil {
+		for i, a := range info.Args {
+			m[a.Name] = c.Args[i]
+		}
+	}
+	return m
+}
+
+func ledgerMap(l *event.Ledger) map[string]uint64 {
+	m := map[string]uint64{}
+	for i, ns := range l.NS {
+		if ns > 0 {
+			m[event.Class(i).String()] = ns
+		}
+	}
+	return m
+}
+
+type jsonSummary struct {
+	Type       string            `json:"type"`
+	Elapsed    int64             `json:"elapsed_ns"`
+	Calls      uint64            `json:"calls"`
+	Processes  []jsonProcess     `json:"processes"`
+	Libraries  []string          `json:"libraries"`
+	Lost       map[string]uint64 `json:"lost"`
+	CPU        int64             `json:"tracer_cpu_ns"`
+	MaxRSS     uint64            `json:"tracer_max_rss_bytes"`
+	FirstEvent int64             `json:"first_event_ns"`
+	DB         string            `json:"db,omitempty"`
+	DBBytes    int64             `json:"db_bytes"`
+	ExitCode   int               `json:"exit_code"`
+	Next       string            `json:"next,omitempty"`
+}
+
+func (v *jsonView) summary(s *agent.Summary, next string) error {
+	v.print(jsonSummary{
+		Type: "summary", Elapsed: int64(s.Elapsed), Calls: s.Calls, Processes: jsonProcesses(s.Processes),
+		Libraries: append([]string{}, s.Libraries...), Lost: lostByKind(s.Losses), CPU: int64(s.CPU), MaxRSS: s.MaxRSS,
+		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next,
+	})
+	return v.err
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// lineView prints a line a second.
+type lineView struct {
+	out    io.Writer
+	cancel context.CancelFunc
+	wait   string        // what to say while no process is traced
+	last   time.Duration // of the last line
+}
+
+// shortSecond is the least time between two lines: the last one of a run is left
+// to the summary.
+const shortSecond = 500 * time.Millisecond
+
+func (v *lineView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
+	ctx, v.cancel = context.WithCancel(ctx)
+	defer v.cancel()
+	o.Started = v.started
+	o.Sinks = append(o.Sinks, v)
+	return agent.Run(ctx, o)
+}
+
+func (v *lineView) started(s agent.Start) {
+	fmt.Fprintln(v.out, startLine(&s, v.wait))
+}
+
+// startLine says what a run began with.
+func startLine(s *agent.Start, who string) string {
+	if len(s.Processes) > 0 {
+		who = "tracing " + processList(s.Processes)
+	}
+	return fmt.Sprintf("%s (back end %s, %s, ready in %s)", who, s.Backend, libraryCount(len(s.Libraries)), duration(s.Took))
+}
+
+func libraryCount(n int) string {
+	if n == 0 {
+		return "no library so far"
+	}
+	return plural(uint64(n), "library")
+}
+
+// maxListed bounds how many processes a line names.
+const maxListed = 5
+
+func processList(ps []agent.Traced) string {
+	var names []string
+	for i, p := range ps {
+		if i == maxListed {
+			names = append(names, fmt.Sprintf("and %d more", len(ps)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%d)", clean(p.Comm), p.PID))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Batch implements agent.Sink.
+func (v *lineView) Batch(*store.Batch) {}
+
+// Second implements agent.Sink.
+func (v *lineView) Second(s *agent.Status) {
+	if s.Elapsed-v.last < shortSecond {
+		return
+	}
+	v.last = s.Elapsed
+	line := fmt.Sprintf("%4.0fs  %s calls, %s/s", s.Elapsed.Seconds(), report.Count(s.Calls), rate(s.PerSecond))
+	line += fmt.Sprintf("  %s  ring %.0f %%  tracer %.1f %% CPU, %s", lossText(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
+	if len(s.Ops) > 0 {
+		o := s.Ops[0]
+		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, rate(o.PerSecond),
+			duration(o.P50), duration(o.P99), duration(o.Max))
+	}
+	if _, err := fmt.Fprintln(v.out, line); err != nil {
+		v.cancel() // nobody reads on
+	}
+}
+
+func (v *lineView) summary(s *agent.Summary, next string) error {
+	return writeSummary(v.out, s, next)
+}
+
+// rate is a number of calls in a second.
+func rate(perSecond float64) string {
+	if perSecond < 9.95 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return report.Count(uint64(perSecond + 0.5))
+}
+
+// lossText says what was lost, worst first: what is missing before what is only
+// less exact.
+func lossText(losses []event.Loss) string {
+	var missing, approximate []string
+	for _, l := range losses {
+		if l.Count == 0 || l.Kind >= event.NumLossKinds {
+			continue
+		}
+		info := event.Losses[l.Kind]
+		text := report.Count(l.Count) + " " + info.Name
+		if info.Approximate {
+			approximate = append(approximate, text)
+		} else {
+			missing = append(missing, text)
+		}
+	}
+	text := "nothing lost"
+	if len(missing) > 0 {
+		text = "LOST: " + strings.Join(missing, ", ")
+	}
+	if len(approximate) > 0 {
+		text += ", estimated: " + strings.Join(approximate, ", ")
+	}
+	return text
+}
+
+// writeSummary tells a person how a run ended and what to do next.
+func writeSummary(w io.Writer, s *agent.Summary, next string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\ntraced %s in %s", plural(s.Calls, "call"), duration(s.Elapsed))
+	if len(s.Processes) > 0 {
+		fmt.Fprintf(&b, " of %s", processList(s.Processes))
+	}
+	fmt.Fprintf(&b, "; %s\n", lossText(s.Losses))
+	share := 0.0
+	if s.Elapsed > 0 {
+		share = 100 * float64(s.CPU) / float64(s.Elapsed)
+	}
+	fmt.Fprintf(&b, "the tracer used %.1f %% of a CPU and at most %s of memory\n", share, size(s.MaxRSS))
+	if s.Path != "" {
+		fmt.Fprintf(&b, "recorded to %s (%s)\n", s.Path, size(uint64(max(s.DBBytes, 0))))
+	}
+	switch {
+	case next != "":
+		fmt.Fprintf(&b, "next: %s\n", next)
+	case s.Calls == 0:
+		b.WriteString("no CUDA call was seen; see which processes and libraries can be traced: ingero check\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// lockedBuffer collects log lines while a table owns the screen.
+type lockedBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String is what was written so far.
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// clock is an elapsed time as 01:05 or 1:00:00.
+func clock(d time.Duration) string {
+	s := int(d.Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%02d:%02d", s/60, s%60)
+}

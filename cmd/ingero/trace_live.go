@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"charm.land/lipgloss/v2/table"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// liveView is a table on the terminal that shows every operation of every
+// process as it goes on.
+type liveView struct {
+	c       *console
+	log     *lockedBuffer
+	record  *agent.Recording
+	program *tea.Program
+}
+
+// What the agent tells the table.
+type (
+	startedMsg agent.Start
+	statusMsg  agent.Status
+	endedMsg   struct{}
+)
+
+func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := &liveModel{stop: cancel, colour: v.c.colour(v.c.out), width: v.c.width(v.c.out)}
+	if v.record != nil {
+		m.path = v.record.Path
+	}
+	v.program = tea.NewProgram(m, tea.WithInput(v.c.in), tea.WithOutput(v.c.out), tea.WithoutSignalHandler())
+	o.Started = func(s agent.Start) { v.program.Send(startedMsg(s)) }
+	o.Sinks = append(o.Sinks, v)
+
+	var sum agent.Summary
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		sum, err = agent.Run(ctx, o)
+		v.program.Send(endedMsg{})
+	}()
+	_, viewErr := v.program.Run()
+	cancel() // if the table failed, tracing blindly helps nobody
+	<-ended
+	fmt.Fprint(v.c.err, v.log)
+	if err == nil && viewErr != nil {
+		err = fmt.Errorf("show the table: %w; without a terminal: ingero trace | cat", viewErr)
+	}
+	return sum, err
+}
+
+// Batch implements agent.Sink.
+func (v *liveView) Batch(*store.Batch) {}
+
+// Second implements agent.Sink.
+func (v *liveView) Second(s *agent.Status) {
+	m := statusMsg(*s)
+	m.Ops, m.Processes, m.Losses = slices.Clone(s.Ops), slices.Clone(s.Processes), slices.Clone(s.Losses)
+	v.program.Send(m)
+}
+
+func (v *liveView) summary(s *agent.Summary, next string) error {
+	return writeSummary(v.c.out, s, next)
+}
+
+// liveModel is what the table shows.
+type liveModel struct {
+	stop     func()
+	stopping bool
+	colour   bool
+	path     string
+	width    int
+	height   int
+	start    *agent.Start
+	status   *agent.Status
+}
+
+// Init implements tea.Model.
+func (m *liveModel) Init() tea.Cmd { return nil }
+
+// Update implements tea.Model.
+func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		if k := msg.String(); k == "q" || k == "ctrl+c" || k == "esc" {
+			m.stopping = true
+			m.stop()
+		}
+	case startedMsg:
+		m.start = (*agent.Start)(&msg)
+	case statusMsg:
+		m.status = (*agent.Status)(&msg)
+	case endedMsg:
+		return m, tea.Quit
+	}
+	return m, nil
+}
+
+// View implements tea.Model.
+func (m *liveModel) View() tea.View {
+	view := tea.NewView(m.text())
+	view.AltScreen = true
+	return view
+}
+
+func (m *liveModel) style(s lipgloss.Style) lipgloss.Style {
+	if !m.colour {
+		return lipgloss.NewStyle()
+	}
+	return s
+}
+
+func (m *liveModel) bold() lipgloss.Style { return m.style(lipgloss.NewStyle().Bold(true)) }
+func (m *liveModel) dim() lipgloss.Style  { return m.style(lipgloss.NewStyle().Faint(true)) }
+func (m *liveModel) red() lipgloss.Style {
+	return m.style(lipgloss.NewStyle().Foreground(lipgloss.Color("9")))
+}
+
+func (m *liveModel) text() string {
+	if m.width == 0 || m.height == 0 {
+		return ""
+	}
+	end := "q or Ctrl+C stops"
+	if m.stopping {
+		end = "stopping…"
+	}
+	switch {
+	case m.start == nil:
+		return m.fit(m.bold().Render("ingero trace") + "  attaching…  " + m.dim().Render(end))
+	case m.status == nil:
+		return m.fit(m.bold().Render("ingero trace")+"  "+startLine(m.start, noProcess)) + "\n" + m.fit(m.dim().Render(end))
+	}
+	head := m.head(end)
+	rows := max(m.height-len(head)-2, 1) // the table's own head, and what is left out
+	return strings.Join(head, "\n") + "\n" + m.table(rows)
+}
+
+// head is the state of the run in three lines.
+func (m *liveModel) head(end string) []string {
+	s := m.status
+	calls := fmt.Sprintf("%s (%s/s)", plural(s.Calls, "call"), rate(s.PerSecond))
+	first := fmt.Sprintf("%s  %s  %s  %s  ", m.bold().Render("ingero trace"), clock(s.Elapsed), plural(uint64(len(s.Processes)), "process"), calls)
+	lost := lossText(s.Losses)
+	if strings.HasPrefix(lost, "LOST") {
+		lost = m.red().Render(lost)
+	}
+	second := fmt.Sprintf("%s  ring %.0f %%  tracer %.1f %% CPU, %s", lost, 100*s.Fill, 100*s.CPU, size(s.RSS))
+	if m.path != "" {
+		second += fmt.Sprintf("  %s in %s", size(uint64(max(s.DBBytes, 0))), m.path)
+	}
+	return []string{m.fit(first + m.dim().Render(end)), m.fit(second), ""}
+}
+
+// fit cuts a line to the screen.
+func (m *liveModel) fit(line string) string {
+	return lipgloss.NewStyle().MaxWidth(m.width).Render(line)
+}
+
+// table has a row per operation, those of a process together, the busiest
+// process first.
+func (m *liveModel) table(rows int) string {
+	ops := byProcess(m.status.Ops)
+	more := ""
+	if len(ops) > rows {
+		more = "\n" + m.dim().Render(fmt.Sprintf("… and %d more", len(ops)-rows))
+		ops = ops[:rows]
+	}
+	t := table.New().Border(lipgloss.HiddenBorder()).BorderTop(false).BorderBottom(false).BorderLeft(false).
+		BorderRight(false).BorderColumn(false).BorderHeader(false).Wrap(false).
+		Headers("PROCESS", "OPERATION", "CALLS/S", "CALLS", "P50", "P99", "MAX", "ERRORS").
+		StyleFunc(func(row, col int) lipgloss.Style {
+			s := lipgloss.NewStyle()
+			switch {
+			case row == table.HeaderRow:
+				s = m.dim()
+			case col == 7 && ops[row].Errors > 0:
+				s = m.red()
+			}
+			if col >= 2 {
+				s = s.Align(lipgloss.Right)
+			}
+			return s.PaddingRight(2)
+		})
+	last := uint32(0)
+	for i, o := range ops {
+		name := ""
+		if i == 0 || o.PID != last {
+			name = fmt.Sprintf("%s (%d)", clean(o.Comm), o.PID)
+		}
+		last = o.PID
+		t.Row(name, o.Op.String(), rate(o.PerSecond), report.Count(o.Calls), duration(o.P50), duration(o.P99), duration(o.Max), report.Count(o.Errors))
+	}
+	var lines []string
+	for line := range strings.SplitSeq(t.String(), "\n") {
+		lines = append(lines, m.fit(line))
+	}
+	return strings.Join(lines, "\n") + more
+}
+
+// byProcess sorts operations so that those of a process stand together.
+func byProcess(ops []agent.OpStatus) []agent.OpStatus {
+	busy := map[uint32]float64{}
+	for _, o := range ops {
+		busy[o.PID] += o.PerSecond
+	}
+	ops = slices.Clone(ops)
+	slices.SortStableFunc(ops, func(a, b agent.OpStatus) int {
+		return cmp.Or(cmp.Compare(busy[b.PID], busy[a.PID]), cmp.Compare(a.PID, b.PID), cmp.Compare(b.PerSecond, a.PerSecond))
+	})
+	return ops
+}
