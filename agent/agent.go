@@ -6,6 +6,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -32,6 +33,9 @@ type Options struct {
 	// just before it runs its first instruction.
 	Started func(Start)
 }
+
+// ErrNoProcess says that a process of Options.PIDs does not exist.
+var ErrNoProcess = errors.New("no such process")
 
 // AnyUser is Options.UID for "every user's processes".
 const AnyUser = -1
@@ -104,6 +108,7 @@ type Summary struct {
 	MaxRSS     uint64        // bytes
 	Path       string
 	DBBytes    int64
+	AllExited  bool          // the run ended because every process of Options.PIDs had
 	FirstEvent time.Duration // from the call of Run to the first drained call; 0 if none came
 	ExitCode   int           // of Command
 }

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -258,5 +259,27 @@ func waitUntil(t *testing.T, ok func() bool) {
 			t.Fatal("nothing happened in 10 s")
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestARunEndsWithTheProcessesItWasGiven(t *testing.T) {
+	files := extract(t)
+	v, err := files.Start(context.Background(), cudastub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newCounter().options()
+	o.PIDs = []int{v.PID()}
+	o.Started = func(agent.Start) {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	s, err := agent.Run(t.Context(), o)
+	if err != nil || !s.AllExited {
+		t.Errorf("ended with %+v, %v", s, err)
+	}
+	if _, err := agent.Run(t.Context(), o); !errors.Is(err, agent.ErrNoProcess) {
+		t.Errorf("tracing a process that ended: %v", err)
 	}
 }

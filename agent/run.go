@@ -48,6 +48,12 @@ func newRun(o Options) (*run, error) {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	fs := proc.New(o.ProcRoot)
+	for _, pid := range o.PIDs {
+		if _, err := fs.Comm(pid, pid); err != nil {
+			return nil, fmt.Errorf("%w: %d; it may have ended (ingero check lists the processes that use CUDA)", ErrNoProcess, pid)
+		}
+	}
 	stepBack(r.log)
 	var err error
 	r.tracer, err = probe.Open(probe.Options{Backend: o.Backend, Stack: o.Stack, RingBytes: o.RingMB << 20, Logger: r.log})
@@ -62,7 +68,6 @@ func newRun(o Options) (*run, error) {
 		r.close()
 		return nil, fmt.Errorf("watch processes: %w", err)
 	}
-	fs := proc.New(o.ProcRoot)
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.people = newPeople(fs)
 	r.meter = newMeter()
@@ -117,6 +122,11 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 		}
 		if err := r.turn(); err != nil {
 			return Summary{}, errors.Join(err, r.recorder.close())
+		}
+		if len(r.opts.PIDs) > 0 && len(r.targets.family) == 0 {
+			s, err := r.finish()
+			s.AllExited = true
+			return s, err
 		}
 	}
 }
