@@ -29,6 +29,33 @@ func BenchmarkThinned(b *testing.B) {
 	benchmark(b, storetest.Load{Calls: 2_000_000, Rate: 500_000, Threads: 4}, 1000)
 }
 
+// BenchmarkThinnedLaunches measures only calls that are thinned, 1 million a
+// second, of a runtime call that nests a driver call.
+func BenchmarkThinnedLaunches(b *testing.B) {
+	ops := [2]event.Op{opOf(b, "cudaLaunchKernel"), opOf(b, "cuLaunchKernel")}
+	w, _ := create(b, sqlite.Options{RawRate: 1000})
+	var batch store.Batch
+	for i := range 20_000 {
+		batch.Calls = append(batch.Calls, event.Call{Duration: 4000 + uint64(i%977), Thread: engine, Op: ops[i%2], Depth: uint8(i % 2)})
+	}
+	at, calls, start := t0, 0, cpuTime()
+	for b.Loop() {
+		for i := range batch.Calls {
+			at += 1000
+			batch.Calls[i].Start = at
+		}
+		if err := w.Write(&batch); err != nil {
+			b.Fatal(err)
+		}
+		if calls += len(batch.Calls); calls%1_000_000 == 0 {
+			if err := w.Flush(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-start)/float64(calls), "cpu-ns/call")
+}
+
 func benchmark(b *testing.B, l storetest.Load, rate int) {
 	var batches []*store.Batch
 	calls := 0

@@ -14,9 +14,10 @@ import (
 // inserts are the statements the writer runs all the time.
 type inserts struct {
 	begin, commit, rollback                *binder
-	call, ledger, gap, offCPU, culprit     *binder
-	threadTime, life, throttle, callSecond *binder
-	gapSecond, args, loss                  *binder
+	call, plainCall, notable, ledger, args *binder
+	gap, offCPU, culprit                   *binder
+	threadTime, life, throttle             *binder
+	callSecond, gapSecond, loss            *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -32,7 +33,9 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.begin, "begin immediate"},
 		{&i.commit, "commit"},
 		{&i.rollback, "rollback"},
-		{&i.call, "insert into call (ts, thread, op, dur, ret, args, gpu, depth, stack, weight, notable) values (" + values(11) + ")"},
+		{&i.call, "insert into call (ts, thread, op, dur, args, gpu, depth, ret, stack, weight) values (" + values(10) + ")"},
+		{&i.plainCall, "insert into call (ts, thread, op, dur, args, gpu, depth) values (" + values(7) + ")"},
+		{&i.notable, "insert or replace into notable values (?)"},
 		{&i.ledger, "insert or replace into call_ledger (ts, " + ledgerColumns + ") values (" + values(1+ledgerWidth) + ")"},
 		{&i.gap, "insert into gap (ts, thread, next, dur, notable, " + ledgerColumns + ") values (" + values(5+ledgerWidth) + ")"},
 		{&i.offCPU, "insert into interval values (" + values(20) + ")"},
@@ -81,25 +84,26 @@ func (w *Writer) drain() error {
 }
 
 func (w *Writer) insertCall(c *pendingCall) error {
-	b := w.ins.call
+	b := w.ins.plainCall
+	if c.Ret != 0 || c.Stack != 0 || c.Weight > 1 {
+		b = w.ins.call
+		b.opt(8, int64(c.Ret))
+		b.opt(9, w.stackID(c.Stack))
+		b.null(10)
+		if c.Weight > 1 {
+			b.set(10, int64(c.Weight))
+		}
+	}
 	b.set(2, c.series.thread.id)
 	b.set(3, int64(c.Op))
 	b.set(4, int64(c.Duration))
-	b.opt(5, int64(c.Ret))
-	b.opt(6, w.argsID(&c.Args))
+	b.opt(5, w.argsID(&c.Args))
 	if c.GPU == event.NoGPU {
-		b.null(7)
+		b.null(6)
 	} else {
-		b.set(7, int64(c.GPU))
+		b.set(6, int64(c.GPU))
 	}
-	b.opt(8, int64(c.Depth))
-	b.opt(9, w.stackID(c.Stack))
-	if c.Weight > 1 {
-		b.set(10, int64(c.Weight))
-	} else {
-		b.null(10)
-	}
-	b.flag(11, c.notable)
+	b.opt(7, int64(c.Depth))
 	ts, err := b.runAt(c.Start)
 	if err != nil {
 		return err
@@ -107,6 +111,12 @@ func (w *Writer) insertCall(c *pendingCall) error {
 	w.txRows++
 	w.txCalls++
 	w.session.stored++
+	if c.notable {
+		w.ins.notable.set(1, int64(ts))
+		if err := w.ins.notable.run(); err != nil {
+			return err
+		}
+	}
 	if c.Ledger.IsZero() {
 		return nil
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -21,15 +22,14 @@ func readLedger(s *sqlite.Stmt, i int, l *event.Ledger) {
 
 const callQuery = `select c.ts, c.thread, c.op, c.dur, c.ret, c.gpu, c.depth, c.stack, c.weight,
 	a.a0, a.a1, a.a2, a.a3, l.ts, ` + "%s" + `
-	from call c left join args a on a.id = c.args left join call_ledger l on l.ts = c.ts
-	where c.ts between ? and ? `
+	from call c left join args a on a.id = c.args left join call_ledger l on l.ts = c.ts `
 
 // expand puts the ledger's columns into a query.
 func expand(query string) string { return fmt.Sprintf(query, ledgerColumns) }
 
 var (
-	notableCallQuery = expand(callQuery + "and c.notable = 1 order by c.ts")
-	allCallQuery     = expand(callQuery + "order by c.ts")
+	notableCallQuery = expand(strings.Replace(callQuery, "from call c", "from notable n join call c on c.ts = n.ts", 1) + "where n.ts between ? and ? order by n.ts")
+	allCallQuery     = expand(callQuery + "where c.ts between ? and ? order by c.ts")
 )
 
 // NotableCalls implements store.Reader.

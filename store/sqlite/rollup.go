@@ -180,3 +180,25 @@ func (w *Writer) forgetSeconds() {
 		}
 	}
 }
+
+// shed drops the oldest roll-ups when a full disk has kept too many of them in
+// memory, and counts their calls as lost.
+func (w *Writer) shed() {
+	for len(w.sums) > maxSums {
+		oldest := ^uint64(0)
+		for k := range w.sums {
+			oldest = min(oldest, k.second)
+		}
+		for k, s := range w.sums {
+			if k.second == oldest {
+				w.lose(event.LostStored, s.calls)
+				delete(w.sums, k)
+			}
+		}
+		for _, s := range w.series {
+			if s.sum != nil && s.sum.second == oldest {
+				s.sum = nil
+			}
+		}
+	}
+}

@@ -251,6 +251,7 @@ func (w *Writer) attempt(f func() error) error {
 	w.pending = w.pending[:0]
 	w.rollback()
 	w.lose(event.LostStored, lost)
+	w.shed()
 	return fmt.Errorf("write recording: %w", wrap(w.path, err))
 }
 
