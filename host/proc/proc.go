@@ -176,8 +176,8 @@ func parseMapping(line string) (m Mapping, ok bool) {
 		return m, false
 	}
 	f := strings.Fields(line[:slash])
-	if len(f) < 5 {
-		return m, false
+	if len(f) != 5 {
+		return m, false // "[anon:a/b]" is a name, not a path
 	}
 	lo, hi, ok := strings.Cut(f[0], "-")
 	if !ok {
