@@ -36,7 +36,7 @@ func chooseOffset(machine elf.Machine, code []byte) (skip int, slow bool) {
 			continue
 		}
 		in, err := x86asm.Decode(rest, 64)
-		if err != nil {
+		if err != nil || in.Op == 0 { // no operation: cut off behind a prefix
 			break
 		}
 		if emulated(rest[:in.Len]) {
@@ -76,10 +76,11 @@ func isEndbr(b []byte) bool {
 	return len(b) >= 4 && binary.LittleEndian.Uint32(b) == 0xfa1e0ff3
 }
 
-// emulated reports whether the kernel runs the instruction at the start of b
-// without stepping. Only forms it accepts in every version count: no prefixes,
+// emulated reports whether the kernel runs an instruction without stepping. Only forms it accepts in every version count: no prefixes,
 // some of which it refuses to probe at all, and of push the short forms.
-func emulated(b []byte) bool {
+func emulated(in []byte) bool {
+	var b [3]byte
+	copy(b[:], in)
 	switch c := b[0]; {
 	case 0x50 <= c && c <= 0x57: // push %rax to %rdi
 		return true
