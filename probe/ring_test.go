@@ -1,0 +1,154 @@
+package probe
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"unsafe"
+)
+
+// fakeRing is a ring whose kernel side is played by the test. The second copy of
+// the data pages, which the kernel gets by mapping, is written by hand.
+type fakeRing struct {
+	*ring
+	size uint64
+}
+
+func newFakeRing(size uint64) fakeRing {
+	words := make([]uint64, 2*size/8) // for the alignment
+	return fakeRing{&ring{
+		consumer: new(uint64), producer: new(uint64),
+		data: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 2*size),
+		mask: size - 1,
+	}, size}
+}
+
+func (r fakeRing) put(at uint64, b byte) {
+	r.data[at&r.mask] = b
+	r.data[at&r.mask+r.size] = b
+}
+
+// flags sets a record's header.
+func (r fakeRing) flags(at uint64, header uint32) {
+	for i, b := range binary.LittleEndian.AppendUint32(nil, header) {
+		r.put(at+uint64(i), b)
+	}
+}
+
+// reserve does what bpf_ringbuf_reserve does: the record is busy. ok is false
+// if it does not fit.
+func (r fakeRing) reserve(record []byte) (at uint64, ok bool) {
+	at = *r.producer
+	next := at + (uint64(len(record))+ringHeader+7)&^7
+	if next-*r.consumer > r.mask {
+		return 0, false
+	}
+	r.flags(at, uint32(len(record))|ringBusy)
+	for i, b := range record {
+		r.put(at+ringHeader+uint64(i), b)
+	}
+	*r.producer = next
+	return at, true
+}
+
+func (r fakeRing) submit(t *testing.T, record string) {
+	t.Helper()
+	at, ok := r.reserve([]byte(record))
+	if !ok {
+		t.Fatal("fake ring is full")
+	}
+	r.flags(at, uint32(len(record)))
+}
+
+func (r fakeRing) read(limit int) (records []string, n int) {
+	n = r.drain(limit, func(b []byte) { records = append(records, string(b)) })
+	return records, n
+}
+
+func TestDrainStopsAtARecordInTheMaking(t *testing.T) {
+	r := newFakeRing(256)
+	r.submit(t, "one")
+	at, _ := r.reserve([]byte("two"))
+	r.submit(t, "three")
+	if got, n := r.read(10); !reflect.DeepEqual(got, []string{"one"}) || n != 1 {
+		t.Errorf("got %q, %d", got, n)
+	}
+	if *r.consumer != at {
+		t.Errorf("consumer at %d, want %d", *r.consumer, at)
+	}
+	if got, n := r.read(10); got != nil || n != 0 || *r.consumer != at {
+		t.Errorf("got %q, %d while the record is busy", got, n)
+	}
+	r.flags(at, 3)
+	if got, _ := r.read(10); !reflect.DeepEqual(got, []string{"two", "three"}) {
+		t.Errorf("got %q after the commit", got)
+	}
+	if *r.consumer != *r.producer || r.fill() != 0 {
+		t.Errorf("consumer at %d, producer at %d", *r.consumer, *r.producer)
+	}
+}
+
+func TestDrainPassesDiscardedRecords(t *testing.T) {
+	r := newFakeRing(256)
+	for range 3 {
+		at, _ := r.reserve([]byte("discarded"))
+		r.flags(at, 9|ringDiscard)
+	}
+	r.submit(t, "kept")
+	if got, n := r.read(1); !reflect.DeepEqual(got, []string{"kept"}) || n != 1 {
+		t.Errorf("got %q, %d", got, n)
+	}
+	if *r.consumer != *r.producer {
+		t.Error("discarded records still take room")
+	}
+}
+
+func TestDrainReadsNoMoreThanItsLimit(t *testing.T) {
+	r := newFakeRing(256)
+	for _, s := range []string{"a", "b", "c"} {
+		r.submit(t, s)
+	}
+	if got := r.fill(); got != 48.0/256 {
+		t.Errorf("fill is %v", got)
+	}
+	for _, want := range [][]string{nil, {"a", "b"}, {"c"}, nil} {
+		if got, n := r.read(len(want)); !reflect.DeepEqual(got, want) || n != len(want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestRecordsSurviveTheRingsEnd(t *testing.T) {
+	r := newFakeRing(256)
+	random := rand.New(rand.NewPCG(1, 2))
+	var want []string
+	for i := range 2000 {
+		b := make([]byte, 1+random.IntN(100))
+		for j := range b {
+			b[j] = byte(i + j)
+		}
+		at, ok := r.reserve(b)
+		if !ok {
+			got, _ := r.read(1 << 30)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("after %d records: got %q, want %q", i, got, want)
+			}
+			want = nil
+			if at, ok = r.reserve(b); !ok {
+				t.Fatal("an empty ring is full")
+			}
+		}
+		r.flags(at, uint32(len(b)))
+		want = append(want, string(b))
+	}
+	if *r.producer < 100*256 {
+		t.Errorf("only %d bytes written: the ring was not wrapped often", *r.producer)
+	}
+}
+
+func TestRingMayBeClosedTwice(t *testing.T) {
+	r := newFakeRing(256)
+	r.close()
+	r.close()
+}
