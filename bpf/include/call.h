@@ -84,7 +84,8 @@ static __always_inline void gap_end(struct thr *t, u32 op, u64 now)
 /* Returns false if the return half is not wanted. */
 static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 {
-	struct thr *t = thread_make(bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thr *t = thread_make(task);
 	u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(c);
 	u32 op = cookie & 0xffff;
 
@@ -101,7 +102,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 		t->role = ROLE_TRACED | ROLE_DISPATCH;
 		life(LIFE_FIRST, id, id >> 32, now, op, 0, 0, BPF_RB_FORCE_WAKEUP);
 	}
-	heal(t, now);
+	heal(t, task, now);
 	u32 d = t->depth ? live_depth(t, c, sp) : 0;
 	if (d >= DEPTH) {
 		t->depth = d;
@@ -159,12 +160,13 @@ static __always_inline bool wants_stack(u32 op, u64 start, u64 dur)
 
 static __always_inline void call_return(struct pt_regs *c)
 {
-	struct thr *t = thread_of(bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thr *t = thread_of(task);
 	u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(c) - RETURN_POP;
 
 	if (!t)
 		return;
-	heal(t, now);
+	heal(t, task, now);
 	u32 d = t->depth;
 	/* Frames above ours were left without returning. */
 	for (int i = 0; i < DEPTH; i++) {

@@ -164,12 +164,19 @@ static __always_inline u64 settle(struct thr *t, u64 in)
 	return blocked;
 }
 
-/* A running thread whose books say "off CPU": its switch-in was never reported. */
-static __always_inline void heal(struct thr *t, u64 now)
+/*
+ * A running thread whose books say "off CPU": its switch-in was never reported.
+ * The scheduler's own clock says how long it has run since; it is behind by up to
+ * a tick for a thread that has run longer than one.
+ */
+static __always_inline void heal(struct thr *t, struct task_struct *task, u64 now)
 {
 	if (!t->t_out)
 		return;
-	settle(t, t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : now);
+	u64 ran = task->se.sum_exec_runtime - t->exec_out, since = t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : t->t_out;
+	if (ran > now - since)
+		ran = now - since;
+	settle(t, now - ran);
 	lose(LOSS_HEALED);
 }
 
