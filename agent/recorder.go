@@ -80,7 +80,7 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 func session(rec *Recording, b probe.Backend) store.Session {
 	s := store.Session{
 		Started: uint64(time.Now().UnixNano()), Node: rec.Node, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
-		Version: rec.Version, Flags: rec.Flags, Backend: string(b),
+		Version: rec.Version, Flags: rec.Flags, Backend: string(b), PID: uint32(os.Getpid()),
 	}
 	if h, err := os.Hostname(); err == nil {
 		s.Host = h
@@ -164,7 +164,7 @@ func (r *recorder) fill(u *unit) {
 		}
 	}
 	for i := range rec.Lives {
-		if l := &rec.Lives[i]; l.PID == l.TID && l.Kind == event.LifeExit {
+		if l := &rec.Lives[i]; l.PID == l.TID && (l.Kind == event.LifeExit || l.Kind == event.LifeExec) {
 			r.native.Forget(int(l.PID))
 		}
 	}

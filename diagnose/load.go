@@ -11,8 +11,8 @@ import (
 // maxStacks bounds how many stacks Load resolves.
 const maxStacks = 64
 
-// Load reads what a diagnosis of the window needs. DB, Note and SelfPID are for
-// the caller to fill in.
+// Load reads what a diagnosis of the window needs. DB and Note are for the
+// caller to fill in.
 func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	sum, err := r.Summary(ctx)
 	if err != nil {
@@ -20,7 +20,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	}
 	in := &Input{Node: sum.Node, Window: w, First: sum.First, Losses: sum.Losses}
 	if n := len(sum.Sessions); n > 0 {
-		in.CPUs = sum.Sessions[n-1].CPUs
+		in.CPUs, in.SelfPID = sum.Sessions[n-1].CPUs, sum.Sessions[n-1].PID
 	}
 	if in.Window.From == 0 {
 		in.Window.From = sum.First

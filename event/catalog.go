@@ -69,7 +69,12 @@ const (
 var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load"}
 
 // String returns the lower-case name.
-func (r Role) String() string { return roleNames[r] }
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("role-%d", uint8(r))
+}
 
 // Info is one row of the catalogue.
 type Info struct {

@@ -274,7 +274,7 @@ var frameNames = [...]string{"", "native", "kernel", "python"}
 
 // String returns the name used in SQL and JSON.
 func (k StackKind) String() string {
-	if int(k) < len(frameNames) {
+	if int(k) < len(frameNames) && k > 0 {
 		return frameNames[k]
 	}
 	return fmt.Sprintf("frame-%d", uint8(k))

@@ -47,6 +47,9 @@ type decoder struct {
 	masks   [1 << 12][event.NumArgs]uint64
 }
 
+// maxPending bounds the stacks that wait for their call.
+const maxPending = 4096
+
 type rawStack struct{ start, id uint64 }
 
 func newDecoder(toUnix uint64) *decoder {
@@ -240,6 +243,9 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 		return true // the stack could not be walked: no stack, not a malformed record
 	}
 	s := RawStack{ID: StackID(w.Tgid, w.Stack[:n]), PID: w.Tgid, Addrs: append([]uint64(nil), w.Stack[:n]...)}
+	if len(d.pending) >= maxPending { // their calls were lost
+		clear(d.pending)
+	}
 	d.pending[w.H.Tid] = rawStack{w.H.Start, s.ID}
 	r.Stacks = append(r.Stacks, s)
 	return true

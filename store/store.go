@@ -46,6 +46,7 @@ type Session struct {
 	Version string // of Ingero
 	Backend string // how functions were attached: session, multi, perf
 	Flags   string // command line, for people
+	PID     uint32 // of the tracer, which is never to blame; 0 if unknown
 }
 
 // Process is what is known of a traced process, or of one that appears in the

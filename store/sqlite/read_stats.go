@@ -17,22 +17,22 @@ import (
 func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	sum := store.Summary{Schema: schemaVersion}
 	var pruned uint64
-	err := r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, started_ns, stopped_ns,
+	err := r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
 		first_ns, last_ns, calls, stored, pruned from session order by id`, nil, func(s *sqlite.Stmt) error {
 		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
 		sum.Sessions = append(sum.Sessions, store.Session{
 			ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
 			CPUs: int(s.ColumnInt64(5)), Memory: i(6), Version: s.ColumnText(7), Backend: s.ColumnText(8), Flags: s.ColumnText(9),
-			Started: i(10), Stopped: i(11),
+			PID: uint32(i(10)), Started: i(11), Stopped: i(12),
 		})
 		sum.Node = s.ColumnText(1)
-		if first := i(12); first != 0 && (sum.First == 0 || first < sum.First) {
+		if first := i(13); first != 0 && (sum.First == 0 || first < sum.First) {
 			sum.First = first
 		}
-		sum.Last = max(sum.Last, i(13))
-		sum.Calls += i(14)
-		sum.Stored += i(15)
-		pruned += i(16)
+		sum.Last = max(sum.Last, i(14))
+		sum.Calls += i(15)
+		sum.Stored += i(16)
+		pruned += i(17)
 		return nil
 	})
 	if err != nil {

@@ -121,7 +121,7 @@ func fullBatch(t testing.TB) *store.Batch {
 
 func TestEverythingWrittenIsReadBack(t *testing.T) {
 	t.Parallel()
-	session := store.Session{Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4, Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x"}
+	session := store.Session{Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4, Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x", PID: 4711}
 	w, path := create(t, sqlite.Options{Session: session})
 	b := fullBatch(t)
 	must(t, w.Write(b))

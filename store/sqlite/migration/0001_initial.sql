@@ -18,6 +18,7 @@ create table session (
   memory     integer not null,
   version    text not null,
   backend    text not null,
+  tracer     integer not null, -- process id of the tracer
   flags      text not null,
   started_ns integer not null,
   stopped_ns integer not null default 0, -- 0: it did not stop cleanly
