@@ -1,0 +1,159 @@
+// Package bench measures what Ingero costs and whether it is exact, on the
+// machine it runs on. Every figure is a ratio or a difference within one run,
+// taken from interleaved rounds with and without the tracer, because absolute
+// times of one machine say little about another.
+//
+// A measurement is one file and one line in All. What is measured is the product
+// itself: the programs in the kernel, "ingero trace" as a process of its own,
+// and its recordings. The package prints nothing and judges no diagnosis.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+)
+
+// Group says what a measurement is about.
+type Group string
+
+// The groups.
+const (
+	Overhead Group = "overhead" // what is traced, and what is not, pays for it
+	Store    Group = "store"    // recordings: writing, size, reading
+)
+
+// Measurement is one thing that can be measured.
+type Measurement struct {
+	Name  string
+	Group Group
+	About string // one sentence
+	run   func(ctx context.Context, l *lab) ([]Row, error)
+}
+
+// All lists the measurements in the order they run.
+var All = []Measurement{
+	{"call", Overhead, "CPU time added to a call, against programs that do nothing", measureCall},
+	{"loop", Overhead, "training steps a second with and without the tracer", measureLoop},
+	{"tracer", Overhead, "what the tracer itself uses while it records 20,000 calls a second", measureTracer},
+	{"exact", Overhead, "calls made against calls recorded, and durations against the caller's clock", measureExact},
+	{"bystander", Overhead, "CPU time added to switches and system calls of programs that are not traced", measureBystander},
+	{"explain", Store, "time and memory to explain a recording of a million calls", measureExplain},
+	{"insert", Store, "CPU time and bytes to store a call", measureInsert},
+}
+
+// Options say how to measure.
+type Options struct {
+	Quick    bool             // fewer and shorter rounds: minutes become seconds, errors grow
+	Perf     bool             // also the perf back end, which takes seconds to detach
+	Ingero   string           // the program to measure; empty: this one
+	Progress func(say string) // told what is being done; nil: nobody
+}
+
+// Report is what was measured. Fields are only ever added.
+type Report struct {
+	Schema int    `json:"schema"`
+	Quick  bool   `json:"quick"`
+	Kernel string `json:"kernel"`
+	Arch   string `json:"arch"`
+	CPUs   int    `json:"cpus"`
+	Rows   []Row  `json:"rows"`
+}
+
+// Select finds the measurements of a group, or those of it with the given names.
+func Select(g Group, names ...string) ([]Measurement, error) {
+	var all []string
+	var chosen []Measurement
+	for _, m := range All {
+		if m.Group != g {
+			continue
+		}
+		all = append(all, m.Name)
+		if len(names) == 0 || slices.Contains(names, m.Name) {
+			chosen = append(chosen, m)
+		}
+	}
+	for _, n := range names {
+		if !slices.Contains(all, n) {
+			return nil, fmt.Errorf("there is no measurement %q in %s; there are %s", n, g, strings.Join(all, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// Run measures. What was measured before an error is in the report.
+func Run(ctx context.Context, measurements []Measurement, o Options) (*Report, error) {
+	r := &Report{Schema: 1, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Rows: []Row{}}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		r.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	l, err := newLab(o)
+	if err != nil {
+		return r, err
+	}
+	defer l.close()
+	for _, m := range measurements {
+		rows, err := m.run(ctx, l)
+		for i := range rows {
+			rows[i].Measurement = m.Name
+		}
+		r.Rows = append(r.Rows, rows...)
+		if err != nil {
+			return r, fmt.Errorf("measure %s: %w", m.Name, err)
+		}
+	}
+	return r, nil
+}
+
+// lab is what the measurements share.
+type lab struct {
+	opts   Options
+	dir    string // for recordings; removed at the end
+	files  cudastub.Files
+	number int // of the last recording
+}
+
+func newLab(o Options) (*lab, error) {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.Ingero == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find own executable: %w", err)
+		}
+		o.Ingero = self
+	}
+	dir, err := os.MkdirTemp("", "ingero-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("make folder for recordings: %w", err)
+	}
+	l := &lab{opts: o, dir: dir}
+	if l.files, err = cudastub.Extract(dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return l, nil
+}
+
+func (l *lab) close() {
+	_ = os.RemoveAll(l.dir) // a temporary folder: the system clears what is left
+}
+
+func (l *lab) say(format string, args ...any) { l.opts.Progress(fmt.Sprintf(format, args...)) }
+
+// pick chooses the quick or the full value.
+func pick[T any](l *lab, quick, full T) T {
+	if l.opts.Quick {
+		return quick
+	}
+	return full
+}

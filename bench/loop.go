@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+)
+
+// training is a loop to be run with and without the tracer. A step is 20
+// launches of 5 us, a copy, a synchronization of 0.5 ms and host work.
+type training struct {
+	name   string
+	args   []string
+	target *Target
+}
+
+var trainings = []training{
+	{"20 k launches/s", nil, atLeast(0.975)},
+	{"2 k launches/s", []string{"--host-us", "9180"}, atLeast(0.995)},
+	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil},
+}
+
+// trained is a run of the loop.
+type trained struct {
+	cudastub.Truth
+	calls     float64       // of the runtime and the driver
+	tracerCPU time.Duration // while the loop ran
+}
+
+func (t *trained) cpuPerStep() float64  { return float64(t.CPUNS) / float64(t.Steps) }
+func (t *trained) wallPerStep() float64 { return 1e9 / t.StepsPS }
+
+// train runs the loop, and a tracer beside it if asked for. The tracer, which
+// has ended when train returns, is nil otherwise.
+func (l *lab) train(ctx context.Context, traced bool, seconds float64, args ...string) (r trained, t *tracer, err error) {
+	args = append([]string{"--seconds", strconv.FormatFloat(seconds, 'f', 2, 64)}, args...)
+	loop, err := l.files.StartLoop(ctx, cudastub.Options{}, args...)
+	if err != nil {
+		return r, nil, err
+	}
+	if !traced {
+		r.Truth, err = loop.Wait()
+		return r, nil, err
+	}
+	if t, err = l.trace(ctx, loop.PID()); err != nil {
+		_ = loop.Stop() // the first error is the one to tell
+		_, _ = loop.Wait()
+		return r, nil, err
+	}
+	before, err := t.cpu()
+	if err != nil {
+		return r, nil, err
+	}
+	if r.Truth, err = loop.Wait(); err != nil {
+		return r, nil, err
+	}
+	after, err := t.cpu()
+	if err != nil {
+		return r, nil, err
+	}
+	r.tracerCPU = after - before
+	for _, n := range r.Calls {
+		r.calls += float64(n)
+	}
+	return r, t, t.stop()
+}
+
+// pairs are runs of one loop without and with the tracer, alternating.
+type pairs struct{ without, with []trained }
+
+func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, args ...string) (p pairs, err error) {
+	for i := range n {
+		l.say("%s: pair %d of %d", what, i+1, n)
+		for _, traced := range []bool{i%2 == 1, i%2 == 0} { // neither is always first
+			r, t, err := l.train(ctx, traced, seconds, args...)
+			if err != nil {
+				return p, err
+			}
+			if t == nil {
+				p.without = append(p.without, r)
+				continue
+			}
+			p.with = append(p.with, r)
+			if _, err := t.recorded(ctx); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// of reads one figure of every run.
+func of(runs []trained, f func(*trained) float64) series {
+	var s series
+	for i := range runs {
+		s = append(s, f(&runs[i]))
+	}
+	return s
+}
+
+// measureLoop tells the share of its steps that a training loop keeps. Steps a
+// second are what a user sees, and what any other load disturbs; the same share
+// worked out from the CPU time added to a step is what remains if nothing does.
+func measureLoop(ctx context.Context, l *lab) ([]Row, error) {
+	var rows []Row
+	for _, k := range trainings {
+		p, err := l.pairs(ctx, "loop: "+k.name, pick(l, 4, 10), pick(l, 1.5, 3.0), k.args...)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, k.rows(&p)...)
+	}
+	return rows, nil
+}
+
+func (k *training) rows(p *pairs) []Row {
+	stepsPS := func(t *trained) float64 { return t.StepsPS }
+	slow, fast := of(p.with, stepsPS), of(p.without, stepsPS)
+	share := slow.over(fast, ratio)
+	kept, keptMoves := estimate(func(s ...series) float64 { return s[0].median() }, share)
+
+	wall := of(p.without, (*trained).wallPerStep)
+	cpuWith, cpuWithout := of(p.with, (*trained).cpuPerStep), of(p.without, (*trained).cpuPerStep)
+	keeps := func(added, wall float64) float64 { return wall / (wall + added) }
+	byCPU := cpuWith.over(cpuWithout, minus).over(wall, keeps)
+	least, leastMoves := estimate(func(s ...series) float64 {
+		return keeps(s[0].min()-s[1].min(), s[2].min())
+	}, cpuWith, cpuWithout, wall)
+	added := cpuWith.min() - cpuWithout.min()
+	callsPerStep := of(p.with, func(t *trained) float64 { return t.calls / float64(t.Steps) }).median()
+
+	return []Row{Row{
+		Name: k.name + ", steps/s kept", Unit: Ratio, Measured: kept, Error: keptMoves, Target: k.target,
+		Detail: map[string]float64{
+			"without_per_s": fast.median(), "with_per_s": slow.median(), "best_to_best": slow.quantile(1) / fast.quantile(1),
+			"worst_pair": share.min(), "rounds": float64(len(share)),
+		},
+	}.judge(), Row{
+		Name: k.name + ", by CPU time", Unit: Ratio, Measured: least, Error: leastMoves, Target: k.target,
+		Detail: map[string]float64{
+			"without_ns_per_step": cpuWithout.min(), "with_ns_per_step": cpuWith.min(), "added_ns_per_call": added / callsPerStep,
+			"median": byCPU.median(), "rounds": float64(len(byCPU)),
+		},
+	}.judge()}
+}
+
+// busyLoop starts a loop that runs until stopped.
+func (l *lab) busyLoop(ctx context.Context, args ...string) (*cudastub.LoopRun, error) {
+	loop, err := l.files.StartLoop(ctx, cudastub.Options{}, append([]string{"--seconds", "600"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := loop.Begin(); err != nil {
+		return nil, fmt.Errorf("begin loop: %w", err)
+	}
+	return loop, nil
+}

@@ -1,0 +1,225 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// tracer is a running "ingero trace", which records to a file of its own.
+type tracer struct {
+	cmd     *exec.Cmd
+	db      string
+	began   time.Time // when the process was started
+	lines   *bufio.Reader
+	stderr  bytes.Buffer
+	peak    *peak
+	start   traceStart
+	summary traceSummary
+}
+
+// traceStart and traceSummary are the lines of "ingero trace --json" of that type.
+type traceStart struct {
+	At   int64 `json:"at_ns"`
+	Took int64 `json:"took_ns"`
+}
+
+type traceSummary struct {
+	Calls      uint64            `json:"calls"`
+	Lost       map[string]uint64 `json:"lost"`
+	FirstEvent int64             `json:"first_event_ns"`
+}
+
+// trace starts the tracer on a process and waits until it is attached.
+func (l *lab) trace(ctx context.Context, pid int) (*tracer, error) {
+	l.number++
+	t := &tracer{db: filepath.Join(l.dir, fmt.Sprintf("run%d.db", l.number)), began: time.Now()}
+	t.cmd = exec.CommandContext(ctx, l.opts.Ingero, "trace", "--json", "--node", "bench", "--pid", strconv.Itoa(pid), "--db", t.db)
+	t.cmd.Cancel = func() error { return t.cmd.Process.Signal(syscall.SIGTERM) }
+	t.cmd.WaitDelay = 10 * time.Second
+	t.cmd.Stderr = &t.stderr
+	out, err := t.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the tracer: %w", err)
+	}
+	if err := t.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the tracer: %w", err)
+	}
+	t.lines = bufio.NewReaderSize(out, 1<<20)
+	t.peak = watchPeak(t.cmd.Process.Pid)
+	if err := t.read("start", &t.start); err != nil {
+		return nil, errors.Join(err, t.end())
+	}
+	return t, nil
+}
+
+// read reads lines up to one of the given type.
+func (t *tracer) read(kind string, into any) error {
+	for {
+		line, err := t.lines.ReadBytes('\n')
+		if err != nil {
+			return fmt.Errorf("the tracer ended without a line of type %s%s", kind, t.said())
+		}
+		var head struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(line, &head); err != nil {
+			return fmt.Errorf("read the tracer's output: %w", err)
+		}
+		if head.Type == kind {
+			return json.Unmarshal(line, into)
+		}
+	}
+}
+
+func (t *tracer) said() string {
+	if s := strings.TrimSpace(t.stderr.String()); s != "" {
+		return ": " + s
+	}
+	return ""
+}
+
+// stop ends the tracer as Ctrl+C does and waits for its summary.
+func (t *tracer) stop() error {
+	if err := t.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop the tracer: %w", err)
+	}
+	return errors.Join(t.read("summary", &t.summary), t.end())
+}
+
+func (t *tracer) end() error {
+	err := t.cmd.Wait()
+	t.peak.stop()
+	if err != nil {
+		return fmt.Errorf("end the tracer: %w%s", err, t.said())
+	}
+	return nil
+}
+
+// cpu is the CPU time the tracer has used.
+func (t *tracer) cpu() (time.Duration, error) { return processCPU(t.cmd.Process.Pid) }
+
+// processCPU reads a process's CPU clock, to the nanosecond: the clock id of a
+// process is ~pid << 3 | CPUCLOCK_SCHED (2), include/linux/posix-timers.h.
+func processCPU(pid int) (time.Duration, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &ts); err != nil {
+		return 0, fmt.Errorf("read the CPU clock of process %d: %w", pid, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// recording is what a tracer's file holds.
+type recording struct {
+	calls     uint64 // sum of the weights of the stored calls
+	rows      uint64
+	lost      uint64 // calls not in it, as far as the file itself admits
+	bytes     int64
+	durations series // of the stored calls, ns
+}
+
+// recorded reads the file back.
+func (t *tracer) recorded(ctx context.Context) (recording, error) {
+	var rec recording
+	r, err := sqlite.OpenReader(t.db)
+	if err != nil {
+		return rec, err
+	}
+	defer r.Close() // a reader has nothing to lose
+	err = r.Calls(ctx, store.Window{}, func(c *event.Call) bool {
+		rec.rows++
+		rec.calls += uint64(max(c.Weight, 1))
+		rec.durations = append(rec.durations, float64(c.Duration))
+		return true
+	})
+	if err != nil {
+		return rec, err
+	}
+	sum, err := r.Summary(ctx)
+	if err != nil {
+		return rec, err
+	}
+	for _, x := range sum.Losses {
+		if k := event.Losses[x.Kind]; k.Unit == "calls" && !k.Approximate || x.Kind == event.LostStored {
+			rec.lost += x.Count
+		}
+	}
+	i, err := os.Stat(t.db)
+	if err != nil {
+		return rec, err
+	}
+	rec.bytes = i.Size()
+	return rec, os.Remove(t.db) // the next one may need the space
+}
+
+// peak follows a process's peak memory. The peak that wait4 reports is no use:
+// it includes the parent's, of the moment before exec.
+type peak struct {
+	done  chan struct{}
+	wg    sync.WaitGroup
+	bytes uint64
+}
+
+const peakEvery = 5 * time.Millisecond
+
+func watchPeak(pid int) *peak {
+	p := &peak{done: make(chan struct{})}
+	p.wg.Go(func() {
+		tick := time.NewTicker(peakEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-p.done:
+				return
+			case <-tick.C:
+				p.bytes = max(p.bytes, highWater(pid))
+			}
+		}
+	})
+	return p
+}
+
+// stop ends the watch. It may be called twice, by one goroutine.
+func (p *peak) stop() {
+	select {
+	case <-p.done:
+	default:
+		close(p.done)
+	}
+	p.wg.Wait()
+}
+
+// highWater is VmHWM of a process in bytes, 0 if it is gone.
+func highWater(pid int) uint64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := strings.Cut(string(b), "VmHWM:")
+	if !ok {
+		return 0
+	}
+	kb, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, err := strconv.ParseUint(kb, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
