@@ -53,8 +53,8 @@ type Result struct {
 	Scenario *Scenario `json:"scenario"`
 	Mode     string    `json:"mode"`
 	Reason   string    `json:"reason,omitempty"` // why it is a replay
-	// Right says that the first chain names the true cause, or that there is no
-	// chain if nothing is wrong. Rank is the chain that names it, from 1; 0 if
+	// Right says that the first chain names the true cause, or that nothing
+	// is found if nothing is wrong. Rank is the chain that names it, from 1; 0 if
 	// none does. On a machine that is busy with other work too, the fault that
 	// was injected need not be the largest.
 	Right  bool           `json:"right"`
@@ -108,7 +108,7 @@ func replayReason(err error) string {
 }
 
 // explain diagnoses a recording and holds the result against the truth.
-func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cudastub.Truth, self uint32) (*Result, error) {
+func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cudastub.Truth) (*Result, error) {
 	r, err := sqlite.OpenReader(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's recording: %w", err)
@@ -118,13 +118,13 @@ func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cu
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's recording: %w", err)
 	}
-	in.DB, in.SelfPID = o.Keep, self
+	in.DB = o.Keep
 	if in.DB == "" {
 		in.DB = "demo " + s.Name
 	}
 	res := &Result{Schema: 1, Scenario: s, Report: diagnose.Diagnose(in), Truth: truth}
 	res.Rank = slices.IndexFunc(res.Report.Chains, func(c report.Chain) bool { return s.Expect == c.Cause.Kind && blames(&c.Cause, &truth) }) + 1
-	res.Right = res.Rank == 1 || s.Healthy() && len(res.Report.Chains) == 0
+	res.Right = res.Rank == 1 || s.Healthy() && len(res.Report.Chains)+len(res.Report.NotExplained) == 0
 	return res, nil
 }
 

@@ -36,7 +36,7 @@ func live(ctx context.Context, s *Scenario, o *Options, dir string) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := explain(ctx, s, o, path, truth, uint32(os.Getpid()))
+	r, err := explain(ctx, s, o, path, truth)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func replay(ctx context.Context, s *Scenario, o *Options, dir, why string) (*Res
 	if err != nil {
 		return nil, fmt.Errorf("unpack the recording of %q: %w", s.Name, err)
 	}
-	r, err := explain(ctx, s, o, path, truth, 0)
+	r, err := explain(ctx, s, o, path, truth)
 	if err != nil {
 		return nil, err
 	}
