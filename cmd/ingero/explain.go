@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -47,6 +48,9 @@ evidence is not enough. It never changes the recording.`,
 				}
 				f.db = args[0]
 			}
+			if err := cmp.Or(apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
+				return err
+			}
 			return c.explain(cmd.Context(), &f)
 		},
 	}
@@ -57,9 +61,6 @@ evidence is not enough. It never changes the recording.`,
 	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
-	cmd.MarkFlagsMutuallyExclusive("per-process", "chains")
-	cmd.MarkFlagsMutuallyExclusive("since", "from")
-	cmd.MarkFlagsMutuallyExclusive("since", "to")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ func run(args []string) (code int) {
 		if p := recover(); p != nil {
 			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p, debugEnv)
 			if c.env(debugEnv) != "" {
-				c.err.Write(debug.Stack())
+				fmt.Fprintf(c.err, "%s", debug.Stack())
 			}
 			code = exitFailure
 		}

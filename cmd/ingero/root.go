@@ -45,6 +45,7 @@ Start here:
 		versionCommand(c),
 	)
 	root.InitDefaultHelpCmd()
+	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
 }
@@ -69,6 +70,14 @@ func arguments(minimum, maximum int, want string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// apart refuses two flags that contradict each other.
+func apart(cmd *cobra.Command, a, b string) error {
+	if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
+		return usage("--%s and --%s contradict each other; give one; see %s --help", a, b, cmd.CommandPath())
+	}
+	return nil
 }
 
 // hint says what to do about errors whose remedy depends on the command line.

@@ -84,7 +84,7 @@ const maxCell = 120
 
 // writeTable aligns columns, numbers to the right.
 func writeTable(c *console, rows *sqlite.Rows) error {
-	t := rowTable{out: c.out, names: rows.Columns()}
+	t := rowTable{out: c.out, names: columns(rows)}
 	t.right = make([]bool, len(t.names))
 	t.widths = make([]int, len(t.names))
 	for rows.Next() {
@@ -181,7 +181,7 @@ func clean(s string) string {
 // writeCSV prints RFC 4180 with a head; NULL is an empty field.
 func writeCSV(c *console, rows *sqlite.Rows) error {
 	w := csv.NewWriter(c.out)
-	if err := w.Write(rows.Columns()); err != nil {
+	if err := w.Write(columns(rows)); err != nil {
 		return err
 	}
 	line := make([]string, len(rows.Columns()))
@@ -202,7 +202,7 @@ func writeCSV(c *console, rows *sqlite.Rows) error {
 
 // writeJSONRows prints an array of objects, one a line, columns in order.
 func writeJSONRows(c *console, rows *sqlite.Rows) error {
-	keys, err := objectKeys(rows.Columns())
+	keys, err := objectKeys(columns(rows))
 	if err != nil {
 		return err
 	}
@@ -235,18 +235,30 @@ func writeJSONRows(c *console, rows *sqlite.Rows) error {
 	return err
 }
 
-// objectKeys are what stands before each value of a row: {"a":, ,"b":. Names
-// that occur twice get a number.
-func objectKeys(names []string) ([][]byte, error) {
+// columns are the names of the columns, all different and none empty: the
+// driver forgets the name of a column if a later one has the same.
+func columns(rows *sqlite.Rows) []string {
 	seen := map[string]bool{}
-	var keys [][]byte
-	for i, n := range names {
+	var names []string
+	for i, n := range rows.Columns() {
+		if n == "" {
+			n = fmt.Sprintf("column_%d", i+1)
+		}
 		unique := n
 		for k := 2; seen[unique]; k++ {
 			unique = fmt.Sprintf("%s_%d", n, k)
 		}
 		seen[unique] = true
-		key, err := json.Marshal(unique)
+		names = append(names, unique)
+	}
+	return names
+}
+
+// objectKeys are what stands before each value of a row: {"a":, ,"b":.
+func objectKeys(names []string) ([][]byte, error) {
+	var keys [][]byte
+	for i, n := range names {
+		key, err := json.Marshal(n)
 		if err != nil {
 			return nil, fmt.Errorf("write column name as JSON: %w", err)
 		}

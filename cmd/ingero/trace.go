@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,12 @@ needs root, or the capabilities that "ingero check" names.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.trace(cmd.Context(), &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(apart(cmd, "db", "out"), apart(cmd, "pid", "user")); err != nil {
+				return err
+			}
+			return c.trace(cmd.Context(), &f, args)
+		},
 	}
 	fl := cmd.Flags()
 	fl.Var((*pidList)(&f.pids), "pid", "trace these processes and their children (4821,4822)")
@@ -72,8 +78,6 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), summary")
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
-	cmd.MarkFlagsMutuallyExclusive("db", "out")
-	cmd.MarkFlagsMutuallyExclusive("pid", "user")
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
