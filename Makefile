@@ -1,0 +1,90 @@
+# Targets for people; "make help" lists them. Building needs Go and nothing else:
+# the eBPF objects and the demo's libraries are committed.
+
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# What "make generate" writes.
+GENERATED := docs/events.md bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
+	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
+	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt
+
+# Kernel tests need root and a kernel with BTF; where both are there they must run.
+CAN_TRACE := $(shell [ "$$(id -u)" = 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo yes)
+
+.DEFAULT_GOAL := build
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
+		while IFS="$$(printf '\t')" read -r t d; do printf '  %-16s %s\n' "$$t" "$$d"; done
+
+.PHONY: build
+build: ## build bin/ingero, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero ./cmd/ingero
+
+.PHONY: build-arm64
+build-arm64: ## build bin/ingero-arm64, static
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero-arm64 ./cmd/ingero
+
+.PHONY: demo
+demo: build ## show how the cause of a stall is found, no GPU needed
+	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then \
+		sudo -n bin/ingero demo incident; \
+	else \
+		bin/ingero demo incident; \
+	fi
+
+# One package at a time: kernel tests measure, and would disturb each other.
+.PHONY: test
+test: ## vet and run all tests, those that need the kernel if root
+	$(GO) vet ./...
+ifeq ($(CAN_TRACE),yes)
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -p 1 -timeout 15m ./...
+else
+	$(GO) test -timeout 15m ./...
+	@echo
+	@echo "SKIPPED: tests that load eBPF programs need root and /sys/kernel/btf/vmlinux."
+	@echo "         Run them with: sudo make test-kernel"
+endif
+
+.PHONY: test-kernel
+test-kernel: ## run the tests that need root and a kernel with BTF, and only those packages
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -p 1 -timeout 15m ./probe/... ./agent/... ./internal/... ./demo/... ./cmd/ingero/...
+
+.PHONY: generate
+generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)
+	$(GO) run ./internal/gen
+	$(GO) generate ./bpf ./probe/...
+	internal/cudastub/build.sh
+
+.PHONY: generate-check
+generate-check: generate ## fail if what is committed is not what is generated
+	@git diff --exit-code --stat -- $(GENERATED) || { echo "generated files differ: commit the result of make generate" >&2; exit 1; }
+	@new="$$(git ls-files --others --exclude-standard -- $(GENERATED))"; \
+		[ -z "$$new" ] || { echo "generated, but not committed:" $$new >&2; exit 1; }
+
+.PHONY: lint
+lint: ## check format and common mistakes
+	@out="$$(git ls-files '*.go' | xargs gofmt -l)"; [ -z "$$out" ] || { echo "not gofmt-clean:" $$out >&2; exit 1; }
+	GOARCH=arm64 $(GO) vet ./...
+	@if $(GO) -C tools build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint; then \
+		bin/golangci-lint run ./...; \
+	else \
+		echo "SKIPPED: golangci-lint cannot be built here" >&2; \
+	fi
+
+.PHONY: bench
+bench: build ## measure what tracing and recordings cost (root)
+	bin/ingero bench overhead
+	bin/ingero bench store
+
+.PHONY: demo-record
+demo-record: ## record again what "ingero demo" replays (root)
+	$(GO) run ./demo/record
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin dist
