@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/probe"
 )
 
 // nuisance is something an untraced program does that a tracer may slow down.
@@ -27,8 +28,8 @@ func nuisances() []nuisance {
 }
 
 // measureBystander measures a program that never loads a library of NVIDIA's,
-// with and without a tracer of another process. A round is a few batches before
-// the tracer starts, while it runs, and after it ended.
+// with and without the programs of a tracer of another process, in many short
+// rounds. The tracer's process plays no part: it would only add noise.
 func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	v, err := l.files.Start(ctx, cudastub.Options{Late: true})
 	if err != nil {
@@ -42,11 +43,22 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	defer target.Close() // it does nothing
 	kinds := nuisances()
 	without, with := make([]series, len(kinds)), make([]series, len(kinds))
-	rounds := pick(l, 8, 20)
+	rounds := pick(l, 25, 100)
 	for i := range rounds {
 		l.say("bystander: round %d of %d", i+1, rounds)
-		if err := bystanderRound(ctx, l, v, target.PID(), kinds, without, with); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		calm, err := annoy(v, kinds)
+		if err != nil {
 			return nil, err
+		}
+		disturbed, err := annoyTraced(l, v, target.PID(), kinds)
+		if err != nil {
+			return nil, err
+		}
+		for k := range kinds {
+			without[k], with[k] = append(without[k], calm[k]), append(with[k], disturbed[k])
 		}
 	}
 	var rows []Row
@@ -56,61 +68,48 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	return rows, nil
 }
 
-func bystanderRound(ctx context.Context, l *lab, v *cudastub.Victim, pid int, kinds []nuisance, without, with []series) error {
-	n := pick(l, 15, 40)
-	before, err := annoy(v, kinds, n)
+// annoyTraced measures each kind while everything of a tracer is in the kernel.
+func annoyTraced(l *lab, v *cudastub.Victim, pid int, kinds []nuisance) (series, error) {
+	t, err := probe.Open(probe.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := l.trace(ctx, pid)
+	defer t.Close() // detaching cannot be mended here
+	w, err := probe.NewMapWatcher()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	during, err := annoy(v, kinds, 2*n) // as often as without
-	if err != nil {
-		return err
+	defer w.Close()
+	if err := attachStubs(l, t, pid); err != nil {
+		return nil, err
 	}
-	if err := t.stop(); err != nil {
-		return err
-	}
-	after, err := annoy(v, kinds, n)
-	if err != nil {
-		return err
-	}
-	for k := range kinds {
-		without[k] = append(without[k], min(before[k], after[k]))
-		with[k] = append(with[k], during[k])
-	}
-	return nil
+	return annoy(v, kinds)
 }
 
-// annoy measures each kind once: the best of n batches, in ns of CPU time.
-func annoy(v *cudastub.Victim, kinds []nuisance, n int) (series, error) {
-	var best series
+// annoy measures each kind once, in ns of CPU time.
+func annoy(v *cudastub.Victim, kinds []nuisance) (series, error) {
+	var figures series
 	for _, k := range kinds {
 		var s series
-		for range n {
+		for range batches {
 			a, err := v.Do(fmt.Sprintf(k.command, k.times))
 			if err != nil {
 				return nil, err
 			}
 			s = append(s, float64(a.Int("cpu_ns"))/float64(a.Int(k.count)))
 		}
-		best = append(best, s.min())
+		figures = append(figures, s.quantile(quiet))
 	}
-	return best, nil
+	return figures, nil
 }
 
 func (k *nuisance) row(without, with series) Row {
 	added := with.over(without, minus)
-	best, moves := estimate(func(s ...series) float64 { return s[0].min() - s[1].min() }, with, without)
-	if k.target.WithinError {
-		best, moves = added.median(), added.twoSE()
-	}
 	return Row{
-		Name: k.name, Unit: Nanoseconds, Measured: best, Error: moves, Target: k.target,
+		Name: k.name, Unit: Nanoseconds, Measured: added.median(), Error: added.twoSE(), Target: k.target,
 		Detail: map[string]float64{
-			"without_ns": without.min(), "with_ns": with.min(), "best_to_best": with.min() - without.min(), "median": added.median(), "rounds": float64(len(added)),
+			"without_ns": without.median(), "with_ns": with.median(),
+			"best_to_best": with.min() - without.min(), "rounds": float64(len(added)),
 		},
 	}.judge()
 }

@@ -64,22 +64,27 @@ func measureCallOn(ctx context.Context, l *lab, b probe.Backend) ([]Row, error) 
 	}
 	defer v.Close() // its answers are all we want of it
 	var base, empty, full []callCost
-	rounds := pick(l, 6, 16)
-	for i := range rounds {
-		l.say("call: back end %s, round %d of %d", b, i+1, rounds)
+	rounds, foreign := pick(l, 10, 40), 0
+	for len(base) < rounds {
+		l.say("call: back end %s, round %d of %d", b, len(base)+1, rounds)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		for _, c := range []struct {
-			to   *[]callCost
-			opts *probe.Options
-		}{{&base, nil}, {&empty, &probe.Options{Backend: b, Empty: true}}, {&full, &probe.Options{Backend: b}}} {
-			cost, err := callRound(l, v, c.opts)
+		var costs []callCost
+		for _, o := range []*probe.Options{nil, {Backend: b, Empty: true}, {Backend: b}, nil} {
+			cost, err := callRound(l, v, o)
 			if err != nil {
 				return nil, err
 			}
-			*c.to = append(*c.to, cost)
+			costs = append(costs, cost)
 		}
+		if max(costs[0][0], costs[3][0]) > probedNS {
+			if foreign++; foreign > 2*rounds {
+				return nil, errForeign
+			}
+			continue
+		}
+		base, empty, full = append(base, costs[0]), append(empty, costs[1]), append(full, costs[2])
 	}
 	var rows []Row
 	for k, kind := range callKinds {
@@ -87,6 +92,12 @@ func measureCallOn(ctx context.Context, l *lab, b probe.Backend) ([]Row, error) 
 	}
 	return rows, nil
 }
+
+// probedNS is more than the empty function takes by itself on any machine, and
+// less than with a probe on it. Such a round was measured through another tracer.
+const probedNS = 150
+
+var errForeign = errors.New("another tracer traces every process here; stop it and measure again")
 
 func column(rounds []callCost, k int) series {
 	var s series
@@ -96,23 +107,20 @@ func column(rounds []callCost, k int) series {
 	return s
 }
 
-// row takes the best round of each condition: other load only ever adds time.
+// row compares the medians of the rounds.
 func (k *callKind) row(b probe.Backend, base, empty, full series) Row {
 	n := float64(k.perCall)
-	share, moves := estimate(func(s ...series) float64 {
-		return (s[2].min() - s[0].min()) / (s[1].min() - s[0].min())
-	}, base, empty, full)
-	perRound := full.over(base, minus).over(empty.over(base, minus), ratio)
+	floor, added := empty.over(base, minus), full.over(base, minus)
+	share, moves := estimate(func(s ...series) float64 { return s[0].median() / s[1].median() }, added, floor)
 	return Row{
-		Name: fmt.Sprintf("%s, %s", k.name, b), Unit: Ratio, Target: k.target,
-		Measured: share, Error: moves,
+		Name: fmt.Sprintf("%s, %s", k.name, b), Unit: Ratio, Measured: share, Error: moves, Target: k.target,
 		Detail: map[string]float64{
-			"base_ns":         base.min(),
-			"added_empty_ns":  (empty.min() - base.min()) / n,
-			"added_ns":        (full.min() - base.min()) / n,
-			"added_median_ns": full.over(base, minus).median() / n,
-			"median":          perRound.median(),
-			"rounds":          float64(len(base)),
+			"base_ns":        base.median(),
+			"added_empty_ns": floor.median() / n,
+			"added_ns":       added.median() / n,
+			"best_to_best":   (full.min() - base.min()) / (empty.min() - base.min()),
+			"median":         added.over(floor, ratio).median(),
+			"rounds":         float64(len(base)),
 		},
 	}.judge()
 }
@@ -126,12 +134,7 @@ func callRound(l *lab, v *cudastub.Victim, o *probe.Options) (cost callCost, err
 			return nil, err
 		}
 		defer t.Close() // detaching cannot be mended here
-		for lib, file := range map[*probe.Library]string{cuda.Library(): "libcudart.so.12", driver.Library(): "libcuda.so.1"} {
-			if _, err := t.Attach(lib, filepath.Join(l.files.LibDir, file), 0); err != nil {
-				return nil, err
-			}
-		}
-		if err := t.Adopt(v.PID()); err != nil {
+		if err := attachStubs(l, t, v.PID()); err != nil {
 			return nil, err
 		}
 		stop := drainBehind(t)
@@ -147,22 +150,40 @@ func callRound(l *lab, v *cudastub.Victim, o *probe.Options) (cost callCost, err
 	return cost, nil
 }
 
-// measure is the best of many batches of calls, each so short that most of them
-// run without being disturbed.
+// attachStubs attaches to the stand-ins and adopts a process that uses them.
+func attachStubs(l *lab, t *probe.Tracer, pid int) error {
+	for lib, file := range map[*probe.Library]string{cuda.Library(): "libcudart.so.12", driver.Library(): "libcuda.so.1"} {
+		if _, err := t.Attach(lib, filepath.Join(l.files.LibDir, file), 0); err != nil {
+			return err
+		}
+	}
+	return t.Adopt(pid)
+}
+
+// measure is the quiet quarter of a few batches of calls, each so short that most
+// of them run without being disturbed.
 func (k *callKind) measure(l *lab, v *cudastub.Victim) (float64, error) {
 	if _, err := v.Do("set cudaLaunchKernel:" + k.behaviour); err != nil {
 		return 0, err
 	}
 	var s series
-	for range pick(l, 40, 100) {
+	for range batches {
 		a, err := v.Do(fmt.Sprintf("call cudaLaunchKernel %d timed=0", k.batch))
 		if err != nil {
 			return 0, err
 		}
 		s = append(s, float64(a.Int("cpu_ns"))/float64(k.batch))
 	}
-	return s.min(), nil
+	return s.quantile(quiet), nil
 }
+
+// A round's figure is that of the quiet quarter of its batches. The best batch
+// would not do: a machine now and then runs faster for a moment, and only some
+// rounds meet such a moment.
+const (
+	batches = 12
+	quiet   = 0.25
+)
 
 // drainEvery is how often the records of the measured calls are taken away.
 const drainEvery = 20 * time.Millisecond

@@ -3,8 +3,8 @@ package bench
 import "math"
 
 // Row is one figure. Error, in the same unit, is how far Measured would move if
-// any one round were left out; where the target is told from zero only by its
-// error, it is two standard errors of the median.
+// any one round were left out; for the bystanders, with their many rounds, it is
+// two standard errors of the median.
 type Row struct {
 	Measurement string             `json:"measurement"`
 	Name        string             `json:"name"`
