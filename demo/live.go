@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ func live(ctx context.Context, s *Scenario, o *Options, dir string) (*Result, er
 		return nil, fmt.Errorf("unpack the demo's program: %w", err)
 	}
 	seconds := strconv.FormatFloat(o.Length.Seconds(), 'f', -1, 64)
-	args := append([]string{"--seconds", seconds, "--dir", dir}, s.args...)
+	args := slices.Concat([]string{"--seconds", seconds, "--dir", dir}, s.args, o.Args)
 	loop, err := files.StartLoop(ctx, cudastub.Options{}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("start the demo's program (is %s mounted noexec? set TMPDIR to another folder): %w", dir, err)

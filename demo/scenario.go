@@ -71,7 +71,7 @@ var Scenarios = []Scenario{
 	{
 		Name: "cold_start", Title: "the first launch loads the code", Expect: diagnose.ColdStart,
 		Story: "The first call of a program takes far longer than all others.",
-		args:  []string{"--fault", "cold", "--fault-ms", "900"},
+		args:  []string{"--fault", "cold", "--fault-ms", "900", "--start-after", "0"},
 	},
 	{
 		Name: "idle", Title: "an inference server without requests", Expect: "",

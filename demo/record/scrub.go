@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// other is what a program of this machine is called that has no part in a demo.
+const other = "other"
+
+// scrub takes out of a recording what belongs to this machine: the names of
+// programs that merely ran at the time, command lines, the size of the memory.
+// Kernel threads keep their names; they are the same everywhere. Then it makes
+// the file as small as it can be.
+func scrub(path string, actors ...int) error {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return fmt.Errorf("scrub recording: %w", err)
+	}
+	defer c.Close()
+	list := "0"
+	for _, pid := range actors {
+		list += fmt.Sprintf(", %d", pid)
+	}
+	// Of the kernel, or of an actor; %[1]s is the column of the name.
+	const stays = `pid in (%[2]s) or %[1]s glob 'kworker/*' or %[1]s glob 'ksoftirqd/*' or %[1]s glob 'migration/*'
+		or %[1]s glob 'rcu_*' or %[1]s glob 'swapper/*' or %[1]s glob 'jbd2/*'`
+	for _, sql := range []string{
+		fmt.Sprintf("update thread set comm = '%[3]s' where not ("+stays+")", "comm", list, other),
+		fmt.Sprintf("update process set name = '%[3]s' where not ("+stays+")", "name", list, other),
+		"update process set command = '', parent = 0",
+		"update cgroup set path = '/demo'",
+		"update session set memory = 0",
+		"vacuum",
+	} {
+		if err := sqlitex.ExecuteTransient(c, sql, nil); err != nil {
+			return fmt.Errorf("scrub recording: %s: %w", sql, err)
+		}
+	}
+	return nil
+}
