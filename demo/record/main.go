@@ -70,6 +70,7 @@ func one(dir, name string, length time.Duration, rate int) error {
 		if err := scrub(path, r.Truth.PID, r.Truth.CulpritPID, r.Truth.ClientPID); err != nil {
 			return err
 		}
+		r.Truth.Cgroup = ""
 		return demo.Pack(dir, r, path)
 	}
 	return fmt.Errorf("not explained right in %d attempts", attempts)
