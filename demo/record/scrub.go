@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -20,10 +21,7 @@ func scrub(path string, actors ...int) error {
 		return fmt.Errorf("scrub recording: %w", err)
 	}
 	defer c.Close()
-	list := "0"
-	for _, pid := range actors {
-		list += fmt.Sprintf(", %d", pid)
-	}
+	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(actors)), ","), "[]")
 	// Of the kernel, or of an actor; %[1]s is the column of the name.
 	const stays = `pid in (%[2]s) or %[1]s glob 'kworker/*' or %[1]s glob 'ksoftirqd/*' or %[1]s glob 'migration/*'
 		or %[1]s glob 'rcu_*' or %[1]s glob 'swapper/*' or %[1]s glob 'jbd2/*'`
