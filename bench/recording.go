@@ -38,15 +38,15 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 		Detail: map[string]float64{"rows": float64(rec.rows), "bytes": float64(rec.bytes)},
 	}.judge())
 
-	p, err := l.pairs(ctx, "tracer: switches", pick(l, 3, 6), pick(l, 1.5, 4.0), at20k...)
+	p, err := l.pairs(ctx, "tracer: switches", pick(l, 4, 8), pick(l, 1.5, 4.0))
 	if err != nil {
 		return rows, err
 	}
 	return append(rows, switchesRow(&p)), nil
 }
 
-// switchesRow tells the context switches of the loop that the tracer adds. The
-// loop makes the same voluntary ones in every step, so they count a step.
+// switchesRow tells the context switches of the loop that the tracer adds. Left to
+// its own pace, the loop makes one voluntary switch a step: what is more is added.
 func switchesRow(p *pairs) Row {
 	involuntary := func(t *trained) float64 { return float64(t.InvoluntarySwitches) / t.Seconds }
 	voluntary := func(t *trained) float64 { return float64(t.VoluntarySwitches) / float64(t.Steps) }
