@@ -32,7 +32,7 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 		Measured: 100 * run.tracerCPU.Seconds() / run.Seconds,
 		Detail:   map[string]float64{"calls_per_s": rate, "ns_per_call": float64(run.tracerCPU) / run.calls},
 	}.judge(), Row{
-		Name: "peak memory", Unit: Megabytes, Measured: float64(t.peak.bytes) / 1e6, Target: atMost(80),
+		Name: "peak memory", Unit: Megabytes, Measured: float64(t.peak) / 1e6, Target: atMost(80),
 	}.judge(), Row{
 		Name: "bytes per stored call", Unit: Bytes, Measured: float64(rec.bytes) / float64(rec.rows), Target: atMost(60),
 		Detail: map[string]float64{"rows": float64(rec.rows), "bytes": float64(rec.bytes)},

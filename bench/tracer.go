@@ -30,7 +30,7 @@ type tracer struct {
 	began   time.Time // when the process was started
 	lines   *bufio.Reader
 	stderr  bytes.Buffer
-	peak    *peak
+	peak    uint64 // bytes of memory, once stopped
 	start   traceStart
 	summary traceSummary
 }
@@ -63,7 +63,6 @@ func (l *lab) trace(ctx context.Context, pid int) (*tracer, error) {
 		return nil, fmt.Errorf("start the tracer: %w", err)
 	}
 	t.lines = bufio.NewReaderSize(out, 1<<20)
-	t.peak = watchPeak(t.cmd.Process.Pid)
 	if err := t.read("start", &t.start); err != nil {
 		return nil, errors.Join(err, t.end())
 	}
@@ -98,16 +97,17 @@ func (t *tracer) said() string {
 
 // stop ends the tracer as Ctrl+C does and waits for its summary.
 func (t *tracer) stop() error {
+	t.peak = highWater(t.cmd.Process.Pid)
 	if err := t.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the tracer: %w", err)
 	}
-	return errors.Join(t.read("summary", &t.summary), t.end())
+	err := t.read("summary", &t.summary)
+	t.peak = max(t.peak, highWater(t.cmd.Process.Pid)) // unless it is gone by now
+	return errors.Join(err, t.end())
 }
 
 func (t *tracer) end() error {
-	err := t.cmd.Wait()
-	t.peak.stop()
-	if err != nil {
+	if err := t.cmd.Wait(); err != nil {
 		return fmt.Errorf("end the tracer: %w%s", err, t.said())
 	}
 	return nil
@@ -169,8 +169,9 @@ func (t *tracer) recorded(ctx context.Context) (recording, error) {
 	return rec, os.Remove(t.db) // the next one may need the space
 }
 
-// peak follows a process's peak memory. The peak that wait4 reports is no use:
-// it includes the parent's, of the moment before exec.
+// peak follows the peak memory of a process that ends by itself. The peak that
+// wait4 reports is no use: it includes the parent's, of the moment before exec.
+// Not for use beside anything else that is measured: it wakes up often.
 type peak struct {
 	done  chan struct{}
 	wg    sync.WaitGroup
