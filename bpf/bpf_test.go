@@ -31,6 +31,7 @@ var mirrors = map[string]reflect.Type{
 	"total_rec":    reflect.TypeFor[bpf.WireTotalRec](),
 	"life_rec":     reflect.TypeFor[bpf.WireLifeRec](),
 	"stack_rec":    reflect.TypeFor[bpf.WireStackRec](),
+	"stall_rec":    reflect.TypeFor[bpf.WireStallRec](),
 }
 
 // objects are all compiled programs, of both architectures, and what the probes
@@ -285,6 +286,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_HEALED, event.LostHealed},
 		{bpf.WireLossLOSS_WAKE, event.LostWake},
 		{bpf.WireLossLOSS_OFF_THINNED, event.LostOffCPUThinned},
+		{bpf.WireLossLOSS_STALL, event.LostStall},
 	}
 	same(t, "loss", 1, pairs)
 	if n := event.LossKind(len(pairs)); event.LostStored != n {

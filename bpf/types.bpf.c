@@ -13,6 +13,7 @@ struct gap_rec *unused_gap __attribute__((unused));
 struct off_full_rec *unused_off __attribute__((unused));
 struct total_rec *unused_total __attribute__((unused));
 struct life_rec *unused_life __attribute__((unused));
+struct stall_rec *unused_stall __attribute__((unused));
 struct stack_rec *unused_stack __attribute__((unused));
 enum kind *unused_kind __attribute__((unused));
 enum life *unused_life_kind __attribute__((unused));

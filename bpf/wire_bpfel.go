@@ -80,6 +80,7 @@ const (
 	WireKindKIND_TOTAL WireKind = 4
 	WireKindKIND_LIFE  WireKind = 5
 	WireKindKIND_STACK WireKind = 6
+	WireKindKIND_STALL WireKind = 7
 )
 
 type WireLed struct {
@@ -127,7 +128,8 @@ const (
 	WireLossLOSS_HEALED      WireLoss = 11
 	WireLossLOSS_WAKE        WireLoss = 12
 	WireLossLOSS_OFF_THINNED WireLoss = 13
-	WireLossNLOSS            WireLoss = 16
+	WireLossLOSS_STALL       WireLoss = 14
+	WireLossNLOSS            WireLoss = 32
 )
 
 type WireOffFullRec struct {
@@ -171,6 +173,12 @@ type WireStackRec struct {
 	Stack  [32]uint64
 }
 
+type WireStallRec struct {
+	_   structs.HostLayout
+	H   WireHdr
+	Dur uint64
+}
+
 type WireTotalRec struct {
 	_     structs.HostLayout
 	H     WireHdr
@@ -195,6 +203,7 @@ const (
 	WireVarUnusedLoss     = "unused_loss"
 	WireVarUnusedOff      = "unused_off"
 	WireVarUnusedStack    = "unused_stack"
+	WireVarUnusedStall    = "unused_stall"
 	WireVarUnusedTotal    = "unused_total"
 )
 
@@ -261,6 +270,7 @@ type WireVariableSpecs struct {
 	UnusedLoss     *ebpf.VariableSpec `ebpf:"unused_loss"`
 	UnusedOff      *ebpf.VariableSpec `ebpf:"unused_off"`
 	UnusedStack    *ebpf.VariableSpec `ebpf:"unused_stack"`
+	UnusedStall    *ebpf.VariableSpec `ebpf:"unused_stall"`
 	UnusedTotal    *ebpf.VariableSpec `ebpf:"unused_total"`
 }
 
@@ -303,6 +313,7 @@ type WireVariables struct {
 	UnusedLoss     *ebpf.Variable `ebpf:"unused_loss"`
 	UnusedOff      *ebpf.Variable `ebpf:"unused_off"`
 	UnusedStack    *ebpf.Variable `ebpf:"unused_stack"`
+	UnusedStall    *ebpf.Variable `ebpf:"unused_stall"`
 	UnusedTotal    *ebpf.Variable `ebpf:"unused_total"`
 }
 

@@ -59,6 +59,7 @@ var causes = []cause{
 	{LockContention, claimLock, tellLock},
 	{InputStarvation, claimInput, tellInput},
 	{PeerWait, claimPeer, tellPeer},
+	{Unknown, claimStalled, nil},
 	{GPUWait, claimGPUWait, tellGPUWait},
 	{DriverCPU, claimDriverCPU, tellDriverCPU},
 	{Unknown, claimUnknown, nil},

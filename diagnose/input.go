@@ -33,6 +33,7 @@ type Input struct {
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle
 	Lives       []event.Life
+	Stalls      []event.Stall
 	Losses      []event.Loss
 	Stacks      map[uint64]event.Stack // of notable calls, as far as known
 

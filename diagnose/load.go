@@ -57,6 +57,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Lives, err = r.Lives(ctx, w); err != nil {
 		return fmt.Errorf("read process life cycle: %w", err)
 	}
+	if in.Stalls, err = r.Stalls(ctx, w); err != nil {
+		return fmt.Errorf("read CPU stalls: %w", err)
+	}
 	return nil
 }
 

@@ -171,6 +171,10 @@ func (r reader) Throttles(context.Context, store.Window) ([]store.Throttle, erro
 
 func (r reader) Lives(context.Context, store.Window) ([]event.Life, error) { return r.in.Lives, r.err }
 
+func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
+	return r.in.Stalls, r.err
+}
+
 func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {
 	return event.Stack{ID: id, Frames: []event.Frame{{Symbol: "step"}}}, nil
 }

@@ -14,7 +14,7 @@ import (
 func InputOf(r *eventtext.Recording) *Input {
 	in := &Input{
 		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
-		Lives: slices.Clone(r.Lives), Losses: slices.Clone(r.Losses),
+		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
 	}
 	for _, p := range r.Processes {
 		in.Processes = append(in.Processes, store.Process{

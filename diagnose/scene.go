@@ -24,6 +24,7 @@ type scene struct {
 	stats    map[threadOp]*store.OpStat // exact statistics
 	gapStats map[event.Thread]gapTotals // exact statistics
 	missing  float64                    // share of the records that were lost
+	stalls   []event.Stall              // of CPUs, by start
 }
 
 type processOp struct {
@@ -70,6 +71,7 @@ func newScene(in *Input) *scene {
 	s.readStats()
 	s.held = s.throttledTime()
 	s.missing = missing(in)
+	s.stalls = sorted(in.Stalls)
 	s.readSubjects()
 	return s
 }

@@ -227,6 +227,14 @@ type ThreadTime struct {
 	Followed bool
 }
 
+// Stall is a span in which a CPU did not even take its timer interrupts: the
+// hypervisor ran somebody else on it, or the kernel had interrupts disabled.
+type Stall struct {
+	Start    uint64 // Unix ns
+	Duration uint64 // ns
+	CPU      uint16
+}
+
 // LifeKind says what happened to a process or thread.
 type LifeKind uint8
 
@@ -326,6 +334,7 @@ const (
 	LostHealed                        // off-CPU interval rebuilt because its end was not reported
 	LostWake                          // wake-up not reported: the wait has no run-queue part
 	LostOffCPUThinned                 // off-CPU interval dropped by the per-thread rate limit
+	LostStall                         // stall of a CPU: ring full
 	LostStored                        // row not written: the store was behind or the disk full
 	NumLossKinds
 )
@@ -355,6 +364,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostHealed:        {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock"},
 	LostWake:          {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown"},
 	LostOffCPUThinned: {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time"},
+	LostStall:         {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full"},
 	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full"},
 }
 

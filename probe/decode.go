@@ -17,6 +17,7 @@ type Records struct {
 	ThreadTimes []event.ThreadTime
 	Lives       []event.Life
 	Stacks      []RawStack
+	Stalls      []event.Stall
 	Malformed   int // records of unknown kind or size: a bug, never expected
 }
 
@@ -30,13 +31,13 @@ type RawStack struct {
 // Reset empties the records and keeps their memory.
 func (r *Records) Reset() {
 	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
-	r.ThreadTimes, r.Lives, r.Stacks = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0]
+	r.ThreadTimes, r.Lives, r.Stacks, r.Stalls = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0], r.Stalls[:0]
 	r.Malformed = 0
 }
 
 // Len is the number of records.
 func (r *Records) Len() int {
-	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks)
+	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls)
 }
 
 // decoder turns wire records into events. It holds the one conversion from the
@@ -104,6 +105,8 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = d.life(b, r)
 	case bpf.WireKindKIND_STACK:
 		ok = d.stack(b, r)
+	case bpf.WireKindKIND_STALL:
+		ok = d.stall(b, r)
 	default:
 		ok = false
 	}
@@ -248,6 +251,15 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 	}
 	d.pending[w.H.Tid] = rawStack{w.H.Start, s.ID}
 	r.Stacks = append(r.Stacks, s)
+	return true
+}
+
+func (d *decoder) stall(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireStallRec](b)
+	if !ok {
+		return false
+	}
+	r.Stalls = append(r.Stalls, event.Stall{Start: w.H.Start + d.toUnix, Duration: w.Dur, CPU: uint16(w.H.Tid)})
 	return true
 }
 

@@ -182,7 +182,7 @@ func set(s *ebpf.CollectionSpec, vars map[string]any) error {
 
 // hook attaches the scheduler's programs.
 func (t *Tracer) hook() error {
-	for _, name := range []string{"on_fork", "on_exec", "on_exit", "on_waking", "on_switch"} {
+	for _, name := range []string{"on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch"} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: t.sched.Programs[name]})
 		if err != nil {
 			return explain(fmt.Errorf("attach %s: %w", name, err))

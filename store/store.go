@@ -96,6 +96,7 @@ type Batch struct {
 	ThreadTimes []event.ThreadTime
 	Lives       []event.Life
 	Stacks      []event.Stack
+	Stalls      []event.Stall
 	Processes   []Process
 	Threads     []ThreadInfo
 	Throttles   []Throttle
@@ -170,6 +171,7 @@ type Reader interface {
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
+	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

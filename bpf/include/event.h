@@ -41,6 +41,7 @@ enum kind {
 	KIND_TOTAL,    /* struct total_rec */
 	KIND_LIFE,     /* struct life_rec; hdr.sub is enum life */
 	KIND_STACK,    /* struct stack_rec, before the call it belongs to */
+	KIND_STALL,    /* struct stall_rec; hdr.tid is the CPU */
 };
 
 /* event.LifeKind */
@@ -62,7 +63,8 @@ enum loss {
 	LOSS_HEALED,
 	LOSS_WAKE,
 	LOSS_OFF_THINNED,
-	NLOSS = 16,
+	LOSS_STALL,
+	NLOSS = 32,
 };
 
 #define ROLE_TRACED 1   /* of a traced process */
@@ -172,6 +174,12 @@ struct stack_rec {
 	u64 stack[NUSTACK];
 };
 
+/* A span in which a CPU did not even take its timer interrupts. */
+struct stall_rec {
+	struct hdr h;
+	u64 dur;
+};
+
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
 _Static_assert(sizeof(struct led) == 48, "led");
 _Static_assert(sizeof(struct call_rec) == 64, "call_rec");
@@ -182,5 +190,6 @@ _Static_assert(sizeof(struct off_full_rec) == 120 + 8 + 4 * 32 + 8 + 112, "off_f
 _Static_assert(sizeof(struct total_rec) == 144, "total_rec");
 _Static_assert(sizeof(struct life_rec) == 56, "life_rec");
 _Static_assert(sizeof(struct stack_rec) == 280, "stack_rec");
+_Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
 
 #endif

@@ -93,6 +93,13 @@ struct task_struct {
 	struct mm_struct *mm;
 	char comm[16];
 };
+struct timerqueue_node {
+	s64 expires;
+};
+struct hrtimer {
+	struct timerqueue_node node;
+	u8 is_soft;
+};
 struct bpf_iter__task {
 	struct task_struct *task;
 };

@@ -24,6 +24,7 @@ func Format(r *Recording) string {
 	each(w, r.ThreadTimes, w.total)
 	each(w, r.Lives, w.life)
 	each(w, r.Throttles, w.throttle)
+	each(w, r.Stalls, w.stall)
 	each(w, r.Losses, func(l *event.Loss) { w.word("loss " + l.Kind.String()); w.num("count", l.Count) })
 	each(w, r.Stats, w.stat)
 	return w.b.String()
@@ -219,6 +220,12 @@ func (w *writer) throttle(t *Throttle) {
 	w.text("cgroup", t.Cgroup)
 	w.num("periods", t.Periods)
 	w.dur("time", t.NS)
+}
+
+func (w *writer) stall(s *event.Stall) {
+	w.word("stall " + w.when(s.Start))
+	w.dur("dur", s.Duration)
+	w.num("cpu", uint64(s.CPU))
 }
 
 func (w *writer) stat(s *Stat) {

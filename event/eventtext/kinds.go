@@ -11,12 +11,12 @@ import (
 var kinds = map[string]func(*parser, *fields){
 	"base": doBase, "self": doSelf, "process": doProcess, "thread": doThread, "skip": doSkip,
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
-	"life": doLife, "throttle": doThrottle, "loss": doLoss, "stat": doStat,
+	"life": doLife, "throttle": doThrottle, "stall": doStall, "loss": doLoss, "stat": doStat,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true}
 	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true}
 )
 
@@ -180,6 +180,12 @@ func doLife(p *parser, f *fields) {
 func doThrottle(p *parser, f *fields) {
 	p.rec.Throttles = append(p.rec.Throttles, Throttle{
 		At: f.time(event.Thread{}), Cgroup: f.text("cgroup"), Periods: f.uint("periods", 64), NS: f.dur("time"),
+	})
+}
+
+func doStall(p *parser, f *fields) {
+	p.rec.Stalls = append(p.rec.Stalls, event.Stall{
+		Start: f.time(event.Thread{}), Duration: f.dur("dur"), CPU: uint16(f.uint("cpu", 16)),
 	})
 }
 

@@ -48,6 +48,7 @@ type Recording struct {
 	ThreadTimes []event.ThreadTime
 	Lives       []event.Life
 	Throttles   []Throttle
+	Stalls      []event.Stall
 	Losses      []event.Loss
 	Stats       []Stat
 }

@@ -12,6 +12,7 @@ const volatile u64 off_min_ns = 100000;    /* shorter intervals only count in th
 const volatile u64 total_every_ns = 100000000;
 const volatile u64 watch_every_ns = 5000000;  /* the same for threads that others wait for */
 const volatile u64 watch_min_ns = 1000000;    /* ... at least this long */
+const volatile u64 stall_min_ns = 300000;  /* a timer interrupt this late is a stall of its CPU */
 const volatile u32 off_per_second = 1000;  /* interval records a thread may emit; longer than 10 ms always */
 const volatile bool follow = 1;
 const volatile u8 class_of[512] = {};      /* system call -> class, filled by the loader for the architecture */
@@ -29,6 +30,7 @@ struct ran {
 struct cpu {
 	u64 since;    /* when the running task was switched in */
 	u32 tid, n;   /* the running task; number of entries written */
+	u64 stalled;  /* end of the last stall */
 	struct ran ran[NRAN];
 };
 struct {
@@ -469,5 +471,37 @@ int adopt(struct bpf_iter__task *ctx)
 	struct thr *t = thread_make(task);
 	if (t && (t->role & ROLE_MASK) != ROLE_TRACED)
 		t->role = (t->role & ~ROLE_MASK) | ROLE_TRACED;
+	return 0;
+}
+
+// A timer that fires late says that its CPU did nothing meanwhile: the hypervisor
+// ran somebody else on it, or the kernel had interrupts off. To the threads on it
+// that looks like a long computation or a device that answers late.
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_timer, struct hrtimer *timer, s64 *now)
+{
+	s64 at = 0;
+	bpf_probe_read_kernel(&at, sizeof at, now);
+	s64 late = at - timer->node.expires;
+	if (late < (s64)stall_min_ns || late > 10000000000 || timer->is_soft) /* soft timers wait for their softirq */
+		return 0;
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	if (!c)
+		return 0;
+	u64 to = bpf_ktime_get_ns(), from = to - late;
+	if (from < c->stalled) /* several timers are late together */
+		from = c->stalled;
+	if (from + stall_min_ns > to)
+		return 0;
+	c->stalled = to;
+	struct stall_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
+	if (!r) {
+		lose(LOSS_STALL);
+		return 0;
+	}
+	r->h = (struct hdr){ from, cpu, 0, KIND_STALL, 0 };
+	r->dur = to - from;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	return 0;
 }

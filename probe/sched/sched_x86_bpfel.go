@@ -14,11 +14,12 @@ import (
 )
 
 type SchedCpu struct {
-	_     structs.HostLayout
-	Since uint64
-	Tid   uint32
-	N     uint32
-	Ran   [16]struct {
+	_       structs.HostLayout
+	Since   uint64
+	Tid     uint32
+	N       uint32
+	Stalled uint64
+	Ran     [16]struct {
 		_    structs.HostLayout
 		End  uint64
 		Ns   uint64
@@ -107,6 +108,7 @@ const (
 	SchedProgOnExit      = "on_exit"
 	SchedProgOnFork      = "on_fork"
 	SchedProgOnSwitch    = "on_switch"
+	SchedProgOnTimer     = "on_timer"
 	SchedProgOnWaking    = "on_waking"
 	SchedVarClassOf      = "class_of"
 	SchedVarFollow       = "follow"
@@ -115,6 +117,7 @@ const (
 	SchedVarOffMinNs     = "off_min_ns"
 	SchedVarOffPerSecond = "off_per_second"
 	SchedVarSelfTgid     = "self_tgid"
+	SchedVarStallMinNs   = "stall_min_ns"
 	SchedVarTotalEveryNs = "total_every_ns"
 	SchedVarWatchEveryNs = "watch_every_ns"
 	SchedVarWatchMinNs   = "watch_min_ns"
@@ -167,6 +170,7 @@ type SchedProgramSpecs struct {
 	OnExit   *ebpf.ProgramSpec `ebpf:"on_exit"`
 	OnFork   *ebpf.ProgramSpec `ebpf:"on_fork"`
 	OnSwitch *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnTimer  *ebpf.ProgramSpec `ebpf:"on_timer"`
 	OnWaking *ebpf.ProgramSpec `ebpf:"on_waking"`
 }
 
@@ -194,6 +198,7 @@ type SchedVariableSpecs struct {
 	OffMinNs     *ebpf.VariableSpec `ebpf:"off_min_ns"`
 	OffPerSecond *ebpf.VariableSpec `ebpf:"off_per_second"`
 	SelfTgid     *ebpf.VariableSpec `ebpf:"self_tgid"`
+	StallMinNs   *ebpf.VariableSpec `ebpf:"stall_min_ns"`
 	TotalEveryNs *ebpf.VariableSpec `ebpf:"total_every_ns"`
 	WatchEveryNs *ebpf.VariableSpec `ebpf:"watch_every_ns"`
 	WatchMinNs   *ebpf.VariableSpec `ebpf:"watch_min_ns"`
@@ -251,6 +256,7 @@ type SchedVariables struct {
 	OffMinNs     *ebpf.Variable `ebpf:"off_min_ns"`
 	OffPerSecond *ebpf.Variable `ebpf:"off_per_second"`
 	SelfTgid     *ebpf.Variable `ebpf:"self_tgid"`
+	StallMinNs   *ebpf.Variable `ebpf:"stall_min_ns"`
 	TotalEveryNs *ebpf.Variable `ebpf:"total_every_ns"`
 	WatchEveryNs *ebpf.Variable `ebpf:"watch_every_ns"`
 	WatchMinNs   *ebpf.Variable `ebpf:"watch_min_ns"`
@@ -265,6 +271,7 @@ type SchedPrograms struct {
 	OnExit   *ebpf.Program `ebpf:"on_exit"`
 	OnFork   *ebpf.Program `ebpf:"on_fork"`
 	OnSwitch *ebpf.Program `ebpf:"on_switch"`
+	OnTimer  *ebpf.Program `ebpf:"on_timer"`
 	OnWaking *ebpf.Program `ebpf:"on_waking"`
 }
 
@@ -275,6 +282,7 @@ func (p *SchedPrograms) Close() error {
 		p.OnExit,
 		p.OnFork,
 		p.OnSwitch,
+		p.OnTimer,
 		p.OnWaking,
 	)
 }

@@ -172,6 +172,14 @@ func (w *Writer) insertRest(b *store.Batch) error {
 			return err
 		}
 	}
+	for _, s := range b.Stalls {
+		w.txRows++
+		// Two CPUs may stall in the same nanosecond: which one matters less than that.
+		err := exec(w.conn, "insert or ignore into stall values (?, ?, ?)", int64(s.Start), int64(s.Duration), int64(s.CPU))
+		if err != nil {
+			return err
+		}
+	}
 	for i := range b.Snapshots {
 		s := &b.Snapshots[i]
 		w.txRows++

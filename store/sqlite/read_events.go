@@ -209,6 +209,16 @@ func (r *Reader) Throttles(ctx context.Context, w store.Window) ([]store.Throttl
 	return out, err
 }
 
+// Stalls implements store.Reader.
+func (r *Reader) Stalls(ctx context.Context, w store.Window) ([]event.Stall, error) {
+	var out []event.Stall
+	err := r.rows(ctx, "select ts, dur, cpu from stall where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
+		out = append(out, event.Stall{Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(1)), CPU: uint16(s.ColumnInt64(2))})
+		return nil
+	})
+	return out, err
+}
+
 // Snapshots returns the states of the machine in a window.
 func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
 	var out []store.Snapshot

@@ -33,6 +33,9 @@ create view threads as
 select s.node, t.pid, t.tid, t.comm, t.dispatch
 from thread t join session s on s.id = t.session;
 
+create view cpu_stalls as
+select ts as timestamp, dur as duration_ns, cpu from stall;
+
 create view system_snapshots as
 select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg from snapshot;
 

@@ -313,6 +313,12 @@ create table throttle (
   ns      integer not null
 ) strict;
 
+create table stall (
+  ts  integer primary key,
+  dur integer not null,
+  cpu integer not null
+) strict;
+
 create table snapshot (
   ts        integer primary key,
   cpu_pct   real not null,

@@ -1,0 +1,80 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// claimStalled takes, of what a call took beyond its median, the time in which
+// the thread's CPU did not even take its timer interrupts. Whatever the thread
+// did then, it was neither the GPU nor the library that held it up, and who ran
+// on the CPU, under a hypervisor, cannot be seen from here.
+func claimStalled(s *scene, a *account) []piece {
+	if a.Call == nil || len(s.stalls) == 0 {
+		return nil
+	}
+	v := s.stalled(a)
+	if v == 0 {
+		return nil
+	}
+	classes := append([]event.Class{event.OnCPU}, soft...)
+	var excess uint64
+	for _, c := range classes {
+		excess += a.left[c]
+	}
+	if float64(v) >= half*float64(excess) {
+		v = excess // most of the excess: the rest is the catching up
+	}
+	var pieces []piece
+	for _, c := range classes {
+		t := a.take(c, v)
+		v -= t
+		if t > 0 {
+			pieces = append(pieces, piece{
+				acc: a, key: key{kind: Unknown}, class: c, lost: t, stall: t,
+				why: "in which the CPU took no interrupts: the hypervisor ran somebody else on it, or the kernel had them disabled",
+			})
+		}
+	}
+	return pieces
+}
+
+// stalled is how long the CPU of an episode stood still during it. Without an
+// interval that names the CPU every CPU counts, because a thread's stall is more
+// likely seen on its own CPU than on another.
+func (s *scene) stalled(a *account) uint64 {
+	on := map[uint16]bool{}
+	for _, o := range a.Rows {
+		on[o.OutCPU], on[o.InCPU] = true, true
+	}
+	end := a.End()
+	var v, until uint64
+	// Stalls are short against this: earlier ones cannot reach the episode.
+	const longest = 10_000_000_000
+	first := sort.Search(len(s.stalls), func(i int) bool { return s.stalls[i].Start+longest >= a.Start })
+	for _, st := range s.stalls[first:] {
+		if st.Start >= end {
+			break
+		}
+		if len(on) > 0 && !on[st.CPU] {
+			continue
+		}
+		from, to := max(st.Start, a.Start, until), min(st.Start+st.Duration, end)
+		if from < to {
+			v += to - from
+			until = to
+		}
+	}
+	return v
+}
+
+func sorted(stalls []event.Stall) []event.Stall {
+	stalls = slices.Clone(stalls)
+	slices.SortFunc(stalls, func(a, b event.Stall) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Duration, b.Duration))
+	})
+	return stalls
+}
