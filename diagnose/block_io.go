@@ -15,6 +15,7 @@ func claimBlockIO(_ *scene, a *account) []piece {
 	if v == 0 {
 		return pieces
 	}
+	v += a.between(v)
 	p := piece{acc: a, key: key{kind: BlockIO}, class: event.BlockIO, lost: v, explained: v, stall: min(longestIO(a.Rows), a.Duration)}
 	for _, o := range a.Rows {
 		if o.Class == event.BlockIO {
@@ -25,6 +26,22 @@ func claimBlockIO(_ *scene, a *account) []piece {
 		p.stall = v
 	}
 	return append(pieces, p)
+}
+
+// between is the time on a CPU that belongs to waits for the disk: filling the
+// page cache, submitting and completing the requests. Only the short stretches
+// between many waits are taken for that, and never more than the waits.
+func (a *account) between(waits uint64) uint64 {
+	split := a.Split()
+	n := uint64(a.Ledger.Voluntary)
+	if n < minSample || split.OnCPU > n*mergeGap {
+		return 0
+	}
+	v := min(split.OnCPU, waits)
+	if a.Call != nil {
+		return a.take(event.OnCPU, v)
+	}
+	return v // between calls, time on a CPU is nobody's loss yet
 }
 
 func tellBlockIO(s *scene, f *finding, c *report.Chain) {

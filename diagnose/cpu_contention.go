@@ -124,8 +124,21 @@ func (f *finding) ranked(s *scene) []runner {
 	return list
 }
 
-// maxRunners is how many culprits a finding names.
-const maxRunners = 5
+// maxRunners is how many culprits a finding names. Of them at most maxSteps are
+// steps of the path: those with at least minStep of the time that is known.
+const (
+	maxRunners = 5
+	maxSteps   = 3
+	minStep    = 0.2
+)
+
+func total(list []runner) uint64 {
+	var ns uint64
+	for i := range list {
+		ns += list[i].NS
+	}
+	return ns
+}
 
 func tellContention(s *scene, f *finding, c *report.Chain) {
 	list := f.ranked(s)
@@ -138,6 +151,9 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 	var ran []string
 	for _, r := range list[:min(len(list), maxRunners)] {
 		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
+	}
+	if n := len(list) - len(ran); n > 0 {
+		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
 	}
 	details := []string{"on CPU " + cpus + ", " + strings.Join(ran, ", ")}
 	if f.note != "" {
@@ -158,7 +174,11 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(s), f.pct(), culprit)
 		c.Path = []report.Step{f.step(s, "runnable", "CPU "+cpus, f.lost)}
 	}
-	for _, r := range list[:min(len(list), maxRunners)] {
+	known := total(list)
+	for i, r := range list[:min(len(list), maxSteps)] {
+		if i > 0 && share(r.NS, known) < minStep {
+			break
+		}
 		c.Path = append(c.Path, report.Step{Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), State: "running", On: "CPU " + cpus, NS: r.NS})
 	}
 	c.Recommendations = s.makeRoom(f, victim.PID, list)

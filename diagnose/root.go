@@ -66,8 +66,10 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (string, float6
 		kind string
 		ns   uint64
 	}{
-		{BlockIO, io}, {CPUThrottled, sp.NS[event.Throttled] + s.heldIn(l)},
-		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.heldIn(l))}, {PageFault, sp.NS[event.Fault]},
+		{BlockIO, io},
+		{CPUThrottled, sp.NS[event.Throttled] + s.heldIn(l)},
+		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.heldIn(l))},
+		{PageFault, sp.NS[event.Fault]},
 	} {
 		if p := share(v.ns, wall); p >= half {
 			return v.kind, p

@@ -48,8 +48,7 @@ type subject struct {
 	event.Thread
 	from, to uint64 // Unix ns of its first call's start and last call's end in the window
 	episodes []ledger.Episode
-	idleNS   uint64            // waits that were for work
-	idle     map[string]uint64 // of them, by what it waited on
+	idle     map[string]uint64 // waits that were for work, by what it waited on
 	waits    map[*event.OffCPU]root
 	// restful says for a class whether most of its recorded waits between calls
 	// were for work; short ones, which are not recorded, are then taken to be.

@@ -178,6 +178,13 @@ func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 	if k == nil || from >= to || !k.covers(from, to) {
 		return Split{}, false
 	}
+	s := x.listed(tid, from, to)
+	k.check(x, &s, from, to)
+	return s, true
+}
+
+// listed splits a thread's time in [from, to) by its intervals alone.
+func (x *Index) listed(tid uint32, from, to uint64) Split {
 	s := Split{Wall: to - from}
 	at := from // intervals of one thread do not overlap; a rebuilt one may
 	for _, o := range x.Overlapping(tid, from, to) {
@@ -191,43 +198,58 @@ func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 		s.NS[queue] += overlap(max(m, at), e, from, to)
 		at = max(at, min(e, to))
 	}
+	s.OnCPU = s.Wall - min(s.offCPU(), s.Wall)
+	return s
+}
+
+// offCPU is the sum of the classes.
+func (s *Split) offCPU() uint64 {
 	var off uint64
 	for _, v := range s.NS {
 		off += v
 	}
-	s.OnCPU = s.Wall - min(off, s.Wall)
-	k.check(&s, from, to)
-	return s, true
+	return off
 }
 
-// check corrects the on-CPU remainder by the totals around the span.
-func (k *track) check(s *Split, from, to uint64) {
+// tight is how much longer than a span's own unlisted time the totals' may be for
+// them to speak of the span: beyond that they only bound it.
+const tight = 2
+
+// check corrects the on-CPU remainder by the totals around the span. What the
+// totals hold beyond the intervals between them, in each class, was in intervals
+// too short to be listed; the span has its share of that, by time.
+func (k *track) check(x *Index, s *Split, from, to uint64) {
 	i := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At > from }) - 1
 	j := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At >= to })
 	if i < 0 || j >= len(k.totals) {
 		return
 	}
 	d, ok := Diff(k.totals[i], k.totals[j])
-	if !ok || d.OnCPU >= s.OnCPU {
+	if !ok || s.OnCPU == 0 {
 		return
 	}
-	missing := s.OnCPU - d.OnCPU
-	// Most time first: what the totals hold beyond the intervals.
-	for missing > 0 {
-		best, most := event.NumClasses, uint64(0)
-		for c := range event.NumClasses {
-			if d.NS[c] > s.NS[c] && d.NS[c]-s.NS[c] > most {
-				best, most = c, d.NS[c]-s.NS[c]
-			}
-		}
-		if best == event.NumClasses {
-			return
-		}
-		v := min(most, missing)
-		s.NS[best] += v
-		s.OnCPU -= v
-		missing -= v
+	around := x.listed(k.thread.TID, k.totals[i].At, k.totals[j].At)
+	var unlisted [event.NumClasses]uint64
+	rest := d.OnCPU
+	for c := range unlisted {
+		unlisted[c] = d.NS[c] - min(d.NS[c], around.NS[c])
+		rest += unlisted[c]
 	}
+	if rest == 0 {
+		return
+	}
+	share := float64(s.OnCPU) / float64(rest)
+	if share*tight < 1 && d.OnCPU >= s.OnCPU {
+		return // the totals reach far beyond, and allow that it ran all the time
+	}
+	share = min(1, share)
+	var moved uint64
+	for c, v := range unlisted {
+		v = min(uint64(share*float64(v)), s.OnCPU-moved)
+		s.NS[c] += v
+		moved += v
+	}
+	s.OnCPU -= moved
 }
 
 func overlap(a, b, from, to uint64) uint64 {

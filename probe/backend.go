@@ -65,7 +65,7 @@ func attachMulti(enter, ret string) func(*ebpf.Collection, string, []Target, int
 		}
 		e, err := multiLink(path, c.Programs[enter], t, pid, attachUprobeMulti, 0)
 		if err != nil {
-			r()
+			_ = r() // the error to tell is why attaching failed
 			return nil, err
 		}
 		return closers{e, r}, nil
@@ -80,7 +80,7 @@ func attachPerf(enter, ret string) func(*ebpf.Collection, string, []Target, int)
 		}
 		e, err := perfLinks(path, c.Programs[enter], t, pid, false)
 		if err != nil {
-			r.Close()
+			_ = r.Close() // the error to tell is why attaching failed
 			return nil, err
 		}
 		return append(e, r...), nil
@@ -88,14 +88,26 @@ func attachPerf(enter, ret string) func(*ebpf.Collection, string, []Target, int)
 }
 
 var variants = []variant{
-	{BackendSession, "kernel 6.13", call.LoadSession, []string{"session_call", "session_empty"},
-		attachSession("session_call"), attachSession("session_empty")},
-	{BackendSession, "kernel 7.0", call.LoadSessionCtx, []string{"session_call", "session_empty"},
-		attachSession("session_call"), attachSession("session_empty")},
-	{BackendMulti, "", call.LoadCall, []string{"multi_enter", "multi_return", "multi_empty", "multi_empty_return"},
-		attachMulti("multi_enter", "multi_return"), attachMulti("multi_empty", "multi_empty_return")},
-	{BackendPerf, "", call.LoadCall, []string{"perf_enter", "perf_return", "perf_empty"},
-		attachPerf("perf_enter", "perf_return"), attachPerf("perf_empty", "perf_empty")},
+	{
+		BackendSession, "kernel 6.13", call.LoadSession,
+		[]string{"session_call", "session_empty"},
+		attachSession("session_call"), attachSession("session_empty"),
+	},
+	{
+		BackendSession, "kernel 7.0", call.LoadSessionCtx,
+		[]string{"session_call", "session_empty"},
+		attachSession("session_call"), attachSession("session_empty"),
+	},
+	{
+		BackendMulti, "", call.LoadCall,
+		[]string{"multi_enter", "multi_return", "multi_empty", "multi_empty_return"},
+		attachMulti("multi_enter", "multi_return"), attachMulti("multi_empty", "multi_empty_return"),
+	},
+	{
+		BackendPerf, "", call.LoadCall,
+		[]string{"perf_enter", "perf_return", "perf_empty"},
+		attachPerf("perf_enter", "perf_return"), attachPerf("perf_empty", "perf_empty"),
+	},
 }
 
 // spec loads the variant's object with only its own programs.

@@ -95,7 +95,7 @@ func perfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret b
 	for _, t := range targets {
 		l, err := attach(t.Symbol, prog, &link.UprobeOptions{Address: t.Offset, PID: pid, Cookie: t.Cookie})
 		if err != nil {
-			c.Close()
+			_ = c.Close() // the error to tell is why attaching failed
 			return nil, fmt.Errorf("attach to %s of %s: %w", t.Symbol, path, err)
 		}
 		c = append(c, l.Close)

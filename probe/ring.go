@@ -24,6 +24,7 @@ type ring struct {
 	consumer, producer *uint64
 	data               []byte
 	mask               uint64
+	wrapped            []byte // the one record that goes around the end
 	maps               [2][]byte
 }
 
@@ -34,8 +35,10 @@ func newRing(fd, size int) (*ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map ring consumer page: %w", err)
 	}
-	// The data pages follow twice, so that a record never wraps.
-	p, err := unix.Mmap(fd, int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
+	// The kernel would map the data pages twice, so that no record wraps; but
+	// both copies count as this process's memory, and copying one record a round
+	// is cheap.
+	p, err := unix.Mmap(fd, int64(page), page+size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		unix.Munmap(c)
 		return nil, fmt.Errorf("map ring data: %w", err)
@@ -62,13 +65,23 @@ func (r *ring) drain(limit int, f func(record []byte)) int {
 		}
 		size := uint64(header &^ (ringBusy | ringDiscard))
 		if header&ringDiscard == 0 {
-			f(r.data[at+ringHeader : at+ringHeader+size])
+			f(r.record(at+ringHeader, size))
 			n++
 		}
 		pos += (size + ringHeader + 7) &^ 7
 	}
 	atomic.StoreUint64(r.consumer, pos)
 	return n
+}
+
+// record returns size bytes from position at on.
+func (r *ring) record(at, size uint64) []byte {
+	at &= r.mask
+	if end := at + size; end <= uint64(len(r.data)) {
+		return r.data[at:end]
+	}
+	r.wrapped = append(append(r.wrapped[:0], r.data[at:]...), r.data[:at+size-uint64(len(r.data))]...)
+	return r.wrapped
 }
 
 // fill is the share of the ring that is waiting to be read, 0 to 1.

@@ -8,25 +8,23 @@ import (
 	"unsafe"
 )
 
-// fakeRing is a ring whose kernel side is played by the test. The second copy of
-// the data pages, which the kernel gets by mapping, is written by hand.
+// fakeRing is a ring whose kernel side is played by the test.
 type fakeRing struct {
 	*ring
 	size uint64
 }
 
 func newFakeRing(size uint64) fakeRing {
-	words := make([]uint64, 2*size/8) // for the alignment
+	words := make([]uint64, size/8) // for the alignment
 	return fakeRing{&ring{
 		consumer: new(uint64), producer: new(uint64),
-		data: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 2*size),
+		data: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size),
 		mask: size - 1,
 	}, size}
 }
 
 func (r fakeRing) put(at uint64, b byte) {
 	r.data[at&r.mask] = b
-	r.data[at&r.mask+r.size] = b
 }
 
 // flags sets a record's header.

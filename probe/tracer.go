@@ -98,7 +98,7 @@ func Open(opts Options) (*Tracer, error) {
 	}
 	t := &Tracer{opts: opts, log: opts.Logger, decode: newDecoder(toUnix), links: map[*Attachment]struct{}{}}
 	if err := t.load(); err != nil {
-		t.Close()
+		_ = t.Close() // the error to tell is why loading failed
 		return nil, err
 	}
 	return t, nil
@@ -125,7 +125,7 @@ func (t *Tracer) load() error {
 		return explain(fmt.Errorf("load scheduler programs: %w", err))
 	}
 	shared := map[string]*ebpf.Map{}
-	for _, name := range []string{"threads", "events", "lives", "losses", "limits"} {
+	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
 		shared[name] = t.sched.Maps[name]
 	}
 	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: shared})
@@ -247,14 +247,14 @@ func (t *Tracer) Adopt(pids ...int) error {
 	}
 	defer func() {
 		for _, pid := range pids {
-			wanted.Delete(uint32(pid)) // fails only if it is gone already
+			_ = wanted.Delete(uint32(pid)) // fails only if it is gone already
 		}
 	}()
 	it, err := link.AttachIter(link.IterOptions{Program: t.sched.Programs["adopt"]})
 	if err != nil {
 		return fmt.Errorf("list threads: %w", err)
 	}
-	defer it.Close()
+	defer func() { _ = it.Close() }() // only a descriptor; the threads are listed by then
 	r, err := it.Open()
 	if err != nil {
 		return fmt.Errorf("list threads: %w", err)

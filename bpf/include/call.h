@@ -65,14 +65,13 @@ static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp)
 	return d;
 }
 
-static __always_inline void gap_end(struct thr *t, u32 op, u64 now)
+static __always_inline void gap_end(struct thr *t, u64 id, u32 op, u64 now)
 {
 	struct gap_rec *g = bpf_ringbuf_reserve(&events, sizeof *g, 0);
 	if (!g) {
 		lose(LOSS_GAP);
 		return;
 	}
-	u64 id = bpf_get_current_pid_tgid();
 	g->h = (struct hdr){ t->gap_start, id, op, KIND_GAP, 0 };
 	g->dur = now - t->gap_start;
 	g->tgid = id >> 32;
@@ -85,8 +84,8 @@ static __always_inline void gap_end(struct thr *t, u32 op, u64 now)
 static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thr *t = thread_make(task);
 	u64 now = bpf_ktime_get_ns(), sp = PT_REGS_SP(c);
+	struct thr *t = thread_make(task);
 	u32 op = cookie & 0xffff;
 
 	if (!t) {
@@ -94,7 +93,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 		return false;
 	}
 	if (!(t->role & ROLE_DISPATCH)) {
-		u64 id = bpf_get_current_pid_tgid();
+		u64 id = id_of(task);
 		if (id >> 32 == self_tgid)
 			return false;
 		if (!t->role)
@@ -116,7 +115,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 	call_args(f, c, cookie >> 16 & 0xff);
 	if (use_ledger) {
 		if (!d && t->gap_start && t->gap.seq != t->seq)
-			gap_end(t, op, now);
+			gap_end(t, id_of(task), op, now);
 		snapshot(&f->s, t);
 	}
 	t->depth = d + 1;
@@ -185,7 +184,7 @@ static __always_inline void call_return(struct pt_regs *c)
 	d--;
 	t->depth = d;
 
-	u64 id = bpf_get_current_pid_tgid();
+	u64 id = id_of(task);
 	s32 ret = PT_REGS_RC(c);
 	u64 cookie = f->cookie;
 	u32 op = cookie & 0xffff;

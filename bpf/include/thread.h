@@ -44,6 +44,7 @@ struct thr {
 	u32 depth;
 	u8 role;
 	u8 gpu; /* device + 1; 0 unknown */
+	u8 queued;  /* counted in queue.waiting */
 	u8 watched; /* has kept a dispatching thread waiting: totals are wanted often */
 	/* the off-CPU interval in progress */
 	u8 class, state;
@@ -94,11 +95,37 @@ struct {
 	__type(value, struct limit);
 } limits SEC(".maps");
 
+/*
+ * How many accounted threads are runnable but not running. Only while there are
+ * any need the tasks that run instead be remembered.
+ */
+struct queue {
+	u64 waiting;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct queue);
+} queue SEC(".maps");
+
+static __always_inline struct queue *the_queue(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&queue, &zero);
+}
+
 static __always_inline void lose(u32 k)
 {
 	u64 *n = bpf_map_lookup_elem(&losses, &k);
 	if (n)
 		(*n)++;
+}
+
+/* As bpf_get_current_pid_tgid, for a task that is at hand. */
+static __always_inline u64 id_of(struct task_struct *t)
+{
+	return (u64)(u32)t->tgid << 32 | (u32)t->pid;
 }
 
 static __always_inline struct thr *thread_of(struct task_struct *t)
@@ -109,6 +136,24 @@ static __always_inline struct thr *thread_of(struct task_struct *t)
 static __always_inline struct thr *thread_make(struct task_struct *t)
 {
 	return bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void queue_enter(struct thr *t)
+{
+	struct queue *q = the_queue();
+	if (!q || t->queued)
+		return;
+	t->queued = 1;
+	__sync_fetch_and_add(&q->waiting, 1);
+}
+
+static __always_inline void queue_leave(struct thr *t)
+{
+	struct queue *q = the_queue();
+	if (!q || !t->queued)
+		return;
+	t->queued = 0;
+	__sync_fetch_and_add(&q->waiting, -1);
 }
 
 static __always_inline void snapshot(struct snap *s, const struct thr *t)
@@ -157,6 +202,7 @@ static __always_inline u64 settle(struct thr *t, u64 in)
 		blocked = dur;
 	t->v[t->class < NCLASS ? t->class : CLASS_OTHER] += blocked;
 	t->v[CLASS_RUNQ] += dur - blocked;
+	queue_leave(t);
 	t->seq++;
 	t->t_in = in;
 	t->t_out = 0;

@@ -19,6 +19,11 @@ type CallLimit struct {
 	Off   uint64
 }
 
+type CallQueue struct {
+	_       structs.HostLayout
+	Waiting uint64
+}
+
 type CallThr struct {
 	_           structs.HostLayout
 	V           [11]uint64
@@ -43,10 +48,10 @@ type CallThr struct {
 	Depth      uint32
 	Role       uint8
 	Gpu        uint8
+	Queued     uint8
 	Watched    uint8
 	Class      uint8
 	State      uint8
-	_          [1]byte
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
@@ -84,6 +89,7 @@ const (
 	CallMapLimits            = "limits"
 	CallMapLives             = "lives"
 	CallMapLosses            = "losses"
+	CallMapQueue             = "queue"
 	CallMapThreads           = "threads"
 	CallProgMultiEmpty       = "multi_empty"
 	CallProgMultiEmptyReturn = "multi_empty_return"
@@ -157,6 +163,7 @@ type CallMapSpecs struct {
 	Limits  *ebpf.MapSpec `ebpf:"limits"`
 	Lives   *ebpf.MapSpec `ebpf:"lives"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
+	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
 
@@ -194,6 +201,7 @@ type CallMaps struct {
 	Limits  *ebpf.Map `ebpf:"limits"`
 	Lives   *ebpf.Map `ebpf:"lives"`
 	Losses  *ebpf.Map `ebpf:"losses"`
+	Queue   *ebpf.Map `ebpf:"queue"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
 
@@ -203,6 +211,7 @@ func (m *CallMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.Queue,
 		m.Threads,
 	)
 }

@@ -19,6 +19,11 @@ type SessionLimit struct {
 	Off   uint64
 }
 
+type SessionQueue struct {
+	_       structs.HostLayout
+	Waiting uint64
+}
+
 type SessionThr struct {
 	_           structs.HostLayout
 	V           [11]uint64
@@ -43,10 +48,10 @@ type SessionThr struct {
 	Depth      uint32
 	Role       uint8
 	Gpu        uint8
+	Queued     uint8
 	Watched    uint8
 	Class      uint8
 	State      uint8
-	_          [1]byte
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
@@ -84,6 +89,7 @@ const (
 	SessionMapLimits        = "limits"
 	SessionMapLives         = "lives"
 	SessionMapLosses        = "losses"
+	SessionMapQueue         = "queue"
 	SessionMapThreads       = "threads"
 	SessionProgSessionCall  = "session_call"
 	SessionProgSessionEmpty = "session_empty"
@@ -147,6 +153,7 @@ type SessionMapSpecs struct {
 	Limits  *ebpf.MapSpec `ebpf:"limits"`
 	Lives   *ebpf.MapSpec `ebpf:"lives"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
+	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
 
@@ -184,6 +191,7 @@ type SessionMaps struct {
 	Limits  *ebpf.Map `ebpf:"limits"`
 	Lives   *ebpf.Map `ebpf:"lives"`
 	Losses  *ebpf.Map `ebpf:"losses"`
+	Queue   *ebpf.Map `ebpf:"queue"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
 
@@ -193,6 +201,7 @@ func (m *SessionMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.Queue,
 		m.Threads,
 	)
 }

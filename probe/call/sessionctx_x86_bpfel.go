@@ -19,6 +19,11 @@ type SessionCtxLimit struct {
 	Off   uint64
 }
 
+type SessionCtxQueue struct {
+	_       structs.HostLayout
+	Waiting uint64
+}
+
 type SessionCtxThr struct {
 	_           structs.HostLayout
 	V           [11]uint64
@@ -43,10 +48,10 @@ type SessionCtxThr struct {
 	Depth      uint32
 	Role       uint8
 	Gpu        uint8
+	Queued     uint8
 	Watched    uint8
 	Class      uint8
 	State      uint8
-	_          [1]byte
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
@@ -84,6 +89,7 @@ const (
 	SessionCtxMapLimits        = "limits"
 	SessionCtxMapLives         = "lives"
 	SessionCtxMapLosses        = "losses"
+	SessionCtxMapQueue         = "queue"
 	SessionCtxMapThreads       = "threads"
 	SessionCtxProgSessionCall  = "session_call"
 	SessionCtxProgSessionEmpty = "session_empty"
@@ -147,6 +153,7 @@ type SessionCtxMapSpecs struct {
 	Limits  *ebpf.MapSpec `ebpf:"limits"`
 	Lives   *ebpf.MapSpec `ebpf:"lives"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
+	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
 
@@ -184,6 +191,7 @@ type SessionCtxMaps struct {
 	Limits  *ebpf.Map `ebpf:"limits"`
 	Lives   *ebpf.Map `ebpf:"lives"`
 	Losses  *ebpf.Map `ebpf:"losses"`
+	Queue   *ebpf.Map `ebpf:"queue"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
 
@@ -193,6 +201,7 @@ func (m *SessionCtxMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.Queue,
 		m.Threads,
 	)
 }

@@ -31,6 +31,7 @@ struct cpu {
 	u64 since;    /* when the running task was switched in */
 	u32 tid, n;   /* the running task; number of entries written */
 	u64 stalled;  /* end of the last stall */
+	u64 known;    /* tid is */
 	struct ran ran[NRAN];
 };
 struct {
@@ -161,6 +162,7 @@ static __always_inline void switch_out(struct thr *t, struct task_struct *prev, 
 		t->uaddr = t->ino = 0;
 		t->holder = 0;
 		t->involuntary++;
+		queue_enter(t);
 	} else {
 		t->class = classify(t, prev);
 	}
@@ -298,34 +300,41 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-// Every switch of every task, so kept short: who ran until now, and is the
-// sequence without a hole?
-static __always_inline void note_ran(u32 cpu, struct task_struct *prev, struct task_struct *next, u64 now)
+// Remembers who ran until now. `since` may be that of an earlier task if nobody
+// waited meanwhile: a culprit's time is cut to the wait it is blamed for.
+static __always_inline void note_ran(struct cpu *c, struct task_struct *prev, u64 now)
 {
-	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
-	if (!c)
-		return;
-	if (c->since && c->tid != prev->pid)
-		lose(LOSS_SWITCH);
 	struct ran *r = &c->ran[c->n & (NRAN - 1)];
 	r->end = now;
-	r->ns = c->since ? now - c->since : 0;
+	r->ns = now - c->since;
 	r->tgid = prev->tgid;
 	r->tid = prev->pid;
 	__builtin_memcpy(r->comm, prev->comm, COMM_LEN);
 	c->n++;
 	c->since = now;
-	c->tid = next->pid;
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
 	struct thr *p = thread_of(prev), *n = thread_of(next);
-	u64 now = bpf_ktime_get_ns();
 	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	struct queue *q = the_queue();
 
-	note_ran(cpu, prev, next, now);
+	if (!c || !q)
+		return 0;
+	if (c->known && c->tid != prev->pid)
+		lose(LOSS_SWITCH);
+	c->tid = next->pid;
+	c->known = 1;
+	bool waiting = *(volatile u64 *)&q->waiting;
+	asm volatile("" : "+r"(p)); /* else clang tests p|n, which the verifier refuses */
+	if (!p && !n && !waiting)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	if (waiting)
+		note_ran(c, prev, now);
 	if (p)
 		switch_out(p, prev, next, state & 0x7f, now, cpu);
 	if (n)
@@ -372,6 +381,8 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	struct task_struct *w = bpf_get_current_task_btf();
 	u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	t->t_wake = now;
+	if (t->t_out)
+		queue_enter(t);
 	t->waker = id;
 	t->waker_tgid = id >> 32;
 	t->waker_nr = -1;
@@ -446,6 +457,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	abandon(t, task->pid, task->tgid, now);
+	queue_leave(t);
 	if (t->t_in && !t->t_out) {
 		u64 oncpu = t->oncpu;
 		t->oncpu += now - t->t_in;

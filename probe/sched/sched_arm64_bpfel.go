@@ -19,6 +19,7 @@ type SchedCpu struct {
 	Tid     uint32
 	N       uint32
 	Stalled uint64
+	Known   uint64
 	Ran     [16]struct {
 		_    structs.HostLayout
 		End  uint64
@@ -33,6 +34,11 @@ type SchedLimit struct {
 	_     structs.HostLayout
 	Stack uint64
 	Off   uint64
+}
+
+type SchedQueue struct {
+	_       structs.HostLayout
+	Waiting uint64
 }
 
 type SchedThr struct {
@@ -59,10 +65,10 @@ type SchedThr struct {
 	Depth      uint32
 	Role       uint8
 	Gpu        uint8
+	Queued     uint8
 	Watched    uint8
 	Class      uint8
 	State      uint8
-	_          [1]byte
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
@@ -101,6 +107,7 @@ const (
 	SchedMapLimits       = "limits"
 	SchedMapLives        = "lives"
 	SchedMapLosses       = "losses"
+	SchedMapQueue        = "queue"
 	SchedMapThreads      = "threads"
 	SchedMapWanted       = "wanted"
 	SchedProgAdopt       = "adopt"
@@ -183,6 +190,7 @@ type SchedMapSpecs struct {
 	Limits  *ebpf.MapSpec `ebpf:"limits"`
 	Lives   *ebpf.MapSpec `ebpf:"lives"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
+	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 	Wanted  *ebpf.MapSpec `ebpf:"wanted"`
 }
@@ -229,6 +237,7 @@ type SchedMaps struct {
 	Limits  *ebpf.Map `ebpf:"limits"`
 	Lives   *ebpf.Map `ebpf:"lives"`
 	Losses  *ebpf.Map `ebpf:"losses"`
+	Queue   *ebpf.Map `ebpf:"queue"`
 	Threads *ebpf.Map `ebpf:"threads"`
 	Wanted  *ebpf.Map `ebpf:"wanted"`
 }
@@ -240,6 +249,7 @@ func (m *SchedMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.Queue,
 		m.Threads,
 		m.Wanted,
 	)
