@@ -14,9 +14,9 @@ import (
 // machine reads, once a second, what the host as a whole and the control groups
 // of the traced processes do.
 type machine struct {
-	groups                    *cgroup.Reader // nil: no CPU controller
-	before                    map[string]cgroup.Group
-	busyJiffies, totalJiffies uint64 // jiffies of all CPUs at the last reading
+	groups *cgroup.Reader // nil: no CPU controller
+	before map[string]cgroup.Group
+	cpu    proc.CPUTime // at the last reading
 }
 
 func newMachine() *machine {
@@ -74,8 +74,9 @@ func (p *people) snapshot(now time.Time) []store.Snapshot {
 	unit := uint64(i.Unit)
 	s := store.Snapshot{
 		At: uint64(now.UnixNano()), SwapMB: (i.Totalswap - i.Freeswap) * unit >> 20,
-		Load: math.Round(float64(i.Loads[0])/65536*100) / 100, CPUPct: p.machine.busy(p.fs),
+		Load: math.Round(float64(i.Loads[0])/65536*100) / 100,
 	}
+	s.CPUPct, s.StealPct = p.machine.busy(p.fs)
 	if avail, total, err := p.fs.Memory(); err == nil && total > 0 {
 		s.MemAvailableMB = avail >> 20
 		s.MemPct = 100 * float64(total-avail) / float64(total)
@@ -83,18 +84,18 @@ func (p *people) snapshot(now time.Time) []store.Snapshot {
 	return []store.Snapshot{s}
 }
 
-// busy is the share of all CPUs' time that was not idle since the last call, in
-// percent.
-func (m *machine) busy(fs proc.FS) float64 {
-	busy, total, err := fs.CPUTime()
+// busy is the share of all CPUs' time that was not idle since the last call, and
+// the share that the hypervisor took of it, in percent.
+func (m *machine) busy(fs proc.FS) (busy, stolen float64) {
+	now, err := fs.CPUTime()
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	b, t := busy-m.busyJiffies, total-m.totalJiffies
-	first := m.totalJiffies == 0
-	m.busyJiffies, m.totalJiffies = busy, total
-	if first || t == 0 {
-		return 0
+	before := m.cpu
+	m.cpu = now
+	total := float64(now.Total - before.Total)
+	if before.Total == 0 || total == 0 {
+		return 0, 0
 	}
-	return 100 * float64(b) / float64(t)
+	return 100 * float64(now.Busy-before.Busy) / total, 100 * float64(now.Stolen-before.Stolen) / total
 }

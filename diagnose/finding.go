@@ -51,8 +51,11 @@ func (s *scene) findings(t *subject) []*finding {
 		slices.SortStableFunc(f.pieces, func(a, b piece) int {
 			return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.acc.Start, b.acc.Start))
 		})
-		if f.kind == CPUContention {
+		switch f.kind {
+		case CPUContention:
 			s.runners(f)
+		case DriverCPU:
+			s.discount(f)
 		}
 		list = append(list, f)
 	}

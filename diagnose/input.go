@@ -34,6 +34,7 @@ type Input struct {
 	Throttles   []store.Throttle
 	Lives       []event.Life
 	Stalls      []event.Stall
+	Snapshots   []store.Snapshot
 	Losses      []event.Loss
 	Stacks      map[uint64]event.Stack // of notable calls, as far as known
 

@@ -60,6 +60,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Stalls, err = r.Stalls(ctx, w); err != nil {
 		return fmt.Errorf("read CPU stalls: %w", err)
 	}
+	if in.Snapshots, err = r.Snapshots(ctx, w); err != nil {
+		return fmt.Errorf("read machine snapshots: %w", err)
+	}
 	return nil
 }
 

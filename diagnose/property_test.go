@@ -175,6 +175,10 @@ func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
 	return r.in.Stalls, r.err
 }
 
+func (r reader) Snapshots(context.Context, store.Window) ([]store.Snapshot, error) {
+	return r.in.Snapshots, r.err
+}
+
 func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {
 	return event.Stack{ID: id, Frames: []event.Frame{{Symbol: "step"}}}, nil
 }

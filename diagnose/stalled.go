@@ -78,3 +78,38 @@ func sorted(stalls []event.Stall) []event.Stall {
 	})
 	return stalls
 }
+
+// stealShare is the share of the CPUs' working time in the window that the
+// hypervisor took.
+func (s *scene) stealShare() float64 {
+	var busy, stolen float64
+	for _, n := range s.in.Snapshots {
+		busy += n.CPUPct
+		stolen += n.StealPct
+	}
+	if busy == 0 {
+		return 0
+	}
+	return min(1, stolen/busy)
+}
+
+// discount takes from what a finding explains the time on a CPU that the
+// hypervisor is to be expected to have taken in the same operations: it hits all
+// work alike, in pieces too short to be seen as stalls.
+func (s *scene) discount(f *finding) {
+	share := s.stealShare()
+	if share == 0 {
+		return
+	}
+	var worked uint64
+	done := map[event.Op]bool{}
+	for _, p := range f.pieces {
+		st := s.stats[threadOp{f.sub.Thread, p.acc.Op}]
+		if st == nil || done[p.acc.Op] {
+			continue
+		}
+		done[p.acc.Op] = true
+		worked += st.SumNS - min(st.SumNS, st.Ledger.Total())
+	}
+	f.explained -= min(f.explained, uint64(share*float64(worked)))
+}

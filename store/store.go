@@ -80,7 +80,8 @@ type Throttle struct {
 // Snapshot is the state of the machine at one moment.
 type Snapshot struct {
 	At             uint64  // Unix ns
-	CPUPct         float64 // of all CPUs, 0 to 100
+	CPUPct         float64 // of all CPUs, 0 to 100, StealPct included
+	StealPct       float64 // of all CPUs, taken by the hypervisor while they had work, 0 to 100
 	MemPct         float64 // of memory in use, 0 to 100
 	MemAvailableMB uint64
 	SwapMB         uint64  // in use
@@ -172,6 +173,7 @@ type Reader interface {
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
+	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,9 +72,7 @@ func TestQuotasOfAGroupAndItsAncestors(t *testing.T) {
 	}
 	jobs := cgroup.Group{Path: "/jobs", QuotaUS: 150000, PeriodUS: 100000, Periods: 100, Throttled: 7, ThrottledNS: 123456789}
 	hybridFiles := tree{"sys/fs/cgroup/unified/jobs/": ""}
-	for k, v := range v1Files {
-		hybridFiles[k] = v
-	}
+	maps.Copy(hybridFiles, v1Files)
 	hybridFiles["proc/self/mountinfo"] = hybrid
 	v2Files := tree{
 		"proc/self/mountinfo":          v2,

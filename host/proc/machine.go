@@ -36,32 +36,42 @@ func (f FS) Memory() (available, total uint64, err error) {
 	return available, total, nil
 }
 
-// CPUTime returns the time all CPUs were busy and the total since boot, in
-// clock ticks (proc(5), /proc/stat).
-func (f FS) CPUTime() (busy, total uint64, err error) {
+// CPUTime is the time of all CPUs since boot, in clock ticks (proc(5),
+// /proc/stat).
+type CPUTime struct {
+	Busy   uint64 // not idle, Stolen included
+	Stolen uint64 // taken by the hypervisor while there was work
+	Total  uint64
+}
+
+// CPUTime reads it.
+func (f FS) CPUTime() (t CPUTime, err error) {
 	path := filepath.Join(f.root, "stat")
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return 0, 0, err
+		return t, err
 	}
 	line, _, _ := strings.Cut(string(b), "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 6 || fields[0] != "cpu" {
-		return 0, 0, fmt.Errorf("%s: malformed", path)
+		return t, fmt.Errorf("%s: malformed", path)
 	}
-	const idle, iowait, guest = 4, 5, 9 // guest time is contained in user time
+	const idle, iowait, steal, guest = 4, 5, 8, 9 // guest time is contained in user time
 	for i, s := range fields[1:] {
 		n, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
-			return 0, 0, fmt.Errorf("%s: malformed", path)
+			return t, fmt.Errorf("%s: malformed", path)
 		}
 		if i+1 >= guest {
 			break
 		}
-		total += n
+		t.Total += n
+		if i+1 == steal {
+			t.Stolen = n
+		}
 		if i+1 != idle && i+1 != iowait {
-			busy += n
+			t.Busy += n
 		}
 	}
-	return busy, total, nil
+	return t, nil
 }

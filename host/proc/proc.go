@@ -108,7 +108,7 @@ func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
 		return nil, err
 	}
 	r := map[string]string{}
-	for _, kv := range strings.Split(string(b), "\x00") {
+	for kv := range strings.SplitSeq(string(b), "\x00") {
 		if k, v, ok := strings.Cut(kv, "="); ok && slices.Contains(names, k) {
 			r[k] = v
 		}

@@ -183,8 +183,8 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	for i := range b.Snapshots {
 		s := &b.Snapshots[i]
 		w.txRows++
-		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?)",
-			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load)
+		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?)",
+			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct)
 		if err != nil {
 			return err
 		}

@@ -219,13 +219,13 @@ func (r *Reader) Stalls(ctx context.Context, w store.Window) ([]event.Stall, err
 	return out, err
 }
 
-// Snapshots returns the states of the machine in a window.
+// Snapshots implements store.Reader.
 func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
 	var out []store.Snapshot
 	err := r.rows(ctx, "select * from snapshot where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
 		out = append(out, store.Snapshot{
 			At: uint64(s.ColumnInt64(0)), CPUPct: s.ColumnFloat(1), MemPct: s.ColumnFloat(2),
-			MemAvailableMB: uint64(s.ColumnInt64(3)), SwapMB: uint64(s.ColumnInt64(4)), Load: s.ColumnFloat(5),
+			MemAvailableMB: uint64(s.ColumnInt64(3)), SwapMB: uint64(s.ColumnInt64(4)), Load: s.ColumnFloat(5), StealPct: s.ColumnFloat(6),
 		})
 		return nil
 	})

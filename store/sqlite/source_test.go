@@ -274,7 +274,7 @@ func TestFilesThatAreNoRecording(t *testing.T) {
 			}
 			_, err := sqlite.OpenReader(path)
 			checkError(t, err, tc.is, tc.says)
-			if tc.is == store.ErrNewer || tc.name == "old" || tc.name == "foreign" {
+			if errors.Is(tc.is, store.ErrNewer) || tc.name == "old" || tc.name == "foreign" {
 				query(t, path, "select count(*) from sqlite_schema")
 			}
 			if tc.name == "missing" || tc.name == "empty" {

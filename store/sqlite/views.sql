@@ -37,7 +37,7 @@ create view cpu_stalls as
 select ts as timestamp, dur as duration_ns, cpu from stall;
 
 create view system_snapshots as
-select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg from snapshot;
+select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg, steal_pct from snapshot;
 
 create view stack_frames as
 select k.hash as stack_hash, e.depth,

@@ -325,7 +325,8 @@ create table snapshot (
   mem_pct   real not null,
   mem_avail integer not null, -- MiB
   swap      integer not null, -- MiB used
-  load_avg  real not null
+  load_avg  real not null,
+  steal_pct real not null
 ) strict;
 
 create table causal_chains (

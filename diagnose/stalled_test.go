@@ -1,0 +1,26 @@
+package diagnose_test
+
+import (
+	"testing"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/store"
+)
+
+// A hypervisor that takes a share of the CPU's time takes it from every call; so
+// much of a driver's CPU time is not the driver's.
+func TestStolenTimeIsNotTheDrivers(t *testing.T) {
+	in := diagnose.InputOf(read(t, "testdata/driver_cpu.txtar"))
+	alone := diagnose.Diagnose(in).Chains[0]
+	in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: 5}}
+	shared := diagnose.Diagnose(in).Chains[0]
+	if alone.Cause.Kind != diagnose.DriverCPU || shared.Cause.Kind != diagnose.DriverCPU || shared.ExplainedPct >= alone.ExplainedPct {
+		t.Errorf("explained %.1f %% alone, %.1f %% with a tenth of the CPU stolen", alone.ExplainedPct, shared.ExplainedPct)
+	}
+	in.Snapshots[0].StealPct = 45
+	for _, c := range diagnose.Diagnose(in).Chains {
+		if c.Cause.Kind == diagnose.DriverCPU {
+			t.Errorf("with nine tenths stolen the driver is still blamed, explaining %.1f %%", c.ExplainedPct)
+		}
+	}
+}
