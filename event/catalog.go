@@ -177,8 +177,10 @@ var (
 	argsCuCopy = []Arg{argBytes, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
 	argsFill   = []Arg{argBytes, argPtr, {"value", UnitNone, "byte value written"}}
 	argsLaunch = []Arg{
-		{"func", UnitAddr, "kernel's host stub (runtime) or CUfunction (driver)"}, argStream,
-		{"blocks", UnitCount, "thread blocks in the grid"}, {"threads", UnitCount, "threads in a block"},
+		{"func", UnitAddr, "kernel's host stub (runtime) or CUfunction (driver)"},
+		argStream,
+		{"blocks", UnitCount, "thread blocks in the grid"},
+		{"threads", UnitCount, "threads in a block"},
 	}
 )
 

@@ -11,7 +11,10 @@
 // these types carries Unix nanoseconds.
 package event
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Source is the layer an event comes from. The numbers are public: they are the
 // source column of the events view.
@@ -346,26 +349,39 @@ type LossInfo struct {
 	Unit        string
 	Approximate bool
 	Doc         string
+	Short       string // Doc in a few words, with Unit in it
+}
+
+// Words returns Short as it reads behind the number n.
+func (l *LossInfo) Words(n uint64) string {
+	if n != 1 {
+		return l.Short
+	}
+	one := strings.TrimSuffix(l.Unit, "s")
+	if strings.HasSuffix(l.Unit, "ches") {
+		one = strings.TrimSuffix(l.Unit, "es")
+	}
+	return strings.Replace(l.Short, l.Unit, one, 1)
 }
 
 // Losses describes every LossKind, in order.
 var Losses = [NumLossKinds]LossInfo{
-	LostCall:          {"call", "calls", false, "calls not recorded because the ring buffer was full"},
-	LostGap:           {"gap", "gaps", false, "ledgers of the time between calls not recorded because the ring buffer was full"},
-	LostOffCPU:        {"off_cpu", "intervals", false, "off-CPU intervals not recorded because the ring buffer was full"},
-	LostThreadTime:    {"thread_time", "records", true, "thread totals not recorded because the ring buffer was full; the next ones replace them"},
-	LostLife:          {"life", "events", false, "life-cycle events not recorded because their ring buffer was full"},
-	LostStack:         {"stack", "stacks", true, "stacks not recorded because the ring buffer was full"},
-	LostNested:        {"nested", "calls", false, "calls nested deeper than the tracer follows"},
-	LostThread:        {"thread", "calls", false, "calls of threads the kernel had no memory to account for"},
-	LostUnmatched:     {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child"},
-	LostUnfinished:    {"unfinished", "calls", false, "calls that did not return before their thread ended, jumped out or executed a new program"},
-	LostSwitch:        {"switch", "switches", true, "context switches the kernel did not report"},
-	LostHealed:        {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock"},
-	LostWake:          {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown"},
-	LostOffCPUThinned: {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time"},
-	LostStall:         {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full"},
-	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full"},
+	LostCall:          {"call", "calls", false, "calls not recorded because the ring buffer was full", "calls (ring buffer full)"},
+	LostGap:           {"gap", "gaps", false, "ledgers of the time between calls not recorded because the ring buffer was full", "gaps between calls (ring buffer full)"},
+	LostOffCPU:        {"off_cpu", "intervals", false, "off-CPU intervals not recorded because the ring buffer was full", "off-CPU intervals (ring buffer full)"},
+	LostThreadTime:    {"thread_time", "records", true, "thread totals not recorded because the ring buffer was full; the next ones replace them", "records of thread totals (ring buffer full)"},
+	LostLife:          {"life", "events", false, "life-cycle events not recorded because their ring buffer was full", "life-cycle events (ring buffer full)"},
+	LostStack:         {"stack", "stacks", true, "stacks not recorded because the ring buffer was full", "stacks (ring buffer full)"},
+	LostNested:        {"nested", "calls", false, "calls nested deeper than the tracer follows", "calls nested too deep"},
+	LostThread:        {"thread", "calls", false, "calls of threads the kernel had no memory to account for", "calls of threads the kernel had no memory for"},
+	LostUnmatched:     {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child", "returns whose entry was not seen"},
+	LostUnfinished:    {"unfinished", "calls", false, "calls that did not return before their thread ended, jumped out or executed a new program", "calls that never returned"},
+	LostSwitch:        {"switch", "switches", true, "context switches the kernel did not report", "context switches the kernel did not report"},
+	LostHealed:        {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock", "intervals rebuilt from the scheduler's clock"},
+	LostWake:          {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown", "intervals whose wake-up was not reported"},
+	LostOffCPUThinned: {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time", "off-CPU intervals above the rate limit"},
+	LostStall:         {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full", "stalls of a CPU (ring buffer full)"},
+	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full", "rows (disk full, or the store behind)"},
 }
 
 // String returns the name used in SQL and JSON.

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
@@ -34,8 +35,15 @@ func TestNamesAreUniqueAndKnown(t *testing.T) {
 	clear(seen)
 	for k := range event.NumLossKinds {
 		check(k.String())
-		if l := event.Losses[k]; l.Unit == "" || l.Doc == "" {
+		if l := event.Losses[k]; l.Unit == "" || l.Doc == "" || strings.Count(l.Short, l.Unit) != 1 {
 			t.Errorf("%s is not explained", k)
+		}
+	}
+	for n, want := range map[uint64]string{
+		0: "context switches the kernel did not report", 1: "context switch the kernel did not report", 2: "context switches the kernel did not report",
+	} {
+		if got := event.Losses[event.LostSwitch].Words(n); got != want {
+			t.Errorf("%d %s, want %s", n, got, want)
 		}
 	}
 	clear(seen)

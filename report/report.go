@@ -39,7 +39,7 @@ type Chain struct {
 	LostPct         float64  `json:"lost_pct"`      // of the dispatching thread's wall time in the window
 	Effect          Effect   `json:"effect"`
 	Cause           Cause    `json:"cause"`
-	Path            []Step   `json:"path"` // effect first, root last
+	Path            []Step   `json:"path"` // effect first, root last; what ran while it was runnable: most time first
 	Evidence        Evidence `json:"evidence"`
 	Stack           []string `json:"stack"`
 	Recommendations []string `json:"recommendations"`

@@ -3,9 +3,12 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ingero-io/ingero/event"
 )
 
 // TextOptions says how to write a report for people.
@@ -128,9 +131,7 @@ func (t *text) chain(c *Chain) {
 	}
 	t.line("")
 	t.wrap(t.paint(color, "["+c.Severity+"]")+" ", c.Summary)
-	for i, s := range c.Path {
-		t.step(i, &s)
-	}
+	t.path(c.Path)
 	t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
 		Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
 	t.effect(&c.Effect)
@@ -154,13 +155,29 @@ func (t *text) chain(c *Chain) {
 	}
 }
 
-// step writes a link of the path, deeper ones further in, with its time in a
-// column at the right.
-func (t *text) step(depth int, s *Step) {
-	label := "  path   "
-	if depth > 0 {
-		label = strings.Repeat(" ", 9+2*(depth-1)) + "└ "
+// path writes each step below the one it is the cause of. Those that ran while
+// one was runnable did not cause each other and stand side by side.
+func (t *text) path(steps []Step) {
+	label, indent, parent := "  path   ", 9, 0
+	ran := func(i int) bool {
+		return i < len(steps) && steps[parent].State == "runnable" && steps[i].Layer == "HOST" && steps[i].State == "running"
 	}
+	for i := range steps {
+		if i > 0 {
+			if i > 1 && !(ran(i-1) && ran(i)) {
+				parent, indent = i-1, indent+2
+			}
+			label = strings.Repeat(" ", indent) + "└ "
+			if ran(i) && ran(i+1) {
+				label = strings.Repeat(" ", indent) + "├ "
+			}
+		}
+		t.step(label, &steps[i])
+	}
+}
+
+// step writes a link of the path, with its time in a column at the right.
+func (t *text) step(label string, s *Step) {
 	who := s.Process
 	switch {
 	case s.Thread != "" && s.Thread != s.Process:
@@ -224,17 +241,22 @@ func (t *text) idle(list []Idle) {
 
 func (t *text) lost(lost map[string]uint64) {
 	var parts []string
-	for k, n := range lost {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", Count(n), k))
+	known := map[string]bool{}
+	for i := range event.Losses {
+		l := &event.Losses[i]
+		known[l.Name] = true
+		if n := lost[l.Name]; n > 0 {
+			parts = append(parts, Count(n)+" "+l.Words(n))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(lost)) {
+		if n := lost[k]; n > 0 && !known[k] { // of a newer Ingero
+			parts = append(parts, Count(n)+" "+k)
 		}
 	}
 	if len(parts) == 0 {
 		return
 	}
-	slices.SortFunc(parts, func(a, b string) int {
-		return strings.Compare(a[strings.IndexByte(a, ' '):], b[strings.IndexByte(b, ' '):])
-	})
 	t.line("")
 	t.wrap(t.paint(yellow, "not recorded: "), strings.Join(parts, ", "))
 }

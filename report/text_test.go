@@ -22,17 +22,18 @@ func full() *report.Report {
 	return &report.Report{
 		Schema: report.Schema, Node: "gpu-7", Events: 851366,
 		Window:  report.Window{FromNS: t0, ToNS: t0 + 10e9, Note: "taken from the end of the data"},
-		Lost:    map[string]uint64{"call": 1200, "wake": 3, "gap": 0},
+		Lost:    map[string]uint64{"call": 1200, "wake": 3, "switch": 1, "gap": 0},
 		Verdict: "engine lost 31 % of its time runnable while backup-agent (pid 4711) had its CPU (and 1 more)",
 		Chains: []report.Chain{{
 			ID: "cpu-contention-1", Severity: "HIGH",
 			Summary:      "engine lost 31 % of its time runnable while backup-agent (pid 4711) had its CPU",
 			ExplainedPct: 93.1, LostNS: 3_100_000_000, LostPct: 31,
 			Effect: report.Effect{Op: "between calls", Process: "engine", PID: 100, TID: 100, Calls: 4000, SlowCalls: 870, P50NS: 210_000, P99NS: 3_900_000, MaxNS: 8_100_000, TailRatio: 18.6},
-			Cause:  report.Cause{Kind: "cpu_contention", Process: "backup-agent", PID: 4711, TID: 4711, Detail: "on CPU 1, backup-agent (pid 4711) ran 2.88 s"},
+			Cause:  report.Cause{Kind: "cpu_contention", Process: "backup-agent", PID: 4711, TID: 4711, Detail: "on CPU 1, backup-agent (pid 4711) ran 2.08 s, indexer (pid 4800) ran 800 ms"},
 			Path: []report.Step{
 				{Layer: "HOST", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "runnable", On: "CPU 1", NS: 3_100_000_000},
-				{Layer: "HOST", Process: "backup-agent", PID: 4711, TID: 4711, Thread: "backup-agent", State: "running", On: "CPU 1", NS: 2_880_000_000},
+				{Layer: "HOST", Process: "backup-agent", PID: 4711, TID: 4711, Thread: "backup-agent", State: "running", On: "CPU 1", NS: 2_080_000_000},
+				{Layer: "HOST", Process: "indexer", PID: 4800, TID: 4801, Thread: "worker", State: "running", On: "CPU 1", NS: 800_000_000},
 			},
 			Evidence:        report.Evidence{EventIDs: []string{"gpu-7:1700000000000001000", "gpu-7:1700000000000002000", "gpu-7:1700000000000003000", "gpu-7:1700000000000004000"}, Sample: 870},
 			Recommendations: []string{"keep backup-agent off CPU 1: taskset -acp 0 4711", "or limit it by a cgroup: cpu.weight=1 or cpu.max for backup-agent, cpuset.cpus for engine"},
