@@ -7,6 +7,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"time"
 
@@ -18,9 +19,12 @@ import (
 // Options configure a run. The zero value traces every process that uses CUDA
 // until the context ends, and records nothing.
 type Options struct {
-	PIDs     []int         // only these processes and their descendants
-	UID      int           // only processes of this user, if not AnyUser
-	Command  []string      // start this program and trace it from its first instruction
+	PIDs     []int     // only these processes and their descendants
+	UID      int       // only processes of this user, if not AnyUser
+	Command  []string  // start this program and trace it from its first instruction
+	Stdin    io.Reader // of Command, as are the next two; nil: this process's own
+	Stdout   io.Writer
+	Stderr   io.Writer
 	Duration time.Duration // 0: until the context ends, or Command does
 	Record   *Recording    // nil: keep nothing
 	Backend  probe.Backend

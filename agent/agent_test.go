@@ -1,10 +1,13 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,6 +173,27 @@ func TestACommandIsTracedFromItsFirstInstruction(t *testing.T) {
 		if c.procs[pid].Name == "" {
 			t.Errorf("process %d has no name", pid)
 		}
+	}
+}
+
+// TestAStubbornCommandIsKilled also shows that a command may have streams of its own.
+func TestAStubbornCommandIsKilled(t *testing.T) {
+	kerneltest.Require(t)
+	if testing.Short() {
+		t.Skip("takes six seconds")
+	}
+	var out bytes.Buffer
+	o := newCounter().options()
+	o.Command = []string{"sh", "-c", `trap "" TERM; read line; echo "got $line"; while :; do sleep 0.1; done`}
+	o.Stdin, o.Stdout = strings.NewReader("a line\n"), &out
+	ctx, stop := context.WithCancel(t.Context())
+	o.Started = func(agent.Start) { time.AfterFunc(time.Second, stop) }
+	s, err := agent.Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ExitCode != 128+int(syscall.SIGKILL) || out.String() != "got a line\n" {
+		t.Errorf("exit code %d, output %q", s.ExitCode, out.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/ingero-io/ingero/host/cudalib"
 )
@@ -22,12 +23,27 @@ type command struct {
 	err    error         // how, once exited is closed
 }
 
-// startHeld starts the program and holds it. If holding is not permitted, the
+// patience is how long a program may take to end after it was asked to, and how
+// long what it leaves behind may keep its output open.
+const patience = 5 * time.Second
+
+// startHeld starts o.Command and holds it. If holding is not permitted, the
 // program runs right away and its first calls may be missed; held says which.
-func startHeld(args []string) (*command, error) {
+func startHeld(o *Options) (*command, error) {
+	args := o.Command
 	build := func(hold bool) *exec.Cmd {
 		c := exec.Command(args[0], args[1:]...)
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if o.Stdin != nil {
+			c.Stdin = o.Stdin
+		}
+		if o.Stdout != nil {
+			c.Stdout = o.Stdout
+		}
+		if o.Stderr != nil {
+			c.Stderr = o.Stderr
+		}
+		c.WaitDelay = patience // of no effect on files
 		c.SysProcAttr = &syscall.SysProcAttr{Ptrace: hold}
 		return c
 	}
@@ -82,6 +98,9 @@ func (c *command) stop() {
 		c.cmd.Process.Signal(syscall.SIGTERM)
 	}
 }
+
+// kill ends a program that did not end when asked.
+func (c *command) kill() { c.cmd.Process.Kill() }
 
 // exitCode is the program's own, 128 + n if signal n ended it.
 func (c *command) exitCode() int {

@@ -134,7 +134,7 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 func (r *run) start() error {
 	var err error
 	if len(r.opts.Command) > 0 {
-		if r.command, err = startHeld(r.opts.Command); err != nil {
+		if r.command, err = startHeld(&r.opts); err != nil {
 			return err
 		}
 		pid := r.command.cmd.Process.Pid
@@ -278,11 +278,29 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	return l
 }
 
+// endCommand asks the command to end and records it until it has. One that
+// ignores SIGTERM gets SIGKILL after a while: the recording must be closed in
+// any case, and who asked for the end must not wait for ever.
+func (r *run) endCommand() {
+	r.command.stop()
+	late := time.After(patience)
+	for {
+		select {
+		case <-r.command.exited:
+			return
+		case <-late:
+			r.log.Warn("the command does not end; killing it", "pid", r.command.cmd.Process.Pid)
+			r.command.kill()
+		case <-time.After(r.period()):
+			r.drain()
+		}
+	}
+}
+
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	if r.command != nil {
-		r.command.stop()
-		<-r.command.exited
+		r.endCommand()
 	}
 	err := r.tracer.DetachAll()
 	r.drain()
@@ -329,12 +347,16 @@ func (r *run) close() {
 		r.command.cmd.Process.Kill()
 	}
 	if r.recorder != nil {
-		r.recorder.close()
+		if err := r.recorder.close(); err != nil { // nil after finish, which tells it
+			r.log.Warn("cannot close the recording", "err", err)
+		}
 	}
 	if r.watcher != nil {
 		r.watcher.Close()
 	}
 	if r.tracer != nil {
-		r.tracer.Close()
+		if err := r.tracer.Close(); err != nil { // what stays attached ends with this process
+			r.log.Warn("cannot detach", "err", err)
+		}
 	}
 }

@@ -223,7 +223,11 @@ func (x *targets) exited(pid int) {
 		}
 		delete(x.attached, k)
 		if a != nil {
-			go x.tracer.Detach(a) // slow on the perf back end; nothing depends on its end
+			go func() { // slow on the perf back end; nothing depends on its end
+				if err := x.tracer.Detach(a); err != nil {
+					x.log.Debug("detach from a process that ended", "pid", pid, "err", err)
+				}
+			}()
 		}
 	}
 }

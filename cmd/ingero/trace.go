@@ -197,10 +197,11 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 func (t *tracing) choose(f *traceFlags) {
 	out, log := t.c.out, t.c.err
 	started := len(t.opts.Command) > 0
+	t.opts.Stdin, t.opts.Stdout, t.opts.Stderr = t.c.in, t.c.out, t.c.err
 	switch {
 	case f.asJSON:
 		if started {
-			os.Stdout = os.Stderr // what the agent hands to the command
+			t.opts.Stdout = t.c.err
 		}
 		t.view = newJSONView(out, t.opts.Record)
 	case started:
