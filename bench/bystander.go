@@ -35,12 +35,12 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer v.Close() // its answers are all we want of it
+	defer func() { _ = v.Close() }() // its answers are all we want of it
 	target, err := l.files.Start(ctx, cudastub.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer target.Close() // it does nothing
+	defer func() { _ = target.Close() }() // it does nothing
 	kinds := nuisances()
 	without, with := make([]series, len(kinds)), make([]series, len(kinds))
 	rounds := pick(l, 25, 100)
@@ -74,7 +74,7 @@ func annoyTraced(l *lab, v *cudastub.Victim, pid int, kinds []nuisance) (series,
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close() // detaching cannot be mended here
+	defer func() { _ = t.Close() }() // detaching cannot be mended here
 	w, err := probe.NewMapWatcher()
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func measureCallOn(ctx context.Context, l *lab, b probe.Backend) ([]Row, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer v.Close() // its answers are all we want of it
+	defer func() { _ = v.Close() }() // its answers are all we want of it
 	var base, empty, full []callCost
 	rounds, foreign := pick(l, 10, 40), 0
 	for len(base) < rounds {
@@ -133,7 +133,7 @@ func callRound(l *lab, v *cudastub.Victim, o *probe.Options) (cost callCost, err
 		if err != nil {
 			return nil, err
 		}
-		defer t.Close() // detaching cannot be mended here
+		defer func() { _ = t.Close() }() // detaching cannot be mended here
 		if err := attachStubs(l, t, v.PID()); err != nil {
 			return nil, err
 		}

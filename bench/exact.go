@@ -81,7 +81,7 @@ func traced(ctx context.Context, l *lab, behaviour, command string) (cudastub.An
 	if err != nil {
 		return nil, recording{}, err
 	}
-	defer v.Close() // its answer is all we want of it
+	defer func() { _ = v.Close() }() // its answer is all we want of it
 	t, err := l.trace(ctx, v.PID())
 	if err != nil {
 		return nil, recording{}, err

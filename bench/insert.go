@@ -89,7 +89,7 @@ func insertOnce(ctx context.Context, path string, load storetest.Load) (float64,
 	if err != nil {
 		return 0, err
 	}
-	defer w.Close() // again, if something failed
+	defer func() { _ = w.Close() }() // again, if something failed
 	var used time.Duration
 	var second uint64
 	calls := 0

@@ -129,8 +129,10 @@ func TestVictimKeepsTheNamesOfATrainingProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"train_step", "load_batch", "preprocess", "update_metrics", "forward", "backward",
-			"wait_for_gpu", "save_checkpoint", "flush_metrics", "compress_backup"} {
+		for _, name := range []string{
+			"train_step", "load_batch", "preprocess", "update_metrics", "forward", "backward",
+			"wait_for_gpu", "save_checkpoint", "flush_metrics", "compress_backup",
+		} {
 			if !slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == name }) {
 				t.Errorf("%s: no function %s", arch, name)
 			}

@@ -75,7 +75,7 @@ func reference() []byte {
 		}
 	}
 	b.WriteString("\n## Off-CPU classes\n\nWhere a thread's time went while it was not on a CPU; the columns of the `ledger` view.\n\n")
-	for c := event.Class(0); c < event.NumClasses; c++ {
+	for c := range event.NumClasses {
 		fmt.Fprintf(&b, "- `%s`\n", c)
 	}
 	b.WriteString("\n## Losses\n\nWhat could not be recorded, in the `losses` view and in every report.\n\n| kind | counts | approximate | meaning |\n|---|---|---|---|\n")
