@@ -75,16 +75,23 @@ func newRun(o Options) (*run, error) {
 }
 
 // stepBack makes this process a guest: as batch work its wake-ups never preempt
-// the programs it watches (sched(7), SCHED_BATCH). Threads made later inherit it.
+// the programs it watches (sched(7), SCHED_BATCH). When they give way, though, it
+// goes first, if it may: where many threads want few CPUs, waiting for one's turn
+// fills the ring. Threads made later inherit both.
 func stepBack(log *slog.Logger) {
 	tids, err := proc.New("").Threads(unix.Getpid())
 	if err != nil {
 		log.Debug("list own threads", "err", err)
 		return
 	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: -10}
 	for _, tid := range tids {
-		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
+		err := unix.SchedSetAttr(tid, &attr, 0)
+		if err != nil && attr.Nice != 0 { // going first needs CAP_SYS_NICE
+			attr.Nice = 0
+			err = unix.SchedSetAttr(tid, &attr, 0)
+		}
+		if err != nil {
 			log.Debug("become batch work", "tid", tid, "err", err)
 		}
 	}
