@@ -106,6 +106,9 @@ func (r *recorder) unit() *unit {
 	return u
 }
 
+// busy reports whether every unit is under way.
+func (r *recorder) busy() bool { return len(r.free) == 0 }
+
 func (r *recorder) reuse(u *unit) { r.free <- u }
 
 func (r *recorder) send(u *unit) { r.work <- u }

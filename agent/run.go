@@ -38,6 +38,7 @@ type run struct {
 	people   *people
 	meter    *meter
 	recorder *recorder
+	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
 	first    time.Duration
 	second   time.Time
@@ -54,7 +55,6 @@ func newRun(o Options) (*run, error) {
 			return nil, fmt.Errorf("%w: %d; it may have ended (ingero check lists the processes that use CUDA)", ErrNoProcess, pid)
 		}
 	}
-	stepBack(r.log)
 	var err error
 	r.tracer, err = probe.Open(probe.Options{Backend: o.Backend, Stack: o.Stack, RingBytes: o.RingMB << 20, Logger: r.log})
 	if err != nil {
@@ -74,33 +74,12 @@ func newRun(o Options) (*run, error) {
 	return r, nil
 }
 
-// stepBack makes this process a guest: as batch work its wake-ups never preempt
-// the programs it watches (sched(7), SCHED_BATCH). When they give way, though, it
-// goes first, if it may: where many threads want few CPUs, waiting for one's turn
-// fills the ring. Threads made later inherit both.
-func stepBack(log *slog.Logger) {
-	tids, err := proc.New("").Threads(unix.Getpid())
-	if err != nil {
-		log.Debug("list own threads", "err", err)
-		return
-	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: -10}
-	for _, tid := range tids {
-		err := unix.SchedSetAttr(tid, &attr, 0)
-		if err != nil && attr.Nice != 0 { // going first needs CAP_SYS_NICE
-			attr.Nice = 0
-			err = unix.SchedSetAttr(tid, &attr, 0)
-		}
-		if err != nil {
-			log.Debug("become batch work", "tid", tid, "err", err)
-		}
-	}
-}
-
 // run starts what is to be traced and loops until the end.
 func (r *run) run(ctx context.Context) (Summary, error) {
 	runtime.LockOSThread() // a held command knows only the thread that started it
 	defer runtime.UnlockOSThread()
+	r.guest = newGuest(r.log)
+	defer r.guest.leave()
 	if err := r.start(); err != nil {
 		return Summary{}, err
 	}
@@ -190,8 +169,10 @@ func (r *run) turn() error {
 			return fmt.Errorf("look for processes: %w", err)
 		}
 	}
+	r.guest.watch(r.tracer.Fill(), r.recorder.busy())
 	r.drain()
 	if now := time.Now(); now.Sub(r.second) >= time.Second {
+		r.guest.apply()
 		r.tick(now)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {
@@ -213,6 +194,9 @@ func (r *run) period() time.Duration {
 // drain empties the ring, a chunk at a time.
 func (r *run) drain() {
 	for {
+		if r.recorder.busy() {
+			r.guest.hurry() // or nobody frees a unit
+		}
 		u := r.recorder.unit()
 		n := r.tracer.Drain(&u.records, chunk)
 		r.lives(u.records.Lives)
@@ -306,6 +290,7 @@ func (r *run) endCommand() {
 
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
+	r.guest.hurry()
 	if r.command != nil {
 		r.endCommand()
 	}

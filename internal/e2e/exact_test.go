@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -118,7 +117,7 @@ func TestEveryCallIsAccountedFor(t *testing.T) {
 				}
 			}
 			weight, rows, lost := r.finish()
-			t.Log(fmt.Sprintf("%d calls made, %d recorded in %d rows, %d lost", made*nested, weight, rows, lost))
+			t.Logf("%d calls made, %d recorded in %d rows, %d lost", made*nested, weight, rows, lost)
 			if made == 0 || weight+lost != made*nested {
 				t.Errorf("%d calls made, %d recorded, %d reported lost", made*nested, weight, lost)
 			}

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"log/slog"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/host/proc"
+)
+
+// guest makes this process take only what others leave (sched(7)). The thread
+// that drains the ring is batch work: its wake-ups never preempt the programs it
+// watches. All other threads, which store what was drained, are idle work: a
+// waking program takes their CPU at once. If they fall behind because nothing is
+// left over, they become batch work too, until they have caught up.
+type guest struct {
+	log    *slog.Logger
+	fs     proc.FS
+	drain  int  // the thread that drains
+	free   bool // idle work may be left again: without CAP_SYS_NICE it may not
+	behind bool
+}
+
+// The fill of the ring from which the recorder is behind, and below which it has
+// caught up.
+const (
+	behindFill = 0.10
+	caughtUp   = 0.02
+)
+
+// newGuest sets this process back. The calling thread must be the one that
+// drains, and locked.
+func newGuest(log *slog.Logger) *guest {
+	g := &guest{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise()}
+	g.apply()
+	return g
+}
+
+// mayRise reports whether this process may leave the idle policy.
+func mayRise() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
+}
+
+// watch is told, before each drain, how full the ring is and whether the recorder
+// has all its work still to do.
+func (g *guest) watch(fill float64, busy bool) {
+	switch {
+	case busy || fill > behindFill:
+		g.hurry()
+	case g.behind && fill < caughtUp:
+		g.behind = false
+		g.apply()
+	}
+}
+
+// hurry makes all threads batch work until they have caught up.
+func (g *guest) hurry() {
+	if !g.behind {
+		g.behind = true
+		g.apply()
+	}
+}
+
+// apply sets every thread's policy. New threads, and a command that is started,
+// have the ordinary one, so it is called once a second.
+func (g *guest) apply() {
+	tids, err := g.fs.Threads(unix.Getpid())
+	if err != nil {
+		g.log.Debug("list own threads", "err", err)
+		return
+	}
+	for _, tid := range tids {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+		if g.free && !g.behind && tid != g.drain {
+			attr.Policy = unix.SCHED_IDLE
+		}
+		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
+			g.log.Debug("set scheduling policy", "tid", tid, "err", err) // the thread may have ended
+		}
+	}
+}
+
+// leave gives the process its ordinary policy back.
+func (g *guest) leave() {
+	tids, err := g.fs.Threads(unix.Getpid())
+	if err != nil {
+		return // nothing more to do for a process that ends
+	}
+	for _, tid := range tids {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
+		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
+			g.log.Debug("reset scheduling policy", "tid", tid, "err", err)
+		}
+	}
+}
