@@ -65,9 +65,6 @@ func check(t *testing.T, f fault, r e2e.Result) {
 	if c.Effect.PID != uint32(r.Truth.PID) || c.Effect.TID != uint32(r.Truth.TID) {
 		t.Errorf("effect is on thread %d of process %d, want %d of %d", c.Effect.TID, c.Effect.PID, r.Truth.TID, r.Truth.PID)
 	}
-	if c.ExplainedPct < 80 {
-		t.Errorf("explains %.0f %% of the lost time", c.ExplainedPct)
-	}
 	want, comm := uint32(r.Truth.TID), r.Truth.Comm
 	if f.named == "culprit" {
 		want, comm = uint32(r.Truth.CulpritTID), r.Truth.CulpritComm
@@ -86,6 +83,13 @@ func check(t *testing.T, f fault, r e2e.Result) {
 		if !holder {
 			t.Errorf("path does not show the holder %s blocked", r.Truth.HolderComm)
 		}
+	}
+	if s := r.Stolen(); s > e2e.TooMuchStolen {
+		t.Logf("the hypervisor took %.0f %% of the CPU time: amounts are not compared", 100*s)
+		return
+	}
+	if c.ExplainedPct < 80 {
+		t.Errorf("explains %.0f %% of the lost time", c.ExplainedPct)
 	}
 	if statistical := f.kind == "cpu_contention" || f.kind == "cpu_throttled"; statistical {
 		return // the victim knows only how much slower its steps were, whatever else slowed them

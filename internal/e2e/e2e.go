@@ -27,6 +27,24 @@ type Result struct {
 	DB      string
 }
 
+// TooMuchStolen is the share of the CPUs' working time from which, when the
+// hypervisor takes it, clocks inside the machine no longer measure what programs
+// do: kinds and names still hold then, amounts do not.
+const TooMuchStolen = 0.05
+
+// Stolen is the share of the working time that the hypervisor took.
+func (r *Result) Stolen() float64 {
+	var busy, stolen float64
+	for _, s := range r.Input.Snapshots {
+		busy += s.CPUPct
+		stolen += s.StealPct
+	}
+	if busy == 0 {
+		return 0
+	}
+	return stolen / busy
+}
+
 // Run traces "victim loop args" from before its first call to its end.
 func Run(t testing.TB, args ...string) Result {
 	t.Helper()
