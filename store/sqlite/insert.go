@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -13,11 +11,13 @@ import (
 
 // inserts are the statements the writer runs all the time.
 type inserts struct {
-	begin, commit, rollback                *binder
-	call, plainCall, notable, ledger, args *binder
-	gap, offCPU, culprit                   *binder
-	threadTime, life, throttle             *binder
-	callSecond, gapSecond, loss            *binder
+	begin, commit, rollback     *binder
+	narrowCall, narrowCalls     *binder
+	wideCall, wideCalls         *binder
+	notable, ledger, args       *binder
+	gap, offCPU, culprit        *binder
+	threadTime, life, throttle  *binder
+	callSecond, gapSecond, loss *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -33,8 +33,10 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.begin, "begin immediate"},
 		{&i.commit, "commit"},
 		{&i.rollback, "rollback"},
-		{&i.call, "insert into call (ts, thread, op, dur, args, gpu, depth, ret, stack, weight) values (" + values(10) + ")"},
-		{&i.plainCall, "insert into call (ts, thread, op, dur, args, gpu, depth) values (" + values(7) + ")"},
+		{&i.narrowCall, "insert into call values (" + narrowRow + ")"},
+		{&i.wideCall, "insert into call values (" + wideRow + ")"},
+		{&i.narrowCalls, insertChunkOf(narrowRow)},
+		{&i.wideCalls, insertChunkOf(wideRow)},
 		{&i.notable, "insert or replace into notable values (?)"},
 		{&i.ledger, "insert or replace into call_ledger (ts, " + ledgerColumns + ") values (" + values(1+ledgerWidth) + ")"},
 		{&i.gap, "insert into gap (ts, thread, next, dur, notable, " + ledgerColumns + ") values (" + values(5+ledgerWidth) + ")"},
@@ -56,73 +58,6 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		*s.to = b
 	}
 	return nil
-}
-
-type rowOrder struct {
-	start uint64
-	index int32
-}
-
-// drain inserts the pending calls in order of start: appending to the end of
-// the table is cheapest and fills its pages.
-func (w *Writer) drain() error {
-	w.order = w.order[:0]
-	for i := range w.pending {
-		w.order = append(w.order, rowOrder{w.pending[i].Start, int32(i)})
-	}
-	byStart := func(a, b rowOrder) int { return cmp.Compare(a.start, b.start) }
-	if !slices.IsSortedFunc(w.order, byStart) {
-		slices.SortFunc(w.order, byStart)
-	}
-	for _, o := range w.order {
-		if err := w.insertCall(&w.pending[o.index]); err != nil {
-			return err
-		}
-	}
-	w.pending = w.pending[:0]
-	return nil
-}
-
-func (w *Writer) insertCall(c *pendingCall) error {
-	b := w.ins.plainCall
-	if c.Ret != 0 || c.Stack != 0 || c.Weight > 1 {
-		b = w.ins.call
-		b.opt(8, int64(c.Ret))
-		b.opt(9, w.stackID(c.Stack))
-		b.null(10)
-		if c.Weight > 1 {
-			b.set(10, int64(c.Weight))
-		}
-	}
-	b.set(2, c.series.thread.id)
-	b.set(3, int64(c.Op))
-	b.set(4, int64(c.Duration))
-	b.opt(5, w.argsID(&c.Args))
-	if c.GPU == event.NoGPU {
-		b.null(6)
-	} else {
-		b.set(6, int64(c.GPU))
-	}
-	b.opt(7, int64(c.Depth))
-	ts, err := b.runAt(c.Start)
-	if err != nil {
-		return err
-	}
-	w.txRows++
-	w.txCalls++
-	w.session.stored++
-	if c.notable {
-		w.ins.notable.set(1, int64(ts))
-		if err := w.ins.notable.run(); err != nil {
-			return err
-		}
-	}
-	if c.Ledger.IsZero() {
-		return nil
-	}
-	w.ins.ledger.set(1, int64(ts))
-	w.ins.ledger.ledger(2, &c.Ledger)
-	return w.ins.ledger.run()
 }
 
 // maxArgs bounds the dictionary of arguments in memory.

@@ -1,0 +1,165 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// The columns of a call, in the order of the table. Most calls are narrow: they
+// have no return value, stack or weight.
+const (
+	wideRow   = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+	wide      = 10 // parameters
+	narrowRow = "?, ?, ?, ?, null, ?, ?, ?, null, null"
+	narrow    = 7
+)
+
+// callChunk is how many calls one statement inserts: starting and ending a
+// statement costs about as much as the row. More at a time gain nothing.
+const callChunk = 32
+
+// insertChunkOf is a statement that inserts callChunk calls. It keeps the rows
+// before one whose key is taken. Rows of a select go into the table from where
+// they are computed, those of a values clause are copied first.
+func insertChunkOf(row string) string {
+	row = "select " + row
+	return "insert or fail into call " + row + strings.Repeat(" union all "+row, callChunk-1)
+}
+
+// rowOrder is a pending call and the key it gets.
+type rowOrder struct {
+	ts    uint64
+	index int32
+}
+
+// drain inserts the pending calls in order of start: appending to the end of
+// the table is cheapest and fills its pages.
+func (w *Writer) drain() error {
+	w.order = w.order[:0]
+	for i := range w.pending {
+		w.order = append(w.order, rowOrder{w.pending[i].Start, int32(i)})
+	}
+	byStart := func(a, b rowOrder) int { return cmp.Compare(a.ts, b.ts) }
+	if !slices.IsSortedFunc(w.order, byStart) {
+		slices.SortFunc(w.order, byStart)
+	}
+	var free uint64 // no row before it is left to move up to
+	for rows := w.order; len(rows) > 0; {
+		for i := range rows[:min(len(rows), callChunk)] {
+			rows[i].ts = max(rows[i].ts, free)
+			free = rows[i].ts + 1
+		}
+		n, err := w.insertCalls(rows)
+		if err != nil {
+			return err
+		}
+		free = rows[n-1].ts + 1
+		rows = rows[n:]
+	}
+	n := uint64(len(w.pending)) // only now: until here a failure counts them as pending
+	w.txRows += n
+	w.txCalls += n
+	w.session.stored += n
+	w.pending = w.pending[:0]
+	return nil
+}
+
+// insertCalls inserts the first of the rows, as many as one statement can, and
+// what belongs to them. It returns how many, at least one unless it fails.
+func (w *Writer) insertCalls(rows []rowOrder) (n int, err error) {
+	if len(rows) >= callChunk {
+		n, err = w.insertChunk(rows[:callChunk])
+	}
+	if err == nil && n == 0 {
+		n, err = 1, w.insertCall(&rows[0])
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range rows[:n] {
+		if err := w.insertDetail(o.ts, &w.pending[o.index]); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// insertChunk inserts callChunk rows up to the first whose key is taken, and
+// returns how many. The keys must ascend.
+func (w *Writer) insertChunk(rows []rowOrder) (int, error) {
+	b, width := w.ins.narrowCalls, narrow
+	for _, o := range rows {
+		if w.pending[o.index].isWide() {
+			b, width = w.ins.wideCalls, wide
+			break
+		}
+	}
+	for i, o := range rows {
+		b.set(i*width+1, int64(o.ts))
+		w.bindCall(b, i*width, width, &w.pending[o.index])
+	}
+	err := b.run()
+	if sqlite.ErrCode(err) == sqlite.ResultConstraintPrimaryKey {
+		return w.conn.Changes(), nil
+	}
+	return len(rows), err
+}
+
+// insertCall inserts a row under its key or the next free one.
+func (w *Writer) insertCall(o *rowOrder) (err error) {
+	c := &w.pending[o.index]
+	b, width := w.ins.narrowCall, narrow
+	if c.isWide() {
+		b, width = w.ins.wideCall, wide
+	}
+	w.bindCall(b, 0, width, c)
+	o.ts, err = b.runAt(o.ts)
+	return err
+}
+
+func (c *pendingCall) isWide() bool { return c.Ret != 0 || c.Stack != 0 || c.Weight > 1 }
+
+// bindCall binds all columns of a call but the key, which is parameter at+1.
+func (w *Writer) bindCall(b *binder, at, width int, c *pendingCall) {
+	b.set(at+2, c.series.thread.id)
+	b.set(at+3, int64(c.Op))
+	b.set(at+4, int64(c.Duration))
+	if width == wide {
+		b.opt(at+5, int64(c.Ret))
+		b.opt(at+9, w.stackID(c.Stack))
+		if c.Weight > 1 {
+			b.set(at+10, int64(c.Weight))
+		} else {
+			b.null(at + 10)
+		}
+		at++
+	}
+	b.opt(at+5, w.argsID(&c.Args))
+	if c.GPU == event.NoGPU {
+		b.null(at + 6)
+	} else {
+		b.set(at+6, int64(c.GPU))
+	}
+	b.opt(at+7, int64(c.Depth))
+}
+
+// insertDetail inserts what other tables say about the call with key ts.
+func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
+	if c.notable {
+		w.ins.notable.set(1, int64(ts))
+		if err := w.ins.notable.run(); err != nil {
+			return err
+		}
+	}
+	if c.Ledger.IsZero() {
+		return nil
+	}
+	w.ins.ledger.set(1, int64(ts))
+	w.ins.ledger.ledger(2, &c.Ledger)
+	return w.ins.ledger.run()
+}
