@@ -31,15 +31,23 @@ static __always_inline u64 trampoline(struct thr *t)
 	return t->tramp;
 }
 
+/* A call this young that has the stack above ours is taken to have made ours. */
+#define YOUNG_NS 20000
+
 /*
- * Is the call whose entry was at `top` still in progress, now that the stack
- * pointer is `sp`? Its return address must still be the trampoline: after a
- * longjmp the slot is reused, and in a tail call it is shared.
+ * Is the call of frame `f` still in progress, now that the stack pointer is `sp`?
+ * Its return address must still be the trampoline: after a longjmp the slot is
+ * reused, and in a tail call it is shared. Runtime calls make their driver calls
+ * at once; only for others is it worth to look.
  */
-static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, u64 top, u64 sp)
+static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, const struct frame *f, u64 sp, u64 now)
 {
+	u64 top = f->sp;
+
 	if (top < sp)
 		return false;
+	if (top > sp && now - f->start < YOUNG_NS)
+		return true;
 #if defined(__TARGET_ARCH_x86)
 	u64 tramp = trampoline(t), ret = 0;
 	if (!tramp)
@@ -52,12 +60,12 @@ static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, u64 to
 }
 
 /* Drops frames whose calls are over; returns the depth that is left. */
-static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp)
+static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp, u64 now)
 {
 	u32 d = t->depth;
 
 	for (int i = 0; i < DEPTH; i++) {
-		if (!d || d > DEPTH || in_progress(t, c, t->fr[(d - 1) & (DEPTH - 1)].sp, sp))
+		if (!d || d > DEPTH || in_progress(t, c, &t->fr[(d - 1) & (DEPTH - 1)], sp, now))
 			break;
 		lose(LOSS_UNFINISHED);
 		d--;
@@ -102,7 +110,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 		life(LIFE_FIRST, id, id >> 32, now, op, 0, 0, BPF_RB_FORCE_WAKEUP);
 	}
 	heal(t, task, now);
-	u32 d = t->depth ? live_depth(t, c, sp) : 0;
+	u32 d = t->depth ? live_depth(t, c, sp, now) : 0;
 	if (d >= DEPTH) {
 		t->depth = d;
 		lose(LOSS_NESTED);
