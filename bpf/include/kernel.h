@@ -83,6 +83,7 @@ struct uprobes_state {
 struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
+struct bpf_local_storage;
 struct task_struct {
 	unsigned int flags;
 	int pid, tgid;
@@ -91,6 +92,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct files_struct *files;
 	struct mm_struct *mm;
+	struct bpf_local_storage *bpf_storage; /* null for a task without any */
 	char comm[16];
 };
 struct timerqueue_node {

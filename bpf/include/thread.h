@@ -130,6 +130,8 @@ static __always_inline u64 id_of(struct task_struct *t)
 
 static __always_inline struct thr *thread_of(struct task_struct *t)
 {
+	if (!t->bpf_storage) /* most tasks of the machine: one load instead of a helper */
+		return 0;
 	return bpf_task_storage_get(&threads, t, 0, 0);
 }
 
