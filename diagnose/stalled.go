@@ -95,21 +95,22 @@ func (s *scene) stealShare() float64 {
 
 // discount takes from what a finding explains the time on a CPU that the
 // hypervisor is to be expected to have taken in the same operations: it hits all
-// work alike, in pieces too short to be seen as stalls.
+// work alike, in pieces too short to be seen as stalls. What it took of the excess
+// itself only made that longer; so the usual work of the operations counts.
 func (s *scene) discount(f *finding) {
 	share := s.stealShare()
 	if share == 0 {
 		return
 	}
-	var worked uint64
+	var usual uint64
 	done := map[event.Op]bool{}
 	for _, p := range f.pieces {
 		st := s.stats[threadOp{f.sub.Thread, p.acc.Op}]
-		if st == nil || done[p.acc.Op] {
+		if st == nil || st.Hist == nil || done[p.acc.Op] {
 			continue
 		}
 		done[p.acc.Op] = true
-		worked += st.SumNS - min(st.SumNS, st.Ledger.Total())
+		usual += st.Calls * st.Hist.Quantile(0.5)
 	}
-	f.explained -= min(f.explained, uint64(share*float64(worked)))
+	f.explained -= min(f.explained, uint64(share*float64(usual)))
 }

@@ -17,10 +17,13 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 	if alone.Cause.Kind != diagnose.DriverCPU || shared.Cause.Kind != diagnose.DriverCPU || shared.ExplainedPct >= alone.ExplainedPct {
 		t.Errorf("explained %.1f %% alone, %.1f %% with a tenth of the CPU stolen", alone.ExplainedPct, shared.ExplainedPct)
 	}
-	in.Snapshots[0].StealPct = 45
+	in.Snapshots[0].CPUPct, in.Snapshots[0].StealPct = 50, 50
+	for i := range in.Ops { // as much work as would explain the excess
+		in.Ops[i].Calls *= 1000
+	}
 	for _, c := range diagnose.Diagnose(in).Chains {
 		if c.Cause.Kind == diagnose.DriverCPU {
-			t.Errorf("with nine tenths stolen the driver is still blamed, explaining %.1f %%", c.ExplainedPct)
+			t.Errorf("with all of the CPU stolen the driver is still blamed, explaining %.1f %%", c.ExplainedPct)
 		}
 	}
 }

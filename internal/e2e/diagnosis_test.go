@@ -55,6 +55,10 @@ func TestFirstCauseIsTheInjectedOne(t *testing.T) {
 func check(t *testing.T, f fault, r e2e.Result) {
 	t.Helper()
 	if len(r.Report.Chains) == 0 {
+		if s := r.Stolen(); s > e2e.Unusable { // silence is right where the evidence is thin
+			t.Logf("no cause found; the hypervisor took %.0f %% of the CPU time", 100*s)
+			return
+		}
 		t.Error("no cause found")
 		return
 	}

@@ -32,6 +32,9 @@ type Result struct {
 // do: kinds and names still hold then, amounts do not.
 const TooMuchStolen = 0.05
 
+// Unusable is the share from which a run says little, and is made again.
+const Unusable = 0.25
+
 // Stolen is the share of the working time that the hypervisor took.
 func (r *Result) Stolen() float64 {
 	var busy, stolen float64
@@ -45,10 +48,24 @@ func (r *Result) Stolen() float64 {
 	return stolen / busy
 }
 
-// Run traces "victim loop args" from before its first call to its end.
+// Run traces "victim loop args" from before its first call to its end. A run of
+// whose time the hypervisor took too much is made again, twice at most.
 func Run(t testing.TB, args ...string) Result {
 	t.Helper()
 	kerneltest.Require(t)
+	r := run(t, args...)
+	for range 2 {
+		if r.Stolen() <= Unusable {
+			break
+		}
+		t.Logf("the hypervisor took %.0f %% of the CPU time: once more", 100*r.Stolen())
+		r = run(t, args...)
+	}
+	return r
+}
+
+func run(t testing.TB, args ...string) Result {
+	t.Helper()
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
