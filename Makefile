@@ -37,12 +37,13 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 		bin/ingero demo incident; \
 	fi
 
-# One package at a time: kernel tests measure, and would disturb each other.
+# One package at a time: kernel tests measure, and would disturb each other. And
+# never from the cache: it does not know the kernel.
 .PHONY: test
 test: ## vet and run all tests, those that need the kernel if root
 	$(GO) vet ./...
 ifeq ($(CAN_TRACE),yes)
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -p 1 -timeout 15m ./...
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m ./...
 else
 	$(GO) test -timeout 15m ./...
 	@echo
@@ -52,7 +53,7 @@ endif
 
 .PHONY: test-kernel
 test-kernel: ## run the tests that need root and a kernel with BTF, and only those packages
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -p 1 -timeout 15m ./probe/... ./agent/... ./internal/... ./demo/... ./cmd/ingero/...
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m ./probe/... ./agent/... ./internal/... ./demo/... ./cmd/ingero/...
 
 .PHONY: generate
 generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)

@@ -192,7 +192,10 @@ func TestTruthOfEveryFault(t *testing.T) {
 			}
 			checkCalls(t, truth)
 			injects := fault != "none" && fault != "idle-server"
-			if injects && (truth.InjectedNS <= 0 || truth.FaultCount <= 0) {
+			// Of a hog and a quota the victim knows only how much slower its steps
+			// were than before, which on a virtual machine may be any number.
+			estimated := fault == "cpu-hog" || fault == "throttle"
+			if injects && (truth.InjectedNS <= 0 && !estimated || truth.FaultCount <= 0) {
 				t.Errorf("nothing injected: %+v", truth)
 			}
 			if blamed := truth.CulpritComm != "" && truth.CulpritPID != 0 && truth.CulpritTID != 0; blamed == slices.Contains(blameless, fault) {
