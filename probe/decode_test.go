@@ -273,6 +273,7 @@ func TestShortAndUnknownRecordsAreCounted(t *testing.T) {
 		bpf.WireKindKIND_TOTAL: wire(bpf.WireTotalRec{}),
 		bpf.WireKindKIND_LIFE:  wire(bpf.WireLifeRec{}),
 		bpf.WireKindKIND_STACK: wire(bpf.WireStackRec{}),
+		bpf.WireKindKIND_STALL: wire(bpf.WireStallRec{}),
 	}
 	kindAt := unsafe.Offsetof(bpf.WireHdr{}.Kind)
 	for kind, b := range kinds {
