@@ -16,30 +16,26 @@ static __always_inline u64 volume(u64 xy, u64 z)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* The n-th stack argument, from 0, before the callee has touched the stack. */
-static __always_inline u64 stack_arg(struct pt_regs *c, int n)
-{
-	u64 v = 0;
-	bpf_probe_read_user(&v, 8, (void *)(PT_REGS_SP(c) + 8 + 8 * n));
-	return v;
-}
+/* Stack arguments begin behind the return address. */
+#define STACK_ARGS(c) (PT_REGS_SP(c) + 8)
 #define P6(c) ((c)->r9)
 #define P7(c) stack_arg(c, 0)
 #define P8(c) stack_arg(c, 1)
-#define P9(c) stack_arg(c, 2)
 #elif defined(__TARGET_ARCH_arm64)
-static __always_inline u64 stack_arg(struct pt_regs *c, int n)
-{
-	u64 v = 0;
-	bpf_probe_read_user(&v, 8, (void *)(PT_REGS_SP(c) + 8 * n));
-	return v;
-}
+#define STACK_ARGS(c) PT_REGS_SP(c)
 #define AREG(c, n) (((const volatile struct user_pt_regs *)(c))->regs[n])
 #define P6(c) AREG(c, 5)
 #define P7(c) AREG(c, 6)
 #define P8(c) AREG(c, 7)
-#define P9(c) stack_arg(c, 0)
 #endif
+
+/* The n-th stack argument, from 0, before the callee has touched the stack. */
+static __always_inline u64 stack_arg(struct pt_regs *c, int n)
+{
+	u64 v = 0;
+	bpf_probe_read_user(&v, 8, (void *)(STACK_ARGS(c) + 8 * n));
+	return v;
+}
 
 static __always_inline void launch_config(struct frame *f, u64 config, u64 func)
 {
@@ -67,6 +63,27 @@ static __always_inline void driver_config(struct frame *f, u64 config, u64 func)
 	f->arg[3] = (u64)k.b[0] * k.b[1] * k.b[2];
 }
 
+/*
+ * cuLaunchKernel(func, grid x y z, block x y z, shared, stream, ...). A read of
+ * user memory is the dearest step of a call, so what is on the stack comes at once.
+ */
+static __always_inline void driver_launch(struct frame *f, struct pt_regs *c)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct {
+		u64 block_z, shared, stream;
+	} s = {};
+	bpf_probe_read_user(&s, sizeof s, (void *)STACK_ARGS(c));
+	u64 z = s.block_z, stream = s.stream;
+#else
+	u64 z = P7(c), stream = stack_arg(c, 0);
+#endif
+	f->arg[0] = PT_REGS_PARM1(c);
+	f->arg[1] = stream;
+	f->arg[2] = (u64)(u32)PT_REGS_PARM2(c) * (u32)PT_REGS_PARM3(c) * (u32)PT_REGS_PARM4(c);
+	f->arg[3] = (u64)(u32)PT_REGS_PARM5(c) * (u32)P6(c) * (u32)z;
+}
+
 static __always_inline void set_args(struct frame *f, u64 a, u64 b, u64 c, u64 d)
 {
 	f->arg[0] = a;
@@ -87,8 +104,7 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 		launch_config(f, p1, p2);
 		break;
 	case SHAPE_CU_LAUNCH:
-		set_args(f, p1, P9(c), (u64)(u32)p2 * (u32)p3 * (u32)p4,
-			 (u64)(u32)PT_REGS_PARM5(c) * (u32)P6(c) * (u32)P7(c));
+		driver_launch(f, c);
 		break;
 	case SHAPE_CU_CONFIG:
 		driver_config(f, p1, p2);
