@@ -268,9 +268,13 @@ func TestALibraryLoadedLateIsPickedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	<-done
+	s := <-done
 	if n := c.calls[uint32(v.PID())]["cudaLaunchKernel"]; n != 100 {
 		t.Errorf("%d calls recorded, want 100", n)
+	}
+	late := slices.ContainsFunc(s.Losses, func(l event.Loss) bool { return l.Kind == event.LostLate && l.Count > 0 })
+	if !late {
+		t.Errorf("losses %v do not tell that the probes came after the library", s.Losses)
 	}
 }
 

@@ -260,6 +260,8 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 		r.log.Warn("cannot read loss counters", "err", err)
 		return l
 	}
+	const ms = uint64(time.Millisecond)
+	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {
 		if d := v - r.losses[k]; d > 0 {
 			l = append(l, event.Loss{Kind: event.LossKind(k), Count: d})

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/host/cudalib"
 	"github.com/ingero-io/ingero/host/proc"
@@ -35,7 +38,8 @@ type targets struct {
 	family map[int]bool // named processes and their descendants
 
 	attached map[fileKey]*probe.Attachment
-	traced   map[int]bool // processes known to use a library
+	traced   map[int]bool  // processes known to use a library
+	late     time.Duration // in which processes had a library that was not attached to yet
 	self     int
 }
 
@@ -92,7 +96,10 @@ func (x *targets) scan() error {
 	}
 	var adopt []int
 	for _, pid := range pids {
-		if x.wants(pid) && x.process(pid) {
+		if !x.wants(pid) {
+			continue
+		}
+		if any, _ := x.process(pid); any {
 			adopt = append(adopt, pid)
 		}
 	}
@@ -105,13 +112,12 @@ func (x *targets) scan() error {
 }
 
 // process attaches to the libraries a process has mapped; it reports whether
-// there are any.
-func (x *targets) process(pid int) bool {
+// there are any, and whether one was attached to just now.
+func (x *targets) process(pid int) (any, fresh bool) {
 	maps, err := x.fs.Maps(pid)
 	if err != nil {
-		return false // gone, or a kernel thread
+		return false, false // gone, or a kernel thread
 	}
-	any := false
 	for _, m := range maps {
 		lib := x.library(m.Path)
 		if lib == nil || !m.Exec {
@@ -123,7 +129,7 @@ func (x *targets) process(pid int) bool {
 			x.log.Warn("library cannot be opened", "pid", pid, "file", m.Path, "err", err)
 			continue
 		}
-		x.attach(lib, path, pid)
+		fresh = x.attach(lib, path, pid) || fresh
 	}
 	if any {
 		x.traced[pid] = true
@@ -131,32 +137,34 @@ func (x *targets) process(pid int) bool {
 			x.family[pid] = true
 		}
 	}
-	return any
+	return any, fresh
 }
 
 // attach links a library file, once for each file and process or for each file.
-func (x *targets) attach(lib *probe.Library, path string, pid int) {
+// It reports whether it did so now.
+func (x *targets) attach(lib *probe.Library, path string, pid int) bool {
 	key, err := keyOf(path)
 	if err != nil {
 		x.log.Warn("library vanished", "file", path, "err", err)
-		return
+		return false
 	}
 	if x.named {
 		key.pid = pid
 	}
 	if _, ok := x.attached[key]; ok {
-		return
+		return false
 	}
 	a, err := x.tracer.Attach(lib, path, key.pid)
 	if err != nil {
 		if errors.Is(err, syscall.ESRCH) {
-			return // the process is gone
+			return false // the process is gone
 		}
 		x.log.Warn("cannot attach", "file", path, "pid", pid, "err", err)
 		x.attached[key] = nil // say so once
-		return
+		return false
 	}
 	x.attached[key] = a
+	return true
 }
 
 func keyOf(path string) (fileKey, error) {
@@ -184,13 +192,29 @@ func (x *targets) installed(extra []string, pid int) {
 // mapped handles a file that some process mapped executable just now. It
 // reports whether a process began to be traced.
 func (x *targets) mapped(m probe.Mapped) bool {
-	if x.library(m.Path) == nil || !x.wants(m.PID) || !x.process(m.PID) {
+	if x.library(m.Path) == nil || !x.wants(m.PID) {
+		return false
+	}
+	any, fresh := x.process(m.PID)
+	if fresh {
+		x.late += since(m.At)
+	}
+	if !any {
 		return false
 	}
 	if err := x.tracer.Adopt(m.PID); err != nil {
 		x.log.Warn("cannot account for the threads", "pid", m.PID, "err", err)
 	}
 	return true
+}
+
+// since is the time from a moment of the kernel's clock, CLOCK_MONOTONIC, to now.
+func since(ktime uint64) time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil || uint64(now.Nano()) < ktime {
+		return 0
+	}
+	return time.Duration(uint64(now.Nano()) - ktime)
 }
 
 // forked lets a new process inherit its parent's links.

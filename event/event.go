@@ -339,6 +339,7 @@ const (
 	LostOffCPUThinned                 // off-CPU interval dropped by the per-thread rate limit
 	LostStall                         // stall of a CPU: ring full
 	LostStored                        // row not written: the store was behind or the disk full
+	LostLate                          // milliseconds without probes on a library that was in use already
 	NumLossKinds
 )
 
@@ -382,6 +383,13 @@ var Losses = [NumLossKinds]LossInfo{
 	LostOffCPUThinned: {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time", "off-CPU intervals above the rate limit"},
 	LostStall:         {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full", "stalls of a CPU (ring buffer full)"},
 	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full", "rows (disk full, or the store behind)"},
+	LostLate:          {"late", "milliseconds", false, "milliseconds between the moment a process mapped a library and that at which its probes were in place; calls it made meanwhile are not recorded, and how many is not known", "milliseconds in which a library was mapped and not probed yet (calls unknown)"},
+}
+
+// Counts reports whether a loss of this kind counts records that are missing: it
+// is no estimate, it is not counted in time, and it did not begin before tracing.
+func (k LossKind) Counts() bool {
+	return k < NumLossKinds && !Losses[k].Approximate && k != LostUnmatched && k != LostLate
 }
 
 // String returns the name used in SQL and JSON.

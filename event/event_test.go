@@ -59,7 +59,7 @@ func TestUnknownNumbersHaveNames(t *testing.T) {
 	for want, got := range map[string]string{
 		"source-2": event.Source(2).String(), "class-12": event.Class(12).String(), "life-0": event.LifeKind(0).String(),
 		"life-6": event.LifeKind(6).String(), "frame-4": event.StackKind(4).String(),
-		"loss-16": event.NumLossKinds.String(),
+		"loss-17": event.NumLossKinds.String(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -25,6 +25,7 @@ type MapWatcher struct {
 type Mapped struct {
 	PID, TID int
 	Path     string // as the process sees it
+	At       uint64 // kernel time, CLOCK_MONOTONIC ns
 	Inode    uint64
 }
 
@@ -107,10 +108,12 @@ type perfRing struct {
 
 func newPerfRing(cpu int) (*perfRing, error) {
 	attr := unix.PerfEventAttr{
-		Type:   unix.PERF_TYPE_SOFTWARE,
-		Config: unix.PERF_COUNT_SW_DUMMY,
-		Bits:   unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitWatermark,
-		Wakeup: 1,
+		Type:        unix.PERF_TYPE_SOFTWARE,
+		Config:      unix.PERF_COUNT_SW_DUMMY,
+		Bits:        unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitWatermark | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID,
+		Sample_type: unix.PERF_SAMPLE_TIME, // behind each record: when
+		Clockid:     unix.CLOCK_MONOTONIC,
+		Wakeup:      1,
 	}
 	attr.Size = uint32(unsafe.Sizeof(attr))
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -169,13 +172,17 @@ func (r *perfRing) copy(b []byte, at uint64) {
 
 // parseMmap2 reads PERF_RECORD_MMAP2 of include/uapi/linux/perf_event.h: header
 // 8, pid 4, tid 4, addr 8, len 8, pgoff 8, maj 4, min 4, ino 8, generation 8,
-// prot 4, flags 4, name.
+// prot 4, flags 4, name; and behind it the time, which the event asks for.
 func parseMmap2(b []byte) (m Mapped, ok bool) {
 	const nameAt = 72
 	if len(b) <= nameAt {
 		return m, false
 	}
-	name := string(b[nameAt:])
+	timeAt := len(b) - 8
+	if timeAt <= nameAt {
+		return m, false
+	}
+	name := string(b[nameAt:timeAt])
 	if i := strings.IndexByte(name, 0); i >= 0 {
 		name = name[:i]
 	}
@@ -184,7 +191,7 @@ func parseMmap2(b []byte) (m Mapped, ok bool) {
 	}
 	return Mapped{
 		PID: int(binary.LittleEndian.Uint32(b[8:])), TID: int(binary.LittleEndian.Uint32(b[12:])),
-		Inode: binary.LittleEndian.Uint64(b[48:]), Path: name,
+		Inode: binary.LittleEndian.Uint64(b[48:]), Path: name, At: binary.LittleEndian.Uint64(b[timeAt:]),
 	}, true
 }
 
