@@ -51,9 +51,11 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 		disk += " (" + file + ")"
 	}
 	const on = "block I/O"
+	waited := f.explained
 	t := f.root(s)
 	if f.through() {
 		who := s.who(t, f.sub.PID)
+		waited = f.shown
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(s), f.pct(), f.behind(who))
 		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk)
 		c.Path = f.path(s, "blocked", on)
@@ -73,5 +75,5 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 	if file != "" {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the file: find / -xdev -inum %s", file[len("inode "):]))
 	}
-	c.Path = append(c.Path, report.Step{Layer: "IO", Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: "blocked", On: disk, NS: f.explained})
+	c.Path = append(c.Path, report.Step{Layer: "IO", Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: "blocked", On: disk, NS: waited})
 }

@@ -196,7 +196,7 @@ func (s *scene) lossNote() string {
 	}
 	var parts []string
 	for k, n := range counts {
-		if info := event.Losses[k]; n > 0 && !info.Approximate && event.LossKind(k) != event.LostUnmatched {
+		if info := event.Losses[k]; n > 0 && event.LossKind(k).Counts() {
 			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, info.Unit, info.Name))
 		}
 	}

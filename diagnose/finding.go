@@ -19,6 +19,7 @@ type finding struct {
 	pieces    []piece // most time first
 	lost      uint64
 	explained uint64
+	shown     uint64 // of it, in the state of the root, if another thread's
 	stall     uint64
 	sample    int // waits, or calls
 	others    int // threads of the process that lost time the same way
@@ -67,6 +68,7 @@ func (f *finding) add(p piece) {
 	f.pieces = append(f.pieces, p)
 	f.lost += p.lost
 	f.explained += p.explained
+	f.shown += p.shown
 	f.stall = max(f.stall, p.stall)
 	switch {
 	case p.count > 0:
@@ -260,7 +262,7 @@ func (f *finding) path(s *scene, state, on string) []report.Step {
 	path := []report.Step{f.step(s, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
 	for i := 1; i < len(chain); i++ {
 		l := &chain[i]
-		st := report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: state, On: on, NS: f.explained}
+		st := report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: state, On: on, NS: f.shown}
 		if i < len(chain)-1 {
 			st.State, st.On, st.NS = "blocked", f.waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
 		}

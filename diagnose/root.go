@@ -9,6 +9,7 @@ import (
 type root struct {
 	kind      string
 	explained uint64        // of the wait, ns that the evidence assigns to it
+	shown     uint64        // of that, ns in which the last link was in the kind's state
 	chain     []ledger.Link // waiter first
 }
 
@@ -26,7 +27,7 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 	blocked := float64(r.chain[0].To - r.chain[0].From)
 	if len(r.chain) == 1 {
 		if gap && o.Holder == 0 {
-			r.kind, r.explained = idleKind, uint64(blocked)
+			r.kind, r.explained, r.shown = idleKind, uint64(blocked), uint64(blocked)
 		}
 		return r
 	}
@@ -35,14 +36,15 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		l := &r.chain[i]
 		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
-	kind, part := s.state(r.last(), o, gap)
-	r.kind, r.explained = kind, uint64(blocked*reach*part)
+	kind, shown, proved := s.state(r.last(), o, gap)
+	r.kind, r.shown, r.explained = kind, uint64(blocked*reach*shown), uint64(blocked*reach*proved)
 	return r
 }
 
-// state classifies a chain's last link: the kind of cause it is and the share of
-// its span that shows it.
-func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (string, float64) {
+// state classifies a chain's last link: the kind of cause it is, the share of its
+// span that shows it, and the share that is explained. The two differ for the
+// holder of a lock: what it ran beside its wait kept the lock as well.
+func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
 	if gap {
@@ -57,7 +59,7 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (string, float6
 		resting, released = LockContention, LockContention
 	}
 	if !l.Known {
-		return released, 1
+		return released, 1, 1
 	}
 	sp, wall := &l.Split, l.Split.Wall
 	io := ioTime(l)
@@ -72,22 +74,26 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (string, float6
 		{PageFault, sp.NS[event.Fault]},
 	} {
 		if p := share(v.ns, wall); p >= half {
-			return v.kind, p
+			proved := p
+			if locked {
+				proved = min(1, p+share(running, wall))
+			}
+			return v.kind, p, proved
 		}
 	}
 	if locked {
-		return LockContention, 1
+		return LockContention, 1, 1
 	}
 	if p := share(running, wall); p >= half {
 		switch {
 		case l.Proof == ledger.ByFutex:
-			return LockContention, 1
+			return LockContention, 1, 1
 		case s.feeds(l.Thread.PID, o.PID):
-			return InputStarvation, p
+			return InputStarvation, p, p
 		}
-		return PeerWait, p
+		return PeerWait, p, p
 	}
-	return resting, 1
+	return resting, 1, 1
 }
 
 // ioTime is how long a thread was at its disk I/O: its block-I/O waits and the

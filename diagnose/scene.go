@@ -245,7 +245,7 @@ func (s *scene) comm(t event.Thread) string {
 func missing(in *Input) float64 {
 	var lost uint64
 	for _, l := range in.Losses {
-		if l.Kind < event.NumLossKinds && !event.Losses[l.Kind].Approximate && l.Kind != event.LostUnmatched {
+		if l.Kind.Counts() {
 			lost += l.Count
 		}
 	}
