@@ -18,7 +18,9 @@ type Report struct {
 	Chains       []Chain           `json:"chains"`
 	NotExplained []NotExplained    `json:"not_explained"`
 	Idle         []Idle            `json:"idle,omitempty"`
-	Processes    []Process         `json:"processes,omitempty"` // with --per-process
+	Workloads    []Workload        `json:"workloads,omitempty"`
+	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
+	StoredChains []StoredChain     `json:"stored_chains,omitempty"` // of a recording by an earlier Ingero
 }
 
 // Window is the span of Unix time the report covers.
@@ -43,6 +45,72 @@ type Chain struct {
 	Evidence        Evidence `json:"evidence"`
 	Stack           []string `json:"stack"`
 	Recommendations []string `json:"recommendations"`
+
+	Pattern      *Pattern      `json:"pattern,omitempty"`          // when the time was lost
+	PerStep      *PerStep      `json:"per_step,omitempty"`         // if the workload repeats itself
+	WhatIf       *WhatIf       `json:"what_if,omitempty"`          // if the workload repeats itself
+	Alternatives []Alternative `json:"alternatives,omitempty"`     // other kinds considered, most time first
+	Counter      string        `json:"counter_evidence,omitempty"` // what would suggest otherwise, and why it does not
+}
+
+// Pattern says when a chain's time was lost.
+type Pattern struct {
+	Kind     string    `json:"kind"`      // once, periodic, growing, irregular, constant
+	Times    int       `json:"times"`     // stretches of lost time
+	PeriodNS uint64    `json:"period_ns"` // of periodic ones, else 0
+	Timeline []float64 `json:"timeline"`  // share of each equal part of the window that was lost, 0 to 1
+}
+
+// PerStep is a chain's loss in the workload's own measure.
+type PerStep struct {
+	LostNS   uint64 `json:"lost_ns"`  // mean over all steps
+	Steps    uint64 `json:"steps"`    // in the window
+	Affected uint64 `json:"affected"` // that lost some, as far as recorded one by one
+}
+
+// WhatIf is the mean duration of a step with the cause removed. The error band
+// holds what the evidence does not assign to the cause.
+type WhatIf struct {
+	NowNS    uint64  `json:"now_ns"`
+	StepNS   uint64  `json:"step_ns"`
+	LowNS    uint64  `json:"low_ns"`
+	HighNS   uint64  `json:"high_ns"`
+	FasterBy float64 `json:"faster_pct"` // throughput gained, percent
+}
+
+// Alternative is a cause that was considered for the same lost time.
+type Alternative struct {
+	Kind string  `json:"kind"`
+	Pct  float64 `json:"pct"` // of LostNS
+	Why  string  `json:"why"` // what speaks against it being the cause
+}
+
+// Workload is the repetition found in one dispatching thread's calls.
+type Workload struct {
+	Process  string  `json:"process"`
+	PID      uint32  `json:"pid"`
+	TID      uint32  `json:"tid"`
+	Steps    uint64  `json:"steps"`
+	PerStep  string  `json:"per_step"`  // the calls of a step, in words
+	WarmupNS uint64  `json:"warmup_ns"` // left out at the start
+	P50NS    uint64  `json:"p50_ns"`
+	P99NS    uint64  `json:"p99_ns"`
+	Trend    float64 `json:"trend_pct"` // change of the step's duration from the first quarter to the last
+}
+
+// StoredChain is a chain as an earlier version of Ingero recorded it, next to
+// what the data supports.
+type StoredChain struct {
+	ID              string   `json:"id"`
+	Severity        string   `json:"severity"`
+	Summary         string   `json:"summary"`
+	RootCause       string   `json:"root_cause"`
+	Explanation     string   `json:"explanation"`
+	Op              string   `json:"op"`
+	AtNS            uint64   `json:"at_ns"` // Unix ns at which it was detected
+	Node            string   `json:"node"`
+	Recommendations []string `json:"recommendations"`
+	Supported       string   `json:"supported"` // what the rows of the file say of it
 }
 
 // Effect is what was slow, and how it compares with itself.
@@ -114,6 +182,20 @@ type Process struct {
 	Node    string `json:"node"`
 	Rank    *int   `json:"rank"`
 	Ops     []Op   `json:"ops"`
+
+	Memory   *Memory  `json:"memory,omitempty"`   // device memory, if any was allocated
+	Warnings []string `json:"warnings,omitempty"` // of leaks and fragmentation, in words
+}
+
+// Memory is a process's device memory as its own calls account for it.
+type Memory struct {
+	LiveBytes uint64 `json:"live_bytes"` // allocated and not freed at the end of the window
+	LiveCount uint64 `json:"live_count"`
+	PeakBytes uint64 `json:"peak_bytes"`
+	Allocs    uint64 `json:"allocs"`
+	Frees     uint64 `json:"frees"`
+	Failed    uint64 `json:"failed"` // allocations that returned an error
+	Bytes     uint64 `json:"bytes"`  // allocated in the window
 }
 
 // Op is one line of the per-process table; counts are exact.
