@@ -53,6 +53,10 @@ type subject struct {
 	// restful says for a class whether most of its recorded waits between calls
 	// were for work; short ones, which are not recorded, are then taken to be.
 	restful [event.NumClasses]bool
+
+	steps      ledger.Steps
+	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
+	lostOnHost uint64 // by all findings that are not the GPU's own time
 }
 
 func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
@@ -72,6 +76,7 @@ func newScene(in *Input) *scene {
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
 	s.readSubjects()
+	s.readSteps()
 	return s
 }
 

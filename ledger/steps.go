@@ -85,10 +85,10 @@ func rank(op event.Op) int {
 // lies between them repeats itself. Numbers of calls are known up to coarse.
 func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse int) (Steps, bool) {
 	s := Steps{Op: op}
-	calls := map[event.Op][]int{} // of each step
+	calls := map[event.Op]*[]int{} // of each step
 	for o, n := range counts {
 		if n*rarest >= counts[op] {
-			calls[o] = nil
+			calls[o] = new([]int)
 		}
 	}
 	var sizes []int
@@ -110,7 +110,7 @@ func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse 
 	}
 	for o, n := range calls {
 		present := 0
-		for _, v := range n {
+		for _, v := range *n {
 			if v > 0 {
 				present++
 			}
@@ -118,7 +118,7 @@ func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse 
 		if float64(present) < regular*float64(len(sizes)) {
 			return Steps{}, false
 		}
-		s.Calls = append(s.Calls, StepCall{o, median(n)})
+		s.Calls = append(s.Calls, StepCall{o, median(*n)})
 	}
 	slices.SortFunc(s.Calls, func(a, b StepCall) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Op, b.Op)) })
 	slices.SortFunc(s.Sampled, func(a, b Step) int { return cmp.Compare(a.End, b.End) })
@@ -127,15 +127,16 @@ func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse 
 
 // tally appends to each operation how often it is called in a step; returns the
 // sum.
-func tally(calls map[event.Op][]int, step []event.Call) (sum int) {
-	n := map[event.Op]int{}
+func tally(calls map[event.Op]*[]int, step []event.Call) (sum int) {
+	for _, n := range calls {
+		*n = append(*n, 0)
+	}
 	for i := range step {
 		w := weight(&step[i])
-		n[step[i].Op] += w
 		sum += w
-	}
-	for o := range calls {
-		calls[o] = append(calls[o], n[o])
+		if n := calls[step[i].Op]; n != nil {
+			(*n)[len(*n)-1] += w
+		}
 	}
 	return sum
 }
