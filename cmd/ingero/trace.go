@@ -20,6 +20,7 @@ import (
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -75,7 +76,7 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.StringVar(&f.out, "out", "", "another name for --db")
 	fl.StringVar(&f.node, "node", "", "name of this machine in the recording (default the host name)")
 	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), summary")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), finding, summary")
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
@@ -93,6 +94,7 @@ type tracing struct {
 
 // traceView shows a run while it lasts, and its end.
 type traceView interface {
+	found(r *report.Report) // what the live diagnosis says of the last seconds
 	run(ctx context.Context, o agent.Options) (agent.Summary, error)
 	summary(s *agent.Summary, next string) error
 }
@@ -114,7 +116,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if len(t.opts.PIDs) > 0 {
 		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
 	}
-	sum, err := t.view.run(ctx, t.opts)
+	sum, err := t.watch(ctx)
 	if sum.Elapsed > 0 {
 		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))
 	}
@@ -125,6 +127,17 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 		return nil // we ended the command
 	}
 	return exitCode(sum.ExitCode)
+}
+
+// watch runs the tracer; what it records is diagnosed as it goes on.
+func (t *tracing) watch(ctx context.Context) (agent.Summary, error) {
+	if t.file != nil {
+		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
+		live := agent.NewLive(open, t.view.found, t.opts.Logger)
+		defer live.Close()
+		t.opts.Sinks = append(t.opts.Sinks, live)
+	}
+	return t.view.run(ctx, t.opts)
 }
 
 // options checks the flags and turns them into the agent's options.
@@ -208,7 +221,7 @@ func (t *tracing) choose(f *traceFlags) {
 		t.view = &lineView{out: t.c.err, wait: "starting " + quote(t.opts.Command[0])}
 	case t.c.isTerminal(out) && t.c.isTerminal(t.c.in):
 		buffered := new(lockedBuffer) // the table owns the screen
-		t.view = &liveView{c: t.c, log: buffered, record: t.opts.Record}
+		t.view = &liveView{c: t.c, log: buffered, record: t.opts.Record, ready: make(chan struct{})}
 		log = buffered
 	default:
 		t.view = &lineView{out: out, wait: noProcess}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 
-// jsonView prints JSON lines. Each has a type: start, second, call or summary;
+// jsonView prints JSON lines. Each has a type: start, second, call, finding or summary;
 // fields are only ever added. Times are Unix nanoseconds.
 type jsonView struct {
 	record *agent.Recording
@@ -25,6 +26,21 @@ type jsonView struct {
 	left   uint64 // calls not printed for that reason
 	err    error  // the first, usually a closed pipe
 	cancel context.CancelFunc
+	told   findings
+}
+
+type jsonFinding struct {
+	Type  string       `json:"type"`
+	At    int64        `json:"at_ns"`
+	Chain report.Chain `json:"chain"`
+}
+
+// found prints each finding once, when it appears.
+func (v *jsonView) found(r *report.Report) {
+	now := time.Now()
+	for _, c := range v.told.fresh(r, now) {
+		v.print(jsonFinding{"finding", now.UnixNano(), c})
+	}
 }
 
 type opKey struct {

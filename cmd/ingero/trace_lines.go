@@ -21,6 +21,25 @@ type lineView struct {
 	cancel context.CancelFunc
 	wait   string        // what to say while no process is traced
 	last   time.Duration // of the last line
+	told   findings
+
+	mu sync.Mutex // guards out: findings come from another goroutine
+}
+
+// found prints each finding once, when it appears.
+func (v *lineView) found(r *report.Report) {
+	for _, c := range v.told.fresh(r, time.Now()) {
+		v.print(findingLine(&c))
+	}
+}
+
+// print writes a line. If nobody reads on, the run ends.
+func (v *lineView) print(line string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, err := fmt.Fprintln(v.out, line); err != nil {
+		v.cancel()
+	}
 }
 
 // shortSecond is the least time between two lines: the last one of a run is left
@@ -36,7 +55,7 @@ func (v *lineView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 }
 
 func (v *lineView) started(s agent.Start) {
-	fmt.Fprintln(v.out, startLine(&s, v.wait))
+	v.print(startLine(&s, v.wait))
 }
 
 // startLine says what a run began with.
@@ -85,9 +104,7 @@ func (v *lineView) Second(s *agent.Status) {
 		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, rate(o.PerSecond),
 			duration(o.P50), duration(o.P99), duration(o.Max))
 	}
-	if _, err := fmt.Fprintln(v.out, line); err != nil {
-		v.cancel() // nobody reads on
-	}
+	v.print(line)
 }
 
 func (v *lineView) summary(s *agent.Summary, next string) error {

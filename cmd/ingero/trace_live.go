@@ -23,12 +23,14 @@ type liveView struct {
 	log     *lockedBuffer
 	record  *agent.Recording
 	program *tea.Program
+	ready   chan struct{} // closed once there is a program
 }
 
 // What the agent tells the table.
 type (
 	startedMsg agent.Start
 	statusMsg  agent.Status
+	foundMsg   []report.Chain
 	endedMsg   struct{}
 )
 
@@ -40,6 +42,7 @@ func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 		m.path = v.record.Path
 	}
 	v.program = tea.NewProgram(m, tea.WithInput(v.c.in), tea.WithOutput(v.c.out), tea.WithoutSignalHandler())
+	close(v.ready)
 	o.Started = func(s agent.Start) { v.program.Send(startedMsg(s)) }
 	o.Sinks = append(o.Sinks, v)
 
@@ -59,6 +62,12 @@ func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 		err = fmt.Errorf("show the table: %w; without a terminal: ingero trace | cat", viewErr)
 	}
 	return sum, err
+}
+
+// found shows what holds of the last seconds.
+func (v *liveView) found(r *report.Report) {
+	<-v.ready
+	v.program.Send(foundMsg(r.Chains))
 }
 
 // Batch implements agent.Sink.
@@ -85,6 +94,7 @@ type liveModel struct {
 	height   int
 	start    *agent.Start
 	status   *agent.Status
+	found    []report.Chain
 }
 
 // Init implements tea.Model.
@@ -104,6 +114,8 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.start = (*agent.Start)(&msg)
 	case statusMsg:
 		m.status = (*agent.Status)(&msg)
+	case foundMsg:
+		m.found = msg
 	case endedMsg:
 		return m, tea.Quit
 	}
@@ -149,7 +161,7 @@ func (m *liveModel) text() string {
 	return strings.Join(head, "\n") + "\n" + m.table(rows)
 }
 
-// head is the state of the run in three lines.
+// head is the state of the run and what was found in the last seconds.
 func (m *liveModel) head(end string) []string {
 	s := m.status
 	calls := fmt.Sprintf("%s (%s/s)", plural(s.Calls, "call"), rate(s.PerSecond))
@@ -162,8 +174,20 @@ func (m *liveModel) head(end string) []string {
 	if m.path != "" {
 		second += fmt.Sprintf("  %s in %s", size(uint64(max(s.DBBytes, 0))), m.path)
 	}
-	return []string{m.fit(first + m.dim().Render(end)), m.fit(second), ""}
+	head := []string{m.fit(first + m.dim().Render(end)), m.fit(second)}
+	for i := range m.found[:min(len(m.found), maxFound)] {
+		c := &m.found[i]
+		text := findingLine(c)
+		if c.Severity == "HIGH" {
+			text = m.red().Render(text)
+		}
+		head = append(head, m.fit(text))
+	}
+	return append(head, "")
 }
+
+// maxFound is how many findings stand above the table.
+const maxFound = 3
 
 // fit cuts a line to the screen.
 func (m *liveModel) fit(line string) string {

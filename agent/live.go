@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// What the live diagnosis looks at, and what it may cost.
+const (
+	liveWindow = 10 * time.Second
+	liveShare  = 0.02 // of one core; a diagnosis that took long makes the next one wait
+)
+
+// Live explains a recording while it is being made: after each second that was
+// stored it diagnoses the last ten and hands over the report. It is a Sink.
+type Live struct {
+	open  func() (store.Reader, error)
+	found func(*report.Report)
+	log   *slog.Logger
+	wake  chan time.Time
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+	rest  time.Time // no diagnosis before then
+}
+
+// NewLive starts a live diagnosis. open opens the recording for reading once its
+// first second is in it; found is called from a goroutine of its own. The caller
+// must Close it.
+func NewLive(open func() (store.Reader, error), found func(*report.Report), log *slog.Logger) *Live {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Live{open: open, found: found, log: log, wake: make(chan time.Time, 1), stop: stop}
+	l.done.Go(func() { l.loop(ctx) })
+	return l
+}
+
+// Batch implements Sink.
+func (l *Live) Batch(*store.Batch) {}
+
+// Second implements Sink. While a diagnosis is going on a second is left out: the
+// next one covers it.
+func (l *Live) Second(s *Status) {
+	select {
+	case l.wake <- s.At:
+	default:
+	}
+}
+
+// Close ends the diagnosis. It may be called twice.
+func (l *Live) Close() {
+	l.stop()
+	l.done.Wait()
+}
+
+func (l *Live) loop(ctx context.Context) {
+	var r store.Reader
+	defer func() {
+		if r != nil {
+			_ = r.Close() // a reader has nothing to lose
+		}
+	}()
+	for {
+		var now time.Time
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-l.wake:
+		}
+		if now.Before(l.rest) {
+			continue
+		}
+		var err error
+		if r == nil {
+			if r, err = l.open(); err != nil {
+				l.log.Warn("cannot read the recording for the live diagnosis", "err", err)
+				return
+			}
+		}
+		began := time.Now()
+		if err := l.diagnose(ctx, r, now); err != nil && ctx.Err() == nil {
+			l.log.Warn("cannot diagnose the recording", "err", err)
+			return
+		}
+		l.rest = now.Add(time.Duration(float64(time.Since(began)) / liveShare))
+	}
+}
+
+func (l *Live) diagnose(ctx context.Context, r store.Reader, now time.Time) error {
+	in, err := diagnose.Load(ctx, r, store.Window{From: uint64(now.Add(-liveWindow).UnixNano())})
+	if err != nil {
+		return err
+	}
+	l.found(diagnose.Diagnose(in))
+	return nil
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"time"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+// findings remembers what the live diagnosis has said, for the views that tell
+// each cause once.
+type findings map[string]time.Time // when a chain was last seen, by id
+
+// forget is how long a cause must have been gone to be told again.
+const forget = time.Minute
+
+// fresh returns the chains of a new report that were not there lately.
+func (f *findings) fresh(r *report.Report, now time.Time) []report.Chain {
+	if *f == nil {
+		*f = findings{}
+	}
+	var list []report.Chain
+	for _, c := range r.Chains {
+		if last, ok := (*f)[c.ID]; !ok || now.Sub(last) > forget {
+			list = append(list, c)
+		}
+		(*f)[c.ID] = now
+	}
+	return list
+}
+
+// findingLine is a finding in one line.
+func findingLine(c *report.Chain) string { return clean("[" + c.Severity + "] " + c.Summary) }
