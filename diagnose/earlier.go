@@ -60,8 +60,8 @@ func (s *scene) eventID(t event.Thread, at uint64) string {
 
 // earlierVerdict words that nothing was found, and how far that reaches.
 func (s *scene) earlierVerdict(r *report.Report, worst float64) string {
-	return fmt.Sprintf("nothing found: %s calls in %s checked; no cause took more than %.1f %% of a thread's time inside them, and the time between them was not recorded",
-		report.Count(r.Events), span(s.to-s.from), worst)
+	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside them, and the time between them was not recorded",
+		count(r.Events, ""), span(s.to-s.from), worst)
 }
 
 // storedChains sets next to each chain that an earlier Ingero recorded what the
@@ -92,11 +92,11 @@ type support struct {
 	calls    uint64 // in the file
 	median   uint64 // ns, of the thread with the most calls
 	longest  uint64 // ns
-	slow     int
+	slow     uint64
 	excess   uint64 // ns beyond the median, of the slow calls
 	covered  uint64 // ns of it that the calls' own threads were off the CPU
 	unlisted uint64 // ns off the CPU that is counted but not listed
-	unseen   int    // slow calls of threads whose switches were not recorded
+	unseen   uint64 // slow calls of threads whose switches were not recorded
 }
 
 // supported says in a sentence what the data supports of a stored chain.
@@ -106,9 +106,9 @@ func supported(in *Input, c *store.StoredChain) string {
 	case s.calls == 0:
 		return fmt.Sprintf("the file has no %s call from before it, so nothing in it supports this", opName(c))
 	case s.slow == 0:
-		return fmt.Sprintf("none of the %s in the file from before it was slow: median %s, longest %s", count(int(s.calls), opName(c)), span(s.median), span(s.longest))
+		return fmt.Sprintf("no %s call in the file from before it was slow: %s, median %s, longest %s", opName(c), count(s.calls, ""), span(s.median), span(s.longest))
 	}
-	text := fmt.Sprintf("%s took %s beyond the median", count(s.slow, "slow "+opName(c)), span(s.excess))
+	text := fmt.Sprintf("%s took %s beyond the median", count(s.slow, "slow "+opName(c)+" "), span(s.excess))
 	if s.unseen == s.slow {
 		return text + "; the context switches of the calling thread were not recorded, so that nothing shows what held it up"
 	}
@@ -127,11 +127,12 @@ func opName(c *store.StoredChain) string {
 	return printable(c.Op)
 }
 
-func count(n int, op string) string {
+// count words a number of calls; which ends with a space or is empty.
+func count(n uint64, which string) string {
 	if n == 1 {
-		return "1 " + op + " call"
+		return "1 " + which + "call"
 	}
-	return fmt.Sprintf("%s %s calls", report.Count(uint64(n)), op)
+	return report.Count(n) + " " + which + "calls"
 }
 
 func supportOf(in *Input, c *store.StoredChain) support {

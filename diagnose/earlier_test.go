@@ -130,7 +130,7 @@ func TestStoredChainsStandNextToWhatTheDataSupports(t *testing.T) {
 			5 * ms, 0, nil, nil,
 			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the context switches of the calling thread were not recorded, so that nothing shows what held it up",
 		},
-		"nothing slow": {0, 0, seen(0), nil, "none of the 100 cudaLaunchKernel calls in the file from before it was slow: median 10 us, longest 10 us"},
+		"nothing slow": {0, 0, seen(0), nil, "no cudaLaunchKernel call in the file from before it was slow: 100 calls, median 10 us, longest 10 us"},
 		"one slow call before it": {
 			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.At = 1_010_000_000 },
 			"1 slow cudaLaunchKernel call took 5 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",

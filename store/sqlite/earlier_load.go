@@ -51,7 +51,7 @@ func (r *earlierReader) load(ctx context.Context) (*earlierRows, error) {
 		return r.rows, nil
 	}
 	e := &earlierRows{procs: map[uint32]*store.Process{}}
-	l := &earlierLoader{earlierReader: r, earlierRows: e}
+	l := &earlierLoader{earlierReader: r, earlierRows: e, unknown: map[string]event.Op{}}
 	for _, step := range []func(context.Context) error{l.readThreads, l.readCalls, l.readOffCPU, l.readLives, l.readCounts, l.readBounds} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -69,6 +69,8 @@ type earlierLoader struct {
 	owner map[uint32]int // the node that a process or thread id is used on, the first of them
 	names map[uint32]string
 	disk  map[event.Thread][]span // requests of a thread to block devices
+
+	unknown map[string]event.Op // numbers of operations that the catalogue does not have
 }
 
 type span struct{ from, to uint64 }
@@ -134,7 +136,7 @@ func (l *earlierLoader) readCalls(ctx context.Context) error {
 		from earlier_event where source in (1, 4, 8, 9) order by timestamp, duration desc`, nil, func(s *sqlite.Stmt) error {
 		c := event.Call{
 			Thread: l.thread(s, s.ColumnText(0), 1), Start: nonNegative(s, 3), Duration: nonNegative(s, 4),
-			Op: earlierOp(s.ColumnInt64(5), s.ColumnText(6)), GPU: event.NoGPU, Ret: int32(s.ColumnInt64(10)),
+			Op: l.op(s.ColumnInt64(5), s.ColumnText(6)), GPU: event.NoGPU, Ret: int32(s.ColumnInt64(10)),
 			Stack: uint64(s.ColumnInt64(11)), Weight: 1,
 		}
 		// 0 is also what was written when the device was not known.
@@ -149,18 +151,23 @@ func (l *earlierLoader) readCalls(ctx context.Context) error {
 
 func nonNegative(s *sqlite.Stmt, i int) uint64 { return uint64(max(s.ColumnInt64(i), 0)) }
 
-// earlierOp finds an operation by its name. One that the catalogue does not have
-// gets a number that the catalogue never uses.
-func earlierOp(source int64, name string) event.Op {
+// op finds an operation by its name. Those that the catalogue does not have get
+// numbers from the end of their source's, which it has not given out.
+func (l *earlierLoader) op(source int64, name string) event.Op {
 	if i, ok := event.ByName(name); ok {
 		return i.Op
 	}
+	// Without a dictionary in the file there are only numbers. Those of the
+	// runtime and the driver mean the same in every version.
 	if n, err := strconv.ParseUint(strings.TrimPrefix(name, "op-"), 10, 16); err == nil {
 		if op := event.Op(n); op.Info() != nil && (op.Source() == event.SourceCUDA || op.Source() == event.SourceDriver) {
-			return op // numbers of these two were never given out again
+			return op
 		}
 	}
-	return event.Op(source)<<8 | 0xff
+	if l.unknown[name] == 0 {
+		l.unknown[name] = event.Op(source)<<8 | event.Op(max(0xff-len(l.unknown), 0x80))
+	}
+	return l.unknown[name]
 }
 
 func (l *earlierLoader) readOffCPU(ctx context.Context) error {
@@ -229,7 +236,7 @@ func (l *earlierLoader) readCounts(ctx context.Context) error {
 			from: nonNegative(s, 0), pid: uint32(s.ColumnInt64(1)), count: nonNegative(s, 4), sum: nonNegative(s, 5),
 			min: nonNegative(s, 6), max: nonNegative(s, 7), bytes: nonNegative(s, 8), isSwitch: s.ColumnText(3) == "sched_switch",
 		}
-		c.op, c.call = earlierOp(s.ColumnInt64(2), s.ColumnText(3)), !c.isSwitch
+		c.op, c.call = l.op(s.ColumnInt64(2), s.ColumnText(3)), !c.isSwitch
 		l.counts = append(l.counts, c)
 		return nil
 	})
