@@ -47,10 +47,12 @@ type cause struct {
 }
 
 // causes are asked in this order: waiting for work first, because it is no loss;
-// then what explains whole calls; then the waits that need no baseline; then
-// what is only long against a median.
+// then what the recording cannot show, so that no other cause guesses at it; then
+// what explains whole calls; then the waits that need no baseline; then what is
+// only long against a median.
 var causes = []cause{
 	{idleKind, claimIdle, nil},
+	{Unknown, claimUnrecorded, nil},
 	{ColdStart, claimColdStart, tellColdStart},
 	{CPUThrottled, claimThrottled, tellThrottled},
 	{CPUContention, claimContention, tellContention},

@@ -50,6 +50,7 @@ func Diagnose(in *Input) *report.Report {
 	if in.PerProcess {
 		r.Processes = s.processes()
 	}
+	r.StoredChains = storedChains(in)
 	r.Verdict = s.verdict(r, worst, few)
 	return r
 }
@@ -108,7 +109,7 @@ func (f *finding) evidence(s *scene) report.Evidence {
 			continue
 		}
 		seen[at] = true
-		e.EventIDs = append(e.EventIDs, fmt.Sprintf("%s:%d", s.in.Node, at))
+		e.EventIDs = append(e.EventIDs, s.eventID(f.sub.Thread, at))
 	}
 	return e
 }
@@ -231,6 +232,9 @@ func (s *scene) verdict(r *report.Report, worst float64, few int) string {
 	}
 	if few > 0 {
 		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s", report.Count(r.Events), span(s.to-s.from), minSample, span(uint64(minStall)))
+	}
+	if s.in.Earlier != nil {
+		return s.earlierVerdict(r, worst)
 	}
 	threads := fmt.Sprintf("%d threads", len(s.subjects))
 	if len(s.subjects) == 1 {

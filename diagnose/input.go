@@ -39,5 +39,9 @@ type Input struct {
 	Losses      []event.Loss
 	Stacks      map[uint64]event.Stack // of notable calls, as far as known
 
+	// Earlier is what a recording by an earlier Ingero holds and lacks, nil for
+	// one of ours.
+	Earlier *store.Earlier
+
 	PerProcess bool // fill in Report.Processes
 }

@@ -35,6 +35,11 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	if in.Window.To == 0 && sum.Last != 0 {
 		in.Window.To = sum.Last + 1
 	}
+	if e, ok := r.(store.EarlierReader); ok {
+		if in.Earlier, err = e.Earlier(ctx, w); err != nil {
+			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
+		}
+	}
 	if err := in.loadTables(ctx, r, w); err != nil {
 		return nil, err
 	}

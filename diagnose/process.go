@@ -36,8 +36,11 @@ func (s *scene) processes() []report.Process {
 	var list []report.Process
 	for pid, ops := range by {
 		p := report.Process{PID: pid, Process: s.name(pid, ""), Node: s.in.Node, Ops: []report.Op{}}
-		if info := s.procs[pid]; info != nil && info.Rank >= 0 {
-			p.Rank = &info.Rank
+		if info := s.procs[pid]; info != nil {
+			p.Node = cmp.Or(info.Node, p.Node)
+			if info.Rank >= 0 {
+				p.Rank = &info.Rank
+			}
 		}
 		for _, k := range ops {
 			k.op.P50NS = min(k.hist.Quantile(0.5), k.op.MaxNS)

@@ -38,6 +38,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t.workloads(r.Workloads)
 	t.idle(r.Idle)
 	t.lost(r.Lost)
+	t.stored(r.StoredChains)
 	for i := range r.Processes {
 		t.process(&r.Processes[i])
 	}

@@ -68,6 +68,23 @@ func full() *report.Report {
 	}
 }
 
+func earlier() *report.Report {
+	r := healthy()
+	const t0 = 1_700_000_000_000_000_000
+	for i := range uint64(3) {
+		r.StoredChains = append(r.StoredChains, report.StoredChain{
+			ID: "chain-001", Severity: "MEDIUM", Op: "cudaLaunchKernel", AtNS: t0 + i*1e9,
+			Summary:   "cudaLaunchKernel p99=25.799899ms (352.5x p50) — " + []string{"34", "106", "1139"}[i] + " sched_switch events",
+			Supported: "1 slow cudaLaunchKernel call took 25.7 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",
+		})
+	}
+	r.StoredChains = append(r.StoredChains, report.StoredChain{
+		ID: "gpu-node-02:tail", Severity: "HIGH", Op: "cuMemAlloc", AtNS: t0, Node: "gpu-node-02", Summary: "cuMemAlloc p99=51.5ms (410.6x p50) — 85 sched_switch events",
+		Supported: "none of the 40 cuMemAlloc calls in the file from before it was slow: median 119 us, longest 154 us",
+	})
+	return r
+}
+
 func healthy() *report.Report {
 	return &report.Report{
 		Verdict: "nothing wrong: 851,366 calls on 2 threads in 10 s checked; no cause took more than 0.4 % of a thread's time",
@@ -85,6 +102,7 @@ func TestWriteText(t *testing.T) {
 		"narrow":  {full(), report.TextOptions{Width: 50}},
 		"color":   {full(), report.TextOptions{Color: true}},
 		"healthy": {healthy(), report.TextOptions{}},
+		"earlier": {earlier(), report.TextOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -111,6 +129,7 @@ func TestWriteText(t *testing.T) {
 func TestWriteTextKeepsToTheWidth(t *testing.T) {
 	r := full()
 	r.Processes = nil // a table is as wide as it is
+	r.StoredChains = earlier().StoredChains
 	for width := 40; width < 120; width += 7 {
 		var b bytes.Buffer
 		if err := report.WriteText(&b, r, report.TextOptions{Width: width}); err != nil {

@@ -59,6 +59,7 @@ type Process struct {
 	Cgroup                     string // path, empty if unknown
 	Rank, LocalRank, WorldSize int    // -1 if unknown
 	Traced                     bool
+	Node                       string // empty if the recording is of one node
 }
 
 // ThreadInfo names a thread.

@@ -75,7 +75,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := sqlite.OpenReader(path)
+	r, err := sqlite.Open(path)
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func foreign(c *sqlite.Conn, path string) error {
 		return wrap(path, err)
 	}
 	if n == 2 {
-		return fmt.Errorf("%s: %w of this version but of Ingero 0.x; read it with ingero query, or record a new one", path, store.ErrForeign)
+		return fmt.Errorf("%s: %w of this version but of Ingero 0.x; read it with ingero explain or ingero query, or record to another file", path, store.ErrForeign)
 	}
 	return fmt.Errorf("%s: %w but another SQLite file; pass the path of a recording", path, store.ErrForeign)
 }

@@ -22,6 +22,8 @@ type source struct {
 	file *inode
 	uri  string
 	temp string // folder of a copy, removed at close
+
+	prepare func(*sqlite.Conn) error // what each connection needs before it is read-only, or nil
 }
 
 const headerSize = 100
@@ -147,8 +149,14 @@ func (s *source) connect() (*sqlite.Conn, error) {
 		return nil, wrap(s.path, err)
 	}
 	c.SetBusyTimeout(5 * time.Second)
+	if s.prepare != nil {
+		if err := s.prepare(c); err != nil {
+			c.Close() // the error that matters is err
+			return nil, s.explain(err)
+		}
+	}
 	if err := exec(c, "pragma query_only = on"); err != nil {
-		c.Close() // the error that matters is err
+		c.Close() // likewise
 		return nil, s.explain(err)
 	}
 	if _, err := queryInt(c, "select count(*) from sqlite_schema"); err != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/store"
 )
 
 // Limits bound what one query may cost. Zero fields take the defaults.
@@ -58,16 +60,16 @@ type Rows struct {
 	err       error
 }
 
-// Query runs one reading SQL statement on any SQLite file: a recording, or a
-// database of an earlier Ingero. The file is not changed, whatever the
-// statement says. Rows must be closed.
+// Query runs one reading SQL statement on any SQLite file. On a recording by an
+// earlier Ingero the views of today are there too, over its tables. The file is
+// not changed, whatever the statement says. Rows must be closed.
 func Query(ctx context.Context, path, sql string, l Limits) (*Rows, error) {
 	l = l.withDefaults()
 	s, err := openSource(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.connect()
+	c, err := s.connectForQuery()
 	if err != nil {
 		s.close()
 		return nil, err
@@ -79,6 +81,25 @@ func Query(ctx context.Context, path, sql string, l Limits) (*Rows, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// connectForQuery opens a connection that has the public views, whichever version
+// recorded the file. One that this version does not read is shown as it is.
+func (s *source) connectForQuery() (*sqlite.Conn, error) {
+	l, err := s.earlier()
+	switch {
+	case errors.Is(err, store.ErrForeign):
+	case err != nil:
+		return nil, err
+	case l != nil:
+		s.prepare = func(c *sqlite.Conn) error {
+			if err := l.normalize(c); err != nil {
+				return err
+			}
+			return publish(c)
+		}
+	}
+	return s.connect()
 }
 
 func (r *Rows) prepare(sql string) error {

@@ -37,18 +37,25 @@ var _ store.Reader = (*Reader)(nil)
 // OpenReader opens a recording for reading. It changes nothing: no file is
 // created, migrated or recovered. The file may be in use by a writer, left
 // behind by a killed one, or lie in a read-only place.
+//
+// Open reads those of earlier versions too.
 func OpenReader(path string) (*Reader, error) {
 	s, err := openSource(path)
 	if err != nil {
 		return nil, err
 	}
+	return newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, path, false) })
+}
+
+// newReader takes over a source whose content is as check demands.
+func newReader(s *source, check func(*sqlite.Conn) error) (*Reader, error) {
 	r := &Reader{source: s, names: make(map[int64]store.ThreadInfo), stacks: make(map[int64]stackRow)}
 	c, err := s.connect()
 	if err != nil {
 		s.close()
 		return nil, err
 	}
-	if err := checkOurs(c, path, false); err != nil {
+	if err := check(c); err != nil {
 		c.Close() // the error that matters is err
 		s.close()
 		return nil, err

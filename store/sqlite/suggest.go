@@ -72,8 +72,10 @@ func (r *Rows) schemaNames() map[string][]string {
 		return names
 	}
 	// Without names there is just no suggestion.
-	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name from sqlite_schema s left join pragma_table_info(s.name) c
-		where s.type in ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name from (
+			select name from sqlite_schema where type in ('table', 'view')
+			union select name from sqlite_temp_schema where name not like 'old\_%' escape '\' and name not like 'earlier\_%' escape '\'
+		) s left join pragma_table_info(s.name) c`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		names[s.ColumnText(0)] = append(names[s.ColumnText(0)], s.ColumnText(1))
 		return nil
 	}})

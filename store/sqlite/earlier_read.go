@@ -1,0 +1,242 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Summary implements store.Reader.
+func (r *earlierReader) Summary(ctx context.Context) (store.Summary, error) {
+	e, err := r.load(ctx)
+	if err != nil {
+		return store.Summary{}, err
+	}
+	sum := store.Summary{Node: strings.Join(e.nodes, ", "), First: e.first, Last: e.last, Stored: uint64(len(e.calls))}
+	for _, o := range e.opStats(store.Window{}) {
+		sum.Calls += o.Calls
+	}
+	err = r.Reader.rows(ctx, `select id, started_at, stopped_at, node, kernel, cpu_cores, mem_total, ingero_ver, flags
+		from earlier_sessions order by id`, nil, func(s *sqlite.Stmt) error {
+		sum.Sessions = append(sum.Sessions, store.Session{
+			ID: s.ColumnInt64(0), Started: nonNegative(s, 1), Stopped: nonNegative(s, 2), Node: s.ColumnText(3), Kernel: s.ColumnText(4),
+			CPUs: int(s.ColumnInt64(5)), Memory: nonNegative(s, 6) << 20, Version: s.ColumnText(7), Flags: s.ColumnText(8),
+		})
+		return nil
+	})
+	return sum, err
+}
+
+// Losses implements Recording: an earlier Ingero recorded none.
+func (r *earlierReader) Losses(context.Context, store.Window) ([]event.Loss, error) { return nil, nil }
+
+// Processes implements store.Reader.
+func (r *earlierReader) Processes(ctx context.Context) ([]store.Process, error) {
+	e, err := r.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[uint32]store.Process{}
+	err = r.Reader.rows(ctx, "select pid, name from earlier_process_names order by pid", nil, func(s *sqlite.Stmt) error {
+		pid := uint32(s.ColumnInt64(0))
+		found[pid] = store.Process{PID: pid, Name: s.ColumnText(1), Rank: -1, LocalRank: -1, WorldSize: -1}
+		return nil
+	})
+	for pid, p := range e.procs {
+		found[pid] = *p
+	}
+	out := make([]store.Process, 0, len(found))
+	for _, p := range found {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b store.Process) int { return cmp.Compare(a.PID, b.PID) })
+	return out, err
+}
+
+// Threads implements store.Reader: those with calls or with intervals.
+func (r *earlierReader) Threads(ctx context.Context) ([]store.ThreadInfo, error) {
+	e, err := r.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[event.Thread]store.ThreadInfo{}
+	for i := range e.off {
+		o := &e.off[i]
+		found[o.Thread] = store.ThreadInfo{Thread: o.Thread, Comm: o.Comm}
+	}
+	for i := range e.calls {
+		t := store.ThreadInfo{Thread: e.calls[i].Thread, Comm: found[e.calls[i].Thread].Comm, Dispatch: true}
+		if p := e.procs[t.PID]; t.Comm == "" && p != nil && t.TID == t.PID {
+			t.Comm = p.Name
+		}
+		found[t.Thread] = t
+	}
+	out := make([]store.ThreadInfo, 0, len(found))
+	for _, t := range found {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b store.ThreadInfo) int { return compareThreads(a.Thread, b.Thread) })
+	return out, nil
+}
+
+// OpStats implements store.Reader. They are exact where the file counts what it
+// does not list; counts of a minute that the window does not hold whole are left
+// out.
+func (r *earlierReader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
+	e, err := r.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.opStats(w), nil
+}
+
+// GapStats implements store.Reader: an earlier Ingero recorded no gaps.
+func (r *earlierReader) GapStats(context.Context, store.Window) ([]store.GapStat, error) {
+	return nil, nil
+}
+
+// NotableGaps implements store.Reader.
+func (r *earlierReader) NotableGaps(context.Context, store.Window, func(*event.Gap) bool) error {
+	return nil
+}
+
+// ThreadTimes implements store.Reader.
+func (r *earlierReader) ThreadTimes(context.Context, store.Window, func(*event.ThreadTime) bool) error {
+	return nil
+}
+
+// Throttles implements store.Reader.
+func (r *earlierReader) Throttles(context.Context, store.Window) ([]store.Throttle, error) {
+	return nil, nil
+}
+
+// Stalls implements store.Reader.
+func (r *earlierReader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
+	return nil, nil
+}
+
+// Calls implements Recording.
+func (r *earlierReader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
+	return r.visitCalls(ctx, w, func(*event.Call) bool { return true }, visit)
+}
+
+// NotableCalls implements store.Reader.
+func (r *earlierReader) NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
+	e, err := r.load(ctx)
+	if err != nil {
+		return err
+	}
+	type series struct{ median, first uint64 }
+	of := map[opStatKey]series{}
+	for _, o := range e.opStats(store.Window{}) {
+		of[opStatKey{o.Thread, o.Op}] = series{o.Hist.Quantile(0.5), o.First}
+	}
+	return r.visitCalls(ctx, w, func(c *event.Call) bool {
+		s := of[opStatKey{c.Thread, c.Op}]
+		return isNotable(c, s.median, c.Start == s.first, !c.Ledger.IsZero())
+	}, visit)
+}
+
+func (r *earlierReader) visitCalls(ctx context.Context, w store.Window, wanted, visit func(*event.Call) bool) error {
+	e, err := r.load(ctx)
+	if err != nil {
+		return err
+	}
+	i := sort.Search(len(e.calls), func(i int) bool { return e.calls[i].Start >= w.From })
+	for ; i < len(e.calls) && w.Contains(e.calls[i].Start); i++ {
+		if c := e.calls[i]; wanted(&c) && !visit(&c) {
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+// OffCPU implements store.Reader.
+func (r *earlierReader) OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error {
+	e, err := r.load(ctx)
+	if err != nil {
+		return err
+	}
+	i := sort.Search(len(e.off), func(i int) bool { return e.off[i].Start >= w.From })
+	for ; i < len(e.off) && w.Contains(e.off[i].Start); i++ {
+		if o := e.off[i]; !visit(&o) {
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+// Lives implements store.Reader.
+func (r *earlierReader) Lives(ctx context.Context, w store.Window) ([]event.Life, error) {
+	e, err := r.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lives []event.Life
+	for _, l := range e.lives {
+		if w.Contains(l.At) {
+			lives = append(lives, l)
+		}
+	}
+	return lives, nil
+}
+
+// Snapshots implements store.Reader.
+func (r *earlierReader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
+	var out []store.Snapshot
+	err := r.Reader.rows(ctx, `select timestamp, cpu_pct, mem_pct, mem_avail, swap_mb, load_avg from earlier_system_snapshots
+		where timestamp between ? and ? order by timestamp`, bounds(w), func(s *sqlite.Stmt) error {
+		out = append(out, store.Snapshot{
+			At: nonNegative(s, 0), CPUPct: s.ColumnFloat(1), MemPct: s.ColumnFloat(2),
+			MemAvailableMB: nonNegative(s, 3), SwapMB: nonNegative(s, 4), Load: s.ColumnFloat(5),
+		})
+		return nil
+	})
+	return out, err
+}
+
+// Stack implements store.Reader. The file has frames as JSON: s is the symbol
+// with an offset behind it, f the object or source file, i the address of one
+// without a symbol.
+func (r *earlierReader) Stack(ctx context.Context, id uint64) (event.Stack, error) {
+	stack := event.Stack{ID: id}
+	found := false
+	err := r.Reader.rows(ctx, "select frames from earlier_stack_traces where hash = ?", []int64{int64(id)}, func(s *sqlite.Stmt) error {
+		found = true
+		var frames []struct {
+			Symbol string `json:"s"`
+			File   string `json:"f"`
+			Addr   string `json:"i"`
+		}
+		if text := s.ColumnText(0); text != "" {
+			if err := json.Unmarshal([]byte(text), &frames); err != nil {
+				return fmt.Errorf("%w: frames of stack %d: %w", store.ErrCorrupt, int64(id), err)
+			}
+		}
+		for _, f := range frames {
+			fr := event.Frame{Kind: event.FrameNative, Symbol: f.Symbol, Module: f.File}
+			if at := strings.LastIndex(f.Symbol, "+0x"); at > 0 {
+				fr.Symbol = f.Symbol[:at]
+			}
+			fmt.Sscanf(f.Addr, "0x%x", &fr.Addr) // without one it stays 0
+			if strings.HasSuffix(f.File, ".py") {
+				fr.Kind, fr.File, fr.Module = event.FramePython, f.File, ""
+			}
+			stack.Frames = append(stack.Frames, fr)
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: stack %d: %w", r.source.path, int64(id), ErrNoStack)
+	}
+	return stack, err
+}
