@@ -56,7 +56,7 @@ func (f *finding) chain(s *scene) report.Chain {
 		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
 	}
 	for _, k := range causes {
-		if k.kind == f.kind {
+		if k.kind == f.kind && k.tell != nil {
 			k.tell(s, f, &c)
 		}
 	}
@@ -66,6 +66,7 @@ func (f *finding) chain(s *scene) report.Chain {
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}
+	c.Counter = s.busyMeanwhile(f)
 	return c
 }
 
