@@ -189,7 +189,7 @@ type piece struct {
 	chain     []ledger.Link // for a wait for another thread
 	row       *event.OffCPU // that wait
 	why       string        // for Unknown
-	spread    bool          // over many calls, by their statistics; acc is a typical one
+	standing  bool          // known from exact statistics only: acc is a typical one of many calls
 }
 
 // key says which pieces have the same cause.

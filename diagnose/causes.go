@@ -97,7 +97,7 @@ func (s *scene) pieces(t *subject) []piece {
 			}
 		}
 	}
-	t.rest = s.restOf(t, pieces)
+	t.rest = s.unclaimed(t, pieces)
 	for _, c := range causes {
 		if c.structure != nil {
 			pieces = append(pieces, c.structure(s, t)...)

@@ -25,6 +25,11 @@ func Diagnose(in *Input) *report.Report {
 		all = append(all, s.findings(t)...)
 	}
 	sortFindings(all)
+	for _, f := range all {
+		if !gpuSide(f.kind) && f.kind != Unknown {
+			f.sub.lostOnHost += f.lost
+		}
+	}
 	worst, few := 0.0, 0
 	for _, f := range merge(all) {
 		worst = max(worst, f.lostPct())
@@ -37,10 +42,11 @@ func Diagnose(in *Input) *report.Report {
 		if f.kind == Unknown || f.explainedPct(s) < minShare {
 			r.NotExplained = append(r.NotExplained, f.notExplained(s))
 		} else {
-			r.Chains = append(r.Chains, f.chain(s))
+			r.Chains = append(r.Chains, f.chain(s, all))
 		}
 	}
 	r.Idle = s.idleThreads()
+	r.Workloads = s.workloads()
 	if in.PerProcess {
 		r.Processes = s.processes()
 	}
@@ -48,12 +54,17 @@ func Diagnose(in *Input) *report.Report {
 	return r
 }
 
-// chain tells a finding.
-func (f *finding) chain(s *scene) report.Chain {
+// chain tells a finding, of all there are.
+func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	c := report.Chain{
 		ID: f.id(), Severity: f.severity(),
 		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
 		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
+	}
+	c.Pattern = f.pattern(s)
+	c.Alternatives = f.alternatives(all)
+	if c.Pattern == nil || c.Pattern.Kind != once { // one stall says nothing of the next step
+		c.PerStep, c.WhatIf = f.perStep(s), f.whatIf(s)
 	}
 	for _, k := range causes {
 		if k.kind == f.kind && k.tell != nil {

@@ -96,11 +96,24 @@ func essence(r *report.Report) string {
 		for _, s := range c.Path {
 			fmt.Fprintf(&b, "  %s %s/%d %s on %s %s\n", s.Layer, s.Process, s.TID, s.State, s.On, report.Duration(s.NS))
 		}
-		for _, s := range c.Recommendations {
-			fmt.Fprintf(&b, "  fix %s\n", s)
+		if p := c.Pattern; p != nil {
+			fmt.Fprintf(&b, "  %s, %d times", p.Kind, p.Times)
+			if p.PeriodNS != 0 {
+				fmt.Fprintf(&b, ", every %s", report.Duration(p.PeriodNS))
+			}
+			b.WriteString("\n")
+		}
+		if p := c.PerStep; p != nil {
+			fmt.Fprintf(&b, "  %s a step, in %d of %d steps\n", report.Duration(p.LostNS), p.Affected, p.Steps)
+		}
+		if w := c.WhatIf; w != nil {
+			fmt.Fprintf(&b, "  without it %s a step (%s to %s) instead of %s\n", report.Duration(w.StepNS), report.Duration(w.LowNS), report.Duration(w.HighNS), report.Duration(w.NowNS))
 		}
 		for _, a := range c.Alternatives {
-			fmt.Fprintf(&b, "  alternative %s: %s\n", a.Kind, a.Why)
+			fmt.Fprintf(&b, "  also %s, %.1f%%: %s\n", a.Kind, a.Pct, a.Why)
+		}
+		for _, s := range c.Recommendations {
+			fmt.Fprintf(&b, "  fix %s\n", s)
 		}
 		if c.Counter != "" {
 			fmt.Fprintf(&b, "  counter %s\n", c.Counter)
@@ -108,6 +121,9 @@ func essence(r *report.Report) string {
 	}
 	for _, n := range r.NotExplained {
 		fmt.Fprintf(&b, "\nnot explained: %s of %s lost %.1f%%, %.0f%% explained: %s\n", n.Effect.Op, n.Effect.Process, n.LostPct, n.ExplainedPct, n.Why)
+	}
+	for _, w := range r.Workloads {
+		fmt.Fprintf(&b, "\nsteps of %s/%d: %d of %s, p50 %s, warm-up %s, trend %.1f%%\n", w.Process, w.TID, w.Steps, w.PerStep, report.Duration(w.P50NS), report.Duration(w.WarmupNS), w.Trend)
 	}
 	for _, i := range r.Idle {
 		fmt.Fprintf(&b, "\nidle: %s/%d %.0f%% in %s\n", i.Process, i.TID, i.Pct, i.On)

@@ -119,7 +119,7 @@ func (f *finding) explainedPct(s *scene) float64 {
 // severity is by share of the thread's time, or by the longest stall.
 func (f *finding) severity() string {
 	switch pct := f.lostPct(); {
-	case f.kind == LaunchBound && pct < dominant:
+	case f.kind == LaunchBound && pct < dominantPct:
 		return "MEDIUM" // a property of the program rather than a fault
 	case pct >= 10 || f.stall >= 1e9:
 		return "HIGH"
@@ -207,7 +207,7 @@ func (f *finding) effect(s *scene) report.Effect {
 	for _, p := range f.pieces {
 		switch {
 		case placeOf(p.acc) != at:
-		case p.spread:
+		case p.standing:
 			e.SlowCalls += uint64(p.count)
 		case p.lost >= uint64(store.SlowExcess):
 			slow[p.acc.Start] = true

@@ -117,7 +117,7 @@ func refineContention(s *scene, t *subject, pieces []piece) {
 	}
 	for i := range pieces {
 		p := &pieces[i]
-		if p.key.kind != GPUWait || p.spread {
+		if p.key.kind != GPUWait || p.standing {
 			continue
 		}
 		if !best.during(p) {
@@ -144,7 +144,7 @@ func (r *rival) coincides(pieces []piece, from, to uint64) (in uint64, ok bool) 
 	var out uint64
 	for i := range pieces {
 		p := &pieces[i]
-		if p.key.kind != GPUWait || p.spread || p.lost < uint64(store.SlowExcess) || p.acc.Start < from || p.acc.Start >= to {
+		if p.key.kind != GPUWait || p.standing || p.lost < uint64(store.SlowExcess) || p.acc.Start < from || p.acc.Start >= to {
 			continue
 		}
 		n++

@@ -98,7 +98,7 @@ func (s *scene) utilisation(t *subject, p *piece) (pct float64, ok bool) {
 	if p.acc.Call != nil {
 		gpu = p.acc.Call.GPU
 	}
-	if !p.spread {
+	if !p.standing {
 		g := s.reading(t.PID, gpu, p.acc.Start)
 		if g == nil {
 			return 0, false

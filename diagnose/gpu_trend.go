@@ -15,17 +15,17 @@ const (
 	minPerQuarter = 8 // calls
 )
 
-// growth is how an operation's mean duration changed, in ns.
-type growth struct {
+// waitGrowth is how an operation's mean duration changed, in ns.
+type waitGrowth struct {
 	first, last uint64 // medians over the seconds of the first and last quarter
 	base        uint64 // at the start
 	excess      uint64 // sum of what calls took beyond base
 	calls       uint64 // after the first quarter
 }
 
-// growth finds out whether the calls of an operation take longer and longer. The
+// growing finds out whether the calls of an operation take longer and longer. The
 // median over the seconds of a quarter leaves single slow calls out.
-func (s *scene) growth(t *subject, op event.Op) (g growth, grows bool) {
+func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	var means [4][]uint64
 	var calls [4]uint64
 	wall := t.wall()
@@ -61,7 +61,7 @@ func (s *scene) growth(t *subject, op event.Op) (g growth, grows bool) {
 	}
 	// From the middle of the first quarter back to the start, along the line to
 	// the middle of the last.
-	g = growth{first: uint64(m[0]), last: uint64(m[3]), calls: calls[1] + calls[2] + calls[3]}
+	g = waitGrowth{first: uint64(m[0]), last: uint64(m[3]), calls: calls[1] + calls[2] + calls[3]}
 	g.base = max(lowest, uint64(max(0, m[0]-(m[3]-m[0])/6)))
 	for _, o := range seconds {
 		g.excess += o.SumNS - min(o.SumNS, o.Calls*g.base)
@@ -74,12 +74,16 @@ func (s *scene) growth(t *subject, op event.Op) (g growth, grows bool) {
 func growingWaits(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, o := range t.ops {
-		g, ok := s.growth(t, o.Op)
+		g, ok := s.growing(t, o.Op)
 		if !ok || t.usual[o.Op] != 0 {
 			continue
 		}
 		v := t.take(o, g.excess-min(g.excess, t.rest.taken[o.Op]))
-		pieces = append(pieces, s.spread(t, o, GPUWait, event.Other, v, g.calls)...)
+		p := s.standing(t, o, GPUWait, event.Other, v, g.calls)
+		for i := range p {
+			p[i].acc.base = g.base
+		}
+		pieces = append(pieces, p...)
 	}
 	return pieces
 }

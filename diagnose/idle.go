@@ -40,31 +40,34 @@ const minIdlePct = 10
 func (s *scene) idleThreads() []report.Idle {
 	var list []report.Idle
 	for _, t := range s.subjects {
-		on := map[string]uint64{}
-		for k, v := range t.idle {
-			on[k] += v
-		}
-		g := s.gapStats[t.Thread]
-		for _, c := range []event.Class{event.Poll, event.Sleep} {
-			on[c.String()] += g.ledger.NS[c]
-		}
-		var total uint64
-		var most string
-		for _, c := range idleWords {
-			if v := on[c.class.String()]; v > 0 {
-				total += v
-				if most == "" || v > on[most] {
-					most = c.class.String()
-				}
-			}
-		}
-		total = min(total, t.wall())
+		total, most := s.restOf(t)
 		if pct := percent(total, t.wall()); pct >= minIdlePct {
 			list = append(list, report.Idle{Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b report.Idle) int { return cmp.Compare(b.NS, a.NS) })
 	return list
+}
+
+// restOf is how long a thread waited for work, and the class of most of it.
+func (s *scene) restOf(t *subject) (total uint64, most string) {
+	on := map[string]uint64{}
+	for k, v := range t.idle {
+		on[k] += v
+	}
+	g := s.gapStats[t.Thread]
+	for _, c := range []event.Class{event.Poll, event.Sleep} {
+		on[c.String()] += g.ledger.NS[c]
+	}
+	for _, c := range idleWords {
+		if v := on[c.class.String()]; v > 0 {
+			total += v
+			if most == "" || v > on[most] {
+				most = c.class.String()
+			}
+		}
+	}
+	return min(total, t.wall()), most
 }
 
 var idleWords = []struct {

@@ -11,11 +11,11 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// When waits are too many: short ones, several for the launches of a step, and
-// together worth a word.
+// When waits are too many: short ones, several a step, and together worth a word.
+// Where the calls do not show their steps, launches stand for them.
 const (
 	maxShortWait = 200 * time.Microsecond // median
-	minWaitsPer  = 4.0                    // for launchesPerStep launches
+	minWaits     = 4.0                    // a step
 	minShortPct  = 10.0                   // of the thread's time
 	maxSmallCopy = 64 << 10               // bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization behavior")
 )
@@ -33,6 +33,7 @@ type waits struct {
 	short []*store.OpStat
 	calls uint64
 	steps float64
+	unit  string // what a step is, in words
 	long  uint64 // calls of other operations that wait: the ones to be left
 }
 
@@ -49,8 +50,12 @@ func (s *scene) shortWaitsOf(t *subject) (w waits, many bool) {
 		}
 		w.long += o.Calls
 	}
-	w.steps = float64(t.launches(s)) / launchesPerStep
-	return w, w.steps > 0 && float64(w.calls) >= minWaitsPer*max(w.steps, 1)
+	launches := t.launches(s)
+	w.steps, w.unit = float64(launches)/launchesPerStep, fmt.Sprintf("for every %d kernels", launchesPerStep)
+	if t.count > 0 && launches >= 2*t.count { // a single launch may as well be a part of a step that is waited for
+		w.steps, w.unit = float64(t.count), "a step"
+	}
+	return w, w.steps > 0 && float64(w.calls) >= minWaits*max(w.steps, 1)
 }
 
 // last is what the longest call of an operation in a step takes: the one that
@@ -103,7 +108,7 @@ func shortWaits(s *scene, t *subject) []piece {
 	var pieces []piece
 	for i, o := range w.short {
 		n := uint64(float64(extra) * float64(o.Calls) / float64(w.calls))
-		pieces = append(pieces, s.spread(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+		pieces = append(pieces, s.standing(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
 	return pieces
 }
@@ -112,14 +117,14 @@ func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
 	w, _ := s.shortWaitsOf(f.sub)
 	e := c.Effect
 	per := func(calls uint64) string { return fmt.Sprintf("%.3g", float64(calls)/w.steps) }
-	c.Summary = fmt.Sprintf("%s lost %s in short waits for the GPU: %s for every %d kernels launched, most of them %s of %s",
-		f.process(s), f.pct(), per(w.calls), launchesPerStep, e.Op, span(e.P50NS))
+	c.Summary = fmt.Sprintf("%s lost %s in short waits for the GPU: %s %s, most of them %s of %s",
+		f.process(s), f.pct(), per(w.calls), w.unit, e.Op, span(e.P50NS))
 	var ops []string
 	for _, o := range w.short {
 		ops = append(ops, per(o.Calls)+" "+o.Op.String()+size(o))
 	}
-	c.Cause.Detail = fmt.Sprintf("for every %d kernels %s; while the thread waits it launches nothing, and then the GPU waits for it. Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
-		launchesPerStep, strings.Join(ops, ", "))
+	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
+		strings.Join(ops, ", "), w.unit)
 	site := s.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site

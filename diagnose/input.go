@@ -27,8 +27,9 @@ type Input struct {
 	Threads     []store.ThreadInfo
 	Ops         []store.OpStat
 	GapStats    []store.GapStat
-	Calls       []event.Call // the notable ones
-	Gaps        []event.Gap  // the notable ones
+	Calls       []event.Call   // the notable ones
+	Gaps        []event.Gap    // the notable ones
+	Spans       [][]event.Call // all calls of some short spans, for the order they come in
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle

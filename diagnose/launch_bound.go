@@ -13,10 +13,10 @@ import (
 // short as one is if the queue has room, and it hardly ever finds the GPU at work.
 const (
 	minLaunchPct  = 50.0
-	maxWaitPct    = 5.0
+	maxWaitPct    = 15.0
 	minLaunchRate = 5000                  // a second
 	maxLaunch     = 20 * time.Microsecond // median
-	dominant      = 75.0                  // percent of the time from which it is more than a property
+	dominantPct   = 75.0                  // percent of the time from which it is more than a property
 )
 
 // launching is what a thread did to launch.
@@ -55,7 +55,7 @@ func launchTime(s *scene, t *subject) []piece {
 	}
 	var pieces []piece
 	for _, o := range l.ops {
-		pieces = append(pieces, s.spread(t, o, LaunchBound, event.OnCPU, t.take(o, t.rest.ops[o.Op]), o.Calls)...)
+		pieces = append(pieces, s.standing(t, o, LaunchBound, event.OnCPU, t.take(o, t.rest.ops[o.Op]), o.Calls)...)
 	}
 	return pieces
 }

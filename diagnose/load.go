@@ -8,6 +8,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
+// How many spans of calls are read for the order they come in, and how many calls
+// of each: enough for the steps of a few threads, and soon read.
+const (
+	maxSpans  = 12
+	spanCalls = 2000
+)
+
 // maxStacks bounds how many stacks Load resolves.
 const maxStacks = 64
 
@@ -34,7 +41,34 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	if err := in.loadRows(ctx, r, w); err != nil {
 		return nil, err
 	}
+	if err := in.loadSpans(ctx, r); err != nil {
+		return nil, fmt.Errorf("read calls: %w", err)
+	}
 	return in, in.loadStacks(ctx, r)
+}
+
+// loadSpans reads some calls of each equal part of the window.
+func (in *Input) loadSpans(ctx context.Context, r store.Reader) error {
+	from, to := in.Window.From, in.Window.To
+	if to <= from {
+		return nil
+	}
+	part := (to - from) / maxSpans
+	for i := range uint64(maxSpans) {
+		var span []event.Call
+		w := store.Window{From: from + i*part, To: from + (i+1)*part}
+		err := r.Calls(ctx, w, func(c *event.Call) bool {
+			span = append(span, *c)
+			return len(span) < spanCalls
+		})
+		if err != nil {
+			return err
+		}
+		if len(span) > 0 {
+			in.Spans = append(in.Spans, span)
+		}
+	}
+	return nil
 }
 
 func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window) error {

@@ -30,6 +30,10 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 		want := diagnose.Diagnose(in)
 		for range 2 {
 			shuffle(in.Calls)
+			for _, s := range in.Spans {
+				shuffle(s)
+			}
+			shuffle(in.Spans)
 			shuffle(in.Gaps)
 			shuffle(in.OffCPU)
 			shuffle(in.ThreadTimes)
@@ -238,6 +242,13 @@ func (r reader) NotableCalls(_ context.Context, _ store.Window, f func(*event.Ca
 	return visit(r.in.Calls, f)
 }
 
+func (r reader) Calls(_ context.Context, w store.Window, f func(*event.Call) bool) error {
+	return visit(r.in.Calls, func(c *event.Call) bool {
+		c.Start = w.From // of another part each time
+		return f(c)
+	})
+}
+
 func (r reader) NotableGaps(_ context.Context, _ store.Window, f func(*event.Gap) bool) error {
 	return visit(r.in.Gaps, f)
 }
@@ -262,6 +273,14 @@ func TestLoadReadsEverything(t *testing.T) {
 	}
 	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 {
 		t.Errorf("loaded node %q, %d CPUs, window %v, %d stacks", got.Node, got.CPUs, got.Window, len(got.Stacks))
+	}
+	for i, s := range got.Spans {
+		if len(s) != len(want.Calls) || s[0].Start != 5+uint64(i)*((100-5)/12) {
+			t.Errorf("span %d has %d calls from %d on", i, len(s), s[0].Start)
+		}
+	}
+	if len(got.Spans) != 12 {
+		t.Errorf("%d spans, want 12", len(got.Spans))
 	}
 	boom := errors.New("boom")
 	if _, err := diagnose.Load(t.Context(), reader{in: want, err: boom}, store.Window{}); !errors.Is(err, boom) {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -44,10 +45,28 @@ func InputOf(r *eventtext.Recording) *Input {
 			Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
 		})
 	}
+	in.Spans = cut(r.Calls)
 	in.count(r.Calls)
 	in.countSeconds(r.Calls)
 	in.countGaps(r.Gaps)
 	return in
+}
+
+// cut takes the spans that Load would read out of all calls.
+func cut(calls []event.Call) [][]event.Call {
+	calls = slices.Clone(calls)
+	slices.SortFunc(calls, func(a, b event.Call) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
+	})
+	if len(calls) <= maxSpans*spanCalls {
+		return [][]event.Call{calls}
+	}
+	var spans [][]event.Call
+	for i := range maxSpans {
+		at := i * (len(calls) - spanCalls) / (maxSpans - 1)
+		spans = append(spans, calls[at:at+spanCalls])
+	}
+	return spans
 }
 
 // count makes statistics of calls and keeps the notable ones.

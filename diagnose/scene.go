@@ -63,6 +63,10 @@ type subject struct {
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
 	alone      int // waits for the GPU that no other process's use of it explains
+
+	steps      ledger.Steps
+	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
+	lostOnHost uint64 // by all findings that are not the GPU's own time
 }
 
 func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
@@ -84,6 +88,7 @@ func newScene(in *Input) *scene {
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
 	s.readSubjects()
+	s.readSteps()
 	return s
 }
 

@@ -58,10 +58,10 @@ type rest struct {
 	room  uint64              // of the thread's wall time
 }
 
-// restOf subtracts the claims from the exact sums. What an operation waited for
+// unclaimed subtracts the claims from the exact sums. What an operation waited for
 // that needs no baseline belongs to the claims, whether or not they took it; in a
 // sync call other waits may be for the GPU.
-func (s *scene) restOf(t *subject, claimed []piece) *rest {
+func (s *scene) unclaimed(t *subject, claimed []piece) *rest {
 	r := &rest{ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, room: t.wall()}
 	waits := map[event.Op]uint64{}
 	for i := range claimed {
@@ -106,15 +106,15 @@ func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 	return v
 }
 
-// spread makes a piece of what a structure took of an operation. It stands for
+// standing makes a piece of what a structure took of an operation. It stands for
 // count calls.
-func (s *scene) spread(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
+func (s *scene) standing(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
 	if v == 0 {
 		return nil
 	}
 	return []piece{{
 		acc: s.typical(t, o), key: key{kind: kind}, class: class, lost: v, explained: v,
-		count: int(min(count, 1<<31-1)), spread: true,
+		count: int(min(count, 1<<31-1)), standing: true,
 	}}
 }
 
@@ -189,4 +189,32 @@ func (s *scene) site(f *finding) string {
 		}
 	}
 	return ""
+}
+
+// spread puts a standing piece on a timeline: where its operation's calls were,
+// by what they took beyond the base.
+func (s *scene) spread(line timeline, p *piece) {
+	series := s.series[threadOp{p.acc.sub.Thread, p.acc.Op}]
+	excess := func(o *store.OpSecond) float64 { return float64(o.SumNS - min(o.SumNS, o.Calls*p.acc.base)) }
+	var sum float64
+	for i := range series {
+		sum += excess(&series[i])
+	}
+	if sum == 0 || s.to <= s.from {
+		return
+	}
+	width := float64(s.to-s.from) / float64(len(line))
+	for i := range series {
+		o := &series[i]
+		start := max(o.Second*1e9, s.from, p.acc.sub.from)
+		end := min((o.Second+max(s.in.SeriesStep, 1))*1e9, s.to, p.acc.sub.to)
+		if start >= end {
+			continue
+		}
+		from, to := float64(start-s.from)/width, float64(end-s.from)/width
+		rate := float64(p.lost) * excess(o) / sum / float64(end-start)
+		for b := int(from); b < len(line) && float64(b) < to; b++ {
+			line[b] += rate * (min(to, float64(b+1)) - max(from, float64(b)))
+		}
+	}
 }

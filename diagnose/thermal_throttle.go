@@ -40,7 +40,7 @@ func refineThermal(s *scene, t *subject, pieces []piece) {
 	var in, out uint64
 	for i := range pieces {
 		p := &pieces[i]
-		if p.key.kind != GPUWait || p.spread || p.acc.Call == nil {
+		if p.key.kind != GPUWait || p.standing || p.acc.Call == nil {
 			continue
 		}
 		g := s.reading(t.PID, p.acc.Call.GPU, p.acc.Start)

@@ -35,6 +35,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	for i := range r.NotExplained {
 		t.notExplained(&r.NotExplained[i])
 	}
+	t.workloads(r.Workloads)
 	t.idle(r.Idle)
 	t.lost(r.Lost)
 	for i := range r.Processes {
@@ -134,10 +135,13 @@ func (t *text) chain(c *Chain) {
 	t.path(c.Path)
 	t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
 		Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
+	t.pattern(c.Pattern)
+	t.steps(c)
 	t.effect(&c.Effect)
 	if c.Cause.Detail != "" {
 		t.wrap("  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
 	}
+	t.doubts(c)
 	if n := len(c.Evidence.EventIDs); n > 0 {
 		t.wrap("  see    ", "events "+strings.Join(c.Evidence.EventIDs[:min(n, 3)], " "))
 	}

@@ -36,6 +36,11 @@ func full() *report.Report {
 				{Layer: "HOST", Process: "indexer", PID: 4800, TID: 4801, Thread: "worker", State: "running", On: "CPU 1", NS: 800_000_000},
 			},
 			Evidence:        report.Evidence{EventIDs: []string{"gpu-7:1700000000000001000", "gpu-7:1700000000000002000", "gpu-7:1700000000000003000", "gpu-7:1700000000000004000"}, Sample: 870},
+			Pattern:         &report.Pattern{Kind: "periodic", Times: 21, PeriodNS: 480_000_000, Timeline: []float64{0, 0, 0.004, 1, 0.5, 0.25, 0, 0, 0, 0.9, 0.1, 0, 0, 0, 0, 0, 0.7, 0, 0, 0}},
+			PerStep:         &report.PerStep{LostNS: 2_950_000, Steps: 1200, Affected: 870},
+			WhatIf:          &report.WhatIf{NowNS: 8_300_000, StepNS: 5_500_000, LowNS: 5_080_000, HighNS: 5_970_000, FasterBy: 50.9},
+			Alternatives:    []report.Alternative{{Kind: "gpu_wait", Pct: 4.2, Why: "only 130 ms in the same calls, against 3.1 s"}},
+			Counter:         "GPU utilisation read 97 % meanwhile: it counts any time in which a kernel is resident",
 			Recommendations: []string{"keep backup-agent off CPU 1: taskset -acp 0 4711", "or limit it by a cgroup: cpu.weight=1 or cpu.max for backup-agent, cpuset.cpus for engine"},
 		}, {
 			ID: "block-io-1", Severity: "MEDIUM", Summary: "engine lost 4.1 % of its time waiting for a lock that its thread saver (tid 102) held while it waited for the disk",
@@ -53,7 +58,8 @@ func full() *report.Report {
 			Effect: report.Effect{Op: "cudaFree", Process: "engine", PID: 100, TID: 101, Calls: 90, SlowCalls: 12, P50NS: 5_000, P99NS: 9_000_000, MaxNS: 9_000_000},
 			LostNS: 400_000_000, LostPct: 4, ExplainedPct: 12, Why: "400 ms blocked on a lock whose holder, tid 9999, is not known",
 		}},
-		Idle: []report.Idle{{Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97, On: "poll: no request or event came"}},
+		Workloads: []report.Workload{{Process: "engine", PID: 100, TID: 100, Steps: 1200, PerStep: "20 cudaLaunchKernel, 1 cudaStreamSynchronize", WarmupNS: 900_000_000, P50NS: 5_400_000, P99NS: 12_000_000, Trend: 31.4}},
+		Idle:      []report.Idle{{Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97, On: "poll: no request or event came"}},
 		Processes: []report.Process{{PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank, Ops: []report.Op{
 			{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
 			{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},

@@ -169,6 +169,21 @@ func (h *Histogram) Quantile(q float64) uint64 {
 	return 0
 }
 
+// Below returns how many values lie in buckets that end at or below v, and about
+// what they add up to, each taken to be in the middle of its bucket.
+func (h *Histogram) Below(v uint64) (n, sum uint64) {
+	var s float64
+	for i, c := range h.counts {
+		u := upper(h.lo + i)
+		if u > float64(v) {
+			break
+		}
+		n += uint64(c)
+		s += float64(c) * (u + upper(h.lo+i-1)) / 2
+	}
+	return n, uint64(s)
+}
+
 // AppendBinary writes h as: version byte, uvarint lowest index, then for each
 // bucket from there a uvarint count, runs of empty buckets as 0 followed by
 // their number.

@@ -203,6 +203,9 @@ type Reader interface {
 	// failed ones, first ones, and those in which the thread waited for
 	// something that needs no baseline (see IsNotable).
 	NotableCalls(ctx context.Context, w Window, visit func(*event.Call) bool) error
+	// Calls visits every stored call: all of them, or a weighted sample where
+	// the recording was thinned.
+	Calls(ctx context.Context, w Window, visit func(*event.Call) bool) error
 	NotableGaps(ctx context.Context, w Window, visit func(*event.Gap) bool) error
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error

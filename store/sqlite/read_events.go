@@ -37,8 +37,7 @@ func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*e
 	return r.calls(ctx, notableCallQuery, w, visit)
 }
 
-// Calls visits every stored call: all of them, or a weighted sample where the
-// recording was thinned.
+// Calls implements store.Reader.
 func (r *Reader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	return r.calls(ctx, allCallQuery, w, visit)
 }

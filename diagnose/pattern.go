@@ -1,0 +1,155 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+// The patterns of lost time: the values of report.Pattern.Kind.
+const (
+	once      = "once"
+	periodic  = "periodic"
+	growing   = "growing"
+	irregular = "irregular"
+	constant  = "constant"
+)
+
+// buckets is the resolution of a timeline.
+const buckets = 40
+
+// What makes a pattern.
+const (
+	minTimes   = 5    // stretches that make a period
+	dominant   = 0.8  // share of the lost time that makes a stretch the only one
+	notable    = 0.1  // share of the longest stretch from which one counts
+	jitter     = 0.25 // spread of the intervals, between their quartiles, that still is a period
+	filled     = 0.8  // share of the timeline from which a loss is constant
+	growth     = 2.0  // last quarter of the timeline against the first
+	joinFactor = 3    // typical steps that may lie within a stretch
+)
+
+// stretch is lost time without much of a pause in it.
+type stretch struct{ from, to, lost uint64 }
+
+// pattern says when the time was lost.
+func (f *finding) pattern(s *scene) *report.Pattern {
+	if f.lost == 0 || s.to <= s.from {
+		return nil
+	}
+	line := f.timeline(s)
+	list := f.stretches(s)
+	p := &report.Pattern{Kind: irregular, Times: len(list), Timeline: line}
+	switch period, ok := period(list); {
+	case len(list) == 0:
+		p.Kind, p.Times = constant, 1
+	case len(list) == 1 && line.covered() < filled || float64(longest(list).lost) >= dominant*float64(f.lost) && line.covered() < filled:
+		p.Kind, p.Times = once, 1
+	case line.grows():
+		p.Kind = growing
+	case ok:
+		p.Kind, p.PeriodNS = periodic, period
+	case line.covered() >= filled:
+		p.Kind = constant
+	}
+	return p
+}
+
+// stretches joins the finding's pieces that follow each other within a few steps,
+// and leaves the small ones out.
+func (f *finding) stretches(s *scene) []stretch {
+	var all []stretch
+	for _, p := range f.pieces {
+		if p.acc != nil && !p.standing && p.lost > 0 {
+			all = append(all, stretch{p.acc.Start, p.acc.End(), p.lost})
+		}
+	}
+	slices.SortFunc(all, func(a, b stretch) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.lost, b.lost))
+	})
+	pause := joinFactor * f.sub.steps.Quantile(0.5)
+	var list []stretch
+	for _, p := range all {
+		if n := len(list); n > 0 && p.from <= list[n-1].to+pause {
+			list[n-1].to = max(list[n-1].to, p.to)
+			list[n-1].lost += p.lost
+			continue
+		}
+		list = append(list, p)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	least := notable * float64(longest(list).lost)
+	return slices.DeleteFunc(list, func(p stretch) bool { return float64(p.lost) < least })
+}
+
+func longest(list []stretch) stretch {
+	return slices.MaxFunc(list, func(a, b stretch) int { return cmp.Compare(a.lost, b.lost) })
+}
+
+// period is the median interval between stretches, if most are about as long.
+func period(list []stretch) (uint64, bool) {
+	if len(list) < minTimes {
+		return 0, false
+	}
+	d := make([]uint64, 0, len(list))
+	for i := 1; i < len(list); i++ {
+		d = append(d, list[i].from-list[i-1].from)
+	}
+	slices.Sort(d)
+	q := func(p float64) float64 { return float64(d[int(p*float64(len(d)-1))]) }
+	if q(0.75)-q(0.25) > jitter*q(0.5) {
+		return 0, false
+	}
+	return uint64(q(0.5)), true
+}
+
+// timeline is the share of each equal part of the window that was lost.
+type timeline []float64
+
+func (f *finding) timeline(s *scene) timeline {
+	line := make(timeline, buckets)
+	width := float64(s.to-s.from) / buckets
+	for _, p := range f.pieces {
+		if p.standing {
+			s.spread(line, &p)
+			continue
+		}
+		if p.acc == nil {
+			continue
+		}
+		from := float64(max(p.acc.Start, s.from) - s.from)
+		to := from + float64(p.lost)
+		for i := int(from / width); i < buckets && float64(i)*width < to; i++ {
+			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
+		}
+	}
+	for i, v := range line {
+		line[i] = math.Round(min(v, 1)*1000) / 1000
+	}
+	return line
+}
+
+// covered is the share of the timeline in which something was lost.
+func (t timeline) covered() float64 {
+	n := 0
+	for _, v := range t {
+		if v > 0 {
+			n++
+		}
+	}
+	return float64(n) / float64(len(t))
+}
+
+// grows reports whether each quarter lost more than the one before, and the last
+// much more than the first.
+func (t timeline) grows() bool {
+	var quarter [4]float64
+	for i, v := range t {
+		quarter[4*i/len(t)] += v
+	}
+	return quarter[0] < quarter[1] && quarter[1] < quarter[2] && quarter[2] < quarter[3] && quarter[3] >= growth*quarter[0]
+}

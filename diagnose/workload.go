@@ -1,0 +1,128 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/report"
+)
+
+// readSteps looks for the repetition in each thread's calls.
+func (s *scene) readSteps() {
+	by := map[event.Thread][][]event.Call{}
+	for _, span := range s.in.Spans {
+		part := map[event.Thread][]event.Call{}
+		for _, c := range span {
+			if c.Depth == 0 {
+				part[c.Thread] = append(part[c.Thread], c)
+			}
+		}
+		for t, calls := range part {
+			slices.SortFunc(calls, func(a, b event.Call) int {
+				return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
+			})
+			by[t] = append(by[t], calls)
+		}
+	}
+	for _, t := range s.subjects {
+		spans := by[t.Thread]
+		slices.SortFunc(spans, func(a, b []event.Call) int { return cmp.Compare(a[0].Start, b[0].Start) })
+		steps, ok := ledger.FindSteps(spans)
+		if !ok {
+			continue
+		}
+		t.steps = steps
+		if st := s.stats[threadOp{t.Thread, steps.Op}]; st != nil {
+			t.count = st.Calls // each step has one
+		}
+	}
+}
+
+// active is the time in which a thread was at work.
+func (s *scene) active(t *subject) uint64 {
+	idle, _ := s.restOf(t)
+	return t.wall() - min(idle, t.wall())
+}
+
+// stepNS is the mean duration of a step, waits for work left out; 0 if the
+// workload does not repeat itself.
+func (s *scene) stepNS(t *subject) uint64 {
+	if t.count == 0 {
+		return 0
+	}
+	return s.active(t) / t.count
+}
+
+// workloads describes the repetition of each thread that has one.
+func (s *scene) workloads() []report.Workload {
+	var list []report.Workload
+	for _, t := range s.subjects {
+		if t.count == 0 {
+			continue
+		}
+		list = append(list, report.Workload{
+			Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: callsOf(&t.steps),
+			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
+			Trend: round(100 * t.steps.Trend(t.from, t.to)),
+		})
+	}
+	return list
+}
+
+// warmup is how long the first, slower steps took.
+func warmup(t *subject) uint64 {
+	n := t.steps.Warmup()
+	if n == 0 {
+		return 0
+	}
+	end := t.steps.Sampled[n-1].End
+	return end - min(t.from, end)
+}
+
+// maxWords is how many operations of a step are named.
+const maxWords = 4
+
+// callsOf words the calls of a step, the most frequent first.
+func callsOf(s *ledger.Steps) string {
+	var words []string
+	for _, c := range s.Calls[:min(len(s.Calls), maxWords)] {
+		if c.N > 0 {
+			words = append(words, fmt.Sprintf("%d %s", c.N, c.Op))
+		}
+	}
+	if n := len(s.Calls) - maxWords; n > 0 {
+		words = append(words, fmt.Sprintf("%d more operations", n))
+	}
+	return strings.Join(words, ", ")
+}
+
+// perStep tells a finding's loss in steps.
+func (f *finding) perStep(s *scene) *report.PerStep {
+	n := f.sub.count
+	if n == 0 || f.lost == 0 {
+		return nil
+	}
+	mean := max(f.sub.wall()/n, 1)
+	starts := make([]uint64, 0, len(f.pieces))
+	for _, p := range f.pieces {
+		if p.standing { // every step has its part
+			return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: n}
+		}
+		if p.acc != nil {
+			starts = append(starts, p.acc.Start)
+		}
+	}
+	slices.Sort(starts)
+	var affected, until uint64
+	for _, at := range starts {
+		if affected == 0 || at >= until {
+			affected++
+			until = at + mean
+		}
+	}
+	return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: min(affected, n)}
+}

@@ -1,0 +1,225 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Steps is the repetition in one thread's calls: a training step, a decode step.
+// A step ends when a call of Op does.
+type Steps struct {
+	Op      event.Op
+	Calls   []StepCall // of one step, by op; Op is one of them, with 1
+	Sampled []Step     // those looked at, by time
+}
+
+// StepCall is how often an operation is called in a step, the median.
+type StepCall struct {
+	Op event.Op
+	N  int
+}
+
+// Step is one repetition.
+type Step struct {
+	End, Duration uint64 // Unix ns, ns
+}
+
+// The repetition is looked for in the pattern of calls alone.
+const (
+	minSteps = 8    // that make a repetition
+	regular  = 0.8  // share of the steps that must look alike
+	rarest   = 50   // an operation called once in so many steps belongs to none
+	unlike   = 0.1  // share by which the calls of a step may differ in number
+	maxWarm  = 0.25 // share of the sampled steps that may be warm-up
+)
+
+// FindSteps finds the shortest repetition that holds every operation which is
+// called at least once in 50 of its steps. Each span is an unbroken sequence of
+// the thread's outermost calls by start; nothing is known of the time between
+// spans. A row of a thinned recording stands for Weight calls about its time; what
+// ends a step is an operation that was not thinned. It is false if the calls do
+// not repeat themselves.
+func FindSteps(spans [][]event.Call) (Steps, bool) {
+	counts, thinned := map[event.Op]int{}, map[event.Op]int{}
+	for _, s := range spans {
+		for i := range s {
+			counts[s[i].Op] += weight(&s[i])
+			thinned[s[i].Op] = max(thinned[s[i].Op], weight(&s[i]))
+		}
+	}
+	var ops []event.Op
+	coarse := 1
+	for op := range counts {
+		coarse = max(coarse, thinned[op])
+		if thinned[op] == 1 {
+			ops = append(ops, op)
+		}
+	}
+	slices.SortFunc(ops, func(a, b event.Op) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	for _, op := range ops {
+		if s, ok := stepsBy(op, spans, counts, coarse); ok {
+			return s, true
+		}
+	}
+	return Steps{}, false
+}
+
+func weight(c *event.Call) int { return int(max(c.Weight, 1)) }
+
+// rank prefers, of operations called equally often, the one that a step ends with.
+func rank(op event.Op) int {
+	switch op.Role() {
+	case event.RoleSync:
+		return 0
+	case event.RoleCopy:
+		return 1
+	}
+	return 2
+}
+
+// stepsBy cuts the spans at the calls of an operation, and tells whether what
+// lies between them repeats itself. Numbers of calls are known up to coarse.
+func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse int) (Steps, bool) {
+	s := Steps{Op: op}
+	calls := map[event.Op]*[]int{} // of each step
+	for o, n := range counts {
+		if n*rarest >= counts[op] {
+			calls[o] = new([]int)
+		}
+	}
+	var sizes []int
+	for _, span := range spans {
+		last := -1
+		for i := range span {
+			if span[i].Op != op {
+				continue
+			}
+			if last >= 0 {
+				s.Sampled = append(s.Sampled, Step{span[i].End(), span[i].End() - min(span[last].End(), span[i].End())})
+				sizes = append(sizes, tally(calls, span[last+1:i+1]))
+			}
+			last = i
+		}
+	}
+	if len(sizes) < minSteps || !alike(sizes, coarse) {
+		return Steps{}, false
+	}
+	for o, n := range calls {
+		present := 0
+		for _, v := range *n {
+			if v > 0 {
+				present++
+			}
+		}
+		if float64(present) < regular*float64(len(sizes)) {
+			return Steps{}, false
+		}
+		s.Calls = append(s.Calls, StepCall{o, median(*n)})
+	}
+	slices.SortFunc(s.Calls, func(a, b StepCall) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Op, b.Op)) })
+	slices.SortFunc(s.Sampled, func(a, b Step) int { return cmp.Compare(a.End, b.End) })
+	return s, true
+}
+
+// tally appends to each operation how often it is called in a step; returns the
+// sum.
+func tally(calls map[event.Op]*[]int, step []event.Call) (sum int) {
+	for _, n := range calls {
+		*n = append(*n, 0)
+	}
+	for i := range step {
+		w := weight(&step[i])
+		sum += w
+		if n := calls[step[i].Op]; n != nil {
+			(*n)[len(*n)-1] += w
+		}
+	}
+	return sum
+}
+
+// alike reports whether most of the numbers, known up to coarse, are about their
+// median.
+func alike(n []int, coarse int) bool {
+	m, near := median(n), 0
+	for _, v := range n {
+		if d := max(v-m, m-v); float64(d) <= unlike*float64(m)+float64(2*(coarse-1)) {
+			near++
+		}
+	}
+	return float64(near) >= regular*float64(len(n))
+}
+
+func median[T cmp.Ordered](v []T) T {
+	if len(v) == 0 {
+		var zero T
+		return zero
+	}
+	s := slices.Sorted(slices.Values(v))
+	return s[len(s)/2]
+}
+
+// Quantile of the sampled steps' durations in ns, 0 without any.
+func (s *Steps) Quantile(q float64) uint64 {
+	if len(s.Sampled) == 0 {
+		return 0
+	}
+	d := make([]uint64, len(s.Sampled))
+	for i := range d {
+		d[i] = s.Sampled[i].Duration
+	}
+	slices.Sort(d)
+	return d[int(q*float64(len(d)-1))]
+}
+
+// Warmup is how many steps at the start took more than twice the median, before
+// the first three in a row that did not. A quarter of the steps at most can be.
+func (s *Steps) Warmup() int {
+	limit, good := 2*s.Quantile(0.5), 0
+	for i := range s.Sampled {
+		if good++; s.Sampled[i].Duration > limit {
+			good = 0
+		}
+		if good == 3 {
+			return i - 2
+		}
+		if float64(i) > maxWarm*float64(len(s.Sampled)) {
+			break
+		}
+	}
+	return 0
+}
+
+// Trend is the change of the steps' median duration from the first quarter of the
+// time to the last, as a share of the first. It is 0 unless each quarter is
+// slower, or each is faster, than the one before.
+func (s *Steps) Trend(from, to uint64) float64 {
+	var quarters [4][]uint64
+	if to <= from {
+		return 0
+	}
+	for _, p := range s.Sampled {
+		if p.End >= from && p.End <= to {
+			q := min(3, int(4*float64(p.End-from)/float64(to-from)))
+			quarters[q] = append(quarters[q], p.Duration)
+		}
+	}
+	var m [4]float64
+	up, down := true, true
+	for i, q := range quarters {
+		if len(q) < minSteps {
+			return 0
+		}
+		m[i] = float64(median(q))
+		if i > 0 {
+			up, down = up && m[i] > m[i-1], down && m[i] < m[i-1]
+		}
+	}
+	if !up && !down || m[0] == 0 {
+		return 0
+	}
+	return m[3]/m[0] - 1
+}

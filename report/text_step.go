@@ -1,0 +1,101 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// bars are the levels of a timeline, the first for nothing at all.
+var bars = []rune("·▁▂▃▄▅▆▇█")
+
+// maxBar is how many columns a timeline takes where there is room.
+const maxBar = 40
+
+// pattern draws when time was lost and says it in words.
+func (t *text) pattern(p *Pattern) {
+	if p == nil {
+		return
+	}
+	words := p.Kind
+	switch p.Kind {
+	case "periodic":
+		words = fmt.Sprintf("every %s, %s", Duration(p.PeriodNS), plural(uint64(p.Times), "time"))
+	case "irregular":
+		words = plural(uint64(p.Times), "time") + ", without a period"
+	case "constant":
+		words = "all the time"
+	case "growing":
+		words = "more and more"
+	}
+	const label = "  when   "
+	bar := bar(p.Timeline, min(maxBar, t.width-len(label)))
+	if len(label)+visible(bar)+2+visible(words) <= t.width {
+		t.line(label + bar + "  " + words)
+		return
+	}
+	t.line(label + bar)
+	t.wrap("         ", words)
+}
+
+// bar draws shares of 1 in so many columns at most; the highest share in a column
+// counts.
+func bar(line []float64, columns int) string {
+	columns = min(columns, len(line))
+	var b strings.Builder
+	for i := range columns {
+		var most float64
+		for _, v := range line[i*len(line)/columns : (i+1)*len(line)/columns] {
+			most = max(most, v)
+		}
+		level := 0
+		if most > 0 {
+			level = 1 + min(len(bars)-2, int(most*float64(len(bars)-1)))
+		}
+		b.WriteRune(bars[level])
+	}
+	return b.String()
+}
+
+// steps says what the loss is in the workload's own measure, and what a step would
+// take without it.
+func (t *text) steps(c *Chain) {
+	p, w := c.PerStep, c.WhatIf
+	if p == nil || w == nil {
+		return
+	}
+	s := fmt.Sprintf("%s of a mean step of %s, in %s of %s steps; without it a step takes %s (%s to %s)",
+		Duration(p.LostNS), Duration(w.NowNS), Count(p.Affected), Count(p.Steps), Duration(w.StepNS), Duration(w.LowNS), Duration(w.HighNS))
+	if w.FasterBy >= 1 {
+		s += fmt.Sprintf(": %.0f %% faster", w.FasterBy)
+	}
+	t.wrap("  steps  ", s)
+}
+
+// doubts says what else was considered, and what would suggest otherwise.
+func (t *text) doubts(c *Chain) {
+	label := "  also   "
+	for _, a := range c.Alternatives {
+		t.wrap(label, fmt.Sprintf("%s, %s: %s", a.Kind, pct(a.Pct), a.Why))
+		label = "         "
+	}
+	if c.Counter != "" {
+		t.wrap("  but    ", c.Counter)
+	}
+}
+
+// workloads says what a step is, thread by thread.
+func (t *text) workloads(list []Workload) {
+	if len(list) > 0 {
+		t.line("")
+	}
+	for _, w := range list {
+		s := fmt.Sprintf("%s (tid %d): %s of %s; p50 %s, p99 %s", w.Process, w.TID, plural(w.Steps, "step"), w.PerStep, Duration(w.P50NS), Duration(w.P99NS))
+		if w.WarmupNS > 0 {
+			s += ", after " + Duration(w.WarmupNS) + " of warm-up"
+		}
+		if w.Trend != 0 {
+			s += fmt.Sprintf(", %+.0f %% from the first quarter to the last", w.Trend)
+		}
+		t.wrap("[steps] ", s)
+	}
+}
