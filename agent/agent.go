@@ -33,6 +33,7 @@ type Options struct {
 	Sinks    []Sink
 	Logger   *slog.Logger
 	ProcRoot string // empty: /proc
+	GPUs     string // the program that reads GPUs; empty: nvidia-smi, if there is one
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)

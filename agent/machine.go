@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/host/cgroup"
+	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/store"
 )
@@ -98,4 +99,16 @@ func (m *machine) busy(fs proc.FS) (busy, stolen float64) {
 		return 0, 0
 	}
 	return 100 * float64(now.Busy-before.Busy) / total, 100 * float64(now.Stolen-before.Stolen) / total
+}
+
+// gpuSnapshots are readings of GPUs as the recording has them.
+func gpuSnapshots(list []nvsmi.Reading) []store.GPUSnapshot {
+	var out []store.GPUSnapshot
+	for _, g := range list {
+		out = append(out, store.GPUSnapshot{
+			At: uint64(g.At.UnixNano()), GPU: g.GPU, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz,
+			UtilPct: g.UtilPct, Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
+		})
+	}
+	return out
 }

@@ -101,7 +101,7 @@ func (r *recorder) unit() *unit {
 	u := <-r.free
 	u.records.Reset()
 	u.batch.Processes, u.batch.Threads = nil, nil
-	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots = nil, nil, nil
+	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
 	u.flush, u.status = false, nil
 	return u
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
@@ -38,6 +39,7 @@ type run struct {
 	people   *people
 	meter    *meter
 	recorder *recorder
+	gpus     *nvsmi.Reader
 	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
 	first    time.Duration
@@ -135,6 +137,7 @@ func (r *run) start() error {
 	if r.recorder, err = newRecorder(&r.opts, r.tracer.Backend(), r.log); err != nil {
 		return err
 	}
+	r.gpus = nvsmi.Start(r.opts.GPUs, r.log)
 	for pid := range r.targets.traced {
 		r.people.process(pid, true)
 	}
@@ -244,6 +247,7 @@ func (r *run) tick(now time.Time) {
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
+	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	for op, l := range r.meter.limits() {
 		if err := r.tracer.SetLimit(op, l.stack, l.off); err != nil {
 			r.log.Warn("cannot set limits", "op", op, "err", err)
@@ -300,6 +304,7 @@ func (r *run) finish() (Summary, error) {
 	r.drain()
 	now := time.Now()
 	r.tick(now)
+	r.gpus.Close()
 	err = errors.Join(err, r.recorder.close())
 	s := Summary{
 		Elapsed: now.Sub(r.began), Calls: r.meter.total, Processes: r.people.traced(), Libraries: r.targets.libraries(),
@@ -339,6 +344,9 @@ func usage() (time.Duration, uint64) {
 func (r *run) close() {
 	if r.command != nil && r.command.held {
 		r.command.cmd.Process.Kill()
+	}
+	if r.gpus != nil {
+		r.gpus.Close()
 	}
 	if r.recorder != nil {
 		if err := r.recorder.close(); err != nil { // nil after finish, which tells it

@@ -54,7 +54,7 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 		a.yield(&split)
 	}
 	a.first = s.first(e.Call)
-	a.base = s.baseline(e.Call, a.first)
+	a.base = max(s.baseline(e.Call, a.first), sub.usual[e.Op])
 	a.excess(&split)
 	return a
 }
@@ -189,6 +189,7 @@ type piece struct {
 	chain     []ledger.Link // for a wait for another thread
 	row       *event.OffCPU // that wait
 	why       string        // for Unknown
+	standing  bool          // known from exact statistics only: acc is a typical one of many calls
 }
 
 // key says which pieces have the same cause.

@@ -40,8 +40,14 @@ var Kinds = []string{
 // cause explains one kind of lost time.
 type cause struct {
 	kind string
-	// claim takes the time it explains out of an account.
+	// claim takes the time it explains out of an account. It may be nil, as may
+	// the next two.
 	claim func(*scene, *account) []piece
+	// structure takes time that is always lost, so that no median shows it: it
+	// looks at how often a thread calls what, and takes from what no claim took.
+	structure func(*scene, *subject) []piece
+	// refine gives pieces of gpu_wait to what made the GPU slow.
+	refine func(*scene, *subject, []piece)
 	// tell fills in a finding's summary, cause and recommendations.
 	tell func(*scene, *finding, *report.Chain)
 }
@@ -49,20 +55,60 @@ type cause struct {
 // causes are asked in this order: waiting for work first, because it is no loss;
 // then what the recording cannot show, so that no other cause guesses at it; then
 // what explains whole calls; then the waits that need no baseline; then what is
-// only long against a median.
+// only long against a median. Capturing graphs comes before the last,
+// which would call its slower calls unusual work of the driver.
+//
+// Structures are asked once all of a thread's episodes were, in this order too:
+// many short waits before waits that grow, because both take from the same calls.
+// Of what refines gpu_wait, another process comes before heat: it must coincide
+// call by call, while a hot GPU is read every few seconds, and may be hot because
+// of the other process.
 var causes = []cause{
-	{idleKind, claimIdle, nil},
-	{Unknown, claimUnrecorded, nil},
-	{ColdStart, claimColdStart, tellColdStart},
-	{CPUThrottled, claimThrottled, tellThrottled},
-	{CPUContention, claimContention, tellContention},
-	{BlockIO, claimBlockIO, tellBlockIO},
-	{PageFault, claimPageFault, tellPageFault},
-	{LockContention, claimLock, tellLock},
-	{InputStarvation, claimInput, tellInput},
-	{PeerWait, claimPeer, tellPeer},
-	{Unknown, claimStalled, nil},
-	{GPUWait, claimGPUWait, tellGPUWait},
-	{DriverCPU, claimDriverCPU, tellDriverCPU},
-	{Unknown, claimUnknown, nil},
+	{kind: idleKind, claim: claimIdle},
+	{kind: Unknown, claim: claimUnrecorded},
+	{kind: ColdStart, claim: claimColdStart, tell: tellColdStart},
+	{kind: CPUThrottled, claim: claimThrottled, tell: tellThrottled},
+	{kind: CPUContention, claim: claimContention, tell: tellContention},
+	{kind: BlockIO, claim: claimBlockIO, tell: tellBlockIO},
+	{kind: PageFault, claim: claimPageFault, tell: tellPageFault},
+	{kind: LockContention, claim: claimLock, tell: tellLock},
+	{kind: InputStarvation, claim: claimInput, tell: tellInput},
+	{kind: PeerWait, claim: claimPeer, tell: tellPeer},
+	{kind: Unknown, claim: claimStalled},
+	{kind: GraphRecapture, claim: claimRecapture, structure: recaptures, tell: tellRecapture},
+	{kind: ImplicitSync, structure: shortWaits, tell: tellImplicitSync},
+	{kind: LaunchBound, structure: launchTime, tell: tellLaunchBound},
+	{kind: GPUContention, refine: refineContention, tell: tellGPUContention},
+	{kind: ThermalThrottle, refine: refineThermal, tell: tellThermal},
+	{kind: GPUWait, claim: claimGPUWait, structure: growingWaits, tell: tellGPUWait},
+	{kind: DriverCPU, claim: claimDriverCPU, tell: tellDriverCPU},
+	{kind: Unknown, claim: claimUnknown},
+}
+
+// pieces is what the causes claim of a thread's time: first of its episodes, one
+// by one, then of what no episode holds, which is known by statistics only.
+func (s *scene) pieces(t *subject) []piece {
+	t.usual = s.usualWaits(t)
+	t.recaptures = s.recaptured(t)
+	var pieces []piece
+	for i := range t.episodes {
+		a := s.account(t, &t.episodes[i])
+		for _, c := range causes {
+			if c.claim != nil {
+				pieces = append(pieces, c.claim(s, a)...)
+			}
+		}
+	}
+	t.rest = s.unclaimed(t, pieces)
+	for _, c := range causes {
+		if c.structure != nil {
+			pieces = append(pieces, c.structure(s, t)...)
+		}
+	}
+	for _, c := range causes {
+		if c.refine != nil {
+			c.refine(s, t, pieces)
+		}
+	}
+	return pieces
 }

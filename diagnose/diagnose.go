@@ -68,7 +68,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 		c.PerStep, c.WhatIf = f.perStep(s), f.whatIf(s)
 	}
 	for _, k := range causes {
-		if k.kind == f.kind {
+		if k.kind == f.kind && k.tell != nil {
 			k.tell(s, f, &c)
 		}
 	}
@@ -78,6 +78,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}
+	c.Counter = s.busyMeanwhile(f)
 	return c
 }
 

@@ -115,6 +115,9 @@ func essence(r *report.Report) string {
 		for _, s := range c.Recommendations {
 			fmt.Fprintf(&b, "  fix %s\n", s)
 		}
+		if c.Counter != "" {
+			fmt.Fprintf(&b, "  counter %s\n", c.Counter)
+		}
 	}
 	for _, n := range r.NotExplained {
 		fmt.Fprintf(&b, "\nnot explained: %s of %s lost %.1f%%, %.0f%% explained: %s\n", n.Effect.Op, n.Effect.Process, n.LostPct, n.ExplainedPct, n.Why)

@@ -34,18 +34,13 @@ type finding struct {
 // findings groups what the causes claimed of one thread's time.
 func (s *scene) findings(t *subject) []*finding {
 	by := map[key]*finding{}
-	for i := range t.episodes {
-		a := s.account(t, &t.episodes[i])
-		for _, c := range causes {
-			for _, p := range c.claim(s, a) {
-				f := by[p.key]
-				if f == nil {
-					f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
-					by[p.key] = f
-				}
-				f.add(p)
-			}
+	for _, p := range s.pieces(t) {
+		f := by[p.key]
+		if f == nil {
+			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
+			by[p.key] = f
 		}
+		f.add(p)
 	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
@@ -124,6 +119,8 @@ func (f *finding) explainedPct(s *scene) float64 {
 // severity is by share of the thread's time, or by the longest stall.
 func (f *finding) severity() string {
 	switch pct := f.lostPct(); {
+	case f.kind == LaunchBound && pct < dominantPct:
+		return "MEDIUM" // a property of the program rather than a fault
 	case pct >= 10 || f.stall >= 1e9:
 		return "HIGH"
 	case pct >= minPct:
@@ -140,7 +137,7 @@ func (f *finding) through() bool { return f.worst().row != nil }
 
 // root is the thread the cause is found in.
 func (f *finding) root(*scene) event.Thread {
-	if f.through() && f.Thread != (event.Thread{}) {
+	if f.Thread != (event.Thread{}) {
 		return f.Thread
 	}
 	return f.sub.Thread
@@ -208,11 +205,15 @@ func (f *finding) effect(s *scene) report.Effect {
 	e := report.Effect{Op: betweenCalls, Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: s.comm(f.sub.Thread)}
 	slow := map[uint64]bool{}
 	for _, p := range f.pieces {
-		if placeOf(p.acc) == at && p.lost >= uint64(store.SlowExcess) {
+		switch {
+		case placeOf(p.acc) != at:
+		case p.standing:
+			e.SlowCalls += uint64(p.count)
+		case p.lost >= uint64(store.SlowExcess):
 			slow[p.acc.Start] = true
 		}
 	}
-	e.SlowCalls = uint64(len(slow))
+	e.SlowCalls += uint64(len(slow))
 	if at.call {
 		e.Op = at.op.String()
 		if st := s.stats[threadOp{f.sub.Thread, at.op}]; st != nil {

@@ -32,6 +32,9 @@ func claimGPUWait(_ *scene, a *account) []piece {
 	for _, c := range classes {
 		v += a.take(c, a.left[c])
 	}
+	if a.role == event.RoleLaunch && v > a.left[event.OnCPU] {
+		v += a.take(event.OnCPU, a.left[event.OnCPU]) // spinning before and after sleeping
+	}
 	if v == 0 {
 		return nil
 	}
@@ -42,16 +45,73 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 	e := c.Effect
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: %d of %d calls took up to %s instead of %s",
 		f.process(s), f.pct(), e.Op, e.SlowCalls, e.Calls, span(e.MaxNS), span(e.P50NS))
-	c.Cause.Detail = "nothing on the host held the calls up: the GPU's own work took longer"
-	if gpu := f.worst().acc.Call.GPU; gpu != event.NoGPU {
-		c.Cause.Detail = fmt.Sprintf("nothing on the host held the calls up: the work of GPU %d took longer", gpu)
+	c.Cause.Detail = "nothing on the host held the calls up: " + f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
+	c.Cause.Detail += "; " + f.waitedHow()
+	if g, ok := s.growing(f.sub, f.op().op); ok && f.op().call {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(s), f.pct(), e.Op, span(g.first), span(g.last))
+		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: the work grows, or the GPU gets slower", span(g.first), span(g.last))
 	}
 	c.Path = []report.Step{f.step(s, "blocked", "GPU work", f.lost)}
 	if n := f.nested(); n != nil {
 		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost})
 	}
-	c.Recommendations = []string{
-		fmt.Sprintf("see which kernels ran before the slow %s: profile a few seconds of pid %d with a GPU profiler around the times in the evidence", e.Op, f.sub.PID),
-		"check for others on the same GPU and for clock limits: nvidia-smi --query-compute-apps=pid,name --format=csv; nvidia-smi -q -d PERFORMANCE",
+	c.Recommendations = []string{f.lookInside(e)}
+	if rivals := s.always(f.sub); len(rivals) > 0 {
+		who := strings.Join(rivals, ", ")
+		c.Alternatives = append(c.Alternatives, report.Alternative{
+			Kind: GPUContention, Why: who + " used the same GPU, by the processes' own numbers, all the time: there is nothing to compare with",
+		})
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("stop %s for a minute and see whether %s gets shorter; see also nvidia-smi -q -d PERFORMANCE for clock limits", who, e.Op))
+		return
 	}
+	c.Recommendations = append(c.Recommendations,
+		"check for others on the same GPU and for clock limits: nvidia-smi --query-compute-apps=pid,name --format=csv; nvidia-smi -q -d PERFORMANCE")
+}
+
+// onGPU words a text with the GPU of the worst call, if the process has said
+// which it uses.
+func (f *finding) onGPU(without, with string) string {
+	for _, p := range f.pieces {
+		if c := p.acc.Call; c != nil && c.GPU != event.NoGPU {
+			return fmt.Sprintf(with, c.GPU)
+		}
+	}
+	return without
+}
+
+// waitedHow says in what kind of calls the GPU was waited for, most time first.
+func (f *finding) waitedHow() string {
+	var sync, queue, copies uint64
+	for _, p := range f.pieces {
+		switch p.acc.role {
+		case event.RoleSync:
+			sync += p.lost
+		case event.RoleLaunch:
+			queue += p.lost
+		default:
+			copies += p.lost
+		}
+	}
+	word, most := "synchronisation", sync
+	if queue > most {
+		word, most = "launches that found the launch queue full", queue
+	}
+	if copies > most {
+		word, most = "copies and frees that wait for earlier work", copies
+	}
+	if most == f.lost {
+		return "all of it in " + word
+	}
+	return fmt.Sprintf("%.0f %% of it in %s", percent(most, f.lost), word)
+}
+
+// lookInside recommends where to look next.
+func (f *finding) lookInside(e report.Effect) string {
+	switch f.worst().acc.role {
+	case event.RoleLaunch:
+		return fmt.Sprintf("the GPU is the bottleneck: profile its kernels for a few seconds with a GPU profiler (pid %d); to keep %s from blocking, synchronise before about 1,000 launches are in flight", f.sub.PID, e.Op)
+	case event.RoleCopy:
+		return fmt.Sprintf("see what %s waits for: profile a few seconds of pid %d with a GPU profiler around the times in the evidence; cudaMemcpyAsync from page-locked memory in a stream of its own does not wait for kernels", e.Op, f.sub.PID)
+	}
+	return fmt.Sprintf("see which kernels ran before the slow %s: profile a few seconds of pid %d with a GPU profiler around the times in the evidence", e.Op, f.sub.PID)
 }

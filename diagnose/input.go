@@ -36,6 +36,11 @@ type Input struct {
 	Lives       []event.Life
 	Stalls      []event.Stall
 	Snapshots   []store.Snapshot
+	GPUs        []store.GPUSnapshot
+	Series      []store.OpSecond
+	SeriesStep  uint64       // of Series, in seconds; 0 means 1
+	Busy        []store.Busy // when processes used GPUs, if more than one did
+	BusyUntil   uint64       // Unix ns up to which Busy is complete, 0: to the end
 	Losses      []event.Loss
 	Stacks      map[uint64]event.Stack // of notable calls, as far as known
 

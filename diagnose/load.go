@@ -102,7 +102,47 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Snapshots, err = r.Snapshots(ctx, w); err != nil {
 		return fmt.Errorf("read machine snapshots: %w", err)
 	}
+	return in.loadGPU(ctx, r, w)
+}
+
+// maxSeries is about how many steps a series has at most.
+const maxSeries = 240
+
+// maxBusyCalls bounds how many calls are read to find out when processes used
+// GPUs: about a second of reading.
+const maxBusyCalls = 2_000_000
+
+func (in *Input) loadGPU(ctx context.Context, r store.Reader, w store.Window) error {
+	var err error
+	if in.GPUs, err = r.GPUSnapshots(ctx, w); err != nil {
+		return fmt.Errorf("read GPU snapshots: %w", err)
+	}
+	in.SeriesStep = max(1, (in.Window.To-min(in.Window.From, in.Window.To))/1e9/maxSeries)
+	if in.Series, err = r.OpSeries(ctx, w, in.SeriesStep); err != nil {
+		return fmt.Errorf("read operation series: %w", err)
+	}
+	if !severalLaunch(in.Ops) {
+		return nil
+	}
+	if in.Busy, in.BusyUntil, err = r.Busy(ctx, w, maxBusyCalls); err != nil {
+		return fmt.Errorf("read GPU use: %w", err)
+	}
 	return nil
+}
+
+// severalLaunch reports whether more than one process hands work to a GPU.
+func severalLaunch(ops []store.OpStat) bool {
+	var pid uint32
+	for i := range ops {
+		if ops[i].Op.Role() != event.RoleLaunch {
+			continue
+		}
+		if pid != 0 && ops[i].PID != pid {
+			return true
+		}
+		pid = ops[i].PID
+	}
+	return false
 }
 
 func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) error {

@@ -62,7 +62,7 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 func (f *finding) stretches(s *scene) []stretch {
 	var all []stretch
 	for _, p := range f.pieces {
-		if p.acc != nil && p.lost > 0 {
+		if p.acc != nil && !p.standing && p.lost > 0 {
 			all = append(all, stretch{p.acc.Start, p.acc.End(), p.lost})
 		}
 	}
@@ -114,6 +114,10 @@ func (f *finding) timeline(s *scene) timeline {
 	line := make(timeline, buckets)
 	width := float64(s.to-s.from) / buckets
 	for _, p := range f.pieces {
+		if p.standing {
+			s.spread(line, &p)
+			continue
+		}
 		if p.acc == nil {
 			continue
 		}

@@ -44,6 +44,9 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Lives)
 			shuffle(in.Throttles)
 			shuffle(in.Losses)
+			shuffle(in.Series)
+			shuffle(in.GPUs)
+			shuffle(in.Busy)
 			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
 				t.Fatalf("%s: another order gives another report:\n%s", path, d)
 			}
@@ -53,7 +56,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
@@ -109,7 +112,33 @@ func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 func TestReportsAreSound(t *testing.T) {
 	for _, path := range cases(t) {
 		in := diagnose.InputOf(read(t, path))
-		check(t, in, diagnose.Diagnose(in))
+		r := diagnose.Diagnose(in)
+		check(t, in, r)
+		checkSums(t, path, in, r)
+	}
+}
+
+// checkSums asserts that no time is claimed twice: what one thread lost to all
+// causes together fits into its own time.
+func checkSums(t *testing.T, path string, in *diagnose.Input, r *report.Report) {
+	t.Helper()
+	first, last, lost := map[event.Thread]uint64{}, map[event.Thread]uint64{}, map[event.Thread]uint64{}
+	for _, o := range in.Ops {
+		if f := first[o.Thread]; f == 0 || o.First < f {
+			first[o.Thread] = o.First
+		}
+		last[o.Thread] = max(last[o.Thread], o.Last)
+	}
+	for _, c := range r.Chains {
+		lost[event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}] += c.LostNS
+	}
+	for _, n := range r.NotExplained {
+		lost[event.Thread{PID: n.Effect.PID, TID: n.Effect.TID}] += n.LostNS
+	}
+	for th, ns := range lost {
+		if wall := last[th] - first[th]; ns > wall {
+			t.Errorf("%s: thread %d lost %d ns of %d", path, th.TID, ns, wall)
+		}
 	}
 }
 
@@ -181,6 +210,18 @@ func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
 
 func (r reader) Snapshots(context.Context, store.Window) ([]store.Snapshot, error) {
 	return r.in.Snapshots, r.err
+}
+
+func (r reader) GPUSnapshots(context.Context, store.Window) ([]store.GPUSnapshot, error) {
+	return r.in.GPUs, r.err
+}
+
+func (r reader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecond, error) {
+	return r.in.Series, r.err
+}
+
+func (r reader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, error) {
+	return r.in.Busy, r.in.BusyUntil, r.err
 }
 
 func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {

@@ -39,8 +39,15 @@ func InputOf(r *eventtext.Recording) *Input {
 		}
 		in.Ops = append(in.Ops, o)
 	}
+	for _, g := range r.GPUs {
+		in.GPUs = append(in.GPUs, store.GPUSnapshot{
+			At: g.At, GPU: g.Index, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz, UtilPct: g.UtilPct,
+			Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
+		})
+	}
 	in.Spans = cut(r.Calls)
 	in.count(r.Calls)
+	in.countSeconds(r.Calls)
 	in.countGaps(r.Gaps)
 	return in
 }
@@ -115,5 +122,34 @@ func (in *Input) countGaps(gaps []event.Gap) {
 		if store.WaitNS(&g.Ledger) >= uint64(store.NotableWait) {
 			in.Gaps = append(in.Gaps, g)
 		}
+	}
+}
+
+// countSeconds makes the series of calls, and the stretches in which processes
+// used GPUs.
+func (in *Input) countSeconds(calls []event.Call) {
+	type key struct {
+		second uint64
+		threadOp
+	}
+	at := map[key]int{}
+	var busy store.BusySpans
+	for i := range calls {
+		c := &calls[i]
+		busy.Add(c.PID, c.GPU, c.Op, c.Start, c.End())
+		k := key{c.Start / 1e9, threadOp{c.Thread, c.Op}}
+		n, ok := at[k]
+		if !ok {
+			n = len(in.Series)
+			at[k] = n
+			in.Series = append(in.Series, store.OpSecond{Second: k.second, Thread: c.Thread, Op: c.Op})
+		}
+		s, weight := &in.Series[n], uint64(max(c.Weight, 1))
+		s.Calls += weight
+		s.SumNS += weight * c.Duration
+		s.MaxNS = max(s.MaxNS, c.Duration)
+	}
+	if severalLaunch(in.Ops) {
+		in.Busy = busy.Spans()
 	}
 }

@@ -23,8 +23,12 @@ type scene struct {
 	subjects []*subject                 // dispatching threads, by id
 	stats    map[threadOp]*store.OpStat // exact statistics
 	gapStats map[event.Thread]gapTotals // exact statistics
-	missing  float64                    // share of the records that were lost
-	stalls   []event.Stall              // of CPUs, by start
+	nested   map[threadOp]bool          // whether an operation is called by another one, if it was seen
+	series   map[threadOp][]store.OpSecond
+	gpus     map[int][]store.GPUSnapshot // by index, by time
+	chosen   map[uint32]int              // GPU of a process by its own number
+	missing  float64                     // share of the records that were lost
+	stalls   []event.Stall               // of CPUs, by start
 }
 
 type processOp struct {
@@ -53,6 +57,12 @@ type subject struct {
 	// restful says for a class whether most of its recorded waits between calls
 	// were for work; short ones, which are not recorded, are then taken to be.
 	restful [event.NumClasses]bool
+	ops     []*store.OpStat     // its outermost operations, by number
+	usual   map[event.Op]uint64 // what calls take that their median understates, ns
+	rest    *rest               // time that no episode holds
+	// recaptures says that the thread makes graphs again and again.
+	recaptures bool
+	alone      int // waits for the GPU that no other process's use of it explains
 
 	steps      ledger.Steps
 	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
@@ -72,6 +82,8 @@ func newScene(in *Input) *scene {
 	s.from, s.to = s.window()
 	s.x = ledger.NewIndex(in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
 	s.readStats()
+	s.readNesting()
+	s.readGPUs()
 	s.held = s.throttledTime()
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
@@ -176,6 +188,7 @@ func (s *scene) readSubjects() {
 			}
 		}
 		s.readWaits(t)
+		t.ops = s.outermost(t.Thread)
 		s.subjects = append(s.subjects, t)
 	}
 	slices.SortFunc(s.subjects, func(a, b *subject) int {

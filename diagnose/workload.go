@@ -109,6 +109,9 @@ func (f *finding) perStep(s *scene) *report.PerStep {
 	mean := max(f.sub.wall()/n, 1)
 	starts := make([]uint64, 0, len(f.pieces))
 	for _, p := range f.pieces {
+		if p.standing { // every step has its part
+			return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: n}
+		}
 		if p.acc != nil {
 			starts = append(starts, p.acc.Start)
 		}

@@ -89,6 +89,30 @@ type Snapshot struct {
 	Load           float64 // one-minute load average
 }
 
+// GPUSnapshot is one reading of a GPU by nvidia-smi. What the GPU or its driver
+// does not report is 0.
+type GPUSnapshot struct {
+	At       uint64 // Unix ns at which it was read
+	GPU      int    // nvidia-smi's index: PCI bus order, which a process's own numbers may differ from
+	TempC    int    // of the core, degrees Celsius
+	ClockMHz int    // of the multiprocessors
+	MaxMHz   int    // the highest that clock can be
+	UtilPct  int    // of the last sample period, the time in which any kernel was resident
+	Reasons  uint64 // bits of Throttle*: why the clock is not higher
+	MemMB    uint64 // in use, MiB
+	TotalMB  uint64 // MiB
+}
+
+// Bits of GPUSnapshot.Reasons: the nvmlClocksEventReasons of nvml.h, formerly
+// nvmlClocksThrottleReasons.
+const (
+	ThrottlePowerCap   uint64 = 0x04 // SwPowerCap: the power limit that was set
+	ThrottleHW         uint64 = 0x08 // HwSlowdown: too hot, power brake or too much power drawn
+	ThrottleSWThermal  uint64 = 0x20 // SwThermalSlowdown: above the temperature to be held
+	ThrottleHWThermal  uint64 = 0x40 // HwThermalSlowdown: far above it
+	ThrottlePowerBrake uint64 = 0x80 // HwPowerBrakeSlowdown: told to by the power supply
+)
+
 // Batch is what one drain of the ring buffers produced. Slices may be reused by
 // the caller once Write returns.
 type Batch struct {
@@ -103,6 +127,7 @@ type Batch struct {
 	Threads     []ThreadInfo
 	Throttles   []Throttle
 	Snapshots   []Snapshot
+	GPUs        []GPUSnapshot
 	Losses      []event.Loss // increments since the last batch
 }
 
@@ -147,6 +172,17 @@ type OpStat struct {
 	Hist   *stats.Histogram // durations in ns
 }
 
+// OpSecond is the exact statistics of one operation on one thread in one second,
+// or in a few.
+type OpSecond struct {
+	Second uint64 // Unix seconds at its start
+	event.Thread
+	Op    event.Op
+	Calls uint64
+	SumNS uint64
+	MaxNS uint64
+}
+
 // GapStat sums the time between a thread's outermost calls over a window.
 type GapStat struct {
 	event.Thread
@@ -178,6 +214,13 @@ type Reader interface {
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
+	GPUSnapshots(ctx context.Context, w Window) ([]GPUSnapshot, error)
+	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.
+	OpSeries(ctx context.Context, w Window, step uint64) ([]OpSecond, error)
+	// Busy says when each process used which GPU, from the calls that are
+	// stored one by one. It stops after maxCalls of them and returns the time
+	// up to which it is complete, 0 if it read the whole window.
+	Busy(ctx context.Context, w Window, maxCalls int) (spans []Busy, until uint64, err error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

@@ -28,6 +28,8 @@ total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
 life +0 fork thread=main parent=hog
 life +1s unfinished thread=main op=cudaFree dur=1s
 throttle +1s cgroup=/job periods=10 time=800ms
+gpu +1s index=1 temp=84 clock=1200 max=1980 util=97 reasons=0x44 mem=100 mem_total=81920
+gpu +2s
 loss call count=12
 stat thread=main op=cudaFree calls=3 errors=1 sum=1ms max=600us bytes=4 first=+0 last=+1s runq=1us durations=200us*2,600us
 repeat 3 every 10ms {

@@ -11,12 +11,12 @@ import (
 var kinds = map[string]func(*parser, *fields){
 	"base": doBase, "self": doSelf, "process": doProcess, "thread": doThread, "skip": doSkip,
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
-	"life": doLife, "throttle": doThrottle, "stall": doStall, "loss": doLoss, "stat": doStat,
+	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true}
 	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true}
 )
 
@@ -186,6 +186,14 @@ func doThrottle(p *parser, f *fields) {
 func doStall(p *parser, f *fields) {
 	p.rec.Stalls = append(p.rec.Stalls, event.Stall{
 		Start: f.time(event.Thread{}), Duration: f.dur("dur"), CPU: uint16(f.uint("cpu", 16)),
+	})
+}
+
+func doGPU(p *parser, f *fields) {
+	i := func(key string) int { return int(f.int(key, 32, 0)) }
+	p.rec.GPUs = append(p.rec.GPUs, GPU{
+		At: f.time(event.Thread{}), Index: i("index"), TempC: i("temp"), ClockMHz: i("clock"), MaxMHz: i("max"), UtilPct: i("util"),
+		Reasons: f.uint("reasons", 64), MemMB: f.uint("mem", 64), TotalMB: f.uint("mem_total", 64),
 	})
 }
 

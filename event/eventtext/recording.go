@@ -12,6 +12,7 @@
 //	off . thread=main dur=3ms class=runq culprit=hog:3ms
 //	gap . thread=main dur=3.2ms next=cudaMemcpyAsync runq=3ms invol=1
 //	skip thread=main dur=200us
+//	gpu +5s index=0 temp=84 clock=1200 max=1980 util=97 reasons=0x40
 //	loss call count=12
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
@@ -49,6 +50,7 @@ type Recording struct {
 	Lives       []event.Life
 	Throttles   []Throttle
 	Stalls      []event.Stall
+	GPUs        []GPU
 	Losses      []event.Loss
 	Stats       []Stat
 }
@@ -77,6 +79,18 @@ type Throttle struct {
 	Cgroup  string
 	Periods uint64
 	NS      uint64
+}
+
+// GPU is a reading of a GPU.
+type GPU struct {
+	At             uint64 // Unix ns
+	Index          int
+	TempC          int // degrees Celsius
+	ClockMHz       int
+	MaxMHz         int
+	UtilPct        int
+	Reasons        uint64 // nvmlClocksEventReasons
+	MemMB, TotalMB uint64 // MiB
 }
 
 // Stat is the statistics of one operation on one thread, for texts that do not

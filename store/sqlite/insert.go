@@ -17,6 +17,7 @@ type inserts struct {
 	notable, ledger, args       *binder
 	gap, offCPU, culprit        *binder
 	threadTime, life, throttle  *binder
+	gpu                         *binder
 	callSecond, gapSecond, loss *binder
 }
 
@@ -45,6 +46,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.threadTime, "insert into thread_time values (" + values(17) + ")"},
 		{&i.life, "insert into life values (" + values(6) + ")"},
 		{&i.throttle, "insert into throttle values (" + values(4) + ")"},
+		{&i.gpu, "insert into gpu_snapshot values (" + values(9) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
 			ledgerColumns + ", hist) values (" + values(11+ledgerWidth) + ")"},
 		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
@@ -121,6 +123,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?)",
 			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct)
 		if err != nil {
+			return err
+		}
+	}
+	for i := range b.GPUs {
+		if err := w.insertGPU(&b.GPUs[i]); err != nil {
 			return err
 		}
 	}
@@ -222,6 +229,17 @@ func (w *Writer) insertLife(l *event.Life) error {
 	b.opt(6, int64(l.Duration))
 	w.txRows++
 	_, err := b.runAt(l.At)
+	return err
+}
+
+func (w *Writer) insertGPU(g *store.GPUSnapshot) error {
+	b := w.ins.gpu
+	b.set(2, int64(g.GPU))
+	for i, v := range []int64{int64(g.TempC), int64(g.ClockMHz), int64(g.MaxMHz), int64(g.UtilPct), int64(g.Reasons), int64(g.MemMB), int64(g.TotalMB)} {
+		b.opt(3+i, v)
+	}
+	w.txRows++
+	_, err := b.runAt(g.At)
 	return err
 }
 

@@ -39,6 +39,12 @@ select ts as timestamp, dur as duration_ns, cpu from stall;
 create view system_snapshots as
 select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg, steal_pct from snapshot;
 
+create view gpu_snapshots as
+select ts as timestamp, gpu as gpu_id, coalesce(temp, 0) as temp_c, coalesce(clock, 0) as clock_mhz, coalesce(max_clock, 0) as max_clock_mhz,
+  coalesce(util, 0) as util_pct, coalesce(reasons, 0) as throttle_reasons,
+  (coalesce(reasons, 0) & 0x60) != 0 as thermal, coalesce(mem, 0) as mem_used_mb, coalesce(mem_total, 0) as mem_total_mb
+from gpu_snapshot;
+
 create view stack_frames as
 select k.hash as stack_hash, e.depth,
   case f.kind when 1 then 'native' when 2 then 'kernel' when 3 then 'python' end as kind,

@@ -115,7 +115,11 @@ func fullBatch(t testing.TB) *store.Batch {
 		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
 		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
 		Snapshots: []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
-		Losses:    []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
+		GPUs: []store.GPUSnapshot{
+			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
+			{At: t0 + 6},
+		},
+		Losses: []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
 	}
 }
 
@@ -163,6 +167,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	snapshots, err := r.Snapshots(ctx, store.Window{})
 	must(t, err)
 	check("snapshots", b.Snapshots, snapshots)
+	gpus, err := r.GPUSnapshots(ctx, store.Window{})
+	must(t, err)
+	check("GPU snapshots", b.GPUs, gpus)
 	stack, err := r.Stack(ctx, 77)
 	must(t, err)
 	check("stack", b.Stacks[0], stack)
@@ -188,7 +195,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	must(t, err)
 	session.ID, session.Stopped = 1, t0
 	check("summary", store.Summary{
-		Schema: 1, Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1, Last: t0 + 20_100_000, Calls: 2, Stored: 2,
+		Schema: 2, Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1, Last: t0 + 20_100_000, Calls: 2, Stored: 2,
 		Losses: []event.Loss{{Kind: event.LostCall, Count: 9}, {Kind: event.LostWake, Count: 1}},
 	}, sum)
 	gapStats, err := r.GapStats(ctx, store.Window{})

@@ -1,0 +1,215 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// When slow waits go together with another process's use of the GPU: there is
+// enough time with and without it, waits are that many times likelier with it,
+// and it is no chance.
+const (
+	minApart = 0.1 // share of the time in which the other is busy, and is not
+	minLift  = 3.0
+	minSigma = 3.0 // standard deviations of a binomial from what chance gives
+)
+
+// rival is another process on a thread's GPU.
+type rival struct {
+	pid   uint32
+	spans []store.Busy // by start, not overlapping
+	share float64      // of the thread's time in which it was busy
+}
+
+// device is the GPU that a call is for: one not chosen is the first
+// (cudaSetDevice in the CUDA runtime API).
+func device(gpu int8) int8 { return max(gpu, 0) }
+
+// devices are the GPUs that a process's calls are known to be for.
+func (s *scene) devices(pid uint32) map[int8]bool {
+	d := map[int8]bool{}
+	for i := range s.in.Busy {
+		if b := &s.in.Busy[i]; b.PID == pid {
+			d[device(b.GPU)] = true
+		}
+	}
+	return d
+}
+
+// rivals are the other processes on a thread's GPUs, by id. Between from and to
+// their use is known.
+func (s *scene) rivals(t *subject) (list []rival, from, to uint64) {
+	from, to = t.from, t.to
+	if len(s.in.Busy) == 0 {
+		return nil, from, to
+	}
+	if s.in.BusyUntil != 0 {
+		to = min(to, s.in.BusyUntil)
+	}
+	if from >= to {
+		return nil, from, to
+	}
+	own := s.devices(t.PID)
+	by := map[uint32][]store.Busy{}
+	for _, b := range s.in.Busy {
+		if b.PID != t.PID && own[device(b.GPU)] && b.End > from && b.Start < to {
+			by[b.PID] = append(by[b.PID], b)
+		}
+	}
+	for pid, spans := range by {
+		r := rival{pid: pid, spans: union(spans)}
+		r.share = share(busyIn(r.spans, from, to), to-from)
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b rival) int { return cmp.Compare(a.pid, b.pid) })
+	return list, from, to
+}
+
+// union makes spans of several GPUs one list without overlaps.
+func union(spans []store.Busy) []store.Busy {
+	slices.SortFunc(spans, func(a, b store.Busy) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	out := spans[:1]
+	for _, b := range spans[1:] {
+		if last := &out[len(out)-1]; b.Start <= last.End {
+			last.End = max(last.End, b.End)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// busyIn is for how long of [from, to) the spans last.
+func busyIn(spans []store.Busy, from, to uint64) uint64 {
+	i, _ := slices.BinarySearchFunc(spans, from, func(b store.Busy, at uint64) int {
+		if b.End <= at {
+			return -1
+		}
+		return 1
+	})
+	var ns uint64
+	for ; i < len(spans) && spans[i].Start < to; i++ {
+		ns += min(spans[i].End, to) - max(spans[i].Start, from)
+	}
+	return ns
+}
+
+// refineContention gives the waits that coincide with another process's use of
+// the GPU to that process, if they are few without it.
+func refineContention(s *scene, t *subject, pieces []piece) {
+	list, from, to := s.rivals(t)
+	var best *rival
+	var most uint64
+	for i := range list {
+		r := &list[i]
+		if in, ok := r.coincides(pieces, from, to); ok && in > most {
+			best, most = r, in
+		}
+	}
+	if best == nil {
+		return
+	}
+	for i := range pieces {
+		p := &pieces[i]
+		if p.key.kind != GPUWait || p.standing {
+			continue
+		}
+		if !best.during(p) {
+			t.alone++
+			continue
+		}
+		p.key = key{kind: GPUContention, Thread: event.Thread{PID: best.pid, TID: best.pid}}
+		p.explained = min(p.lost, busyIn(best.spans, p.acc.Start, p.acc.End()))
+	}
+}
+
+// during reports whether the process was busy for most of a wait.
+func (r *rival) during(p *piece) bool {
+	return float64(busyIn(r.spans, p.acc.Start, p.acc.End())) >= half*float64(p.acc.Duration)
+}
+
+// coincides compares the waits while the process was busy with those while it was
+// not, and returns the time lost in the former.
+func (r *rival) coincides(pieces []piece, from, to uint64) (in uint64, ok bool) {
+	if r.share < minApart || r.share > 1-minApart {
+		return 0, false
+	}
+	var n, with float64
+	var out uint64
+	for i := range pieces {
+		p := &pieces[i]
+		if p.key.kind != GPUWait || p.standing || p.lost < uint64(store.SlowExcess) || p.acc.Start < from || p.acc.Start >= to {
+			continue
+		}
+		n++
+		if r.during(p) {
+			with++
+			in += p.lost
+		} else {
+			out += p.lost
+		}
+	}
+	if n < minSample || with == 0 {
+		return 0, false
+	}
+	lift := float64(in) / r.share * (1 - r.share)
+	chance := math.Sqrt(n * r.share * (1 - r.share))
+	return in, lift >= minLift*float64(out) && with-n*r.share >= minSigma*chance
+}
+
+// always names the processes that used a thread's GPU nearly all the time.
+func (s *scene) always(t *subject) []string {
+	var names []string
+	list, _, _ := s.rivals(t)
+	for _, r := range list {
+		if r.share > 1-minApart {
+			names = append(names, fmt.Sprintf("%s (pid %d)", s.name(r.pid, ""), r.pid))
+		}
+	}
+	return names
+}
+
+func tellGPUContention(s *scene, f *finding, c *report.Chain) {
+	e, who := c.Effect, s.who(f.Thread, f.sub.PID)
+	list, from, to := s.rivals(f.sub)
+	var r rival
+	for _, l := range list {
+		if l.pid == f.Thread.PID {
+			r = l
+		}
+	}
+	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(s), f.pct(), e.Op, who)
+	c.Cause.Detail = fmt.Sprintf("%s of %s slow calls fell into the %.0f %% of the time in which %s used the GPU; %s",
+		report.Count(uint64(len(f.pieces))), report.Count(uint64(len(f.pieces)+f.sub.alone)), 100*r.share, who, s.sameGPU(f))
+	if to < f.sub.to {
+		c.Cause.Detail += fmt.Sprintf("; its use is known for the first %s only", span(to-from))
+	}
+	c.Path = []report.Step{
+		f.step(s, "blocked", "GPU work", f.lost),
+		{Layer: "CUDA", Process: s.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: s.comm(f.Thread), State: "running", On: "the same GPU", NS: f.explained},
+	}
+	c.Recommendations = []string{
+		fmt.Sprintf("give %s and %s a GPU each (CUDA_VISIBLE_DEVICES), or run %s when %s does not", f.process(s), who, who, f.process(s)),
+		"if they must share: MIG partitions where the GPU has them, or MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE for the less urgent one; without either they take turns",
+	}
+}
+
+// sameGPU says how far it is known that both processes mean the same GPU.
+func (s *scene) sameGPU(f *finding) string {
+	said := false
+	for i := range s.in.Busy {
+		b := &s.in.Busy[i]
+		said = said || b.PID == f.Thread.PID && b.GPU != event.NoGPU
+	}
+	gpu := device(f.worst().acc.Call.GPU)
+	if !said || f.worst().acc.Call.GPU == event.NoGPU {
+		return fmt.Sprintf("not both have said which GPU they use, so their first is meant (GPU %d); in containers and with CUDA_VISIBLE_DEVICES that may be different ones", gpu)
+	}
+	return fmt.Sprintf("both call it GPU %d, which in containers and with CUDA_VISIBLE_DEVICES may mean different ones", gpu)
+}

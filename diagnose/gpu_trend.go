@@ -1,0 +1,89 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// A wait grows if each quarter of the time is longer than the one before, and the
+// last by half more than the first.
+const (
+	minGrowth     = 1.5
+	minStepGrowth = 1.05
+	minPerQuarter = 8 // calls
+)
+
+// waitGrowth is how an operation's mean duration changed, in ns.
+type waitGrowth struct {
+	first, last uint64 // medians over the seconds of the first and last quarter
+	base        uint64 // at the start
+	excess      uint64 // sum of what calls took beyond base
+	calls       uint64 // after the first quarter
+}
+
+// growing finds out whether the calls of an operation take longer and longer. The
+// median over the seconds of a quarter leaves single slow calls out.
+func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
+	var means [4][]uint64
+	var calls [4]uint64
+	wall := t.wall()
+	if wall == 0 || op.Role() != event.RoleSync && !blocks(op) {
+		return g, false
+	}
+	var seconds []store.OpSecond
+	lowest := ^uint64(0)
+	for _, o := range s.series[threadOp{t.Thread, op}] {
+		at := o.Second*1e9 + max(s.in.SeriesStep, 1)*5e8
+		if o.Calls == 0 || at < t.from || at >= t.to {
+			continue
+		}
+		q := min(3, int(4*float64(at-t.from)/float64(wall)))
+		means[q] = append(means[q], o.SumNS/o.Calls)
+		calls[q] += o.Calls
+		lowest = min(lowest, o.SumNS/o.Calls)
+		seconds = append(seconds, o)
+	}
+	var m [4]float64
+	for q := range means {
+		if calls[q] < minPerQuarter {
+			return g, false
+		}
+		slices.Sort(means[q])
+		m[q] = float64(means[q][len(means[q])/2])
+		if q > 0 && m[q] < minStepGrowth*m[q-1] {
+			return g, false
+		}
+	}
+	if m[3] < minGrowth*m[0] || m[3]-m[0] < float64(store.SlowExcess) {
+		return g, false
+	}
+	// From the middle of the first quarter back to the start, along the line to
+	// the middle of the last.
+	g = waitGrowth{first: uint64(m[0]), last: uint64(m[3]), calls: calls[1] + calls[2] + calls[3]}
+	g.base = max(lowest, uint64(max(0, m[0]-(m[3]-m[0])/6)))
+	for _, o := range seconds {
+		g.excess += o.SumNS - min(o.SumNS, o.Calls*g.base)
+	}
+	return g, true
+}
+
+// growingWaits takes what waits for the GPU took beyond what they took at the
+// start, if they grow: none of them is slow against those just before it.
+func growingWaits(s *scene, t *subject) []piece {
+	var pieces []piece
+	for _, o := range t.ops {
+		g, ok := s.growing(t, o.Op)
+		if !ok || t.usual[o.Op] != 0 {
+			continue
+		}
+		v := t.take(o, g.excess-min(g.excess, t.rest.taken[o.Op]))
+		p := s.standing(t, o, GPUWait, event.Other, v, g.calls)
+		for i := range p {
+			p[i].acc.base = g.base
+		}
+		pieces = append(pieces, p...)
+	}
+	return pieces
+}

@@ -1,0 +1,153 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// When waits are too many: short ones, several a step, and together worth a word.
+// Where the calls do not show their steps, launches stand for them.
+const (
+	maxShortWait = 200 * time.Microsecond // median
+	minWaits     = 4.0                    // a step
+	minShortPct  = 10.0                   // of the thread's time
+	maxSmallCopy = 64 << 10               // bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization behavior")
+)
+
+// blockingCopies are the copies that return only when they are done. Fills and
+// copies within the device do not wait.
+var blockingCopies = []string{"cudaMemcpy", "cudaMemcpy2D", "cuMemcpyHtoD", "cuMemcpyDtoH"}
+
+func blocks(op event.Op) bool {
+	return op.Role() == event.RoleSync || slices.Contains(blockingCopies, op.String())
+}
+
+// waits are a thread's short waits for the GPU, and how many steps they fall in.
+type waits struct {
+	short []*store.OpStat
+	calls uint64
+	steps float64
+	unit  string // what a step is, in words
+	long  uint64 // calls of other operations that wait: the ones to be left
+}
+
+func (s *scene) shortWaitsOf(t *subject) (w waits, many bool) {
+	for _, o := range t.ops {
+		if !blocks(o.Op) {
+			continue
+		}
+		small := o.Op.Role() == event.RoleSync || o.Bytes <= o.Calls*maxSmallCopy
+		if small && o.Hist.Quantile(0.5) < uint64(maxShortWait) {
+			w.short = append(w.short, o)
+			w.calls += o.Calls
+			continue
+		}
+		w.long += o.Calls
+	}
+	launches := t.launches(s)
+	w.steps, w.unit = float64(launches)/launchesPerStep, fmt.Sprintf("for every %d kernels", launchesPerStep)
+	if t.count > 0 && launches >= 2*t.count { // a single launch may as well be a part of a step that is waited for
+		w.steps, w.unit = float64(t.count), "a step"
+	}
+	return w, w.steps > 0 && float64(w.calls) >= minWaits*max(w.steps, 1)
+}
+
+// last is what the longest call of an operation in a step takes: the one that
+// really waits for the step's work.
+func (w *waits) last(o *store.OpStat) uint64 {
+	n := max(1, float64(o.Calls)/max(w.steps, 1))
+	return o.Hist.Quantile(1 - 1/(2*n))
+}
+
+// usualWaits says what the longest wait of each step takes where many short ones
+// of the same operation hide it from the median.
+func (s *scene) usualWaits(t *subject) map[event.Op]uint64 {
+	w, many := s.shortWaitsOf(t)
+	if !many {
+		return nil
+	}
+	usual := map[event.Op]uint64{}
+	for _, o := range w.short {
+		usual[o.Op] = w.last(o)
+	}
+	return usual
+}
+
+// shortWaits takes the time of many short waits, but for one in each step.
+func shortWaits(s *scene, t *subject) []piece {
+	w, many := s.shortWaitsOf(t)
+	if !many {
+		return nil
+	}
+	lost := make([]uint64, len(w.short))
+	var longest int
+	var total uint64
+	for i, o := range w.short {
+		lost[i] = t.rest.ops[o.Op]
+		total += lost[i]
+		if w.last(o) > w.last(w.short[longest]) {
+			longest = i
+		}
+	}
+	extra := w.calls
+	if float64(w.long) < w.steps/2 { // no other call waits for the step's work
+		keep := min(lost[longest], uint64(w.steps*float64(w.last(w.short[longest]))))
+		lost[longest] -= keep
+		total -= keep
+		extra -= min(extra, uint64(w.steps))
+	}
+	if percent(total, t.wall()) < minShortPct {
+		return nil
+	}
+	var pieces []piece
+	for i, o := range w.short {
+		n := uint64(float64(extra) * float64(o.Calls) / float64(w.calls))
+		pieces = append(pieces, s.standing(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+	}
+	return pieces
+}
+
+func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
+	w, _ := s.shortWaitsOf(f.sub)
+	e := c.Effect
+	per := func(calls uint64) string { return fmt.Sprintf("%.3g", float64(calls)/w.steps) }
+	c.Summary = fmt.Sprintf("%s lost %s in short waits for the GPU: %s %s, most of them %s of %s",
+		f.process(s), f.pct(), per(w.calls), w.unit, e.Op, span(e.P50NS))
+	var ops []string
+	for _, o := range w.short {
+		ops = append(ops, per(o.Calls)+" "+o.Op.String()+size(o))
+	}
+	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
+		strings.Join(ops, ", "), w.unit)
+	site := s.site(f)
+	if site != "" {
+		c.Cause.Detail += "; called from " + site
+		site = " in " + site
+	}
+	c.Path = []report.Step{f.step(s, "blocked", "the GPU, "+report.Count(uint64(f.sample))+" times more than a wait a step", f.lost)}
+	if f.op().op.Role() == event.RoleCopy {
+		c.Recommendations = []string{
+			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked memory and one synchronisation", site),
+			fmt.Sprintf("in PyTorch %s comes from .item(), .cpu(), .tolist(), print(tensor) or `if tensor`: torch.cuda.set_sync_debug_mode(\"warn\") names the lines", e.Op),
+		}
+		return
+	}
+	c.Recommendations = []string{
+		fmt.Sprintf("wait once a step instead of calling %s%s after every few kernels: work in one stream stays in order, and cudaStreamWaitEvent orders streams without the CPU", e.Op, site),
+		fmt.Sprintf("see whether CUDA_LAUNCH_BLOCKING=1 is set for pid %d; in PyTorch torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait", f.sub.PID),
+	}
+}
+
+// size words the mean size of an operation's copies.
+func size(o *store.OpStat) string {
+	if o.Op.Role() != event.RoleCopy || o.Bytes < o.Calls {
+		return ""
+	}
+	return " of " + report.Bytes(o.Bytes/o.Calls)
+}

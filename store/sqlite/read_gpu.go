@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+	"math"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// has reports whether the recording has a table: one of an earlier schema may
+// not.
+func (r *Reader) has(ctx context.Context, table string) (found bool, err error) {
+	err = r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil, func(*sqlite.Stmt) error {
+		found = true
+		return nil
+	})
+	return found, err
+}
+
+// GPUSnapshots implements store.Reader.
+func (r *Reader) GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error) {
+	if ok, err := r.has(ctx, "gpu_snapshot"); err != nil || !ok {
+		return nil, err
+	}
+	var out []store.GPUSnapshot
+	err := r.rows(ctx, `select ts, gpu, temp, clock, max_clock, util, reasons, mem, mem_total
+		from gpu_snapshot where ts between ? and ? order by ts`, bounds(w), func(s *sqlite.Stmt) error {
+		i := func(n int) int { return int(s.ColumnInt64(n)) }
+		out = append(out, store.GPUSnapshot{
+			At: uint64(i(0)), GPU: i(1), TempC: i(2), ClockMHz: i(3), MaxMHz: i(4), UtilPct: i(5),
+			Reasons: uint64(i(6)), MemMB: uint64(i(7)), TotalMB: uint64(i(8)),
+		})
+		return nil
+	})
+	return out, err
+}
+
+// OpSeries implements store.Reader. The window grows to whole seconds; calls that
+// came late have a row of their own, which is added to that of their second.
+func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error) {
+	var out []store.OpSecond
+	step = min(max(step, 1), math.MaxInt32)
+	err := r.rows(ctx, `select (id >> 20) / ?3 * ?3, thread, op, sum(calls), sum(sum), max(max) from call_second
+		where id between ?1 and ?2 group by 1, 2, 3 order by 1, 2, 3`, append(seconds(w), int64(step)), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		if err != nil {
+			return err
+		}
+		out = append(out, store.OpSecond{
+			Second: uint64(s.ColumnInt64(0)), Thread: t.Thread, Op: event.Op(s.ColumnInt64(2)),
+			Calls: uint64(s.ColumnInt64(3)), SumNS: uint64(s.ColumnInt64(4)), MaxNS: uint64(s.ColumnInt64(5)),
+		})
+		return nil
+	})
+	return out, err
+}
+
+// Busy implements store.Reader.
+func (r *Reader) Busy(ctx context.Context, w store.Window, maxCalls int) (spans []store.Busy, until uint64, err error) {
+	var b store.BusySpans
+	n := 0
+	err = r.rows(ctx, "select ts, dur, thread, op, gpu from call where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
+		start := uint64(s.ColumnInt64(0))
+		if n++; n > maxCalls {
+			until = start
+			return errStop
+		}
+		t, err := r.thread(ctx, s.ColumnInt64(2))
+		if err != nil {
+			return err
+		}
+		gpu := int8(event.NoGPU)
+		if !s.ColumnIsNull(4) {
+			gpu = int8(s.ColumnInt64(4))
+		}
+		b.Add(t.PID, gpu, event.Op(s.ColumnInt64(3)), start, start+uint64(s.ColumnInt64(1)))
+		return nil
+	})
+	return b.Spans(), until, err
+}

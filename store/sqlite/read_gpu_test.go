@@ -1,0 +1,106 @@
+package sqlite_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	zsqlite "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// twoProcesses records four seconds of calls of two processes, the second one only
+// in every other second.
+func twoProcesses(t *testing.T) (path string, calls []event.Call) {
+	t.Helper()
+	launch, sync := opOf(t, "cudaLaunchKernel"), opOf(t, "cudaStreamSynchronize")
+	const ms = 1_000_000
+	for s := range uint64(4) {
+		for i := range uint64(10) {
+			at := t0 + s*1e9 + i*20*ms
+			calls = append(calls, event.Call{Start: at, Duration: 5000, Thread: engine, Op: launch, GPU: 1},
+				event.Call{Start: at + 10_000, Duration: 2*ms + s, Thread: engine, Op: sync, GPU: 1})
+			if s%2 == 1 {
+				calls = append(calls, event.Call{Start: at + 7, Duration: 18 * ms, Thread: event.Thread{PID: 200, TID: 200}, Op: sync, GPU: event.NoGPU})
+			}
+		}
+	}
+	w, path := create(t, sqlite.Options{RawRate: 1 << 30})
+	must(t, w.Write(&store.Batch{Calls: slices.Clone(calls)}))
+	must(t, w.Close())
+	return path, calls
+}
+
+func TestOpSeriesAddsUpToOpStats(t *testing.T) {
+	t.Parallel()
+	path, _ := twoProcesses(t)
+	r := reader(t, path)
+	total, err := r.OpStats(t.Context(), store.Window{})
+	must(t, err)
+	for _, step := range []uint64{0, 1, 3} {
+		series, err := r.OpSeries(t.Context(), store.Window{}, step)
+		must(t, err)
+		type key struct {
+			event.Thread
+			op event.Op
+		}
+		sums := map[key]store.OpSecond{}
+		for i, o := range series {
+			if i > 0 && o.Second < series[i-1].Second || o.Second%max(step, 1) != 0 {
+				t.Errorf("step %d: second %d after %d", step, o.Second, series[max(i, 1)-1].Second)
+			}
+			k := key{o.Thread, o.Op}
+			s := sums[k]
+			sums[k] = store.OpSecond{Calls: s.Calls + o.Calls, SumNS: s.SumNS + o.SumNS, MaxNS: max(s.MaxNS, o.MaxNS)}
+		}
+		for _, o := range total {
+			want := store.OpSecond{Calls: o.Calls, SumNS: o.SumNS, MaxNS: o.MaxNS}
+			if got := sums[key{o.Thread, o.Op}]; got != want {
+				t.Errorf("step %d: %s of %d: %+v, want %+v", step, o.Op, o.TID, got, want)
+			}
+		}
+	}
+	seconds, err := r.OpSeries(t.Context(), store.Window{From: t0 + 1e9, To: t0 + 2e9}, 1)
+	must(t, err)
+	if len(seconds) != 3 || seconds[0].Second != t0/1e9+1 {
+		t.Errorf("one second: %+v", seconds)
+	}
+}
+
+func TestBusyIsWhatTheCallsSay(t *testing.T) {
+	t.Parallel()
+	path, calls := twoProcesses(t)
+	r := reader(t, path)
+	var want store.BusySpans
+	for _, c := range calls {
+		want.Add(c.PID, c.GPU, c.Op, c.Start, c.End())
+	}
+	got, until, err := r.Busy(t.Context(), store.Window{}, 1<<20)
+	must(t, err)
+	if d := cmp.Diff(want.Spans(), got); d != "" || until != 0 {
+		t.Errorf("until %d, spans (-want +got):\n%s", until, d)
+	}
+	got, until, err = r.Busy(t.Context(), store.Window{}, 20)
+	must(t, err)
+	if until <= t0 || until >= t0+2e9 || len(got) == 0 || got[len(got)-1].End > until+1e9 {
+		t.Errorf("of 20 calls: until %d, %d spans", until, len(got))
+	}
+}
+
+// A recording from before GPUs were read has no table of readings.
+func TestARecordingWithoutGPUReadingsHasNone(t *testing.T) {
+	t.Parallel()
+	path, _ := twoProcesses(t)
+	c, err := zsqlite.OpenConn(path, zsqlite.OpenReadWrite)
+	must(t, err)
+	must(t, sqlitex.ExecuteScript(c, "drop view gpu_snapshots; drop table gpu_snapshot; pragma user_version = 1;", nil))
+	must(t, c.Close())
+	gpus, err := reader(t, path).GPUSnapshots(t.Context(), store.Window{})
+	if err != nil || len(gpus) != 0 {
+		t.Errorf("%v, %v", gpus, err)
+	}
+}
