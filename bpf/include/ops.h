@@ -67,6 +67,11 @@ enum op {
 	OP_cuStreamSynchronize = 0x0410,
 	OP_cuEventSynchronize = 0x0411,
 	OP_cuModuleLoadData = 0x0412,
+	OP_cuMemAllocManaged = 0x0406,
+	OP_cuMemAllocHost = 0x0413,
+	OP_cuMemHostAlloc = 0x0414,
+	OP_cuMemFreeAsync = 0x0415,
+	OP_cuMemFreeHost = 0x0416,
 };
 
 #endif
