@@ -102,6 +102,8 @@ type Batch struct {
 	Threads     []ThreadInfo
 	Throttles   []Throttle
 	Snapshots   []Snapshot
+	Memory      []event.Memory
+	MemorySites []event.MemorySite
 	Losses      []event.Loss // increments since the last batch
 }
 
@@ -174,6 +176,10 @@ type Reader interface {
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
+	// Memory returns what processes had allocated, about once a second each.
+	Memory(ctx context.Context, w Window) ([]event.Memory, error)
+	// MemorySites returns where, whenever that changed.
+	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }
