@@ -47,8 +47,9 @@ type cause struct {
 }
 
 // causes are asked in this order: waiting for work first, because it is no loss;
-// then what explains whole calls; then the waits that need no baseline; then
-// what is only long against a median.
+// then first calls; then the waits that need no baseline; then what explains
+// whole calls, however usual they are; then what is only long against a median.
+// What loses no time is not here: memory_leak.go.
 var causes = []cause{
 	{idleKind, claimIdle, nil},
 	{ColdStart, claimColdStart, tellColdStart},
@@ -60,6 +61,8 @@ var causes = []cause{
 	{InputStarvation, claimInput, tellInput},
 	{PeerWait, claimPeer, tellPeer},
 	{Unknown, claimStalled, nil},
+	{PageableCopy, claimPageable, tellPageable},
+	{AllocChurn, claimChurn, tellChurn},
 	{GPUWait, claimGPUWait, tellGPUWait},
 	{DriverCPU, claimDriverCPU, tellDriverCPU},
 	{Unknown, claimUnknown, nil},

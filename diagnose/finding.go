@@ -47,6 +47,12 @@ func (s *scene) findings(t *subject) []*finding {
 			}
 		}
 	}
+	for _, p := range s.standing(t) {
+		if by[p.key] == nil {
+			by[p.key] = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
+		}
+		by[p.key].add(p)
+	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
 		slices.SortStableFunc(f.pieces, func(a, b piece) int {
@@ -57,6 +63,8 @@ func (s *scene) findings(t *subject) []*finding {
 			s.runners(f)
 		case DriverCPU:
 			s.discount(f)
+		case PageableCopy:
+			f.stall = f.backToBack()
 		}
 		list = append(list, f)
 	}
@@ -208,7 +216,7 @@ func (f *finding) effect(s *scene) report.Effect {
 	e := report.Effect{Op: betweenCalls, Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: s.comm(f.sub.Thread)}
 	slow := map[uint64]bool{}
 	for _, p := range f.pieces {
-		if placeOf(p.acc) == at && p.lost >= uint64(store.SlowExcess) {
+		if placeOf(p.acc) == at && p.lost >= uint64(store.SlowExcess) && !p.standing {
 			slow[p.acc.Start] = true
 		}
 	}

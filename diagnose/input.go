@@ -21,6 +21,7 @@ type Input struct {
 	Events   uint64       // calls in the window, thinned ones included; 0 means the sum of Ops
 	First    uint64       // Unix ns of the recording's earliest event, 0 if unknown
 	CPUs     int          // of the recorded host, 0 if unknown
+	RAM      uint64       // of the recorded host, bytes; 0 if unknown
 	SelfPID  uint32       // the tracer, which is never a culprit; 0 if unknown
 
 	Processes   []store.Process
@@ -35,8 +36,10 @@ type Input struct {
 	Lives       []event.Life
 	Stalls      []event.Stall
 	Snapshots   []store.Snapshot
+	Memory      []event.Memory
+	Sites       []event.MemorySite
 	Losses      []event.Loss
-	Stacks      map[uint64]event.Stack // of notable calls, as far as known
+	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 
 	PerProcess bool // fill in Report.Processes
 }

@@ -25,6 +25,9 @@ type scene struct {
 	gapStats map[event.Thread]gapTotals // exact statistics
 	missing  float64                    // share of the records that were lost
 	stalls   []event.Stall              // of CPUs, by start
+	heaps    []*heap                    // what processes have allocated, by process and space
+	leaks    []growth                   // of them, the fastest first
+	staged   map[threadOp]float64       // operations that copy pageable memory: bytes per ns
 }
 
 type processOp struct {
@@ -53,6 +56,7 @@ type subject struct {
 	// restful says for a class whether most of its recorded waits between calls
 	// were for work; short ones, which are not recorded, are then taken to be.
 	restful [event.NumClasses]bool
+	churn   map[event.Op]bool // operations whose calls are the cost of allocating again and again
 }
 
 func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
@@ -71,7 +75,10 @@ func newScene(in *Input) *scene {
 	s.held = s.throttledTime()
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
+	s.readHeaps()
+	s.readStaged()
 	s.readSubjects()
+	s.leaks = s.growths()
 	return s
 }
 
@@ -171,6 +178,7 @@ func (s *scene) readSubjects() {
 			}
 		}
 		s.readWaits(t)
+		t.churn = s.churning(t)
 		s.subjects = append(s.subjects, t)
 	}
 	slices.SortFunc(s.subjects, func(a, b *subject) int {
