@@ -24,6 +24,8 @@ type counter struct {
 	calls   map[uint32]map[string]int64 // by process, then operation
 	threads map[event.Thread]string
 	procs   map[uint32]store.Process
+	memory  []event.Memory
+	sites   []event.MemorySite
 	off     int
 	seconds int
 	closed  bool
@@ -49,6 +51,7 @@ func (c *counter) Write(b *store.Batch) error {
 	for _, p := range b.Processes {
 		c.procs[p.PID] = p
 	}
+	c.memory, c.sites = append(c.memory, b.Memory...), append(c.sites, b.MemorySites...)
 	c.off += len(b.OffCPU)
 	return nil
 }

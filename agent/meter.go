@@ -72,11 +72,16 @@ const (
 	minOff     = 100 * time.Microsecond
 	unusual    = 4  // times the median
 	minSamples = 32 // before a median is trusted
+	// maxStacks is how many allocations a second each get a stack: it says where
+	// memory that is not freed came from. One takes some microseconds.
+	maxStacks = 500
 )
 
-// limits derives each operation's limits from the medians so far.
-func (m *meter) limits() map[event.Op]limit {
+// limits derives each operation's limits from the medians so far, and from its
+// rate in the last span. It is to be called before ops.
+func (m *meter) limits(span time.Duration) map[event.Op]limit {
 	merged := map[event.Op]*stats.Histogram{}
+	recent := map[event.Op]uint64{}
 	for _, p := range m.procs {
 		for _, o := range p.ops {
 			if o == nil {
@@ -88,6 +93,7 @@ func (m *meter) limits() map[event.Op]limit {
 				merged[o.op] = h
 			}
 			h.Merge(&o.hist)
+			recent[o.op] += o.calls - o.prev
 		}
 	}
 	r := make(map[event.Op]limit, len(merged))
@@ -97,6 +103,13 @@ func (m *meter) limits() map[event.Op]limit {
 		}
 		u := time.Duration(unusual * h.Quantile(0.5))
 		r[op] = limit{stack: max(u, minStack), off: max(u, minOff)}
+	}
+	for i := range event.Catalog {
+		o := &event.Catalog[i]
+		if l := r[o.Op]; o.Role == event.RoleAlloc && float64(recent[o.Op]) < maxStacks*span.Seconds() {
+			l.stack = 1 // 0 would mean never
+			r[o.Op] = l
+		}
 	}
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
 )
@@ -38,6 +39,7 @@ type run struct {
 	command  *command
 	people   *people
 	meter    *meter
+	memory   *memory.Tracker
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
@@ -72,7 +74,8 @@ func newRun(o Options) (*run, error) {
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.people = newPeople(fs)
-	r.meter = newMeter()
+	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
+	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
 
@@ -207,6 +210,8 @@ func (r *run) drain() {
 			r.first = time.Since(r.began)
 		}
 		r.meter.calls(u.records.Calls)
+		r.memory.Calls(u.records.Calls)
+		r.memory.Lives(u.records.Lives)
 		r.people.observe(&u.records)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
 		if u.empty() {
@@ -248,13 +253,18 @@ func (r *run) tick(now time.Time) {
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
 	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
-	for op, l := range r.meter.limits() {
+	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
+	r.setLimits(r.meter.limits(span))
+	u.status = r.status(now, span)
+	r.recorder.send(u)
+}
+
+func (r *run) setLimits(limits map[event.Op]limit) {
+	for op, l := range limits {
 		if err := r.tracer.SetLimit(op, l.stack, l.off); err != nil {
 			r.log.Warn("cannot set limits", "op", op, "err", err)
 		}
 	}
-	u.status = r.status(now, span)
-	r.recorder.send(u)
 }
 
 // lost appends the increments of the kernel's counters.

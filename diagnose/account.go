@@ -12,7 +12,9 @@ import (
 type account struct {
 	*ledger.Episode
 	sub   *subject
-	left  [event.NumClasses + 1]uint64 // by class; the last is on-CPU time
+	split ledger.Split                 // all of its time
+	taken [event.NumClasses + 1]uint64 // of that, by class; the last is on-CPU time
+	left  [event.NumClasses + 1]uint64 // lost and not taken yet
 	open  []*event.OffCPU              // waits for threads nobody has claimed
 	base  uint64                       // what the call usually takes, 0 if unknown
 	role  event.Role
@@ -46,12 +48,14 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 			a.open = append(a.open, o)
 		}
 	}
+	a.split = split
 	if e.Call == nil {
 		return a
 	}
 	a.role = e.Op.Role()
 	if a.role == event.RoleSync {
 		a.yield(&split)
+		a.split = split
 	}
 	a.first = s.first(e.Call)
 	a.base = max(s.baseline(e.Call, a.first), sub.usual[e.Op])
@@ -143,10 +147,22 @@ func (s *scene) baseline(c *event.Call, first bool) uint64 {
 	return base
 }
 
-// take claims up to v of a class.
+// take claims up to v of what was lost in a class.
 func (a *account) take(c event.Class, v uint64) uint64 {
 	v = min(v, a.left[c])
 	a.left[c] -= v
+	a.taken[c] += v
+	return v
+}
+
+// whole claims up to v of all the time in a class that nobody has claimed, for
+// causes that explain what a call always takes, not just what it takes beyond
+// the usual. That excess is the first of it to go.
+func (a *account) whole(c event.Class, v uint64) uint64 {
+	all := a.split.Of(c)
+	v = min(v, all-min(all, a.taken[c]))
+	a.left[c] -= min(a.left[c], v)
+	a.taken[c] += v
 	return v
 }
 

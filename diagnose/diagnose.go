@@ -45,6 +45,9 @@ func Diagnose(in *Input) *report.Report {
 			r.Chains = append(r.Chains, f.chain(s, all))
 		}
 	}
+	for i := range s.leaks {
+		r.Chains = append(r.Chains, s.leaks[i].chain(s))
+	}
 	r.Idle = s.idleThreads()
 	r.Workloads = s.workloads()
 	if in.PerProcess {
@@ -106,7 +109,7 @@ func (f *finding) evidence(s *scene) report.Evidence {
 		if p.acc.Call == nil {
 			at = p.acc.End()
 		}
-		if seen[at] || len(e.EventIDs) == maxEvidence {
+		if p.standing || seen[at] || len(e.EventIDs) == maxEvidence {
 			continue
 		}
 		seen[at] = true

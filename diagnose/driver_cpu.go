@@ -35,7 +35,10 @@ func tellDriverCPU(s *scene, f *finding, c *report.Chain) {
 			"or the kernels were loaded on their first launch: CUDA_MODULE_LOADING=EAGER moves that to the start",
 		}
 	case event.RoleCopy:
-		c.Recommendations = []string{fmt.Sprintf("use page-locked memory (cudaHostAlloc, pin_memory=True) for what %s copies: pageable memory is copied by the CPU first", e.Op)}
+		c.Recommendations = []string{
+			fmt.Sprintf("let %s have fewer copies and launches in flight: a full queue makes %s spin", f.process(s), e.Op),
+			"or, if the memory is pageable, page-lock it (cudaHostAlloc, pin_memory=True): the CPU copies it first",
+		}
 	case event.RoleAlloc, event.RoleFree:
 		c.Recommendations = []string{fmt.Sprintf("keep and reuse device memory instead of calling %s in the loop: cudaMallocAsync with a pool, or the framework's caching allocator", e.Op)}
 	default:

@@ -52,6 +52,8 @@ func (s *scene) findings(t *subject) []*finding {
 			s.runners(f)
 		case DriverCPU:
 			s.discount(f)
+		case PageableCopy:
+			f.stall = f.backToBack()
 		}
 		list = append(list, f)
 	}

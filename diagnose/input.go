@@ -21,6 +21,7 @@ type Input struct {
 	Events   uint64       // calls in the window, thinned ones included; 0 means the sum of Ops
 	First    uint64       // Unix ns of the recording's earliest event, 0 if unknown
 	CPUs     int          // of the recorded host, 0 if unknown
+	RAM      uint64       // of the recorded host, bytes; 0 if unknown
 	SelfPID  uint32       // the tracer, which is never a culprit; 0 if unknown
 
 	Processes   []store.Process
@@ -41,8 +42,10 @@ type Input struct {
 	SeriesStep  uint64       // of Series, in seconds; 0 means 1
 	Busy        []store.Busy // when processes used GPUs, if more than one did
 	BusyUntil   uint64       // Unix ns up to which Busy is complete, 0: to the end
+	Memory      []event.Memory
+	Sites       []event.MemorySite
 	Losses      []event.Loss
-	Stacks      map[uint64]event.Stack // of notable calls, as far as known
+	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 
 	// Earlier is what a recording by an earlier Ingero holds and lacks, nil for
 	// one of ours.

@@ -27,7 +27,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	}
 	in := &Input{Node: sum.Node, Window: w, First: sum.First, Losses: sum.Losses}
 	if n := len(sum.Sessions); n > 0 {
-		in.CPUs, in.SelfPID = sum.Sessions[n-1].CPUs, sum.Sessions[n-1].PID
+		in.CPUs, in.RAM, in.SelfPID = sum.Sessions[n-1].CPUs, sum.Sessions[n-1].Memory, sum.Sessions[n-1].PID
 	}
 	if in.Window.From == 0 {
 		in.Window.From = sum.First
@@ -101,6 +101,12 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	}
 	if in.Snapshots, err = r.Snapshots(ctx, w); err != nil {
 		return fmt.Errorf("read machine snapshots: %w", err)
+	}
+	if in.Memory, err = r.Memory(ctx, w); err != nil {
+		return fmt.Errorf("read memory: %w", err)
+	}
+	if in.Sites, err = r.MemorySites(ctx, w); err != nil {
+		return fmt.Errorf("read where memory was allocated: %w", err)
 	}
 	return in.loadGPU(ctx, r, w)
 }
@@ -177,20 +183,24 @@ func keep[T any](list *[]T) func(*T) bool {
 	}
 }
 
-// loadStacks resolves the stacks of the slowest calls.
+// loadStacks resolves the stacks of the slowest calls, and of the places that
+// hold most memory.
 func (in *Input) loadStacks(ctx context.Context, r store.Reader) error {
 	in.Stacks = map[uint64]event.Stack{}
+	load := func(id uint64) {
+		if _, ok := in.Stacks[id]; id == 0 || ok {
+			return
+		}
+		// A stack that was lost leaves a finding without one; the finding stands.
+		if s, err := r.Stack(ctx, id); err == nil {
+			in.Stacks[id] = s
+		}
+	}
 	for _, c := range slowest(in.Calls, maxStacks) {
-		if _, ok := in.Stacks[c.Stack]; c.Stack == 0 || ok {
-			continue
-		}
-		s, err := r.Stack(ctx, c.Stack)
-		if err != nil {
-			// A stack that was lost leaves a finding without one; the
-			// finding stands.
-			continue
-		}
-		in.Stacks[c.Stack] = s
+		load(c.Stack)
+	}
+	for _, m := range largest(in.Sites, maxStacks) {
+		load(m.Stack)
 	}
 	return ctx.Err()
 }

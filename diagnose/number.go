@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -34,6 +35,27 @@ func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
 // round keeps one decimal, which is more than the evidence is worth.
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
+// largest returns the n sites that held most memory, each once.
+func largest(sites []event.MemorySite, n int) []event.MemorySite {
+	type place struct {
+		pid   uint32
+		op    event.Op
+		stack uint64
+	}
+	most := map[place]event.MemorySite{}
+	for _, m := range sites {
+		k := place{m.PID, m.Op, m.Stack}
+		if m.LiveBytes >= most[k].LiveBytes {
+			most[k] = m
+		}
+	}
+	l := slices.Collect(maps.Values(most))
+	slices.SortFunc(l, func(a, b event.MemorySite) int {
+		return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Stack, b.Stack))
+	})
+	return l[:min(n, len(l))]
+}
+
 // slowest returns the n calls that took longest.
 func slowest(calls []event.Call, n int) []event.Call {
 	l := slices.Clone(calls)
@@ -41,4 +63,50 @@ func slowest(calls []event.Call, n int) []event.Call {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
 	})
 	return l[:min(n, len(l))]
+}
+
+// plural writes a number with the word for one or for several.
+func plural(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return report.Count(uint64(max(n, 0))) + " " + several
+}
+
+func sum(v []float64) (t float64) {
+	for _, x := range v {
+		t += x
+	}
+	return t
+}
+
+// median of values, which may be in any order; 0 of none.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// minCorrelation is from when on two series are taken to go together.
+const minCorrelation = 0.7
+
+// correlation is Pearson's coefficient, 0 if a series does not vary.
+func correlation(x, y []float64) float64 {
+	n := float64(len(x))
+	if n == 0 {
+		return 0
+	}
+	mx, my := sum(x)/n, sum(y)/n
+	var xy, xx, yy float64
+	for i := range x {
+		dx, dy := x[i]-mx, y[i]-my
+		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
+	}
+	if xx == 0 || yy == 0 {
+		return 0
+	}
+	return xy / math.Sqrt(xx*yy)
 }

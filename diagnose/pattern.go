@@ -27,7 +27,7 @@ const (
 	notable    = 0.1  // share of the longest stretch from which one counts
 	jitter     = 0.25 // spread of the intervals, between their quartiles, that still is a period
 	filled     = 0.8  // share of the timeline from which a loss is constant
-	growth     = 2.0  // last quarter of the timeline against the first
+	grewBy     = 2.0  // last quarter of the timeline against the first
 	joinFactor = 3    // typical steps that may lie within a stretch
 )
 
@@ -40,6 +40,9 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 		return nil
 	}
 	line := f.timeline(s)
+	if f.worst().standing {
+		return &report.Pattern{Kind: constant, Times: 1, Timeline: line}
+	}
 	list := f.stretches(s)
 	p := &report.Pattern{Kind: irregular, Times: len(list), Timeline: line}
 	switch period, ok := period(list); {
@@ -62,7 +65,7 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 func (f *finding) stretches(s *scene) []stretch {
 	var all []stretch
 	for _, p := range f.pieces {
-		if p.acc != nil && !p.standing && p.lost > 0 {
+		if !p.standing && p.lost > 0 {
 			all = append(all, stretch{p.acc.Start, p.acc.End(), p.lost})
 		}
 	}
@@ -118,13 +121,14 @@ func (f *finding) timeline(s *scene) timeline {
 			s.spread(line, &p)
 			continue
 		}
-		if p.acc == nil {
-			continue
-		}
-		from := float64(max(p.acc.Start, s.from) - s.from)
+		from, rate := float64(max(p.acc.Start, s.from)-s.from), 1.0
 		to := from + float64(p.lost)
+		if p.standing { // lost a little all the time
+			from, to = float64(max(f.sub.from, s.from)-s.from), float64(max(f.sub.to, s.from)-s.from)
+			rate = share(p.lost, uint64(to-from))
+		}
 		for i := int(from / width); i < buckets && float64(i)*width < to; i++ {
-			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
+			line[i] += rate * max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
 		}
 	}
 	for i, v := range line {
@@ -151,5 +155,5 @@ func (t timeline) grows() bool {
 	for i, v := range t {
 		quarter[4*i/len(t)] += v
 	}
-	return quarter[0] < quarter[1] && quarter[1] < quarter[2] && quarter[2] < quarter[3] && quarter[3] >= growth*quarter[0]
+	return quarter[0] < quarter[1] && quarter[1] < quarter[2] && quarter[2] < quarter[3] && quarter[3] >= grewBy*quarter[0]
 }

@@ -51,6 +51,7 @@ func (s *scene) processes() []report.Process {
 		slices.SortFunc(p.Ops, func(a, b report.Op) int {
 			return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.Op, b.Op))
 		})
+		p.Memory, p.Warnings = s.figures(pid), s.warnings(&p)
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b report.Process) int { return cmp.Compare(a.PID, b.PID) })

@@ -47,6 +47,8 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Series)
 			shuffle(in.GPUs)
 			shuffle(in.Busy)
+			shuffle(in.Memory)
+			shuffle(in.Sites)
 			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
 				t.Fatalf("%s: another order gives another report:\n%s", path, d)
 			}
@@ -56,7 +58,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
@@ -224,6 +226,14 @@ func (r reader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, 
 	return r.in.Busy, r.in.BusyUntil, r.err
 }
 
+func (r reader) Memory(context.Context, store.Window) ([]event.Memory, error) {
+	return r.in.Memory, nil
+}
+
+func (r reader) MemorySites(context.Context, store.Window) ([]event.MemorySite, error) {
+	return r.in.Sites, nil
+}
+
 func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {
 	return event.Stack{ID: id, Frames: []event.Frame{{Symbol: "step"}}}, nil
 }
@@ -264,6 +274,7 @@ func (r reader) ThreadTimes(_ context.Context, _ store.Window, f func(*event.Thr
 func TestLoadReadsEverything(t *testing.T) {
 	want := diagnose.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
 	want.Calls[0].Stack = 42
+	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +282,8 @@ func TestLoadReadsEverything(t *testing.T) {
 	if d := cmp.Diff(want.OffCPU, got.OffCPU, cmp.Transformer("nil", func(s []uint64) int { return len(s) }), cmp.Transformer("nilc", func(s []event.Culprit) int { return len(s) })); d != "" {
 		t.Errorf("rows differ: %s", d)
 	}
-	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 {
+	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 ||
+		got.Stacks[43].ID != 43 || len(got.Memory) != 1 {
 		t.Errorf("loaded node %q, %d CPUs, window %v, %d stacks", got.Node, got.CPUs, got.Window, len(got.Stacks))
 	}
 	for i, s := range got.Spans {

@@ -3,9 +3,11 @@ package diagnose
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
@@ -46,6 +48,7 @@ func InputOf(r *eventtext.Recording) *Input {
 		})
 	}
 	in.Spans = cut(r.Calls)
+	in.follow(r)
 	in.count(r.Calls)
 	in.countSeconds(r.Calls)
 	in.countGaps(r.Gaps)
@@ -67,6 +70,28 @@ func cut(calls []event.Call) [][]event.Call {
 		spans = append(spans, calls[at:at+spanCalls])
 	}
 	return spans
+}
+
+// follow keeps what the text says of memory or, if it says nothing, what follows
+// from its calls: records of every second, as the tracer makes them.
+func (in *Input) follow(r *eventtext.Recording) {
+	in.Memory, in.Sites = slices.Clone(r.Memory), slices.Clone(r.Sites)
+	allocates := func(c event.Call) bool { return c.Op.Role() == event.RoleAlloc }
+	if len(r.Memory)+len(r.Sites) > 0 || !slices.ContainsFunc(r.Calls, allocates) {
+		return
+	}
+	calls := slices.Clone(r.Calls)
+	slices.SortStableFunc(calls, func(a, b event.Call) int { return cmp.Compare(a.End(), b.End()) })
+	t := memory.NewTracker(memory.MaxLive)
+	const second = 1_000_000_000
+	for next := calls[0].End() + second; len(calls) > 0; next += second {
+		n := sort.Search(len(calls), func(i int) bool { return calls[i].End() > next })
+		t.Calls(calls[:n])
+		if calls = calls[n:]; len(calls) > 0 && calls[0].End() > next+1000*second {
+			next = calls[0].End() - second // a fixture may pause for years
+		}
+		in.Memory, in.Sites = t.Take(next, in.Memory, in.Sites)
+	}
 }
 
 // count makes statistics of calls and keeps the notable ones.
@@ -100,7 +125,7 @@ func (in *Input) count(calls []event.Call) {
 		c := &calls[i]
 		o := &in.Ops[at[threadOp{c.Thread, c.Op}]]
 		if c.Ret != 0 || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
-			store.IsSlow(c.Duration, o.Hist.Quantile(0.5)) {
+			store.IsBulkCopy(c) || store.IsSlow(c.Duration, o.Hist.Quantile(0.5)) {
 			in.Calls = append(in.Calls, *c)
 		}
 	}

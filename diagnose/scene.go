@@ -29,6 +29,9 @@ type scene struct {
 	chosen   map[uint32]int              // GPU of a process by its own number
 	missing  float64                     // share of the records that were lost
 	stalls   []event.Stall               // of CPUs, by start
+	heaps    []*heap                     // what processes have allocated, by process and space
+	leaks    []growth                    // of them, the fastest first
+	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 }
 
 type processOp struct {
@@ -65,8 +68,9 @@ type subject struct {
 	alone      int // waits for the GPU that no other process's use of it explains
 
 	steps      ledger.Steps
-	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
-	lostOnHost uint64 // by all findings that are not the GPU's own time
+	count      uint64            // of steps, exact; 0 if the calls do not repeat themselves
+	lostOnHost uint64            // by all findings that are not the GPU's own time
+	churn      map[event.Op]bool // operations whose calls are the cost of allocating again and again
 }
 
 func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
@@ -87,8 +91,11 @@ func newScene(in *Input) *scene {
 	s.held = s.throttledTime()
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
+	s.readHeaps()
+	s.readStaged()
 	s.readSubjects()
 	s.readSteps()
+	s.leaks = s.growths()
 	return s
 }
 
@@ -189,6 +196,7 @@ func (s *scene) readSubjects() {
 		}
 		s.readWaits(t)
 		t.ops = s.outermost(t.Thread)
+		t.churn = s.churning(t)
 		s.subjects = append(s.subjects, t)
 	}
 	slices.SortFunc(s.subjects, func(a, b *subject) int {

@@ -82,7 +82,7 @@ func (f *finding) alternatives(all []*finding) []report.Alternative {
 			continue
 		}
 		for _, p := range g.pieces {
-			if p.acc != nil && in[p.acc] {
+			if in[p.acc] {
 				lost[g.kind] += p.lost
 			}
 		}

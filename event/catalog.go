@@ -91,6 +91,8 @@ type Info struct {
 	Doc     string // one sentence
 	// SetsDevice marks the call that chooses the thread's device; P1 is it.
 	SetsDevice bool
+	// Space is where the memory lies that the operation allocates or frees.
+	Space Space
 }
 
 // Source is the layer the operation belongs to.
@@ -203,10 +205,10 @@ var Catalog = []Info{
 	{Op: op(SourceCUDA, 7), Name: "cudaMemcpyAsync", Shape: ShapeCopy, Role: RoleCopy, Args: argsCopy, Symbols: []string{"cudaMemcpyAsync", "cudaMemcpyAsync_ptsz"}, Doc: "Queues a copy; pageable host memory makes it wait."},
 	{Op: op(SourceCUDA, 8), Name: "cudaMallocManaged", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates memory that host and device share."},
 	{Op: op(SourceCUDA, 9), Name: "cudaMallocAsync", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cudaMallocAsync", "cudaMallocAsync_ptsz"}, Doc: "Allocates from a stream's memory pool."},
-	{Op: op(SourceCUDA, 10), Name: "cudaMallocHost", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates page-locked host memory."},
-	{Op: op(SourceCUDA, 11), Name: "cudaHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags."},
+	{Op: op(SourceCUDA, 10), Name: "cudaMallocHost", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory."},
+	{Op: op(SourceCUDA, 11), Name: "cudaHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags."},
 	{Op: op(SourceCUDA, 12), Name: "cudaFreeAsync", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr, argStream}, Symbols: []string{"cudaFreeAsync", "cudaFreeAsync_ptsz"}, Doc: "Returns memory to a stream's pool."},
-	{Op: op(SourceCUDA, 13), Name: "cudaFreeHost", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory."},
+	{Op: op(SourceCUDA, 13), Name: "cudaFreeHost", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory."},
 	{Op: op(SourceCUDA, 14), Name: "cudaLaunchKernelExC", Shape: ShapeLaunchConfig, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cudaLaunchKernelExC", "cudaLaunchKernelExC_ptsz"}, Doc: "Queues a kernel with launch attributes."},
 	{Op: op(SourceCUDA, 15), Name: "cudaLaunchCooperativeKernel", Shape: ShapeLaunch, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cudaLaunchCooperativeKernel", "cudaLaunchCooperativeKernel_ptsz"}, Doc: "Queues a kernel whose blocks may synchronise."},
 	{Op: op(SourceCUDA, 16), Name: "cudaMemcpy2D", Shape: ShapeCopy2D, Role: RoleCopy, Args: argsCopy, Symbols: []string{"cudaMemcpy2D", "cudaMemcpy2D_ptds"}, Doc: "Copies a matrix and waits for it."},
@@ -244,6 +246,11 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 16), Name: "cuStreamSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argStream}, Symbols: []string{"cuStreamSynchronize", "cuStreamSynchronize_ptsz"}, Doc: "Waits until a stream's work is done, through the driver API."},
 	{Op: op(SourceDriver, 17), Name: "cuEventSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argEvent}, Doc: "Waits until an event has happened, through the driver API."},
 	{Op: op(SourceDriver, 18), Name: "cuModuleLoadData", Shape: ShapeCreate, Role: RoleLoad, Args: []Arg{{"module", UnitHandle, "module handle returned"}, {"image", UnitAddr, "image loaded"}}, Doc: "Loads a module's code into the context."},
+	{Op: op(SourceDriver, 6), Name: "cuMemAllocManaged", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates memory that host and device share, through the driver API."},
+	{Op: op(SourceDriver, 19), Name: "cuMemAllocHost", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Symbols: []string{"cuMemAllocHost_v2"}, Doc: "Allocates page-locked host memory through the driver API."},
+	{Op: op(SourceDriver, 20), Name: "cuMemHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags, through the driver API."},
+	{Op: op(SourceDriver, 21), Name: "cuMemFreeAsync", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr, argStream}, Symbols: []string{"cuMemFreeAsync", "cuMemFreeAsync_ptsz"}, Doc: "Returns memory to a stream's pool, through the driver API."},
+	{Op: op(SourceDriver, 22), Name: "cuMemFreeHost", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory through the driver API."},
 
 	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz", "cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
 	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {"graph", UnitHandle, "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},

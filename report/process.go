@@ -30,7 +30,7 @@ func (t *text) process(p *Process) {
 		name, calls = max(name, len(o.Op)), max(calls, len(Count(o.Calls)))
 	}
 	for _, o := range p.Ops {
-		line := fmt.Sprintf("  %-*s | %*s calls | p50=%-7s | p99=%-7s", name, o.Op, calls, Count(o.Calls), compact(o.P50NS), compact(o.P99NS))
+		line := fmt.Sprintf("  %-*s | %*s calls | p50=%-7s | p99=%-7s", name, o.Op, calls, Count(o.Calls), Compact(o.P50NS), Compact(o.P99NS))
 		if o.Bytes > 0 {
 			line += " | total: " + Bytes(o.Bytes) + " " + moved(o.Op)
 		}
@@ -39,13 +39,26 @@ func (t *text) process(p *Process) {
 		}
 		t.line(line)
 	}
-	for _, w := range p.warnings() {
+	if m := p.Memory; m != nil {
+		t.wrap("  memory ", m.words())
+	}
+	for _, w := range p.Warnings {
 		t.wrap("  "+t.paint(yellow, "⚠")+" ", w)
 	}
 }
 
-// compact writes a duration without a space: 65µs.
-func compact(ns uint64) string {
+// words says what a process has of device memory.
+func (m *Memory) words() string {
+	w := fmt.Sprintf("%s live in %s, peak %s; %s in %s, %s", Bytes(m.LiveBytes), plural(m.LiveCount, "allocation"), Bytes(m.PeakBytes),
+		Bytes(m.Bytes)+" allocated", plural(m.Allocs, "call"), plural(m.Frees, "free"))
+	if m.Failed > 0 {
+		w += fmt.Sprintf(", %s failed", plural(m.Failed, "call"))
+	}
+	return w
+}
+
+// Compact writes a duration without a space: 65µs.
+func Compact(ns uint64) string {
 	return strings.Replace(strings.Replace(Duration(ns), " ", "", 1), "us", "µs", 1)
 }
 
@@ -72,54 +85,4 @@ func moved(op string) string {
 		return "freed"
 	}
 	return "copied"
-}
-
-// families are the allocating operations and the one that frees what they
-// return. Driver calls are left out: the runtime makes them.
-var families = []struct {
-	allocs []string
-	free   string
-}{
-	{[]string{"cudaMalloc", "cudaMallocManaged"}, "cudaFree"},
-	{[]string{"cudaMallocAsync"}, "cudaFreeAsync"},
-	{[]string{"cudaMallocHost", "cudaHostAlloc"}, "cudaFreeHost"},
-}
-
-// What stands out: as many allocations more than frees, and a tail as much
-// longer than the median.
-const (
-	minUnfreed = 100
-	minTail    = 10
-	minTailNS  = 100_000
-)
-
-func (p *Process) warnings() []string {
-	by := map[string]*Op{}
-	for i := range p.Ops {
-		by[p.Ops[i].Op] = &p.Ops[i]
-	}
-	var w []string
-	for _, f := range families {
-		var allocs, frees uint64
-		for _, a := range f.allocs {
-			if o := by[a]; o != nil {
-				allocs += o.Calls - min(o.Errors, o.Calls)
-			}
-		}
-		if o := by[f.free]; o != nil {
-			frees = o.Calls
-		}
-		if allocs > frees && allocs-frees >= minUnfreed {
-			w = append(w, fmt.Sprintf("malloc/free imbalance: %s allocations without corresponding %s", Count(allocs-frees), f.free))
-		}
-	}
-	for i := range p.Ops {
-		o := &p.Ops[i]
-		info, ok := event.ByName(o.Op)
-		if !ok || info.Role != event.RoleAlloc || o.P50NS == 0 || o.P99NS < minTailNS || o.P99NS/o.P50NS < minTail {
-			continue
-		}
-		w = append(w, fmt.Sprintf("%s p99 (%s) is %dx p50 (%s)", o.Op, compact(o.P99NS), o.P99NS/o.P50NS, compact(o.P50NS)))
-	}
-	return w
 }

@@ -184,7 +184,7 @@ type Process struct {
 	Ops     []Op   `json:"ops"`
 
 	Memory   *Memory  `json:"memory,omitempty"`   // device memory, if any was allocated
-	Warnings []string `json:"warnings,omitempty"` // of leaks and fragmentation, in words
+	Warnings []string `json:"warnings,omitempty"` // what stands out in how it uses memory, in words
 }
 
 // Memory is a process's device memory as its own calls account for it.

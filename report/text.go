@@ -134,11 +134,13 @@ func (t *text) chain(c *Chain) {
 	t.line("")
 	t.wrap(t.paint(color, "["+c.Severity+"]")+" ", c.Summary)
 	t.path(c.Path)
-	t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
-		Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
-	t.pattern(c.Pattern)
-	t.steps(c)
-	t.effect(&c.Effect)
+	if c.LostNS > 0 { // a leak takes memory, not time
+		t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
+			Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
+		t.pattern(c.Pattern)
+		t.steps(c)
+		t.effect(&c.Effect)
+	}
 	if c.Cause.Detail != "" {
 		t.wrap("  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
 	}

@@ -53,6 +53,11 @@ func full() *report.Report {
 				{Layer: "IO", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "the disk (inode 77)", NS: 361_000_000},
 			},
 			Evidence: report.Evidence{Sample: 1}, Stack: []string{"save (train.py:74)", "write [libc.so.6]"},
+		}, {
+			ID: "memory-leak-1", Severity: "LOW", Summary: "train.py's device memory grows by 12 MB/min and is not freed: 60 MB in 30 allocations since 22:13:20 UTC",
+			ExplainedPct: 100, Effect: report.Effect{Op: "cudaMalloc", Process: "train.py", PID: 4821, TID: 4821, Calls: 5012},
+			Cause: report.Cause{Kind: "memory_leak", Process: "train.py", PID: 4821, TID: 4821, Detail: "at the end 14 GB live in 206 allocations"},
+			Path:  []report.Step{{Layer: "CUDA", Process: "train.py", PID: 4821, TID: 4821, State: "running", On: "cudaMalloc without a free", NS: 400_000_000}},
 		}},
 		NotExplained: []report.NotExplained{{
 			Effect: report.Effect{Op: "cudaFree", Process: "engine", PID: 100, TID: 101, Calls: 90, SlowCalls: 12, P50NS: 5_000, P99NS: 9_000_000, MaxNS: 9_000_000},
@@ -64,7 +69,11 @@ func full() *report.Report {
 			{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
 			{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
 			{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
-		}}},
+		}, Memory: &report.Memory{LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1, Bytes: 406e9},
+			Warnings: []string{
+				"malloc/free imbalance: 206 allocations without corresponding cudaFree",
+				"cudaMalloc p99 (2.1ms) is 32x p50 (65µs): fragmentation pressure",
+			}}},
 	}
 }
 

@@ -128,6 +128,8 @@ type Batch struct {
 	Throttles   []Throttle
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
+	Memory      []event.Memory
+	MemorySites []event.MemorySite
 	Losses      []event.Loss // increments since the last batch
 }
 
@@ -201,8 +203,8 @@ type Reader interface {
 	OpStats(ctx context.Context, w Window) ([]OpStat, error)
 	GapStats(ctx context.Context, w Window) ([]GapStat, error)
 	// NotableCalls visits the calls a diagnosis needs one by one: slow ones,
-	// failed ones, first ones, and those in which the thread waited for
-	// something that needs no baseline (see IsNotable).
+	// failed ones, first ones, large copies, and those in which the thread
+	// waited for something that needs no baseline.
 	NotableCalls(ctx context.Context, w Window, visit func(*event.Call) bool) error
 	// Calls visits every stored call: all of them, or a weighted sample where
 	// the recording was thinned.
@@ -221,6 +223,10 @@ type Reader interface {
 	// stored one by one. It stops after maxCalls of them and returns the time
 	// up to which it is complete, 0 if it read the whole window.
 	Busy(ctx context.Context, w Window, maxCalls int) (spans []Busy, until uint64, err error)
+	// Memory returns what processes had allocated, about once a second each.
+	Memory(ctx context.Context, w Window) ([]event.Memory, error)
+	// MemorySites returns where, whenever that changed.
+	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }
@@ -235,6 +241,20 @@ const (
 	SlowExcess = 100 * time.Microsecond
 	SlowShare  = 0.20
 )
+
+// BulkBytes is how large a copy is at least that is kept one by one when it takes
+// more than SlowExcess, however usual that is: whether it copied pageable memory
+// shows in how long each number of bytes took.
+const BulkBytes = 1_000_000
+
+// IsBulkCopy reports whether a call is such a copy.
+func IsBulkCopy(c *event.Call) bool {
+	if c.Duration < uint64(SlowExcess) {
+		return false
+	}
+	i := c.Op.Info()
+	return i != nil && i.Role == event.RoleCopy && i.BytesArg() >= 0 && c.Args[i.BytesArg()] >= BulkBytes
+}
 
 // WaitNS is the part of a ledger that needs no baseline to be lost time: run
 // queue, throttling, futex, block I/O, page fault, network and pipe waits.

@@ -30,6 +30,11 @@ life +1s unfinished thread=main op=cudaFree dur=1s
 throttle +1s cgroup=/job periods=10 time=800ms
 gpu +1s index=1 temp=84 clock=1200 max=1980 util=97 reasons=0x44 mem=100 mem_total=81920
 gpu +2s
+memory +1s pid=100 live=300 count=3 peak=400 allocs=5 frees=2 failed=1 bytes=500 alloc_time=1ms free_time=2ms unknown=4 untracked=6
+memory +1s pid=100 space=pinned live=7
+site +1s pid=100 space=pinned op=cudaHostAlloc stack=0xbeef live=7 count=1 oldest=+3ms
+site @5 pid=100 op=cudaMalloc
+call . thread=main op=cudaMalloc dur=1us args=10..20,0x1000..0x2000
 loss call count=12
 stat thread=main op=cudaFree calls=3 errors=1 sum=1ms max=600us bytes=4 first=+0 last=+1s runq=1us durations=200us*2,600us
 repeat 3 every 10ms {
@@ -78,15 +83,18 @@ func TestParseUnderstandsTimesAndLabels(t *testing.T) {
 	if g := r.Gaps[0]; g.Start != base+1_505_000 || g.Ledger.NS[event.Futex] != 2_000_000 {
 		t.Errorf("gap = %+v", g)
 	}
-	if n := len(r.Calls); n != 2+3*3 {
-		t.Fatalf("%d calls, want 11", n)
+	if n := len(r.Calls); n != 3+3*3 {
+		t.Fatalf("%d calls, want 12", n)
+	}
+	if a := r.Calls[2].Args; a[0] < 10 || a[0] > 20 || a[1] < 0x1000 || a[1] > 0x2000 {
+		t.Errorf("arguments %v are outside their ranges", a)
 	}
 	for i, start := range []uint64{0, 10_000_000, 20_000_000} {
-		c := r.Calls[2+3*i]
+		c := r.Calls[3+3*i]
 		if at := c.Start - base - start; at < 1e6 || at > 2e6 || c.Duration < 1000 || c.Duration > 9000 {
 			t.Errorf("call %d at +%d for %d ns, outside its ranges", i, at, c.Duration)
 		}
-		if next := r.Calls[3+3*i]; next.Start != c.End()+1e6 {
+		if next := r.Calls[4+3*i]; next.Start != c.End()+1e6 {
 			t.Errorf("call after skip starts %d ns after the one before", next.Start-c.End())
 		}
 	}
@@ -111,6 +119,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"gap +0 thread=1/1 dur=5ms..1ms":                   "ends before",
 		"thread a tid=1\nthread a tid=2":                   "twice",
 		"life +0 reborn thread=1/1":                        "unknown kind of life",
+		"memory +0 pid=1 space=attic":                      "unknown space",
+		"call +0 thread=1/1 args=9..3":                     "ends before",
 		"loss luggage count=1":                             "unknown loss",
 	} {
 		_, err := eventtext.Parse(text)

@@ -127,8 +127,13 @@ func (f *fields) duration(v string) uint64 {
 	}
 	hi, err := parseDuration(b)
 	f.fail(err)
-	if err == nil && hi < lo {
-		f.fail(fmt.Errorf("range %q ends before it begins", v))
+	return f.within(lo, hi, v)
+}
+
+// within draws a value of a range, which was written as text.
+func (f *fields) within(lo, hi uint64, text string) uint64 {
+	if hi < lo {
+		f.fail(fmt.Errorf("range %q ends before it begins", text))
 	}
 	if f.err != nil {
 		return 0
@@ -240,7 +245,12 @@ func (f *fields) numbers(key string) []uint64 {
 	}
 	var r []uint64
 	for s := range strings.SplitSeq(v, ",") {
-		r = append(r, f.number(s, 64))
+		lo, hi, ranged := strings.Cut(s, "..")
+		n := f.number(lo, 64)
+		if ranged {
+			n = f.within(n, f.number(hi, 64), s)
+		}
+		r = append(r, n)
 	}
 	return r
 }

@@ -26,6 +26,8 @@ func Format(r *Recording) string {
 	each(w, r.Throttles, w.throttle)
 	each(w, r.Stalls, w.stall)
 	each(w, r.GPUs, w.gpu)
+	each(w, r.Memory, w.memory)
+	each(w, r.Sites, w.site)
 	each(w, r.Losses, func(l *event.Loss) { w.word("loss " + l.Kind.String()); w.num("count", l.Count) })
 	each(w, r.Stats, w.stat)
 	return w.b.String()

@@ -12,11 +12,12 @@ var kinds = map[string]func(*parser, *fields){
 	"base": doBase, "self": doSelf, "process": doProcess, "thread": doThread, "skip": doSkip,
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
+	"memory": doMemory, "site": doSite,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true}
 	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true}
 )
 

@@ -17,9 +17,9 @@
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
 // nanoseconds, or a dot for the thread's cursor: the end of its latest outermost
-// call, gap or skip (.+OFFSET later; LABEL. for another thread's). Durations carry a unit (ns, us, ms, s), and
-// a range such as 20ms..60ms stands for a value in it, the same one whenever the
-// text is read.
+// call, gap or skip (.+OFFSET later; LABEL. for another thread's). Durations carry a
+// unit (ns, us, ms, s). A range such as 20ms..60ms, or 0x1000..0x2000 among a call's
+// args, stands for a value in it, the same one whenever the text is read.
 //
 //	repeat 200 every 2ms { … }
 //
@@ -51,6 +51,8 @@ type Recording struct {
 	Throttles   []Throttle
 	Stalls      []event.Stall
 	GPUs        []GPU
+	Memory      []event.Memory
+	Sites       []event.MemorySite
 	Losses      []event.Loss
 	Stats       []Stat
 }

@@ -19,6 +19,7 @@ type inserts struct {
 	threadTime, life, throttle  *binder
 	gpu                         *binder
 	callSecond, gapSecond, loss *binder
+	memory, memorySite          *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -51,6 +52,8 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 			ledgerColumns + ", hist) values (" + values(11+ledgerWidth) + ")"},
 		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
 		{&i.args, "insert or replace into args values (" + values(5) + ")"},
+		{&i.memory, "insert into memory_second values (" + values(14) + ")"},
+		{&i.memorySite, "insert into memory_site values (" + values(8) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)
@@ -131,7 +134,7 @@ func (w *Writer) insertRest(b *store.Batch) error {
 			return err
 		}
 	}
-	return nil
+	return w.insertMemory(b)
 }
 
 func (w *Writer) insertGap(g *event.Gap) error {

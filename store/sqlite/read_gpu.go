@@ -10,16 +10,6 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// has reports whether the recording has a table: one of an earlier schema may
-// not.
-func (r *Reader) has(ctx context.Context, table string) (found bool, err error) {
-	err = r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil, func(*sqlite.Stmt) error {
-		found = true
-		return nil
-	})
-	return found, err
-}
-
 // GPUSnapshots implements store.Reader.
 func (r *Reader) GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error) {
 	if ok, err := r.has(ctx, "gpu_snapshot"); err != nil || !ok {

@@ -167,6 +167,16 @@ func each(c *sqlite.Conn, query string, args []int64, f func(*sqlite.Stmt) error
 	}
 }
 
+// has reports whether the recording has a table: those of an older schema lack
+// some, and what such a table would hold was not recorded.
+func (r *Reader) has(ctx context.Context, table string) (found bool, err error) {
+	err = r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil, func(*sqlite.Stmt) error {
+		found = true
+		return nil
+	})
+	return found, err
+}
+
 // bounds are the inclusive keys of a window.
 func bounds(w store.Window) []int64 {
 	to := int64(math.MaxInt64)

@@ -128,6 +128,6 @@ func (g *group) take() *event.Call {
 // isNotable says whether a call is visited one by one; first is whether it is
 // the first of its series.
 func isNotable(c *event.Call, median uint64, first, off bool) bool {
-	return first || c.Ret != 0 || store.IsSlow(c.Duration, median) ||
+	return first || c.Ret != 0 || store.IsSlow(c.Duration, median) || store.IsBulkCopy(c) ||
 		off && store.WaitNS(&c.Ledger) >= uint64(store.NotableWait)
 }

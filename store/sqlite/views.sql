@@ -163,6 +163,30 @@ create view losses as
 select u.second * 1000000000 as timestamp, s.node, u.session as session_id, n.name as kind, u.count, n.unit, n.approximate, n.doc as description
 from loss u join session s on s.id = u.session left join loss_name n on n.id = u.kind;
 
+-- What a process has allocated by its traced calls, about once a second; counts
+-- and times are since its row before.
+create view memory as
+select m.ts as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
+  case m.space when 0 then 'device' when 1 then 'pinned' end as space,
+  m.live_bytes, m.live_count, m.peak_bytes, coalesce(m.allocs, 0) as allocs, coalesce(m.frees, 0) as frees,
+  coalesce(m.failed, 0) as failed, coalesce(m.bytes, 0) as bytes, coalesce(m.alloc_ns, 0) as alloc_ns,
+  coalesce(m.free_ns, 0) as free_ns, coalesce(m.unknown_frees, 0) as unknown_frees, coalesce(m.untracked, 0) as untracked
+from memory_second m
+left join thread t on t.id = m.thread
+left join session s on s.id = t.session;
+
+-- The places in a process's code whose allocations hold most of it; a row each
+-- time that changed.
+create view memory_sites as
+select m.ts as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
+  case m.space when 0 then 'device' when 1 then 'pinned' end as space, o.name as op,
+  coalesce(k.hash, 0) as stack_hash, m.live_bytes, m.live_count, coalesce(m.oldest, 0) as oldest
+from memory_site m
+left join thread t on t.id = m.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = m.op
+left join stack k on k.id = m.stack;
+
 create view throttles as
 select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns
 from throttle h left join cgroup g on g.id = h.cgroup;

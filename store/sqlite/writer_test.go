@@ -194,8 +194,10 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	sum, err := r.Summary(ctx)
 	must(t, err)
 	session.ID, session.Stopped = 1, t0
+	migrations, err := filepath.Glob("migration/*.sql")
+	must(t, err)
 	check("summary", store.Summary{
-		Schema: 2, Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1, Last: t0 + 20_100_000, Calls: 2, Stored: 2,
+		Schema: len(migrations), Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1, Last: t0 + 20_100_000, Calls: 2, Stored: 2,
 		Losses: []event.Loss{{Kind: event.LostCall, Count: 9}, {Kind: event.LostWake, Count: 1}},
 	}, sum)
 	gapStats, err := r.GapStats(ctx, store.Window{})

@@ -1,0 +1,154 @@
+// Package memory follows what processes have allocated on their devices, and as
+// page-locked memory of the host, from their own calls: what is live, where in
+// their code it came from, and for how long it has been. It is arithmetic over
+// events, with no clock and no I/O; whether growth is a leak is the diagnose
+// package's business.
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Bounds. A million live allocations take about 100 MB here.
+const (
+	MaxLive  = 1 << 20 // live allocations followed, of all processes
+	MaxSites = 8       // sites told of a process at a time
+	maxSites = 4096    // sites told apart in a process
+	maxHeld  = 16      // nested calls of a thread that wait for their caller
+)
+
+// kind is what an operation does to memory.
+type kind struct {
+	role  event.Role // RoleAlloc or RoleFree; RoleOther is no concern of ours
+	space event.Space
+}
+
+// kinds is indexed by event.Op: the look-up is on the path of every call.
+var kinds = func() (k [1 << 12]kind) {
+	for i := range event.Catalog {
+		if o := &event.Catalog[i]; o.Role == event.RoleAlloc || o.Role == event.RoleFree {
+			k[o.Op&4095] = kind{o.Role, o.Space}
+		}
+	}
+	return k
+}()
+
+// Tracker follows the memory of any number of processes. It is fed every call, in
+// the order in which calls returned.
+type Tracker struct {
+	max   int
+	live  int // allocations followed
+	procs map[uint32]*process
+	held  map[event.Thread][]event.Call // nested calls whose caller has not returned yet
+	ended []event.Memory                // last records of processes that ended, until taken
+}
+
+// NewTracker makes a Tracker that follows at most max live allocations.
+func NewTracker(max int) *Tracker {
+	return &Tracker{max: max, procs: map[uint32]*process{}, held: map[event.Thread][]event.Call{}}
+}
+
+// Calls takes calls into account.
+func (t *Tracker) Calls(calls []event.Call) {
+	for i := range calls {
+		c := &calls[i]
+		k := kinds[c.Op&4095]
+		if len(t.held) > 0 {
+			t.settle(c, k)
+		}
+		switch {
+		case k.role == event.RoleOther:
+		case c.Depth > 0:
+			t.hold(c)
+		default:
+			t.apply(c)
+		}
+	}
+}
+
+// hold keeps a nested call until its caller returns: an allocation made by an
+// allocating call is that call's.
+func (t *Tracker) hold(c *event.Call) {
+	held := t.held[c.Thread]
+	if len(held) == maxHeld {
+		t.apply(&held[0])
+		held = slices.Delete(held, 0, 1)
+	}
+	t.held[c.Thread] = append(held, *c)
+}
+
+// settle decides on the nested calls of the thread of c, which has returned.
+func (t *Tracker) settle(c *event.Call, k kind) {
+	held, ok := t.held[c.Thread]
+	if !ok {
+		return
+	}
+	kept := held[:0]
+	for i := range held {
+		h := &held[i]
+		switch inside := h.Depth > c.Depth && h.Start >= c.Start; {
+		case inside && k.role != event.RoleOther: // counted as c
+		case c.Depth == 0: // its caller allocates nothing itself, or was not recorded
+			t.apply(h)
+		default:
+			kept = append(kept, *h)
+		}
+	}
+	if len(kept) == 0 {
+		delete(t.held, c.Thread)
+		return
+	}
+	t.held[c.Thread] = kept
+}
+
+func (t *Tracker) apply(c *event.Call) {
+	p := t.procs[c.PID]
+	if p == nil {
+		p = newProcess(c.PID)
+		t.procs[c.PID] = p
+	}
+	before := len(p.live)
+	if k := kinds[c.Op&4095]; k.role == event.RoleAlloc {
+		p.alloc(c, k.space, t.live < t.max)
+	} else {
+		p.free(c, k.space)
+	}
+	t.live += len(p.live) - before
+}
+
+// Lives forgets processes that ended, or that execute a new program, and the
+// threads that ended. It is to be called after the calls that came before.
+func (t *Tracker) Lives(lives []event.Life) {
+	for i := range lives {
+		l := &lives[i]
+		if l.Kind == event.LifeExit {
+			delete(t.held, l.Thread)
+		}
+		gone := l.Kind == event.LifeExec || l.Kind == event.LifeExit && l.PID == l.TID
+		if p := t.procs[l.PID]; p != nil && gone {
+			t.ended = p.records(l.At, t.ended)
+			t.live -= len(p.live)
+			delete(t.procs, l.PID)
+		}
+	}
+}
+
+// Take appends a record of each process and space to m, and to s the sites that
+// hold most memory as far as they changed. at is the time in Unix ns.
+func (t *Tracker) Take(at uint64, m []event.Memory, s []event.MemorySite) ([]event.Memory, []event.MemorySite) {
+	m = append(m, t.ended...)
+	t.ended = t.ended[:0]
+	procs := make([]*process, 0, len(t.procs))
+	for _, p := range t.procs {
+		procs = append(procs, p)
+	}
+	slices.SortFunc(procs, func(a, b *process) int { return cmp.Compare(a.pid, b.pid) })
+	for _, p := range procs {
+		m = p.records(at, m)
+		s = p.top(at, s)
+	}
+	return m, s
+}
