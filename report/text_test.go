@@ -59,15 +59,19 @@ func full() *report.Report {
 			LostNS: 400_000_000, LostPct: 4, ExplainedPct: 12, Why: "400 ms blocked on a lock whose holder, tid 9999, is not known",
 		}},
 		Idle: []report.Idle{{Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97, On: "poll: no request or event came"}},
-		Processes: []report.Process{{PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank, Ops: []report.Op{
-			{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
-			{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
-			{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
-		}, Memory: &report.Memory{LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1, Bytes: 406e9},
+		Processes: []report.Process{{
+			PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank,
+			Ops: []report.Op{
+				{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
+				{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
+				{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
+			},
+			Memory: &report.Memory{LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1, Bytes: 406e9},
 			Warnings: []string{
 				"malloc/free imbalance: 206 allocations without corresponding cudaFree",
 				"cudaMalloc p99 (2.1ms) is 32x p50 (65µs): fragmentation pressure",
-			}}},
+			},
+		}},
 	}
 }
 
