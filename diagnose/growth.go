@@ -14,7 +14,7 @@ const (
 	leakSpan   = 6e9       // ns, from the first record to the last
 	leakBytes  = 1_000_000 // grown by at least this much
 	leakCount  = minSample // and by as many allocations that were not freed
-	leakSteady = 0.5       // each third grows at least this share of what the one before did
+	leakSteady = 0.5       // the second half grows at least this share as fast as the first
 	launchEach = 2         // launches for each such allocation: who only loads makes none
 	loadFaster = 5         // times the leak's rate: memory that is loaded
 	maxLeakRow = 300       // records looked at for the rate
@@ -100,7 +100,8 @@ func steady(rows []event.Memory) bool {
 			return false
 		}
 	}
-	return float64(bytes[2]-bytes[1]) >= leakSteady*float64(bytes[1]-bytes[0])
+	half := len(rows) / 2
+	return slope(rows[half:]) >= leakSteady*slope(rows[:half+1])
 }
 
 // slope is the Theil–Sen estimate of how fast live memory rises, in bytes per ns:

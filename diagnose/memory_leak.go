@@ -50,8 +50,12 @@ func (g *growth) chain(s *scene) report.Chain {
 	if g.left > 0 {
 		c.Cause.Detail += fmt.Sprintf("; at this rate all %s of the machine are used up in %s", report.Bytes(s.capacity(g.space)), long(g.left))
 	}
+	layer := event.SourceCUDA.String()
+	if g.site.Op != 0 {
+		layer = g.site.Op.Source().String()
+	}
 	c.Path = []report.Step{{
-		Layer: g.site.Op.Source().String(), Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread, State: "running", On: e.Op + " without a free", NS: ns,
+		Layer: layer, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread, State: "running", On: e.Op + " without a free", NS: ns,
 	}}
 	g.where(s, &c)
 	return c
@@ -75,6 +79,8 @@ func (g *growth) where(s *scene, c *report.Chain) {
 	case g.site.Stack != 0 && share < minShare:
 		c.Cause.Detail += fmt.Sprintf("; it comes from several places, the largest has %.0f %% of it", share)
 		c.Recommendations = append(c.Recommendations, "compare the places over time: select op, stack_hash, live_bytes, timestamp from memory_sites order by timestamp")
+	case g.site.Op == 0: // the records of places were pruned
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the code that allocates it: sudo ingero trace --pid %d --stack=all", g.pid))
 	default:
 		c.Cause.Detail += fmt.Sprintf("; %.0f %% of the growth is from %s, and the code that calls it is not known", share, op)
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the code that allocates it: sudo ingero trace --pid %d --stack=all", g.pid))

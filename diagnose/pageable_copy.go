@@ -14,11 +14,13 @@ import (
 
 // How fast copies are, in bytes per ns, that is in GB/s. Pageable memory goes
 // through the driver's page-locked buffer, by one core's memcpy: 5 to 12 GB/s are
-// seen in published recordings. 25 GB/s is what PCIe 4.0 x16 carries.
+// seen in published recordings. A bus carries 12 GB/s (PCIe 3.0 x16) or 25 (4.0):
+// a blocking copy may spin that long for page-locked memory too.
 const (
-	minStaged = 2.0
-	maxStaged = 30.0
-	busRate   = 25.0
+	minStaged   = 2.0
+	maxStaged   = 30.0
+	maxBlocking = 9.0
+	busRate     = 25.0
 	// spread is how far a copy's rate may be from the usual one of its kind.
 	spread = 3.0
 	// returnNS is how long an asynchronous copy of page-locked memory takes to
@@ -71,16 +73,32 @@ func stagedRate(c *event.Call, split *ledger.Split) (float64, bool) {
 	if bytes == 0 || on == 0 || !awake {
 		return 0, false
 	}
-	rate := float64(bytes) / float64(on)
-	return rate, rate >= minStaged && rate <= maxStaged
+	rate, most := float64(bytes)/float64(on), maxStaged
+	if !asynchronous(c.Op) {
+		most = maxBlocking
+	}
+	return rate, rate >= minStaged && rate <= most
+}
+
+// toDevice reports whether a copy certainly reads from the host. One to the host
+// first waits, spinning, for what is to be copied.
+func toDevice(c *event.Call) bool {
+	i := c.Op.Info()
+	if i.Shape == event.ShapeCuCopy {
+		return strings.Contains(i.Name, "HtoD")
+	}
+	return c.Args[1] == 1
 }
 
 // readStaged finds the operations of each thread that copy pageable memory: most
-// of the bytes they move took the time that a copy by the CPU takes, or copies of
-// different sizes took it in proportion. A few that spin for another reason, among
-// many of the same size that return at once, do not.
+// of the bytes they move to the device took the time that a copy by the CPU takes,
+// or copies of different sizes took it in proportion. A few that spin for another
+// reason, among many of the same size that return at once, do not.
 func (s *scene) readStaged() {
-	type copies struct{ bytes, ns, rates []float64 }
+	type copies struct {
+		bytes, ns, rates []float64
+		there            float64 // of bytes, those certainly to the device
+	}
 	by := map[threadOp]*copies{}
 	for i := range s.in.Calls {
 		c := &s.in.Calls[i]
@@ -96,6 +114,9 @@ func (s *scene) readStaged() {
 		by[k].bytes = append(by[k].bytes, float64(hostCopy(c)))
 		by[k].ns = append(by[k].ns, float64(split.OnCPU))
 		by[k].rates = append(by[k].rates, rate)
+		if toDevice(c) {
+			by[k].there += float64(hostCopy(c))
+		}
 	}
 	s.staged = map[threadOp]float64{}
 	for k, l := range by {
@@ -103,7 +124,7 @@ func (s *scene) readStaged() {
 		if st := s.stats[k]; st != nil {
 			all = float64(st.Bytes)
 		}
-		most := sum(l.bytes) >= half*all
+		most := l.there >= half*all
 		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && correlation(l.bytes, l.ns) >= minCorrelation
 		if most || sized {
 			s.staged[k] = median(l.rates)

@@ -65,15 +65,19 @@ func full() *report.Report {
 		}},
 		Workloads: []report.Workload{{Process: "engine", PID: 100, TID: 100, Steps: 1200, PerStep: "20 cudaLaunchKernel, 1 cudaStreamSynchronize", WarmupNS: 900_000_000, P50NS: 5_400_000, P99NS: 12_000_000, Trend: 31.4}},
 		Idle:      []report.Idle{{Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97, On: "poll: no request or event came"}},
-		Processes: []report.Process{{PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank, Ops: []report.Op{
-			{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
-			{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
-			{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
-		}, Memory: &report.Memory{LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1, Bytes: 406e9},
+		Processes: []report.Process{{
+			PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank,
+			Ops: []report.Op{
+				{Op: "cudaMalloc", Calls: 5012, P50NS: 65_000, P99NS: 2_100_000, MaxNS: 3_000_000, Bytes: 406e9},
+				{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
+				{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
+			},
+			Memory: &report.Memory{LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1, Bytes: 406e9},
 			Warnings: []string{
 				"malloc/free imbalance: 206 allocations without corresponding cudaFree",
 				"cudaMalloc p99 (2.1ms) is 32x p50 (65µs): fragmentation pressure",
-			}}},
+			},
+		}},
 	}
 }
 
