@@ -161,6 +161,9 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 	// A reader may reuse the slices of a row for the next one.
 	off := keep(&in.OffCPU)
 	err := r.OffCPU(ctx, w, func(o *event.OffCPU) bool {
+		if in.Earlier != nil && o.Op == 0 && o.Class == event.Other {
+			return true // between calls, for reasons unknown: it tells nothing
+		}
 		c := *o
 		c.Culprits = append([]event.Culprit(nil), o.Culprits...)
 		c.Kernel = append([]uint64(nil), o.Kernel...)

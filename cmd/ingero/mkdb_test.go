@@ -17,7 +17,8 @@ import (
 
 // cmdMkdb makes a database: mkdb KIND FILE. The kinds are incident (a hog takes
 // the CPU of the launching thread; ended just now), saved (the same, in January
-// 2026), empty (a recording without events), newer and foreign.
+// 2026), empty (a recording without events), newer, foreign, and earlier (of
+// Ingero 0.8).
 func cmdMkdb(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: mkdb KIND FILE")
@@ -33,6 +34,10 @@ func cmdMkdb(ts *testscript.TestScript, _ bool, args []string) {
 	case "newer":
 		ts.Check(writeBatch(path, time.Now(), &store.Batch{}))
 		ts.Check(script(path, "pragma user_version = 9999"))
+	case "earlier":
+		sql, err := os.ReadFile("../../store/sqlite/testdata/earlier_0.8.sql")
+		ts.Check(err)
+		ts.Check(script(path, string(sql)))
 	case "foreign":
 		ts.Check(script(path, "create table t (a); insert into t values (1)"))
 	default:

@@ -27,7 +27,7 @@ func queryCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "query [FILE] SQL",
 		Short: "Ask a recording with SQL",
-		Long: `Query runs one SQL statement on a recording, or on a database of Ingero 0.x, and
+		Long: `Query runs one SQL statement on a recording, also one of Ingero 0.8 or 0.9, and
 prints the rows. Only reading is possible: the file is never changed. Answers are
 bounded in rows, size and time.
 

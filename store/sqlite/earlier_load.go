@@ -17,10 +17,11 @@ import (
 // earlierRows is a recording by an earlier Ingero in memory: a call's ledger
 // comes from other rows, so that all are needed for any.
 type earlierRows struct {
-	calls  []event.Call   // by start, outer ones first
-	ids    []string       // of calls
-	off    []event.OffCPU // by start
-	lives  []event.Life   // by time
+	calls  []event.Call      // by start, outer ones first
+	ids    []string          // of calls
+	off    []interval        // by start
+	names  map[uint32]string // of processes and threads, as the file has them
+	lives  []event.Life      // by time
 	procs  map[uint32]*store.Process
 	nodes  []string
 	first  uint64
@@ -66,14 +67,22 @@ func (r *earlierReader) load(ctx context.Context) (*earlierRows, error) {
 type earlierLoader struct {
 	*earlierReader
 	*earlierRows
-	owner map[uint32]int // the node that a process or thread id is used on, the first of them
-	names map[uint32]string
+	owner map[uint32]int          // the node that a process or thread id is used on, the first of them
 	disk  map[event.Thread][]span // requests of a thread to block devices
 
 	unknown map[string]event.Op // numbers of operations that the catalogue does not have
 }
 
-type span struct{ from, to uint64 }
+type span struct{ from, to uint64 } // Unix ns
+
+// interval is an interval off the CPU. There may be millions.
+type interval struct {
+	span
+	event.Thread
+	op       event.Op // the call it began in, 0 between calls
+	class    event.Class
+	dispatch bool
+}
 
 // idShift is above every process id there can be (PID_MAX_LIMIT, 4,194,304).
 const idShift = 22
@@ -180,30 +189,32 @@ func (l *earlierLoader) readOffCPU(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.Reader.rows(ctx, "select node, pid, tid, timestamp, duration, comm from earlier_event where source = 3 and op = 'sched_switch' order by timestamp", nil, func(s *sqlite.Stmt) error {
-		o := event.OffCPU{
-			Thread: l.thread(s, s.ColumnText(0), 1), Start: nonNegative(s, 3), Duration: nonNegative(s, 4), Comm: s.ColumnText(5),
-			Class: event.Other, Syscall: -1, WakerSyscall: -1,
-		}
+	err = l.Reader.rows(ctx, "select node, pid, tid, timestamp, duration from earlier_events where source = 3 and op = 1", nil, func(s *sqlite.Stmt) error {
+		o := interval{Thread: l.thread(s, s.ColumnText(0), 1), class: event.Other}
+		o.to = nonNegative(s, 3)
+		o.from = o.to - min(o.to, nonNegative(s, 4))
 		if l.waitedForDisk(&o) {
-			o.Class = event.BlockIO
+			o.class = event.BlockIO
 		}
 		l.off = append(l.off, o)
 		return nil
 	})
+	slices.SortFunc(l.off, func(a, b interval) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), compareThreads(a.Thread, b.Thread))
+	})
+	return err
 }
 
 // waitedForDisk reports whether a request of the thread itself was in flight
 // during most of an interval and was over when that ended: then it is known what
 // the thread waited for.
-func (l *earlierLoader) waitedForDisk(o *event.OffCPU) bool {
+func (l *earlierLoader) waitedForDisk(o *interval) bool {
 	requests := l.disk[o.Thread]
-	end := o.Start + o.Duration
-	i := sort.Search(len(requests), func(i int) bool { return requests[i].from >= end }) - 1
-	if i < 0 || requests[i].to > end {
+	i := sort.Search(len(requests), func(i int) bool { return requests[i].from >= o.to }) - 1
+	if i < 0 || requests[i].to > o.to {
 		return false
 	}
-	return 2*within(requests[i], o.Start, end) >= o.Duration
+	return 2*within(requests[i], o.from, o.to) >= o.to-o.from
 }
 
 // within is how much of a span lies between two moments.
@@ -251,8 +262,7 @@ func (l *earlierLoader) readBounds(ctx context.Context) error {
 
 // account gives calls their depth and ledger, and intervals their call.
 func (l *earlierLoader) account() {
-	slices.SortStableFunc(l.off, func(a, b event.OffCPU) int { return cmp.Compare(a.Start, b.Start) })
-	intervals := map[event.Thread][]*event.OffCPU{}
+	intervals := map[event.Thread][]*interval{}
 	for i := range l.off {
 		o := &l.off[i]
 		intervals[o.Thread] = append(intervals[o.Thread], o)
@@ -270,22 +280,22 @@ func (l *earlierLoader) account() {
 	}
 	for i := range l.off {
 		o := &l.off[i]
-		o.Dispatch = l.procs[o.PID] != nil && open[o.Thread] != nil
+		o.dispatch = open[o.Thread] != nil
 	}
 }
 
 // book adds a thread's intervals, by start, to the ledger of a call.
-func book(c *event.Call, intervals []*event.OffCPU) {
+func book(c *event.Call, intervals []*interval) {
 	// A thread's intervals do not overlap: they end in the order of their start.
-	i := sort.Search(len(intervals), func(i int) bool { return intervals[i].Start+intervals[i].Duration > c.Start })
-	for ; i < len(intervals) && intervals[i].Start < c.End(); i++ {
+	i := sort.Search(len(intervals), func(i int) bool { return intervals[i].to > c.Start })
+	for ; i < len(intervals) && intervals[i].from < c.End(); i++ {
 		o := intervals[i]
-		c.Ledger.NS[o.Class] += within(span{o.Start, o.Start + o.Duration}, c.Start, c.End())
-		if o.Class == event.BlockIO {
+		c.Ledger.NS[o.class] += within(o.span, c.Start, c.End())
+		if o.class == event.BlockIO {
 			c.Ledger.Voluntary = uint16(min(int(c.Ledger.Voluntary)+1, 0xffff))
 		}
-		if c.Depth == 0 && o.Start >= c.Start {
-			o.Op = c.Op
+		if c.Depth == 0 && o.from >= c.Start {
+			o.op = c.Op
 		}
 	}
 }

@@ -71,14 +71,11 @@ func (r *earlierReader) Threads(ctx context.Context) ([]store.ThreadInfo, error)
 	found := map[event.Thread]store.ThreadInfo{}
 	for i := range e.off {
 		o := &e.off[i]
-		found[o.Thread] = store.ThreadInfo{Thread: o.Thread, Comm: o.Comm}
+		found[o.Thread] = store.ThreadInfo{Thread: o.Thread, Comm: e.comm(o.Thread)}
 	}
 	for i := range e.calls {
-		t := store.ThreadInfo{Thread: e.calls[i].Thread, Comm: found[e.calls[i].Thread].Comm, Dispatch: true}
-		if p := e.procs[t.PID]; t.Comm == "" && p != nil && t.TID == t.PID {
-			t.Comm = p.Name
-		}
-		found[t.Thread] = t
+		t := e.calls[i].Thread
+		found[t] = store.ThreadInfo{Thread: t, Comm: e.comm(t), Dispatch: true}
 	}
 	out := make([]store.ThreadInfo, 0, len(found))
 	for _, t := range found {
@@ -166,13 +163,24 @@ func (r *earlierReader) OffCPU(ctx context.Context, w store.Window, visit func(*
 	if err != nil {
 		return err
 	}
-	i := sort.Search(len(e.off), func(i int) bool { return e.off[i].Start >= w.From })
-	for ; i < len(e.off) && w.Contains(e.off[i].Start); i++ {
-		if o := e.off[i]; !visit(&o) {
+	i := sort.Search(len(e.off), func(i int) bool { return e.off[i].from >= w.From })
+	for ; i < len(e.off) && w.Contains(e.off[i].from); i++ {
+		n := &e.off[i]
+		o := event.OffCPU{
+			Start: n.from, Duration: n.to - n.from, Thread: n.Thread, Comm: e.comm(n.Thread), Op: n.op, Class: n.class,
+			Syscall: -1, WakerSyscall: -1, Dispatch: n.dispatch,
+		}
+		if !visit(&o) {
 			break
 		}
 	}
 	return ctx.Err()
+}
+
+// comm names a thread: by its own name, or by its process's if it has none.
+func (e *earlierRows) comm(t event.Thread) string {
+	const pid = 1<<idShift - 1 // without the number of the node
+	return cmp.Or(e.names[t.TID&pid], e.names[t.PID&pid])
 }
 
 // Lives implements store.Reader.

@@ -180,11 +180,11 @@ func (e *earlierRows) switches() map[event.Thread]store.Switches {
 		o := &e.off[i]
 		s, ok := out[o.Thread]
 		if !ok {
-			s.From = o.Start
+			s.From = o.from
 		}
-		s.To = max(s.To, o.Start+o.Duration)
+		s.To = max(s.To, o.to)
 		out[o.Thread] = s
-		listed[o.PID] += o.Duration
+		listed[o.PID] += o.to - o.from
 	}
 	counted := map[uint32]uint64{}
 	for _, n := range e.counts {
