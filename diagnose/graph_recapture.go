@@ -89,7 +89,7 @@ func recaptures(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, o := range c.ops {
 		v := t.take(o, t.rest.ops[o.Op])
-		pieces = append(pieces, s.standing(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
+		pieces = append(pieces, s.stand(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for i := range pieces {
 		if pieces[i].acc.Op.String() == "cudaGraphInstantiate" {

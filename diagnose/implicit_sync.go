@@ -28,8 +28,8 @@ func blocks(op event.Op) bool {
 	return op.Role() == event.RoleSync || slices.Contains(blockingCopies, op.String())
 }
 
-// waits are a thread's short waits for the GPU, and how many steps they fall in.
-type waits struct {
+// waitMix is a thread's short waits for the GPU, and how many steps they fall in.
+type waitMix struct {
 	short []*store.OpStat
 	calls uint64
 	steps float64
@@ -37,7 +37,7 @@ type waits struct {
 	long  uint64 // calls of other operations that wait: the ones to be left
 }
 
-func (s *scene) shortWaitsOf(t *subject) (w waits, many bool) {
+func (s *scene) shortWaitsOf(t *subject) (w waitMix, many bool) {
 	for _, o := range t.ops {
 		if !blocks(o.Op) {
 			continue
@@ -60,7 +60,7 @@ func (s *scene) shortWaitsOf(t *subject) (w waits, many bool) {
 
 // last is what the longest call of an operation in a step takes: the one that
 // really waits for the step's work.
-func (w *waits) last(o *store.OpStat) uint64 {
+func (w *waitMix) last(o *store.OpStat) uint64 {
 	n := max(1, float64(o.Calls)/max(w.steps, 1))
 	return o.Hist.Quantile(1 - 1/(2*n))
 }
@@ -108,7 +108,7 @@ func shortWaits(s *scene, t *subject) []piece {
 	var pieces []piece
 	for i, o := range w.short {
 		n := uint64(float64(extra) * float64(o.Calls) / float64(w.calls))
-		pieces = append(pieces, s.standing(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+		pieces = append(pieces, s.stand(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
 	return pieces
 }

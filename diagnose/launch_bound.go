@@ -55,7 +55,7 @@ func launchTime(s *scene, t *subject) []piece {
 	}
 	var pieces []piece
 	for _, o := range l.ops {
-		pieces = append(pieces, s.standing(t, o, LaunchBound, event.OnCPU, t.take(o, t.rest.ops[o.Op]), o.Calls)...)
+		pieces = append(pieces, s.stand(t, o, LaunchBound, event.OnCPU, t.take(o, t.rest.ops[o.Op]), o.Calls)...)
 	}
 	return pieces
 }

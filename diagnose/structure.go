@@ -106,9 +106,9 @@ func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 	return v
 }
 
-// standing makes a piece of what a structure took of an operation. It stands for
+// stand makes a piece of what a structure took of an operation. It stands for
 // count calls.
-func (s *scene) standing(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
+func (s *scene) stand(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
 	if v == 0 {
 		return nil
 	}
