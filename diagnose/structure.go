@@ -14,14 +14,17 @@ import (
 // structure of a thread's calls: how often it waits, captures or launches for what
 // it gets done. The numbers are exact, whatever the recording thinned.
 
-// readNesting finds out which operations other ones call. The first call of each
-// is among those kept one by one.
+// readNesting finds out which operations other ones call, as most of their known
+// calls have it. The first call of each is among those kept one by one.
 func (s *scene) readNesting() {
-	s.nested = map[threadOp]bool{}
+	s.nested = map[threadOp]int{}
 	for i := range s.in.Calls {
 		c := &s.in.Calls[i]
-		k := threadOp{c.Thread, c.Op}
-		s.nested[k] = s.nested[k] || c.Depth > 0
+		if c.Depth > 0 {
+			s.nested[threadOp{c.Thread, c.Op}]++
+		} else {
+			s.nested[threadOp{c.Thread, c.Op}]--
+		}
 	}
 }
 
@@ -37,7 +40,7 @@ func (s *scene) outermost(t event.Thread) []*store.OpStat {
 		}
 		nested, seen := s.nested[threadOp{t, o.Op}]
 		switch {
-		case nested:
+		case nested > 0:
 		case seen || o.Op.Source() != event.SourceDriver:
 			ops = append(ops, o)
 		default:
