@@ -37,7 +37,7 @@ func (s *scene) capturesOf(t *subject) captures {
 			continue
 		}
 		c.ops = append(c.ops, o)
-		c.sum += o.SumNS
+		c.sum += itself(o)
 		if n := o.Op.String(); n == "cudaGraphInstantiate" || n == "cudaGraphExecUpdate" {
 			makes[o.Op] = true
 			c.made += o.Calls

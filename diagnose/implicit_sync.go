@@ -14,9 +14,9 @@ import (
 // When waits are too many: short ones, several a step, and together worth a word.
 // Where the calls do not show their steps, launches stand for them.
 const (
-	maxShortWait = 200 * time.Microsecond // median
+	maxShortWait = 200 * time.Microsecond // median, or mean without what the host added
 	minWaits     = 4.0                    // a step
-	minShortPct  = 10.0                   // of the thread's time
+	minShortPct  = 10.0                   // of the time that no other cause took
 	maxSmallCopy = 64 << 10               // bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization behavior")
 )
 
@@ -43,7 +43,7 @@ func (s *scene) shortWaitsOf(t *subject) (w waitMix, many bool) {
 			continue
 		}
 		small := o.Op.Role() == event.RoleSync || o.Bytes <= o.Calls*maxSmallCopy
-		if small && o.Hist.Quantile(0.5) < uint64(maxShortWait) {
+		if small && min(o.Hist.Quantile(0.5), itself(o)/o.Calls) < uint64(maxShortWait) {
 			w.short = append(w.short, o)
 			w.calls += o.Calls
 			continue
@@ -102,7 +102,7 @@ func shortWaits(s *scene, t *subject) []piece {
 		total -= keep
 		extra -= min(extra, uint64(w.steps))
 	}
-	if percent(total, t.wall()) < minShortPct {
+	if percent(total, t.rest.room) < minShortPct {
 		return nil
 	}
 	var pieces []piece

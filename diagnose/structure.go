@@ -79,16 +79,21 @@ func (s *scene) unclaimed(t *subject, claimed []piece) *rest {
 		}
 	}
 	for _, o := range t.ops {
-		var host uint64
-		for c := range event.NumClasses {
-			if needsNoBaseline(c, o.Op) {
-				host += o.Ledger.NS[c]
-			}
-		}
-		out := r.taken[o.Op] + max(host, waits[o.Op])
+		out := r.taken[o.Op] + max(o.SumNS-itself(o), waits[o.Op])
 		r.ops[o.Op] = o.SumNS - min(o.SumNS, out)
 	}
 	return r
+}
+
+// itself is what an operation's calls took without waits that need no baseline, ns.
+func itself(o *store.OpStat) uint64 {
+	var host uint64
+	for c := range event.NumClasses {
+		if needsNoBaseline(c, o.Op) {
+			host += o.Ledger.NS[c]
+		}
+	}
+	return o.SumNS - min(o.SumNS, host)
 }
 
 func needsNoBaseline(c event.Class, op event.Op) bool {
