@@ -106,7 +106,7 @@ func churnTime(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, st := range t.ops {
 		if t.churn[st.Op] {
-			pieces = append(pieces, s.standing(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
+			pieces = append(pieces, s.stand(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
 		}
 	}
 	return pieces

@@ -79,7 +79,7 @@ func growingWaits(s *scene, t *subject) []piece {
 			continue
 		}
 		v := t.take(o, g.excess-min(g.excess, t.rest.taken[o.Op]))
-		p := s.standing(t, o, GPUWait, event.Other, v, g.calls)
+		p := s.stand(t, o, GPUWait, event.Other, v, g.calls)
 		for i := range p {
 			p[i].acc.base = g.base
 		}

@@ -37,7 +37,7 @@ func (s *scene) capturesOf(t *subject) captures {
 			continue
 		}
 		c.ops = append(c.ops, o)
-		c.sum += o.SumNS
+		c.sum += itself(o)
 		if n := o.Op.String(); n == "cudaGraphInstantiate" || n == "cudaGraphExecUpdate" {
 			makes[o.Op] = true
 			c.made += o.Calls
@@ -89,7 +89,7 @@ func recaptures(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, o := range c.ops {
 		v := t.take(o, t.rest.ops[o.Op])
-		pieces = append(pieces, s.standing(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
+		pieces = append(pieces, s.stand(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for i := range pieces {
 		if pieces[i].acc.Op.String() == "cudaGraphInstantiate" {

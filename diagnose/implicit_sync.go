@@ -14,9 +14,9 @@ import (
 // When waits are too many: short ones, several a step, and together worth a word.
 // Where the calls do not show their steps, launches stand for them.
 const (
-	maxShortWait = 200 * time.Microsecond // median
+	maxShortWait = 200 * time.Microsecond // median, or mean without what the host added
 	minWaits     = 4.0                    // a step
-	minShortPct  = 10.0                   // of the thread's time
+	minShortPct  = 10.0                   // of the time that no other cause took
 	maxSmallCopy = 64 << 10               // bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization behavior")
 )
 
@@ -28,8 +28,8 @@ func blocks(op event.Op) bool {
 	return op.Role() == event.RoleSync || slices.Contains(blockingCopies, op.String())
 }
 
-// waits are a thread's short waits for the GPU, and how many steps they fall in.
-type waits struct {
+// waitMix is a thread's short waits for the GPU, and how many steps they fall in.
+type waitMix struct {
 	short []*store.OpStat
 	calls uint64
 	steps float64
@@ -37,13 +37,13 @@ type waits struct {
 	long  uint64 // calls of other operations that wait: the ones to be left
 }
 
-func (s *scene) shortWaitsOf(t *subject) (w waits, many bool) {
+func (s *scene) shortWaitsOf(t *subject) (w waitMix, many bool) {
 	for _, o := range t.ops {
 		if !blocks(o.Op) {
 			continue
 		}
 		small := o.Op.Role() == event.RoleSync || o.Bytes <= o.Calls*maxSmallCopy
-		if small && o.Hist.Quantile(0.5) < uint64(maxShortWait) {
+		if small && min(o.Hist.Quantile(0.5), itself(o)/o.Calls) < uint64(maxShortWait) {
 			w.short = append(w.short, o)
 			w.calls += o.Calls
 			continue
@@ -60,7 +60,7 @@ func (s *scene) shortWaitsOf(t *subject) (w waits, many bool) {
 
 // last is what the longest call of an operation in a step takes: the one that
 // really waits for the step's work.
-func (w *waits) last(o *store.OpStat) uint64 {
+func (w *waitMix) last(o *store.OpStat) uint64 {
 	n := max(1, float64(o.Calls)/max(w.steps, 1))
 	return o.Hist.Quantile(1 - 1/(2*n))
 }
@@ -102,13 +102,13 @@ func shortWaits(s *scene, t *subject) []piece {
 		total -= keep
 		extra -= min(extra, uint64(w.steps))
 	}
-	if percent(total, t.wall()) < minShortPct {
+	if percent(total, t.rest.room) < minShortPct {
 		return nil
 	}
 	var pieces []piece
 	for i, o := range w.short {
 		n := uint64(float64(extra) * float64(o.Calls) / float64(w.calls))
-		pieces = append(pieces, s.standing(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+		pieces = append(pieces, s.stand(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
 	return pieces
 }

@@ -11,6 +11,7 @@ import (
 
 // When a thread is bound by launching: most of its time goes to launches, each as
 // short as one is if the queue has room, and it hardly ever finds the GPU at work.
+// Percentages are of the time that no other cause took.
 const (
 	minLaunchPct  = 50.0
 	maxWaitPct    = 15.0
@@ -40,7 +41,7 @@ func (s *scene) launchingOf(t *subject) launching {
 			l.short = l.short && o.Hist.Quantile(0.5) <= uint64(maxLaunch)
 		case blocks(o.Op):
 			l.waits += o.Calls
-			l.wait += o.SumNS
+			l.wait += t.rest.ops[o.Op]
 		}
 	}
 	return l
@@ -49,13 +50,13 @@ func (s *scene) launchingOf(t *subject) launching {
 // launchTime takes the time of a thread's launches if that is what it does.
 func launchTime(s *scene, t *subject) []piece {
 	l := s.launchingOf(t)
-	rate := float64(l.calls) / max(float64(t.wall())/1e9, 1e-9)
-	if !l.short || rate < minLaunchRate || percent(l.sum, t.wall()) < minLaunchPct || percent(l.wait, t.wall()) > maxWaitPct {
+	rate := float64(l.calls) / max(float64(t.rest.room)/1e9, 1e-9)
+	if !l.short || rate < minLaunchRate || percent(l.sum, t.rest.room) < minLaunchPct || percent(l.wait, t.rest.room) > maxWaitPct {
 		return nil
 	}
 	var pieces []piece
 	for _, o := range l.ops {
-		pieces = append(pieces, s.standing(t, o, LaunchBound, event.OnCPU, t.take(o, t.rest.ops[o.Op]), o.Calls)...)
+		pieces = append(pieces, s.stand(t, o, LaunchBound, event.OnCPU, t.take(o, t.rest.ops[o.Op]), o.Calls)...)
 	}
 	return pieces
 }

@@ -40,9 +40,6 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 		return nil
 	}
 	line := f.timeline(s)
-	if f.worst().standing {
-		return &report.Pattern{Kind: constant, Times: 1, Timeline: line}
-	}
 	list := f.stretches(s)
 	p := &report.Pattern{Kind: irregular, Times: len(list), Timeline: line}
 	switch period, ok := period(list); {
@@ -121,14 +118,10 @@ func (f *finding) timeline(s *scene) timeline {
 			s.spread(line, &p)
 			continue
 		}
-		from, rate := float64(max(p.acc.Start, s.from)-s.from), 1.0
+		from := float64(max(p.acc.Start, s.from) - s.from)
 		to := from + float64(p.lost)
-		if p.standing { // lost a little all the time
-			from, to = float64(max(f.sub.from, s.from)-s.from), float64(max(f.sub.to, s.from)-s.from)
-			rate = share(p.lost, uint64(to-from))
-		}
 		for i := int(from / width); i < buckets && float64(i)*width < to; i++ {
-			line[i] += rate * max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
+			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
 		}
 	}
 	for i, v := range line {

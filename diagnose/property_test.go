@@ -275,6 +275,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want := diagnose.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
 	want.Calls[0].Stack = 42
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
+	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {
 		t.Fatal(err)
@@ -293,6 +294,9 @@ func TestLoadReadsEverything(t *testing.T) {
 	}
 	if len(got.Spans) != 12 {
 		t.Errorf("%d spans, want 12", len(got.Spans))
+	}
+	if d := cmp.Diff(want.GPUs, got.GPUs) + cmp.Diff(want.Series, got.Series); d != "" || got.SeriesStep != 1 {
+		t.Errorf("readings or series, in steps of %d, differ: %s", got.SeriesStep, d)
 	}
 	boom := errors.New("boom")
 	if _, err := diagnose.Load(t.Context(), reader{in: want, err: boom}, store.Window{}); !errors.Is(err, boom) {

@@ -23,7 +23,7 @@ type scene struct {
 	subjects []*subject                 // dispatching threads, by id
 	stats    map[threadOp]*store.OpStat // exact statistics
 	gapStats map[event.Thread]gapTotals // exact statistics
-	nested   map[threadOp]bool          // whether an operation is called by another one, if it was seen
+	nested   map[threadOp]int           // known calls of an operation by another one, less those that are not
 	series   map[threadOp][]store.OpSecond
 	gpus     map[int][]store.GPUSnapshot // by index, by time
 	chosen   map[uint32]int              // GPU of a process by its own number

@@ -14,14 +14,17 @@ import (
 // structure of a thread's calls: how often it waits, captures or launches for what
 // it gets done. The numbers are exact, whatever the recording thinned.
 
-// readNesting finds out which operations other ones call. The first call of each
-// is among those kept one by one.
+// readNesting finds out which operations other ones call, as most of their known
+// calls have it. The first call of each is among those kept one by one.
 func (s *scene) readNesting() {
-	s.nested = map[threadOp]bool{}
+	s.nested = map[threadOp]int{}
 	for i := range s.in.Calls {
 		c := &s.in.Calls[i]
-		k := threadOp{c.Thread, c.Op}
-		s.nested[k] = s.nested[k] || c.Depth > 0
+		if c.Depth > 0 {
+			s.nested[threadOp{c.Thread, c.Op}]++
+		} else {
+			s.nested[threadOp{c.Thread, c.Op}]--
+		}
 	}
 }
 
@@ -37,7 +40,7 @@ func (s *scene) outermost(t event.Thread) []*store.OpStat {
 		}
 		nested, seen := s.nested[threadOp{t, o.Op}]
 		switch {
-		case nested:
+		case nested > 0:
 		case seen || o.Op.Source() != event.SourceDriver:
 			ops = append(ops, o)
 		default:
@@ -76,16 +79,21 @@ func (s *scene) unclaimed(t *subject, claimed []piece) *rest {
 		}
 	}
 	for _, o := range t.ops {
-		var host uint64
-		for c := range event.NumClasses {
-			if needsNoBaseline(c, o.Op) {
-				host += o.Ledger.NS[c]
-			}
-		}
-		out := r.taken[o.Op] + max(host, waits[o.Op])
+		out := r.taken[o.Op] + max(o.SumNS-itself(o), waits[o.Op])
 		r.ops[o.Op] = o.SumNS - min(o.SumNS, out)
 	}
 	return r
+}
+
+// itself is what an operation's calls took without waits that need no baseline, ns.
+func itself(o *store.OpStat) uint64 {
+	var host uint64
+	for c := range event.NumClasses {
+		if needsNoBaseline(c, o.Op) {
+			host += o.Ledger.NS[c]
+		}
+	}
+	return o.SumNS - min(o.SumNS, host)
 }
 
 func needsNoBaseline(c event.Class, op event.Op) bool {
@@ -106,9 +114,9 @@ func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 	return v
 }
 
-// standing makes a piece of what a structure took of an operation. It stands for
+// stand makes a piece of what a structure took of an operation. It stands for
 // count calls.
-func (s *scene) standing(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
+func (s *scene) stand(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
 	if v == 0 {
 		return nil
 	}
