@@ -26,7 +26,7 @@ func Diagnose(in *Input) *report.Report {
 	}
 	sortFindings(all)
 	worst, few := 0.0, 0
-	for _, f := range merge(all) {
+	for _, f := range s.merge(all) {
 		worst = max(worst, f.lostPct())
 		if !f.told() {
 			if f.lostPct() >= minPct {
@@ -60,9 +60,7 @@ func (f *finding) chain(s *scene) report.Chain {
 			k.tell(s, f, &c)
 		}
 	}
-	if f.others > 0 {
-		c.Cause.Detail += fmt.Sprintf("; %d other threads of %s lost time the same way", f.others, f.process(s))
-	}
+	c.Cause.Detail += f.alike(s)
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}

@@ -34,9 +34,11 @@ type Input struct {
 	Throttles   []store.Throttle
 	Lives       []event.Life
 	Stalls      []event.Stall
+	Reclaims    []event.Reclaim
 	Snapshots   []store.Snapshot
 	Losses      []event.Loss
 	Stacks      map[uint64]event.Stack // of notable calls, as far as known
+	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known
 
 	PerProcess bool // fill in Report.Processes
 }

@@ -34,6 +34,9 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	if err := in.loadRows(ctx, r, w); err != nil {
 		return nil, err
 	}
+	if err := in.loadSymbols(ctx, r); err != nil {
+		return nil, err
+	}
 	return in, in.loadStacks(ctx, r)
 }
 
@@ -59,6 +62,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	}
 	if in.Stalls, err = r.Stalls(ctx, w); err != nil {
 		return fmt.Errorf("read CPU stalls: %w", err)
+	}
+	if in.Reclaims, err = r.Reclaims(ctx, w); err != nil {
+		return fmt.Errorf("read memory reclaim: %w", err)
 	}
 	if in.Snapshots, err = r.Snapshots(ctx, w); err != nil {
 		return fmt.Errorf("read machine snapshots: %w", err)

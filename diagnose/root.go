@@ -24,9 +24,15 @@ const half = 0.5
 // call it is not known what it is.
 func (s *scene) root(o *event.OffCPU, gap bool) root {
 	r := root{kind: Unknown, chain: s.x.Follow(o)}
+	if serving(o) && gap {
+		r.chain = r.chain[:1] // whatever the client did meanwhile
+	}
 	blocked := float64(r.chain[0].To - r.chain[0].From)
 	if len(r.chain) == 1 {
-		if gap && o.Holder == 0 {
+		switch {
+		case asked(o):
+			r.kind, r.explained, r.shown = NetworkWait, uint64(blocked), uint64(blocked)
+		case gap && o.Holder == 0:
 			r.kind, r.explained, r.shown = idleKind, uint64(blocked), uint64(blocked)
 		}
 		return r
@@ -47,12 +53,15 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
-	if gap {
+	switch {
+	case asked(o) && l.Proof >= ledger.ByWake:
+		resting, released = PeerWait, PeerWait
+	case gap:
 		resting = idleKind
-		if l.Proof == ledger.ByWake {
+		if l.Proof >= ledger.ByWake {
 			released = idleKind
 		}
-	} else if l.Proof == ledger.ByFutex {
+	case l.Proof == ledger.ByFutex:
 		resting, released = LockContention, LockContention
 	}
 	if locked {
@@ -64,14 +73,18 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	sp, wall := &l.Split, l.Split.Wall
 	io := ioTime(l)
 	running := sp.OnCPU - min(sp.OnCPU, io-min(io, sp.NS[event.BlockIO]))
+	_, answer := beyond(l)
+	busy := running // with something, of whatever kind
 	for _, v := range []struct {
 		kind string
 		ns   uint64
 	}{
+		{MemoryPressure, s.pressed(l)},
 		{BlockIO, io},
 		{CPUThrottled, sp.NS[event.Throttled] + s.heldIn(l)},
 		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.heldIn(l))},
 		{PageFault, sp.NS[event.Fault]},
+		{NetworkWait, answer},
 	} {
 		if p := share(v.ns, wall); p >= half {
 			proved := p
@@ -80,11 +93,12 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 			}
 			return v.kind, p, proved
 		}
+		busy += v.ns
 	}
 	if locked {
 		return LockContention, 1, 1
 	}
-	if p := share(running, wall); p >= half {
+	if p := share(busy, wall); p >= half {
 		switch {
 		case l.Proof == ledger.ByFutex:
 			return LockContention, 1, 1

@@ -25,6 +25,7 @@ type scene struct {
 	gapStats map[event.Thread]gapTotals // exact statistics
 	missing  float64                    // share of the records that were lost
 	stalls   []event.Stall              // of CPUs, by start
+	reclaims map[event.Thread][]*event.Reclaim
 }
 
 type processOp struct {
@@ -71,6 +72,7 @@ func newScene(in *Input) *scene {
 	s.held = s.throttledTime()
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
+	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readSubjects()
 	return s
 }
@@ -165,7 +167,7 @@ func (s *scene) readSubjects() {
 	episodes := ledger.Episodes(s.in.Calls, s.in.Gaps, s.in.OffCPU)
 	for _, t := range by {
 		t.from, t.to = max(t.from, s.from), min(t.to, s.to)
-		for _, e := range episodes[t.Thread] {
+		for _, e := range ledger.PlaceReclaims(episodes[t.Thread], s.reclaims[t.Thread]) {
 			if e.Start >= t.from && e.Start < t.to {
 				t.episodes = append(t.episodes, e)
 			}

@@ -98,6 +98,7 @@ type Batch struct {
 	Lives       []event.Life
 	Stacks      []event.Stack
 	Stalls      []event.Stall
+	Reclaims    []event.Reclaim
 	Processes   []Process
 	Threads     []ThreadInfo
 	Throttles   []Throttle
@@ -173,6 +174,7 @@ type Reader interface {
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
+	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error

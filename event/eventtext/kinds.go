@@ -12,12 +12,13 @@ var kinds = map[string]func(*parser, *fields){
 	"base": doBase, "self": doSelf, "process": doProcess, "thread": doThread, "skip": doSkip,
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "loss": doLoss, "stat": doStat,
+	"reclaim": doReclaim, "symbol": doSymbol,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true}
-	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "reclaim": true}
+	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true}
 )
 
 func doBase(p *parser, f *fields) { p.rec.Base = f.duration(f.name) }
@@ -127,6 +128,7 @@ func doOff(p *parser, f *fields) {
 		}
 	}
 	o.Inode = f.uint("inode", 64)
+	o.Socket = f.socket()
 	w := f.thread("waker")
 	o.Waker, o.WakerComm = w.Thread, w.Comm
 	if c := f.text("waker_comm"); c != "" {

@@ -12,6 +12,8 @@
 //	off . thread=main dur=3ms class=runq culprit=hog:3ms
 //	gap . thread=main dur=3.2ms next=cudaMemcpyAsync runq=3ms invol=1
 //	skip thread=main dur=200us
+//	reclaim . thread=main dur=2ms kind=cgroup
+//	symbol filemap_fault addr=0xf1
 //	loss call count=12
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
@@ -49,6 +51,8 @@ type Recording struct {
 	Lives       []event.Life
 	Throttles   []Throttle
 	Stalls      []event.Stall
+	Reclaims    []event.Reclaim
+	Symbols     []Symbol
 	Losses      []event.Loss
 	Stats       []Stat
 }
@@ -77,6 +81,12 @@ type Throttle struct {
 	Cgroup  string
 	Periods uint64
 	NS      uint64
+}
+
+// Symbol names a kernel address.
+type Symbol struct {
+	Addr uint64
+	Name string
 }
 
 // Stat is the statistics of one operation on one thread, for texts that do not

@@ -17,6 +17,7 @@ type inserts struct {
 	notable, ledger, args       *binder
 	gap, offCPU, culprit        *binder
 	threadTime, life, throttle  *binder
+	reclaim, socket             *binder
 	callSecond, gapSecond, loss *binder
 }
 
@@ -45,6 +46,8 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.threadTime, "insert into thread_time values (" + values(17) + ")"},
 		{&i.life, "insert into life values (" + values(6) + ")"},
 		{&i.throttle, "insert into throttle values (" + values(4) + ")"},
+		{&i.reclaim, "insert into reclaim values (" + values(6) + ")"},
+		{&i.socket, "insert or replace into socket values (" + values(7) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
 			ledgerColumns + ", hist) values (" + values(11+ledgerWidth) + ")"},
 		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
@@ -104,6 +107,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	}
 	for i := range b.Throttles {
 		if err := w.insertThrottle(&b.Throttles[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Reclaims {
+		if err := w.insertReclaim(&b.Reclaims[i]); err != nil {
 			return err
 		}
 	}
@@ -170,6 +178,11 @@ func (w *Writer) insertOffCPU(o *event.OffCPU) error {
 	ts, err := b.runAt(o.Start)
 	if err != nil {
 		return err
+	}
+	if o.Socket.Kind != 0 {
+		if err := w.insertSocket(ts, &o.Socket); err != nil {
+			return err
+		}
 	}
 	for n := range o.Culprits {
 		c, b := &o.Culprits[n], w.ins.culprit

@@ -88,7 +88,7 @@ func TestPublishedQueriesRun(t *testing.T) {
 	if got := query(t, path, published[6]); len(got) != 2 || got[0][0] != "gpu-node-01" {
 		t.Errorf("events by node and source: %v", got)
 	}
-	if got := query(t, path, published[5]); len(got) != 1 || got[0][0] != "engine" || got[0][1] != int64(5) {
+	if got := query(t, path, published[5]); len(got) != 1 || got[0][0] != "engine" || got[0][1] != int64(7) {
 		t.Errorf("events by process: %v", got)
 	}
 	if got := query(t, path, published[0]); fmt.Sprint(got[1:2]) == "" || !strings.Contains(fmt.Sprint(got), "futex") {
