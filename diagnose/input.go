@@ -32,6 +32,7 @@ type Input struct {
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle
+	Limits      []store.MemoryLimit
 	Lives       []event.Life
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim

@@ -57,6 +57,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Throttles, err = r.Throttles(ctx, w); err != nil {
 		return fmt.Errorf("read throttling: %w", err)
 	}
+	if in.Limits, err = r.MemoryLimits(ctx); err != nil {
+		return fmt.Errorf("read memory limits: %w", err)
+	}
 	if in.Lives, err = r.Lives(ctx, w); err != nil {
 		return fmt.Errorf("read process life cycle: %w", err)
 	}

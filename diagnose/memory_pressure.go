@@ -117,16 +117,18 @@ func (f *finding) pressure(s *scene) pressure {
 func tellMemory(s *scene, f *finding, c *report.Chain) {
 	t := f.root(s)
 	who, p := s.name(t.PID, ""), f.pressure(s)
-	group := ""
-	if q := s.procs[t.PID]; q != nil && q.Cgroup != "" {
-		group = " " + q.Cgroup
+	group, limit := "", ""
+	for _, l := range s.in.Limits {
+		if l.PID == t.PID {
+			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
+		}
 	}
 	var details []string
 	for _, k := range []struct {
 		kind event.ReclaimKind
 		text string
 	}{
-		{event.ReclaimCgroup, "because its control group" + group + " was at its memory limit"},
+		{event.ReclaimCgroup, "because its control group" + group + " was at its memory limit" + limit},
 		{event.ReclaimDirect, "because the machine was short of free memory"},
 		{event.ReclaimCompaction, "moving memory together because free memory was in pieces too small"},
 	} {

@@ -176,6 +176,10 @@ func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
 	return r.in.Stalls, r.err
 }
 
+func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
+	return r.in.Limits, r.err
+}
+
 func (r reader) Reclaims(context.Context, store.Window) ([]event.Reclaim, error) {
 	return r.in.Reclaims, r.err
 }

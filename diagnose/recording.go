@@ -17,6 +17,9 @@ func InputOf(r *eventtext.Recording) *Input {
 		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
 		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{},
 	}
+	for _, l := range r.Limits {
+		in.Limits = append(in.Limits, store.MemoryLimit{PID: l.PID, Cgroup: l.Cgroup, Bytes: l.Bytes})
+	}
 	for _, k := range r.Symbols {
 		in.Symbols[k.Addr] = k.Name
 	}

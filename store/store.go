@@ -77,6 +77,14 @@ type Throttle struct {
 	NS      uint64 // time throttled, summed over CPUs
 }
 
+// MemoryLimit is the memory limit that a process was under when it first
+// reclaimed memory because of it.
+type MemoryLimit struct {
+	PID    uint32
+	Cgroup string // path in the memory controller's hierarchy
+	Bytes  uint64
+}
+
 // Snapshot is the state of the machine at one moment.
 type Snapshot struct {
 	At             uint64  // Unix ns
@@ -102,6 +110,7 @@ type Batch struct {
 	Processes   []Process
 	Threads     []ThreadInfo
 	Throttles   []Throttle
+	Limits      []MemoryLimit
 	Snapshots   []Snapshot
 	Losses      []event.Loss // increments since the last batch
 }
@@ -172,6 +181,7 @@ type Reader interface {
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
+	MemoryLimits(ctx context.Context) ([]MemoryLimit, error)
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
 	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)

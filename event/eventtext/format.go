@@ -27,6 +27,7 @@ func Format(r *Recording) string {
 	each(w, r.Stalls, w.stall)
 	each(w, r.Reclaims, w.reclaim)
 	each(w, r.Symbols, w.symbol)
+	each(w, r.Limits, w.limit)
 	each(w, r.Losses, func(l *event.Loss) { w.word("loss " + l.Kind.String()); w.num("count", l.Count) })
 	each(w, r.Stats, w.stat)
 	return w.b.String()

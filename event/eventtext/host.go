@@ -79,3 +79,14 @@ func (w *writer) symbol(s *Symbol) {
 	w.word("symbol " + quote(s.Name))
 	w.hex("addr", s.Addr)
 }
+
+func doLimit(p *parser, f *fields) {
+	p.rec.Limits = append(p.rec.Limits, Limit{PID: uint32(f.uint("pid", 32)), Cgroup: f.text("cgroup"), Bytes: f.uint("bytes", 64)})
+}
+
+func (w *writer) limit(l *Limit) {
+	w.word("limit")
+	w.num("pid", uint64(l.PID))
+	w.text("cgroup", l.Cgroup)
+	w.num("bytes", l.Bytes)
+}

@@ -12,7 +12,7 @@ var kinds = map[string]func(*parser, *fields){
 	"base": doBase, "self": doSelf, "process": doProcess, "thread": doThread, "skip": doSkip,
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "loss": doLoss, "stat": doStat,
-	"reclaim": doReclaim, "symbol": doSymbol,
+	"reclaim": doReclaim, "symbol": doSymbol, "limit": doLimit,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.

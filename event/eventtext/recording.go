@@ -13,6 +13,7 @@
 //	gap . thread=main dur=3.2ms next=cudaMemcpyAsync runq=3ms invol=1
 //	skip thread=main dur=200us
 //	reclaim . thread=main dur=2ms kind=cgroup
+//	limit pid=100 cgroup=/job bytes=1048576
 //	symbol filemap_fault addr=0xf1
 //	loss call count=12
 //
@@ -53,6 +54,7 @@ type Recording struct {
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim
 	Symbols     []Symbol
+	Limits      []Limit
 	Losses      []event.Loss
 	Stats       []Stat
 }
@@ -81,6 +83,13 @@ type Throttle struct {
 	Cgroup  string
 	Periods uint64
 	NS      uint64
+}
+
+// Limit is the memory limit that a process is under.
+type Limit struct {
+	PID    uint32
+	Cgroup string
+	Bytes  uint64
 }
 
 // Symbol names a kernel address.

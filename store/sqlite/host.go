@@ -41,6 +41,22 @@ func (w *Writer) insertSocket(ts uint64, s *event.Socket) error {
 	return b.run()
 }
 
+func (w *Writer) insertLimit(l *store.MemoryLimit) error {
+	w.txRows++
+	return exec(w.conn, "insert or replace into memory_limit values (?, ?, ?, ?)", w.session.id, int64(l.PID), l.Cgroup, int64(l.Bytes))
+}
+
+// MemoryLimits implements store.Reader.
+func (r *Reader) MemoryLimits(ctx context.Context) ([]store.MemoryLimit, error) {
+	var out []store.MemoryLimit
+	const query = "select pid, cgroup, bytes from memory_limit order by session, pid"
+	err := r.optional(ctx, "memory_limit", query, nil, func(s *sqlite.Stmt) error {
+		out = append(out, store.MemoryLimit{PID: uint32(s.ColumnInt64(0)), Cgroup: s.ColumnText(1), Bytes: uint64(s.ColumnInt64(2))})
+		return nil
+	})
+	return out, err
+}
+
 // optional is rows for a table that recordings of older schemas lack: it has no
 // rows there.
 func (r *Reader) optional(ctx context.Context, table, query string, args []int64, f func(*sqlite.Stmt) error) error {

@@ -15,10 +15,13 @@ func TestRecordingsOfTheFirstSchemaAreRead(t *testing.T) {
 	w, path := create(t, sqlite.Options{})
 	must(t, w.Write(fullBatch(t)))
 	must(t, w.Close())
-	makeDB(t, path, "drop view net_events; drop view reclaims; drop table reclaim; drop table socket; pragma user_version = 1")
+	makeDB(t, path, "drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; pragma user_version = 1")
 	r := reader(t, path)
 	reclaims, err := r.Reclaims(t.Context(), store.Window{})
 	must(t, err)
+	if limits, err := r.MemoryLimits(t.Context()); len(limits) != 0 || err != nil {
+		t.Errorf("memory limits: %v, %v", limits, err)
+	}
 	waits, sockets := 0, 0
 	must(t, r.OffCPU(t.Context(), store.Window{}, func(o *event.OffCPU) bool {
 		waits++

@@ -110,6 +110,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 			return err
 		}
 	}
+	for i := range b.Limits {
+		if err := w.insertLimit(&b.Limits[i]); err != nil {
+			return err
+		}
+	}
 	for i := range b.Reclaims {
 		if err := w.insertReclaim(&b.Reclaims[i]); err != nil {
 			return err

@@ -42,6 +42,9 @@ select r.ts as timestamp, r.dur as duration_ns, r.ns as reclaim_ns, s.node, t.pi
   case r.kind when 1 then 'direct' when 2 then 'cgroup' when 3 then 'compaction' end as kind, r.parts
 from reclaim r left join thread t on t.id = r.thread left join session s on s.id = t.session;
 
+create view memory_limits as
+select s.node, l.pid, l.cgroup, l.bytes from memory_limit l join session s on s.id = l.session;
+
 create view system_snapshots as
 select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg, steal_pct from snapshot;
 

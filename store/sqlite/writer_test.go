@@ -121,6 +121,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},
 		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
 		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		Limits:    []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Snapshots: []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
 		Losses:    []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
 	}
@@ -170,6 +171,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	snapshots, err := r.Snapshots(ctx, store.Window{})
 	must(t, err)
 	check("snapshots", b.Snapshots, snapshots)
+	limits, err := r.MemoryLimits(ctx)
+	must(t, err)
+	check("memory limits", b.Limits, limits)
 	reclaims, err := r.Reclaims(ctx, store.Window{})
 	must(t, err)
 	check("reclaims", b.Reclaims, reclaims)

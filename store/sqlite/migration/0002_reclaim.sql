@@ -8,6 +8,15 @@ create table reclaim (
   parts  integer not null
 ) strict;
 
+-- The memory limit that a process was under when it first reclaimed because of it.
+create table memory_limit (
+  session integer not null,
+  pid     integer not null,
+  cgroup  text not null,
+  bytes   integer not null,
+  primary key (session, pid)
+) strict, without rowid;
+
 -- What an interval of class network waited for; ts is the interval's.
 create table socket (
   ts     integer primary key,
