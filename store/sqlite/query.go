@@ -85,9 +85,6 @@ func (r *Rows) prepare(sql string) error {
 	if err := registerFunctions(r.conn); err != nil {
 		return err
 	}
-	if err := r.conn.SetDefensive(true); err != nil {
-		return err
-	}
 	r.conn.Limit(sqlite.LimitLength, int32(r.limits.Value))
 	r.conn.Limit(sqlite.LimitAttached, 0)
 	if err := exec(r.conn, "pragma cache_size = -16384"); err != nil {
