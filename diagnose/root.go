@@ -43,6 +43,9 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
 	kind, shown, proved := s.state(r.last(), o, gap)
+	if (kind == InputStarvation || kind == idleKind) && s.answers(o, &r.chain[1]) {
+		kind = PeerWait
+	}
 	r.kind, r.shown, r.explained = kind, uint64(blocked*reach*shown), uint64(blocked*reach*proved)
 	return r
 }
@@ -108,6 +111,27 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 		return PeerWait, p, p
 	}
 	return resting, 1, 1
+}
+
+// askGap is how long before it waits for an answer a thread may have asked: the
+// one that answers is woken by the question.
+const askGap = 1_000_000
+
+// answers reports whether a thread waited for the answer of a process that works
+// for it: that one had itself been waiting, until the question came, and not
+// prepared what comes next on its own, as data workers do. Of two processes that
+// speak in turn this does not tell which one serves; so it must be a descendant.
+func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
+	if l.Proof < ledger.ByWake || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
+		return false
+	}
+	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
+	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
+		if _, e := ledger.Blocked(w); ledger.Followable(w.Class) && w.Waker.TID == o.TID && e >= from && e < to {
+			return true
+		}
+	}
+	return false
 }
 
 // ioTime is how long a thread was at its disk I/O: its block-I/O waits and the
