@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // Diagnose explains a recording.
@@ -87,15 +88,21 @@ func (f *finding) evidence(s *scene) report.Evidence {
 	e := report.Evidence{EventIDs: []string{}, Sample: f.sample}
 	seen := map[uint64]bool{}
 	for _, p := range f.pieces {
-		at := p.acc.Start
-		if p.acc.Call == nil {
+		at, kind := p.acc.Start, store.CallEvent
+		switch {
+		case p.acc.Call != nil:
+		case p.acc.Op != 0:
 			at = p.acc.End()
+		case len(p.acc.Rows) > 0: // no gap was recorded around it
+			at, kind = p.acc.Rows[0].Start, store.OffCPUEvent
+		default:
+			continue // reclaim in a call or gap that was not recorded one by one
 		}
 		if seen[at] || len(e.EventIDs) == maxEvidence {
 			continue
 		}
 		seen[at] = true
-		e.EventIDs = append(e.EventIDs, fmt.Sprintf("%s:%d", s.in.Node, at))
+		e.EventIDs = append(e.EventIDs, store.EventID(s.in.Node, at, kind))
 	}
 	return e
 }
