@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/cgroup"
 	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/proc"
@@ -64,6 +65,24 @@ func (p *people) throttles(l []store.Throttle, now time.Time) []store.Throttle {
 		}
 	}
 	return l
+}
+
+// limits looks up the memory limits of processes that met one.
+func (p *people) limits(reclaims []event.Reclaim) {
+	for i := range reclaims {
+		r := &reclaims[i]
+		if r.Kind != event.ReclaimCgroup || p.limited[r.PID] || p.machine.groups == nil {
+			continue
+		}
+		p.limited[r.PID] = true
+		of, err := p.fs.Cgroups(int(r.PID))
+		if err != nil {
+			continue // it ended
+		}
+		if l, err := p.machine.groups.Memory(of); err == nil && l.Bytes > 0 {
+			p.newLimits = append(p.newLimits, store.MemoryLimit{PID: r.PID, Cgroup: l.Path, Bytes: l.Bytes})
+		}
+	}
 }
 
 // snapshot is the state of the machine, nothing if it cannot be read.

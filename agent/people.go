@@ -24,6 +24,8 @@ type people struct {
 	newThread []store.ThreadInfo
 	last      event.Thread // of the last call looked at: most calls repeat it
 	dispatch  map[event.Thread]bool
+	limited   map[uint32]bool // processes whose memory limit was looked up
+	newLimits []store.MemoryLimit
 	lookups   int // in this drain, bounded so that a crowd cannot stall it
 }
 
@@ -33,7 +35,7 @@ const maxLookups = 64
 func newPeople(fs proc.FS) *people {
 	return &people{
 		fs: fs, machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
-		dispatch: map[event.Thread]bool{},
+		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
 	}
 }
 
@@ -164,6 +166,7 @@ func (p *people) observe(r *probe.Records) {
 			p.stranger(c.PID, c.Comm)
 		}
 	}
+	p.limits(r.Reclaims)
 	for i := range r.Lives {
 		if l := &r.Lives[i]; l.Kind == event.LifeExit {
 			p.forget(l)
@@ -175,6 +178,9 @@ func (p *people) observe(r *probe.Records) {
 func (p *people) forget(l *event.Life) {
 	delete(p.dispatch, l.Thread)
 	delete(p.threads, l.Thread)
+	if l.PID == l.TID {
+		delete(p.limited, l.PID)
+	}
 	if p.last == l.Thread {
 		p.last = event.Thread{}
 	}

@@ -151,6 +151,7 @@ func (r *recorder) fill(u *unit) {
 	b, rec := &u.batch, &u.records
 	b.Calls, b.Gaps, b.OffCPU = rec.Calls, rec.Gaps, rec.OffCPU
 	b.ThreadTimes, b.Lives, b.Stalls = rec.ThreadTimes, rec.Lives, rec.Stalls
+	b.Reclaims = rec.Reclaims
 	b.Stacks = b.Stacks[:0]
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]

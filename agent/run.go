@@ -214,6 +214,8 @@ func (r *run) drain() {
 		r.memory.Lives(u.records.Lives)
 		r.people.observe(&u.records)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
+		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
+		r.people.newLimits = r.people.newLimits[:0]
 		if u.empty() {
 			r.recorder.reuse(u)
 		} else {
@@ -248,7 +250,7 @@ func (r *run) tick(now time.Time) {
 	span := now.Sub(r.second)
 	r.second = now
 	u := r.recorder.unit()
-	u.flush = true
+	u.flush, u.batch.Limits = true, u.batch.Limits[:0]
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)

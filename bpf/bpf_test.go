@@ -15,6 +15,7 @@ import (
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe/call"
+	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
 )
 
@@ -32,6 +33,8 @@ var mirrors = map[string]reflect.Type{
 	"life_rec":     reflect.TypeFor[bpf.WireLifeRec](),
 	"stack_rec":    reflect.TypeFor[bpf.WireStackRec](),
 	"stall_rec":    reflect.TypeFor[bpf.WireStallRec](),
+	"reclaim_rec":  reflect.TypeFor[bpf.WireReclaimRec](),
+	"sock_rec":     reflect.TypeFor[bpf.WireSockRec](),
 }
 
 // objects are all compiled programs, of both architectures, and what the probes
@@ -50,7 +53,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	}
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
-		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched,
+		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -287,14 +290,26 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_WAKE, event.LostWake},
 		{bpf.WireLossLOSS_OFF_THINNED, event.LostOffCPUThinned},
 		{bpf.WireLossLOSS_STALL, event.LostStall},
+		{bpf.WireLossLOSS_RECLAIM, event.LostReclaim},
+		{bpf.WireLossLOSS_SOCK, event.LostSocket},
 	}
 	same(t, "loss", 1, pairs)
-	if n := event.LossKind(len(pairs)); event.LostStored != n {
-		t.Errorf("the first loss of user space is %d, the kernel's end at %d", event.LostStored, n)
+	for _, p := range pairs {
+		if p.event == event.LostStored || p.event == event.LostLate {
+			t.Errorf("the kernel counts what user space does: %v", p.event)
+		}
 	}
 	if event.NumLossKinds > event.LossKind(bpf.WireLossNLOSS) {
 		t.Errorf("%d kinds of losses, %d slots", event.NumLossKinds, bpf.WireLossNLOSS)
 	}
+}
+
+func TestReclaimsHaveTheirNumbersOnTheWire(t *testing.T) {
+	same(t, "reclaim", 0, []number[bpf.WireReclaim, event.ReclaimKind]{
+		{bpf.WireReclaimRECLAIM_DIRECT, event.ReclaimDirect},
+		{bpf.WireReclaimRECLAIM_MEMCG, event.ReclaimCgroup},
+		{bpf.WireReclaimRECLAIM_COMPACT, event.ReclaimCompaction},
+	})
 }
 
 func TestClassesHaveTheirNumbersOnTheWire(t *testing.T) {

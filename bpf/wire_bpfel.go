@@ -74,13 +74,15 @@ type WireHdr struct {
 type WireKind uint32
 
 const (
-	WireKindKIND_CALL  WireKind = 1
-	WireKindKIND_GAP   WireKind = 2
-	WireKindKIND_OFF   WireKind = 3
-	WireKindKIND_TOTAL WireKind = 4
-	WireKindKIND_LIFE  WireKind = 5
-	WireKindKIND_STACK WireKind = 6
-	WireKindKIND_STALL WireKind = 7
+	WireKindKIND_CALL    WireKind = 1
+	WireKindKIND_GAP     WireKind = 2
+	WireKindKIND_OFF     WireKind = 3
+	WireKindKIND_TOTAL   WireKind = 4
+	WireKindKIND_LIFE    WireKind = 5
+	WireKindKIND_STACK   WireKind = 6
+	WireKindKIND_STALL   WireKind = 7
+	WireKindKIND_RECLAIM WireKind = 8
+	WireKindKIND_SOCK    WireKind = 9
 )
 
 type WireLed struct {
@@ -129,6 +131,8 @@ const (
 	WireLossLOSS_WAKE        WireLoss = 12
 	WireLossLOSS_OFF_THINNED WireLoss = 13
 	WireLossLOSS_STALL       WireLoss = 14
+	WireLossLOSS_RECLAIM     WireLoss = 17
+	WireLossLOSS_SOCK        WireLoss = 18
 	WireLossNLOSS            WireLoss = 32
 )
 
@@ -165,6 +169,35 @@ type WireOffRec struct {
 	WakerComm  [16]int8
 }
 
+type WireReclaim uint32
+
+const (
+	WireReclaimRECLAIM_DIRECT  WireReclaim = 1
+	WireReclaimRECLAIM_MEMCG   WireReclaim = 2
+	WireReclaimRECLAIM_COMPACT WireReclaim = 3
+)
+
+type WireReclaimRec struct {
+	_     structs.HostLayout
+	H     WireHdr
+	Dur   uint64
+	Ns    uint64
+	Tgid  uint32
+	Parts uint32
+}
+
+type WireSockRec struct {
+	_     structs.HostLayout
+	H     WireHdr
+	Tgid  uint32
+	Peer  uint32
+	Lport uint16
+	Rport uint16
+	Bound uint8
+	Pad   [3]uint8
+	Raddr [16]uint8
+}
+
 type WireStackRec struct {
 	_      structs.HostLayout
 	H      WireHdr
@@ -194,17 +227,20 @@ type WireTotalRec struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	WireVarUnusedCall     = "unused_call"
-	WireVarUnusedClass    = "unused_class"
-	WireVarUnusedGap      = "unused_gap"
-	WireVarUnusedKind     = "unused_kind"
-	WireVarUnusedLife     = "unused_life"
-	WireVarUnusedLifeKind = "unused_life_kind"
-	WireVarUnusedLoss     = "unused_loss"
-	WireVarUnusedOff      = "unused_off"
-	WireVarUnusedStack    = "unused_stack"
-	WireVarUnusedStall    = "unused_stall"
-	WireVarUnusedTotal    = "unused_total"
+	WireVarUnusedCall        = "unused_call"
+	WireVarUnusedClass       = "unused_class"
+	WireVarUnusedGap         = "unused_gap"
+	WireVarUnusedKind        = "unused_kind"
+	WireVarUnusedLife        = "unused_life"
+	WireVarUnusedLifeKind    = "unused_life_kind"
+	WireVarUnusedLoss        = "unused_loss"
+	WireVarUnusedOff         = "unused_off"
+	WireVarUnusedReclaim     = "unused_reclaim"
+	WireVarUnusedReclaimKind = "unused_reclaim_kind"
+	WireVarUnusedSock        = "unused_sock"
+	WireVarUnusedStack       = "unused_stack"
+	WireVarUnusedStall       = "unused_stall"
+	WireVarUnusedTotal       = "unused_total"
 )
 
 // LoadWire returns the embedded CollectionSpec for Wire.
@@ -261,17 +297,20 @@ type WireMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type WireVariableSpecs struct {
-	UnusedCall     *ebpf.VariableSpec `ebpf:"unused_call"`
-	UnusedClass    *ebpf.VariableSpec `ebpf:"unused_class"`
-	UnusedGap      *ebpf.VariableSpec `ebpf:"unused_gap"`
-	UnusedKind     *ebpf.VariableSpec `ebpf:"unused_kind"`
-	UnusedLife     *ebpf.VariableSpec `ebpf:"unused_life"`
-	UnusedLifeKind *ebpf.VariableSpec `ebpf:"unused_life_kind"`
-	UnusedLoss     *ebpf.VariableSpec `ebpf:"unused_loss"`
-	UnusedOff      *ebpf.VariableSpec `ebpf:"unused_off"`
-	UnusedStack    *ebpf.VariableSpec `ebpf:"unused_stack"`
-	UnusedStall    *ebpf.VariableSpec `ebpf:"unused_stall"`
-	UnusedTotal    *ebpf.VariableSpec `ebpf:"unused_total"`
+	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
+	UnusedClass       *ebpf.VariableSpec `ebpf:"unused_class"`
+	UnusedGap         *ebpf.VariableSpec `ebpf:"unused_gap"`
+	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
+	UnusedLife        *ebpf.VariableSpec `ebpf:"unused_life"`
+	UnusedLifeKind    *ebpf.VariableSpec `ebpf:"unused_life_kind"`
+	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
+	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
+	UnusedReclaim     *ebpf.VariableSpec `ebpf:"unused_reclaim"`
+	UnusedReclaimKind *ebpf.VariableSpec `ebpf:"unused_reclaim_kind"`
+	UnusedSock        *ebpf.VariableSpec `ebpf:"unused_sock"`
+	UnusedStack       *ebpf.VariableSpec `ebpf:"unused_stack"`
+	UnusedStall       *ebpf.VariableSpec `ebpf:"unused_stall"`
+	UnusedTotal       *ebpf.VariableSpec `ebpf:"unused_total"`
 }
 
 // WireObjects contains all objects after they have been loaded into the kernel.
@@ -304,17 +343,20 @@ func (m *WireMaps) Close() error {
 //
 // It can be passed to LoadWireObjects or ebpf.CollectionSpec.LoadAndAssign.
 type WireVariables struct {
-	UnusedCall     *ebpf.Variable `ebpf:"unused_call"`
-	UnusedClass    *ebpf.Variable `ebpf:"unused_class"`
-	UnusedGap      *ebpf.Variable `ebpf:"unused_gap"`
-	UnusedKind     *ebpf.Variable `ebpf:"unused_kind"`
-	UnusedLife     *ebpf.Variable `ebpf:"unused_life"`
-	UnusedLifeKind *ebpf.Variable `ebpf:"unused_life_kind"`
-	UnusedLoss     *ebpf.Variable `ebpf:"unused_loss"`
-	UnusedOff      *ebpf.Variable `ebpf:"unused_off"`
-	UnusedStack    *ebpf.Variable `ebpf:"unused_stack"`
-	UnusedStall    *ebpf.Variable `ebpf:"unused_stall"`
-	UnusedTotal    *ebpf.Variable `ebpf:"unused_total"`
+	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
+	UnusedClass       *ebpf.Variable `ebpf:"unused_class"`
+	UnusedGap         *ebpf.Variable `ebpf:"unused_gap"`
+	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
+	UnusedLife        *ebpf.Variable `ebpf:"unused_life"`
+	UnusedLifeKind    *ebpf.Variable `ebpf:"unused_life_kind"`
+	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
+	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
+	UnusedReclaim     *ebpf.Variable `ebpf:"unused_reclaim"`
+	UnusedReclaimKind *ebpf.Variable `ebpf:"unused_reclaim_kind"`
+	UnusedSock        *ebpf.Variable `ebpf:"unused_sock"`
+	UnusedStack       *ebpf.Variable `ebpf:"unused_stack"`
+	UnusedStall       *ebpf.Variable `ebpf:"unused_stall"`
+	UnusedTotal       *ebpf.Variable `ebpf:"unused_total"`
 }
 
 // WirePrograms contains all programs after they have been loaded into the kernel.

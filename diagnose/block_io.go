@@ -9,9 +9,9 @@ import (
 
 // claimBlockIO takes waits for the disk: the thread's own, and those of whoever
 // it waited for.
-func claimBlockIO(_ *scene, a *account) []piece {
+func claimBlockIO(s *scene, a *account) []piece {
 	pieces := a.through(BlockIO)
-	v := a.take(event.BlockIO, a.left[event.BlockIO])
+	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], s.locked(a)))
 	if v == 0 {
 		return pieces
 	}
@@ -51,29 +51,87 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 		disk += " (" + file + ")"
 	}
 	const on = "block I/O"
-	waited := f.explained
+	waited, did := f.explained, f.flavour(s)
 	t := f.root(s)
 	if f.through() {
 		who := s.who(t, f.sub.PID)
 		waited = f.shown
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(s), f.pct(), f.behind(who))
-		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk)
+		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk) + did.detail
 		c.Path = f.path(s, "blocked", on)
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s write to a buffer under the lock, and to the file after unlocking", who),
 			"or put the file on a faster device: the lock is held for as long as the disk takes",
 		}
+		if f.worst().row.Class != event.Futex {
+			c.Recommendations = []string{
+				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap", f.process(s), who),
+				"or put the data on a faster device, or in memory",
+			}
+		}
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(s), f.pct(), f.place())
-		c.Cause.Detail = fmt.Sprintf("the thread waited for %s", disk)
+		c.Cause.Detail = fmt.Sprintf("the thread waited for %s", disk) + did.detail
 		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
 		c.Recommendations = []string{
 			fmt.Sprintf("write from another thread than %d, which launches the GPU's work; hand it the data", f.sub.TID),
 			"or write less often, or without fsync where losing the file in a crash is acceptable",
+		}
+		if did.fix != "" {
+			c.Recommendations = []string{fmt.Sprintf(did.fix, f.sub.TID)}
 		}
 	}
 	if file != "" {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the file: find / -xdev -inum %s", file[len("inode "):]))
 	}
 	c.Path = append(c.Path, report.Step{Layer: "IO", Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: "blocked", On: disk, NS: waited})
+}
+
+// flavour is a way to wait for the disk.
+type flavour struct{ detail, fix string }
+
+var flavours = struct{ mapped, writeback, read, other flavour }{
+	mapped: flavour{
+		": pages of a mapped file that were not in the page cache",
+		"read the mapped file ahead (madvise MADV_WILLNEED or MADV_POPULATE_READ), in another thread than %d, which launches the GPU's work",
+	},
+	writeback: flavour{
+		": writeback, the kernel held its writes back because too many pages were waiting for the disk",
+		"write from another thread than %d, and less at once: sync_file_range or O_DIRECT; vm.dirty_background_bytes starts the disk earlier",
+	},
+	read: flavour{
+		": it read what was not in the page cache",
+		"read from another thread than %d, ahead of need (posix_fadvise POSIX_FADV_WILLNEED); hand over the data, not the file",
+	},
+}
+
+// flavour is how most of a finding's time at the disk was lost.
+func (f *finding) flavour(s *scene) flavour {
+	by := map[flavour]uint64{}
+	for _, p := range f.pieces {
+		rows := p.acc.Rows
+		if p.row != nil {
+			rows = p.chain[len(p.chain)-1].Rows
+		}
+		for _, o := range rows {
+			switch {
+			case o.Class != event.BlockIO:
+			case s.within(o, writeback):
+				by[flavours.writeback] += o.Duration
+			case s.mapped(o):
+				by[flavours.mapped] += o.Duration
+			case reads[o.Syscall]:
+				by[flavours.read] += o.Duration
+			default:
+				by[flavours.other] += o.Duration
+			}
+		}
+	}
+	best := flavours.other
+	for _, v := range []flavour{flavours.read, flavours.mapped, flavours.writeback} {
+		if by[v] > by[best] {
+			best = v
+		}
+	}
+	return best
 }

@@ -97,6 +97,29 @@ func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
 	}
 }
 
+// minMoves is the share of the waits from which it is told that they ended on
+// another CPU: caches are cold there.
+const minMoves = 0.25
+
+// moves counts the waits for a CPU, and those that ended on another one.
+func (f *finding) moves() (moved, all int) {
+	for _, p := range f.pieces {
+		if p.row != nil {
+			continue
+		}
+		for _, o := range p.acc.Rows {
+			if o.RunQueue == 0 {
+				continue
+			}
+			all++
+			if o.InCPU != o.OutCPU {
+				moved++
+			}
+		}
+	}
+	return moved, all
+}
+
 // runner is a process that ran while the thread was runnable.
 type runner struct {
 	event.Culprit // TID and Comm are of the thread that ran longest
@@ -158,6 +181,9 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 	details := []string{"on CPU " + cpus + ", " + strings.Join(ran, ", ")}
 	if f.note != "" {
 		details = append(details, f.note)
+	}
+	if moved, all := f.moves(); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+		details = append(details, fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all))
 	}
 	if f.self > 0 {
 		details = append(details, "ingero itself ran "+span(f.self))

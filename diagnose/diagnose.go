@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // Diagnose explains a recording.
@@ -31,7 +32,7 @@ func Diagnose(in *Input) *report.Report {
 		}
 	}
 	worst, few := 0.0, 0
-	for _, f := range merge(all) {
+	for _, f := range s.merge(all) {
 		worst = max(worst, f.lostPct())
 		if !f.told() {
 			if f.lostPct() >= minPct {
@@ -75,9 +76,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 			k.tell(s, f, &c)
 		}
 	}
-	if f.others > 0 {
-		c.Cause.Detail += fmt.Sprintf("; %d other threads of %s lost time the same way", f.others, f.process(s))
-	}
+	c.Cause.Detail += f.alike(s)
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}
@@ -105,15 +104,21 @@ func (f *finding) evidence(s *scene) report.Evidence {
 	e := report.Evidence{EventIDs: []string{}, Sample: f.sample}
 	seen := map[uint64]bool{}
 	for _, p := range f.pieces {
-		at := p.acc.Start
-		if p.acc.Call == nil {
+		at, kind := p.acc.Start, store.CallEvent
+		switch {
+		case p.acc.Call != nil:
+		case p.acc.Op != 0:
 			at = p.acc.End()
+		case len(p.acc.Rows) > 0: // no gap was recorded around it
+			at, kind = p.acc.Rows[0].Start, store.OffCPUEvent
+		default:
+			continue // reclaim in a call or gap that was not recorded one by one
 		}
 		if p.standing || seen[at] || len(e.EventIDs) == maxEvidence {
 			continue
 		}
 		seen[at] = true
-		e.EventIDs = append(e.EventIDs, s.eventID(f.sub.Thread, at))
+		e.EventIDs = append(e.EventIDs, s.eventID(f.sub.Thread, at, kind))
 	}
 	return e
 }

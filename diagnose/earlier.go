@@ -49,13 +49,13 @@ func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
 }
 
 // eventID is the id of the event that began at the given time.
-func (s *scene) eventID(t event.Thread, at uint64) string {
+func (s *scene) eventID(t event.Thread, at uint64, kind store.EventKind) string {
 	if s.in.Earlier != nil {
 		if id := s.in.Earlier.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
 			return id
 		}
 	}
-	return store.EventID(s.in.Node, at, store.CallEvent)
+	return store.EventID(s.in.Node, at, kind)
 }
 
 // earlierVerdict words that nothing was found, and how far that reaches.

@@ -21,8 +21,9 @@ type finding struct {
 	explained uint64
 	shown     uint64 // of it, in the state of the root, if another thread's
 	stall     uint64
-	sample    int // waits, or calls
-	others    int // threads of the process that lost time the same way
+	sample    int      // waits, or calls
+	others    int      // threads of the process that lost time the same way
+	victims   []victim // other processes that did
 
 	// of cpu_contention
 	runners ledger.Runners
@@ -81,27 +82,6 @@ func sortFindings(list []*finding) {
 		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.kind, b.kind), cmp.Compare(a.Thread.PID, b.Thread.PID),
 			cmp.Compare(a.Thread.TID, b.Thread.TID), cmp.Compare(a.sub.PID, b.sub.PID), cmp.Compare(a.sub.TID, b.sub.TID))
 	})
-}
-
-// merge keeps, of findings of one process with one cause, that of the thread
-// which lost most: threads that wait for the same thing do not lose it twice.
-func merge(list []*finding) []*finding {
-	type group struct {
-		key
-		pid uint32
-	}
-	first := map[group]*finding{}
-	var kept []*finding
-	for _, f := range list {
-		g := group{f.key, f.sub.PID}
-		if k := first[g]; k != nil {
-			k.others++
-			continue
-		}
-		first[g] = f
-		kept = append(kept, f)
-	}
-	return kept
 }
 
 // told reports whether the finding is worth a word.

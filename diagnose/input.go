@@ -36,8 +36,10 @@ type Input struct {
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle
+	Limits      []store.MemoryLimit
 	Lives       []event.Life
 	Stalls      []event.Stall
+	Reclaims    []event.Reclaim
 	Snapshots   []store.Snapshot
 	GPUs        []store.GPUSnapshot
 	Series      []store.OpSecond
@@ -48,6 +50,7 @@ type Input struct {
 	Sites       []event.MemorySite
 	Losses      []event.Loss
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
+	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known
 
 	// Earlier is what a recording by an earlier Ingero holds and lacks, nil for
 	// one of ours.

@@ -13,9 +13,10 @@ func claimInput(_ *scene, a *account) []piece { return a.through(InputStarvation
 func tellInput(s *scene, f *finding, c *report.Chain) {
 	t := f.root(s)
 	who := s.who(t, f.sub.PID)
-	c.Summary = fmt.Sprintf("%s lost %s waiting for input from its worker %s, which was computing it", f.process(s), f.pct(), who)
-	c.Cause.Detail = fmt.Sprintf("%s ended the waits by writing, and ran on a CPU until then", who)
-	c.Path = f.path(s, "running", "a CPU")
+	did := f.doing()
+	c.Summary = fmt.Sprintf("%s lost %s waiting for input from its worker %s, which was %s", f.process(s), f.pct(), who, did.short("computing it"))
+	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
+	c.Path = f.path(s, did.state(), did.on())
 	c.Recommendations = []string{
 		fmt.Sprintf("give %s more workers like %s, or let them prepare more in advance (DataLoader: num_workers, prefetch_factor)", f.process(s), who),
 		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID),

@@ -49,6 +49,9 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	if err := in.loadSpans(ctx, r); err != nil {
 		return nil, fmt.Errorf("read calls: %w", err)
 	}
+	if err := in.loadSymbols(ctx, r); err != nil {
+		return nil, err
+	}
 	return in, in.loadStacks(ctx, r)
 }
 
@@ -93,11 +96,17 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Throttles, err = r.Throttles(ctx, w); err != nil {
 		return fmt.Errorf("read throttling: %w", err)
 	}
+	if in.Limits, err = r.MemoryLimits(ctx); err != nil {
+		return fmt.Errorf("read memory limits: %w", err)
+	}
 	if in.Lives, err = r.Lives(ctx, w); err != nil {
 		return fmt.Errorf("read process life cycle: %w", err)
 	}
 	if in.Stalls, err = r.Stalls(ctx, w); err != nil {
 		return fmt.Errorf("read CPU stalls: %w", err)
+	}
+	if in.Reclaims, err = r.Reclaims(ctx, w); err != nil {
+		return fmt.Errorf("read memory reclaim: %w", err)
 	}
 	if in.Snapshots, err = r.Snapshots(ctx, w); err != nil {
 		return fmt.Errorf("read machine snapshots: %w", err)

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
@@ -32,6 +33,9 @@ func tellLock(s *scene, f *finding, c *report.Chain) {
 	if l.Proof == ledger.ByFutex {
 		what, proof = "a lock or condition that "+who+" released; until then "+did, "it woke the waiter through it"
 	}
+	if s.interpreter(f) {
+		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did, "waits for it time out every 5 ms, and "+who+" ended the last one"
+	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(s), f.pct(), what)
 	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)
 	c.Path = f.path(s, state, "holding "+f.lock())
@@ -39,4 +43,37 @@ func tellLock(s *scene, f *finding, c *report.Chain) {
 		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst().lost)),
 		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the data, or a try-lock", f.sub.TID),
 	}
+	if s.interpreter(f) {
+		c.Recommendations = []string{
+			fmt.Sprintf("move what %s does to another process (multiprocessing), or into code that releases the interpreter lock (NumPy, a C extension)", who),
+			"or let it give way sooner: sys.setswitchinterval(0.0005)",
+		}
+	}
+}
+
+// The wait after which CPython asks for its interpreter lock to be given up, and
+// waits again (sys.getswitchinterval, 5 ms by default), and how much later the
+// wait may end.
+const (
+	switchInterval = 5_000_000
+	switchLate     = 1_000_000
+)
+
+// interpreter reports whether the lock is CPython's own: the process runs Python,
+// and at least two waits for the same word timed out after its interval.
+func (s *scene) interpreter(f *finding) bool {
+	p := s.procs[f.sub.PID]
+	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {
+		return false
+	}
+	timeouts := 0
+	for _, q := range f.pieces {
+		if q.row == nil || q.row.WakerFutex != 0 || q.row.Holder != 0 {
+			continue
+		}
+		if b, e := ledger.Blocked(q.row); e-b >= switchInterval-switchLate/10 && e-b <= switchInterval+switchLate {
+			timeouts++
+		}
+	}
+	return timeouts >= 2
 }

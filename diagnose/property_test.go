@@ -49,6 +49,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Busy)
 			shuffle(in.Memory)
 			shuffle(in.Sites)
+			shuffle(in.Reclaims)
 			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
 				t.Fatalf("%s: another order gives another report:\n%s", path, d)
 			}
@@ -58,7 +59,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
@@ -208,6 +209,14 @@ func (r reader) Lives(context.Context, store.Window) ([]event.Life, error) { ret
 
 func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
 	return r.in.Stalls, r.err
+}
+
+func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
+	return r.in.Limits, r.err
+}
+
+func (r reader) Reclaims(context.Context, store.Window) ([]event.Reclaim, error) {
+	return r.in.Reclaims, r.err
 }
 
 func (r reader) Snapshots(context.Context, store.Window) ([]store.Snapshot, error) {

@@ -18,6 +18,13 @@ func InputOf(r *eventtext.Recording) *Input {
 	in := &Input{
 		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
 		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
+		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{},
+	}
+	for _, l := range r.Limits {
+		in.Limits = append(in.Limits, store.MemoryLimit{PID: l.PID, Cgroup: l.Cgroup, Bytes: l.Bytes})
+	}
+	for _, k := range r.Symbols {
+		in.Symbols[k.Addr] = k.Name
 	}
 	for _, p := range r.Processes {
 		in.Processes = append(in.Processes, store.Process{

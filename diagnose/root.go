@@ -24,9 +24,15 @@ const half = 0.5
 // call it is not known what it is.
 func (s *scene) root(o *event.OffCPU, gap bool) root {
 	r := root{kind: Unknown, chain: s.x.Follow(o)}
+	if serving(o) && gap {
+		r.chain = r.chain[:1] // whatever the client did meanwhile
+	}
 	blocked := float64(r.chain[0].To - r.chain[0].From)
 	if len(r.chain) == 1 {
-		if gap && o.Holder == 0 {
+		switch {
+		case asked(o):
+			r.kind, r.explained, r.shown = NetworkWait, uint64(blocked), uint64(blocked)
+		case gap && o.Holder == 0:
 			r.kind, r.explained, r.shown = idleKind, uint64(blocked), uint64(blocked)
 		}
 		return r
@@ -37,6 +43,9 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
 	kind, shown, proved := s.state(r.last(), o, gap)
+	if (kind == InputStarvation || kind == idleKind) && s.answers(o, &r.chain[1]) {
+		kind = PeerWait
+	}
 	r.kind, r.shown, r.explained = kind, uint64(blocked*reach*shown), uint64(blocked*reach*proved)
 	return r
 }
@@ -47,12 +56,15 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
-	if gap {
+	switch {
+	case asked(o) && l.Proof >= ledger.ByWake:
+		resting, released = PeerWait, PeerWait
+	case gap:
 		resting = idleKind
-		if l.Proof == ledger.ByWake {
+		if l.Proof >= ledger.ByWake {
 			released = idleKind
 		}
-	} else if l.Proof == ledger.ByFutex {
+	case l.Proof == ledger.ByFutex:
 		resting, released = LockContention, LockContention
 	}
 	if locked {
@@ -64,14 +76,18 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	sp, wall := &l.Split, l.Split.Wall
 	io := ioTime(l)
 	running := sp.OnCPU - min(sp.OnCPU, io-min(io, sp.NS[event.BlockIO]))
+	_, answer := beyond(l)
+	busy := running // with something, of whatever kind
 	for _, v := range []struct {
 		kind string
 		ns   uint64
 	}{
+		{MemoryPressure, s.pressed(l)},
 		{BlockIO, io},
 		{CPUThrottled, sp.NS[event.Throttled] + s.heldIn(l)},
 		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.heldIn(l))},
 		{PageFault, sp.NS[event.Fault]},
+		{NetworkWait, answer},
 	} {
 		if p := share(v.ns, wall); p >= half {
 			proved := p
@@ -80,11 +96,12 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 			}
 			return v.kind, p, proved
 		}
+		busy += v.ns
 	}
 	if locked {
 		return LockContention, 1, 1
 	}
-	if p := share(running, wall); p >= half {
+	if p := share(busy, wall); p >= half {
 		switch {
 		case l.Proof == ledger.ByFutex:
 			return LockContention, 1, 1
@@ -94,6 +111,27 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 		return PeerWait, p, p
 	}
 	return resting, 1, 1
+}
+
+// askGap is how long before it waits for an answer a thread may have asked: the
+// one that answers is woken by the question.
+const askGap = 1_000_000
+
+// answers reports whether a thread waited for the answer of a process that works
+// for it: that one had itself been waiting, until the question came, and not
+// prepared what comes next on its own, as data workers do. Of two processes that
+// speak in turn this does not tell which one serves; so it must be a descendant.
+func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
+	if l.Proof < ledger.ByWake || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
+		return false
+	}
+	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
+	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
+		if _, e := ledger.Blocked(w); ledger.Followable(w.Class) && w.Waker.TID == o.TID && e >= from && e < to {
+			return true
+		}
+	}
+	return false
 }
 
 // ioTime is how long a thread was at its disk I/O: its block-I/O waits and the

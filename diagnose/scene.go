@@ -32,6 +32,7 @@ type scene struct {
 	heaps    []*heap                     // what processes have allocated, by process and space
 	leaks    []growth                    // of them, the fastest first
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
+	reclaims map[event.Thread][]*event.Reclaim
 }
 
 type processOp struct {
@@ -93,6 +94,7 @@ func newScene(in *Input) *scene {
 	s.stalls = sorted(in.Stalls)
 	s.readHeaps()
 	s.readStaged()
+	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readSubjects()
 	s.readSteps()
 	s.leaks = s.growths()
@@ -189,7 +191,7 @@ func (s *scene) readSubjects() {
 	episodes := ledger.Episodes(s.in.Calls, s.in.Gaps, s.in.OffCPU)
 	for _, t := range by {
 		t.from, t.to = max(t.from, s.from), min(t.to, s.to)
-		for _, e := range episodes[t.Thread] {
+		for _, e := range ledger.PlaceReclaims(episodes[t.Thread], s.reclaims[t.Thread]) {
 			if e.Start >= t.from && e.Start < t.to {
 				t.episodes = append(t.episodes, e)
 			}

@@ -112,9 +112,7 @@ func (f *finding) perStep(s *scene) *report.PerStep {
 		if p.standing { // every step has its part
 			return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: n}
 		}
-		if p.acc != nil {
-			starts = append(starts, p.acc.Start)
-		}
+		starts = append(starts, p.acc.Start)
 	}
 	slices.Sort(starts)
 	var affected, until uint64

@@ -206,6 +206,7 @@ type OffCPU struct {
 	Futex        uint64 // address waited on, if Class is Futex
 	Holder       uint32 // TID found in the lock word, 0 if unknown; a hint to be checked
 	Inode        uint64 // of the file descriptor read or written, if any
+	Socket       Socket // behind that descriptor, if Class is Network
 	Waker        Thread // who made it runnable; zero if nobody was seen
 	WakerComm    string
 	WakerFutex   uint64 // futex address the waker was operating on
@@ -340,6 +341,8 @@ const (
 	LostStall                         // stall of a CPU: ring full
 	LostStored                        // row not written: the store was behind or the disk full
 	LostLate                          // milliseconds without probes on a library that was in use already
+	LostReclaim                       // span of memory reclaim: ring full
+	LostSocket                        // socket of a wait: ring full
 	NumLossKinds
 )
 
@@ -384,6 +387,8 @@ var Losses = [NumLossKinds]LossInfo{
 	LostStall:         {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full", "stalls of a CPU (ring buffer full)"},
 	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full", "rows (disk full, or the store behind)"},
 	LostLate:          {"late", "milliseconds", false, "milliseconds between the moment a process mapped a library and that at which its probes were in place; calls it made meanwhile are not recorded, and how many is not known", "milliseconds in which a library was mapped and not probed yet (calls unknown)"},
+	LostReclaim:       {"reclaim", "spans", true, "spans of memory reclaim not recorded because the ring buffer was full", "spans of memory reclaim (ring buffer full)"},
+	LostSocket:        {"socket", "sockets", true, "sockets that a thread waited for, not recorded because the ring buffer was full; the wait itself is", "sockets waited for (ring buffer full)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

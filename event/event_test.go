@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,7 +60,8 @@ func TestUnknownNumbersHaveNames(t *testing.T) {
 	for want, got := range map[string]string{
 		"source-2": event.Source(2).String(), "class-12": event.Class(12).String(), "life-0": event.LifeKind(0).String(),
 		"life-6": event.LifeKind(6).String(), "frame-4": event.StackKind(4).String(),
-		"loss-17": event.NumLossKinds.String(),
+		"reclaim-0": event.ReclaimKind(0).String(), "reclaim-4": event.ReclaimKind(4).String(), "socket-4": event.SocketKind(4).String(),
+		fmt.Sprintf("loss-%d", uint8(event.NumLossKinds)): event.NumLossKinds.String(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -18,6 +18,7 @@ type Episode struct {
 	Ledger          event.Ledger
 	Rows            []*event.OffCPU // the thread's intervals in it, by start
 	Nested          []*event.Call   // calls the call made
+	Reclaims        []Reclaimed     // memory reclaim in it, see PlaceReclaims
 }
 
 // End is the Unix time in ns at which the episode ended.

@@ -18,6 +18,7 @@ const (
 	ByHolder              // its id was in the lock word
 	ByFutex               // it woke the waiter through the futex waited on
 	ByWake                // it woke the waiter from a pipe or socket
+	ByPeer                // it is at the other end of the socket
 )
 
 // Link is one thread of a chain and what it did while the link before it waited.
@@ -108,6 +109,10 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 		return o.Holder, ByHolder, true
 	}
 	w := o.Waker
+	if o.Class == event.Network && !delivers(o) {
+		tid := x.peer(o)
+		return tid, ByPeer, tid != 0 && tid != o.TID
+	}
 	if !Followable(o.Class) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || interrupts(o.WakerComm) {
 		return 0, 0, false
 	}
@@ -121,10 +126,17 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 		}
 		return 0, 0, false
 	}
-	if o.WakerSyscall < 0 || o.Class == event.Network && !transfers[o.WakerSyscall] {
+	if o.WakerSyscall < 0 {
 		return 0, 0, false
 	}
 	return w.TID, ByWake, true
+}
+
+// delivers reports whether the waker of a socket wait is the one at its other end,
+// and not a thread in whose name a network interrupt came.
+func delivers(o *event.OffCPU) bool {
+	w := o.Waker
+	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 && transfers[o.WakerSyscall]
 }
 
 // transfers are the system calls that may end another thread's socket wait. A

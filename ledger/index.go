@@ -12,6 +12,7 @@ import (
 // unique on a host at any moment, so it looks threads up by TID alone.
 type Index struct {
 	threads map[uint32]*track
+	peers   map[any]uint32 // who is at the other end of a socket: see learnPeers
 }
 
 // track is what is known of one TID.
@@ -38,7 +39,7 @@ type Known struct {
 // NewIndex indexes a recording. It keeps pointers into the slices and does not
 // change or reorder them.
 func NewIndex(rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
-	x := &Index{threads: map[uint32]*track{}}
+	x := &Index{threads: map[uint32]*track{}, peers: learnPeers(rows)}
 	for _, n := range names {
 		x.track(n.Thread, n.Comm, 0)
 	}

@@ -18,6 +18,7 @@ type Records struct {
 	Lives       []event.Life
 	Stacks      []RawStack
 	Stalls      []event.Stall
+	Reclaims    []event.Reclaim
 	Malformed   int // records of unknown kind or size: a bug, never expected
 }
 
@@ -32,12 +33,13 @@ type RawStack struct {
 func (r *Records) Reset() {
 	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
 	r.ThreadTimes, r.Lives, r.Stacks, r.Stalls = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0], r.Stalls[:0]
+	r.Reclaims = r.Reclaims[:0]
 	r.Malformed = 0
 }
 
 // Len is the number of records.
 func (r *Records) Len() int {
-	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls)
+	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls) + len(r.Reclaims)
 }
 
 // decoder turns wire records into events. It holds the one conversion from the
@@ -45,6 +47,7 @@ func (r *Records) Len() int {
 type decoder struct {
 	toUnix  uint64              // Unix ns = CLOCK_MONOTONIC ns + toUnix
 	pending map[uint32]rawStack // by tid: the stack that belongs to its next call
+	sockets map[uint32]socketAt // by tid: the socket that belongs to its next interval
 	masks   [1 << 12][event.NumArgs]uint64
 }
 
@@ -54,7 +57,7 @@ const maxPending = 4096
 type rawStack struct{ start, id uint64 }
 
 func newDecoder(toUnix uint64) *decoder {
-	d := &decoder{toUnix: toUnix, pending: map[uint32]rawStack{}}
+	d := &decoder{toUnix: toUnix, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
 			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
@@ -107,6 +110,10 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = d.stack(b, r)
 	case bpf.WireKindKIND_STALL:
 		ok = d.stall(b, r)
+	case bpf.WireKindKIND_RECLAIM:
+		ok = reclaim(b, r, d.toUnix)
+	case bpf.WireKindKIND_SOCK:
+		ok = d.socket(b)
 	default:
 		ok = false
 	}
@@ -183,6 +190,12 @@ func (d *decoder) off(b []byte, r *Records) bool {
 	}
 	if f, ok := as[bpf.WireOffFullRec](b); ok {
 		d.explain(&o, f)
+	}
+	if k, ok := d.sockets[w.H.Tid]; ok {
+		if k.start == w.H.Start {
+			o.Socket = k.Socket
+		}
+		delete(d.sockets, w.H.Tid)
 	}
 	r.OffCPU = append(r.OffCPU, o)
 	return true

@@ -267,13 +267,15 @@ func TestStackIDs(t *testing.T) {
 
 func TestShortAndUnknownRecordsAreCounted(t *testing.T) {
 	kinds := map[bpf.WireKind][]byte{
-		bpf.WireKindKIND_CALL:  wire(bpf.WireCallRec{}),
-		bpf.WireKindKIND_GAP:   wire(bpf.WireGapRec{}),
-		bpf.WireKindKIND_OFF:   wire(bpf.WireOffRec{}),
-		bpf.WireKindKIND_TOTAL: wire(bpf.WireTotalRec{}),
-		bpf.WireKindKIND_LIFE:  wire(bpf.WireLifeRec{}),
-		bpf.WireKindKIND_STACK: wire(bpf.WireStackRec{}),
-		bpf.WireKindKIND_STALL: wire(bpf.WireStallRec{}),
+		bpf.WireKindKIND_CALL:    wire(bpf.WireCallRec{}),
+		bpf.WireKindKIND_GAP:     wire(bpf.WireGapRec{}),
+		bpf.WireKindKIND_OFF:     wire(bpf.WireOffRec{}),
+		bpf.WireKindKIND_TOTAL:   wire(bpf.WireTotalRec{}),
+		bpf.WireKindKIND_LIFE:    wire(bpf.WireLifeRec{}),
+		bpf.WireKindKIND_STACK:   wire(bpf.WireStackRec{}),
+		bpf.WireKindKIND_STALL:   wire(bpf.WireStallRec{}),
+		bpf.WireKindKIND_RECLAIM: wire(bpf.WireReclaimRec{}),
+		bpf.WireKindKIND_SOCK:    wire(bpf.WireSockRec{}),
 	}
 	kindAt := unsafe.Offsetof(bpf.WireHdr{}.Kind)
 	for kind, b := range kinds {

@@ -58,6 +58,7 @@ type Tracer struct {
 	log     *slog.Logger
 	variant *variant
 	sched   *ebpf.Collection
+	memory  *ebpf.Collection // nil if none of its tracepoints is there
 	calls   *ebpf.Collection
 	hooks   []link.Link
 	events  *ring
@@ -141,6 +142,7 @@ func (t *Tracer) load() error {
 	if t.opts.NoLedger || t.opts.Empty {
 		return nil
 	}
+	t.watchMemory(shared)
 	return t.hook()
 }
 
@@ -294,7 +296,7 @@ func (t *Tracer) SetLimit(op event.Op, stack, off time.Duration) error {
 // Losses reads the kernel's loss counters: totals since Open.
 func (t *Tracer) Losses() (n [event.NumLossKinds]uint64, err error) {
 	var perCPU []uint64
-	for k := range min(int(event.LostStored), int(bpf.WireLossNLOSS)) {
+	for k := range min(int(event.NumLossKinds), int(bpf.WireLossNLOSS)) {
 		if err := t.sched.Maps["losses"].Lookup(uint32(k), &perCPU); err != nil {
 			return n, fmt.Errorf("read loss counters: %w", err)
 		}
@@ -339,11 +341,11 @@ func (t *Tracer) Close() error {
 		}
 	}
 	t.events, t.lives = nil, nil
-	for _, c := range []*ebpf.Collection{t.calls, t.sched} {
+	for _, c := range []*ebpf.Collection{t.calls, t.memory, t.sched} {
 		if c != nil {
 			c.Close()
 		}
 	}
-	t.calls, t.sched = nil, nil
+	t.calls, t.memory, t.sched = nil, nil, nil
 	return err
 }

@@ -78,6 +78,14 @@ type Throttle struct {
 	NS      uint64 // time throttled, summed over CPUs
 }
 
+// MemoryLimit is the memory limit that a process was under when it first
+// reclaimed memory because of it.
+type MemoryLimit struct {
+	PID    uint32
+	Cgroup string // path in the memory controller's hierarchy
+	Bytes  uint64
+}
+
 // Snapshot is the state of the machine at one moment.
 type Snapshot struct {
 	At             uint64  // Unix ns
@@ -123,9 +131,11 @@ type Batch struct {
 	Lives       []event.Life
 	Stacks      []event.Stack
 	Stalls      []event.Stall
+	Reclaims    []event.Reclaim
 	Processes   []Process
 	Threads     []ThreadInfo
 	Throttles   []Throttle
+	Limits      []MemoryLimit
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
@@ -213,8 +223,10 @@ type Reader interface {
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
+	MemoryLimits(ctx context.Context) ([]MemoryLimit, error)
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
+	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
 	GPUSnapshots(ctx context.Context, w Window) ([]GPUSnapshot, error)
 	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.

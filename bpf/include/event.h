@@ -42,10 +42,15 @@ enum kind {
 	KIND_LIFE,     /* struct life_rec; hdr.sub is enum life */
 	KIND_STACK,    /* struct stack_rec, before the call it belongs to */
 	KIND_STALL,    /* struct stall_rec; hdr.tid is the CPU */
+	KIND_RECLAIM,  /* struct reclaim_rec; hdr.sub is enum reclaim */
+	KIND_SOCK,     /* struct sock_rec, before the interval it belongs to */
 };
 
 /* event.LifeKind */
 enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED };
+
+/* event.ReclaimKind */
+enum reclaim { RECLAIM_DIRECT = 1, RECLAIM_MEMCG, RECLAIM_COMPACT };
 
 /* Slots of the loss counters: event.LossKind; append only. */
 enum loss {
@@ -64,6 +69,8 @@ enum loss {
 	LOSS_WAKE,
 	LOSS_OFF_THINNED,
 	LOSS_STALL,
+	LOSS_RECLAIM = LOSS_STALL + 3, /* two in between are counted in user space */
+	LOSS_SOCK,
 	NLOSS = 32,
 };
 
@@ -180,6 +187,32 @@ struct stall_rec {
 	u64 dur;
 };
 
+/*
+ * A span in which a thread reclaimed or compacted memory, because it wanted some.
+ * Reclaim that follows upon itself within a millisecond is one record.
+ */
+struct reclaim_rec {
+	struct hdr h;
+	u64 dur;
+	u64 ns;  /* of dur, in reclaim; the rest is between its parts */
+	u32 tgid, parts;
+};
+
+#define SOCK_TCP 1
+#define SOCK_UNIX 2
+#define SOCK_OTHER 3
+
+/* The socket that an interval of CLASS_NET waited for. Ports in host order. */
+struct sock_rec {
+	struct hdr h; /* sub: SOCK_TCP, … */
+	u32 tgid;
+	u32 peer;    /* SOCK_UNIX: process at the other end when it was connected, 0 unknown */
+	u16 lport, rport;
+	u8 bound;    /* SOCK_UNIX: has an address of its own, as an accepted one */
+	u8 pad[3];
+	u8 raddr[16]; /* of the other end; IPv4 mapped into IPv6 */
+};
+
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
 _Static_assert(sizeof(struct led) == 48, "led");
 _Static_assert(sizeof(struct call_rec) == 64, "call_rec");
@@ -191,5 +224,7 @@ _Static_assert(sizeof(struct total_rec) == 144, "total_rec");
 _Static_assert(sizeof(struct life_rec) == 56, "life_rec");
 _Static_assert(sizeof(struct stack_rec) == 280, "stack_rec");
 _Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
+_Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
+_Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
 
 #endif

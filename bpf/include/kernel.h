@@ -30,6 +30,10 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+#define AF_UNIX 1 /* include/linux/socket.h */
+#define AF_INET 2
+#define AF_INET6 10
+#define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFIFO 0010000
@@ -59,6 +63,37 @@ struct inode {
 };
 struct file {
 	struct inode *f_inode;
+	void *private_data; /* struct socket * of a socket's file */
+};
+struct in6_addr {
+	union {
+		u8 u6_addr8[16];
+	} in6_u;
+};
+struct sock_common {
+	unsigned short skc_family;
+	__be32 skc_daddr;
+	__be16 skc_dport;
+	u16 skc_num;
+	struct in6_addr skc_v6_daddr;
+};
+struct upid {
+	int nr;
+};
+struct pid {
+	struct upid numbers[1];
+};
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+	struct pid *sk_peer_pid;
+};
+struct unix_address;
+struct unix_sock {
+	struct unix_address *addr;
+};
+struct socket {
+	struct sock *sk;
 };
 struct fdtable {
 	unsigned int max_fds;

@@ -54,6 +54,10 @@ struct thr {
 	u64 uaddr, waker_uaddr, ino;
 	u32 waker, waker_tgid, holder, pad2;
 	char waker_comm[COMM_LEN];
+	/* the reclaim that is not reported yet: its kind, 0 if none; since when its
+	 * current part is in progress; begin and end of the parts before it */
+	u32 reclaim, reclaim_parts;
+	u64 reclaim_in, reclaim_start, reclaim_end, reclaim_ns;
 	struct frame fr[DEPTH];
 };
 

@@ -23,6 +23,13 @@ call +1.5ms thread=main op=cudaMemcpyAsync dur=5us gpu=2 ret=-1 args=4096,1,0x10
 call .+1ns thread=main op=cuLaunchKernel dur=1us depth=1
 off . thread=main dur=3ms class=futex runq=1ms op=cudaLaunchKernel syscall=202 state=1 futex=0xdead holder=hog waker=hog waker_futex=0xdead waker_syscall=202 out_cpu=1 cpu=3 culprit=hog:900us culprit=1/2/a/b:5ns idle=100us inode=9 kernel=1,2
 off main.+2ms thread=hog dur=1ms class=poll
+off +2s thread=main dur=1ms class=network socket=tcp local=40000 remote=10.0.0.7:5432 inode=4
+off +2.1s thread=main dur=1ms class=network socket=tcp local=9 remote=[fe80::1]:50000
+off +2.2s thread=main dur=1ms class=network socket=unix peer=300 bound
+reclaim +3s thread=main dur=2ms time=1.5ms kind=cgroup parts=7
+reclaim +3.1s thread=main dur=2ms kind=compaction
+symbol filemap_fault addr=0xf1
+limit pid=100 cgroup=/job bytes=1048576
 gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
 total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
 life +0 fork thread=main parent=hog
@@ -122,6 +129,10 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"memory +0 pid=1 space=attic":                      "unknown space",
 		"call +0 thread=1/1 args=9..3":                     "ends before",
 		"loss luggage count=1":                             "unknown loss",
+		"reclaim +0 thread=1/1 dur=1us kind=odd":           "unknown reclaim",
+		"reclaim +0 thread=1/1 dur=1us time=2us":           "longer than",
+		"off +0 thread=1/1 socket=wool":                    "unknown socket",
+		"off +0 thread=1/1 remote=10.0.0.7":                "bad address",
 	} {
 		_, err := eventtext.Parse(text)
 		var e *eventtext.Error

@@ -13,12 +13,13 @@ var kinds = map[string]func(*parser, *fields){
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
 	"memory": doMemory, "site": doSite,
+	"reclaim": doReclaim, "symbol": doSymbol, "limit": doLimit,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true}
-	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true}
+	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true}
 )
 
 func doBase(p *parser, f *fields) { p.rec.Base = f.duration(f.name) }
@@ -128,6 +129,7 @@ func doOff(p *parser, f *fields) {
 		}
 	}
 	o.Inode = f.uint("inode", 64)
+	o.Socket = f.socket()
 	w := f.thread("waker")
 	o.Waker, o.WakerComm = w.Thread, w.Comm
 	if c := f.text("waker_comm"); c != "" {

@@ -13,6 +13,9 @@
 //	gap . thread=main dur=3.2ms next=cudaMemcpyAsync runq=3ms invol=1
 //	skip thread=main dur=200us
 //	gpu +5s index=0 temp=84 clock=1200 max=1980 util=97 reasons=0x40
+//	reclaim . thread=main dur=2ms kind=cgroup
+//	limit pid=100 cgroup=/job bytes=1048576
+//	symbol filemap_fault addr=0xf1
 //	loss call count=12
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
@@ -53,6 +56,9 @@ type Recording struct {
 	GPUs        []GPU
 	Memory      []event.Memory
 	Sites       []event.MemorySite
+	Reclaims    []event.Reclaim
+	Symbols     []Symbol
+	Limits      []Limit
 	Losses      []event.Loss
 	Stats       []Stat
 }
@@ -93,6 +99,19 @@ type GPU struct {
 	UtilPct        int
 	Reasons        uint64 // nvmlClocksEventReasons
 	MemMB, TotalMB uint64 // MiB
+}
+
+// Limit is the memory limit that a process is under.
+type Limit struct {
+	PID    uint32
+	Cgroup string
+	Bytes  uint64
+}
+
+// Symbol names a kernel address.
+type Symbol struct {
+	Addr uint64
+	Name string
 }
 
 // Stat is the statistics of one operation on one thread, for texts that do not

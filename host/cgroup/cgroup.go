@@ -1,6 +1,6 @@
-// Package cgroup reads CPU quotas and throttling of control groups: version 1,
-// version 2, and the hybrid layout in which the CPU controller is still version
-// 1. It changes nothing, and knows no other controller.
+// Package cgroup reads CPU quotas, throttling and memory limits of control
+// groups: version 1, version 2, and the hybrid layout in which these controllers
+// are still version 1. It changes nothing, and knows no other controller.
 package cgroup
 
 import (
@@ -42,7 +42,8 @@ func (g Group) CPUs() float64 {
 
 // Reader reads the control groups of one machine.
 type Reader struct {
-	v1, v2 *hierarchy // nil if not mounted; v1 is that of the CPU controller
+	v1, v2   *hierarchy // nil if not mounted; v1 is that of the CPU controller
+	v1memory *hierarchy // nil if the memory controller is not version 1
 }
 
 // hierarchy is a mounted tree of control groups.
@@ -76,6 +77,8 @@ func New(root string) (*Reader, error) {
 			r.v2 = better(r.v2, h)
 		case m.kind == "cgroup" && slices.Contains(m.options, "cpu"):
 			r.v1 = better(r.v1, h)
+		case m.kind == "cgroup" && slices.Contains(m.options, "memory"):
+			r.v1memory = better(r.v1memory, h)
 		}
 	}
 	if err := s.Err(); err != nil {

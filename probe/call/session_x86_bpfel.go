@@ -43,29 +43,35 @@ type SessionThr struct {
 		Seq         uint32
 		Involuntary uint32
 	}
-	OffWindow  uint64
-	OffCount   uint32
-	Depth      uint32
-	Role       uint8
-	Gpu        uint8
-	Queued     uint8
-	Watched    uint8
-	Class      uint8
-	State      uint8
-	Nr         int16
-	WakerNr    int16
-	OutCpu     uint16
-	Pad        uint8
-	_          [3]byte
-	Uaddr      uint64
-	WakerUaddr uint64
-	Ino        uint64
-	Waker      uint32
-	WakerTgid  uint32
-	Holder     uint32
-	Pad2       uint32
-	WakerComm  [16]int8
-	Fr         [8]struct {
+	OffWindow    uint64
+	OffCount     uint32
+	Depth        uint32
+	Role         uint8
+	Gpu          uint8
+	Queued       uint8
+	Watched      uint8
+	Class        uint8
+	State        uint8
+	Nr           int16
+	WakerNr      int16
+	OutCpu       uint16
+	Pad          uint8
+	_            [3]byte
+	Uaddr        uint64
+	WakerUaddr   uint64
+	Ino          uint64
+	Waker        uint32
+	WakerTgid    uint32
+	Holder       uint32
+	Pad2         uint32
+	WakerComm    [16]int8
+	Reclaim      uint32
+	ReclaimParts uint32
+	ReclaimIn    uint64
+	ReclaimStart uint64
+	ReclaimEnd   uint64
+	ReclaimNs    uint64
+	Fr           [8]struct {
 		_      structs.HostLayout
 		Start  uint64
 		Sp     uint64

@@ -20,6 +20,8 @@ const volatile u8 class_of[512] = {};      /* system call -> class, filled by th
 u32 followed = 0;                          /* threads adopted because they woke a traced one */
 const volatile u32 follow_max = 512;
 
+#include "wait.h"
+
 // Who ran on a CPU lately, so that a thread that waited for it can name them.
 #define NRAN 16
 struct ran {
@@ -48,69 +50,6 @@ struct {
 	__type(key, u32);
 	__type(value, u8);
 } wanted SEC(".maps");
-
-// The owner a futex word names. val is what the caller expects in the word: 2 is
-// "locked, with waiters" of glibc's pthread_mutex, whose owner's tid is 8 bytes
-// on. For other locks that is a guess; the reader checks that the thread exists.
-static __always_inline u32 futex_owner(u64 uaddr, u32 op, u32 val)
-{
-	u32 cmd = op & 0x7f, v = 0;
-
-	if (cmd == 6 || cmd == 13) { /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2: the word is the owner's tid */
-		bpf_probe_read_user(&v, 4, (void *)uaddr);
-		return v & 0x3fffffff;
-	}
-	if ((cmd == 0 || cmd == 9) && val == 2) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
-		bpf_probe_read_user(&v, 4, (void *)(uaddr + 8));
-	return v;
-}
-
-static __always_inline u8 class_of_file(struct thr *t, struct task_struct *task, u32 fd)
-{
-	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
-	struct file **fds = BPF_CORE_READ(fdt, fd), *file = 0;
-
-	if (fd >= BPF_CORE_READ(fdt, max_fds) || bpf_probe_read_kernel(&file, sizeof file, &fds[fd]) || !file)
-		return CLASS_OTHER;
-	t->ino = BPF_CORE_READ(file, f_inode, i_ino);
-	switch (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) {
-	case S_IFSOCK:
-		return CLASS_NET;
-	case S_IFIFO:
-	case 0: /* eventfd and other anonymous inodes */
-		return CLASS_PIPE;
-	case S_IFCHR:
-		return CLASS_OTHER;
-	}
-	return CLASS_BY_FILE;
-}
-
-// What does `task`, about to sleep, wait for? Its saved registers still hold the
-// system call and its arguments.
-static __always_inline u8 classify(struct thr *t, struct task_struct *task)
-{
-	struct pt_regs *r = (struct pt_regs *)bpf_task_pt_regs(task);
-	int nr = SYSCALL_NR(r);
-
-	t->nr = nr;
-	t->uaddr = t->ino = 0;
-	t->holder = 0;
-	if (nr < 0) /* an exception: a page fault */
-		return CLASS_FAULT;
-	u8 k = nr < 512 ? class_of[nr & 511] : CLASS_OTHER;
-	if (k == CLASS_FUTEX) {
-		t->uaddr = SYSCALL_ARG1(r);
-		t->holder = futex_owner(t->uaddr, SYSCALL_ARG2(r), SYSCALL_ARG3(r));
-		return k;
-	}
-	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
-		return CLASS_BLKIO;
-	if (k == CLASS_BY_FD)
-		k = class_of_file(t, task, SYSCALL_ARG1(r));
-	if (k >= CLASS_BY_FD) /* a file system call: D is the disk or its journal */
-		return t->state == 2 ? CLASS_BLKIO : CLASS_OTHER;
-	return k;
-}
 
 static __always_inline bool is_throttled(struct task_struct *task, struct task_struct *next)
 {
@@ -286,6 +225,8 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 		bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
 		return;
 	}
+	if (k == CLASS_NET)
+		emit_socket(t, next, out);
 	struct off_full_rec *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
 	if (!e) {
 		lose(LOSS_OFF);

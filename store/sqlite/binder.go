@@ -53,6 +53,12 @@ func (b *binder) opt(i int, v int64) {
 	b.set(i, v)
 }
 
+// text is for what seldom repeats.
+func (b *binder) text(i int, v string) {
+	b.have[i] = bound{}
+	b.stmt.BindText(i, v)
+}
+
 func (b *binder) flag(i int, v bool) {
 	if v {
 		b.set(i, 1)

@@ -18,6 +18,7 @@ type inserts struct {
 	gap, offCPU, culprit        *binder
 	threadTime, life, throttle  *binder
 	gpu                         *binder
+	reclaim, socket             *binder
 	callSecond, gapSecond, loss *binder
 	memory, memorySite          *binder
 }
@@ -48,6 +49,8 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.life, "insert into life values (" + values(6) + ")"},
 		{&i.throttle, "insert into throttle values (" + values(4) + ")"},
 		{&i.gpu, "insert into gpu_snapshot values (" + values(9) + ")"},
+		{&i.reclaim, "insert into reclaim values (" + values(6) + ")"},
+		{&i.socket, "insert or replace into socket values (" + values(7) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
 			ledgerColumns + ", hist) values (" + values(11+ledgerWidth) + ")"},
 		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
@@ -109,6 +112,16 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	}
 	for i := range b.Throttles {
 		if err := w.insertThrottle(&b.Throttles[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Limits {
+		if err := w.insertLimit(&b.Limits[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Reclaims {
+		if err := w.insertReclaim(&b.Reclaims[i]); err != nil {
 			return err
 		}
 	}
@@ -180,6 +193,11 @@ func (w *Writer) insertOffCPU(o *event.OffCPU) error {
 	ts, err := b.runAt(o.Start)
 	if err != nil {
 		return err
+	}
+	if o.Socket.Kind != 0 {
+		if err := w.insertSocket(ts, &o.Socket); err != nil {
+			return err
+		}
 	}
 	for n := range o.Culprits {
 		c, b := &o.Culprits[n], w.ins.culprit

@@ -103,7 +103,11 @@ const offCPUQuery = `select x.ts, x.thread, x.dur, x.runq, x.op, x.class, x.sysc
 func (r *Reader) OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error {
 	var o event.OffCPU // complete when the next interval begins
 	stopped := false
-	err := r.rows(ctx, offCPUQuery, bounds(w), func(s *sqlite.Stmt) error {
+	sockets, err := r.sockets(ctx, w)
+	if err != nil {
+		return err
+	}
+	err = r.rows(ctx, offCPUQuery, bounds(w), func(s *sqlite.Stmt) error {
 		if ts := uint64(s.ColumnInt64(0)); ts != o.Start {
 			if o.Start != 0 && !visit(&o) {
 				stopped = true
@@ -112,6 +116,7 @@ func (r *Reader) OffCPU(ctx context.Context, w store.Window, visit func(*event.O
 			if err := r.readOffCPU(ctx, s, &o); err != nil {
 				return err
 			}
+			o.Socket = sockets[ts]
 		}
 		if s.ColumnIsNull(20) {
 			return nil

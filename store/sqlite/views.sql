@@ -36,6 +36,15 @@ from thread t join session s on s.id = t.session;
 create view cpu_stalls as
 select ts as timestamp, dur as duration_ns, cpu from stall;
 
+-- Spans in which a thread that wanted memory freed some first.
+create view reclaims as
+select r.ts as timestamp, r.dur as duration_ns, r.ns as reclaim_ns, s.node, t.pid, t.tid, t.comm,
+  case r.kind when 1 then 'direct' when 2 then 'cgroup' when 3 then 'compaction' end as kind, r.parts
+from reclaim r left join thread t on t.id = r.thread left join session s on s.id = t.session;
+
+create view memory_limits as
+select s.node, l.pid, l.cgroup, l.bytes from memory_limit l join session s on s.id = l.session;
+
 create view system_snapshots as
 select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg, steal_pct from snapshot;
 
@@ -148,8 +157,10 @@ union all
 select id, timestamp, duration_ns, node, pid, tid, comm, op, null, null, null, 0, null, null from life_events;
 
 create view net_events as
-select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, waker_comm as peer, in_op
-from off_cpu where class_id = 5;
+select o.id, o.timestamp, o.duration_ns, o.node, o.pid, o.tid, o.comm, o.syscall as op, 0 as bytes, o.waker_comm as peer, o.in_op,
+  case k.kind when 1 then 'tcp' when 2 then 'unix' when 3 then 'other' end as protocol, k.lport as local_port, k.rport as remote_port,
+  k.remote, k.peer as peer_pid
+from off_cpu o left join socket k on k.ts = o.timestamp where o.class_id = 5;
 
 create view io_events as
 select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, '' as device, inode, in_op

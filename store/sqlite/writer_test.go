@@ -100,6 +100,12 @@ func fullBatch(t testing.TB) *store.Batch {
 			Culprits: []event.Culprit{{Thread: event.Thread{PID: 8, TID: 9}, Comm: "hog", NS: 200}, {Thread: event.Thread{PID: 8, TID: 10}, Comm: "hog2", NS: 100}},
 			IdleNS:   44, Kernel: kernel,
 		}, {
+			Start: t0 + 15_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1, Inode: 4,
+			Socket: event.Socket{Kind: event.SocketTCP, LocalPort: 40000, RemotePort: 5432, Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: 7}},
+		}, {
+			Start: t0 + 16_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1,
+			Socket: event.Socket{Kind: event.SocketUnix, Peer: 77, Bound: true},
+		}, {
 			Start: t0 + 20_000_000, Duration: 100_000, Thread: engine, Comm: "engine", Class: event.RunQueue, Syscall: -1, WakerSyscall: -1,
 		}},
 		ThreadTimes: []event.ThreadTime{{At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6, Dispatch: true}},
@@ -107,6 +113,7 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 1, Kind: event.LifeFork, Thread: event.Thread{PID: 100, TID: 102}, Parent: engine, Comm: "child"},
 			{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
 		},
+		Reclaims: []event.Reclaim{{Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup, Parts: 3}},
 		Stacks: []event.Stack{{ID: 77, PID: 100, Frames: []event.Frame{
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
@@ -114,6 +121,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},
 		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
 		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		Limits:    []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Snapshots: []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
@@ -170,6 +178,12 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	gpus, err := r.GPUSnapshots(ctx, store.Window{})
 	must(t, err)
 	check("GPU snapshots", b.GPUs, gpus)
+	limits, err := r.MemoryLimits(ctx)
+	must(t, err)
+	check("memory limits", b.Limits, limits)
+	reclaims, err := r.Reclaims(ctx, store.Window{})
+	must(t, err)
+	check("reclaims", b.Reclaims, reclaims)
 	stack, err := r.Stack(ctx, 77)
 	must(t, err)
 	check("stack", b.Stacks[0], stack)

@@ -11,7 +11,7 @@
 
 #include "loop.h"
 
-enum { PAGE = 4096, RECORD = 32 << 10, FILE_BYTES = 64 << 20, CHUNK = 1 << 20 }; /* far more than one fault touches */
+enum { PAGE = 4096, RECORD = 128 << 10, FILE_BYTES = 64 << 20, CHUNK = 1 << 20 }; /* far more than one fault touches */
 
 static struct {
 	int fd;

@@ -93,6 +93,7 @@ var checks = []func(*exam) Check{
 	(*exam).namespace,
 	(*exam).backend,
 	(*exam).watcher,
+	(*exam).memory,
 	(*exam).libraries,
 	(*exam).processes,
 	(*exam).limits,

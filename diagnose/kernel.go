@@ -1,0 +1,72 @@
+package diagnose
+
+import (
+	"context"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// What a function in a thread's kernel stack says of its wait (mm/memory.c,
+// mm/filemap.c, mm/page-writeback.c, kernel/locking/rwsem.c).
+var (
+	swapIn    = []string{"do_swap_page", "swap_readpage", "swap_read_folio"}
+	writeback = []string{"balance_dirty_pages", "balance_dirty_pages_ratelimited_flags"}
+	addresses = []string{"rwsem_down_read_slowpath", "rwsem_down_write_slowpath"} // the address space's lock, in a fault
+	mapping   = []string{"filemap_fault", "filemap_map_pages"}
+)
+
+// within reports whether one of the functions is in the kernel stack of a wait.
+func (s *scene) within(o *event.OffCPU, functions []string) bool {
+	for _, a := range o.Kernel {
+		name, _, _ := strings.Cut(s.in.Symbols[a], ".") // .isra.0, .constprop.0
+		for _, f := range functions {
+			if name == f {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// swapped reports whether the thread waited for memory to come back from swap.
+func (s *scene) swapped(o *event.OffCPU) bool {
+	return (o.Class == event.Fault || o.Class == event.BlockIO) && s.within(o, swapIn)
+}
+
+// mapped reports whether the thread waited for pages of a file that it has mapped.
+func (s *scene) mapped(o *event.OffCPU) bool {
+	return o.Class == event.BlockIO && (o.Syscall < 0 && !s.within(o, swapIn) || s.within(o, mapping))
+}
+
+// reads are the system calls that read a file, of x86-64 and of arm64: the
+// recording does not say which it is of, and the other one's calls of the same
+// number do no block I/O.
+var reads = map[int16]bool{0: true, 17: true, 19: true, 295: true, 327: true, 63: true, 65: true, 67: true, 69: true, 286: true}
+
+// maxKernelStacks bounds how many kernel stacks Load gives names to.
+const maxKernelStacks = 512
+
+// loadSymbols names the kernel functions in which threads waited for memory or the
+// disk.
+func (in *Input) loadSymbols(ctx context.Context, r store.Reader) error {
+	in.Symbols = map[uint64]string{}
+	seen := map[uint64]bool{}
+	for i := range in.OffCPU {
+		o := &in.OffCPU[i]
+		id := store.KernelStackID(o.Kernel)
+		if o.Class != event.Fault && o.Class != event.BlockIO || id == 0 || seen[id] || len(seen) >= maxKernelStacks {
+			continue
+		}
+		seen[id] = true
+		st, err := r.Stack(ctx, id)
+		if err != nil {
+			continue // its names were lost; the wait counts without them
+		}
+		for _, f := range st.Frames {
+			in.Symbols[f.Addr] = f.Symbol
+		}
+	}
+	return ctx.Err()
+}

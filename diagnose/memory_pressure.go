@@ -1,0 +1,186 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/report"
+)
+
+// claimMemory takes the time in which a thread, or one that it waited for, made
+// room before it got memory, or waited for memory to come back from swap. Neither
+// needs a baseline: with memory to spare there is none of it.
+func claimMemory(s *scene, a *account) []piece {
+	pieces := a.through(MemoryPressure)
+	p := piece{acc: a, key: key{kind: MemoryPressure}, class: event.OnCPU}
+	for i := range a.Reclaims {
+		r := &a.Reclaims[i]
+		v := a.reclaimed(r)
+		p.lost += v
+		p.stall = max(p.stall, v)
+		p.count += int(max(r.Parts, 1))
+	}
+	for _, o := range a.Rows {
+		if !s.swapped(o) {
+			continue
+		}
+		b, e := ledger.Blocked(o)
+		v := a.take(o.Class, e-min(b, e))
+		p.lost += v
+		p.stall = max(p.stall, v)
+		p.count++
+	}
+	if p.lost = min(p.lost, a.Duration); p.lost == 0 {
+		return pieces
+	}
+	p.explained = p.lost
+	return append(pieces, p)
+}
+
+// reclaimed claims what a thread did in a span of reclaim: it ran, or it waited
+// for the disk to write. When it was runnable in it, somebody else had its CPU.
+func (a *account) reclaimed(r *ledger.Reclaimed) uint64 {
+	var queue uint64
+	blocked := map[event.Class]uint64{}
+	for _, o := range a.Rows {
+		b, e := ledger.Blocked(o)
+		blocked[o.Class] += overlap(b, e, r.From, r.To)
+		queue += overlap(e, o.Start+o.Duration, r.From, r.To)
+	}
+	rest := r.Time - min(r.Time, queue)
+	lost := rest
+	for _, c := range []event.Class{event.Fault, event.BlockIO, event.Sleep, event.Other} {
+		rest -= a.take(c, min(rest, blocked[c]))
+	}
+	a.take(event.OnCPU, rest)
+	return lost
+}
+
+func overlap(a, b, from, to uint64) uint64 {
+	a, b = max(a, from), min(b, to)
+	return b - min(a, b)
+}
+
+// pressed is the time of a link that went to making room, or to swap.
+func (s *scene) pressed(l *ledger.Link) uint64 {
+	ns := ledger.ReclaimIn(s.reclaims[l.Thread], l.From, l.To)
+	for _, o := range l.Rows {
+		if s.swapped(o) {
+			b, e := ledger.Blocked(o)
+			ns += overlap(b, e, l.From, l.To)
+		}
+	}
+	return min(ns, l.Split.Wall)
+}
+
+// pressure is what a finding's lost time went to.
+type pressure struct {
+	by      [event.ReclaimCompaction + 1]uint64 // reclaim, ns
+	swapped uint64
+	parts   uint64
+}
+
+func (f *finding) pressure(s *scene) pressure {
+	var p pressure
+	add := func(r *event.Reclaim, ns uint64) {
+		if int(r.Kind) < len(p.by) {
+			p.by[r.Kind] += ns
+		}
+		p.parts += uint64(max(r.Parts, 1))
+	}
+	for _, q := range f.pieces {
+		rows := q.acc.Rows
+		if q.row != nil {
+			l := &q.chain[len(q.chain)-1]
+			rows = l.Rows
+			for _, r := range s.reclaims[l.Thread] {
+				if r.Start < l.To && r.End() > l.From {
+					add(r, ledger.ReclaimIn([]*event.Reclaim{r}, l.From, l.To))
+				}
+			}
+		} else {
+			for _, r := range q.acc.Reclaims {
+				add(r.Reclaim, r.Time)
+			}
+		}
+		for _, o := range rows {
+			if s.swapped(o) {
+				p.swapped += o.Duration
+			}
+		}
+	}
+	return p
+}
+
+func tellMemory(s *scene, f *finding, c *report.Chain) {
+	t := f.root(s)
+	who, p := s.name(t.PID, ""), f.pressure(s)
+	group, limit := "", ""
+	for _, l := range s.in.Limits {
+		if l.PID == t.PID {
+			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
+		}
+	}
+	var details []string
+	for _, k := range []struct {
+		kind event.ReclaimKind
+		text string
+	}{
+		{event.ReclaimCgroup, "because its control group" + group + " was at its memory limit" + limit},
+		{event.ReclaimDirect, "because the machine was short of free memory"},
+		{event.ReclaimCompaction, "moving memory together because free memory was in pieces too small"},
+	} {
+		if ns := p.by[k.kind]; ns > 0 {
+			details = append(details, fmt.Sprintf("%s %s", span(ns), k.text))
+		}
+	}
+	if p.swapped > 0 {
+		details = append(details, span(p.swapped)+" waiting for memory to come back from swap")
+	}
+	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), s.memory())
+	on := "memory reclaim"
+	switch {
+	case p.swapped > f.lost/2:
+		on = "swap"
+		c.Cause.Detail = strings.Join(details, ", ") + s.memory()
+	case p.by[event.ReclaimCgroup] > f.lost/2:
+		on = "memory reclaim at the limit of its control group"
+	}
+	if f.through() {
+		w := s.who(t, f.sub.PID)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(s), f.pct(), f.behind(w))
+		c.Path = f.path(s, "blocked", on)
+	} else {
+		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(s), f.pct(), on, f.place())
+		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
+	}
+	c.Recommendations = []string{fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID)}
+	if p.by[event.ReclaimCgroup] > 0 {
+		c.Recommendations = []string{
+			fmt.Sprintf("raise the memory limit of%s (memory.max and memory.high; memory.limit_in_bytes in version 1; Kubernetes: the container's memory limit)", groupOr(group)),
+			fmt.Sprintf("or let %s use less: what it reads and writes through the page cache counts too (posix_fadvise POSIX_FADV_DONTNEED, O_DIRECT)", who),
+		}
+	}
+}
+
+func groupOr(group string) string {
+	if group == "" {
+		return " its control group"
+	}
+	return group
+}
+
+// memory words how full the machine's memory was.
+func (s *scene) memory() string {
+	var pct float64
+	var swap uint64
+	for _, n := range s.in.Snapshots {
+		pct, swap = max(pct, n.MemPct), max(swap, n.SwapMB)
+	}
+	if len(s.in.Snapshots) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of the machine's memory up to %.0f %% was in use, and %d MiB of swap", pct, swap)
+}

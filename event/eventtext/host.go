@@ -1,0 +1,92 @@
+package eventtext
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// socket reads socket=KIND, local=PORT, remote=ADDRESS:PORT, peer=PID and bound.
+func (f *fields) socket() event.Socket {
+	var s event.Socket
+	if v, ok := f.get("socket"); ok {
+		if s.Kind, ok = event.SocketByName(v); !ok {
+			f.fail(fmt.Errorf("unknown socket %q", v))
+		}
+	}
+	s.LocalPort = uint16(f.uint("local", 16))
+	if v, ok := f.get("remote"); ok {
+		a, err := netip.ParseAddrPort(v)
+		if err != nil || a.Port() == 0 || a.Addr().Zone() != "" {
+			f.fail(fmt.Errorf("bad address %q: want ADDRESS:PORT", v))
+			return s
+		}
+		s.Remote, s.RemotePort = a.Addr().As16(), a.Port()
+	}
+	s.Peer = uint32(f.uint("peer", 32))
+	s.Bound = f.flag("bound")
+	return s
+}
+
+func (w *writer) socket(s *event.Socket) {
+	w.text("socket", s.Kind.String())
+	w.num("local", uint64(s.LocalPort))
+	if e := s.Endpoint(); e != "" {
+		w.set("remote", e)
+	}
+	w.num("peer", uint64(s.Peer))
+	w.flag("bound", s.Bound)
+}
+
+func doReclaim(p *parser, f *fields) {
+	r := event.Reclaim{Thread: f.must("thread").Thread}
+	r.Start = f.time(r.Thread)
+	r.Duration = f.dur("dur")
+	f.sum(r.Start, r.Duration)
+	r.NS = r.Duration
+	if v, ok := f.get("time"); ok {
+		r.NS = f.duration(v)
+	}
+	if r.NS > r.Duration {
+		f.fail(fmt.Errorf("time is longer than the span"))
+	}
+	v, _ := f.get("kind")
+	var ok bool
+	if r.Kind, ok = event.ReclaimByName(v); !ok {
+		f.fail(fmt.Errorf("unknown reclaim %q", v))
+	}
+	r.Parts = uint32(f.uint("parts", 32))
+	p.rec.Reclaims = append(p.rec.Reclaims, r)
+}
+
+func (w *writer) reclaim(r *event.Reclaim) {
+	w.word("reclaim " + w.when(r.Start))
+	w.thread("thread", r.Thread)
+	w.dur("dur", r.Duration)
+	w.set("time", formatDuration(r.NS))
+	w.set("kind", r.Kind.String())
+	w.num("parts", uint64(r.Parts))
+}
+
+func doSymbol(p *parser, f *fields) {
+	name, err := unquote(f.name)
+	f.fail(err)
+	p.rec.Symbols = append(p.rec.Symbols, Symbol{Addr: f.uint("addr", 64), Name: name})
+}
+
+func (w *writer) symbol(s *Symbol) {
+	w.word("symbol " + quote(s.Name))
+	w.hex("addr", s.Addr)
+}
+
+func doLimit(p *parser, f *fields) {
+	p.rec.Limits = append(p.rec.Limits, Limit{PID: uint32(f.uint("pid", 32)), Cgroup: f.text("cgroup"), Bytes: f.uint("bytes", 64)})
+}
+
+func (w *writer) limit(l *Limit) {
+	w.word("limit")
+	w.num("pid", uint64(l.PID))
+	w.text("cgroup", l.Cgroup)
+	w.num("bytes", l.Bytes)
+}

@@ -1,0 +1,43 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// Recordings made before reclaim and sockets were recorded have no tables for
+// them, and are read all the same.
+func TestRecordingsOfTheFirstSchemaAreRead(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{})
+	must(t, w.Write(fullBatch(t)))
+	must(t, w.Close())
+	makeDB(t, path, "drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; pragma user_version = 1")
+	r := reader(t, path)
+	reclaims, err := r.Reclaims(t.Context(), store.Window{})
+	must(t, err)
+	if limits, err := r.MemoryLimits(t.Context()); len(limits) != 0 || err != nil {
+		t.Errorf("memory limits: %v, %v", limits, err)
+	}
+	waits, sockets := 0, 0
+	must(t, r.OffCPU(t.Context(), store.Window{}, func(o *event.OffCPU) bool {
+		waits++
+		if o.Socket.Kind != 0 {
+			sockets++
+		}
+		return true
+	}))
+	if len(reclaims) != 0 || sockets != 0 || waits != len(fullBatch(t).OffCPU) {
+		t.Errorf("%d reclaims and %d sockets of a file without them; %d intervals", len(reclaims), sockets, waits)
+	}
+	// The next writer brings the file up to date.
+	w = open(t, path, sqlite.Options{})
+	must(t, w.Write(fullBatch(t)))
+	must(t, w.Close())
+	if reclaims, err = reader(t, path).Reclaims(t.Context(), store.Window{}); len(reclaims) != 1 || err != nil {
+		t.Errorf("after another run: %v, %v", reclaims, err)
+	}
+}
