@@ -1,0 +1,154 @@
+package accuracy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/rig"
+	"github.com/ingero-io/ingero/report"
+)
+
+// Result is a case, what was found, and how right it is.
+type Result struct {
+	Case
+	Skipped   string  `json:"skipped,omitempty"`   // why it did not run; nothing below is set then
+	Disturbed bool    `json:"disturbed,omitempty"` // the hypervisor took too much, each time: not judged
+	Runs      int     `json:"runs"`                // how often it was run; the last one counts
+	Steal     float64 `json:"steal"`               // share of the CPUs' working time that the hypervisor took
+	Recording string  `json:"recording,omitempty"` // with Options.Keep
+
+	InjectedNS int64         `json:"injected_ns"` // as the program measured it
+	Steps      int64         `json:"steps"`
+	Verdict    string        `json:"verdict"`
+	First      *report.Cause `json:"first,omitempty"` // what the first chain blames
+
+	FirstCause bool `json:"first_cause"` // the first chain is of the right kind
+	Culprit    bool `json:"culprit"`     // and names the right party
+	Top3       bool `json:"top3"`        // every fault is named among the first three chains
+	Path       bool `json:"path"`        // a right chain's path shows the party in its state
+	Together   bool `json:"together"`    // two faults are the first two chains
+	// FalseBlame says that the first chain blames something or somebody that did
+	// nothing; of a control, that there is a chain at all.
+	FalseBlame bool `json:"false_blame"`
+	Others     int  `json:"others"` // further chains that no injected fault explains
+
+	TimeError  *float64 `json:"time_error,omitempty"` // |found − injected| / injected, where the truth is exact
+	Explained  float64  `json:"explained"`            // of the lost time, by the right chain; 0 to 1
+	WhatIf     *WhatIf  `json:"what_if,omitempty"`
+	VerdictSec float64  `json:"verdict_s"` // from opening the recording to the report
+
+	Baseline *Judgement `json:"baseline,omitempty"` // what the co-occurrence rule says
+}
+
+// WhatIf compares the duration of a step that was predicted for a program
+// without its fault with that of the program without it.
+type WhatIf struct {
+	PredictedNS float64 `json:"predicted_ns"`
+	MeasuredNS  float64 `json:"measured_ns"`
+	Error       float64 `json:"error"` // |predicted − measured| / measured
+}
+
+// judged says that the result counts.
+func (r *Result) judged() bool { return r.Skipped == "" && !r.Disturbed }
+
+// judge scores a run of a case.
+func judge(c Case, run *rig.Result) Result {
+	r := Result{
+		Case: c, Runs: run.Runs, Steal: run.Stolen(), Disturbed: run.Disturbed(),
+		InjectedNS: run.Truth.InjectedNS, Steps: run.Truth.Steps,
+		Verdict: run.Report.Verdict, VerdictSec: run.Took.Seconds(),
+	}
+	r.score(run.Report.Chains, &run.Truth)
+	return r
+}
+
+func (r *Result) score(chains []report.Chain, t *cudastub.Truth) {
+	if len(chains) > 0 {
+		r.First = &chains[0].Cause
+	}
+	if r.Control() {
+		r.FalseBlame = slices.ContainsFunc(chains, func(c report.Chain) bool { return !slices.Contains(r.Allowed, c.Cause.Kind) })
+		return
+	}
+	for i := range chains {
+		if !r.expects(&chains[i], t) {
+			r.Others++
+		}
+	}
+	best := 0 // rank of the best chain, from 1
+	r.Top3 = true
+	var ranks []int
+	for i := range r.Expect {
+		rank := r.Expect[i].rank(chains, t)
+		r.Top3 = r.Top3 && rank > 0 && rank <= 3
+		if rank > 0 && (best == 0 || rank < best) {
+			best = rank
+		}
+		ranks = append(ranks, rank)
+	}
+	r.Together = len(ranks) == 2 && min(ranks[0], ranks[1]) == 1 && max(ranks[0], ranks[1]) == 2
+	if len(chains) == 0 {
+		return
+	}
+	for i := range r.Expect {
+		e := &r.Expect[i]
+		r.FirstCause = r.FirstCause || e.kind(&chains[0])
+		r.Culprit = r.Culprit || e.right(&chains[0], t)
+	}
+	r.FalseBlame = !r.Culprit
+	if best > 0 {
+		r.measure(&chains[best-1], t)
+	}
+}
+
+// expects reports whether a chain tells one of the faults.
+func (r *Result) expects(c *report.Chain, t *cudastub.Truth) bool {
+	return slices.ContainsFunc(r.Expect, func(e Expect) bool { return e.right(c, t) })
+}
+
+// rank is the place of the first chain that is right, from 1; 0 if none is.
+func (e *Expect) rank(chains []report.Chain, t *cudastub.Truth) int {
+	return 1 + slices.IndexFunc(chains, func(c report.Chain) bool { return e.right(&c, t) })
+}
+
+// measure scores the amounts and the path of a right chain.
+func (r *Result) measure(c *report.Chain, t *cudastub.Truth) {
+	i := slices.IndexFunc(r.Expect, func(e Expect) bool { return e.right(c, t) })
+	e := &r.Expect[i]
+	r.Path = e.shown(c, t)
+	r.Explained = c.ExplainedPct / 100
+	if e.Exact && len(r.Expect) == 1 && t.InjectedNS > 0 {
+		found := float64(c.LostNS) * r.Explained
+		v := relative(found, float64(t.InjectedNS))
+		r.TimeError = &v
+	}
+}
+
+func relative(got, want float64) float64 { return math.Abs(got-want) / want }
+
+// stepNS is the mean duration of a step.
+func stepNS(t *cudastub.Truth) float64 { return t.Seconds * 1e9 / float64(max(t.Steps, 1)) }
+
+// compare scores what the right chain predicts of a program without its fault,
+// against one that ran without it.
+func (r *Result) compare(chains []report.Chain, t, without *cudastub.Truth) {
+	i := slices.IndexFunc(chains, func(c report.Chain) bool { return r.expects(&c, t) && c.WhatIf != nil })
+	if i < 0 || without.Steps == 0 {
+		return
+	}
+	w := &WhatIf{PredictedNS: float64(chains[i].WhatIf.StepNS), MeasuredNS: stepNS(without)}
+	w.Error = relative(w.PredictedNS, w.MeasuredNS)
+	r.WhatIf = w
+}
+
+// median of the values; nil if there are none.
+func median(v []float64) *float64 {
+	if len(v) == 0 {
+		return nil
+	}
+	v = slices.SortedFunc(slices.Values(v), cmp.Compare[float64])
+	m := (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	return &m
+}
