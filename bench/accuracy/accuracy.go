@@ -9,6 +9,7 @@
 package accuracy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type Options struct {
 	Seconds  float64  // of each run; 0: DefaultSeconds, or QuickSeconds
 	Baseline bool     // score the co-occurrence rule too
 	Keep     string   // folder to leave the recordings in; empty: nowhere
-	CPUs     []int    // that runs may be pinned to; empty: those this process may use
+	CPUs     []int    // that runs may be pinned to; at least one
 
 	Backend  probe.Backend
 	Version  string                       // of Ingero, for the recordings
@@ -70,6 +71,9 @@ func Cases(o *Options) ([]Case, error) {
 		if !slices.Contains(Names(), n) {
 			return nil, fmt.Errorf("there is no fault %q; there are %s", n, strings.Join(Names(), ", "))
 		}
+	}
+	if len(o.CPUs) == 0 {
+		return nil, errors.New("draw cases: there is no CPU to pin them to")
 	}
 	wanted := func(name string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, name) }
 	var cases []Case

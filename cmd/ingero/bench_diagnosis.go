@@ -164,9 +164,9 @@ func caseTable(r *accuracy.Report) [][]string {
 }
 
 func causeTable(r *accuracy.Report) [][]string {
-	t := [][]string{{"by cause", "cases", "first cause right", "culprit right"}}
+	t := [][]string{{"by cause", "cases", "first cause right", "culprit right", "not judged"}}
 	for _, b := range r.ByCause {
-		t = append(t, []string{b.Kind, strconv.Itoa(b.Cases), strconv.Itoa(b.FirstCause), strconv.Itoa(b.Culprit)})
+		t = append(t, []string{b.Kind, strconv.Itoa(b.Cases), strconv.Itoa(b.FirstCause), strconv.Itoa(b.Culprit), strconv.Itoa(b.NotJudged)})
 	}
 	return t
 }
