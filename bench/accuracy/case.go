@@ -19,9 +19,8 @@ type Case struct {
 	// Allowed are the kinds that a control may report.
 	Allowed []string `json:"allowed,omitempty"`
 
-	only   []string // the words of Options.Only that choose it
-	needs  int      // CPUs
-	whatIf bool     // also run without the fault, to compare what was predicted
+	needs  int  // CPUs
+	whatIf bool // also run without the fault, to compare what was predicted
 }
 
 // Control says that nothing is to be found.

@@ -44,7 +44,7 @@ var controls = []control{
 
 func (k *control) draw(o *Options) Case {
 	d := newDraw(o.Seed, k.name, o.CPUs, o.Quick)
-	c := Case{Name: k.name, Allowed: k.allowed, only: []string{"controls"}, needs: max(k.needs, 1)}
+	c := Case{Name: k.name, Allowed: k.allowed, needs: max(k.needs, 1)}
 	c.Args = append(arguments("--seconds", o.seconds()), d.program(false)...)
 	if len(o.CPUs) < c.needs {
 		return c // it will be skipped

@@ -166,7 +166,7 @@ func TestTheProgramUnderstandsEveryCase(t *testing.T) {
 		switch {
 		case err == nil:
 			known++
-		case errors.Is(err, cudastub.ErrUsage) && slices.ContainsFunc(c.only, func(f string) bool { return strings.HasSuffix(err.Error(), " "+f) }):
+		case errors.Is(err, cudastub.ErrUsage) && slices.ContainsFunc(c.Expect, func(e Expect) bool { return strings.HasSuffix(err.Error(), " "+e.Fault) }):
 			t.Logf("%s: %v", c.title(), err) // the fault, not one of its options
 		case !errors.Is(err, cudastub.ErrUnsupported):
 			t.Errorf("%s: %v", c.title(), err)

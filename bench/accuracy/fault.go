@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/ingero-io/ingero/diagnose"
 )
@@ -94,12 +95,9 @@ func findFault(name string) *fault {
 
 // draw makes the case of a fault in a magnitude, or of two at once.
 func (f *fault) draw(o *Options, m Magnitude, also ...string) Case {
-	name := f.Fault
-	for _, a := range also {
-		name += " and " + a
-	}
+	name := strings.Join(append([]string{f.Fault}, also...), " and ")
 	d := newDraw(o.Seed, name+" "+string(m), o.CPUs, o.Quick)
-	c := Case{Name: name, Magnitude: m, Expect: []Expect{f.Expect}, only: append([]string{f.Fault}, also...), needs: 1}
+	c := Case{Name: name, Magnitude: m, Expect: []Expect{f.Expect}, needs: 1}
 	c.Args = append(arguments("--seconds", o.seconds(), "--fault", f.Fault), d.program(f.pinned)...)
 	if f.cold {
 		c.Args = append(c.Args, "--start-after", "0")
