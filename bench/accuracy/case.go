@@ -60,23 +60,20 @@ type Party string
 const (
 	Victim  Party = "victim"  // the thread that dispatches the GPU's work
 	Culprit Party = "culprit" // another process, or thread of the program
-	Holder  Party = "holder"  // the thread that held the lock
 )
 
-// is reports whether the ids are those of the party: the thread, if it is one of
-// the program's own; the process otherwise, which may have several threads.
-func (p Party) is(pid, tid uint32, t *cudastub.Truth) bool {
-	wantPID, wantTID := t.PID, t.TID
-	switch p {
-	case Culprit:
-		wantPID, wantTID = t.CulpritPID, t.CulpritTID
-	case Holder:
-		wantTID = t.HolderTID
+// is reports whether the ids and the thread's name are those of the party: the
+// thread, or another of its name, if it is one of the program's own; the process
+// otherwise, which may have several threads.
+func (p Party) is(pid, tid uint32, thread string, t *cudastub.Truth) bool {
+	wantPID, wantTID, comm := t.PID, t.TID, ""
+	if p == Culprit {
+		wantPID, wantTID, comm = t.CulpritPID, t.CulpritTID, t.CulpritComm
 	}
-	if wantPID != t.PID {
+	if int(pid) != wantPID || wantPID != t.PID {
 		return int(pid) == wantPID
 	}
-	return int(pid) == wantPID && int(tid) == wantTID
+	return int(tid) == wantTID || comm != "" && thread == comm
 }
 
 // kind reports whether a chain is of a right kind.
@@ -84,16 +81,16 @@ func (e *Expect) kind(c *report.Chain) bool { return slices.Contains(e.Kinds, c.
 
 // right reports whether a chain is of a right kind and blames the right party.
 func (e *Expect) right(c *report.Chain, t *cudastub.Truth) bool {
-	return e.kind(c) && e.Named.is(c.Cause.PID, c.Cause.TID, t)
+	return e.kind(c) && e.Named.is(c.Cause.PID, c.Cause.TID, c.Cause.Thread, t)
 }
 
 // shown reports whether a chain's path leads from the program's dispatching
 // thread to the party, in the right state.
 func (e *Expect) shown(c *report.Chain, t *cudastub.Truth) bool {
-	if len(c.Path) == 0 || !Victim.is(c.Path[0].PID, c.Path[0].TID, t) {
+	if len(c.Path) == 0 || !Victim.is(c.Path[0].PID, c.Path[0].TID, c.Path[0].Thread, t) {
 		return false
 	}
 	return slices.ContainsFunc(c.Path, func(s report.Step) bool {
-		return e.Named.is(s.PID, s.TID, t) && (e.Path == "" || e.Path == s.State)
+		return e.Named.is(s.PID, s.TID, s.Thread, t) && (e.Path == "" || e.Path == s.State)
 	})
 }

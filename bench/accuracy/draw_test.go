@@ -138,11 +138,6 @@ func TestEveryKindIsKnownAndNamesFit(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range pairs {
-		if e := findFault(p[1]).Expect; e.Named != Victim {
-			t.Errorf("%s and %s: the truth cannot name the culprits of both", p[0], p[1])
-		}
-	}
 	for _, n := range slices.Concat(programs, threads, others) {
 		if len(n) > 15 {
 			t.Errorf("the kernel cuts the name %q", n)
@@ -174,13 +169,5 @@ func TestTheProgramUnderstandsEveryCase(t *testing.T) {
 	}
 	if known < 10 {
 		t.Errorf("only %d cases ran", known)
-	}
-}
-
-func TestHealthyArgumentsHaveNoFault(t *testing.T) {
-	got := healthy(arguments("--name a --fault lock --also gpu --pin 1"))
-	want := arguments("--name a --pin 1 --fault none --seconds 3")
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -56,6 +56,8 @@ func TestScore(t *testing.T) {
 		{"another thread of the program", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 13)}, scored{First: true, FalseBlame: true, Others: 1}},
 		{"a lock where its holder waits for the disk", []Expect{lockIO}, locked, []report.Chain{rightLock}, scored{FalseBlame: true, Others: 1}},
 		{"the disk, holder shown blocked", []Expect{lockIO}, locked, []report.Chain{rightIO}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"a sibling of the same name", []Expect{findFault("sibling-hog").Expect}, cudastub.Truth{PID: 10, TID: 11, CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"},
+			[]report.Chain{{Cause: report.Cause{Kind: diagnose.CPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}}, scored{First: true, Culprit: true, Top3: true}},
 		{"two causes, both found", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Together: true}},
 		{"two causes with something between", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Others: 1}},
 		{"two causes, one found", []Expect{lock, gpu}, locked, []report.Chain{rightLock}, scored{First: true, Culprit: true, Path: true}},
