@@ -18,7 +18,7 @@ func live(ctx context.Context, s *Scenario, o *Options, dir string) (*Result, er
 		path = filepath.Join(dir, "demo.db")
 	}
 	seconds := strconv.FormatFloat(o.Length.Seconds(), 'f', -1, 64)
-	truth, _, err := rig.Trace(ctx, &rig.Options{
+	run, err := rig.Trace(ctx, &rig.Options{
 		Args: slices.Concat([]string{"--seconds", seconds}, s.args, o.Args), Dir: dir, DB: path,
 		Backend: o.Backend, Node: "demo", Version: o.Version, Flags: "demo", RawRate: o.RawRate,
 		Session: o.Session, Started: func() { o.Begin(Live, "") }, Sinks: []agent.Sink{progress{o}},
@@ -26,7 +26,7 @@ func live(ctx context.Context, s *Scenario, o *Options, dir string) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := explain(ctx, s, o, path, truth)
+	r, err := explain(ctx, s, o, path, run.Truth)
 	if err != nil {
 		return nil, err
 	}

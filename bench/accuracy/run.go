@@ -89,11 +89,11 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 		return x, nil
 	}
 	opts.Args, opts.DB = healthy(c.Args), filepath.Join(dir, "healthy.db")
-	without, _, err := rig.Trace(ctx, &opts)
+	without, err := rig.Trace(ctx, &opts)
 	if err != nil {
 		return x, err
 	}
-	x.compare(run.Report.Chains, &run.Truth, &without)
+	x.compare(run.Report.Chains, &run.Truth, &without.Truth)
 	return x, nil
 }
 

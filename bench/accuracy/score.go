@@ -14,9 +14,10 @@ import (
 type Result struct {
 	Case
 	Skipped   string  `json:"skipped,omitempty"`   // why it did not run; nothing below is set then
-	Disturbed bool    `json:"disturbed,omitempty"` // the hypervisor took too much, each time: not judged
+	Disturbed bool    `json:"disturbed,omitempty"` // the machine had too much else to do, each time: not judged
 	Runs      int     `json:"runs"`                // how often it was run; the last one counts
 	Steal     float64 `json:"steal"`               // share of the CPUs' working time that the hypervisor took
+	OtherLoad float64 `json:"other_load"`          // share of the CPUs' time that programs with no part in the run used
 	Recording string  `json:"recording,omitempty"` // with Options.Keep
 
 	InjectedNS int64         `json:"injected_ns"` // as the program measured it
@@ -32,7 +33,7 @@ type Result struct {
 	// FalseBlame says that the first chain blames something or somebody that did
 	// nothing; of a control, that there is a chain at all.
 	FalseBlame bool `json:"false_blame"`
-	Others     int  `json:"others"` // further chains that no injected fault explains
+	Further    int  `json:"further"` // chains that no injected fault explains
 
 	TimeError  *float64 `json:"time_error,omitempty"` // |found − injected| / injected, where the truth is exact
 	Explained  float64  `json:"explained"`            // of the lost time, by the right chain; 0 to 1
@@ -56,7 +57,7 @@ func (r *Result) judged() bool { return r.Skipped == "" && !r.Disturbed }
 // judge scores a run of a case.
 func judge(c Case, run *rig.Result) Result {
 	r := Result{
-		Case: c, Runs: run.Runs, Steal: run.Stolen(), Disturbed: run.Disturbed(),
+		Case: c, Runs: run.Runs, Steal: run.Stolen(), OtherLoad: run.Others, Disturbed: run.Disturbed(),
 		InjectedNS: run.Truth.InjectedNS, Steps: run.Truth.Steps,
 		Verdict: run.Report.Verdict, VerdictSec: run.Took.Seconds(),
 	}
@@ -74,7 +75,7 @@ func (r *Result) score(chains []report.Chain, t *cudastub.Truth) {
 	}
 	for i := range chains {
 		if !r.expects(&chains[i], t) {
-			r.Others++
+			r.Further++
 		}
 	}
 	best := 0 // rank of the best chain, from 1

@@ -28,7 +28,7 @@ func chain(kind string, pid, tid uint32, path ...report.Step) report.Chain {
 // scored is what the score of a case comes down to.
 type scored struct {
 	First, Culprit, Top3, Path, Together, FalseBlame bool
-	Others                                           int
+	Further                                          int
 }
 
 func TestScore(t *testing.T) {
@@ -48,24 +48,24 @@ func TestScore(t *testing.T) {
 	}{
 		{"right, by another thread of the hog", []Expect{hog}, hogged, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true, Path: true}},
 		{"silent: a miss, but nobody is blamed", []Expect{hog}, hogged, nil, scored{}},
-		{"right kind, wrong process", []Expect{hog}, hogged, []report.Chain{other}, scored{First: true, FalseBlame: true, Others: 1}},
-		{"second of two", []Expect{lock}, locked, []report.Chain{other, rightLock}, scored{Top3: true, Path: true, FalseBlame: true, Others: 1}},
-		{"fourth of four", []Expect{lock}, locked, []report.Chain{other, other, other, rightLock}, scored{Path: true, FalseBlame: true, Others: 3}},
+		{"right kind, wrong process", []Expect{hog}, hogged, []report.Chain{other}, scored{First: true, FalseBlame: true, Further: 1}},
+		{"second of two", []Expect{lock}, locked, []report.Chain{other, rightLock}, scored{Top3: true, Path: true, FalseBlame: true, Further: 1}},
+		{"fourth of four", []Expect{lock}, locked, []report.Chain{other, other, other, rightLock}, scored{Path: true, FalseBlame: true, Further: 3}},
 		{"right thread, path without it", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"))}, scored{First: true, Culprit: true, Top3: true}},
 		{"path that begins elsewhere", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 12, "running"))}, scored{First: true, Culprit: true, Top3: true}},
-		{"another thread of the program", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 13)}, scored{First: true, FalseBlame: true, Others: 1}},
-		{"a lock where its holder waits for the disk", []Expect{lockIO}, locked, []report.Chain{rightLock}, scored{FalseBlame: true, Others: 1}},
+		{"another thread of the program", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 13)}, scored{First: true, FalseBlame: true, Further: 1}},
+		{"a lock where its holder waits for the disk", []Expect{lockIO}, locked, []report.Chain{rightLock}, scored{FalseBlame: true, Further: 1}},
 		{"the disk, holder shown blocked", []Expect{lockIO}, locked, []report.Chain{rightIO}, scored{First: true, Culprit: true, Top3: true, Path: true}},
 		{"a sibling of the same name", []Expect{findFault("sibling-hog").Expect}, cudastub.Truth{PID: 10, TID: 11, CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"},
 			[]report.Chain{{Cause: report.Cause{Kind: diagnose.CPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}}, scored{First: true, Culprit: true, Top3: true}},
 		{"two causes, both found", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Together: true}},
-		{"two causes with something between", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Others: 1}},
+		{"two causes with something between", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Further: 1}},
 		{"two causes, one found", []Expect{lock, gpu}, locked, []report.Chain{rightLock}, scored{First: true, Culprit: true, Path: true}},
 	}
 	for _, tt := range tests {
 		r := Result{Case: Case{Expect: tt.expect}}
 		r.score(tt.chains, &tt.truth)
-		got := scored{r.FirstCause, r.Culprit, r.Top3, r.Path, r.Together, r.FalseBlame, r.Others}
+		got := scored{r.FirstCause, r.Culprit, r.Top3, r.Path, r.Together, r.FalseBlame, r.Further}
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}

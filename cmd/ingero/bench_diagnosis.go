@@ -112,7 +112,7 @@ func ownCPUs() ([]int, error) {
 
 func (c *console) writeAccuracy(r *accuracy.Report) error {
 	var b strings.Builder
-	writeColumns(&b, caseTable(r), 7)
+	writeColumns(&b, caseTable(r), 8)
 	b.WriteString("\n")
 	writeColumns(&b, causeTable(r))
 	b.WriteString("\n")
@@ -120,7 +120,7 @@ func (c *console) writeAccuracy(r *accuracy.Report) error {
 	fmt.Fprintf(&b, "\nseed %d: %s with one fault, %s, on Linux %s, %s, %s", r.Seed, plural(uint64(r.Cases), "case"),
 		plural(uint64(r.Controls), "control"), r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
 	if r.Disturbed > 0 {
-		fmt.Fprintf(&b, "; %d disturbed by the hypervisor and not counted", r.Disturbed)
+		fmt.Fprintf(&b, "; %d disturbed and not counted", r.Disturbed)
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(&b, "; %d skipped", r.Skipped)
@@ -132,7 +132,7 @@ func (c *console) writeAccuracy(r *accuracy.Report) error {
 
 // caseTable has a line for each case.
 func caseTable(r *accuracy.Report) [][]string {
-	t := [][]string{{"case", "cause", "culprit", "path", "explained", "time off", "stolen", "first cause found"}}
+	t := [][]string{{"case", "cause", "culprit", "path", "explained", "time off", "stolen", "others", "first cause found"}}
 	for i := range r.Results {
 		x := &r.Results[i]
 		name := x.Name
@@ -146,17 +146,17 @@ func caseTable(r *accuracy.Report) [][]string {
 				found += "/" + x.First.Thread
 			}
 		}
-		line := []string{name, mark(x.FirstCause), mark(x.Culprit), mark(x.Path), share(x.Explained), "", share(x.Steal), found}
+		line := []string{name, mark(x.FirstCause), mark(x.Culprit), mark(x.Path), share(x.Explained), "", share(x.Steal), share(x.OtherLoad), found}
 		if x.TimeError != nil {
 			line[5] = share(*x.TimeError)
 		}
 		switch {
 		case x.Skipped != "":
-			line = []string{name, "-", "-", "-", "", "", "", "skipped: " + x.Skipped}
+			line = []string{name, "-", "-", "-", "", "", "", "", "skipped: " + x.Skipped}
 		case x.Disturbed:
-			line = []string{name, "-", "-", "-", "", "", share(x.Steal), "disturbed"}
+			line = []string{name, "-", "-", "-", "", "", share(x.Steal), share(x.OtherLoad), "disturbed"}
 		case x.Control():
-			line = []string{"control: " + name, mark(!x.FalseBlame), "", "", "", "", share(x.Steal), found}
+			line = []string{"control: " + name, mark(!x.FalseBlame), "", "", "", "", share(x.Steal), share(x.OtherLoad), found}
 		}
 		t = append(t, line)
 	}

@@ -23,7 +23,7 @@ func TestAccuracyTableShowsWhatDidNotCount(t *testing.T) {
 		Baseline: &accuracy.Baseline{Rule: "cooccurrence", FirstCause: 0.25, FalseBlames: 9},
 		ByCause:  []accuracy.ByCause{{Kind: "lock_contention", Cases: 1, FirstCause: 1, NotJudged: 2}},
 		Results: []accuracy.Result{
-			{Case: fault("lock"), FirstCause: true, Explained: 0.97, TimeError: &off, Steal: 0.1, First: &report.Cause{Kind: "lock_contention", Process: "engine", Thread: "gc"}},
+			{Case: fault("lock"), FirstCause: true, Explained: 0.97, TimeError: &off, Steal: 0.1, OtherLoad: 0.02, First: &report.Cause{Kind: "lock_contention", Process: "engine", Thread: "gc"}},
 			{Case: fault("gil"), Skipped: "no such thing"},
 			{Case: fault("gpu"), Disturbed: true, Steal: 0.4},
 			{Case: accuracy.Case{Name: "clean"}, FalseBlame: true, First: &report.Cause{Kind: "gpu_wait", Process: "x", Thread: "x"}},
@@ -33,11 +33,11 @@ func TestAccuracyTableShowsWhatDidNotCount(t *testing.T) {
 	if err := (&console{out: &out}).writeAccuracy(r); err != nil {
 		t.Fatal(err)
 	}
-	want := `case            cause  culprit   path  explained  time off  stolen  first cause found
-lock, small        ok    WRONG  WRONG       97 %       4 %    10 %  lock_contention by engine/gc
-gil, small          -        -      -                               skipped: no such thing
-gpu, small          -        -      -                         40 %  disturbed
-control: clean  WRONG                                          0 %  gpu_wait by x
+	want := `case            cause  culprit   path  explained  time off  stolen  others  first cause found
+lock, small        ok    WRONG  WRONG       97 %       4 %    10 %     2 %  lock_contention by engine/gc
+gil, small          -        -      -                                       skipped: no such thing
+gpu, small          -        -      -                         40 %     0 %  disturbed
+control: clean  WRONG                                          0 %     0 %  gpu_wait by x
 
 by cause         cases  first cause right  culprit right  not judged
 lock_contention      1                  1              0           2
@@ -56,7 +56,7 @@ predicted step time off by, median       -
 time to verdict, median                  -
 time to verdict, longest              0 ns
 
-seed 7: 1 case with one fault, 1 control, on Linux 6.18, amd64, 2 CPUs; 1 disturbed by the hypervisor and not counted; 1 skipped
+seed 7: 1 case with one fault, 1 control, on Linux 6.18, amd64, 2 CPUs; 1 disturbed and not counted; 1 skipped
 What each figure means: docs/accuracy.md; every result in full: --json
 `
 	if d := cmp.Diff(want, out.String()); d != "" {

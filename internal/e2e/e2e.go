@@ -12,15 +12,15 @@ import (
 )
 
 // Run traces "victim loop args" from before its first call to its end, as one of
-// all the processes that use CUDA. A run of whose time the hypervisor took too
-// much is made again, twice at most.
+// all the processes that use CUDA. A run that the hypervisor or other programs
+// disturbed is made again, twice at most.
 func Run(t testing.TB, args ...string) *rig.Result {
 	t.Helper()
 	kerneltest.Require(t)
 	r, err := rig.Run(t.Context(), rig.Options{
 		Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1", Everyone: true,
-	}, func(stolen float64) {
-		t.Logf("the hypervisor took %.0f %% of the CPU time: once more", 100*stolen)
+	}, func(r *rig.Result) {
+		t.Logf("the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs: once more", 100*r.Stolen(), 100*r.Others)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -55,7 +53,9 @@ func (e *Explanation) Stolen() float64 {
 // do: kinds and names still hold then, amounts do not.
 const TooMuchStolen = 0.05
 
-// Unusable is the share from which a run says little, and is made again.
+// Unusable is the share from which a run says little, and is made again: of the
+// working time that the hypervisor took, or of the CPUs' time that programs with
+// no part in the run used.
 const Unusable = 0.25
 
 // maxRuns is how often a run is made in the hope of a quieter machine.
@@ -64,21 +64,20 @@ const maxRuns = 3
 // Result is a run's outcome next to the truth.
 type Result struct {
 	Explanation
-	Truth   cudastub.Truth
-	Summary agent.Summary
-	Runs    int // how often it was made; only the last one is here
+	Traced
+	Runs int // how often it was made; only the last one is here
 }
 
-// Disturbed says that the hypervisor took too much in every run.
-func (r *Result) Disturbed() bool { return r.Stolen() > Unusable }
+// Disturbed says that the machine had too much else to do, in every run.
+func (r *Result) Disturbed() bool { return r.Stolen() > Unusable || r.Others > Unusable }
 
-// Run traces and explains. A run of whose time the hypervisor took too much is
-// made again, twice at most; again, if not nil, is told of it.
-func Run(ctx context.Context, o Options, again func(stolen float64)) (*Result, error) {
+// Run traces and explains. A run that was disturbed is made again, twice at most;
+// again, if not nil, is told of it.
+func Run(ctx context.Context, o Options, again func(*Result)) (*Result, error) {
 	for n := 1; ; n++ {
 		r := &Result{Runs: n}
 		var err error
-		if r.Truth, r.Summary, err = Trace(ctx, &o); err != nil {
+		if r.Traced, err = Trace(ctx, &o); err != nil {
 			return nil, err
 		}
 		if r.Explanation, err = Explain(ctx, o.DB); err != nil {
@@ -88,7 +87,7 @@ func Run(ctx context.Context, o Options, again func(stolen float64)) (*Result, e
 			return r, nil
 		}
 		if again != nil {
-			again(r.Stolen())
+			again(r)
 		}
 		remove(o.DB)
 	}

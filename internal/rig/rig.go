@@ -39,13 +39,36 @@ type Options struct {
 	Sinks   []agent.Sink
 }
 
+// Traced is what a run was.
+type Traced struct {
+	Truth   cudastub.Truth
+	Summary agent.Summary
+	Others  float64 // share of all CPUs' time that went to programs with no part in the run
+}
+
 // Trace runs the program from before its first call to its end, and returns what
 // it says of itself.
-func Trace(ctx context.Context, o *Options) (truth cudastub.Truth, sum agent.Summary, err error) {
+func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	files, err := cudastub.Extract(o.Dir)
 	if err != nil {
-		return truth, sum, fmt.Errorf("unpack the program to be traced: %w", err)
+		return t, fmt.Errorf("unpack the program to be traced: %w", err)
 	}
+	before, err := readUsage()
+	if err != nil {
+		return t, fmt.Errorf("read the machine's load: %w", err)
+	}
+	if t.Truth, t.Summary, err = trace(ctx, files, o); err != nil {
+		return t, err
+	}
+	after, err := readUsage()
+	if err != nil {
+		return t, fmt.Errorf("read the machine's load: %w", err)
+	}
+	t.Others = others(before, after)
+	return t, nil
+}
+
+func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastub.Truth, sum agent.Summary, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if len(o.Beside) > 0 {

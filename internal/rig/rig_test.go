@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/store"
@@ -33,6 +34,25 @@ func TestStolenIsAShareOfTheWorkingTime(t *testing.T) {
 	}
 }
 
+func TestOthersAreWhatTheRunDidNotUse(t *testing.T) {
+	before := usage{proc.CPUTime{Busy: 1000, Stolen: 100, Total: 5000}, 50}
+	after := usage{proc.CPUTime{Busy: 1600, Stolen: 200, Total: 6000}, 250}
+	if got := others(before, after); got != 0.3 { // 500 busy, 200 of them our own, of 1000
+		t.Errorf("others used %g", got)
+	}
+	after.own = 2000 // a child was reaped that had run before
+	if got := others(before, after); got != 0 {
+		t.Errorf("others used %g", got)
+	}
+	if got := others(before, before); got != 0 {
+		t.Errorf("others used %g of no time", got)
+	}
+	r := Result{Explanation: Explanation{Input: &diagnose.Input{}}, Traced: Traced{Others: 0.3}}
+	if !r.Disturbed() {
+		t.Error("not disturbed by other programs")
+	}
+}
+
 func TestRemoveTakesWhatLiesBesideARecording(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"run.db", "run.db-wal", "other"} {
@@ -50,7 +70,7 @@ func TestRemoveTakesWhatLiesBesideARecording(t *testing.T) {
 func TestErrorsOfTheProgramComeThroughTheTracer(t *testing.T) {
 	kerneltest.Require(t)
 	run := func(ctx context.Context, args ...string) error {
-		_, _, err := Trace(ctx, &Options{Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "run.db")})
+		_, err := Trace(ctx, &Options{Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "run.db")})
 		return err
 	}
 	if err := run(t.Context(), "--fault", "nonsense"); !errors.Is(err, cudastub.ErrUsage) {
