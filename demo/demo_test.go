@@ -77,8 +77,8 @@ func TestNoRecordingIsLeftBehind(t *testing.T) {
 }
 
 func TestBlames(t *testing.T) {
-	process := cudastub.Truth{PID: 1, TID: 1, CulpritPID: 9, CulpritTID: 9}
-	thread := cudastub.Truth{PID: 1, TID: 1, CulpritPID: 1, CulpritTID: 3, HolderTID: 3}
+	process := cudastub.Truth{PID: 1, TID: 1, Injection: cudastub.Injection{CulpritPID: 9, CulpritTID: 9}}
+	thread := cudastub.Truth{PID: 1, TID: 1, Injection: cudastub.Injection{CulpritPID: 1, CulpritTID: 3, HolderTID: 3}}
 	nobody := cudastub.Truth{PID: 1, TID: 1}
 	tests := []struct {
 		name  string

@@ -49,6 +49,7 @@ const (
 	ShapeCopyPeer                  // (dst, dstDevice, src, srcDevice, bytes)
 	ShapeFill                      // (ptr, value, bytes)
 	ShapeCreate                    // (handle *out, P2, P3): the handle is read back at return
+	ShapeEndCapture                // (P1, handle *out): the handle is read back at return
 	NumShapes
 )
 
@@ -57,16 +58,17 @@ type Role uint8
 
 // The roles.
 const (
-	RoleOther  Role = iota
-	RoleLaunch      // hands work to the GPU
-	RoleSync        // waits for the GPU by definition
-	RoleCopy        // moves memory; may wait for the GPU
-	RoleAlloc       // allocates
-	RoleFree        // frees
-	RoleLoad        // loads code
+	RoleOther   Role = iota
+	RoleLaunch       // hands work to the GPU
+	RoleSync         // waits for the GPU by definition
+	RoleCopy         // moves memory; may wait for the GPU
+	RoleAlloc        // allocates
+	RoleFree         // frees
+	RoleLoad         // loads code
+	RoleCapture      // makes or changes a graph, to be launched later
 )
 
-var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load"}
+var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load", "capture"}
 
 // String returns the lower-case name.
 func (r Role) String() string {
@@ -170,6 +172,8 @@ var (
 	argStream  = Arg{"stream", UnitHandle, "stream handle; 0 is the default stream"}
 	argEvent   = Arg{"event", UnitHandle, "event handle"}
 	argFlags   = Arg{"flags", UnitEnum, "flags as passed"}
+	argGraph   = Arg{"graph", UnitHandle, "graph"}
+	argExec    = Arg{"graph_exec", UnitHandle, "executable graph"}
 	argKind    = Arg{"kind", UnitEnum, "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
 	argsAlloc  = []Arg{argBytes, {"ptr", UnitAddr, "address returned"}}
 	argsCopy   = []Arg{argBytes, argKind, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
@@ -240,4 +244,12 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 16), Name: "cuStreamSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argStream}, Symbols: []string{"cuStreamSynchronize", "cuStreamSynchronize_ptsz"}, Doc: "Waits until a stream's work is done, through the driver API."},
 	{Op: op(SourceDriver, 17), Name: "cuEventSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argEvent}, Doc: "Waits until an event has happened, through the driver API."},
 	{Op: op(SourceDriver, 18), Name: "cuModuleLoadData", Shape: ShapeCreate, Role: RoleLoad, Args: []Arg{{"module", UnitHandle, "module handle returned"}, {"image", UnitAddr, "image loaded"}}, Doc: "Loads a module's code into the context."},
+
+	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz", "cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
+	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {"graph", UnitHandle, "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},
+	{Op: op(SourceGraph, 3), Name: "cudaGraphInstantiate", Shape: ShapeCreate, Role: RoleCapture, Args: []Arg{{"graph_exec", UnitHandle, "executable graph returned"}, argGraph}, Symbols: []string{"cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams", "cudaGraphInstantiateWithParams_ptsz"}, Doc: "Makes a graph executable; dear, and meant to be done once."},
+	{Op: op(SourceGraph, 4), Name: "cudaGraphLaunch", Shape: ShapePlain, Role: RoleLaunch, Args: []Arg{argExec, argStream}, Symbols: []string{"cudaGraphLaunch", "cudaGraphLaunch_ptsz"}, Doc: "Queues all of a graph's work."},
+	{Op: op(SourceGraph, 5), Name: "cudaGraphExecUpdate", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argGraph}, Doc: "Gives an executable graph the parameters of another graph."},
+	{Op: op(SourceGraph, 6), Name: "cudaGraphDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argGraph}, Doc: "Frees a graph."},
+	{Op: op(SourceGraph, 7), Name: "cudaGraphExecDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argExec}, Doc: "Frees an executable graph."},
 }

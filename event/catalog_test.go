@@ -78,6 +78,7 @@ func TestCatalogArgumentsFitTheirShape(t *testing.T) {
 		event.ShapeCuCopy:       {event.UnitBytes, event.UnitAddr, event.UnitAddr},
 		event.ShapeCopy2D:       {event.UnitBytes, event.UnitEnum, event.UnitAddr, event.UnitAddr},
 		event.ShapeCopyPeer:     {event.UnitBytes, event.UnitDevice, event.UnitAddr, event.UnitAddr},
+		event.ShapeEndCapture:   {event.UnitHandle, event.UnitHandle},
 		event.ShapeFill:         {event.UnitBytes, event.UnitAddr, event.UnitNone},
 	}
 	for _, i := range event.Catalog {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/ingero-io/ingero/event"
 )
@@ -15,6 +16,22 @@ type Library struct {
 	Name string         // of the probe: "cuda"
 	File *regexp.Regexp // matches the base name of the library's file
 	Ops  []*event.Info
+}
+
+// Join makes one library of those that are found in the same files, so that a
+// file is read once and needs one link however many probes look at it.
+func Join(libs ...*Library) []*Library {
+	var joined []*Library
+	for _, l := range libs {
+		i := slices.IndexFunc(joined, func(o *Library) bool { return o.File.String() == l.File.String() })
+		if i < 0 {
+			joined = append(joined, l)
+			continue
+		}
+		o := joined[i]
+		joined[i] = &Library{Name: o.Name + "+" + l.Name, File: o.File, Ops: slices.Concat(o.Ops, l.Ops)}
+	}
+	return joined
 }
 
 // setsDevice is COOKIE_SETS_DEVICE of bpf/include/call.h.

@@ -11,6 +11,7 @@ import (
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/cuda"
 	"github.com/ingero-io/ingero/probe/driver"
+	"github.com/ingero-io/ingero/probe/graph"
 )
 
 // nvidiaEnv lists folders or files with NVIDIA's own libraries: NVIDIA lets
@@ -245,5 +246,33 @@ func checkNVIDIA(t *testing.T, lib *probe.Library, path string) {
 		if !ok {
 			t.Errorf("%s: no %s", path, name)
 		}
+	}
+}
+
+func TestLibrariesInTheSameFilesAreJoined(t *testing.T) {
+	runtime, graphs := cuda.Library(), graph.Library()
+	joined := probe.Join(runtime, driver.Library(), graphs)
+	if len(joined) != 2 || joined[0].Name != "cuda+graph" || joined[1].Name != "driver" {
+		t.Fatalf("joined to %d libraries, the first named %s", len(joined), joined[0].Name)
+	}
+	if got, want := len(joined[0].Ops), len(runtime.Ops)+len(graphs.Ops); got != want {
+		t.Errorf("%d operations, want %d", got, want)
+	}
+	if len(runtime.Ops) != len(event.BySource(event.SourceCUDA)) {
+		t.Error("joining changed a library that was joined")
+	}
+	found, err := joined[0].Find("../internal/cudastub/prebuilt/linux_amd64/lib/libcudart.so.12")
+	if err != nil || len(found.Missing) > 0 {
+		t.Fatalf("missing %v (%v)", found.Missing, err)
+	}
+	at := map[uint64]string{}
+	for _, target := range found.Targets {
+		if other, ok := at[target.Offset]; ok {
+			t.Errorf("%s and %s are probed at one place", other, target.Symbol)
+		}
+		at[target.Offset] = target.Symbol
+	}
+	if at[functions(t, "../internal/cudastub/prebuilt/linux_amd64/lib/libcudart.so.12")["cudaGraphLaunch"]] != "cudaGraphLaunch" {
+		t.Error("cudaGraphLaunch is not probed")
 	}
 }

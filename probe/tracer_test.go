@@ -11,8 +11,7 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/cuda"
-	"github.com/ingero-io/ingero/probe/driver"
+	"github.com/ingero-io/ingero/probe/all"
 )
 
 // bench is a tracer attached to a victim that serves commands.
@@ -57,16 +56,26 @@ func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool
 	if pidLink {
 		pid = victim.PID()
 	}
-	if _, err := tr.Attach(cuda.Library(), filepath.Join(dir, "libcudart.so.12"), pid); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tr.Attach(driver.Library(), filepath.Join(dir, "libcuda.so.1"), pid); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"libcudart.so.12", "libcuda.so.1"} {
+		attachAll(t, tr, filepath.Join(dir, file), pid)
 	}
 	if err := tr.Adopt(victim.PID()); err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// attachAll attaches every probe that is for the file.
+func attachAll(t *testing.T, tr *probe.Tracer, path string, pid int) {
+	t.Helper()
+	for _, lib := range all.Libraries() {
+		if !lib.File.MatchString(filepath.Base(path)) {
+			continue
+		}
+		if _, err := tr.Attach(lib, path, pid); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // do runs a command and returns its answer and the records it made.

@@ -132,17 +132,21 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 		set_args(f, 0, p2, p3, 0);
 		f->out = p1;
 		break;
+	case SHAPE_END_CAPTURE:
+		set_args(f, p1, 0, 0, 0);
+		f->out = p2;
+		break;
 	default:
 		set_args(f, p1, p2, p3, p4);
 	}
 }
 
-/* Reads the result a function stored through its first parameter. */
+/* Reads the result a function stored through a parameter. */
 static __always_inline void call_result(struct frame *f, u32 shape)
 {
 	u64 v = 0;
 	bpf_probe_read_user(&v, 8, (void *)f->out);
-	if (shape == SHAPE_ALLOC)
+	if (shape == SHAPE_ALLOC || shape == SHAPE_END_CAPTURE)
 		f->arg[1] = v;
 	else
 		f->arg[0] = v;

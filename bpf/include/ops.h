@@ -16,6 +16,7 @@ enum shape {
 	SHAPE_COPY_PEER = 9,
 	SHAPE_FILL = 10,
 	SHAPE_CREATE = 11,
+	SHAPE_END_CAPTURE = 12,
 };
 
 enum op {
@@ -67,6 +68,13 @@ enum op {
 	OP_cuStreamSynchronize = 0x0410,
 	OP_cuEventSynchronize = 0x0411,
 	OP_cuModuleLoadData = 0x0412,
+	OP_cudaStreamBeginCapture = 0x0801,
+	OP_cudaStreamEndCapture = 0x0802,
+	OP_cudaGraphInstantiate = 0x0803,
+	OP_cudaGraphLaunch = 0x0804,
+	OP_cudaGraphExecUpdate = 0x0805,
+	OP_cudaGraphDestroy = 0x0806,
+	OP_cudaGraphExecDestroy = 0x0807,
 };
 
 #endif

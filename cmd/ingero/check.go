@@ -96,7 +96,7 @@ func writeLibraries(b *strings.Builder, libs []doctor.Library) {
 		if len(l.Slow) > 0 {
 			text += fmt.Sprintf(", %d on the slow path (%s)", len(l.Slow), some(l.Slow))
 		}
-		fmt.Fprintf(b, "  %-7s %s: %s\n", l.Probe, l.Path, cmp.Or(l.Trouble, text))
+		fmt.Fprintf(b, "  %-10s %s: %s\n", l.Probe, l.Path, cmp.Or(l.Trouble, text))
 	}
 }
 

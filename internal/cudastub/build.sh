@@ -34,8 +34,10 @@ build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	local rpath=(-Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread)
 	local serve=(victim/main.c victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c)
-	local loop=(victim/options.c victim/loop.c victim/step.c victim/children.c victim/threads.c
-		victim/throttle.c victim/truth.c)
+	local loop=(victim/options.c victim/loop.c victim/step.c victim/truth.c victim/faults.c victim/children.c
+		victim/threads.c victim/hog.c victim/lock.c victim/worker.c victim/peer.c victim/loader.c
+		victim/coldfile.c victim/memory.c victim/cgroup.c victim/throttle.c victim/gpu.c victim/copies.c
+		victim/alloc.c victim/graphs.c)
 	# shellcheck disable=SC2086
 	"$cc" "${common[@]}" -Os $extra "${link[@]}" "${rpath[@]}" -o "$out/victim" "${serve[@]}" "${loop[@]}" \
 		-L"$out/lib" -l:libcudart.so.12 -l:libcuda.so.1

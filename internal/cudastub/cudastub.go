@@ -6,9 +6,10 @@
 // call the driver's function (see stub/behave.h for the little language, which
 // the environment variable CUDASTUB and the command "set" take). The victim calls
 // them: as a server of single commands with exact counts (Files.Start), or as a
-// training loop with one known fault that prints the truth about it (Files.Loop).
+// training loop with known faults that prints the truth about them (Files.Loop).
 //
-// It is not a simulator: nothing is copied, pointers are made up, and no kernel runs.
+// It is not a simulator: nothing is copied unless a behaviour says so, pointers are
+// made up, and no kernel runs.
 // The prebuilt files are made by build.sh and need glibc 2.34 or later.
 package cudastub
 

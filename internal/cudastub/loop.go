@@ -23,22 +23,40 @@ type Truth struct {
 	StepsPS float64          `json:"steps_per_s"`
 	Calls   map[string]int64 `json:"calls"` // by function, from the first call of the process to its last
 
-	Fault      string `json:"fault"`
-	FaultCount int64  `json:"fault_count"` // injections; for throttle, how often the kernel throttled
-	InjectedNS int64  `json:"injected_ns"` // time above the healthy duration of the section it hit
-	IdleNS     int64  `json:"idle_ns"`     // idle-server: time without a request
+	Injection            // the fault
+	Also      *Injection `json:"also"` // the second fault, if there is one
 
-	CulpritPID  int    `json:"culprit_pid"` // 0: no process is to blame
-	CulpritTID  int    `json:"culprit_tid"`
-	CulpritComm string `json:"culprit_comm"`
-	HolderTID   int    `json:"holder_tid"` // lock faults: the thread that holds the mutex
-	HolderComm  string `json:"holder_comm"`
-	ClientPID   int    `json:"client_pid"` // idle-server
-	Cgroup      string `json:"cgroup"`     // throttle: the group, removed by now
+	IdleNS      int64  `json:"idle_ns"`      // idle-server: time without a request
+	LeakedBytes int64  `json:"leaked_bytes"` // leak
+	MajorFaults int64  `json:"major_faults"` // of the first dispatching thread: page faults that read the disk
+	ClientPID   int    `json:"client_pid"`   // idle-server
+	Cgroup      string `json:"cgroup"`       // throttle, mem-pressure: the group, removed by now
 
 	InvoluntarySwitches int64 `json:"involuntary_switches"` // of the first dispatching thread
 	VoluntarySwitches   int64 `json:"voluntary_switches"`
 	CPUNS               int64 `json:"cpu_ns"` // its CPU time
+}
+
+// Injection is what one fault did, and who was behind it. Who was not involved
+// has no process and thread number, 0.
+type Injection struct {
+	Fault string `json:"fault"`
+	// FaultCount is how often it struck: 1 for a hog, a number of steps where
+	// every step is hit, and for throttle how often the kernel throttled.
+	FaultCount int64 `json:"fault_count"`
+	// InjectedNS is the time above the healthy duration of the section it hits,
+	// for hogs and quotas of the whole step; 0 for leak, which costs no time.
+	InjectedNS int64 `json:"injected_ns"`
+
+	CulpritPID  int    `json:"culprit_pid"` // who is to blame
+	CulpritTID  int    `json:"culprit_tid"`
+	CulpritComm string `json:"culprit_comm"`
+	HolderPID   int    `json:"holder_pid"` // lock faults: the thread that holds the lock
+	HolderTID   int    `json:"holder_tid"`
+	HolderComm  string `json:"holder_comm"`
+	PeerPID     int    `json:"peer_pid"` // peer and loader faults: the process that is waited for
+	PeerTID     int    `json:"peer_tid"`
+	PeerComm    string `json:"peer_comm"`
 }
 
 // LoopRun is a running "victim loop".

@@ -38,6 +38,7 @@ var shapeNames = [event.NumShapes]string{
 	event.ShapeCopyPeer:     "COPY_PEER",
 	event.ShapeFill:         "FILL",
 	event.ShapeCreate:       "CREATE",
+	event.ShapeEndCapture:   "END_CAPTURE",
 }
 
 // header renders what the BPF programs know of the catalogue.

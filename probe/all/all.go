@@ -5,12 +5,15 @@ import (
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/cuda"
 	"github.com/ingero-io/ingero/probe/driver"
+	"github.com/ingero-io/ingero/probe/graph"
 )
 
-// Libraries returns every library probe. A new one is one line here.
+// Libraries returns every library probe, those on the same files joined. A new
+// one is one line here.
 func Libraries() []*probe.Library {
-	return []*probe.Library{
+	return probe.Join(
 		cuda.Library(),
 		driver.Library(),
-	}
+		graph.Library(),
+	)
 }

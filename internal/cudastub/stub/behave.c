@@ -46,6 +46,9 @@ static void spin(uint64_t ns)
 	}
 }
 
+/* Device memory allocated and not freed. */
+static _Atomic uint32_t live;
+
 static void sleep_for(uint64_t ns)
 {
 	uint64_t end = now_ns() + ns;
@@ -96,6 +99,8 @@ API int cudastub_finish(struct stub_row *row, struct stub_call *call, uint32_t t
 			fn(callback_arg);
 		if (b->spin_ns)
 			spin(b->spin_ns);
+		if (b->per_live_ns)
+			spin(b->per_live_ns * atomic_load(&live));
 		if (b->sleep_ns)
 			sleep_for(b->sleep_ns);
 		if (b->poll_ns)
@@ -114,6 +119,34 @@ API unsigned long long cudastub_fresh(size_t size)
 
 	return atomic_fetch_add_explicit(&next, ((unsigned long long)size + 511) & ~511ull,
 					 memory_order_relaxed);
+}
+
+API unsigned long long cudastub_alloc(size_t size)
+{
+	atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+	return cudastub_fresh(size);
+}
+
+/* Programs also free what they never allocated here. */
+API void cudastub_free(void)
+{
+	uint32_t n = atomic_load(&live);
+
+	while (n && !atomic_compare_exchange_weak(&live, &n, n - 1))
+		;
+}
+
+/* As the driver does it: piece by piece into a buffer that the device can read. */
+API void cudastub_copy(const struct stub_call *call, const void *src, size_t n)
+{
+	char stage[64 << 10];
+
+	if (!call->b.copy)
+		return;
+	for (size_t at = 0; at < n; at += sizeof(stage)) {
+		memcpy(stage, (const char *)src + at, n - at < sizeof(stage) ? n - at : sizeof(stage));
+		__asm__ volatile("" : : "r"(stage) : "memory");
+	}
 }
 
 API void cudastub_callback(void (*fn)(void *), void *arg)
@@ -166,7 +199,8 @@ static int parse_item(const char *item, struct behaviour *b)
 	if (!eq) {
 		b->nested |= KEY("nested");
 		b->callback |= KEY("callback");
-		return KEY("nested") || KEY("callback") || KEY("none") || !len ? 0 : -1;
+		b->copy |= KEY("copy");
+		return KEY("nested") || KEY("callback") || KEY("copy") || KEY("none") || !len ? 0 : -1;
 	}
 	if (KEY("spin"))
 		return parse_time(eq + 1, &b->spin_ns);
@@ -174,6 +208,8 @@ static int parse_item(const char *item, struct behaviour *b)
 		return parse_time(eq + 1, &b->sleep_ns);
 	if (KEY("poll"))
 		return parse_time(eq + 1, &b->poll_ns);
+	if (KEY("per-live"))
+		return parse_time(eq + 1, &b->per_live_ns);
 	if (KEY("recurse"))
 		return parse_count(eq + 1, &b->recurse);
 	if (KEY("err-every"))
@@ -204,7 +240,8 @@ static int parse_list(char *list, struct behaviour *b)
 
 static int is_set(const struct behaviour *b)
 {
-	return b->spin_ns || b->sleep_ns || b->poll_ns || b->recurse || b->err || b->nested || b->callback;
+	return b->spin_ns || b->sleep_ns || b->poll_ns || b->per_live_ns || b->recurse || b->err || b->nested ||
+	       b->callback || b->copy;
 }
 
 /* A thread inside a call keeps the behaviour it began with; one that enters

@@ -7,6 +7,8 @@
  *   spin=T       use the CPU for T; time spent descheduled does not count
  *   sleep=T      block in clock_nanosleep for T
  *   poll=T       block in ppoll with timeout T
+ *   per-live=T   use the CPU for T for each allocation that was not freed yet
+ *   copy         really read the bytes to be copied, as from pageable memory
  *   err=N        return error N
  *   err-every=K  ... only on every K-th call
  *   nested       call the matching driver function first
@@ -28,10 +30,10 @@
 #define API __attribute__((visibility("default")))
 
 struct behaviour {
-	uint64_t spin_ns, sleep_ns, poll_ns;
+	uint64_t spin_ns, sleep_ns, poll_ns, per_live_ns;
 	uint32_t recurse, err_every;
 	int err;
-	uint8_t nested, callback;
+	uint8_t nested, callback, copy;
 };
 
 /* One exported function. */
@@ -67,6 +69,9 @@ API void cudastub_forget(void); /* this thread jumped out of a call */
 API void cudastub_register(struct stub_table *table);
 API uint32_t cudastub_enter(struct stub_row *row, struct stub_call *call);
 API int cudastub_finish(struct stub_row *row, struct stub_call *call, uint32_t todo, int err);
-API unsigned long long cudastub_fresh(size_t size); /* a device address never given before */
+API unsigned long long cudastub_fresh(size_t size); /* an address or handle never given before */
+API unsigned long long cudastub_alloc(size_t size); /* the same for memory that is freed one day */
+API void cudastub_free(void);
+API void cudastub_copy(const struct stub_call *call, const void *src, size_t n); /* if the behaviour says so */
 
 #endif

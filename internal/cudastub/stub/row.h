@@ -4,11 +4,12 @@
  * the table three times (prototypes come with the table's header). A further
  * library, such as libnccl.so.2, is one more pair of such files:
  *
- *   FN(name, params, args, driver, dargs, out)
+ *   FN(name, params, args, driver, dargs, out[, during])
  *
  *   params  as in NVIDIA's header     args   the same names, to call itself
  *   driver  what "nested" calls       dargs  with which arguments
  *   out     statement that fills out-parameters of a successful call
+ *   during  statement of a call with a behaviour (struct stub_call call) that nests nothing
  *
  * FN_PTSZ and FN_PTDS write the row a second time, for the entry point that
  * programs built with the per-thread default stream call.
@@ -29,12 +30,12 @@
 #include "types.h"
 #include "behave.h"
 
-#define FN_PTSZ(name, params, args, driver, dargs, out) \
-	FN(name, params, args, driver, dargs, out)      \
-	FN(name##_ptsz, params, args, driver##_ptsz, dargs, out)
-#define FN_PTDS(name, params, args, driver, dargs, out) \
-	FN(name, params, args, driver, dargs, out)      \
-	FN(name##_ptds, params, args, driver##_ptds, dargs, out)
+#define FN_PTSZ(name, params, args, driver, dargs, ...) \
+	FN(name, params, args, driver, dargs, __VA_ARGS__) \
+	FN(name##_ptsz, params, args, driver##_ptsz, dargs, __VA_ARGS__)
+#define FN_PTDS(name, params, args, driver, dargs, ...) \
+	FN(name, params, args, driver, dargs, __VA_ARGS__) \
+	FN(name##_ptds, params, args, driver##_ptds, dargs, __VA_ARGS__)
 
 #if defined(ENTRY_SUBRSP)
 #define ENTRY_ASM                             \
@@ -96,7 +97,7 @@ static inline int no_driver(void) { return 0; }
 #define ROW_INIT(name_, params, args, driver_, ...) {.name = #name_, .driver = #driver_},
 
 /* The function. Everything but the test of one word is off the cheap path. */
-#define ROW_FUNCTION(name, params, args, driver, dargs, out)               \
+#define ROW_FUNCTION(name, params, args, driver, dargs, out, ...)          \
 	/* A second name for the symbol: the compiler would bind a plain recursive call here. */ \
 	API int again_##name params __asm__(#name);                        \
 	__attribute__((used)) int BODY(name) params                        \
@@ -111,6 +112,9 @@ static inline int no_driver(void) { return 0; }
 				err = again_##name args;                   \
 			else if (todo & TODO_NEST)                         \
 				err = driver dargs;                        \
+			else {                                             \
+				__VA_ARGS__;                               \
+			}                                                  \
 			err = cudastub_finish(row, &call, todo, err);      \
 		}                                                          \
 		if (!err && !todo) {                                       \

@@ -41,48 +41,6 @@ void end_children(struct run *r)
 	r->n_children = 0;
 }
 
-__attribute__((noipa)) static void compress_backup(uint64_t ns)
-{
-	work_ns(ns);
-}
-
-/* One spinning thread of the hog. */
-static void *burn(void *arg)
-{
-	const struct run *r = arg;
-	uint64_t period = (uint64_t)r->o.period_ms * NS_PER_MS;
-	uint64_t busy = period * (uint64_t)r->o.duty / 100;
-
-	sleep_until_ns(r->fault_ns);
-	for (uint64_t next = now_ns() + period;; next += period) {
-		uint64_t until = next - period + busy;
-
-		while (now_ns() < until)
-			compress_backup(100 * NS_PER_US);
-		if (busy < period)
-			sleep_until_ns(next);
-	}
-	return NULL;
-}
-
-/* The scheduler is fair: a dispatcher that needs a third of a CPU hardly feels one
- * hog beside it, so the hog has several threads. */
-static void hog(struct run *r, void *arg)
-{
-	pthread_t thread;
-
-	(void)arg;
-	for (long i = 1; i < r->o.hogs; i++)
-		pthread_create(&thread, NULL, burn, r);
-	burn(r);
-}
-
-void start_hog(struct run *r, int cpu)
-{
-	start_child(r, r->o.culprit, cpu, hog, NULL);
-	r->truth.fault_count = 1;
-}
-
 /* Two processes that wake each other and have nothing to do with the victim. */
 struct chat {
 	int in, out;
@@ -126,7 +84,19 @@ static void client(struct run *r, void *arg)
 	}
 }
 
-void start_client(struct run *r, int fd)
+/* idle-server: steps run only when a client asks for one. */
+static int start_client(struct injection *in, struct dispatcher *d)
 {
-	start_child(r, r->o.culprit, -1, client, &fd);
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return refuse("cannot make a socket");
+	in->run->truth.client_pid = start_child(in->run, in->name, PIN_NONE, client, &pair[1]);
+	close(pair[1]);
+	d->server_fd = pair[0];
+	return 0;
 }
+
+const struct fault fault_idle_server = {
+	.name = "idle-server", .culprit = "load-client", .parts = PART_SERVER, .prepare = start_client,
+};

@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +29,12 @@ static void catch_signals(void)
 
 static int set_behaviour(const struct options *o)
 {
-	/* driver-cpu spins inside the driver's function, so every launch must reach it. */
 	const char *nested = o->nested ? ",nested" : "";
-	const char *launch = o->nested || o->fault == FAULT_DRIVER_CPU ? ",nested" : "";
 	char spec[256];
 
 	snprintf(spec, sizeof(spec),
 		 "cudaLaunchKernel:spin=%ldus%s;cudaMemcpyAsync:spin=%ldus%s;cudaStreamSynchronize:sleep=%ldus%s",
-		 o->launch_us, launch, o->memcpy_us, nested, o->sync_us, nested);
+		 o->launch_us, nested, o->memcpy_us, nested, o->sync_us, nested);
 	return cudastub_set(spec);
 }
 
@@ -84,35 +81,34 @@ static void serve_requests(struct dispatcher *d)
 	close(ep);
 }
 
-static void read_switches(long *involuntary, long *voluntary)
+static struct rusage thread_usage(void)
 {
 	struct rusage u;
 
 	getrusage(RUSAGE_THREAD, &u);
-	*involuntary = u.ru_nivcsw;
-	*voluntary = u.ru_nvcsw;
+	return u;
 }
 
 static void dispatch(struct dispatcher *d)
 {
 	struct truth *truth = &d->run->truth;
-	long inv0, vol0, inv1, vol1;
+	struct rusage before = thread_usage(), after;
 	uint64_t cpu = thread_cpu_ns();
 
-	read_switches(&inv0, &vol0);
 	if (d->primary) {
 		truth->tid = thread_id();
 		thread_comm(truth->comm);
 	}
-	if (d->primary && d->run->o.fault == FAULT_IDLE_SERVER)
+	if (d->server_fd >= 0)
 		serve_requests(d);
 	else
 		train(d);
 	if (!d->primary)
 		return;
-	read_switches(&inv1, &vol1);
-	truth->involuntary = inv1 - inv0;
-	truth->voluntary = vol1 - vol0;
+	after = thread_usage();
+	truth->involuntary = after.ru_nivcsw - before.ru_nivcsw;
+	truth->voluntary = after.ru_nvcsw - before.ru_nvcsw;
+	truth->major_faults = after.ru_majflt - before.ru_majflt;
 	truth->cpu_ns = thread_cpu_ns() - cpu;
 }
 
@@ -145,66 +141,85 @@ static void dispatch_all(struct run *r, struct dispatcher *d)
 		pthread_join(d[i].thread, NULL);
 }
 
-static void name_culprit(struct run *r, int pid, int tid, const char *comm)
+/* Sets up what the options ask for; the first fault has the name that was given. */
+static void plan_injections(struct run *r)
 {
-	r->truth.culprit_pid = pid;
-	r->truth.culprit_tid = tid;
-	snprintf(r->truth.culprit_comm, sizeof(r->truth.culprit_comm), "%.15s", comm);
+	const struct fault *faults[MAX_INJECTIONS] = {r->o.fault, r->o.also};
+
+	for (int i = 0; i < MAX_INJECTIONS && faults[i]; i++) {
+		struct injection *in = &r->in[r->n_injections++];
+
+		*in = (struct injection){.fault = faults[i], .run = r, .name = faults[i]->culprit,
+					 .rng = (uint64_t)(r->o.seed + i + 1) * 0xd1342543de82ef95ull};
+		if (!i && r->o.culprit)
+			in->name = r->o.culprit;
+	}
 }
 
-/* Faults that a child process brings about, and the controls. Before any thread exists. */
-static int start_processes(struct run *r, struct dispatcher *d)
+/* The second fault strikes between two strikes of the first. */
+static void set_clock(struct run *r)
 {
-	int pair[2];
+	r->start_ns = now_ns();
+	r->end_ns = r->start_ns + (uint64_t)(r->o.seconds * 1e9);
+	r->fault_ns = r->start_ns + (uint64_t)(r->o.start_after * 1e9);
+	for (int i = 0; i < r->n_injections; i++)
+		r->in[i].next_ns = r->fault_ns + (uint64_t)i * (uint64_t)r->o.period_ms * NS_PER_MS / 2;
+}
 
-	if (r->o.fault == FAULT_CPU_HOG) {
-		int cpu = sched_getcpu();
-
-		if (r->o.pin == PIN_DEFAULT)
-			r->o.pin = cpu;
-		start_hog(r, r->o.pin >= 0 ? r->o.pin : cpu);
-		name_culprit(r, r->children[0], r->children[0], r->o.culprit);
-	}
-	if (r->o.fault == FAULT_IDLE_SERVER) {
-		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+static int set_up(struct run *r)
+{
+	for (int i = 0; i < r->n_injections; i++)
+		if (r->in[i].fault->setup && r->in[i].fault->setup(&r->in[i]))
 			return -1;
-		start_client(r, pair[1]);
-		r->truth.client_pid = r->children[0];
-		close(pair[1]);
-		d->server_fd = pair[0];
+	return 0;
+}
+
+/* Child processes, before any thread exists. */
+static int prepare(struct run *r, struct dispatcher *d)
+{
+	for (int i = 0; i < r->n_injections; i++) {
+		if (r->in[i].fault->prepare && r->in[i].fault->prepare(&r->in[i], d))
+			return -1;
+		r->in[i].prepared = 1;
 	}
 	if (r->o.ping_pong >= 0)
 		start_ping_pong(r, r->o.ping_pong);
 	return 0;
 }
 
-/* The dispatching thread is its own culprit in these. */
-static int self_inflicted(int fault)
+static int start(struct run *r)
 {
-	return fault == FAULT_OWN_IO || fault == FAULT_DRIVER_CPU || fault == FAULT_COLD;
+	for (int i = 0; i < r->n_injections; i++)
+		if (r->in[i].fault->start && r->in[i].fault->start(&r->in[i]))
+			return -1;
+	return 0;
+}
+
+/* Removes what was prepared; there are no threads to be joined. */
+static void abandon(struct run *r)
+{
+	for (int i = 0; i < r->n_injections; i++)
+		if (r->in[i].prepared && r->in[i].fault->end && !r->in[i].fault->start)
+			r->in[i].fault->end(&r->in[i]);
+	end_children(r);
 }
 
 static void finish(struct run *r, struct dispatcher *d)
 {
-	struct truth *t = &r->truth;
 	double seconds = (double)(now_ns() - r->start_ns) / 1e9;
 
-	t->injected_ns = d[0].injected_ns;
-	t->fault_count += d[0].fault_count;
-	if (self_inflicted(r->o.fault))
-		name_culprit(r, getpid(), t->tid, t->comm);
-	if (r->o.fault == FAULT_LOCK || r->o.fault == FAULT_LOCK_IO)
-		name_culprit(r, getpid(), t->holder_tid, t->holder_comm);
-	throttle_leave(r);
+	for (int i = 0; i < r->n_injections; i++) {
+		struct injection *in = &r->in[i];
+
+		if (in->fault->end)
+			in->fault->end(in);
+		if (!in->fault->self)
+			continue;
+		in->culprit = (struct who){.pid = getpid(), .tid = r->truth.tid};
+		memcpy(in->culprit.comm, r->truth.comm, sizeof(in->culprit.comm));
+	}
 	end_children(r);
 	print_truth(r, d, (int)r->o.dispatchers, seconds);
-}
-
-static void set_clock(struct run *r)
-{
-	r->start_ns = now_ns();
-	r->end_ns = r->start_ns + (uint64_t)(r->o.seconds * 1e9);
-	r->fault_ns = r->o.fault == FAULT_NONE ? UINT64_MAX : r->start_ns + (uint64_t)(r->o.start_after * 1e9);
 }
 
 static void wait_for_word(struct run *r)
@@ -215,38 +230,46 @@ static void wait_for_word(struct run *r)
 		;
 }
 
+/* Runs the threads; -1 if those of a fault cannot be started. */
+static int run_threads(struct run *r, struct dispatcher *d)
+{
+	pthread_t sleeper;
+	int has_sleeper;
+
+	if (start(r))
+		return -1;
+	has_sleeper = r->o.sleeper && !start_sleeper(r, &sleeper);
+	dispatch_all(r, d);
+	r->stop = 1;
+	if (has_sleeper)
+		pthread_join(sleeper, NULL);
+	return 0;
+}
+
 int run_loop(const struct options *o)
 {
 	static struct dispatcher d[MAX_DISPATCHERS];
 	struct run *r = &the_run;
-	pthread_t holder, sleeper;
-	int has_holder = 0, has_sleeper = 0;
 
 	r->o = *o;
+	r->driver_launches = o->nested;
 	pthread_mutex_init(&r->metrics, NULL);
 	name_thread(o->name);
 	catch_signals();
 	if (set_behaviour(o))
 		return EXIT_USAGE;
 	for (int i = 0; i < MAX_DISPATCHERS; i++)
-		d[i] = (struct dispatcher){.run = r, .primary = !i,
+		d[i] = (struct dispatcher){.run = r, .primary = !i, .server_fd = -1,
 					   .rng = (uint64_t)(o->seed + i + 1) * 0x9e3779b97f4a7c15ull};
+	plan_injections(r);
+	if (set_up(r))
+		return EXIT_UNSUPPORTED;
 	wait_for_word(r);
 	set_clock(r);
-	if (start_processes(r, &d[0]) || (o->fault == FAULT_THROTTLE && throttle_enter(r))) {
-		end_children(r);
+	if (prepare(r, &d[0]) || run_threads(r, d)) {
+		abandon(r);
 		return EXIT_UNSUPPORTED;
 	}
-	if (o->fault == FAULT_LOCK || o->fault == FAULT_LOCK_IO)
-		has_holder = !start_holder(r, &holder);
-	if (o->sleeper)
-		has_sleeper = !start_sleeper(r, &sleeper);
-	dispatch_all(r, d);
-	r->stop = 1;
-	if (has_holder)
-		pthread_join(holder, NULL);
-	if (has_sleeper)
-		pthread_join(sleeper, NULL);
 	finish(r, d);
 	return 0;
 }

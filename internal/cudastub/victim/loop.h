@@ -1,4 +1,4 @@
-/* "victim loop": a training loop with one known fault in it, and the truth about it. */
+/* "victim loop": a training loop with one or two known faults in it, and the truth about them. */
 #ifndef VICTIM_LOOP_H
 #define VICTIM_LOOP_H
 
@@ -9,41 +9,56 @@
 
 #include "clock.h"
 
-enum fault {
-	FAULT_NONE,
-	FAULT_CPU_HOG,
-	FAULT_THROTTLE,
-	FAULT_LOCK,
-	FAULT_LOCK_IO,
-	FAULT_OWN_IO,
-	FAULT_GPU,
-	FAULT_DRIVER_CPU,
-	FAULT_COLD,
-	FAULT_IDLE_SERVER,
-	FAULT_COUNT,
-};
+/* The function names are what a stack shows, so they are those of a training
+ * program; noipa keeps each one a frame. */
+#define FRAME __attribute__((noipa))
 
-enum { PIN_DEFAULT = -2, PIN_NONE = -1, MAX_DISPATCHERS = 64, MAX_CHILDREN = 8 };
+enum { PIN_DEFAULT = -2, PIN_NONE = -1, MAX_DISPATCHERS = 64, MAX_CHILDREN = 8, MAX_INJECTIONS = 2 };
 
 enum { EXIT_USAGE = 2, EXIT_UNSUPPORTED = 3 };
+
+struct fault;
 
 struct options {
 	double seconds, start_after;
 	long steps; /* 0: until seconds have passed */
 	long seed, fault_ms, period_ms, launches, launch_us, memcpy_us, sync_us, host_us, pace_us;
-	long warmup, duty, hogs, quota_us, cfs_period_us, dispatchers;
-	int fault, pin, ping_pong, sleeper, nested, wait_stdin;
+	long warmup, duty, hogs, quota_us, cfs_period_us, dispatchers, jitter, nice, rt;
+	int pin, ping_pong, sleeper, nested, wait_stdin;
+	const struct fault *fault, *also; /* also: a second one, or NULL */
 	const char *name, *thread, *culprit, *dir;
+};
+
+/* A running mean of one section's healthy duration. */
+struct baseline {
+	uint64_t sum_ns;
+	long n;
+};
+
+struct who {
+	int pid, tid;
+	char comm[16];
+};
+
+/* A fault at work in this run. */
+struct injection {
+	const struct fault *fault;
+	struct run *run;
+	uint64_t rng, next_ns;    /* of the thread or process that decides when and how long */
+	struct baseline healthy;  /* of the section it hits */
+	int64_t injected_ns;      /* lost in that section */
+	long count;
+	const char *name;         /* what its culprit is called */
+	int prepared;
+	struct who culprit, holder, peer; /* peer: who stands between culprit and dispatcher */
 };
 
 /* What the loop knows for sure and prints at the end. */
 struct truth {
-	int tid, culprit_pid, culprit_tid, holder_tid, client_pid;
-	char comm[16], culprit_comm[16], holder_comm[16];
-	long fault_count;
-	int64_t injected_ns;
-	uint64_t idle_ns;
-	long involuntary, voluntary;
+	int tid, client_pid;
+	char comm[16];
+	uint64_t idle_ns, leaked_bytes;
+	long involuntary, voluntary, major_faults;
 	uint64_t cpu_ns;
 	char cgroup[300];
 };
@@ -54,55 +69,103 @@ struct run {
 	pthread_mutex_t metrics; /* taken once a step; what the lock faults hold */
 	volatile sig_atomic_t stop;
 	pid_t children[MAX_CHILDREN];
-	int n_children;
+	int n_children, n_injections;
+	int driver_launches; /* launches reach the driver's function */
+	struct injection in[MAX_INJECTIONS];
 	struct truth truth;
 };
 
-/* A running mean of one section's healthy duration. */
-struct baseline {
-	uint64_t sum_ns;
-	long n;
+/* Calls that are counted, in the order of call_names (truth.c). */
+enum call {
+	CALL_LAUNCH, CALL_COPY_ASYNC, CALL_SYNC, CALL_MODULE, CALL_MALLOC, CALL_FREE, CALL_COPY, CALL_BEGIN_CAPTURE,
+	CALL_END_CAPTURE, CALL_INSTANTIATE, CALL_GRAPH_LAUNCH, CALL_GRAPH_DESTROY, CALL_EXEC_DESTROY, CALLS,
 };
 
 /* One dispatching thread. The first is the one faults aim at. */
 struct dispatcher {
 	struct run *run;
-	int primary, server_fd;
+	int primary, server_fd; /* server_fd: where requests come from, -1 without a server */
 	pthread_t thread;
-	uint64_t rng, next_fault_ns;
-	int cold_done;
-	long steps, launches, copies, syncs, loads;
-	struct baseline step, launch, sync, lock;
-	int64_t injected_ns;
-	long fault_count;
+	uint64_t rng;
+	long steps, calls[CALLS];
+	struct baseline step, launch, sync;
+};
+
+/* What a fault takes for itself; two faults of one run cannot take the same. */
+enum part {
+	PART_CPU = 1, PART_CGROUP = 2, PART_METRICS = 4, PART_LAUNCH = 8, PART_SYNC = 16, PART_SERVER = 32,
+	PART_FILE = 64, PART_PEER = 128, PART_LOADER = 256,
+};
+
+/* A fault is a value; all_faults (faults.c) is the list. Every function may be
+ * missing. Those that say so return 0, or -1 after a sentence on stderr that
+ * tells why this machine cannot produce the fault. */
+struct fault {
+	const char *name, *culprit; /* culprit: what it is called unless --culprit says otherwise */
+	unsigned parts;
+	int self;                                  /* the dispatching thread is its own culprit */
+	int (*setup)(struct injection *);          /* what takes time, before the clock starts; 0 or -1 */
+	int (*prepare)(struct injection *, struct dispatcher *); /* processes, before any thread; 0 or -1 */
+	int (*start)(struct injection *);          /* sibling threads; 0 or -1 */
+	void (*host)(struct injection *, struct dispatcher *);   /* each step, before its calls */
+	int (*before_launch)(struct injection *, struct dispatcher *); /* 1: this launch will be slow */
+	int (*work)(struct injection *, struct dispatcher *);    /* 1: it did the step's launches instead */
+	int (*before_sync)(struct injection *, struct dispatcher *);   /* 1: this sync will be slow */
+	void (*end)(struct injection *);           /* after the dispatchers; joins and removes */
 };
 
 int parse_options(struct options *o, int argc, char **argv);
-const char *fault_name(int fault);
 int run_loop(const struct options *o);
-
-/* Is the moment for the next injection come (primary dispatcher, once a period)? */
-int fault_due(struct dispatcher *d, uint64_t now);
 int run_over(const struct run *r, const struct dispatcher *d);
-void run_step(struct dispatcher *d);
+void sleep_unless_stopped(const struct run *r, uint64_t until_ns);
+
+/* faults.c */
+const struct fault *find_fault(const char *name);
+int injection_due(struct injection *in, uint64_t now); /* is the moment for the next one come? */
+void injection_next(struct injection *in);             /* sets next_ns, a period on */
+uint64_t injection_ns(struct injection *in);           /* how long the next one is to take */
+int faulty(const struct injection *in);                /* has the time of the faults begun? */
+void inject(struct injection *in, int64_t lost_ns);
 int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns);
+void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns);
+struct injection *injection_of(struct run *r, unsigned part); /* NULL if none takes it */
+struct who this_thread(void);
+struct who a_process(int pid, const char *comm);
+int refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* -1, and a sentence */
+uint64_t next_random(uint64_t *state);
+
+/* step.c */
+void run_step(struct dispatcher *d);
+void launch(struct dispatcher *d, long n);
+int slow_next(const char *function, const char *how, uint64_t ns); /* this thread's next call of function */
 
 /* children.c: processes that die with the victim and are reaped by it. */
 pid_t start_child(struct run *r, const char *name, int cpu, void (*body)(struct run *, void *), void *arg);
 void end_children(struct run *r);
-void start_hog(struct run *r, int cpu);
 void start_ping_pong(struct run *r, int cpu);
-void start_client(struct run *r, int fd);
+
+/* hog.c */
+int start_hog(struct injection *in, int cpu);
+int pin_dispatcher(struct run *r); /* on which CPU the first dispatcher runs from now on */
 
 /* threads.c: sibling threads. */
-int start_holder(struct run *r, pthread_t *thread);
 int start_sleeper(struct run *r, pthread_t *thread);
 void write_for(const char *dir, uint64_t ns); /* write and fsync a file until ns have passed */
 
-/* throttle.c: a CPU cgroup of our own. */
-int throttle_enter(struct run *r); /* 0, or -1 with a message on stderr */
-void throttle_squeeze(struct run *r);
-void throttle_leave(struct run *r);
+/* coldfile.c: a file whose pages are not in memory. */
+int cold_file(struct injection *in);
+void read_cold(struct injection *in, uint64_t ns);
+
+/* cgroup.c: a control group of our own. */
+struct cgroup {
+	char group[300], home[300]; /* directories: ours, and where we came from */
+	int version;                /* 1 or 2; 0: not entered */
+};
+
+int cgroup_enter(struct cgroup *g, struct run *r, const char *controller); /* 0 or -1, with a sentence */
+int cgroup_write(const struct cgroup *g, const char *name, const char *text);
+int cgroup_read(const struct cgroup *g, const char *name, char *out, size_t size);
+void cgroup_leave(struct cgroup *g);
 
 /* truth.c */
 void print_truth(const struct run *r, const struct dispatcher *d, int n, double seconds);

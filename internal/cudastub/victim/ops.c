@@ -38,6 +38,15 @@ const struct call_args default_args = {
 	OP2(cudaLaunchKernelExC, _ptsz, (RT_CONFIG, F, 0))                    \
 	OP2(cudaLaunchCooperativeKernel, _ptsz, (F, GRID, 0, 0, S))           \
 	OP2(cudaGraphLaunch, _ptsz, (F, S))                                   \
+	OP2(cudaStreamBeginCapture, _ptsz, (S, 0))                            \
+	OP2(cudaStreamBeginCaptureToGraph, _ptsz, (S, P, 0, 0, 0, 0))         \
+	OP2(cudaStreamEndCapture, _ptsz, (S, PTR_OUT))                        \
+	OP(cudaGraphInstantiate, (PTR_OUT, P, 0))                             \
+	OP(cudaGraphInstantiateWithFlags, (PTR_OUT, P, 0))                    \
+	OP2(cudaGraphInstantiateWithParams, _ptsz, (PTR_OUT, P, 0))           \
+	OP(cudaGraphExecUpdate, (F, P, 0))                                    \
+	OP(cudaGraphDestroy, (P))                                             \
+	OP(cudaGraphExecDestroy, (F))                                         \
 	OP(cudaMalloc, (PTR_OUT, a->bytes))                                   \
 	OP2(cudaMallocAsync, _ptsz, (PTR_OUT, a->bytes, S))                   \
 	OP(cudaMallocManaged, (PTR_OUT, a->bytes, 1))                         \

@@ -6,14 +6,7 @@
 
 #include "loop.h"
 
-static const char *const fault_names[FAULT_COUNT] = {
-	[FAULT_NONE] = "none",       [FAULT_CPU_HOG] = "cpu-hog", [FAULT_THROTTLE] = "throttle",
-	[FAULT_LOCK] = "lock",       [FAULT_LOCK_IO] = "lock-io", [FAULT_OWN_IO] = "own-io",
-	[FAULT_GPU] = "gpu",         [FAULT_DRIVER_CPU] = "driver-cpu", [FAULT_COLD] = "cold",
-	[FAULT_IDLE_SERVER] = "idle-server",
-};
-
-enum kind { LONG, DOUBLE, STRING, SWITCH, CPU, FAULT };
+enum kind { LONG, SIGNED, DOUBLE, STRING, SWITCH, CPU, FAULT };
 
 static const struct {
 	const char *name;
@@ -25,6 +18,7 @@ static const struct {
 	OPT("--steps", LONG, steps),
 	OPT("--seed", LONG, seed),
 	OPT("--fault", FAULT, fault),
+	OPT("--also", FAULT, also),
 	OPT("--fault-ms", LONG, fault_ms),
 	OPT("--period-ms", LONG, period_ms),
 	OPT("--start-after", DOUBLE, start_after),
@@ -42,6 +36,9 @@ static const struct {
 	OPT("--warmup", LONG, warmup),
 	OPT("--duty", LONG, duty),
 	OPT("--hogs", LONG, hogs),
+	OPT("--nice", SIGNED, nice),
+	OPT("--rt", LONG, rt),
+	OPT("--jitter", LONG, jitter),
 	OPT("--quota-us", LONG, quota_us),
 	OPT("--cfs-period-us", LONG, cfs_period_us),
 	OPT("--dispatchers", LONG, dispatchers),
@@ -51,21 +48,6 @@ static const struct {
 	OPT("--wait-stdin", SWITCH, wait_stdin),
 #undef OPT
 };
-
-const char *fault_name(int fault)
-{
-	return fault_names[fault];
-}
-
-static int parse_fault(const char *v, int *fault)
-{
-	for (int i = 0; i < FAULT_COUNT; i++)
-		if (!strcmp(v, fault_names[i])) {
-			*fault = i;
-			return 0;
-		}
-	return -1;
-}
 
 static int parse_cpu(const char *v, int *cpu)
 {
@@ -83,6 +65,9 @@ static int parse_value(enum kind kind, const char *v, void *field)
 	case LONG:
 		*(long *)field = strtol(v, &end, 10);
 		return *end || *(long *)field < 0 ? -1 : 0;
+	case SIGNED:
+		*(long *)field = strtol(v, &end, 10);
+		return *end ? -1 : 0;
 	case DOUBLE:
 		*(double *)field = strtod(v, &end);
 		return *end || *(double *)field < 0 ? -1 : 0;
@@ -92,7 +77,8 @@ static int parse_value(enum kind kind, const char *v, void *field)
 	case CPU:
 		return parse_cpu(v, field);
 	case FAULT:
-		return parse_fault(v, field);
+		*(const struct fault **)field = find_fault(v);
+		return *(const struct fault **)field ? 0 : -1;
 	default:
 		return -1;
 	}
@@ -106,21 +92,9 @@ static void set_defaults(struct options *o)
 		.seconds = 5, .start_after = 1, .seed = 1, .fault_ms = 50, .period_ms = 250,
 		.launches = 20, .launch_us = 5, .memcpy_us = 20, .sync_us = 500, .host_us = 200,
 		.warmup = 20, .duty = 100, .hogs = 4, .quota_us = 20000, .cfs_period_us = 100000, .dispatchers = 1,
-		.pin = PIN_DEFAULT, .ping_pong = PIN_NONE, .name = "trainer", .dir = tmp ? tmp : "/tmp",
+		.pin = PIN_DEFAULT, .fault = find_fault("none"), .ping_pong = PIN_NONE,
+		.name = "trainer", .dir = tmp ? tmp : "/tmp",
 	};
-}
-
-static const char *default_culprit(int fault)
-{
-	switch (fault) {
-	case FAULT_LOCK:
-	case FAULT_LOCK_IO:
-		return "metrics-flush";
-	case FAULT_IDLE_SERVER:
-		return "load-client";
-	default:
-		return "backup-agent";
-	}
 }
 
 /* Parses one option at argv[0]; returns the words used, 0 if it is wrong. */
@@ -153,10 +127,13 @@ int parse_options(struct options *o, int argc, char **argv)
 		argc -= used;
 		argv += used;
 	}
-	if (!o->culprit)
-		o->culprit = default_culprit(o->fault);
-	if (o->dispatchers < 1 || o->dispatchers > MAX_DISPATCHERS || o->duty > 100 || !o->period_ms) {
-		fprintf(stderr, "victim: --dispatchers, --duty or --period-ms out of range\n");
+	if (o->dispatchers < 1 || o->dispatchers > MAX_DISPATCHERS || o->duty > 100 || !o->period_ms ||
+	    o->jitter > 90) {
+		fprintf(stderr, "victim: --dispatchers, --duty, --period-ms or --jitter out of range\n");
+		return -1;
+	}
+	if (o->also && (o->also == o->fault || o->also->parts & o->fault->parts)) {
+		fprintf(stderr, "victim: %s and %s cannot be had at once\n", o->fault->name, o->also->name);
 		return -1;
 	}
 	return 0;

@@ -1,11 +1,8 @@
-/* One training step. The function names are what a stack shows, so they are those
- * of a training program; noipa keeps each one a frame. */
+/* One training step, and the faults that are a slow call or a slow section in it. */
 #include <stdio.h>
 
 #include "../stub/api.h"
 #include "loop.h"
-
-#define FRAME __attribute__((noipa))
 
 int run_over(const struct run *r, const struct dispatcher *d)
 {
@@ -14,57 +11,12 @@ int run_over(const struct run *r, const struct dispatcher *d)
 	return r->o.steps ? d->steps >= r->o.steps : now_ns() >= r->end_ns;
 }
 
-int fault_due(struct dispatcher *d, uint64_t now)
-{
-	uint64_t period = (uint64_t)d->run->o.period_ms * NS_PER_MS;
-
-	if (!d->primary || now < d->run->fault_ns)
-		return 0;
-	if (!d->next_fault_ns)
-		d->next_fault_ns = d->run->fault_ns;
-	if (now < d->next_fault_ns)
-		return 0;
-	while (d->next_fault_ns <= now)
-		d->next_fault_ns += period;
-	return 1;
-}
-
-int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns)
-{
-	uint64_t healthy = b->n ? b->sum_ns / (uint64_t)b->n : nominal_ns;
-
-	return (int64_t)took_ns - (int64_t)healthy;
-}
-
-static void learn(struct dispatcher *d, struct baseline *b, uint64_t took_ns)
-{
-	if (d->steps < d->run->o.warmup || now_ns() >= d->run->fault_ns)
-		return;
-	b->sum_ns += took_ns;
-	b->n++;
-}
-
-static void inject(struct dispatcher *d, int64_t lost_ns)
-{
-	d->injected_ns += lost_ns;
-	d->fault_count++;
-}
-
-/* Makes the next call of a function on this thread take fault-ms. */
-static void slow_next(const struct dispatcher *d, const char *format)
+int slow_next(const char *function, const char *how, uint64_t ns)
 {
 	char spec[128];
 
-	snprintf(spec, sizeof(spec), format, d->run->o.fault_ms);
-	cudastub_once(spec);
-}
-
-static uint64_t next_random(struct dispatcher *d)
-{
-	d->rng ^= d->rng << 13;
-	d->rng ^= d->rng >> 7;
-	d->rng ^= d->rng << 17;
-	return d->rng;
+	snprintf(spec, sizeof(spec), "%s:%s=%lluns", function, how, (unsigned long long)ns);
+	return cudastub_once(spec) == 0;
 }
 
 /* Host work varies by a tenth, so that steps are no metronome. */
@@ -73,40 +25,42 @@ FRAME static void preprocess(struct dispatcher *d)
 	uint64_t mean = (uint64_t)d->run->o.host_us * NS_PER_US;
 
 	if (mean)
-		work_ns(mean - mean / 10 + next_random(d) % (mean / 5 + 1));
+		work_ns(mean - mean / 10 + next_random(&d->rng) % (mean / 5 + 1));
 }
 
 FRAME static void load_batch(struct dispatcher *d)
 {
 	preprocess(d);
 	cudaMemcpyAsync((void *)0x7e0000000000, d, 1 << 20, KIND_HOST_TO_DEVICE, 0);
-	d->copies++;
+	d->calls[CALL_COPY_ASYNC]++;
 }
 
 FRAME static void update_metrics(struct dispatcher *d)
 {
+	struct injection *in = d->primary ? injection_of(d->run, PART_METRICS) : NULL;
 	uint64_t t = now_ns(), took;
-	int fault = d->run->o.fault;
 
 	pthread_mutex_lock(&d->run->metrics);
 	took = now_ns() - t;
 	pthread_mutex_unlock(&d->run->metrics);
-	learn(d, &d->lock, took);
-	if (d->primary && (fault == FAULT_LOCK || fault == FAULT_LOCK_IO) && t >= d->run->fault_ns)
-		d->injected_ns += over_baseline(&d->lock, took, 0);
+	if (!in)
+		return;
+	learn(d, &in->healthy, took);
+	if (t >= d->run->fault_ns)
+		in->injected_ns += over_baseline(&in->healthy, took, 0);
 }
 
-FRAME static void launch(struct dispatcher *d, long n)
+FRAME void launch(struct dispatcher *d, long n)
 {
 	const dim3 grid = {128, 1, 1}, block = {256, 1, 1};
 
 	for (long i = 0; i < n; i++)
 		cudaLaunchKernel((void *)launch, grid, block, 0, 0, 0);
-	d->launches += n;
+	d->calls[CALL_LAUNCH] += n;
 }
 
 /* The first launch of a step carries the slow-launch faults. */
-FRAME static void forward(struct dispatcher *d, long n, int slow)
+FRAME static void forward(struct dispatcher *d, long n, struct injection *slow)
 {
 	uint64_t t = now_ns(), took;
 
@@ -114,7 +68,7 @@ FRAME static void forward(struct dispatcher *d, long n, int slow)
 		launch(d, 1);
 	took = now_ns() - t;
 	if (slow)
-		inject(d, over_baseline(&d->launch, took, (uint64_t)d->run->o.launch_us * NS_PER_US));
+		inject(slow, over_baseline(&d->launch, took, (uint64_t)d->run->o.launch_us * NS_PER_US));
 	else
 		learn(d, &d->launch, took);
 	if (n > 1)
@@ -126,78 +80,125 @@ FRAME static void backward(struct dispatcher *d, long n)
 	launch(d, n);
 }
 
-FRAME static void wait_for_gpu(struct dispatcher *d, int slow)
+FRAME static void wait_for_gpu(struct dispatcher *d, struct injection *slow)
 {
 	uint64_t t = now_ns(), took;
 
 	cudaStreamSynchronize(0);
-	d->syncs++;
+	d->calls[CALL_SYNC]++;
 	took = now_ns() - t;
 	if (slow)
-		inject(d, over_baseline(&d->sync, took, (uint64_t)d->run->o.sync_us * NS_PER_US));
+		inject(slow, over_baseline(&d->sync, took, (uint64_t)d->run->o.sync_us * NS_PER_US));
 	else
 		learn(d, &d->sync, took);
 }
 
-FRAME static void save_checkpoint(struct dispatcher *d)
+/* The step's launches, by the loop itself or by a fault that does them in its own way. */
+static void do_work(struct dispatcher *d)
 {
-	uint64_t t = now_ns();
+	long n = d->run->o.launches;
+	struct injection *slow = NULL;
 
-	write_for(d->run->o.dir, (uint64_t)d->run->o.fault_ms * NS_PER_MS);
-	inject(d, (int64_t)(now_ns() - t));
-}
+	for (int i = 0; d->primary && i < d->run->n_injections; i++) {
+		struct injection *in = &d->run->in[i];
 
-/* Lazy module loading: the module is there, the first launch from it is slow. */
-static int load_module(struct dispatcher *d)
-{
-	CUmodule module;
-
-	if (d->cold_done || !d->primary || now_ns() < d->run->fault_ns)
-		return 0;
-	cuModuleLoadData(&module, 0);
-	d->loads++;
-	d->cold_done = 1;
-	slow_next(d, "cudaLaunchKernel:spin=%ldms");
-	return 1;
+		if (in->fault->work && in->fault->work(in, d))
+			return;
+		if (in->fault->before_launch && in->fault->before_launch(in, d))
+			slow = in;
+	}
+	forward(d, n / 2, slow);
+	backward(d, n - n / 2);
 }
 
 FRAME static void train_step(struct dispatcher *d)
 {
-	long n = d->run->o.launches;
-	int fault = d->run->o.fault, slow_launch = 0, slow_sync = 0;
+	struct run *r = d->run;
+	struct injection *slow = NULL;
 
-	if (fault == FAULT_COLD)
-		slow_launch = load_module(d);
-	else if ((fault == FAULT_OWN_IO || fault == FAULT_DRIVER_CPU || fault == FAULT_GPU) &&
-		 fault_due(d, now_ns())) {
-		slow_launch = fault == FAULT_DRIVER_CPU;
-		slow_sync = fault == FAULT_GPU;
-		if (fault == FAULT_OWN_IO)
-			save_checkpoint(d);
-		if (slow_launch)
-			slow_next(d, "cuLaunchKernel:spin=%ldms");
-		if (slow_sync)
-			slow_next(d, "cudaStreamSynchronize:sleep=%ldms");
-	}
+	for (int i = 0; d->primary && i < r->n_injections; i++)
+		if (r->in[i].fault->host)
+			r->in[i].fault->host(&r->in[i], d);
 	load_batch(d);
 	update_metrics(d);
-	forward(d, n / 2, slow_launch);
-	backward(d, n - n / 2);
-	wait_for_gpu(d, slow_sync);
+	do_work(d);
+	for (int i = 0; d->primary && i < r->n_injections; i++)
+		if (r->in[i].fault->before_sync && r->in[i].fault->before_sync(&r->in[i], d))
+			slow = &r->in[i];
+	wait_for_gpu(d, slow);
 }
 
+/* What the faults other than in have injected so far. */
+static int64_t injected_by_others(const struct run *r, const struct injection *in)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < r->n_injections; i++)
+		if (&r->in[i] != in)
+			sum += r->in[i].injected_ns;
+	return sum;
+}
+
+/* Of a fault that takes the CPU away only the whole step's excess is known. */
 void run_step(struct dispatcher *d)
 {
 	const struct options *o = &d->run->o;
+	struct injection *in = d->primary ? injection_of(d->run, PART_CPU) : NULL;
+	int64_t others = in ? injected_by_others(d->run, in) : 0;
 	uint64_t t = now_ns(), nominal, took;
 
-	if (o->fault == FAULT_THROTTLE && d->primary && t >= d->run->fault_ns)
-		throttle_squeeze(d->run);
 	train_step(d);
 	took = now_ns() - t;
 	learn(d, &d->step, took);
 	nominal = (uint64_t)(o->host_us + o->memcpy_us + o->launches * o->launch_us + o->sync_us) * NS_PER_US;
-	if (d->primary && t >= d->run->fault_ns && (o->fault == FAULT_CPU_HOG || o->fault == FAULT_THROTTLE))
-		d->injected_ns += over_baseline(&d->step, took, nominal);
+	if (in && t >= d->run->fault_ns)
+		in->injected_ns += over_baseline(&d->step, took, nominal) - (injected_by_others(d->run, in) - others);
 	d->steps++;
 }
+
+FRAME static void save_checkpoint(struct injection *in, struct dispatcher *d)
+{
+	uint64_t t = now_ns();
+
+	if (!injection_due(in, t))
+		return;
+	write_for(d->run->o.dir, injection_ns(in));
+	inject(in, (int64_t)(now_ns() - t));
+}
+
+const struct fault fault_own_io = {.name = "own-io", .self = 1, .host = save_checkpoint};
+
+/* driver-cpu spins inside the driver's function, so every launch must reach it. */
+static int reach_driver(struct injection *in, struct dispatcher *d)
+{
+	char spec[64];
+
+	(void)d;
+	in->run->driver_launches = 1;
+	snprintf(spec, sizeof(spec), "cudaLaunchKernel:spin=%ldus,nested", in->run->o.launch_us);
+	return cudastub_set(spec);
+}
+
+static int slow_driver(struct injection *in, struct dispatcher *d)
+{
+	(void)d;
+	return injection_due(in, now_ns()) && slow_next("cuLaunchKernel", "spin", injection_ns(in));
+}
+
+const struct fault fault_driver_cpu = {
+	.name = "driver-cpu", .parts = PART_LAUNCH, .self = 1, .prepare = reach_driver, .before_launch = slow_driver,
+};
+
+/* Lazy module loading: the module is there, the first launch from it is slow. */
+static int load_module(struct injection *in, struct dispatcher *d)
+{
+	CUmodule module;
+
+	if (in->count || !faulty(in))
+		return 0;
+	cuModuleLoadData(&module, 0);
+	d->calls[CALL_MODULE]++;
+	return slow_next("cudaLaunchKernel", "spin", injection_ns(in));
+}
+
+const struct fault fault_cold = {.name = "cold", .parts = PART_LAUNCH, .self = 1, .before_launch = load_module};

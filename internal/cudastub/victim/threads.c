@@ -29,50 +29,13 @@ void write_for(const char *dir, uint64_t ns)
 	unlink(path);
 }
 
-__attribute__((noipa)) static void flush_metrics(struct run *r)
+void sleep_unless_stopped(const struct run *r, uint64_t until_ns)
 {
-	uint64_t ns = (uint64_t)r->o.fault_ms * NS_PER_MS;
+	while (!r->stop && now_ns() < until_ns) {
+		uint64_t soon = now_ns() + 50 * NS_PER_MS; /* so that the end of the run is seen in time */
 
-	pthread_mutex_lock(&r->metrics);
-	if (r->o.fault == FAULT_LOCK_IO)
-		write_for(r->o.dir, ns);
-	else
-		work_ns(ns);
-	r->truth.fault_count++;
-	pthread_mutex_unlock(&r->metrics);
-}
-
-/* Sleeps in short pieces, so that the end of the run is seen in time. */
-static void sleep_unless_stopped(const struct run *r, uint64_t until)
-{
-	while (!r->stop && now_ns() < until) {
-		uint64_t soon = now_ns() + 50 * NS_PER_MS;
-
-		sleep_until_ns(soon < until ? soon : until);
+		sleep_until_ns(soon < until_ns ? soon : until_ns);
 	}
-}
-
-static void *hold(void *arg)
-{
-	struct run *r = arg;
-	uint64_t next = r->fault_ns, period = (uint64_t)r->o.period_ms * NS_PER_MS;
-
-	name_thread(r->o.culprit);
-	thread_comm(r->truth.holder_comm);
-	r->truth.holder_tid = thread_id();
-	for (;;) {
-		sleep_unless_stopped(r, next);
-		if (r->stop)
-			return NULL;
-		flush_metrics(r);
-		while (next <= now_ns())
-			next += period;
-	}
-}
-
-int start_holder(struct run *r, pthread_t *thread)
-{
-	return pthread_create(thread, NULL, hold, r);
 }
 
 static void *poll_idly(void *arg)

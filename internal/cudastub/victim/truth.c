@@ -19,6 +19,15 @@ static void print_string(const char *key, const char *s)
 	printf("\",");
 }
 
+static const char *const call_names[CALLS] = {
+	[CALL_LAUNCH] = "cudaLaunchKernel", [CALL_COPY_ASYNC] = "cudaMemcpyAsync",
+	[CALL_SYNC] = "cudaStreamSynchronize", [CALL_MODULE] = "cuModuleLoadData", [CALL_MALLOC] = "cudaMalloc",
+	[CALL_FREE] = "cudaFree", [CALL_COPY] = "cudaMemcpy", [CALL_BEGIN_CAPTURE] = "cudaStreamBeginCapture",
+	[CALL_END_CAPTURE] = "cudaStreamEndCapture", [CALL_INSTANTIATE] = "cudaGraphInstantiate",
+	[CALL_GRAPH_LAUNCH] = "cudaGraphLaunch", [CALL_GRAPH_DESTROY] = "cudaGraphDestroy",
+	[CALL_EXEC_DESTROY] = "cudaGraphExecDestroy",
+};
+
 static void print_call(const char *name, long n, int *first)
 {
 	if (n)
@@ -30,24 +39,37 @@ static void print_call(const char *name, long n, int *first)
 /* Every traced call of the process, those that the stand-ins make themselves included. */
 static void print_calls(const struct run *r, const struct dispatcher *d, int n)
 {
-	long launches = 0, copies = 0, syncs = 0, loads = 0;
+	long sum[CALLS] = {0};
 	int first = 1, nested = r->o.nested;
 
-	for (int i = 0; i < n; i++) {
-		launches += d[i].launches;
-		copies += d[i].copies;
-		syncs += d[i].syncs;
-		loads += d[i].loads;
-	}
+	for (int i = 0; i < n; i++)
+		for (int c = 0; c < CALLS; c++)
+			sum[c] += d[i].calls[c];
 	printf("\"calls\":{");
-	print_call("cudaLaunchKernel", launches, &first);
-	print_call("cudaMemcpyAsync", copies, &first);
-	print_call("cudaStreamSynchronize", syncs, &first);
-	print_call("cuModuleLoadData", loads, &first);
-	print_call("cuLaunchKernel", nested || r->o.fault == FAULT_DRIVER_CPU ? launches : 0, &first);
-	print_call("cuMemcpyHtoDAsync_v2", nested ? copies : 0, &first);
-	print_call("cuStreamSynchronize", nested ? syncs : 0, &first);
+	for (int c = 0; c < CALLS; c++)
+		print_call(call_names[c], sum[c], &first);
+	print_call("cuLaunchKernel", r->driver_launches ? sum[CALL_LAUNCH] : 0, &first);
+	print_call("cuMemcpyHtoDAsync_v2", nested ? sum[CALL_COPY_ASYNC] : 0, &first);
+	print_call("cuStreamSynchronize", nested ? sum[CALL_SYNC] : 0, &first);
 	printf("},");
+}
+
+static void print_who(const char *role, const struct who *w)
+{
+	char key[32];
+
+	printf("\"%s_pid\":%d,\"%s_tid\":%d,", role, w->pid, role, w->tid);
+	snprintf(key, sizeof(key), "%s_comm", role);
+	print_string(key, w->comm);
+}
+
+static void print_injection(const struct injection *in)
+{
+	print_string("fault", in->fault->name);
+	print_who("culprit", &in->culprit);
+	print_who("holder", &in->holder);
+	print_who("peer", &in->peer);
+	printf("\"fault_count\":%ld,\"injected_ns\":%lld", in->count, (long long)in->injected_ns);
 }
 
 void print_truth(const struct run *r, const struct dispatcher *d, int n, double seconds)
@@ -62,13 +84,14 @@ void print_truth(const struct run *r, const struct dispatcher *d, int n, double 
 	printf("\"steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,", steps, seconds,
 	       seconds > 0 ? (double)steps / seconds : 0.0);
 	print_calls(r, d, n);
-	print_string("fault", fault_name(r->o.fault));
-	printf("\"fault_count\":%ld,\"injected_ns\":%lld,\"idle_ns\":%llu,", t->fault_count,
-	       (long long)t->injected_ns, (unsigned long long)t->idle_ns);
-	printf("\"culprit_pid\":%d,\"culprit_tid\":%d,", t->culprit_pid, t->culprit_tid);
-	print_string("culprit_comm", t->culprit_comm);
-	printf("\"holder_tid\":%d,", t->holder_tid);
-	print_string("holder_comm", t->holder_comm);
+	print_injection(&r->in[0]);
+	if (r->n_injections > 1) {
+		printf(",\"also\":{");
+		print_injection(&r->in[1]);
+		printf("}");
+	}
+	printf(",\"idle_ns\":%llu,\"leaked_bytes\":%llu,\"major_faults\":%ld,", (unsigned long long)t->idle_ns,
+	       (unsigned long long)t->leaked_bytes, t->major_faults);
 	printf("\"client_pid\":%d,", t->client_pid);
 	print_string("cgroup", t->cgroup);
 	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld,\"cpu_ns\":%llu}\n", t->involuntary,

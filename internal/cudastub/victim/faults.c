@@ -1,0 +1,129 @@
+/* The list of faults, and what they have in common. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+static const struct fault fault_none = {.name = "none"};
+
+extern const struct fault fault_cpu_hog, fault_sibling_hog, fault_throttle, fault_lock, fault_lock_io, fault_pi_lock,
+	fault_cond, fault_gil, fault_own_io, fault_read_io, fault_mmap_io, fault_mem_pressure, fault_peer_pipe,
+	fault_peer_unix, fault_peer_tcp, fault_loader_cpu, fault_loader_hog, fault_loader_io, fault_gpu,
+	fault_gpu_peer, fault_gpu_trend, fault_driver_cpu, fault_cold, fault_pageable, fault_alloc_churn, fault_leak,
+	fault_implicit_sync, fault_graph_recapture, fault_launch_bound, fault_idle_server;
+
+static const struct fault *const all_faults[] = {
+	&fault_none, &fault_cpu_hog, &fault_sibling_hog, &fault_throttle, &fault_lock, &fault_lock_io, &fault_pi_lock,
+	&fault_cond, &fault_gil, &fault_own_io, &fault_read_io, &fault_mmap_io, &fault_mem_pressure, &fault_peer_pipe,
+	&fault_peer_unix, &fault_peer_tcp, &fault_loader_cpu, &fault_loader_hog, &fault_loader_io, &fault_gpu,
+	&fault_gpu_peer, &fault_gpu_trend, &fault_driver_cpu, &fault_cold, &fault_pageable, &fault_alloc_churn,
+	&fault_leak, &fault_implicit_sync, &fault_graph_recapture, &fault_launch_bound, &fault_idle_server,
+};
+
+const struct fault *find_fault(const char *name)
+{
+	for (size_t i = 0; i < sizeof(all_faults) / sizeof(all_faults[0]); i++)
+		if (!strcmp(all_faults[i]->name, name))
+			return all_faults[i];
+	return NULL;
+}
+
+uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* ns, give or take --jitter percent. */
+static uint64_t jittered(struct injection *in, uint64_t ns)
+{
+	uint64_t spread = ns / 100 * (uint64_t)in->run->o.jitter;
+
+	return spread ? ns - spread + next_random(&in->rng) % (2 * spread + 1) : ns;
+}
+
+uint64_t injection_ns(struct injection *in)
+{
+	return jittered(in, (uint64_t)in->run->o.fault_ms * NS_PER_MS);
+}
+
+void injection_next(struct injection *in)
+{
+	in->next_ns += jittered(in, (uint64_t)in->run->o.period_ms * NS_PER_MS);
+}
+
+int faulty(const struct injection *in)
+{
+	return now_ns() >= in->run->fault_ns;
+}
+
+int injection_due(struct injection *in, uint64_t now)
+{
+	if (now < in->next_ns || now < in->run->fault_ns)
+		return 0;
+	while (in->next_ns <= now)
+		injection_next(in);
+	return 1;
+}
+
+void inject(struct injection *in, int64_t lost_ns)
+{
+	in->injected_ns += lost_ns;
+	in->count++;
+}
+
+int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns)
+{
+	uint64_t healthy = b->n ? b->sum_ns / (uint64_t)b->n : nominal_ns;
+
+	return (int64_t)took_ns - (int64_t)healthy;
+}
+
+void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns)
+{
+	if (d->steps < d->run->o.warmup || now_ns() >= d->run->fault_ns)
+		return;
+	b->sum_ns += took_ns;
+	b->n++;
+}
+
+struct injection *injection_of(struct run *r, unsigned part)
+{
+	for (int i = 0; i < r->n_injections; i++)
+		if (r->in[i].fault->parts & part)
+			return &r->in[i];
+	return NULL;
+}
+
+struct who this_thread(void)
+{
+	struct who w = {.pid = getpid(), .tid = thread_id()};
+
+	thread_comm(w.comm);
+	return w;
+}
+
+struct who a_process(int pid, const char *comm)
+{
+	struct who w = {.pid = pid, .tid = pid};
+
+	snprintf(w.comm, sizeof(w.comm), "%.15s", comm);
+	return w;
+}
+
+int refuse(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("victim: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return -1;
+}

@@ -1,0 +1,64 @@
+/* mem-pressure: our memory control group is full of file pages, so every page we
+ * need has to be reclaimed by ourselves first. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+/* A limit this small keeps most of the pages waiting for the disk, so that reclaim waits too. */
+enum { LIMIT = 8 << 20, FILE_BYTES = 256 << 20, CHUNK = 64 << 10 };
+
+static struct cgroup cg;
+static int fd = -1;
+static off_t at;
+
+static int enter(struct injection *in, struct dispatcher *d)
+{
+	const char *dir = in->run->o.dir;
+	char path[512], text[32];
+
+	(void)d;
+	snprintf(path, sizeof(path), "%s/victim-%d-cache.tmp", dir, getpid());
+	fd = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return refuse("cannot write a file in %s", dir);
+	unlink(path);
+	if (cgroup_enter(&cg, in->run, "memory"))
+		return -1;
+	snprintf(text, sizeof(text), "%d", LIMIT);
+	if (!cgroup_write(&cg, cg.version == 1 ? "memory.limit_in_bytes" : "memory.max", text))
+		return 0;
+	cgroup_leave(&cg);
+	return refuse("no memory limit can be set here");
+}
+
+FRAME static void cache_samples(struct injection *in, struct dispatcher *d)
+{
+	static char chunk[CHUNK];
+	uint64_t t = now_ns(), ns;
+
+	(void)d;
+	if (!injection_due(in, t))
+		return;
+	ns = injection_ns(in);
+	while (now_ns() - t < ns) {
+		if (pwrite(fd, chunk, sizeof(chunk), at) != sizeof(chunk))
+			break;
+		at = (at + CHUNK) % FILE_BYTES;
+	}
+	inject(in, (int64_t)(now_ns() - t));
+}
+
+static void leave(struct injection *in)
+{
+	(void)in;
+	close(fd);
+	cgroup_leave(&cg);
+}
+
+const struct fault fault_mem_pressure = {
+	.name = "mem-pressure", .parts = PART_CGROUP, .self = 1, .prepare = enter, .host = cache_samples, .end = leave,
+};
