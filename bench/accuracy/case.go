@@ -60,37 +60,79 @@ type Party string
 const (
 	Victim  Party = "victim"  // the thread that dispatches the GPU's work
 	Culprit Party = "culprit" // another process, or thread of the program
+	holder  Party = "holder"  // who holds the lock that is waited for
+	peer    Party = "peer"    // the process that is waited for
 )
 
 // is reports whether the ids and the thread's name are those of the party: the
 // thread, or another of its name, if it is one of the program's own; the process
 // otherwise, which may have several threads.
 func (p Party) is(pid, tid uint32, thread string, t *cudastub.Truth) bool {
-	wantPID, wantTID, comm := t.PID, t.TID, ""
-	if p == Culprit {
-		wantPID, wantTID, comm = t.CulpritPID, t.CulpritTID, t.CulpritComm
-	}
+	wantPID, wantTID, comm := p.ids(t)
 	if int(pid) != wantPID || wantPID != t.PID {
 		return int(pid) == wantPID
 	}
 	return int(tid) == wantTID || comm != "" && thread == comm
 }
 
+// ids are the numbers and, if several threads may bear it, the name of a party;
+// 0 if there is none.
+func (p Party) ids(t *cudastub.Truth) (pid, tid int, comm string) {
+	switch p {
+	case Culprit:
+		return t.CulpritPID, t.CulpritTID, t.CulpritComm
+	case holder:
+		return t.HolderPID, t.HolderTID, ""
+	case peer:
+		return t.PeerPID, t.PeerTID, ""
+	}
+	return t.PID, t.TID, ""
+}
+
+// injected is a fault of a run: what is expected, and the truth about it.
+type injected struct {
+	*Expect
+	truth *cudastub.Truth
+}
+
+// injected pairs what a case expects with the truth: the first fault's is in the
+// truth itself, the second one's in its Also.
+func (c *Case) injected(t *cudastub.Truth) []injected {
+	var list []injected
+	for i := range c.Expect {
+		own := *t
+		if i > 0 && t.Also != nil {
+			own.Injection = *t.Also
+		}
+		list = append(list, injected{&c.Expect[i], &own})
+	}
+	return list
+}
+
 // kind reports whether a chain is of a right kind.
-func (e *Expect) kind(c *report.Chain) bool { return slices.Contains(e.Kinds, c.Cause.Kind) }
+func (f *injected) kind(c *report.Chain) bool { return slices.Contains(f.Kinds, c.Cause.Kind) }
 
 // right reports whether a chain is of a right kind and blames the right party.
-func (e *Expect) right(c *report.Chain, t *cudastub.Truth) bool {
-	return e.kind(c) && e.Named.is(c.Cause.PID, c.Cause.TID, c.Cause.Thread, t)
+func (f *injected) right(c *report.Chain) bool {
+	return f.kind(c) && f.Named.is(c.Cause.PID, c.Cause.TID, c.Cause.Thread, f.truth)
 }
 
 // shown reports whether a chain's path leads from the program's dispatching
-// thread to the party, in the right state.
-func (e *Expect) shown(c *report.Chain, t *cudastub.Truth) bool {
-	if len(c.Path) == 0 || !Victim.is(c.Path[0].PID, c.Path[0].TID, c.Path[0].Thread, t) {
+// thread, through the lock's holder or the process that is waited for, if there
+// is one, to who is to blame, in the right state.
+func (f *injected) shown(c *report.Chain) bool {
+	if len(c.Path) == 0 || !Victim.is(c.Path[0].PID, c.Path[0].TID, c.Path[0].Thread, f.truth) {
 		return false
 	}
-	return slices.ContainsFunc(c.Path, func(s report.Step) bool {
-		return e.Named.is(s.PID, s.TID, s.Thread, t) && (e.Path == "" || e.Path == s.State)
-	})
+	on := func(p Party, state string) bool {
+		return slices.ContainsFunc(c.Path, func(s report.Step) bool {
+			return p.is(s.PID, s.TID, s.Thread, f.truth) && (state == "" || state == s.State)
+		})
+	}
+	for _, p := range []Party{holder, peer} {
+		if pid, _, _ := p.ids(f.truth); pid != 0 && !on(p, "") {
+			return false
+		}
+	}
+	return on(f.Named, f.Path)
 }

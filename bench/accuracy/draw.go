@@ -44,7 +44,7 @@ func (d *draw) twoCPUs() (here, there int) {
 // program draws what does not matter to the fault: names, the seed of the
 // program's own variation, and, unless the fault needs a CPU, the pinning.
 func (d *draw) program(pinned bool) []string {
-	args := arguments("--name", d.pick(programs), "--culprit", d.pick(others), "--seed", d.between(1, 1<<20))
+	args := arguments("--name", d.pick(programs), "--culprit", d.pick(others), "--seed", d.between(1, 1<<20), "--jitter", d.between(0, 30))
 	if d.rng.IntN(2) == 0 {
 		args = append(args, "--thread", d.pick(threads))
 	}

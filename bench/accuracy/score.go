@@ -29,7 +29,7 @@ type Result struct {
 	Culprit    bool `json:"culprit"`     // and names the right party
 	Top3       bool `json:"top3"`        // every fault is named among the first three chains
 	Path       bool `json:"path"`        // a right chain's path shows the party in its state
-	Together   bool `json:"together"`    // two faults are the first two chains
+	InOrder    bool `json:"in_order"`    // two faults are the first two chains, that which cost more first
 	// FalseBlame says that the first chain blames something or somebody that did
 	// nothing; of a control, that there is a chain at all.
 	FalseBlame bool `json:"false_blame"`
@@ -73,56 +73,69 @@ func (r *Result) score(chains []report.Chain, t *cudastub.Truth) {
 		r.FalseBlame = slices.ContainsFunc(chains, func(c report.Chain) bool { return !slices.Contains(r.Allowed, c.Cause.Kind) })
 		return
 	}
+	faults := r.injected(t)
 	for i := range chains {
-		if !r.expects(&chains[i], t) {
+		if find(faults, &chains[i]) == nil {
 			r.Further++
 		}
 	}
 	best := 0 // rank of the best chain, from 1
 	r.Top3 = true
 	var ranks []int
-	for i := range r.Expect {
-		rank := r.Expect[i].rank(chains, t)
+	for _, f := range faults {
+		rank := 1 + slices.IndexFunc(chains, func(c report.Chain) bool { return f.right(&c) })
 		r.Top3 = r.Top3 && rank > 0 && rank <= 3
 		if rank > 0 && (best == 0 || rank < best) {
 			best = rank
 		}
 		ranks = append(ranks, rank)
 	}
-	r.Together = len(ranks) == 2 && min(ranks[0], ranks[1]) == 1 && max(ranks[0], ranks[1]) == 2
+	r.InOrder = inOrder(faults, ranks)
 	if len(chains) == 0 {
 		return
 	}
-	for i := range r.Expect {
-		e := &r.Expect[i]
-		r.FirstCause = r.FirstCause || e.kind(&chains[0])
-		r.Culprit = r.Culprit || e.right(&chains[0], t)
-	}
+	r.FirstCause = slices.ContainsFunc(faults, func(f injected) bool { return f.kind(&chains[0]) })
+	r.Culprit = best == 1
 	r.FalseBlame = !r.Culprit
 	if best > 0 {
-		r.measure(&chains[best-1], t)
+		r.measure(find(faults, &chains[best-1]), &chains[best-1])
 	}
 }
 
-// expects reports whether a chain tells one of the faults.
-func (r *Result) expects(c *report.Chain, t *cudastub.Truth) bool {
-	return slices.ContainsFunc(r.Expect, func(e Expect) bool { return e.right(c, t) })
+// find is the fault that a chain tells, nil if it tells none.
+func find(faults []injected, c *report.Chain) *injected {
+	i := slices.IndexFunc(faults, func(f injected) bool { return f.right(c) })
+	if i < 0 {
+		return nil
+	}
+	return &faults[i]
 }
 
-// rank is the place of the first chain that is right, from 1; 0 if none is.
-func (e *Expect) rank(chains []report.Chain, t *cudastub.Truth) int {
-	return 1 + slices.IndexFunc(chains, func(c report.Chain) bool { return e.right(&c, t) })
+// tie is how much larger the loss by one of two faults has to be before they must
+// be told in that order.
+const tie = 1.25
+
+// inOrder reports whether the first two chains tell two faults, that which cost
+// more time first. Where the program does not know that for both, or it is nearly
+// the same, either may be first.
+func inOrder(faults []injected, ranks []int) bool {
+	if len(faults) != 2 || min(ranks[0], ranks[1]) != 1 || max(ranks[0], ranks[1]) != 2 {
+		return false
+	}
+	first, second := &faults[ranks[0]-1], &faults[ranks[1]-1] // as ranked
+	if !first.Exact || !second.Exact {
+		return true
+	}
+	return float64(second.truth.InjectedNS) <= tie*float64(first.truth.InjectedNS)
 }
 
-// measure scores the amounts and the path of a right chain.
-func (r *Result) measure(c *report.Chain, t *cudastub.Truth) {
-	i := slices.IndexFunc(r.Expect, func(e Expect) bool { return e.right(c, t) })
-	e := &r.Expect[i]
-	r.Path = e.shown(c, t)
+// measure scores the amounts and the path of a chain that tells a fault.
+func (r *Result) measure(f *injected, c *report.Chain) {
+	r.Path = f.shown(c)
 	r.Explained = c.ExplainedPct / 100
-	if e.Exact && len(r.Expect) == 1 && t.InjectedNS > 0 {
+	if f.Exact && len(r.Expect) == 1 && f.truth.InjectedNS > 0 {
 		found := float64(c.LostNS) * r.Explained
-		v := relative(found, float64(t.InjectedNS))
+		v := relative(found, float64(f.truth.InjectedNS))
 		r.TimeError = &v
 	}
 }
@@ -135,7 +148,8 @@ func stepNS(t *cudastub.Truth) float64 { return t.Seconds * 1e9 / float64(max(t.
 // compare scores what the right chain predicts of a program without its fault,
 // against one that ran without it.
 func (r *Result) compare(chains []report.Chain, t, without *cudastub.Truth) {
-	i := slices.IndexFunc(chains, func(c report.Chain) bool { return r.expects(&c, t) && c.WhatIf != nil })
+	faults := r.injected(t)
+	i := slices.IndexFunc(chains, func(c report.Chain) bool { return c.WhatIf != nil && find(faults, &c) != nil })
 	if i < 0 || without.Steps == 0 {
 		return
 	}

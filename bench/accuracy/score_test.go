@@ -10,12 +10,23 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
-// In these tests the program is process 10; its dispatching thread 11, a holder
-// thread 12. Process 20 is a hog.
+// In these tests the program is process 10; its dispatching thread is 11, the thread
+// that holds a lock 12. Process 20 is a hog.
 var (
-	hogged = cudastub.Truth{PID: 10, TID: 11, CulpritPID: 20, CulpritTID: 20, InjectedNS: 1000}
-	locked = cudastub.Truth{PID: 10, TID: 11, CulpritPID: 10, CulpritTID: 12, HolderTID: 12, InjectedNS: 1000}
+	hogged = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, InjectedNS: 1000}}
+	locked = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{
+		CulpritPID: 10, CulpritTID: 12, HolderPID: 10, HolderTID: 12, InjectedNS: 1000,
+	}}
+	pooled = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"}}
+	// A data worker, 21, whose CPU a hog takes.
+	starved = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, PeerPID: 21, PeerTID: 21}}
 )
+
+// withGPU adds a second fault that cost as much as given; nobody is to blame for it.
+func withGPU(t cudastub.Truth, ns int64) cudastub.Truth {
+	t.Also = &cudastub.Injection{Fault: "gpu", InjectedNS: ns}
+	return t
+}
 
 func step(pid, tid uint32, state string) report.Step {
 	return report.Step{PID: pid, TID: tid, State: state}
@@ -27,8 +38,8 @@ func chain(kind string, pid, tid uint32, path ...report.Step) report.Chain {
 
 // scored is what the score of a case comes down to.
 type scored struct {
-	First, Culprit, Top3, Path, Together, FalseBlame bool
-	Further                                          int
+	First, Culprit, Top3, Path, InOrder, FalseBlame bool
+	Further                                         int
 }
 
 func TestScore(t *testing.T) {
@@ -39,6 +50,8 @@ func TestScore(t *testing.T) {
 	rightIO := chain(diagnose.BlockIO, 10, 12, step(10, 11, "blocked"), step(10, 12, "blocked"))
 	rightGPU := chain(diagnose.GPUWait, 10, 11, step(10, 11, "blocked"))
 	other := chain(diagnose.CPUContention, 30, 30, step(10, 11, "runnable"), step(30, 30, "running"))
+	loader := findFault("loader-hog").Expect
+	throughWorker := chain(diagnose.CPUContention, 20, 20, step(10, 11, "blocked"), step(21, 21, "runnable"), step(20, 20, "running"))
 	tests := []struct {
 		name   string
 		expect []Expect
@@ -56,16 +69,22 @@ func TestScore(t *testing.T) {
 		{"another thread of the program", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 13)}, scored{First: true, FalseBlame: true, Further: 1}},
 		{"a lock where its holder waits for the disk", []Expect{lockIO}, locked, []report.Chain{rightLock}, scored{FalseBlame: true, Further: 1}},
 		{"the disk, holder shown blocked", []Expect{lockIO}, locked, []report.Chain{rightIO}, scored{First: true, Culprit: true, Top3: true, Path: true}},
-		{"a sibling of the same name", []Expect{findFault("sibling-hog").Expect}, cudastub.Truth{PID: 10, TID: 11, CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"},
+		{"a sibling of the same name", []Expect{findFault("sibling-hog").Expect}, pooled,
 			[]report.Chain{{Cause: report.Cause{Kind: diagnose.CPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}}, scored{First: true, Culprit: true, Top3: true}},
-		{"two causes, both found", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Together: true}},
-		{"two causes with something between", []Expect{lock, gpu}, locked, []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Further: 1}},
-		{"two causes, one found", []Expect{lock, gpu}, locked, []report.Chain{rightLock}, scored{First: true, Culprit: true, Path: true}},
+		{"a hog beside a data worker that is not shown", []Expect{loader}, starved, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true}},
+		{"a hog beside a data worker", []Expect{loader}, starved, []report.Chain{throughWorker}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"the starved data worker itself", []Expect{loader}, starved, []report.Chain{chain(diagnose.InputStarvation, 21, 21)}, scored{First: true, FalseBlame: true, Further: 1}},
+		{"two causes, larger first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
+		{"two causes, smaller first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"two causes of about the same size", []Expect{lock, gpu}, withGPU(locked, 1200), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
+		{"two causes, one of unknown size", []Expect{hog, gpu}, withGPU(hogged, 9000), []report.Chain{rightHog, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
+		{"two causes with something between", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Further: 1}},
+		{"two causes, one found", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock}, scored{First: true, Culprit: true, Path: true}},
 	}
 	for _, tt := range tests {
 		r := Result{Case: Case{Expect: tt.expect}}
 		r.score(tt.chains, &tt.truth)
-		got := scored{r.FirstCause, r.Culprit, r.Top3, r.Path, r.Together, r.FalseBlame, r.Further}
+		got := scored{r.FirstCause, r.Culprit, r.Top3, r.Path, r.InOrder, r.FalseBlame, r.Further}
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}

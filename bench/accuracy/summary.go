@@ -42,9 +42,9 @@ type Report struct {
 
 // Pairs is how right explanations of two faults at once were.
 type Pairs struct {
-	Cases    int `json:"cases"`
-	Both     int `json:"both"`     // both named, among the first three chains
-	Together int `json:"together"` // both named, as the first two
+	Cases   int `json:"cases"`
+	Both    int `json:"both"`     // both named, among the first three chains
+	InOrder int `json:"in_order"` // as the first two, that which cost more time first
 }
 
 // Baseline scores another rule on the same recordings.
@@ -112,8 +112,8 @@ func (r *Report) pair(x *Result) {
 	if x.Top3 {
 		r.Pairs.Both++
 	}
-	if x.Together {
-		r.Pairs.Together++
+	if x.InOrder {
+		r.Pairs.InOrder++
 	}
 }
 

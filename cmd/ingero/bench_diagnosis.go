@@ -192,7 +192,7 @@ func scoreTable(r *accuracy.Report) [][]string {
 	add("runs that blame the innocent", strconv.Itoa(r.FalseBlames), strconv.Itoa(base.FalseBlames))
 	if r.Pairs != nil {
 		add("two causes at once, both found", fmt.Sprintf("%d of %d", r.Pairs.Both, r.Pairs.Cases), "")
-		add("as the first two", fmt.Sprintf("%d of %d", r.Pairs.Together, r.Pairs.Cases), "")
+		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
 	}
 	add("lost time explained, mean", share(r.Explained), "")
 	add("attributed time off by, median", optional(r.MedianTimeError, share), "")
