@@ -82,6 +82,12 @@ bench: build ## measure what tracing and recordings cost (root)
 	bin/ingero bench overhead
 	bin/ingero bench store
 
+ACCURACY_SEEDS ?= 1 2 3
+
+.PHONY: accuracy
+accuracy: build ## measure how often explanations are right, and write it into docs/accuracy.md (root)
+	bench/accuracy/page.sh docs/accuracy.md $(ACCURACY_SEEDS)
+
 .PHONY: demo-record
 demo-record: ## record again what "ingero demo" replays (root)
 	$(GO) run ./demo/record

@@ -9,12 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // Options configure a run. The zero value takes about ten seconds and leaves
@@ -77,7 +76,7 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 			return nil, fmt.Errorf("%s exists already; remove it or keep the recording elsewhere", o.Keep)
 		}
 	}
-	dir, err := workFolder()
+	dir, err := rig.Folder("ingero-demo-")
 	if err != nil {
 		return nil, err
 	}
@@ -110,20 +109,15 @@ func replayReason(err error) string {
 
 // explain diagnoses a recording and holds the result against the truth.
 func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cudastub.Truth) (*Result, error) {
-	r, err := sqlite.OpenReader(path)
+	e, err := rig.Explain(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the demo's recording: %w", err)
+		return nil, err
 	}
-	defer r.Close() // a reader has nothing to lose
-	in, err := diagnose.Load(ctx, r, store.Window{})
-	if err != nil {
-		return nil, fmt.Errorf("read the demo's recording: %w", err)
+	e.Report.DB = o.Keep
+	if e.Report.DB == "" {
+		e.Report.DB = "demo " + s.Name
 	}
-	in.DB = o.Keep
-	if in.DB == "" {
-		in.DB = "demo " + s.Name
-	}
-	res := &Result{Schema: 1, Scenario: s, Report: diagnose.Diagnose(in), Truth: truth}
+	res := &Result{Schema: 1, Scenario: s, Report: e.Report, Truth: truth}
 	res.Rank = slices.IndexFunc(res.Report.Chains, func(c report.Chain) bool { return s.Expect == c.Cause.Kind && blames(&c.Cause, &truth) }) + 1
 	res.Right = res.Rank == 1 || s.Healthy() && len(res.Report.Chains)+len(res.Report.NotExplained) == 0
 	return res, nil

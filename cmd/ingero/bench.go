@@ -27,20 +27,21 @@ type benchFlags struct {
 func benchCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what Ingero costs on this machine",
+		Short: "Measure what Ingero costs on this machine, and how often it is right",
 		Long: `Bench measures what tracing costs the traced program, the programs beside it, and
-the machine, and what recordings cost; each figure next to its target. It runs the
-real tracer on a program that uses stand-ins for the CUDA libraries, in rounds with
-and without it, so no GPU is needed. The quieter the machine, the truer the figures.
+the machine, and what recordings cost, each figure next to its target; and how often
+explanations are right. It runs the real tracer on a program that uses stand-ins for
+the CUDA libraries, so no GPU is needed. The quieter the machine, the truer the figures.
 
 Without a name it lists what can be measured.`,
-		Example: "  ingero bench\n  sudo ingero bench overhead --quick\n  sudo ingero bench overhead --only call,loop --json\n  ingero bench store",
+		Example: "  ingero bench\n  sudo ingero bench overhead --quick\n  sudo ingero bench overhead --only call,loop --json\n  ingero bench store\n  sudo ingero bench diagnosis --quick",
 		Args:    noSuchCommand,
 		RunE:    func(*cobra.Command, []string) error { return c.listBenches() },
 	}
 	cmd.AddCommand(
 		c.benchGroup(bench.Overhead, "Measure what tracing costs, and whether it is exact (needs root)"),
 		c.benchGroup(bench.Store, "Measure writing and reading recordings"),
+		c.benchDiagnosisCommand(),
 	)
 	return cmd
 }
@@ -79,7 +80,8 @@ func (c *console) listBenches() error {
 	for _, m := range bench.All {
 		fmt.Fprintf(&b, "  %-9s %-10s %s\n", m.Group, m.Name, m.About)
 	}
-	b.WriteString("\nMeasure: ingero bench overhead or ingero bench store; --quick for a first look, --only NAME for one\n")
+	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "diagnosis", "", "how often explanations of known faults are right")
+	b.WriteString("\nMeasure: ingero bench overhead, store or diagnosis; --quick for a first look, --only NAME for one\n")
 	_, err := io.WriteString(c.out, b.String())
 	return err
 }
@@ -154,8 +156,9 @@ func (c *console) writeBench(r *bench.Report) error {
 	return err
 }
 
-// writeColumns aligns the first column left and the rest right.
-func writeColumns(b *strings.Builder, t [][]string) {
+// writeColumns aligns the first column left, as those with the given indices, and
+// the rest right.
+func writeColumns(b *strings.Builder, t [][]string, left ...int) {
 	widths := make([]int, len(t[0]))
 	for _, line := range t {
 		for i, s := range line {
@@ -163,15 +166,19 @@ func writeColumns(b *strings.Builder, t [][]string) {
 		}
 	}
 	for _, line := range t {
+		var row strings.Builder
 		for i, s := range line {
 			pad := strings.Repeat(" ", widths[i]-len([]rune(s)))
-			if i == 0 {
-				b.WriteString(s + pad)
-			} else {
-				b.WriteString("  " + pad + s)
+			switch {
+			case i == 0:
+				row.WriteString(s + pad)
+			case slices.Contains(left, i):
+				row.WriteString("  " + s + pad)
+			default:
+				row.WriteString("  " + pad + s)
 			}
 		}
-		b.WriteByte('\n')
+		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
 }
 

@@ -25,6 +25,9 @@ import (
 // architecture has no prebuilt files, or the fault needs something that is missing.
 var ErrUnsupported = errors.New("not supported on this machine")
 
+// ErrUsage says that the program does not know an option or a fault.
+var ErrUsage = errors.New("the stand-in program does not know this")
+
 // Files are the stand-ins on disk.
 type Files struct {
 	Dir        string // what Extract was given

@@ -221,6 +221,13 @@ func checkNothingLeft(t *testing.T, truth cudastub.Truth) {
 	}
 }
 
+func TestUnknownFaultIsToldApart(t *testing.T) {
+	_, err := extract(t).Loop(t.Context(), "--fault", "nonsense", "--seconds", "1")
+	if !errors.Is(err, cudastub.ErrUsage) || errors.Is(err, cudastub.ErrUnsupported) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestStoppedLoopTellsTheTruthAndCleansUp(t *testing.T) {
 	files := extract(t)
 	for _, fault := range []string{"throttle", "cpu-hog"} {

@@ -151,13 +151,18 @@ func said(stderr *bytes.Buffer) string {
 	return ""
 }
 
-// exitUnsupported is the loop's exit status for a fault this machine cannot produce.
-const exitUnsupported = 3
+// Exit statuses of the loop: for options it cannot understand, and for a fault
+// this machine cannot produce.
+const exitUsage, exitUnsupported = 2, 3
 
 func exitError(err error, stderr *bytes.Buffer) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitUnsupported {
-		return fmt.Errorf("%w%s", ErrUnsupported, said(stderr))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		switch exit.ExitCode() {
+		case exitUsage:
+			return fmt.Errorf("%w%s", ErrUsage, said(stderr))
+		case exitUnsupported:
+			return fmt.Errorf("%w%s", ErrUnsupported, said(stderr))
+		}
 	}
 	return fmt.Errorf("%w%s", err, said(stderr))
 }

@@ -1,0 +1,113 @@
+// Package accuracy measures how often explanations are right. It runs the
+// stand-in program with faults of known causes and with nothing wrong, traces it
+// through the real kernel, explains the recording, and scores the explanation
+// against what the program knows of itself. Names, pinning, durations and duty
+// cycles are drawn from a seed, so that a score is not for fixed numbers.
+//
+// A fault is a line in faults, a look-alike one in controls. Drawing and scoring
+// are pure. What is measured and what each figure means: docs/accuracy.md.
+package accuracy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/probe"
+)
+
+// Options say what to run.
+type Options struct {
+	Seed     uint64
+	Only     []string // faults, or "controls"; empty: everything
+	Quick    bool     // one magnitude of each fault, and shorter runs
+	Seconds  float64  // of each run; 0: DefaultSeconds, or QuickSeconds
+	Baseline bool     // score the co-occurrence rule too
+	Keep     string   // folder to leave the recordings in; empty: nowhere
+	CPUs     []int    // that runs may be pinned to; at least one
+
+	Backend  probe.Backend
+	Version  string                       // of Ingero, for the recordings
+	Progress func(done, of int, c string) // told before each case; nil: nobody
+}
+
+// The lengths of a run, in seconds.
+const (
+	DefaultSeconds = 6
+	QuickSeconds   = 4
+	MinSeconds     = 3 // less leaves too few faults after the healthy time
+)
+
+func (o *Options) seconds() float64 {
+	switch {
+	case o.Seconds != 0:
+		return o.Seconds
+	case o.Quick:
+		return QuickSeconds
+	}
+	return DefaultSeconds
+}
+
+// Names lists what Options.Only may say.
+func Names() []string {
+	var names []string
+	for _, f := range faults {
+		names = append(names, f.Fault)
+	}
+	return append(names, controlsName, pairsName)
+}
+
+// Beside faults, these may be chosen.
+const (
+	controlsName = "controls"
+	pairsName    = "pairs"
+)
+
+// Cases draws what is to be run: every fault in each magnitude, some faults two
+// at once, and the controls.
+func Cases(o *Options) ([]Case, error) {
+	for _, n := range o.Only {
+		if !slices.Contains(Names(), n) {
+			return nil, fmt.Errorf("there is no fault %q; there are %s", n, strings.Join(Names(), ", "))
+		}
+	}
+	if len(o.CPUs) == 0 {
+		return nil, errors.New("draw cases: there is no CPU to pin them to")
+	}
+	wanted := func(name string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, name) }
+	var cases []Case
+	sampled := map[string]bool{} // kinds of causes
+	for i := range faults {
+		f := &faults[i]
+		if !wanted(f.Fault) {
+			continue
+		}
+		for _, m := range o.magnitudes(f.Fault) {
+			c := f.draw(o, m)
+			c.whatIf = !f.cold && !sampled[f.Kinds[0]] && (m == Medium || o.Quick)
+			sampled[f.Kinds[0]] = sampled[f.Kinds[0]] || c.whatIf
+			cases = append(cases, c)
+		}
+	}
+	if wanted(pairsName) {
+		for _, p := range pairs {
+			cases = append(cases, findFault(p[0]).draw(o, Medium, p[1]))
+		}
+	}
+	if wanted(controlsName) {
+		for i := range controls {
+			cases = append(cases, controls[i].draw(o))
+		}
+	}
+	return cases, nil
+}
+
+// magnitudes are all, or one that is drawn.
+func (o *Options) magnitudes(fault string) []Magnitude {
+	if !o.Quick {
+		return Magnitudes
+	}
+	d := newDraw(o.Seed, fault, o.CPUs, o.Quick)
+	return Magnitudes[d.rng.IntN(len(Magnitudes)):][:1]
+}

@@ -1,0 +1,147 @@
+package accuracy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/diagnose"
+)
+
+// fault is a fault of the stand-in program and what is to be said of it.
+type fault struct {
+	Expect
+	pinned bool // needs to know the dispatching thread's CPU
+	cold   bool // happens at once, without a healthy time before
+	args   func(*draw, Magnitude) []string
+}
+
+// faults are all that "victim loop --fault" knows, those with the same cause
+// together.
+var faults = []fault{
+	{Expect: Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
+	{Expect: Expect{"sibling-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
+	// The worker is starved of its CPU. Whether that is called starvation or
+	// contention is a matter of words, as long as the hog is named.
+	{Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true}, pinned: true, args: workerHogs},
+	{Expect: Expect{"throttle", kinds(diagnose.CPUThrottled), Victim, "throttled", false}, args: quota},
+
+	{Expect: Expect{"lock", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"pi-lock", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"cond", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"gil", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
+
+	{Expect: Expect{"own-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"read-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"mmap-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"lock-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: periodic},
+	{Expect: Expect{"loader-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: periodic},
+	{Expect: Expect{"mem-pressure", kinds(diagnose.MemoryPressure), Victim, "", true}, args: periodic},
+
+	{Expect: Expect{"peer-pipe", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"peer-unix", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"peer-tcp", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"loader-cpu", kinds(diagnose.InputStarvation), Culprit, "running", true}, args: periodic},
+
+	{Expect: Expect{"gpu", kinds(diagnose.GPUWait), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"gpu-trend", kinds(diagnose.GPUWait), Victim, "blocked", true}, args: growing},
+	{Expect: Expect{"gpu-peer", kinds(diagnose.GPUContention), Culprit, "", true}, args: bursts},
+	{Expect: Expect{"driver-cpu", kinds(diagnose.DriverCPU), Victim, "running", true}, args: periodic},
+	{Expect: Expect{"cold", kinds(diagnose.ColdStart), Victim, "running", true}, cold: true, args: firstCall},
+	{Expect: Expect{"pageable", kinds(diagnose.PageableCopy), Victim, "", true}, args: copies},
+	{Expect: Expect{"alloc-churn", kinds(diagnose.AllocChurn), Victim, "", true}, args: everyStep},
+	{Expect: Expect{"leak", kinds(diagnose.MemoryLeak), Victim, "", false}, args: everyStep},
+	{Expect: Expect{"implicit-sync", kinds(diagnose.ImplicitSync), Victim, "", true}, args: everyStep},
+	{Expect: Expect{"graph-recapture", kinds(diagnose.GraphRecapture), Victim, "", true}, args: periodic},
+	{Expect: Expect{"launch-bound", kinds(diagnose.LaunchBound), Victim, "", true}, args: everyStep},
+}
+
+// pairs are two faults at once, in different places of the program.
+var pairs = [][2]string{
+	{"lock", "gpu"}, {"lock-io", "driver-cpu"}, {"cpu-hog", "gpu"}, {"own-io", "gpu"}, {"peer-pipe", "own-io"}, {"loader-cpu", "lock"},
+}
+
+func kinds(k ...string) []string { return k }
+
+// periodic draws a fault that lasts some ms and returns.
+func periodic(d *draw, m Magnitude) []string {
+	lasts := ranges{Small: {6, 10}, Medium: {15, 30}, Large: {40, 80}}
+	every := ranges{Small: {60, 90}, Medium: {100, 160}, Large: {160, 220}}
+	return arguments("--fault-ms", d.of(lasts, m), "--period-ms", d.of(every, m))
+}
+
+// hogs draws how many threads spin beside the victim, and for how much of the time.
+func hogs(d *draw, m Magnitude) []string {
+	n := map[Magnitude]int{Small: 1, Medium: 2, Large: 4}
+	return arguments("--hogs", n[m], "--duty", d.between(60, 100), "--period-ms", d.between(60, 200))
+}
+
+// workerHogs are more, because a data worker works ahead.
+func workerHogs(d *draw, m Magnitude) []string {
+	n := ranges{Small: {2, 2}, Medium: {3, 3}, Large: {4, 6}}
+	return arguments("--hogs", d.of(n, m), "--duty", d.between(80, 100), "--period-ms", d.between(60, 200))
+}
+
+// growing draws how much longer a wait for the device, of 2 ms at first, is at
+// the end of the run.
+func growing(d *draw, m Magnitude) []string {
+	ms := ranges{Small: {1, 1}, Medium: {2, 4}, Large: {6, 12}}
+	return arguments("--sync-us 2000 --fault-ms", d.of(ms, m))
+}
+
+// bursts draws for how much of the time the device is shared.
+func bursts(d *draw, m Magnitude) []string {
+	ms := ranges{Small: {30, 50}, Medium: {60, 90}, Large: {100, 140}}
+	return arguments("--fault-ms", d.of(ms, m), "--period-ms", d.between(180, 220))
+}
+
+// copies draws how long a copy takes that is made by the CPU. Longer ones would
+// need more memory than a small machine has to spare.
+func copies(d *draw, m Magnitude) []string {
+	ms := ranges{Small: {5, 8}, Medium: {12, 20}, Large: {25, 40}}
+	return arguments("--fault-ms", d.of(ms, m), "--period-ms", d.between(70, 120))
+}
+
+// everyStep is for faults that cost every step the same: what varies is how much
+// else there is to do in a step.
+func everyStep(d *draw, m Magnitude) []string {
+	us := ranges{Small: {1500, 2500}, Medium: {500, 1000}, Large: {50, 200}}
+	return arguments("--host-us", d.of(us, m))
+}
+
+// quota draws the share of a CPU that the victim, which wants a third of one, is
+// given in each of the scheduler's periods.
+func quota(d *draw, m Magnitude) []string {
+	pct := ranges{Small: {22, 26}, Medium: {16, 20}, Large: {10, 14}}
+	period := 50_000 * d.between(1, 2)
+	return arguments("--quota-us", d.of(pct, m)*period/100, "--cfs-period-us", period)
+}
+
+// firstCall draws how long the first launch takes. Less than 0.1 s is no stall.
+func firstCall(d *draw, m Magnitude) []string {
+	ms := ranges{Small: {150, 250}, Medium: {300, 500}, Large: {700, 1200}}
+	return arguments("--fault-ms", d.of(ms, m))
+}
+
+func findFault(name string) *fault {
+	i := slices.IndexFunc(faults, func(f fault) bool { return f.Fault == name })
+	return &faults[i]
+}
+
+// draw makes the case of a fault in a magnitude, or of two at once.
+func (f *fault) draw(o *Options, m Magnitude, also ...string) Case {
+	name := strings.Join(append([]string{f.Fault}, also...), " and ")
+	d := newDraw(o.Seed, name+" "+string(m), o.CPUs, o.Quick)
+	c := Case{Name: name, Magnitude: m, Expect: []Expect{f.Expect}, needs: 1}
+	c.Args = append(arguments("--seconds", o.seconds(), "--fault", f.Fault), d.program(f.pinned)...)
+	if f.cold {
+		c.Args = append(c.Args, "--start-after", "0")
+	} else {
+		c.Args = append(c.Args, d.healthy()...)
+	}
+	c.Args = append(c.Args, f.args(d, m)...)
+	for _, a := range also {
+		c.Args = append(c.Args, "--also", a)
+		c.Expect = append(c.Expect, findFault(a).Expect)
+	}
+	return c
+}

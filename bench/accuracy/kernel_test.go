@@ -1,0 +1,58 @@
+package accuracy
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// TestAFaultAndAControlOnThisKernel sees that runs come about and are scored. How
+// good the scores are is for the benchmark.
+func TestAFaultAndAControlOnThisKernel(t *testing.T) {
+	kerneltest.Require(t)
+	o := Options{Seed: 1, Quick: true, Seconds: MinSeconds, Baseline: true, Keep: t.TempDir(), CPUs: []int{0}}
+	var chosen []Case
+	for _, c := range cases(t, o) {
+		switch c.Name {
+		case "lock", "clean", "hog on another CPU":
+			chosen = append(chosen, c)
+		}
+	}
+	told := 0
+	o.Progress = func(done, of int, name string) {
+		if done != told || of != 3 || name == "" {
+			t.Errorf("progress %d of %d, %q", done, of, name)
+		}
+		told++
+	}
+	r, err := Run(t.Context(), chosen, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told != 3 || len(r.Results) != 3 || r.Skipped != 1 || r.Results[2].Skipped == "" || r.Baseline == nil {
+		t.Fatalf("ran %d cases: %+v", told, r)
+	}
+	for _, x := range r.Results[:2] {
+		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil {
+			t.Errorf("%s was not run or not explained: %+v", x.Name, x)
+		}
+		s, err := sqlite.OpenReader(x.Recording)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		s.Close()
+		if filepath.Dir(x.Recording) != o.Keep {
+			t.Errorf("recording is in %s", x.Recording)
+		}
+	}
+	if lock := r.Results[0]; !lock.Disturbed && lock.InjectedNS == 0 {
+		t.Error("no fault was injected")
+	}
+	o.Progress = nil
+	if _, err := Run(t.Context(), chosen[:1], o); err == nil {
+		t.Error("a kept recording was overwritten")
+	}
+}

@@ -1,0 +1,120 @@
+package accuracy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/rig"
+)
+
+// Run runs and scores cases. What was run before an error is in the report.
+func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
+	r := &Report{Schema: 1, Seed: o.Seed, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Results: []Result{}}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		r.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	if o.Progress == nil {
+		o.Progress = func(int, int, string) {}
+	}
+	defer r.sum(o.Baseline)
+	if o.Keep != "" {
+		if err := os.MkdirAll(o.Keep, 0o755); err != nil {
+			return r, fmt.Errorf("make a folder for the recordings: %w", err)
+		}
+	}
+	for i, c := range cases {
+		o.Progress(i, len(cases), c.title())
+		x, err := one(ctx, c, &o)
+		if err != nil {
+			return r, fmt.Errorf("run %s: %w", c.title(), err)
+		}
+		r.Results = append(r.Results, x)
+	}
+	return r, nil
+}
+
+// title names a case and its magnitude.
+func (c *Case) title() string {
+	if c.Magnitude == "" {
+		return c.Name
+	}
+	return c.Name + ", " + string(c.Magnitude)
+}
+
+// one runs and scores a case.
+func one(ctx context.Context, c Case, o *Options) (Result, error) {
+	if len(o.CPUs) < c.needs {
+		return Result{Case: c, Skipped: fmt.Sprintf("needs %d CPUs", c.needs)}, nil
+	}
+	dir, err := rig.Folder("ingero-accuracy-")
+	if err != nil {
+		return Result{}, err
+	}
+	defer os.RemoveAll(dir) // what stays is in the folder for temporary files
+	db := filepath.Join(dir, "run.db")
+	if o.Keep != "" {
+		if db, err = c.keep(o.Keep); err != nil {
+			return Result{}, err
+		}
+	}
+	opts := rig.Options{
+		Args: c.Args, Beside: c.Beside, Dir: dir, DB: db,
+		Backend: o.Backend, Node: "bench", Version: o.Version, Flags: "bench diagnosis",
+	}
+	run, err := rig.Run(ctx, opts, nil)
+	if errors.Is(err, cudastub.ErrUnsupported) || errors.Is(err, cudastub.ErrUsage) {
+		return Result{Case: c, Skipped: reason(err)}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	x := judge(c, run)
+	if o.Keep != "" {
+		x.Recording = db
+	}
+	if o.Baseline {
+		x.Baseline = judgeRule(&x, CoOccurrence(run.Input), &run.Truth)
+	}
+	if !c.whatIf || x.Disturbed {
+		return x, nil
+	}
+	opts.Args, opts.DB = healthy(c.Args), filepath.Join(dir, "healthy.db")
+	without, err := rig.Trace(ctx, &opts)
+	if err != nil {
+		return x, err
+	}
+	x.compare(run.Report.Chains, &run.Truth, &without.Truth)
+	return x, nil
+}
+
+// keep is where a case's recording stays.
+func (c *Case) keep(dir string) (string, error) {
+	path := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace(c.title())+".db")
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%s exists already; remove it or keep the recordings elsewhere", path)
+	}
+	return path, nil
+}
+
+// reason is an error's last part, without what was attempted.
+func reason(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	parts := strings.Split(lines[len(lines)-1], ": ")
+	return parts[len(parts)-1]
+}
+
+// healthy are a case's arguments with its fault put off beyond the end, so that
+// the program does all that it did but the fault.
+func healthy(args []string) []string {
+	return append(slices.Clone(args), arguments("--seconds 3 --start-after 3600")...)
+}

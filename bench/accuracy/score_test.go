@@ -1,0 +1,182 @@
+package accuracy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/report"
+)
+
+// In these tests the program is process 10; its dispatching thread is 11, the thread
+// that holds a lock 12. Process 20 is a hog.
+var (
+	hogged = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, InjectedNS: 1000}}
+	locked = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{
+		CulpritPID: 10, CulpritTID: 12, HolderPID: 10, HolderTID: 12, InjectedNS: 1000,
+	}}
+	pooled = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"}}
+	// A data worker, 21, whose CPU a hog takes.
+	starved = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, PeerPID: 21, PeerTID: 21}}
+)
+
+// withGPU adds a second fault that cost as much as given; nobody is to blame for it.
+func withGPU(t cudastub.Truth, ns int64) cudastub.Truth {
+	t.Also = &cudastub.Injection{Fault: "gpu", InjectedNS: ns}
+	return t
+}
+
+func step(pid, tid uint32, state string) report.Step {
+	return report.Step{PID: pid, TID: tid, State: state}
+}
+
+func chain(kind string, pid, tid uint32, path ...report.Step) report.Chain {
+	return report.Chain{Cause: report.Cause{Kind: kind, PID: pid, TID: tid}, Path: path, LostNS: 1000, ExplainedPct: 90}
+}
+
+// scored is what the score of a case comes down to.
+type scored struct {
+	First, Culprit, Top3, Path, InOrder, FalseBlame bool
+	Further                                         int
+}
+
+func TestScore(t *testing.T) {
+	hog, lock := findFault("cpu-hog").Expect, findFault("lock").Expect
+	gpu, lockIO := findFault("gpu").Expect, findFault("lock-io").Expect
+	rightHog := chain(diagnose.CPUContention, 20, 23, step(10, 11, "runnable"), step(20, 23, "running"))
+	rightLock := chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"), step(10, 12, "running"))
+	rightIO := chain(diagnose.BlockIO, 10, 12, step(10, 11, "blocked"), step(10, 12, "blocked"))
+	rightGPU := chain(diagnose.GPUWait, 10, 11, step(10, 11, "blocked"))
+	other := chain(diagnose.CPUContention, 30, 30, step(10, 11, "runnable"), step(30, 30, "running"))
+	loader := findFault("loader-hog").Expect
+	throughWorker := chain(diagnose.CPUContention, 20, 20, step(10, 11, "blocked"), step(21, 21, "runnable"), step(20, 20, "running"))
+	tests := []struct {
+		name   string
+		expect []Expect
+		truth  cudastub.Truth
+		chains []report.Chain
+		want   scored
+	}{
+		{"right, by another thread of the hog", []Expect{hog}, hogged, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"silent: a miss, but nobody is blamed", []Expect{hog}, hogged, nil, scored{}},
+		{"right kind, wrong process", []Expect{hog}, hogged, []report.Chain{other}, scored{First: true, FalseBlame: true, Further: 1}},
+		{"second of two", []Expect{lock}, locked, []report.Chain{other, rightLock}, scored{Top3: true, Path: true, FalseBlame: true, Further: 1}},
+		{"fourth of four", []Expect{lock}, locked, []report.Chain{other, other, other, rightLock}, scored{Path: true, FalseBlame: true, Further: 3}},
+		{"right thread, path without it", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"))}, scored{First: true, Culprit: true, Top3: true}},
+		{"path that begins elsewhere", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 12, "running"))}, scored{First: true, Culprit: true, Top3: true}},
+		{"another thread of the program", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 13)}, scored{First: true, FalseBlame: true, Further: 1}},
+		{"a lock where its holder waits for the disk", []Expect{lockIO}, locked, []report.Chain{rightLock}, scored{FalseBlame: true, Further: 1}},
+		{"the disk, holder shown blocked", []Expect{lockIO}, locked, []report.Chain{rightIO}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"a sibling of the same name", []Expect{findFault("sibling-hog").Expect}, pooled,
+			[]report.Chain{{Cause: report.Cause{Kind: diagnose.CPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}}, scored{First: true, Culprit: true, Top3: true}},
+		{"a hog beside a data worker that is not shown", []Expect{loader}, starved, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true}},
+		{"a hog beside a data worker", []Expect{loader}, starved, []report.Chain{throughWorker}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"the starved data worker itself", []Expect{loader}, starved, []report.Chain{chain(diagnose.InputStarvation, 21, 21)}, scored{First: true, FalseBlame: true, Further: 1}},
+		{"two causes, larger first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
+		{"two causes, smaller first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{"two causes of about the same size", []Expect{lock, gpu}, withGPU(locked, 1200), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
+		{"two causes, one of unknown size", []Expect{hog, gpu}, withGPU(hogged, 9000), []report.Chain{rightHog, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
+		{"two causes with something between", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Further: 1}},
+		{"two causes, one found", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock}, scored{First: true, Culprit: true, Path: true}},
+	}
+	for _, tt := range tests {
+		r := Result{Case: Case{Expect: tt.expect}}
+		r.score(tt.chains, &tt.truth)
+		got := scored{r.FirstCause, r.Culprit, r.Top3, r.Path, r.InOrder, r.FalseBlame, r.Further}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+	}
+}
+
+func TestControlsMustBeSilent(t *testing.T) {
+	cold := chain(diagnose.ColdStart, 10, 11)
+	for _, tt := range []struct {
+		name    string
+		allowed []string
+		chains  []report.Chain
+		want    bool
+	}{
+		{"silent", nil, nil, false},
+		{"anything found", nil, []report.Chain{cold}, true},
+		{"what is allowed", []string{diagnose.ColdStart}, []report.Chain{cold}, false},
+		{"more than is allowed", []string{diagnose.ColdStart}, []report.Chain{cold, chain(diagnose.GPUWait, 10, 11)}, true},
+	} {
+		r := Result{Case: Case{Allowed: tt.allowed}}
+		r.score(tt.chains, &hogged)
+		if r.FalseBlame != tt.want || r.FirstCause || r.Culprit {
+			t.Errorf("%s: scored %+v", tt.name, r)
+		}
+	}
+}
+
+func TestAmountsAreComparedWhereTheTruthIsExact(t *testing.T) {
+	exact := Result{Case: Case{Expect: []Expect{findFault("lock").Expect}}}
+	exact.score([]report.Chain{chain(diagnose.LockContention, 10, 12)}, &locked)
+	if exact.TimeError == nil || *exact.TimeError < 0.099 || *exact.TimeError > 0.101 {
+		t.Errorf("900 ns found of 1000: error %v", exact.TimeError)
+	}
+	estimated := Result{Case: Case{Expect: []Expect{findFault("cpu-hog").Expect}}}
+	estimated.score([]report.Chain{chain(diagnose.CPUContention, 20, 20)}, &hogged)
+	if estimated.TimeError != nil {
+		t.Errorf("compared with an estimate: %g", *estimated.TimeError)
+	}
+}
+
+func TestPredictionIsComparedWithARunWithoutTheFault(t *testing.T) {
+	right := chain(diagnose.LockContention, 10, 12)
+	right.WhatIf = &report.WhatIf{StepNS: 1_100_000}
+	without := cudastub.Truth{Steps: 2000, Seconds: 2} // 1 ms a step
+	r := Result{Case: Case{Expect: []Expect{findFault("lock").Expect}}}
+	r.compare([]report.Chain{right}, &locked, &without)
+	if r.WhatIf == nil || r.WhatIf.Error < 0.099 || r.WhatIf.Error > 0.101 {
+		t.Errorf("what if: %+v", r.WhatIf)
+	}
+	r.WhatIf = nil
+	r.compare([]report.Chain{chain(diagnose.LockContention, 10, 12)}, &locked, &without)
+	r.compare([]report.Chain{{Cause: report.Cause{Kind: diagnose.GPUWait}, WhatIf: right.WhatIf}}, &locked, &without)
+	if r.WhatIf != nil {
+		t.Errorf("compared what was not predicted: %+v", r.WhatIf)
+	}
+}
+
+func TestSumCountsWhatCounts(t *testing.T) {
+	single := func(fault string, x Result) Result {
+		x.Case = Case{Name: fault, Expect: []Expect{findFault(fault).Expect}}
+		return x
+	}
+	half, tenth := 0.5, 0.1
+	r := Report{Results: []Result{
+		single("lock", Result{FirstCause: true, Culprit: true, Top3: true, Path: true, Explained: 1, TimeError: &tenth, VerdictSec: 0.1, Baseline: &Judgement{FalseBlame: true}}),
+		single("gil", Result{FirstCause: true, FalseBlame: true, VerdictSec: 0.3, Baseline: &Judgement{FirstCause: true, Culprit: true}}),
+		single("gpu", Result{Disturbed: true, FalseBlame: true}),
+		single("leak", Result{Skipped: "not known"}),
+		{Case: Case{Name: "clean"}, FalseBlame: true, VerdictSec: 0.2, Baseline: &Judgement{FalseBlame: true}},
+		{Case: Case{Name: "both", Expect: []Expect{findFault("lock").Expect, findFault("gpu").Expect}}, Top3: true, WhatIf: &WhatIf{Error: half}, VerdictSec: 0.2, Baseline: &Judgement{}},
+	}}
+	r.sum(true)
+	r.Results = nil
+	verdict := 0.2
+	want := Report{
+		Cases: 2, Controls: 1, Skipped: 1, Disturbed: 1, FirstCause: 1, Culprit: 0.5, Top3: 0.5, Path: 0.5, FalseBlames: 2,
+		MedianTimeError: &tenth, TimeErrors: 1, Explained: 1, WhatIfError: &half, WhatIfs: 1, VerdictSec: &verdict, WorstVerdictSec: 0.3,
+		Pairs:    &Pairs{Cases: 1, Both: 1},
+		Baseline: &Baseline{Rule: "cooccurrence", FirstCause: 0.5, Culprit: 0.5, FalseBlames: 2},
+		ByCause: []ByCause{
+			{Kind: diagnose.GPUWait, NotJudged: 1},
+			{Kind: diagnose.LockContention, Cases: 2, FirstCause: 2, Culprit: 1},
+			{Kind: diagnose.MemoryLeak, NotJudged: 1},
+		},
+	}
+	if d := cmp.Diff(want, r); d != "" {
+		t.Errorf("sum (-want +got):\n%s", d)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if median(nil) != nil || *median([]float64{3, 1, 2}) != 2 || *median([]float64{4, 1, 2, 3}) != 2.5 {
+		t.Error("median is wrong")
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/bench/accuracy"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
+)
+
+// diagnosisFlags are the flags of bench diagnosis.
+type diagnosisFlags struct {
+	accuracy.Options
+	baseline string
+	asJSON   bool
+}
+
+// coOccurrence is the one baseline there is.
+const coOccurrence = "cooccurrence"
+
+func (c *console) benchDiagnosisCommand() *cobra.Command {
+	var f diagnosisFlags
+	cmd := &cobra.Command{
+		Use:   "diagnosis",
+		Short: "Measure how often explanations are right (needs root)",
+		Long: `Bench diagnosis runs a program with known faults and with nothing wrong, traces it
+through this machine's kernel, explains each recording, and counts how often the
+explanation is right. The faults' names, durations, duty cycles and pinning are
+drawn from --seed; the same seed draws the same faults. It takes some ten minutes,
+with --quick three. No GPU is needed.`,
+		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence --json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings",
+		Args:    arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("seconds") && !(f.Seconds >= accuracy.MinSeconds && f.Seconds <= maxSeconds) {
+				return usage("--seconds %g is out of range; a run lasts for %d to %d seconds", f.Seconds, accuracy.MinSeconds, maxSeconds)
+			}
+			return c.benchDiagnosis(cmd.Context(), &f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.Uint64Var(&f.Seed, "seed", 1, "draw the faults' parameters from this number")
+	fl.StringSliceVar(&f.Only, "only", nil, "run only these faults ("+strings.Join(accuracy.Names(), ",")+")")
+	fl.BoolVar(&f.Quick, "quick", false, "one magnitude of each fault, and shorter runs")
+	fl.Float64Var(&f.Seconds, "seconds", 0, fmt.Sprintf("length of each run (default %d, with --quick %d)", accuracy.DefaultSeconds, accuracy.QuickSeconds))
+	fl.StringVar(&f.baseline, "baseline", "", "score another rule on the same recordings too ("+coOccurrence+")")
+	fl.StringVar(&f.Keep, "keep", "", "leave the recordings in this folder")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(accuracy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("baseline", cobra.FixedCompletions([]string{coOccurrence}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagDirname("keep") // fails only for a flag that does not exist
+	return cmd
+}
+
+func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
+	o := f.Options
+	if o.Baseline = f.baseline == coOccurrence; !o.Baseline && f.baseline != "" {
+		return usage("there is no baseline %q; use %s", f.baseline, coOccurrence)
+	}
+	var err error
+	if o.Backend, err = probe.ParseBackend(c.env(probe.BackendEnv)); err != nil {
+		return err
+	}
+	if o.CPUs, err = ownCPUs(); err != nil {
+		return err
+	}
+	cases, err := accuracy.Cases(&o)
+	if err != nil {
+		return usageError{err}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	p := &benchProgress{c: c}
+	o.Version = build().Version
+	o.Progress = func(done, of int, name string) { p.say(fmt.Sprintf("%d of %d: %s", done+1, of, name)) }
+	r, err := accuracy.Run(ctx, cases, o)
+	p.end()
+	switch {
+	case err != nil && len(r.Results) == 0:
+		return err
+	case f.asJSON:
+		return errors.Join(writeJSON(c.out, r), err)
+	}
+	return errors.Join(c.writeAccuracy(r), err)
+}
+
+// ownCPUs are those this process may run on.
+func ownCPUs() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("find the CPUs to run on: %w", err)
+	}
+	var cpus []int
+	for i, n := 0, set.Count(); len(cpus) < n; i++ {
+		if set.IsSet(i) {
+			cpus = append(cpus, i)
+		}
+	}
+	return cpus, nil
+}
+
+func (c *console) writeAccuracy(r *accuracy.Report) error {
+	var b strings.Builder
+	writeColumns(&b, caseTable(r), 8)
+	b.WriteString("\n")
+	writeColumns(&b, causeTable(r))
+	b.WriteString("\n")
+	writeColumns(&b, scoreTable(r))
+	fmt.Fprintf(&b, "\nseed %d: %s with one fault, %s, on Linux %s, %s, %s", r.Seed, plural(uint64(r.Cases), "case"),
+		plural(uint64(r.Controls), "control"), r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
+	if r.Disturbed > 0 {
+		fmt.Fprintf(&b, "; %d disturbed and not counted", r.Disturbed)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, "; %d skipped", r.Skipped)
+	}
+	b.WriteString("\nWhat each figure means: docs/accuracy.md; every result in full: --json\n")
+	_, err := io.WriteString(c.out, b.String())
+	return err
+}
+
+// caseTable has a line for each case.
+func caseTable(r *accuracy.Report) [][]string {
+	t := [][]string{{"case", "cause", "culprit", "path", "explained", "time off", "stolen", "others", "first cause found"}}
+	for i := range r.Results {
+		x := &r.Results[i]
+		name := x.Name
+		if x.Magnitude != "" {
+			name += ", " + string(x.Magnitude)
+		}
+		found := "none"
+		if x.First != nil {
+			found = x.First.Kind + " by " + x.First.Process
+			if x.First.Thread != "" && x.First.Thread != x.First.Process {
+				found += "/" + x.First.Thread
+			}
+		}
+		line := []string{name, mark(x.FirstCause), mark(x.Culprit), mark(x.Path), share(x.Explained), "", share(x.Steal), share(x.OtherLoad), found}
+		if x.TimeError != nil {
+			line[5] = share(*x.TimeError)
+		}
+		switch {
+		case x.Skipped != "":
+			line = []string{name, "-", "-", "-", "", "", "", "", "skipped: " + x.Skipped}
+		case x.Disturbed:
+			line = []string{name, "-", "-", "-", "", "", share(x.Steal), share(x.OtherLoad), "disturbed"}
+		case x.Control():
+			line = []string{"control: " + name, mark(!x.FalseBlame), "", "", "", "", share(x.Steal), share(x.OtherLoad), found}
+		}
+		t = append(t, line)
+	}
+	return t
+}
+
+func causeTable(r *accuracy.Report) [][]string {
+	t := [][]string{{"by cause", "cases", "first cause right", "culprit right", "not judged"}}
+	for _, b := range r.ByCause {
+		t = append(t, []string{b.Kind, strconv.Itoa(b.Cases), strconv.Itoa(b.FirstCause), strconv.Itoa(b.Culprit), strconv.Itoa(b.NotJudged)})
+	}
+	return t
+}
+
+func scoreTable(r *accuracy.Report) [][]string {
+	t := [][]string{{"all", "ingero"}}
+	add := func(name, value, baseline string) {
+		line := []string{name, value}
+		if r.Baseline != nil {
+			line = append(line, baseline)
+		}
+		t = append(t, line)
+	}
+	var base accuracy.Baseline
+	if r.Baseline != nil {
+		base = *r.Baseline
+		t[0] = append(t[0], base.Rule)
+	}
+	add("first cause right", share(r.FirstCause), share(base.FirstCause))
+	add("culprit right", share(r.Culprit), share(base.Culprit))
+	add("among the first three", share(r.Top3), "")
+	add("path right", share(r.Path), "")
+	add("runs that blame the innocent", strconv.Itoa(r.FalseBlames), strconv.Itoa(base.FalseBlames))
+	if r.Pairs != nil {
+		add("two causes at once, both found", fmt.Sprintf("%d of %d", r.Pairs.Both, r.Pairs.Cases), "")
+		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
+	}
+	add("lost time explained, mean", share(r.Explained), "")
+	add("attributed time off by, median", optional(r.MedianTimeError, share), "")
+	add("predicted step time off by, median", optional(r.WhatIfError, share), "")
+	add("time to verdict, median", optional(r.VerdictSec, seconds), "")
+	add("time to verdict, longest", seconds(r.WorstVerdictSec), "")
+	return t
+}
+
+func mark(right bool) string {
+	if right {
+		return "ok"
+	}
+	return "WRONG"
+}
+
+func share(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + " %" }
+
+func seconds(v float64) string { return report.Duration(uint64(v * 1e9)) }
+
+func optional(v *float64, word func(float64) string) string {
+	if v == nil {
+		return "-"
+	}
+	return word(*v)
+}

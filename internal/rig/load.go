@@ -1,0 +1,43 @@
+package rig
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/host/proc"
+)
+
+// ticksPerSecond is USER_HZ, the unit of /proc/stat; it is the same wherever
+// Linux runs (proc(5)).
+const ticksPerSecond = 100
+
+// usage is the CPU time used so far, in ticks: by the whole machine, and by this
+// process and its children that have ended.
+type usage struct {
+	all proc.CPUTime
+	own float64
+}
+
+func readUsage() (u usage, err error) {
+	if u.all, err = proc.New("/proc").CPUTime(); err != nil {
+		return u, err
+	}
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var r unix.Rusage
+		if err := unix.Getrusage(who, &r); err != nil {
+			return u, err
+		}
+		u.own += ticksPerSecond * float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
+	}
+	return u, nil
+}
+
+// others is the share of all CPUs' time between two readings that went to
+// programs which have no part in the run.
+func others(before, after usage) float64 {
+	total := float64(after.all.Total - before.all.Total)
+	busy := float64(after.all.Busy-before.all.Busy) - float64(after.all.Stolen-before.all.Stolen)
+	if total <= 0 {
+		return 0
+	}
+	return max(0, busy-(after.own-before.own)) / total
+}

@@ -1,0 +1,186 @@
+// Package rig runs the stand-in program with a known fault under the whole
+// tracer, on the real kernel, and explains the recording. Demos, the accuracy
+// benchmark and the end-to-end tests share it; what they expect of the result
+// is theirs.
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// Options say what to run and how to record it.
+type Options struct {
+	Args   []string // of "victim loop" (victim/options.c)
+	Beside []string // of a second "victim loop" that runs meanwhile; nil: none
+	Dir    string   // for the program and what it writes, on a disk (see Folder)
+	DB     string   // where to record
+
+	Everyone bool // trace every process that uses CUDA, not only the program and its children
+	Backend  probe.Backend
+	Node     string
+	Version  string // of Ingero, for the recording
+	Flags    string // likewise
+	RawRate  int    // calls stored a second; 0: the store's default
+
+	Session func(*store.Session) // may change what the recording says of this machine
+	Started func()               // called when everything is attached
+	Sinks   []agent.Sink
+}
+
+// Traced is what a run was.
+type Traced struct {
+	Truth   cudastub.Truth
+	Summary agent.Summary
+	Others  float64 // share of all CPUs' time that went to programs with no part in the run
+}
+
+// Trace runs the program from before its first call to its end, and returns what
+// it says of itself.
+func Trace(ctx context.Context, o *Options) (t Traced, err error) {
+	files, err := cudastub.Extract(o.Dir)
+	if err != nil {
+		return t, fmt.Errorf("unpack the program to be traced: %w", err)
+	}
+	before, err := readUsage()
+	if err != nil {
+		return t, fmt.Errorf("read the machine's load: %w", err)
+	}
+	if t.Truth, t.Summary, err = trace(ctx, files, o); err != nil {
+		return t, err
+	}
+	after, err := readUsage()
+	if err != nil {
+		return t, fmt.Errorf("read the machine's load: %w", err)
+	}
+	t.Others = others(before, after)
+	return t, nil
+}
+
+func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastub.Truth, sum agent.Summary, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if len(o.Beside) > 0 {
+		end, err := beside(ctx, files, o)
+		if err != nil {
+			return truth, sum, err
+		}
+		defer end()
+	}
+	loop, err := files.StartLoop(ctx, cudastub.Options{}, append([]string{"--dir", o.Dir}, o.Args...)...)
+	if err != nil {
+		return truth, sum, startError(o.Dir, err)
+	}
+	attached, ended := make(chan struct{}), make(chan struct{})
+	var truthErr error
+	go func() {
+		defer close(ended)
+		defer stop() // the recording ends with the program
+		select {
+		case <-attached:
+		case <-ctx.Done():
+			_ = loop.Stop() // it may have ended already
+		}
+		truth, truthErr = loop.Wait()
+	}()
+	sum, err = agent.Run(ctx, o.agent(loop.PID(), func() { close(attached) }))
+	if err != nil {
+		_ = loop.Stop() // likewise
+	}
+	stop()
+	<-ended
+	switch {
+	case err != nil:
+		return truth, sum, err
+	case truthErr != nil:
+		return truth, sum, fmt.Errorf("run the program to be traced: %w", truthErr)
+	case sum.Calls == 0:
+		return truth, sum, errors.New("the program was traced, but none of its calls was seen; please report this with the output of ingero check --json")
+	}
+	return truth, sum, nil
+}
+
+func startError(dir string, err error) error {
+	return fmt.Errorf("start the program to be traced (is %s mounted noexec? set TMPDIR to another folder): %w", dir, err)
+}
+
+// agent are the options of the tracer for the loop with the given process id.
+func (o *Options) agent(pid int, attached func()) agent.Options {
+	a := agent.Options{
+		UID: agent.AnyUser, Backend: o.Backend, Sinks: o.Sinks,
+		Record: &agent.Recording{Path: o.DB, Node: o.Node, Version: o.Version, Flags: o.Flags, Open: func(s store.Session) (store.Writer, error) {
+			if o.Session != nil {
+				o.Session(&s)
+			}
+			return sqlite.OpenWriter(o.DB, sqlite.Options{Session: s, RawRate: o.RawRate})
+		}},
+		Started: func(agent.Start) {
+			if o.Started != nil {
+				o.Started()
+			}
+			attached()
+		},
+	}
+	if !o.Everyone {
+		a.PIDs = []int{pid}
+	}
+	return a
+}
+
+// beside starts the second program. The returned function ends it.
+func beside(ctx context.Context, files cudastub.Files, o *Options) (end func(), err error) {
+	loop, err := files.StartLoop(ctx, cudastub.Options{}, append([]string{"--dir", o.Dir}, o.Beside...)...)
+	if err != nil {
+		return nil, startError(o.Dir, err)
+	}
+	end = func() {
+		_ = loop.Stop()    // it may have ended already
+		_, _ = loop.Wait() // what it says of itself is of no interest
+	}
+	if err := loop.Begin(); err != nil {
+		end()
+		return nil, fmt.Errorf("start the program that runs beside: %w", err)
+	}
+	return end, nil
+}
+
+// Folder makes a folder for the program and what it writes: on a disk, if one
+// is found, because faults that wait for a disk need one.
+func Folder(prefix string) (string, error) {
+	candidates := []string{os.TempDir(), "/var/tmp"}
+	base := candidates[0]
+	for _, c := range candidates {
+		var st unix.Statfs_t
+		if unix.Statfs(c, &st) == nil && st.Type != unix.TMPFS_MAGIC && unix.Access(c, unix.W_OK) == nil {
+			base = c
+			break
+		}
+	}
+	dir, err := os.MkdirTemp(base, prefix)
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the program to be traced: %w; set TMPDIR to one that can be written", err)
+	}
+	return dir, nil
+}
+
+// remove deletes a recording with what SQLite leaves beside it.
+func remove(db string) {
+	files, err := filepath.Glob(db + "*")
+	if err != nil {
+		return // the name is no pattern: OpenWriter will complain of the file
+	}
+	for _, f := range files {
+		_ = os.Remove(f)
+	}
+}

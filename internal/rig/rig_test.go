@@ -1,0 +1,84 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/store"
+)
+
+func TestStolenIsAShareOfTheWorkingTime(t *testing.T) {
+	tests := []struct {
+		name      string
+		snapshots []store.Snapshot
+		want      float64
+		disturbed bool
+	}{
+		{"no snapshot", nil, 0, false},
+		{"idle machine", []store.Snapshot{{CPUPct: 0}}, 0, false},
+		{"a fifth", []store.Snapshot{{CPUPct: 60, StealPct: 10}, {CPUPct: 40, StealPct: 10}}, 0.2, false},
+		{"most of little", []store.Snapshot{{CPUPct: 10, StealPct: 5}}, 0.5, true},
+	}
+	for _, tt := range tests {
+		r := Result{Explanation: Explanation{Input: &diagnose.Input{Snapshots: tt.snapshots}}}
+		if got := r.Stolen(); got != tt.want || r.Disturbed() != tt.disturbed {
+			t.Errorf("%s: %g stolen, disturbed: %v", tt.name, got, r.Disturbed())
+		}
+	}
+}
+
+func TestOthersAreWhatTheRunDidNotUse(t *testing.T) {
+	before := usage{proc.CPUTime{Busy: 1000, Stolen: 100, Total: 5000}, 50}
+	after := usage{proc.CPUTime{Busy: 1600, Stolen: 200, Total: 6000}, 250}
+	if got := others(before, after); got != 0.3 { // 500 busy, 200 of them our own, of 1000
+		t.Errorf("others used %g", got)
+	}
+	after.own = 2000 // a child was reaped that had run before
+	if got := others(before, after); got != 0 {
+		t.Errorf("others used %g", got)
+	}
+	if got := others(before, before); got != 0 {
+		t.Errorf("others used %g of no time", got)
+	}
+	r := Result{Explanation: Explanation{Input: &diagnose.Input{}}, Traced: Traced{Others: 0.3}}
+	if !r.Disturbed() {
+		t.Error("not disturbed by other programs")
+	}
+}
+
+func TestRemoveTakesWhatLiesBesideARecording(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"run.db", "run.db-wal", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(filepath.Join(dir, "run.db"))
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "other" {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+func TestErrorsOfTheProgramComeThroughTheTracer(t *testing.T) {
+	kerneltest.Require(t)
+	run := func(ctx context.Context, args ...string) error {
+		_, err := Trace(ctx, &Options{Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "run.db")})
+		return err
+	}
+	if err := run(t.Context(), "--fault", "nonsense"); !errors.Is(err, cudastub.ErrUsage) {
+		t.Errorf("unknown fault: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, "--seconds", "60"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
