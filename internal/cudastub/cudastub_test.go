@@ -266,27 +266,32 @@ func TestCancelledLoopReturnsTruthAndError(t *testing.T) {
 }
 
 func TestChildrenDieWithAKilledLoop(t *testing.T) {
-	run, err := extract(t).StartLoop(t.Context(), cudastub.Options{}, "--fault", "cpu-hog", "--ping-pong", "0",
-		"--seconds", "60", "--start-after", "60")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Begin(); err != nil {
-		t.Fatal(err)
-	}
-	var children []string
-	waitFor(t, "three children", func() bool {
-		children = strings.Fields(readProc(t, run.PID(), fmt.Sprintf("task/%d/children", run.PID())))
-		return len(children) == 3
-	})
-	if err := syscall.Kill(run.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Wait(); err == nil {
-		t.Error("a killed loop ended well")
-	}
-	for _, child := range children {
-		waitFor(t, "the end of child "+child, func() bool { return ended(child) })
+	files := extract(t)
+	for fault, n := range map[string]int{"cpu-hog": 1, "peer-tcp": 1, "gpu-peer": 1, "loader-hog": 2} {
+		t.Run(fault, func(t *testing.T) {
+			run, err := files.StartLoop(t.Context(), cudastub.Options{}, "--fault", fault, "--ping-pong", "0",
+				"--seconds", "60", "--start-after", "60")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Begin(); err != nil {
+				t.Fatal(err)
+			}
+			var children []string
+			waitFor(t, "the children and the ping-pong's two", func() bool {
+				children = strings.Fields(readProc(t, run.PID(), fmt.Sprintf("task/%d/children", run.PID())))
+				return len(children) == n+2
+			})
+			if err := syscall.Kill(run.PID(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := run.Wait(); err == nil {
+				t.Error("a killed loop ended well")
+			}
+			for _, child := range children {
+				waitFor(t, "the end of child "+child, func() bool { return ended(child) })
+			}
+		})
 	}
 }
 
