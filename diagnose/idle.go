@@ -57,7 +57,7 @@ func (s *scene) restOf(t *subject) (total uint64, most string) {
 	}
 	g := s.gapStats[t.Thread]
 	for _, c := range []event.Class{event.Poll, event.Sleep} {
-		on[c.String()] += g.ledger.NS[c]
+		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
 	}
 	for _, c := range idleWords {
 		if v := on[c.class.String()]; v > 0 {
