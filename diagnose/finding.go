@@ -36,6 +36,9 @@ type finding struct {
 func (s *scene) findings(t *subject) []*finding {
 	by := map[key]*finding{}
 	for _, p := range s.pieces(t) {
+		if p.acc.Call == nil {
+			t.lostBetween[p.class] += p.lost
+		}
 		f := by[p.key]
 		if f == nil {
 			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}

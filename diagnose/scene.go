@@ -69,9 +69,11 @@ type subject struct {
 	alone      int // waits for the GPU that no other process's use of it explains
 
 	steps      ledger.Steps
-	count      uint64            // of steps, exact; 0 if the calls do not repeat themselves
-	lostOnHost uint64            // by all findings that are not the GPU's own time
-	churn      map[event.Op]bool // operations whose calls are the cost of allocating again and again
+	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
+	lostOnHost uint64 // by all findings that are not the GPU's own time
+	// lostBetween is the time between calls, by class, that is lost and no rest.
+	lostBetween [event.NumClasses + 1]uint64
+	churn       map[event.Op]bool // operations whose calls are the cost of allocating again and again
 }
 
 func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
