@@ -117,6 +117,15 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 // one that answers is woken by the question.
 const askGap = 1_000_000
 
+// receives reports whether a thread waited for something to come: not, as a data
+// worker that is ahead does, for room to write.
+func receives(o *event.OffCPU) bool {
+	return ledger.Followable(o.Class) && (reads[o.Syscall] || receiving[o.Syscall])
+}
+
+// receiving are recvfrom, recvmsg and recvmmsg of x86-64 and of arm64.
+var receiving = map[int16]bool{45: true, 47: true, 299: true, 207: true, 212: true, 243: true}
+
 // answers reports whether a thread waited for the answer of a process that works
 // for it: that one had itself been waiting, until the question came, and not
 // prepared what comes next on its own, as data workers do. Of two processes that
@@ -127,7 +136,7 @@ func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
 	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
-		if _, e := ledger.Blocked(w); ledger.Followable(w.Class) && w.Waker.TID == o.TID && e >= from && e < to {
+		if _, e := ledger.Blocked(w); receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
 			return true
 		}
 	}
