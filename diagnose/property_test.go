@@ -50,7 +50,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "memory_pressure_little", "network_wait_server"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "memory_pressure_little", "network_wait_server", "idle_timeouts"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))

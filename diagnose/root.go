@@ -57,14 +57,14 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
 	switch {
-	case asked(o) && l.Proof >= ledger.ByWake:
+	case asked(o) && bySending(l):
 		resting, released = PeerWait, PeerWait
 	case gap:
 		resting = idleKind
-		if l.Proof >= ledger.ByWake {
+		if bySending(l) {
 			released = idleKind
 		}
-	case l.Proof == ledger.ByFutex:
+	case byFutex(l):
 		resting, released = LockContention, LockContention
 	}
 	if locked {
@@ -103,7 +103,7 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	}
 	if p := share(busy, wall); p >= half {
 		switch {
-		case l.Proof == ledger.ByFutex:
+		case byFutex(l):
 			return LockContention, 1, 1
 		case s.feeds(l.Thread.PID, o.PID):
 			return InputStarvation, p, p
@@ -112,6 +112,11 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	}
 	return resting, 1, 1
 }
+
+// byFutex reports whether a link's thread released what the one before waited for;
+// bySending, whether it sent it something.
+func byFutex(l *ledger.Link) bool   { return l.Proof == ledger.ByFutex || l.Proof == ledger.ByHabit }
+func bySending(l *ledger.Link) bool { return l.Proof == ledger.ByWake || l.Proof == ledger.ByPeer }
 
 // askGap is how long before it waits for an answer a thread may have asked: the
 // one that answers is woken by the question.
@@ -131,7 +136,7 @@ var receiving = map[int16]bool{45: true, 47: true, 299: true, 207: true, 212: tr
 // prepared what comes next on its own, as data workers do. Of two processes that
 // speak in turn this does not tell which one serves; so it must be a descendant.
 func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
-	if l.Proof < ledger.ByWake || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
+	if !bySending(l) || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
 		return false
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
