@@ -245,7 +245,7 @@ func renewed(rows []*event.OffCPU, i int) *event.OffCPU {
 	}
 	last := o
 	for _, n := range rows[i+1:] {
-		if n.Futex != o.Futex || n.Start > last.Start+last.Duration+renewGap {
+		if !ledger.Renews(n, o) || n.Start > last.Start+last.Duration+renewGap {
 			return o
 		}
 		if n.WakerFutex == n.Futex {
