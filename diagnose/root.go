@@ -229,14 +229,12 @@ func (s *scene) feeds(worker, owner uint32) bool {
 		return true
 	}
 	for range ledger.MaxDepth {
-		p := s.procs[worker]
-		if p == nil || p.Parent == 0 {
+		switch worker = s.parents[worker]; worker {
+		case owner:
+			return true
+		case 0:
 			return false
 		}
-		if p.Parent == owner {
-			return true
-		}
-		worker = p.Parent
 	}
 	return false
 }

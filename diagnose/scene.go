@@ -19,6 +19,7 @@ type scene struct {
 	firstOp  map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse map[uint32]uint64          // Unix ns of a process's first call
 	born     map[uint32]bool            // processes whose beginning was seen
+	parents  map[uint32]uint32          // of processes, as far as known
 	held     map[*event.OffCPU]uint64   // run-queue time that was really throttling
 	subjects []*subject                 // dispatching threads, by id
 	stats    map[threadOp]*store.OpStat // exact statistics
@@ -81,7 +82,7 @@ func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
-		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{},
+		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, gapStats: map[event.Thread]gapTotals{},
 	}
 	s.names[in.SelfPID] = "ingero"
@@ -112,6 +113,9 @@ func (s *scene) readNames() {
 	for i := range s.in.Processes {
 		p := &s.in.Processes[i]
 		s.procs[p.PID] = p
+		if p.Parent != 0 {
+			s.parents[p.PID] = p.Parent
+		}
 		if p.Name != "" {
 			s.names[p.PID] = p.Name
 		}
@@ -119,6 +123,9 @@ func (s *scene) readNames() {
 	for _, l := range s.in.Lives {
 		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
 			s.born[l.PID] = true
+		}
+		if l.Kind == event.LifeFork && l.PID == l.TID {
+			s.parents[l.PID] = l.Parent.PID
 		}
 	}
 }
