@@ -229,14 +229,14 @@ func (s *scene) feeds(worker, owner uint32) bool {
 		return true
 	}
 	for range ledger.MaxDepth {
-		p := s.procs[worker]
-		if p == nil || p.Parent == 0 {
+		parent := s.parents[worker]
+		switch parent {
+		case 0:
 			return false
-		}
-		if p.Parent == owner {
+		case owner:
 			return true
 		}
-		worker = p.Parent
+		worker = parent
 	}
 	return false
 }
