@@ -16,10 +16,10 @@ type scene struct {
 	from, to uint64
 	procs    map[uint32]*store.Process
 	names    map[uint32]string          // of processes
+	parents  map[uint32]uint32          // of processes
 	firstOp  map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse map[uint32]uint64          // Unix ns of a process's first call
 	born     map[uint32]bool            // processes whose beginning was seen
-	parents  map[uint32]uint32          // of processes, as far as known
 	held     map[*event.OffCPU]uint64   // run-queue time that was really throttling
 	subjects []*subject                 // dispatching threads, by id
 	stats    map[threadOp]*store.OpStat // exact statistics
@@ -124,8 +124,8 @@ func (s *scene) readNames() {
 		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
 			s.born[l.PID] = true
 		}
-		if l.Kind == event.LifeFork && l.PID == l.TID {
-			s.parents[l.PID] = l.Parent.PID
+		if l.Kind == event.LifeFork && l.PID == l.TID && l.PID != l.Parent.PID && s.parents[l.PID] == 0 {
+			s.parents[l.PID] = l.Parent.PID // it may have ended before /proc was asked
 		}
 	}
 }

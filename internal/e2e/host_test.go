@@ -22,7 +22,6 @@ var hostFaults = []struct {
 	{"peer-unix", "peer_wait", "feature-store", false},
 	{"peer-tcp", "peer_wait", "feature-store", false},
 	{"loader-cpu", "input_starvation", "data-worker", false},
-	{"loader-io", "block_io", "data-worker", false},
 	{"cond", "lock_contention", "condition", false},
 	{"gil", "lock_contention", "released", false},
 	{"pi-lock", "lock_contention", "held", false},
