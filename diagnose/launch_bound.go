@@ -14,7 +14,7 @@ import (
 // Percentages are of the time that no other cause took.
 const (
 	minLaunchPct  = 50.0
-	maxWaitPct    = 15.0
+	maxWaitPct    = 20.0
 	minLaunchRate = 5000                  // a second
 	maxLaunch     = 20 * time.Microsecond // median
 	dominantPct   = 75.0                  // percent of the time from which it is more than a property

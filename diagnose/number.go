@@ -90,8 +90,19 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// minCorrelation is from when on two series are taken to go together.
-const minCorrelation = 0.7
+// minCorrelation is from when on two series are taken to go together. With a lower
+// one they are if there are enough values: minT is how far, in standard errors, the
+// correlation must be from none (Student's t of a correlation).
+const (
+	minCorrelation = 0.7
+	minT           = 4.0
+)
+
+// goTogether reports whether two series grow together.
+func goTogether(x, y []float64) bool {
+	r := correlation(x, y)
+	return r >= minCorrelation || len(x) > 2 && r > 0 && r*math.Sqrt(float64(len(x)-2)/(1-r*r)) >= minT
+}
 
 // correlation is Pearson's coefficient, 0 if a series does not vary.
 func correlation(x, y []float64) float64 {

@@ -21,6 +21,8 @@ import (
 const (
 	leastStaged = 0.2
 	minStaged   = 2.0
+	coldStaged  = 0.5 // of copies that large: nothing else keeps the CPU for so long
+	coldBytes   = 8 << 20
 	maxStaged   = 30.0
 	maxBlocking = 9.0
 	busRate     = 25.0
@@ -99,14 +101,14 @@ func toDevice(c *event.Call) bool {
 // reason, among many of the same size that return at once, do not.
 func (s *scene) readStaged() {
 	type copies struct {
-		bytes, ns, rates []float64
-		there            float64 // of bytes, those certainly to the device
+		bytes, ns []float64
+		there     float64 // of bytes, those certainly to the device
 	}
 	by := map[threadOp]*copies{}
 	for i := range s.in.Calls {
 		c := &s.in.Calls[i]
 		split := ledger.SplitOf(c.Duration, &c.Ledger)
-		rate, ok := stagedRate(c, &split)
+		_, ok := stagedRate(c, &split)
 		if c.Depth > 0 || !ok {
 			continue
 		}
@@ -116,7 +118,6 @@ func (s *scene) readStaged() {
 		}
 		by[k].bytes = append(by[k].bytes, float64(hostCopy(c)))
 		by[k].ns = append(by[k].ns, float64(split.OnCPU))
-		by[k].rates = append(by[k].rates, rate)
 		if toDevice(c) {
 			by[k].there += float64(hostCopy(c))
 		}
@@ -128,8 +129,10 @@ func (s *scene) readStaged() {
 			all = float64(st.Bytes)
 		}
 		most := l.there >= half*all
-		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && correlation(l.bytes, l.ns) >= minCorrelation
-		if rate := median(l.rates); sized || most && rate >= minStaged {
+		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && goTogether(l.bytes, l.ns)
+		rate := sum(l.bytes) / sum(l.ns) // by time, so that many quick ones do not hide the slow
+		large := rate >= coldStaged && median(l.bytes) >= coldBytes
+		if sized || most && (rate >= minStaged || large) {
 			s.staged[k] = rate
 		}
 	}

@@ -216,6 +216,65 @@ static __always_inline u64 settle(struct thr *t, u64 in)
 	return blocked;
 }
 
+/* What every record of an interval off the CPU says. */
+static __always_inline void off_common(struct off_rec *e, struct thr *t, struct task_struct *next, u64 out, u64 dur, u64 blocked, bool woken, u16 op, u16 cpu)
+{
+	e->h = (struct hdr){ out, next->pid, op, KIND_OFF, t->class };
+	e->dur = dur;
+	e->runq = dur - blocked;
+	e->tgid = next->tgid;
+	e->holder = t->holder;
+	e->waker = woken ? t->waker : 0;
+	e->waker_tgid = woken ? t->waker_tgid : 0;
+	e->uaddr = t->uaddr;
+	e->waker_uaddr = woken ? t->waker_uaddr : 0;
+	e->ino = t->ino;
+	e->nr = t->nr;
+	e->waker_nr = woken ? t->waker_nr : -1;
+	e->out_cpu = t->out_cpu;
+	e->in_cpu = cpu;
+	e->state = t->state;
+	e->role = t->role;
+	__builtin_memset(e->pad, 0, sizeof e->pad);
+	__builtin_memcpy(e->comm, next->comm, COMM_LEN);
+	if (woken)
+		__builtin_memcpy(e->waker_comm, t->waker_comm, COMM_LEN);
+	else
+		__builtin_memset(e->waker_comm, 0, COMM_LEN);
+}
+
+/* The operation a thread is in, 0 between calls. */
+static __always_inline u16 op_of(const struct thr *t)
+{
+	u32 d = t->depth;
+	return d ? t->fr[(d - 1) & (DEPTH - 1)].cookie : 0;
+}
+
+/* Intervals rebuilt are told from this length on, as others are by default. */
+#define HEALED_MIN_NS 100000
+
+/* Not inlined: calls seldom come here, and pay for every byte on their way. */
+static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct *task, u64 now)
+{
+	u64 ran = task->se.sum_exec_runtime - t->exec_out, since = t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : t->t_out;
+	if (ran > now - since)
+		ran = now - since;
+	u64 out = t->t_out, dur = now - ran - out;
+	bool woken = t->t_wake > out;
+	u64 blocked = settle(t, now - ran);
+	lose(LOSS_HEALED);
+	if (dur < HEALED_MIN_NS)
+		return 0;
+	struct off_rec *o = bpf_ringbuf_reserve(&events, sizeof *o, 0);
+	if (!o) {
+		lose(LOSS_OFF);
+		return 0;
+	}
+	off_common(o, t, task, out, dur, blocked, woken, op_of(t), bpf_get_smp_processor_id());
+	bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 /*
  * A running thread whose books say "off CPU": its switch-in was never reported.
  * The scheduler's own clock says how long it has run since; it is behind by up to
@@ -223,13 +282,8 @@ static __always_inline u64 settle(struct thr *t, u64 in)
  */
 static __always_inline void heal(struct thr *t, struct task_struct *task, u64 now)
 {
-	if (!t->t_out)
-		return;
-	u64 ran = task->se.sum_exec_runtime - t->exec_out, since = t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : t->t_out;
-	if (ran > now - since)
-		ran = now - since;
-	settle(t, now - ran);
-	lose(LOSS_HEALED);
+	if (t->t_out)
+		heal_off(t, task, now);
 }
 
 /* Records a life-cycle event of the thread `tid` of `tgid`. */

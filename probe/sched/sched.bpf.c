@@ -152,32 +152,6 @@ static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 f
 	}
 }
 
-static __always_inline void off_common(struct off_rec *e, struct thr *t, struct task_struct *next, u64 out, u64 dur, u64 blocked, bool woken, u16 op, u16 cpu)
-{
-	e->h = (struct hdr){ out, next->pid, op, KIND_OFF, t->class };
-	e->dur = dur;
-	e->runq = dur - blocked;
-	e->tgid = next->tgid;
-	e->holder = t->holder;
-	e->waker = woken ? t->waker : 0;
-	e->waker_tgid = woken ? t->waker_tgid : 0;
-	e->uaddr = t->uaddr;
-	e->waker_uaddr = woken ? t->waker_uaddr : 0;
-	e->ino = t->ino;
-	e->nr = t->nr;
-	e->waker_nr = woken ? t->waker_nr : -1;
-	e->out_cpu = t->out_cpu;
-	e->in_cpu = cpu;
-	e->state = t->state;
-	e->role = t->role;
-	__builtin_memset(e->pad, 0, sizeof e->pad);
-	__builtin_memcpy(e->comm, next->comm, COMM_LEN);
-	if (woken)
-		__builtin_memcpy(e->waker_comm, t->waker_comm, COMM_LEN);
-	else
-		__builtin_memset(e->waker_comm, 0, COMM_LEN);
-}
-
 // May this thread record another interval? Long ones always may.
 static __always_inline bool may_record(struct thr *t, u64 dur, u64 now)
 {
@@ -203,8 +177,7 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	u64 blocked = settle(t, now);
 	if (dur < off_min_ns)
 		return;
-	u32 d = t->depth;
-	u16 op = d ? t->fr[(d - 1) & (DEPTH - 1)].cookie : 0;
+	u16 op = op_of(t);
 	u8 k = t->class;
 	bool wait = k == CLASS_SLEEP || k == CLASS_POLL || k == CLASS_IOCTL;
 	if (op && wait && dur - blocked < off_min_ns) { /* the device, as far as the ledger knows: only if it is unusual */
