@@ -11,6 +11,7 @@ type root struct {
 	explained uint64        // of the wait, ns that the evidence assigns to it
 	shown     uint64        // of that, ns in which the last link was in the kind's state
 	chain     []ledger.Link // waiter first
+	answer    bool          // it was the answer of a process that works for the waiter
 }
 
 // last is the link at the root.
@@ -43,7 +44,8 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
 	kind, shown, proved := s.state(r.last(), o, gap)
-	if (kind == InputStarvation || kind == idleKind) && s.answers(o, &r.chain[1]) {
+	r.answer = s.answers(o, &r.chain[1])
+	if r.answer && (kind == InputStarvation || kind == idleKind) {
 		kind = PeerWait
 	}
 	r.kind, r.shown, r.explained = kind, uint64(blocked*reach*shown), uint64(blocked*reach*proved)
@@ -121,6 +123,33 @@ func bySending(l *ledger.Link) bool { return l.Proof == ledger.ByWake || l.Proof
 // askGap is how long before it waits for an answer a thread may have asked: the
 // one that answers is woken by the question.
 const askGap = 1_000_000
+
+// minAnswers is the share of the waits for a process from which they all are taken
+// to be for answers: not every question's wait is recorded.
+const minAnswers = 0.25
+
+// settle makes answers of all waits of a thread for a process that mostly answers.
+func (s *scene) settle(t *subject) {
+	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
+	for _, r := range t.waits {
+		if len(r.chain) > 1 && (r.kind == InputStarvation || r.answer) {
+			tid := r.chain[1].Thread.TID
+			waits[tid]++
+			if r.answer {
+				asked[tid]++
+			}
+		}
+	}
+	for o, r := range t.waits {
+		if r.kind != InputStarvation || len(r.chain) < 2 || r.chain[1].Thread.PID == t.PID {
+			continue
+		}
+		if tid := r.chain[1].Thread.TID; share(asked[tid], waits[tid]) >= minAnswers {
+			r.kind = PeerWait
+			t.waits[o] = r
+		}
+	}
+}
 
 // receives reports whether a thread waited for something to come: not, as a data
 // worker that is ahead does, for room to write.

@@ -234,6 +234,7 @@ func (s *scene) readWaits(t *subject) {
 			}
 		}
 	}
+	s.settle(t)
 	for c := range event.NumClasses {
 		t.restful[c] = rest[c] > 0 && rest[c] >= all[c]/2
 	}

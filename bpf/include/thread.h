@@ -54,6 +54,7 @@ struct thr {
 	u64 uaddr, waker_uaddr, ino;
 	u32 waker, waker_tgid, holder, pad2;
 	char waker_comm[COMM_LEN];
+	u64 gave_up; /* the condition whose last wait nobody is known to have ended; 0 none */
 	/* the reclaim that is not reported yet: its kind, 0 if none; since when its
 	 * current part is in progress; begin and end of the parts before it */
 	u32 reclaim, reclaim_parts;

@@ -65,6 +65,7 @@ type SessionCtxThr struct {
 	Holder       uint32
 	Pad2         uint32
 	WakerComm    [16]int8
+	GaveUp       uint64
 	Reclaim      uint32
 	ReclaimParts uint32
 	ReclaimIn    uint64

@@ -165,6 +165,18 @@ static __always_inline bool may_record(struct thr *t, u64 dur, u64 now)
 	return false;
 }
 
+// Is this wait for the futex that the last one was given up for? Who ends it is who
+// kept the thread waiting before, so that it is recorded however short it is.
+static __always_inline bool renewed(struct thr *t, bool woken, u64 dur)
+{
+	if (t->class != CLASS_FUTEX)
+		return false;
+	u64 condition = t->uaddr & ~7ull; /* glibc's has two words side by side */
+	bool again = t->gave_up == condition;
+	t->gave_up = dur < off_min_ns || (woken && t->waker_uaddr) ? 0 : condition;
+	return again;
+}
+
 static __always_inline void switch_in(struct thr *t, struct task_struct *next, u64 now, u16 cpu)
 {
 	u64 out = t->t_out, dur = now - out;
@@ -175,7 +187,8 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	}
 	bool woken = t->t_wake > out;
 	u64 blocked = settle(t, now);
-	if (dur < off_min_ns)
+	bool again = renewed(t, woken, dur);
+	if (dur < off_min_ns && !again)
 		return;
 	u16 op = op_of(t);
 	u8 k = t->class;
