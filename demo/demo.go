@@ -25,6 +25,7 @@ type Options struct {
 	Version  string                    // of Ingero, for the recording
 	Live     bool                      // never replay
 	Args     []string                  // further options of the program (victim/options.c)
+	Node     string                    // name of the machine; empty: demo
 	RawRate  int                       // calls stored a second; 0: the store's default
 	Session  func(*store.Session)      // may change what the recording says of this machine
 	Progress func(Progress)            // called about once a second
