@@ -19,6 +19,7 @@ type guest struct {
 	drain  int  // the thread that drains
 	free   bool // idle work may be left again: without CAP_SYS_NICE it may not
 	behind bool
+	known  map[int]uint32 // policies given, by thread
 }
 
 // The fill of the ring from which the recorder is behind, and below which it has
@@ -31,7 +32,7 @@ const (
 // newGuest sets this process back. The calling thread must be the one that
 // drains, and locked.
 func newGuest(log *slog.Logger) *guest {
-	g := &guest{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise()}
+	g := &guest{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise(), known: map[int]uint32{}}
 	g.apply()
 	return g
 }
@@ -51,20 +52,20 @@ func (g *guest) watch(fill float64, busy bool) {
 		g.hurry()
 	case g.behind && fill < caughtUp:
 		g.behind = false
-		g.apply()
 	}
+	g.apply()
 }
 
 // hurry makes all threads batch work until they have caught up.
 func (g *guest) hurry() {
 	if !g.behind {
 		g.behind = true
-		g.apply()
+		g.apply() // at once: the next drain may be far
 	}
 }
 
-// apply sets every thread's policy. New threads, and a command that is started,
-// have the ordinary one, so it is called once a second.
+// apply sets the policy of every thread that has another one. New threads, and a
+// command that is started, have the ordinary one, so it is called at every drain.
 func (g *guest) apply() {
 	tids, err := g.fs.Threads(unix.Getpid())
 	if err != nil {
@@ -76,6 +77,10 @@ func (g *guest) apply() {
 		if g.free && !g.behind && tid != g.drain {
 			attr.Policy = unix.SCHED_IDLE
 		}
+		if p, ok := g.known[tid]; ok && p == attr.Policy {
+			continue
+		}
+		g.known[tid] = attr.Policy
 		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
 			g.log.Debug("set scheduling policy", "tid", tid, "err", err) // the thread may have ended
 		}

@@ -101,6 +101,9 @@ func (p *people) stranger(pid uint32, comm string) {
 		if name, err := p.fs.Comm(int(pid), int(pid)); err == nil && name != "" {
 			q.Name = name
 		}
+		if parent, err := p.fs.Parent(int(pid)); err == nil { // whose data worker is it?
+			q.Parent = uint32(parent)
+		}
 	}
 	p.put(q)
 }

@@ -178,7 +178,6 @@ func (r *run) turn() error {
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy())
 	r.drain()
 	if now := time.Now(); now.Sub(r.second) >= time.Second {
-		r.guest.apply()
 		r.tick(now)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {

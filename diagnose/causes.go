@@ -77,6 +77,7 @@ var causes = []cause{
 	{kind: PeerWait, claim: claimPeer, tell: tellPeer},
 	{kind: NetworkWait, claim: claimNetwork, tell: tellNetwork},
 	{kind: Unknown, claim: claimStalled},
+	{kind: Unknown, claim: claimUnreported},
 	{kind: GraphRecapture, claim: claimRecapture, structure: recaptures, tell: tellRecapture},
 	{kind: ImplicitSync, structure: shortWaits, tell: tellImplicitSync},
 	{kind: LaunchBound, structure: launchTime, tell: tellLaunchBound},

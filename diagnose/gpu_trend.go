@@ -8,9 +8,9 @@ import (
 )
 
 // A wait grows if each quarter of the time is longer than the one before, and the
-// last by half more than the first.
+// last by a quarter more than the first.
 const (
-	minGrowth     = 1.5
+	minGrowth     = 1.25
 	minStepGrowth = 1.05
 	minPerQuarter = 8 // calls
 )

@@ -30,11 +30,14 @@ func tellLock(s *scene, f *finding, c *report.Chain) {
 	}
 	// Without an owner in it, the word may be a condition's as well.
 	what, proof := "a lock that "+who+" held while "+did, "its id was in the lock word"
-	if l.Proof == ledger.ByFutex {
+	switch l.Proof {
+	case ledger.ByFutex:
 		what, proof = "a lock or condition that "+who+" released; until then "+did, "it woke the waiter through it"
+	case ledger.ByHabit:
+		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did, "it released it the other times, this wait timed out"
 	}
 	if s.interpreter(f) {
-		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did, "waits for it time out every 5 ms, and "+who+" ended the last one"
+		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did, "waits for it time out every 5 ms, and "+who+" ends those that do not"
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(s), f.pct(), what)
 	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)

@@ -9,9 +9,8 @@ import (
 
 // victim is another process that lost time to the same root.
 type victim struct {
-	pid     uint32
-	lost    uint64
-	threads int
+	pid  uint32
+	lost uint64
 }
 
 // merge makes one finding of those that have the same root: of the threads of one
@@ -46,11 +45,14 @@ func (s *scene) mergeProcesses(list []*finding) []*finding {
 	var kept []*finding
 	for _, f := range list {
 		root := s.shared(f)
-		if k := first[root]; root != "" && k != nil {
-			k.victims = append(k.victims, victim{f.sub.PID, f.lost, 1 + f.others})
+		k := first[root]
+		if root != "" && k != nil && k.sub.PID != f.sub.PID { // another way to it of one's own is no other victim
+			k.victims = append(k.victims, victim{f.sub.PID, f.lost})
 			continue
 		}
-		first[root] = f
+		if k == nil {
+			first[root] = f
+		}
 		kept = append(kept, f)
 	}
 	return kept

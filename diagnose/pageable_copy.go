@@ -15,8 +15,11 @@ import (
 // How fast copies are, in bytes per ns, that is in GB/s. Pageable memory goes
 // through the driver's page-locked buffer, by one core's memcpy: 5 to 12 GB/s are
 // seen in published recordings. A bus carries 12 GB/s (PCIe 3.0 x16) or 25 (4.0):
-// a blocking copy may spin that long for page-locked memory too.
+// a blocking copy may spin that long for page-locked memory too. Memory that was
+// not touched lately is copied far slower than the cores can; then only copies of
+// different sizes that take their time in proportion are proof.
 const (
+	leastStaged = 0.2
 	minStaged   = 2.0
 	maxStaged   = 30.0
 	maxBlocking = 9.0
@@ -77,7 +80,7 @@ func stagedRate(c *event.Call, split *ledger.Split) (float64, bool) {
 	if !asynchronous(c.Op) {
 		most = maxBlocking
 	}
-	return rate, rate >= minStaged && rate <= most
+	return rate, rate >= leastStaged && rate <= most
 }
 
 // toDevice reports whether a copy certainly reads from the host. One to the host
@@ -126,8 +129,8 @@ func (s *scene) readStaged() {
 		}
 		most := l.there >= half*all
 		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && correlation(l.bytes, l.ns) >= minCorrelation
-		if most || sized {
-			s.staged[k] = median(l.rates)
+		if rate := median(l.rates); sized || most && rate >= minStaged {
+			s.staged[k] = rate
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "idle_timeouts"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))

@@ -57,14 +57,14 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
 	switch {
-	case asked(o) && l.Proof >= ledger.ByWake:
+	case asked(o) && bySending(l):
 		resting, released = PeerWait, PeerWait
 	case gap:
 		resting = idleKind
-		if l.Proof >= ledger.ByWake {
+		if bySending(l) {
 			released = idleKind
 		}
-	case l.Proof == ledger.ByFutex:
+	case byFutex(l):
 		resting, released = LockContention, LockContention
 	}
 	if locked {
@@ -103,7 +103,7 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	}
 	if p := share(busy, wall); p >= half {
 		switch {
-		case l.Proof == ledger.ByFutex:
+		case byFutex(l):
 			return LockContention, 1, 1
 		case s.feeds(l.Thread.PID, o.PID):
 			return InputStarvation, p, p
@@ -113,21 +113,35 @@ func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, s
 	return resting, 1, 1
 }
 
+// byFutex reports whether a link's thread released what the one before waited for;
+// bySending, whether it sent it something.
+func byFutex(l *ledger.Link) bool   { return l.Proof == ledger.ByFutex || l.Proof == ledger.ByHabit }
+func bySending(l *ledger.Link) bool { return l.Proof == ledger.ByWake || l.Proof == ledger.ByPeer }
+
 // askGap is how long before it waits for an answer a thread may have asked: the
 // one that answers is woken by the question.
 const askGap = 1_000_000
+
+// receives reports whether a thread waited for something to come: not, as a data
+// worker that is ahead does, for room to write.
+func receives(o *event.OffCPU) bool {
+	return ledger.Followable(o.Class) && (reads[o.Syscall] || receiving[o.Syscall])
+}
+
+// receiving are recvfrom, recvmsg and recvmmsg of x86-64 and of arm64.
+var receiving = map[int16]bool{45: true, 47: true, 299: true, 207: true, 212: true, 243: true}
 
 // answers reports whether a thread waited for the answer of a process that works
 // for it: that one had itself been waiting, until the question came, and not
 // prepared what comes next on its own, as data workers do. Of two processes that
 // speak in turn this does not tell which one serves; so it must be a descendant.
 func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
-	if l.Proof < ledger.ByWake || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
+	if !bySending(l) || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
 		return false
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
 	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
-		if _, e := ledger.Blocked(w); ledger.Followable(w.Class) && w.Waker.TID == o.TID && e >= from && e < to {
+		if _, e := ledger.Blocked(w); receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
 			return true
 		}
 	}
@@ -215,14 +229,12 @@ func (s *scene) feeds(worker, owner uint32) bool {
 		return true
 	}
 	for range ledger.MaxDepth {
-		p := s.procs[worker]
-		if p == nil || p.Parent == 0 {
+		switch worker = s.parents[worker]; worker {
+		case owner:
+			return true
+		case 0:
 			return false
 		}
-		if p.Parent == owner {
-			return true
-		}
-		worker = p.Parent
 	}
 	return false
 }

@@ -16,6 +16,7 @@ type scene struct {
 	from, to uint64
 	procs    map[uint32]*store.Process
 	names    map[uint32]string          // of processes
+	parents  map[uint32]uint32          // of processes
 	firstOp  map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse map[uint32]uint64          // Unix ns of a process's first call
 	born     map[uint32]bool            // processes whose beginning was seen
@@ -81,7 +82,7 @@ func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
-		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{},
+		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, gapStats: map[event.Thread]gapTotals{},
 	}
 	s.names[in.SelfPID] = "ingero"
@@ -112,6 +113,9 @@ func (s *scene) readNames() {
 	for i := range s.in.Processes {
 		p := &s.in.Processes[i]
 		s.procs[p.PID] = p
+		if p.Parent != 0 {
+			s.parents[p.PID] = p.Parent
+		}
 		if p.Name != "" {
 			s.names[p.PID] = p.Name
 		}
@@ -119,6 +123,9 @@ func (s *scene) readNames() {
 	for _, l := range s.in.Lives {
 		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
 			s.born[l.PID] = true
+		}
+		if l.Kind == event.LifeFork && l.PID == l.TID && l.PID != l.Parent.PID && s.parents[l.PID] == 0 {
+			s.parents[l.PID] = l.Parent.PID // it may have ended before /proc was asked
 		}
 	}
 }
@@ -245,7 +252,7 @@ func renewed(rows []*event.OffCPU, i int) *event.OffCPU {
 	}
 	last := o
 	for _, n := range rows[i+1:] {
-		if n.Futex != o.Futex || n.Start > last.Start+last.Duration+renewGap {
+		if !ledger.Renews(n, o) || n.Start > last.Start+last.Duration+renewGap {
 			return o
 		}
 		if n.WakerFutex == n.Futex {

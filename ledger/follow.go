@@ -19,6 +19,7 @@ const (
 	ByFutex               // it woke the waiter through the futex waited on
 	ByWake                // it woke the waiter from a pipe or socket
 	ByPeer                // it is at the other end of the socket
+	ByHabit               // it released the futex the other times; this wait timed out
 )
 
 // Link is one thread of a chain and what it did while the link before it waited.
@@ -105,8 +106,8 @@ func Followable(c event.Class) bool {
 // own: the idle task, a timer and a network interrupt run in the name of
 // whatever thread they interrupted.
 func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
-	if o.Class == event.Futex && x.holds(o) {
-		return o.Holder, ByHolder, true
+	if o.Class == event.Futex {
+		return x.behindFutex(o)
 	}
 	w := o.Waker
 	if o.Class == event.Network && !delivers(o) {
@@ -116,20 +117,27 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if !Followable(o.Class) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || interrupts(o.WakerComm) {
 		return 0, 0, false
 	}
-	if o.Class == event.Futex {
-		if o.Futex != 0 && o.WakerFutex == o.Futex {
-			return w.TID, ByFutex, true
-		}
-		// A requeued waiter is woken at another address of the same process.
-		if o.WakerFutex != 0 && w.PID == o.PID {
-			return w.TID, ByFutex, true
-		}
-		return 0, 0, false
-	}
 	if o.WakerSyscall < 0 {
 		return 0, 0, false
 	}
 	return w.TID, ByWake, true
+}
+
+// behindFutex is Behind for a wait on a futex. A requeued waiter is woken at
+// another address of the same process.
+func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
+	w := o.Waker
+	switch {
+	case x.holds(o):
+		return o.Holder, ByHolder, true
+	case w.TID != 0 && w.TID != o.TID && o.Futex != 0 && o.WakerFutex == o.Futex,
+		w.TID != 0 && w.TID != o.TID && o.WakerFutex != 0 && w.PID == o.PID:
+		return w.TID, ByFutex, true
+	}
+	if tid = x.peers[conditionOf(o)]; tid != 0 && tid != o.TID && o.Futex != 0 && o.WakerFutex == 0 {
+		return tid, ByHabit, true
+	}
+	return 0, 0, false
 }
 
 // delivers reports whether the waker of a socket wait is the one at its other end,

@@ -12,7 +12,7 @@ import (
 // unique on a host at any moment, so it looks threads up by TID alone.
 type Index struct {
 	threads map[uint32]*track
-	peers   map[any]uint32 // who is at the other end of a socket: see learnPeers
+	peers   map[any]uint32 // who is at the other end of a socket or futex: see learnPeers
 }
 
 // track is what is known of one TID.

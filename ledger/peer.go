@@ -8,12 +8,31 @@ type (
 		tid   uint32
 		inode uint64
 	}
-	portsOf struct{ local, remote uint16 } // of this machine
+	portsOf   struct{ local, remote uint16 } // of this machine
+	condition struct {
+		pid   uint32
+		words uint64
+	}
 )
+
+// minSignals is how often a thread must have been seen to release a futex for it
+// to be taken for the one that does.
+const minSignals = 3
+
+// conditionOf is the condition variable that a futex is of. glibc's has two words
+// side by side, at which it lets its waiters wait in turn.
+func conditionOf(o *event.OffCPU) condition { return condition{o.PID, o.Futex &^ 7} }
+
+// Renews reports whether a wait is for the same futex, or for the same condition
+// variable, as an earlier one of its thread.
+func Renews(o, earlier *event.OffCPU) bool {
+	return o.Futex != 0 && conditionOf(o) == conditionOf(earlier)
+}
 
 // learnPeers finds out who is at the other end of sockets: the thread that mostly
 // ends the waits for it, and of a connection within the machine, the thread that
-// mostly waits at its other end.
+// mostly waits at its other end. Of a futex it is the thread that released it most
+// of the times that it was released and not given up.
 func learnPeers(rows []event.OffCPU) map[any]uint32 {
 	by := map[any]map[uint32]uint64{}
 	add := func(key any, tid uint32, ns uint64) {
@@ -24,6 +43,9 @@ func learnPeers(rows []event.OffCPU) map[any]uint32 {
 	}
 	for i := range rows {
 		o := &rows[i]
+		if o.Class == event.Futex && o.Futex != 0 && o.WakerFutex&^7 == o.Futex&^7 && o.Waker.TID != 0 && o.Waker.PID == o.PID {
+			add(conditionOf(o), o.Waker.TID, 1)
+		}
 		if o.Class != event.Network {
 			continue
 		}
@@ -37,10 +59,17 @@ func learnPeers(rows []event.OffCPU) map[any]uint32 {
 	peers := map[any]uint32{}
 	for key, tids := range by {
 		var best uint32
+		var all uint64
+		for _, n := range tids {
+			all += n
+		}
 		for tid, n := range tids {
 			if most := tids[best]; best == 0 || n > most || n == most && tid < best {
 				best = tid
 			}
+		}
+		if _, ok := key.(condition); ok && (tids[best] < minSignals || tids[best] <= all/2) {
+			continue
 		}
 		peers[key] = best
 	}

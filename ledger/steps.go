@@ -61,7 +61,7 @@ func FindSteps(spans [][]event.Call) (Steps, bool) {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
 	for _, op := range ops {
-		if s, ok := stepsBy(op, spans, counts, coarse); ok {
+		if s, ok := stepsBy(op, spans, counts, thinned, coarse); ok {
 			return s, true
 		}
 	}
@@ -83,7 +83,7 @@ func rank(op event.Op) int {
 
 // stepsBy cuts the spans at the calls of an operation, and tells whether what
 // lies between them repeats itself. Numbers of calls are known up to coarse.
-func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse int) (Steps, bool) {
+func stepsBy(op event.Op, spans [][]event.Call, counts, thinned map[event.Op]int, coarse int) (Steps, bool) {
 	s := Steps{Op: op}
 	calls := map[event.Op]*[]int{} // of each step
 	for o, n := range counts {
@@ -109,16 +109,19 @@ func stepsBy(op event.Op, spans [][]event.Call, counts map[event.Op]int, coarse 
 		return Steps{}, false
 	}
 	for o, n := range calls {
-		present := 0
+		present, sum := 0, 0
 		for _, v := range *n {
-			if v > 0 {
-				present++
-			}
+			present += min(v, 1)
+			sum += v
+		}
+		each := StepCall{o, median(*n)}
+		if thinned[o] > 1 { // a row stands for calls of several steps
+			present, each.N = sum, (sum+len(*n)/2)/len(*n)
 		}
 		if float64(present) < regular*float64(len(sizes)) {
 			return Steps{}, false
 		}
-		s.Calls = append(s.Calls, StepCall{o, median(*n)})
+		s.Calls = append(s.Calls, each)
 	}
 	slices.SortFunc(s.Calls, func(a, b StepCall) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Op, b.Op)) })
 	slices.SortFunc(s.Sampled, func(a, b Step) int { return cmp.Compare(a.End, b.End) })

@@ -10,8 +10,9 @@ import (
 // fault is a fault of the stand-in program and what is to be said of it.
 type fault struct {
 	Expect
-	pinned bool // needs to know the dispatching thread's CPU
-	cold   bool // happens at once, without a healthy time before
+	pinned bool    // needs to know the dispatching thread's CPU
+	cold   bool    // happens at once, without a healthy time before
+	least  float64 // seconds it takes to show; 0: any run is long enough
 	args   func(*draw, Magnitude) []string
 }
 
@@ -49,10 +50,10 @@ var faults = []fault{
 	{Expect: Expect{"cold", kinds(diagnose.ColdStart), Victim, "running", true}, cold: true, args: firstCall},
 	{Expect: Expect{"pageable", kinds(diagnose.PageableCopy), Victim, "", true}, args: copies},
 	{Expect: Expect{"alloc-churn", kinds(diagnose.AllocChurn), Victim, "", true}, args: everyStep},
-	{Expect: Expect{"leak", kinds(diagnose.MemoryLeak), Victim, "", false}, args: everyStep},
+	{Expect: Expect{"leak", kinds(diagnose.MemoryLeak), Victim, "", false}, least: 15, args: everyStep},
 	{Expect: Expect{"implicit-sync", kinds(diagnose.ImplicitSync), Victim, "", true}, args: everyStep},
 	{Expect: Expect{"graph-recapture", kinds(diagnose.GraphRecapture), Victim, "", true}, args: periodic},
-	{Expect: Expect{"launch-bound", kinds(diagnose.LaunchBound), Victim, "", true}, args: everyStep},
+	{Expect: Expect{"launch-bound", kinds(diagnose.LaunchBound), Victim, "", true}, args: shortSteps},
 }
 
 // pairs are two faults at once, in different places of the program.
@@ -108,6 +109,12 @@ func everyStep(d *draw, m Magnitude) []string {
 	return arguments("--host-us", d.of(us, m))
 }
 
+// shortSteps leave less to do beside the launches, which are to be most of it.
+func shortSteps(d *draw, m Magnitude) []string {
+	us := ranges{Small: {500, 800}, Medium: {200, 400}, Large: {50, 150}}
+	return arguments("--host-us", d.of(us, m))
+}
+
 // quota draws the share of a CPU that the victim, which wants a third of one, is
 // given in each of the scheduler's periods.
 func quota(d *draw, m Magnitude) []string {
@@ -132,7 +139,7 @@ func (f *fault) draw(o *Options, m Magnitude, also ...string) Case {
 	name := strings.Join(append([]string{f.Fault}, also...), " and ")
 	d := newDraw(o.Seed, name+" "+string(m), o.CPUs, o.Quick)
 	c := Case{Name: name, Magnitude: m, Expect: []Expect{f.Expect}, needs: 1}
-	c.Args = append(arguments("--seconds", o.seconds(), "--fault", f.Fault), d.program(f.pinned)...)
+	c.Args = append(arguments("--seconds", max(o.seconds(), f.least), "--fault", f.Fault), d.program(f.pinned)...)
 	if f.cold {
 		c.Args = append(c.Args, "--start-after", "0")
 	} else {
