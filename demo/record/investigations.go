@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/demo"
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/probe"
 )
 
 // maxInvestigation bounds the file of an investigation, in bytes: they are part
@@ -37,7 +38,7 @@ func investigations() []recording {
 		},
 		{
 			Scenario: demo.Scenario{Name: "memory-leak", Title: "device memory is allocated in each step and never freed", Expect: diagnose.MemoryLeak},
-			length:   20 * time.Second, args: []string{"--fault", "leak"},
+			length:   20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only of few allocations
 		},
 		{
 			Scenario: demo.Scenario{Name: "healthy", Title: "nothing is wrong, though the machine is busy"},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/demo"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -20,7 +22,8 @@ type recording struct {
 	length time.Duration
 	rate   int      // calls stored one by one a second
 	args   []string // of "victim loop", further to the scenario's
-	clear  bool     // nothing else may be found, and nothing be left unexplained
+	stack  probe.StackPolicy
+	clear  bool // nothing else may be found, and nothing be left unexplained
 	keep   func(dir string, r *demo.Result, path string) error
 }
 
@@ -55,7 +58,8 @@ func (c *recording) record(dir string) error {
 	for n := range attempts {
 		path := filepath.Join(temp, fmt.Sprintf("%d.db", n))
 		r, err := demo.Run(context.Background(), &c.Scenario, demo.Options{
-			Length: c.length, Keep: path, Live: true, RawRate: c.rate, Node: c.node, Version: "demo", Session: c.anonymous, Args: c.args,
+			Length: c.length, Keep: path, Live: true, RawRate: c.rate, Stack: c.stack, Node: c.node,
+			Version: "demo", Session: c.anonymous, Args: c.args,
 		})
 		if err != nil {
 			return err
@@ -63,6 +67,7 @@ func (c *recording) record(dir string) error {
 		right := c.right(r)
 		fmt.Printf("%-26s right=%-5v %s\n", c.Name, right, r.Report.Verdict)
 		if !right {
+			tellMore(r.Report)
 			continue
 		}
 		if err := scrub(path, c.node, r.Truth.PID, r.Truth.CulpritPID, r.Truth.PeerPID, r.Truth.ClientPID); err != nil {
@@ -76,6 +81,16 @@ func (c *recording) record(dir string) error {
 func (c *recording) right(r *demo.Result) bool {
 	alone := len(r.Report.Chains) <= 1 && len(r.Report.NotExplained) == 0
 	return r.Right && (alone || !c.clear)
+}
+
+// tellMore says what else than its verdict a report has.
+func tellMore(r *report.Report) {
+	for i := 1; i < len(r.Chains); i++ {
+		fmt.Printf("%26s also: %s\n", "", r.Chains[i].Summary)
+	}
+	for _, n := range r.NotExplained {
+		fmt.Printf("%26s not explained: %s of %s, %s\n", "", report.Duration(n.LostNS), n.Effect.Op, n.Why)
+	}
 }
 
 // anonymous removes what would identify this machine.

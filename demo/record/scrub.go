@@ -28,7 +28,8 @@ func scrub(path, node string, actors ...int) error {
 	for _, sql := range []string{
 		fmt.Sprintf("update thread set comm = '%[3]s' where not ("+stays+")", "comm", list, other),
 		fmt.Sprintf("update process set name = '%[3]s' where not ("+stays+")", "name", list, other),
-		"update process set command = '', parent = 0",
+		"update process set command = ''",
+		fmt.Sprintf("update process set parent = 0 where parent not in (%s)", list),
 		fmt.Sprintf("update cgroup set path = '/%s'", node),
 		"update session set memory = 0",
 		"vacuum",
