@@ -92,6 +92,10 @@ accuracy: build ## measure how often explanations are right, and write it into d
 demo-record: ## record again what "ingero demo" replays (root)
 	$(GO) run ./demo/record
 
+.PHONY: investigations
+investigations: ## record again what docs/investigations.md walks through (root)
+	$(GO) run ./demo/record -investigations
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin dist

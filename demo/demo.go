@@ -22,10 +22,12 @@ type Options struct {
 	Length   time.Duration // of the program; 0: DefaultLength
 	Keep     string        // where to leave the recording; empty: nowhere
 	Backend  probe.Backend
-	Version  string                    // of Ingero, for the recording
-	Live     bool                      // never replay
-	Args     []string                  // further options of the program (victim/options.c)
-	RawRate  int                       // calls stored a second; 0: the store's default
+	Version  string   // of Ingero, for the recording
+	Live     bool     // never replay
+	Args     []string // further options of the program (victim/options.c)
+	Node     string   // name of the machine; empty: demo
+	RawRate  int      // calls stored a second; 0: the store's default
+	Stack    probe.StackPolicy
 	Session  func(*store.Session)      // may change what the recording says of this machine
 	Progress func(Progress)            // called about once a second
 	Begin    func(mode, reason string) // called once it is known whether this is a replay

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +83,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	win, note, err := f.window.choose(sum, time.Now())
+	win, note, err := f.window.choose(sum, c.now())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -22,7 +23,7 @@ const debugEnv = "INGERO_DEBUG"
 
 // run executes a command line and returns the exit code.
 func run(args []string) (code int) {
-	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv}
+	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p, debugEnv)
@@ -42,6 +43,7 @@ type console struct {
 	in       io.Reader
 	out, err io.Writer // results; progress and errors
 	env      func(string) string
+	now      func() time.Time // against which recordings are new or old
 }
 
 // The exit codes. A traced command's own code is passed on.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +22,10 @@ var update = flag.Bool("update", false, "write what explain says of the publishe
 func inProcess(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var out, errs bytes.Buffer
-	root := newRoot(&console{in: strings.NewReader(""), out: &out, err: &errs, env: func(string) string { return "" }})
+	root := newRoot(&console{
+		in: strings.NewReader(""), out: &out, err: &errs, env: func(string) string { return "" },
+		now: func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }, // every recording is old
+	})
 	root.SetArgs(args)
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("ingero %s: %v\n%s", strings.Join(args, " "), err, errs.String())

@@ -39,7 +39,7 @@ func (w *windowFlags) choose(sum store.Summary, now time.Time) (store.Window, st
 	if sum.Last == 0 {
 		return store.Window{}, "", nil
 	}
-	end := uint64(now.UnixNano())
+	end := max(uint64(now.UnixNano()), sum.Last+1) // our clock may be behind that of the recorded machine
 	note := ""
 	if sum.Last+uint64(since) < end {
 		end = sum.Last + 1

@@ -8,14 +8,14 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// other is what a program of this machine is called that has no part in a demo.
+// other is what a program of this machine is called that has no part in a recording.
 const other = "other"
 
 // scrub takes out of a recording what belongs to this machine: the names of
 // programs that merely ran at the time, command lines, the size of the memory.
 // Kernel threads keep their names; they are the same everywhere. Then it makes
 // the file as small as it can be.
-func scrub(path string, actors ...int) error {
+func scrub(path, node string, actors ...int) error {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return fmt.Errorf("scrub recording: %w", err)
@@ -28,8 +28,9 @@ func scrub(path string, actors ...int) error {
 	for _, sql := range []string{
 		fmt.Sprintf("update thread set comm = '%[3]s' where not ("+stays+")", "comm", list, other),
 		fmt.Sprintf("update process set name = '%[3]s' where not ("+stays+")", "name", list, other),
-		"update process set command = '', parent = 0",
-		"update cgroup set path = '/demo'",
+		"update process set command = ''",
+		fmt.Sprintf("update process set parent = 0 where parent not in (%s)", list),
+		fmt.Sprintf("update cgroup set path = '/%s'", node),
 		"update session set memory = 0",
 		"vacuum",
 	} {

@@ -33,6 +33,7 @@ type Options struct {
 	Version  string // of Ingero, for the recording
 	Flags    string // likewise
 	RawRate  int    // calls stored a second; 0: the store's default
+	Stack    probe.StackPolicy
 
 	Session func(*store.Session) // may change what the recording says of this machine
 	Started func()               // called when everything is attached
@@ -118,7 +119,7 @@ func startError(dir string, err error) error {
 // agent are the options of the tracer for the loop with the given process id.
 func (o *Options) agent(pid int, attached func()) agent.Options {
 	a := agent.Options{
-		UID: agent.AnyUser, Backend: o.Backend, Sinks: o.Sinks,
+		UID: agent.AnyUser, Backend: o.Backend, Stack: o.Stack, Sinks: o.Sinks,
 		Record: &agent.Recording{Path: o.DB, Node: o.Node, Version: o.Version, Flags: o.Flags, Open: func(s store.Session) (store.Writer, error) {
 			if o.Session != nil {
 				o.Session(&s)
