@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/internal/e2e"
+	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
 )
 
@@ -56,7 +57,7 @@ func TestWaitsAreFollowedToTheirRoot(t *testing.T) {
 
 // first is the first chain, unless of the wrong kind. Whoever takes the victim's CPU
 // meanwhile, and has nothing to do with the test, may be told before.
-func first(r e2e.Result, kind string) *report.Chain {
+func first(r *rig.Result, kind string) *report.Chain {
 	for i := range r.Report.Chains {
 		c := &r.Report.Chains[i]
 		if c.Cause.Kind == kind {
