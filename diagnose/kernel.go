@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
@@ -21,10 +22,8 @@ var (
 func (s *scene) within(o *event.OffCPU, functions []string) bool {
 	for _, a := range o.Kernel {
 		name, _, _ := strings.Cut(s.in.Symbols[a], ".") // .isra.0, .constprop.0
-		for _, f := range functions {
-			if name == f {
-				return true
-			}
+		if slices.Contains(functions, name) {
+			return true
 		}
 	}
 	return false

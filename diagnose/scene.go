@@ -77,7 +77,7 @@ type subject struct {
 	churn       map[event.Op]bool // operations whose calls are the cost of allocating again and again
 }
 
-func (s *subject) wall() uint64 { return s.to - min(s.from, s.to) }
+func (t *subject) wall() uint64 { return t.to - min(t.from, t.to) }
 
 func newScene(in *Input) *scene {
 	s := &scene{

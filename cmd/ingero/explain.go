@@ -78,7 +78,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close() // a reader has nothing to lose
+	defer func() { _ = r.Close() }() // a reader has nothing to lose
 	sum, err := r.Summary(ctx)
 	if err != nil {
 		return err

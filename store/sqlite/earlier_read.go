@@ -235,7 +235,7 @@ func (r *earlierReader) Stack(ctx context.Context, id uint64) (event.Stack, erro
 			if at := strings.LastIndex(f.Symbol, "+0x"); at > 0 {
 				fr.Symbol = f.Symbol[:at]
 			}
-			fmt.Sscanf(f.Addr, "0x%x", &fr.Addr) // without one it stays 0
+			_, _ = fmt.Sscanf(f.Addr, "0x%x", &fr.Addr) // without one it stays 0
 			if strings.HasSuffix(f.File, ".py") {
 				fr.Kind, fr.File, fr.Module = event.FramePython, f.File, ""
 			}

@@ -232,7 +232,8 @@ func TestEarlierViews(t *testing.T) {
 		want [][]any
 	}{
 		{"select timestamp, duration_ns, op, arg0 from events where source = 3 order by timestamp", [][]any{
-			{int64(1_003_000_000), int64(2_000_000), "sched_switch", int64(0)}, {int64(1_009_010_000), int64(1_000_000), "sched_switch", int64(0)},
+			{int64(1_003_000_000), int64(2_000_000), "sched_switch", int64(0)},
+			{int64(1_009_010_000), int64(1_000_000), "sched_switch", int64(0)},
 			{int64(1_020_000_000), int64(0), "process_fork", int64(101)},
 		}},
 		{"select op, timestamp, comm from main.events join process_names using (pid) join (select '' as comm) where id = 3", [][]any{{int64(5), int64(1_001_000_000), ""}}},

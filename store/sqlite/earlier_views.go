@@ -114,7 +114,7 @@ func (v *publicView) over(old map[string][]string) string {
 // execAll runs statements one by one: as a script they would be put into a
 // savepoint on the file.
 func execAll(c *sqlite.Conn, script string) error {
-	for _, statement := range strings.Split(script, ";\n") {
+	for statement := range strings.SplitSeq(script, ";\n") {
 		if strings.TrimSpace(statement) == "" {
 			continue
 		}
