@@ -69,7 +69,8 @@ type Traced struct {
 }
 
 // Sink is told what was recorded. Its methods are called from one goroutine and
-// must return quickly; what they are given is reused afterwards.
+// must return quickly; what they are given is reused afterwards. One that is an
+// io.Closer is closed before the recording is.
 type Sink interface {
 	Batch(b *store.Batch)
 	Second(s *Status)

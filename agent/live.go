@@ -30,8 +30,8 @@ type Live struct {
 }
 
 // NewLive starts a live diagnosis. open opens the recording for reading once its
-// first second is in it; found is called from a goroutine of its own. The caller
-// must Close it.
+// first second is in it; found is called from a goroutine of its own. A run closes
+// its sinks; without one the caller must.
 func NewLive(open func() (store.Reader, error), found func(*report.Report), log *slog.Logger) *Live {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -54,10 +54,12 @@ func (l *Live) Second(s *Status) {
 	}
 }
 
-// Close ends the diagnosis. It may be called twice.
-func (l *Live) Close() {
+// Close ends the diagnosis and closes its reader. It may be called twice, and never
+// fails.
+func (l *Live) Close() error {
 	l.stop()
 	l.done.Wait()
+	return nil
 }
 
 func (l *Live) loop(ctx context.Context) {
@@ -77,12 +79,13 @@ func (l *Live) loop(ctx context.Context) {
 		if now.Before(l.rest) {
 			continue
 		}
-		var err error
 		if r == nil {
-			if r, err = l.open(); err != nil {
+			opened, err := l.open()
+			if err != nil {
 				l.log.Warn("cannot read the recording for the live diagnosis", "err", err)
 				return
 			}
+			r = opened
 		}
 		began := time.Now()
 		if err := l.diagnose(ctx, r, now); err != nil && ctx.Err() == nil {

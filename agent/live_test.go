@@ -24,7 +24,7 @@ func TestLiveDiagnosesTheLastSeconds(t *testing.T) {
 	l := agent.NewLive(
 		func() (store.Reader, error) { return sqlite.OpenReader(path) },
 		func(r *report.Report) { reports <- r }, nil)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	all, err := sqlite.OpenReader(path)
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +54,11 @@ func TestLiveGivesUpWhereThereIsNothingToRead(t *testing.T) {
 	l.Second(&agent.Status{At: time.Now()})
 	<-opened
 	l.Second(&agent.Status{At: time.Now()}) // nobody listens any more; must not block
-	l.Close()
-	l.Close()
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 	if !strings.Contains(said.String(), "boom") {
 		t.Errorf("the log says %q", said.String())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
@@ -208,6 +209,11 @@ func (r *recorder) close() error {
 		close(r.work)
 		<-r.done
 		err = r.err
+		for _, s := range r.sinks {
+			if c, ok := s.(io.Closer); ok {
+				err = errors.Join(err, c.Close())
+			}
+		}
 		if r.writer != nil {
 			if e := r.writer.Close(); e != nil && !errors.Is(err, e) && r.err == nil {
 				err = fmt.Errorf("close %s: %w", r.path, e)

@@ -134,7 +134,7 @@ func (t *tracing) watch(ctx context.Context) (agent.Summary, error) {
 	if t.file != nil {
 		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
 		live := agent.NewLive(open, t.view.found, t.opts.Logger)
-		defer live.Close()
+		defer func() { _ = live.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
 	return t.view.run(ctx, t.opts)

@@ -121,6 +121,16 @@ func (r *earlierReader) Stalls(context.Context, store.Window) ([]event.Stall, er
 	return nil, nil
 }
 
+// OpSeries implements store.Reader: earlier versions kept no statistics by second.
+func (r *earlierReader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecond, error) {
+	return nil, nil
+}
+
+// Busy implements store.Reader: earlier versions did not record who used which GPU.
+func (r *earlierReader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, error) {
+	return nil, 0, nil
+}
+
 // Calls implements Recording.
 func (r *earlierReader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	return r.visitCalls(ctx, w, func(*event.Call) bool { return true }, visit)

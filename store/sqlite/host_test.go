@@ -10,12 +10,12 @@ import (
 
 // Recordings made before reclaim and sockets were recorded have no tables for
 // them, and are read all the same.
-func TestRecordingsOfTheFirstSchemaAreRead(t *testing.T) {
+func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})
 	must(t, w.Write(fullBatch(t)))
 	must(t, w.Close())
-	makeDB(t, path, "drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; pragma user_version = 1")
+	makeDB(t, path, "drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; pragma user_version = 3")
 	r := reader(t, path)
 	reclaims, err := r.Reclaims(t.Context(), store.Window{})
 	must(t, err)
