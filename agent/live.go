@@ -13,12 +13,12 @@ import (
 
 // What the live diagnosis looks at, and what it may cost.
 const (
-	liveWindow = 10 * time.Second
-	liveShare  = 0.02 // of one core; a diagnosis that took long makes the next one wait
+	liveWindow = 5 * time.Second
+	liveShare  = 0.015 // of one core; a diagnosis that took long makes the next one wait
 )
 
 // Live explains a recording while it is being made: after each second that was
-// stored it diagnoses the last ten and hands over the report. It is a Sink.
+// stored it diagnoses the last five and hands over the report. It is a Sink.
 type Live struct {
 	open  func() (store.Reader, error)
 	found func(*report.Report)

@@ -37,9 +37,9 @@ func TestLiveDiagnosesTheLastSeconds(t *testing.T) {
 	l.Second(&agent.Status{At: time.Unix(0, int64(sum.Last))})
 	r := <-reports
 	if r.Events == 0 || r.Events >= sum.Calls {
-		t.Errorf("%d of %d calls diagnosed, want those of ten of the 20 seconds", r.Events, sum.Calls)
+		t.Errorf("%d of %d calls diagnosed, want those of five of the 20 seconds", r.Events, sum.Calls)
 	}
-	if d := time.Duration(r.Window.ToNS - r.Window.FromNS); d < 9*time.Second || d > 11*time.Second {
+	if d := time.Duration(r.Window.ToNS - r.Window.FromNS); d < 4*time.Second || d > 6*time.Second {
 		t.Errorf("the window is %s", d)
 	}
 }

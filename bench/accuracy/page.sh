@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Replaces what is between the markers of a page by what "ingero bench diagnosis"
-# prints for each seed: page.sh PAGE SEED…. INGERO names another program.
+# prints for each seed: page.sh PAGE SEED…. INGERO names another program,
+# ACCURACY_ARGS gives it more flags (--quick).
 set -euo pipefail
 page=$1
 shift
 ingero=${INGERO:-bin/ingero}
+read -ra more <<<"${ACCURACY_ARGS:-}"
 begin='<!-- begin: make accuracy -->'
 end='<!-- end: make accuracy -->'
 for marker in "$begin" "$end"; do
@@ -13,8 +15,9 @@ done
 printed=$(mktemp)
 trap 'rm -f "$printed" "$printed.page"' EXIT
 for seed in "$@"; do
-	printf '\n```\n$ ingero bench diagnosis --seed %s --baseline cooccurrence\n' "$seed"
-	"$ingero" bench diagnosis --seed "$seed" --baseline cooccurrence
+	args=(bench diagnosis --seed "$seed" "${more[@]}" --baseline cooccurrence)
+	printf '\n```\n$ ingero %s\n' "${args[*]}"
+	"$ingero" "${args[@]}"
 	printf '```\n'
 done >"$printed"
 echo >>"$printed"
