@@ -32,7 +32,7 @@ type Input struct {
 	GapStats    []store.GapStat
 	Calls       []event.Call   // the notable ones
 	Gaps        []event.Gap    // the notable ones
-	Spans       [][]event.Call // all calls of some short spans, for the order they come in
+	Spans       [][]event.CallTime // all calls of some short spans, for the order they come in
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
@@ -62,18 +63,19 @@ func (in *Input) loadSpans(ctx context.Context, r store.Reader) error {
 		return nil
 	}
 	part := (to - from) / maxSpans
+	var buf []event.CallTime
 	for i := range uint64(maxSpans) {
-		var span []event.Call
 		w := store.Window{From: from + i*part, To: from + (i+1)*part}
-		err := r.Calls(ctx, w, func(c *event.Call) bool {
-			span = append(span, *c)
-			return len(span) < spanCalls
+		buf = buf[:0]
+		err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {
+			buf = append(buf, *c)
+			return len(buf) < spanCalls
 		})
 		if err != nil {
 			return err
 		}
-		if len(span) > 0 {
-			in.Spans = append(in.Spans, span)
+		if len(buf) > 0 {
+			in.Spans = append(in.Spans, slices.Clone(buf))
 		}
 	}
 	return nil

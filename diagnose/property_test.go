@@ -261,10 +261,11 @@ func (r reader) NotableCalls(_ context.Context, _ store.Window, f func(*event.Ca
 	return visit(r.in.Calls, f)
 }
 
-func (r reader) Calls(_ context.Context, w store.Window, f func(*event.Call) bool) error {
+func (r reader) CallTimes(_ context.Context, w store.Window, f func(*event.CallTime) bool) error {
 	return visit(r.in.Calls, func(c *event.Call) bool {
-		c.Start = w.From // of another part each time
-		return f(c)
+		t := c.Time()
+		t.Start = w.From // of another part each time
+		return f(&t)
 	})
 }
 

@@ -63,15 +63,18 @@ func InputOf(r *eventtext.Recording) *Input {
 }
 
 // cut takes the spans that Load would read out of all calls.
-func cut(calls []event.Call) [][]event.Call {
-	calls = slices.Clone(calls)
-	slices.SortFunc(calls, func(a, b event.Call) int {
+func cut(all []event.Call) [][]event.CallTime {
+	calls := make([]event.CallTime, len(all))
+	for i := range all {
+		calls[i] = all[i].Time()
+	}
+	slices.SortFunc(calls, func(a, b event.CallTime) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
 	})
 	if len(calls) <= maxSpans*spanCalls {
-		return [][]event.Call{calls}
+		return [][]event.CallTime{calls}
 	}
-	var spans [][]event.Call
+	var spans [][]event.CallTime
 	for i := range maxSpans {
 		at := i * (len(calls) - spanCalls) / (maxSpans - 1)
 		spans = append(spans, calls[at:at+spanCalls])

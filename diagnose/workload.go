@@ -13,24 +13,29 @@ import (
 
 // readSteps looks for the repetition in each thread's calls.
 func (s *scene) readSteps() {
-	by := map[event.Thread][][]event.Call{}
+	by := map[event.Thread][][]event.CallTime{}
 	for _, span := range s.in.Spans {
-		part := map[event.Thread][]event.Call{}
+		n := map[event.Thread]int{}
+		for i := range span {
+			n[span[i].Thread]++
+		}
+		part := map[event.Thread][]event.CallTime{}
 		for _, c := range span {
 			if c.Depth == 0 {
+				if part[c.Thread] == nil {
+					part[c.Thread] = make([]event.CallTime, 0, n[c.Thread])
+				}
 				part[c.Thread] = append(part[c.Thread], c)
 			}
 		}
 		for t, calls := range part {
-			slices.SortFunc(calls, func(a, b event.Call) int {
-				return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
-			})
+			slices.SortFunc(calls, inOrder)
 			by[t] = append(by[t], calls)
 		}
 	}
 	for _, t := range s.subjects {
 		spans := by[t.Thread]
-		slices.SortFunc(spans, func(a, b []event.Call) int { return cmp.Compare(a[0].Start, b[0].Start) })
+		slices.SortFunc(spans, func(a, b []event.CallTime) int { return cmp.Compare(a[0].Start, b[0].Start) })
 		steps, ok := ledger.FindSteps(spans)
 		if !ok {
 			continue
@@ -40,6 +45,10 @@ func (s *scene) readSteps() {
 			t.count = st.Calls // each step has one
 		}
 	}
+}
+
+func inOrder(a, b event.CallTime) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
 }
 
 // active is the time in which a thread was at work.

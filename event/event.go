@@ -167,6 +167,24 @@ type Call struct {
 // End is the Unix time in ns at which the call returned.
 func (c *Call) End() uint64 { return c.Start + c.Duration }
 
+// Time is what the order of calls is read from.
+func (c *Call) Time() CallTime {
+	return CallTime{Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight}
+}
+
+// CallTime is a call without what was passed to it and what happened in it. The
+// fields are those of Call.
+type CallTime struct {
+	Start, Duration uint64
+	Thread
+	Op     Op
+	Depth  uint8
+	Weight uint32
+}
+
+// End is the Unix time in ns at which the call returned.
+func (c *CallTime) End() uint64 { return c.Start + c.Duration }
+
 // Gap is the time between the return of a thread's outermost call and the entry
 // of its next one, recorded only when a context switch fell into it.
 type Gap struct {

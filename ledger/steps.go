@@ -41,7 +41,7 @@ const (
 // spans. A row of a thinned recording stands for Weight calls about its time; what
 // ends a step is an operation that was not thinned. It is false if the calls do
 // not repeat themselves.
-func FindSteps(spans [][]event.Call) (Steps, bool) {
+func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	counts, thinned := map[event.Op]int{}, map[event.Op]int{}
 	for _, s := range spans {
 		for i := range s {
@@ -68,7 +68,7 @@ func FindSteps(spans [][]event.Call) (Steps, bool) {
 	return Steps{}, false
 }
 
-func weight(c *event.Call) int { return int(max(c.Weight, 1)) }
+func weight(c *event.CallTime) int { return int(max(c.Weight, 1)) }
 
 // rank prefers, of operations called equally often, the one that a step ends with.
 func rank(op event.Op) int {
@@ -83,7 +83,7 @@ func rank(op event.Op) int {
 
 // stepsBy cuts the spans at the calls of an operation, and tells whether what
 // lies between them repeats itself. Numbers of calls are known up to coarse.
-func stepsBy(op event.Op, spans [][]event.Call, counts, thinned map[event.Op]int, coarse int) (Steps, bool) {
+func stepsBy(op event.Op, spans [][]event.CallTime, counts, thinned map[event.Op]int, coarse int) (Steps, bool) {
 	s := Steps{Op: op}
 	calls := map[event.Op]*[]int{} // of each step
 	for o, n := range counts {
@@ -130,7 +130,7 @@ func stepsBy(op event.Op, spans [][]event.Call, counts, thinned map[event.Op]int
 
 // tally appends to each operation how often it is called in a step; returns the
 // sum.
-func tally(calls map[event.Op]*[]int, step []event.Call) (sum int) {
+func tally(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
 	for _, n := range calls {
 		*n = append(*n, 0)
 	}

@@ -11,14 +11,14 @@ import (
 
 // sequence makes calls of an alphabet: one letter a call, each taking 10 us of a
 // tick of 20 us.
-func sequence(pattern string, times int) []event.Call {
+func sequence(pattern string, times int) []event.CallTime {
 	names := map[rune]string{'l': "cudaLaunchKernel", 'c': "cudaMemcpyAsync", 'd': "cudaMemcpy", 's': "cudaStreamSynchronize", 'q': "cudaEventQuery"}
-	var calls []event.Call
+	var calls []event.CallTime
 	at := uint64(1_000_000)
 	for range times {
 		for _, r := range pattern {
 			i, _ := event.ByName(names[r])
-			calls = append(calls, event.Call{Start: at, Duration: 10_000, Op: i.Op})
+			calls = append(calls, event.CallTime{Start: at, Duration: 10_000, Op: i.Op})
 			at += 20_000
 		}
 	}
@@ -37,7 +37,7 @@ func op(t *testing.T, name string) event.Op {
 func TestFindSteps(t *testing.T) {
 	training := "c" + "llllllllllllllllllll" + "s"
 	for name, tc := range map[string]struct {
-		calls []event.Call
+		calls []event.CallTime
 		ends  string // operation; empty: no steps
 		step  uint64 // ns, the median
 	}{
@@ -50,7 +50,7 @@ func TestFindSteps(t *testing.T) {
 		"no order":                     {sequence("lcslllsccllllllllslcl"+"lllcccccscl"+"sllllllllllllllllllllllllllllll", 1), "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, ok := ledger.FindSteps([][]event.Call{tc.calls})
+			s, ok := ledger.FindSteps([][]event.CallTime{tc.calls})
 			if ok != (tc.ends != "") {
 				t.Fatalf("found %v: %s", ok, s.Op)
 			}
@@ -62,7 +62,7 @@ func TestFindSteps(t *testing.T) {
 }
 
 func TestStepsOfAThinnedRecording(t *testing.T) {
-	var calls []event.Call
+	var calls []event.CallTime
 	seen := map[event.Op]int{}
 	for _, c := range sequence("cllllllllllllllllllllls", 100) {
 		if c.Op != op(t, "cudaStreamSynchronize") {
@@ -73,7 +73,7 @@ func TestStepsOfAThinnedRecording(t *testing.T) {
 		}
 		calls = append(calls, c)
 	}
-	s, ok := ledger.FindSteps([][]event.Call{calls})
+	s, ok := ledger.FindSteps([][]event.CallTime{calls})
 	if !ok || s.Op != op(t, "cudaStreamSynchronize") {
 		t.Fatalf("found %v: a step ends with %s", ok, s.Op)
 	}
@@ -93,7 +93,7 @@ func TestStepsDoNotSpanWhatWasNotSeen(t *testing.T) {
 	for i := range b {
 		b[i].Start += 1_000_000_000
 	}
-	s, ok := ledger.FindSteps([][]event.Call{a, b})
+	s, ok := ledger.FindSteps([][]event.CallTime{a, b})
 	if !ok || s.Quantile(1) != 3*20_000 || len(s.Sampled) != 38 {
 		t.Errorf("found %v: %d steps, the longest %d ns", ok, len(s.Sampled), s.Quantile(1))
 	}

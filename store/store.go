@@ -216,9 +216,9 @@ type Reader interface {
 	// failed ones, first ones, large copies, and those in which the thread
 	// waited for something that needs no baseline.
 	NotableCalls(ctx context.Context, w Window, visit func(*event.Call) bool) error
-	// Calls visits every stored call: all of them, or a weighted sample where
+	// CallTimes visits every stored call: all of them, or a weighted sample where
 	// the recording was thinned.
-	Calls(ctx context.Context, w Window, visit func(*event.Call) bool) error
+	CallTimes(ctx context.Context, w Window, visit func(*event.CallTime) bool) error
 	NotableGaps(ctx context.Context, w Window, visit func(*event.Gap) bool) error
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error

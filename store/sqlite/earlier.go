@@ -17,7 +17,7 @@ import (
 // Recording is a recording of any version that this program reads.
 type Recording interface {
 	store.Reader
-	// Calls visits every stored call.
+	// Calls visits what CallTimes does, with all that is stored of it.
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 	// Losses returns what was lost in a window, by kind.
 	Losses(ctx context.Context, w store.Window) ([]event.Loss, error)

@@ -136,6 +136,14 @@ func (r *earlierReader) Calls(ctx context.Context, w store.Window, visit func(*e
 	return r.visitCalls(ctx, w, func(*event.Call) bool { return true }, visit)
 }
 
+// CallTimes implements store.Reader.
+func (r *earlierReader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
+	return r.Calls(ctx, w, func(c *event.Call) bool {
+		t := c.Time()
+		return visit(&t)
+	})
+}
+
 // NotableCalls implements store.Reader.
 func (r *earlierReader) NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	e, err := r.load(ctx)

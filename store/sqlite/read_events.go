@@ -37,9 +37,26 @@ func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*e
 	return r.calls(ctx, notableCallQuery, w, visit)
 }
 
-// Calls implements store.Reader.
+// Calls implements Recording.
 func (r *Reader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	return r.calls(ctx, allCallQuery, w, visit)
+}
+
+// CallTimes implements store.Reader.
+func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
+	const query = "select ts, thread, op, dur, depth, weight from call where ts between ? and ? order by ts"
+	var c event.CallTime
+	return r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		if err != nil {
+			return err
+		}
+		c = event.CallTime{
+			Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread,
+			Op: event.Op(s.ColumnInt64(2)), Depth: uint8(s.ColumnInt64(4)), Weight: uint32(s.ColumnInt64(5)),
+		}
+		return stopUnless(visit(&c))
+	})
 }
 
 func (r *Reader) calls(ctx context.Context, query string, w store.Window, visit func(*event.Call) bool) error {
