@@ -30,6 +30,13 @@ var ErrHidden = errors.New("kernel addresses are hidden: run as root, or set ker
 // file has no sizes, and between modules there is nothing.
 const maxFunction = 256 << 10
 
+// What a kernel without many modules has: growing the table bit by bit would take
+// several times its memory.
+const (
+	usualFunctions = 128 << 10
+	usualName      = 25 // bytes
+)
+
 // Table is the kernel's functions. It is safe for concurrent use.
 type Table struct {
 	path string
@@ -110,7 +117,8 @@ func (t *Table) load() {
 }
 
 func (t *Table) parse(r io.Reader) error {
-	p := parser{modules: map[string]uint16{}, list: []module{{name: Kernel}}}
+	p := parser{modules: map[string]uint16{}, list: []module{{name: Kernel}}, syms: make([]sym, 0, usualFunctions)}
+	p.names.Grow(usualFunctions * usualName)
 	s := bufio.NewScanner(r)
 	// The kernel writes each read's symbols without a break, in which nobody else
 	// gets the CPU where it does not preempt itself: a page takes it 0.1 ms.
