@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/probe"
 )
 
 // training is a loop to be run with and without the tracer. A step is 20
@@ -15,12 +16,13 @@ type training struct {
 	name   string
 	args   []string
 	target *Target
+	floor  bool // also with programs that do nothing
 }
 
 var trainings = []training{
-	{"20 k launches/s", nil, atLeast(0.975)},
-	{"2 k launches/s", []string{"--host-us", "9180"}, atLeast(0.995)},
-	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil},
+	{"20 k launches/s", nil, atLeast(0.975), true},
+	{"2 k launches/s", []string{"--host-us", "9180"}, atLeast(0.995), false},
+	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil, false},
 }
 
 // trained is a run of the loop.
@@ -68,12 +70,42 @@ func (l *lab) train(ctx context.Context, traced bool, seconds float64, args ...s
 	return r, t, t.stop()
 }
 
-// pairs are runs of one loop without and with the tracer, alternating.
-type pairs struct{ without, with []trained }
+// trainEmpty runs the loop with programs that do nothing on every function: what
+// the kernel charges for being asked.
+func (l *lab) trainEmpty(ctx context.Context, seconds float64, args ...string) (r trained, err error) {
+	args = append([]string{"--seconds", strconv.FormatFloat(seconds, 'f', 2, 64)}, args...)
+	loop, err := l.files.StartLoop(ctx, cudastub.Options{}, args...)
+	if err != nil {
+		return r, err
+	}
+	t, err := probe.Open(probe.Options{Empty: true})
+	if err == nil {
+		defer func() { _ = t.Close() }() // detaching cannot be mended here
+		err = attachStubs(l, t, loop.PID())
+	}
+	if err != nil {
+		_ = loop.Stop() // the first error is the one to tell
+		_, _ = loop.Wait()
+		return r, err
+	}
+	r.Truth, err = loop.Wait()
+	return r, err
+}
 
-func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, args ...string) (p pairs, err error) {
+// pairs are runs of one loop without and with the tracer, alternating, and with
+// programs that do nothing if wanted.
+type pairs struct{ without, with, empty []trained }
+
+func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, floor bool, args ...string) (p pairs, err error) {
 	for i := range n {
 		l.say("%s: pair %d of %d", what, i+1, n)
+		if floor {
+			r, err := l.trainEmpty(ctx, seconds, args...)
+			if err != nil {
+				return p, err
+			}
+			p.empty = append(p.empty, r)
+		}
 		for _, traced := range []bool{i%2 == 1, i%2 == 0} { // neither is always first
 			r, t, err := l.train(ctx, traced, seconds, args...)
 			if err != nil {
@@ -107,7 +139,7 @@ func of(runs []trained, f func(*trained) float64) series {
 func measureLoop(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
 	for _, k := range trainings {
-		p, err := l.pairs(ctx, "loop: "+k.name, pick(l, 4, 10), pick(l, 1.5, 3.0), k.args...)
+		p, err := l.pairs(ctx, "loop: "+k.name, pick(l, 4, 10), pick(l, 1.5, 3.0), k.floor, k.args...)
 		if err != nil {
 			return rows, err
 		}
@@ -130,7 +162,7 @@ func (k *training) rows(p *pairs) []Row {
 	added := cpuWith.over(cpuWithout, minus).median()
 	callsPerStep := of(p.with, func(t *trained) float64 { return t.calls / float64(t.Steps) }).median()
 
-	return []Row{Row{
+	rows := []Row{Row{
 		Name: k.name + ", steps/s kept", Unit: Ratio, Measured: kept, Error: keptMoves, Target: k.target,
 		Detail: map[string]float64{
 			"without_per_s": fast.median(), "with_per_s": slow.median(), "best_to_best": slow.quantile(1) / fast.quantile(1),
@@ -143,6 +175,15 @@ func (k *training) rows(p *pairs) []Row {
 			"best_to_best": keeps(cpuWith.min()-cpuWithout.min(), wall.min()), "rounds": float64(len(byCPU)),
 		},
 	}.judge()}
+	if len(p.empty) == 0 {
+		return rows
+	}
+	share = of(p.empty, stepsPS).over(fast, ratio)
+	kept, keptMoves = estimate(func(s ...series) float64 { return s[0].median() }, share)
+	return append(rows, Row{
+		Name: k.name + ", programs that do nothing", Unit: Ratio, Measured: kept, Error: keptMoves,
+		Detail: map[string]float64{"rounds": float64(len(share))},
+	})
 }
 
 // busyLoop starts a loop that runs until stopped.

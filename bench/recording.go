@@ -38,7 +38,7 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 		Detail: map[string]float64{"rows": float64(rec.rows), "bytes": float64(rec.bytes)},
 	}.judge())
 
-	p, err := l.pairs(ctx, "tracer: switches", pick(l, 4, 8), pick(l, 1.5, 4.0))
+	p, err := l.pairs(ctx, "tracer: switches", pick(l, 4, 8), pick(l, 1.5, 4.0), false)
 	if err != nil {
 		return rows, err
 	}
