@@ -95,6 +95,15 @@ int pin_dispatcher(struct run *r)
 	return r->o.pin >= 0 ? r->o.pin : cpu;
 }
 
+/* A helper on the dispatcher's CPU would be two faults: it also takes its time. */
+int cpu_apart(struct run *r)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int cpu = pin_dispatcher(r);
+
+	return cpus < 2 ? PIN_NONE : (int)((cpu + 1) % cpus);
+}
+
 static int hog_process(struct injection *in, struct dispatcher *d)
 {
 	(void)d;

@@ -63,7 +63,7 @@ static int start_loader(struct injection *in, const char *name, int cpu)
 static int lone_loader(struct injection *in, struct dispatcher *d)
 {
 	(void)d;
-	if (start_loader(in, in->name, PIN_NONE))
+	if (start_loader(in, in->name, cpu_apart(in->run)))
 		return -1;
 	in->culprit = in->peer;
 	return 0;
@@ -72,13 +72,11 @@ static int lone_loader(struct injection *in, struct dispatcher *d)
 /* The worker and the hog share a CPU that the dispatcher does not use. */
 static int loader_with_hog(struct injection *in, struct dispatcher *d)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	int cpu = pin_dispatcher(in->run);
+	int cpu = cpu_apart(in->run);
 
 	(void)d;
-	if (cpus < 2)
+	if (cpu == PIN_NONE)
 		return refuse("a worker on a CPU of its own needs two of them");
-	cpu = (int)((cpu + 1) % cpus);
 	return start_loader(in, "data-worker", cpu) || start_hog(in, cpu) ? -1 : 0;
 }
 

@@ -42,7 +42,7 @@ static void answer_questions(struct run *r, void *arg)
 
 static int start_peer(struct injection *in, struct line theirs)
 {
-	pid_t pid = start_child(in->run, in->name, PIN_NONE, answer_questions, &theirs);
+	pid_t pid = start_child(in->run, in->name, cpu_apart(in->run), answer_questions, &theirs);
 
 	close(theirs.in);
 	if (theirs.out != theirs.in)
