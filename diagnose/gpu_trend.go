@@ -7,11 +7,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A wait grows if each quarter of the time is longer than the one before, and the
-// last by a quarter more than the first.
+// A wait grows if it is longer in each quarter of the time than in the one before,
+// and in the last a quarter longer than in the first. Had it got longer at once, most
+// of the growth would lie between two quarters.
 const (
 	minGrowth     = 1.25
-	minStepGrowth = 1.05
+	maxAtOnce     = 0.6 // of the growth
 	minPerQuarter = 8 // calls
 )
 
@@ -46,17 +47,21 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 		seconds = append(seconds, o)
 	}
 	var m [4]float64
+	var most float64 // growth from one quarter to the next
 	for q := range means {
 		if calls[q] < minPerQuarter {
 			return g, false
 		}
 		slices.Sort(means[q])
 		m[q] = float64(means[q][len(means[q])/2])
-		if q > 0 && m[q] < minStepGrowth*m[q-1] {
+		if q > 0 && m[q] <= m[q-1] {
 			return g, false
 		}
+		if q > 0 {
+			most = max(most, m[q]-m[q-1])
+		}
 	}
-	if m[3] < minGrowth*m[0] || m[3]-m[0] < float64(store.SlowExcess) {
+	if m[3] < minGrowth*m[0] || m[3]-m[0] < float64(store.SlowExcess) || most > maxAtOnce*(m[3]-m[0]) {
 		return g, false
 	}
 	// From the middle of the first quarter back to the start, along the line to
