@@ -26,6 +26,7 @@ type people struct {
 	dispatch  map[event.Thread]bool
 	limited   map[uint32]bool // processes whose memory limit was looked up
 	newLimits []store.MemoryLimit
+	sched     scheduling
 	lookups   int // in this drain, bounded so that a crowd cannot stall it
 }
 
@@ -36,6 +37,7 @@ func newPeople(fs proc.FS) *people {
 	return &people{
 		fs: fs, machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
+		sched: scheduling{known: map[event.Thread]store.Scheduling{}},
 	}
 }
 
@@ -164,6 +166,7 @@ func (p *people) observe(r *probe.Records) {
 			p.thread(o.Waker, o.WakerComm, false)
 			p.stranger(o.Waker.PID, o.WakerComm)
 		}
+		p.sched.observe(p.fs, o)
 		for _, c := range o.Culprits {
 			p.thread(c.Thread, c.Comm, false)
 			p.stranger(c.PID, c.Comm)
@@ -181,6 +184,7 @@ func (p *people) observe(r *probe.Records) {
 func (p *people) forget(l *event.Life) {
 	delete(p.dispatch, l.Thread)
 	delete(p.threads, l.Thread)
+	delete(p.sched.known, l.Thread)
 	if l.PID == l.TID {
 		delete(p.limited, l.PID)
 	}

@@ -215,6 +215,8 @@ func (r *run) drain() {
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
 		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
 		r.people.newLimits = r.people.newLimits[:0]
+		u.batch.Scheduling = append(u.batch.Scheduling[:0], r.people.sched.fresh...)
+		r.people.sched.fresh = r.people.sched.fresh[:0]
 		if u.empty() {
 			r.recorder.reuse(u)
 		} else {
@@ -249,7 +251,7 @@ func (r *run) tick(now time.Time) {
 	span := now.Sub(r.second)
 	r.second = now
 	u := r.recorder.unit()
-	u.flush, u.batch.Limits = true, u.batch.Limits[:0]
+	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)

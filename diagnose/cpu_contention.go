@@ -101,8 +101,9 @@ func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
 // another CPU: caches are cold there.
 const minMoves = 0.25
 
-// moves counts the waits for a CPU, and those that ended on another one.
-func (f *finding) moves() (moved, all int) {
+// moves counts the waits for a CPU, those that ended on another one, and those of
+// them that ended on one of another memory node.
+func (f *finding) moves(s *scene) (moved, far, all int) {
 	for _, p := range f.pieces {
 		if p.row != nil {
 			continue
@@ -114,10 +115,13 @@ func (f *finding) moves() (moved, all int) {
 			all++
 			if o.InCPU != o.OutCPU {
 				moved++
+				if s.nodeOf(o.InCPU) != s.nodeOf(o.OutCPU) {
+					far++
+				}
 			}
 		}
 	}
-	return moved, all
+	return moved, far, all
 }
 
 // runner is a process that ran while the thread was runnable.
@@ -182,14 +186,25 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 	if f.note != "" {
 		details = append(details, f.note)
 	}
-	if moved, all := f.moves(); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
-		details = append(details, fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all))
+	if moved, far, all := f.moves(s); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
+		if far > 0 {
+			text += fmt.Sprintf(", after %d on another memory node", far)
+		}
+		details = append(details, text)
+	}
+	var fixes []string
+	victim := f.root(s)
+	for i := range list[:min(len(list), maxSteps)] {
+		if why, fix := s.priority(victim, &list[i]); why != "" {
+			details, fixes = append(details, why), append(fixes, fix)
+		}
 	}
 	if f.self > 0 {
 		details = append(details, "ingero itself ran "+span(f.self))
 	}
 	c.Cause.Detail = strings.Join(details, "; ")
-	victim, culprit := f.root(s), fmt.Sprintf("%s (pid %d)", top.name, top.PID)
+	culprit := fmt.Sprintf("%s (pid %d)", top.name, top.PID)
 	if top.PID == victim.PID {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
 	}
@@ -207,7 +222,7 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 		}
 		c.Path = append(c.Path, report.Step{Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), State: "running", On: "CPU " + cpus, NS: r.NS})
 	}
-	c.Recommendations = s.makeRoom(f, victim.PID, list)
+	c.Recommendations = append(fixes, s.makeRoom(f, victim.PID, list)...)
 }
 
 // kernelTask reports whether a task is a thread of the kernel, which has no

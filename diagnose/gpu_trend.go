@@ -13,7 +13,7 @@ import (
 const (
 	minGrowth     = 1.25
 	maxAtOnce     = 0.6 // of the growth
-	minPerQuarter = 8 // calls
+	minPerQuarter = 8   // calls
 )
 
 // waitGrowth is how an operation's mean duration changed, in ns.

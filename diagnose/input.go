@@ -30,13 +30,15 @@ type Input struct {
 	Threads     []store.ThreadInfo
 	Ops         []store.OpStat
 	GapStats    []store.GapStat
-	Calls       []event.Call   // the notable ones
-	Gaps        []event.Gap    // the notable ones
+	Calls       []event.Call       // the notable ones
+	Gaps        []event.Gap        // the notable ones
 	Spans       [][]event.CallTime // all calls of some short spans, for the order they come in
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle
 	Limits      []store.MemoryLimit
+	Scheduling  []store.Scheduling
+	Nodes       []string // the CPUs of each memory node; empty if there is but one
 	Lives       []event.Life
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim

@@ -28,7 +28,8 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	}
 	in := &Input{Node: sum.Node, Window: w, First: sum.First, Losses: sum.Losses}
 	if n := len(sum.Sessions); n > 0 {
-		in.CPUs, in.RAM, in.SelfPID = sum.Sessions[n-1].CPUs, sum.Sessions[n-1].Memory, sum.Sessions[n-1].PID
+		s := &sum.Sessions[n-1]
+		in.CPUs, in.RAM, in.SelfPID, in.Nodes = s.CPUs, s.Memory, s.PID, s.Nodes
 	}
 	if in.Window.From == 0 {
 		in.Window.From = sum.First
@@ -100,6 +101,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	}
 	if in.Limits, err = r.MemoryLimits(ctx); err != nil {
 		return fmt.Errorf("read memory limits: %w", err)
+	}
+	if in.Scheduling, err = r.Scheduling(ctx); err != nil {
+		return fmt.Errorf("read scheduling policies: %w", err)
 	}
 	if in.Lives, err = r.Lives(ctx, w); err != nil {
 		return fmt.Errorf("read process life cycle: %w", err)

@@ -211,6 +211,10 @@ func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
 	return r.in.Stalls, r.err
 }
 
+func (r reader) Scheduling(context.Context) ([]store.Scheduling, error) {
+	return r.in.Scheduling, r.err
+}
+
 func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
 	return r.in.Limits, r.err
 }

@@ -20,6 +20,12 @@ func InputOf(r *eventtext.Recording) *Input {
 		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
 		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{},
 	}
+	in.Nodes = r.Nodes
+	for _, q := range r.Scheduling {
+		in.Scheduling = append(in.Scheduling, store.Scheduling{
+			Thread: event.Thread{PID: q.PID, TID: q.TID}, Policy: store.Policy(q.Policy), Nice: q.Nice, Realtime: q.RealtimePrio,
+		})
+	}
 	for _, l := range r.Limits {
 		in.Limits = append(in.Limits, store.MemoryLimit{PID: l.PID, Cgroup: l.Cgroup, Bytes: l.Bytes})
 	}

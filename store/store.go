@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -42,11 +43,12 @@ type Session struct {
 	Kernel  string
 	Arch    string
 	CPUs    int
-	Memory  uint64 // bytes
-	Version string // of Ingero
-	Backend string // how functions were attached: session, multi, perf
-	Flags   string // command line, for people
-	PID     uint32 // of the tracer, which is never to blame; 0 if unknown
+	Memory  uint64   // bytes
+	Version string   // of Ingero
+	Backend string   // how functions were attached: session, multi, perf
+	Flags   string   // command line, for people
+	PID     uint32   // of the tracer, which is never to blame; 0 if unknown
+	Nodes   []string // the CPUs of each memory node ("0-15"); empty if there is but one
 }
 
 // Process is what is known of a traced process, or of one that appears in the
@@ -67,6 +69,51 @@ type ThreadInfo struct {
 	event.Thread
 	Comm     string
 	Dispatch bool // it has made traced calls
+}
+
+// Policy is a scheduling policy, numbered as in the kernel's sched.h.
+type Policy uint8
+
+// The policies.
+const (
+	PolicyOther    Policy = 0
+	PolicyFIFO     Policy = 1
+	PolicyRR       Policy = 2
+	PolicyBatch    Policy = 3
+	PolicyIdle     Policy = 5
+	PolicyDeadline Policy = 6
+)
+
+// Realtime reports whether its threads go before all ordinary ones.
+func (p Policy) Realtime() bool {
+	return p == PolicyFIFO || p == PolicyRR || p == PolicyDeadline
+}
+
+func (p Policy) String() string {
+	switch p {
+	case PolicyOther:
+		return "SCHED_OTHER"
+	case PolicyFIFO:
+		return "SCHED_FIFO"
+	case PolicyRR:
+		return "SCHED_RR"
+	case PolicyBatch:
+		return "SCHED_BATCH"
+	case PolicyIdle:
+		return "SCHED_IDLE"
+	case PolicyDeadline:
+		return "SCHED_DEADLINE"
+	}
+	return fmt.Sprintf("policy %d", uint8(p))
+}
+
+// Scheduling is how the scheduler treats a thread that had to wait for a CPU, or
+// that ran meanwhile.
+type Scheduling struct {
+	event.Thread
+	Policy   Policy
+	Nice     int8
+	Realtime uint8 // priority, 1 to 99; 0 if the policy has none
 }
 
 // Throttle is how much a cgroup was held back by its CPU quota in one second
@@ -136,6 +183,7 @@ type Batch struct {
 	Threads     []ThreadInfo
 	Throttles   []Throttle
 	Limits      []MemoryLimit
+	Scheduling  []Scheduling
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
@@ -224,6 +272,7 @@ type Reader interface {
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
 	MemoryLimits(ctx context.Context) ([]MemoryLimit, error)
+	Scheduling(ctx context.Context) ([]Scheduling, error)
 	Lives(ctx context.Context, w Window) ([]event.Life, error)
 	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
 	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)

@@ -30,6 +30,8 @@ reclaim +3s thread=main dur=2ms time=1.5ms kind=cgroup parts=7
 reclaim +3.1s thread=main dur=2ms kind=compaction
 symbol filemap_fault addr=0xf1
 limit pid=100 cgroup=/job bytes=1048576
+sched pid=4711 tid=4712 policy=1 nice=-5 rt=50
+nodes cpus=0-1,8 cpus=2-3
 gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
 total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
 life +0 fork thread=main parent=hog

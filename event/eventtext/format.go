@@ -31,6 +31,8 @@ func Format(r *Recording) string {
 	each(w, r.Reclaims, w.reclaim)
 	each(w, r.Symbols, w.symbol)
 	each(w, r.Limits, w.limit)
+	each(w, r.Scheduling, w.sched)
+	w.nodes(r.Nodes)
 	each(w, r.Losses, func(l *event.Loss) { w.word("loss " + l.Kind.String()); w.num("count", l.Count) })
 	each(w, r.Stats, w.stat)
 	return w.b.String()

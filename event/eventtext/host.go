@@ -3,6 +3,7 @@ package eventtext
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"github.com/ingero-io/ingero/event"
 )
@@ -89,4 +90,43 @@ func (w *writer) limit(l *Limit) {
 	w.num("pid", uint64(l.PID))
 	w.text("cgroup", l.Cgroup)
 	w.num("bytes", l.Bytes)
+}
+
+func doSched(p *parser, f *fields) {
+	p.rec.Scheduling = append(p.rec.Scheduling, Sched{
+		PID: uint32(f.uint("pid", 32)), TID: uint32(f.uint("tid", 32)), Policy: uint8(f.uint("policy", 8)),
+		Nice: int8(f.int("nice", 8, 0)), RealtimePrio: uint8(f.uint("rt", 8)),
+	})
+}
+
+func (w *writer) sched(s *Sched) {
+	w.word("sched")
+	w.num("pid", uint64(s.PID))
+	w.num("tid", uint64(s.TID))
+	w.num("policy", uint64(s.Policy))
+	if s.Nice != 0 {
+		w.set("nice", strconv.Itoa(int(s.Nice)))
+	}
+	w.num("rt", uint64(s.RealtimePrio))
+}
+
+func doNodes(p *parser, f *fields) {
+	for {
+		cpus, ok := f.get("cpus")
+		if !ok {
+			return
+		}
+		p.rec.Nodes = append(p.rec.Nodes, cpus)
+	}
+}
+
+func (w *writer) nodes(list []string) {
+	if len(list) == 0 {
+		return
+	}
+	w.word("nodes")
+	for _, cpus := range list {
+		w.set("cpus", cpus)
+	}
+	w.line("")
 }

@@ -13,7 +13,7 @@ var kinds = map[string]func(*parser, *fields){
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
 	"memory": doMemory, "site": doSite,
-	"reclaim": doReclaim, "symbol": doSymbol, "limit": doLimit,
+	"reclaim": doReclaim, "symbol": doSymbol, "limit": doLimit, "sched": doSched, "nodes": doNodes,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.

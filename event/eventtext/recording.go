@@ -15,6 +15,8 @@
 //	gpu +5s index=0 temp=84 clock=1200 max=1980 util=97 reasons=0x40
 //	reclaim . thread=main dur=2ms kind=cgroup
 //	limit pid=100 cgroup=/job bytes=1048576
+//	sched pid=200 tid=200 policy=1 nice=0 rt=50
+//	nodes cpus=0-1,8 cpus=2-3
 //	symbol filemap_fault addr=0xf1
 //	loss call count=12
 //
@@ -59,6 +61,8 @@ type Recording struct {
 	Reclaims    []event.Reclaim
 	Symbols     []Symbol
 	Limits      []Limit
+	Scheduling  []Sched
+	Nodes       []string // the CPUs of each memory node
 	Losses      []event.Loss
 	Stats       []Stat
 }
@@ -106,6 +110,14 @@ type Limit struct {
 	PID    uint32
 	Cgroup string
 	Bytes  uint64
+}
+
+// Sched is how the scheduler treats a thread. Policy is numbered as in sched.h.
+type Sched struct {
+	PID, TID     uint32
+	Policy       uint8
+	Nice         int8
+	RealtimePrio uint8
 }
 
 // Symbol names a kernel address.

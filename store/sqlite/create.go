@@ -146,6 +146,11 @@ func (w *Writer) startSession() error {
 		s.Arch = runtime.GOARCH
 	}
 	w.session.id++
+	for i, cpus := range s.Nodes {
+		if err := exec(w.conn, "insert into memory_node values (?, ?, ?)", w.session.id, i, cpus); err != nil {
+			return err
+		}
+	}
 	return exec(w.conn, `insert into session (id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.session.id, s.Node, s.Host, s.Kernel, s.Arch, s.CPUs, int64(s.Memory),
 		s.Version, s.Backend, s.Flags, int64(s.PID), int64(s.Started))

@@ -136,6 +136,9 @@ func (r *earlierReader) Calls(ctx context.Context, w store.Window, visit func(*e
 	return r.visitCalls(ctx, w, func(*event.Call) bool { return true }, visit)
 }
 
+// Scheduling implements store.Reader: earlier versions did not record it.
+func (r *earlierReader) Scheduling(context.Context) ([]store.Scheduling, error) { return nil, nil }
+
 // CallTimes implements store.Reader.
 func (r *earlierReader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
 	return r.Calls(ctx, w, func(c *event.Call) bool {

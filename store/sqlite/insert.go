@@ -120,6 +120,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 			return err
 		}
 	}
+	for i := range b.Scheduling {
+		if err := w.insertScheduling(&b.Scheduling[i]); err != nil {
+			return err
+		}
+	}
 	for i := range b.Reclaims {
 		if err := w.insertReclaim(&b.Reclaims[i]); err != nil {
 			return err

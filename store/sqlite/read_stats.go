@@ -38,6 +38,9 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	if err != nil {
 		return sum, err
 	}
+	if err == nil {
+		err = r.loadNodes(ctx, sum.Sessions)
+	}
 	sum.Stored -= min(pruned, sum.Stored)
 	sum.Losses, err = r.Losses(ctx, store.Window{})
 	return sum, err

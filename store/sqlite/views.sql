@@ -42,6 +42,11 @@ select r.ts as timestamp, r.dur as duration_ns, r.ns as reclaim_ns, s.node, t.pi
   case r.kind when 1 then 'direct' when 2 then 'cgroup' when 3 then 'compaction' end as kind, r.parts
 from reclaim r left join thread t on t.id = r.thread left join session s on s.id = t.session;
 
+create view scheduling_policies as
+select s.node, t.pid, t.tid, case t.policy when 0 then 'SCHED_OTHER' when 1 then 'SCHED_FIFO' when 2 then 'SCHED_RR' when 3 then 'SCHED_BATCH'
+  when 5 then 'SCHED_IDLE' when 6 then 'SCHED_DEADLINE' end as policy, t.nice, t.realtime
+  from scheduling t join session s on s.id = t.session;
+
 create view memory_limits as
 select s.node, l.pid, l.cgroup, l.bytes from memory_limit l join session s on s.id = l.session;
 

@@ -118,11 +118,12 @@ func fullBatch(t testing.TB) *store.Batch {
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
 		}}},
-		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},
-		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
-		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
-		Limits:    []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
-		Snapshots: []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
+		Processes:  []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},
+		Threads:    []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
+		Throttles:  []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
+		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99}},
+		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},
@@ -133,7 +134,7 @@ func fullBatch(t testing.TB) *store.Batch {
 
 func TestEverythingWrittenIsReadBack(t *testing.T) {
 	t.Parallel()
-	session := store.Session{Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4, Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x", PID: 4711}
+	session := store.Session{Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4, Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x", PID: 4711, Nodes: []string{"0-1", "2-3"}}
 	w, path := create(t, sqlite.Options{Session: session})
 	b := fullBatch(t)
 	must(t, w.Write(b))
@@ -181,6 +182,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	limits, err := r.MemoryLimits(ctx)
 	must(t, err)
 	check("memory limits", b.Limits, limits)
+	scheduling, err := r.Scheduling(ctx)
+	must(t, err)
+	check("scheduling", b.Scheduling, scheduling)
 	reclaims, err := r.Reclaims(ctx, store.Window{})
 	must(t, err)
 	check("reclaims", b.Reclaims, reclaims)

@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/store"
+)
+
+// scheduling knows how the scheduler treats the threads that waited for a CPU, and
+// those that ran meanwhile.
+type scheduling struct {
+	known map[event.Thread]store.Scheduling
+	fresh []store.Scheduling
+}
+
+// minWait is the wait for a CPU from which it is worth asking, in ns: shorter ones
+// are not told one by one.
+const minWait = 1_000_000
+
+// observe looks up the threads of an interval that are not known yet. A thread that
+// is gone stays unknown.
+func (s *scheduling) observe(fs proc.FS, o *event.OffCPU) {
+	if o.RunQueue < minWait || len(o.Culprits) == 0 {
+		return
+	}
+	s.look(fs, o.Thread)
+	for i := range o.Culprits {
+		s.look(fs, o.Culprits[i].Thread)
+	}
+}
+
+func (s *scheduling) look(fs proc.FS, t event.Thread) {
+	if _, ok := s.known[t]; ok || t.TID == 0 {
+		return
+	}
+	p, err := fs.Scheduling(int(t.PID), int(t.TID))
+	if err != nil {
+		return
+	}
+	v := store.Scheduling{Thread: t, Policy: store.Policy(p.Policy), Nice: int8(p.Nice), Realtime: uint8(p.Realtime)}
+	s.known[t] = v
+	s.fresh = append(s.fresh, v)
+}

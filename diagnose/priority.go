@@ -1,0 +1,65 @@
+package diagnose
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// minNicer is the difference in niceness that is told: each step is a tenth of the
+// CPU time (kernel/sched/core.c, sched_prio_to_weight).
+const minNicer = 3
+
+// scheduling is how the scheduler treats a thread; false if it was not recorded.
+func (s *scene) scheduling(t event.Thread) (store.Scheduling, bool) {
+	for _, q := range s.in.Scheduling {
+		if q.Thread == t {
+			return q, true
+		}
+	}
+	return store.Scheduling{}, false
+}
+
+// priority says why the scheduler lets a culprit go before the victim, and what
+// would change that; empty if it treats them alike.
+func (s *scene) priority(victim event.Thread, c *runner) (why, fix string) {
+	q, ok := s.scheduling(c.Thread)
+	if !ok || c.PID == 0 {
+		return "", ""
+	}
+	v, known := s.scheduling(victim)
+	if q.Policy.Realtime() && !v.Policy.Realtime() {
+		at := ""
+		if q.Realtime > 0 {
+			at = fmt.Sprintf(" at priority %d", q.Realtime)
+		}
+		return fmt.Sprintf("%s runs under %s%s: it goes before every ordinary thread", c.name, q.Policy, at),
+			fmt.Sprintf("make %s an ordinary process: chrt -a -o -p 0 %d", c.name, c.PID)
+	}
+	if known && !q.Policy.Realtime() && int(v.Nice)-int(q.Nice) >= minNicer {
+		return fmt.Sprintf("%s is at nice %d, the waiting thread at nice %d", c.name, q.Nice, v.Nice),
+			fmt.Sprintf("let %s be the nicer one: renice -n %d -p %d", c.name, min(19, int(v.Nice)+10), c.PID)
+	}
+	return "", ""
+}
+
+// nodeOf is the memory node of a CPU, -1 if there is but one or it is in none.
+func (s *scene) nodeOf(cpu uint16) int {
+	for node, list := range s.in.Nodes {
+		for part := range strings.SplitSeq(list, ",") {
+			lo, hi, ranged := strings.Cut(part, "-")
+			if !ranged {
+				hi = lo
+			}
+			first, err := strconv.Atoi(lo)
+			last, err2 := strconv.Atoi(hi)
+			if err == nil && err2 == nil && first <= int(cpu) && int(cpu) <= last {
+				return node
+			}
+		}
+	}
+	return -1
+}
