@@ -136,3 +136,27 @@ func TestControlsAreSilent(t *testing.T) {
 		})
 	}
 }
+
+// A culprit that the scheduler prefers is told to be, with what would change that.
+func TestPreferredCulpritsAreToldToBe(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"real-time": {[]string{"--rt", "10", "--duty", "50"}, "runs under SCHED_FIFO at priority 10"},
+		"less-nice": {[]string{"--nice", "-10"}, "is at nice -10, the waiting thread at nice 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"--seconds", "5", "--start-after", "1.5", "--fault", "cpu-hog", "--pin", "1", "--culprit", "irq-poller"}, tc.args...)
+			r := e2e.Run(t, args...)
+			if len(r.Report.Chains) == 0 {
+				t.Fatal("no cause found")
+			}
+			c := r.Report.Chains[0]
+			if c.Cause.Kind != "cpu_contention" || !strings.Contains(c.Cause.Detail, tc.want) {
+				t.Errorf("cause %s: %s; want %q in it", c.Cause.Kind, c.Cause.Detail, tc.want)
+				dump(t, r)
+			}
+		})
+	}
+}
