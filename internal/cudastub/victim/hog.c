@@ -104,6 +104,14 @@ int cpu_apart(struct run *r)
 	return cpus < 2 ? PIN_NONE : (int)((cpu + 1) % cpus);
 }
 
+void keep_apart(struct run *r)
+{
+	int cpu = cpu_apart(r);
+
+	if (cpu >= 0)
+		pin_to_cpu(cpu);
+}
+
 static int hog_process(struct injection *in, struct dispatcher *d)
 {
 	(void)d;

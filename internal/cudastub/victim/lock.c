@@ -32,6 +32,7 @@ static void *hold(void *arg)
 	struct injection *in = arg;
 
 	name_thread(in->name);
+	keep_apart(in->run);
 	in->holder = in->culprit = this_thread();
 	for (;;) {
 		sleep_unless_stopped(in->run, in->next_ns);
@@ -45,6 +46,7 @@ static void *hold(void *arg)
 
 static int start_holder(struct injection *in)
 {
+	pin_dispatcher(in->run);
 	return pthread_create(&holder, NULL, hold, in) ? refuse("cannot start a thread") : 0;
 }
 

@@ -147,7 +147,8 @@ void start_ping_pong(struct run *r, int cpu);
 /* hog.c */
 int start_hog(struct injection *in, int cpu);
 int pin_dispatcher(struct run *r); /* on which CPU the first dispatcher runs from now on */
-int cpu_apart(struct run *r);      /* another one, to which it is kept; PIN_NONE if there is none */
+int cpu_apart(struct run *r);      /* another one, for its helpers; PIN_NONE if there is none */
+void keep_apart(struct run *r);    /* keeps this thread on that one; the dispatcher must be pinned by then */
 
 /* threads.c: sibling threads. */
 int start_sleeper(struct run *r, pthread_t *thread);

@@ -28,6 +28,7 @@ static void *work(void *arg)
 	struct injection *in = arg;
 
 	name_thread(in->name);
+	keep_apart(in->run);
 	in->culprit = this_thread();
 	pthread_mutex_lock(&desk.lock);
 	for (;;) {
@@ -50,6 +51,7 @@ static void *work(void *arg)
 
 static int start_worker(struct injection *in)
 {
+	pin_dispatcher(in->run);
 	return pthread_create(&desk.thread, NULL, work, in) ? refuse("cannot start a thread") : 0;
 }
 
@@ -158,6 +160,7 @@ static void *interpret(void *arg)
 	struct injection *in = arg;
 
 	name_thread(in->name);
+	keep_apart(in->run);
 	in->culprit = in->holder = this_thread();
 	for (;;) {
 		sleep_unless_stopped(in->run, in->next_ns);
@@ -172,6 +175,7 @@ static void *interpret(void *arg)
 
 static int start_interpreter(struct injection *in)
 {
+	pin_dispatcher(in->run);
 	return pthread_create(&gil.hog, NULL, interpret, in) ? refuse("cannot start a thread") : 0;
 }
 
