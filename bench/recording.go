@@ -15,7 +15,11 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := []Row{first}
+	stall, err := told(ctx, l)
+	if err != nil {
+		return []Row{first}, err
+	}
+	rows := []Row{first, stall}
 
 	l.say("tracer: recording")
 	run, t, err := l.train(ctx, true, pick(l, 4.0, 15.0), at20k...)
