@@ -74,6 +74,41 @@ var Scenarios = []Scenario{
 		args:  []string{"--fault", "cold", "--fault-ms", "900", "--start-after", "0"},
 	},
 	{
+		Name: "input_starvation", Title: "a data worker is late with the next batch", Expect: diagnose.InputStarvation,
+		Story: "Each step reads a batch from a worker process. Some batches take long to decode.",
+		args:  []string{"--fault", "loader-cpu"},
+	},
+	{
+		Name: "peer_wait", Title: "another process is late with an answer", Expect: diagnose.PeerWait,
+		Story: "Each step asks a feature store on the same machine, over a unix socket.",
+		args:  []string{"--fault", "peer-unix"},
+	},
+	{
+		Name: "memory_pressure", Title: "a memory limit makes the launching thread free memory first", Expect: diagnose.MemoryPressure,
+		Story: "The job runs in a control group that is nearly full. Allocating on the host takes longer and longer.",
+		args:  []string{"--fault", "mem-pressure"},
+	},
+	{
+		Name: "pageable_copy", Title: "copies from memory that is not pinned", Expect: diagnose.PageableCopy,
+		Story: "Some copies to the GPU are made by the CPU, piece by piece.",
+		args:  []string{"--fault", "pageable", "--fault-ms", "30"},
+	},
+	{
+		Name: "implicit_sync", Title: "a loss is printed after every small step", Expect: diagnose.ImplicitSync,
+		Story: "Each step waits for the GPU many times, for a few bytes each. No single wait is long.",
+		args:  []string{"--fault", "implicit-sync"},
+	},
+	{
+		Name: "graph_recapture", Title: "a CUDA graph is captured again and again", Expect: diagnose.GraphRecapture,
+		Story: "Launching a graph is cheap. Capturing and instantiating it is not, and a changed shape makes it necessary.",
+		args:  []string{"--fault", "graph-recapture"},
+	},
+	{
+		Name: "gpu_contention", Title: "another process uses the same GPU", Expect: diagnose.GPUContention,
+		Story: "The job waits longer for the GPU at some times than at others, and does nothing different.",
+		args:  []string{"--fault", "gpu-peer"},
+	},
+	{
 		Name: "idle", Title: "an inference server without requests", Expect: "",
 		Story: "The GPU does little, because there is little to do. That is no fault, and must not be called one.",
 		args:  []string{"--fault", "idle-server"},
