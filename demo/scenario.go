@@ -96,7 +96,7 @@ var Scenarios = []Scenario{
 	{
 		Name: "implicit_sync", Title: "a loss is printed after every small step", Expect: diagnose.ImplicitSync,
 		Story: "Each step waits for the GPU many times, for a few bytes each. No single wait is long.",
-		args:  []string{"--fault", "implicit-sync"},
+		args:  []string{"--fault", "implicit-sync", "--host-us", "15000"},
 	},
 	{
 		Name: "graph_recapture", Title: "a CUDA graph is captured again and again", Expect: diagnose.GraphRecapture,
