@@ -113,9 +113,6 @@ func (p *Process[S]) read() (changed bool) {
 	return !slices.EqualFunc(p.maps, old, func(a, b Mapping[S]) bool { return a.Mapping == b.Mapping })
 }
 
-// Known reports whether anything is known of the process's memory.
-func (p *Process[S]) Known() bool { return len(p.maps) > 0 }
-
 // Find returns the mapping that holds an address, nil if nothing that can be
 // executed does. It is valid until the next call.
 func (p *Process[S]) Find(addr uint64) *Mapping[S] {

@@ -70,6 +70,7 @@ func (u *Unwinder) Arch() *Arch { return u.arch }
 // copy of the stack ends before, or something on the way could not be unwound.
 func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole bool) {
 	p := u.spaces.Process(pid)
+	addrs = make([]uint64, 0, 32)
 	guessed, mayBeLeaf := false, true
 	for {
 		m := p.Find(r.PC - 1)
