@@ -65,8 +65,12 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 	return p
 }
 
-// Forget drops what is known of a process.
-func (c *Cache[S]) Forget(pid int) { delete(c.procs, pid) }
+// Forget drops what is known of a process, and reports whether that was anything.
+func (c *Cache[S]) Forget(pid int) bool {
+	_, known := c.procs[pid]
+	delete(c.procs, pid)
+	return known
+}
 
 // Each calls f for every mapping that is known.
 func (c *Cache[S]) Each(f func(*Mapping[S])) {

@@ -92,7 +92,9 @@ func TestProcessThatEndedKeepsWhatIsKnownUntilForgotten(t *testing.T) {
 	if p := c.Process(7); p.Find(0x5000) != nil || p.Find(0x1000) == nil {
 		t.Error("what was known is lost")
 	}
-	c.Forget(7)
+	if !c.Forget(7) || c.Forget(7) {
+		t.Error("forgetting says the wrong thing")
+	}
 	if p := c.Process(7); p.Find(0x1000) != nil {
 		t.Error("a process that is gone has mappings")
 	}

@@ -109,7 +109,9 @@ func (u *Unwinder) Learn(pid int) { u.spaces.Process(pid) }
 // Forget drops what is known of a process's memory, and closes files that no
 // process maps which is known: they would keep a file system busy.
 func (u *Unwinder) Forget(pid int) {
-	u.spaces.Forget(pid)
+	if !u.spaces.Forget(pid) {
+		return
+	}
 	mapped := map[*file]bool{}
 	u.spaces.Each(func(m *space.Mapping[*file]) { mapped[m.State] = true })
 	for id, f := range u.files {

@@ -2,11 +2,16 @@ package unwind_test
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
+	"syscall"
 	"testing"
 
 	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
@@ -99,4 +104,57 @@ func TestProcessThatIsGoneHasOneFrame(t *testing.T) {
 	if got, whole := u.Unwind(8, registers(u, 0x1100, fp, fp), mem); !reflect.DeepEqual(got, []uint64{0x1100}) || whole {
 		t.Errorf("got %x, %v", got, whole)
 	}
+}
+
+func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Skip(err)
+	}
+	lib := filepath.Join(files.LibDir, "libcudart.so.12")
+	root, inode := t.TempDir(), inodeOf(t, lib)
+	for _, pid := range []string{"7", "8"} {
+		dir := filepath.Join(root, pid)
+		line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inode, lib)
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/", filepath.Join(dir, "root")), os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := unwind.New(proc.New(root))
+	t.Cleanup(u.Close)
+	before := descriptors(t)
+	expect := func(open int, when string) {
+		t.Helper()
+		if n := descriptors(t) - before; n != open {
+			t.Errorf("%d files open %s, want %d", n, when, open)
+		}
+	}
+	for _, pid := range []int{7, 8} {
+		u.Unwind(pid, registers(u, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
+		expect(1, "after a stack of two processes' library")
+	}
+	u.Forget(7)
+	expect(1, "while one maps it")
+	u.Forget(9)
+	expect(1, "after a process that is not known")
+	u.Forget(8)
+	expect(0, "when none does")
+}
+
+func inodeOf(t *testing.T, path string) uint64 {
+	t.Helper()
+	var s syscall.Stat_t
+	if err := syscall.Stat(path, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Ino
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(d)
 }
