@@ -75,6 +75,9 @@ const (
 	// maxStacks is how many allocations a second each get a stack: it says where
 	// memory that is not freed came from. One takes some microseconds.
 	maxStacks = 500
+	// maxSlow is how many calls of an operation may count as slow in a second:
+	// where durations are of two kinds, many are past any multiple of the median.
+	maxSlow = 100
 )
 
 // limits derives each operation's limits from the medians so far, and from its
@@ -102,7 +105,7 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 			continue
 		}
 		u := time.Duration(unusual * h.Quantile(0.5))
-		r[op] = limit{stack: max(u, minStack), off: max(u, minOff)}
+		r[op] = limit{stack: max(u, minStack, slowest(h, recent[op], span)), off: max(u, minOff)}
 	}
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
@@ -112,6 +115,16 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 		}
 	}
 	return r
+}
+
+// slowest is the duration that maxSlow calls a second exceed, of n calls in the
+// last span with durations as in h.
+func slowest(h *stats.Histogram, n uint64, span time.Duration) time.Duration {
+	share := maxSlow * span.Seconds() / float64(max(n, 1))
+	if share >= 1 {
+		return 0
+	}
+	return time.Duration(h.Quantile(1 - share))
 }
 
 // ops lists the operations, busiest in the last second first, then by calls.

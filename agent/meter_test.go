@@ -41,3 +41,29 @@ func TestEachAllocationGetsAStackWhileTheyAreRare(t *testing.T) {
 		t.Errorf("when they are rare again: stacks from %v on", got)
 	}
 }
+
+// Where one call in ten takes long, a multiple of the median would give a stack
+// to all of those, however many they are.
+func TestStacksOfSlowCallsAreForTheSlowest(t *testing.T) {
+	launch, _ := event.ByName("cudaLaunchKernel")
+	for _, c := range []struct {
+		calls    int
+		from, to time.Duration // of the limit
+	}{
+		{500, minStack, 199 * time.Microsecond}, // 50 long ones a second: all of them
+		{20_000, 300 * time.Microsecond, 400 * time.Microsecond},
+	} {
+		m := newMeter()
+		list := make([]event.Call, c.calls)
+		for i := range list {
+			list[i] = event.Call{Op: launch.Op, Duration: 10_000, Thread: event.Thread{PID: 1, TID: 1}}
+			if i%10 == 0 {
+				list[i].Duration = 200_000 + uint64(i)*200_000/uint64(c.calls)
+			}
+		}
+		m.calls(list)
+		if got := m.limits(time.Second)[launch.Op].stack; got < c.from || got > c.to {
+			t.Errorf("%d calls a second: stacks from %v on, want %v to %v", c.calls, got, c.from, c.to)
+		}
+	}
+}

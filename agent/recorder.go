@@ -158,7 +158,7 @@ func (r *recorder) fill(u *unit) {
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
 		if r.first(s.ID) {
-			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: r.native.Resolve(int(s.PID), s.Addrs)})
+			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: r.native.Resolve(int(s.PID), s.Addrs), Cut: s.Cut})
 		}
 	}
 	for i := range rec.OffCPU {

@@ -60,7 +60,7 @@ func newRun(o Options) (*run, error) {
 		}
 	}
 	var err error
-	r.tracer, err = probe.Open(probe.Options{Backend: o.Backend, Stack: o.Stack, RingBytes: o.RingMB << 20, Logger: r.log})
+	r.tracer, err = probe.Open(probe.Options{Backend: o.Backend, Stack: o.Stack, Proc: fs, RingBytes: o.RingMB << 20, Logger: r.log})
 	if err != nil {
 		return nil, err
 	}

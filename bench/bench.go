@@ -43,6 +43,7 @@ type Measurement struct {
 var All = []Measurement{
 	{"call", Overhead, "CPU time added to a call, against programs that do nothing", measureCall},
 	{"loop", Overhead, "training steps a second with and without the tracer", measureLoop},
+	{"stack", Overhead, "what stacks cost, and --stack=slow and all against off in a training loop", measureStack},
 	{"tracer", Overhead, "what the tracer itself uses while it records 20,000 calls a second", measureTracer},
 	{"exact", Overhead, "calls made against calls recorded, and durations against the caller's clock", measureExact},
 	{"bystander", Overhead, "CPU time added to switches and system calls of programs that are not traced", measureBystander},

@@ -47,11 +47,13 @@ type traceSummary struct {
 	FirstEvent int64             `json:"first_event_ns"`
 }
 
-// trace starts the tracer on a process and waits until it is attached.
-func (l *lab) trace(ctx context.Context, pid int) (*tracer, error) {
+// trace starts the tracer on a process, with further flags, and waits until it is
+// attached.
+func (l *lab) trace(ctx context.Context, pid int, flags ...string) (*tracer, error) {
 	l.number++
 	t := &tracer{db: filepath.Join(l.dir, fmt.Sprintf("run%d.db", l.number)), began: time.Now()}
-	t.cmd = exec.CommandContext(ctx, l.opts.Ingero, "trace", "--json", "--node", "bench", "--pid", strconv.Itoa(pid), "--db", t.db)
+	flags = append([]string{"trace", "--json", "--node", "bench", "--pid", strconv.Itoa(pid), "--db", t.db}, flags...)
+	t.cmd = exec.CommandContext(ctx, l.opts.Ingero, flags...)
 	t.cmd.Cancel = func() error { return t.cmd.Process.Signal(syscall.SIGTERM) }
 	t.cmd.WaitDelay = 10 * time.Second
 	t.cmd.Stderr = &t.stderr

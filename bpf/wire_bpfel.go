@@ -199,11 +199,13 @@ type WireSockRec struct {
 }
 
 type WireStackRec struct {
-	_      structs.HostLayout
-	H      WireHdr
-	Tgid   uint32
-	Nstack int32
-	Stack  [32]uint64
+	_    structs.HostLayout
+	H    WireHdr
+	Tgid uint32
+	Len  uint32
+	Pc   uint64
+	Sp   uint64
+	Reg  [11]uint64
 }
 
 type WireStallRec struct {

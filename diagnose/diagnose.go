@@ -125,7 +125,6 @@ func (f *finding) evidence(s *scene) report.Evidence {
 
 // stack is that of the call that lost most among those with one.
 func (s *scene) stack(f *finding) []string {
-	lines := []string{}
 	for _, p := range f.pieces {
 		if p.acc.Call == nil || p.acc.Call.Stack == 0 {
 			continue
@@ -134,17 +133,29 @@ func (s *scene) stack(f *finding) []string {
 		if !ok {
 			continue
 		}
-		for i := range st.Frames {
-			lines = append(lines, frame(&st.Frames[i]))
-		}
-		break
+		return frames(&st)
+	}
+	return []string{}
+}
+
+// frames are the lines of a stack, innermost first.
+func frames(st *event.Stack) []string {
+	lines := make([]string, len(st.Frames))
+	for i := range st.Frames {
+		lines[i] = frame(&st.Frames[i])
+	}
+	if st.Cut {
+		lines = append(lines, "… (its callers were not found)")
 	}
 	return lines
 }
 
 func frame(f *event.Frame) string {
 	name := f.Symbol
-	if name == "" {
+	switch {
+	case name == "" && f.Module != "" && f.Offset != 0:
+		return fmt.Sprintf("%s+%#x", f.Module, f.Offset)
+	case name == "":
 		name = fmt.Sprintf("%#x", f.Addr)
 	}
 	switch {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -67,9 +68,7 @@ func (g *growth) where(s *scene, c *report.Chain) {
 	share := percent(g.from, g.bytes)
 	caller := ""
 	if st, ok := s.in.Stacks[g.site.Stack]; ok && len(st.Frames) > 0 && share >= minShare {
-		for i := range st.Frames {
-			c.Stack = append(c.Stack, frame(&st.Frames[i]))
-		}
+		c.Stack = frames(&st)
 		caller = frame(namable(st.Frames))
 	}
 	switch {
@@ -97,14 +96,15 @@ func (g *growth) where(s *scene, c *report.Chain) {
 	)
 }
 
-// namable is the frame to name: the innermost of Python, or else the caller.
+// namable is the frame to name: the innermost of Python, or else the innermost
+// with a name.
 func namable(frames []event.Frame) *event.Frame {
 	for i := range frames {
 		if frames[i].Kind == event.FramePython {
 			return &frames[i]
 		}
 	}
-	return &frames[0]
+	return &frames[max(0, slices.IndexFunc(frames, func(f event.Frame) bool { return f.Symbol != "" }))]
 }
 
 // allocating describes the calls that allocate what is not freed, on the thread

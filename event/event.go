@@ -316,6 +316,9 @@ type Frame struct {
 	Line   uint32 // source line, 0 if unknown
 	Module string // file name of the mapped object, or "kernel"
 	Offset uint64 // of Addr within Module
+	// BuildID identifies the contents of Module, in hex, so that names can be
+	// looked up later; empty if it has none.
+	BuildID string
 }
 
 // Stack is a resolved user stack, innermost frame first. ID is a hash of its
@@ -324,4 +327,5 @@ type Stack struct {
 	ID     uint64
 	PID    uint32
 	Frames []Frame
+	Cut    bool // there are callers behind the last frame that could not be found
 }

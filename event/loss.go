@@ -23,7 +23,7 @@ const (
 	LostOffCPU                        // off-CPU interval: ring full
 	LostThreadTime                    // thread totals: ring full (the next ones replace them)
 	LostLife                          // life-cycle event: ring full
-	LostStack                         // stack: ring full
+	LostStack                         // stack: ring half full, or too many in a second
 	LostNested                        // call nested deeper than the tracer follows
 	LostThread                        // no memory for a thread's state
 	LostUnmatched                     // return without a recorded entry
@@ -69,7 +69,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostOffCPU:        {"off_cpu", "intervals", false, "off-CPU intervals not recorded because the ring buffer was full", "off-CPU intervals (ring buffer full)"},
 	LostThreadTime:    {"thread_time", "records", true, "thread totals not recorded because the ring buffer was full; the next ones replace them", "records of thread totals (ring buffer full)"},
 	LostLife:          {"life", "events", false, "life-cycle events not recorded because their ring buffer was full", "life-cycle events (ring buffer full)"},
-	LostStack:         {"stack", "stacks", true, "stacks not recorded because the ring buffer was full", "stacks (ring buffer full)"},
+	LostStack:         {"stack", "stacks", true, "stacks not taken because the ring buffer was filling, or because a CPU had taken 1000 in the second", "stacks (ring buffer filling, or too many in a second)"},
 	LostNested:        {"nested", "calls", false, "calls nested deeper than the tracer follows", "calls nested too deep"},
 	LostThread:        {"thread", "calls", false, "calls of threads the kernel had no memory to account for", "calls of threads the kernel had no memory for"},
 	LostUnmatched:     {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child", "returns whose entry was not seen"},

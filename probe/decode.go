@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"hash/fnv"
 	"unsafe"
 
 	"github.com/ingero-io/ingero/bpf"
@@ -22,13 +21,6 @@ type Records struct {
 	Malformed   int // records of unknown kind or size: a bug, never expected
 }
 
-// RawStack is a user stack before its addresses are resolved.
-type RawStack struct {
-	ID    uint64
-	PID   uint32
-	Addrs []uint64 // innermost first
-}
-
 // Reset empties the records and keeps their memory.
 func (r *Records) Reset() {
 	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
@@ -45,19 +37,16 @@ func (r *Records) Len() int {
 // decoder turns wire records into events. It holds the one conversion from the
 // kernel's clock to Unix time.
 type decoder struct {
-	toUnix  uint64              // Unix ns = CLOCK_MONOTONIC ns + toUnix
+	toUnix  uint64 // Unix ns = CLOCK_MONOTONIC ns + toUnix
+	unwind  unwinder
 	pending map[uint32]rawStack // by tid: the stack that belongs to its next call
+	ended   []uint32            // processes that the unwinder is to forget
 	sockets map[uint32]socketAt // by tid: the socket that belongs to its next interval
 	masks   [1 << 12][event.NumArgs]uint64
 }
 
-// maxPending bounds the stacks that wait for their call.
-const maxPending = 4096
-
-type rawStack struct{ start, id uint64 }
-
-func newDecoder(toUnix uint64) *decoder {
-	d := &decoder{toUnix: toUnix, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}}
+func newDecoder(toUnix uint64, u unwinder) *decoder {
+	d := &decoder{toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
 			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
@@ -241,29 +230,17 @@ func (d *decoder) life(b []byte, r *Records) bool {
 	if !ok {
 		return false
 	}
+	switch k := event.LifeKind(w.H.Sub); {
+	case k == event.LifeFirst:
+		d.unwind.Learn(int(w.Tgid))
+	case w.H.Tid == w.Tgid && (k == event.LifeExit || k == event.LifeExec):
+		d.ends(w.Tgid)
+	}
 	r.Lives = append(r.Lives, event.Life{
 		At: w.H.Start + d.toUnix, Kind: event.LifeKind(w.H.Sub),
 		Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Parent: event.Thread{PID: w.Ptgid, TID: w.Ptid},
 		Comm: comm(&w.Comm), Op: event.Op(w.H.Op), Duration: w.Dur,
 	})
-	return true
-}
-
-func (d *decoder) stack(b []byte, r *Records) bool {
-	w, ok := as[bpf.WireStackRec](b)
-	if !ok {
-		return false
-	}
-	n := int(w.Nstack) / 8
-	if n <= 0 || n > len(w.Stack) {
-		return true // the stack could not be walked: no stack, not a malformed record
-	}
-	s := RawStack{ID: StackID(w.Tgid, w.Stack[:n]), PID: w.Tgid, Addrs: append([]uint64(nil), w.Stack[:n]...)}
-	if len(d.pending) >= maxPending { // their calls were lost
-		clear(d.pending)
-	}
-	d.pending[w.H.Tid] = rawStack{w.H.Start, s.ID}
-	r.Stacks = append(r.Stacks, s)
 	return true
 }
 
@@ -274,17 +251,6 @@ func (d *decoder) stall(b []byte, r *Records) bool {
 	}
 	r.Stalls = append(r.Stalls, event.Stall{Start: w.H.Start + d.toUnix, Duration: w.Dur, CPU: uint16(w.H.Tid)})
 	return true
-}
-
-// StackID is the FNV-1a hash of a process and its return addresses, never 0.
-// pid 0 is the kernel.
-func StackID(pid uint32, addrs []uint64) uint64 {
-	h := fnv.New64a()
-	h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&pid)), 4))
-	if len(addrs) > 0 {
-		h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&addrs[0])), 8*len(addrs)))
-	}
-	return max(h.Sum64(), 1)
 }
 
 // Roles of bpf/include/event.h.

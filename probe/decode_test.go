@@ -26,7 +26,7 @@ func aligned(b []byte) []byte {
 }
 
 func decodeAll(records ...[]byte) *Records {
-	d, r := newDecoder(offset), new(Records)
+	d, r := newDecoder(offset, new(wordUnwinder)), new(Records)
 	for _, b := range records {
 		d.record(b, r)
 	}
@@ -203,66 +203,8 @@ func TestLivesAreDecoded(t *testing.T) {
 	}
 }
 
-func stackRec(tid uint32, start uint64, addrs ...uint64) bpf.WireStackRec {
-	s := bpf.WireStackRec{H: bpf.WireHdr{Start: start, Tid: tid, Kind: uint8(bpf.WireKindKIND_STACK)}, Tgid: 11, Nstack: int32(8 * len(addrs))}
-	copy(s.Stack[:], addrs)
-	return s
-}
-
 func callRec(tid uint32, start uint64) bpf.WireCallRec {
 	return bpf.WireCallRec{H: bpf.WireHdr{Start: start, Tid: tid, Kind: uint8(bpf.WireKindKIND_CALL)}, Tgid: 11}
-}
-
-func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {
-	r := decodeAll(
-		wire(stackRec(1, 100, 0xa, 0xb)),
-		wire(callRec(2, 100)), // another thread, by chance at the same time
-		wire(callRec(1, 100)),
-		wire(callRec(1, 100)), // had none
-		wire(stackRec(3, 200, 0xc)),
-		wire(callRec(3, 300)), // the stack's own call was lost
-		wire(callRec(3, 200)),
-	)
-	id := StackID(11, []uint64{0xa, 0xb})
-	want := []uint64{0, id, 0, 0, 0}
-	var got []uint64
-	for _, c := range r.Calls {
-		got = append(got, c.Stack)
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("stacks %x, want %x", got, want)
-	}
-	if len(r.Stacks) != 2 || !reflect.DeepEqual(r.Stacks[0], RawStack{id, 11, []uint64{0xa, 0xb}}) {
-		t.Errorf("got %+v", r.Stacks)
-	}
-	if r.Malformed != 0 || r.Len() != 7 {
-		t.Errorf("%d malformed of %d", r.Malformed, r.Len())
-	}
-}
-
-func TestStackThatCouldNotBeWalkedIsNone(t *testing.T) {
-	for _, n := range []int32{0, 7, -14, 8 * 33, math.MaxInt32, math.MinInt32} {
-		s := stackRec(1, 100)
-		s.Nstack = n
-		r := decodeAll(wire(s), wire(callRec(1, 100)))
-		if len(r.Stacks) != 0 || r.Malformed != 0 || r.Calls[0].Stack != 0 {
-			t.Errorf("%d bytes: got %+v", n, r)
-		}
-	}
-	if r := decodeAll(wire(stackRec(1, 100, make([]uint64, 32)...))); len(r.Stacks) != 1 {
-		t.Error("the longest stack was dropped")
-	}
-}
-
-func TestStackIDs(t *testing.T) {
-	seen := map[uint64]bool{0: true}
-	for _, s := range []RawStack{{PID: 1}, {PID: 2}, {PID: 1, Addrs: []uint64{1}}, {PID: 1, Addrs: []uint64{1, 2}}, {PID: 1, Addrs: []uint64{2, 1}}, {PID: 2, Addrs: []uint64{1, 2}}} {
-		id := StackID(s.PID, s.Addrs)
-		if seen[id] || id != StackID(s.PID, s.Addrs) {
-			t.Errorf("%+v: id %x is not its own", s, id)
-		}
-		seen[id] = true
-	}
 }
 
 func TestShortAndUnknownRecordsAreCounted(t *testing.T) {

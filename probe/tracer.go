@@ -20,7 +20,9 @@ import (
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe/sched"
+	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
 // StackPolicy says which calls get a user stack.
@@ -39,6 +41,7 @@ type Options struct {
 	RingBytes int           // of the event ring, a power of two; 0: 16 MiB
 	OffMin    time.Duration // shorter off-CPU intervals only count in the ledger; 0: 100 us
 	Stack     StackPolicy   // empty: slow
+	Proc      proc.FS       // where stacks find what processes have mapped; zero: /proc
 	NoLedger  bool          // time calls only, without the scheduler programs
 	Empty     bool          // attach programs that do nothing: the floor of the cost
 	Logger    *slog.Logger  // nil: silent
@@ -49,6 +52,9 @@ const (
 	defaultOffMin = 100 * time.Microsecond
 	livesRing     = 256 << 10 // of thread.h
 	stackSample   = 4096 - 1
+	// stackQuota is how many stacks a CPU takes in 1.07 s. One costs the traced
+	// thread 1 to 5 us and the tracer some 10: docs/stacks.md.
+	stackQuota = 1000
 )
 
 // Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one
@@ -90,6 +96,9 @@ func Open(opts Options) (*Tracer, error) {
 	if opts.Stack == "" {
 		opts.Stack = StackSlow
 	}
+	if opts.Proc == (proc.FS{}) {
+		opts.Proc = proc.New("")
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -97,7 +106,7 @@ func Open(opts Options) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracer{opts: opts, log: opts.Logger, decode: newDecoder(toUnix), links: map[*Attachment]struct{}{}}
+	t := &Tracer{opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwind.New(opts.Proc)), links: map[*Attachment]struct{}{}}
 	if err := t.load(); err != nil {
 		_ = t.Close() // the error to tell is why loading failed
 		return nil, err
@@ -166,9 +175,11 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 		"self_tgid":  uint32(os.Getpid()),
 		"use_ledger": !t.opts.NoLedger,
 		"stack_all":  t.opts.Stack == StackAll,
+		"stack_room": uint64(t.opts.RingBytes / 2),
 	}
 	if t.opts.Stack == StackSlow {
 		vars["stack_every"] = uint64(stackSample)
+		vars["stack_quota"] = uint32(stackQuota)
 	}
 	return set(s, vars)
 }
@@ -273,7 +284,11 @@ func (t *Tracer) Adopt(pids ...int) error {
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.lives.drain(1<<30, read)
-	return t.events.drain(limit, read)
+	n := t.events.drain(limit, read)
+	if n < limit {
+		t.decode.forget()
+	}
+	return n
 }
 
 // Fill is how full the event ring is, 0 to 1.
@@ -341,6 +356,7 @@ func (t *Tracer) Close() error {
 		}
 	}
 	t.events, t.lives = nil, nil
+	t.decode.unwind.Close()
 	for _, c := range []*ebpf.Collection{t.calls, t.memory, t.sched} {
 		if c != nil {
 			c.Close()

@@ -148,16 +148,25 @@ func (t *text) chain(c *Chain) {
 	if n := len(c.Evidence.EventIDs); n > 0 {
 		t.wrap("  see    ", "events "+strings.Join(c.Evidence.EventIDs[:min(n, 3)], " "))
 	}
-	for i, s := range c.Stack {
-		label := "         "
-		if i == 0 {
-			label = "  stack  "
-		}
-		t.wrap(label, s)
-	}
+	t.stack(c.Stack)
 	label := "  fix    "
 	for _, s := range c.Recommendations {
 		t.wrap(t.paint(cyan, label), s)
+		label = "         "
+	}
+}
+
+// maxStack bounds the frames that are written: the innermost say most.
+const maxStack = 12
+
+func (t *text) stack(frames []string) {
+	label := "  stack  "
+	for i, s := range frames {
+		if i == maxStack-1 && len(frames) > maxStack {
+			t.wrap(label, fmt.Sprintf("… %d more (--json has them)", len(frames)-i))
+			return
+		}
+		t.wrap(label, s)
 		label = "         "
 	}
 }

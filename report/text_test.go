@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,24 @@ func TestDuration(t *testing.T) {
 	} {
 		if got := report.Duration(ns); got != want {
 			t.Errorf("Duration(%d) = %q, want %q", ns, got, want)
+		}
+	}
+}
+
+func TestWriteTextEndsLongStacks(t *testing.T) {
+	for n, last := range map[int]string{12: "frame 11", 13: "… 2 more (--json has them)", 128: "… 117 more (--json has them)"} {
+		c := report.Chain{}
+		for i := range n {
+			c.Stack = append(c.Stack, fmt.Sprintf("frame %d", i))
+		}
+		var b strings.Builder
+		if err := report.WriteText(&b, &report.Report{Chains: []report.Chain{c}}, report.TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, stack, _ := strings.Cut(b.String(), "stack  ")
+		lines := strings.Split(strings.TrimSpace(stack), "\n")
+		if len(lines) < 12 || lines[0] != "frame 0" || strings.TrimSpace(lines[11]) != last {
+			t.Errorf("%d frames: got %q, want the last to be %q", n, lines, last)
 		}
 	}
 }

@@ -11,6 +11,7 @@
 #define INGERO_CALL_H
 #include "thread.h"
 #include "args.h"
+#include "ustack.h"
 
 #define COOKIE_SETS_DEVICE 1
 
@@ -139,19 +140,6 @@ static __always_inline void fill(struct call_rec *r, struct frame *f, u64 id, s3
 	__builtin_memcpy(r->arg, f->arg, sizeof r->arg);
 }
 
-static __always_inline void take_stack(void *ctx, struct frame *f, u64 id)
-{
-	struct stack_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
-	if (!r) {
-		lose(LOSS_STACK);
-		return;
-	}
-	r->h = (struct hdr){ f->start, id, f->cookie, KIND_STACK, 0 };
-	r->tgid = id >> 32;
-	r->nstack = bpf_get_stack(ctx, r->stack, sizeof r->stack, BPF_F_USER_STACK);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-}
-
 static __always_inline bool wants_stack(u32 op, u64 start, u64 dur)
 {
 	if (stack_all)
@@ -201,7 +189,7 @@ static __always_inline void call_return(struct pt_regs *c)
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
 	if (!d && wants_stack(op, f->start, now - f->start))
-		take_stack(c, f, id);
+		take_stack(c, f, id, now);
 	u8 sub = d | t->gpu << 3;
 	if (!use_ledger || f->s.seq == t->seq) {
 		struct call_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);

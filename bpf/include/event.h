@@ -83,7 +83,8 @@ enum loss {
 #define NARGS 4
 #define NCULPRIT 4
 #define NKSTACK 14
-#define NUSTACK 32
+#define NSAVED 11        /* registers that functions leave as they were: arm64 has most */
+#define STACK_MAX 32768  /* bytes of user stack that are copied */
 #define COMM_LEN 16
 
 struct hdr {
@@ -174,11 +175,16 @@ struct life_rec {
 	char comm[COMM_LEN];
 };
 
+/*
+ * The registers after a call returned, and behind this as much of the user stack
+ * from sp up as could be copied. The record may be longer than that.
+ */
 struct stack_rec {
 	struct hdr h;
 	u32 tgid;
-	s32 nstack; /* bytes of stack used, negative errno */
-	u64 stack[NUSTACK];
+	u32 len; /* bytes of stack */
+	u64 pc, sp;
+	u64 reg[NSAVED]; /* x86-64: rbx, rbp, r12 to r15; arm64: x19 to x29 */
 };
 
 /* A span in which a CPU did not even take its timer interrupts. */
@@ -222,7 +228,7 @@ _Static_assert(sizeof(struct off_rec) == 120, "off_rec");
 _Static_assert(sizeof(struct off_full_rec) == 120 + 8 + 4 * 32 + 8 + 112, "off_full_rec");
 _Static_assert(sizeof(struct total_rec) == 144, "total_rec");
 _Static_assert(sizeof(struct life_rec) == 56, "life_rec");
-_Static_assert(sizeof(struct stack_rec) == 280, "stack_rec");
+_Static_assert(sizeof(struct stack_rec) == 128, "stack_rec");
 _Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
 _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");

@@ -25,9 +25,10 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_F_USER_STACK = 1 << 8 };
+enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_RB_AVAIL_DATA = 0 };
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 #define AF_UNIX 1 /* include/linux/socket.h */
@@ -116,12 +117,27 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 struct mm_struct {
+	unsigned long start_stack;
 	struct uprobes_state uprobes_state;
 };
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#define THREAD_POINTER thread.fsbase
+#else
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#define THREAD_POINTER thread.uw.tp_value
+#endif
 struct bpf_local_storage;
 struct task_struct {
 	unsigned int flags;
 	int pid, tgid;
+	struct thread_struct thread;
 	unsigned in_iowait : 1;
 	bool throttled; /* from 6.18: this task waits for quota */
 	struct sched_entity se;

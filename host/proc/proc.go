@@ -136,7 +136,7 @@ func (f FS) Cgroups(pid int) (map[string]string, error) {
 	return r, nil
 }
 
-// Mapping is a mapped range of a process's memory with a file behind it.
+// Mapping is a mapped range of a process's memory.
 type Mapping struct {
 	Start, End uint64
 	Offset     uint64 // in the file, of Start
@@ -149,6 +149,16 @@ type Mapping struct {
 
 // Maps lists the file mappings of a process.
 func (f FS) Maps(pid int) ([]Mapping, error) {
+	return f.mappings(pid, func(m *Mapping) bool { return strings.HasPrefix(m.Path, "/") })
+}
+
+// Code lists what a process can execute, also where no file is mapped: there
+// Path is empty, or the kernel's name of it, as "[vdso]".
+func (f FS) Code(pid int) ([]Mapping, error) {
+	return f.mappings(pid, func(m *Mapping) bool { return m.Exec })
+}
+
+func (f FS) mappings(pid int, wanted func(*Mapping) bool) ([]Mapping, error) {
 	file, err := os.Open(f.path(pid, "maps"))
 	if err != nil {
 		return nil, err
@@ -158,7 +168,7 @@ func (f FS) Maps(pid int) ([]Mapping, error) {
 	s := bufio.NewScanner(file)
 	s.Buffer(make([]byte, 0, 8192), 1<<20)
 	for s.Scan() {
-		if m, ok := parseMapping(s.Text()); ok {
+		if m, ok := parseMapping(s.Text()); ok && wanted(&m) {
 			r = append(r, m)
 		}
 	}
@@ -171,13 +181,15 @@ func (f FS) Maps(pid int) ([]Mapping, error) {
 // parseMapping reads a line such as
 // "7f12a000-7f12b000 r-xp 00001000 fe:00 1234   /usr/lib/libx.so (deleted)".
 func parseMapping(line string) (m Mapping, ok bool) {
-	slash := strings.IndexByte(line, '/')
-	if slash < 0 {
-		return m, false
+	name := ""
+	f := strings.Fields(line)
+	if slash := strings.IndexByte(line, '/'); slash >= 0 && len(strings.Fields(line[:slash])) == 5 {
+		name = line[slash:] // may hold spaces
+	} else if len(f) > 5 {
+		name = f[5] // the kernel's, or of anonymous memory: "[anon:a/b]"
 	}
-	f := strings.Fields(line[:slash])
-	if len(f) != 5 {
-		return m, false // "[anon:a/b]" is a name, not a path
+	if len(f) < 5 {
+		return m, false
 	}
 	lo, hi, ok := strings.Cut(f[0], "-")
 	if !ok {
@@ -195,7 +207,7 @@ func parseMapping(line string) (m Mapping, ok bool) {
 	}
 	m.Exec = strings.Contains(f[1], "x")
 	m.Dev = f[3]
-	m.Path, m.Deleted = strings.CutSuffix(line[slash:], " (deleted)")
+	m.Path, m.Deleted = strings.CutSuffix(name, " (deleted)")
 	return m, true
 }
 

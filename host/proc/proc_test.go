@@ -125,6 +125,10 @@ zz-7f0000004000 r-xp 00000000 00:00 0 /damaged
 	if got := must[[]proc.Mapping](t)(f.Maps(1)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
+	want = []proc.Mapping{want[0], {Start: 0x7f0000003000, End: 0x7f0000004000, Exec: true, Dev: "00:00", Path: "[vdso]"}}
+	if got := must[[]proc.Mapping](t)(f.Code(1)); !reflect.DeepEqual(got, want) {
+		t.Errorf("code: got  %+v\nwant %+v", got, want)
+	}
 }
 
 func TestVanishedProcessIsNotExist(t *testing.T) {

@@ -24,6 +24,12 @@ type CallQueue struct {
 	Waiting uint64
 }
 
+type CallStackWindow struct {
+	_     structs.HostLayout
+	At    uint64
+	Taken uint64
+}
+
 type CallThr struct {
 	_           structs.HostLayout
 	V           [11]uint64
@@ -97,6 +103,7 @@ const (
 	CallMapLives             = "lives"
 	CallMapLosses            = "losses"
 	CallMapQueue             = "queue"
+	CallMapStackWindows      = "stack_windows"
 	CallMapThreads           = "threads"
 	CallProgMultiEmpty       = "multi_empty"
 	CallProgMultiEmptyReturn = "multi_empty_return"
@@ -108,6 +115,8 @@ const (
 	CallVarSelfTgid          = "self_tgid"
 	CallVarStackAll          = "stack_all"
 	CallVarStackEvery        = "stack_every"
+	CallVarStackQuota        = "stack_quota"
+	CallVarStackRoom         = "stack_room"
 	CallVarUseLedger         = "use_ledger"
 )
 
@@ -166,12 +175,13 @@ type CallProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CallMapSpecs struct {
-	Events  *ebpf.MapSpec `ebpf:"events"`
-	Limits  *ebpf.MapSpec `ebpf:"limits"`
-	Lives   *ebpf.MapSpec `ebpf:"lives"`
-	Losses  *ebpf.MapSpec `ebpf:"losses"`
-	Queue   *ebpf.MapSpec `ebpf:"queue"`
-	Threads *ebpf.MapSpec `ebpf:"threads"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	Limits       *ebpf.MapSpec `ebpf:"limits"`
+	Lives        *ebpf.MapSpec `ebpf:"lives"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	Queue        *ebpf.MapSpec `ebpf:"queue"`
+	StackWindows *ebpf.MapSpec `ebpf:"stack_windows"`
+	Threads      *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // CallVariableSpecs contains global variables before they are loaded into the kernel.
@@ -181,6 +191,8 @@ type CallVariableSpecs struct {
 	SelfTgid   *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StackAll   *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery *ebpf.VariableSpec `ebpf:"stack_every"`
+	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
 }
 
@@ -204,12 +216,13 @@ func (o *CallObjects) Close() error {
 //
 // It can be passed to LoadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CallMaps struct {
-	Events  *ebpf.Map `ebpf:"events"`
-	Limits  *ebpf.Map `ebpf:"limits"`
-	Lives   *ebpf.Map `ebpf:"lives"`
-	Losses  *ebpf.Map `ebpf:"losses"`
-	Queue   *ebpf.Map `ebpf:"queue"`
-	Threads *ebpf.Map `ebpf:"threads"`
+	Events       *ebpf.Map `ebpf:"events"`
+	Limits       *ebpf.Map `ebpf:"limits"`
+	Lives        *ebpf.Map `ebpf:"lives"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	Queue        *ebpf.Map `ebpf:"queue"`
+	StackWindows *ebpf.Map `ebpf:"stack_windows"`
+	Threads      *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *CallMaps) Close() error {
@@ -219,6 +232,7 @@ func (m *CallMaps) Close() error {
 		m.Lives,
 		m.Losses,
 		m.Queue,
+		m.StackWindows,
 		m.Threads,
 	)
 }
@@ -230,6 +244,8 @@ type CallVariables struct {
 	SelfTgid   *ebpf.Variable `ebpf:"self_tgid"`
 	StackAll   *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery *ebpf.Variable `ebpf:"stack_every"`
+	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
 }
 

@@ -24,6 +24,12 @@ type SessionQueue struct {
 	Waiting uint64
 }
 
+type SessionStackWindow struct {
+	_     structs.HostLayout
+	At    uint64
+	Taken uint64
+}
+
 type SessionThr struct {
 	_           structs.HostLayout
 	V           [11]uint64
@@ -97,12 +103,15 @@ const (
 	SessionMapLives         = "lives"
 	SessionMapLosses        = "losses"
 	SessionMapQueue         = "queue"
+	SessionMapStackWindows  = "stack_windows"
 	SessionMapThreads       = "threads"
 	SessionProgSessionCall  = "session_call"
 	SessionProgSessionEmpty = "session_empty"
 	SessionVarSelfTgid      = "self_tgid"
 	SessionVarStackAll      = "stack_all"
 	SessionVarStackEvery    = "stack_every"
+	SessionVarStackQuota    = "stack_quota"
+	SessionVarStackRoom     = "stack_room"
 	SessionVarUseLedger     = "use_ledger"
 )
 
@@ -156,12 +165,13 @@ type SessionProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionMapSpecs struct {
-	Events  *ebpf.MapSpec `ebpf:"events"`
-	Limits  *ebpf.MapSpec `ebpf:"limits"`
-	Lives   *ebpf.MapSpec `ebpf:"lives"`
-	Losses  *ebpf.MapSpec `ebpf:"losses"`
-	Queue   *ebpf.MapSpec `ebpf:"queue"`
-	Threads *ebpf.MapSpec `ebpf:"threads"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	Limits       *ebpf.MapSpec `ebpf:"limits"`
+	Lives        *ebpf.MapSpec `ebpf:"lives"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	Queue        *ebpf.MapSpec `ebpf:"queue"`
+	StackWindows *ebpf.MapSpec `ebpf:"stack_windows"`
+	Threads      *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // SessionVariableSpecs contains global variables before they are loaded into the kernel.
@@ -171,6 +181,8 @@ type SessionVariableSpecs struct {
 	SelfTgid   *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StackAll   *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery *ebpf.VariableSpec `ebpf:"stack_every"`
+	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
 }
 
@@ -194,12 +206,13 @@ func (o *SessionObjects) Close() error {
 //
 // It can be passed to LoadSessionObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionMaps struct {
-	Events  *ebpf.Map `ebpf:"events"`
-	Limits  *ebpf.Map `ebpf:"limits"`
-	Lives   *ebpf.Map `ebpf:"lives"`
-	Losses  *ebpf.Map `ebpf:"losses"`
-	Queue   *ebpf.Map `ebpf:"queue"`
-	Threads *ebpf.Map `ebpf:"threads"`
+	Events       *ebpf.Map `ebpf:"events"`
+	Limits       *ebpf.Map `ebpf:"limits"`
+	Lives        *ebpf.Map `ebpf:"lives"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	Queue        *ebpf.Map `ebpf:"queue"`
+	StackWindows *ebpf.Map `ebpf:"stack_windows"`
+	Threads      *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *SessionMaps) Close() error {
@@ -209,6 +222,7 @@ func (m *SessionMaps) Close() error {
 		m.Lives,
 		m.Losses,
 		m.Queue,
+		m.StackWindows,
 		m.Threads,
 	)
 }
@@ -220,6 +234,8 @@ type SessionVariables struct {
 	SelfTgid   *ebpf.Variable `ebpf:"self_tgid"`
 	StackAll   *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery *ebpf.Variable `ebpf:"stack_every"`
+	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
 }
 

@@ -24,6 +24,12 @@ type SessionCtxQueue struct {
 	Waiting uint64
 }
 
+type SessionCtxStackWindow struct {
+	_     structs.HostLayout
+	At    uint64
+	Taken uint64
+}
+
 type SessionCtxThr struct {
 	_           structs.HostLayout
 	V           [11]uint64
@@ -97,12 +103,15 @@ const (
 	SessionCtxMapLives         = "lives"
 	SessionCtxMapLosses        = "losses"
 	SessionCtxMapQueue         = "queue"
+	SessionCtxMapStackWindows  = "stack_windows"
 	SessionCtxMapThreads       = "threads"
 	SessionCtxProgSessionCall  = "session_call"
 	SessionCtxProgSessionEmpty = "session_empty"
 	SessionCtxVarSelfTgid      = "self_tgid"
 	SessionCtxVarStackAll      = "stack_all"
 	SessionCtxVarStackEvery    = "stack_every"
+	SessionCtxVarStackQuota    = "stack_quota"
+	SessionCtxVarStackRoom     = "stack_room"
 	SessionCtxVarUseLedger     = "use_ledger"
 )
 
@@ -156,12 +165,13 @@ type SessionCtxProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionCtxMapSpecs struct {
-	Events  *ebpf.MapSpec `ebpf:"events"`
-	Limits  *ebpf.MapSpec `ebpf:"limits"`
-	Lives   *ebpf.MapSpec `ebpf:"lives"`
-	Losses  *ebpf.MapSpec `ebpf:"losses"`
-	Queue   *ebpf.MapSpec `ebpf:"queue"`
-	Threads *ebpf.MapSpec `ebpf:"threads"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	Limits       *ebpf.MapSpec `ebpf:"limits"`
+	Lives        *ebpf.MapSpec `ebpf:"lives"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	Queue        *ebpf.MapSpec `ebpf:"queue"`
+	StackWindows *ebpf.MapSpec `ebpf:"stack_windows"`
+	Threads      *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // SessionCtxVariableSpecs contains global variables before they are loaded into the kernel.
@@ -171,6 +181,8 @@ type SessionCtxVariableSpecs struct {
 	SelfTgid   *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StackAll   *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery *ebpf.VariableSpec `ebpf:"stack_every"`
+	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
 }
 
@@ -194,12 +206,13 @@ func (o *SessionCtxObjects) Close() error {
 //
 // It can be passed to LoadSessionCtxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionCtxMaps struct {
-	Events  *ebpf.Map `ebpf:"events"`
-	Limits  *ebpf.Map `ebpf:"limits"`
-	Lives   *ebpf.Map `ebpf:"lives"`
-	Losses  *ebpf.Map `ebpf:"losses"`
-	Queue   *ebpf.Map `ebpf:"queue"`
-	Threads *ebpf.Map `ebpf:"threads"`
+	Events       *ebpf.Map `ebpf:"events"`
+	Limits       *ebpf.Map `ebpf:"limits"`
+	Lives        *ebpf.Map `ebpf:"lives"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	Queue        *ebpf.Map `ebpf:"queue"`
+	StackWindows *ebpf.Map `ebpf:"stack_windows"`
+	Threads      *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *SessionCtxMaps) Close() error {
@@ -209,6 +222,7 @@ func (m *SessionCtxMaps) Close() error {
 		m.Lives,
 		m.Losses,
 		m.Queue,
+		m.StackWindows,
 		m.Threads,
 	)
 }
@@ -220,6 +234,8 @@ type SessionCtxVariables struct {
 	SelfTgid   *ebpf.Variable `ebpf:"self_tgid"`
 	StackAll   *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery *ebpf.Variable `ebpf:"stack_every"`
+	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
 }
 

@@ -280,18 +280,24 @@ func (r *Reader) stackAddrs(ctx context.Context, id int64) ([]uint64, error) {
 func (r *Reader) Stack(ctx context.Context, id uint64) (event.Stack, error) {
 	stack := event.Stack{ID: id}
 	found := false
-	err := r.rows(ctx, `select k.pid, f.kind, f.addr, f.symbol, f.file, f.line, f.module, f.offset
+	more := "null, 0" // recordings before schema 5
+	if ok, err := r.has(ctx, "frame_build"); err != nil {
+		return stack, err
+	} else if ok {
+		more = "(select build_id from frame_build where frame = f.id), exists (select 1 from stack_cut where stack = k.id)"
+	}
+	err := r.rows(ctx, "select k.pid, f.kind, f.addr, f.symbol, f.file, f.line, f.module, f.offset, "+more+`
 		from stack k left join stack_entry e on e.stack = k.id left join frame f on f.id = e.frame
 		where k.hash = ? order by e.depth`, []int64{int64(id)}, func(s *sqlite.Stmt) error {
 		found = true
-		stack.PID = uint32(s.ColumnInt64(0))
+		stack.PID, stack.Cut = uint32(s.ColumnInt64(0)), s.ColumnBool(9)
 		if s.ColumnIsNull(1) {
 			return nil
 		}
 		stack.Frames = append(stack.Frames, event.Frame{
 			Kind: event.StackKind(s.ColumnInt64(1)), Addr: uint64(s.ColumnInt64(2)),
 			Symbol: s.ColumnText(3), File: s.ColumnText(4), Line: uint32(s.ColumnInt64(5)),
-			Module: s.ColumnText(6), Offset: uint64(s.ColumnInt64(7)),
+			Module: s.ColumnText(6), Offset: uint64(s.ColumnInt64(7)), BuildID: s.ColumnText(8),
 		})
 		return nil
 	})

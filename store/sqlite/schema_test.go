@@ -2,10 +2,13 @@ package sqlite
 
 import (
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -18,6 +21,12 @@ func TestRecordingsOfAnOlderSchemaAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := migrate(c, migrations()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	err = sqlitex.ExecuteScript(c, `insert into stack values (1, 77, 9);
+		insert into frame values (1, 1, 4096, 'main', '', 0, 'prog', 16);
+		insert into stack_entry values (1, 0, 1);`, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(); err != nil {
@@ -33,5 +42,9 @@ func TestRecordingsOfAnOlderSchemaAreRead(t *testing.T) {
 	}
 	if m, err := r.MemorySites(t.Context(), store.Window{}); len(m) != 0 || err != nil {
 		t.Errorf("memory sites of an old recording: %v, %v", m, err)
+	}
+	want := event.Stack{ID: 77, PID: 9, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 4096, Symbol: "main", Module: "prog", Offset: 16}}}
+	if got, err := r.Stack(t.Context(), 77); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("stack of an old recording: %+v, %v, want %+v", got, err, want)
 	}
 }

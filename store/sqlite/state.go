@@ -74,7 +74,7 @@ func (w *Writer) describe(b *store.Batch) {
 			continue
 		}
 		w.framed[id] = true
-		w.queued = append(w.queued, event.Stack{ID: s.ID, PID: s.PID, Frames: slices.Clone(s.Frames)})
+		w.queued = append(w.queued, event.Stack{ID: s.ID, PID: s.PID, Frames: slices.Clone(s.Frames), Cut: s.Cut})
 	}
 }
 
@@ -144,6 +144,9 @@ func (w *Writer) writeDictionaries() error {
 		f := &e.key
 		err := sqlitex.Execute(w.conn, "insert or replace into frame values (?, ?, ?, ?, ?, ?, ?, ?)",
 			&sqlitex.ExecOptions{Args: []any{e.id, int64(f.Kind), int64(f.Addr), f.Symbol, f.File, int64(f.Line), f.Module, int64(f.Offset)}})
+		if err == nil && f.BuildID != "" {
+			err = exec(w.conn, "insert or replace into frame_build values (?, ?)", e.id, f.BuildID)
+		}
 		if err != nil {
 			return err
 		}
@@ -159,6 +162,9 @@ func (w *Writer) writeFrames() error {
 		id := w.stackID(s.ID)
 		err := sqlitex.Execute(w.conn, "insert into stack (id, hash, pid) values (?1, ?2, ?3) on conflict (id) do update set pid = ?3",
 			&sqlitex.ExecOptions{Args: []any{id, int64(s.ID), int64(s.PID)}})
+		if err == nil && s.Cut {
+			err = exec(w.conn, "insert or replace into stack_cut values (?)", id)
+		}
 		if err != nil {
 			return err
 		}

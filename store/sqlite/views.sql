@@ -62,14 +62,16 @@ from gpu_snapshot;
 create view stack_frames as
 select k.hash as stack_hash, e.depth,
   case f.kind when 1 then 'native' when 2 then 'kernel' when 3 then 'python' end as kind,
-  f.symbol, f.file, f.line, f.module, f.addr, f.offset
-from stack k join stack_entry e on e.stack = k.id join frame f on f.id = e.frame;
+  f.symbol, f.file, f.line, f.module, f.addr, f.offset, coalesce(b.build_id, '') as build_id
+from stack k join stack_entry e on e.stack = k.id join frame f on f.id = e.frame
+left join frame_build b on b.frame = f.id;
 
 create view stack_traces as
 select k.hash, k.pid, (select count(*) from stack_entry e where e.stack = k.id) as depth,
   (select group_concat(symbol, ';') from (
     select case f.symbol when '' then f.module || '+' || printf('0x%x', coalesce(f.offset, f.addr, 0)) else f.symbol end as symbol
-    from stack_entry e join frame f on f.id = e.frame where e.stack = k.id order by e.depth)) as frames
+    from stack_entry e join frame f on f.id = e.frame where e.stack = k.id order by e.depth)) as frames,
+  exists (select 1 from stack_cut c where c.stack = k.id) as cut
 from stack k;
 
 create view calls as

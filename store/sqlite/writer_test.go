@@ -114,8 +114,8 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
 		},
 		Reclaims: []event.Reclaim{{Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup, Parts: 3}},
-		Stacks: []event.Stack{{ID: 77, PID: 100, Frames: []event.Frame{
-			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16},
+		Stacks: []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
+			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
 		}}},
 		Processes:  []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},

@@ -16,6 +16,7 @@ import (
 // behind the other in one string.
 type table struct {
 	segments []segment
+	buildID  string // in hex, empty if there is none
 	syms     []sym
 	names    string // syms[i]'s is from syms[i].name to syms[i+1].name
 	readable map[int]string
@@ -55,6 +56,12 @@ func load(r io.ReaderAt) *table {
 	var c collector
 	c.section(f, elf.SHT_SYMTAB)
 	c.section(f, elf.SHT_DYNSYM)
+	if len(c.strs) < 2 { // stripped
+		if d := debugdata(f); d != nil {
+			c.section(d, elf.SHT_SYMTAB)
+		}
+	}
+	t.buildID = buildID(f)
 	t.syms, t.names = c.finish()
 	return t
 }

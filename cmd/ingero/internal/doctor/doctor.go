@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
 // Status is the result of a check.
@@ -122,7 +123,7 @@ type Limits struct {
 
 func limits() Limits {
 	return Limits{
-		RingBytes: 16 << 20, Nested: 8, Frames: 32, Culprits: 4,
+		RingBytes: 16 << 20, Nested: 8, Frames: unwind.MaxFrames, Culprits: 4,
 		OffCPUNS: int64(100 * time.Microsecond), StackOneIn: 4096,
 	}
 }

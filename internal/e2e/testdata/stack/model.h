@@ -1,0 +1,4 @@
+#include <string>
+namespace model {
+double run(const std::string &how, int n);
+}

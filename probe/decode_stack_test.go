@@ -1,0 +1,120 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/ingero-io/ingero/bpf"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/symbol/unwind"
+)
+
+// wordUnwinder takes each word of the stack for a return address, and a stack
+// that ends in 0 for whole. It notes what else it is told.
+type wordUnwinder struct{ told []string }
+
+func (*wordUnwinder) Arch() *unwind.Arch { return unwind.AMD64 }
+
+func (*wordUnwinder) Unwind(_ int, r unwind.Regs, stack *unwind.Memory) (addrs []uint64, whole bool) {
+	addrs = []uint64{r.PC}
+	for b := stack.Data; len(b) >= 8; b = b[8:] {
+		a := binary.LittleEndian.Uint64(b)
+		if a == 0 {
+			return addrs, true
+		}
+		addrs = append(addrs, a)
+	}
+	return addrs, false
+}
+
+func (u *wordUnwinder) Learn(pid int)  { u.told = append(u.told, fmt.Sprint("learn ", pid)) }
+func (u *wordUnwinder) Forget(pid int) { u.told = append(u.told, fmt.Sprint("forget ", pid)) }
+func (u *wordUnwinder) Close()         {}
+
+// stackRec is a record of a stack of process 11 with the given words, and space
+// behind them that the kernel did not fill.
+func stackRec(tid uint32, start, pc uint64, words ...uint64) []byte {
+	w := bpf.WireStackRec{H: bpf.WireHdr{Start: start, Tid: tid, Kind: uint8(bpf.WireKindKIND_STACK)}, Tgid: 11, Len: uint32(8 * len(words)), Pc: pc}
+	b := wire(w)
+	for _, v := range words {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return aligned(append(b, make([]byte, 64)...))
+}
+
+func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {
+	r := decodeAll(
+		stackRec(1, 100, 0xa, 0xb, 0),
+		wire(callRec(2, 100)), // another thread, by chance at the same time
+		wire(callRec(1, 100)),
+		wire(callRec(1, 100)), // had none
+		stackRec(3, 200, 0xc),
+		wire(callRec(3, 300)), // the stack's own call was lost
+		wire(callRec(3, 200)),
+	)
+	id := StackID(11, []uint64{0xa, 0xb})
+	want := []uint64{0, id, 0, 0, 0}
+	var got []uint64
+	for _, c := range r.Calls {
+		got = append(got, c.Stack)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("stacks %x, want %x", got, want)
+	}
+	stacks := []RawStack{
+		{id, 11, 1, []uint64{0xa, 0xb}, false},
+		{StackID(11, []uint64{0xc}), 11, 3, []uint64{0xc}, true},
+	}
+	if !reflect.DeepEqual(r.Stacks, stacks) {
+		t.Errorf("got %+v, want %+v", r.Stacks, stacks)
+	}
+	if r.Malformed != 0 || r.Len() != 7 {
+		t.Errorf("%d malformed of %d", r.Malformed, r.Len())
+	}
+}
+
+func TestStackLongerThanItsRecordIsMalformed(t *testing.T) {
+	for _, n := range []uint32{89, 1 << 20, math.MaxUint32} {
+		b := stackRec(1, 100, 0xa, 0xb, 0)
+		binary.LittleEndian.PutUint32(b[20:], n)
+		if r := decodeAll(b); r.Malformed != 1 || len(r.Stacks) != 0 {
+			t.Errorf("%d bytes: got %+v", n, r)
+		}
+	}
+}
+
+func TestUnwinderLearnsOfProcessesAndForgetsThemWithTheLastStack(t *testing.T) {
+	u := new(wordUnwinder)
+	d, r := newDecoder(offset, u), new(Records)
+	life := func(k event.LifeKind, tid uint32) {
+		d.record(wire(bpf.WireLifeRec{H: bpf.WireHdr{Tid: tid, Kind: uint8(bpf.WireKindKIND_LIFE), Sub: uint8(k)}, Tgid: 11}), r)
+	}
+	life(event.LifeFork, 11)
+	life(event.LifeFirst, 12)
+	life(event.LifeExit, 12) // a thread
+	life(event.LifeExec, 11)
+	life(event.LifeExit, 11)
+	d.record(stackRec(11, 100, 0xa, 0xb, 0), r)
+	if want := []string{"learn 11"}; !reflect.DeepEqual(u.told, want) {
+		t.Errorf("told %q, want %q", u.told, want)
+	}
+	d.forget()
+	d.forget()
+	if want := []string{"learn 11", "forget 11"}; !reflect.DeepEqual(u.told, want) {
+		t.Errorf("told %q, want %q", u.told, want)
+	}
+}
+
+func TestStackIDs(t *testing.T) {
+	seen := map[uint64]bool{0: true}
+	for _, s := range []RawStack{{PID: 1}, {PID: 2}, {PID: 1, Addrs: []uint64{1}}, {PID: 1, Addrs: []uint64{1, 2}}, {PID: 1, Addrs: []uint64{2, 1}}, {PID: 2, Addrs: []uint64{1, 2}}} {
+		id := StackID(s.PID, s.Addrs)
+		if seen[id] || id != StackID(s.PID, s.Addrs) {
+			t.Errorf("%+v: id %x is not its own", s, id)
+		}
+		seen[id] = true
+	}
+}

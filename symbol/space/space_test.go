@@ -1,0 +1,105 @@
+package space_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/symbol/space"
+)
+
+// process 7 of a proc file system, whose mappings a test writes.
+func fake(t *testing.T) (c *space.Cache[int], write func(maps string)) {
+	t.Helper()
+	root := t.TempDir()
+	dir := filepath.Join(root, "7")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return space.New[int](proc.New(root)), func(maps string) {
+		if err := os.WriteFile(filepath.Join(dir, "maps"), []byte(maps), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const (
+	program = "1000-2000 r-xp 00001000 fe:00 11   /bin/my prog\n1000-3000 rw-p 00002000 fe:00 11   /bin/my prog\n"
+	library = "5000-6000 r-xp 00000000 fe:00 12   /lib/x.so (deleted)\n"
+	others  = "7000-8000 rwxp 00000000 00:00 0\n9000-a000 r-xp 00000000 00:00 0    [vdso]\n"
+)
+
+func TestAddressesBelongToWhatCanBeExecuted(t *testing.T) {
+	c, write := fake(t)
+	write(program + library + others)
+	p := c.Process(7)
+	for addr, want := range map[uint64]string{0x1000: "/bin/my prog", 0x1fff: "/bin/my prog", 0x5000: "/lib/x.so", 0x7fff: "", 0x9000: "[vdso]"} {
+		m := p.Find(addr)
+		if m == nil || m.Path != want {
+			t.Errorf("%#x: got %+v, want %q", addr, m, want)
+		}
+	}
+	for _, addr := range []uint64{0, 0xfff, 0x2000, 0x6000, ^uint64(0)} {
+		if m := p.Find(addr); m != nil {
+			t.Errorf("%#x: got %+v", addr, m)
+		}
+	}
+}
+
+func TestStateStaysWithItsMapping(t *testing.T) {
+	c, write := fake(t)
+	write(program)
+	c.Process(7).Find(0x1000).State = 5
+	write(program + library)
+	p := c.Process(7)
+	if m := p.Find(0x5000); m == nil || m.State != 0 {
+		t.Fatalf("a library loaded since is not found: %+v", m)
+	}
+	if m := p.Find(0x1000); m.State != 5 {
+		t.Errorf("state %d", m.State)
+	}
+	seen := 0
+	c.Each(func(*space.Mapping[int]) { seen++ })
+	if seen != 2 {
+		t.Errorf("%d mappings", seen)
+	}
+}
+
+func TestFruitlessReadsGetRare(t *testing.T) {
+	c, write := fake(t)
+	write(program)
+	for range 100 {
+		c.Process(7).Find(0x5000)
+	}
+	write(program + library)
+	found := 0
+	for range 200 {
+		if c.Process(7).Find(0x5000) != nil {
+			found++
+		}
+	}
+	if found == 0 || found > 199 {
+		t.Errorf("found %d of 200 times", found)
+	}
+}
+
+func TestProcessThatEndedKeepsWhatIsKnownUntilForgotten(t *testing.T) {
+	c, write := fake(t)
+	write(program)
+	c.Process(7)
+	write("")
+	if p := c.Process(7); p.Find(0x5000) != nil || p.Find(0x1000) == nil {
+		t.Error("what was known is lost")
+	}
+	if !c.Forget(7) || c.Forget(7) {
+		t.Error("forgetting says the wrong thing")
+	}
+	if p := c.Process(7); p.Find(0x1000) != nil {
+		t.Error("a process that is gone has mappings")
+	}
+	write(program) // another process with the id
+	if c.Process(7).Find(0x1000) == nil {
+		t.Error("a process that was gone at first is not read again")
+	}
+}
