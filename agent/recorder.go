@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/symbol/elf"
 	"github.com/ingero-io/ingero/symbol/kallsyms"
+	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // unit is what the loop hands to the recorder: records, and once a second a
@@ -157,7 +158,7 @@ func (r *recorder) fill(u *unit) {
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
 		if r.first(s.ID) {
-			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: r.native.Resolve(int(s.PID), s.Addrs)})
+			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: python.Merge(r.native.Resolve(int(s.PID), s.Addrs), s.Python)})
 		}
 	}
 	for i := range rec.OffCPU {

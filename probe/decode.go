@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // Records is what one drain produced, in the order the kernel wrote it per
@@ -27,6 +28,8 @@ type RawStack struct {
 	ID    uint64
 	PID   uint32
 	Addrs []uint64 // innermost first
+	// Python has the Python frames of the same call, innermost first, resolved.
+	Python []python.Frame
 }
 
 // Reset empties the records and keeps their memory.
@@ -48,6 +51,7 @@ type decoder struct {
 	toUnix  uint64              // Unix ns = CLOCK_MONOTONIC ns + toUnix
 	pending map[uint32]rawStack // by tid: the stack that belongs to its next call
 	sockets map[uint32]socketAt // by tid: the socket that belongs to its next interval
+	python  pythonDecoder
 	masks   [1 << 12][event.NumArgs]uint64
 }
 
@@ -57,7 +61,7 @@ const maxPending = 4096
 type rawStack struct{ start, id uint64 }
 
 func newDecoder(toUnix uint64) *decoder {
-	d := &decoder{toUnix: toUnix, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}}
+	d := &decoder{toUnix: toUnix, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}, python: newPythonDecoder()}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
 			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
@@ -114,6 +118,10 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = reclaim(b, r, d.toUnix)
 	case bpf.WireKindKIND_SOCK:
 		ok = d.socket(b)
+	case bpf.WireKindKIND_PYCODE:
+		ok = d.python.codeRecord(b)
+	case bpf.WireKindKIND_PYSTACK:
+		ok = d.python.stackRecord(b)
 	default:
 		ok = false
 	}
@@ -140,6 +148,9 @@ func (d *decoder) call(b []byte, r *Records) bool {
 	}
 	if l, ok := as[bpf.WireCallLedRec](b); ok {
 		ledger(&c.Ledger, &l.L)
+	}
+	if s, ok := d.python.take(w.H.Tid, w.H.Start); ok { // its native stack was lost, or could not be walked
+		d.keepStack(r, w.H.Tid, w.H.Start, RawStack{ID: mixed(0, s.hash), PID: w.Tgid, Python: s.frames})
 	}
 	if len(d.pending) > 0 {
 		if s, ok := d.pending[w.H.Tid]; ok {
@@ -259,12 +270,21 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 		return true // the stack could not be walked: no stack, not a malformed record
 	}
 	s := RawStack{ID: StackID(w.Tgid, w.Stack[:n]), PID: w.Tgid, Addrs: append([]uint64(nil), w.Stack[:n]...)}
+	if p, ok := d.python.take(w.H.Tid, w.H.Start); ok {
+		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
+	}
+	d.keepStack(r, w.H.Tid, w.H.Start, s)
+	return true
+}
+
+// keepStack adds a stack and keeps its id for the call of the thread that began at
+// start.
+func (d *decoder) keepStack(r *Records, tid uint32, start uint64, s RawStack) {
 	if len(d.pending) >= maxPending { // their calls were lost
 		clear(d.pending)
 	}
-	d.pending[w.H.Tid] = rawStack{w.H.Start, s.ID}
+	d.pending[tid] = rawStack{start, s.ID}
 	r.Stacks = append(r.Stacks, s)
-	return true
 }
 
 func (d *decoder) stall(b []byte, r *Records) bool {

@@ -232,7 +232,7 @@ func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("stacks %x, want %x", got, want)
 	}
-	if len(r.Stacks) != 2 || !reflect.DeepEqual(r.Stacks[0], RawStack{id, 11, []uint64{0xa, 0xb}}) {
+	if len(r.Stacks) != 2 || !reflect.DeepEqual(r.Stacks[0], RawStack{ID: id, PID: 11, Addrs: []uint64{0xa, 0xb}}) {
 		t.Errorf("got %+v", r.Stacks)
 	}
 	if r.Malformed != 0 || r.Len() != 7 {

@@ -64,6 +64,7 @@ type Tracer struct {
 	events  *ring
 	lives   *ring
 	decode  *decoder
+	python  interpreters
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -133,6 +134,7 @@ func (t *Tracer) load() error {
 	if err != nil {
 		return err
 	}
+	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
 	if t.events, err = newRing(shared["events"].FD(), t.opts.RingBytes); err != nil {
 		return err
 	}
@@ -166,6 +168,7 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 		"self_tgid":  uint32(os.Getpid()),
 		"use_ledger": !t.opts.NoLedger,
 		"stack_all":  t.opts.Stack == StackAll,
+		"use_python": t.opts.Stack != StackOff && PythonSupport() == nil,
 	}
 	if t.opts.Stack == StackSlow {
 		vars["stack_every"] = uint64(stackSample)
@@ -273,7 +276,9 @@ func (t *Tracer) Adopt(pids ...int) error {
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.lives.drain(1<<30, read)
-	return t.events.drain(limit, read)
+	n := t.events.drain(limit, read)
+	t.sendAgain()
+	return n
 }
 
 // Fill is how full the event ring is, 0 to 1.
@@ -304,6 +309,7 @@ func (t *Tracer) Losses() (n [event.NumLossKinds]uint64, err error) {
 			n[k] += v
 		}
 	}
+	n[event.LostStack] += t.decode.python.missed
 	return n, nil
 }
 

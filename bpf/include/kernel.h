@@ -22,9 +22,11 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
+enum { BPF_ANY = 0 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_USER_STACK = 1 << 8 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
@@ -119,6 +121,17 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 struct bpf_local_storage;
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#endif
 struct task_struct {
 	unsigned int flags;
 	int pid, tgid;
@@ -129,6 +142,9 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct bpf_local_storage *bpf_storage; /* null for a task without any */
 	char comm[16];
+#if defined(__TARGET_ARCH_x86) || defined(__TARGET_ARCH_arm64)
+	struct thread_struct thread;
+#endif
 };
 struct timerqueue_node {
 	s64 expires;
