@@ -116,7 +116,7 @@ func tracePython(t *testing.T, in pythontest.Interpreter, backend probe.Backend)
 	s, err := agent.Run(t.Context(), agent.Options{
 		PIDs: []int{cmd.Process.Pid}, UID: agent.AnyUser, Backend: backend, Stack: probe.StackAll, RingMB: 64,
 		Started: func(agent.Start) { io.WriteString(stdin, "go\n") },
-		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
+		Record:  &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +151,27 @@ func extension(t *testing.T, in pythontest.Interpreter, files cudastub.Files, di
 	return dir
 }
 
+// compare counts the calls whose whole Python stack is right, and those where it is
+// not.
+func (truth *pythonTruth) compare(t *testing.T, w *stackWriter) (right, wrong int) {
+	for i := range w.calls {
+		c := &w.calls[i]
+		stack, ok := truth.Calls[c.Args[0]]
+		if !ok {
+			t.Fatalf("call %d was not made", c.Args[0])
+		}
+		want, got := expected(truth.Stacks[stack]), w.python(c.Stack)
+		if slices.Equal(got, want) {
+			right++
+			continue
+		}
+		if wrong++; wrong < 4 {
+			t.Logf("call %d has\n%v\nwant\n%v\nin %v", c.Args[0], got, want, w.stacks[c.Stack])
+		}
+	}
+	return right, wrong
+}
+
 // TestPythonFramesAreThoseOfTheInterpreter compares the whole Python stack of each
 // of some ten thousand calls with what CPython says of itself.
 func TestPythonFramesAreThoseOfTheInterpreter(t *testing.T) {
@@ -167,22 +188,7 @@ func TestPythonFramesAreThoseOfTheInterpreter(t *testing.T) {
 					t.Errorf("lost %d %s", l.Count, l.Kind)
 				}
 			}
-			right, wrong := 0, 0
-			for i := range w.calls {
-				c := &w.calls[i]
-				stack, ok := truth.Calls[c.Args[0]]
-				if !ok {
-					t.Fatalf("call %d was not made", c.Args[0])
-				}
-				want, got := expected(truth.Stacks[stack]), w.python(c.Stack)
-				if slices.Equal(got, want) {
-					right++
-					continue
-				}
-				if wrong++; wrong < 4 {
-					t.Logf("call %d has\n%v\nwant\n%v\nin %v", c.Args[0], got, want, w.stacks[c.Stack])
-				}
-			}
+			right, wrong := truth.compare(t, w)
 			t.Logf("Python %s: %d of %d calls have their whole stack right (%.2f %%), %d different ones",
 				in.Name(), right, len(truth.Calls), 100*float64(right)/float64(len(truth.Calls)), len(truth.Stacks))
 			if right+wrong != len(truth.Calls) || right*100 < 99*len(truth.Calls) {
@@ -192,5 +198,53 @@ func TestPythonFramesAreThoseOfTheInterpreter(t *testing.T) {
 	}
 	if tested == 0 {
 		t.Fatal("no Python from 3.8 to 3.14 on this machine; install python3")
+	}
+}
+
+// TestPythonIsSeenOnEveryBackend uses the newest interpreter.
+func TestPythonIsSeenOnEveryBackend(t *testing.T) {
+	all := pythontest.Interpreters(t)
+	in := slices.MaxFunc(all, func(a, b pythontest.Interpreter) int {
+		known := func(i pythontest.Interpreter) int {
+			if i.Minor > python.Newest {
+				return 0
+			}
+			return i.Minor
+		}
+		return known(a) - known(b)
+	})
+	for _, b := range probe.Backends {
+		t.Run(string(b), func(t *testing.T) {
+			w, truth, _ := tracePython(t, in, b)
+			if right, wrong := truth.compare(t, w); right*100 < 99*len(truth.Calls) {
+				t.Errorf("Python %s: %d right and %d wrong of %d calls", in.Name(), right, wrong, len(truth.Calls))
+			}
+		})
+	}
+}
+
+// TestPythonThatExecutesAndForks begins with a shell that becomes Python, which
+// forks a child that makes the calls.
+func TestPythonThatExecutesAndForks(t *testing.T) {
+	in := pythontest.Interpreters(t)[0]
+	files := extract(t)
+	w := &stackWriter{stacks: map[uint64][]event.Frame{}}
+	_, err := agent.Run(t.Context(), agent.Options{
+		Command: []string{"sh", "-c", "exec " + in.Path + " testdata/python/forks.py " + filepath.Join(files.LibDir, "libcudart.so.12")},
+		UID:     agent.AnyUser, Stack: probe.StackAll, Stdout: io.Discard, Stderr: os.Stderr,
+		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := map[uint32]int{}
+	for i := range w.calls {
+		s := w.python(w.calls[i].Stack)
+		if len(s) == 2 && s[0].function == "child" && s[1].function == "<module>" && s[0].line == 9 && filepath.Base(s[0].file) == "forks.py" {
+			pids[w.calls[i].PID]++
+		}
+	}
+	if len(pids) != 2 {
+		t.Errorf("calls with the right frames by process: %v, want two processes; %d calls in all", pids, len(w.calls))
 	}
 }

@@ -75,7 +75,7 @@ func (e *UnsupportedError) Error() string { return "no Python frames: " + e.Path
 
 // fileName matches the names that interpreters are installed under:
 // libpython3.10.so.1.0, python3.14, python, libpython3.12-d0da41ae.so.1.0.
-var fileName = regexp.MustCompile(`^(?:lib)?python(?:(\d)(?:\.(\d+))?)?[a-z]*(?:-[0-9a-f]+)?(?:\.so[0-9.]*)?$`)
+var fileName = regexp.MustCompile(`^(?:lib)?python(?:(\d)(?:\.(\d+)[a-z]{0,3})?)?(?:-[0-9a-f]+)?(?:\.so[0-9.]*)?$`)
 
 // IsInterpreter reports whether a file of this name, without its folder, is one
 // that holds an interpreter.
