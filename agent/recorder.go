@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/symbol/elf"
 	"github.com/ingero-io/ingero/symbol/kallsyms"
+	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // unit is what the loop hands to the recorder: records, and once a second a
@@ -158,7 +159,8 @@ func (r *recorder) fill(u *unit) {
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
 		if r.first(s.ID) {
-			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: r.native.Resolve(int(s.PID), s.Addrs), Cut: s.Cut})
+			frames := python.Merge(r.native.Resolve(int(s.PID), s.Addrs), s.Python)
+			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: frames, Cut: s.Cut})
 		}
 	}
 	for i := range rec.OffCPU {

@@ -36,6 +36,7 @@ type run struct {
 	tracer   *probe.Tracer
 	watcher  *probe.MapWatcher
 	targets  *targets
+	pythons  *pythons
 	command  *command
 	people   *people
 	meter    *meter
@@ -73,6 +74,7 @@ func newRun(o Options) (*run, error) {
 		return nil, fmt.Errorf("watch processes: %w", err)
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
+	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people = newPeople(fs)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
 	r.setLimits(r.meter.limits(time.Second))
@@ -137,6 +139,7 @@ func (r *run) start() error {
 	if err := r.targets.scan(); err != nil {
 		return fmt.Errorf("look for processes: %w", err)
 	}
+	r.pythons.start(r.targets)
 	if r.recorder, err = newRecorder(&r.opts, r.tracer.Backend(), r.log); err != nil {
 		return err
 	}
@@ -169,6 +172,7 @@ func (r *run) turn() error {
 		if r.targets.mapped(m) {
 			r.people.process(m.PID, true)
 		}
+		r.pythons.mapped(m, r.targets)
 	})
 	if r.watcher.Lost() != lost {
 		if err := r.targets.scan(); err != nil {
@@ -236,12 +240,16 @@ func (r *run) lives(lives []event.Life) {
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
 			r.targets.forked(int(l.Parent.PID), pid)
+			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
 			r.people.process(pid, r.targets.traced[pid])
+			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit && isProcess:
 			r.targets.exited(pid)
+			r.pythons.exited(pid)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
+			r.pythons.look(pid)
 		}
 	}
 }

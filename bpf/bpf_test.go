@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -35,7 +36,16 @@ var mirrors = map[string]reflect.Type{
 	"stall_rec":    reflect.TypeFor[bpf.WireStallRec](),
 	"reclaim_rec":  reflect.TypeFor[bpf.WireReclaimRec](),
 	"sock_rec":     reflect.TypeFor[bpf.WireSockRec](),
+	"py_proc":      reflect.TypeFor[bpf.WirePyProc](),
+	"py_str":       reflect.TypeFor[bpf.WirePyStr](),
+	"py_frame":     reflect.TypeFor[bpf.WirePyFrame](),
+	"pycode_rec":   reflect.TypeFor[bpf.WirePycodeRec](),
+	"pystack_rec":  reflect.TypeFor[bpf.WirePystackRec](),
 }
+
+// varying are the records that end before their last member does: they are not
+// reserved in the ring, but copied to it.
+var varying = []string{"pycode_rec", "pystack_rec"}
 
 // objects are all compiled programs, of both architectures, and what the probes
 // embed for this one.
@@ -90,7 +100,7 @@ func TestGoReadsWhatProbesWrite(t *testing.T) {
 func TestProbesReserveWholeRecords(t *testing.T) {
 	sizes := map[int64]string{}
 	for name, mirror := range mirrors {
-		if !strings.HasSuffix(name, "_rec") {
+		if !strings.HasSuffix(name, "_rec") || slices.Contains(varying, name) {
 			continue
 		}
 		size := int64(mirror.Size())

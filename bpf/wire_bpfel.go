@@ -83,6 +83,8 @@ const (
 	WireKindKIND_STALL   WireKind = 7
 	WireKindKIND_RECLAIM WireKind = 8
 	WireKindKIND_SOCK    WireKind = 9
+	WireKindKIND_PYCODE  WireKind = 10
+	WireKindKIND_PYSTACK WireKind = 11
 )
 
 type WireLed struct {
@@ -169,6 +171,106 @@ type WireOffRec struct {
 	WakerComm  [16]int8
 }
 
+type WirePyFlag uint32
+
+const (
+	WirePyFlagPY_CFRAME       WirePyFlag = 1
+	WirePyFlagPY_FRAME_OBJECT WirePyFlag = 2
+	WirePyFlagPY_IS_ENTRY     WirePyFlag = 4
+	WirePyFlagPY_SHIM         WirePyFlag = 8
+	WirePyFlagPY_WORD_INDEX   WirePyFlag = 16
+)
+
+type WirePyFrame struct {
+	_     structs.HostLayout
+	Code  uint64
+	Instr int32
+	Flags uint32
+}
+
+type WirePyProc struct {
+	_             structs.HostLayout
+	InterpHead    uint64
+	Seed          uint64
+	Flags         uint32
+	Table         uint32
+	InterpNext    uint32
+	InterpThreads uint32
+	TsNext        uint32
+	TsThreadId    uint32
+	TsFrame       uint32
+	CframeFrame   uint32
+	FrameBytes    uint32
+	FrameCode     uint32
+	FrameInstr    uint32
+	FramePrev     uint32
+	FrameOwner    uint32
+	FrameEntry    uint32
+	CodeAt        uint32
+	CodeBytes     uint32
+	CodeFirstline uint32
+	CodeFile      uint32
+	CodeName      uint32
+	CodeTable     uint32
+	CodeInstrs    uint32
+	StrAscii      uint32
+	StrCompact    uint32
+	Pad           uint32
+}
+
+type WirePyStr struct {
+	_      structs.HostLayout
+	Length uint32
+	State  uint32
+}
+
+type WirePyTable uint32
+
+const (
+	WirePyTablePY_TABLE_LNOTAB    WirePyTable = 1
+	WirePyTablePY_TABLE_LINES     WirePyTable = 2
+	WirePyTablePY_TABLE_LOCATIONS WirePyTable = 3
+)
+
+type WirePycodeRec struct {
+	_          structs.HostLayout
+	H          WireHdr
+	Tgid       uint32
+	Firstline  int32
+	Code       uint64
+	TableBytes uint32
+	TableAt    uint32
+	NameStr    WirePyStr
+	FileStr    WirePyStr
+	Name       [256]uint8
+	File       [512]uint8
+	Table      [4096]uint8
+}
+
+type WirePyframeFlag uint32
+
+const (
+	WirePyframeFlagPYFRAME_ENTRY WirePyframeFlag = 1
+)
+
+type WirePystackFlag uint32
+
+const (
+	WirePystackFlagPYSTACK_CUT    WirePystackFlag = 1
+	WirePystackFlagPYSTACK_BROKEN WirePystackFlag = 2
+)
+
+type WirePystackRec struct {
+	_     structs.HostLayout
+	H     WireHdr
+	Tgid  uint32
+	N     uint32
+	Hash  uint64
+	Flags uint32
+	Pad   uint32
+	F     [128]WirePyFrame
+}
+
 type WireReclaim uint32
 
 const (
@@ -237,6 +339,13 @@ const (
 	WireVarUnusedLifeKind    = "unused_life_kind"
 	WireVarUnusedLoss        = "unused_loss"
 	WireVarUnusedOff         = "unused_off"
+	WireVarUnusedPyFlag      = "unused_py_flag"
+	WireVarUnusedPyProc      = "unused_py_proc"
+	WireVarUnusedPyTable     = "unused_py_table"
+	WireVarUnusedPycode      = "unused_pycode"
+	WireVarUnusedPyframeFlag = "unused_pyframe_flag"
+	WireVarUnusedPystack     = "unused_pystack"
+	WireVarUnusedPystackFlag = "unused_pystack_flag"
 	WireVarUnusedReclaim     = "unused_reclaim"
 	WireVarUnusedReclaimKind = "unused_reclaim_kind"
 	WireVarUnusedSock        = "unused_sock"
@@ -307,6 +416,13 @@ type WireVariableSpecs struct {
 	UnusedLifeKind    *ebpf.VariableSpec `ebpf:"unused_life_kind"`
 	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
+	UnusedPyFlag      *ebpf.VariableSpec `ebpf:"unused_py_flag"`
+	UnusedPyProc      *ebpf.VariableSpec `ebpf:"unused_py_proc"`
+	UnusedPyTable     *ebpf.VariableSpec `ebpf:"unused_py_table"`
+	UnusedPycode      *ebpf.VariableSpec `ebpf:"unused_pycode"`
+	UnusedPyframeFlag *ebpf.VariableSpec `ebpf:"unused_pyframe_flag"`
+	UnusedPystack     *ebpf.VariableSpec `ebpf:"unused_pystack"`
+	UnusedPystackFlag *ebpf.VariableSpec `ebpf:"unused_pystack_flag"`
 	UnusedReclaim     *ebpf.VariableSpec `ebpf:"unused_reclaim"`
 	UnusedReclaimKind *ebpf.VariableSpec `ebpf:"unused_reclaim_kind"`
 	UnusedSock        *ebpf.VariableSpec `ebpf:"unused_sock"`
@@ -353,6 +469,13 @@ type WireVariables struct {
 	UnusedLifeKind    *ebpf.Variable `ebpf:"unused_life_kind"`
 	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
+	UnusedPyFlag      *ebpf.Variable `ebpf:"unused_py_flag"`
+	UnusedPyProc      *ebpf.Variable `ebpf:"unused_py_proc"`
+	UnusedPyTable     *ebpf.Variable `ebpf:"unused_py_table"`
+	UnusedPycode      *ebpf.Variable `ebpf:"unused_pycode"`
+	UnusedPyframeFlag *ebpf.Variable `ebpf:"unused_pyframe_flag"`
+	UnusedPystack     *ebpf.Variable `ebpf:"unused_pystack"`
+	UnusedPystackFlag *ebpf.Variable `ebpf:"unused_pystack_flag"`
 	UnusedReclaim     *ebpf.Variable `ebpf:"unused_reclaim"`
 	UnusedReclaimKind *ebpf.Variable `ebpf:"unused_reclaim_kind"`
 	UnusedSock        *ebpf.Variable `ebpf:"unused_sock"`

@@ -159,6 +159,8 @@ func frame(f *event.Frame) string {
 		name = fmt.Sprintf("%#x", f.Addr)
 	}
 	switch {
+	case f.Kind == event.FramePython && f.File != "" && f.Line != 0:
+		return fmt.Sprintf("%s:%d in %s", f.File, f.Line, name)
 	case f.File != "" && f.Line != 0:
 		return fmt.Sprintf("%s (%s:%d)", name, f.File, f.Line)
 	case f.File != "":

@@ -54,7 +54,7 @@ func TestALeakNamesTheCodeItIsFrom(t *testing.T) {
 		}}}
 	})
 	c := r.Chains[0]
-	if !strings.Contains(c.Cause.Detail, "100 % of the growth is cudaMalloc called by append_loss (train.py:74)") || len(c.Stack) != 2 {
+	if !strings.Contains(c.Cause.Detail, "100 % of the growth is cudaMalloc called by train.py:74 in append_loss") || len(c.Stack) != 2 {
 		t.Errorf("detail %q, stack %q", c.Cause.Detail, c.Stack)
 	}
 }

@@ -42,11 +42,12 @@ type decoder struct {
 	pending map[uint32]rawStack // by tid: the stack that belongs to its next call
 	ended   []uint32            // processes that the unwinder is to forget
 	sockets map[uint32]socketAt // by tid: the socket that belongs to its next interval
+	python  pythonDecoder
 	masks   [1 << 12][event.NumArgs]uint64
 }
 
 func newDecoder(toUnix uint64, u unwinder) *decoder {
-	d := &decoder{toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}}
+	d := &decoder{toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}, python: newPythonDecoder()}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
 			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
@@ -103,6 +104,10 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = reclaim(b, r, d.toUnix)
 	case bpf.WireKindKIND_SOCK:
 		ok = d.socket(b)
+	case bpf.WireKindKIND_PYCODE:
+		ok = d.python.codeRecord(b)
+	case bpf.WireKindKIND_PYSTACK:
+		ok = d.python.stackRecord(b)
 	default:
 		ok = false
 	}
@@ -129,6 +134,9 @@ func (d *decoder) call(b []byte, r *Records) bool {
 	}
 	if l, ok := as[bpf.WireCallLedRec](b); ok {
 		ledger(&c.Ledger, &l.L)
+	}
+	if s, ok := d.python.take(w.H.Tid, w.H.Start); ok { // its native stack was lost, or could not be walked
+		d.keepStack(r, w.H.Start, RawStack{ID: mixed(0, s.hash), PID: w.Tgid, TID: w.H.Tid, Python: s.frames})
 	}
 	if len(d.pending) > 0 {
 		if s, ok := d.pending[w.H.Tid]; ok {

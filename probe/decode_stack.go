@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/ingero-io/ingero/bpf"
+	"github.com/ingero-io/ingero/symbol/python"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
@@ -13,8 +14,9 @@ import (
 type RawStack struct {
 	ID       uint64
 	PID, TID uint32
-	Addrs    []uint64 // innermost first
-	Cut      bool     // there are callers that could not be found
+	Addrs    []uint64       // innermost first
+	Cut      bool           // there are callers that could not be found
+	Python   []python.Frame // the Python frames of the same call, innermost first, resolved
 }
 
 // unwinder turns copied stacks into callers. Its life-cycle methods keep it up to
@@ -44,12 +46,21 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 	arch := d.unwind.Arch()
 	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), &unwind.Memory{Base: w.Sp, Data: data[:w.Len]})
 	s := RawStack{ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole}
+	if p, ok := d.python.take(w.H.Tid, w.H.Start); ok {
+		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
+	}
+	d.keepStack(r, w.H.Start, s)
+	return true
+}
+
+// keepStack adds a stack and keeps its id for the call of the thread that began at
+// start.
+func (d *decoder) keepStack(r *Records, start uint64, s RawStack) {
 	if len(d.pending) >= maxPending { // their calls were lost
 		clear(d.pending)
 	}
-	d.pending[w.H.Tid] = rawStack{w.H.Start, s.ID}
+	d.pending[s.TID] = rawStack{start, s.ID}
 	r.Stacks = append(r.Stacks, s)
-	return true
 }
 
 // forget drops what is known of processes that ended or execute another program,

@@ -65,8 +65,8 @@ func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {
 		t.Errorf("stacks %x, want %x", got, want)
 	}
 	stacks := []RawStack{
-		{id, 11, 1, []uint64{0xa, 0xb}, false},
-		{StackID(11, []uint64{0xc}), 11, 3, []uint64{0xc}, true},
+		{ID: id, PID: 11, TID: 1, Addrs: []uint64{0xa, 0xb}},
+		{ID: StackID(11, []uint64{0xc}), PID: 11, TID: 3, Addrs: []uint64{0xc}, Cut: true},
 	}
 	if !reflect.DeepEqual(r.Stacks, stacks) {
 		t.Errorf("got %+v, want %+v", r.Stacks, stacks)

@@ -70,6 +70,7 @@ type Tracer struct {
 	events  *ring
 	lives   *ring
 	decode  *decoder
+	python  interpreters
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -142,6 +143,7 @@ func (t *Tracer) load() error {
 	if err != nil {
 		return err
 	}
+	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
 	if t.events, err = newRing(shared["events"].FD(), t.opts.RingBytes); err != nil {
 		return err
 	}
@@ -176,6 +178,7 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 		"use_ledger": !t.opts.NoLedger,
 		"stack_all":  t.opts.Stack == StackAll,
 		"stack_room": uint64(t.opts.RingBytes / 2),
+		"use_python": t.opts.Stack != StackOff && PythonSupport() == nil,
 	}
 	if t.opts.Stack == StackSlow {
 		vars["stack_every"] = uint64(stackSample)
@@ -288,6 +291,7 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 	if n < limit {
 		t.decode.forget()
 	}
+	t.sendAgain()
 	return n
 }
 
@@ -319,6 +323,7 @@ func (t *Tracer) Losses() (n [event.NumLossKinds]uint64, err error) {
 			n[k] += v
 		}
 	}
+	n[event.LostStack] += t.decode.python.missed
 	return n, nil
 }
 

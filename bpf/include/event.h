@@ -44,6 +44,8 @@ enum kind {
 	KIND_STALL,    /* struct stall_rec; hdr.tid is the CPU */
 	KIND_RECLAIM,  /* struct reclaim_rec; hdr.sub is enum reclaim */
 	KIND_SOCK,     /* struct sock_rec, before the interval it belongs to */
+	KIND_PYCODE,   /* struct pycode_rec, before the stacks it is in */
+	KIND_PYSTACK,  /* struct pystack_rec, before the stack and the call it belongs to */
 };
 
 /* event.LifeKind */
@@ -218,6 +220,8 @@ struct sock_rec {
 	u8 pad[3];
 	u8 raddr[16]; /* of the other end; IPv4 mapped into IPv6 */
 };
+
+#include "python_rec.h"
 
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
 _Static_assert(sizeof(struct led) == 48, "led");

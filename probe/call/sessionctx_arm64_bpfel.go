@@ -19,6 +19,104 @@ type SessionCtxLimit struct {
 	Off   uint64
 }
 
+type SessionCtxPyProc struct {
+	_             structs.HostLayout
+	InterpHead    uint64
+	Seed          uint64
+	Flags         uint32
+	Table         uint32
+	InterpNext    uint32
+	InterpThreads uint32
+	TsNext        uint32
+	TsThreadId    uint32
+	TsFrame       uint32
+	CframeFrame   uint32
+	FrameBytes    uint32
+	FrameCode     uint32
+	FrameInstr    uint32
+	FramePrev     uint32
+	FrameOwner    uint32
+	FrameEntry    uint32
+	CodeAt        uint32
+	CodeBytes     uint32
+	CodeFirstline uint32
+	CodeFile      uint32
+	CodeName      uint32
+	CodeTable     uint32
+	CodeInstrs    uint32
+	StrAscii      uint32
+	StrCompact    uint32
+	Pad           uint32
+}
+
+type SessionCtxPyThread struct {
+	_        structs.HostLayout
+	State    uint64
+	Interp   uint64
+	Look     uint64
+	Self     uint64
+	Frame    uint64
+	Hash     uint64
+	N        uint32
+	Unsent   uint32
+	Block    [16]uint64
+	Head     [7]uint64
+	File     uint64
+	FileHash uint64
+	At       [128]uint64
+	Stack    struct {
+		_ structs.HostLayout
+		H struct {
+			_     structs.HostLayout
+			Start uint64
+			Tid   uint32
+			Op    uint16
+			Kind  uint8
+			Sub   uint8
+		}
+		Tgid  uint32
+		N     uint32
+		Hash  uint64
+		Flags uint32
+		Pad   uint32
+		F     [128]struct {
+			_     structs.HostLayout
+			Code  uint64
+			Instr int32
+			Flags uint32
+		}
+	}
+	Code struct {
+		_ structs.HostLayout
+		H struct {
+			_     structs.HostLayout
+			Start uint64
+			Tid   uint32
+			Op    uint16
+			Kind  uint8
+			Sub   uint8
+		}
+		Tgid       uint32
+		Firstline  int32
+		Code       uint64
+		TableBytes uint32
+		TableAt    uint32
+		NameStr    struct {
+			_      structs.HostLayout
+			Length uint32
+			State  uint32
+		}
+		FileStr struct {
+			_      structs.HostLayout
+			Length uint32
+			State  uint32
+		}
+		Name  [256]uint8
+		File  [512]uint8
+		Table [4096]uint8
+	}
+}
+
 type SessionCtxQueue struct {
 	_       structs.HostLayout
 	Waiting uint64
@@ -102,6 +200,9 @@ const (
 	SessionCtxMapLimits        = "limits"
 	SessionCtxMapLives         = "lives"
 	SessionCtxMapLosses        = "losses"
+	SessionCtxMapPyProcs       = "py_procs"
+	SessionCtxMapPySent        = "py_sent"
+	SessionCtxMapPyThreads     = "py_threads"
 	SessionCtxMapQueue         = "queue"
 	SessionCtxMapStackWindows  = "stack_windows"
 	SessionCtxMapThreads       = "threads"
@@ -113,6 +214,7 @@ const (
 	SessionCtxVarStackQuota    = "stack_quota"
 	SessionCtxVarStackRoom     = "stack_room"
 	SessionCtxVarUseLedger     = "use_ledger"
+	SessionCtxVarUsePython     = "use_python"
 )
 
 // LoadSessionCtx returns the embedded CollectionSpec for SessionCtx.
@@ -169,6 +271,9 @@ type SessionCtxMapSpecs struct {
 	Limits       *ebpf.MapSpec `ebpf:"limits"`
 	Lives        *ebpf.MapSpec `ebpf:"lives"`
 	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	PyProcs      *ebpf.MapSpec `ebpf:"py_procs"`
+	PySent       *ebpf.MapSpec `ebpf:"py_sent"`
+	PyThreads    *ebpf.MapSpec `ebpf:"py_threads"`
 	Queue        *ebpf.MapSpec `ebpf:"queue"`
 	StackWindows *ebpf.MapSpec `ebpf:"stack_windows"`
 	Threads      *ebpf.MapSpec `ebpf:"threads"`
@@ -184,6 +289,7 @@ type SessionCtxVariableSpecs struct {
 	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
 	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
+	UsePython  *ebpf.VariableSpec `ebpf:"use_python"`
 }
 
 // SessionCtxObjects contains all objects after they have been loaded into the kernel.
@@ -210,6 +316,9 @@ type SessionCtxMaps struct {
 	Limits       *ebpf.Map `ebpf:"limits"`
 	Lives        *ebpf.Map `ebpf:"lives"`
 	Losses       *ebpf.Map `ebpf:"losses"`
+	PyProcs      *ebpf.Map `ebpf:"py_procs"`
+	PySent       *ebpf.Map `ebpf:"py_sent"`
+	PyThreads    *ebpf.Map `ebpf:"py_threads"`
 	Queue        *ebpf.Map `ebpf:"queue"`
 	StackWindows *ebpf.Map `ebpf:"stack_windows"`
 	Threads      *ebpf.Map `ebpf:"threads"`
@@ -221,6 +330,9 @@ func (m *SessionCtxMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.PyProcs,
+		m.PySent,
+		m.PyThreads,
 		m.Queue,
 		m.StackWindows,
 		m.Threads,
@@ -237,6 +349,7 @@ type SessionCtxVariables struct {
 	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
 	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
+	UsePython  *ebpf.Variable `ebpf:"use_python"`
 }
 
 // SessionCtxPrograms contains all programs after they have been loaded into the kernel.

@@ -46,7 +46,9 @@ type Process struct {
 	PID       int      `json:"pid"`
 	Comm      string   `json:"comm"`
 	Libraries []string `json:"libraries"`
-	NotSeen   []string `json:"not_seen"` // what of it cannot be traced, and why
+	NotSeen   []string `json:"not_seen"`                  // what of it cannot be traced, and why
+	Python    string   `json:"python,omitempty"`          // version of its interpreter
+	NoPython  string   `json:"python_not_seen,omitempty"` // why its stacks get no Python frames
 }
 
 // Report is the whole examination. Fields are only ever added.
@@ -97,6 +99,7 @@ var checks = []func(*exam) Check{
 	(*exam).memory,
 	(*exam).libraries,
 	(*exam).processes,
+	(*exam).python,
 	(*exam).limits,
 	(*exam).gpu,
 }

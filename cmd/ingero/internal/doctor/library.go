@@ -111,6 +111,7 @@ func (e *exam) look(seen map[[2]uint64]bool) {
 			continue
 		}
 		p.Comm, _ = e.fs.Comm(pid, pid) // a process that has just ended keeps no name
+		e.interpreter(&p)
 		e.r.Processes = append(e.r.Processes, p)
 	}
 }

@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+	"path"
+
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/symbol/python"
+)
+
+// pythons tells the kernel which traced processes run Python, so that their
+// stacks get Python frames.
+type pythons struct {
+	tracer *probe.Tracer
+	finder *python.Finder
+	log    *slog.Logger
+	known  map[int]bool    // processes whose interpreter was found, or cannot be walked
+	said   map[string]bool // reasons that were logged
+	off    bool
+}
+
+func newPythons(t *probe.Tracer, fs proc.FS, stack probe.StackPolicy, log *slog.Logger) *pythons {
+	p := &pythons{tracer: t, finder: python.NewFinder(fs), log: log, known: map[int]bool{}, said: map[string]bool{}, off: stack == probe.StackOff}
+	if err := probe.PythonSupport(); err != nil && !p.off {
+		p.off = true
+		log.Info("Python frames are not recorded", "err", err)
+	}
+	return p
+}
+
+// start looks at the processes that are traced from the beginning.
+func (p *pythons) start(x *targets) {
+	for pid := range x.traced {
+		p.look(pid)
+	}
+	for pid := range x.family {
+		p.look(pid)
+	}
+}
+
+// look finds out what a process runs, until that is known.
+func (p *pythons) look(pid int) {
+	if p.off || p.known[pid] {
+		return
+	}
+	found, err := p.finder.Find(pid)
+	var cannot *python.UnsupportedError
+	switch {
+	case errors.As(err, &cannot):
+		p.known[pid] = true
+		if !p.said[err.Error()] {
+			p.said[err.Error()] = true
+			p.log.Warn("a process runs a Python whose frames cannot be seen", "pid", pid, "file", cannot.Path, "why", cannot.Why)
+		}
+	case err != nil || found == nil: // it has ended, or may load one yet
+	default:
+		p.known[pid] = true
+		if err := p.tracer.SetPython(pid, found.Layout); err != nil {
+			p.log.Warn("no Python frames", "pid", pid, "err", err)
+			return
+		}
+		p.log.Debug("Python found", "pid", pid, "version", found.Version, "file", found.Path)
+	}
+}
+
+// mapped handles a file that some process mapped executable just now: an
+// interpreter, or a library that makes the process a traced one.
+func (p *pythons) mapped(m probe.Mapped, x *targets) {
+	if (python.IsInterpreter(path.Base(m.Path)) || x.library(m.Path) != nil) && x.wants(m.PID) {
+		p.look(m.PID)
+	}
+}
+
+func (p *pythons) forked(parent, child int) {
+	if p.off || !p.known[parent] {
+		return
+	}
+	p.known[child] = true
+	if err := p.tracer.InheritPython(parent, child); err != nil {
+		p.log.Warn("no Python frames", "pid", child, "err", err)
+	}
+}
+
+// executed handles a process that runs another program now.
+func (p *pythons) executed(pid int) {
+	p.exited(pid)
+	p.look(pid)
+}
+
+func (p *pythons) exited(pid int) {
+	delete(p.known, pid)
+	p.tracer.ForgetPython(pid)
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The Python frames of the thread that makes a call, walked where its native
+ * stack is taken. The thread is stopped in its own call, so its frames do not
+ * change meanwhile, whether or not it holds the interpreter's lock.
+ *
+ * A stack seen before costs the walk and a look-up, and is sent as a hash. That
+ * hash covers of each code object where it is and what it says, so that one that
+ * took the place of another is another one: freed and made again in the same
+ * order, all addresses may be the same. Code objects are copied here, not read by
+ * user space later: they may be gone by then, and so may the process.
+ */
+#ifndef INGERO_PYTHON_H
+#define INGERO_PYTHON_H
+#include "thread.h"
+
+#define PY_BLOCK 128   /* bytes of a frame or code object read at once */
+#define PY_HEAD 56     /* bytes of a str or bytes object that tell it from others */
+#define PY_THREADS 1024 /* thread states looked through */
+#define PY_STR_LENGTH 16 /* PyASCIIObject.length, .state; PyVarObject.ob_size; PyBytesObject.ob_sval */
+#define PY_STR_STATE 32
+#define PY_BYTES_SIZE 16
+#define PY_BYTES_DATA 32
+#define PY_OWNED_BY_C 3 /* _frameowner: this and above are frames without code */
+#define PY_TLS_BYTES 4096 /* more than a struct pthread */
+
+const volatile bool use_python = 0; /* false where the kernel has no bpf_loop: before 5.17 */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32); /* tgid */
+	__type(value, struct py_proc);
+} py_procs SEC(".maps");
+
+/* Hashes of the stacks and code objects that were sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u8);
+} py_sent SEC(".maps");
+
+/*
+ * Of a thread that has Python frames; its own, so that being preempted does no
+ * harm. What changes along a walk is here and not on the stack, where the verifier
+ * would follow each value that it takes.
+ */
+struct py_thread {
+	u64 state; /* its PyThreadState, 0 not known */
+	u64 interp, look; /* while looking for it */
+	u64 self;         /* thread pointer */
+	u64 frame, hash;
+	u32 n;
+	u32 unsent; /* code objects that could not be sent */
+	u64 block[PY_BLOCK / 8];
+	u64 head[PY_HEAD / 8];
+	u64 file, file_hash; /* the last file name, which the next frame often has too */
+	u64 at[NPYFRAME]; /* addresses of the code objects */
+	struct pystack_rec stack;
+	struct pycode_rec code;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct py_thread);
+} py_threads SEC(".maps");
+
+/* A walk in progress. */
+struct py_walk {
+	struct py_proc *p;
+	struct py_thread *t;
+};
+
+#define PY_READ(dst, addr) bpf_probe_read_user(&(dst), sizeof(dst), (void *)(addr))
+
+/* What pthread_self() is, or a little above. */
+static __always_inline u64 thread_pointer(struct task_struct *task)
+{
+	return task->THREAD_POINTER;
+}
+
+static __always_inline u64 py_mix(u64 h, u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 29;
+}
+
+static __always_inline long py_block(struct py_thread *t, u64 addr, u32 bytes)
+{
+	if (bytes > PY_BLOCK)
+		return -1;
+	return bpf_probe_read_user(t->block, bytes, (void *)addr);
+}
+
+static __always_inline u64 py_word(struct py_thread *t, u32 at) { return *(u64 *)((char *)t->block + (at & (PY_BLOCK - 8))); }
+
+static __always_inline u32 py_half(struct py_thread *t, u32 at) { return *(u32 *)((char *)t->block + (at & (PY_BLOCK - 4))); }
+
+static __always_inline u8 py_byte(struct py_thread *t, u32 at) { return *((u8 *)t->block + (at & (PY_BLOCK - 1))); }
+
+/* The innermost frame of a thread state, 0 if it runs no Python. */
+static __always_inline u64 py_top(const struct py_proc *p, u64 state)
+{
+	u64 frame = 0;
+
+	if (PY_READ(frame, state + p->ts_frame) || !frame || !(p->flags & PY_CFRAME))
+		return frame;
+	u64 cframe = frame;
+	frame = 0;
+	PY_READ(frame, cframe + p->cframe_frame);
+	return frame;
+}
+
+/* Is it the thread state of the thread whose thread pointer is self? */
+static __always_inline bool py_owns(const struct py_proc *p, u64 state, u64 self)
+{
+	u64 id = 0;
+
+	return !PY_READ(id, state + p->ts_thread_id) && self - id < PY_TLS_BYTES;
+}
+
+/* PyASCIIObject.state: interned 2 bits, kind 3, compact 1, ascii 1. The kind is the width of a character. */
+static __always_inline u32 py_bytes(u64 length, u32 state) { return (u32)length * (state >> 2 & 7); }
+
+/* Where the characters of a str are. */
+static __always_inline u64 py_chars(const struct py_proc *p, u64 str, u32 state)
+{
+	return str + (state >> 6 & 1 ? p->str_ascii : p->str_compact);
+}
+
+/*
+ * A hash of a str or bytes object: length, cached hash if it has one, and the
+ * first characters.
+ */
+static __always_inline u64 py_head(struct py_thread *t, u64 h, u64 object)
+{
+	h = py_mix(h, object);
+	if (bpf_probe_read_user(t->head, PY_HEAD, (void *)(object + PY_BYTES_SIZE))) /* behind it there is nothing */
+		if (bpf_probe_read_user(t->head, PY_BYTES_DATA - PY_BYTES_SIZE, (void *)(object + PY_BYTES_SIZE)))
+			return h;
+	for (int i = 0; i < PY_HEAD / 8; i++)
+		h = py_mix(h, t->head[i]);
+	return h;
+}
+
+/* A hash of a file name: its length and its last characters, where paths differ. */
+static __always_inline u64 py_file(const struct py_proc *p, struct py_thread *t, u64 str)
+{
+	u64 head[3], tail[4] = {}, h = str; /* length, hash, state */
+
+	if (str == t->file)
+		return t->file_hash;
+	if (!PY_READ(head, str + PY_STR_LENGTH)) {
+		u32 bytes = py_bytes(head[0], head[2]);
+		h = py_mix(h, bytes);
+		if (!PY_READ(tail, py_chars(p, str, head[2]) + bytes - sizeof tail)) /* of a short one also what is before it */
+			for (int i = 0; i < 4; i++)
+				h = py_mix(h, tail[i]);
+	}
+	t->file = str;
+	t->file_hash = h;
+	return h;
+}
+
+/*
+ * Goes through the thread states of all interpreters. Thread ids are compared by
+ * pthread_self, not by the kernel's number, which is another one in a container.
+ * A thread may have several states, one for each interpreter: the one that runs
+ * something is wanted.
+ */
+static long py_find(u32 i, void *ctx)
+{
+	struct py_walk *w = ctx;
+	struct py_proc *p = w->p;
+	struct py_thread *t = w->t;
+
+	if (!p || !t)
+		return 1;
+	u64 at = t->look, interp = t->interp;
+	if (!at) {
+		if (!interp)
+			return 1;
+		t->interp = 0;
+		PY_READ(t->look, interp + p->interp_threads);
+		PY_READ(t->interp, interp + p->interp_next);
+		return 0;
+	}
+	if (py_owns(p, at, t->self)) {
+		t->frame = py_top(p, at);
+		if (t->frame) {
+			t->state = at;
+			return 1;
+		}
+	}
+	t->look = 0;
+	PY_READ(t->look, at + p->ts_next);
+	return 0;
+}
+
+/* Adds a frame to the stack and goes to its caller. */
+static long py_step(u32 i, void *ctx)
+{
+	struct py_walk *w = ctx;
+	struct py_proc *p = w->p;
+	struct py_thread *t = w->t;
+
+	if (!p || !t)
+		return 1;
+	u64 frame = t->frame;
+	u32 n = t->n, flags = 0, fl = p->flags;
+	if (!frame)
+		return 1;
+	if (py_block(t, frame, p->frame_bytes)) {
+		t->stack.flags |= PYSTACK_BROKEN;
+		return 1;
+	}
+	t->frame = py_word(t, p->frame_prev);
+	if (fl & PY_SHIM && py_byte(t, p->frame_owner) >= PY_OWNED_BY_C) {
+		if (n) {
+			t->stack.f[(n - 1) & (NPYFRAME - 1)].flags |= PYFRAME_ENTRY;
+			t->hash = py_mix(t->hash, 1);
+		}
+		return 0;
+	}
+	if (n >= NPYFRAME) {
+		t->stack.flags |= PYSTACK_CUT;
+		return 1;
+	}
+	u64 code = py_word(t, p->frame_code) & ~7ULL; /* from 3.14 the low bits are tags */
+	s32 instr;
+	if (fl & PY_FRAME_OBJECT) {
+		instr = (s32)py_half(t, p->frame_instr);
+		if (fl & PY_WORD_INDEX)
+			instr *= 2;
+		flags = PYFRAME_ENTRY;
+	} else {
+		instr = (s32)(py_word(t, p->frame_instr) - code - p->code_instrs);
+		if (fl & PY_IS_ENTRY && py_byte(t, p->frame_entry))
+			flags = PYFRAME_ENTRY;
+	}
+	if (py_block(t, code + p->code_at, p->code_bytes)) {
+		t->stack.flags |= PYSTACK_BROKEN;
+		return 1;
+	}
+	u64 id = py_mix(p->seed, code);
+	id = py_mix(id, py_half(t, p->code_firstline));
+	id = py_mix(id, py_file(p, t, py_word(t, p->code_file)));
+	id = py_head(t, id, py_word(t, p->code_name));
+	id = py_head(t, id, py_word(t, p->code_table));
+	t->n = n + 1;
+	n &= NPYFRAME - 1;
+	t->at[n] = code;
+	t->stack.f[n] = (struct py_frame){ id, instr, flags };
+	t->hash = py_mix(t->hash, id);
+	t->hash = py_mix(t->hash, (u64)(u32)instr << 32 | flags);
+	return 0;
+}
+
+/* Copies the last bytes of a str. */
+static __always_inline long py_text(const struct py_proc *p, u64 str, struct py_str *s, u8 *dst, u32 max)
+{
+	u64 length = 0;
+
+	if (PY_READ(length, str + PY_STR_LENGTH) || PY_READ(s->state, str + PY_STR_STATE) || length > 1 << 20)
+		return -1;
+	u32 bytes = py_bytes(length, s->state);
+	u64 from = py_chars(p, str, s->state);
+	s->length = length;
+	if (bytes > max) {
+		from += bytes - max;
+		bytes = max;
+	}
+	barrier_var(bytes);
+	if (bytes > max)
+		return -1;
+	return bpf_probe_read_user(dst, bytes, (void *)from);
+}
+
+/* Sends a line table, with what else is in the record, in as many as it needs. */
+static __always_inline long py_send_table(struct pycode_rec *r, u64 table)
+{
+	u64 size = 0;
+
+	if (PY_READ(size, table + PY_BYTES_SIZE))
+		return -1;
+	r->table_bytes = size > NPYTABLE * PY_TABLE_BYTES ? NPYTABLE * PY_TABLE_BYTES : size;
+	r->table_at = 0;
+	for (int i = 0; i < NPYTABLE; i++) {
+		u32 left = r->table_bytes - r->table_at;
+		if (left > PY_TABLE_BYTES)
+			left = PY_TABLE_BYTES;
+		barrier_var(left);
+		if (left > PY_TABLE_BYTES || bpf_probe_read_user(r->table, left, (void *)(table + PY_BYTES_DATA + r->table_at)) ||
+		    bpf_ringbuf_output(&events, r, sizeof *r - PY_TABLE_BYTES + left, BPF_RB_NO_WAKEUP))
+			return -1;
+		r->table_at += left;
+		if (r->table_at >= r->table_bytes)
+			return 0;
+	}
+	return 0;
+}
+
+/* Sends the code object of frame i, unless it was sent before. */
+static long py_send_code(u32 i, void *ctx)
+{
+	struct py_walk *w = ctx;
+	struct py_proc *p = w->p;
+	struct py_thread *t = w->t;
+
+	if (!p || !t)
+		return 1;
+	u32 k = i & (NPYFRAME - 1);
+	struct pycode_rec *r = &t->code;
+	u64 id = t->stack.f[k].code;
+	if (bpf_map_lookup_elem(&py_sent, &id))
+		return 0;
+	t->unsent++;
+	if (py_block(t, t->at[k] + p->code_at, p->code_bytes))
+		return 0;
+	r->code = id;
+	r->firstline = py_half(t, p->code_firstline);
+	u64 name = py_word(t, p->code_name), file = py_word(t, p->code_file), table = py_word(t, p->code_table);
+	if (py_text(p, name, &r->name_str, r->name, PY_NAME_BYTES) || py_text(p, file, &r->file_str, r->file, PY_FILE_BYTES) ||
+	    py_send_table(r, table))
+		return 0;
+	u8 sent = 1;
+	bpf_map_update_elem(&py_sent, &id, &sent, BPF_ANY);
+	t->unsent--;
+	return 0;
+}
+
+/* Finds the innermost frame of the current thread; 0 if it runs no Python. */
+static __always_inline u64 py_innermost(struct py_walk *w, struct task_struct *task)
+{
+	struct py_proc *p = w->p;
+	struct py_thread *t = w->t;
+
+	t->self = thread_pointer(task);
+	t->frame = 0;
+	if (t->state && py_owns(p, t->state, t->self))
+		t->frame = py_top(p, t->state);
+	if (t->frame)
+		return t->frame;
+	t->look = t->interp = t->state = 0;
+	PY_READ(t->interp, p->interp_head);
+	bpf_loop(PY_THREADS, py_find, w, 0);
+	return t->frame;
+}
+
+/* Not inlined: calls that want no stack shall not pay for it. */
+static __attribute__((noinline)) int python_stack(u64 start, u64 id, u32 op)
+{
+	u32 tgid = id >> 32;
+	struct py_walk w = { .p = bpf_map_lookup_elem(&py_procs, &tgid) };
+
+	if (!w.p)
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct py_thread *t = bpf_task_storage_get(&py_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		lose(LOSS_STACK);
+		return 0;
+	}
+	w.t = t;
+	if (!py_innermost(&w, task))
+		return 0;
+	t->hash = w.p->seed;
+	t->file = 0;
+	t->n = t->unsent = 0;
+	t->stack.flags = 0;
+	bpf_loop(2 * NPYFRAME, py_step, &w, 0);
+	u32 n = t->n;
+	if (!n || n > NPYFRAME)
+		return 0;
+	struct pystack_rec *r = &t->stack;
+	r->h = (struct hdr){ start, id, op, KIND_PYSTACK, 0 };
+	r->tgid = tgid;
+	r->n = 0;
+	u64 key = r->hash = py_mix(t->hash, r->flags);
+	u32 bytes = sizeof *r - sizeof r->f;
+	bool sent = bpf_map_lookup_elem(&py_sent, &key);
+	if (!sent) {
+		t->code.h = (struct hdr){ start, id, 0, KIND_PYCODE, w.p->table };
+		t->code.tgid = tgid;
+		bpf_loop(n, py_send_code, &w, 0);
+		r->n = n;
+		bytes += n * sizeof r->f[0];
+	}
+	if (bpf_ringbuf_output(&events, r, bytes, BPF_RB_NO_WAKEUP)) {
+		lose(LOSS_STACK);
+	} else if (!sent && !t->unsent) {
+		u8 one = 1;
+		bpf_map_update_elem(&py_sent, &key, &one, BPF_ANY);
+	}
+	return 0;
+}
+
+#endif
