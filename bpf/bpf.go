@@ -3,4 +3,4 @@
 // types.bpf.c). It loads nothing; that is the probe package's business.
 package bpf
 
-//go:generate go tool bpf2go -cc clang -target bpfel -go-package bpf -type call_rec -type call_led_rec -type gap_rec -type off_rec -type off_full_rec -type total_rec -type life_rec -type stack_rec -type stall_rec -type reclaim_rec -type sock_rec -type hdr -type led -type culprit -type kind -type life -type reclaim -type loss -type class Wire types.bpf.c -- -O2 -g -Wall -Werror
+//go:generate go tool bpf2go -cc clang -target bpfel -go-package bpf -type call_rec -type call_led_rec -type gap_rec -type off_rec -type off_full_rec -type total_rec -type life_rec -type stack_rec -type stall_rec -type reclaim_rec -type sock_rec -type name_rec -type name_long_rec -type hdr -type led -type culprit -type kind -type life -type reclaim -type name -type loss -type class Wire types.bpf.c -- -O2 -g -Wall -Werror

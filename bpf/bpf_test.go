@@ -15,26 +15,29 @@ import (
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe/call"
+	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
 )
 
 // mirrors are the wire records by their name in C.
 var mirrors = map[string]reflect.Type{
-	"hdr":          reflect.TypeFor[bpf.WireHdr](),
-	"led":          reflect.TypeFor[bpf.WireLed](),
-	"culprit":      reflect.TypeFor[bpf.WireCulprit](),
-	"call_rec":     reflect.TypeFor[bpf.WireCallRec](),
-	"call_led_rec": reflect.TypeFor[bpf.WireCallLedRec](),
-	"gap_rec":      reflect.TypeFor[bpf.WireGapRec](),
-	"off_rec":      reflect.TypeFor[bpf.WireOffRec](),
-	"off_full_rec": reflect.TypeFor[bpf.WireOffFullRec](),
-	"total_rec":    reflect.TypeFor[bpf.WireTotalRec](),
-	"life_rec":     reflect.TypeFor[bpf.WireLifeRec](),
-	"stack_rec":    reflect.TypeFor[bpf.WireStackRec](),
-	"stall_rec":    reflect.TypeFor[bpf.WireStallRec](),
-	"reclaim_rec":  reflect.TypeFor[bpf.WireReclaimRec](),
-	"sock_rec":     reflect.TypeFor[bpf.WireSockRec](),
+	"hdr":           reflect.TypeFor[bpf.WireHdr](),
+	"led":           reflect.TypeFor[bpf.WireLed](),
+	"culprit":       reflect.TypeFor[bpf.WireCulprit](),
+	"call_rec":      reflect.TypeFor[bpf.WireCallRec](),
+	"call_led_rec":  reflect.TypeFor[bpf.WireCallLedRec](),
+	"gap_rec":       reflect.TypeFor[bpf.WireGapRec](),
+	"off_rec":       reflect.TypeFor[bpf.WireOffRec](),
+	"off_full_rec":  reflect.TypeFor[bpf.WireOffFullRec](),
+	"total_rec":     reflect.TypeFor[bpf.WireTotalRec](),
+	"life_rec":      reflect.TypeFor[bpf.WireLifeRec](),
+	"stack_rec":     reflect.TypeFor[bpf.WireStackRec](),
+	"stall_rec":     reflect.TypeFor[bpf.WireStallRec](),
+	"reclaim_rec":   reflect.TypeFor[bpf.WireReclaimRec](),
+	"sock_rec":      reflect.TypeFor[bpf.WireSockRec](),
+	"name_rec":      reflect.TypeFor[bpf.WireNameRec](),
+	"name_long_rec": reflect.TypeFor[bpf.WireNameLongRec](),
 }
 
 // objects are all compiled programs, of both architectures, and what the probes
@@ -54,6 +57,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
+		"kernelname": kernelname.LoadName,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)

@@ -44,6 +44,7 @@ enum kind {
 	KIND_STALL,    /* struct stall_rec; hdr.tid is the CPU */
 	KIND_RECLAIM,  /* struct reclaim_rec; hdr.sub is enum reclaim */
 	KIND_SOCK,     /* struct sock_rec, before the interval it belongs to */
+	KIND_NAME,     /* struct name_rec, or struct name_long_rec if longer; hdr.sub is enum name */
 };
 
 /* event.LifeKind */
@@ -51,6 +52,13 @@ enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED };
 
 /* event.ReclaimKind */
 enum reclaim { RECLAIM_DIRECT = 1, RECLAIM_MEMCG, RECLAIM_COMPACT };
+
+/* probe.NameKind: what made a kernel's name known. */
+enum name {
+	NAME_REGISTERED = 1, /* __cudaRegisterFunction: func is a host function, from where its name is */
+	NAME_LOADED,         /* cuModuleGetFunction, cuLibraryGetKernel: func is the handle, from where its name is */
+	NAME_SAME,           /* cuKernelGetFunction: func has the name of the kernel `from` */
+};
 
 /* Slots of the loss counters: event.LossKind; append only. */
 enum loss {
@@ -71,6 +79,7 @@ enum loss {
 	LOSS_STALL,
 	LOSS_RECLAIM = LOSS_STALL + 3, /* two in between are counted in user space */
 	LOSS_SOCK,
+	LOSS_NAME,
 	NLOSS = 32,
 };
 
@@ -85,6 +94,8 @@ enum loss {
 #define NKSTACK 14
 #define NUSTACK 32
 #define COMM_LEN 16
+#define NAME_SHORT 200
+#define NAME_MORE 3856
 
 struct hdr {
 	u64 start; /* of the call, gap or interval; of the event otherwise */
@@ -213,6 +224,21 @@ struct sock_rec {
 	u8 raddr[16]; /* of the other end; IPv4 mapped into IPv6 */
 };
 
+/* The name of a kernel, as the process of thread hdr.tid knows it. */
+struct name_rec {
+	struct hdr h;
+	u64 func, from;
+	u32 tgid;
+	s32 len; /* of the name with its NUL, negative errno if it could not be read */
+	char name[NAME_SHORT];
+};
+
+/* Written instead of name_rec for a name that is longer; cut off if longer still. */
+struct name_long_rec {
+	struct name_rec n;
+	char more[NAME_MORE];
+};
+
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
 _Static_assert(sizeof(struct led) == 48, "led");
 _Static_assert(sizeof(struct call_rec) == 64, "call_rec");
@@ -226,5 +252,7 @@ _Static_assert(sizeof(struct stack_rec) == 280, "stack_rec");
 _Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
 _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
+_Static_assert(sizeof(struct name_rec) == 240, "name_rec");
+_Static_assert(sizeof(struct name_long_rec) == 4096, "name_long_rec");
 
 #endif
