@@ -72,6 +72,12 @@ func newRun(o Options) (*run, error) {
 		r.close()
 		return nil, fmt.Errorf("watch processes: %w", err)
 	}
+	if fd := r.tracer.NamesFD(); fd >= 0 {
+		if err := r.watcher.Add(fd); err != nil {
+			r.close()
+			return nil, fmt.Errorf("watch names: %w", err)
+		}
+	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.people = newPeople(fs)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)

@@ -140,6 +140,7 @@ type Batch struct {
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
+	Kernels     []Kernel     // new ones, and those whose names changed
 	Losses      []event.Loss // increments since the last batch
 }
 
@@ -239,6 +240,8 @@ type Reader interface {
 	Memory(ctx context.Context, w Window) ([]event.Memory, error)
 	// MemorySites returns where, whenever that changed.
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
+	// Kernels returns what launched kernels are called, as far as known.
+	Kernels(ctx context.Context) ([]Kernel, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

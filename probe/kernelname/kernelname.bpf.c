@@ -88,16 +88,19 @@ static __always_inline void tell(u64 id, u8 kind, u64 func, u64 from)
 
 static __always_inline int enter(struct pt_regs *c, u64 kind)
 {
-	u64 id = bpf_get_current_pid_tgid();
+	u64 id = bpf_get_current_pid_tgid(), second = PT_REGS_PARM2(c), third = PT_REGS_PARM3(c);
 
+	/* Registers are to be read at fixed offsets, not at one that depends on kind. */
+	barrier_var(second);
+	barrier_var(third);
 	if (id >> 32 == self_tgid)
 		return 0;
 	if (kind == NAME_REGISTERED) {
-		tell(id, kind, PT_REGS_PARM2(c), PT_REGS_PARM4(c));
+		tell(id, kind, second, PT_REGS_PARM4(c));
 		return 0;
 	}
 	struct lookup_key k = { id, kind };
-	struct lookup l = { PT_REGS_PARM1(c), kind == NAME_SAME ? PT_REGS_PARM2(c) : PT_REGS_PARM3(c) };
+	struct lookup l = { PT_REGS_PARM1(c), kind == NAME_SAME ? second : third };
 	bpf_map_update_elem(&lookups, &k, &l, BPF_ANY);
 	return 0;
 }
