@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
@@ -17,6 +17,7 @@ import (
 // last take goes into the recording.
 type people struct {
 	fs        proc.FS
+	owners    *owner.Reader
 	machine   *machine
 	processes map[uint32]store.Process
 	threads   map[event.Thread]store.ThreadInfo
@@ -34,7 +35,7 @@ const maxLookups = 64
 
 func newPeople(fs proc.FS) *people {
 	return &people{
-		fs: fs, machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
+		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
 	}
 }
@@ -67,15 +68,8 @@ func (p *people) details(pid int, q *store.Process) {
 	if g, err := p.fs.Cgroups(pid); err == nil {
 		q.Cgroup = cmp.Or(g["cpu"], g["cpu,cpuacct"], g[""])
 	}
-	env, err := p.fs.Environ(pid, "RANK", "LOCAL_RANK", "WORLD_SIZE")
-	if err != nil {
-		return
-	}
-	for name, at := range map[string]*int{"RANK": &q.Rank, "LOCAL_RANK": &q.LocalRank, "WORLD_SIZE": &q.WorldSize} {
-		if n, err := strconv.Atoi(env[name]); err == nil {
-			*at = n
-		}
-	}
+	o, rank := p.owners.Of(pid)
+	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
 }
 
 func (p *people) put(q store.Process) {
@@ -104,6 +98,7 @@ func (p *people) stranger(pid uint32, comm string) {
 		if parent, err := p.fs.Parent(int(pid)); err == nil { // whose data worker is it?
 			q.Parent = uint32(parent)
 		}
+		q.Owner = p.owners.Group(int(pid)) // whose pod took the CPU?
 	}
 	p.put(q)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/nvsmi"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/probe"
@@ -56,7 +57,7 @@ func newRun(o Options) (*run, error) {
 	fs := proc.New(o.ProcRoot)
 	for _, pid := range o.PIDs {
 		if _, err := fs.Comm(pid, pid); err != nil {
-			return nil, fmt.Errorf("%w: %d; it may have ended (ingero check lists the processes that use CUDA)", ErrNoProcess, pid)
+			return nil, noProcess(fs, owner.New(""), pid)
 		}
 	}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/stats"
 )
 
@@ -59,7 +60,8 @@ type Process struct {
 	Cgroup                     string // path, empty if unknown
 	Rank, LocalRank, WorldSize int    // -1 if unknown
 	Traced                     bool
-	Node                       string // empty if the recording is of one node
+	Owner                      owner.Owner // whose it is, as far as known
+	Node                       string      // empty if the recording is of one node
 }
 
 // ThreadInfo names a thread.

@@ -29,6 +29,7 @@ off +2.2s thread=main dur=1ms class=network socket=unix peer=300 bound
 reclaim +3s thread=main dur=2ms time=1.5ms kind=cgroup parts=7
 reclaim +3.1s thread=main dur=2ms kind=compaction
 symbol filemap_fault addr=0xf1
+kernel "softmax<float, 4>" pid=100 func=0x401000
 limit pid=100 cgroup=/job bytes=1048576
 gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
 total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed

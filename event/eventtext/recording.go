@@ -15,6 +15,7 @@
 //	gpu +5s index=0 temp=84 clock=1200 max=1980 util=97 reasons=0x40
 //	reclaim . thread=main dur=2ms kind=cgroup
 //	limit pid=100 cgroup=/job bytes=1048576
+//	kernel gemm<128> pid=100 func=0x401000
 //	symbol filemap_fault addr=0xf1
 //	loss call count=12
 //
@@ -58,6 +59,7 @@ type Recording struct {
 	Sites       []event.MemorySite
 	Reclaims    []event.Reclaim
 	Symbols     []Symbol
+	Kernels     []Kernel
 	Limits      []Limit
 	Losses      []event.Loss
 	Stats       []Stat
@@ -111,6 +113,13 @@ type Limit struct {
 // Symbol names a kernel address.
 type Symbol struct {
 	Addr uint64
+	Name string
+}
+
+// Kernel names what a process launches by Func.
+type Kernel struct {
+	PID  uint32
+	Func uint64
 	Name string
 }
 

@@ -195,6 +195,9 @@ func (w *Writer) writeProcesses() error {
 		if err != nil {
 			return err
 		}
+		if err := w.writeOwner(p.id, &p.Owner); err != nil {
+			return err
+		}
 	}
 	return nil
 }
