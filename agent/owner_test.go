@@ -90,13 +90,18 @@ func TestAProcessInAPodIsRecordedAsThePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := victim.Process.Pid
+	answers := bufio.NewReader(out)
+	fmt.Fprintln(in, "pid") // by its answer it has loaded its libraries
+	if answer, err := answers.ReadString('\n'); err != nil || !strings.Contains(answer, "pid=1 ") {
+		t.Fatalf("the victim says %q (%v)", answer, err)
+	}
 	c := newCounter()
 	o := c.options()
 	o.PIDs = []int{pid}
 	o.Started = func(agent.Start) {
 		go func() {
 			fmt.Fprintln(in, "call cudaLaunchKernel 11")
-			_, _ = bufio.NewReader(out).ReadString('\n')
+			_, _ = answers.ReadString('\n') // without one the test fails anyway
 			in.Close() // it ends
 		}()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/call"
 	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
@@ -296,6 +297,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_STALL, event.LostStall},
 		{bpf.WireLossLOSS_RECLAIM, event.LostReclaim},
 		{bpf.WireLossLOSS_SOCK, event.LostSocket},
+		{bpf.WireLossLOSS_NAME, event.LostName},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {
@@ -342,5 +344,13 @@ func TestLivesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLifeLIFE_EXIT, event.LifeExit},
 		{bpf.WireLifeLIFE_FIRST, event.LifeFirst},
 		{bpf.WireLifeLIFE_UNFINISHED, event.LifeUnfinished},
+	})
+}
+
+func TestNamesOfKernelsHaveTheirNumbersOnTheWire(t *testing.T) {
+	same(t, "name", 0, []number[bpf.WireName, probe.NameKind]{
+		{bpf.WireNameNAME_REGISTERED, probe.NameRegistered},
+		{bpf.WireNameNAME_LOADED, probe.NameLoaded},
+		{bpf.WireNameNAME_SAME, probe.NameSame},
 	})
 }

@@ -211,6 +211,8 @@ func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
 	return r.in.Stalls, r.err
 }
 
+func (r reader) Kernels(context.Context) ([]store.Kernel, error) { return r.in.Kernels, r.err }
+
 func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
 	return r.in.Limits, r.err
 }

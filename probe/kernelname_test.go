@@ -1,10 +1,10 @@
 package probe_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/probe"
 )
@@ -60,7 +60,7 @@ func TestAStormOfNamesIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := int(losses[len(losses)-1])
+	lost := int(losses[event.LostName])
 	if got := len(r.KernelNames); got+lost != n || got == 0 {
 		t.Errorf("%d names and %d lost, want %d together", got, lost, n)
 	}
@@ -68,5 +68,5 @@ func TestAStormOfNamesIsCounted(t *testing.T) {
 		t.Errorf("%d launches, want 100", len(r.Calls))
 	}
 	b.lost(nil)
-	t.Log(fmt.Sprintf("%d of %d names did not fit", lost, n))
+	t.Logf("%d of %d names did not fit", lost, n)
 }
