@@ -102,7 +102,7 @@ func TestAProcessInAPodIsRecordedAsThePods(t *testing.T) {
 		go func() {
 			fmt.Fprintln(in, "call cudaLaunchKernel 11")
 			_, _ = answers.ReadString('\n') // without one the test fails anyway
-			in.Close() // it ends
+			in.Close()                      // it ends
 		}()
 	}
 	if o, _ := owner.New("").Of(pid); o.NSPID != 1 {
@@ -123,6 +123,9 @@ func TestAProcessInAPodIsRecordedAsThePods(t *testing.T) {
 	p := c.procs[uint32(pid)]
 	if diff := cmp.Diff(want, p.Owner); diff != "" {
 		t.Error(diff)
+	}
+	if want := filepath.Base(dir); filepath.Base(p.Cgroup) != want {
+		t.Errorf("control group %q, want %s", p.Cgroup, want)
 	}
 	if p.Rank != 3 || p.LocalRank != 1 || p.WorldSize != 8 {
 		t.Errorf("rank %d, local %d, of %d", p.Rank, p.LocalRank, p.WorldSize)

@@ -66,10 +66,19 @@ func (p *people) process(pid int, traced bool) {
 func (p *people) details(pid int, q *store.Process) {
 	q.Command, _ = p.fs.Command(pid)
 	if g, err := p.fs.Cgroups(pid); err == nil {
-		q.Cgroup = cmp.Or(g["cpu"], g["cpu,cpuacct"], g[""])
+		q.Cgroup = cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
 	}
 	o, rank := p.owners.Of(pid)
 	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
+}
+
+// below is a control group's path, empty for the root: in a hybrid layout a process
+// may be in a group of one hierarchy only.
+func below(group string) string {
+	if group == "/" {
+		return ""
+	}
+	return group
 }
 
 func (p *people) put(q store.Process) {

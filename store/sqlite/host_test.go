@@ -48,3 +48,16 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 		t.Errorf("after another run: %v, %v", reclaims, err)
 	}
 }
+
+// A control group is known by its path also if nothing but a process is in it.
+func TestTheControlGroupOfAProcessIsKept(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{})
+	must(t, w.Write(&store.Batch{Processes: []store.Process{{PID: 7, Name: "engine", Cgroup: "/a", Rank: -1, LocalRank: -1, WorldSize: -1}}}))
+	must(t, w.Flush(t.Context()))
+	must(t, w.Close())
+	procs, err := reader(t, path).Processes(t.Context())
+	if err != nil || len(procs) != 1 || procs[0].Cgroup != "/a" {
+		t.Errorf("processes %+v, %v", procs, err)
+	}
+}

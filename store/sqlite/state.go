@@ -101,7 +101,7 @@ func (w *Writer) kernelStack(addrs []uint64) int64 {
 // marked until committed.
 func (w *Writer) writeState() error {
 	for _, f := range []func() error{
-		w.writeFrames, w.writeDictionaries, w.writeProcesses, w.writeSums, w.writeLosses, w.writeSession,
+		w.writeFrames, w.writeProcesses, w.writeDictionaries, w.writeSums, w.writeLosses, w.writeSession,
 	} {
 		if err := f(); err != nil {
 			return err
@@ -173,6 +173,8 @@ func (w *Writer) writeFrames() error {
 	return nil
 }
 
+// writeProcesses comes before writeDictionaries, too, which writes the control
+// groups it finds.
 func (w *Writer) writeProcesses() error {
 	for _, p := range w.procs {
 		if !p.dirty {
