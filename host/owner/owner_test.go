@@ -116,7 +116,7 @@ func TestRanksOfLaunchers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		env := map[string]string{}
-		for _, kv := range strings.Fields(tt.env) {
+		for kv := range strings.FieldsSeq(tt.env) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}

@@ -3,6 +3,7 @@ package owner
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -55,8 +56,7 @@ func FromPath(path string) Owner {
 
 // unit is the innermost service or scope that is more than somebody's login.
 func unit(parts []string) string {
-	for i := len(parts) - 1; i >= 0; i-- {
-		p := parts[i]
+	for _, p := range slices.Backward(parts) {
 		if strings.HasSuffix(p, ".service") || strings.HasSuffix(p, ".scope") {
 			if session.MatchString(p) {
 				return ""

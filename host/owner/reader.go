@@ -128,7 +128,7 @@ func (r *Reader) inside(pid int, name string) string {
 	if err != nil {
 		return ""
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // only a descriptor
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
@@ -166,7 +166,7 @@ func (r *Reader) ids(pid int) (ids []uint32) {
 		if !ok {
 			continue
 		}
-		for _, w := range strings.Fields(rest) {
+		for w := range strings.FieldsSeq(rest) {
 			n, err := strconv.ParseUint(w, 10, 32)
 			if err != nil {
 				return nil
