@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
@@ -17,6 +17,7 @@ import (
 // last take goes into the recording.
 type people struct {
 	fs        proc.FS
+	owners    *owner.Reader
 	machine   *machine
 	processes map[uint32]store.Process
 	threads   map[event.Thread]store.ThreadInfo
@@ -35,7 +36,7 @@ const maxLookups = 64
 
 func newPeople(fs proc.FS) *people {
 	return &people{
-		fs: fs, machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
+		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
 		sched: scheduling{known: map[event.Thread]store.Scheduling{}},
 	}
@@ -67,17 +68,19 @@ func (p *people) process(pid int, traced bool) {
 func (p *people) details(pid int, q *store.Process) {
 	q.Command, _ = p.fs.Command(pid)
 	if g, err := p.fs.Cgroups(pid); err == nil {
-		q.Cgroup = cmp.Or(g["cpu"], g["cpu,cpuacct"], g[""])
+		q.Cgroup = cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
 	}
-	env, err := p.fs.Environ(pid, "RANK", "LOCAL_RANK", "WORLD_SIZE")
-	if err != nil {
-		return
+	o, rank := p.owners.Of(pid)
+	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
+}
+
+// below is a control group's path, empty for the root: in a hybrid layout a process
+// may be in a group of one hierarchy only.
+func below(group string) string {
+	if group == "/" {
+		return ""
 	}
-	for name, at := range map[string]*int{"RANK": &q.Rank, "LOCAL_RANK": &q.LocalRank, "WORLD_SIZE": &q.WorldSize} {
-		if n, err := strconv.Atoi(env[name]); err == nil {
-			*at = n
-		}
-	}
+	return group
 }
 
 func (p *people) put(q store.Process) {
@@ -106,6 +109,7 @@ func (p *people) stranger(pid uint32, comm string) {
 		if parent, err := p.fs.Parent(int(pid)); err == nil { // whose data worker is it?
 			q.Parent = uint32(parent)
 		}
+		q.Owner = p.owners.Group(int(pid)) // whose pod took the CPU?
 	}
 	p.put(q)
 }

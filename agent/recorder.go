@@ -49,6 +49,7 @@ type recorder struct {
 	log     *slog.Logger
 	native  *elf.Resolver
 	kernel  *kallsyms.Table
+	kernels *kernels
 	seen    map[uint64]bool // stacks resolved
 	free    chan *unit
 	work    chan *unit
@@ -64,6 +65,7 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
 		free: make(chan *unit, units), work: make(chan *unit, units), done: make(chan struct{}), failed: make(chan error, 1),
 	}
+	r.kernels = newKernels(r.native)
 	for range units {
 		r.free <- new(unit)
 	}
@@ -170,6 +172,12 @@ func (r *recorder) fill(u *unit) {
 		}
 		if id := store.KernelStackID(k); r.first(id) {
 			b.Stacks = append(b.Stacks, event.Stack{ID: id, Frames: r.kernel.Resolve(k)})
+		}
+	}
+	b.Kernels = r.kernels.observe(rec, b.Kernels[:0])
+	if u.flush {
+		if n := r.kernels.second(); n > 0 {
+			b.Losses = append(b.Losses, event.Loss{Kind: event.LostName, Count: n})
 		}
 	}
 	for i := range rec.Lives {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/nvsmi"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/probe"
@@ -57,7 +58,7 @@ func newRun(o Options) (*run, error) {
 	fs := proc.New(o.ProcRoot)
 	for _, pid := range o.PIDs {
 		if _, err := fs.Comm(pid, pid); err != nil {
-			return nil, fmt.Errorf("%w: %d; it may have ended (ingero check lists the processes that use CUDA)", ErrNoProcess, pid)
+			return nil, noProcess(fs, owner.New(""), pid)
 		}
 	}
 	var err error
@@ -72,6 +73,12 @@ func newRun(o Options) (*run, error) {
 	if err := r.watcher.Add(r.tracer.LivesFD()); err != nil {
 		r.close()
 		return nil, fmt.Errorf("watch processes: %w", err)
+	}
+	if fd := r.tracer.NamesFD(); fd >= 0 {
+		if err := r.watcher.Add(fd); err != nil {
+			r.close()
+			return nil, fmt.Errorf("watch names: %w", err)
+		}
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)

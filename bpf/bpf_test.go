@@ -15,32 +15,36 @@ import (
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/call"
+	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
 )
 
 // mirrors are the wire records by their name in C.
 var mirrors = map[string]reflect.Type{
-	"hdr":          reflect.TypeFor[bpf.WireHdr](),
-	"led":          reflect.TypeFor[bpf.WireLed](),
-	"culprit":      reflect.TypeFor[bpf.WireCulprit](),
-	"call_rec":     reflect.TypeFor[bpf.WireCallRec](),
-	"call_led_rec": reflect.TypeFor[bpf.WireCallLedRec](),
-	"gap_rec":      reflect.TypeFor[bpf.WireGapRec](),
-	"off_rec":      reflect.TypeFor[bpf.WireOffRec](),
-	"off_full_rec": reflect.TypeFor[bpf.WireOffFullRec](),
-	"total_rec":    reflect.TypeFor[bpf.WireTotalRec](),
-	"life_rec":     reflect.TypeFor[bpf.WireLifeRec](),
-	"stack_rec":    reflect.TypeFor[bpf.WireStackRec](),
-	"stall_rec":    reflect.TypeFor[bpf.WireStallRec](),
-	"reclaim_rec":  reflect.TypeFor[bpf.WireReclaimRec](),
-	"sock_rec":     reflect.TypeFor[bpf.WireSockRec](),
-	"py_proc":      reflect.TypeFor[bpf.WirePyProc](),
-	"py_str":       reflect.TypeFor[bpf.WirePyStr](),
-	"py_frame":     reflect.TypeFor[bpf.WirePyFrame](),
-	"pycode_rec":   reflect.TypeFor[bpf.WirePycodeRec](),
-	"pystack_rec":  reflect.TypeFor[bpf.WirePystackRec](),
+	"hdr":           reflect.TypeFor[bpf.WireHdr](),
+	"led":           reflect.TypeFor[bpf.WireLed](),
+	"culprit":       reflect.TypeFor[bpf.WireCulprit](),
+	"call_rec":      reflect.TypeFor[bpf.WireCallRec](),
+	"call_led_rec":  reflect.TypeFor[bpf.WireCallLedRec](),
+	"gap_rec":       reflect.TypeFor[bpf.WireGapRec](),
+	"off_rec":       reflect.TypeFor[bpf.WireOffRec](),
+	"off_full_rec":  reflect.TypeFor[bpf.WireOffFullRec](),
+	"total_rec":     reflect.TypeFor[bpf.WireTotalRec](),
+	"life_rec":      reflect.TypeFor[bpf.WireLifeRec](),
+	"stack_rec":     reflect.TypeFor[bpf.WireStackRec](),
+	"stall_rec":     reflect.TypeFor[bpf.WireStallRec](),
+	"reclaim_rec":   reflect.TypeFor[bpf.WireReclaimRec](),
+	"sock_rec":      reflect.TypeFor[bpf.WireSockRec](),
+	"py_proc":       reflect.TypeFor[bpf.WirePyProc](),
+	"py_str":        reflect.TypeFor[bpf.WirePyStr](),
+	"py_frame":      reflect.TypeFor[bpf.WirePyFrame](),
+	"pycode_rec":    reflect.TypeFor[bpf.WirePycodeRec](),
+	"pystack_rec":   reflect.TypeFor[bpf.WirePystackRec](),
+	"name_rec":      reflect.TypeFor[bpf.WireNameRec](),
+	"name_long_rec": reflect.TypeFor[bpf.WireNameLongRec](),
 }
 
 // varying are the records that end before their last member does: they are not
@@ -64,6 +68,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
+		"kernelname": kernelname.LoadName,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -310,6 +315,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_STALL, event.LostStall},
 		{bpf.WireLossLOSS_RECLAIM, event.LostReclaim},
 		{bpf.WireLossLOSS_SOCK, event.LostSocket},
+		{bpf.WireLossLOSS_NAME, event.LostName},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {
@@ -356,5 +362,13 @@ func TestLivesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLifeLIFE_EXIT, event.LifeExit},
 		{bpf.WireLifeLIFE_FIRST, event.LifeFirst},
 		{bpf.WireLifeLIFE_UNFINISHED, event.LifeUnfinished},
+	})
+}
+
+func TestNamesOfKernelsHaveTheirNumbersOnTheWire(t *testing.T) {
+	same(t, "name", 0, []number[bpf.WireName, probe.NameKind]{
+		{bpf.WireNameNAME_REGISTERED, probe.NameRegistered},
+		{bpf.WireNameNAME_LOADED, probe.NameLoaded},
+		{bpf.WireNameNAME_SAME, probe.NameSame},
 	})
 }

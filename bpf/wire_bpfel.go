@@ -85,6 +85,7 @@ const (
 	WireKindKIND_SOCK    WireKind = 9
 	WireKindKIND_PYCODE  WireKind = 10
 	WireKindKIND_PYSTACK WireKind = 11
+	WireKindKIND_NAME    WireKind = 12
 )
 
 type WireLed struct {
@@ -135,8 +136,33 @@ const (
 	WireLossLOSS_STALL       WireLoss = 14
 	WireLossLOSS_RECLAIM     WireLoss = 17
 	WireLossLOSS_SOCK        WireLoss = 18
+	WireLossLOSS_NAME        WireLoss = 19
 	WireLossNLOSS            WireLoss = 32
 )
+
+type WireName uint32
+
+const (
+	WireNameNAME_REGISTERED WireName = 1
+	WireNameNAME_LOADED     WireName = 2
+	WireNameNAME_SAME       WireName = 3
+)
+
+type WireNameLongRec struct {
+	_    structs.HostLayout
+	N    WireNameRec
+	More [3856]int8
+}
+
+type WireNameRec struct {
+	_    structs.HostLayout
+	H    WireHdr
+	Func uint64
+	From uint64
+	Tgid uint32
+	Len  int32
+	Name [200]int8
+}
 
 type WireOffFullRec struct {
 	_       structs.HostLayout
@@ -338,6 +364,8 @@ const (
 	WireVarUnusedLife        = "unused_life"
 	WireVarUnusedLifeKind    = "unused_life_kind"
 	WireVarUnusedLoss        = "unused_loss"
+	WireVarUnusedName        = "unused_name"
+	WireVarUnusedNameKind    = "unused_name_kind"
 	WireVarUnusedOff         = "unused_off"
 	WireVarUnusedPyFlag      = "unused_py_flag"
 	WireVarUnusedPyProc      = "unused_py_proc"
@@ -415,6 +443,8 @@ type WireVariableSpecs struct {
 	UnusedLife        *ebpf.VariableSpec `ebpf:"unused_life"`
 	UnusedLifeKind    *ebpf.VariableSpec `ebpf:"unused_life_kind"`
 	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
+	UnusedName        *ebpf.VariableSpec `ebpf:"unused_name"`
+	UnusedNameKind    *ebpf.VariableSpec `ebpf:"unused_name_kind"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
 	UnusedPyFlag      *ebpf.VariableSpec `ebpf:"unused_py_flag"`
 	UnusedPyProc      *ebpf.VariableSpec `ebpf:"unused_py_proc"`
@@ -468,6 +498,8 @@ type WireVariables struct {
 	UnusedLife        *ebpf.Variable `ebpf:"unused_life"`
 	UnusedLifeKind    *ebpf.Variable `ebpf:"unused_life_kind"`
 	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
+	UnusedName        *ebpf.Variable `ebpf:"unused_name"`
+	UnusedNameKind    *ebpf.Variable `ebpf:"unused_name_kind"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
 	UnusedPyFlag      *ebpf.Variable `ebpf:"unused_py_flag"`
 	UnusedPyProc      *ebpf.Variable `ebpf:"unused_py_proc"`

@@ -47,6 +47,9 @@ func tellColdStart(s *scene, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(s), span(f.lost), span(f.worst().lost), op)
 	}
 	c.Cause.Detail = fmt.Sprintf("first calls create the context and load code; the median %s takes %s", op, span(c.Effect.P50NS))
+	if k := s.kernelOf(f.worst().acc.Call); k != "" {
+		c.Cause.Detail = fmt.Sprintf("first launch of %s; %s", k, c.Cause.Detail)
+	}
 	c.Path = []report.Step{
 		f.step(s, "running", "first "+op, f.lost),
 		{Layer: "DRIVER", Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: c.Effect.Thread, State: "running", On: "context creation and code loading", NS: f.lost},

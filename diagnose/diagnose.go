@@ -81,6 +81,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 		c.Cause.Detail += "; " + w
 	}
 	c.Counter = s.busyMeanwhile(f)
+	c.Owners = s.owners(&c)
 	return c
 }
 

@@ -92,6 +92,12 @@ func essence(r *report.Report) string {
 		fmt.Fprintf(&b, "  explains %.0f%% of %.1f%%, %d waits\n", c.ExplainedPct, c.LostPct, c.Evidence.Sample)
 		e := c.Effect
 		fmt.Fprintf(&b, "  effect %s of %s/%d, %d of %d calls\n", e.Op, e.Process, e.TID, e.SlowCalls, e.Calls)
+		if e.Kernel != "" {
+			fmt.Fprintf(&b, "  kernel %s\n", e.Kernel)
+		}
+		for i := range c.Owners {
+			fmt.Fprintf(&b, "  whose %s/%d: %s\n", c.Owners[i].Process, c.Owners[i].PID, c.Owners[i].Words())
+		}
 		fmt.Fprintf(&b, "  cause %s %d/%d %s: %s\n", c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread, c.Cause.Detail)
 		for _, s := range c.Path {
 			fmt.Fprintf(&b, "  %s %s/%d %s on %s %s\n", s.Layer, s.Process, s.TID, s.State, s.On, report.Duration(s.NS))

@@ -200,7 +200,7 @@ func (f *finding) effect(s *scene) report.Effect {
 	}
 	e.SlowCalls += uint64(len(slow))
 	if at.call {
-		e.Op = at.op.String()
+		e.Op, e.Kernel = at.op.String(), f.kernel(s)
 		if st := s.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
 			e.Calls, e.MaxNS = st.Calls, st.MaxNS
 			quantiles(&e, st.Hist)

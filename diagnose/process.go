@@ -38,6 +38,7 @@ func (s *scene) processes() []report.Process {
 		p := report.Process{PID: pid, Process: s.name(pid, ""), Node: s.in.Node, Ops: []report.Op{}}
 		if info := s.procs[pid]; info != nil {
 			p.Node = cmp.Or(info.Node, p.Node)
+			p.Owner = s.owner(pid)
 			if info.Rank >= 0 {
 				p.Rank = &info.Rank
 			}

@@ -215,6 +215,8 @@ func (r reader) Scheduling(context.Context) ([]store.Scheduling, error) {
 	return r.in.Scheduling, r.err
 }
 
+func (r reader) Kernels(context.Context) ([]store.Kernel, error) { return r.in.Kernels, r.err }
+
 func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
 	return r.in.Limits, r.err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
@@ -29,13 +30,16 @@ func InputOf(r *eventtext.Recording) *Input {
 	for _, l := range r.Limits {
 		in.Limits = append(in.Limits, store.MemoryLimit{PID: l.PID, Cgroup: l.Cgroup, Bytes: l.Bytes})
 	}
+	for _, k := range r.Kernels {
+		in.Kernels = append(in.Kernels, store.Kernel{PID: k.PID, Func: k.Func, Name: k.Name})
+	}
 	for _, k := range r.Symbols {
 		in.Symbols[k.Addr] = k.Name
 	}
 	for _, p := range r.Processes {
 		in.Processes = append(in.Processes, store.Process{
 			PID: p.PID, Parent: p.Parent, Name: p.Name, Command: p.Command, Cgroup: p.Cgroup,
-			Rank: p.Rank, LocalRank: -1, WorldSize: -1, Traced: p.Traced,
+			Rank: p.Rank, LocalRank: -1, WorldSize: -1, Traced: p.Traced, Owner: owner.FromPath(p.Cgroup),
 		})
 	}
 	for _, t := range r.Threads {

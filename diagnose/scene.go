@@ -34,6 +34,7 @@ type scene struct {
 	leaks    []growth                    // of them, the fastest first
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 	reclaims map[event.Thread][]*event.Reclaim
+	kernels  map[processFunc]string // what launched kernels are called
 }
 
 type processOp struct {
@@ -90,6 +91,7 @@ func newScene(in *Input) *scene {
 	s.from, s.to = s.window()
 	s.x = ledger.NewIndex(in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
 	s.readStats()
+	s.readKernels()
 	s.readNesting()
 	s.readGPUs()
 	s.held = s.throttledTime()

@@ -14,7 +14,7 @@ func TestFramesOfAStack(t *testing.T) {
 		{Kind: event.FrameNative, Addr: 0x7f0000001234, Module: "libc.so.6", Offset: 0x2724a},
 		{Kind: event.FrameNative, Addr: 0x7f0000001234},
 	}}
-	want := []string{"step (train.py:7)", "at::matmul [libtorch.so]", "libc.so.6+0x2724a", "0x7f0000001234", "… (its callers were not found)"}
+	want := []string{"train.py:7 in step", "at::matmul [libtorch.so]", "libc.so.6+0x2724a", "0x7f0000001234", "… (its callers were not found)"}
 	if got := frames(st); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -37,6 +37,7 @@ const (
 	LostLate                          // milliseconds without probes on a library that was in use already
 	LostReclaim                       // span of memory reclaim: ring full
 	LostSocket                        // socket of a wait: ring full
+	LostName                          // name of a kernel: ring full, or too many of them
 	NumLossKinds
 )
 
@@ -83,6 +84,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostLate:          {"late", "milliseconds", false, "milliseconds between the moment a process mapped a library and that at which its probes were in place; calls it made meanwhile are not recorded, and how many is not known", "milliseconds in which a library was mapped and not probed yet (calls unknown)"},
 	LostReclaim:       {"reclaim", "spans", true, "spans of memory reclaim not recorded because the ring buffer was full", "spans of memory reclaim (ring buffer full)"},
 	LostSocket:        {"socket", "sockets", true, "sockets that a thread waited for, not recorded because the ring buffer was full; the wait itself is", "sockets waited for (ring buffer full)"},
+	LostName:          {"kernel_name", "names", true, "names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; the launches are", "names of GPU kernels (too many at once)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

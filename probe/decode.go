@@ -18,6 +18,7 @@ type Records struct {
 	Stacks      []RawStack
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim
+	KernelNames []KernelName
 	Malformed   int // records of unknown kind or size: a bug, never expected
 }
 
@@ -25,13 +26,13 @@ type Records struct {
 func (r *Records) Reset() {
 	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
 	r.ThreadTimes, r.Lives, r.Stacks, r.Stalls = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0], r.Stalls[:0]
-	r.Reclaims = r.Reclaims[:0]
+	r.Reclaims, r.KernelNames = r.Reclaims[:0], r.KernelNames[:0]
 	r.Malformed = 0
 }
 
 // Len is the number of records.
 func (r *Records) Len() int {
-	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls) + len(r.Reclaims)
+	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls) + len(r.Reclaims) + len(r.KernelNames)
 }
 
 // decoder turns wire records into events. It holds the one conversion from the
@@ -108,6 +109,8 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = d.python.codeRecord(b)
 	case bpf.WireKindKIND_PYSTACK:
 		ok = d.python.stackRecord(b)
+	case bpf.WireKindKIND_NAME:
+		ok = kernelName(b, r, d.toUnix)
 	default:
 		ok = false
 	}

@@ -60,17 +60,19 @@ const (
 // Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one
 // goroutine; Attach and Adopt may be called from another.
 type Tracer struct {
-	opts    Options
-	log     *slog.Logger
-	variant *variant
-	sched   *ebpf.Collection
-	memory  *ebpf.Collection // nil if none of its tracepoints is there
-	calls   *ebpf.Collection
-	hooks   []link.Link
-	events  *ring
-	lives   *ring
-	decode  *decoder
-	python  interpreters
+	opts     Options
+	log      *slog.Logger
+	variant  *variant
+	sched    *ebpf.Collection
+	memory   *ebpf.Collection // nil if none of its tracepoints is there
+	calls    *ebpf.Collection
+	hooks    []link.Link
+	events   *ring
+	lives    *ring
+	decode   *decoder
+	python   interpreters
+	names    *ebpf.Collection // nil if names of kernels are not learnt
+	nameRing *ring
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -154,6 +156,7 @@ func (t *Tracer) load() error {
 		return nil
 	}
 	t.watchMemory(shared)
+	t.learnNames(shared)
 	return t.hook()
 }
 
@@ -229,7 +232,11 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 	if err != nil {
 		return nil, explain(err)
 	}
-	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: c}
+	names, err := t.attachNames(lib, path, pid)
+	if err != nil {
+		t.log.Info("names of kernels are not learnt", "file", path, "err", err)
+	}
+	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: append(c, names...)}
 	t.mu.Lock()
 	t.links[a] = struct{}{}
 	t.mu.Unlock()
@@ -282,11 +289,15 @@ func (t *Tracer) Adopt(pids ...int) error {
 	return nil
 }
 
-// Drain appends up to limit event records, and all life-cycle records, to r. It
+// Drain appends up to limit event records, and all records of births, deaths and
+// names, to r. It
 // returns how many event records it read.
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.lives.drain(1<<30, read)
+	if t.nameRing != nil { // before the calls: a kernel has its name when it is launched
+		t.nameRing.drain(1<<30, read)
+	}
 	n := t.events.drain(limit, read)
 	if n < limit {
 		t.decode.forget()
@@ -355,18 +366,18 @@ func (t *Tracer) DetachAll() error {
 // Close detaches and unloads everything. It may be called twice.
 func (t *Tracer) Close() error {
 	err := t.DetachAll()
-	for _, r := range []*ring{t.events, t.lives} {
+	for _, r := range []*ring{t.events, t.lives, t.nameRing} {
 		if r != nil {
 			r.close()
 		}
 	}
-	t.events, t.lives = nil, nil
+	t.events, t.lives, t.nameRing = nil, nil, nil
 	t.decode.unwind.Close()
-	for _, c := range []*ebpf.Collection{t.calls, t.memory, t.sched} {
+	for _, c := range []*ebpf.Collection{t.calls, t.names, t.memory, t.sched} {
 		if c != nil {
 			c.Close()
 		}
 	}
-	t.calls, t.memory, t.sched = nil, nil, nil
+	t.calls, t.names, t.memory, t.sched = nil, nil, nil, nil
 	return err
 }

@@ -25,6 +25,9 @@ func (t *text) process(p *Process) {
 		head += fmt.Sprintf(", rank %d", *p.Rank)
 	}
 	t.line(t.paint(bold, head))
+	if p.Owner != nil && p.Owner.Text != "" {
+		t.wrap("  of     ", p.Owner.Text)
+	}
 	name, calls := 0, 0
 	for _, o := range p.Ops {
 		name, calls = max(name, len(o.Op)), max(calls, len(Count(o.Calls)))

@@ -51,6 +51,7 @@ type Chain struct {
 	WhatIf       *WhatIf       `json:"what_if,omitempty"`          // if the workload repeats itself
 	Alternatives []Alternative `json:"alternatives,omitempty"`     // other kinds considered, most time first
 	Counter      string        `json:"counter_evidence,omitempty"` // what would suggest otherwise, and why it does not
+	Owners       []Owner       `json:"owners,omitempty"`           // of the processes named, as far as known
 }
 
 // Pattern says when a chain's time was lost.
@@ -126,6 +127,8 @@ type Effect struct {
 	P99NS     uint64  `json:"p99_ns"`
 	MaxNS     uint64  `json:"max_ns"`
 	TailRatio float64 `json:"tail_ratio"` // p99 / p50
+
+	Kernel string `json:"kernel,omitempty"` // whose launches lost most of the time, if one's did
 }
 
 // Cause is the root.
@@ -183,6 +186,7 @@ type Process struct {
 	Rank    *int   `json:"rank"`
 	Ops     []Op   `json:"ops"`
 
+	Owner    *Owner   `json:"owner,omitempty"`
 	Memory   *Memory  `json:"memory,omitempty"`   // device memory, if any was allocated
 	Warnings []string `json:"warnings,omitempty"` // what stands out in how it uses memory, in words
 }

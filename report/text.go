@@ -144,6 +144,7 @@ func (t *text) chain(c *Chain) {
 	if c.Cause.Detail != "" {
 		t.wrap("  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
 	}
+	t.owners(c.Owners)
 	t.doubts(c)
 	if n := len(c.Evidence.EventIDs); n > 0 {
 		t.wrap("  see    ", "events "+strings.Join(c.Evidence.EventIDs[:min(n, 3)], " "))
@@ -229,6 +230,9 @@ func (t *text) effect(e *Effect) {
 		s += fmt.Sprintf(": p50 %s, p99 %s, max %s", Duration(e.P50NS), Duration(e.P99NS), Duration(e.MaxNS))
 	}
 	t.wrap("  calls  ", s)
+	if e.Kernel != "" {
+		t.wrap("  kernel ", e.Kernel)
+	}
 }
 
 // betweenCalls is the Op of an effect that is not a call.

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write what WriteText says into testdata")
 
 func full() *report.Report {
-	rank := 3
+	rank, size := 3, 8
 	const t0 = 1_700_000_000_000_000_000
 	return &report.Report{
 		Schema: report.Schema, Node: "gpu-7", Events: 851366,
@@ -36,17 +36,21 @@ func full() *report.Report {
 				{Layer: "HOST", Process: "backup-agent", PID: 4711, TID: 4711, Thread: "backup-agent", State: "running", On: "CPU 1", NS: 2_080_000_000},
 				{Layer: "HOST", Process: "indexer", PID: 4800, TID: 4801, Thread: "worker", State: "running", On: "CPU 1", NS: 800_000_000},
 			},
-			Evidence:        report.Evidence{EventIDs: []string{"gpu-7:1700000000000001000", "gpu-7:1700000000000002000", "gpu-7:1700000000000003000", "gpu-7:1700000000000004000"}, Sample: 870},
-			Pattern:         &report.Pattern{Kind: "periodic", Times: 21, PeriodNS: 480_000_000, Timeline: []float64{0, 0, 0.004, 1, 0.5, 0.25, 0, 0, 0, 0.9, 0.1, 0, 0, 0, 0, 0, 0.7, 0, 0, 0}},
-			PerStep:         &report.PerStep{LostNS: 2_950_000, Steps: 1200, Affected: 870},
-			WhatIf:          &report.WhatIf{NowNS: 8_300_000, StepNS: 5_500_000, LowNS: 5_080_000, HighNS: 5_970_000, FasterBy: 50.9},
+			Evidence: report.Evidence{EventIDs: []string{"gpu-7:1700000000000001000", "gpu-7:1700000000000002000", "gpu-7:1700000000000003000", "gpu-7:1700000000000004000"}, Sample: 870},
+			Pattern:  &report.Pattern{Kind: "periodic", Times: 21, PeriodNS: 480_000_000, Timeline: []float64{0, 0, 0.004, 1, 0.5, 0.25, 0, 0, 0, 0.9, 0.1, 0, 0, 0, 0, 0, 0.7, 0, 0, 0}},
+			PerStep:  &report.PerStep{LostNS: 2_950_000, Steps: 1200, Affected: 870},
+			WhatIf:   &report.WhatIf{NowNS: 8_300_000, StepNS: 5_500_000, LowNS: 5_080_000, HighNS: 5_970_000, FasterBy: 50.9},
+			Owners: []report.Owner{
+				{PID: 100, Process: "engine", Text: "pod ml/train-0 container worker (containerd 1a2b3c4d5e6f)", Rank: &rank, WorldSize: &size, NSPID: 7},
+				{PID: 4711, Process: "backup-agent", Text: "unit backup.service"},
+			},
 			Alternatives:    []report.Alternative{{Kind: "gpu_wait", Pct: 4.2, Why: "only 130 ms in the same calls, against 3.1 s"}},
 			Counter:         "GPU utilisation read 97 % meanwhile: it counts any time in which a kernel is resident",
 			Recommendations: []string{"keep backup-agent off CPU 1: taskset -acp 0 4711", "or limit it by a cgroup: cpu.weight=1 or cpu.max for backup-agent, cpuset.cpus for engine"},
 		}, {
 			ID: "block-io-1", Severity: "MEDIUM", Summary: "engine lost 4.1 % of its time waiting for a lock that its thread saver (tid 102) held while it waited for the disk",
 			ExplainedPct: 88, LostNS: 410_000_000, LostPct: 4.1,
-			Effect: report.Effect{Op: "cudaLaunchKernel", Process: "engine", PID: 100, TID: 100, Calls: 800000, SlowCalls: 14, P50NS: 5_030, P99NS: 7_000, MaxNS: 41_000_000},
+			Effect: report.Effect{Op: "cudaLaunchKernel", Process: "engine", PID: 100, TID: 100, Calls: 800000, SlowCalls: 14, P50NS: 5_030, P99NS: 7_000, MaxNS: 41_000_000, Kernel: "softmax_kernel<float>"},
 			Cause:  report.Cause{Kind: "block_io", Process: "engine", PID: 100, TID: 102, Thread: "saver", Detail: "saver waited for the disk (inode 77)"},
 			Path: []report.Step{
 				{Layer: "CUDA", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "blocked", On: "lock 0x7f00dead", NS: 410_000_000},

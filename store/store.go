@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/stats"
 )
 
@@ -61,7 +62,8 @@ type Process struct {
 	Cgroup                     string // path, empty if unknown
 	Rank, LocalRank, WorldSize int    // -1 if unknown
 	Traced                     bool
-	Node                       string // empty if the recording is of one node
+	Owner                      owner.Owner // whose it is, as far as known
+	Node                       string      // empty if the recording is of one node
 }
 
 // ThreadInfo names a thread.
@@ -188,6 +190,7 @@ type Batch struct {
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
+	Kernels     []Kernel     // new ones, and those whose names changed
 	Losses      []event.Loss // increments since the last batch
 }
 
@@ -288,6 +291,8 @@ type Reader interface {
 	Memory(ctx context.Context, w Window) ([]event.Memory, error)
 	// MemorySites returns where, whenever that changed.
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
+	// Kernels returns what launched kernels are called, as far as known.
+	Kernels(ctx context.Context) ([]Kernel, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

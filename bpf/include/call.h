@@ -11,7 +11,6 @@
 #define INGERO_CALL_H
 #include "thread.h"
 #include "args.h"
-#include "python.h"
 #include "ustack.h"
 
 #define COOKIE_SETS_DEVICE 1
@@ -189,11 +188,8 @@ static __always_inline void call_return(struct pt_regs *c)
 		call_result(f, cookie >> 16 & 0xff);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
-	if (!d && wants_stack(op, f->start, now - f->start)) {
-		if (use_python)
-			python_stack(f->start, id, op);
+	if (!d && wants_stack(op, f->start, now - f->start))
 		take_stack(c, f, id, now);
-	}
 	u8 sub = d | t->gpu << 3;
 	if (!use_ledger || f->s.seq == t->seq) {
 		struct call_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);

@@ -46,6 +46,7 @@ enum kind {
 	KIND_SOCK,     /* struct sock_rec, before the interval it belongs to */
 	KIND_PYCODE,   /* struct pycode_rec, before the stacks it is in */
 	KIND_PYSTACK,  /* struct pystack_rec, before the stack and the call it belongs to */
+	KIND_NAME,     /* struct name_rec, or struct name_long_rec if longer; hdr.sub is enum name */
 };
 
 /* event.LifeKind */
@@ -53,6 +54,13 @@ enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED };
 
 /* event.ReclaimKind */
 enum reclaim { RECLAIM_DIRECT = 1, RECLAIM_MEMCG, RECLAIM_COMPACT };
+
+/* probe.NameKind: what made a kernel's name known. */
+enum name {
+	NAME_REGISTERED = 1, /* __cudaRegisterFunction: func is a host function, from where its name is */
+	NAME_LOADED,         /* cuModuleGetFunction, cuLibraryGetKernel: func is the handle, from where its name is */
+	NAME_SAME,           /* cuKernelGetFunction: func has the name of the kernel `from` */
+};
 
 /* Slots of the loss counters: event.LossKind; append only. */
 enum loss {
@@ -73,6 +81,7 @@ enum loss {
 	LOSS_STALL,
 	LOSS_RECLAIM = LOSS_STALL + 3, /* two in between are counted in user space */
 	LOSS_SOCK,
+	LOSS_NAME,
 	NLOSS = 32,
 };
 
@@ -88,6 +97,8 @@ enum loss {
 #define NSAVED 11        /* registers that functions leave as they were: arm64 has most */
 #define STACK_MAX 32768  /* bytes of user stack that are copied */
 #define COMM_LEN 16
+#define NAME_SHORT 200
+#define NAME_MORE 3856
 
 struct hdr {
 	u64 start; /* of the call, gap or interval; of the event otherwise */
@@ -221,6 +232,21 @@ struct sock_rec {
 	u8 raddr[16]; /* of the other end; IPv4 mapped into IPv6 */
 };
 
+/* The name of a kernel, as the process of thread hdr.tid knows it. */
+struct name_rec {
+	struct hdr h;
+	u64 func, from;
+	u32 tgid;
+	s32 len; /* of the name with its NUL, negative errno if it could not be read */
+	char name[NAME_SHORT];
+};
+
+/* Written instead of name_rec for a name that is longer; cut off if longer still. */
+struct name_long_rec {
+	struct name_rec n;
+	char more[NAME_MORE];
+};
+
 #include "python_rec.h"
 
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
@@ -236,5 +262,7 @@ _Static_assert(sizeof(struct stack_rec) == 128, "stack_rec");
 _Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
 _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
+_Static_assert(sizeof(struct name_rec) == 240, "name_rec");
+_Static_assert(sizeof(struct name_long_rec) == 4096, "name_long_rec");
 
 #endif

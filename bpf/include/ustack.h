@@ -8,6 +8,7 @@
 #ifndef INGERO_USTACK_H
 #define INGERO_USTACK_H
 #include "thread.h"
+#include "python.h"
 
 const volatile u32 stack_quota = 0;  /* stacks a CPU takes in 2^30 ns; 0: no limit */
 const volatile u64 stack_room = 0;   /* take none while more of the ring than this is used; 0: no limit */
@@ -128,6 +129,8 @@ static __attribute__((noinline)) int take_stack(struct pt_regs *c, struct frame 
 		lose(LOSS_STACK);
 		return 0;
 	}
+	if (use_python)
+		python_stack(f->start, id, f->cookie);
 	u32 want = stack_depth(bpf_get_current_task_btf(), PT_REGS_SP(c));
 	if (want <= 1024)
 		STACK_OF(1024);

@@ -29,6 +29,7 @@ off +2.2s thread=main dur=1ms class=network socket=unix peer=300 bound
 reclaim +3s thread=main dur=2ms time=1.5ms kind=cgroup parts=7
 reclaim +3.1s thread=main dur=2ms kind=compaction
 symbol filemap_fault addr=0xf1
+kernel "softmax<float, 4>" pid=100 func=0x401000
 limit pid=100 cgroup=/job bytes=1048576
 sched pid=4711 tid=4712 policy=1 nice=-5 rt=50
 nodes cpus=0-1,8 cpus=2-3

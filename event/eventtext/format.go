@@ -30,6 +30,7 @@ func Format(r *Recording) string {
 	each(w, r.Sites, w.site)
 	each(w, r.Reclaims, w.reclaim)
 	each(w, r.Symbols, w.symbol)
+	each(w, r.Kernels, w.kernel)
 	each(w, r.Limits, w.limit)
 	each(w, r.Scheduling, w.sched)
 	w.nodes(r.Nodes)

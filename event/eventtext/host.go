@@ -81,6 +81,18 @@ func (w *writer) symbol(s *Symbol) {
 	w.hex("addr", s.Addr)
 }
 
+func doKernel(p *parser, f *fields) {
+	name, err := unquote(f.name)
+	f.fail(err)
+	p.rec.Kernels = append(p.rec.Kernels, Kernel{PID: uint32(f.uint("pid", 32)), Func: f.uint("func", 64), Name: name})
+}
+
+func (w *writer) kernel(k *Kernel) {
+	w.word("kernel " + quote(k.Name))
+	w.num("pid", uint64(k.PID))
+	w.hex("func", k.Func)
+}
+
 func doLimit(p *parser, f *fields) {
 	p.rec.Limits = append(p.rec.Limits, Limit{PID: uint32(f.uint("pid", 32)), Cgroup: f.text("cgroup"), Bytes: f.uint("bytes", 64)})
 }

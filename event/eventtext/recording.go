@@ -17,6 +17,7 @@
 //	limit pid=100 cgroup=/job bytes=1048576
 //	sched pid=200 tid=200 policy=1 nice=0 rt=50
 //	nodes cpus=0-1,8 cpus=2-3
+//	kernel gemm<128> pid=100 func=0x401000
 //	symbol filemap_fault addr=0xf1
 //	loss call count=12
 //
@@ -60,6 +61,7 @@ type Recording struct {
 	Sites       []event.MemorySite
 	Reclaims    []event.Reclaim
 	Symbols     []Symbol
+	Kernels     []Kernel
 	Limits      []Limit
 	Scheduling  []Sched
 	Nodes       []string // the CPUs of each memory node
@@ -123,6 +125,13 @@ type Sched struct {
 // Symbol names a kernel address.
 type Symbol struct {
 	Addr uint64
+	Name string
+}
+
+// Kernel names what a process launches by Func.
+type Kernel struct {
+	PID  uint32
+	Func uint64
 	Name string
 }
 

@@ -90,7 +90,10 @@ func (v *Victim) PID() int { return v.cmd.Process.Pid }
 //	dlopen, dlclose                                      for Options.Late
 //	ops, pid, threads                                    names, ids
 //
-// ARG is one of bytes, kind, device, func, stream, ptr, grid and block. No command
+// ARG is one of bytes, kind, device, func, stream, ptr, grid, block, name (of a
+// kernel, for the functions that look one up) and kernel, which sets func: softmax,
+// add and gemm are kernels of the program's own, last is the one looked up last
+// (victim/kernels.c). No command
 // calls an exported function except those it is asked for.
 func (v *Victim) Do(command string) (Answer, error) {
 	v.mu.Lock()

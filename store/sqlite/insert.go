@@ -125,6 +125,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 			return err
 		}
 	}
+	for i := range b.Kernels {
+		if err := w.insertKernel(&b.Kernels[i]); err != nil {
+			return err
+		}
+	}
 	for i := range b.Reclaims {
 		if err := w.insertReclaim(&b.Reclaims[i]); err != nil {
 			return err

@@ -76,6 +76,14 @@ func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	owners, err := r.owners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for pid, p := range found {
+		p.Owner = owners[pid]
+		found[pid] = p
+	}
 	err = r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
 		p, ok := found[t.PID]
 		if !ok {

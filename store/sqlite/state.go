@@ -101,7 +101,7 @@ func (w *Writer) kernelStack(addrs []uint64) int64 {
 // marked until committed.
 func (w *Writer) writeState() error {
 	for _, f := range []func() error{
-		w.writeFrames, w.writeDictionaries, w.writeProcesses, w.writeSums, w.writeLosses, w.writeSession,
+		w.writeFrames, w.writeProcesses, w.writeDictionaries, w.writeSums, w.writeLosses, w.writeSession,
 	} {
 		if err := f(); err != nil {
 			return err
@@ -179,6 +179,8 @@ func (w *Writer) writeFrames() error {
 	return nil
 }
 
+// writeProcesses comes before writeDictionaries, too, which writes the control
+// groups it finds.
 func (w *Writer) writeProcesses() error {
 	for _, p := range w.procs {
 		if !p.dirty {
@@ -199,6 +201,9 @@ func (w *Writer) writeProcesses() error {
 			p.id, w.session.id, int64(p.PID), int64(p.Parent), p.Name, p.Command, cgroup,
 			orNull(p.Rank), orNull(p.LocalRank), orNull(p.WorldSize), p.Traced)
 		if err != nil {
+			return err
+		}
+		if err := w.writeOwner(p.id, &p.Owner); err != nil {
 			return err
 		}
 	}

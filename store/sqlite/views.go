@@ -21,7 +21,7 @@ var viewSQL string
 // those that follow from the vocabulary.
 func views() string {
 	var b strings.Builder
-	b.WriteString(viewSQL)
+	b.WriteString(strings.ReplaceAll(viewSQL, "{launches}", launches()))
 	ledgerView(&b)
 	for i := range event.Catalog {
 		if event.Catalog[i].Op.Source() != event.SourceHost {
@@ -62,12 +62,16 @@ func opView(b *strings.Builder, i *event.Info) {
 	for n, a := range i.Args {
 		fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
 	}
+	kernel := ""
+	if i.Op.LaunchesKernel() {
+		kernel = ", " + kernelColumn + " as kernel"
+	}
 	fmt.Fprintf(b, `coalesce(c.gpu, -1) as gpu_id, coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
-  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth
+  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth%s
 from call c left join thread t on t.id = c.thread left join session s on s.id = t.session
 left join args a on a.id = c.args left join stack k on k.id = c.stack
 where c.op = %d;
-`, i.Op)
+`, kernel, i.Op)
 }
 
 // describe fills the dictionaries that come with the program and creates the

@@ -16,8 +16,9 @@ create view cgroups as
 select id as cgroup_id, path from cgroup;
 
 create view processes as
-select s.node, p.pid, p.parent as parent_pid, p.name, p.command, g.path as cgroup, p.rank, p.local_rank, p.world_size, p.traced
-from process p join session s on s.id = p.session left join cgroup g on g.id = p.cgroup;
+select s.node, p.pid, p.parent as parent_pid, p.name, p.command, g.path as cgroup, p.rank, p.local_rank, p.world_size, p.traced,
+  o.cgroup_id as kernel_cgroup_id, o.container, o.runtime, o.pod_uid, o.namespace, o.pod, o.pod_container, o.slurm_job, o.slurm_step, o.unit, o.ns_pid
+from process p join session s on s.id = p.session left join cgroup g on g.id = p.cgroup left join owner o on o.process = p.id;
 
 -- One row per process id: its latest name.
 create view process_names as
@@ -81,7 +82,9 @@ select s.node || ':' || c.ts as id, c.ts as timestamp, c.dur as duration, c.dur 
   coalesce(a.a0, 0) as arg0, coalesce(a.a1, 0) as arg1, coalesce(a.a2, 0) as arg2, coalesce(a.a3, 0) as arg3,
   coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
-  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth
+  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth,
+  case when c.op in ({launches}) then
+    (select k.name from kernel k where k.session = t.session and k.pid = t.pid and k.func = a.a0) end as kernel
 from call c
 left join thread t on t.id = c.thread
 left join session s on s.id = t.session
@@ -95,7 +98,7 @@ select s.node || ':' || x.ts || 'o' as id, x.ts as timestamp, x.dur as duration,
   t.pid, t.tid, t.comm, 3 as source, 'sched_switch' as op, -1 as gpu_id,
   0 as arg0, 0 as arg1, 0 as arg2, 0 as arg3, 0 as ret_code, coalesce(k.hash, 0) as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
-  1 as weight, 0 as depth
+  1 as weight, 0 as depth, null as kernel
 from interval x
 left join thread t on t.id = x.thread
 left join session s on s.id = t.session
@@ -110,7 +113,7 @@ select s.node || ':' || l.ts || 'p' as id, l.ts as timestamp, coalesce(l.dur, 0)
   coalesce(case l.kind when 1 then n.tid end, 0) as arg0, 0 as arg1, 0 as arg2, 0 as arg3,
   0 as ret_code, 0 as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
-  1 as weight, 0 as depth
+  1 as weight, 0 as depth, null as kernel
 from life l
 left join thread n on n.id = l.thread
 left join thread t on t.id = coalesce(case l.kind when 1 then l.parent end, l.thread)
@@ -120,18 +123,18 @@ where l.kind in (1, 2, 3);
 -- Calls and host events. A row of a thinned recording stands for weight calls.
 create view events as
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth from calls
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel from calls
 union all
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth from off_cpu_events
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel from off_cpu_events
 union all
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth from life_events;
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel from life_events;
 
 -- Calls of the CUDA runtime, driver, graphs and NCCL.
 create view cuda_events as
 select id, timestamp, duration_ns, node, rank, pid, tid, comm, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, weight, depth from calls;
+  ret_code, stack_hash, weight, depth, kernel from calls;
 
 -- Intervals off the CPU: what the thread waited for, who woke it, and who ran on
 -- its CPU the longest meanwhile (all of them: culprits).
@@ -204,6 +207,27 @@ left join thread t on t.id = m.thread
 left join session s on s.id = t.session
 left join op_name o on o.id = m.op
 left join stack k on k.id = m.stack;
+
+-- What kernels are called that processes launched; func is what launches name.
+create view kernels as
+select s.node, k.pid, (select p.name from process p where p.pid = k.pid and p.session = k.session) as comm, k.func, k.name as kernel, k.symbol,
+  case k.source when 1 then 'registered' when 2 then 'loaded' when 3 then 'symbol' end as source
+from kernel k join session s on s.id = k.session;
+
+-- How often each kernel was launched and how long the calls took. A launch of the
+-- runtime that calls the driver's is a row of each.
+create view kernel_launches as
+select s.node, t.pid, (select p.name from process p where p.pid = t.pid and p.session = t.session) as comm,
+  coalesce(k.name, printf('0x%x', coalesce(a.a0, 0))) as kernel, o.name as op, sum(coalesce(c.weight, 1)) as launches,
+  sum(c.dur * coalesce(c.weight, 1)) as total_ns, max(c.dur) as max_ns, min(c.ts) as first, coalesce(a.a0, 0) as func
+from call c
+left join thread t on t.id = c.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = c.op
+left join args a on a.id = c.args
+left join kernel k on k.session = t.session and k.pid = t.pid and k.func = a.a0
+where c.op in ({launches})
+group by t.session, t.pid, c.op, a.a0;
 
 create view throttles as
 select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -118,7 +119,11 @@ func fullBatch(t testing.TB) *store.Batch {
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
 		}}},
-		Processes:  []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true}},
+		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true, Owner: owner.Owner{
+			CgroupID: 77, Container: "1a2b", Runtime: "containerd", PodUID: "u-1", Namespace: "ml", Pod: "train-0", PodContainer: "worker",
+			SlurmJob: "4711", SlurmStep: "batch", Unit: "x.service", NSPID: 7,
+		}}},
+		Kernels:    []store.Kernel{{PID: 100, Func: 1<<64 - 1, Name: "softmax<float>", Symbol: "_Z7softmaxIfEvPT_", Source: store.KernelRegistered}},
 		Threads:    []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
 		Throttles:  []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
@@ -179,6 +184,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	gpus, err := r.GPUSnapshots(ctx, store.Window{})
 	must(t, err)
 	check("GPU snapshots", b.GPUs, gpus)
+	kernels, err := r.Kernels(ctx)
+	must(t, err)
+	check("kernels", b.Kernels, kernels)
 	limits, err := r.MemoryLimits(ctx)
 	must(t, err)
 	check("memory limits", b.Limits, limits)

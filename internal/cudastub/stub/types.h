@@ -14,7 +14,7 @@ typedef struct {
 } dim3; /* 12 bytes, passed by value: two integer registers on x86-64 and arm64 */
 
 typedef void *cudaStream_t, *cudaEvent_t, *cudaGraph_t, *cudaGraphNode_t, *cudaGraphExec_t;
-typedef void *CUstream, *CUevent, *CUfunction, *CUmodule, *CUgraphExec;
+typedef void *CUstream, *CUevent, *CUfunction, *CUmodule, *CUlibrary, *CUkernel, *CUgraphExec;
 typedef unsigned long long CUdeviceptr;
 
 typedef struct {

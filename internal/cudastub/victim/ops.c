@@ -8,8 +8,10 @@
 #include "ops.h"
 
 const struct call_args default_args = {
-	.bytes = 4096, .kind = KIND_HOST_TO_DEVICE, .func = 0x401000, .ptr = 0x7e0000000000, .grid = 128, .block = 256,
+	.bytes = 4096, .kind = KIND_HOST_TO_DEVICE, .func = 0x401000, .ptr = 0x7e0000000000, .grid = 128, .block = 256, .name = "nameless",
 };
+
+uintptr_t last_function;
 
 #ifdef VICTIM_LATE
 #define FN(name, params, ...) static int (*fp_##name) params;
@@ -31,6 +33,7 @@ const struct call_args default_args = {
 #define RT_CONFIG (&(cudaLaunchConfig_t){.gridDim = {a->grid, 3, 2}, .blockDim = {a->block, 4, 2}, .stream = S})
 #define DRV_CONFIG (&(CUlaunchConfig){a->grid, 3, 2, a->block, 4, 2, 0, S, 0, 0})
 #define PTR_OUT (&(void *){0})
+#define FUNC_OUT ((void **)&last_function)
 #define DEV_OUT (&(CUdeviceptr){0})
 
 #define OPS                                                                   \
@@ -76,6 +79,10 @@ const struct call_args default_args = {
 	OP(cudaGetDevice, (&(int){0}))                                        \
 	OP(cuInit, (0))                                                       \
 	OP(cuModuleLoadData, (PTR_OUT, P))                                    \
+	OP(cuModuleGetFunction, (FUNC_OUT, P, a->name))                       \
+	OP(cuLibraryGetKernel, (FUNC_OUT, P, a->name))                        \
+	OP(cuKernelGetFunction, (FUNC_OUT, F))                                \
+	OP(__cudaRegisterFunction, (PTR_OUT, F, (char *)a->name, a->name, -1, 0, 0, 0, 0, 0)) \
 	OP2(cuLaunchKernel, _ptsz, (F, G3, 0, S, 0, 0))                       \
 	OP2(cuLaunchKernelEx, _ptsz, (DRV_CONFIG, F, 0, 0))                   \
 	OP2(cuLaunchCooperativeKernel, _ptsz, (F, G3, 0, S, 0))               \

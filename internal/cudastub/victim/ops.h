@@ -10,7 +10,10 @@ struct call_args {
 	int kind, device;
 	uintptr_t func, stream, ptr;
 	unsigned grid, block;
+	const char *name; /* of a kernel */
 };
+
+extern uintptr_t last_function; /* the handle that the last look-up of a kernel returned */
 
 extern const struct call_args default_args;
 

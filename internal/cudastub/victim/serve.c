@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "kernels.h"
 #include "serve.h"
 
 void answer(const char *format, ...)
@@ -51,6 +52,10 @@ struct call_args parse_args(const struct command *c)
 	a.ptr = (uintptr_t)option_long(c, "ptr", (long)a.ptr);
 	a.grid = (unsigned)option_long(c, "grid", (long)a.grid);
 	a.block = (unsigned)option_long(c, "block", (long)a.block);
+	if (option(c, "name"))
+		a.name = option(c, "name");
+	if (option(c, "kernel"))
+		a.func = find_kernel(option(c, "kernel"));
 	return a;
 }
 

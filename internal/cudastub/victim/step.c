@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "../stub/api.h"
+#include "kernels.h"
 #include "loop.h"
 
 int run_over(const struct run *r, const struct dispatcher *d)
@@ -55,7 +56,7 @@ FRAME void launch(struct dispatcher *d, long n)
 	const dim3 grid = {128, 1, 1}, block = {256, 1, 1};
 
 	for (long i = 0; i < n; i++)
-		cudaLaunchKernel((void *)launch, grid, block, 0, 0, 0);
+		cudaLaunchKernel((void *)kernel_softmax, grid, block, 0, 0, 0);
 	d->calls[CALL_LAUNCH] += n;
 }
 

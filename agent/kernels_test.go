@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"os"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+)
+
+// names is a script of records and what becomes known of kernels.
+type names struct {
+	t *testing.T
+	k *kernels
+}
+
+func newNames(t *testing.T) *names {
+	k := newKernels(nil)
+	k.symbol = func(_ int, addr uint64) string {
+		return map[uint64]string{0x100: "_Z3addPf", 0x200: "__device_stub__Z4copyPf"}[addr]
+	}
+	k.read = func(_ int, addr uint64) string { return map[uint64]string{0x9000: "_Z5fetchPf"}[addr] }
+	return &names{t, k}
+}
+
+// drain observes the records of one drain, and wants the names of kernels that
+// become known with it.
+func (n *names) drain(r probe.Records, want ...store.Kernel) {
+	n.t.Helper()
+	if diff := cmp.Diff(want, n.k.observe(&r, nil)); diff != "" {
+		n.t.Error(diff)
+	}
+}
+
+func launch(pid uint32, fn uint64) event.Call {
+	i, _ := event.ByName("cudaLaunchKernel")
+	return event.Call{Thread: event.Thread{PID: pid, TID: pid}, Op: i.Op, Args: [event.NumArgs]uint64{fn}}
+}
+
+func life(kind event.LifeKind, at uint64, pid, parent uint32) event.Life {
+	return event.Life{At: at, Kind: kind, Thread: event.Thread{PID: pid, TID: pid}, Parent: event.Thread{PID: parent, TID: parent}}
+}
+
+func registered(at uint64, pid uint32, fn uint64, name string) probe.KernelName {
+	return probe.KernelName{At: at, PID: pid, Kind: probe.NameRegistered, Func: fn, From: 0x9000, Name: name}
+}
+
+func TestKernelsAreNamedWhenTheyAreFirstLaunched(t *testing.T) {
+	n := newNames(t)
+	gemm := store.Kernel{PID: 1, Func: 0x300, Name: "gemm<128>", Symbol: "_Z4gemmILi128EEvPf", Source: store.KernelRegistered}
+	malloc, _ := event.ByName("cudaMalloc")
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, gemm.Symbol)}})
+	n.drain(probe.Records{Calls: []event.Call{
+		launch(1, 0x300), launch(1, 0x300), launch(1, 0x100), launch(1, 0x200), launch(1, 0x999),
+		{Thread: event.Thread{PID: 1, TID: 1}, Op: malloc.Op, Args: [event.NumArgs]uint64{0x100}},
+	}},
+		gemm,
+		store.Kernel{PID: 1, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol},
+		store.Kernel{PID: 1, Func: 0x200, Name: "copy", Symbol: "_Z4copyPf", Source: store.KernelBySymbol})
+	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300), launch(1, 0x999)}})
+	n.drain(probe.Records{Calls: []event.Call{launch(2, 0x100)}}, store.Kernel{PID: 2, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol})
+}
+
+func TestANameThatComesLateIsTold(t *testing.T) {
+	n := newNames(t)
+	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}})
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "late"), registered(1, 1, 0x300, "late")}},
+		store.Kernel{PID: 1, Func: 0x300, Name: "late", Symbol: "late", Source: store.KernelRegistered})
+}
+
+func TestANameThatNobodyHadTouchedIsReadFromTheProcess(t *testing.T) {
+	n := newNames(t)
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "")}, Calls: []event.Call{launch(1, 0x300)}},
+		store.Kernel{PID: 1, Func: 0x300, Name: "fetch", Symbol: "_Z5fetchPf", Source: store.KernelRegistered})
+}
+
+func TestAFunctionMadeOfAKernelHasItsName(t *testing.T) {
+	n := newNames(t)
+	n.drain(probe.Records{KernelNames: []probe.KernelName{
+		{At: 1, PID: 1, Kind: probe.NameLoaded, Func: 0x7000, Name: "triton_add"},
+		{At: 2, PID: 1, Kind: probe.NameSame, Func: 0x7100, From: 0x7000},
+		{At: 3, PID: 1, Kind: probe.NameSame, Func: 0x7200, From: 0x1234},
+	}, Calls: []event.Call{launch(1, 0x7100), launch(1, 0x7200)}},
+		store.Kernel{PID: 1, Func: 0x7100, Name: "triton_add", Symbol: "triton_add", Source: store.KernelLoaded})
+}
+
+func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
+	n := newNames(t)
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "old")}})
+	n.drain(probe.Records{Lives: []event.Life{life(event.LifeFork, 2, 2, 1)}, Calls: []event.Call{launch(2, 0x300)}},
+		store.Kernel{PID: 2, Func: 0x300, Name: "old", Symbol: "old", Source: store.KernelRegistered})
+	// The new program registers its own in the same drain.
+	n.drain(probe.Records{
+		Lives:       []event.Life{life(event.LifeExec, 10, 2, 0)},
+		KernelNames: []probe.KernelName{registered(9, 2, 0x400, "older"), registered(11, 2, 0x300, "new")},
+		Calls:       []event.Call{launch(2, 0x300), launch(2, 0x400)},
+	}, store.Kernel{PID: 2, Func: 0x300, Name: "new", Symbol: "new", Source: store.KernelRegistered})
+	// What a process did may be drained after its end; its id may come back later.
+	n.drain(probe.Records{Lives: []event.Life{life(event.LifeExit, 20, 1, 0)}})
+	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}},
+		store.Kernel{PID: 1, Func: 0x300, Name: "old", Symbol: "old", Source: store.KernelRegistered})
+	n.k.second()
+	n.k.second()
+	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}})
+	if n.k.known != 1 {
+		t.Errorf("%d names are kept, want that of process 2", n.k.known)
+	}
+}
+
+func TestNamesBeyondTheBoundAreCounted(t *testing.T) {
+	n := newNames(t)
+	n.k.known = maxKernelNames
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")}, Calls: []event.Call{launch(1, 0x300)}})
+	if lost := n.k.second(); lost != 1 {
+		t.Errorf("%d names lost, want 1", lost)
+	}
+	if lost := n.k.second(); lost != 0 {
+		t.Errorf("%d names lost twice", lost)
+	}
+}
+
+func TestStringsAreReadAcrossPages(t *testing.T) {
+	text := make([]byte, 3*4096)
+	for i := range text {
+		text[i] = 'a' + byte(i%26)
+	}
+	for _, n := range []int{0, 1, 100, 4000} {
+		text[100+n] = 0
+		if got := readString(selfPID(), addressOf(&text[100])); got != string(text[100:100+n]) {
+			t.Errorf("%d bytes read as %d", n, len(got))
+		}
+		text[100+n] = 'x'
+	}
+	if got := readString(selfPID(), addressOf(&text[0])); len(got) != 4056 {
+		t.Errorf("a string without an end is %d bytes long", len(got))
+	}
+	if got := readString(selfPID(), 8); got != "" {
+		t.Errorf("unmapped memory reads %q", got)
+	}
+}
+
+func selfPID() int { return os.Getpid() }
+
+func addressOf(b *byte) uint64 { return uint64(uintptr(unsafe.Pointer(b))) }

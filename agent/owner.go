@@ -1,0 +1,26 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/host/owner"
+	"github.com/ingero-io/ingero/host/proc"
+)
+
+// noProcess says that there is no process pid. Inside a container it may have
+// another number than here: then it says which.
+func noProcess(fs proc.FS, owners *owner.Reader, pid int) error {
+	var meant []string
+	for _, p := range owners.Inside(pid) {
+		name, _ := fs.Comm(p, p) // empty if it is ending
+		if o, _ := owners.Of(p); o.String() != "" {
+			name += " of " + o.String()
+		}
+		meant = append(meant, fmt.Sprintf("%d (%s)", p, name))
+	}
+	if len(meant) > 0 {
+		return fmt.Errorf("%w: %d; inside a container that is the id of process %s: give the id that it has here", ErrNoProcess, pid, strings.Join(meant, " or "))
+	}
+	return fmt.Errorf("%w: %d; it may have ended (ingero check lists the processes that use CUDA)", ErrNoProcess, pid)
+}

@@ -1,0 +1,164 @@
+package probe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/ingero-io/ingero/bpf"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe/kernelname"
+)
+
+// NameKind says what made the name of a kernel known.
+type NameKind uint8
+
+// The kinds: enum name of bpf/include/event.h.
+const (
+	NameRegistered NameKind = 1 // __cudaRegisterFunction: Func is the function a runtime launch names
+	NameLoaded     NameKind = 2 // cuModuleGetFunction, cuLibraryGetKernel: Func is a handle
+	NameSame       NameKind = 3 // cuKernelGetFunction: Func has the name of the kernel From
+)
+
+// KernelName is a kernel's name as its program knows it, mangled in general.
+type KernelName struct {
+	At   uint64 // Unix ns
+	PID  uint32
+	Kind NameKind
+	Func uint64 // what launches name the kernel by
+	From uint64 // where the name is in the process's memory; NameSame: the kernel
+	Name string // empty if it could not be read, and of NameSame
+}
+
+// nameRing is the size of the ring of names.
+const nameRing = 2 << 20
+
+// naming are the functions that tell names, in the form Library.Find takes; Op is
+// the program's cookie.
+var (
+	registering = []*event.Info{{Name: "__cudaRegisterFunction", Op: event.Op(NameRegistered)}}
+	lookingUp   = []*event.Info{
+		{Name: "cuModuleGetFunction", Op: event.Op(NameLoaded)},
+		{Name: "cuLibraryGetKernel", Op: event.Op(NameLoaded)},
+		{Name: "cuKernelGetFunction", Op: event.Op(NameSame)},
+	}
+)
+
+// learnNames loads the programs that learn what kernels are called. Without them
+// launches are told by address, or by the symbol of their host function.
+func (t *Tracer) learnNames(shared map[string]*ebpf.Map) {
+	if err := t.loadNames(shared); err != nil {
+		t.log.Info("names of kernels are not learnt", "err", err)
+	}
+}
+
+func (t *Tracer) loadNames(shared map[string]*ebpf.Map) error {
+	spec, err := kernelname.LoadName()
+	if err != nil {
+		return fmt.Errorf("read kernel name object: %w", err)
+	}
+	if err := set(spec, map[string]any{"self_tgid": uint32(os.Getpid())}); err != nil {
+		return err
+	}
+	other := "perf"
+	if t.variant.backend == BackendPerf {
+		other = "multi"
+	}
+	delete(spec.Programs, other+"_enter")
+	delete(spec.Programs, other+"_return")
+	replace := map[string]*ebpf.Map{}
+	for name := range spec.Maps {
+		if m := shared[name]; m != nil {
+			spec.Maps[name].MaxEntries = m.MaxEntries()
+			replace[name] = m
+		}
+	}
+	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	if err != nil {
+		return fmt.Errorf("load kernel name programs: %w", err)
+	}
+	if t.nameRing, err = newRing(c.Maps["names"].FD(), nameRing); err != nil {
+		c.Close()
+		return err
+	}
+	t.names = c
+	return nil
+}
+
+// attachNames attaches to the functions of a library file that tell names. A file
+// without any is none of its business.
+func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error) {
+	if t.names == nil {
+		return nil, nil
+	}
+	register, err := (&Library{Name: lib.Name, File: lib.File, Ops: registering}).Find(path)
+	if err != nil {
+		return nil, err
+	}
+	look, err := (&Library{Name: lib.Name, File: lib.File, Ops: lookingUp}).Find(path)
+	if err != nil {
+		return nil, err
+	}
+	var all closers
+	for _, a := range []struct {
+		targets []Target
+		ret     bool
+	}{{look.Targets, true}, {append(look.Targets, register.Targets...), false}} {
+		if len(a.targets) == 0 {
+			continue
+		}
+		c, err := t.linkNames(path, a.targets, pid, a.ret)
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		all = append(all, c...)
+	}
+	return all, nil
+}
+
+func (t *Tracer) linkNames(path string, targets []Target, pid int, ret bool) (closers, error) {
+	if t.variant.backend == BackendPerf {
+		program := "perf_enter"
+		if ret {
+			program = "perf_return"
+		}
+		return perfLinks(path, t.names.Programs[program], targets, pid, ret)
+	}
+	program, flags := "multi_enter", uint32(0)
+	if ret {
+		program, flags = "multi_return", multiReturn
+	}
+	l, err := multiLink(path, t.names.Programs[program], targets, pid, attachUprobeMulti, flags)
+	if err != nil {
+		return nil, err
+	}
+	return closers{l}, nil
+}
+
+// NamesFD is readable when many names wait to be drained; for epoll. It is -1 if
+// names are not learnt.
+func (t *Tracer) NamesFD() int {
+	if t.names == nil {
+		return -1
+	}
+	return t.names.Maps["names"].FD()
+}
+
+func kernelName(b []byte, r *Records, toUnix uint64) bool {
+	w, ok := as[bpf.WireNameRec](b)
+	if !ok {
+		return false
+	}
+	n := KernelName{At: w.H.Start + toUnix, PID: w.Tgid, Kind: NameKind(w.H.Sub), Func: w.Func, From: w.From}
+	if w.Len > 0 {
+		text := b[unsafe.Offsetof(w.Name):]
+		text = text[:min(int(w.Len), len(text))]
+		n.Name = string(bytes.TrimRight(text, "\x00"))
+	}
+	r.KernelNames = append(r.KernelNames, n)
+	return true
+}

@@ -1,0 +1,134 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// What is the kernel called that a launch names by a pointer? The attach cookie
+// says which function is called: enum name. Of __cudaRegisterFunction (crt/host_runtime.h
+// of CUDA: handle, host function, device function, name, …) the entry says all; of
+// those that look a kernel up (cuda.h: out, module or library, name; out, kernel)
+// the result is in memory at return.
+#include "thread.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile u32 self_tgid = 0; /* the tracer: never traced */
+
+#define WAKE_BYTES (128 << 10) /* waiting in the ring: time for the reader to come */
+
+/* Names come in thousands when a program starts; they must displace nothing else. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 2 << 20);
+} names SEC(".maps");
+
+/* A look-up in progress. */
+struct lookup {
+	u64 out, from; /* where the result will be; name, or kernel */
+};
+
+struct lookup_key {
+	u64 id;
+	u64 kind; /* look-ups of different kinds may nest */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct lookup_key);
+	__type(value, struct lookup);
+} lookups SEC(".maps");
+
+static __always_inline u64 wakeup(void)
+{
+	return bpf_ringbuf_query(&names, BPF_RB_AVAIL_DATA) > WAKE_BYTES ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void fill(struct name_rec *r, u64 id, u8 kind, u64 func, u64 from)
+{
+	r->h = (struct hdr){ bpf_ktime_get_ns(), id, 0, KIND_NAME, kind };
+	r->func = func;
+	r->from = from;
+	r->tgid = id >> 32;
+	r->len = 0;
+}
+
+static __always_inline void tell_long(u64 id, u8 kind, u64 func, u64 from)
+{
+	struct name_long_rec *l = bpf_ringbuf_reserve(&names, sizeof *l, 0);
+	if (!l) {
+		lose(LOSS_NAME);
+		return;
+	}
+	fill(&l->n, id, kind, func, from);
+	l->n.len = bpf_probe_read_user_str(l->n.name, NAME_SHORT + NAME_MORE, (void *)from);
+	bpf_ringbuf_submit(l, wakeup());
+}
+
+/*
+ * A name that cannot be read, because nobody has touched its page yet, is told
+ * without one: user space can read it where it is.
+ */
+static __always_inline void tell(u64 id, u8 kind, u64 func, u64 from)
+{
+	struct name_rec *r = bpf_ringbuf_reserve(&names, sizeof *r, 0);
+	if (!r) {
+		lose(LOSS_NAME);
+		return;
+	}
+	fill(r, id, kind, func, from);
+	if (kind != NAME_SAME) {
+		r->len = bpf_probe_read_user_str(r->name, sizeof r->name, (void *)from);
+		if (r->len == sizeof r->name) {
+			bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+			tell_long(id, kind, func, from);
+			return;
+		}
+	}
+	bpf_ringbuf_submit(r, wakeup());
+}
+
+static __always_inline int enter(struct pt_regs *c, u64 kind)
+{
+	u64 id = bpf_get_current_pid_tgid(), second = PT_REGS_PARM2(c), third = PT_REGS_PARM3(c);
+
+	/* Registers are to be read at fixed offsets, not at one that depends on kind. */
+	barrier_var(second);
+	barrier_var(third);
+	if (id >> 32 == self_tgid)
+		return 0;
+	if (kind == NAME_REGISTERED) {
+		tell(id, kind, second, PT_REGS_PARM4(c));
+		return 0;
+	}
+	struct lookup_key k = { id, kind };
+	struct lookup l = { PT_REGS_PARM1(c), kind == NAME_SAME ? second : third };
+	bpf_map_update_elem(&lookups, &k, &l, BPF_ANY);
+	return 0;
+}
+
+static __always_inline int leave(struct pt_regs *c, u64 kind)
+{
+	struct lookup_key k = { bpf_get_current_pid_tgid(), kind };
+	struct lookup *l = bpf_map_lookup_elem(&lookups, &k);
+	u64 func = 0;
+
+	if (!l)
+		return 0;
+	if (!(s32)PT_REGS_RC(c))
+		bpf_probe_read_user(&func, sizeof func, (void *)l->out);
+	if (func)
+		tell(k.id, kind, func, l->from);
+	bpf_map_delete_elem(&lookups, &k);
+	return 0;
+}
+
+SEC("uprobe.multi/name")
+int multi_enter(struct pt_regs *c) { return enter(c, bpf_get_attach_cookie(c)); }
+
+SEC("uretprobe.multi/name")
+int multi_return(struct pt_regs *c) { return leave(c, bpf_get_attach_cookie(c)); }
+
+SEC("uprobe/name")
+int perf_enter(struct pt_regs *c) { return enter(c, bpf_get_attach_cookie(c)); }
+
+SEC("uretprobe/name")
+int perf_return(struct pt_regs *c) { return leave(c, bpf_get_attach_cookie(c)); }

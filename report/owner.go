@@ -1,0 +1,55 @@
+package report
+
+import "fmt"
+
+// Owner is who a process belongs to: container, pod, job or unit, and its rank.
+type Owner struct {
+	PID          uint32 `json:"pid"`
+	Process      string `json:"process"`
+	Text         string `json:"text,omitempty"` // all of it in words, the rank left out
+	Cgroup       string `json:"cgroup,omitempty"`
+	CgroupID     uint64 `json:"cgroup_id,omitempty"`
+	Container    string `json:"container,omitempty"`
+	Runtime      string `json:"runtime,omitempty"`
+	PodUID       string `json:"pod_uid,omitempty"`
+	Namespace    string `json:"namespace,omitempty"`
+	Pod          string `json:"pod,omitempty"`
+	PodContainer string `json:"pod_container,omitempty"`
+	SlurmJob     string `json:"slurm_job,omitempty"`
+	SlurmStep    string `json:"slurm_step,omitempty"`
+	Unit         string `json:"unit,omitempty"`
+	NSPID        uint32 `json:"ns_pid,omitempty"` // its id inside its own PID namespace
+	Rank         *int   `json:"rank,omitempty"`
+	LocalRank    *int   `json:"local_rank,omitempty"`
+	WorldSize    *int   `json:"world_size,omitempty"`
+}
+
+// Words is the owner in words, with the rank and the process's id inside.
+func (o *Owner) Words() string {
+	s := o.Text
+	add := func(format string, args ...any) {
+		if s != "" {
+			s += ", "
+		}
+		s += fmt.Sprintf(format, args...)
+	}
+	switch {
+	case o.Rank != nil && o.WorldSize != nil:
+		add("rank %d of %d", *o.Rank, *o.WorldSize)
+	case o.Rank != nil:
+		add("rank %d", *o.Rank)
+	}
+	if o.NSPID != 0 {
+		add("pid %d inside", o.NSPID)
+	}
+	return s
+}
+
+func (t *text) owners(list []Owner) {
+	label := "  whose  "
+	for i := range list {
+		o := &list[i]
+		t.wrap(label, fmt.Sprintf("%s (pid %d): %s", o.Process, o.PID, o.Words()))
+		label = "         "
+	}
+}

@@ -1,0 +1,25 @@
+package elf
+
+// Function returns the symbol, as linked, of the function that begins at an
+// address of a process, empty if no symbol says that one does. Unlike Resolve it
+// does not take the address for that of a call's return.
+func (r *Resolver) Function(pid int, addr uint64) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.spaces.Process(pid).Find(addr)
+	if m == nil || m.Inode == 0 {
+		return ""
+	}
+	t := r.table(pid, m)
+	if t == nil {
+		return ""
+	}
+	at, ok := t.virtual(addr - m.Start + m.Offset)
+	if !ok {
+		return ""
+	}
+	if i := t.find(at); i >= 0 && t.syms[i].addr == at {
+		return t.name(i)
+	}
+	return ""
+}
