@@ -35,6 +35,7 @@ type run struct {
 	began    time.Time
 	tracer   *probe.Tracer
 	watcher  *probe.MapWatcher
+	blind    bool // the watcher may not watch: processes are looked for by and by
 	targets  *targets
 	command  *command
 	people   *people
@@ -64,7 +65,7 @@ func newRun(o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.watcher, err = probe.NewMapWatcher(); err != nil {
+	if err := r.watch(); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -170,9 +171,9 @@ func (r *run) turn() error {
 			r.people.process(m.PID, true)
 		}
 	})
-	if r.watcher.Lost() != lost {
-		if err := r.targets.scan(); err != nil {
-			return fmt.Errorf("look for processes: %w", err)
+	if r.watcher.Lost() != lost || r.blind && t.Sub(r.targets.scanned) > blindScan {
+		if err := r.rescan(); err != nil {
+			return err
 		}
 	}
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy())

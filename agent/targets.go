@@ -42,8 +42,9 @@ type targets struct {
 
 	attached map[fileKey]*probe.Attachment // nil: it failed
 	names    map[fileKey]string            // what the process calls the file
-	traced   map[int]bool  // processes known to use a library
-	late     time.Duration // in which processes had a library that was not attached to yet
+	traced   map[int]bool                  // processes known to use a library
+	late     time.Duration                 // in which processes had a library that was not attached to yet
+	scanned  time.Time                     // when all processes were looked at last
 	self     int
 }
 
@@ -93,10 +94,16 @@ func (x *targets) scan() error {
 		if !x.wants(pid) {
 			continue
 		}
-		if any, _ := x.process(pid); any {
+		known := x.traced[pid]
+		any, fresh := x.process(pid)
+		if any && !known {
 			adopt = append(adopt, pid)
 		}
+		if fresh && !x.scanned.IsZero() {
+			x.late += time.Since(x.scanned) // at most
+		}
 	}
+	x.scanned = time.Now()
 	for pid := range x.family { // named processes are accounted for even before they load a library
 		if !slices.Contains(adopt, pid) {
 			adopt = append(adopt, pid)

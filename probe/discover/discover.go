@@ -4,7 +4,9 @@
 package discover
 
 import (
+	"cmp"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/host/cudalib"
@@ -73,7 +75,13 @@ func (f *Finder) Process(pid int) ([]File, error) {
 			found = append(found, x)
 		}
 	}
+	// What is attached to first loses the least.
+	slices.SortStableFunc(found, func(a, b File) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
 	return found, nil
+}
+
+func rank(k cudalib.Kind) int {
+	return slices.Index([]cudalib.Kind{cudalib.Runtime, cudalib.Driver, cudalib.NCCL}, k)
 }
 
 // Matters reports whether a file that a process mapped just now may have CUDA

@@ -122,12 +122,12 @@ func TestWhatAProcessHas(t *testing.T) {
 		{[]string{files.Victim, runtime, driver}, "runtime libcudart.so.12, driver libcuda.so.1", ""},
 		{[]string{damaged, nccl}, "nccl libnccl.so.2.21.5 untimed", ""},
 		{[]string{inside.Static}, "runtime victim-static embedded", ""},
-		{[]string{inside.Static, driver}, "driver libcuda.so.1, runtime victim-static embedded", ""},
+		{[]string{inside.Static, driver}, "runtime victim-static embedded, driver libcuda.so.1", ""},
 		{[]string{inside.Stripped}, "", "runtime victim-stripped embedded untimed"},
-		{[]string{inside.Stripped, driver}, "driver libcuda.so.1", "driver libcuda.so.1, runtime victim-stripped embedded untimed"},
+		{[]string{inside.Stripped, driver}, "driver libcuda.so.1", "runtime victim-stripped embedded untimed, driver libcuda.so.1"},
 		{[]string{inside.Engine, inside.Library}, "", ""}, // no device code, and no driver yet
-		{[]string{inside.Engine, inside.Library, driver}, "driver libcuda.so.1, runtime libengine.so embedded", ""},
-		{[]string{inside.Static, inside.Library, runtime, driver}, "runtime libcudart.so.12, driver libcuda.so.1, runtime victim-static embedded, runtime libengine.so embedded", ""},
+		{[]string{inside.Engine, inside.Library, driver}, "runtime libengine.so embedded, driver libcuda.so.1", ""},
+		{[]string{inside.Static, inside.Library, runtime, driver}, "runtime libcudart.so.12, runtime victim-static embedded, runtime libengine.so embedded, driver libcuda.so.1", ""},
 	} {
 		m := newMachine(t)
 		m.process(1, "/", c.files...)
@@ -158,7 +158,7 @@ func TestAFileIsSearchedOnceItsProcessUsesCUDA(t *testing.T) {
 	m.process(1, "/", inside.Engine, inside.Library)
 	m.process(2, "/", inside.Engine, inside.Library, filepath.Join(files.LibDir, "libcuda.so.1"))
 	f := m.finder()
-	for pid, want := range map[int]string{1: "", 2: "driver libcuda.so.1, runtime libengine.so embedded"} {
+	for pid, want := range map[int]string{1: "", 2: "runtime libengine.so embedded, driver libcuda.so.1"} {
 		if got := found(t, f, pid); got != want {
 			t.Errorf("process %d: found %q, want %q", pid, got, want)
 		}
