@@ -129,6 +129,9 @@ func (r *run) start() error {
 		if r.command, err = startHeld(&r.opts); err != nil {
 			return err
 		}
+		if !r.command.held {
+			r.log.Warn("the program could not be held at its start, so its first calls may be missed; ingero check says why and what to do")
+		}
 		pid := r.command.cmd.Process.Pid
 		r.targets.family[pid] = true
 		r.targets.installed(r.command.libraryDirs(), pid)
