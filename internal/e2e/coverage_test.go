@@ -25,9 +25,10 @@ var update = flag.Bool("update", false, "rewrite the table in docs/coverage.md")
 
 // ledger counts what was recorded, by process and operation.
 type ledger struct {
-	mu     sync.Mutex
-	calls  map[uint32]map[string]int64
-	traced map[uint32]bool
+	mu      sync.Mutex
+	calls   map[uint32]map[string]int64
+	results map[uint32]map[string]int // by operation and result: "cudaFree=0"
+	traced  map[uint32]bool
 }
 
 func (l *ledger) Write(b *store.Batch) error {
@@ -36,9 +37,10 @@ func (l *ledger) Write(b *store.Batch) error {
 	for i := range b.Calls {
 		c := &b.Calls[i]
 		if l.calls[c.PID] == nil {
-			l.calls[c.PID] = map[string]int64{}
+			l.calls[c.PID], l.results[c.PID] = map[string]int64{}, map[string]int{}
 		}
 		l.calls[c.PID][c.Op.String()]++
+		l.results[c.PID][fmt.Sprintf("%s=%d", c.Op, c.Ret)]++
 	}
 	for _, p := range b.Processes {
 		l.traced[p.PID] = l.traced[p.PID] || p.Traced
@@ -64,7 +66,7 @@ type tracer struct {
 
 func startTracer(t *testing.T, o agent.Options) *tracer {
 	t.Helper()
-	l := &ledger{calls: map[uint32]map[string]int64{}, traced: map[uint32]bool{}}
+	l := &ledger{calls: map[uint32]map[string]int64{}, results: map[uint32]map[string]int{}, traced: map[uint32]bool{}}
 	o.UID = agent.AnyUser
 	o.Record = &agent.Recording{Open: func(store.Session) (store.Writer, error) { return l, nil }}
 	started, done := make(chan agent.Start, 1), make(chan agent.Summary, 1)

@@ -29,6 +29,10 @@ type Finder struct {
 	// Thorough also finds copies of the runtime without symbols, at the price of
 	// reading the files' texts. Nothing can be timed in them.
 	Thorough bool
+	// Eager searches every file of a process for a copy of the runtime. Otherwise
+	// that waits for a sign of CUDA: device code in the file, or the driver in the
+	// process, which such a copy loads only when it is first called.
+	Eager bool
 
 	fs    proc.FS
 	libs  []*probe.Library
@@ -64,9 +68,7 @@ func (f *Finder) Process(pid int) ([]File, error) {
 		}
 		rest = append(rest, m)
 	}
-	// A copy of the runtime loads the driver when it is first called. Before,
-	// only a file with device code is worth a search.
-	uses := false
+	uses := f.Eager
 	for _, x := range found {
 		uses = uses || x.Kind == cudalib.Driver
 	}
@@ -95,7 +97,7 @@ func (f *Finder) Matters(m probe.Mapped, uses bool) bool {
 		return uses // deleted since, perhaps; its process's mappings tell
 	}
 	v := f.verdict(path)
-	return v != nil && v.carries(path, uses, f.Thorough) != nothing
+	return v != nil && v.carries(path, uses || f.Eager, f.Thorough) != nothing
 }
 
 // Library returns what is timed in the file of that name, nil if nothing is.

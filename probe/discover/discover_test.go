@@ -150,6 +150,20 @@ func TestWhatAProcessHas(t *testing.T) {
 	}
 }
 
+func TestNamedProcessesAreSearchedWithoutASign(t *testing.T) {
+	_, inside := programs(t)
+	m := newMachine(t)
+	m.process(1, "/", inside.Engine, inside.Library)
+	f := m.finder()
+	f.Eager = true
+	if got, want := found(t, f, 1), "runtime libengine.so embedded"; got != want {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if !f.Matters(probe.Mapped{PID: 1, Path: inside.Library, Inode: inode(t, inside.Library)}, false) {
+		t.Error("a library with a runtime does not matter")
+	}
+}
+
 // TestAFileIsSearchedOnceItsProcessUsesCUDA has one process that does not, and
 // another that does, in the same second.
 func TestAFileIsSearchedOnceItsProcessUsesCUDA(t *testing.T) {
