@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # What "make generate" writes.
 GENERATED := docs/events.md bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
 	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
-	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt
+	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt
 
 # Kernel tests need root and a kernel with BTF; where both are there they must run.
 CAN_TRACE := $(shell [ "$$(id -u)" = 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo yes)

@@ -36,6 +36,7 @@ type run struct {
 	began    time.Time
 	tracer   *probe.Tracer
 	watcher  *probe.MapWatcher
+	blind    bool // the watcher may not watch: processes are looked for by and by
 	targets  *targets
 	pythons  *pythons
 	command  *command
@@ -66,7 +67,7 @@ func newRun(o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.watcher, err = probe.NewMapWatcher(); err != nil {
+	if err := r.watch(); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -137,6 +138,9 @@ func (r *run) start() error {
 		if r.command, err = startHeld(&r.opts); err != nil {
 			return err
 		}
+		if !r.command.held {
+			r.log.Warn("the program could not be held at its start, so its first calls may be missed; ingero check says why and what to do")
+		}
 		pid := r.command.cmd.Process.Pid
 		r.targets.family[pid] = true
 		r.targets.installed(r.command.libraryDirs(), pid)
@@ -181,9 +185,9 @@ func (r *run) turn() error {
 		}
 		r.pythons.mapped(m, r.targets)
 	})
-	if r.watcher.Lost() != lost {
-		if err := r.targets.scan(); err != nil {
-			return fmt.Errorf("look for processes: %w", err)
+	if r.watcher.Lost() != lost || r.blind && t.Sub(r.targets.scanned) > blindScan {
+		if err := r.rescan(); err != nil {
+			return err
 		}
 	}
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy())

@@ -2,10 +2,11 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/host/cudalib"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/discover"
 )
 
 // fileKey identifies a library file attached to, in one process or in all (0).
@@ -31,24 +33,28 @@ type fileKey struct {
 type targets struct {
 	tracer *probe.Tracer
 	libs   []*probe.Library
+	finder *discover.Finder
 	fs     proc.FS
 	log    *slog.Logger
 	named  bool         // only processes in family
 	uid    int          // of whose processes join the family; AnyUser: nobody's
 	family map[int]bool // named processes and their descendants
 
-	attached map[fileKey]*probe.Attachment
-	traced   map[int]bool  // processes known to use a library
-	late     time.Duration // in which processes had a library that was not attached to yet
+	attached map[fileKey]*probe.Attachment // nil: it failed
+	names    map[fileKey]string            // what the process calls the file
+	traced   map[int]bool                  // processes known to use a library
+	late     time.Duration                 // in which processes had a library that was not attached to yet
+	scanned  time.Time                     // when all processes were looked at last
 	self     int
 }
 
 func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Logger, o *Options) *targets {
 	x := &targets{
-		tracer: t, libs: libs, fs: f, log: log,
+		tracer: t, libs: libs, finder: discover.New(f, libs), fs: f, log: log,
 		named: len(o.PIDs) > 0 || o.UID != AnyUser || len(o.Command) > 0, uid: o.UID,
-		family: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, traced: map[int]bool{}, self: os.Getpid(),
+		family: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{}, traced: map[int]bool{}, self: os.Getpid(),
 	}
+	x.finder.Eager = x.named // their files are few
 	for _, p := range o.PIDs {
 		x.family[p] = true
 	}
@@ -62,16 +68,6 @@ func (x *targets) patterns() []*regexp.Regexp {
 		r = append(r, l.File)
 	}
 	return r
-}
-
-func (x *targets) library(path string) *probe.Library {
-	base := filepath.Base(path)
-	for _, l := range x.libs {
-		if l.File.MatchString(base) {
-			return l
-		}
-	}
-	return nil
 }
 
 // wants reports whether a process is to be traced.
@@ -99,10 +95,16 @@ func (x *targets) scan() error {
 		if !x.wants(pid) {
 			continue
 		}
-		if any, _ := x.process(pid); any {
+		known := x.traced[pid]
+		any, fresh := x.process(pid)
+		if any && !known {
 			adopt = append(adopt, pid)
 		}
+		if fresh && !x.scanned.IsZero() {
+			x.late += time.Since(x.scanned) // at most
+		}
 	}
+	x.scanned = time.Now()
 	for pid := range x.family { // named processes are accounted for even before they load a library
 		if !slices.Contains(adopt, pid) {
 			adopt = append(adopt, pid)
@@ -114,22 +116,21 @@ func (x *targets) scan() error {
 // process attaches to the libraries a process has mapped; it reports whether
 // there are any, and whether one was attached to just now.
 func (x *targets) process(pid int) (any, fresh bool) {
-	maps, err := x.fs.Maps(pid)
+	files, err := x.finder.Process(pid)
 	if err != nil {
 		return false, false // gone, or a kernel thread
 	}
-	for _, m := range maps {
-		lib := x.library(m.Path)
-		if lib == nil || !m.Exec {
-			continue
+	for i := range files {
+		f := &files[i]
+		if f.Library == nil {
+			continue // known, but there is no probe for it
 		}
 		any = true
-		path, err := x.fs.Open(pid, m)
-		if err != nil {
-			x.log.Warn("library cannot be opened", "pid", pid, "file", m.Path, "err", err)
+		if f.Err != nil {
+			x.log.Warn("library cannot be opened", "pid", pid, "file", f.Mapping.Path, "err", f.Err)
 			continue
 		}
-		fresh = x.attach(lib, path, pid) || fresh
+		fresh = x.attach(f.Library, f.Path, f.Mapping.Path, pid) || fresh
 	}
 	if any {
 		x.traced[pid] = true
@@ -141,8 +142,8 @@ func (x *targets) process(pid int) (any, fresh bool) {
 }
 
 // attach links a library file, once for each file and process or for each file.
-// It reports whether it did so now.
-func (x *targets) attach(lib *probe.Library, path string, pid int) bool {
+// It reports whether it did so now. path opens it; name is what it is called.
+func (x *targets) attach(lib *probe.Library, path, name string, pid int) bool {
 	key, err := keyOf(path)
 	if err != nil {
 		x.log.Warn("library vanished", "file", path, "err", err)
@@ -163,7 +164,7 @@ func (x *targets) attach(lib *probe.Library, path string, pid int) bool {
 		x.attached[key] = nil // say so once
 		return false
 	}
-	x.attached[key] = a
+	x.attached[key], x.names[key] = a, name
 	return true
 }
 
@@ -183,8 +184,8 @@ func keyOf(path string) (fileKey, error) {
 // process, or for one that is about to start.
 func (x *targets) installed(extra []string, pid int) {
 	for _, path := range cudalib.Installed(extra, x.patterns()...) {
-		if lib := x.library(path); lib != nil {
-			x.attach(lib, path, pid)
+		if lib := x.finder.Library(path); lib != nil {
+			x.attach(lib, path, path, pid)
 		}
 	}
 }
@@ -192,7 +193,7 @@ func (x *targets) installed(extra []string, pid int) {
 // mapped handles a file that some process mapped executable just now. It
 // reports whether a process began to be traced.
 func (x *targets) mapped(m probe.Mapped) bool {
-	if x.library(m.Path) == nil || !x.wants(m.PID) {
+	if !x.wants(m.PID) || !x.finder.Matters(m, x.traced[m.PID]) {
 		return false
 	}
 	any, fresh := x.process(m.PID)
@@ -226,14 +227,19 @@ func (x *targets) forked(parent, child int) {
 		return
 	}
 	x.family[child] = true
-	var inherit []*probe.Attachment
+	inherit := map[fileKey]*probe.Attachment{}
 	for k, a := range x.attached {
 		if k.pid == parent && a != nil {
-			inherit = append(inherit, a)
+			inherit[k] = a
 		}
 	}
-	for _, a := range inherit {
-		x.attach(a.Library, a.Path, child)
+	for k, a := range inherit {
+		// The parent may be gone by now; the child has the same files mapped.
+		path := a.Path
+		if rest, ok := strings.CutPrefix(path, fmt.Sprintf("/proc/%d/", parent)); ok {
+			path = fmt.Sprintf("/proc/%d/%s", child, rest)
+		}
+		x.attach(a.Library, path, x.names[k], child)
 	}
 }
 
@@ -246,6 +252,7 @@ func (x *targets) exited(pid int) {
 			continue
 		}
 		delete(x.attached, k)
+		delete(x.names, k)
 		if a != nil {
 			go func() { // slow on the perf back end; nothing depends on its end
 				if err := x.tracer.Detach(a); err != nil {
@@ -269,22 +276,9 @@ func (x *targets) firstCall(pid int) bool {
 	return true
 }
 
-// libraries lists the files attached to, each once.
+// libraries lists the files attached to, each once, by their names.
 func (x *targets) libraries() []string {
-	var r []string
-	for _, a := range x.attached {
-		if a != nil {
-			r = append(r, hostPath(a.Path))
-		}
-	}
+	r := slices.Collect(maps.Values(x.names))
 	slices.Sort(r)
 	return slices.Compact(r)
-}
-
-// hostPath drops the /proc/PID/root a path was opened through.
-func hostPath(p string) string {
-	if _, rest, ok := strings.Cut(p, "/root/"); ok && strings.HasPrefix(p, "/proc/") {
-		return "/" + rest
-	}
-	return p
 }

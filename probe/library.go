@@ -16,6 +16,17 @@ type Library struct {
 	Name string         // of the probe: "cuda"
 	File *regexp.Regexp // matches the base name of the library's file
 	Ops  []*event.Info
+
+	// Embedded: the functions are looked for in a file of another name that the
+	// library was linked into. They are local symbols there.
+	Embedded bool
+}
+
+// In returns the library as it is found inside other programs and libraries.
+func (l *Library) In() *Library {
+	e := *l
+	e.Embedded = true
+	return &e
 }
 
 // Join makes one library of those that are found in the same files, so that a
@@ -29,7 +40,7 @@ func Join(libs ...*Library) []*Library {
 			continue
 		}
 		o := joined[i]
-		joined[i] = &Library{Name: o.Name + "+" + l.Name, File: o.File, Ops: slices.Concat(o.Ops, l.Ops)}
+		joined[i] = &Library{Name: o.Name + "+" + l.Name, File: o.File, Ops: slices.Concat(o.Ops, l.Ops), Embedded: o.Embedded}
 	}
 	return joined
 }
@@ -50,7 +61,7 @@ func cookie(i *event.Info) uint64 {
 // Found is what a library file has of the functions a probe wants.
 type Found struct {
 	Targets []Target
-	Missing []string // functions the file does not export
+	Missing []string // functions the file does not have
 }
 
 // Slow lists the functions that have to be single-stepped.
@@ -71,36 +82,59 @@ func (l *Library) Find(path string) (*Found, error) {
 		return nil, fmt.Errorf("read library: %w", err)
 	}
 	defer f.Close()
-	syms, err := f.DynamicSymbols()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+	byName, err := l.functions(f)
+	if err != nil {
 		return nil, fmt.Errorf("read symbols of %s: %w", path, err)
-	}
-	byName := make(map[string]elf.Symbol, len(syms))
-	for _, s := range syms {
-		// An indirect function's symbol is the code that chooses it, not the function.
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Value != 0 {
-			byName[s.Name] = s
-		}
 	}
 	var found Found
 	at := map[uint64]bool{} // several names may share one address
 	for _, op := range l.Ops {
 		for _, name := range op.SymbolNames() {
-			s, ok := byName[name]
-			if !ok {
+			if len(byName[name]) == 0 {
 				found.Missing = append(found.Missing, name)
-				continue
 			}
-			off, ok := fileOffset(f, s.Value)
-			if !ok || at[off] {
-				continue
+			for _, s := range byName[name] {
+				off, ok := fileOffset(f, s.Value)
+				if !ok || at[off] {
+					continue
+				}
+				at[off] = true
+				skip, slow := chooseOffset(f.Machine, codeAt(f, s))
+				found.Targets = append(found.Targets, Target{name, off + uint64(skip), cookie(op), slow})
 			}
-			at[off] = true
-			skip, slow := chooseOffset(f.Machine, codeAt(f, s))
-			found.Targets = append(found.Targets, Target{name, off + uint64(skip), cookie(op), slow})
 		}
 	}
 	return &found, nil
+}
+
+// functions returns the file's own functions by name: those it exports and, if
+// the library was linked into it, local ones, of which several may have one name.
+func (l *Library) functions(f *elf.File) (map[string][]elf.Symbol, error) {
+	syms, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	if l.Embedded {
+		local, err := f.Symbols()
+		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+			return nil, err
+		}
+		syms = append(syms, local...)
+	}
+	wanted := map[string]bool{}
+	for _, op := range l.Ops {
+		for _, name := range op.SymbolNames() {
+			wanted[name] = true
+		}
+	}
+	byName := map[string][]elf.Symbol{}
+	for _, s := range syms {
+		// An indirect function's symbol is the code that chooses it, not the function.
+		if wanted[s.Name] && elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Value != 0 {
+			byName[s.Name] = append(byName[s.Name], s)
+		}
+	}
+	return byName, nil
 }
 
 // fileOffset converts a virtual address of executable code to its place in the

@@ -59,6 +59,16 @@ func NewMapWatcher() (*MapWatcher, error) {
 	return w, nil
 }
 
+// NewIdleWatcher returns a watcher that reports no mappings, for machines that
+// forbid to watch them. What was added to it is waited for all the same.
+func NewIdleWatcher() (*MapWatcher, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("create epoll: %w", err)
+	}
+	return &MapWatcher{epoll: ep}, nil
+}
+
 // Add makes Wait return also when fd becomes readable.
 func (w *MapWatcher) Add(fd int) error {
 	return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})

@@ -14,20 +14,31 @@ import (
 )
 
 func checkCommand(c *console) *cobra.Command {
-	var asJSON bool
+	var asJSON, covers bool
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "See whether this machine can be traced",
 		Long: `Check tries what trace would do, without tracing anything: it loads the eBPF
 programs, chooses the way to attach to functions, and looks for CUDA libraries and
 processes. It exits with 0 if tracing would work and with 1 if not; each problem
-comes with a remedy.`,
-		Example: "  sudo ingero check\n  sudo ingero check --json | jq .ok",
-		Args:    arguments(0, 0, "no arguments"),
+comes with a remedy.
+
+With --coverage it lists every process that uses CUDA instead: its libraries, the
+functions that trace attaches to, those that are missing or have to be
+single-stepped, and what of the process is not seen, and why. Without root it shows
+what /proc lets it see, and says how many processes it could not look at.`,
+		Example: `  sudo ingero check
+  sudo ingero check --json | jq .ok
+  sudo ingero check --coverage
+  sudo ingero check --coverage --json | jq '.processes[] | select(.traced != "yes")'`,
+		Args: arguments(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			backend, err := probe.ParseBackend(c.env(probe.BackendEnv))
 			if err != nil {
 				return err
+			}
+			if covers {
+				return c.coverage(doctor.Options{Backend: backend}, asJSON)
 			}
 			r := doctor.Examine(doctor.Options{Backend: backend})
 			if asJSON {
@@ -41,6 +52,7 @@ comes with a remedy.`,
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&covers, "coverage", false, "list what of each CUDA process is traced, and what is not and why")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

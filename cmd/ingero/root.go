@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/cmd/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/coverage"
 )
 
 // newRoot builds the command tree. A new command is one file and one line here.
@@ -80,10 +82,24 @@ func apart(cmd *cobra.Command, a, b string) error {
 	return nil
 }
 
+// refused words why even a privileged process may not trace, empty if it is only
+// privileges that are missing.
+func refused(reasons []coverage.Reason) string {
+	for _, r := range reasons {
+		if r.What == doctor.Everything && r.Code != "capabilities" {
+			return "why: " + r.Why + "\nnext: " + r.Next + "\n  all that is known: ingero check"
+		}
+	}
+	return ""
+}
+
 // hint says what to do about errors whose remedy depends on the command line.
 func hint(err error) string {
 	switch {
 	case errors.Is(err, probe.ErrPermission):
+		if why := refused(doctor.Why(doctor.Options{})); why != "" {
+			return why
+		}
 		self, e := os.Executable()
 		if e != nil {
 			self = "ingero"

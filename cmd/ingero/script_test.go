@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ingero": main})
+	testscript.Main(m, map[string]func(){"ingero": main, "confined": confined})
 }
 
 // TestScript runs the command line without tracing anything.

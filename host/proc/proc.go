@@ -116,6 +116,23 @@ func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
 	return r, nil
 }
 
+// OpenFiles lists what the process's descriptors refer to, as far as that may be
+// read: paths, and names such as "socket:[1234]".
+func (f FS) OpenFiles(pid int) []string {
+	dir := f.path(pid, "fd")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var r []string
+	for _, e := range entries {
+		if target, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil {
+			r = append(r, target)
+		}
+	}
+	return r
+}
+
 // Cgroups returns the process's control groups by controller; the empty name is
 // the version 2 hierarchy.
 func (f FS) Cgroups(pid int) (map[string]string, error) {

@@ -47,11 +47,39 @@ build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	chmod 755 "$out/victim" "$out/victim-late"
 }
 
+# Programs that carry a copy of the runtime, as those linked to libcudart_static.a
+# do: its functions are local symbols, or none once stripped.
+build_embedded() { # compiler, archiver, strip, directory with lib/ in it, output directory, extra flags
+	local cc=$1 ar=$2 strip=$3 libs=$4/lib out=$5 extra=$6 work
+	local serve=(victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c)
+	work=$(mktemp -d)
+	mkdir -p "$out"
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" -fPIC -fvisibility=hidden -fno-shrink-wrap $extra -c -o "$work/cudart.o" stub/cudart.c
+	"$cc" "${common[@]}" -fPIC -c -o "$work/runtime.o" stub/embedded.c
+	"$ar" rcD "$work/libcudart_static.a" "$work/cudart.o" "$work/runtime.o"
+	local runtime=(-Wl,--whole-archive "$work/libcudart_static.a" -Wl,--no-whole-archive -Wl,--exclude-libs,ALL -L"$libs" -l:libcuda.so.1 -pthread)
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" -Os $extra "${link[@]}" -o "$out/victim-static" victim/main.c -DVICTIM_SERVE "${serve[@]}" \
+		stub/device.c "${runtime[@]}"
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" -Os -fPIC -shared -DVICTIM_SERVE -Dmain=engine_main $extra "${link[@]}" -Wl,-soname,libengine.so -o "$out/libengine.so" \
+		victim/main.c "${serve[@]}" "${runtime[@]}"
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" -Os $extra "${link[@]}" -Wl,--enable-new-dtags,-rpath,'$ORIGIN' -o "$out/victim-engine" \
+		victim/engine.c -L"$out" -lengine -Wl,--allow-shlib-undefined
+	"$strip" --strip-all -o "$out/victim-stripped" "$out/victim-static"
+	"$strip" --strip-debug "$out/victim-static" "$out/victim-engine" "$out/libengine.so"
+	chmod 755 "$out"/*
+	rm -r "$work"
+}
+
 build_amd64() {
 	local cc=gcc strip=strip out=prebuilt/linux_amd64 variants=variants/prebuilt/linux_amd64
 	local plain=-fcf-protection=none
 	build_libs $cc $strip $out/lib "$plain" "$plain"
 	build_programs $cc $strip $out "$plain"
+	build_embedded $cc ar $strip $out embedded/prebuilt/linux_amd64 "$plain"
 	build_libs $cc $strip $variants/endbr64 -fcf-protection=branch -fcf-protection=branch
 	build_libs $cc $strip $variants/subrsp "$plain -DENTRY_SUBRSP" "$plain -DENTRY_SUBRSP"
 	build_libs $cc $strip $variants/nop5 "$plain -DENTRY_NOP5" "$plain -DENTRY_NOP5"
@@ -65,6 +93,7 @@ build_arm64() {
 	local plain=-mbranch-protection=none
 	build_libs $cc $strip $out/lib "$plain -DENTRY_STP" "$plain -DENTRY_STP"
 	build_programs $cc $strip $out "$plain"
+	build_embedded $cc aarch64-linux-gnu-ar $strip $out embedded/prebuilt/linux_arm64 "$plain -DENTRY_STP"
 	local bti="-mbranch-protection=bti -DENTRY_BTI"
 	build_libs $cc $strip $variants/bti "$bti" "$bti"
 }

@@ -2,18 +2,16 @@
 package driver
 
 import (
-	"regexp"
-
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/cudalib"
 	"github.com/ingero-io/ingero/probe"
 )
 
-// Library finds libcuda: libcuda.so.1 and the versioned file behind it,
-// libcuda.so.535.261.03.
+// Library finds libcuda.
 func Library() *probe.Library {
 	return &probe.Library{
 		Name: "driver",
-		File: regexp.MustCompile(`^libcuda\.so(\.[0-9]+)*$`),
+		File: cudalib.Driver.File(),
 		Ops:  event.BySource(event.SourceDriver),
 	}
 }

@@ -4,7 +4,7 @@
  *   victim loop [options]    runs a training loop with one known fault
  *
  * victim-late is the same "serve" without the libraries linked in: the command
- * "dlopen" loads them. */
+ * "dlopen" loads them. VICTIM_SERVE leaves the loop out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "serve"))
 		return serve(argc > 2 && !strcmp(argv[2], "--resumed"));
-#ifndef VICTIM_LATE
+#if !defined(VICTIM_LATE) && !defined(VICTIM_SERVE)
 	if (argc > 1 && !strcmp(argv[1], "loop")) {
 		struct options o;
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/probe/coverage"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
@@ -69,15 +70,21 @@ type Options struct {
 	Backend probe.Backend
 }
 
-// Examine runs every check.
-func Examine(o Options) *Report {
+func (o *Options) defaults() {
 	if o.Proc == "" {
 		o.Proc = "/proc"
 	}
 	if o.Sys == "" {
 		o.Sys = "/sys"
 	}
+}
+
+// Examine runs every check.
+func Examine(o Options) *Report {
+	o.defaults()
 	e := &exam{opts: o, fs: proc.New(o.Proc), libs: all.Libraries(), r: &Report{Schema: 1, OK: true, Limits: limits()}}
+	e.hardening = ReadHardening(o.Proc, o.Sys)
+	e.reasons = Reasons(e.hardening, Try())
 	for _, check := range checks {
 		e.r.Checks = append(e.r.Checks, check(e))
 	}
@@ -93,6 +100,10 @@ var checks = []func(*exam) Check{
 	(*exam).btf,
 	(*exam).privileges,
 	(*exam).lockdown,
+	(*exam).filters,
+	(*exam).ptrace,
+	(*exam).tracefs,
+	(*exam).memlock,
 	(*exam).namespace,
 	(*exam).backend,
 	(*exam).watcher,
@@ -111,7 +122,9 @@ type exam struct {
 	libs []*probe.Library
 	r    *Report
 
-	hidden int // processes that may not be looked at
+	hardening Hardening
+	reasons   []coverage.Reason // for what the trials show not to work
+	hidden    int               // processes that may not be looked at
 }
 
 // Limits are the bounds the tracer sets itself (bpf/include/event.h, probe.Options).

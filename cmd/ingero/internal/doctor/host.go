@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -55,29 +54,60 @@ var capabilities = []struct {
 }
 
 func (e *exam) privileges() Check {
-	c := Check{Name: "privileges", Status: OK}
-	caps, err := e.effective()
-	if err != nil {
-		return Check{Name: "privileges", Status: Warning, Detail: err.Error(), Remedy: "mount /proc"}
-	}
-	admin := caps&(1<<unix.CAP_SYS_ADMIN) != 0
-	var missing []string
-	for _, p := range capabilities {
-		if caps&(1<<p.bit) == 0 && !(admin && (p.bit == unix.CAP_BPF || p.bit == unix.CAP_PERFMON)) {
-			missing = append(missing, p.name)
-		}
-	}
 	who := fmt.Sprintf("user %d", os.Geteuid())
 	if os.Geteuid() == 0 {
 		who = "root"
 	}
-	if len(missing) == 0 {
-		c.Detail = who + ", with all capabilities that tracing needs"
-		return c
+	missing := e.hardening.lacks()
+	switch {
+	case len(missing) > 0:
+		return Check{
+			Name: "privileges", Status: Warning, Detail: who + ", without " + strings.Join(missing, ", "), // the trial of the back end decides
+			Remedy: "run it with sudo, or once: sudo setcap " + setcap + " " + self(),
+		}
+	case e.hardening.UserNamespace:
+		return Check{
+			Name: "privileges", Status: Warning, Detail: who + " of a user namespace (rootless container): its capabilities do not reach the kernel",
+			Remedy: "run it on the host, or in a container that is not rootless",
+		}
 	}
-	c.Detail = who + ", without " + strings.Join(missing, ", ")
-	c.Remedy = "run it with sudo, or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep " + self()
-	c.Status = Warning // the trial of the back end decides
+	return Check{Name: "privileges", Status: OK, Detail: who + ", with all capabilities that tracing needs"}
+}
+
+// filters says whether system calls that tracing needs are refused.
+func (e *exam) filters() Check {
+	c := Check{Name: "seccomp", Status: OK, Detail: "system calls are not filtered"}
+	if e.hardening.Seccomp {
+		c.Detail = "system calls are filtered, but not those that tracing needs"
+	}
+	for _, r := range e.reasons {
+		if call, ok := strings.CutPrefix(r.Code, "seccomp_"); ok {
+			c.Status, c.Detail, c.Remedy = Warning, r.Why+": not seen is "+r.What, r.Next
+			if call == "bpf" {
+				c.Status = Problem
+				break
+			}
+		}
+	}
+	return c
+}
+
+// ptrace says whether processes can be held and their memory be read.
+func (e *exam) ptrace() Check {
+	for _, r := range e.reasons {
+		if r.Code == "ptrace_scope" {
+			return Check{Name: "ptrace", Status: Warning, Detail: r.Why + ": not seen are " + r.What, Remedy: r.Next}
+		}
+	}
+	return Check{Name: "ptrace", Status: OK, Detail: "programs that trace starts are held until they are attached to"}
+}
+
+// tracefs says that a missing one does no harm.
+func (e *exam) tracefs() Check {
+	c := Check{Name: "tracefs", Status: Info, Detail: "mounted, and not needed"}
+	if !e.hardening.Tracefs {
+		c.Detail = "not mounted, and not needed"
+	}
 	return c
 }
 
@@ -89,32 +119,26 @@ func self() string {
 	return p
 }
 
-// effective is this process's effective capabilities.
-func (e *exam) effective() (uint64, error) {
-	b, err := os.ReadFile(filepath.Join(e.opts.Proc, "self/status"))
-	if err != nil {
-		return 0, fmt.Errorf("read own capabilities: %w", err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(v), 16, 64)
+func (e *exam) lockdown() Check {
+	for _, r := range e.reasons {
+		if r.Code == "lockdown" {
+			return Check{Name: "lockdown", Status: Problem, Detail: r.Why, Remedy: r.Next}
 		}
 	}
-	return 0, errors.New("read own capabilities: /proc/self/status does not list them")
+	if e.hardening.Lockdown == "integrity" {
+		return Check{Name: "lockdown", Status: OK, Detail: "the kernel is locked down to integrity, which does not concern tracing"}
+	}
+	return Check{Name: "lockdown", Status: OK, Detail: "the kernel is not locked down"}
 }
 
-func (e *exam) lockdown() Check {
-	b, err := os.ReadFile(filepath.Join(e.opts.Sys, "kernel/security/lockdown"))
-	if err != nil {
-		return Check{Name: "lockdown", Status: OK, Detail: "the kernel is not locked down"}
-	}
-	if strings.Contains(string(b), "[confidentiality]") {
-		return Check{
-			Name: "lockdown", Status: Problem, Detail: "the kernel is locked down to confidentiality, which forbids eBPF to read memory",
-			Remedy: "boot with lockdown=integrity or without secure boot",
+// memlock says whether enough memory may be locked, where that matters.
+func (e *exam) memlock() Check {
+	for _, r := range e.reasons {
+		if r.Code == "memlock" {
+			return Check{Name: "memlock", Status: Problem, Detail: r.Why, Remedy: r.Next}
 		}
 	}
-	return Check{Name: "lockdown", Status: OK, Detail: strings.TrimSpace(string(b))}
+	return Check{Name: "memlock", Status: OK, Detail: "the limit of locked memory does not concern tracing here"}
 }
 
 // initPIDNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h.

@@ -28,6 +28,12 @@ func (e *exam) backend() Check {
 	got, err := open(e.opts.Backend, true)
 	if err != nil {
 		c.Status, c.Detail, c.Remedy = Problem, err.Error(), remedy(err)
+		for _, r := range e.reasons {
+			if r.What == Everything {
+				c.Detail, c.Remedy = r.Why+" ("+err.Error()+")", r.Next
+				break
+			}
+		}
 		return c
 	}
 	e.r.Backend = string(got)
@@ -71,13 +77,18 @@ func remedy(err error) string {
 
 func (e *exam) watcher() Check {
 	w, err := probe.NewMapWatcher()
-	if err != nil {
-		c := Check{Name: "watcher", Status: Problem, Detail: fmt.Sprintf("libraries loaded later would not be noticed: %v", err), Remedy: remedy(err)}
-		if errors.Is(err, probe.ErrPermission) {
-			c.Remedy = "run it with sudo, or allow it with: sudo sysctl kernel.perf_event_paranoid=-1"
-		}
-		return c
+	if err == nil {
+		w.Close()
+		return Check{Name: "watcher", Status: OK, Detail: "programs and libraries that are loaded later are noticed at once"}
 	}
-	w.Close()
-	return Check{Name: "watcher", Status: OK, Detail: "programs and libraries that are loaded later are noticed"}
+	c := Check{
+		Name: "watcher", Status: Warning,
+		Detail: fmt.Sprintf("programs and libraries that are loaded later are noticed only once a second: %v", err), Remedy: remedy(err),
+	}
+	for _, r := range e.reasons {
+		if r.What == lateLibraries {
+			c.Detail, c.Remedy = r.Why+": programs and libraries that are loaded later are noticed only once a second", r.Next
+		}
+	}
+	return c
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ingero-io/ingero/cmd/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/probe/coverage"
+)
+
+// coverage prints what of each process would be traced.
+func (c *console) coverage(o doctor.Options, asJSON bool) error {
+	r, err := doctor.Coverage(o)
+	if err != nil {
+		return fmt.Errorf("%w; is /proc mounted?", err)
+	}
+	if asJSON {
+		return writeJSON(c.out, r)
+	}
+	_, err = io.WriteString(c.out, coverageText(r))
+	return err
+}
+
+func coverageText(r *coverage.Report) string {
+	var b strings.Builder
+	if len(r.Processes) == 0 {
+		b.WriteString("No process uses CUDA now. Those that start will be traced.\n")
+	}
+	for i := range r.Processes {
+		writeCovered(&b, &r.Processes[i])
+	}
+	if r.Backend != "" {
+		fmt.Fprintf(&b, "\nFunctions are attached to by %s.\n", r.Backend)
+	}
+	if len(r.Reasons) > 0 {
+		b.WriteString("\nNot seen on this machine:\n")
+		writeReasons(&b, "  ", r.Reasons)
+	}
+	return b.String()
+}
+
+func writeCovered(b *strings.Builder, p *coverage.Process) {
+	fmt.Fprintf(b, "%d %s: traced: %s\n", p.PID, clean(p.Name), p.Traced)
+	for i := range p.Libraries {
+		l := &p.Libraries[i]
+		name := clean(l.Path)
+		if l.Embedded {
+			name = "a copy inside " + name
+		}
+		if l.Deleted {
+			name += " (deleted or replaced since)"
+		}
+		fmt.Fprintf(b, "  %-8s %s\n", l.Kind, name)
+		var facts []string
+		for _, f := range [][2]string{{"", l.Soname}, {"version ", l.Version}, {"build id ", l.BuildID}} {
+			if f[1] != "" {
+				facts = append(facts, f[0]+clean(f[1]))
+			}
+		}
+		if l.Timed {
+			facts = append(facts, fmt.Sprintf("%d functions", len(l.Attached)))
+		}
+		if len(l.Missing) > 0 {
+			facts = append(facts, fmt.Sprintf("%d not in it (%s)", len(l.Missing), some(l.Missing)))
+		}
+		if len(l.Slow) > 0 {
+			facts = append(facts, fmt.Sprintf("%d on the slow path (%s)", len(l.Slow), some(l.Slow)))
+		}
+		fmt.Fprintf(b, "           %s\n", cmp.Or(strings.Join(facts, ", "), "nothing is known of it"))
+	}
+	writeReasons(b, "  not seen: ", p.NotSeen)
+}
+
+func writeReasons(b *strings.Builder, before string, reasons []coverage.Reason) {
+	for _, r := range reasons {
+		fmt.Fprintf(b, "%s%s: %s [%s]\n", before, clean(r.What), clean(r.Why), r.Code)
+		if r.Next != "" {
+			fmt.Fprintf(b, "    → %s\n", r.Next)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package cudalib
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Kind is which of the CUDA libraries a file is.
+type Kind string
+
+// The libraries.
+const (
+	Runtime Kind = "runtime" // libcudart
+	Driver  Kind = "driver"  // libcuda
+	NCCL    Kind = "nccl"    // libnccl
+)
+
+// kinds are the names of files, with the versions that follow them and the
+// hashes that Python wheels put into them: libcudart.so.12,
+// libcudart.so.11.8.89, libcudart-d0da41ae.so.11.0, libcuda.so.535.261.03.
+var kinds = []struct {
+	kind Kind
+	file *regexp.Regexp
+}{
+	{Runtime, regexp.MustCompile(`^libcudart(-[0-9a-f]+)?\.so(\.[0-9]+)*$`)},
+	{Driver, regexp.MustCompile(`^libcuda\.so(\.[0-9]+)*$`)},
+	{NCCL, regexp.MustCompile(`^libnccl(-[0-9a-f]+)?\.so(\.[0-9]+)*$`)},
+}
+
+// File matches the base name of the library's file.
+func (k Kind) File() *regexp.Regexp {
+	for _, x := range kinds {
+		if x.kind == k {
+			return x.file
+		}
+	}
+	return nil
+}
+
+// KindOf is the library that a file's name says it is, empty for any other.
+func KindOf(path string) Kind {
+	base := filepath.Base(path)
+	for _, x := range kinds {
+		if x.file.MatchString(base) {
+			return x.kind
+		}
+	}
+	return ""
+}
+
+// VersionOf is the version in a file's name: "11.8.89" of libcudart.so.11.8.89;
+// empty if there is none.
+func VersionOf(path string) string {
+	_, v, _ := strings.Cut(filepath.Base(path), ".so.")
+	return v
+}

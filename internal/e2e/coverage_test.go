@@ -1,0 +1,264 @@
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/probe/coverage"
+	"github.com/ingero-io/ingero/store"
+)
+
+var update = flag.Bool("update", false, "rewrite the table in docs/coverage.md")
+
+// ledger counts what was recorded, by process and operation.
+type ledger struct {
+	mu      sync.Mutex
+	calls   map[uint32]map[string]int64
+	results map[uint32]map[string]int // by operation and result: "cudaFree=0"
+	traced  map[uint32]bool
+}
+
+func (l *ledger) Write(b *store.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range b.Calls {
+		c := &b.Calls[i]
+		if l.calls[c.PID] == nil {
+			l.calls[c.PID], l.results[c.PID] = map[string]int64{}, map[string]int{}
+		}
+		l.calls[c.PID][c.Op.String()]++
+		l.results[c.PID][fmt.Sprintf("%s=%d", c.Op, c.Ret)]++
+	}
+	for _, p := range b.Processes {
+		l.traced[p.PID] = l.traced[p.PID] || p.Traced
+	}
+	return nil
+}
+
+func (l *ledger) Flush(context.Context) error { return nil }
+func (l *ledger) Close() error                { return nil }
+
+func (l *ledger) isTraced(pid int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.traced[uint32(pid)]
+}
+
+// tracer is a running agent.
+type tracer struct {
+	*ledger
+	libraries []string
+	stop      func() agent.Summary
+}
+
+func startTracer(t *testing.T, o agent.Options) *tracer {
+	t.Helper()
+	l := &ledger{calls: map[uint32]map[string]int64{}, results: map[uint32]map[string]int{}, traced: map[uint32]bool{}}
+	o.UID = agent.AnyUser
+	o.Record = &agent.Recording{Open: func(store.Session) (store.Writer, error) { return l, nil }}
+	started, done := make(chan agent.Start, 1), make(chan agent.Summary, 1)
+	o.Started = func(s agent.Start) { started <- s }
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	failed := make(chan error, 1)
+	go func() {
+		s, err := agent.Run(ctx, o)
+		if err != nil {
+			failed <- err
+		}
+		done <- s
+	}()
+	select {
+	case s := <-started:
+		return &tracer{l, s.Libraries, sync.OnceValue(func() agent.Summary { cancel(); return <-done })}
+	case err := <-failed:
+		t.Fatal(err)
+	}
+	return nil
+}
+
+// The calls a victim is asked for, of each layer.
+const runtimeCalls, driverCalls = 120, 70
+
+// situation is one way in which a program comes to its CUDA library.
+type situation struct {
+	name string
+	// start starts the program; it may change its files before the tracer starts.
+	start func(b *bench) (*cudastub.Victim, int)
+	// late is what happens once the tracer runs, nil if nothing does. It returns
+	// the program whose calls count.
+	late func(b *bench, v *cudastub.Victim) *cudastub.Victim
+	// fork: a child makes the calls.
+	fork bool
+	// burst: the calls begin at once, a millisecond apart, and some may be missed.
+	burst bool
+}
+
+// measured is what became of a situation's calls.
+type measured struct {
+	made, seen [2]int64 // runtime, driver
+	says       string   // check --coverage
+	pid        int      // whose calls they are
+}
+
+// TestCoverage traces a program in every situation, and holds the table of
+// docs/coverage.md against what it sees.
+func TestCoverage(t *testing.T) {
+	kerneltest.Require(t)
+	b := newBench(t)
+	victims, pids := make([]*cudastub.Victim, len(situations)), make([]int, len(situations))
+	for i := range situations {
+		if s := &situations[i]; s.start != nil {
+			victims[i], pids[i] = s.start(b)
+		}
+	}
+	tr := startTracer(t, agent.Options{})
+	results := make([][]measured, len(situations))
+	for i := range situations {
+		tries := 1
+		if situations[i].burst {
+			tries = 3 // the machine may be busy with something else
+		}
+		for range tries {
+			results[i] = append(results[i], situations[i].measure(b, tr, victims[i], pids[i]))
+		}
+	}
+	sum := tr.stop()
+	best := make([]measured, len(situations))
+	for i := range results {
+		for n := range results[i] {
+			m := &results[i][n]
+			calls := tr.calls[uint32(m.pid)]
+			m.seen = [2]int64{calls["cudaLaunchKernel"], calls["cuLaunchKernel"]}
+			if n == 0 || m.seen[0] > best[i].seen[0] {
+				best[i] = *m
+			}
+		}
+	}
+	tabulate(t, best, sum)
+}
+
+// measure makes the calls of a situation.
+func (s *situation) measure(b *bench, tr *tracer, v *cudastub.Victim, pid int) measured {
+	if s.late != nil {
+		v = s.late(b, v)
+		pid = v.PID()
+	}
+	m := measured{made: [2]int64{runtimeCalls, driverCalls}, pid: pid}
+	if !s.burst {
+		waitFor(b.t, s.name+": to be traced", func() bool { return tr.isTraced(pid) })
+	}
+	switch {
+	case s.burst:
+		b.do(v, "rate cudaLaunchKernel 1000 %g", float64(runtimeCalls)/1000)
+	case s.fork:
+		m.pid = int(b.do(v, "spawn cudaLaunchKernel %d", runtimeCalls).Int("child_pid"))
+		m.made[1] = 0 // they would be another child's
+	default:
+		b.do(v, "call cudaLaunchKernel %d", runtimeCalls)
+	}
+	if !s.fork {
+		b.do(v, "call cuLaunchKernel %d", driverCalls)
+	}
+	m.says = says(b.t, pid)
+	return m
+}
+
+// says words what check --coverage reports of a process.
+func says(t *testing.T, pid int) string {
+	t.Helper()
+	r, err := coverage.Examine(&coverage.Options{Libraries: all.Libraries(), PIDs: []int{pid}, Backend: string(probe.BackendSession)})
+	if err != nil || len(r.Processes) != 1 {
+		t.Errorf("process %d: %+v, %v", pid, r, err)
+		return ""
+	}
+	p := r.Processes[0]
+	s := string(p.Traced)
+	for _, n := range p.NotSeen {
+		s += ", `" + n.Code + "`"
+	}
+	return s
+}
+
+// firstMS is how many milliseconds' calls may be missed when a library appears.
+const firstMS = 50
+
+// tabulate words the results as a table and compares it with the document's.
+func tabulate(t *testing.T, results []measured, sum agent.Summary) {
+	t.Helper()
+	late := slices.ContainsFunc(sum.Losses, func(l event.Loss) bool { return l.Kind == event.LostLate })
+	table := "| situation | runtime calls seen | driver calls seen | `check --coverage` says |\n|---|---|---|---|\n"
+	for i, s := range situations {
+		m := results[i]
+		row := []string{s.name}
+		for layer, made := range m.made {
+			seen, word := m.seen[layer], ""
+			switch {
+			case made == 0:
+				word = "–"
+			case seen == made:
+				word = "all"
+			case seen == 0:
+				word = "none"
+			default:
+				word = fmt.Sprintf("%d of %d", seen, made)
+			}
+			if s.burst && layer == 0 {
+				missed := made - seen
+				t.Logf("%s: missed the calls of the first %d ms", s.name, missed)
+				if seen > 0 && missed <= firstMS {
+					word = fmt.Sprintf("all after the first %d ms", firstMS)
+				}
+				if missed > 0 && !late {
+					t.Errorf("%s: missed %d calls, and no loss is counted", s.name, missed)
+				}
+			}
+			row = append(row, word)
+		}
+		table += "| " + strings.Join(append(row, m.says), " | ") + " |\n"
+	}
+	t.Log("\n" + table)
+	const doc, begin, end = "../../docs/coverage.md", "<!-- table: printed by internal/e2e TestCoverage -->\n", "<!-- end of table -->\n"
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", doc)
+	}
+	want := before + begin + table + end + after
+	switch {
+	case want == string(text):
+	case *update:
+		if err := os.WriteFile(doc, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s says otherwise; -update if this is meant:\n%s", doc, table)
+	}
+}
+
+// waitFor polls: there is no event to wait for across processes.
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
