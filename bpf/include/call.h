@@ -11,6 +11,7 @@
 #define INGERO_CALL_H
 #include "thread.h"
 #include "args.h"
+#include "hold.h"
 
 #define COOKIE_SETS_DEVICE 1
 

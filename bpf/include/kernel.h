@@ -120,7 +120,7 @@ struct mm_struct {
 };
 struct bpf_local_storage;
 struct task_struct {
-	unsigned int flags;
+	unsigned int flags, __state;
 	int pid, tgid;
 	unsigned in_iowait : 1;
 	bool throttled; /* from 6.18: this task waits for quota */
