@@ -14,6 +14,7 @@ import (
 // Machine is what a virtual machine is made of.
 type Machine struct {
 	Arch   Arch
+	Whole  bool      // the kernel needs what Arch.Off names
 	Kernel string    // file
 	Image  string    // initramfs
 	Log    io.Writer // gets the console
@@ -73,8 +74,12 @@ func (m *Machine) Boot(ctx context.Context) (*Result, error) {
 // closing a hundred of them one after the other takes a tenth if these are hurried.
 func (m *Machine) args() []string {
 	line := "console=" + m.Arch.Console + " quiet panic=-1 oops=panic preempt=full rcupdate.rcu_expedited=1"
+	cpu := m.Arch.CPU
+	if !m.Whole {
+		cpu += m.Arch.Off
+	}
 	return append(append([]string{}, m.Arch.Machine...),
-		"-accel", "tcg,thread=single", "-smp", "2", "-m", "2048",
+		"-cpu", cpu, "-accel", "tcg,thread=single", "-smp", "2", "-m", "2048",
 		"-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio",
 		"-kernel", m.Kernel, "-initrd", m.Image, "-append", line)
 }

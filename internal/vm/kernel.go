@@ -23,16 +23,17 @@ type Kernel struct {
 	Archive  string          // of Debian, below the mirror
 	Suite    string          // in which it is
 	Backends []probe.Backend // that must work, best first; none: tracing is refused
+	Whole    bool            // it needs the whole processor (Arch.Off)
 }
 
 // Kernels are those that there are, oldest first: the last one without what the
 // tracer needs, the first one with each back end or close to it, and the newest.
 var Kernels = []Kernel{
-	{"5.10", "debian-security", "bullseye-security", nil},
-	{"6.1", "debian-security", "bookworm-security", []probe.Backend{probe.BackendPerf}},
-	{"6.12", "debian", "bookworm-backports", []probe.Backend{probe.BackendMulti, probe.BackendPerf}},
-	{"6.18", "debian", "trixie-backports", probe.Backends},
-	{"7.2", "debian", "trixie-backports", probe.Backends},
+	{"5.10", "debian-security", "bullseye-security", nil, false},
+	{"6.1", "debian-security", "bookworm-security", []probe.Backend{probe.BackendPerf}, false},
+	{"6.12", "debian", "bookworm-backports", []probe.Backend{probe.BackendMulti, probe.BackendPerf}, false},
+	{"6.18", "debian", "trixie-backports", probe.Backends, false},
+	{"7.2", "debian", "trixie-backports", probe.Backends, true},
 }
 
 // All asks for every kernel.

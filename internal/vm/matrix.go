@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -49,7 +50,7 @@ func (r *Run) write(w io.Writer) {
 	sum := map[string]*Outcome{}
 	var order []string
 	for _, s := range r.Result.Steps {
-		name := r.column(s.Backend)
+		name := cmp.Or(s.Backend, "none, refused")
 		if sum[name] == nil {
 			sum[name] = &Outcome{}
 			order = append(order, name)
@@ -67,17 +68,6 @@ func (r *Run) write(w io.Writer) {
 		o := sum[name]
 		row(w, r.Result.Release, name, o.Passed, len(o.Failed), o.Skipped, o.Took)
 	}
-}
-
-// column is what the matrix calls a back end.
-func (r *Run) column(backend string) string {
-	switch {
-	case len(r.Kernel.Backends) == 0:
-		return "none, refused"
-	case backend == "":
-		return string(r.Kernel.Backends[0])
-	}
-	return backend
 }
 
 func row(w io.Writer, kernel, backend string, passed, failed, skipped int, took time.Duration) {

@@ -7,9 +7,11 @@ import (
 
 // suite is a package whose tests run in virtual machines.
 type suite struct {
-	pkg  string // below the module
-	run  string // the tests, as go test -run takes them
-	each bool   // with each back end that the kernel has, not only with the best
+	pkg string // below the module
+	run string // the tests, as go test -run takes them
+	// others are the tests that run also with the kernel's other back ends than the
+	// best. Those of perf take ten seconds each, to detach.
+	others string
 	// shell says that the tests run programs of this machine, which there are only
 	// for its own architecture.
 	shell bool
@@ -18,7 +20,7 @@ type suite struct {
 // suites are what runs on kernels that can trace. What needs no kernel, or a quiet
 // machine, is not here: accuracy and cost are measured on real processors.
 var suites = []suite{
-	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes", each: true},
+	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
 	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher", shell: true},
 	{pkg: "agent", run: "Starts|Command|Descendants|Late|Ends"},
 	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms"},
@@ -48,30 +50,29 @@ func steps(k *Kernel, arch Arch, native bool) []Step {
 		if u.shell && !native {
 			continue
 		}
-		backends := []string{""}
-		for i, b := range k.Backends {
-			if u.each && i == 0 {
-				backends = nil
-			}
-			if u.each {
-				backends = append(backends, string(b))
-			}
+		if len(k.Backends) == 0 {
+			s = append(s, u.step("", u.run))
+			continue
 		}
-		for _, b := range backends {
-			s = append(s, u.step(b))
+		s = append(s, u.step(string(k.Backends[0]), u.run))
+		if u.others == "" {
+			continue
+		}
+		for _, b := range k.Backends[1:] {
+			s = append(s, u.step(string(b), u.others))
 		}
 	}
 	return s
 }
 
-func (u *suite) step(backend string) Step {
+func (u *suite) step(backend, run string) Step {
 	var skip []string
 	for _, l := range left {
 		skip = append(skip, l.test)
 	}
 	return Step{
 		Package: u.pkg, Backend: backend, Dir: path.Join("/src", u.pkg),
-		Args: []string{u.program(), "-test.v", "-test.timeout=5m", "-test.run=" + u.run, "-test.skip=" + strings.Join(skip, "|")},
+		Args: []string{u.program(), "-test.v", "-test.timeout=5m", "-test.run=" + run, "-test.skip=" + strings.Join(skip, "|")},
 	}
 }
 

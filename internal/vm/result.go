@@ -10,7 +10,7 @@ import (
 // Step is a test program's run in a virtual machine.
 type Step struct {
 	Package string   `json:"package"`
-	Backend string   `json:"backend"` // that is asked for; empty: the best
+	Backend string   `json:"backend"` // that is asked for; empty: none, the kernel has none
 	Dir     string   `json:"dir"`
 	Args    []string `json:"args"` // with the program
 }

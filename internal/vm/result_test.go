@@ -70,7 +70,7 @@ func TestTheMatrixHasALineForEachBackend(t *testing.T) {
 			Result: &Result{Release: "6.12.3", Steps: []Outcome{
 				{Step: Step{Package: "probe", Backend: "multi"}, Passed: 5, Took: time.Second},
 				{Step: Step{Package: "probe", Backend: "perf"}, Passed: 4, Failed: []string{"TestX"}, Took: time.Second},
-				{Step: Step{Package: "agent"}, Passed: 2, Skipped: 1, Took: time.Second},
+				{Step: Step{Package: "agent", Backend: "multi"}, Passed: 2, Skipped: 1, Took: time.Second},
 			}},
 		},
 		{Kernel: Kernel{Version: "7.2"}, Err: errors.New("it hangs"), Took: time.Minute},
