@@ -108,7 +108,11 @@ func (o *options) result(ctx context.Context, k vm.Kernel) (*vm.Result, error) {
 		return nil, err
 	}
 	defer log.Close()
-	m := vm.Machine{Arch: o.arch, Whole: k.Whole, Kernel: kernel, Image: image, Log: io.MultiWriter(os.Stdout, log), Silence: vm.DefaultSilence, Longest: vm.DefaultLongest}
+	m := vm.Machine{
+		Arch: o.arch, Whole: k.Whole, Kernel: kernel, Image: image,
+		Log:     io.MultiWriter(os.Stdout, log),
+		Silence: vm.DefaultSilence, Longest: vm.DefaultLongest,
+	}
 	return m.Boot(ctx)
 }
 
