@@ -55,6 +55,23 @@ endif
 test-kernel: ## run the tests that need root and a kernel with BTF, and only those packages
 	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m ./probe/... ./agent/... ./internal/... ./demo/... ./cmd/ingero/...
 
+KERNEL ?= all
+ARCH   ?= amd64
+
+.PHONY: test-vm
+test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64)
+	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)'
+
+# Packages without kernel and command line. What is left out: the tests of symbols
+# that start programs, which would be of another architecture than the machine; and
+# those of the diagnosis that try every case in every order.
+.PHONY: test-arm64
+test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (needs qemu-user-static)
+	qemu-aarch64-static bin/ingero-arm64 version
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec qemu-aarch64-static \
+		-skip 'TestFunctionsOfLibrariesAreNamed|TestEndedProcessKeepsWhatWasRead|TestLibraryLoadedLaterIsFound|TestDiagnoseIgnoresTheOrderOfItsInput' \
+		./bpf ./event/... ./ledger ./stats ./memory ./diagnose ./report ./host/... ./symbol/...
+
 .PHONY: generate
 generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)
 	$(GO) run ./internal/gen
@@ -98,4 +115,4 @@ investigations: ## record again what docs/investigations.md walks through (root)
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin dist
+	rm -rf bin dist .cache

@@ -68,7 +68,7 @@ func (p *pythons) look(pid int) {
 // mapped handles a file that some process mapped executable just now: an
 // interpreter, or a library that makes the process a traced one.
 func (p *pythons) mapped(m probe.Mapped, x *targets) {
-	if (python.IsInterpreter(path.Base(m.Path)) || x.library(m.Path) != nil) && x.wants(m.PID) {
+	if x.wants(m.PID) && (python.IsInterpreter(path.Base(m.Path)) || x.finder.Matters(m, x.traced[m.PID])) {
 		p.look(m.PID)
 	}
 }

@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
@@ -9,13 +10,11 @@ import (
 )
 
 // fast are the back ends whose links close quickly; perf has its own turn in
-// TestEveryOperationIsTimedOnEveryBackend and TestNestedCallsOnPerf.
+// TestEveryOperationIsTimedOnEveryBackend and TestNestedDriverCallsHaveTheirOwnRecords.
 var fast = []probe.Backend{probe.BackendSession, probe.BackendMulti}
 
 func eachFast(t *testing.T, f func(t *testing.T, b probe.Backend)) {
-	for _, b := range fast {
-		t.Run(string(b), func(t *testing.T) { f(t, b) })
-	}
+	eachOf(t, fast, f)
 }
 
 // byDepth counts an operation's calls by nesting depth.
@@ -29,25 +28,23 @@ func byDepth(r *probe.Records, name string) (n [8]int) {
 }
 
 func TestNestedDriverCallsHaveTheirOwnRecords(t *testing.T) {
-	for _, backend := range probe.Backends {
-		t.Run(string(backend), func(t *testing.T) {
-			b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
-			b.do("set cudaLaunchKernel:nested")
-			_, r := b.do("call cudaLaunchKernel 100 func=0x1234 stream=0x77 grid=4 block=32")
-			if n := byDepth(r, "cudaLaunchKernel"); n[0] != 100 {
-				t.Errorf("runtime calls by depth %v", n)
+	eachBackend(t, func(t *testing.T, backend probe.Backend) {
+		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
+		b.do("set cudaLaunchKernel:nested")
+		_, r := b.do("call cudaLaunchKernel 100 func=0x1234 stream=0x77 grid=4 block=32")
+		if n := byDepth(r, "cudaLaunchKernel"); n[0] != 100 {
+			t.Errorf("runtime calls by depth %v", n)
+		}
+		if n := byDepth(r, "cuLaunchKernel"); n[1] != 100 {
+			t.Errorf("driver calls by depth %v", n)
+		}
+		for _, c := range r.Calls {
+			if want := [4]uint64{0x1234, 0x77, 4 * 3 * 2, 32 * 4 * 2}; c.Op.String() == "cudaLaunchKernel" && c.Args != want {
+				t.Fatalf("%s arguments %#x, want %#x", c.Op, c.Args, want)
 			}
-			if n := byDepth(r, "cuLaunchKernel"); n[1] != 100 {
-				t.Errorf("driver calls by depth %v", n)
-			}
-			for _, c := range r.Calls {
-				if want := [4]uint64{0x1234, 0x77, 4 * 3 * 2, 32 * 4 * 2}; c.Op.String() == "cudaLaunchKernel" && c.Args != want {
-					t.Fatalf("%s arguments %#x, want %#x", c.Op, c.Args, want)
-				}
-			}
-			b.lost(nil)
-		})
-	}
+		}
+		b.lost(nil)
+	})
 }
 
 func TestRecursionIsFollowedToItsLimitAndCountedBeyond(t *testing.T) {
@@ -68,6 +65,9 @@ func TestRecursionIsFollowedToItsLimitAndCountedBeyond(t *testing.T) {
 }
 
 func TestACallLeftByLongjmpIsCountedAndTheNextIsRight(t *testing.T) {
+	if runtime.GOARCH == "arm64" {
+		t.Skip("there the return address is not where the call can be found by it: a call that was left is noticed at the next one that is made from no deeper in the stack")
+	}
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
 		for range 3 {

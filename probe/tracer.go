@@ -112,7 +112,7 @@ func Open(opts Options) (*Tracer, error) {
 	t := &Tracer{opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwind.New(opts.Proc)), links: map[*Attachment]struct{}{}}
 	if err := t.load(); err != nil {
 		_ = t.Close() // the error to tell is why loading failed
-		return nil, err
+		return nil, explainAge(err, kernelRelease())
 	}
 	return t, nil
 }
@@ -161,6 +161,9 @@ func (t *Tracer) load() error {
 }
 
 func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
+	if err := keepSwitch(s); err != nil {
+		return err
+	}
 	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {

@@ -25,6 +25,9 @@ type bench struct {
 func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool) *bench {
 	t.Helper()
 	kerneltest.Require(t)
+	if opts.Backend == "" {
+		opts.Backend = probe.Backend(kerneltest.Backend())
+	}
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +115,15 @@ func (b *bench) lost(want map[event.LossKind]uint64) {
 }
 
 func eachBackend(t *testing.T, f func(t *testing.T, b probe.Backend)) {
-	for _, b := range probe.Backends {
+	eachOf(t, probe.Backends, f)
+}
+
+// eachOf runs f with each of the back ends, or with the one that is asked for.
+func eachOf(t *testing.T, backends []probe.Backend, f func(t *testing.T, b probe.Backend)) {
+	if b := kerneltest.Backend(); b != "" {
+		backends = []probe.Backend{probe.Backend(b)}
+	}
+	for _, b := range backends {
 		t.Run(string(b), func(t *testing.T) { f(t, b) })
 	}
 }

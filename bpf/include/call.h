@@ -12,6 +12,7 @@
 #include "thread.h"
 #include "args.h"
 #include "ustack.h"
+#include "hold.h"
 
 #define COOKIE_SETS_DEVICE 1
 

@@ -137,7 +137,7 @@ struct thread_struct {
 #endif
 struct bpf_local_storage;
 struct task_struct {
-	unsigned int flags;
+	unsigned int flags, __state;
 	int pid, tgid;
 	struct thread_struct thread;
 	unsigned in_iowait : 1;

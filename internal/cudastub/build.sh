@@ -51,7 +51,7 @@ build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 # do: its functions are local symbols, or none once stripped.
 build_embedded() { # compiler, archiver, strip, directory with lib/ in it, output directory, extra flags
 	local cc=$1 ar=$2 strip=$3 libs=$4/lib out=$5 extra=$6 work
-	local serve=(victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c)
+	local serve=(victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c victim/kernels.c)
 	work=$(mktemp -d)
 	mkdir -p "$out"
 	# shellcheck disable=SC2086

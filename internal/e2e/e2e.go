@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
+	"github.com/ingero-io/ingero/probe"
 )
 
 // Run traces "victim loop args" from before its first call to its end, as one of
@@ -19,6 +20,7 @@ func Run(t testing.TB, args ...string) *rig.Result {
 	kerneltest.Require(t)
 	r, err := rig.Run(t.Context(), rig.Options{
 		Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1", Everyone: true,
+		Backend: probe.Backend(kerneltest.Backend()),
 	}, func(r *rig.Result) {
 		t.Logf("the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs: once more", 100*r.Stolen(), 100*r.Others)
 	})

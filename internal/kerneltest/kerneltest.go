@@ -10,6 +10,11 @@ import (
 // where root and BTF are there, so that a green run did test the kernel.
 const RequireEnv = "INGERO_REQUIRE_KERNEL"
 
+// Backend is the one back end that tests are to use; empty: each that a test is
+// about, and the best in other tests. Where kernels without some of them are tried
+// (package vm), each is asked for in turn. It is ingero's own variable.
+func Backend() string { return os.Getenv("INGERO_BACKEND") }
+
 // Require skips the test unless this process may trace, or fails it if
 // INGERO_REQUIRE_KERNEL is set.
 func Require(t testing.TB) {

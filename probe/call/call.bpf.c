@@ -10,28 +10,36 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("uprobe.multi/call")
 int multi_enter(struct pt_regs *c)
 {
+	hold_cpu();
 	call_enter(c, bpf_get_attach_cookie(c));
+	release_cpu();
 	return 0;
 }
 
 SEC("uretprobe.multi/call")
 int multi_return(struct pt_regs *c)
 {
+	hold_cpu();
 	call_return(c);
+	release_cpu();
 	return 0;
 }
 
 SEC("uprobe/call")
 int perf_enter(struct pt_regs *c)
 {
+	hold_cpu();
 	call_enter(c, bpf_get_attach_cookie(c));
+	release_cpu();
 	return 0;
 }
 
 SEC("uretprobe/call")
 int perf_return(struct pt_regs *c)
 {
+	hold_cpu();
 	call_return(c);
+	release_cpu();
 	return 0;
 }
 

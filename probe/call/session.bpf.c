@@ -19,11 +19,15 @@ extern bool bpf_session_is_return(void) __ksym;
 SEC("uprobe.session/call")
 int session_call(struct pt_regs *c)
 {
-	if (is_return(c)) {
+	int unarmed = 0;
+
+	hold_cpu();
+	if (is_return(c))
 		call_return(c);
-		return 0;
-	}
-	return call_enter(c, bpf_get_attach_cookie(c)) ? 0 : 1;
+	else
+		unarmed = !call_enter(c, bpf_get_attach_cookie(c));
+	release_cpu();
+	return unarmed;
 }
 
 // The floor: what the kernel charges for an entry and a return that do nothing.

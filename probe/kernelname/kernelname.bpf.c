@@ -7,6 +7,7 @@
 // those that look a kernel up (cuda.h: out, module or library, name; out, kernel)
 // the result is in memory at return.
 #include "thread.h"
+#include "hold.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -121,14 +122,22 @@ static __always_inline int leave(struct pt_regs *c, u64 kind)
 	return 0;
 }
 
+static __always_inline int held(int (*half)(struct pt_regs *, u64), struct pt_regs *c)
+{
+	hold_cpu();
+	half(c, bpf_get_attach_cookie(c));
+	release_cpu();
+	return 0;
+}
+
 SEC("uprobe.multi/name")
-int multi_enter(struct pt_regs *c) { return enter(c, bpf_get_attach_cookie(c)); }
+int multi_enter(struct pt_regs *c) { return held(enter, c); }
 
 SEC("uretprobe.multi/name")
-int multi_return(struct pt_regs *c) { return leave(c, bpf_get_attach_cookie(c)); }
+int multi_return(struct pt_regs *c) { return held(leave, c); }
 
 SEC("uprobe/name")
-int perf_enter(struct pt_regs *c) { return enter(c, bpf_get_attach_cookie(c)); }
+int perf_enter(struct pt_regs *c) { return held(enter, c); }
 
 SEC("uretprobe/name")
-int perf_return(struct pt_regs *c) { return leave(c, bpf_get_attach_cookie(c)); }
+int perf_return(struct pt_regs *c) { return held(leave, c); }

@@ -241,8 +241,7 @@ static __always_inline void note_ran(struct cpu *c, struct task_struct *prev, u6
 	c->since = now;
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+static __always_inline int switched(struct task_struct *prev, struct task_struct *next, u32 state)
 {
 	struct thr *p = thread_of(prev), *n = thread_of(next);
 	u32 cpu = bpf_get_smp_processor_id();
@@ -267,6 +266,19 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (n)
 		switch_in(n, next, now, cpu);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+{
+	return switched(prev, next, state);
+}
+
+// For kernels before 5.18, whose tracepoint does not tell the state.
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch_stateless, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switched(prev, next, prev->__state);
 }
 
 // A traced thread was blocked until `w` woke it. Who released a lock or fed a pipe

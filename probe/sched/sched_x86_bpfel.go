@@ -109,32 +109,33 @@ type SchedThr struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	SchedMapCpus         = "cpus"
-	SchedMapEvents       = "events"
-	SchedMapLimits       = "limits"
-	SchedMapLives        = "lives"
-	SchedMapLosses       = "losses"
-	SchedMapQueue        = "queue"
-	SchedMapThreads      = "threads"
-	SchedMapWanted       = "wanted"
-	SchedProgAdopt       = "adopt"
-	SchedProgOnExec      = "on_exec"
-	SchedProgOnExit      = "on_exit"
-	SchedProgOnFork      = "on_fork"
-	SchedProgOnSwitch    = "on_switch"
-	SchedProgOnTimer     = "on_timer"
-	SchedProgOnWaking    = "on_waking"
-	SchedVarClassOf      = "class_of"
-	SchedVarFollow       = "follow"
-	SchedVarFollowMax    = "follow_max"
-	SchedVarFollowed     = "followed"
-	SchedVarOffMinNs     = "off_min_ns"
-	SchedVarOffPerSecond = "off_per_second"
-	SchedVarSelfTgid     = "self_tgid"
-	SchedVarStallMinNs   = "stall_min_ns"
-	SchedVarTotalEveryNs = "total_every_ns"
-	SchedVarWatchEveryNs = "watch_every_ns"
-	SchedVarWatchMinNs   = "watch_min_ns"
+	SchedMapCpus               = "cpus"
+	SchedMapEvents             = "events"
+	SchedMapLimits             = "limits"
+	SchedMapLives              = "lives"
+	SchedMapLosses             = "losses"
+	SchedMapQueue              = "queue"
+	SchedMapThreads            = "threads"
+	SchedMapWanted             = "wanted"
+	SchedProgAdopt             = "adopt"
+	SchedProgOnExec            = "on_exec"
+	SchedProgOnExit            = "on_exit"
+	SchedProgOnFork            = "on_fork"
+	SchedProgOnSwitch          = "on_switch"
+	SchedProgOnSwitchStateless = "on_switch_stateless"
+	SchedProgOnTimer           = "on_timer"
+	SchedProgOnWaking          = "on_waking"
+	SchedVarClassOf            = "class_of"
+	SchedVarFollow             = "follow"
+	SchedVarFollowMax          = "follow_max"
+	SchedVarFollowed           = "followed"
+	SchedVarOffMinNs           = "off_min_ns"
+	SchedVarOffPerSecond       = "off_per_second"
+	SchedVarSelfTgid           = "self_tgid"
+	SchedVarStallMinNs         = "stall_min_ns"
+	SchedVarTotalEveryNs       = "total_every_ns"
+	SchedVarWatchEveryNs       = "watch_every_ns"
+	SchedVarWatchMinNs         = "watch_min_ns"
 )
 
 // LoadSched returns the embedded CollectionSpec for Sched.
@@ -179,13 +180,14 @@ type SchedSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SchedProgramSpecs struct {
-	Adopt    *ebpf.ProgramSpec `ebpf:"adopt"`
-	OnExec   *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnExit   *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFork   *ebpf.ProgramSpec `ebpf:"on_fork"`
-	OnSwitch *ebpf.ProgramSpec `ebpf:"on_switch"`
-	OnTimer  *ebpf.ProgramSpec `ebpf:"on_timer"`
-	OnWaking *ebpf.ProgramSpec `ebpf:"on_waking"`
+	Adopt             *ebpf.ProgramSpec `ebpf:"adopt"`
+	OnExec            *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExit            *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork            *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnSwitch          *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnSwitchStateless *ebpf.ProgramSpec `ebpf:"on_switch_stateless"`
+	OnTimer           *ebpf.ProgramSpec `ebpf:"on_timer"`
+	OnWaking          *ebpf.ProgramSpec `ebpf:"on_waking"`
 }
 
 // SchedMapSpecs contains maps before they are loaded into the kernel.
@@ -283,13 +285,14 @@ type SchedVariables struct {
 //
 // It can be passed to LoadSchedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SchedPrograms struct {
-	Adopt    *ebpf.Program `ebpf:"adopt"`
-	OnExec   *ebpf.Program `ebpf:"on_exec"`
-	OnExit   *ebpf.Program `ebpf:"on_exit"`
-	OnFork   *ebpf.Program `ebpf:"on_fork"`
-	OnSwitch *ebpf.Program `ebpf:"on_switch"`
-	OnTimer  *ebpf.Program `ebpf:"on_timer"`
-	OnWaking *ebpf.Program `ebpf:"on_waking"`
+	Adopt             *ebpf.Program `ebpf:"adopt"`
+	OnExec            *ebpf.Program `ebpf:"on_exec"`
+	OnExit            *ebpf.Program `ebpf:"on_exit"`
+	OnFork            *ebpf.Program `ebpf:"on_fork"`
+	OnSwitch          *ebpf.Program `ebpf:"on_switch"`
+	OnSwitchStateless *ebpf.Program `ebpf:"on_switch_stateless"`
+	OnTimer           *ebpf.Program `ebpf:"on_timer"`
+	OnWaking          *ebpf.Program `ebpf:"on_waking"`
 }
 
 func (p *SchedPrograms) Close() error {
@@ -299,6 +302,7 @@ func (p *SchedPrograms) Close() error {
 		p.OnExit,
 		p.OnFork,
 		p.OnSwitch,
+		p.OnSwitchStateless,
 		p.OnTimer,
 		p.OnWaking,
 	)

@@ -70,7 +70,7 @@ func remedy(err error) string {
 	case errors.Is(err, probe.ErrNoBTF):
 		return "use a kernel built with CONFIG_DEBUG_INFO_BTF=y"
 	case errors.Is(err, probe.ErrUnsupported):
-		return fmt.Sprintf("use Linux %d.%d or later with CONFIG_UPROBE_EVENTS=y", minMajor, minMinor)
+		return fmt.Sprintf("use Linux %d.%d or later with CONFIG_UPROBE_EVENTS=y", probe.MinMajor, probe.MinMinor)
 	}
 	return "report this message, with the kernel's version"
 }

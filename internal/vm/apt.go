@@ -1,0 +1,141 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// MirrorEnv names a mirror that is used instead of DefaultMirror; below it have to
+// be the archives debian and debian-security.
+const MirrorEnv = "DEBIAN_MIRROR"
+
+// DefaultMirror is where Debian's packages are got from.
+const DefaultMirror = "http://deb.debian.org"
+
+// keyring has the keys of Debian's archives, also of those before and after the
+// system's own.
+const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// apt asks one archive, with a configuration and lists of its own below dir.
+type apt struct {
+	dir  string
+	arch Arch
+}
+
+// newApt prepares dir and reads the suite's list of packages.
+func newApt(ctx context.Context, dir string, k *Kernel, arch Arch) (*apt, error) {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return nil, fmt.Errorf("get kernel %s: %w: kernels come from Debian's archive; run it on Debian or Ubuntu", k.Version, err)
+	}
+	if _, err := os.Stat(keyring); err != nil {
+		return nil, fmt.Errorf("get kernel %s: %w: install debian-archive-keyring", k.Version, err)
+	}
+	mirror := os.Getenv(MirrorEnv)
+	if mirror == "" {
+		mirror = DefaultMirror
+	}
+	a := &apt{dir: dir, arch: arch}
+	for _, sub := range []string{"parts", "lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, fmt.Errorf("get kernel %s: %w", k.Version, err)
+		}
+	}
+	source := fmt.Sprintf("Types: deb\nURIs: %s/%s\nSuites: %s\nComponents: main\nSigned-By: %s\n",
+		strings.TrimSuffix(mirror, "/"), k.Archive, k.Suite, keyring)
+	if err := os.WriteFile(filepath.Join(dir, "parts/kernel.sources"), []byte(source), 0o644); err != nil {
+		return nil, fmt.Errorf("get kernel %s: %w", k.Version, err)
+	}
+	if _, err := a.run(ctx, "apt-get", "update", "-qq", "--error-on=any"); err != nil {
+		return nil, fmt.Errorf("read the list of %s of %s: %w", k.Suite, mirror, err)
+	}
+	return a, nil
+}
+
+// run runs one of apt's programs, away from the system's settings and state.
+func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	set := []string{
+		"Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=" + filepath.Join(a.dir, "parts"),
+		"Dir::State::Lists=" + filepath.Join(a.dir, "lists"), "Dir::Cache=" + filepath.Join(a.dir, "cache"),
+		"APT::Architecture=" + a.arch.Debian, "APT::Architectures=" + a.arch.Debian, "APT::Sandbox::User=",
+		"Acquire::Languages=none", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+		"Acquire::Check-Valid-Until=false", // of releases that have come to their end
+	}
+	full := make([]string, 0, 2*len(set)+len(args))
+	for _, s := range set {
+		full = append(full, "-o", s)
+	}
+	cmd := exec.CommandContext(ctx, program, append(full, args...)...)
+	cmd.Dir = a.dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return out, nil
+}
+
+// Fetch returns the file of the latest kernel of that version, which it loads and
+// unpacks below cache if it is not there.
+func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image string, err error) {
+	dir := filepath.Join(cache, k.Version+"-"+arch.Go)
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if image, err = bootFile(dir); err == nil {
+		return image, nil
+	}
+	a, err := newApt(ctx, dir, k, arch)
+	if err != nil {
+		return "", err
+	}
+	names, err := a.run(ctx, "apt-cache", "pkgnames", "linux-")
+	if err != nil {
+		return "", fmt.Errorf("look for kernel %s: %w", k.Version, err)
+	}
+	name, ok := k.newest(strings.Fields(string(names)), arch)
+	if !ok {
+		return "", fmt.Errorf("look for kernel %s: %s has none for %s any more; boot another with -image", k.Version, k.Suite, arch.Debian)
+	}
+	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
+		return "", fmt.Errorf("get kernel %s: %w", k.Version, err)
+	}
+	return unpack(ctx, dir, name)
+}
+
+// unpack unpacks the package that was loaded into dir.
+func unpack(ctx context.Context, dir, name string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
+	if err != nil || len(files) != 1 {
+		return "", fmt.Errorf("unpack %s: %d files have been loaded (%w)", name, len(files), err)
+	}
+	out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", files[0], filepath.Join(dir, "root")).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("unpack %s: %w: %s", name, err, out)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		return "", fmt.Errorf("unpack %s: %w", name, err)
+	}
+	return bootFile(dir)
+}
+
+// bootFile is the kernel in an unpacked package; linux-binary keeps it beside the
+// modules.
+func bootFile(dir string) (string, error) {
+	for _, place := range []string{"root/boot/vmlinu*", "root/usr/lib/modules/*/vmlinu*"} {
+		files, err := filepath.Glob(filepath.Join(dir, place))
+		if err != nil {
+			return "", err
+		}
+		if len(files) == 1 {
+			return files[0], nil
+		}
+	}
+	return "", fmt.Errorf("no kernel below %s", dir)
+}

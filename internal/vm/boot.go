@@ -1,0 +1,125 @@
+package vm
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Machine is what a virtual machine is made of.
+type Machine struct {
+	Arch   Arch
+	Whole  bool      // the kernel needs what Arch.Off names
+	Kernel string    // file
+	Image  string    // initramfs
+	Log    io.Writer // gets the console
+
+	// How long it may be silent until it counts as hanging, and how long it may run
+	// at all. Its init speaks every 20 s.
+	Silence, Longest time.Duration
+}
+
+// Enough for a machine that is emulated beside other work.
+const (
+	DefaultSilence = 2 * time.Minute
+	DefaultLongest = 30 * time.Minute
+)
+
+// tailSize is how many lines of the console an error shows.
+const tailSize = 40
+
+// Boot runs the machine until it switches itself off and returns what its tests
+// said. A machine that hangs, or ends without a result, is an error that shows the
+// end of the console.
+func (m *Machine) Boot(ctx context.Context) (*Result, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, m.Longest, fmt.Errorf("it still ran after %s", m.Longest))
+	defer stop()
+	ctx, hang := context.WithCancelCause(ctx)
+	defer hang(nil)
+	cmd := exec.CommandContext(ctx, m.Arch.Qemu, m.args()...)
+	cmd.WaitDelay = time.Second
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w: install %s", m.Arch.Qemu, err, m.Arch.Package)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		w.CloseWithError(io.EOF)
+		ended <- err
+	}()
+	quiet := time.AfterFunc(m.Silence, func() { hang(fmt.Errorf("nothing was heard of it for %s", m.Silence)) })
+	defer quiet.Stop()
+	c := console{log: m.Log, heard: func() { quiet.Reset(m.Silence) }}
+	c.read(r)
+	err := <-ended
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if c.result == nil || err != nil {
+		return nil, c.failure(err)
+	}
+	return c.result, nil
+}
+
+// args are the emulator's arguments. Several processors share one thread: kernels
+// change their own code while they run, which the emulator does not get right
+// across threads. Detaching a probe waits for a grace period of the kernel's, and
+// closing a hundred of them one after the other takes a tenth if these are hurried.
+func (m *Machine) args() []string {
+	line := "console=" + m.Arch.Console + " quiet panic=-1 oops=panic preempt=full rcupdate.rcu_expedited=1"
+	cpu := m.Arch.CPU
+	if !m.Whole {
+		cpu += m.Arch.Off
+	}
+	return append(append([]string{}, m.Arch.Machine...),
+		"-cpu", cpu, "-accel", "tcg,thread=single", "-smp", "2", "-m", "2048",
+		"-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio",
+		"-kernel", m.Kernel, "-initrd", m.Image, "-append", line)
+}
+
+// console reads what a machine says.
+type console struct {
+	log    io.Writer
+	heard  func()
+	tail   []string
+	result *Result
+}
+
+func (c *console) read(r io.Reader) {
+	in := bufio.NewReader(r)
+	for {
+		text, err := in.ReadString('\n')
+		if text != "" {
+			c.heard()
+			c.line(strings.TrimRight(text, "\r\n"))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *console) line(text string) {
+	if r, ok := parseLine(text); ok {
+		c.result = r
+		return
+	}
+	if c.tail = append(c.tail, text); len(c.tail) > tailSize {
+		c.tail = c.tail[1:]
+	}
+	fmt.Fprintln(c.log, text)
+}
+
+func (c *console) failure(err error) error {
+	if err == nil {
+		err = errors.New("it ended before its tests did")
+	}
+	return fmt.Errorf("the virtual machine failed: %w; its last words:\n  %s", err, strings.Join(c.tail, "\n  "))
+}

@@ -1,0 +1,93 @@
+package vm
+
+import (
+	"path"
+	"strings"
+
+	"github.com/ingero-io/ingero/probe"
+)
+
+// suite is a package whose tests run in virtual machines.
+type suite struct {
+	pkg string // below the module
+	run string // the tests, as go test -run takes them
+	// others are the tests that run also with the kernel's other back ends than the
+	// best. Those of perf take ten seconds each, to detach.
+	others string
+	// shell says that the tests run programs of this machine, which there are only
+	// for its own architecture.
+	shell bool
+}
+
+// suites are what runs on kernels that can trace. What needs no kernel, or a quiet
+// machine, is not here: accuracy and cost are measured on real processors.
+var suites = []suite{
+	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
+	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher", shell: true},
+	{pkg: "agent", run: "Starts|Command|Descendants|Late|Ends"},
+	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms"},
+	{pkg: "cmd/ingero", run: "TestKernelScript/(check|command)", shell: true},
+}
+
+// refusals are what runs on kernels that cannot.
+var refusals = []suite{
+	{pkg: "cmd/ingero", run: "TestOldKernelsAreRefused"},
+}
+
+// left are tests of the suites that emulation is too slow for, with the reason; of
+// one back end if it is named.
+var left = []struct {
+	test    string
+	backend probe.Backend
+	why     string
+}{
+	{"TestDurationsAgreeWithTheCallersClock", "", "compares two clocks to 5 us"},
+	{"TestAStubbornCommandIsKilled", "", "needs a shell, and waits for six seconds"},
+	{"TestEveryCallIsAccountedFor/(10k|100k|300k|perf|flat)", "", "an emulated processor makes fewer calls a second"},
+	{
+		"TestAProcessThatStartsAfterTheTracerIsExact", probe.BackendPerf,
+		"begins once the first library is attached to; then the second takes a second",
+	},
+}
+
+// steps are the runs of a kernel's suites.
+func steps(k *Kernel, arch Arch, native bool) []Step {
+	list := suites
+	if len(k.Backends) == 0 {
+		list = refusals
+	}
+	var s []Step
+	for _, u := range list {
+		if u.shell && !native {
+			continue
+		}
+		if len(k.Backends) == 0 {
+			s = append(s, u.step("", u.run))
+			continue
+		}
+		s = append(s, u.step(string(k.Backends[0]), u.run))
+		if u.others == "" {
+			continue
+		}
+		for _, b := range k.Backends[1:] {
+			s = append(s, u.step(string(b), u.others))
+		}
+	}
+	return s
+}
+
+func (u *suite) step(backend, run string) Step {
+	var skip []string
+	for _, l := range left {
+		if l.backend == "" || string(l.backend) == backend {
+			skip = append(skip, l.test)
+		}
+	}
+	return Step{
+		Package: u.pkg, Backend: backend, Dir: path.Join("/src", u.pkg),
+		Args: []string{u.program(), "-test.v", "-test.timeout=5m", "-test.run=" + run, "-test.skip=" + strings.Join(skip, "|")},
+	}
+}
+
+// program is where the package's test program is in the virtual machine.
+func (u *suite) program() string { return "/tests/" + path.Base(u.pkg) + ".test" }
