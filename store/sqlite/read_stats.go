@@ -38,8 +38,8 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	if err != nil {
 		return sum, err
 	}
-	if err == nil {
-		err = r.loadNodes(ctx, sum.Sessions)
+	if err := r.loadNodes(ctx, sum.Sessions); err != nil {
+		return sum, err
 	}
 	sum.Stored -= min(pruned, sum.Stored)
 	sum.Losses, err = r.Losses(ctx, store.Window{})

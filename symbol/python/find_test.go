@@ -44,8 +44,7 @@ func TestInterpretersAreFoundInProcesses(t *testing.T) {
 		pid := start(t, in.Path, "-c", "import sys; print(flush=True); sys.stdin.read()")
 		found, err := f.Find(pid)
 		if in.Minor < python.Oldest || in.Minor > python.Newest {
-			var u *python.UnsupportedError
-			if !errors.As(err, &u) {
+			if _, ok := errors.AsType[*python.UnsupportedError](err); !ok {
 				t.Errorf("Python %s: %+v, %v", in.Version, found, err)
 			}
 			t.Log(err)
