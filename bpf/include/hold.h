@@ -3,8 +3,8 @@
  * Probes of functions run preemptible, and from 6.13 on the kernel may keep the
  * stack of a program that needs 64 bytes of it or more in memory of the CPU instead
  * of the thread's. Two threads that take turns on a CPU, both in the program, then
- * overwrite each other's variables, pointers among them: the kernel crashes. It was
- * seen on 7.2, whose kernels are always preemptible. So a program that is attached to
+ * overwrite each other's variables, pointers among them, and the kernel crashes. A crash
+ * that fits was seen on 7.2, which is always preemptible. So a program attached to
  * functions lets no other thread onto its CPU.
  */
 #ifndef INGERO_HOLD_H

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -29,15 +30,43 @@ type ledger struct {
 	calls   map[uint32]map[string]int64
 	results map[uint32]map[string]int // by operation and result: "cudaFree=0"
 	traced  map[uint32]bool
+	depths  map[uint64]depth           // of stacks
+	stacks  map[uint32]map[depth]int64 // of calls, by process
+}
+
+// depth is how far a stack reaches.
+type depth string
+
+const (
+	toMain  depth = "to `main`"
+	unnamed depth = "whole, without names"
+	cut     depth = "cut"
+	none    depth = "none"
+)
+
+func depthOf(s *event.Stack) depth {
+	switch {
+	case slices.ContainsFunc(s.Frames, func(f event.Frame) bool { return f.Symbol == "main" }):
+		return toMain
+	case s.Cut || len(s.Frames) == 0:
+		return cut
+	}
+	return unnamed
 }
 
 func (l *ledger) Write(b *store.Batch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for i := range b.Stacks {
+		l.depths[b.Stacks[i].ID] = depthOf(&b.Stacks[i])
+	}
 	for i := range b.Calls {
 		c := &b.Calls[i]
 		if l.calls[c.PID] == nil {
-			l.calls[c.PID], l.results[c.PID] = map[string]int64{}, map[string]int{}
+			l.calls[c.PID], l.results[c.PID], l.stacks[c.PID] = map[string]int64{}, map[string]int{}, map[depth]int64{}
+		}
+		if c.Depth == 0 { // a call within a call has the outer one's
+			l.stacks[c.PID][cmp.Or(l.depths[c.Stack], none)]++
 		}
 		l.calls[c.PID][c.Op.String()]++
 		l.results[c.PID][fmt.Sprintf("%s=%d", c.Op, c.Ret)]++
@@ -66,7 +95,8 @@ type tracer struct {
 
 func startTracer(t *testing.T, o agent.Options) *tracer {
 	t.Helper()
-	l := &ledger{calls: map[uint32]map[string]int64{}, results: map[uint32]map[string]int{}, traced: map[uint32]bool{}}
+	l := &ledger{calls: map[uint32]map[string]int64{}, results: map[uint32]map[string]int{}, traced: map[uint32]bool{},
+		depths: map[uint64]depth{}, stacks: map[uint32]map[depth]int64{}}
 	o.UID = agent.AnyUser
 	o.Record = &agent.Recording{Open: func(store.Session) (store.Writer, error) { return l, nil }}
 	started, done := make(chan agent.Start, 1), make(chan agent.Summary, 1)
@@ -111,6 +141,7 @@ type situation struct {
 type measured struct {
 	made, seen [2]int64 // runtime, driver
 	says       string   // check --coverage
+	stack      string   // how far the calls' stacks reach
 	pid        int      // whose calls they are
 }
 
@@ -125,7 +156,7 @@ func TestCoverage(t *testing.T) {
 			victims[i], pids[i] = s.start(b)
 		}
 	}
-	tr := startTracer(t, agent.Options{})
+	tr := startTracer(t, agent.Options{Stack: probe.StackAll})
 	results := make([][]measured, len(situations))
 	for i := range situations {
 		tries := 1
@@ -143,12 +174,24 @@ func TestCoverage(t *testing.T) {
 			m := &results[i][n]
 			calls := tr.calls[uint32(m.pid)]
 			m.seen = [2]int64{calls["cudaLaunchKernel"], calls["cuLaunchKernel"]}
+			m.stack = reach(tr.stacks[uint32(m.pid)])
 			if n == 0 || m.seen[0] > best[i].seen[0] {
 				best[i] = *m
 			}
 		}
 	}
 	tabulate(t, best, sum)
+}
+
+// reach words how far the stacks of a process's calls go.
+func reach(n map[depth]int64) string {
+	var all []string
+	for _, d := range []depth{toMain, unnamed, cut, none} {
+		if n[d] > 0 {
+			all = append(all, string(d))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // measure makes the calls of a situation.
@@ -200,7 +243,7 @@ const firstMS = 50
 func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 	t.Helper()
 	late := slices.ContainsFunc(sum.Losses, func(l event.Loss) bool { return l.Kind == event.LostLate })
-	table := "| situation | runtime calls seen | driver calls seen | `check --coverage` says |\n|---|---|---|---|\n"
+	table := "| situation | runtime calls seen | driver calls seen | stacks reach | `check --coverage` says |\n|---|---|---|---|---|\n"
 	for i, s := range situations {
 		m := results[i]
 		row := []string{s.name}
@@ -228,7 +271,7 @@ func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 			}
 			row = append(row, word)
 		}
-		table += "| " + strings.Join(append(row, m.says), " | ") + " |\n"
+		table += "| " + strings.Join(append(row, m.stack, m.says), " | ") + " |\n"
 	}
 	t.Log("\n" + table)
 	const doc, begin, end = "../../docs/coverage.md", "<!-- table: printed by internal/e2e TestCoverage -->\n", "<!-- end of table -->\n"

@@ -105,7 +105,7 @@ const (
 	// Everything is what is not seen if tracing does not work at all.
 	Everything    = "any call"
 	lateLibraries = "the first second of programs and libraries that are loaded later"
-	heldPrograms  = "the first milliseconds of a program that trace starts, and lines of Python"
+	heldPrograms  = "the first milliseconds of a program that trace starts, and names of kernels that are in memory nobody has read"
 )
 
 // memlockNeeded is what the maps and rings take, in bytes.
