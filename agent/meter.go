@@ -70,8 +70,9 @@ type limit struct{ stack, off time.Duration }
 const (
 	minStack   = 50 * time.Microsecond
 	minOff     = 100 * time.Microsecond
-	unusual    = 4  // times the median
-	minSamples = 32 // before a median is trusted
+	firstSlow  = 10 * time.Millisecond // of an operation with too few samples
+	unusual    = 4                     // times the median
+	minSamples = 32                    // before a median is trusted
 	// maxStacks is how many allocations a second each get a stack: it says where
 	// memory that is not freed came from. One takes some microseconds.
 	maxStacks = 500
@@ -100,6 +101,9 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 		}
 	}
 	r := make(map[event.Op]limit, len(merged))
+	for i := range event.Catalog { // until more is known
+		r[event.Catalog[i].Op] = limit{stack: firstSlow}
+	}
 	for op, h := range merged {
 		if h.Count() < minSamples {
 			continue

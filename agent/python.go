@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"log/slog"
-	"path"
 
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
@@ -65,10 +64,10 @@ func (p *pythons) look(pid int) {
 	}
 }
 
-// mapped handles a file that some process mapped executable just now: an
-// interpreter, or a library that makes the process a traced one.
+// mapped handles a file that a process mapped executable just now: an interpreter,
+// or a library that made the process a traced one.
 func (p *pythons) mapped(m probe.Mapped, x *targets) {
-	if x.wants(m.PID) && (python.IsInterpreter(path.Base(m.Path)) || x.finder.Matters(m, x.traced[m.PID])) {
+	if !p.off && !p.known[m.PID] && (x.traced[m.PID] || x.family[m.PID]) {
 		p.look(m.PID)
 	}
 }

@@ -184,7 +184,7 @@ func TestPythonFramesAreThoseOfTheInterpreter(t *testing.T) {
 		t.Run(in.Name(), func(t *testing.T) {
 			w, truth, s := tracePython(t, in, "")
 			for _, l := range s.Losses {
-				if l.Kind.Counts() || l.Kind == event.LostStack {
+				if l.Kind.Counts() { // copies of native stacks may be lost: so many do not fit into the ring
 					t.Errorf("lost %d %s", l.Count, l.Kind)
 				}
 			}

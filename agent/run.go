@@ -36,6 +36,7 @@ type run struct {
 	began    time.Time
 	tracer   *probe.Tracer
 	watcher  *probe.MapWatcher
+	missed   bool // a mapping was not told of: processes have to be looked for
 	blind    bool // the watcher may not watch: processes are looked for by and by
 	targets  *targets
 	pythons  *pythons
@@ -185,7 +186,9 @@ func (r *run) turn() error {
 		}
 		r.pythons.mapped(m, r.targets)
 	})
-	if r.watcher.Lost() != lost || r.blind && t.Sub(r.targets.scanned) > blindScan {
+	r.missed = r.missed || r.watcher.Lost() != lost
+	if (r.missed || r.blind) && t.Sub(r.targets.scanned) > blindScan {
+		r.missed = false
 		if err := r.rescan(); err != nil {
 			return err
 		}

@@ -17,6 +17,10 @@ type scheduling struct {
 // are not told one by one.
 const minWait = 1_000_000
 
+// maxScheduled bounds the memory of threads looked up; when it is full, it starts
+// anew.
+const maxScheduled = 1 << 14
+
 // observe looks up the threads of an interval that are not known yet. A thread that
 // is gone stays unknown.
 func (s *scheduling) observe(fs proc.FS, o *event.OffCPU) {
@@ -33,8 +37,12 @@ func (s *scheduling) look(fs proc.FS, t event.Thread) {
 	if _, ok := s.known[t]; ok || t.TID == 0 {
 		return
 	}
+	if len(s.known) >= maxScheduled {
+		clear(s.known)
+	}
 	p, err := fs.Scheduling(int(t.PID), int(t.TID))
 	if err != nil {
+		s.known[t] = store.Scheduling{} // do not ask again
 		return
 	}
 	v := store.Scheduling{Thread: t, Policy: store.Policy(p.Policy), Nice: int8(p.Nice), Realtime: uint8(p.Realtime)}

@@ -37,6 +37,7 @@ func (r *run) rescan() error {
 		if !known[pid] {
 			r.people.process(pid, true)
 		}
+		r.pythons.look(pid)
 	}
 	return nil
 }

@@ -151,7 +151,9 @@ func frames(st *event.Stack) []string {
 	return lines
 }
 
-func frame(f *event.Frame) string {
+func frame(f *event.Frame) string { return printable(words(f)) }
+
+func words(f *event.Frame) string {
 	name := f.Symbol
 	switch {
 	case name == "" && f.Module != "" && f.Offset != 0:

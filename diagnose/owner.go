@@ -12,7 +12,7 @@ func (s *scene) owner(pid uint32) *report.Owner {
 	}
 	o := &p.Owner
 	r := &report.Owner{
-		PID: pid, Process: s.name(pid, ""), Text: o.String(), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
+		PID: pid, Process: s.name(pid, ""), Text: printable(o.String()), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
 		Container: o.Container, Runtime: o.Runtime, PodUID: o.PodUID, Namespace: o.Namespace, Pod: o.Pod, PodContainer: o.PodContainer,
 		SlurmJob: o.SlurmJob, SlurmStep: o.SlurmStep, Unit: o.Unit, NSPID: o.NSPID,
 	}

@@ -11,8 +11,8 @@ import (
 // How much is kept of what the kernel sends only once. Beyond, all is forgotten
 // and asked for again.
 const (
-	maxPythonCodes  = 1 << 16
-	maxPythonStacks = 1 << 16
+	maxPythonCodes  = 1 << 14
+	maxPythonStacks = 1 << 13
 )
 
 // pythonDecoder puts Python stacks together from what the kernel sends: each code

@@ -95,11 +95,11 @@ func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error
 	if t.names == nil {
 		return nil, nil
 	}
-	register, err := (&Library{Name: lib.Name, File: lib.File, Ops: registering}).Find(path)
+	register, err := (&Library{Name: lib.Name, File: lib.File, Ops: registering, Embedded: lib.Embedded}).Find(path)
 	if err != nil {
 		return nil, err
 	}
-	look, err := (&Library{Name: lib.Name, File: lib.File, Ops: lookingUp}).Find(path)
+	look, err := (&Library{Name: lib.Name, File: lib.File, Ops: lookingUp, Embedded: lib.Embedded}).Find(path)
 	if err != nil {
 		return nil, err
 	}

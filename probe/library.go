@@ -4,8 +4,11 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
 )
@@ -77,11 +80,15 @@ func (f *Found) Slow() []string {
 
 // Find looks up the library's functions in the ELF file at path.
 func (l *Library) Find(path string) (*Found, error) {
-	f, err := elf.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("read library: %w", err)
 	}
-	defer f.Close()
+	defer file.Close()
+	f, err := elf.NewFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read library: %w", err)
+	}
 	byName, err := l.functions(f)
 	if err != nil {
 		return nil, fmt.Errorf("read symbols of %s: %w", path, err)
@@ -105,6 +112,20 @@ func (l *Library) Find(path string) (*Found, error) {
 		}
 	}
 	return &found, nil
+}
+
+// openRegular opens a file for reading without waiting, as a FIFO in its place
+// would make it.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if i, err := f.Stat(); err != nil || !i.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(fmt.Errorf("%s: not a regular file", path), err)
+	}
+	return f, nil
 }
 
 // functions returns the file's own functions by name: those it exports and, if

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -51,6 +52,7 @@ type interpreters struct {
 	procs   *ebpf.Map // nil: no Python frames
 	layouts map[uint32]bpf.WirePyProc
 	seed    uint64
+	sent    time.Time // when something was last sent again
 }
 
 func (i *interpreters) set(pid uint32, layout bpf.WirePyProc) error {
@@ -77,9 +79,10 @@ func (i *interpreters) forget(pid uint32) {
 // which something is missing: another seed gives everything another hash.
 func (t *Tracer) sendAgain() {
 	again := t.decode.python.again
-	if len(again) == 0 {
+	if len(again) == 0 || time.Since(t.python.sent) < time.Second {
 		return
 	}
+	t.python.sent = time.Now()
 	for pid, l := range t.python.layouts {
 		if !again[pid] && !again[0] {
 			continue

@@ -68,6 +68,14 @@ struct {
 	__type(value, struct py_thread);
 } py_threads SEC(".maps");
 
+const volatile u64 stack_room = 0; /* copy no stack while more of the ring than this is used; 0: no limit */
+
+/* Whether less than that is used. */
+static __always_inline bool room_below(u64 limit)
+{
+	return !limit || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) <= limit;
+}
+
 /* A walk in progress. */
 struct py_walk {
 	struct py_proc *p;
@@ -318,6 +326,8 @@ static long py_send_code(u32 i, void *ctx)
 	if (bpf_map_lookup_elem(&py_sent, &id))
 		return 0;
 	t->unsent++;
+	if (!room_below(stack_room + stack_room / 2)) /* once each: they come before stacks, after calls */
+		return 0;
 	if (py_block(t, t->at[k] + p->code_at, p->code_bytes))
 		return 0;
 	r->code = id;

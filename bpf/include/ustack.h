@@ -11,7 +11,6 @@
 #include "python.h"
 
 const volatile u32 stack_quota = 0;  /* stacks a CPU takes in 2^30 ns; 0: no limit */
-const volatile u64 stack_room = 0;   /* take none while more of the ring than this is used; 0: no limit */
 
 struct stack_window {
 	u64 at;
@@ -24,14 +23,12 @@ struct {
 	__type(value, struct stack_window);
 } stack_windows SEC(".maps");
 
-/* Whether the limits allow another stack. */
+/* Whether this CPU may take another stack. */
 static __always_inline bool stack_allowed(u64 now)
 {
 	u32 zero = 0;
 	struct stack_window *w;
 
-	if (stack_room && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > stack_room)
-		return false;
 	if (!stack_quota)
 		return true;
 	w = bpf_map_lookup_elem(&stack_windows, &zero);
@@ -129,8 +126,12 @@ static __attribute__((noinline)) int take_stack(struct pt_regs *c, struct frame 
 		lose(LOSS_STACK);
 		return 0;
 	}
-	if (use_python)
+	if (use_python) /* which takes little of the ring */
 		python_stack(f->start, id, f->cookie);
+	if (!room_below(stack_room)) {
+		lose(LOSS_STACK);
+		return 0;
+	}
 	u32 want = stack_depth(bpf_get_current_task_btf(), PT_REGS_SP(c));
 	if (want <= 1024)
 		STACK_OF(1024);
