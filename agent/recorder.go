@@ -158,6 +158,11 @@ func (r *recorder) fill(u *unit) {
 	b.ThreadTimes, b.Lives, b.Stalls = rec.ThreadTimes, rec.Lives, rec.Stalls
 	b.Reclaims = rec.Reclaims
 	b.Stacks = b.Stacks[:0]
+	for i := range rec.Lives {
+		if l := &rec.Lives[i]; l.PID == l.TID && l.Kind == event.LifeFork {
+			r.native.Fork(int(l.Parent.PID), int(l.PID))
+		}
+	}
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
 		if r.first(s.ID) {

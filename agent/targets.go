@@ -239,6 +239,10 @@ func (x *targets) forked(parent, child int) {
 		if rest, ok := strings.CutPrefix(path, fmt.Sprintf("/proc/%d/", parent)); ok {
 			path = fmt.Sprintf("/proc/%d/%s", child, rest)
 		}
+		if got, err := keyOf(path); err != nil || got.dev != k.dev || got.ino != k.ino {
+			x.process(child) // another file is there by now
+			continue
+		}
 		x.attach(a.Library, path, x.names[k], child)
 	}
 }

@@ -242,6 +242,8 @@ func (d *decoder) life(b []byte, r *Records) bool {
 		return false
 	}
 	switch k := event.LifeKind(w.H.Sub); {
+	case w.H.Tid == w.Tgid && k == event.LifeFork:
+		d.unwind.Fork(int(w.Ptgid), int(w.Tgid))
 	case k == event.LifeFirst:
 		d.unwind.Learn(int(w.Tgid))
 	case w.H.Tid == w.Tgid && (k == event.LifeExit || k == event.LifeExec):

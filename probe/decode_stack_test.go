@@ -32,7 +32,10 @@ func (*wordUnwinder) Unwind(_ int, r unwind.Regs, stack *unwind.Memory) (addrs [
 
 func (u *wordUnwinder) Learn(pid int)  { u.told = append(u.told, fmt.Sprint("learn ", pid)) }
 func (u *wordUnwinder) Forget(pid int) { u.told = append(u.told, fmt.Sprint("forget ", pid)) }
-func (u *wordUnwinder) Close()         {}
+func (u *wordUnwinder) Fork(parent, child int) {
+	u.told = append(u.told, fmt.Sprintf("fork %d of %d", child, parent))
+}
+func (u *wordUnwinder) Close() {}
 
 // stackRec is a record of a stack of process 11 with the given words, and space
 // behind them that the kernel did not fill.
@@ -90,20 +93,21 @@ func TestUnwinderLearnsOfProcessesAndForgetsThemWithTheLastStack(t *testing.T) {
 	u := new(wordUnwinder)
 	d, r := newDecoder(offset, u), new(Records)
 	life := func(k event.LifeKind, tid uint32) {
-		d.record(wire(bpf.WireLifeRec{H: bpf.WireHdr{Tid: tid, Kind: uint8(bpf.WireKindKIND_LIFE), Sub: uint8(k)}, Tgid: 11}), r)
+		d.record(wire(bpf.WireLifeRec{H: bpf.WireHdr{Tid: tid, Kind: uint8(bpf.WireKindKIND_LIFE), Sub: uint8(k)}, Tgid: 11, Ptgid: 10}), r)
 	}
+	life(event.LifeFork, 12) // a thread
 	life(event.LifeFork, 11)
 	life(event.LifeFirst, 12)
 	life(event.LifeExit, 12) // a thread
 	life(event.LifeExec, 11)
 	life(event.LifeExit, 11)
 	d.record(stackRec(11, 100, 0xa, 0xb, 0), r)
-	if want := []string{"learn 11"}; !reflect.DeepEqual(u.told, want) {
+	if want := []string{"fork 11 of 10", "learn 11"}; !reflect.DeepEqual(u.told, want) {
 		t.Errorf("told %q, want %q", u.told, want)
 	}
 	d.forget()
 	d.forget()
-	if want := []string{"learn 11", "forget 11"}; !reflect.DeepEqual(u.told, want) {
+	if want := []string{"fork 11 of 10", "learn 11", "forget 11"}; !reflect.DeepEqual(u.told, want) {
 		t.Errorf("told %q, want %q", u.told, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // Library is a probe on a shared library: which files it is found in and which
@@ -86,6 +87,9 @@ func (l *Library) Find(path string) (*Found, error) {
 	}
 	defer file.Close()
 	f, err := elf.NewFile(file)
+	if err == nil {
+		err = elffile.Check(f)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read library: %w", err)
 	}

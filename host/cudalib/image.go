@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // Image is an open program or library file. What it tells is read when asked for.
@@ -38,7 +40,7 @@ func OpenImage(path string) (*Image, error) {
 		return nil, err
 	}
 	e, err := elf.NewFile(f)
-	if err != nil || e.Class != elf.ELFCLASS64 {
+	if err != nil || e.Class != elf.ELFCLASS64 || elffile.Check(e) != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, ErrNotELF)
 	}

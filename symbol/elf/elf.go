@@ -75,6 +75,13 @@ func (r *Resolver) Resolve(pid int, addrs []uint64) []event.Frame {
 	return frames
 }
 
+// Fork notes that a process was forked: what its parent has mapped is in it, too.
+func (r *Resolver) Fork(parent, child int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spaces.Fork(parent, child)
+}
+
 // Forget drops what is known of a process's memory. Call it when the process
 // executes a new program, loads or unloads a library, and when it has ended and
 // its last stacks are resolved: addresses and process ids are used again.
@@ -108,7 +115,7 @@ func (r *Resolver) table(pid int, m *mapping) *table {
 	if m.State == fileUnreadable || t != nil && m.State == fileKnown {
 		return t
 	}
-	name, err := r.proc.Open(pid, m.Mapping)
+	name, err := m.Open(r.proc, pid)
 	if err != nil {
 		// Another process may have had the file read.
 		m.State = fileUnreadable

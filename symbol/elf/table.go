@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // table is the functions of one file, sorted by address, with their names one
@@ -35,10 +37,9 @@ type sym struct {
 }
 
 const (
-	maxReadable = 4096      // demangled names kept per file
-	maxSection  = 512 << 20 // larger symbol sections are not believed
-	maxName     = 12        // demangled names end after 1<<12 bytes
-	maxNesting  = 8         // functions that may begin inside another one
+	maxReadable = 4096 // demangled names kept per file
+	maxName     = 12   // demangled names end after 1<<12 bytes
+	maxNesting  = 8    // functions that may begin inside another one
 )
 
 // load reads a file's symbols. A file that is not ELF, or is damaged, has none.
@@ -140,11 +141,11 @@ const symSize = 24
 
 func (c *collector) section(f *elf.File, kind elf.SectionType) {
 	s := f.SectionByType(kind)
-	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) || s.Size > maxSection {
+	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) || s.Size > elffile.MaxSection {
 		return
 	}
 	link := f.Sections[s.Link]
-	if link.Type != elf.SHT_STRTAB || link.Size > maxSection {
+	if link.Type != elf.SHT_STRTAB || link.Size > elffile.MaxSection {
 		return
 	}
 	data, err := s.Data()

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // image is what an executable or library says of the interpreter in it.
@@ -46,6 +47,9 @@ func readImage(name string) (*image, error) {
 		return nil, errors.Join(err, errors.New("it is not a regular file"))
 	}
 	f, err := elf.NewFile(file)
+	if err == nil {
+		err = elffile.Check(f)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,16 @@ type Process[S any] struct {
 type Mapping[S any] struct {
 	proc.Mapping
 	State S
+	via   int // a process that forked this one and has it too; 0: none
+}
+
+// Open finds a path that opens the mapping's file, while the process or the one it
+// was forked from has it.
+func (m *Mapping[S]) Open(fs proc.FS, pid int) (path string, err error) {
+	if path, err = fs.Open(pid, m.Mapping); err != nil && m.via != 0 {
+		return fs.Open(m.via, m.Mapping)
+	}
+	return path, err
 }
 
 // Process returns what is known of a process.
@@ -63,6 +73,21 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 	}
 	p.used = c.clock
 	return p
+}
+
+// Fork notes that a process was forked. It has what its parent has mapped, which
+// can no longer be read once it has ended.
+func (c *Cache[S]) Fork(parent, child int) {
+	p := c.Process(parent)
+	if p.gone && len(p.maps) == 0 || c.procs[child] != nil {
+		return
+	}
+	c.makeRoom()
+	q := &Process[S]{cache: c, pid: child, used: c.clock, maps: slices.Clone(p.maps)}
+	for i := range q.maps {
+		q.maps[i].via = parent
+	}
+	c.procs[child] = q
 }
 
 // Forget drops what is known of a process, and reports whether that was anything.
@@ -110,7 +135,7 @@ func (p *Process[S]) read() (changed bool) {
 	for _, m := range all {
 		n := Mapping[S]{Mapping: m}
 		if i := slices.IndexFunc(old, func(o Mapping[S]) bool { return o.Mapping == m }); i >= 0 {
-			n.State = old[i].State
+			n.State, n.via = old[i].State, old[i].via
 		}
 		p.maps = append(p.maps, n)
 	}

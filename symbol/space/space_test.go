@@ -103,3 +103,25 @@ func TestProcessThatEndedKeepsWhatIsKnownUntilForgotten(t *testing.T) {
 		t.Error("a process that was gone at first is not read again")
 	}
 }
+
+func TestAForkHasWhatItsParentHas(t *testing.T) {
+	c, write := fake(t)
+	write(program + library)
+	c.Process(7).Find(0x1000).State = 5
+	c.Fork(7, 8) // which has ended by now
+	if m := c.Process(8).Find(0x1000); m == nil || m.State != 5 || m.Path != "/bin/my prog" {
+		t.Fatalf("the child has %+v", m)
+	}
+	c.Process(8).Find(0x1000).State = 6
+	if m := c.Process(7).Find(0x1000); m.State != 5 {
+		t.Errorf("the parent's state became %d with the child's", m.State)
+	}
+	c.Fork(99, 100) // nobody knows the parent
+	if m := c.Process(100).Find(0x1000); m != nil {
+		t.Errorf("a child of nobody has %+v", m)
+	}
+	c.Forget(8)
+	if m := c.Process(8).Find(0x1000); m != nil {
+		t.Errorf("after it was forgotten the child has %+v", m)
+	}
+}

@@ -106,6 +106,9 @@ func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole
 // if it ends soon.
 func (u *Unwinder) Learn(pid int) { u.spaces.Process(pid) }
 
+// Fork notes that a process was forked: what its parent has mapped is in it, too.
+func (u *Unwinder) Fork(parent, child int) { u.spaces.Fork(parent, child) }
+
 // Forget drops what is known of a process's memory, and closes files that no
 // process maps which is known: they would keep a file system busy.
 func (u *Unwinder) Forget(pid int) {
@@ -178,9 +181,11 @@ func (u *Unwinder) tablesOf(pid int, m *space.Mapping[*file]) *tables {
 		id := fileID{m.Dev, m.Inode}
 		f := u.files[id]
 		if f == nil {
-			f = u.open(pid, m)
-			u.makeRoom()
-			u.files[id] = f
+			var found bool
+			if f, found = u.open(pid, m); found { // else another process may have it
+				u.makeRoom()
+				u.files[id] = f
+			}
 		}
 		m.State = f
 	}
@@ -188,23 +193,25 @@ func (u *Unwinder) tablesOf(pid int, m *space.Mapping[*file]) *tables {
 	return m.State.tables
 }
 
-func (u *Unwinder) open(pid int, m *space.Mapping[*file]) *file {
-	name, err := u.proc.Open(pid, m.Mapping)
+// open reads the tables of a mapping's file; there may be none. It is false if the
+// file cannot be reached any more.
+func (u *Unwinder) open(pid int, m *space.Mapping[*file]) (f *file, found bool) {
+	name, err := m.Open(u.proc, pid)
 	if err != nil {
-		return &file{}
+		return &file{}, false
 	}
 	// A traced process has chosen it: opening must not block, as a FIFO's would.
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	r, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return &file{}
+		return &file{}, false
 	}
-	if i, err := f.Stat(); err == nil && i.Mode().IsRegular() {
-		if t, err := open(f); err == nil && t.arch == u.arch {
-			return &file{tables: t, close: f}
+	if i, err := r.Stat(); err == nil && i.Mode().IsRegular() {
+		if t, err := open(r); err == nil && t.arch == u.arch {
+			return &file{tables: t, close: r}, true
 		}
 	}
-	f.Close()
-	return &file{}
+	r.Close()
+	return &file{}, true
 }
 
 // makeRoom closes the file used longest ago, if there are too many.
