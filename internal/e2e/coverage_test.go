@@ -95,8 +95,10 @@ type tracer struct {
 
 func startTracer(t *testing.T, o agent.Options) *tracer {
 	t.Helper()
-	l := &ledger{calls: map[uint32]map[string]int64{}, results: map[uint32]map[string]int{}, traced: map[uint32]bool{},
-		depths: map[uint64]depth{}, stacks: map[uint32]map[depth]int64{}}
+	l := &ledger{
+		calls: map[uint32]map[string]int64{}, results: map[uint32]map[string]int{}, traced: map[uint32]bool{},
+		depths: map[uint64]depth{}, stacks: map[uint32]map[depth]int64{},
+	}
 	o.UID = agent.AnyUser
 	o.Record = &agent.Recording{Open: func(store.Session) (store.Writer, error) { return l, nil }}
 	started, done := make(chan agent.Start, 1), make(chan agent.Summary, 1)
