@@ -77,7 +77,7 @@ func TestAProcessInAPodIsRecordedAsThePods(t *testing.T) {
 	victim := exec.Command(files.Victim, "serve")
 	victim.Env = append(os.Environ(), "LD_LIBRARY_PATH="+files.LibDir, "RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8", "HOSTNAME=train-0",
 		"POD_NAMESPACE=ml", "KUBERNETES_SERVICE_HOST=10.0.0.1")
-	victim.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd, Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	victim.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd, Cloneflags: syscall.CLONE_NEWPID}
 	in, err := victim.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +90,7 @@ func TestAProcessInAPodIsRecordedAsThePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := victim.Process.Pid
+	t.Cleanup(func() { _ = victim.Process.Kill() }) // it has ended, unless the test failed
 	answers := bufio.NewReader(out)
 	fmt.Fprintln(in, "pid") // by its answer it has loaded its libraries
 	if answer, err := answers.ReadString('\n'); err != nil || !strings.Contains(answer, "pid=1 ") {
