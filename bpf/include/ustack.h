@@ -62,24 +62,40 @@ static __always_inline u32 stack_depth(struct task_struct *task, u64 sp)
 
 #define STACK_PART 4096
 
-/* Copies up to `want` of at most `max` bytes; returns how many could be read. */
+/*
+ * Copies up to `want` of at most `max` bytes; returns how many could be read. Sizes
+ * are constant or masked: older verifiers know no other bounds.
+ */
 static __always_inline u32 copy_stack(u8 *to, u64 sp, u32 want, const u32 max)
 {
+	const u32 part = max < STACK_PART ? max : STACK_PART;
 	u32 n = 0;
 
 #pragma unroll
 	for (u32 at = 0; at < max; at += STACK_PART) {
-		u32 len = want - at, page = STACK_PART - ((sp + at) & (STACK_PART - 1));
+		u32 rest = want - at, page = STACK_PART - ((sp + at) & (STACK_PART - 1));
+		bool whole = rest >= part;
+		long failed;
+
 		if (at >= want)
 			break;
-		if (len > (max < STACK_PART ? max : STACK_PART))
-			len = max < STACK_PART ? max : STACK_PART;
-		if (!bpf_probe_read_user(to + at, len, (void *)(sp + at))) {
-			n = at + len;
+		if (whole) {
+			failed = bpf_probe_read_user(to + at, part, (void *)(sp + at));
+		} else {
+			barrier_var(rest);
+			rest &= part - 1;
+			failed = bpf_probe_read_user(to + at, rest, (void *)(sp + at));
+		}
+		if (!failed) {
+			n = at + (whole ? part : rest);
 			continue;
 		}
-		if (len > page && !bpf_probe_read_user(to + at, page, (void *)(sp + at)))
-			n = at + page;
+		if (page < (whole ? part : rest)) { /* what there is of its first page */
+			barrier_var(page);
+			page &= part - 1;
+			if (!bpf_probe_read_user(to + at, page, (void *)(sp + at)))
+				n = at + page;
+		}
 		break;
 	}
 	return n;
