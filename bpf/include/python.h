@@ -259,6 +259,7 @@ static long py_step(u32 i, void *ctx)
 	id = py_head(t, id, py_word(t, p->code_name));
 	id = py_head(t, id, py_word(t, p->code_table));
 	t->n = n + 1;
+	barrier_var(n); /* or the compiler drops the mask, which older verifiers need */
 	n &= NPYFRAME - 1;
 	t->at[n] = code;
 	t->stack.f[n] = (struct py_frame){ id, instr, flags };
