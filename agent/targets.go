@@ -245,6 +245,7 @@ func (x *targets) forked(parent, child int) {
 		}
 		x.attach(a.Library, path, x.names[k], child)
 	}
+	x.process(child) // what the parent had mapped just before, of which nobody told yet
 }
 
 // exited forgets a process and closes its links.
