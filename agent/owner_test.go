@@ -15,6 +15,7 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/host/owner"
+	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
 const (
@@ -35,7 +36,7 @@ func unifiedMount(t *testing.T) string {
 			return f[4]
 		}
 	}
-	t.Skip("no version 2 hierarchy of control groups is mounted")
+	kerneltest.Lacks(t, "no version 2 hierarchy of control groups is mounted")
 	return ""
 }
 
@@ -51,7 +52,7 @@ func podGroup(t *testing.T) (dir string, fd int) {
 		switch err := os.Mkdir(dir, 0o755); {
 		case errors.Is(err, os.ErrExist):
 		case err != nil:
-			t.Skipf("cannot make a control group: %v", err)
+			kerneltest.Lacks(t, "cannot make a control group: "+err.Error())
 		default:
 			made := dir
 			t.Cleanup(func() {

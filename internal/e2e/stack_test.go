@@ -34,7 +34,7 @@ func buildStack(t *testing.T) (f stackFiles, dir string) {
 	t.Helper()
 	kerneltest.Require(t)
 	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("needs g++")
+		kerneltest.Lacks(t, "needs g++")
 	}
 	dir = t.TempDir()
 	files, err := cudastub.Extract(dir)

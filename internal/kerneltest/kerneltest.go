@@ -25,11 +25,17 @@ func Require(t testing.TB) {
 	} else if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
 		why = "needs a kernel with BTF"
 	}
-	switch {
-	case why == "":
-	case os.Getenv(RequireEnv) != "":
-		t.Fatalf("%s, and %s is set", why, RequireEnv)
-	default:
-		t.Skip(why)
+	if why != "" {
+		Lacks(t, why)
 	}
+}
+
+// Lacks skips the test because the machine lacks something, or fails it if
+// INGERO_REQUIRE_KERNEL is set.
+func Lacks(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv(RequireEnv) != "" {
+		t.Fatalf("%s, and %s is set", why, RequireEnv)
+	}
+	t.Skip(why)
 }
