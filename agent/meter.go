@@ -71,6 +71,7 @@ const (
 	minStack   = 50 * time.Microsecond
 	minOff     = 100 * time.Microsecond
 	firstSlow  = 10 * time.Millisecond // of an operation with too few samples
+	firstOff   = time.Millisecond      // likewise, of a wait for the device in it
 	unusual    = 4                     // times the median
 	minSamples = 32                    // before a median is trusted
 	// maxStacks is how many allocations a second each get a stack: it says where
@@ -102,7 +103,7 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 	}
 	r := make(map[event.Op]limit, len(merged))
 	for i := range event.Catalog { // until more is known
-		r[event.Catalog[i].Op] = limit{stack: firstSlow}
+		r[event.Catalog[i].Op] = limit{stack: firstSlow, off: firstOff}
 	}
 	for op, h := range merged {
 		if h.Count() < minSamples {

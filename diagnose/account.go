@@ -216,8 +216,9 @@ type key struct {
 
 // The rule of silence.
 const (
-	minStall  = 100 * time.Millisecond // a single stall this long is always told
-	minPct    = 2.0                    // of the thread's wall time
-	minSample = 10                     // waits or slow calls
-	minShare  = 50.0                   // explained_pct from which a culprit is named
+	minStall   = 100 * time.Millisecond // a single stall this long is always told
+	minPct     = 2.0                    // of the thread's wall time
+	minSample  = 10                     // waits or slow calls
+	minRelated = 3                      // ... of which, if they are waits for the same thread, so many had this cause
+	minShare   = 50.0                   // explained_pct from which a culprit is named
 )

@@ -22,6 +22,7 @@ type finding struct {
 	shown     uint64 // of it, in the state of the root, if another thread's
 	stall     uint64
 	sample    int      // waits, or calls
+	related   int      // waits for the same thread, whatever they came down to
 	others    int      // threads of the process that lost time the same way
 	victims   []victim // other processes that did
 
@@ -61,8 +62,26 @@ func (s *scene) findings(t *subject) []*finding {
 		}
 		list = append(list, f)
 	}
+	relate(list)
 	sortFindings(list)
 	return list
+}
+
+// relate counts the waits for each thread over all that they came down to. The
+// holder of a lock may run in one wait and be preempted in the next: that it kept
+// the thread waiting is one finding's evidence as well as the other's.
+func relate(list []*finding) {
+	waits := map[event.Thread]int{}
+	for _, f := range list {
+		if f.through() && len(f.worst().chain) > 1 {
+			waits[f.worst().chain[1].Thread] += f.sample
+		}
+	}
+	for _, f := range list {
+		if f.through() && len(f.worst().chain) > 1 {
+			f.related = waits[f.worst().chain[1].Thread]
+		}
+	}
 }
 
 func (f *finding) add(p piece) {
@@ -92,7 +111,10 @@ func (f *finding) told() bool {
 	if f.stall >= uint64(minStall) {
 		return true
 	}
-	return f.lostPct() >= minPct && f.sample >= minSample
+	if f.lostPct() < minPct {
+		return false
+	}
+	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample
 }
 
 func (f *finding) lostPct() float64 { return percent(f.lost, f.sub.wall()) }

@@ -85,11 +85,7 @@ static __always_inline void switch_out(struct thr *t, struct task_struct *prev, 
 {
 	u64 exec = prev->se.sum_exec_runtime;
 
-	if (t->t_out) { /* switch-in not reported: the scheduler's own clock says how long it ran */
-		u64 ran = exec - t->exec_out;
-		settle(t, now - (ran < now - t->t_out ? ran : 0));
-		lose(LOSS_HEALED);
-	}
+	heal(t, prev, now);
 	t->exec_out = exec;
 	if (t->t_in)
 		t->oncpu += now - t->t_in;
@@ -250,7 +246,8 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 
 	if (!c || !q)
 		return 0;
-	if (c->known && c->tid != prev->pid)
+	bool missed = c->known && c->tid != prev->pid;
+	if (missed)
 		lose(LOSS_SWITCH);
 	c->tid = next->pid;
 	c->known = 1;
@@ -259,7 +256,9 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 	if (!p && !n && !waiting)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	if (waiting)
+	if (missed)
+		c->since = now; /* whose time it was is not known */
+	else if (waiting)
 		note_ran(c, prev, now);
 	if (p)
 		switch_out(p, prev, next, state & 0x7f, now, cpu);
