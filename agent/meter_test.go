@@ -28,7 +28,7 @@ func TestEachAllocationGetsAStackWhileTheyAreRare(t *testing.T) {
 		}
 		return l[alloc.Op]
 	}
-	if got := m.limits(time.Second)[alloc.Op]; got != (limit{stack: 1}) {
+	if got := m.limits(time.Second)[alloc.Op]; got != (limit{stack: 1, off: firstOff}) {
 		t.Errorf("before the first allocation: %+v", got)
 	}
 	if got := second(10).stack; got != 1 {
