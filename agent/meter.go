@@ -15,7 +15,9 @@ type meter struct {
 	total uint64
 	procs map[uint32]*procMeter
 	last  *procMeter
-	prev  uint64 // total a second ago
+	ended []uint32                      // processes that did, oldest first
+	past  map[event.Op]*stats.Histogram // calls of those that are not listed any more
+	prev  uint64                        // total a second ago
 	cpu   time.Duration
 }
 
@@ -32,7 +34,40 @@ type opMeter struct {
 	hist          stats.Histogram
 }
 
-func newMeter() *meter { return &meter{procs: map[uint32]*procMeter{}} }
+func newMeter() *meter {
+	return &meter{procs: map[uint32]*procMeter{}, past: map[event.Op]*stats.Histogram{}}
+}
+
+// keptEnded is how many processes that ended stay listed: a machine may run many
+// short ones for weeks.
+const keptEnded = 32
+
+// exited notes that a process ended. What older ones did is kept in one sum.
+func (m *meter) exited(pid uint32) {
+	if m.procs[pid] == nil {
+		return
+	}
+	m.ended = append(m.ended, pid)
+	if len(m.ended) <= keptEnded {
+		return
+	}
+	pid, m.ended = m.ended[0], m.ended[1:]
+	p := m.procs[pid]
+	if p == nil { // listed twice: the id was used again
+		return
+	}
+	for _, o := range p.ops {
+		if o == nil {
+			continue
+		}
+		if m.past[o.op] == nil {
+			m.past[o.op] = new(stats.Histogram)
+		}
+		m.past[o.op].Merge(&o.hist)
+	}
+	delete(m.procs, pid)
+	m.last = nil
+}
 
 func (m *meter) calls(calls []event.Call) {
 	m.total += uint64(len(calls))
@@ -87,6 +122,10 @@ const (
 func (m *meter) limits(span time.Duration) map[event.Op]limit {
 	merged := map[event.Op]*stats.Histogram{}
 	recent := map[event.Op]uint64{}
+	for op, h := range m.past {
+		merged[op] = new(stats.Histogram)
+		merged[op].Merge(h)
+	}
 	for _, p := range m.procs {
 		for _, o := range p.ops {
 			if o == nil {

@@ -67,3 +67,25 @@ func TestStacksOfSlowCallsAreForTheSlowest(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedProcessesAreSummedUp: the newest of those that ended stay listed, what
+// the others did still counts for the limits.
+func TestEndedProcessesAreSummedUp(t *testing.T) {
+	launch, _ := event.ByName("cudaLaunchKernel")
+	m := newMeter()
+	const n = keptEnded + 10
+	for pid := uint32(1); pid <= n; pid++ {
+		m.calls([]event.Call{{Op: launch.Op, Duration: 1_000_000, Thread: event.Thread{PID: pid, TID: pid}}})
+		m.exited(pid)
+		m.exited(pid + n) // one that made no call
+	}
+	if len(m.procs) != keptEnded || m.procs[n] == nil || m.procs[1] != nil {
+		t.Errorf("%d processes are listed, want the last %d", len(m.procs), keptEnded)
+	}
+	if got := m.limits(time.Second)[launch.Op].off; got < unusual*time.Millisecond*9/10 {
+		t.Errorf("waits are usual up to %v after %d calls of 1 ms", got, n)
+	}
+	if m.total != n {
+		t.Errorf("%d calls, want %d", m.total, n)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/report"
 )
 
 // noProcess says that there is no process pid. Inside a container it may have
@@ -17,7 +18,7 @@ func noProcess(fs proc.FS, owners *owner.Reader, pid int) error {
 		if o, _ := owners.Of(p); o.String() != "" {
 			name += " of " + o.String()
 		}
-		meant = append(meant, fmt.Sprintf("%d (%s)", p, name))
+		meant = append(meant, fmt.Sprintf("%d (%s)", p, report.Printable(name)))
 	}
 	if len(meant) > 0 {
 		return fmt.Errorf("%w: %d; inside a container that is the id of process %s: give the id that it has here", ErrNoProcess, pid, strings.Join(meant, " or "))

@@ -29,6 +29,7 @@ type people struct {
 	newLimits []store.MemoryLimit
 	sched     scheduling
 	lookups   int // in this drain, bounded so that a crowd cannot stall it
+	pruneAt   int // number of processes and threads from which on those that ended are forgotten
 }
 
 // maxLookups bounds how many strangers are looked up in /proc in one drain.
@@ -38,7 +39,8 @@ func newPeople(fs proc.FS) *people {
 	return &people{
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
-		sched: scheduling{known: map[event.Thread]store.Scheduling{}},
+		pruneAt: maxStrangers,
+		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
 	}
 }
 
@@ -195,6 +197,35 @@ func (p *people) forget(l *event.Life) {
 	if p.last == l.Thread {
 		p.last = event.Thread{}
 	}
+}
+
+// maxStrangers is how many processes and threads that are not traced are known
+// before those that ended are looked for: no event tells of their end.
+const maxStrangers = 8192
+
+// prune forgets those that ended. If their ids are used again, they are looked at
+// again.
+func (p *people) prune() {
+	if len(p.processes)+len(p.threads) < p.pruneAt {
+		return
+	}
+	gone := map[uint32]bool{}
+	for pid, q := range p.processes {
+		if _, err := p.fs.Comm(int(pid), int(pid)); err != nil && !q.Traced {
+			gone[pid] = true
+			delete(p.processes, pid)
+		}
+	}
+	for t := range p.threads {
+		if q, ok := p.processes[t.PID]; ok && q.Traced {
+			continue // its end is told
+		}
+		if _, err := p.fs.Comm(int(t.PID), int(t.TID)); err != nil || gone[t.PID] {
+			delete(p.threads, t)
+			delete(p.sched.known, t)
+		}
+	}
+	p.pruneAt = max(maxStrangers, 2*(len(p.processes)+len(p.threads)))
 }
 
 // take returns what is new and appends it to the given slices.

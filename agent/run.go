@@ -261,6 +261,7 @@ func (r *run) lives(lives []event.Life) {
 		case l.Kind == event.LifeExit && isProcess:
 			r.targets.exited(pid)
 			r.pythons.exited(pid)
+			r.meter.exited(l.PID)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
 			r.pythons.look(pid)
@@ -282,6 +283,7 @@ func (r *run) tick(now time.Time) {
 	r.setLimits(r.meter.limits(span))
 	u.status = r.status(now, span)
 	r.recorder.send(u)
+	r.people.prune()
 }
 
 func (r *run) setLimits(limits map[event.Op]limit) {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
@@ -18,16 +16,8 @@ func span(ns uint64) string { return report.Duration(ns) }
 
 func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// printable replaces control characters: a process may give itself any name, and
-// names end up on terminals.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '?'
-		}
-		return r
-	}, s)
-}
+// printable makes a name that a process chose fit for terminals.
+func printable(s string) string { return report.Printable(s) }
 
 // percent is part of whole in [0, 100].
 func percent(part, whole uint64) float64 { return 100 * share(part, whole) }

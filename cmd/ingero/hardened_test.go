@@ -172,16 +172,9 @@ func TestTracingGoesOnWithLess(t *testing.T) {
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("without %s: %v\n%s", calls, err, stderr.String())
 		}
-		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		var last struct {
-			Type  string `json:"type"`
-			Calls int64  `json:"calls"`
-		}
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Type != "summary" {
-			t.Fatalf("without %s: %v in %q", calls, err, lines[len(lines)-1])
-		}
-		if last.Calls == 0 || !strings.Contains(stderr.String(), warns) {
-			t.Errorf("without %s: %d calls seen; said:\n%s", calls, last.Calls, stderr.String())
+		seen := summaryCalls(t, out.Bytes())
+		if seen == 0 || !strings.Contains(stderr.String(), warns) {
+			t.Errorf("without %s: %d calls seen; said:\n%s", calls, seen, stderr.String())
 		}
 	}
 }

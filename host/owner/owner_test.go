@@ -219,6 +219,9 @@ func TestOwnersOfProcesses(t *testing.T) {
 		"Slurm without control groups": {map[string]string{
 			"proc/42/cgroup": "0::/system.slice/slurmd.service\n", "proc/42/environ": "SLURM_JOB_ID=12\x00SLURM_STEP_ID=0\x00",
 		}, owner.Owner{SlurmJob: "12", SlurmStep: "0", Unit: "slurmd.service"}},
+		"what a process says of itself is no job": {map[string]string{
+			"proc/42/cgroup": "0::/system.slice/slurmd.service\n", "proc/42/environ": "SLURM_JOB_ID=\x1b[2J\x00SLURM_STEP_ID=0\x00",
+		}, owner.Owner{Unit: "slurmd.service"}},
 		"a process that is gone": {map[string]string{"proc/43/cgroup": group}, owner.Owner{}},
 	}
 	for name, tt := range tests {

@@ -60,8 +60,10 @@ func (r *Reader) Of(pid int) (Owner, Rank) {
 	if err != nil {
 		env = nil // it is not ours to read, or gone
 	}
-	if o.SlurmJob == "" {
-		o.SlurmJob, o.SlurmStep = env["SLURM_JOB_ID"], env["SLURM_STEP_ID"]
+	if job, step := env["SLURM_JOB_ID"], env["SLURM_STEP_ID"]; o.SlurmJob == "" && isName(job) {
+		if o.SlurmJob = job; isName(step) {
+			o.SlurmStep = step
+		}
 	}
 	if o.PodUID != "" || env["KUBERNETES_SERVICE_HOST"] != "" && o.Container != "" {
 		r.name(pid, &o, env)

@@ -129,12 +129,34 @@ func TestControlsAreSilent(t *testing.T) {
 	for _, c := range controls {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			r := e2e.Run(t, append([]string{"--seconds", "5"}, c.args...)...)
+			for n := 1; n < controlRuns && neighbours(r); n++ {
+				t.Logf("other programs used %.0f %% of the CPUs, and are blamed for it: once more", 100*r.Others)
+				r = e2e.Run(t, append([]string{"--seconds", "5"}, c.args...)...)
+			}
 			if len(r.Report.Chains) != 0 {
-				t.Errorf("%d findings, want none", len(r.Report.Chains))
+				t.Errorf("%d findings, want none (other programs used %.1f %% of the CPUs)", len(r.Report.Chains), 100*r.Others)
 				dump(t, r)
 			}
 		})
 	}
+}
+
+// A control in which programs outside the test took this share of the CPUs is made
+// again, so often at most: blaming them for it may be right.
+const (
+	controlOthers = 0.03
+	controlRuns   = 3
+)
+
+// neighbours reports whether nothing but the use of the CPUs is blamed, and others
+// did use them.
+func neighbours(r *rig.Result) bool {
+	for i := range r.Report.Chains {
+		if r.Report.Chains[i].Cause.Kind != "cpu_contention" {
+			return false
+		}
+	}
+	return len(r.Report.Chains) > 0 && r.Others > controlOthers
 }
 
 // A culprit that the scheduler prefers is told to be, with what would change that.

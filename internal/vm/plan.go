@@ -27,6 +27,7 @@ var suites = []suite{
 	{pkg: "agent", run: "Starts|Command|Descendants|Late|Ends"},
 	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms"},
 	{pkg: "cmd/ingero", run: "TestKernelScript/(check|command)", shell: true},
+	{pkg: "cmd/ingero", run: "TestLockedDown", shell: true}, // the last: nothing can be traced after it
 }
 
 // refusals are what runs on kernels that cannot.

@@ -45,6 +45,7 @@ type Result struct {
 // What the guest and the host tell each other: the steps are in a file, the result
 // is a line on the console.
 const (
+	GuestEnv   = "INGERO_GUEST" // set for the tests in the virtual machine: they may break its kernel
 	StepsFile  = "/steps.json"
 	resultMark = "vm-result: "
 )

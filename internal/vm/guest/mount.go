@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/internal/vm"
 )
 
 // mounts are what programs expect of a system. Tracefs is not there: the tracer
@@ -35,7 +37,7 @@ func prepare() error {
 		return fmt.Errorf("allow limits of control groups: %w", err)
 	}
 	for key, value := range map[string]string{
-		"PATH": "/bin", "HOME": "/root", "TMPDIR": "/tmp", "INGERO_REQUIRE_KERNEL": "1",
+		"PATH": "/bin", "HOME": "/root", "TMPDIR": "/tmp", "INGERO_REQUIRE_KERNEL": "1", vm.GuestEnv: "1",
 	} {
 		if err := os.Setenv(key, value); err != nil {
 			return err
