@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"sync/atomic"
+	"time"
 	"unique"
 
 	"golang.org/x/sys/unix"
@@ -55,7 +57,7 @@ type knownName struct {
 }
 
 func newKernels(native *elf.Resolver) *kernels {
-	return &kernels{symbol: native.Function, read: readString, procs: map[uint32]*kernelTable{}}
+	return &kernels{symbol: native.Function, read: patient(readString, readPatience), procs: map[uint32]*kernelTable{}}
 }
 
 // observe learns names and appends to list what kernels launched for the first
@@ -204,6 +206,36 @@ func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 		k.fresh = append(k.fresh, store.Kernel{
 			PID: pid, Func: fn, Symbol: kernelname.Linked(symbol), Name: kernelname.Readable(symbol), Source: source,
 		})
+	}
+}
+
+// A page of a process may be one that a file system or the process itself has to
+// provide (FUSE, userfaultfd), and may take for ever. So a read is given up after
+// a while, and when some were, no more are made until one of them ends.
+const (
+	readPatience = time.Second
+	maxStuck     = 4
+)
+
+// patient is read, with an end to waiting.
+func patient(read func(pid int, addr uint64) string, wait time.Duration) func(int, uint64) string {
+	var stuck atomic.Int32
+	return func(pid int, addr uint64) string {
+		if stuck.Load() >= maxStuck {
+			return ""
+		}
+		text := make(chan string, 1)
+		stuck.Add(1)
+		go func() {
+			defer stuck.Add(-1)
+			text <- read(pid, addr)
+		}()
+		select {
+		case s := <-text:
+			return s
+		case <-time.After(wait):
+			return ""
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"os"
+	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,3 +148,31 @@ func TestStringsAreReadAcrossPages(t *testing.T) {
 func selfPID() int { return os.Getpid() }
 
 func addressOf(b *byte) uint64 { return uint64(uintptr(unsafe.Pointer(b))) }
+
+// TestAReadThatDoesNotEndIsGivenUp: the recorder goes on without the name, and does
+// not pile up threads that wait.
+func TestAReadThatDoesNotEndIsGivenUp(t *testing.T) {
+	hang, asked := make(chan struct{}), make(chan struct{}, 100)
+	read := patient(func(_ int, addr uint64) string {
+		asked <- struct{}{}
+		if addr == 0 {
+			<-hang
+		}
+		return "name"
+	}, 10*time.Millisecond)
+	for range 2 * maxStuck {
+		if got := read(1, 0); got != "" {
+			t.Fatalf("a read that hangs returned %q", got)
+		}
+	}
+	if n := len(asked); n != maxStuck {
+		t.Errorf("%d reads wait, want %d", n, maxStuck)
+	}
+	if got := read(1, 1); got != "" {
+		t.Errorf("read %q although %d wait", got, maxStuck)
+	}
+	close(hang)
+	for read(1, 1) != "name" { // until those that hung have ended
+		runtime.Gosched()
+	}
+}
