@@ -16,14 +16,15 @@ type nuisance struct {
 	count   string // key of the number in the answer
 	times   int
 	target  *Target
+	floor   bool // also with programs that do nothing
 }
 
 func nuisances() []nuisance {
 	none := atMost(0)
 	none.WithinError = true
 	return []nuisance{
-		{"added to a context switch", fmt.Sprintf("switches %%d cpu=%d", runtime.NumCPU()-1), "switches", 2_000, atMost(60)},
-		{"added to a system call", "getppid %d", "syscalls", 10_000, none},
+		{"added to a context switch", fmt.Sprintf("switches %%d cpu=%d", runtime.NumCPU()-1), "switches", 2_000, atMost(60), true},
+		{"added to a system call", "getppid %d", "syscalls", 10_000, none, false},
 	}
 }
 
@@ -42,7 +43,7 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	}
 	defer func() { _ = target.Close() }() // it does nothing
 	kinds := nuisances()
-	without, with := make([]series, len(kinds)), make([]series, len(kinds))
+	without, with, empty := make([]series, len(kinds)), make([]series, len(kinds)), make([]series, len(kinds))
 	rounds := pick(l, 25, 100)
 	for i := range rounds {
 		l.say("bystander: round %d of %d", i+1, rounds)
@@ -53,24 +54,31 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		disturbed, err := annoyTraced(l, v, target.PID(), kinds)
+		disturbed, err := annoyTraced(l, v, target.PID(), kinds, probe.Options{})
+		if err != nil {
+			return nil, err
+		}
+		floor, err := annoyTraced(l, v, target.PID(), kinds, probe.Options{Empty: true})
 		if err != nil {
 			return nil, err
 		}
 		for k := range kinds {
-			without[k], with[k] = append(without[k], calm[k]), append(with[k], disturbed[k])
+			without[k], with[k], empty[k] = append(without[k], calm[k]), append(with[k], disturbed[k]), append(empty[k], floor[k])
 		}
 	}
 	var rows []Row
 	for k, kind := range kinds {
-		rows = append(rows, kind.row(without[k], with[k]))
+		rows = append(rows, bystanderRow(kind.name, kind.target, without[k], with[k]))
+		if kind.floor {
+			rows = append(rows, bystanderRow(kind.name+", programs that do nothing", nil, without[k], empty[k]))
+		}
 	}
 	return rows, nil
 }
 
 // annoyTraced measures each kind while everything of a tracer is in the kernel.
-func annoyTraced(l *lab, v *cudastub.Victim, pid int, kinds []nuisance) (series, error) {
-	t, err := probe.Open(probe.Options{})
+func annoyTraced(l *lab, v *cudastub.Victim, pid int, kinds []nuisance, o probe.Options) (series, error) {
+	t, err := probe.Open(o)
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +111,10 @@ func annoy(v *cudastub.Victim, kinds []nuisance) (series, error) {
 	return figures, nil
 }
 
-func (k *nuisance) row(without, with series) Row {
+func bystanderRow(name string, target *Target, without, with series) Row {
 	added := with.over(without, minus)
 	return Row{
-		Name: k.name, Unit: Nanoseconds, Measured: added.median(), Error: added.twoSE(), Target: k.target,
+		Name: name, Unit: Nanoseconds, Measured: added.median(), Error: added.twoSE(), Target: target,
 		Detail: map[string]float64{
 			"without_ns": without.median(), "with_ns": with.median(),
 			"best_to_best": with.min() - without.min(), "rounds": float64(len(added)),

@@ -152,12 +152,15 @@ func (t *Tracer) load() error {
 	if t.lives, err = newRing(shared["lives"].FD(), livesRing); err != nil {
 		return err
 	}
-	if t.opts.NoLedger || t.opts.Empty {
+	switch {
+	case t.opts.Empty:
+		return t.hook("empty_waking", "empty_switch")
+	case t.opts.NoLedger:
 		return nil
 	}
 	t.watchMemory(shared)
 	t.learnNames(shared)
-	return t.hook()
+	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
 }
 
 func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
@@ -202,9 +205,9 @@ func set(s *ebpf.CollectionSpec, vars map[string]any) error {
 	return nil
 }
 
-// hook attaches the scheduler's programs.
-func (t *Tracer) hook() error {
-	for _, name := range []string{"on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch"} {
+// hook attaches programs to the scheduler's tracepoints.
+func (t *Tracer) hook(names ...string) error {
+	for _, name := range names {
 		l, err := link.AttachTracing(link.TracingOptions{Program: t.sched.Programs[name]})
 		if err != nil {
 			return explain(fmt.Errorf("attach %s: %w", name, err))

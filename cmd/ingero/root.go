@@ -106,6 +106,8 @@ func hint(err error) string {
 		}
 		return "next: sudo " + strings.Join(os.Args, " ") +
 			"\n  or, once, to trace without root: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep " + self
+	case errors.Is(err, probe.ErrLockedDown):
+		return "next: boot with lockdown=integrity, or without secure boot"
 	case errors.Is(err, probe.ErrNoBTF), errors.Is(err, probe.ErrUnsupported):
 		return "next: ingero check"
 	}

@@ -273,6 +273,13 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return switched(prev, next, state);
 }
 
+// What the kernel charges everybody for having programs here at all.
+SEC("tp_btf/sched_switch")
+int empty_switch(void *ctx) { return 0; }
+
+SEC("tp_btf/sched_waking")
+int empty_waking(void *ctx) { return 0; }
+
 // For kernels before 5.18, whose tracepoint does not tell the state.
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_stateless, bool preempt, struct task_struct *prev, struct task_struct *next)

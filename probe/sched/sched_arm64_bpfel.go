@@ -118,6 +118,8 @@ const (
 	SchedMapThreads            = "threads"
 	SchedMapWanted             = "wanted"
 	SchedProgAdopt             = "adopt"
+	SchedProgEmptySwitch       = "empty_switch"
+	SchedProgEmptyWaking       = "empty_waking"
 	SchedProgOnExec            = "on_exec"
 	SchedProgOnExit            = "on_exit"
 	SchedProgOnFork            = "on_fork"
@@ -181,6 +183,8 @@ type SchedSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type SchedProgramSpecs struct {
 	Adopt             *ebpf.ProgramSpec `ebpf:"adopt"`
+	EmptySwitch       *ebpf.ProgramSpec `ebpf:"empty_switch"`
+	EmptyWaking       *ebpf.ProgramSpec `ebpf:"empty_waking"`
 	OnExec            *ebpf.ProgramSpec `ebpf:"on_exec"`
 	OnExit            *ebpf.ProgramSpec `ebpf:"on_exit"`
 	OnFork            *ebpf.ProgramSpec `ebpf:"on_fork"`
@@ -286,6 +290,8 @@ type SchedVariables struct {
 // It can be passed to LoadSchedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SchedPrograms struct {
 	Adopt             *ebpf.Program `ebpf:"adopt"`
+	EmptySwitch       *ebpf.Program `ebpf:"empty_switch"`
+	EmptyWaking       *ebpf.Program `ebpf:"empty_waking"`
 	OnExec            *ebpf.Program `ebpf:"on_exec"`
 	OnExit            *ebpf.Program `ebpf:"on_exit"`
 	OnFork            *ebpf.Program `ebpf:"on_fork"`
@@ -298,6 +304,8 @@ type SchedPrograms struct {
 func (p *SchedPrograms) Close() error {
 	return _SchedClose(
 		p.Adopt,
+		p.EmptySwitch,
+		p.EmptyWaking,
 		p.OnExec,
 		p.OnExit,
 		p.OnFork,
