@@ -50,6 +50,9 @@ func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool
 			t.Error(err)
 		}
 	})
+	if _, err := victim.Do("pid"); err != nil { // now its exec is over: it is a process from before Adopt
+		t.Fatal(err)
+	}
 	dir := v.LibDir
 	if dir == "" {
 		dir = files.LibDir
