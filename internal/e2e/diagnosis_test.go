@@ -26,7 +26,7 @@ var faults = []fault{
 	{"hogs at half duty", []string{"--fault", "cpu-hog", "--pin", "1", "--culprit", "indexer", "--duty", "50", "--name", "engine"}, "cpu_contention", "culprit", false},
 	{"quota of 20 ms in 100", []string{"--fault", "throttle", "--quota-us", "20000", "--cfs-period-us", "100000"}, "cpu_throttled", "victim", false},
 	{"quota of 15 ms in 50", []string{"--fault", "throttle", "--quota-us", "15000", "--cfs-period-us", "50000", "--name", "server"}, "cpu_throttled", "victim", false},
-	{"lock held 50 ms", []string{"--fault", "lock", "--fault-ms", "50", "--period-ms", "250", "--culprit", "metrics-flush"}, "lock_contention", "culprit", false},
+	{"lock held 50 ms", []string{"--fault", "lock", "--fault-ms", "50", "--period-ms", "200", "--culprit", "metrics-flush"}, "lock_contention", "culprit", false},
 	{"lock held 12 ms", []string{"--fault", "lock", "--fault-ms", "12", "--period-ms", "60", "--culprit", "gc-thread", "--thread", "dispatch"}, "lock_contention", "culprit", false},
 	{"lock held over fsync, 40 ms", []string{"--fault", "lock-io", "--fault-ms", "40", "--period-ms", "200", "--culprit", "ckpt-writer"}, "block_io", "culprit", true},
 	{"lock held over fsync, 15 ms", []string{"--fault", "lock-io", "--fault-ms", "15", "--period-ms", "80", "--culprit", "wal"}, "block_io", "culprit", true},
@@ -43,7 +43,7 @@ var faults = []fault{
 func TestFirstCauseIsTheInjectedOne(t *testing.T) {
 	for _, f := range faults {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
-			args := append([]string{"--seconds", "5", "--start-after", "1.5"}, f.args...)
+			args := append([]string{"--seconds", "4", "--start-after", "1"}, f.args...)
 			r := e2e.Run(t, args...)
 			check(t, f, r)
 			if t.Failed() {
@@ -128,10 +128,10 @@ var controls = []struct {
 func TestControlsAreSilent(t *testing.T) {
 	for _, c := range controls {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			r := e2e.Run(t, append([]string{"--seconds", "5"}, c.args...)...)
+			r := e2e.Run(t, append([]string{"--seconds", "4"}, c.args...)...)
 			for n := 1; n < controlRuns && neighbours(r); n++ {
 				t.Logf("other programs used %.0f %% of the CPUs, and are blamed for it: once more", 100*r.Others)
-				r = e2e.Run(t, append([]string{"--seconds", "5"}, c.args...)...)
+				r = e2e.Run(t, append([]string{"--seconds", "4"}, c.args...)...)
 			}
 			if len(r.Report.Chains) != 0 {
 				t.Errorf("%d findings, want none (other programs used %.1f %% of the CPUs)", len(r.Report.Chains), 100*r.Others)

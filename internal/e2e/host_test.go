@@ -31,7 +31,7 @@ var hostFaults = []struct {
 func TestWaitsAreFollowedToTheirRoot(t *testing.T) {
 	for _, f := range hostFaults {
 		t.Run(f.fault, func(t *testing.T) {
-			r := e2e.Run(t, "--seconds", "5", "--start-after", "1", "--fault", f.fault)
+			r := e2e.Run(t, "--seconds", "4", "--start-after", "1", "--period-ms", "200", "--fault", f.fault)
 			c := first(r, f.kind)
 			if c == nil {
 				t.Errorf("no %s", f.kind)
