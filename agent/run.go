@@ -180,12 +180,16 @@ func (r *run) turn() error {
 		return fmt.Errorf("wait for events: %w", err)
 	}
 	lost := r.watcher.Lost()
+	var fresh []int
 	r.watcher.Drain(func(m probe.Mapped) {
 		if r.targets.mapped(m) {
-			r.people.process(m.PID, true)
+			fresh = append(fresh, m.PID)
 		}
 		r.pythons.mapped(m, r.targets)
 	})
+	for _, pid := range fresh { // by now, all that it has mapped is attached to
+		r.people.process(pid, true)
+	}
 	r.missed = r.missed || r.watcher.Lost() != lost
 	if (r.missed || r.blind) && t.Sub(r.targets.scanned) > blindScan {
 		r.missed = false
