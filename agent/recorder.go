@@ -32,7 +32,7 @@ type unit struct {
 }
 
 func (u *unit) empty() bool {
-	return u.records.Len() == 0 && u.batch.Processes == nil && u.batch.Threads == nil && !u.flush
+	return u.records.Len() == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && !u.flush
 }
 
 // units is how many are under way at most. When the recorder is behind, the loop
@@ -108,6 +108,7 @@ func (r *recorder) unit() *unit {
 	u.batch.Processes, u.batch.Threads = nil, nil
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
 	u.batch.Memory, u.batch.MemorySites = nil, nil
+	u.batch.Collectives = u.batch.Collectives[:0]
 	u.flush, u.status = false, nil
 	return u
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/owner"
@@ -44,12 +45,14 @@ type run struct {
 	people   *people
 	meter    *meter
 	memory   *memory.Tracker
+	ranks    *collective.Tracker
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
 	first    time.Duration
 	second   time.Time
+	stopped  bool // no more calls will come
 }
 
 func newRun(o Options) (*run, error) {
@@ -86,6 +89,7 @@ func newRun(o Options) (*run, error) {
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people = newPeople(fs)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
+	r.ranks = collective.NewTracker()
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
@@ -233,6 +237,9 @@ func (r *run) drain() {
 		r.meter.calls(u.records.Calls)
 		r.memory.Calls(u.records.Calls)
 		r.memory.Lives(u.records.Lives)
+		r.ranks.Calls(u.records.Calls)
+		r.ranks.Lives(u.records.Lives)
+		r.forgetComms(u.records.Lives)
 		r.people.observe(&u.records)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
 		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
@@ -282,12 +289,26 @@ func (r *run) tick(now time.Time) {
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
+	at := uint64(now.UnixNano())
+	if r.stopped {
+		at = 0
+	}
+	u.batch.Collectives = r.ranks.Take(at, u.batch.Collectives)
 	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
 	r.setLimits(r.meter.limits(span))
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
+}
+
+// forgetComms drops what the kernel counts for processes that ended.
+func (r *run) forgetComms(lives []event.Life) {
+	for i := range lives {
+		if l := &lives[i]; l.Kind == event.LifeExit && l.PID == l.TID {
+			r.tracer.ForgetComms(l.PID)
+		}
+	}
 }
 
 func (r *run) setLimits(limits map[event.Op]limit) {
@@ -344,6 +365,7 @@ func (r *run) finish() (Summary, error) {
 	err := r.tracer.DetachAll()
 	r.drain()
 	now := time.Now()
+	r.stopped = true
 	r.tick(now)
 	r.gpus.Close()
 	err = errors.Join(err, r.recorder.close())

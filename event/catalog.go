@@ -21,6 +21,7 @@ const (
 	UnitCount  Unit = "count"
 	UnitEnum   Unit = "enum"
 	UnitDevice Unit = "device"
+	UnitFields Unit = "fields" // several values; see Arg.Fields
 )
 
 // Arg is a recorded argument of an operation.
@@ -28,7 +29,21 @@ type Arg struct {
 	Name string // SQL column name in the operation's view
 	Unit Unit
 	Doc  string
+	// Fields are what the value is made of, if it is more than one argument. They
+	// are columns of their own then, instead of the whole.
+	Fields []Field
 }
+
+// Field is some bits of an argument's value.
+type Field struct {
+	Name  string // SQL column name in the operation's view
+	Shift uint8
+	Bits  uint8
+	Doc   string
+}
+
+// Of returns the field of an argument's value.
+func (f *Field) Of(v uint64) uint64 { return v >> f.Shift & (1<<f.Bits - 1) }
 
 // Shape says where the recorded arguments of a function are found: in which
 // registers, stack slots or memory. Each shape is one case of call_args in
@@ -50,6 +65,14 @@ const (
 	ShapeFill                      // (ptr, value, bytes)
 	ShapeCreate                    // (handle *out, P2, P3): the handle is read back at return
 	ShapeEndCapture                // (P1, handle *out): the handle is read back at return
+	ShapeInitRank                  // (ncclComm_t *out, ranks, ncclUniqueId id, rank)
+	ShapeInitAll                   // (ncclComm_t *out, ranks, devices): the first communicator is read back at return
+	ShapeAllReduce                 // (send, recv, count, type, op, comm, stream)
+	ShapeBroadcast                 // (send, recv, count, type, root, comm, stream)
+	ShapeReduce                    // (send, recv, count, type, op, root, comm, stream)
+	ShapeGather                    // (send, recv, count, type, comm, stream)
+	ShapeSend                      // (buffer, count, type, peer, comm, stream)
+	ShapeRecv                      // the same, to receive
 	NumShapes
 )
 
@@ -58,17 +81,18 @@ type Role uint8
 
 // The roles.
 const (
-	RoleOther   Role = iota
-	RoleLaunch       // hands work to the GPU
-	RoleSync         // waits for the GPU by definition
-	RoleCopy         // moves memory; may wait for the GPU
-	RoleAlloc        // allocates
-	RoleFree         // frees
-	RoleLoad         // loads code
-	RoleCapture      // makes or changes a graph, to be launched later
+	RoleOther      Role = iota
+	RoleLaunch          // hands work to the GPU
+	RoleSync            // waits for the GPU by definition
+	RoleCopy            // moves memory; may wait for the GPU
+	RoleAlloc           // allocates
+	RoleFree            // frees
+	RoleLoad            // loads code
+	RoleCapture         // makes or changes a graph, to be launched later
+	RoleCollective      // hands work to the GPU that waits there for other ranks
 )
 
-var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load", "capture"}
+var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load", "capture", "collective"}
 
 // String returns the lower-case name.
 func (r Role) String() string {
@@ -169,24 +193,27 @@ var index = func() indexes {
 }()
 
 var (
-	argBytes   = Arg{"bytes", UnitBytes, "size in bytes"}
-	argPtr     = Arg{"ptr", UnitAddr, "device or host address"}
-	argStream  = Arg{"stream", UnitHandle, "stream handle; 0 is the default stream"}
-	argEvent   = Arg{"event", UnitHandle, "event handle"}
-	argFlags   = Arg{"flags", UnitEnum, "flags as passed"}
-	argGraph   = Arg{"graph", UnitHandle, "graph"}
-	argExec    = Arg{"graph_exec", UnitHandle, "executable graph"}
-	argKind    = Arg{"kind", UnitEnum, "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
-	argsAlloc  = []Arg{argBytes, {"ptr", UnitAddr, "address returned"}}
-	argsCopy   = []Arg{argBytes, argKind, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
-	argsPeer   = []Arg{argBytes, {"devices", UnitDevice, "destination device << 32 | source device"}, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
-	argsCuCopy = []Arg{argBytes, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
-	argsFill   = []Arg{argBytes, argPtr, {"value", UnitNone, "byte value written"}}
+	argBytes   = Arg{Name: "bytes", Unit: UnitBytes, Doc: "size in bytes"}
+	argPtr     = Arg{Name: "ptr", Unit: UnitAddr, Doc: "device or host address"}
+	argStream  = Arg{Name: "stream", Unit: UnitHandle, Doc: "stream handle; 0 is the default stream"}
+	argEvent   = Arg{Name: "event", Unit: UnitHandle, Doc: "event handle"}
+	argFlags   = Arg{Name: "flags", Unit: UnitEnum, Doc: "flags as passed"}
+	argGraph   = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph"}
+	argComm    = Arg{Name: "comm", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
+	argExec    = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph"}
+	argKind    = Arg{Name: "kind", Unit: UnitEnum, Doc: "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
+	argsAlloc  = []Arg{argBytes, {Name: "ptr", Unit: UnitAddr, Doc: "address returned"}}
+	argsCopy   = []Arg{argBytes, argKind, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
+	argsPeer   = []Arg{argBytes, {Name: "devices", Unit: UnitDevice, Doc: "destination device << 32 | source device"}, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
+	argsCuCopy = []Arg{argBytes, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
+	argsFill   = []Arg{argBytes, argPtr, {Name: "value", Unit: UnitNone, Doc: "byte value written"}}
+	argHow     = Arg{Name: "how", Unit: UnitFields, Doc: "what is moved, and which one of its kind it is", Fields: HowFields}
+	argsNCCL   = []Arg{argComm, argBytes, argHow, argStream}
 	argsLaunch = []Arg{
-		{"func", UnitAddr, "kernel's host stub (runtime) or CUfunction (driver)"},
+		{Name: "func", Unit: UnitAddr, Doc: "kernel's host stub (runtime) or CUfunction (driver)"},
 		argStream,
-		{"blocks", UnitCount, "thread blocks in the grid"},
-		{"threads", UnitCount, "threads in a block"},
+		{Name: "blocks", Unit: UnitCount, Doc: "thread blocks in the grid"},
+		{Name: "threads", Unit: UnitCount, Doc: "threads in a block"},
 	}
 )
 
@@ -223,13 +250,13 @@ var Catalog = []Info{
 	{Op: op(SourceCUDA, 25), Name: "cudaStreamWaitEvent", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argStream, argEvent, argFlags}, Symbols: []string{"cudaStreamWaitEvent", "cudaStreamWaitEvent_ptsz"}, Doc: "Makes a stream wait for an event."},
 	{Op: op(SourceCUDA, 26), Name: "cudaStreamCreate", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream}, Doc: "Creates a stream."},
 	{Op: op(SourceCUDA, 27), Name: "cudaStreamCreateWithFlags", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags}, Doc: "Creates a stream with flags."},
-	{Op: op(SourceCUDA, 28), Name: "cudaStreamCreateWithPriority", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags, {"priority", UnitNone, "lower is more urgent"}}, Doc: "Creates a stream with a priority."},
-	{Op: op(SourceCUDA, 29), Name: "cudaSetDevice", Shape: ShapePlain, Role: RoleOther, Args: []Arg{{"device", UnitDevice, "device ordinal"}}, Doc: "Chooses the calling thread's device.", SetsDevice: true},
+	{Op: op(SourceCUDA, 28), Name: "cudaStreamCreateWithPriority", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags, {Name: "priority", Unit: UnitNone, Doc: "lower is more urgent"}}, Doc: "Creates a stream with a priority."},
+	{Op: op(SourceCUDA, 29), Name: "cudaSetDevice", Shape: ShapePlain, Role: RoleOther, Args: []Arg{{Name: "device", Unit: UnitDevice, Doc: "device ordinal"}}, Doc: "Chooses the calling thread's device.", SetsDevice: true},
 
 	{Op: op(SourceHost, 1), Name: "sched_switch", Role: RoleOther, Args: nil, Doc: "A thread was off the CPU; duration is how long."},
 	{Op: op(SourceHost, 5), Name: "process_exec", Role: RoleOther, Args: nil, Doc: "A process executed a new program."},
 	{Op: op(SourceHost, 6), Name: "process_exit", Role: RoleOther, Args: nil, Doc: "A thread or process ended."},
-	{Op: op(SourceHost, 7), Name: "process_fork", Role: RoleOther, Args: []Arg{{"child", UnitCount, "process or thread id created"}}, Doc: "A process or thread was created."},
+	{Op: op(SourceHost, 7), Name: "process_fork", Role: RoleOther, Args: []Arg{{Name: "child", Unit: UnitCount, Doc: "process or thread id created"}}, Doc: "A process or thread was created."},
 
 	{Op: op(SourceDriver, 1), Name: "cuLaunchKernel", Shape: ShapeCuLaunch, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cuLaunchKernel", "cuLaunchKernel_ptsz"}, Doc: "Queues a kernel through the driver API."},
 	{Op: op(SourceDriver, 4), Name: "cuCtxSynchronize", Shape: ShapePlain, Role: RoleSync, Args: nil, Doc: "Waits until all of the context's work is done."},
@@ -245,7 +272,7 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 15), Name: "cuMemcpyDtoDAsync", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy, Symbols: []string{"cuMemcpyDtoDAsync_v2", "cuMemcpyDtoDAsync_v2_ptsz"}, Doc: "Queues a copy within device memory."},
 	{Op: op(SourceDriver, 16), Name: "cuStreamSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argStream}, Symbols: []string{"cuStreamSynchronize", "cuStreamSynchronize_ptsz"}, Doc: "Waits until a stream's work is done, through the driver API."},
 	{Op: op(SourceDriver, 17), Name: "cuEventSynchronize", Shape: ShapePlain, Role: RoleSync, Args: []Arg{argEvent}, Doc: "Waits until an event has happened, through the driver API."},
-	{Op: op(SourceDriver, 18), Name: "cuModuleLoadData", Shape: ShapeCreate, Role: RoleLoad, Args: []Arg{{"module", UnitHandle, "module handle returned"}, {"image", UnitAddr, "image loaded"}}, Doc: "Loads a module's code into the context."},
+	{Op: op(SourceDriver, 18), Name: "cuModuleLoadData", Shape: ShapeCreate, Role: RoleLoad, Args: []Arg{{Name: "module", Unit: UnitHandle, Doc: "module handle returned"}, {Name: "image", Unit: UnitAddr, Doc: "image loaded"}}, Doc: "Loads a module's code into the context."},
 	{Op: op(SourceDriver, 6), Name: "cuMemAllocManaged", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates memory that host and device share, through the driver API."},
 	{Op: op(SourceDriver, 19), Name: "cuMemAllocHost", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Symbols: []string{"cuMemAllocHost_v2"}, Doc: "Allocates page-locked host memory through the driver API."},
 	{Op: op(SourceDriver, 20), Name: "cuMemHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags, through the driver API."},
@@ -253,10 +280,25 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 22), Name: "cuMemFreeHost", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory through the driver API."},
 
 	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz", "cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
-	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {"graph", UnitHandle, "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},
-	{Op: op(SourceGraph, 3), Name: "cudaGraphInstantiate", Shape: ShapeCreate, Role: RoleCapture, Args: []Arg{{"graph_exec", UnitHandle, "executable graph returned"}, argGraph}, Symbols: []string{"cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams", "cudaGraphInstantiateWithParams_ptsz"}, Doc: "Makes a graph executable; dear, and meant to be done once."},
+	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {Name: "graph", Unit: UnitHandle, Doc: "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},
+	{Op: op(SourceGraph, 3), Name: "cudaGraphInstantiate", Shape: ShapeCreate, Role: RoleCapture, Args: []Arg{{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph returned"}, argGraph}, Symbols: []string{"cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams", "cudaGraphInstantiateWithParams_ptsz"}, Doc: "Makes a graph executable; dear, and meant to be done once."},
 	{Op: op(SourceGraph, 4), Name: "cudaGraphLaunch", Shape: ShapePlain, Role: RoleLaunch, Args: []Arg{argExec, argStream}, Symbols: []string{"cudaGraphLaunch", "cudaGraphLaunch_ptsz"}, Doc: "Queues all of a graph's work."},
 	{Op: op(SourceGraph, 5), Name: "cudaGraphExecUpdate", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argGraph}, Doc: "Gives an executable graph the parameters of another graph."},
 	{Op: op(SourceGraph, 6), Name: "cudaGraphDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argGraph}, Doc: "Frees a graph."},
 	{Op: op(SourceGraph, 7), Name: "cudaGraphExecDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argExec}, Doc: "Frees an executable graph."},
+
+	{Op: op(SourceNCCL, 1), Name: "ncclCommInitRank", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "Makes this process, or thread, one rank of a communicator; waits until all ranks have."},
+	{Op: op(SourceNCCL, 2), Name: "ncclCommInitRankConfig", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "The same with a configuration; may return before all ranks have."},
+	{Op: op(SourceNCCL, 3), Name: "ncclCommInitAll", Shape: ShapeInitAll, Role: RoleOther, Args: argsInit[:2], Doc: "Makes a communicator of several devices in one process; comm is that of the first."},
+	{Op: op(SourceNCCL, 4), Name: "ncclCommDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argComm}, Doc: "Frees a communicator."},
+	{Op: op(SourceNCCL, 5), Name: "ncclCommAbort", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argComm}, Doc: "Frees a communicator and ends what it is doing."},
+	{Op: op(SourceNCCL, 6), Name: "ncclAllReduce", Shape: ShapeAllReduce, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a reduction of all ranks' data, with the result on all."},
+	{Op: op(SourceNCCL, 7), Name: "ncclBroadcast", Shape: ShapeBroadcast, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a copy from one rank to all."},
+	{Op: op(SourceNCCL, 8), Name: "ncclReduce", Shape: ShapeReduce, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a reduction of all ranks' data, with the result on one."},
+	{Op: op(SourceNCCL, 9), Name: "ncclAllGather", Shape: ShapeGather, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a copy of each rank's data to all; bytes are those each sends."},
+	{Op: op(SourceNCCL, 10), Name: "ncclReduceScatter", Shape: ShapeAllReduce, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a reduction whose result is split among the ranks; bytes are those each receives."},
+	{Op: op(SourceNCCL, 11), Name: "ncclSend", Shape: ShapeSend, Role: RoleCollective, Args: argsNCCL, Doc: "Queues sending to one rank."},
+	{Op: op(SourceNCCL, 12), Name: "ncclRecv", Shape: ShapeRecv, Role: RoleCollective, Args: argsNCCL, Doc: "Queues receiving from one rank."},
+	{Op: op(SourceNCCL, 13), Name: "ncclGroupStart", Shape: ShapePlain, Role: RoleOther, Args: nil, Doc: "Begins a group: NCCL calls up to its end are queued together then."},
+	{Op: op(SourceNCCL, 14), Name: "ncclGroupEnd", Shape: ShapePlain, Role: RoleOther, Args: nil, Doc: "Ends a group; the outermost end queues its calls."},
 }

@@ -38,6 +38,7 @@ const (
 	LostReclaim                       // span of memory reclaim: ring full
 	LostSocket                        // socket of a wait: ring full
 	LostName                          // name of a kernel: ring full, or too many of them
+	LostComm                          // collective not numbered: too many communicators
 	NumLossKinds
 )
 
@@ -85,6 +86,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostReclaim:       {"reclaim", "spans", true, "spans of memory reclaim not recorded because the ring buffer was full", "spans of memory reclaim (ring buffer full)"},
 	LostSocket:        {"socket", "sockets", true, "sockets that a thread waited for, not recorded because the ring buffer was full; the wait itself is", "sockets waited for (ring buffer full)"},
 	LostName:          {"kernel_name", "names", true, "names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; the launches are", "names of GPU kernels (too many at once)"},
+	LostComm:          {"communicator", "calls", true, "collective operations not numbered because there are too many communicators; they are recorded, but not matched with those of other ranks", "calls of collectives (too many communicators)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

@@ -190,6 +190,7 @@ type Batch struct {
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
+	Collectives []event.Collective
 	Kernels     []Kernel     // new ones, and those whose names changed
 	Losses      []event.Loss // increments since the last batch
 }
@@ -291,6 +292,8 @@ type Reader interface {
 	Memory(ctx context.Context, w Window) ([]event.Memory, error)
 	// MemorySites returns where, whenever that changed.
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
+	// Collectives returns the collective operations queued in the window.
+	Collectives(ctx context.Context, w Window) ([]event.Collective, error)
 	// Kernels returns what launched kernels are called, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)

@@ -37,6 +37,8 @@ static __always_inline u64 stack_arg(struct pt_regs *c, int n)
 	return v;
 }
 
+#include "nccl.h"
+
 static __always_inline void launch_config(struct frame *f, u64 config, u64 func)
 {
 	struct {
@@ -96,6 +98,10 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 {
 	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
 	f->out = 0;
+	if (shape >= SHAPE_INIT_RANK) {
+		nccl_args(f, c, shape);
+		return;
+	}
 	switch (shape) {
 	case SHAPE_LAUNCH:
 		set_args(f, p1, P8(c), volume(p2, p3), volume(p4, PT_REGS_PARM5(c)));
@@ -142,9 +148,13 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 }
 
 /* Reads the result a function stored through a parameter. */
-static __always_inline void call_result(struct frame *f, u32 shape)
+static __always_inline void call_result(struct frame *f, u32 shape, u32 tgid, u64 now)
 {
 	u64 v = 0;
+	if (shape >= SHAPE_INIT_RANK) {
+		nccl_result(f, shape, tgid, now);
+		return;
+	}
 	bpf_probe_read_user(&v, 8, (void *)f->out);
 	if (shape == SHAPE_ALLOC || shape == SHAPE_END_CAPTURE)
 		f->arg[1] = v;

@@ -186,7 +186,7 @@ static __always_inline void call_return(struct pt_regs *c)
 	u64 cookie = f->cookie;
 	u32 op = cookie & 0xffff;
 	if (f->out && !ret)
-		call_result(f, cookie >> 16 & 0xff);
+		call_result(f, cookie >> 16 & 0xff, id >> 32, now);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
 	if (!d && wants_stack(op, f->start, now - f->start))

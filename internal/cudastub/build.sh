@@ -30,6 +30,20 @@ build_libs() { # compiler, strip, directory, entry flags of libcudart, of libcud
 	chmod 755 "$out"/lib*.so.*
 }
 
+# libnccl is not among build_libs: how its functions begin is tested with the others.
+build_ranks() { # compiler, strip, directory with lib/ in it, extra flags
+	local cc=$1 strip=$2 out=$3 extra=$4
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" "${library[@]}" $extra "${link[@]}" -Wl,-soname,libnccl.so.2 \
+		-Wl,--enable-new-dtags,-rpath,'$ORIGIN' -pthread \
+		-o "$out/lib/libnccl.so.2" stub/nccl.c -L"$out/lib" -l:libcuda.so.1
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" -Os $extra "${link[@]}" -Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread \
+		-o "$out/victim-ranks" victim/ranks.c victim/exercise.c victim/clock.c -L"$out/lib" -l:libcudart.so.12 -l:libcuda.so.1
+	"$strip" --strip-debug "$out/lib/libnccl.so.2" "$out/victim-ranks"
+	chmod 755 "$out/lib/libnccl.so.2" "$out/victim-ranks"
+}
+
 build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	local rpath=(-Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread)
@@ -79,6 +93,7 @@ build_amd64() {
 	local plain=-fcf-protection=none
 	build_libs $cc $strip $out/lib "$plain" "$plain"
 	build_programs $cc $strip $out "$plain"
+	build_ranks $cc $strip $out "$plain"
 	build_embedded $cc ar $strip $out embedded/prebuilt/linux_amd64 "$plain"
 	build_libs $cc $strip $variants/endbr64 -fcf-protection=branch -fcf-protection=branch
 	build_libs $cc $strip $variants/subrsp "$plain -DENTRY_SUBRSP" "$plain -DENTRY_SUBRSP"
@@ -93,6 +108,7 @@ build_arm64() {
 	local plain=-mbranch-protection=none
 	build_libs $cc $strip $out/lib "$plain -DENTRY_STP" "$plain -DENTRY_STP"
 	build_programs $cc $strip $out "$plain"
+	build_ranks $cc $strip $out "$plain -DENTRY_STP"
 	build_embedded $cc aarch64-linux-gnu-ar $strip $out embedded/prebuilt/linux_arm64 "$plain -DENTRY_STP"
 	local bti="-mbranch-protection=bti -DENTRY_BTI"
 	build_libs $cc $strip $variants/bti "$bti" "$bti"

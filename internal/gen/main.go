@@ -39,6 +39,14 @@ var shapeNames = [event.NumShapes]string{
 	event.ShapeFill:         "FILL",
 	event.ShapeCreate:       "CREATE",
 	event.ShapeEndCapture:   "END_CAPTURE",
+	event.ShapeInitRank:     "INIT_RANK",
+	event.ShapeInitAll:      "INIT_ALL",
+	event.ShapeAllReduce:    "ALL_REDUCE",
+	event.ShapeBroadcast:    "BROADCAST",
+	event.ShapeReduce:       "REDUCE",
+	event.ShapeGather:       "GATHER",
+	event.ShapeSend:         "SEND",
+	event.ShapeRecv:         "RECV",
 }
 
 // header renders what the BPF programs know of the catalogue.
@@ -93,6 +101,12 @@ func reference() []byte {
 func args(i *event.Info) string {
 	var s []string
 	for _, a := range i.Args {
+		for _, f := range a.Fields {
+			s = append(s, "`"+f.Name+"`")
+		}
+		if len(a.Fields) > 0 {
+			continue
+		}
 		u := ""
 		if a.Unit != event.UnitNone {
 			u = " (" + string(a.Unit) + ")"

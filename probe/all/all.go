@@ -6,6 +6,7 @@ import (
 	"github.com/ingero-io/ingero/probe/cuda"
 	"github.com/ingero-io/ingero/probe/driver"
 	"github.com/ingero-io/ingero/probe/graph"
+	"github.com/ingero-io/ingero/probe/nccl"
 )
 
 // Libraries returns every library probe, those on the same files joined. A new
@@ -15,5 +16,6 @@ func Libraries() []*probe.Library {
 		cuda.Library(),
 		driver.Library(),
 		graph.Library(),
+		nccl.Library(),
 	)
 }

@@ -13,6 +13,19 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type CallCommCount struct {
+	_    structs.HostLayout
+	Born uint64
+	N    uint64
+}
+
+type CallCommKey struct {
+	_    structs.HostLayout
+	Comm uint64
+	Tgid uint32
+	Lane uint32
+}
+
 type CallLimit struct {
 	_     structs.HostLayout
 	Stack uint64
@@ -196,6 +209,7 @@ type CallThr struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	CallMapComms             = "comms"
 	CallMapEvents            = "events"
 	CallMapLimits            = "limits"
 	CallMapLives             = "lives"
@@ -277,6 +291,7 @@ type CallProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CallMapSpecs struct {
+	Comms        *ebpf.MapSpec `ebpf:"comms"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	Limits       *ebpf.MapSpec `ebpf:"limits"`
 	Lives        *ebpf.MapSpec `ebpf:"lives"`
@@ -322,6 +337,7 @@ func (o *CallObjects) Close() error {
 //
 // It can be passed to LoadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CallMaps struct {
+	Comms        *ebpf.Map `ebpf:"comms"`
 	Events       *ebpf.Map `ebpf:"events"`
 	Limits       *ebpf.Map `ebpf:"limits"`
 	Lives        *ebpf.Map `ebpf:"lives"`
@@ -336,6 +352,7 @@ type CallMaps struct {
 
 func (m *CallMaps) Close() error {
 	return _CallClose(
+		m.Comms,
 		m.Events,
 		m.Limits,
 		m.Lives,

@@ -13,6 +13,19 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type SessionCommCount struct {
+	_    structs.HostLayout
+	Born uint64
+	N    uint64
+}
+
+type SessionCommKey struct {
+	_    structs.HostLayout
+	Comm uint64
+	Tgid uint32
+	Lane uint32
+}
+
 type SessionLimit struct {
 	_     structs.HostLayout
 	Stack uint64
@@ -196,6 +209,7 @@ type SessionThr struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	SessionMapComms         = "comms"
 	SessionMapEvents        = "events"
 	SessionMapLimits        = "limits"
 	SessionMapLives         = "lives"
@@ -267,6 +281,7 @@ type SessionProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionMapSpecs struct {
+	Comms        *ebpf.MapSpec `ebpf:"comms"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	Limits       *ebpf.MapSpec `ebpf:"limits"`
 	Lives        *ebpf.MapSpec `ebpf:"lives"`
@@ -312,6 +327,7 @@ func (o *SessionObjects) Close() error {
 //
 // It can be passed to LoadSessionObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionMaps struct {
+	Comms        *ebpf.Map `ebpf:"comms"`
 	Events       *ebpf.Map `ebpf:"events"`
 	Limits       *ebpf.Map `ebpf:"limits"`
 	Lives        *ebpf.Map `ebpf:"lives"`
@@ -326,6 +342,7 @@ type SessionMaps struct {
 
 func (m *SessionMaps) Close() error {
 	return _SessionClose(
+		m.Comms,
 		m.Events,
 		m.Limits,
 		m.Lives,

@@ -13,6 +13,19 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type SessionCtxCommCount struct {
+	_    structs.HostLayout
+	Born uint64
+	N    uint64
+}
+
+type SessionCtxCommKey struct {
+	_    structs.HostLayout
+	Comm uint64
+	Tgid uint32
+	Lane uint32
+}
+
 type SessionCtxLimit struct {
 	_     structs.HostLayout
 	Stack uint64
@@ -196,6 +209,7 @@ type SessionCtxThr struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	SessionCtxMapComms         = "comms"
 	SessionCtxMapEvents        = "events"
 	SessionCtxMapLimits        = "limits"
 	SessionCtxMapLives         = "lives"
@@ -267,6 +281,7 @@ type SessionCtxProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionCtxMapSpecs struct {
+	Comms        *ebpf.MapSpec `ebpf:"comms"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	Limits       *ebpf.MapSpec `ebpf:"limits"`
 	Lives        *ebpf.MapSpec `ebpf:"lives"`
@@ -312,6 +327,7 @@ func (o *SessionCtxObjects) Close() error {
 //
 // It can be passed to LoadSessionCtxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionCtxMaps struct {
+	Comms        *ebpf.Map `ebpf:"comms"`
 	Events       *ebpf.Map `ebpf:"events"`
 	Limits       *ebpf.Map `ebpf:"limits"`
 	Lives        *ebpf.Map `ebpf:"lives"`
@@ -326,6 +342,7 @@ type SessionCtxMaps struct {
 
 func (m *SessionCtxMaps) Close() error {
 	return _SessionCtxClose(
+		m.Comms,
 		m.Events,
 		m.Limits,
 		m.Lives,

@@ -176,10 +176,6 @@ func (e *exam) library(p *Process, f *discover.File) {
 	c := e.content(f)
 	l.Soname, l.BuildID = c.soname, c.buildID
 	switch {
-	case f.Kind == cudalib.NCCL:
-		p.NotSeen = append(p.NotSeen, Reason{
-			Code: "nccl_not_timed", What: "collective operations (" + base + ")", Why: "this version does not time NCCL's functions",
-		})
 	case f.Library == nil:
 		p.NotSeen = append(p.NotSeen, Reason{
 			Code: "stripped_runtime", What: "runtime calls from inside " + base,
@@ -237,7 +233,7 @@ func (p *Process) conclude(works bool) {
 	p.Traced = Yes
 	for _, r := range p.NotSeen {
 		switch r.Code {
-		case "no_runtime", "nccl_not_timed": // nothing that could be timed is missed
+		case "no_runtime": // nothing that could be timed is missed
 		default:
 			p.Traced = Partly
 		}

@@ -120,7 +120,7 @@ func TestWhatAProcessHas(t *testing.T) {
 	}{
 		{[]string{files.Victim}, "", ""},
 		{[]string{files.Victim, runtime, driver}, "runtime libcudart.so.12, driver libcuda.so.1", ""},
-		{[]string{damaged, nccl}, "nccl libnccl.so.2.21.5 untimed", ""},
+		{[]string{damaged, nccl}, "nccl libnccl.so.2.21.5", ""},
 		{[]string{inside.Static}, "runtime victim-static embedded", ""},
 		{[]string{inside.Static, driver}, "runtime victim-static embedded, driver libcuda.so.1", ""},
 		{[]string{inside.Stripped}, "", "runtime victim-stripped embedded untimed"},

@@ -21,7 +21,8 @@ var viewSQL string
 // those that follow from the vocabulary.
 func views() string {
 	var b strings.Builder
-	b.WriteString(strings.ReplaceAll(viewSQL, "{launches}", launches()))
+	b.WriteString(strings.NewReplacer("{launches}", launches(), "{reducing}", reducing(),
+		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL))
 	ledgerView(&b)
 	for i := range event.Catalog {
 		if event.Catalog[i].Op.Source() != event.SourceHost {
@@ -55,12 +56,37 @@ from %s left join thread t on t.id = d.thread left join session s on s.id = t.se
 	b.WriteString(";\n")
 }
 
+// whens are the branches of a case that names the numbers from 0 on.
+func whens(names []string) string {
+	var b strings.Builder
+	for i, n := range names {
+		fmt.Fprintf(&b, "when %d then '%s' ", i, n)
+	}
+	return b.String()
+}
+
+// reducing lists the operations that have a reduction.
+func reducing() string {
+	var l []string
+	for _, i := range event.BySource(event.SourceNCCL) {
+		if event.Reduces(i.Op) {
+			l = append(l, fmt.Sprint(uint16(i.Op)))
+		}
+	}
+	return strings.Join(l, ", ")
+}
+
 // opView is the calls of one operation with its arguments by name.
 func opView(b *strings.Builder, i *event.Info) {
 	fmt.Fprintf(b, "\n-- %s\ncreate view %q as\n", i.Doc, i.Name)
 	b.WriteString("select s.node || ':' || c.ts as id, c.ts as timestamp, c.dur as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
 	for n, a := range i.Args {
-		fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
+		for _, f := range a.Fields {
+			fmt.Fprintf(b, "coalesce(a.a%d, 0) >> %d & %d as %q, ", n, f.Shift, 1<<f.Bits-1, f.Name)
+		}
+		if len(a.Fields) == 0 {
+			fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
+		}
 	}
 	kernel := ""
 	if i.Op.LaunchesKernel() {

@@ -241,3 +241,32 @@ from call_second r
 left join thread t on t.id = r.thread
 left join session s on s.id = t.session
 left join op_name o on o.id = r.op;
+
+-- Each rank's part in a collective operation: when its call was made (enter, exit),
+-- when it was queued, and the first call that waited for it. barrier_wait_ns is from
+-- queueing to the end of that call. Rows of one operation have the same comm_id and seq.
+create view collectives as
+select c.ts as timestamp, s.node, t.pid, t.tid, t.comm as thread, o.name as op, printf('%016x', c.comm_id) as communicator, c.comm_id,
+  c.comm, c.rank, c.ranks, c.seq, coalesce(c.bytes, 0) as bytes,
+  case coalesce(c.datatype, 0) {datatypes} else c.datatype end as datatype,
+  case when c.op in ({reducing}) then case coalesce(c.reduce_op, 0) {reduce_ops} else 'own' end end as reduce_op,
+  c.peer, coalesce(c.stream, 0) as stream, c.grp as group_start,
+  c.start as enter, c.start + c.dur as exit, c.ts as queued, y.name as sync_op, c.sync_tid,
+  c.sync_ts as sync_start, c.sync_ts + c.sync_dur as sync_end, c.sync_ts + c.sync_dur - c.ts as barrier_wait_ns, coalesce(c.ret, 0) as ret_code
+from collective c
+left join thread t on t.id = c.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = c.op
+left join op_name y on y.id = c.sync_op;
+
+-- Collective operations of which two ranks or more were recorded: who came last, and
+-- how long after the others. Pairs of a send and a receive are not in it.
+create view collective_arrivals as
+select communicator, seq, max(op) as op, min(timestamp) as first_queued, max(timestamp) as last_queued,
+  count(*) as ranks_seen, max(ranks) as ranks, max(case when n = 1 then rank end) as last_rank,
+  max(case when n = 1 then pid end) as last_pid,
+  max(case when n = 1 then timestamp end) - max(case when n = 2 then timestamp end) as late_ns,
+  max(barrier_wait_ns) as longest_wait_ns
+from (select *, row_number() over (partition by comm_id, seq order by timestamp desc) as n
+  from collectives where comm_id is not null and seq is not null and ret_code = 0 and op not in ('ncclSend', 'ncclRecv'))
+group by comm_id, seq having count(*) > 1;

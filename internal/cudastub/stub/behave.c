@@ -244,13 +244,38 @@ static int is_set(const struct behaviour *b)
 	       b->callback || b->copy;
 }
 
+static _Atomic(stub_wait *) waiter;
+
+API void cudastub_sync(uintptr_t stream, int all)
+{
+	stub_wait *wait = atomic_load(&waiter);
+
+	if (wait)
+		wait(stream, all);
+}
+
+/* Functions that wait have to leave the cheap path if there is something to wait for. */
+static int waits(const struct stub_row *row)
+{
+	return atomic_load(&waiter) && strstr(row->name, "Synchronize");
+}
+
 /* A thread inside a call keeps the behaviour it began with; one that enters
  * during the change may see half of it, so change a function while it rests. */
 static void apply(struct stub_row *row, const struct behaviour *b)
 {
 	row->b = *b;
 	atomic_store(&row->calls, 0);
-	atomic_store(&row->set, is_set(b));
+	atomic_store(&row->set, is_set(b) || waits(row));
+}
+
+API void cudastub_on_sync(stub_wait *wait)
+{
+	atomic_store(&waiter, wait);
+	for (struct stub_table *t = tables; t; t = t->next)
+		for (unsigned i = 0; i < t->n; i++)
+			if (waits(&t->rows[i]))
+				atomic_store(&t->rows[i].set, 1);
 }
 
 /* Gives b to the rows called name; returns how many there were, -1 if one cannot nest. */
@@ -346,4 +371,5 @@ API void cudastub_register(struct stub_table *table)
 	tables = table;
 	if (spec && apply_spec(spec, table))
 		fprintf(stderr, "cudastub: cannot understand CUDASTUB=%s\n", spec);
+	cudastub_on_sync(atomic_load(&waiter)); /* of this table, too */
 }

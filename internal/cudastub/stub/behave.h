@@ -74,4 +74,10 @@ API unsigned long long cudastub_alloc(size_t size); /* the same for memory that 
 API void cudastub_free(void);
 API void cudastub_copy(const struct stub_call *call, const void *src, size_t n); /* if the behaviour says so */
 
+/* What a stream waits for beside its own work: libnccl's collectives, until the last
+ * rank has entered. Calls that wait for a stream, or for all of them, ask it. */
+typedef void stub_wait(uintptr_t stream, int all);
+API void cudastub_on_sync(stub_wait *wait);
+API void cudastub_sync(uintptr_t stream, int all);
+
 #endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Arguments of NCCL's functions, and which collective of its communicator a call is.
+ * Types are those of nccl.h of NCCL 2.x. The number is counted here and not in user
+ * space, because a record that is lost would shift it, and the ranks' calls would
+ * then be matched wrongly.
+ */
+#ifndef INGERO_NCCL_H
+#define INGERO_NCCL_H
+#include "thread.h"
+#include "ops.h"
+
+#define UNIQUE_ID_WORDS 16 /* NCCL_UNIQUE_ID_BYTES is 128 */
+#define TYPE_SHIFTS 0x001321332200ull /* log2 of each ncclDataType_t's size, 4 bits each, from int8 */
+#define ALL_RANKS 0
+#define TO_RANK 0x10000   /* | peer */
+#define FROM_RANK 0x20000 /* | peer */
+
+/* Calls between all ranks are counted in one row, those with each peer in others. */
+struct comm_key {
+	u64 comm;
+	u32 tgid, lane;
+};
+struct comm_count {
+	u64 born; /* when the communicator was made, as far as seen: its handle may come again */
+	u64 n;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct comm_key);
+	__type(value, struct comm_count);
+} comms SEC(".maps");
+
+/* ncclUniqueId begins with a random number; all of it is hashed, should that change. */
+static __always_inline u64 id_hash(u64 addr)
+{
+	u64 id[UNIQUE_ID_WORDS] = {}, h = 14695981039346656037ull;
+
+	if (bpf_probe_read_user(id, sizeof id, (void *)addr))
+		return 0;
+#pragma unroll
+	for (int i = 0; i < UNIQUE_ID_WORDS; i++) {
+		h = (h ^ id[i]) * 1099511628211ull;
+		h ^= h >> 32;
+	}
+	return h >> 1 ? h >> 1 : 1; /* a positive number in SQL */
+}
+
+static __always_inline void nccl_init(struct frame *f, struct pt_regs *c)
+{
+	f->arg[0] = 0;
+	f->arg[1] = (u32)PT_REGS_PARM2(c);
+#if defined(__TARGET_ARCH_x86)
+	f->arg[2] = (u32)PT_REGS_PARM3(c);
+	f->arg[3] = id_hash(STACK_ARGS(c)); /* by value, in memory */
+#else
+	f->arg[2] = (u32)PT_REGS_PARM4(c);
+	f->arg[3] = id_hash(PT_REGS_PARM3(c)); /* by value: a pointer to a copy */
+#endif
+	f->out = PT_REGS_PARM1(c);
+}
+
+/* A call's frame is not given a result to be read, but the row to be counted in, + 1. */
+static __always_inline void nccl_call(struct frame *f, u64 comm, u64 count, u32 type, u32 op, u32 peer, u64 stream, u32 lane)
+{
+	f->arg[0] = comm;
+	f->arg[1] = type < 12 ? count << (TYPE_SHIFTS >> (type * 4) & 15) : count;
+	f->arg[2] = (u64)(type & 0xff) << 32 | (u64)(op < 5 ? op : 0xff) << 40 | (u64)(u16)peer << 48;
+	f->arg[3] = stream;
+	f->out = (u64)lane + 1;
+}
+
+/* Not inlined: other calls do not come here, and pay for every byte on their way. */
+static __attribute__((noinline)) int nccl_args(struct frame *f, struct pt_regs *c, u32 shape)
+{
+	u64 p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c), p5 = PT_REGS_PARM5(c), p6 = P6(c);
+
+	if (!f)
+		return 0;
+	switch (shape) {
+	case SHAPE_INIT_RANK:
+		nccl_init(f, c);
+		break;
+	case SHAPE_INIT_ALL:
+		f->arg[0] = 0;
+		f->arg[1] = (u32)p2;
+		f->arg[2] = f->arg[3] = 0;
+		f->out = PT_REGS_PARM1(c);
+		break;
+	case SHAPE_ALL_REDUCE:
+		nccl_call(f, p6, p3, p4, p5, 0, P7(c), ALL_RANKS);
+		break;
+	case SHAPE_BROADCAST:
+		nccl_call(f, p6, p3, p4, 0, p5, P7(c), ALL_RANKS);
+		break;
+	case SHAPE_REDUCE:
+		nccl_call(f, P7(c), p3, p4, p5, p6, P8(c), ALL_RANKS);
+		break;
+	case SHAPE_GATHER:
+		nccl_call(f, p5, p3, p4, 0, 0, p6, ALL_RANKS);
+		break;
+	case SHAPE_SEND:
+		nccl_call(f, p5, p2, p3, 0, p4, p6, TO_RANK | (u16)p4);
+		break;
+	case SHAPE_RECV:
+		nccl_call(f, p5, p2, p3, 0, p4, p6, FROM_RANK | (u16)p4);
+		break;
+	}
+	return 0;
+}
+
+static __always_inline void comm_made(u64 comm, u32 tgid, u64 now)
+{
+	struct comm_key k = { comm, tgid, ALL_RANKS };
+	struct comm_count n = { now, 0 };
+	if (bpf_map_update_elem(&comms, &k, &n, BPF_ANY))
+		lose(LOSS_COMM);
+}
+
+/* Counts a call that succeeded; 0 if there is no room for its communicator. */
+static __always_inline u32 comm_count(u64 comm, u32 tgid, u32 lane)
+{
+	struct comm_key k = { comm, tgid, ALL_RANKS };
+	struct comm_count *whole = bpf_map_lookup_elem(&comms, &k), *n = whole;
+	struct comm_count first = { whole ? whole->born : 0, 0 };
+
+	k.lane = lane;
+	if (lane != ALL_RANKS)
+		n = bpf_map_lookup_elem(&comms, &k);
+	if (!n || n->born != first.born) {
+		if (bpf_map_update_elem(&comms, &k, &first, BPF_ANY)) {
+			lose(LOSS_COMM);
+			return 0;
+		}
+		n = bpf_map_lookup_elem(&comms, &k);
+		if (!n)
+			return 0;
+	}
+	return __sync_add_and_fetch(&n->n, 1);
+}
+
+static __attribute__((noinline)) int nccl_result(struct frame *f, u32 shape, u32 tgid, u64 now)
+{
+	u64 comm = 0;
+
+	if (!f)
+		return 0;
+	if (shape == SHAPE_INIT_RANK || shape == SHAPE_INIT_ALL) {
+		bpf_probe_read_user(&comm, 8, (void *)f->out);
+		f->arg[0] = comm;
+		comm_made(comm, tgid, now);
+	} else {
+		f->arg[2] |= comm_count(f->arg[0], tgid, f->out - 1);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,330 @@
+// Package collective follows the collective operations of processes from their own
+// calls: in which communicator, as which rank, as which one in order each was queued,
+// and which later call waited for it. It is arithmetic over events, with no clock and
+// no I/O; who was late is the diagnose package's business.
+package collective
+
+import (
+	"github.com/ingero-io/ingero/event"
+)
+
+// Bounds.
+const (
+	MaxPending  = 4096           // collectives of a process that nobody has waited for yet
+	MaxAge      = 30_000_000_000 // ns for which they are kept
+	maxEvents   = 8192           // CUDA events of a process that are followed
+	maxStreams  = 256            // streams of a process that are followed
+	maxDeferred = 4096           // calls in a group that has not ended
+)
+
+// Tracker follows any number of processes. It is fed every call, in the order in
+// which calls returned. A finished record says when the collective was waited for,
+// or that nobody was seen to.
+type Tracker struct {
+	procs map[uint32]*process
+	done  []event.Collective
+}
+
+// NewTracker makes a Tracker.
+func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
+
+// kind is what a call means here.
+type kind uint8
+
+const (
+	other kind = iota
+	initRank
+	initAll
+	move
+	groupStart
+	groupEnd
+	syncStream
+	syncAll
+	syncEvent
+	recordEvent
+	waitEvent
+)
+
+// kinds is indexed by event.Op: the look-up is on the path of every call.
+var kinds = func() (k [1 << 12]kind) {
+	for i := range event.Catalog {
+		o := &event.Catalog[i]
+		v := other
+		switch {
+		case o.Role == event.RoleCollective:
+			v = move
+		case o.Shape == event.ShapeInitRank:
+			v = initRank
+		case o.Shape == event.ShapeInitAll:
+			v = initAll
+		default:
+			v = byName[o.Name]
+		}
+		k[o.Op&4095] = v
+	}
+	return k
+}()
+
+var byName = map[string]kind{
+	"ncclGroupStart": groupStart, "ncclGroupEnd": groupEnd,
+	"cudaStreamSynchronize": syncStream, "cuStreamSynchronize": syncStream,
+	"cudaDeviceSynchronize": syncAll, "cuCtxSynchronize": syncAll,
+	"cudaEventSynchronize": syncEvent, "cuEventSynchronize": syncEvent,
+	"cudaEventRecord": recordEvent, "cudaStreamWaitEvent": waitEvent,
+}
+
+// Calls takes calls into account.
+func (t *Tracker) Calls(calls []event.Call) {
+	for i := range calls {
+		c := &calls[i]
+		k := kinds[c.Op&4095]
+		if k == other {
+			continue
+		}
+		p := t.procs[c.PID]
+		if p == nil {
+			if k > groupEnd {
+				continue // it has no collectives
+			}
+			p = newProcess()
+			t.procs[c.PID] = p
+		}
+		t.done = p.call(c, k, t.done)
+	}
+}
+
+// Lives forgets processes that ended, or that execute a new program. It is to be
+// called after the calls that came before.
+func (t *Tracker) Lives(lives []event.Life) {
+	for i := range lives {
+		l := &lives[i]
+		gone := l.Kind == event.LifeExec || l.Kind == event.LifeExit && l.PID == l.TID
+		if p := t.procs[l.PID]; p != nil && gone {
+			t.done = p.abandon(^uint64(0), t.done)
+			delete(t.procs, l.PID)
+		}
+	}
+}
+
+// Take appends what has been finished since, and gives up what is older than MaxAge
+// at the given Unix time in ns; all of it if that is 0.
+func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
+	for _, p := range t.procs {
+		if at == 0 {
+			t.done = p.abandon(^uint64(0), t.done)
+		} else {
+			t.done = p.abandon(at-min(at, MaxAge), t.done)
+		}
+	}
+	list = append(list, t.done...)
+	t.done = t.done[:0]
+	return list
+}
+
+// stream is a stream's order: which collectives it has passed. Those queued in the
+// stream itself have numbers up to the process's latest one.
+type passed map[uint64]uint64 // by stream, the number of the last collective waited for
+
+type communicator struct {
+	id          uint64
+	rank, ranks int32
+	counted     map[lane]uint32 // by what the tracer did not number
+}
+
+type lane struct {
+	op   event.Op // 0: between all
+	peer int32
+}
+
+type pending struct {
+	event.Collective
+	n uint64 // its number in the process
+}
+
+// process is the collectives of one process.
+type process struct {
+	comms   map[uint64]*communicator
+	open    []pending // not waited for yet, in the order they were queued
+	n       uint64
+	streams map[uint64]passed // what streams have waited for by events
+	events  map[uint64]passed
+	groups  map[uint32]*group // by thread
+}
+
+// group is the calls between ncclGroupStart and ncclGroupEnd of a thread.
+type group struct {
+	depth int
+	start uint64
+	calls []event.Collective
+}
+
+func newProcess() *process {
+	return &process{comms: map[uint64]*communicator{}, streams: map[uint64]passed{}, events: map[uint64]passed{}, groups: map[uint32]*group{}}
+}
+
+func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.Collective {
+	switch k {
+	case initRank:
+		if c.Ret == 0 {
+			p.comms[c.Args[0]] = &communicator{id: c.Args[3], rank: int32(c.Args[2]), ranks: int32(c.Args[1])}
+		}
+	case initAll:
+		if c.Ret == 0 { // of the others the handles are not known
+			p.comms[c.Args[0]] = &communicator{id: 0, rank: 0, ranks: int32(c.Args[1])}
+		}
+	case move:
+		return p.move(c, done)
+	case groupStart:
+		g := p.groups[c.TID]
+		if g == nil {
+			g = &group{start: c.Start}
+			p.groups[c.TID] = g
+		}
+		g.depth++
+	case groupEnd:
+		if g := p.groups[c.TID]; g != nil {
+			if g.depth--; g.depth <= 0 {
+				delete(p.groups, c.TID)
+				for i := range g.calls {
+					g.calls[i].At = c.Start
+					done = p.queue(&g.calls[i], done)
+				}
+			}
+		}
+	case recordEvent:
+		p.record(c.Args[0], c.Args[1])
+	case waitEvent:
+		p.waitEvent(c.Args[0], c.Args[1])
+	case syncStream, syncAll, syncEvent:
+		if c.Depth == 0 && len(p.open) > 0 {
+			return p.sync(c, k, done)
+		}
+	}
+	return done
+}
+
+// move takes up a collective call.
+func (p *process) move(c *event.Call, done []event.Collective) []event.Collective {
+	x := Decode(c)
+	if m := p.comms[x.Comm]; m != nil {
+		x.CommID, x.Rank, x.Ranks = m.id, m.rank, m.ranks
+		if x.Seq == 0 && c.Ret == 0 {
+			x.Seq = m.number(&x)
+		}
+	}
+	if c.Ret != 0 {
+		return append(done, x)
+	}
+	if g := p.groups[c.TID]; g != nil {
+		x.Group = g.start
+		if len(g.calls) < maxDeferred {
+			g.calls = append(g.calls, x)
+			return done
+		}
+	}
+	return p.queue(&x, done)
+}
+
+// number counts what the tracer has not numbered.
+func (m *communicator) number(x *event.Collective) uint32 {
+	var l lane
+	if x.PairWise() {
+		l = lane{x.Op, x.Peer}
+	}
+	if m.counted == nil {
+		m.counted = map[lane]uint32{}
+	}
+	m.counted[l]++
+	return m.counted[l]
+}
+
+// Decode reads a collective call's arguments.
+func Decode(c *event.Call) event.Collective {
+	how := func(n int) uint64 { return event.HowFields[n].Of(c.Args[2]) }
+	x := event.Collective{
+		At: c.Start, Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Ret: c.Ret,
+		Comm: c.Args[0], Rank: -1, Bytes: c.Args[1], Stream: c.Args[3],
+		Seq: uint32(how(0)), DataType: uint8(how(1)), ReduceOp: uint8(how(2)), Peer: -1,
+	}
+	if event.HasPeer(c.Op) {
+		x.Peer = int32(how(3))
+	}
+	return x
+}
+
+func (p *process) queue(x *event.Collective, done []event.Collective) []event.Collective {
+	if len(p.open) >= MaxPending {
+		done = append(done, p.open[0].Collective)
+		p.open = p.open[1:]
+	}
+	p.n++
+	p.open = append(p.open, pending{*x, p.n})
+	return done
+}
+
+// record notes what an event waits for: all that its stream holds by now, and what
+// the stream itself waits for.
+func (p *process) record(ev, stream uint64) {
+	if len(p.events) >= maxEvents {
+		clear(p.events)
+	}
+	v := passed{stream: p.n}
+	for s, n := range p.streams[stream] {
+		v[s] = max(v[s], n)
+	}
+	p.events[ev] = v
+}
+
+func (p *process) waitEvent(stream, ev uint64) {
+	v := p.events[ev]
+	if v == nil {
+		return
+	}
+	have := p.streams[stream]
+	if have == nil {
+		if len(p.streams) >= maxStreams {
+			clear(p.streams)
+		}
+		have = passed{}
+		p.streams[stream] = have
+	}
+	for s, n := range v {
+		have[s] = max(have[s], n)
+	}
+}
+
+// sync finishes what a call has waited for.
+func (p *process) sync(c *event.Call, k kind, done []event.Collective) []event.Collective {
+	covers := func(*pending) bool { return true }
+	switch k {
+	case syncStream:
+		v := p.streams[c.Args[0]]
+		covers = func(x *pending) bool { return x.Stream == c.Args[0] || x.n <= v[x.Stream] }
+	case syncEvent:
+		v := p.events[c.Args[0]]
+		covers = func(x *pending) bool { return x.n <= v[x.Stream] }
+	}
+	kept := p.open[:0]
+	for i := range p.open {
+		x := &p.open[i]
+		if x.At > c.Start || c.Ret != 0 || !covers(x) {
+			kept = append(kept, *x)
+			continue
+		}
+		x.SyncOp, x.SyncTID, x.SyncStart, x.SyncEnd = c.Op, c.TID, c.Start, c.End()
+		done = append(done, x.Collective)
+	}
+	p.open = kept
+	return done
+}
+
+// abandon gives up what was queued before a time.
+func (p *process) abandon(before uint64, done []event.Collective) []event.Collective {
+	n := 0
+	for n < len(p.open) && p.open[n].At < before {
+		done = append(done, p.open[n].Collective)
+		n++
+	}
+	p.open = p.open[n:]
+	return done
+}

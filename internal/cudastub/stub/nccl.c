@@ -1,0 +1,285 @@
+/* libnccl.so.2: collectives that really wait for each other, without moving data.
+ *
+ * Ranks are threads or processes of this machine. The ranks of a communicator share
+ * a page named after its unique id, in which each counts how many collectives it has
+ * entered. A call returns at once; what waits, as with NCCL, is the synchronisation
+ * of its stream, until every rank has entered. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "row.h"
+#include "nccl.h"
+
+#define FN PROTOTYPE
+#include "nccl.def"
+#undef FN
+
+enum { MAX_RANKS = 64, MAX_WAITS = 4096, MAX_GROUP = 256, POLL_US = 200, PATIENCE_S = 60 };
+
+/* What a stream or, for WAIT_JOINED, an initialisation waits for. */
+enum wait_kind { WAIT_ALL, WAIT_SENT, WAIT_RECEIVED, WAIT_JOINED };
+
+struct shared {
+	_Atomic uint32_t joined, aborted;
+	_Atomic uint64_t entered[MAX_RANKS];
+	_Atomic uint64_t sent[MAX_RANKS][MAX_RANKS], received[MAX_RANKS][MAX_RANKS]; /* from, to */
+};
+
+struct nccl_comm {
+	struct shared *shared;
+	int rank, n;
+	char path[128]; /* empty: within this process */
+};
+
+struct wait {
+	struct nccl_comm comm;
+	ncclComm_t owner;
+	enum wait_kind kind;
+	int peer;
+	uint64_t target;
+	uintptr_t stream;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wait waits[MAX_WAITS]; /* guarded by lock */
+static int n_waits;
+
+static __thread int group_depth, n_group;
+static __thread struct wait *group; /* static TLS has no room for it */
+
+static int done(const struct wait *w)
+{
+	const struct shared *s = w->comm.shared;
+	int me = w->comm.rank;
+
+	if (s->aborted)
+		return 1;
+	switch (w->kind) {
+	case WAIT_SENT:
+		return s->sent[w->peer][me] >= w->target;
+	case WAIT_RECEIVED:
+		return s->received[me][w->peer] >= w->target;
+	case WAIT_JOINED:
+		return s->joined >= (uint32_t)w->comm.n;
+	default:
+		for (int i = 0; i < w->comm.n; i++)
+			if (s->entered[i] < w->target)
+				return 0;
+		return 1;
+	}
+}
+
+static int wait_for(const struct wait *w)
+{
+	const struct timespec pause = {.tv_nsec = POLL_US * 1000};
+	time_t begin = time(NULL);
+
+	while (!done(w)) {
+		if (time(NULL) - begin > PATIENCE_S)
+			return NCCL_SYSTEM_ERROR;
+		ppoll(NULL, 0, &pause, NULL);
+	}
+	return 0;
+}
+
+/* The synchronisation of a stream, or of all. */
+static void wait_for_stream(uintptr_t stream, int all)
+{
+	for (;;) {
+		struct wait w = {0};
+
+		pthread_mutex_lock(&lock);
+		for (int i = 0; i < n_waits && !w.owner; i++)
+			if (all || waits[i].stream == stream) {
+				w = waits[i];
+				memmove(&waits[i], &waits[i + 1], (size_t)(--n_waits - i) * sizeof(w));
+			}
+		pthread_mutex_unlock(&lock);
+		if (!w.owner)
+			return;
+		wait_for(&w);
+	}
+}
+
+static int make_id(ncclUniqueId *id)
+{
+	memset(id, 0, sizeof(*id));
+	return getrandom(id->internal, 16, 0) == 16 ? 0 : NCCL_SYSTEM_ERROR;
+}
+
+static struct shared *map_shared(const char *path)
+{
+	int fd = *path ? open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600) : -1;
+	void *p = MAP_FAILED;
+
+	if (*path && (fd < 0 || ftruncate(fd, sizeof(struct shared))))
+		return NULL;
+	p = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED | (*path ? 0 : MAP_ANONYMOUS), fd, 0);
+	if (fd >= 0)
+		close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void path_of(const ncclUniqueId *id, char *path, size_t size)
+{
+	const char *dir = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+	uint64_t h[2];
+
+	memcpy(h, id->internal, sizeof(h));
+	snprintf(path, size, "%s/cudastub-nccl-%016llx%016llx", dir, (unsigned long long)h[0], (unsigned long long)h[1]);
+}
+
+static int join(const struct wait *w)
+{
+	int err = wait_for(w);
+
+	if (!w->comm.rank && *w->comm.path)
+		unlink(w->comm.path); /* all have it open */
+	return err;
+}
+
+static int queue(const struct wait *w)
+{
+	if (n_group == MAX_GROUP)
+		return NCCL_INVALID_USAGE;
+	if (!group)
+		group = calloc(MAX_GROUP, sizeof(*group));
+	group[n_group++] = *w;
+	return 0;
+}
+
+static int init_rank(ncclComm_t *out, int nranks, const ncclUniqueId *id, int rank)
+{
+	struct wait w = {.kind = WAIT_JOINED};
+	ncclComm_t c;
+
+	if (!out || nranks < 1 || nranks > MAX_RANKS || rank < 0 || rank >= nranks)
+		return NCCL_INVALID_ARGUMENT;
+	c = calloc(1, sizeof(*c));
+	*c = (struct nccl_comm){.rank = rank, .n = nranks};
+	path_of(id, c->path, sizeof(c->path));
+	c->shared = map_shared(c->path);
+	if (!c->shared) {
+		free(c);
+		return NCCL_SYSTEM_ERROR;
+	}
+	cudastub_on_sync(wait_for_stream);
+	c->shared->joined++;
+	*out = c;
+	w.comm = *c;
+	w.owner = c;
+	return group_depth ? queue(&w) : join(&w);
+}
+
+static int init_all(ncclComm_t *comms, int n)
+{
+	struct shared *s;
+
+	if (!comms || n < 1 || n > MAX_RANKS)
+		return NCCL_INVALID_ARGUMENT;
+	s = map_shared("");
+	if (!s)
+		return NCCL_SYSTEM_ERROR;
+	cudastub_on_sync(wait_for_stream);
+	for (int i = 0; i < n; i++) {
+		comms[i] = calloc(1, sizeof(**comms));
+		*comms[i] = (struct nccl_comm){.shared = s, .rank = i, .n = n};
+	}
+	return 0;
+}
+
+/* The mapping stays: another communicator of this process, or a wait, may use it. */
+static int destroy(ncclComm_t c, int abort)
+{
+	if (!c)
+		return NCCL_INVALID_ARGUMENT;
+	if (abort)
+		c->shared->aborted = 1;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n_waits; i++)
+		if (waits[i].owner == c)
+			waits[i--] = waits[--n_waits];
+	pthread_mutex_unlock(&lock);
+	free(c);
+	return 0;
+}
+
+/* Counts the caller in, and leaves to the stream what to wait for. */
+static int enqueue(struct wait *w)
+{
+	struct shared *s = w->comm.shared;
+	int me = w->comm.rank;
+
+	switch (w->kind) {
+	case WAIT_SENT:
+		w->target = ++s->received[w->peer][me];
+		break;
+	case WAIT_RECEIVED:
+		w->target = ++s->sent[me][w->peer];
+		break;
+	default:
+		w->target = ++s->entered[me];
+	}
+	pthread_mutex_lock(&lock);
+	if (n_waits < MAX_WAITS)
+		waits[n_waits++] = *w;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int enter(ncclComm_t c, enum wait_kind kind, int peer, int type, cudaStream_t stream)
+{
+	struct wait w = {.owner = c, .kind = kind, .peer = peer, .stream = (uintptr_t)stream};
+
+	if (!c || peer < 0 || peer >= c->n || type < 0 || type >= NCCL_TYPES)
+		return NCCL_INVALID_ARGUMENT;
+	w.comm = *c;
+	return group_depth ? queue(&w) : enqueue(&w);
+}
+
+static int group_end(void)
+{
+	int err = 0;
+
+	if (!group_depth)
+		return NCCL_INVALID_USAGE;
+	if (--group_depth)
+		return 0;
+	for (int i = 0; i < n_group && !err; i++)
+		err = group[i].kind == WAIT_JOINED ? join(&group[i]) : enqueue(&group[i]);
+	n_group = 0;
+	return err;
+}
+
+enum {
+#define FN ROW_INDEX
+#include "nccl.def"
+#undef FN
+	ROW_COUNT
+};
+
+static struct stub_row rows[] = {
+#define FN ROW_INIT
+#include "nccl.def"
+#undef FN
+};
+
+#define FN ROW_FUNCTION
+#include "nccl.def"
+#undef FN
+
+static struct stub_table table = {.rows = rows, .n = ROW_COUNT};
+
+__attribute__((constructor)) static void init(void)
+{
+	cudastub_register(&table);
+}

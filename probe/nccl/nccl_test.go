@@ -1,0 +1,147 @@
+package nccl_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/collective"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/probe/nccl"
+)
+
+// exercise has two ranks call every function once, and returns the calls of each.
+func exercise(t *testing.T) (calls [2][]event.Call, lost uint64) {
+	t.Helper()
+	kerneltest.Require(t)
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := probe.Open(probe.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for _, l := range all.Libraries() {
+		for _, name := range []string{"libcudart.so.12", "libcuda.so.1", "libnccl.so.2"} {
+			if !l.File.MatchString(name) {
+				continue
+			}
+			if _, err := tr.Attach(l, filepath.Join(files.LibDir, name), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r, err := files.StartRanks(t.Context(), cudastub.Options{}, "--exercise", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, err := r.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Millisecond)
+	var rec probe.Records
+	tr.Drain(&rec, 1<<30)
+	for rank, pid := range truth.PIDs {
+		for _, c := range rec.Calls {
+			if int(c.PID) == pid {
+				calls[rank] = append(calls[rank], c)
+			}
+		}
+	}
+	n, err := tr.Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls, n[event.LostComm] + n[event.LostCall] + n[event.LostUnmatched]
+}
+
+func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
+	calls, lost := exercise(t)
+	if lost != 0 {
+		t.Errorf("%d losses", lost)
+	}
+	const stream, other = 0x5000, 0x6000
+	type want struct {
+		op                string
+		bytes             uint64
+		seq               uint32
+		dtype, redop      uint8
+		peer              int32
+		stream            uint64
+		grouped, hasGroup bool
+	}
+	for rank, list := range calls {
+		peer := int32(1 - rank)
+		wants := []want{
+			{"ncclAllReduce", 4000, 1, 7, 4, -1, stream, false, true},
+			{"ncclBroadcast", 4000, 2, 6, 0, 1, stream, false, true},
+			{"ncclReduce", 24000, 3, 8, 2, 1, stream, false, true},
+			{"ncclAllGather", 4000, 4, 0, 0, -1, other, false, true},
+			{"ncclReduceScatter", 10000, 5, 9, 0, -1, other, false, true},
+			{"ncclSend", 2400, 1, 2, 0, peer, stream, true, true},
+			{"ncclRecv", 2400, 1, 2, 0, peer, stream, true, true},
+			{"ncclAllReduce", 80, 1, 5, 3, -1, stream, true, false},
+			{"ncclAllReduce", 80, 1, 5, 3, -1, stream, true, false},
+			{"ncclAllReduce", 80, 1, 5, 3, -1, stream, true, false},
+		}
+		var inits []event.Call
+		names := map[string]int{}
+		for _, c := range list {
+			names[c.Op.String()]++
+			if c.Op.Source() == event.SourceNCCL && len(c.Op.Info().Args) >= 2 && c.Op.Role() != event.RoleCollective {
+				inits = append(inits, c)
+			}
+		}
+		if len(inits) != 2 || inits[0].Args[0] == 0 || inits[0].Args[1] != 2 || inits[0].Args[2] != uint64(rank) || inits[0].Args[3] == 0 ||
+			inits[0].Args[3] != calls[0][indexOf(calls[0], "ncclCommInitRank")].Args[3] || inits[1].Args[1] != 3 || inits[1].Args[0] == 0 {
+			t.Errorf("rank %d: initialised by %+v", rank, inits)
+		}
+		tracker := collective.NewTracker()
+		tracker.Calls(list)
+		got := tracker.Take(0, nil)
+		slices.SortStableFunc(got, func(a, b event.Collective) int { return int(int64(a.Start - b.Start)) })
+		failed := slices.IndexFunc(got, func(c event.Collective) bool { return c.Ret != 0 })
+		if failed < 0 || got[failed].Ret != 4 || got[failed].Seq != 0 {
+			t.Errorf("rank %d: the failing call is missing, or numbered", rank)
+		} else {
+			got = slices.Delete(got, failed, failed+1)
+		}
+		if len(got) != len(wants) {
+			t.Errorf("rank %d: %d collectives, want %d: %v", rank, len(got), len(wants), names)
+			continue
+		}
+		for i, c := range got {
+			w := wants[i]
+			if c.Op.String() != w.op || c.Bytes != w.bytes || c.Seq != w.seq || c.DataType != w.dtype || c.ReduceOp != w.redop ||
+				c.Peer != w.peer || c.Stream != w.stream || (c.Group != 0) != w.grouped {
+				t.Errorf("rank %d, call %d: %+v, want %+v", rank, i, c, w)
+			}
+			if w.hasGroup && (c.Rank != int32(rank) || c.Ranks != 2 || c.CommID != inits[0].Args[3]) {
+				t.Errorf("rank %d, call %d: rank %d of %d in %x", rank, i, c.Rank, c.Ranks, c.CommID)
+			}
+			if w.grouped && c.At <= c.Start || !w.grouped && c.At != c.Start {
+				t.Errorf("rank %d, call %d: queued at %d, called at %d", rank, i, c.At, c.Start)
+			}
+			if c.SyncOp == 0 || c.SyncEnd < c.At || c.Duration == 0 {
+				t.Errorf("rank %d, call %d: nothing waited for it: %+v", rank, i, c)
+			}
+		}
+		for _, op := range nccl.Library().Ops {
+			if op.Name != "ncclCommInitRankConfig" && names[op.Name] == 0 {
+				t.Errorf("rank %d: no %s", rank, op.Name)
+			}
+		}
+	}
+}
+
+func indexOf(calls []event.Call, op string) int {
+	return slices.IndexFunc(calls, func(c event.Call) bool { return c.Op.String() == op })
+}
