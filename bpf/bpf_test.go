@@ -316,6 +316,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_RECLAIM, event.LostReclaim},
 		{bpf.WireLossLOSS_SOCK, event.LostSocket},
 		{bpf.WireLossLOSS_NAME, event.LostName},
+		{bpf.WireLossLOSS_COMM, event.LostComm},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {

@@ -204,6 +204,7 @@ type piece struct {
 	count     int           // waits it consists of; 0 means 1
 	chain     []ledger.Link // for a wait for another thread
 	row       *event.OffCPU // that wait
+	met       *meeting      // for a wait for a rank
 	why       string        // for Unknown
 	standing  bool          // known from exact statistics only: acc is a typical one of many calls
 }

@@ -54,7 +54,7 @@ type cause struct {
 
 // causes are asked in this order: waiting for work first, because it is no loss;
 // then what the recording cannot show, so that no other cause guesses at it; then
-// first calls; then the waits that need no baseline; then what explains
+// first calls; then waits for ranks, whose arrival is known to the nanosecond; then the waits that need no baseline; then what explains
 // whole calls, however usual they are; then what is only long against a median.
 // What loses no time is not here: memory_leak.go.
 //
@@ -67,6 +67,7 @@ var causes = []cause{
 	{kind: idleKind, claim: claimIdle},
 	{kind: Unknown, claim: claimUnrecorded},
 	{kind: ColdStart, claim: claimColdStart, tell: tellColdStart},
+	{kind: CollectiveWait, claim: claimCollective, structure: lateCollectives, tell: tellCollective},
 	{kind: CPUThrottled, claim: claimThrottled, tell: tellThrottled},
 	{kind: CPUContention, claim: claimContention, tell: tellContention},
 	{kind: MemoryPressure, claim: claimMemory, tell: tellMemory},

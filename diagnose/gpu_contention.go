@@ -58,7 +58,7 @@ func (s *scene) rivals(t *subject) (list []rival, from, to uint64) {
 	own := s.devices(t.PID)
 	by := map[uint32][]store.Busy{}
 	for _, b := range s.in.Busy {
-		if b.PID != t.PID && own[device(b.GPU)] && b.End > from && b.Start < to {
+		if b.PID != t.PID && !s.met.together(b.PID, t.PID) && own[device(b.GPU)] && b.End > from && b.Start < to {
 			by[b.PID] = append(by[b.PID], b)
 		}
 	}

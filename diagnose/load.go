@@ -123,6 +123,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Sites, err = r.MemorySites(ctx, w); err != nil {
 		return fmt.Errorf("read where memory was allocated: %w", err)
 	}
+	if in.Collectives, err = r.Collectives(ctx, w); err != nil {
+		return fmt.Errorf("read collective operations: %w", err)
+	}
 	if in.Kernels, err = r.Kernels(ctx); err != nil {
 		return fmt.Errorf("read names of kernels: %w", err)
 	}

@@ -74,6 +74,8 @@ func (s *scene) shared(f *finding) string {
 		if p := s.procs[t.PID]; p != nil && p.Cgroup != "" {
 			return f.kind + " " + p.Cgroup
 		}
+	case f.kind == CollectiveWait:
+		return fmt.Sprintf("%s %d", f.kind, t.TID)
 	case f.kind == NetworkWait:
 		return f.kind + " " + f.endpoint()
 	case f.through() && f.Thread.TID != 0:

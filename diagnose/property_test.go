@@ -50,6 +50,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Memory)
 			shuffle(in.Sites)
 			shuffle(in.Reclaims)
+			shuffle(in.Collectives)
 			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
 				t.Fatalf("%s: another order gives another report:\n%s", path, d)
 			}
@@ -59,7 +60,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "idle_timeouts"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "idle_timeouts"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
@@ -216,6 +217,10 @@ func (r reader) Scheduling(context.Context) ([]store.Scheduling, error) {
 }
 
 func (r reader) Kernels(context.Context) ([]store.Kernel, error) { return r.in.Kernels, r.err }
+
+func (r reader) Collectives(context.Context, store.Window) ([]event.Collective, error) {
+	return r.in.Collectives, r.err
+}
 
 func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
 	return r.in.Limits, r.err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/host/owner"
@@ -66,6 +67,7 @@ func InputOf(r *eventtext.Recording) *Input {
 	}
 	in.Spans = cut(r.Calls)
 	in.follow(r)
+	in.followRanks(r)
 	in.count(r.Calls)
 	in.countSeconds(r.Calls)
 	in.countGaps(r.Gaps)
@@ -112,6 +114,15 @@ func (in *Input) follow(r *eventtext.Recording) {
 		}
 		in.Memory, in.Sites = t.Take(next, in.Memory, in.Sites)
 	}
+}
+
+// followRanks makes the records of collective operations that the tracer would.
+func (in *Input) followRanks(r *eventtext.Recording) {
+	calls := slices.Clone(r.Calls)
+	slices.SortStableFunc(calls, func(a, b event.Call) int { return cmp.Compare(a.End(), b.End()) })
+	t := collective.NewTracker()
+	t.Calls(calls)
+	in.Collectives = t.Take(0, nil)
 }
 
 // count makes statistics of calls and keeps the notable ones.

@@ -35,6 +35,7 @@ type scene struct {
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
+	met      meetings
 }
 
 type processOp struct {
@@ -98,6 +99,7 @@ func newScene(in *Input) *scene {
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
 	s.readHeaps()
+	s.readCollectives()
 	s.readStaged()
 	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readSubjects()

@@ -42,7 +42,7 @@ func (f *finding) whatIf(s *scene) *report.WhatIf {
 // nothing behind the GPU.
 func gpuSide(kind string) bool {
 	switch kind {
-	case GPUWait, GPUContention, ThermalThrottle, ImplicitSync:
+	case GPUWait, GPUContention, ThermalThrottle, ImplicitSync, CollectiveWait:
 		return true
 	}
 	return false

@@ -199,7 +199,7 @@ var (
 	argEvent   = Arg{Name: "event", Unit: UnitHandle, Doc: "event handle"}
 	argFlags   = Arg{Name: "flags", Unit: UnitEnum, Doc: "flags as passed"}
 	argGraph   = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph"}
-	argComm    = Arg{Name: "comm", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
+	argComm    = Arg{Name: "communicator", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
 	argExec    = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph"}
 	argKind    = Arg{Name: "kind", Unit: UnitEnum, Doc: "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
 	argsAlloc  = []Arg{argBytes, {Name: "ptr", Unit: UnitAddr, Doc: "address returned"}}
@@ -289,7 +289,7 @@ var Catalog = []Info{
 
 	{Op: op(SourceNCCL, 1), Name: "ncclCommInitRank", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "Makes this process, or thread, one rank of a communicator; waits until all ranks have."},
 	{Op: op(SourceNCCL, 2), Name: "ncclCommInitRankConfig", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "The same with a configuration; may return before all ranks have."},
-	{Op: op(SourceNCCL, 3), Name: "ncclCommInitAll", Shape: ShapeInitAll, Role: RoleOther, Args: argsInit[:2], Doc: "Makes a communicator of several devices in one process; comm is that of the first."},
+	{Op: op(SourceNCCL, 3), Name: "ncclCommInitAll", Shape: ShapeInitAll, Role: RoleOther, Args: argsInit[:2], Doc: "Makes a communicator of several devices in one process; communicator is that of the first."},
 	{Op: op(SourceNCCL, 4), Name: "ncclCommDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argComm}, Doc: "Frees a communicator."},
 	{Op: op(SourceNCCL, 5), Name: "ncclCommAbort", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argComm}, Doc: "Frees a communicator and ends what it is doing."},
 	{Op: op(SourceNCCL, 6), Name: "ncclAllReduce", Shape: ShapeAllReduce, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a reduction of all ranks' data, with the result on all."},

@@ -13,7 +13,7 @@ var HowFields = []Field{
 
 // argsInit are the arguments of ncclCommInitRank.
 var argsInit = []Arg{
-	{Name: "comm", Unit: UnitHandle, Doc: "communicator returned"},
+	{Name: "communicator", Unit: UnitHandle, Doc: "communicator returned"},
 	{Name: "ranks", Unit: UnitCount, Doc: "how many there are"},
 	{Name: "rank", Unit: UnitCount, Doc: "which one this is, from 0"},
 	{Name: "comm_id", Unit: UnitHandle, Doc: "hash of the ncclUniqueId: the same on all ranks"},

@@ -109,10 +109,15 @@ func TestWhatAProcessHas(t *testing.T) {
 	runtime, driver := filepath.Join(files.LibDir, "libcudart.so.12"), filepath.Join(files.LibDir, "libcuda.so.1")
 	nccl := filepath.Join(t.TempDir(), "libnccl.so.2.21.5")
 	damaged := filepath.Join(t.TempDir(), "libx.so")
-	for _, p := range []string{nccl, damaged} {
-		if err := os.WriteFile(p, []byte("\x7fELF\x02\x01\x01"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(damaged, []byte("\x7fELF\x02\x01\x01"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	library, err := os.ReadFile(filepath.Join(files.LibDir, "libnccl.so.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(nccl, library, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	for i, c := range []struct {
 		files          []string

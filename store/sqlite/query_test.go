@@ -124,7 +124,12 @@ func TestEveryOperationHasAView(t *testing.T) {
 		}
 		columns := []string{"id", "timestamp", "duration_ns"}
 		for _, a := range o.Args {
-			columns = append(columns, fmt.Sprintf("%q", a.Name))
+			for _, f := range a.Fields {
+				columns = append(columns, fmt.Sprintf("%q", f.Name))
+			}
+			if len(a.Fields) == 0 {
+				columns = append(columns, fmt.Sprintf("%q", a.Name))
+			}
 		}
 		query(t, path, fmt.Sprintf("select %s from %q", strings.Join(columns, ", "), o.Name))
 	}

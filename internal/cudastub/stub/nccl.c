@@ -6,13 +6,14 @@
  * of its stream, until every rank has entered. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,13 +24,14 @@
 #include "nccl.def"
 #undef FN
 
-enum { MAX_RANKS = 64, MAX_WAITS = 4096, MAX_GROUP = 256, POLL_US = 200, PATIENCE_S = 60 };
+enum { MAX_RANKS = 64, MAX_WAITS = 4096, MAX_GROUP = 256, PAUSE_MS = 20, PATIENCE_S = 60 };
 
 /* What a stream or, for WAIT_JOINED, an initialisation waits for. */
 enum wait_kind { WAIT_ALL, WAIT_SENT, WAIT_RECEIVED, WAIT_JOINED };
 
 struct shared {
 	_Atomic uint32_t joined, aborted;
+	_Atomic uint32_t news; /* counts what waiting ranks may have waited for; a futex */
 	_Atomic uint64_t entered[MAX_RANKS];
 	_Atomic uint64_t sent[MAX_RANKS][MAX_RANKS], received[MAX_RANKS][MAX_RANKS]; /* from, to */
 };
@@ -80,15 +82,24 @@ static int done(const struct wait *w)
 
 static int wait_for(const struct wait *w)
 {
-	const struct timespec pause = {.tv_nsec = POLL_US * 1000};
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
 	time_t begin = time(NULL);
 
-	while (!done(w)) {
+	for (;;) {
+		uint32_t news = w->comm.shared->news;
+
+		if (done(w))
+			return 0;
 		if (time(NULL) - begin > PATIENCE_S)
 			return NCCL_SYSTEM_ERROR;
-		ppoll(NULL, 0, &pause, NULL);
+		syscall(SYS_futex, &w->comm.shared->news, FUTEX_WAIT, news, &pause, NULL, 0);
 	}
-	return 0;
+}
+
+static void tell(struct shared *s)
+{
+	s->news++;
+	syscall(SYS_futex, &s->news, FUTEX_WAKE, MAX_RANKS, NULL, NULL, 0);
 }
 
 /* The synchronisation of a stream, or of all. */
@@ -174,6 +185,7 @@ static int init_rank(ncclComm_t *out, int nranks, const ncclUniqueId *id, int ra
 	}
 	cudastub_on_sync(wait_for_stream);
 	c->shared->joined++;
+	tell(c->shared);
 	*out = c;
 	w.comm = *c;
 	w.owner = c;
@@ -204,6 +216,8 @@ static int destroy(ncclComm_t c, int abort)
 		return NCCL_INVALID_ARGUMENT;
 	if (abort)
 		c->shared->aborted = 1;
+	if (abort)
+		tell(c->shared);
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < n_waits; i++)
 		if (waits[i].owner == c)
@@ -229,6 +243,8 @@ static int enqueue(struct wait *w)
 	default:
 		w->target = ++s->entered[me];
 	}
+	if (w->kind != WAIT_ALL || done(w)) /* who is not the last has no news */
+		tell(s);
 	pthread_mutex_lock(&lock);
 	if (n_waits < MAX_WAITS)
 		waits[n_waits++] = *w;

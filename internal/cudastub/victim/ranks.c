@@ -2,7 +2,7 @@
  *
  *   victim-ranks [--ranks N] [--steps N] [--host-us T] [--gpu-us T] [--late sleep|disk|hog]
  *                [--late-rank R] [--late-ms T] [--every K] [--dir DIR] [--nccl FILE] [--load-late 1]
- *                [--exercise 1] [--wait-stdin 1]
+ *                [--nice N] [--exercise 1] [--wait-stdin 1]
  *
  * A step is host work, some launches, an ncclAllReduce and the synchronisation of its
  * stream, which really waits for the other processes. Before every K-th step the late
@@ -38,7 +38,7 @@ struct job {
 };
 
 static long ranks = 2, steps = 50, host_us = 300, gpu_us = 2000, late_rank = 1, late_ms = 20, every = 1, load_late,
-	    exercises, wait_stdin;
+	    exercises, wait_stdin, priority;
 static const char *late = "", *dir = "/tmp", *nccl = "libnccl.so.2";
 
 static const struct {
@@ -48,7 +48,7 @@ static const struct {
 } options[] = {
 	{"--ranks", &ranks, 0}, {"--steps", &steps, 0}, {"--host-us", &host_us, 0}, {"--gpu-us", &gpu_us, 0},
 	{"--late-rank", &late_rank, 0}, {"--late-ms", &late_ms, 0}, {"--every", &every, 0}, {"--load-late", &load_late, 0},
-	{"--exercise", &exercises, 0}, {"--wait-stdin", &wait_stdin, 0}, {"--late", 0, &late}, {"--dir", 0, &dir},
+	{"--exercise", &exercises, 0}, {"--wait-stdin", &wait_stdin, 0}, {"--nice", &priority, 0}, {"--late", 0, &late}, {"--dir", 0, &dir},
 	{"--nccl", 0, &nccl},
 };
 
@@ -118,7 +118,7 @@ __attribute__((noipa)) static int train(struct job *j, int rank)
 	const dim3 grid = {64, 1, 1}, block = {256, 1, 1};
 	void *gradients = (void *)0x7e0000001000;
 	ncclComm_t comm;
-	int err = ncclCommInitRank(&comm, (int)ranks, j->id, rank);
+	int err = cudaSetDevice(rank % 8) ? -1 : ncclCommInitRank(&comm, (int)ranks, j->id, rank);
 
 	for (long s = 0; s < steps && !err; s++) {
 		work_ns((uint64_t)host_us * NS_PER_US);
@@ -151,12 +151,12 @@ static int run_rank(struct job *j, int rank)
 
 	snprintf(name, sizeof(name), "rank-%d", rank);
 	name_thread(name);
+	if (priority)
+		setpriority(PRIO_PROCESS, 0, (int)priority);
 	place(rank);
-	if (load_late) {
-		if (load_nccl())
-			return 1;
-		sleep_until_ns(now_ns() + 300 * NS_PER_MS); /* a framework has other things to do first */
-	}
+	if (load_late && load_nccl())
+		return 1;
+	sleep_until_ns(now_ns() + 200 * NS_PER_MS); /* a framework has other things to do first */
 	if (!rank) {
 		ncclGetUniqueId(&j->id);
 		j->ready = 1;
@@ -183,7 +183,7 @@ static int run_hog(struct job *j, int rank)
 	(void)j;
 	(void)rank;
 	name_thread("backup-agent");
-	setpriority(PRIO_PROCESS, 0, -10); /* where permitted: short work is not let through at once then */
+	setpriority(PRIO_PROCESS, 0, (int)priority - 10); /* where permitted: short work is not let through at once then */
 	pin_to_cpu((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	for (int i = 1; i < HOGS; i++)
 		pthread_create(&t, NULL, burn, NULL);

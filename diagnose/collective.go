@@ -1,0 +1,447 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/report"
+)
+
+const (
+	minLate  = 200_000     // ns after the others from which a rank counts as late
+	apart    = 3           // times what the other ranks cost on average that a straggler must
+	lookBack = 500_000_000 // ns before a rank entered in which it is looked at
+)
+
+// meeting is one collective operation, or a send with its receive, of the ranks
+// that were recorded.
+type meeting struct {
+	members []*event.Collective // by the time they entered
+}
+
+func (m *meeting) last() *event.Collective { return m.members[len(m.members)-1] }
+
+// others is when the last rank but one entered.
+func (m *meeting) others() uint64 { return m.members[len(m.members)-2].At }
+
+// late is how long everybody else had to wait for the last rank alone.
+func (m *meeting) late() uint64 { return m.last().At - m.others() }
+
+// meetingKey is the same on all ranks of an operation.
+type meetingKey struct {
+	id       uint64
+	seq      uint32
+	from, to int32 // of a send and its receive, else -1
+}
+
+func keyOf(c *event.Collective) meetingKey {
+	k := meetingKey{c.CommID, c.Seq, -1, -1}
+	switch c.Op {
+	case event.OpSend:
+		k.from, k.to = c.Rank, c.Peer
+	case event.OpRecv:
+		k.from, k.to = c.Peer, c.Rank
+	}
+	return k
+}
+
+// barrier is a call that waited for collectives.
+type barrier struct {
+	event.Thread
+	start uint64
+}
+
+type member struct {
+	id   uint64
+	rank int32
+}
+
+// meetings are the collective operations of a recording.
+type meetings struct {
+	at        map[barrier][]*meeting
+	straggler map[member]bool
+	done      map[uint32][]uint64        // by process: when it had waited for a collective, by time
+	of        map[uint32]map[uint64]bool // by process: its communicators
+}
+
+// together reports whether two processes are ranks of one communicator. NCCL refuses
+// two ranks on one GPU.
+func (m *meetings) together(a, b uint32) bool {
+	for id := range m.of[a] {
+		if m.of[b][id] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scene) readCollectives() {
+	s.met = meetings{map[barrier][]*meeting{}, map[member]bool{}, map[uint32][]uint64{}, map[uint32]map[uint64]bool{}}
+	by := map[meetingKey]*meeting{}
+	for i := range s.in.Collectives {
+		c := &s.in.Collectives[i]
+		if c.Ret != 0 || c.CommID == 0 || c.Seq == 0 || c.Rank < 0 {
+			continue
+		}
+		k := keyOf(c)
+		if by[k] == nil {
+			by[k] = &meeting{}
+		}
+		if s.met.of[c.PID] == nil {
+			s.met.of[c.PID] = map[uint64]bool{}
+		}
+		s.met.of[c.PID][c.CommID] = true
+		by[k].members = append(by[k].members, c)
+		if c.SyncOp != 0 {
+			s.met.done[c.PID] = append(s.met.done[c.PID], c.SyncEnd)
+		}
+	}
+	for pid := range s.met.done {
+		slices.Sort(s.met.done[pid])
+	}
+	cost := map[member]uint64{}
+	ranks := map[uint64]map[int32]bool{}
+	for k, m := range by {
+		slices.SortFunc(m.members, func(a, b *event.Collective) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rank, b.Rank)) })
+		if !m.sound() {
+			continue
+		}
+		if ranks[k.id] == nil {
+			ranks[k.id] = map[int32]bool{}
+		}
+		for _, c := range m.members {
+			ranks[k.id][c.Rank] = true
+			if b := (barrier{event.Thread{PID: c.PID, TID: c.SyncTID}, c.SyncStart}); c.SyncOp != 0 && c != m.last() {
+				s.met.at[b] = append(s.met.at[b], m)
+			}
+		}
+		if m.late() >= minLate {
+			cost[member{k.id, m.last().Rank}] += m.late()
+		}
+	}
+	for _, list := range s.met.at {
+		slices.SortFunc(list, func(a, b *meeting) int {
+			return cmp.Or(cmp.Compare(a.last().At, b.last().At), cmp.Compare(a.last().Seq, b.last().Seq), cmp.Compare(a.last().Comm, b.last().Comm))
+		})
+	}
+	for who, ns := range cost {
+		var rest uint64
+		for r := range ranks[who.id] {
+			if r != who.rank {
+				rest += cost[member{who.id, r}]
+			}
+		}
+		n := uint64(len(ranks[who.id]) - 1)
+		s.met.straggler[who] = n > 0 && ns*n >= apart*rest
+	}
+}
+
+// sound reports whether a meeting has two members or more, each rank once.
+func (m *meeting) sound() bool {
+	seen := map[int32]bool{}
+	for _, c := range m.members {
+		if seen[c.Rank] {
+			return false
+		}
+		seen[c.Rank] = true
+	}
+	return len(m.members) > 1
+}
+
+// lateness is a part of a wait: for one late rank alone, or, without a meeting, until
+// the others were there.
+type lateness struct {
+	met *meeting
+	ns  uint64
+}
+
+// waited splits a call that waited for collectives by whom it waited for.
+func (s *scene) waited(t event.Thread, start, end uint64) (list []lateness) {
+	at := start
+	for _, m := range s.met.at[barrier{t, start}] {
+		last := m.last()
+		from, to := max(at, m.others()), min(last.At, end)
+		if !s.met.straggles(m) || last.PID == t.PID {
+			from = to
+		}
+		if from > at {
+			list = append(list, lateness{nil, from - at})
+		}
+		if to > from {
+			list = append(list, lateness{m, to - from})
+		}
+		at = max(at, to)
+	}
+	return list
+}
+
+// straggles reports whether the last rank is to be named: it is so again and again,
+// or very late. Ranks that are late in turn, by little, are as even as a job can be.
+func (m *meetings) straggles(x *meeting) bool {
+	last := x.last()
+	return x.late() >= minLate && m.straggler[member{last.CommID, last.Rank}] || x.late() >= uint64(minStall)
+}
+
+// claimCollective takes the time in which a synchronisation waited for a rank that
+// had not entered a collective that all others had. That it always does so is no
+// excuse: the whole of it is claimed, not what is beyond the median. Nor was the time
+// until the others were there a wait for the GPU; it is nobody's fault.
+func claimCollective(s *scene, a *account) (pieces []piece) {
+	if a.Call == nil || a.role != event.RoleSync {
+		return nil
+	}
+	for _, l := range s.waited(a.Thread, a.Start, a.End()) {
+		var v uint64
+		for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU, event.RunQueue, event.Throttled}) {
+			v += a.whole(c, l.ns-v)
+		}
+		pieces = append(pieces, late(a, l.met, v)...)
+	}
+	return pieces
+}
+
+// lateCollectives is claimCollective for the calls that are not kept one by one
+// because they take no longer than usual.
+func lateCollectives(s *scene, t *subject) (pieces []piece) {
+	asked := map[uint64]bool{}
+	for i := range t.episodes {
+		if t.episodes[i].Call != nil {
+			asked[t.episodes[i].Start] = true
+		}
+	}
+	ops := map[event.Op]int{}
+	for i, o := range t.ops {
+		ops[o.Op] = i + 1
+	}
+	var waits []*event.Collective
+	seen := map[uint64]bool{}
+	for b, list := range s.met.at {
+		if b.Thread != t.Thread || asked[b.start] || b.start < t.from || b.start >= t.to {
+			continue
+		}
+		for _, m := range list {
+			for _, c := range m.members {
+				if c.SyncStart == b.start && c.PID == t.PID && c.SyncTID == t.TID && !seen[b.start] {
+					seen[b.start] = true
+					waits = append(waits, c)
+				}
+			}
+		}
+	}
+	slices.SortFunc(waits, func(a, b *event.Collective) int { return cmp.Compare(a.SyncStart, b.SyncStart) })
+	for _, w := range waits {
+		n := ops[w.SyncOp]
+		if n == 0 {
+			continue
+		}
+		call := &event.Call{Start: w.SyncStart, Duration: w.SyncEnd - w.SyncStart, Thread: t.Thread, Op: w.SyncOp, GPU: event.NoGPU}
+		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
+		a := &account{Episode: e, sub: t, role: call.Op.Role()}
+		for _, l := range s.waited(t.Thread, w.SyncStart, w.SyncEnd) {
+			pieces = append(pieces, late(a, l.met, t.take(t.ops[n-1], l.ns))...)
+		}
+	}
+	return pieces
+}
+
+func late(a *account, m *meeting, v uint64) []piece {
+	if v == 0 || m == nil {
+		return nil
+	}
+	return []piece{{acc: a, key: key{kind: CollectiveWait, Thread: m.last().Thread}, class: event.Other, lost: v, explained: v, stall: v, met: m}}
+}
+
+// reason is what the late rank did before it entered, over all of a finding's
+// meetings, and who stood behind that.
+type reason struct {
+	met     []*meeting // each once, by number
+	late    uint64     // sum
+	split   ledger.Split
+	class   event.Class // what made it late
+	known   bool
+	runners ledger.Runners
+	rows    []*event.OffCPU
+	behind  []ledger.Link // of the longest wait, if it was for another thread
+}
+
+func (s *scene) reason(f *finding) *reason {
+	r := &reason{}
+	seen := map[*meeting]bool{}
+	for i := range f.pieces {
+		if m := f.pieces[i].met; !seen[m] {
+			seen[m] = true
+			r.met = append(r.met, m)
+		}
+	}
+	slices.SortFunc(r.met, func(a, b *meeting) int { return cmp.Compare(a.last().At, b.last().At) })
+	var most uint64
+	for _, m := range r.met {
+		last := m.last()
+		r.late += m.late()
+		from := last.At - min(last.At, lookBack)
+		ends := s.met.done[last.PID]
+		if i, _ := slices.BinarySearch(ends, last.At); i > 0 {
+			from = max(from, ends[i-1])
+		}
+		split, ok := s.x.Between(last.TID, from, last.At)
+		if !ok {
+			continue
+		}
+		r.known = true
+		r.split.Add(&split)
+		for _, o := range s.x.Overlapping(last.TID, from, last.At) {
+			r.rows = append(r.rows, o)
+			r.runners.Add(o)
+			if ledger.Followable(o.Class) && o.Duration > most {
+				most, r.behind = o.Duration, s.x.Follow(o)
+			}
+		}
+	}
+	// A wait that makes up half of the lateness is what made it late; else it was at work.
+	r.class = event.OnCPU
+	for c := range event.NumClasses {
+		if v := r.split.NS[c]; v > r.late/2 && (r.class == event.OnCPU || v > r.split.NS[r.class]) {
+			r.class = c
+		}
+	}
+	return r
+}
+
+// every is which of the communicator's collectives the rank was late for: each k-th, 0 if that is not regular.
+func (r *reason) every() uint32 {
+	var d []uint32
+	for i := 1; i < len(r.met); i++ {
+		if r.met[i].last().CommID == r.met[0].last().CommID && r.met[i].last().Seq > r.met[i-1].last().Seq {
+			d = append(d, r.met[i].last().Seq-r.met[i-1].last().Seq)
+		}
+	}
+	if len(d) < minTimes-1 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(d))
+	k, same := sorted[len(sorted)/2], 0
+	for _, v := range d {
+		if v == k {
+			same++
+		}
+	}
+	if float64(same) < (1-jitter)*float64(len(d)) {
+		return 0
+	}
+	return k
+}
+
+// median is the median lateness.
+func (r *reason) median() uint64 {
+	var l []uint64
+	for _, m := range r.met {
+		l = append(l, m.late())
+	}
+	slices.Sort(l)
+	return l[len(l)/2]
+}
+
+// culprit is the process that ran most while the rank was runnable.
+func (r *reason) culprit(s *scene) (c event.Culprit, ok bool) {
+	for _, c := range r.runners.Ranked() {
+		if s.in.SelfPID == 0 || c.PID != s.in.SelfPID {
+			return c, true
+		}
+	}
+	return c, false
+}
+
+// file is the inode of the longest waits for the disk, empty if unknown.
+func (r *reason) file() string {
+	by := map[uint64]uint64{}
+	var best uint64
+	for _, o := range r.rows {
+		if o.Class == event.BlockIO && o.Inode != 0 {
+			by[o.Inode] += o.Duration
+			if v := by[o.Inode]; best == 0 || v > by[best] || v == by[best] && o.Inode < best {
+				best = o.Inode
+			}
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (inode %d)", best)
+}
+
+// told is what a reason says: in words that follow "it", as steps of the path, and
+// what to do.
+func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, fix string) {
+	t := f.Thread
+	step := func(layer, state, on string, ns uint64) report.Step {
+		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns}
+	}
+	ns := r.split.Of(r.class)
+	who := s.who(t, f.sub.PID)
+	switch {
+	case !r.known:
+		return "what it did was not recorded", []report.Step{step("HOST", "unknown", "what it did was not recorded", r.late)},
+			fmt.Sprintf("trace %s too, or merge its recording with this one", who)
+	case r.class == event.RunQueue:
+		steps = []report.Step{step("HOST", "runnable", "a CPU", ns)}
+		c, ok := r.culprit(s)
+		if !ok {
+			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
+		}
+		by := s.who(c.Thread, f.sub.PID)
+		steps = append(steps, report.Step{Layer: "HOST", Process: s.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns)})
+		return "it waited for a CPU that " + by + " had", steps,
+			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
+	case r.class == event.Throttled:
+		return "it was held back by its CPU quota", []report.Step{step("HOST", "runnable", "CPU quota", ns)}, fmt.Sprintf("raise the CPU quota of %s", who)
+	case r.class == event.BlockIO:
+		disk := "the disk" + r.file()
+		return "it waited for " + disk, []report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},
+			fmt.Sprintf("let another thread of %s write to the disk, and not the one that enters collectives", who)
+	case r.class == event.Fault:
+		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)}, fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
+	case r.class == event.Sleep:
+		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)}, fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
+	case r.class == event.OnCPU:
+		return "it was at work on a CPU, and had more to do than the others, or did it more slowly", []report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
+			fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; perf top -p %d", who, t.PID)
+	}
+	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
+	short = "it " + doingWords[r.class]
+	if len(r.behind) > 1 {
+		for _, l := range r.behind[1:] {
+			short += " that " + s.who(l.Thread, f.sub.PID) + " ended"
+			d := doing{l.Split}
+			steps = append(steps, report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns)})
+		}
+	}
+	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
+}
+
+func tellCollective(s *scene, f *finding, c *report.Chain) {
+	r := s.reason(f)
+	last := r.met[0].last()
+	op := f.worst().met.last().Op
+	who := fmt.Sprintf("rank %d, %s", last.Rank, s.who(f.Thread, f.sub.PID))
+	short, steps, fix := r.told(s, f)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(s), f.pct(), who, op, span(r.median()), short)
+	var b strings.Builder
+	fmt.Fprintf(&b, "rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",
+		last.Rank, len(r.met), span(r.median()), span(r.late))
+	if k := r.every(); k > 1 {
+		fmt.Fprintf(&b, "; every %d operations of the communicator, from number %d on", k, last.Seq)
+	}
+	if r.known {
+		fmt.Fprintf(&b, "; between its wait before and then it %s", doing{r.split}.long())
+	}
+	if seen := len(f.worst().met.members); last.Ranks > 0 && seen < int(last.Ranks) {
+		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
+	}
+	c.Cause.Detail = b.String()
+	c.Path = append([]report.Step{f.step(s, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)}, steps...)
+	c.Recommendations = []string{fix}
+}

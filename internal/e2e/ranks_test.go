@@ -1,0 +1,189 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/rig"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// job is a run of several ranks under the whole tracer.
+type job struct {
+	rig.Explanation
+	truth cudastub.RanksTruth
+	db    string
+}
+
+// train traces a job from before its first rank exists.
+func train(t *testing.T, args ...string) *job {
+	t.Helper()
+	kerneltest.Require(t)
+	dir, err := rig.Folder("ingero-ranks-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(dir) })
+	files, err := cudastub.Extract(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := files.StartRanks(t.Context(), cudastub.Options{}, append([]string{"--dir", dir, "--nice", "-10"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{db: filepath.Join(t.TempDir(), "ranks.db")}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var truthErr error
+	ended := make(chan struct{})
+	_, err = agent.Run(ctx, agent.Options{
+		UID: agent.AnyUser, PIDs: []int{r.PID()},
+		Record: &agent.Recording{Path: j.db, Open: func(s store.Session) (store.Writer, error) {
+			return sqlite.OpenWriter(j.db, sqlite.Options{Session: s})
+		}},
+		Started: func(agent.Start) {
+			go func() {
+				defer close(ended)
+				defer stop()
+				j.truth, truthErr = r.Wait()
+			}()
+		},
+	})
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if truthErr != nil {
+		t.Fatal(truthErr)
+	}
+	if j.Explanation, err = rig.Explain(t.Context(), j.db); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// stragglers are the chains that name a late rank.
+func (j *job) stragglers() (list []*report.Chain) {
+	for i := range j.Report.Chains {
+		if c := &j.Report.Chains[i]; c.Cause.Kind == "collective_straggler" {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (j *job) dump(t *testing.T) {
+	t.Helper()
+	var b strings.Builder
+	if err := report.WriteText(&b, j.Report, report.TextOptions{Width: 120}); err != nil {
+		t.Error(err)
+	}
+	t.Logf("truth: %+v\n%s", j.truth, b.String())
+}
+
+// meanLate is the mean of what the program itself says of its lateness, and of what
+// the recording says of the same steps.
+func (j *job) meanLate(every int) (truth, seen float64) {
+	at := map[uint32][]uint64{} // by number, when the ranks entered
+	late := map[uint32]uint64{}
+	for _, c := range j.Input.Collectives {
+		if int(c.Rank) == j.truth.LateRank {
+			late[c.Seq] = c.At
+		} else {
+			at[c.Seq] = append(at[c.Seq], c.At)
+		}
+	}
+	for i, ns := range j.truth.LateNS {
+		seq := uint32((i + 1) * every)
+		if len(at[seq]) != len(j.truth.PIDs)-1 {
+			return 0, 0
+		}
+		truth += float64(ns)
+		seen += float64(int64(late[seq] - slices.Max(at[seq])))
+	}
+	n := float64(len(j.truth.LateNS))
+	return truth / n, seen / n
+}
+
+func TestLateRanksAreFound(t *testing.T) {
+	for _, c := range []struct {
+		late         string
+		ranks, every int
+		args         string
+		says, state  string
+	}{
+		{"sleep", 2, 4, "--steps 60 --late-ms 20", "asked to sleep", "blocked"},
+		{"disk", 2, 4, "--steps 60 --late-ms 20", "waited for the disk", "blocked"},
+		{"hog", 2, 1, "--steps 60 --host-us 1000", "waited for a CPU that backup-agent", "runnable"},
+		{"sleep", 8, 5, "--steps 60 --late-ms 30 --late-rank 5", "asked to sleep", "blocked"},
+		{"disk", 8, 5, "--steps 60 --late-ms 30 --late-rank 2", "waited for the disk", "blocked"},
+		{"hog", 8, 1, "--steps 60 --late-rank 6", "waited for a CPU that backup-agent", "runnable"},
+	} {
+		t.Run(fmt.Sprintf("%s-%d", c.late, c.ranks), func(t *testing.T) {
+			args := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
+			j := train(t, args...)
+			truth, seen := j.meanLate(c.every)
+			if d := seen / truth; !(d > 0.95 && d < 1.05) {
+				t.Errorf("late by %.2f ms in the recording, by %.2f ms in truth", seen/1e6, truth/1e6)
+			}
+			list := j.stragglers()
+			if len(list) == 0 {
+				j.dump(t)
+				t.Fatal("nobody is said to be late")
+			}
+			s := list[0]
+			if int(s.Cause.PID) != j.truth.PIDs[j.truth.LateRank] || !strings.Contains(s.Summary, fmt.Sprintf("rank %d,", j.truth.LateRank)) {
+				t.Errorf("process %d is blamed, the late rank is %d", s.Cause.PID, j.truth.PIDs[j.truth.LateRank])
+			}
+			if !strings.Contains(s.Summary, c.says) || len(s.Path) < 2 || s.Path[1].State != c.state {
+				t.Errorf("%q is not said, or %+v not %s", c.says, s.Path, c.state)
+			}
+			if c.late == "hog" && (len(s.Path) != 3 || int(s.Path[2].PID) != j.truth.HogPID) {
+				t.Errorf("the path does not end in process %d: %+v", j.truth.HogPID, s.Path)
+			}
+			if c.every > 1 && !strings.Contains(s.Cause.Detail, fmt.Sprintf("every %d operations", c.every)) {
+				t.Errorf("not said to be regular: %s", s.Cause.Detail)
+			}
+			if len(list) > 1 {
+				t.Errorf("%d ranks are said to be late", len(list))
+			}
+			if t.Failed() {
+				j.dump(t)
+			}
+		})
+	}
+}
+
+func TestNobodyIsLateInAnEvenJob(t *testing.T) {
+	for _, ranks := range []string{"2", "8"} {
+		t.Run(ranks, func(t *testing.T) {
+			j := train(t, "--steps", "150", "--ranks", ranks)
+			if list := j.stragglers(); len(list) != 0 {
+				t.Error("somebody is said to be late")
+			}
+			for _, c := range j.Report.Chains {
+				if c.Cause.Kind != "cpu_contention" { // eight ranks have two CPUs
+					t.Errorf("found %s", c.Summary)
+				}
+			}
+			if t.Failed() {
+				j.dump(t)
+			}
+		})
+	}
+}
+
+func removeAll(dir string) { _ = os.RemoveAll(dir) } // what is left is in a temporary folder
