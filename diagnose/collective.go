@@ -15,6 +15,7 @@ const (
 	minLate  = 200_000     // ns after the others from which a rank counts as late
 	apart    = 3           // times what the other ranks cost on average that a straggler must
 	lookBack = 500_000_000 // ns before a rank entered in which it is looked at
+	struck   = 0.25        // share of its greatest lateness from which a rank's reason is asked for
 )
 
 // meeting is one collective operation, or a send with its receive, of the ranks
@@ -64,7 +65,7 @@ type member struct {
 type meetings struct {
 	at        map[barrier][]*meeting
 	straggler map[member]bool
-	done      map[uint32][]uint64        // by process: when it had waited for a collective, by time
+	complete  map[uint32][]uint64        // by process: when the last rank entered its collectives, by time
 	of        map[uint32]map[uint64]bool // by process: its communicators
 }
 
@@ -96,12 +97,6 @@ func (s *scene) readCollectives() {
 		}
 		s.met.of[c.PID][c.CommID] = true
 		by[k].members = append(by[k].members, c)
-		if c.SyncOp != 0 {
-			s.met.done[c.PID] = append(s.met.done[c.PID], c.SyncEnd)
-		}
-	}
-	for pid := range s.met.done {
-		slices.Sort(s.met.done[pid])
 	}
 	cost := map[member]uint64{}
 	ranks := map[uint64]map[int32]bool{}
@@ -115,6 +110,7 @@ func (s *scene) readCollectives() {
 		}
 		for _, c := range m.members {
 			ranks[k.id][c.Rank] = true
+			s.met.complete[c.PID] = append(s.met.complete[c.PID], m.last().At)
 			if b := (barrier{event.Thread{PID: c.PID, TID: c.SyncTID}, c.SyncStart}); c.SyncOp != 0 && c != m.last() {
 				s.met.at[b] = append(s.met.at[b], m)
 			}
@@ -122,6 +118,9 @@ func (s *scene) readCollectives() {
 		if m.late() >= minLate {
 			cost[member{k.id, m.last().Rank}] += m.late()
 		}
+	}
+	for pid := range s.met.complete {
+		slices.Sort(s.met.complete[pid])
 	}
 	for _, list := range s.met.at {
 		slices.SortFunc(list, func(a, b *meeting) int {
@@ -201,6 +200,16 @@ func claimCollective(s *scene, a *account) (pieces []piece) {
 		}
 		pieces = append(pieces, late(a, l.met, v)...)
 	}
+	// A wait that began before the last rank came was for it to the end.
+	if met := s.met.at[barrier{a.Thread, a.Start}]; len(met) > 0 {
+		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
+			before := o.Start < met[len(met)-1].last().At
+			if before {
+				a.take(o.Class, o.Duration)
+			}
+			return before
+		})
+	}
 	return pieces
 }
 
@@ -258,9 +267,10 @@ func late(a *account, m *meeting, v uint64) []piece {
 // reason is what the late rank did before it entered, over all of a finding's
 // meetings, and who stood behind that.
 type reason struct {
-	met     []*meeting // each once, by number
+	met     []*meeting // those that cost most, by time
 	late    uint64     // sum
 	split   ledger.Split
+	gpu     uint64      // of the time, in synchronisations: it waited for its own GPU
 	class   event.Class // what made it late
 	known   bool
 	runners ledger.Runners
@@ -277,13 +287,18 @@ func (s *scene) reason(f *finding) *reason {
 			r.met = append(r.met, m)
 		}
 	}
+	var longest uint64
+	for _, m := range r.met {
+		longest = max(longest, m.late())
+	}
+	r.met = slices.DeleteFunc(r.met, func(m *meeting) bool { return float64(m.late()) < struck*float64(longest) })
 	slices.SortFunc(r.met, func(a, b *meeting) int { return cmp.Compare(a.last().At, b.last().At) })
 	var most uint64
 	for _, m := range r.met {
 		last := m.last()
 		r.late += m.late()
 		from := last.At - min(last.At, lookBack)
-		ends := s.met.done[last.PID]
+		ends := s.met.complete[last.PID]
 		if i, _ := slices.BinarySearch(ends, last.At); i > 0 {
 			from = max(from, ends[i-1])
 		}
@@ -296,6 +311,15 @@ func (s *scene) reason(f *finding) *reason {
 		for _, o := range s.x.Overlapping(last.TID, from, last.At) {
 			r.rows = append(r.rows, o)
 			r.runners.Add(o)
+			if o.Op.Role() == event.RoleSync {
+				b, e := ledger.Blocked(o)
+				b, e = max(b, from), min(e, last.At)
+				v := min(e-min(b, e), r.split.NS[o.Class])
+				r.gpu += v
+				r.split.NS[o.Class] -= v
+				r.split.Wall -= v
+				continue
+			}
 			if ledger.Followable(o.Class) && o.Duration > most {
 				most, r.behind = o.Duration, s.x.Follow(o)
 			}
@@ -406,6 +430,9 @@ func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, 
 		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)}, fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
 	case r.class == event.Sleep:
 		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)}, fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
+	case r.class == event.OnCPU && r.split.OnCPU < r.late/2 && r.gpu >= r.late/2:
+		return "its GPU was not done with the work before", []report.Step{step("CUDA", "blocked", "GPU work", r.gpu)},
+			fmt.Sprintf("see what slows the GPU of %s: clocks, temperature, or more work than the others have (nvidia-smi -q -d PERFORMANCE)", who)
 	case r.class == event.OnCPU:
 		return "it was at work on a CPU, and had more to do than the others, or did it more slowly", []report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
 			fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; perf top -p %d", who, t.PID)
@@ -436,7 +463,10 @@ func tellCollective(s *scene, f *finding, c *report.Chain) {
 		fmt.Fprintf(&b, "; every %d operations of the communicator, from number %d on", k, last.Seq)
 	}
 	if r.known {
-		fmt.Fprintf(&b, "; between its wait before and then it %s", doing{r.split}.long())
+		fmt.Fprintf(&b, "; since the collective before it %s", doing{r.split}.long())
+		if r.gpu > 0 {
+			fmt.Fprintf(&b, ", and waited %s for its GPU", span(r.gpu))
+		}
 	}
 	if seen := len(f.worst().met.members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
