@@ -27,8 +27,7 @@ struct comm_count {
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192); /* allocated at once: kernels before 6.1 warn of anything else here */
 	__type(key, struct comm_key);
 	__type(value, struct comm_count);
 } comms SEC(".maps");
