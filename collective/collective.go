@@ -49,7 +49,7 @@ const (
 var kinds = func() (k [1 << 12]kind) {
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
-		v := other
+		var v kind
 		switch {
 		case o.Role == event.RoleCollective:
 			v = move
