@@ -44,6 +44,7 @@ type run struct {
 	people   *people
 	meter    *meter
 	memory   *memory.Tracker
+	flights  *flights
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
@@ -86,6 +87,7 @@ func newRun(o Options) (*run, error) {
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people = newPeople(fs)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
+	r.flights = newFlights()
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
@@ -233,6 +235,8 @@ func (r *run) drain() {
 		r.meter.calls(u.records.Calls)
 		r.memory.Calls(u.records.Calls)
 		r.memory.Lives(u.records.Lives)
+		r.flights.calls(u.records.Calls)
+		r.flights.lives(u.records.Lives)
 		r.people.observe(&u.records)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
 		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
@@ -285,6 +289,8 @@ func (r *run) tick(now time.Time) {
 	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
 	r.setLimits(r.meter.limits(span))
+	r.look(&u.records)
+	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
@@ -338,11 +344,15 @@ func (r *run) endCommand() {
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.guest.hurry()
+	last := r.recorder.unit()
+	r.look(&last.records) // before what is asked to end does
+	r.recorder.send(last)
 	if r.command != nil {
 		r.endCommand()
 	}
 	err := r.tracer.DetachAll()
 	r.drain()
+	r.flights.closed = true
 	now := time.Now()
 	r.tick(now)
 	r.gpus.Close()

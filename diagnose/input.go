@@ -50,6 +50,7 @@ type Input struct {
 	BusyUntil   uint64       // Unix ns up to which Busy is complete, 0: to the end
 	Memory      []event.Memory
 	Sites       []event.MemorySite
+	InFlight    []event.InFlight // calls that took or have taken a second or more, as last seen
 	Losses      []event.Loss
 	Kernels     []store.Kernel
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known

@@ -35,6 +35,7 @@ type scene struct {
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
+	flights  []flying               // calls that had not returned, the oldest first
 }
 
 type processOp struct {
@@ -103,6 +104,7 @@ func newScene(in *Input) *scene {
 	s.readSubjects()
 	s.readSteps()
 	s.leaks = s.growths()
+	s.readFlights()
 	return s
 }
 

@@ -190,8 +190,9 @@ type Batch struct {
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
-	Kernels     []Kernel     // new ones, and those whose names changed
-	Losses      []event.Loss // increments since the last batch
+	InFlight    []event.InFlight // a row each time a call is looked at; the last one of a call stays
+	Kernels     []Kernel         // new ones, and those whose names changed
+	Losses      []event.Loss     // increments since the last batch
 }
 
 // Writer records a session. It is used by one goroutine.
@@ -291,6 +292,9 @@ type Reader interface {
 	Memory(ctx context.Context, w Window) ([]event.Memory, error)
 	// MemorySites returns where, whenever that changed.
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
+	// InFlight returns the calls of the window that did not return for a second or
+	// more, as last seen, and what their threads waited for.
+	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
 	// Kernels returns what launched kernels are called, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)

@@ -21,6 +21,7 @@ type inserts struct {
 	reclaim, socket             *binder
 	callSecond, gapSecond, loss *binder
 	memory, memorySite          *binder
+	inFlight                    *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -57,6 +58,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.args, "insert or replace into args values (" + values(5) + ")"},
 		{&i.memory, "insert into memory_second values (" + values(14) + ")"},
 		{&i.memorySite, "insert into memory_site values (" + values(8) + ")"},
+		{&i.inFlight, "insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)
@@ -154,6 +156,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	}
 	for i := range b.GPUs {
 		if err := w.insertGPU(&b.GPUs[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.InFlight {
+		if err := w.insertInFlight(&b.InFlight[i]); err != nil {
 			return err
 		}
 	}

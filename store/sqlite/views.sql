@@ -229,6 +229,63 @@ left join kernel k on k.session = t.session and k.pid = t.pid and k.func = a.a0
 where c.op in ({launches})
 group by t.session, t.pid, c.op, a.a0;
 
+-- Calls that took a second or more, each as it was when it was looked at last:
+-- what its thread did, what it waited for and where it was. duration_ns is until
+-- then, or until the end.
+create view long_calls as
+select s.node || ':' || f.start as id, f.start as timestamp, max(coalesce(f.end_ns, f.seen) - f.start, 0) as duration_ns, s.node,
+  t.pid, t.tid, t.comm, o.source, o.name as op, n.name as inner_op, coalesce(f.gpu, -1) as gpu_id,
+  coalesce(a.a0, 0) as arg0, coalesce(a.a1, 0) as arg1, coalesce(a.a2, 0) as arg2, coalesce(a.a3, 0) as arg3,
+  case coalesce(f.outcome, 0) when 0 then 'in_flight' when 1 then 'returned' when 2 then 'died' when 3 then 'left' end as outcome,
+  f.seen, case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
+  (select name from class_name where id = f.class) as waits_for,
+  f.futex, h.pid as holder_pid, h.tid as holder_tid, h.comm as holder_comm,
+  case when f.syscall is null then null
+    else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
+  f.file, f.inode, coalesce(f.on_cpu, 0) as on_cpu_ns,
+  coalesce(f.runq, 0) as runq_ns, coalesce(f.throttled, 0) as throttled_ns, coalesce(f.futex_ns, 0) as futex_ns, coalesce(f.block_io, 0) as block_io_ns, coalesce(f.fault, 0) as fault_ns, coalesce(f.network, 0) as network_ns, coalesce(f.pipe, 0) as pipe_ns, coalesce(f.poll, 0) as poll_ns, coalesce(f.sleep, 0) as sleep_ns, coalesce(f.ioctl, 0) as ioctl_ns, coalesce(f.other, 0) as other_ns,
+  coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
+from in_flight f
+left join thread t on t.id = f.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = f.op
+left join op_name n on n.id = f.inner
+left join args a on a.id = f.args
+left join thread h on h.id = f.holder
+left join stack k on k.id = f.stack
+left join stack q on q.id = f.kernel
+where f.op <> 0;
+
+-- Of these, those that have not returned: in flight when they were looked at last,
+-- or left by their thread's end. A thread that ended in a younger call is here too,
+-- without what it did; so is the call inside one.
+create view calls_in_flight as
+select id, timestamp, duration_ns, node, pid, tid, comm, source, op, inner_op, gpu_id, arg0, arg1, arg2, arg3, outcome, seen, doing, since,
+  waits_for, futex, holder_pid, holder_tid, holder_comm, syscall, file, inode, on_cpu_ns, stack_hash, kernel_stack_hash
+from long_calls where outcome <> 'returned'
+union all
+select s.node || ':' || (l.ts - coalesce(l.dur, 0)), l.ts - coalesce(l.dur, 0), coalesce(l.dur, 0), s.node, t.pid, t.tid, t.comm, o.source, o.name, null, -1,
+  0, 0, 0, 0, 'died', l.ts, null, null, null, null, null, null, null, null, null, null, 0, 0, 0
+from life l left join thread t on t.id = l.thread left join session s on s.id = t.session left join op_name o on o.id = l.op
+where l.kind = 5 and not exists (select 1 from in_flight f where f.session = t.session and f.tid = t.tid and f.end_ns between l.ts - 1000 and l.ts + 1000);
+
+-- What threads did that held what a call in flight waited for, the last time they
+-- were looked at; timestamp is when that call began.
+create view lock_holders as
+select f.start as timestamp, s.node, t.pid, t.tid, t.comm, f.seen,
+  case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
+  (select name from class_name where id = f.class) as waits_for, h.tid as holder_tid, h.comm as holder_comm,
+  case when f.syscall is null then null
+    else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
+  f.file, coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
+from in_flight f
+left join thread t on t.id = f.thread
+left join session s on s.id = t.session
+left join thread h on h.id = f.holder
+left join stack k on k.id = f.stack
+left join stack q on q.id = f.kernel
+where f.op = 0;
+
 create view throttles as
 select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns
 from throttle h left join cgroup g on g.id = h.cgroup;
