@@ -194,9 +194,11 @@ type reader struct {
 func (r reader) Summary(context.Context) (store.Summary, error) {
 	return store.Summary{Node: "n1", First: 5, Last: 99, Losses: r.in.Losses, Sessions: []store.Session{{CPUs: 4}}}, nil
 }
+
 func (r reader) InFlight(context.Context, store.Window) ([]event.InFlight, error) {
 	return r.in.InFlight, nil
 }
+
 func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.in.Processes, nil }
 func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
 func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {

@@ -144,6 +144,14 @@ type Snapshot struct {
 	MemAvailableMB uint64
 	SwapMB         uint64  // in use
 	Load           float64 // one-minute load average
+	Pressure       Pressure
+}
+
+// Pressure is the share of the second before in which tasks waited for a resource,
+// 0 to 100: some of those that were not idle, or all of them (Full). Zero where the
+// kernel does not tell.
+type Pressure struct {
+	CPU, Memory, MemoryFull, IO, IOFull float64
 }
 
 // GPUSnapshot is one reading of a GPU by nvidia-smi. What the GPU or its driver

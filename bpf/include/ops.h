@@ -80,6 +80,7 @@ enum op {
 	OP_cudaGraphExecUpdate = 0x0805,
 	OP_cudaGraphDestroy = 0x0806,
 	OP_cudaGraphExecDestroy = 0x0807,
+	OP_cudaGraphUpload = 0x0808,
 };
 
 #endif

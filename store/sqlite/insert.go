@@ -148,8 +148,9 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	for i := range b.Snapshots {
 		s := &b.Snapshots[i]
 		w.txRows++
-		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?)",
-			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct)
+		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct,
+			s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull)
 		if err != nil {
 			return err
 		}

@@ -36,3 +36,11 @@ create table in_flight (
   other       integer,
   primary key (session, tid, start)
 ) strict, without rowid;
+
+-- Pressure of the machine in the second before: the share of it in which some, or
+-- all, tasks that were not idle waited (/proc/pressure), in percent; null: not told.
+alter table snapshot add column psi_cpu_pct real;
+alter table snapshot add column psi_memory_pct real;
+alter table snapshot add column psi_memory_full_pct real;
+alter table snapshot add column psi_io_pct real;
+alter table snapshot add column psi_io_full_pct real;
