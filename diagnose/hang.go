@@ -138,7 +138,7 @@ func (s *scene) hang(f *flying, stack []string) report.Chain {
 	in := f.Age() - min(f.Age(), after(s.from, f.Start)) // of it, in the window
 	c := report.Chain{
 		ID: fmt.Sprintf("hang-%012x", h.Sum64()>>16), Severity: "HIGH",
-		ExplainedPct: round(percent(f.sameNS(), f.Age())), LostNS: in, LostPct: round(percent(in, max(s.to-min(s.from, s.to), in))),
+		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in, LostPct: round(percent(in, max(s.to-min(s.from, s.to), in))),
 		Effect: s.hangEffect(f), Evidence: report.Evidence{EventIDs: []string{s.eventID(f.Thread, f.Start, "")}, Sample: 1},
 		Stack: stack,
 	}

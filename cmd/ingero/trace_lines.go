@@ -122,7 +122,7 @@ func flightLine(f *event.InFlight, now time.Time) string {
 	if n := uint64(now.UnixNano()); f.End == 0 && n > f.Start {
 		age = n - f.Start
 	}
-	return clean(fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", f.Comm, f.TID, f.Op, duration(time.Duration(age)), f.Waits()))
+	return fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", clean(f.Comm), f.TID, f.Op, duration(time.Duration(age)), clean(f.Waits()))
 }
 
 func (v *lineView) summary(s *agent.Summary, next string) error {
