@@ -71,6 +71,9 @@ func (f *flights) saw(list []event.InFlight) {
 		n := &list[i]
 		seen[n.Thread] = true
 		o := f.open[n.Thread]
+		if n.Op != 0 && n.At-min(n.At, n.Start) < uint64(probe.MinFlight) { // a holder, in a call that is young
+			n.Inner, n.Op, n.Args, n.OnCPU, n.NS = n.Op, 0, [event.NumArgs]uint64{}, 0, [event.NumClasses]uint64{}
+		}
 		if n.Op == 0 {
 			n.Start = heldUp(list, n.Thread)
 		}

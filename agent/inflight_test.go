@@ -74,12 +74,12 @@ func TestWhoHoldsWhatACallWaitsForIsAskedFor(t *testing.T) {
 	if again := holders(list, asked); len(again) != 1 {
 		t.Errorf("asked again: %v", again)
 	}
-	held := event.InFlight{Thread: event.Thread{PID: 1, TID: 9}, At: 2 * sec, Doing: event.Blocked, Class: event.Sleep}
+	held := event.InFlight{Thread: event.Thread{PID: 1, TID: 9}, Op: a.Op, Start: 2*sec - 7, At: 2 * sec, Doing: event.Blocked, Class: event.Sleep} // in a young call
 	f := newFlights()
 	f.saw(append(list, held))
 	for _, o := range f.take(nil) {
-		if o.Op == 0 && o.Start != 20 {
-			t.Errorf("the holder stands for the call that began at %d, want the one it holds up", o.Start)
+		if o.TID == 9 && (o.Op != 0 || o.Inner != a.Op || o.Start != 20) {
+			t.Errorf("the holder is told as %+v, want it for the call that it holds up", o)
 		}
 	}
 	if n := len(f.status()); n != 2 {

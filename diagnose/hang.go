@@ -181,8 +181,8 @@ func (s *scene) waiting(f *flying) string {
 	case len(f.chain) > 0:
 		last := f.chain[len(f.chain)-1]
 		w += ", which is " + printable(last.Waits())
-		if last.Op != 0 {
-			w += " in " + last.Op.String()
+		if op := cmp.Or(last.Op, last.Inner); op != 0 {
+			w += " in " + op.String()
 		}
 	}
 	return w
@@ -245,8 +245,8 @@ func (s *scene) hangPath(f *flying) []report.Step {
 	}}
 	for _, h := range f.chain {
 		layer := event.SourceHost
-		if h.Op != 0 {
-			layer = h.Op.Source()
+		if op := cmp.Or(h.Op, h.Inner); op != 0 {
+			layer = op.Source()
 		}
 		steps = append(steps, report.Step{
 			Layer: layer.String(), Process: s.name(h.PID, h.Comm), PID: h.PID, TID: h.TID, Thread: printable(h.Comm),

@@ -10,7 +10,7 @@ type InFlight struct {
 	Thread
 	Comm  string
 	Op    Op // the outermost call
-	Inner Op // the innermost one, if another
+	Inner Op // the innermost one, if another; with Op 0, a younger call that the thread is in
 	GPU   int8
 	Args  [NumArgs]uint64 // of Op
 

@@ -284,13 +284,14 @@ where l.kind = 5 and not exists (select 1 from in_flight f where f.session = t.s
 create view lock_holders as
 select f.start as timestamp, s.node, t.pid, t.tid, t.comm, f.seen,
   case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
-  (select name from class_name where id = f.class) as waits_for, h.tid as holder_tid, h.comm as holder_comm,
+  n.name as in_op, (select name from class_name where id = f.class) as waits_for, h.tid as holder_tid, h.comm as holder_comm,
   case when f.syscall is null then null
     else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
   f.file, coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
 from in_flight f
 left join thread t on t.id = f.thread
 left join session s on s.id = t.session
+left join op_name n on n.id = f.inner
 left join thread h on h.id = f.holder
 left join stack k on k.id = f.stack
 left join stack q on q.id = f.kernel
