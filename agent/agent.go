@@ -82,7 +82,8 @@ type Status struct {
 	Elapsed   time.Duration
 	Calls     uint64 // since the start
 	PerSecond float64
-	Ops       []OpStatus // busiest first
+	Ops       []OpStatus       // busiest first
+	InFlight  []event.InFlight // calls that had not returned after a second, oldest first
 	Processes []Traced
 	Losses    []event.Loss // since the start, non-zero only
 	Fill      float64      // of the event ring, 0 to 1

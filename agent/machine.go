@@ -19,10 +19,12 @@ type machine struct {
 	groups *cgroup.Reader // nil: no CPU controller
 	before map[string]cgroup.Group
 	cpu    proc.CPUTime // at the last reading
+	psi    map[string]proc.Pressure
+	psiAt  time.Time
 }
 
 func newMachine() *machine {
-	m := &machine{before: map[string]cgroup.Group{}}
+	m := &machine{before: map[string]cgroup.Group{}, psi: map[string]proc.Pressure{}}
 	if g, err := cgroup.New(""); err == nil { // without one there are no quotas to read
 		m.groups = g
 	}
@@ -97,6 +99,7 @@ func (p *people) snapshot(now time.Time) []store.Snapshot {
 		Load: math.Round(float64(i.Loads[0])/65536*100) / 100,
 	}
 	s.CPUPct, s.StealPct = p.machine.busy(p.fs)
+	s.Pressure = p.machine.pressure(p.fs, now)
 	if avail, total, err := p.fs.Memory(); err == nil && total > 0 {
 		s.MemAvailableMB = avail >> 20
 		s.MemPct = 100 * float64(total-avail) / float64(total)
@@ -118,6 +121,31 @@ func (m *machine) busy(fs proc.FS) (busy, stolen float64) {
 		return 0, 0
 	}
 	return 100 * float64(now.Busy-before.Busy) / total, 100 * float64(now.Stolen-before.Stolen) / total
+}
+
+// pressure is the share of the time since the last call in which tasks waited.
+func (m *machine) pressure(fs proc.FS, now time.Time) (r store.Pressure) {
+	span := now.Sub(m.psiAt)
+	first := m.psiAt.IsZero()
+	m.psiAt = now
+	since := func(resource string, some, full *float64) {
+		p, err := fs.Pressure(resource)
+		if err != nil {
+			return // the kernel does not tell
+		}
+		before := m.psi[resource]
+		m.psi[resource] = p
+		if first || span <= 0 {
+			return
+		}
+		share := func(d time.Duration) float64 { return min(100, max(0, 100*float64(d)/float64(span))) }
+		*some, *full = share(p.Some-before.Some), share(p.Full-before.Full)
+	}
+	var all float64 // never all tasks wait for a CPU
+	since("cpu", &r.CPU, &all)
+	since("memory", &r.Memory, &r.MemoryFull)
+	since("io", &r.IO, &r.IOFull)
+	return r
 }
 
 // gpuSnapshots are readings of GPUs as the recording has them.

@@ -107,7 +107,7 @@ func (r *recorder) unit() *unit {
 	u.records.Reset()
 	u.batch.Processes, u.batch.Threads = nil, nil
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
-	u.batch.Memory, u.batch.MemorySites = nil, nil
+	u.batch.Memory, u.batch.MemorySites, u.batch.InFlight = nil, nil, nil
 	u.batch.Collectives = u.batch.Collectives[:0]
 	u.flush, u.status = false, nil
 	return u
@@ -178,6 +178,13 @@ func (r *recorder) fill(u *unit) {
 		}
 		if id := store.KernelStackID(k); r.first(id) {
 			b.Stacks = append(b.Stacks, event.Stack{ID: id, Frames: r.kernel.Resolve(k)})
+		}
+	}
+	for i := range b.InFlight {
+		if k := b.InFlight[i].Kernel; len(k) > 0 {
+			if id := store.KernelStackID(k); r.first(id) {
+				b.Stacks = append(b.Stacks, event.Stack{ID: id, Frames: r.kernel.Resolve(k)})
+			}
 		}
 	}
 	b.Kernels = r.kernels.observe(rec, b.Kernels[:0])

@@ -46,6 +46,7 @@ type run struct {
 	meter    *meter
 	memory   *memory.Tracker
 	ranks    *collective.Tracker
+	flights  *flights
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
@@ -90,6 +91,7 @@ func newRun(o Options) (*run, error) {
 	r.people = newPeople(fs)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
 	r.ranks = collective.NewTracker()
+	r.flights = newFlights()
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
@@ -240,6 +242,8 @@ func (r *run) drain() {
 		r.ranks.Calls(u.records.Calls)
 		r.ranks.Lives(u.records.Lives)
 		r.forgetComms(u.records.Lives)
+		r.flights.calls(u.records.Calls)
+		r.flights.lives(u.records.Lives)
 		r.people.observe(&u.records)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
 		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
@@ -297,6 +301,8 @@ func (r *run) tick(now time.Time) {
 	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
 	r.setLimits(r.meter.limits(span))
+	r.look(&u.records)
+	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
@@ -359,11 +365,15 @@ func (r *run) endCommand() {
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.guest.hurry()
+	last := r.recorder.unit()
+	r.look(&last.records) // before what is asked to end does
+	r.recorder.send(last)
 	if r.command != nil {
 		r.endCommand()
 	}
 	err := r.tracer.DetachAll()
 	r.drain()
+	r.flights.closed = true
 	now := time.Now()
 	r.stopped = true
 	r.tick(now)

@@ -17,6 +17,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/call"
+	"github.com/ingero-io/ingero/probe/inflight"
 	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
@@ -45,11 +46,14 @@ var mirrors = map[string]reflect.Type{
 	"pystack_rec":   reflect.TypeFor[bpf.WirePystackRec](),
 	"name_rec":      reflect.TypeFor[bpf.WireNameRec](),
 	"name_long_rec": reflect.TypeFor[bpf.WireNameLongRec](),
+	"flight_rec":    reflect.TypeFor[bpf.WireFlightRec](),
+	"flight_call":   reflect.TypeFor[bpf.WireFlightCall](),
+	"flight_return": reflect.TypeFor[bpf.WireFlightReturn](),
 }
 
-// varying are the records that end before their last member does: they are not
-// reserved in the ring, but copied to it.
-var varying = []string{"pycode_rec", "pystack_rec"}
+// varying are the records that are not reserved in the ring: those that end before
+// their last member does are copied to it, and an iterator writes its own.
+var varying = []string{"pycode_rec", "pystack_rec", "flight_rec"}
 
 // objects are all compiled programs, of both architectures, and what the probes
 // embed for this one.
@@ -68,7 +72,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName,
+		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)

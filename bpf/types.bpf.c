@@ -17,6 +17,7 @@ struct stall_rec *unused_stall __attribute__((unused));
 struct reclaim_rec *unused_reclaim __attribute__((unused));
 struct sock_rec *unused_sock __attribute__((unused));
 struct name_long_rec *unused_name __attribute__((unused));
+struct flight_rec *unused_flight __attribute__((unused));
 struct stack_rec *unused_stack __attribute__((unused));
 struct pycode_rec *unused_pycode __attribute__((unused));
 struct pystack_rec *unused_pystack __attribute__((unused));

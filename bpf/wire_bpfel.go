@@ -53,6 +53,54 @@ type WireCulprit struct {
 	Comm [16]int8
 }
 
+type WireFlightCall struct {
+	_     structs.HostLayout
+	Start uint64
+	Sp    uint64
+	Arg   [4]uint64
+	Op    uint32
+	Pad   uint32
+}
+
+type WireFlightRec struct {
+	_             structs.HostLayout
+	H             WireHdr
+	Tgid          uint32
+	Holder        uint32
+	Out           uint64
+	Wake          uint64
+	In            uint64
+	Uaddr         uint64
+	Ino           uint64
+	Sysarg        uint64
+	Nr            int16
+	Class         uint8
+	State         uint8
+	Gpu           uint8
+	Role          uint8
+	Pad           [2]uint8
+	V             [11]uint64
+	Exec          uint64
+	Pc            uint64
+	Sp            uint64
+	Reg           [11]uint64
+	StartStack    uint64
+	ThreadPointer uint64
+	Tramp         uint64
+	Ret           [16]WireFlightReturn
+	Call          [8]WireFlightCall
+	Nstack        int32
+	Pad2          uint32
+	Stack         [14]uint64
+	Comm          [16]int8
+}
+
+type WireFlightReturn struct {
+	_  structs.HostLayout
+	At uint64
+	To uint64
+}
+
 type WireGapRec struct {
 	_    structs.HostLayout
 	H    WireHdr
@@ -360,6 +408,7 @@ type WireTotalRec struct {
 const (
 	WireVarUnusedCall        = "unused_call"
 	WireVarUnusedClass       = "unused_class"
+	WireVarUnusedFlight      = "unused_flight"
 	WireVarUnusedGap         = "unused_gap"
 	WireVarUnusedKind        = "unused_kind"
 	WireVarUnusedLife        = "unused_life"
@@ -439,6 +488,7 @@ type WireMapSpecs struct {
 type WireVariableSpecs struct {
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedClass       *ebpf.VariableSpec `ebpf:"unused_class"`
+	UnusedFlight      *ebpf.VariableSpec `ebpf:"unused_flight"`
 	UnusedGap         *ebpf.VariableSpec `ebpf:"unused_gap"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
 	UnusedLife        *ebpf.VariableSpec `ebpf:"unused_life"`
@@ -494,6 +544,7 @@ func (m *WireMaps) Close() error {
 type WireVariables struct {
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedClass       *ebpf.Variable `ebpf:"unused_class"`
+	UnusedFlight      *ebpf.Variable `ebpf:"unused_flight"`
 	UnusedGap         *ebpf.Variable `ebpf:"unused_gap"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
 	UnusedLife        *ebpf.Variable `ebpf:"unused_life"`

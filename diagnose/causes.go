@@ -25,6 +25,7 @@ const (
 	CollectiveWait  = "collective_straggler"
 	GPUContention   = "gpu_contention"
 	ThermalThrottle = "thermal_throttle"
+	Hang            = "hang" // a call that does not return: hang.go
 	Unknown         = "unknown"
 
 	idleKind = "idle" // waiting for work: listed, never a cause
@@ -34,7 +35,7 @@ const (
 var Kinds = []string{
 	CPUContention, CPUThrottled, LockContention, BlockIO, MemoryPressure, PageFault, NetworkWait, PeerWait,
 	InputStarvation, GPUWait, DriverCPU, ColdStart, PageableCopy, AllocChurn, MemoryLeak, ImplicitSync,
-	GraphRecapture, LaunchBound, CollectiveWait, GPUContention, ThermalThrottle, Unknown,
+	GraphRecapture, LaunchBound, CollectiveWait, GPUContention, ThermalThrottle, Hang, Unknown,
 }
 
 // cause explains one kind of lost time.
@@ -56,7 +57,8 @@ type cause struct {
 // then what the recording cannot show, so that no other cause guesses at it; then
 // first calls; then waits for ranks, whose arrival is known to the nanosecond; then the waits that need no baseline; then what explains
 // whole calls, however usual they are; then what is only long against a median.
-// What loses no time is not here: memory_leak.go.
+// What loses no time is not here, memory_leak.go; nor are calls that have not
+// returned, hang.go.
 //
 // Structures are asked once all of a thread's episodes were, in this order too:
 // many short waits before waits that grow, because both take from the same calls.

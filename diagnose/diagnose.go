@@ -32,6 +32,10 @@ func Diagnose(in *Input) *report.Report {
 		}
 	}
 	worst, few := 0.0, 0
+	r.InFlight, r.Chains = s.inFlight()
+	if r.Chains == nil {
+		r.Chains = []report.Chain{}
+	}
 	for _, f := range s.merge(all) {
 		worst = max(worst, f.lostPct())
 		if !f.told() {
@@ -243,7 +247,10 @@ func (s *scene) lossNote() string {
 // verdict is the report in one line.
 func (s *scene) verdict(r *report.Report, worst float64, few int) string {
 	switch {
-	case len(s.subjects) == 0:
+	case len(s.subjects) == 0 && len(r.Chains) == 0 && len(r.InFlight) > 0:
+		f := r.InFlight[0]
+		return fmt.Sprintf("no CUDA call returned in this window; %s has been in %s for %s", f.Process, f.Op, span(f.AgeNS))
+	case len(s.subjects) == 0 && len(r.Chains) == 0:
 		return "nothing to explain: no CUDA call was recorded in this window"
 	case len(r.Chains) > 0:
 		v := r.Chains[0].Summary

@@ -128,6 +128,9 @@ func essence(r *report.Report) string {
 	for _, n := range r.NotExplained {
 		fmt.Fprintf(&b, "\nnot explained: %s of %s lost %.1f%%, %.0f%% explained: %s\n", n.Effect.Op, n.Effect.Process, n.LostPct, n.ExplainedPct, n.Why)
 	}
+	for _, f := range r.InFlight {
+		fmt.Fprintf(&b, "\nin flight: %s of %s/%d for %s, %s, hangs %v: %s\n", f.Op, f.Process, f.TID, report.Duration(f.AgeNS), f.Outcome, f.Hangs, f.WaitsFor)
+	}
 	for _, w := range r.Workloads {
 		fmt.Fprintf(&b, "\nsteps of %s/%d: %d of %s, p50 %s, warm-up %s, trend %.1f%%\n", w.Process, w.TID, w.Steps, w.PerStep, report.Duration(w.P50NS), report.Duration(w.WarmupNS), w.Trend)
 	}

@@ -51,6 +51,7 @@ type Input struct {
 	Memory      []event.Memory
 	Sites       []event.MemorySite
 	Collectives []event.Collective
+	InFlight    []event.InFlight // calls that took or have taken a second or more, as last seen
 	Losses      []event.Loss
 	Kernels     []store.Kernel
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known

@@ -126,6 +126,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Collectives, err = r.Collectives(ctx, w); err != nil {
 		return fmt.Errorf("read collective operations: %w", err)
 	}
+	if in.InFlight, err = r.InFlight(ctx, w); err != nil {
+		return fmt.Errorf("read calls in flight: %w", err)
+	}
 	if in.Kernels, err = r.Kernels(ctx); err != nil {
 		return fmt.Errorf("read names of kernels: %w", err)
 	}
@@ -225,6 +228,9 @@ func (in *Input) loadStacks(ctx context.Context, r store.Reader) error {
 	}
 	for _, m := range largest(in.Sites, maxStacks) {
 		load(m.Stack)
+	}
+	for i := range in.InFlight[:min(len(in.InFlight), maxStacks)] {
+		load(in.InFlight[i].Stack)
 	}
 	return ctx.Err()
 }

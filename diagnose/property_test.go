@@ -60,7 +60,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "idle_timeouts"} {
+	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts"} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
@@ -134,6 +134,9 @@ func checkSums(t *testing.T, path string, in *diagnose.Input, r *report.Report) 
 		last[o.Thread] = max(last[o.Thread], o.Last)
 	}
 	for _, c := range r.Chains {
+		if c.Cause.Kind == diagnose.Hang { // after the thread's last call that returned
+			continue
+		}
 		lost[event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}] += c.LostNS
 	}
 	for _, n := range r.NotExplained {
@@ -192,6 +195,11 @@ type reader struct {
 func (r reader) Summary(context.Context) (store.Summary, error) {
 	return store.Summary{Node: "n1", First: 5, Last: 99, Losses: r.in.Losses, Sessions: []store.Session{{CPUs: 4}}}, nil
 }
+
+func (r reader) InFlight(context.Context, store.Window) ([]event.InFlight, error) {
+	return r.in.InFlight, nil
+}
+
 func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.in.Processes, nil }
 func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
 func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
@@ -297,6 +305,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.Calls[0].Stack = 42
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
+	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +314,7 @@ func TestLoadReadsEverything(t *testing.T) {
 		t.Errorf("rows differ: %s", d)
 	}
 	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 ||
-		got.Stacks[43].ID != 43 || len(got.Memory) != 1 {
+		got.Stacks[43].ID != 43 || got.Stacks[44].ID != 44 || len(got.Memory) != 1 {
 		t.Errorf("loaded node %q, %d CPUs, window %v, %d stacks", got.Node, got.CPUs, got.Window, len(got.Stacks))
 	}
 	for i, s := range got.Spans {

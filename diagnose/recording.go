@@ -20,7 +20,7 @@ func InputOf(r *eventtext.Recording) *Input {
 	in := &Input{
 		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
 		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
-		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{},
+		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{}, InFlight: slices.Clone(r.InFlight),
 	}
 	in.Nodes = r.Nodes
 	for _, q := range r.Scheduling {

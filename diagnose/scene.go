@@ -36,6 +36,7 @@ type scene struct {
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
 	met      meetings
+	flights  []flying // calls that had not returned, the oldest first
 }
 
 type processOp struct {
@@ -105,6 +106,7 @@ func newScene(in *Input) *scene {
 	s.readSubjects()
 	s.readSteps()
 	s.leaks = s.growths()
+	s.readFlights()
 	return s
 }
 

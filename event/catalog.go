@@ -286,6 +286,7 @@ var Catalog = []Info{
 	{Op: op(SourceGraph, 5), Name: "cudaGraphExecUpdate", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argGraph}, Doc: "Gives an executable graph the parameters of another graph."},
 	{Op: op(SourceGraph, 6), Name: "cudaGraphDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argGraph}, Doc: "Frees a graph."},
 	{Op: op(SourceGraph, 7), Name: "cudaGraphExecDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argExec}, Doc: "Frees an executable graph."},
+	{Op: op(SourceGraph, 8), Name: "cudaGraphUpload", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argStream}, Symbols: []string{"cudaGraphUpload", "cudaGraphUpload_ptsz"}, Doc: "Brings an executable graph to the device before its first launch."},
 
 	{Op: op(SourceNCCL, 1), Name: "ncclCommInitRank", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "Makes this process, or thread, one rank of a communicator; waits until all ranks have."},
 	{Op: op(SourceNCCL, 2), Name: "ncclCommInitRankConfig", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "The same with a configuration; may return before all ranks have."},

@@ -205,7 +205,7 @@ func TestGraphHandlesAreRecorded(t *testing.T) {
 	if made[0] == 0 || made[1] != captured[1] {
 		t.Errorf("cudaGraphInstantiate arguments %#x of graph %#x", made, captured[1])
 	}
-	for _, op := range []string{"cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphExecDestroy"} {
+	for _, op := range []string{"cudaGraphUpload", "cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphExecDestroy"} {
 		if a := call("call %s 1 func=%#x", op, made[0]); a[0] != made[0] {
 			t.Errorf("%s arguments %#x of executable graph %#x", op, a, made[0])
 		}

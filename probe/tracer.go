@@ -73,6 +73,7 @@ type Tracer struct {
 	python   interpreters
 	names    *ebpf.Collection // nil if names of kernels are not learnt
 	nameRing *ring
+	flights  *flights // nil if calls in flight cannot be told
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -159,6 +160,7 @@ func (t *Tracer) load() error {
 		return nil
 	}
 	t.watchMemory(shared)
+	t.readFlights(shared)
 	t.learnNames(shared)
 	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
 }
@@ -378,6 +380,10 @@ func (t *Tracer) Close() error {
 		}
 	}
 	t.events, t.lives, t.nameRing = nil, nil, nil
+	if t.flights != nil {
+		err = errors.Join(err, t.flights.close())
+		t.flights = nil
+	}
 	t.decode.unwind.Close()
 	for _, c := range []*ebpf.Collection{t.calls, t.names, t.memory, t.sched} {
 		if c != nil {

@@ -17,6 +17,7 @@ type Report struct {
 	Verdict      string            `json:"verdict"` // one line
 	Chains       []Chain           `json:"chains"`
 	NotExplained []NotExplained    `json:"not_explained"`
+	InFlight     []InFlight        `json:"in_flight,omitempty"` // calls that had not returned after a second
 	Idle         []Idle            `json:"idle,omitempty"`
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
@@ -176,6 +177,28 @@ type Idle struct {
 	NS      uint64  `json:"ns"`
 	Pct     float64 `json:"pct"` // of its wall time
 	On      string  `json:"on"`
+}
+
+// InFlight is a call that had not returned when it was seen last. Those that hang
+// have a chain, too.
+type InFlight struct {
+	Op        string   `json:"op"`
+	Inner     string   `json:"inner_op,omitempty"` // the call inside it, if any
+	Process   string   `json:"process"`
+	PID       uint32   `json:"pid"`
+	TID       uint32   `json:"tid"`
+	Thread    string   `json:"thread"`
+	SinceNS   uint64   `json:"since_ns"`        // Unix ns at which it began
+	AgeNS     uint64   `json:"age_ns"`          // until it was seen last, or its thread ended
+	Doing     string   `json:"doing"`           // running, runnable, blocked
+	WaitsFor  string   `json:"waits_for"`       // in words
+	Class     string   `json:"class,omitempty"` // of the wait, if blocked
+	Holder    string   `json:"holder,omitempty"`
+	HolderTID uint32   `json:"holder_tid,omitempty"` // of the lock it waits for
+	File      string   `json:"file,omitempty"`       // behind the descriptor it waits for
+	Outcome   string   `json:"outcome"`              // in_flight; died: its thread ended in it
+	Hangs     bool     `json:"hangs"`                // it is beyond anything usual
+	Stack     []string `json:"stack"`
 }
 
 // Process is the per-process table.

@@ -35,6 +35,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	for i := range r.NotExplained {
 		t.notExplained(&r.NotExplained[i])
 	}
+	t.inFlight(r.InFlight)
 	t.workloads(r.Workloads)
 	t.idle(r.Idle)
 	t.lost(r.Lost)
@@ -256,6 +257,31 @@ func (t *text) idle(list []Idle) {
 	}
 	for _, i := range list {
 		t.wrap("[idle] ", fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process, i.TID, Duration(i.NS), pct(i.Pct), i.On))
+	}
+}
+
+// inFlight writes what is not told as a hang.
+func (t *text) inFlight(list []InFlight) {
+	first := true
+	for i := range list {
+		f := &list[i]
+		if f.Hangs {
+			continue
+		}
+		if first {
+			t.line("")
+			first = false
+		}
+		how := "has been in"
+		if f.Outcome == "died" {
+			how = "ended in"
+		}
+		age := " for " + Duration(f.AgeNS)
+		if f.Outcome == "died" {
+			age = " after " + Duration(f.AgeNS)
+		}
+		t.wrap("[in flight] ", fmt.Sprintf("%s (tid %d) %s %s%s: %s", f.Process, f.TID, how, f.Op, age, f.WaitsFor))
+		t.stack(f.Stack)
 	}
 }
 

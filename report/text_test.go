@@ -193,3 +193,26 @@ func TestWriteTextEndsLongStacks(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsInFlightAreListedUnlessTheyHang(t *testing.T) {
+	r := &report.Report{Verdict: "v", InFlight: []report.InFlight{
+		{Op: "cudaFree", Process: "engine", TID: 7, AgeNS: 2e9, WaitsFor: "running on a CPU", Stack: []string{"main [engine]"}},
+		{Op: "cudaMalloc", Process: "engine", TID: 8, AgeNS: 3e9, WaitsFor: "blocked on a page fault", Outcome: "died"},
+		{Op: "cudaLaunchKernel", Process: "engine", TID: 9, AgeNS: 3e9, Hangs: true},
+	}}
+	var b strings.Builder
+	if err := report.WriteText(&b, r, report.TextOptions{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"[in flight] engine (tid 7) has been in cudaFree for 2 s: running on a CPU\n  stack  main [engine]\n",
+		"[in flight] engine (tid 8) ended in cudaMalloc after 3 s: blocked on a page fault\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "cudaLaunchKernel") {
+		t.Errorf("a call that hangs is told twice:\n%s", b.String())
+	}
+}

@@ -144,6 +144,14 @@ type Snapshot struct {
 	MemAvailableMB uint64
 	SwapMB         uint64  // in use
 	Load           float64 // one-minute load average
+	Pressure       Pressure
+}
+
+// Pressure is the share of the second before in which tasks waited for a resource,
+// 0 to 100: some of those that were not idle, or all of them (Full). Zero where the
+// kernel does not tell.
+type Pressure struct {
+	CPU, Memory, MemoryFull, IO, IOFull float64
 }
 
 // GPUSnapshot is one reading of a GPU by nvidia-smi. What the GPU or its driver
@@ -191,8 +199,9 @@ type Batch struct {
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
 	Collectives []event.Collective
-	Kernels     []Kernel     // new ones, and those whose names changed
-	Losses      []event.Loss // increments since the last batch
+	InFlight    []event.InFlight // a row each time a call is looked at; the last one of a call stays
+	Kernels     []Kernel         // new ones, and those whose names changed
+	Losses      []event.Loss     // increments since the last batch
 }
 
 // Writer records a session. It is used by one goroutine.
@@ -294,6 +303,9 @@ type Reader interface {
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
 	// Collectives returns the collective operations queued in the window.
 	Collectives(ctx context.Context, w Window) ([]event.Collective, error)
+	// InFlight returns the calls of the window that did not return for a second or
+	// more, as last seen, and what their threads waited for.
+	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
 	// Kernels returns what launched kernels are called, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)

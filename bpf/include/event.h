@@ -248,6 +248,52 @@ struct name_long_rec {
 	char more[NAME_MORE];
 };
 
+#define NRETURN 16 /* probed functions whose return address is told */
+
+/* A call that a thread is in. */
+struct flight_call {
+	u64 start, sp; /* sp: at its entry */
+	u64 arg[NARGS];
+	u32 op, pad;
+};
+
+/* Where a probed function is to return to, instead of where its stack says. */
+struct flight_return {
+	u64 at; /* the stack pointer at its entry */
+	u64 to;
+};
+
+/*
+ * A thread in a call that has not returned for a while, or one that was asked for
+ * because it holds what such a call waits for. Not in a ring: the task iterator of
+ * probe/inflight writes these. hdr.start is when it was looked at, hdr.op the
+ * outermost operation, hdr.sub how many calls there are.
+ */
+struct flight_rec {
+	struct hdr h;
+	u32 tgid, holder; /* holder: as in off_rec */
+	u64 out, wake;    /* since when it is off the CPU, 0 if it runs; the wake-up after it */
+	u64 in;           /* since when it runs, if it does */
+	u64 uaddr, ino;
+	u64 sysarg;       /* the first argument of the system call it is in */
+	s16 nr;           /* system call it is in, -1 if in none or if it runs */
+	u8 class, state;  /* of the wait; the kernel's task state now */
+	u8 gpu, role;
+	u8 pad[2];
+	u64 v[NCLASS];    /* ns off the CPU since the outermost call began, the wait in progress left out */
+	u64 exec;         /* se.sum_exec_runtime */
+	u64 pc, sp;       /* of user space, when it last entered the kernel */
+	u64 reg[NSAVED];
+	u64 start_stack, thread_pointer; /* where its stack begins; see stack_depth of ustack.h */
+	u64 tramp;        /* address probed functions return to, 0 unknown */
+	struct flight_return ret[NRETURN]; /* innermost first; at is 0 behind the last */
+	struct flight_call call[DEPTH];    /* outermost first */
+	s32 nstack;       /* bytes of stack used, negative errno */
+	u32 pad2;
+	u64 stack[NKSTACK];
+	char comm[COMM_LEN];
+};
+
 #include "python_rec.h"
 
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
@@ -265,5 +311,6 @@ _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
 _Static_assert(sizeof(struct name_rec) == 240, "name_rec");
 _Static_assert(sizeof(struct name_long_rec) == 4096, "name_long_rec");
+_Static_assert(sizeof(struct flight_rec) == 1144, "flight_rec");
 
 #endif

@@ -136,6 +136,14 @@ struct thread_struct {
 #define THREAD_POINTER thread.uw.tp_value
 #endif
 struct bpf_local_storage;
+/* A probed function that has been entered: where it is to return to. */
+struct return_instance {
+	unsigned long stack, orig_ret_vaddr;
+	struct return_instance *next; /* the one that called it */
+};
+struct uprobe_task {
+	struct return_instance *return_instances; /* innermost first */
+};
 struct task_struct {
 	unsigned int flags, __state;
 	int pid, tgid;
@@ -146,6 +154,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct bpf_local_storage *bpf_storage; /* null for a task without any */
+	struct uprobe_task *utask;
 	char comm[16];
 };
 struct timerqueue_node {
@@ -155,7 +164,12 @@ struct hrtimer {
 	struct timerqueue_node node;
 	u8 is_soft;
 };
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
 struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
 

@@ -17,14 +17,6 @@ enum shape {
 	SHAPE_FILL = 10,
 	SHAPE_CREATE = 11,
 	SHAPE_END_CAPTURE = 12,
-	SHAPE_INIT_RANK = 13,
-	SHAPE_INIT_ALL = 14,
-	SHAPE_ALL_REDUCE = 15,
-	SHAPE_BROADCAST = 16,
-	SHAPE_REDUCE = 17,
-	SHAPE_GATHER = 18,
-	SHAPE_SEND = 19,
-	SHAPE_RECV = 20,
 };
 
 enum op {
@@ -88,20 +80,7 @@ enum op {
 	OP_cudaGraphExecUpdate = 0x0805,
 	OP_cudaGraphDestroy = 0x0806,
 	OP_cudaGraphExecDestroy = 0x0807,
-	OP_ncclCommInitRank = 0x0901,
-	OP_ncclCommInitRankConfig = 0x0902,
-	OP_ncclCommInitAll = 0x0903,
-	OP_ncclCommDestroy = 0x0904,
-	OP_ncclCommAbort = 0x0905,
-	OP_ncclAllReduce = 0x0906,
-	OP_ncclBroadcast = 0x0907,
-	OP_ncclReduce = 0x0908,
-	OP_ncclAllGather = 0x0909,
-	OP_ncclReduceScatter = 0x090a,
-	OP_ncclSend = 0x090b,
-	OP_ncclRecv = 0x090c,
-	OP_ncclGroupStart = 0x090d,
-	OP_ncclGroupEnd = 0x090e,
+	OP_cudaGraphUpload = 0x0808,
 };
 
 #endif

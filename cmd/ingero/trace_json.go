@@ -125,12 +125,52 @@ type jsonSecond struct {
 	CallsPerS   float64           `json:"calls_per_s"`
 	CallsUntold uint64            `json:"calls_untold"` // slow or failed, beyond what a second may print
 	Ops         []jsonOp          `json:"ops"`
+	InFlight    []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
 	Processes   []jsonProcess     `json:"processes"`
 	Lost        map[string]uint64 `json:"lost"`
 	RingFill    float64           `json:"ring_fill"`
 	CPU         float64           `json:"tracer_cpu"`
 	RSS         uint64            `json:"tracer_rss_bytes"`
 	DBBytes     int64             `json:"db_bytes"`
+}
+
+type jsonFlight struct {
+	PID       uint32            `json:"pid"`
+	TID       uint32            `json:"tid"`
+	Thread    string            `json:"thread"`
+	Op        string            `json:"op"`
+	Inner     string            `json:"inner_op,omitempty"`
+	Since     uint64            `json:"since_ns"` // Unix ns at which it began
+	Age       uint64            `json:"age_ns"`
+	Doing     string            `json:"doing"` // running, runnable, blocked
+	WaitsFor  string            `json:"waits_for,omitempty"`
+	Holder    uint32            `json:"holder_tid,omitempty"`
+	File      string            `json:"file,omitempty"`
+	Words     string            `json:"words"`
+	Args      map[string]uint64 `json:"args"`
+	OnCPU     uint64            `json:"on_cpu_ns"`
+	OffCPU    map[string]uint64 `json:"off_cpu_ns"`
+	StackHash uint64            `json:"stack_hash,omitempty"`
+}
+
+func jsonFlights(list []event.InFlight) []jsonFlight {
+	r := make([]jsonFlight, 0, len(list))
+	for i := range list {
+		f := &list[i]
+		j := jsonFlight{
+			PID: f.PID, TID: f.TID, Thread: f.Comm, Op: f.Op.String(), Since: f.Start, Age: f.Age(), Doing: f.Doing.String(),
+			Holder: f.Holder.TID, File: f.File, Words: f.Waits(), OnCPU: f.OnCPU, StackHash: f.Stack,
+			Args: namedArgs(&event.Call{Op: f.Op, Args: f.Args}), OffCPU: ledgerMap(&event.Ledger{NS: f.NS}),
+		}
+		if f.Inner != 0 {
+			j.Inner = f.Inner.String()
+		}
+		if f.Doing == event.Blocked {
+			j.WaitsFor = f.Class.String()
+		}
+		r = append(r, j)
+	}
+	return r
 }
 
 type jsonOp struct {
@@ -150,7 +190,7 @@ func (v *jsonView) Second(s *agent.Status) {
 	l := jsonSecond{
 		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
 		CallsUntold: v.left, Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
-		Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
+		InFlight: jsonFlights(s.InFlight), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
 	}
 	for _, o := range s.Ops {
 		l.Ops = append(l.Ops, jsonOp{

@@ -105,6 +105,24 @@ func (v *lineView) Second(s *agent.Status) {
 			duration(o.P50), duration(o.P99), duration(o.Max))
 	}
 	v.print(line)
+	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
+		v.print("       " + flightLine(&s.InFlight[i], s.At))
+	}
+	if n := len(s.InFlight) - maxFlights; n > 0 {
+		v.print(fmt.Sprintf("       … and %d more calls in flight", n))
+	}
+}
+
+// maxFlights bounds the calls in flight that are shown in a second.
+const maxFlights = 5
+
+// flightLine is a call that has not returned, in one line.
+func flightLine(f *event.InFlight, now time.Time) string {
+	age := f.Age()
+	if n := uint64(now.UnixNano()); f.End == 0 && n > f.Start {
+		age = n - f.Start
+	}
+	return fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", clean(f.Comm), f.TID, f.Op, duration(time.Duration(age)), clean(f.Waits()))
 }
 
 func (v *lineView) summary(s *agent.Summary, next string) error {

@@ -28,6 +28,9 @@ off +2.1s thread=main dur=1ms class=network socket=tcp local=9 remote=[fe80::1]:
 off +2.2s thread=main dur=1ms class=network socket=unix peer=300 bound
 reclaim +3s thread=main dur=2ms time=1.5ms kind=cgroup parts=7
 reclaim +3.1s thread=main dur=2ms kind=compaction
+flight +1s thread=main op=cudaStreamSynchronize inner=cuStreamSynchronize seen=+13s since=+1.1s doing=blocked class=futex word=0xdead holder=hog syscall=202 on_cpu=1ms futex=12s stack=0xfeed args=7 gpu=1 kernel=1,2
+flight +1s thread=hog seen=+13s end=+14s doing=blocked class=pipe file=/tmp/fifo inode=9 outcome=died
+flight +2s thread=main op=cudaFree seen=+4s doing=running outcome=returned
 symbol filemap_fault addr=0xf1
 kernel "softmax<float, 4>" pid=100 func=0x401000
 limit pid=100 cgroup=/job bytes=1048576

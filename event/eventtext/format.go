@@ -29,6 +29,7 @@ func Format(r *Recording) string {
 	each(w, r.Memory, w.memory)
 	each(w, r.Sites, w.site)
 	each(w, r.Reclaims, w.reclaim)
+	each(w, r.InFlight, w.flight)
 	each(w, r.Symbols, w.symbol)
 	each(w, r.Kernels, w.kernel)
 	each(w, r.Limits, w.limit)

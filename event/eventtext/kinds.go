@@ -13,12 +13,12 @@ var kinds = map[string]func(*parser, *fields){
 	"call": doCall, "gap": doGap, "off": doOff, "total": doTotal,
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
 	"memory": doMemory, "site": doSite,
-	"reclaim": doReclaim, "symbol": doSymbol, "kernel": doKernel, "limit": doLimit, "sched": doSched, "nodes": doNodes,
+	"reclaim": doReclaim, "symbol": doSymbol, "kernel": doKernel, "limit": doLimit, "sched": doSched, "nodes": doNodes, "flight": doFlight,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "flight": true}
 	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true, "kernel": true}
 )
 

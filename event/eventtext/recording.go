@@ -14,6 +14,7 @@
 //	skip thread=main dur=200us
 //	gpu +5s index=0 temp=84 clock=1200 max=1980 util=97 reasons=0x40
 //	reclaim . thread=main dur=2ms kind=cgroup
+//	flight +1s thread=main op=cudaStreamSynchronize seen=+13s doing=blocked class=futex holder=hog
 //	limit pid=100 cgroup=/job bytes=1048576
 //	sched pid=200 tid=200 policy=1 nice=0 rt=50
 //	nodes cpus=0-1,8 cpus=2-3
@@ -60,6 +61,7 @@ type Recording struct {
 	Memory      []event.Memory
 	Sites       []event.MemorySite
 	Reclaims    []event.Reclaim
+	InFlight    []event.InFlight
 	Symbols     []Symbol
 	Kernels     []Kernel
 	Limits      []Limit

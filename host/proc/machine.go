@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Memory returns the memory available to programs and the total, in bytes.
@@ -74,4 +75,36 @@ func (f FS) CPUTime() (t CPUTime, err error) {
 		}
 	}
 	return t, nil
+}
+
+// Pressure is for how long tasks have waited for a resource since boot
+// (Documentation/accounting/psi.rst): some of those that were not idle, and all.
+type Pressure struct{ Some, Full time.Duration }
+
+// Pressure reads that of cpu, memory or io. The kernel may be built or booted
+// without it.
+func (f FS) Pressure(resource string) (p Pressure, err error) {
+	path := filepath.Join(f.root, "pressure", resource)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return p, err
+	}
+	for line := range strings.Lines(string(b)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		total, ok := strings.CutPrefix(fields[len(fields)-1], "total=")
+		us, err := strconv.ParseInt(total, 10, 64)
+		if !ok || err != nil || us < 0 {
+			return p, fmt.Errorf("%s: malformed", path)
+		}
+		switch d := time.Duration(us) * time.Microsecond; fields[0] {
+		case "some":
+			p.Some = d
+		case "full":
+			p.Full = d
+		}
+	}
+	return p, nil
 }

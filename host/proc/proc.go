@@ -133,6 +133,19 @@ func (f FS) OpenFiles(pid int) []string {
 	return r
 }
 
+// OpenFile is what one of the process's descriptors refers to, as OpenFiles has it;
+// empty if that may not be read, or there is none.
+func (f FS) OpenFile(pid, fd int) string {
+	if fd < 0 {
+		return ""
+	}
+	target, err := os.Readlink(f.path(pid, "fd", strconv.Itoa(fd)))
+	if err != nil {
+		return ""
+	}
+	return target
+}
+
 // Cgroups returns the process's control groups by controller; the empty name is
 // the version 2 hierarchy.
 func (f FS) Cgroups(pid int) (map[string]string, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ingero-io/ingero/host/proc"
 )
@@ -245,4 +246,33 @@ func TestProgramThatWasReplacedCanStillBeOpened(t *testing.T) {
 		return
 	}
 	t.Error("program is not mapped")
+}
+
+func TestPressureIsReadAsATotal(t *testing.T) {
+	dir := t.TempDir()
+	write := func(resource, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dir, "pressure"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "pressure", resource), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n")
+	write("cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n") // before Linux 5.13 without full
+	write("memory", "some avg10=0.00 total=x\n")
+	fs := proc.New(dir)
+	if p, err := fs.Pressure("io"); err != nil || p != (proc.Pressure{Some: 1500 * time.Microsecond, Full: time.Millisecond}) {
+		t.Errorf("io: %+v, %v", p, err)
+	}
+	if p, err := fs.Pressure("cpu"); err != nil || p != (proc.Pressure{Some: 7 * time.Microsecond}) {
+		t.Errorf("cpu: %+v, %v", p, err)
+	}
+	if _, err := fs.Pressure("memory"); err == nil {
+		t.Error("nonsense was accepted")
+	}
+	if _, err := fs.Pressure("irq"); err == nil {
+		t.Error("a file that is not there was read")
+	}
 }

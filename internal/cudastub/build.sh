@@ -47,7 +47,7 @@ build_ranks() { # compiler, strip, directory with lib/ in it, extra flags
 build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	local rpath=(-Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread)
-	local serve=(victim/main.c victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c victim/kernels.c)
+	local serve=(victim/main.c victim/serve.c victim/calls.c victim/incall.c victim/hang.c victim/ops.c victim/clock.c victim/kernel.c victim/kernels.c)
 	local loop=(victim/options.c victim/loop.c victim/step.c victim/truth.c victim/faults.c victim/children.c
 		victim/threads.c victim/hog.c victim/lock.c victim/worker.c victim/peer.c victim/loader.c
 		victim/coldfile.c victim/memory.c victim/cgroup.c victim/throttle.c victim/gpu.c victim/copies.c
@@ -65,7 +65,7 @@ build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 # do: its functions are local symbols, or none once stripped.
 build_embedded() { # compiler, archiver, strip, directory with lib/ in it, output directory, extra flags
 	local cc=$1 ar=$2 strip=$3 libs=$4/lib out=$5 extra=$6 work
-	local serve=(victim/serve.c victim/calls.c victim/incall.c victim/ops.c victim/clock.c victim/kernel.c victim/kernels.c)
+	local serve=(victim/serve.c victim/calls.c victim/incall.c victim/hang.c victim/ops.c victim/clock.c victim/kernel.c victim/kernels.c)
 	work=$(mktemp -d)
 	mkdir -p "$out"
 	# shellcheck disable=SC2086

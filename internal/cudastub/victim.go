@@ -87,6 +87,8 @@ func (v *Victim) PID() int { return v.cmd.Process.Pid }
 //	longjmp OP [at=FN]                                   jump out of the call, from inside FN
 //	fork-in-call, exec-in-call OP [at=FN]                the same with fork and exec
 //	exit-in-call OP [at=FN] [raw=1]                      a thread ends inside the call
+//	hang OP on=lock|deadlock|read|spin [at=FN]           a thread's call does not return (victim/hang.c)
+//	release                                              a hang on=lock or on=spin ends
 //	dlopen, dlclose                                      for Options.Late
 //	ops, pid, threads                                    names, ids
 //

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
@@ -56,4 +58,18 @@ func Classes() (t [512]uint8) {
 		}
 	}
 	return t
+}
+
+// onFile are calls whose first argument is a descriptor, beyond those whose class
+// depends on it or is event.Network.
+var onFile = []int{
+	unix.SYS_IOCTL, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNCFS, unix.SYS_SYNC_FILE_RANGE, unix.SYS_FTRUNCATE,
+	unix.SYS_FALLOCATE, unix.SYS_GETDENTS64, unix.SYS_FSTAT, unix.SYS_CLOSE, unix.SYS_COPY_FILE_RANGE, unix.SYS_READAHEAD,
+	unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2,
+}
+
+// TakesFile reports whether a system call's first argument is a descriptor, of
+// those that classes knows.
+func TakesFile(nr int) bool {
+	return slices.Contains(onFile, nr) || slices.Contains(classes[byFD], nr) || slices.Contains(classes[uint8(event.Network)], nr)
 }

@@ -22,6 +22,7 @@ type inserts struct {
 	callSecond, gapSecond, loss *binder
 	memory, memorySite          *binder
 	collective                  *binder
+	inFlight                    *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -59,6 +60,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.memory, "insert into memory_second values (" + values(14) + ")"},
 		{&i.memorySite, "insert into memory_site values (" + values(8) + ")"},
 		{&i.collective, "insert into collective values (" + values(21) + ")"},
+		{&i.inFlight, "insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)
@@ -148,8 +150,9 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	for i := range b.Snapshots {
 		s := &b.Snapshots[i]
 		w.txRows++
-		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?)",
-			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct)
+		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct,
+			s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull)
 		if err != nil {
 			return err
 		}
@@ -161,6 +164,11 @@ func (w *Writer) insertRest(b *store.Batch) error {
 	}
 	for i := range b.Collectives {
 		if err := w.insertCollective(&b.Collectives[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.InFlight {
+		if err := w.insertInFlight(&b.InFlight[i]); err != nil {
 			return err
 		}
 	}

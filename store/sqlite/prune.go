@@ -95,6 +95,9 @@ func (w *Writer) pruneOldest() (more bool, err error) {
 	if err := exec(w.conn, "delete from culprit where off_cpu < ?", cut); err != nil {
 		return false, err
 	}
+	if err := exec(w.conn, "delete from in_flight where max(seen, coalesce(end_ns, 0)) < ?", cut); err != nil {
+		return false, err
+	}
 	return true, w.pruneArgs(uint64(cut))
 }
 

@@ -244,10 +244,14 @@ func (r *Reader) Stalls(ctx context.Context, w store.Window) ([]event.Stall, err
 func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
 	var out []store.Snapshot
 	err := r.rows(ctx, "select * from snapshot where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
-		out = append(out, store.Snapshot{
+		n := store.Snapshot{
 			At: uint64(s.ColumnInt64(0)), CPUPct: s.ColumnFloat(1), MemPct: s.ColumnFloat(2),
 			MemAvailableMB: uint64(s.ColumnInt64(3)), SwapMB: uint64(s.ColumnInt64(4)), Load: s.ColumnFloat(5), StealPct: s.ColumnFloat(6),
-		})
+		}
+		if s.ColumnCount() > 7 { // else of an older schema
+			n.Pressure = store.Pressure{CPU: s.ColumnFloat(7), Memory: s.ColumnFloat(8), MemoryFull: s.ColumnFloat(9), IO: s.ColumnFloat(10), IOFull: s.ColumnFloat(11)}
+		}
+		out = append(out, n)
 		return nil
 	})
 	return out, err

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -21,8 +22,8 @@ var viewSQL string
 // those that follow from the vocabulary.
 func views() string {
 	var b strings.Builder
-	b.WriteString(strings.NewReplacer("{launches}", launches(), "{reducing}", reducing(),
-		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL))
+	b.WriteString(numbered(strings.NewReplacer("{launches}", launches(), "{reducing}", reducing(),
+		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
 	ledgerView(&b)
 	for i := range event.Catalog {
 		if event.Catalog[i].Op.Source() != event.SourceHost {
@@ -30,6 +31,15 @@ func views() string {
 		}
 	}
 	return b.String()
+}
+
+// numbered puts an operation's number in the place of its name in braces.
+func numbered(script string) string {
+	var pairs []string
+	for i := range event.Catalog {
+		pairs = append(pairs, "{"+event.Catalog[i].Name+"}", strconv.Itoa(int(event.Catalog[i].Op)))
+	}
+	return strings.NewReplacer(pairs...).Replace(script)
 }
 
 // ledgerView has a row per call or gap that was off the CPU, one column per

@@ -51,8 +51,18 @@ select s.node, t.pid, t.tid, case t.policy when 0 then 'SCHED_OTHER' when 1 then
 create view memory_limits as
 select s.node, l.pid, l.cgroup, l.bytes from memory_limit l join session s on s.id = l.session;
 
+-- GPU columns are of the last reading within 10 s of each GPU: how many there are,
+-- their mean utilisation, what is in use of their memory, the hottest, and whether one
+-- is slowed down by heat. gpu_snapshots has them one by one.
 create view system_snapshots as
-select ts as timestamp, cpu_pct, mem_pct, mem_avail, swap as swap_mb, load_avg, steal_pct from snapshot;
+select x.ts as timestamp, x.cpu_pct, x.mem_pct, x.mem_avail, x.swap as swap_mb, x.load_avg, x.steal_pct,
+  x.psi_cpu_pct, x.psi_memory_pct, x.psi_memory_full_pct, x.psi_io_pct, x.psi_io_full_pct,
+  (select count(distinct g.gpu) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts) as gpus,
+  (select avg(coalesce(u, 0)) from (select g.util as u, max(g.ts) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_util_pct,
+  (select sum(u) from (select g.mem as u, max(g.ts) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_mem_used_mb,
+  (select max(g.temp) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts) as gpu_max_temp_c,
+  (select max((coalesce(g.reasons, 0) & 0x60) != 0) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts) as gpu_thermal
+from snapshot x;
 
 create view gpu_snapshots as
 select ts as timestamp, gpu as gpu_id, coalesce(temp, 0) as temp_c, coalesce(clock, 0) as clock_mhz, coalesce(max_clock, 0) as max_clock_mhz,
@@ -228,6 +238,130 @@ left join args a on a.id = c.args
 left join kernel k on k.session = t.session and k.pid = t.pid and k.func = a.a0
 where c.op in ({launches})
 group by t.session, t.pid, c.op, a.a0;
+
+-- Calls that took a second or more, each as it was when it was looked at last:
+-- what its thread did, what it waited for and where it was. duration_ns is until
+-- then, or until the end.
+create view long_calls as
+select s.node || ':' || f.start as id, f.start as timestamp, max(coalesce(f.end_ns, f.seen) - f.start, 0) as duration_ns, s.node,
+  t.pid, t.tid, t.comm, o.source, o.name as op, n.name as inner_op, coalesce(f.gpu, -1) as gpu_id,
+  coalesce(a.a0, 0) as arg0, coalesce(a.a1, 0) as arg1, coalesce(a.a2, 0) as arg2, coalesce(a.a3, 0) as arg3,
+  case coalesce(f.outcome, 0) when 0 then 'in_flight' when 1 then 'returned' when 2 then 'died' when 3 then 'left' end as outcome,
+  f.seen, case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
+  (select name from class_name where id = f.class) as waits_for,
+  f.futex, h.pid as holder_pid, h.tid as holder_tid, h.comm as holder_comm,
+  case when f.syscall is null then null
+    else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
+  f.file, f.inode, coalesce(f.on_cpu, 0) as on_cpu_ns,
+  coalesce(f.runq, 0) as runq_ns, coalesce(f.throttled, 0) as throttled_ns, coalesce(f.futex_ns, 0) as futex_ns, coalesce(f.block_io, 0) as block_io_ns, coalesce(f.fault, 0) as fault_ns, coalesce(f.network, 0) as network_ns, coalesce(f.pipe, 0) as pipe_ns, coalesce(f.poll, 0) as poll_ns, coalesce(f.sleep, 0) as sleep_ns, coalesce(f.ioctl, 0) as ioctl_ns, coalesce(f.other, 0) as other_ns,
+  coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
+from in_flight f
+left join thread t on t.id = f.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = f.op
+left join op_name n on n.id = f.inner
+left join args a on a.id = f.args
+left join thread h on h.id = f.holder
+left join stack k on k.id = f.stack
+left join stack q on q.id = f.kernel
+where f.op <> 0;
+
+-- Of these, those that have not returned: in flight when they were looked at last,
+-- or left by their thread's end. A thread that ended in a younger call is here too,
+-- without what it did; so is the call inside one.
+create view calls_in_flight as
+select id, timestamp, duration_ns, node, pid, tid, comm, source, op, inner_op, gpu_id, arg0, arg1, arg2, arg3, outcome, seen, doing, since,
+  waits_for, futex, holder_pid, holder_tid, holder_comm, syscall, file, inode, on_cpu_ns, stack_hash, kernel_stack_hash
+from long_calls where outcome <> 'returned'
+union all
+select s.node || ':' || (l.ts - coalesce(l.dur, 0)), l.ts - coalesce(l.dur, 0), coalesce(l.dur, 0), s.node, t.pid, t.tid, t.comm, o.source, o.name, null, -1,
+  0, 0, 0, 0, 'died', l.ts, null, null, null, null, null, null, null, null, null, null, 0, 0, 0
+from life l left join thread t on t.id = l.thread left join session s on s.id = t.session left join op_name o on o.id = l.op
+where l.kind = 5 and not exists (select 1 from in_flight f where f.session = t.session and f.tid = t.tid and f.end_ns between l.ts - 1000 and l.ts + 1000);
+
+-- What threads did that held what a call in flight waited for, the last time they
+-- were looked at; timestamp is when that call began.
+create view lock_holders as
+select f.start as timestamp, s.node, t.pid, t.tid, t.comm, f.seen,
+  case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
+  n.name as in_op, (select name from class_name where id = f.class) as waits_for, h.tid as holder_tid, h.comm as holder_comm,
+  case when f.syscall is null then null
+    else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
+  f.file, coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
+from in_flight f
+left join thread t on t.id = f.thread
+left join session s on s.id = t.session
+left join op_name n on n.id = f.inner
+left join thread h on h.id = f.holder
+left join stack k on k.id = f.stack
+left join stack q on q.id = f.kernel
+where f.op = 0;
+
+-- The life of each executable graph: from its instantiation until its destruction, or
+-- until another one is made under its handle. Launches of a thinned recording count by
+-- weight.
+create view graph_execs as
+with calls_ as (
+  select t.session, t.pid, c.op, a.a0 as exec, a.a1 as graph, c.ts, c.dur, coalesce(c.ret, 0) as ret, coalesce(c.weight, 1) as n, c.stack
+  from call c join thread t on t.id = c.thread join args a on a.id = c.args
+  where c.op in ({cudaGraphInstantiate}, {cudaGraphLaunch}, {cudaGraphExecUpdate}, {cudaGraphUpload}, {cudaGraphExecDestroy})
+), made as (
+  select session, pid, exec, graph, ts, dur, stack, lead(ts) over (partition by session, pid, exec order by ts) as until
+  from calls_ where op = {cudaGraphInstantiate} and ret = 0
+)
+select s.node || ':' || m.ts as id, m.ts as timestamp, s.node, m.pid, (select p.name from process p where p.pid = m.pid and p.session = m.session) as comm,
+  m.exec as graph_exec, m.graph, m.dur as instantiate_ns,
+  total(case when u.op = {cudaGraphLaunch} then u.n end) as launches, min(case when u.op = {cudaGraphLaunch} then u.ts end) as first_launch,
+  max(case when u.op = {cudaGraphLaunch} then u.ts end) as last_launch, total(case when u.op = {cudaGraphLaunch} then u.n * u.dur end) as launch_ns,
+  total(case when u.op = {cudaGraphExecUpdate} then u.n end) as updates, total(case when u.op = {cudaGraphUpload} then u.n end) as uploads,
+  total(case when u.ret not in (0, 600) then u.n end) as failed, max(case when u.op = {cudaGraphExecDestroy} and u.ret = 0 then u.ts end) as destroyed,
+  coalesce(k.hash, 0) as stack_hash
+from made m
+left join calls_ u on u.session = m.session and u.pid = m.pid and u.exec = m.exec and u.op <> {cudaGraphInstantiate} and u.ts > m.ts and (m.until is null or u.ts < m.until)
+left join session s on s.id = m.session
+left join stack k on k.id = m.stack
+group by m.session, m.pid, m.exec, m.ts;
+
+-- Each capture of a stream's work: how long it went on, the graph that it gave, and
+-- the error that ended it, if one did; failed_op is the first call of the thread
+-- meanwhile that failed.
+create view graph_captures as
+with ends as (
+  select c.ts, c.dur, c.thread, t.session, t.pid, t.tid, t.comm, a.a0 as stream, a.a1 as graph, coalesce(c.ret, 0) as ret,
+    (select max(b.ts) from call b where b.thread = c.thread and b.op = {cudaStreamBeginCapture} and b.ts < c.ts) as began
+  from call c join thread t on t.id = c.thread left join args a on a.id = c.args where c.op = {cudaStreamEndCapture}
+)
+select s.node || ':' || e.ts as id, coalesce(e.began, e.ts) as timestamp, e.ts + e.dur - coalesce(e.began, e.ts) as duration_ns, s.node, e.pid, e.tid, e.comm,
+  coalesce(e.stream, 0) as stream, case e.ret when 0 then coalesce(e.graph, 0) end as graph, e.ret as ret_code,
+  (select o.name from call f join op_name o on o.id = f.op where f.thread = e.thread and f.ts between e.began and e.ts - 1 and f.ret not in (0, 600) order by f.ts limit 1) as failed_op,
+  (select f.ret from call f where f.thread = e.thread and f.ts between e.began and e.ts - 1 and f.ret not in (0, 600) order by f.ts limit 1) as failed_code
+from ends e left join session s on s.id = e.session;
+
+-- The places whose allocations hold, or held, most memory of a process, as told last:
+-- what is live, the most there was, and how often the process was refused. kind tells
+-- managed memory, which host and device share, from device memory.
+create view allocations as
+select max(m.ts) as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
+  case when m.op in ({cudaMallocManaged}, {cuMemAllocManaged}) then 'managed' when m.space = 1 then 'pinned' else 'device' end as kind, o.name as op,
+  coalesce(k.hash, 0) as stack_hash, m.live_bytes, m.live_count, (select max(p.live_bytes) from memory_site p where p.thread = m.thread and p.space = m.space and p.op = m.op and p.stack is m.stack) as peak_bytes,
+  coalesce(m.oldest, 0) as oldest,
+  (select p.live_bytes from memory_second p where p.thread = m.thread and p.space = m.space order by p.ts desc limit 1) as process_live_bytes,
+  (select max(p.peak_bytes) from memory_second p where p.thread = m.thread and p.space = m.space) as process_peak_bytes,
+  (select coalesce(sum(p.failed), 0) from memory_second p where p.thread = m.thread and p.space = m.space) as process_failed
+from memory_site m
+left join thread t on t.id = m.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = m.op
+left join stack k on k.id = m.stack
+group by m.thread, m.space, m.op, m.stack;
+
+-- How allocating goes over time: allocations that take ever longer, or fail, while
+-- little is live, are a sign that free memory is in pieces.
+create view fragmentation as
+select m.timestamp, m.node, m.pid, m.comm, m.space, m.live_bytes, m.live_count, m.peak_bytes, m.peak_bytes - m.live_bytes as below_peak_bytes,
+  case when m.live_count > 0 then m.live_bytes / m.live_count end as mean_live_bytes, m.allocs, m.frees, m.failed,
+  case when m.allocs > 0 then m.bytes / m.allocs end as mean_bytes, case when m.allocs + m.failed > 0 then m.alloc_ns / (m.allocs + m.failed) end as alloc_avg_ns
+from memory m where m.allocs + m.frees + m.failed > 0;
 
 create view throttles as
 select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns

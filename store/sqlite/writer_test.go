@@ -123,12 +123,21 @@ func fullBatch(t testing.TB) *store.Batch {
 			CgroupID: 77, Container: "1a2b", Runtime: "containerd", PodUID: "u-1", Namespace: "ml", Pod: "train-0", PodContainer: "worker",
 			SlurmJob: "4711", SlurmStep: "batch", Unit: "x.service", NSPID: 7,
 		}}},
-		Kernels:    []store.Kernel{{PID: 100, Func: 1<<64 - 1, Name: "softmax<float>", Symbol: "_Z7softmaxIfEvPT_", Source: store.KernelRegistered}},
-		Threads:    []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
-		Throttles:  []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		Kernels:   []store.Kernel{{PID: 100, Func: 1<<64 - 1, Name: "softmax<float>", Symbol: "_Z7softmaxIfEvPT_", Source: store.KernelRegistered}},
+		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
+		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		InFlight: []event.InFlight{
+			{
+				At: t0 + 9e6, Start: t0 + 1e6, Thread: engine, Comm: "engine", Op: sync, Inner: sync + 1, GPU: 1, Args: [event.NumArgs]uint64{7, 0, 0, math.MaxUint64},
+				Doing: event.Blocked, Since: t0 + 2e6, Class: event.Futex, Futex: math.MaxUint64 - 5, Holder: event.Thread{PID: 100, TID: 105}, HolderComm: "hold",
+				Syscall: 202, OnCPU: 4, NS: ledger.NS, Stack: 77, Kernel: kernel,
+			},
+			{At: t0 + 9e6, Start: t0 + 1e6, Thread: event.Thread{PID: 100, TID: 105}, Comm: "hold", GPU: event.NoGPU, Doing: event.Blocked, Class: event.Pipe, Syscall: 0, File: "/tmp/fifo", Inode: 3},
+			{At: t0 + 9e6, Start: t0 + 3e6, End: t0 + 10e6, Thread: engine, Comm: "engine", Op: sync, GPU: event.NoGPU, Doing: event.Running, Syscall: -1, Outcome: event.Returned},
+		},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99}},
-		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5}},
+		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},
@@ -187,6 +196,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	kernels, err := r.Kernels(ctx)
 	must(t, err)
 	check("kernels", b.Kernels, kernels)
+	flights, err := r.InFlight(ctx, store.Window{})
+	must(t, err)
+	check("calls in flight", b.InFlight, flights)
 	limits, err := r.MemoryLimits(ctx)
 	must(t, err)
 	check("memory limits", b.Limits, limits)
@@ -214,7 +226,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	}
 	threads, err := r.Threads(ctx)
 	must(t, err)
-	if len(threads) != 5 || threads[3] != b.Threads[0] {
+	if len(threads) != 6 || threads[3] != b.Threads[0] {
 		t.Errorf("threads %+v", threads)
 	}
 	sum, err := r.Summary(ctx)

@@ -41,6 +41,7 @@ uintptr_t last_function;
 	OP2(cudaLaunchKernelExC, _ptsz, (RT_CONFIG, F, 0))                    \
 	OP2(cudaLaunchCooperativeKernel, _ptsz, (F, GRID, 0, 0, S))           \
 	OP2(cudaGraphLaunch, _ptsz, (F, S))                                   \
+	OP2(cudaGraphUpload, _ptsz, (F, S))                                   \
 	OP2(cudaStreamBeginCapture, _ptsz, (S, 0))                            \
 	OP2(cudaStreamBeginCaptureToGraph, _ptsz, (S, P, 0, 0, 0, 0))         \
 	OP2(cudaStreamEndCapture, _ptsz, (S, PTR_OUT))                        \

@@ -166,6 +166,8 @@ static const struct {
 	{"fork-in-call", cmd_fork_in_call},
 	{"exec-in-call", cmd_exec_in_call},
 	{"exit-in-call", cmd_exit_in_call},
+	{"hang", cmd_hang},
+	{"release", cmd_release},
 	{"ops", cmd_ops},
 	{"threads", cmd_threads},
 	{"pid", cmd_pid},

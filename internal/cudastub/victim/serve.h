@@ -26,5 +26,7 @@ void cmd_longjmp(const struct command *c);
 void cmd_fork_in_call(const struct command *c);
 void cmd_exec_in_call(const struct command *c);
 void cmd_exit_in_call(const struct command *c);
+void cmd_hang(const struct command *c);
+void cmd_release(const struct command *c);
 
 #endif

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+)
+
+// flying is a second in which seven calls have not returned.
+func flying() *agent.Status {
+	now := time.Unix(1000, 0)
+	i, _ := event.ByName("cudaStreamSynchronize")
+	f := event.InFlight{
+		Thread: event.Thread{PID: 1, TID: 2}, Comm: "engine\x1b", Op: i.Op, Start: 995e9, At: 999e9, Doing: event.Blocked, Class: event.Futex,
+		Holder: event.Thread{PID: 1, TID: 3}, HolderComm: "hold", Syscall: 202, Args: [event.NumArgs]uint64{7}, OnCPU: 5, Stack: 9,
+	}
+	f.NS[event.Futex] = 4e9
+	s := &agent.Status{At: now, Elapsed: time.Minute}
+	for range 7 {
+		s.InFlight = append(s.InFlight, f)
+	}
+	return s
+}
+
+func TestCallsInFlightAreShown(t *testing.T) {
+	var out bytes.Buffer
+	lines := &lineView{out: &out}
+	lines.Second(flying())
+	want := "in flight: engine\\x1b (tid 2) in cudaStreamSynchronize for 5 s, blocked on a lock held by hold (tid 3)"
+	if n := strings.Count(out.String(), want); n != 5 || !strings.Contains(out.String(), "2 more calls in flight") {
+		t.Errorf("%d of 5 lines:\n%s", n, out.String())
+	}
+	m := &liveModel{width: 200, height: 40, start: &agent.Start{}, status: flying()}
+	if n := strings.Count(m.text(), want); n != 5 {
+		t.Errorf("%d of 5 in the table:\n%s", n, m.text())
+	}
+	out.Reset()
+	newJSONView(&out, nil).Second(flying())
+	var second jsonSecond
+	if err := json.Unmarshal(out.Bytes(), &second); err != nil {
+		t.Fatal(err)
+	}
+	if len(second.InFlight) != 7 {
+		t.Fatalf("%d calls in JSON", len(second.InFlight))
+	}
+	if f := second.InFlight[0]; f.Op != "cudaStreamSynchronize" || f.Args["stream"] != 7 || f.Holder != 3 || f.WaitsFor != "futex" || f.OffCPU["futex"] != 4e9 || f.Age != 4e9 {
+		t.Errorf("in JSON: %+v", f)
+	}
+}

@@ -1,0 +1,152 @@
+package event
+
+import "fmt"
+
+// InFlight is a call that had not returned when it was looked at, a second or more
+// after it began; or, if Op is 0, a thread that holds what such a call waits for.
+type InFlight struct {
+	At    uint64 // Unix ns at which it was looked at last
+	Start uint64 // Unix ns at which the outermost call began; with Op 0, the call that is held up
+	Thread
+	Comm  string
+	Op    Op // the outermost call
+	Inner Op // the innermost one, if another; with Op 0, a younger call that the thread is in
+	GPU   int8
+	Args  [NumArgs]uint64 // of Op
+
+	// What the thread did when it was looked at:
+	Doing  Doing
+	Since  uint64 // Unix ns since when
+	Class  Class  // what it waits for, if it is blocked
+	Futex  uint64 // address waited on, if Class is Futex
+	Holder Thread // of the lock it waits for, zero if unknown
+	// HolderComm is the name of Holder, empty if unknown.
+	HolderComm string
+	Syscall    int16  // on the traced machine's architecture, -1 if in none
+	File       string // behind the descriptor it reads, writes or asks, as /proc names it
+	Inode      uint64
+
+	OnCPU  uint64             // ns on a CPU since Start
+	NS     [NumClasses]uint64 // ns off the CPU since Start, by class
+	Stack  uint64             // StackID of where it is, 0 if unknown
+	Kernel []uint64           // kernel stack, innermost first; nil if it runs
+
+	Outcome Outcome
+	End     uint64 // Unix ns at which it returned, or its thread ended; 0 if neither
+}
+
+// Age is how long the call had been in progress when it was looked at, or took, ns.
+func (f *InFlight) Age() uint64 {
+	if f.End > f.Start {
+		return f.End - f.Start
+	}
+	return max(f.At, f.Start) - f.Start
+}
+
+// Doing is what a thread does at one moment. The numbers are in databases and
+// append-only.
+type Doing uint8
+
+// What a thread may do.
+const (
+	Running  Doing = 1 + iota
+	Runnable       // waits for a CPU
+	Blocked
+)
+
+var doingNames = [...]string{"", "running", "runnable", "blocked"}
+
+// String returns the name used in SQL and JSON.
+func (d Doing) String() string {
+	if int(d) < len(doingNames) && d > 0 {
+		return doingNames[d]
+	}
+	return fmt.Sprintf("doing-%d", uint8(d))
+}
+
+// DoingByName is the inverse of String.
+func DoingByName(name string) (Doing, bool) {
+	for d, n := range doingNames {
+		if n == name && d > 0 {
+			return Doing(d), true
+		}
+	}
+	return 0, false
+}
+
+// Outcome says how a call ended that had been in flight for long. The numbers are
+// in databases and append-only.
+type Outcome uint8
+
+// The outcomes.
+const (
+	StillInFlight Outcome = iota // when it was looked at last
+	Returned
+	Died // its thread ended, or executed a new program, in the call
+	Left // it is not in the call any more, and no return was recorded: it jumped out, or the record was lost
+)
+
+var outcomeNames = [...]string{"in_flight", "returned", "died", "left"}
+
+// String returns the name used in SQL and JSON.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome-%d", uint8(o))
+}
+
+// OutcomeByName is the inverse of String.
+func OutcomeByName(name string) (Outcome, bool) {
+	for o, n := range outcomeNames {
+		if n == name {
+			return Outcome(o), true
+		}
+	}
+	return 0, false
+}
+
+// Waits words what the thread does: "blocked on a lock held by flusher (tid 12)".
+func (f *InFlight) Waits() string {
+	switch f.Doing {
+	case Running:
+		return "running on a CPU"
+	case Runnable:
+		return "runnable, waiting for a CPU"
+	case Blocked:
+		return "blocked on " + f.waitsFor()
+	}
+	return "doing what is not known"
+}
+
+func (f *InFlight) waitsFor() string {
+	of := ""
+	if f.File != "" {
+		of = " (" + f.File + ")"
+	}
+	switch f.Class {
+	case Futex:
+		switch {
+		case f.Holder == Thread{}:
+			return fmt.Sprintf("a lock or condition (futex %#x)", f.Futex)
+		case f.HolderComm == "":
+			return fmt.Sprintf("a lock held by tid %d", f.Holder.TID)
+		}
+		return fmt.Sprintf("a lock held by %s (tid %d)", f.HolderComm, f.Holder.TID)
+	case BlockIO:
+		return "a disk" + of
+	case Fault:
+		return "a page fault"
+	case Network:
+		return "a socket" + of
+	case Pipe:
+		return "a pipe or event" + of
+	case Poll:
+		return "poll" + of
+	case Sleep:
+		return "a timer: it sleeps by request"
+	case Ioctl:
+		return "the driver (ioctl" + of + ")"
+	}
+	return "something else" + of
+}

@@ -1,0 +1,150 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Which threads are in a call that has not returned, and what do they wait for?
+// Nothing is attached: user space runs the iterator about once a second, so calls
+// and context switches pay nothing for it.
+#include "thread.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile u64 min_ns = 1000000000; /* calls younger than this are not told */
+
+/* Threads to tell whatever they do: they hold what others wait for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, u32);
+	__type(value, u8);
+} asked SEC(".maps");
+
+/* One record is larger than the stack of a program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct flight_rec);
+} scratch SEC(".maps");
+
+static __always_inline void calls(struct flight_rec *r, const struct thr *t, u32 depth)
+{
+#pragma unroll
+	for (u32 i = 0; i < DEPTH; i++) {
+		struct flight_call *c = &r->call[i];
+		const struct frame *f = &t->fr[i];
+		if (i >= depth) {
+			__builtin_memset(c, 0, sizeof *c);
+			continue;
+		}
+		c->start = f->start;
+		c->sp = f->sp;
+		__builtin_memcpy(c->arg, f->arg, sizeof c->arg);
+		c->op = f->cookie & 0xffff;
+		c->pad = 0;
+	}
+}
+
+static __always_inline void registers(struct flight_rec *r, struct task_struct *task)
+{
+	struct pt_regs *c = (struct pt_regs *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	r->pc = c->ip;
+	r->sp = c->sp;
+	r->reg[0] = c->bx;
+	r->reg[1] = c->bp;
+	r->reg[2] = c->r12;
+	r->reg[3] = c->r13;
+	r->reg[4] = c->r14;
+	r->reg[5] = c->r15;
+#pragma unroll
+	for (int i = 6; i < NSAVED; i++)
+		r->reg[i] = 0;
+#else
+	r->pc = c->pc;
+	r->sp = c->sp;
+#pragma unroll
+	for (int i = 0; i < NSAVED; i++)
+		r->reg[i] = c->regs[19 + i];
+#endif
+	r->nr = r->out ? SYSCALL_NR(c) : -1;
+	r->sysarg = SYSCALL_ARG1(c);
+	r->start_stack = task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) : 0;
+	r->thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
+}
+
+/* The return addresses that the kernel replaced in the thread's stack. */
+static __always_inline void returns(struct flight_rec *r, struct task_struct *task)
+{
+	struct return_instance *ri = BPF_CORE_READ(task, utask, return_instances);
+
+	r->tramp = 0;
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+	if (area)
+		r->tramp = BPF_CORE_READ(area, vaddr);
+#pragma unroll
+	for (int i = 0; i < NRETURN; i++) {
+		r->ret[i].at = r->ret[i].to = 0;
+		if (!ri)
+			continue;
+		r->ret[i].at = BPF_CORE_READ(ri, stack);
+		r->ret[i].to = BPF_CORE_READ(ri, orig_ret_vaddr);
+		ri = BPF_CORE_READ(ri, next);
+	}
+}
+
+static __always_inline void waits(struct flight_rec *r, const struct thr *t, struct task_struct *task, u32 depth)
+{
+	r->out = t->t_out;
+	r->wake = t->t_wake;
+	r->in = t->t_in;
+	r->class = t->class;
+	r->holder = t->holder;
+	r->uaddr = t->uaddr;
+	r->ino = t->ino;
+	r->state = task->__state & 0x7f;
+	r->gpu = t->gpu;
+	r->role = t->role;
+	r->exec = task->se.sum_exec_runtime;
+#pragma unroll
+	for (int i = 0; i < NCLASS; i++)
+		r->v[i] = depth ? t->v[i] - t->fr[0].s.v[i] : 0;
+}
+
+SEC("iter/task")
+int flights(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	u32 zero = 0;
+
+	if (!task)
+		return 0;
+	struct thr *t = thread_of(task);
+	if (!t)
+		return 0;
+	u64 now = bpf_ktime_get_ns(), start = t->fr[0].start;
+	u32 tid = task->pid, depth = *(volatile u32 *)&t->depth;
+	if (depth > DEPTH)
+		depth = DEPTH;
+	if ((!depth || now - start < min_ns) && !bpf_map_lookup_elem(&asked, &tid))
+		return 0;
+	struct flight_rec *r = bpf_map_lookup_elem(&scratch, &zero);
+	if (!r)
+		return 0;
+	r->h = (struct hdr){ now, tid, 0, 0, depth };
+	r->tgid = task->tgid;
+	waits(r, t, task, depth);
+	calls(r, t, depth);
+	r->h.op = depth ? r->call[0].op : 0;
+	registers(r, task);
+	returns(r, task);
+	r->pad[0] = r->pad[1] = 0;
+	r->pad2 = 0;
+	/* A thread that runs has no stack to look at, but the one it last slept with. */
+	r->nstack = r->out ? bpf_get_task_stack(task, r->stack, sizeof r->stack, 0) : 0;
+	__builtin_memcpy(r->comm, task->comm, COMM_LEN);
+	if (depth && *(volatile u64 *)&t->fr[0].start != start)
+		return 0; /* it returned meanwhile */
+	bpf_seq_write(ctx->meta->seq, r, sizeof *r);
+	return 0;
+}

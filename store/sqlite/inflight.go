@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// flightColumns is how many columns in_flight has before the time by class.
+const flightColumns = 22
+
+func (w *Writer) insertInFlight(f *event.InFlight) error {
+	w.session.count(f.Start, max(f.At, f.End), 0)
+	b := w.ins.inFlight
+	b.set(1, w.session.id)
+	b.set(2, int64(f.TID))
+	b.set(3, w.threads.get(f.Thread, f.Comm).id)
+	b.set(4, int64(f.Start))
+	b.set(5, int64(f.At))
+	b.set(6, int64(f.Op))
+	b.opt(7, int64(f.Inner))
+	b.opt(8, w.argsID(&f.Args))
+	if f.GPU == event.NoGPU {
+		b.null(9)
+	} else {
+		b.set(9, int64(f.GPU))
+	}
+	b.set(10, int64(f.Doing))
+	b.opt(11, int64(f.Since))
+	if f.Doing == event.Blocked {
+		b.set(12, int64(f.Class))
+	} else {
+		b.null(12)
+	}
+	b.opt(13, int64(f.Futex))
+	if f.Holder == (event.Thread{}) {
+		b.null(14)
+	} else {
+		b.set(14, w.threads.get(f.Holder, f.HolderComm).id)
+	}
+	syscallOrNull(b, 15, f.Syscall)
+	b.opt(16, int64(f.Inode))
+	if f.File == "" {
+		b.null(17)
+	} else {
+		b.text(17, f.File)
+	}
+	b.opt(18, int64(f.OnCPU))
+	b.opt(19, w.stackID(f.Stack))
+	b.opt(20, w.kernelStack(f.Kernel))
+	b.opt(21, int64(f.Outcome))
+	b.opt(22, int64(f.End))
+	for c, ns := range f.NS {
+		b.opt(flightColumns+1+c, int64(ns))
+	}
+	w.txRows++
+	return b.run()
+}
+
+// InFlight implements store.Reader.
+func (r *Reader) InFlight(ctx context.Context, w store.Window) ([]event.InFlight, error) {
+	var out []event.InFlight
+	const query = `select f.*, a.a0, a.a1, a.a2, a.a3 from in_flight f left join args a on a.id = f.args
+		where max(f.seen, coalesce(f.end_ns, 0)) >= ?1 and f.start <= ?2 order by f.start, f.thread`
+	err := r.optional(ctx, "in_flight", query, bounds(w), func(s *sqlite.Stmt) error {
+		f, err := r.inFlight(ctx, s)
+		out = append(out, f)
+		return err
+	})
+	return out, err
+}
+
+func (r *Reader) inFlight(ctx context.Context, s *sqlite.Stmt) (f event.InFlight, err error) {
+	i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
+	t, err := r.thread(ctx, s.ColumnInt64(2))
+	if err != nil {
+		return f, err
+	}
+	f = event.InFlight{
+		Thread: t.Thread, Comm: t.Comm, Start: i(3), At: i(4), Op: event.Op(i(5)), Inner: event.Op(i(6)), GPU: event.NoGPU,
+		Doing: event.Doing(i(9)), Since: i(10), Class: event.Class(i(11)), Futex: i(12), Syscall: -1, Inode: i(15), File: s.ColumnText(16),
+		OnCPU: i(17), Outcome: event.Outcome(i(20)), End: i(21),
+	}
+	if s.ColumnType(8) != sqlite.TypeNull {
+		f.GPU = int8(i(8))
+	}
+	if s.ColumnType(13) != sqlite.TypeNull {
+		h, err := r.thread(ctx, s.ColumnInt64(13))
+		if err != nil {
+			return f, err
+		}
+		f.Holder, f.HolderComm = h.Thread, h.Comm
+	}
+	if s.ColumnType(14) != sqlite.TypeNull {
+		f.Syscall = int16(i(14))
+	}
+	for c := range f.NS {
+		f.NS[c] = i(flightColumns + c)
+	}
+	for n := range f.Args {
+		f.Args[n] = i(flightColumns + int(event.NumClasses) + n)
+	}
+	if f.Kernel, err = r.stackAddrs(ctx, s.ColumnInt64(19)); err != nil {
+		return f, err
+	}
+	f.Stack, err = r.stackHash(ctx, s.ColumnInt64(18))
+	return f, err
+}
