@@ -16,10 +16,12 @@ import (
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/blockio"
 	"github.com/ingero-io/ingero/probe/call"
 	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
+	"github.com/ingero-io/ingero/probe/tcp"
 )
 
 // mirrors are the wire records by their name in C.
@@ -45,6 +47,10 @@ var mirrors = map[string]reflect.Type{
 	"pystack_rec":   reflect.TypeFor[bpf.WirePystackRec](),
 	"name_rec":      reflect.TypeFor[bpf.WireNameRec](),
 	"name_long_rec": reflect.TypeFor[bpf.WireNameLongRec](),
+	"request_rec":   reflect.TypeFor[bpf.WireRequestRec](),
+	"request_key":   reflect.TypeFor[bpf.WireRequestKey](),
+	"request_sum":   reflect.TypeFor[bpf.WireRequestSum](),
+	"tcp_rec":       reflect.TypeFor[bpf.WireTcpRec](),
 }
 
 // varying are the records that end before their last member does: they are not
@@ -68,7 +74,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName,
+		"kernelname": kernelname.LoadName, "blockio": blockio.LoadBlockio, "tcp": tcp.LoadTcp,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -316,6 +322,9 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_RECLAIM, event.LostReclaim},
 		{bpf.WireLossLOSS_SOCK, event.LostSocket},
 		{bpf.WireLossLOSS_NAME, event.LostName},
+		{bpf.WireLossLOSS_REQUEST, event.LostRequest},
+		{bpf.WireLossLOSS_REQUEST_THINNED, event.LostRequestThinned},
+		{bpf.WireLossLOSS_TCP, event.LostConnection},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {
@@ -362,6 +371,7 @@ func TestLivesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLifeLIFE_EXIT, event.LifeExit},
 		{bpf.WireLifeLIFE_FIRST, event.LifeFirst},
 		{bpf.WireLifeLIFE_UNFINISHED, event.LifeUnfinished},
+		{bpf.WireLifeLIFE_OOM, event.LifeOOM},
 	})
 }
 

@@ -312,9 +312,10 @@ func (f *finding) behind(who string) string {
 	return "data from " + who + ", which"
 }
 
-// file names the file whose I/O took longest, empty if unknown.
-func (f *finding) file() string {
-	by := map[uint64]uint64{}
+// file is the inode that most of a finding's waits for the disk were for, and whose
+// descriptor it was behind; 0 if none is known.
+func (f *finding) file() (inode uint64, pid uint32) {
+	by, whose := map[uint64]uint64{}, map[uint64]uint32{}
 	for _, p := range f.pieces {
 		rows := p.acc.Rows
 		if p.row != nil {
@@ -323,19 +324,16 @@ func (f *finding) file() string {
 		for _, o := range rows {
 			if o.Class == event.BlockIO && o.Inode != 0 {
 				by[o.Inode] += o.Duration
+				whose[o.Inode] = max(whose[o.Inode], o.PID)
 			}
 		}
 	}
-	var best uint64
-	for inode, ns := range by {
-		if best == 0 || ns > by[best] || ns == by[best] && inode < best {
-			best = inode
+	for i, ns := range by {
+		if inode == 0 || ns > by[inode] || ns == by[inode] && i < inode {
+			inode = i
 		}
 	}
-	if best == 0 {
-		return ""
-	}
-	return fmt.Sprintf("inode %d", best)
+	return inode, whose[inode]
 }
 
 // nested is the driver call inside the worst call that took most of it.

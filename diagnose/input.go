@@ -51,6 +51,7 @@ type Input struct {
 	Memory      []event.Memory
 	Sites       []event.MemorySite
 	Losses      []event.Loss
+	IO          store.HostIO // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known

@@ -154,6 +154,24 @@ func (i *Info) BytesArg() int {
 	return -1
 }
 
+// Operations of the host that packages name.
+const (
+	OpBlockRead        = Op(SourceIO)<<8 | 1
+	OpBlockWrite       = Op(SourceIO)<<8 | 2
+	OpBlockDiscard     = Op(SourceIO)<<8 | 3
+	OpBlockFlush       = Op(SourceIO)<<8 | 4
+	OpBlockOther       = Op(SourceIO)<<8 | 5
+	OpTCPRetransmit    = Op(SourceTCP)<<8 | 1
+	OpTCPConnectFailed = Op(SourceTCP)<<8 | 2
+	OpTCPSpike         = Op(SourceTCP)<<8 | 3
+)
+
+// Called reports whether the source's operations are functions of a library, which
+// are timed; the others are things the kernel tells of.
+func (s Source) Called() bool {
+	return s == SourceCUDA || s == SourceDriver || s == SourceGraph || s == SourceNCCL
+}
+
 type indexes struct {
 	byOp   map[Op]*Info
 	byName map[string]*Info
@@ -182,6 +200,8 @@ var (
 	argsPeer   = []Arg{argBytes, {"devices", UnitDevice, "destination device << 32 | source device"}, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
 	argsCuCopy = []Arg{argBytes, {"dst", UnitAddr, "destination"}, {"src", UnitAddr, "source"}}
 	argsFill   = []Arg{argBytes, argPtr, {"value", UnitNone, "byte value written"}}
+	argsBlock  = []Arg{argBytes, {"sector", UnitCount, "first sector of 512 bytes"}, {"device", UnitDevice, "major << 20 | minor"}, {"queue_ns", UnitCount, "time before the device was given it"}}
+	argsTCP    = []Arg{{"remote_port", UnitCount, "port of the other end"}, {"retransmits", UnitCount, "of the connection so far"}, {"rtt_us", UnitCount, "smoothed round trip"}, {"error", UnitEnum, "errno of a failed connect"}}
 	argsLaunch = []Arg{
 		{"func", UnitAddr, "kernel's host stub (runtime) or CUfunction (driver)"},
 		argStream,
@@ -227,6 +247,7 @@ var Catalog = []Info{
 	{Op: op(SourceCUDA, 29), Name: "cudaSetDevice", Shape: ShapePlain, Role: RoleOther, Args: []Arg{{"device", UnitDevice, "device ordinal"}}, Doc: "Chooses the calling thread's device.", SetsDevice: true},
 
 	{Op: op(SourceHost, 1), Name: "sched_switch", Role: RoleOther, Args: nil, Doc: "A thread was off the CPU; duration is how long."},
+	{Op: op(SourceHost, 4), Name: "oom_kill", Role: RoleOther, Args: []Arg{{"trigger_pid", UnitCount, "process whose need for memory ended it"}}, Doc: "The kernel ended a process because memory had run out; it is the event of the process that was ended."},
 	{Op: op(SourceHost, 5), Name: "process_exec", Role: RoleOther, Args: nil, Doc: "A process executed a new program."},
 	{Op: op(SourceHost, 6), Name: "process_exit", Role: RoleOther, Args: nil, Doc: "A thread or process ended."},
 	{Op: op(SourceHost, 7), Name: "process_fork", Role: RoleOther, Args: []Arg{{"child", UnitCount, "process or thread id created"}}, Doc: "A process or thread was created."},
@@ -251,6 +272,16 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 20), Name: "cuMemHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags, through the driver API."},
 	{Op: op(SourceDriver, 21), Name: "cuMemFreeAsync", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr, argStream}, Symbols: []string{"cuMemFreeAsync", "cuMemFreeAsync_ptsz"}, Doc: "Returns memory to a stream's pool, through the driver API."},
 	{Op: op(SourceDriver, 22), Name: "cuMemFreeHost", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory through the driver API."},
+
+	{Op: OpBlockRead, Name: "block_read", Role: RoleOther, Args: argsBlock, Doc: "A block device read; duration is from the request's making to its end."},
+	{Op: OpBlockWrite, Name: "block_write", Role: RoleOther, Args: argsBlock, Doc: "A block device wrote."},
+	{Op: OpBlockDiscard, Name: "block_discard", Role: RoleOther, Args: argsBlock, Doc: "A block device was told which sectors are free, or to be zero."},
+	{Op: OpBlockFlush, Name: "block_flush", Role: RoleOther, Args: argsBlock, Doc: "A block device emptied its cache."},
+	{Op: OpBlockOther, Name: "block_other", Role: RoleOther, Args: argsBlock, Doc: "A block device did something else, such as a command passed through to it."},
+
+	{Op: OpTCPRetransmit, Name: "tcp_retransmit", Role: RoleOther, Args: argsTCP, Doc: "A TCP segment was sent again because its receipt was not confirmed."},
+	{Op: OpTCPConnectFailed, Name: "tcp_connect_failed", Role: RoleOther, Args: argsTCP, Doc: "A TCP connection did not come about; duration is how long it was tried."},
+	{Op: OpTCPSpike, Name: "tcp_rtt_spike", Role: RoleOther, Args: argsTCP, Doc: "A round trip took three times as long as the connection's shortest and 10 ms longer; duration is the round trip."},
 
 	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz", "cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
 	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {"graph", UnitHandle, "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},

@@ -18,6 +18,7 @@ type Report struct {
 	Chains       []Chain           `json:"chains"`
 	NotExplained []NotExplained    `json:"not_explained"`
 	Idle         []Idle            `json:"idle,omitempty"`
+	Ended        []Ended           `json:"ended,omitempty"`
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
 	StoredChains []StoredChain     `json:"stored_chains,omitempty"` // of a recording by an earlier Ingero
@@ -176,6 +177,14 @@ type Idle struct {
 	NS      uint64  `json:"ns"`
 	Pct     float64 `json:"pct"` // of its wall time
 	On      string  `json:"on"`
+}
+
+// Ended is a process that the kernel ended because memory had run out.
+type Ended struct {
+	Process string `json:"process"`
+	PID     uint32 `json:"pid"`
+	AtNS    uint64 `json:"at_ns"` // Unix ns
+	Why     string `json:"why"`
 }
 
 // Process is the per-process table.

@@ -37,6 +37,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	}
 	t.workloads(r.Workloads)
 	t.idle(r.Idle)
+	t.ended(r.Ended)
 	t.lost(r.Lost)
 	t.stored(r.StoredChains)
 	for i := range r.Processes {
@@ -256,6 +257,16 @@ func (t *text) idle(list []Idle) {
 	}
 	for _, i := range list {
 		t.wrap("[idle] ", fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process, i.TID, Duration(i.NS), pct(i.Pct), i.On))
+	}
+}
+
+func (t *text) ended(list []Ended) {
+	if len(list) > 0 {
+		t.line("")
+	}
+	for _, e := range list {
+		t.wrap(t.paint(red, "[OUT OF MEMORY]")+" ", fmt.Sprintf("%s (%d) was ended by the kernel at %s: %s",
+			e.Process, e.PID, time.Unix(0, int64(e.AtNS)).UTC().Format("15:04:05"), e.Why))
 	}
 }
 

@@ -192,6 +192,7 @@ type Batch struct {
 	MemorySites []event.MemorySite
 	Kernels     []Kernel     // new ones, and those whose names changed
 	Losses      []event.Loss // increments since the last batch
+	IO          HostIO
 }
 
 // Writer records a session. It is used by one goroutine.
@@ -293,6 +294,8 @@ type Reader interface {
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
 	// Kernels returns what launched kernels are called, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
+	// HostIO returns what the host did for its processes, without single requests.
+	HostIO(ctx context.Context, w Window) (HostIO, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

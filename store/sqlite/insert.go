@@ -21,6 +21,8 @@ type inserts struct {
 	reclaim, socket             *binder
 	callSecond, gapSecond, loss *binder
 	memory, memorySite          *binder
+	request, requestSecond, tcp *binder
+	hostMemory                  *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -57,6 +59,10 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.args, "insert or replace into args values (" + values(5) + ")"},
 		{&i.memory, "insert into memory_second values (" + values(14) + ")"},
 		{&i.memorySite, "insert into memory_site values (" + values(8) + ")"},
+		{&i.request, "insert into request values (" + values(12) + ")"},
+		{&i.requestSecond, "insert into request_second values (" + values(11) + ")"},
+		{&i.tcp, "insert into tcp values (" + values(14) + ")"},
+		{&i.hostMemory, "insert into host_memory values (" + values(7) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)
@@ -156,6 +162,9 @@ func (w *Writer) insertRest(b *store.Batch) error {
 		if err := w.insertGPU(&b.GPUs[i]); err != nil {
 			return err
 		}
+	}
+	if err := w.insertHostIO(&b.IO); err != nil {
+		return err
 	}
 	return w.insertMemory(b)
 }

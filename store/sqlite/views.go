@@ -24,8 +24,10 @@ func views() string {
 	b.WriteString(strings.ReplaceAll(viewSQL, "{launches}", launches()))
 	ledgerView(&b)
 	for i := range event.Catalog {
-		if event.Catalog[i].Op.Source() != event.SourceHost {
+		if event.Catalog[i].Op.Source().Called() {
 			opView(&b, &event.Catalog[i])
+		} else {
+			hostView(&b, &event.Catalog[i])
 		}
 	}
 	return b.String()
@@ -53,6 +55,17 @@ from %s left join thread t on t.id = d.thread left join session s on s.id = t.se
 	b.WriteString("\nunion all\n")
 	row("gap", " || 'g'", "gap l join gap d on d.ts = l.ts", "next")
 	b.WriteString(";\n")
+}
+
+// hostView is the rows of one thing that the kernel tells of, if it has arguments.
+func hostView(b *strings.Builder, i *event.Info) {
+	from := map[event.Source]string{event.SourceIO: "io_requests", event.SourceTCP: "tcp_events"}[i.Op.Source()]
+	if i.Name == "oom_kill" {
+		fmt.Fprintf(b, "\n-- %s\ncreate view oom_kill as select id, timestamp, node, pid, tid, comm, arg0 as trigger_pid from life_events where op = 'oom_kill';\n", i.Doc)
+	}
+	if from != "" {
+		fmt.Fprintf(b, "\n-- %s\ncreate view %q as select * from %s where op = '%s';\n", i.Doc, i.Name, from, i.Name)
+	}
 }
 
 // opView is the calls of one operation with its arguments by name.
