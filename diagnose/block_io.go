@@ -45,8 +45,8 @@ func (a *account) between(waits uint64) uint64 {
 }
 
 func tellBlockIO(s *scene, f *finding, c *report.Chain) {
-	inode, pid := f.file()
-	disk, path := "the disk", s.path(pid, inode)
+	inode, path := f.file(s)
+	disk := "the disk"
 	d := f.disk(s)
 	if d != nil {
 		disk += " " + d.name
@@ -90,7 +90,7 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 	}
 	if d != nil {
 		c.Cause.Detail += d.words()
-		if d.otherNS > busy(&d.own) && d.other != 0 {
+		if d.crowded() {
 			c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s use %s less meanwhile: another device, or a limit (io.max of its control group, ionice)", d.otherName, d.name))
 		}
 	}

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
@@ -34,6 +35,7 @@ type disk struct {
 	otherNS   uint64
 
 	otherRequests uint64
+	kernel        event.RequestSum // of the kernel's own threads
 }
 
 // busy is the time that requests were queued and at the device.
@@ -92,11 +94,24 @@ func (f *finding) disk(s *scene) *disk {
 	}
 	d := &disk{name: s.device(best), own: *own[best]}
 	for _, o := range others[best] {
+		if s.kernelThread(o.PID, o.Comm) {
+			addSum(&d.kernel, o)
+			continue
+		}
 		if busy(o) > d.otherNS || busy(o) == d.otherNS && o.PID < d.other {
 			d.other, d.otherNS, d.otherRequests, d.otherName = o.PID, busy(o), o.Requests, s.name(o.PID, o.Comm)
 		}
 	}
 	return d
+}
+
+// crowded reports whether another process had more of the device than who waited.
+func (d *disk) crowded() bool { return d.other != 0 && d.otherNS > busy(&d.own) }
+
+// kernelThread reports whether a process is a thread of the kernel: kthreadd, whose
+// number is 2, is its parent.
+func (s *scene) kernelThread(pid uint32, comm string) bool {
+	return s.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
 }
 
 func (s *scene) device(d event.Device) string {
@@ -118,7 +133,10 @@ func (d *disk) words() string {
 	if d.own.Errors > 0 {
 		t += fmt.Sprintf("; %s failed", plural(int(d.own.Errors), "request", "requests"))
 	}
-	if d.otherNS > busy(&d.own) && d.other != 0 {
+	if k := &d.kernel; busy(k) > busy(&d.own) {
+		t += fmt.Sprintf("; the kernel's own threads had %s requests there, which took %s together: flushes and the journal, of its fsync too, and what was written earlier", report.Count(k.Requests), span(busy(k)))
+	}
+	if d.crowded() {
 		t += fmt.Sprintf("; meanwhile %s had %s requests there, which took %s together", d.otherName, report.Count(d.otherRequests), span(d.otherNS))
 	}
 	return t
@@ -126,10 +144,11 @@ func (d *disk) words() string {
 
 // path is by which name the process had the file open, empty if that is not known.
 func (s *scene) path(pid uint32, inode uint64) string {
-	for _, f := range s.in.IO.Files {
-		if f.PID == pid && f.Inode == inode {
-			return f.Path
+	if s.paths == nil {
+		s.paths = map[event.File]string{}
+		for _, f := range s.in.IO.Files {
+			s.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
 		}
 	}
-	return ""
+	return s.paths[event.File{PID: pid, Inode: inode}]
 }

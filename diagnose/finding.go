@@ -312,10 +312,15 @@ func (f *finding) behind(who string) string {
 	return "data from " + who + ", which"
 }
 
-// file is the inode that most of a finding's waits for the disk were for, and whose
-// descriptor it was behind; 0 if none is known.
-func (f *finding) file() (inode uint64, pid uint32) {
-	by, whose := map[uint64]uint64{}, map[uint64]uint32{}
+// file is the inode that most of a finding's waits for the disk were for, 0 if none is
+// known, and the file's path, if that is known. One with a path goes before those
+// without: a program that writes a new file each time has some that were gone too soon.
+func (f *finding) file(s *scene) (inode uint64, path string) {
+	type file struct {
+		inode uint64
+		path  string
+	}
+	by := map[file]uint64{}
 	for _, p := range f.pieces {
 		rows := p.acc.Rows
 		if p.row != nil {
@@ -323,17 +328,18 @@ func (f *finding) file() (inode uint64, pid uint32) {
 		}
 		for _, o := range rows {
 			if o.Class == event.BlockIO && o.Inode != 0 {
-				by[o.Inode] += o.Duration
-				whose[o.Inode] = max(whose[o.Inode], o.PID)
+				by[file{o.Inode, s.path(o.PID, o.Inode)}] += o.Duration
 			}
 		}
 	}
-	for i, ns := range by {
-		if inode == 0 || ns > by[inode] || ns == by[inode] && i < inode {
-			inode = i
+	var best file
+	for k, ns := range by {
+		named := cmp.Compare(min(len(k.path), 1), min(len(best.path), 1))
+		if best.inode == 0 || cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
+			best = k
 		}
 	}
-	return inode, whose[inode]
+	return best.inode, best.path
 }
 
 // nested is the driver call inside the worst call that took most of it.

@@ -54,6 +54,5 @@ type HostMemory struct {
 	MinorFaults uint64 // pages it was given, or found in the page cache, without waiting
 	MajorFaults uint64 // pages that it waited to be read for
 	RSS         uint64 // bytes of memory it holds
-	Swap        uint64 // bytes of it that are swapped out
-	Allocated   uint64 // bytes of pages allocated for it; 0 unless that was asked for
+	Swap        uint64 // bytes of its memory that are swapped out
 }

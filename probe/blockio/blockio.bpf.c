@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Which requests did block devices get, from whom, how long did they wait for the
 // device and how long did it take? Every request counts in a sum per second,
-// process and device; one by one they are recorded up to a rate, slow ones before
-// others.
+// process and device. One by one are recorded those of accounted threads, and slow
+// ones of anybody, both up to a rate.
 #include "thread.h"
 #include "ops.h"
 
@@ -33,7 +33,8 @@ const volatile u64 slow_ns = 10000000;
 struct who {
 	u32 tgid, tid;
 	u32 by; /* the kernel's thread, if it is for somebody else */
-	u32 kernel; /* made by a thread of the kernel */
+	u16 kernel; /* made by a thread of the kernel */
+	u16 ours; /* accounted for */
 	char comm[COMM_LEN];
 };
 
@@ -91,6 +92,7 @@ static __always_inline void fill_who(struct who *w)
 	w->tid = task->pid;
 	w->by = 0;
 	w->kernel = (task->flags & PF_KTHREAD) != 0;
+	w->ours = thread_of(task) != 0;
 	__builtin_memcpy(w->comm, task->comm, COMM_LEN);
 }
 
@@ -140,6 +142,7 @@ static __always_inline void look(struct flight *f, struct request *rq)
 	f->who.by = f->who.tid;
 	f->who.tgid = d->who.tgid;
 	f->who.tid = d->who.tid;
+	f->who.ours = d->who.ours;
 	__builtin_memcpy(f->who.comm, d->who.comm, COMM_LEN);
 }
 
@@ -265,7 +268,7 @@ static __always_inline void emit(struct flight *f, u32 cmd, u32 dev, u16 op, u8 
 {
 	u64 dur = now - f->made;
 
-	if (f->who.tgid == self_tgid) /* in the sums only */
+	if (f->who.tgid == self_tgid || (!f->who.ours && dur < slow_ns)) /* in the sums only */
 		return;
 	if (!may_record_request(dur, now)) {
 		lose(LOSS_REQUEST_THINNED);

@@ -1,6 +1,6 @@
 // Package blockio holds the programs on the tracepoints of requests to block
 // devices: who asked which device for what, how long the request waited for the
-// device, and how long the device took. A request costs about half a microsecond
+// device, and how long the device took. A request costs about a microsecond
 // more; nothing else on the machine costs anything, but that a write to a file looks
 // at whether its thread is accounted for.
 //

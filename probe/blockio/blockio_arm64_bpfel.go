@@ -21,7 +21,8 @@ type BlockioDirtier struct {
 		Tgid   uint32
 		Tid    uint32
 		By     uint32
-		Kernel uint32
+		Kernel uint16
+		Ours   uint16
 		Comm   [16]int8
 	}
 }
@@ -39,7 +40,8 @@ type BlockioFlight struct {
 		Tgid   uint32
 		Tid    uint32
 		By     uint32
-		Kernel uint32
+		Kernel uint16
+		Ours   uint16
 		Comm   [16]int8
 	}
 }

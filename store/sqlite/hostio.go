@@ -101,7 +101,7 @@ func (w *Writer) insertConnection(c *event.Connection) error {
 func (w *Writer) insertHostMemory(m *event.HostMemory) error {
 	b := w.ins.hostMemory
 	b.set(2, w.mainThread(m.PID))
-	for n, v := range []uint64{m.MinorFaults, m.MajorFaults, m.RSS, m.Swap, m.Allocated} {
+	for n, v := range []uint64{m.MinorFaults, m.MajorFaults, m.RSS, m.Swap} {
 		b.opt(3+n, int64(v))
 	}
 	w.txRows++
@@ -176,12 +176,12 @@ func (r *Reader) connections(ctx context.Context, w store.Window, h *store.HostI
 }
 
 func (r *Reader) hostMemory(ctx context.Context, w store.Window, h *store.HostIO) error {
-	const query = "select ts, thread, minor, major, rss, swap, allocated from host_memory where ts between ? and ? order by ts"
+	const query = "select ts, thread, minor, major, rss, swap from host_memory where ts between ? and ? order by ts"
 	return r.optional(ctx, "host_memory", query, bounds(w), func(s *sqlite.Stmt) error {
 		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
 		t, err := r.thread(ctx, s.ColumnInt64(1))
 		h.Memory = append(h.Memory, event.HostMemory{
-			At: i(0), PID: t.PID, MinorFaults: i(2), MajorFaults: i(3), RSS: i(4), Swap: i(5), Allocated: i(6),
+			At: i(0), PID: t.PID, MinorFaults: i(2), MajorFaults: i(3), RSS: i(4), Swap: i(5),
 		})
 		return err
 	})

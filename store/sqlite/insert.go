@@ -62,7 +62,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.request, "insert into request values (" + values(12) + ")"},
 		{&i.requestSecond, "insert into request_second values (" + values(11) + ")"},
 		{&i.tcp, "insert into tcp values (" + values(14) + ")"},
-		{&i.hostMemory, "insert into host_memory values (" + values(7) + ")"},
+		{&i.hostMemory, "insert into host_memory values (" + values(6) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)

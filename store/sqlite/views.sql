@@ -121,7 +121,8 @@ left join thread t on t.id = coalesce(case l.kind when 1 then l.parent end, l.th
 left join session s on s.id = t.session
 where l.kind in (1, 2, 3, 6);
 
--- Requests to block devices, as far as the rate limit allowed (all of them: io_seconds).
+-- Requests to block devices of traced processes, and slow ones of others, as far as the
+-- rate limit allowed (all of them: io_seconds).
 -- queue_ns is the part of the duration before the device had the request, by_tid the
 -- kernel's thread that made it for the process.
 create view io_requests as
@@ -177,8 +178,7 @@ left join op_name o on o.id = c.op;
 -- the row before.
 create view host_memory_seconds as
 select m.ts as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
-  coalesce(m.minor, 0) as minor_faults, coalesce(m.major, 0) as major_faults, coalesce(m.rss, 0) as rss_bytes, coalesce(m.swap, 0) as swap_bytes,
-  coalesce(m.allocated, 0) as allocated_bytes
+  coalesce(m.minor, 0) as minor_faults, coalesce(m.major, 0) as major_faults, coalesce(m.rss, 0) as rss_bytes, coalesce(m.swap, 0) as swap_bytes
 from host_memory m left join thread t on t.id = m.thread left join session s on s.id = t.session;
 
 -- Calls and host events. A row of a thinned recording stands for weight calls.

@@ -159,7 +159,7 @@ func fullIO() store.HostIO {
 			},
 			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
 		},
-		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4, Allocated: 5}},
+		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4}},
 	}
 }
 

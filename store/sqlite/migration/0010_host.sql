@@ -72,6 +72,5 @@ create table host_memory (
   minor     integer,
   major     integer,
   rss       integer,
-  swap      integer,
-  allocated integer
+  swap      integer
 ) strict;
