@@ -27,6 +27,7 @@ type counter struct {
 	procs   map[uint32]store.Process
 	memory  []event.Memory
 	sites   []event.MemorySite
+	io      store.HostIO
 	off     int
 	seconds int
 	closed  bool
@@ -53,6 +54,9 @@ func (c *counter) Write(b *store.Batch) error {
 		c.procs[p.PID] = p
 	}
 	c.memory, c.sites = append(c.memory, b.Memory...), append(c.sites, b.MemorySites...)
+	c.io.Requests, c.io.Sums = append(c.io.Requests, b.IO.Requests...), append(c.io.Sums, b.IO.Sums...)
+	c.io.Devices, c.io.Files = append(c.io.Devices, b.IO.Devices...), append(c.io.Files, b.IO.Files...)
+	c.io.Connections, c.io.Memory = append(c.io.Connections, b.IO.Connections...), append(c.io.Memory, b.IO.Memory...)
 	c.off += len(b.OffCPU)
 	return nil
 }

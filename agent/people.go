@@ -178,6 +178,14 @@ func (p *people) observe(r *probe.Records) {
 			p.stranger(c.PID, c.Comm)
 		}
 	}
+	for i := range r.Requests {
+		p.thread(r.Requests[i].Thread, r.Requests[i].Comm, false)
+		p.stranger(r.Requests[i].PID, r.Requests[i].Comm)
+	}
+	for i := range r.Connections {
+		p.thread(r.Connections[i].Thread, r.Connections[i].Comm, false)
+		p.stranger(r.Connections[i].PID, r.Connections[i].Comm)
+	}
 	p.limits(r.Reclaims)
 	for i := range r.Lives {
 		if l := &r.Lives[i]; l.Kind == event.LifeExit {

@@ -32,7 +32,7 @@ type unit struct {
 }
 
 func (u *unit) empty() bool {
-	return u.records.Len() == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && !u.flush
+	return u.records.Len() == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
 }
 
 // units is how many are under way at most. When the recorder is behind, the loop
@@ -109,6 +109,7 @@ func (r *recorder) unit() *unit {
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
 	u.batch.Memory, u.batch.MemorySites, u.batch.InFlight = nil, nil, nil
 	u.batch.Collectives = u.batch.Collectives[:0]
+	u.batch.IO.Reset()
 	u.flush, u.status = false, nil
 	return u
 }
@@ -157,7 +158,7 @@ func (r *recorder) fill(u *unit) {
 	b, rec := &u.batch, &u.records
 	b.Calls, b.Gaps, b.OffCPU = rec.Calls, rec.Gaps, rec.OffCPU
 	b.ThreadTimes, b.Lives, b.Stalls = rec.ThreadTimes, rec.Lives, rec.Stalls
-	b.Reclaims = rec.Reclaims
+	b.Reclaims, b.IO.Requests, b.IO.Connections = rec.Reclaims, rec.Requests, rec.Connections
 	b.Stacks = b.Stacks[:0]
 	for i := range rec.Lives {
 		if l := &rec.Lives[i]; l.PID == l.TID && l.Kind == event.LifeFork {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/store"
 )
 
 // The drain period adapts to how full the ring is: a tenth of a second costs
@@ -43,6 +45,7 @@ type run struct {
 	pythons  *pythons
 	command  *command
 	people   *people
+	hostIO   *hostIO
 	meter    *meter
 	memory   *memory.Tracker
 	ranks    *collective.Tracker
@@ -88,7 +91,7 @@ func newRun(o Options) (*run, error) {
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
-	r.people = newPeople(fs)
+	r.people, r.hostIO = newPeople(fs), newHostIO(fs)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
 	r.ranks = collective.NewTracker()
 	r.flights = newFlights()
@@ -165,6 +168,9 @@ func (r *run) start() error {
 	for pid := range r.targets.traced {
 		r.people.process(pid, true)
 	}
+	for pid := range r.watched() {
+		r.hostIO.begin(pid, r.command != nil && pid == r.command.cmd.Process.Pid)
+	}
 	if r.opts.Started != nil {
 		r.opts.Started(Start{
 			Backend: r.tracer.Backend(), Processes: r.people.traced(),
@@ -206,7 +212,7 @@ func (r *run) turn() error {
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy())
 	r.drain()
 	if now := time.Now(); now.Sub(r.second) >= time.Second {
-		r.tick(now)
+		r.tick(now, false)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {
 		time.Sleep(d) // a storm of new processes must not make us spin
@@ -232,6 +238,7 @@ func (r *run) drain() {
 		}
 		u := r.recorder.unit()
 		n := r.tracer.Drain(&u.records, chunk)
+		r.hostIO.observe(&u.records, r.watched())
 		r.lives(u.records.Lives)
 		if len(u.records.Calls) > 0 && r.first == 0 {
 			r.first = time.Since(r.began)
@@ -245,6 +252,7 @@ func (r *run) drain() {
 		r.flights.calls(u.records.Calls)
 		r.flights.lives(u.records.Lives)
 		r.people.observe(&u.records)
+		r.hostIO.take(&u.batch.IO)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
 		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
 		r.people.newLimits = r.people.newLimits[:0]
@@ -269,12 +277,14 @@ func (r *run) lives(lives []event.Life) {
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
 			r.targets.forked(int(l.Parent.PID), pid)
+			r.hostIO.begin(pid, true)
 			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
 			r.people.process(pid, r.targets.traced[pid])
 			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit && isProcess:
 			r.targets.exited(pid)
+			r.hostIO.forget(l.PID)
 			r.pythons.exited(pid)
 			r.meter.exited(l.PID)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
@@ -284,8 +294,8 @@ func (r *run) lives(lives []event.Life) {
 	}
 }
 
-// tick does what is done once a second.
-func (r *run) tick(now time.Time) {
+// tick does what is done once a second, and at the last.
+func (r *run) tick(now time.Time, last bool) {
 	span := now.Sub(r.second)
 	r.second = now
 	u := r.recorder.unit()
@@ -300,6 +310,8 @@ func (r *run) tick(now time.Time) {
 	u.batch.Collectives = r.ranks.Take(at, u.batch.Collectives)
 	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
+	r.requests(&u.batch.IO, last)
+	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
 	r.setLimits(r.meter.limits(span))
 	r.look(&u.records)
 	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
@@ -315,6 +327,29 @@ func (r *run) forgetComms(lives []event.Life) {
 			r.tracer.ForgetComms(l.PID)
 		}
 	}
+}
+
+// watched are the processes whose use of the host is of interest: those that use a
+// library, and those that were asked for.
+func (r *run) watched() map[int]bool {
+	if len(r.targets.family) == 0 {
+		return r.targets.traced
+	}
+	all := maps.Clone(r.targets.family)
+	maps.Copy(all, r.targets.traced)
+	return all
+}
+
+// requests reads what processes did at block devices.
+func (r *run) requests(to *store.HostIO, last bool) {
+	var err error
+	if to.Sums, err = r.tracer.Requests(to.Sums, last); err != nil {
+		r.log.Warn("cannot read sums of block I/O", "err", err)
+	}
+	for i := range to.Sums {
+		r.hostIO.device(to.Sums[i].Device)
+	}
+	r.hostIO.take(to)
 }
 
 func (r *run) setLimits(limits map[event.Op]limit) {
@@ -376,7 +411,7 @@ func (r *run) finish() (Summary, error) {
 	r.flights.closed = true
 	now := time.Now()
 	r.stopped = true
-	r.tick(now)
+	r.tick(now, true)
 	r.gpus.Close()
 	err = errors.Join(err, r.recorder.close())
 	s := Summary{

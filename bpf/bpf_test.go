@@ -16,11 +16,13 @@ import (
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/blockio"
 	"github.com/ingero-io/ingero/probe/call"
 	"github.com/ingero-io/ingero/probe/inflight"
 	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
+	"github.com/ingero-io/ingero/probe/tcp"
 )
 
 // mirrors are the wire records by their name in C.
@@ -49,6 +51,10 @@ var mirrors = map[string]reflect.Type{
 	"flight_rec":    reflect.TypeFor[bpf.WireFlightRec](),
 	"flight_call":   reflect.TypeFor[bpf.WireFlightCall](),
 	"flight_return": reflect.TypeFor[bpf.WireFlightReturn](),
+	"request_rec":   reflect.TypeFor[bpf.WireRequestRec](),
+	"request_key":   reflect.TypeFor[bpf.WireRequestKey](),
+	"request_sum":   reflect.TypeFor[bpf.WireRequestSum](),
+	"tcp_rec":       reflect.TypeFor[bpf.WireTcpRec](),
 }
 
 // varying are the records that are not reserved in the ring: those that end before
@@ -72,7 +78,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight,
+		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio, "tcp": tcp.LoadTcp,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -321,6 +327,9 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_SOCK, event.LostSocket},
 		{bpf.WireLossLOSS_NAME, event.LostName},
 		{bpf.WireLossLOSS_COMM, event.LostComm},
+		{bpf.WireLossLOSS_REQUEST, event.LostRequest},
+		{bpf.WireLossLOSS_REQUEST_THINNED, event.LostRequestThinned},
+		{bpf.WireLossLOSS_TCP, event.LostConnection},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {
@@ -367,6 +376,7 @@ func TestLivesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLifeLIFE_EXIT, event.LifeExit},
 		{bpf.WireLifeLIFE_FIRST, event.LifeFirst},
 		{bpf.WireLifeLIFE_UNFINISHED, event.LifeUnfinished},
+		{bpf.WireLifeLIFE_OOM, event.LifeOOM},
 	})
 }
 

@@ -134,6 +134,8 @@ const (
 	WireKindKIND_PYCODE  WireKind = 10
 	WireKindKIND_PYSTACK WireKind = 11
 	WireKindKIND_NAME    WireKind = 12
+	WireKindKIND_REQUEST WireKind = 13
+	WireKindKIND_TCP     WireKind = 14
 )
 
 type WireLed struct {
@@ -151,6 +153,7 @@ const (
 	WireLifeLIFE_EXIT       WireLife = 3
 	WireLifeLIFE_FIRST      WireLife = 4
 	WireLifeLIFE_UNFINISHED WireLife = 5
+	WireLifeLIFE_OOM        WireLife = 6
 )
 
 type WireLifeRec struct {
@@ -167,26 +170,29 @@ type WireLifeRec struct {
 type WireLoss uint32
 
 const (
-	WireLossLOSS_CALL        WireLoss = 0
-	WireLossLOSS_GAP         WireLoss = 1
-	WireLossLOSS_OFF         WireLoss = 2
-	WireLossLOSS_TOTAL       WireLoss = 3
-	WireLossLOSS_LIFE        WireLoss = 4
-	WireLossLOSS_STACK       WireLoss = 5
-	WireLossLOSS_NESTED      WireLoss = 6
-	WireLossLOSS_THREAD      WireLoss = 7
-	WireLossLOSS_UNMATCHED   WireLoss = 8
-	WireLossLOSS_UNFINISHED  WireLoss = 9
-	WireLossLOSS_SWITCH      WireLoss = 10
-	WireLossLOSS_HEALED      WireLoss = 11
-	WireLossLOSS_WAKE        WireLoss = 12
-	WireLossLOSS_OFF_THINNED WireLoss = 13
-	WireLossLOSS_STALL       WireLoss = 14
-	WireLossLOSS_RECLAIM     WireLoss = 17
-	WireLossLOSS_SOCK        WireLoss = 18
-	WireLossLOSS_NAME        WireLoss = 19
-	WireLossLOSS_COMM        WireLoss = 20
-	WireLossNLOSS            WireLoss = 32
+	WireLossLOSS_CALL            WireLoss = 0
+	WireLossLOSS_GAP             WireLoss = 1
+	WireLossLOSS_OFF             WireLoss = 2
+	WireLossLOSS_TOTAL           WireLoss = 3
+	WireLossLOSS_LIFE            WireLoss = 4
+	WireLossLOSS_STACK           WireLoss = 5
+	WireLossLOSS_NESTED          WireLoss = 6
+	WireLossLOSS_THREAD          WireLoss = 7
+	WireLossLOSS_UNMATCHED       WireLoss = 8
+	WireLossLOSS_UNFINISHED      WireLoss = 9
+	WireLossLOSS_SWITCH          WireLoss = 10
+	WireLossLOSS_HEALED          WireLoss = 11
+	WireLossLOSS_WAKE            WireLoss = 12
+	WireLossLOSS_OFF_THINNED     WireLoss = 13
+	WireLossLOSS_STALL           WireLoss = 14
+	WireLossLOSS_RECLAIM         WireLoss = 17
+	WireLossLOSS_SOCK            WireLoss = 18
+	WireLossLOSS_NAME            WireLoss = 19
+	WireLossLOSS_COMM            WireLoss = 20
+	WireLossLOSS_REQUEST         WireLoss = 21
+	WireLossLOSS_REQUEST_THINNED WireLoss = 22
+	WireLossLOSS_TCP             WireLoss = 23
+	WireLossNLOSS                WireLoss = 32
 )
 
 type WireName uint32
@@ -363,6 +369,42 @@ type WireReclaimRec struct {
 	Parts uint32
 }
 
+type WireRequestKey struct {
+	_      structs.HostLayout
+	Second uint64
+	Tgid   uint32
+	Dev    uint32
+	Op     uint32
+	Pad    uint32
+}
+
+type WireRequestRec struct {
+	_      structs.HostLayout
+	H      WireHdr
+	Dur    uint64
+	Queue  uint64
+	Sector uint64
+	Ino    uint64
+	Tgid   uint32
+	Dev    uint32
+	Bytes  uint32
+	By     uint32
+	Status uint8
+	Pad    [7]uint8
+	Comm   [16]int8
+}
+
+type WireRequestSum struct {
+	_        structs.HostLayout
+	Requests uint64
+	Errors   uint64
+	Bytes    uint64
+	Queue    uint64
+	Device   uint64
+	Max      uint64
+	Comm     [16]int8
+}
+
 type WireSockRec struct {
 	_     structs.HostLayout
 	H     WireHdr
@@ -389,6 +431,25 @@ type WireStallRec struct {
 	_   structs.HostLayout
 	H   WireHdr
 	Dur uint64
+}
+
+type WireTcpRec struct {
+	_       structs.HostLayout
+	H       WireHdr
+	Dur     uint64
+	Ino     uint64
+	Tgid    uint32
+	Error   int32
+	Bytes   uint32
+	Retrans uint32
+	Rtt     uint32
+	MinRtt  uint32
+	Lport   uint16
+	Rport   uint16
+	Pad     [4]uint8
+	Laddr   [16]uint8
+	Raddr   [16]uint8
+	Comm    [16]int8
 }
 
 type WireTotalRec struct {
@@ -426,9 +487,13 @@ const (
 	WireVarUnusedPystackFlag = "unused_pystack_flag"
 	WireVarUnusedReclaim     = "unused_reclaim"
 	WireVarUnusedReclaimKind = "unused_reclaim_kind"
+	WireVarUnusedRequest     = "unused_request"
+	WireVarUnusedRequestKey  = "unused_request_key"
+	WireVarUnusedRequestSum  = "unused_request_sum"
 	WireVarUnusedSock        = "unused_sock"
 	WireVarUnusedStack       = "unused_stack"
 	WireVarUnusedStall       = "unused_stall"
+	WireVarUnusedTcp         = "unused_tcp"
 	WireVarUnusedTotal       = "unused_total"
 )
 
@@ -506,9 +571,13 @@ type WireVariableSpecs struct {
 	UnusedPystackFlag *ebpf.VariableSpec `ebpf:"unused_pystack_flag"`
 	UnusedReclaim     *ebpf.VariableSpec `ebpf:"unused_reclaim"`
 	UnusedReclaimKind *ebpf.VariableSpec `ebpf:"unused_reclaim_kind"`
+	UnusedRequest     *ebpf.VariableSpec `ebpf:"unused_request"`
+	UnusedRequestKey  *ebpf.VariableSpec `ebpf:"unused_request_key"`
+	UnusedRequestSum  *ebpf.VariableSpec `ebpf:"unused_request_sum"`
 	UnusedSock        *ebpf.VariableSpec `ebpf:"unused_sock"`
 	UnusedStack       *ebpf.VariableSpec `ebpf:"unused_stack"`
 	UnusedStall       *ebpf.VariableSpec `ebpf:"unused_stall"`
+	UnusedTcp         *ebpf.VariableSpec `ebpf:"unused_tcp"`
 	UnusedTotal       *ebpf.VariableSpec `ebpf:"unused_total"`
 }
 
@@ -562,9 +631,13 @@ type WireVariables struct {
 	UnusedPystackFlag *ebpf.Variable `ebpf:"unused_pystack_flag"`
 	UnusedReclaim     *ebpf.Variable `ebpf:"unused_reclaim"`
 	UnusedReclaimKind *ebpf.Variable `ebpf:"unused_reclaim_kind"`
+	UnusedRequest     *ebpf.Variable `ebpf:"unused_request"`
+	UnusedRequestKey  *ebpf.Variable `ebpf:"unused_request_key"`
+	UnusedRequestSum  *ebpf.Variable `ebpf:"unused_request_sum"`
 	UnusedSock        *ebpf.Variable `ebpf:"unused_sock"`
 	UnusedStack       *ebpf.Variable `ebpf:"unused_stack"`
 	UnusedStall       *ebpf.Variable `ebpf:"unused_stall"`
+	UnusedTcp         *ebpf.Variable `ebpf:"unused_tcp"`
 	UnusedTotal       *ebpf.Variable `ebpf:"unused_total"`
 }
 

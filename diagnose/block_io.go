@@ -45,10 +45,17 @@ func (a *account) between(waits uint64) uint64 {
 }
 
 func tellBlockIO(s *scene, f *finding, c *report.Chain) {
-	file := f.file()
+	inode, path := f.file(s)
 	disk := "the disk"
-	if file != "" {
-		disk += " (" + file + ")"
+	d := f.disk(s)
+	if d != nil {
+		disk += " " + d.name
+	}
+	switch {
+	case path != "":
+		disk += " (" + path + ")"
+	case inode != 0:
+		disk += fmt.Sprintf(" (inode %d)", inode)
 	}
 	const on = "block I/O"
 	waited, did := f.explained, f.flavour(s)
@@ -81,8 +88,14 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 			c.Recommendations = []string{fmt.Sprintf(did.fix, f.sub.TID)}
 		}
 	}
-	if file != "" {
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the file: find / -xdev -inum %s", file[len("inode "):]))
+	if d != nil {
+		c.Cause.Detail += d.words()
+		if d.crowded() {
+			c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s use %s less meanwhile: another device, or a limit (io.max of its control group, ionice)", d.otherName, d.name))
+		}
+	}
+	if inode != 0 && path == "" {
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the file: find / -xdev -inum %d", inode))
 	}
 	c.Path = append(c.Path, report.Step{Layer: "IO", Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: "blocked", On: disk, NS: waited})
 }

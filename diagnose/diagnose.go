@@ -54,6 +54,7 @@ func Diagnose(in *Input) *report.Report {
 		r.Chains = append(r.Chains, s.leaks[i].chain(s))
 	}
 	r.Idle = s.idleThreads()
+	r.Ended = s.ended()
 	r.Workloads = s.workloads()
 	if in.PerProcess {
 		r.Processes = s.processes()

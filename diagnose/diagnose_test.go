@@ -134,6 +134,9 @@ func essence(r *report.Report) string {
 	for _, w := range r.Workloads {
 		fmt.Fprintf(&b, "\nsteps of %s/%d: %d of %s, p50 %s, warm-up %s, trend %.1f%%\n", w.Process, w.TID, w.Steps, w.PerStep, report.Duration(w.P50NS), report.Duration(w.WarmupNS), w.Trend)
 	}
+	for _, e := range r.Ended {
+		fmt.Fprintf(&b, "\nended: %s/%d: %s\n", e.Process, e.PID, e.Why)
+	}
 	for _, i := range r.Idle {
 		fmt.Fprintf(&b, "\nidle: %s/%d %.0f%% in %s\n", i.Process, i.TID, i.Pct, i.On)
 	}

@@ -312,9 +312,15 @@ func (f *finding) behind(who string) string {
 	return "data from " + who + ", which"
 }
 
-// file names the file whose I/O took longest, empty if unknown.
-func (f *finding) file() string {
-	by := map[uint64]uint64{}
+// file is the inode that most of a finding's waits for the disk were for, 0 if none is
+// known, and the file's path, if that is known. One with a path goes before those
+// without: a program that writes a new file each time has some that were gone too soon.
+func (f *finding) file(s *scene) (inode uint64, path string) {
+	type file struct {
+		inode uint64
+		path  string
+	}
+	by := map[file]uint64{}
 	for _, p := range f.pieces {
 		rows := p.acc.Rows
 		if p.row != nil {
@@ -322,20 +328,18 @@ func (f *finding) file() string {
 		}
 		for _, o := range rows {
 			if o.Class == event.BlockIO && o.Inode != 0 {
-				by[o.Inode] += o.Duration
+				by[file{o.Inode, s.path(o.PID, o.Inode)}] += o.Duration
 			}
 		}
 	}
-	var best uint64
-	for inode, ns := range by {
-		if best == 0 || ns > by[best] || ns == by[best] && inode < best {
-			best = inode
+	var best file
+	for k, ns := range by {
+		named := cmp.Compare(min(len(k.path), 1), min(len(best.path), 1))
+		if best.inode == 0 || cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
+			best = k
 		}
 	}
-	if best == 0 {
-		return ""
-	}
-	return fmt.Sprintf("inode %d", best)
+	return best.inode, best.path
 }
 
 // nested is the driver call inside the worst call that took most of it.

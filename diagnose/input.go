@@ -53,6 +53,7 @@ type Input struct {
 	Collectives []event.Collective
 	InFlight    []event.InFlight // calls that took or have taken a second or more, as last seen
 	Losses      []event.Loss
+	IO          store.HostIO // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known

@@ -132,6 +132,9 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.Kernels, err = r.Kernels(ctx); err != nil {
 		return fmt.Errorf("read names of kernels: %w", err)
 	}
+	if in.IO, err = r.HostIO(ctx, w); err != nil {
+		return fmt.Errorf("read what devices and connections did: %w", err)
+	}
 	return in.loadGPU(ctx, r, w)
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
@@ -80,9 +82,106 @@ func tellNetwork(s *scene, f *finding, c *report.Chain) {
 		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
 	}
 	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other side did is not in this recording", s.name(t.PID, ""), end, span(f.stall))
+	again := f.trouble(s, end)
+	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
 	c.Recommendations = []string{
 		fmt.Sprintf("ask ahead: request what the next step needs from %s while this one runs, in another thread than the one that launches the GPU's work", end),
 		fmt.Sprintf("see where the time goes: ss -ti dst %s (round trip, retransmissions), and the load of the other side", end),
 	}
+	if again.explains() {
+		c.Summary = strings.Replace(c.Summary, " waiting for answers from "+end, " waiting for "+end+", to which packets were lost,", 1)
+		c.Recommendations = []string{
+			fmt.Sprintf("find out where packets to %s are lost: ethtool -S (errors, drops) and ip -s link here, the switches in between, mtr -T -P PORT HOST", end),
+			c.Recommendations[0],
+		}
+	}
+}
+
+// trouble is what went wrong on the connections to a server while a finding waited for
+// it.
+type trouble struct {
+	waits, hit  int    // waits, and those in which a segment was sent again
+	lost, again uint64 // ns of the finding: all, and of those waits
+	segments    int
+	failed      int
+	errno       int32
+	spikes      int
+	worst       uint64 // longest round trip, ns
+}
+
+// explains reports whether most of the time was lost in waits in which something was
+// sent again.
+func (t *trouble) explains() bool { return t.again > t.lost/2 }
+
+func (f *finding) trouble(s *scene, end string) trouble {
+	var t trouble
+	var events []*event.Connection
+	for i := range s.in.IO.Connections {
+		if c := &s.in.IO.Connections[i]; c.Endpoint() == end {
+			events = append(events, c)
+		}
+	}
+	seen := map[*event.Connection]bool{}
+	for _, p := range f.pieces {
+		o := p.row
+		if len(p.chain) > 0 {
+			if w, _ := beyond(&p.chain[len(p.chain)-1]); w != nil {
+				o = w
+			}
+		}
+		if o == nil {
+			continue
+		}
+		t.waits++
+		t.lost += p.lost
+		hit := false
+		for _, c := range events {
+			// A spike is told when the wait for it is over, a failed connect when it began.
+			if c.At+c.Duration < o.Start || c.At > o.Start+o.Duration+spikeLate || o.Socket.LocalPort != 0 && c.LocalPort != 0 && o.Socket.LocalPort != c.LocalPort {
+				continue
+			}
+			hit = hit || c.Op == event.OpTCPRetransmit
+			if seen[c] {
+				continue
+			}
+			seen[c] = true
+			switch c.Op {
+			case event.OpTCPRetransmit:
+				t.segments++
+			case event.OpTCPConnectFailed:
+				t.failed++
+				t.errno = c.Error
+			case event.OpTCPSpike:
+				t.spikes++
+				t.worst = max(t.worst, c.Duration)
+			}
+		}
+		if hit {
+			t.hit++
+			t.again += p.lost
+		}
+	}
+	return t
+}
+
+// spikeLate is how long after a wait a spike of its round trip may be told, ns.
+const spikeLate = 1_000_000
+
+func (t *trouble) words() string {
+	w := ""
+	if t.segments > 0 {
+		w += fmt.Sprintf("; %s had to be sent again, in %d of these %d waits: what was sent, or its confirmation, was lost on the way",
+			plural(t.segments, "segment", "segments"), t.hit, t.waits)
+	}
+	if t.spikes > 0 {
+		w += fmt.Sprintf("; %s took up to %s, against less than a third of that at best", plural(t.spikes, "round trip", "round trips"), span(t.worst))
+	}
+	if t.failed > 0 {
+		w += fmt.Sprintf("; %s failed", plural(t.failed, "connection", "connections"))
+		if t.errno != 0 {
+			w += ": " + syscall.Errno(t.errno).Error()
+		}
+	}
+	return w
 }

@@ -51,6 +51,8 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Sites)
 			shuffle(in.Reclaims)
 			shuffle(in.Collectives)
+			shuffle(in.IO.Sums)
+			shuffle(in.IO.Connections)
 			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
 				t.Fatalf("%s: another order gives another report:\n%s", path, d)
 			}
@@ -257,6 +259,8 @@ func (r reader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, 
 func (r reader) Memory(context.Context, store.Window) ([]event.Memory, error) {
 	return r.in.Memory, nil
 }
+
+func (r reader) HostIO(context.Context, store.Window) (store.HostIO, error) { return r.in.IO, r.err }
 
 func (r reader) MemorySites(context.Context, store.Window) ([]event.MemorySite, error) {
 	return r.in.Sites, nil

@@ -23,6 +23,9 @@ func InputOf(r *eventtext.Recording) *Input {
 		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{}, InFlight: slices.Clone(r.InFlight),
 	}
 	in.Nodes = r.Nodes
+	in.IO = store.HostIO{
+		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files), Connections: slices.Clone(r.Connections),
+	}
 	for _, q := range r.Scheduling {
 		in.Scheduling = append(in.Scheduling, store.Scheduling{
 			Thread: event.Thread{PID: q.PID, TID: q.TID}, Policy: store.Policy(q.Policy), Nice: q.Nice, Realtime: q.RealtimePrio,

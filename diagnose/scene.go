@@ -17,6 +17,7 @@ type scene struct {
 	procs    map[uint32]*store.Process
 	names    map[uint32]string          // of processes
 	parents  map[uint32]uint32          // of processes
+	paths    map[event.File]string      // of files, by process and inode; made by path
 	firstOp  map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse map[uint32]uint64          // Unix ns of a process's first call
 	born     map[uint32]bool            // processes whose beginning was seen

@@ -178,6 +178,24 @@ func (i *Info) BytesArg() int {
 	return -1
 }
 
+// Operations of the host that packages name.
+const (
+	OpBlockRead        = Op(SourceIO)<<8 | 1
+	OpBlockWrite       = Op(SourceIO)<<8 | 2
+	OpBlockDiscard     = Op(SourceIO)<<8 | 3
+	OpBlockFlush       = Op(SourceIO)<<8 | 4
+	OpBlockOther       = Op(SourceIO)<<8 | 5
+	OpTCPRetransmit    = Op(SourceTCP)<<8 | 1
+	OpTCPConnectFailed = Op(SourceTCP)<<8 | 2
+	OpTCPSpike         = Op(SourceTCP)<<8 | 3
+)
+
+// Called reports whether the source's operations are functions of a library, which
+// are timed; the others are things the kernel tells of.
+func (s Source) Called() bool {
+	return s == SourceCUDA || s == SourceDriver || s == SourceGraph || s == SourceNCCL
+}
+
 type indexes struct {
 	byOp   map[Op]*Info
 	byName map[string]*Info
@@ -209,6 +227,8 @@ var (
 	argsFill   = []Arg{argBytes, argPtr, {Name: "value", Unit: UnitNone, Doc: "byte value written"}}
 	argHow     = Arg{Name: "how", Unit: UnitFields, Doc: "what is moved, and which one of its kind it is", Fields: HowFields}
 	argsNCCL   = []Arg{argComm, argBytes, argHow, argStream}
+	argsBlock  = []Arg{argBytes, {Name: "sector", Unit: UnitCount, Doc: "first sector of 512 bytes"}, {Name: "device", Unit: UnitDevice, Doc: "major << 20 | minor"}, {Name: "queue_ns", Unit: UnitCount, Doc: "time before the device was given it"}}
+	argsTCP    = []Arg{{Name: "remote_port", Unit: UnitCount, Doc: "port of the other end"}, {Name: "retransmits", Unit: UnitCount, Doc: "of the connection so far"}, {Name: "rtt_us", Unit: UnitCount, Doc: "smoothed round trip"}, {Name: "error", Unit: UnitEnum, Doc: "errno of a failed connect"}}
 	argsLaunch = []Arg{
 		{Name: "func", Unit: UnitAddr, Doc: "kernel's host stub (runtime) or CUfunction (driver)"},
 		argStream,
@@ -254,6 +274,7 @@ var Catalog = []Info{
 	{Op: op(SourceCUDA, 29), Name: "cudaSetDevice", Shape: ShapePlain, Role: RoleOther, Args: []Arg{{Name: "device", Unit: UnitDevice, Doc: "device ordinal"}}, Doc: "Chooses the calling thread's device.", SetsDevice: true},
 
 	{Op: op(SourceHost, 1), Name: "sched_switch", Role: RoleOther, Args: nil, Doc: "A thread was off the CPU; duration is how long."},
+	{Op: op(SourceHost, 4), Name: "oom_kill", Role: RoleOther, Args: []Arg{{Name: "trigger_pid", Unit: UnitCount, Doc: "process whose need for memory ended it"}}, Doc: "The kernel ended a process because memory had run out; it is the event of the process that was ended."},
 	{Op: op(SourceHost, 5), Name: "process_exec", Role: RoleOther, Args: nil, Doc: "A process executed a new program."},
 	{Op: op(SourceHost, 6), Name: "process_exit", Role: RoleOther, Args: nil, Doc: "A thread or process ended."},
 	{Op: op(SourceHost, 7), Name: "process_fork", Role: RoleOther, Args: []Arg{{Name: "child", Unit: UnitCount, Doc: "process or thread id created"}}, Doc: "A process or thread was created."},
@@ -278,6 +299,16 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 20), Name: "cuMemHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags, through the driver API."},
 	{Op: op(SourceDriver, 21), Name: "cuMemFreeAsync", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr, argStream}, Symbols: []string{"cuMemFreeAsync", "cuMemFreeAsync_ptsz"}, Doc: "Returns memory to a stream's pool, through the driver API."},
 	{Op: op(SourceDriver, 22), Name: "cuMemFreeHost", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory through the driver API."},
+
+	{Op: OpBlockRead, Name: "block_read", Role: RoleOther, Args: argsBlock, Doc: "A block device read; duration is from the request's making to its end."},
+	{Op: OpBlockWrite, Name: "block_write", Role: RoleOther, Args: argsBlock, Doc: "A block device wrote."},
+	{Op: OpBlockDiscard, Name: "block_discard", Role: RoleOther, Args: argsBlock, Doc: "A block device was told which sectors are free, or to be zero."},
+	{Op: OpBlockFlush, Name: "block_flush", Role: RoleOther, Args: argsBlock, Doc: "A block device emptied its cache."},
+	{Op: OpBlockOther, Name: "block_other", Role: RoleOther, Args: argsBlock, Doc: "A block device did something else, such as a command passed through to it."},
+
+	{Op: OpTCPRetransmit, Name: "tcp_retransmit", Role: RoleOther, Args: argsTCP, Doc: "A TCP segment was sent again because its receipt was not confirmed."},
+	{Op: OpTCPConnectFailed, Name: "tcp_connect_failed", Role: RoleOther, Args: argsTCP, Doc: "A TCP connection did not come about; duration is how long it was tried."},
+	{Op: OpTCPSpike, Name: "tcp_rtt_spike", Role: RoleOther, Args: argsTCP, Doc: "A round trip took three times as long as the connection's shortest and 10 ms longer; duration is the round trip."},
 
 	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz", "cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
 	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {Name: "graph", Unit: UnitHandle, Doc: "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},

@@ -264,9 +264,10 @@ const (
 	LifeExit                           // Thread ended
 	LifeFirst                          // Thread made its first traced call
 	LifeUnfinished                     // Thread ended, or executed a new program, inside Op
+	LifeOOM                            // the kernel ended Thread's process for lack of memory, which Parent had asked for
 )
 
-var lifeNames = [...]string{"", "fork", "exec", "exit", "first_call", "unfinished"}
+var lifeNames = [...]string{"", "fork", "exec", "exit", "first_call", "unfinished", "oom_kill"}
 
 // String returns the name used in SQL and JSON.
 func (k LifeKind) String() string {
@@ -281,7 +282,7 @@ type Life struct {
 	At   uint64 // Unix ns
 	Kind LifeKind
 	Thread
-	Parent   Thread // for LifeFork
+	Parent   Thread // for LifeFork and LifeOOM
 	Comm     string
 	Op       Op     // for LifeUnfinished and LifeFirst
 	Duration uint64 // for LifeUnfinished: ns since the call began

@@ -59,7 +59,7 @@ func TestNamesAreUniqueAndKnown(t *testing.T) {
 func TestUnknownNumbersHaveNames(t *testing.T) {
 	for want, got := range map[string]string{
 		"source-2": event.Source(2).String(), "class-12": event.Class(12).String(), "life-0": event.LifeKind(0).String(),
-		"life-6": event.LifeKind(6).String(), "frame-4": event.StackKind(4).String(),
+		"life-7": event.LifeKind(7).String(), "frame-4": event.StackKind(4).String(),
 		"reclaim-0": event.ReclaimKind(0).String(), "reclaim-4": event.ReclaimKind(4).String(), "socket-4": event.SocketKind(4).String(),
 		fmt.Sprintf("loss-%d", uint8(event.NumLossKinds)): event.NumLossKinds.String(),
 	} {

@@ -18,27 +18,30 @@ type LossKind uint8
 
 // The losses.
 const (
-	LostCall          LossKind = iota // call: ring full
-	LostGap                           // gap ledger: ring full
-	LostOffCPU                        // off-CPU interval: ring full
-	LostThreadTime                    // thread totals: ring full (the next ones replace them)
-	LostLife                          // life-cycle event: ring full
-	LostStack                         // stack: ring half full, or too many in a second
-	LostNested                        // call nested deeper than the tracer follows
-	LostThread                        // no memory for a thread's state
-	LostUnmatched                     // return without a recorded entry
-	LostUnfinished                    // call that never returned
-	LostSwitch                        // context switch the kernel did not report
-	LostHealed                        // off-CPU interval rebuilt because its end was not reported
-	LostWake                          // wake-up not reported: the wait has no run-queue part
-	LostOffCPUThinned                 // off-CPU interval dropped by the per-thread rate limit
-	LostStall                         // stall of a CPU: ring full
-	LostStored                        // row not written: the store was behind or the disk full
-	LostLate                          // milliseconds without probes on a library that was in use already
-	LostReclaim                       // span of memory reclaim: ring full
-	LostSocket                        // socket of a wait: ring full
-	LostName                          // name of a kernel: ring full, or too many of them
-	LostComm                          // collective not numbered: too many communicators
+	LostCall           LossKind = iota // call: ring full
+	LostGap                            // gap ledger: ring full
+	LostOffCPU                         // off-CPU interval: ring full
+	LostThreadTime                     // thread totals: ring full (the next ones replace them)
+	LostLife                           // life-cycle event: ring full
+	LostStack                          // stack: ring half full, or too many in a second
+	LostNested                         // call nested deeper than the tracer follows
+	LostThread                         // no memory for a thread's state
+	LostUnmatched                      // return without a recorded entry
+	LostUnfinished                     // call that never returned
+	LostSwitch                         // context switch the kernel did not report
+	LostHealed                         // off-CPU interval rebuilt because its end was not reported
+	LostWake                           // wake-up not reported: the wait has no run-queue part
+	LostOffCPUThinned                  // off-CPU interval dropped by the per-thread rate limit
+	LostStall                          // stall of a CPU: ring full
+	LostStored                         // row not written: the store was behind or the disk full
+	LostLate                           // milliseconds without probes on a library that was in use already
+	LostReclaim                        // span of memory reclaim: ring full
+	LostSocket                         // socket of a wait: ring full
+	LostName                           // name of a kernel: ring full, or too many of them
+	LostComm                           // collective not numbered: too many communicators
+	LostRequest                        // request to a block device: ring full, or too many in flight
+	LostRequestThinned                 // request to a block device left out by the rate limit
+	LostConnection                     // event of a TCP connection: ring full, or above the rate limit
 	NumLossKinds
 )
 
@@ -66,27 +69,30 @@ func (l *LossInfo) Words(n uint64) string {
 
 // Losses describes every LossKind, in order.
 var Losses = [NumLossKinds]LossInfo{
-	LostCall:          {"call", "calls", false, "calls not recorded because the ring buffer was full", "calls (ring buffer full)"},
-	LostGap:           {"gap", "gaps", false, "ledgers of the time between calls not recorded because the ring buffer was full", "gaps between calls (ring buffer full)"},
-	LostOffCPU:        {"off_cpu", "intervals", false, "off-CPU intervals not recorded because the ring buffer was full", "off-CPU intervals (ring buffer full)"},
-	LostThreadTime:    {"thread_time", "records", true, "thread totals not recorded because the ring buffer was full; the next ones replace them", "records of thread totals (ring buffer full)"},
-	LostLife:          {"life", "events", false, "life-cycle events not recorded because their ring buffer was full", "life-cycle events (ring buffer full)"},
-	LostStack:         {"stack", "stacks", true, "stacks not taken because the ring buffer was filling, or because a CPU had taken 1000 in the second", "stacks (ring buffer filling, or too many in a second)"},
-	LostNested:        {"nested", "calls", false, "calls nested deeper than the tracer follows", "calls nested too deep"},
-	LostThread:        {"thread", "calls", false, "calls of threads the kernel had no memory to account for", "calls of threads the kernel had no memory for"},
-	LostUnmatched:     {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child", "returns whose entry was not seen"},
-	LostUnfinished:    {"unfinished", "calls", false, "calls that did not return before their thread ended, jumped out or executed a new program", "calls that never returned"},
-	LostSwitch:        {"switch", "switches", true, "context switches the kernel did not report", "context switches the kernel did not report"},
-	LostHealed:        {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock", "intervals rebuilt from the scheduler's clock"},
-	LostWake:          {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown", "intervals whose wake-up was not reported"},
-	LostOffCPUThinned: {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time", "off-CPU intervals above the rate limit"},
-	LostStall:         {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full", "stalls of a CPU (ring buffer full)"},
-	LostStored:        {"stored", "rows", false, "rows not written because the store was behind or the disk full", "rows (disk full, or the store behind)"},
-	LostLate:          {"late", "milliseconds", false, "milliseconds between the moment a process mapped a library and that at which its probes were in place; calls it made meanwhile are not recorded, and how many is not known", "milliseconds in which a library was mapped and not probed yet (calls unknown)"},
-	LostReclaim:       {"reclaim", "spans", true, "spans of memory reclaim not recorded because the ring buffer was full", "spans of memory reclaim (ring buffer full)"},
-	LostSocket:        {"socket", "sockets", true, "sockets that a thread waited for, not recorded because the ring buffer was full; the wait itself is", "sockets waited for (ring buffer full)"},
-	LostName:          {"kernel_name", "names", true, "names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; the launches are", "names of GPU kernels (too many at once)"},
-	LostComm:          {"communicator", "calls", true, "collective operations not numbered because there are too many communicators; they are recorded, but not matched with those of other ranks", "calls of collectives (too many communicators)"},
+	LostCall:           {"call", "calls", false, "calls not recorded because the ring buffer was full", "calls (ring buffer full)"},
+	LostGap:            {"gap", "gaps", false, "ledgers of the time between calls not recorded because the ring buffer was full", "gaps between calls (ring buffer full)"},
+	LostOffCPU:         {"off_cpu", "intervals", false, "off-CPU intervals not recorded because the ring buffer was full", "off-CPU intervals (ring buffer full)"},
+	LostThreadTime:     {"thread_time", "records", true, "thread totals not recorded because the ring buffer was full; the next ones replace them", "records of thread totals (ring buffer full)"},
+	LostLife:           {"life", "events", false, "life-cycle events not recorded because their ring buffer was full", "life-cycle events (ring buffer full)"},
+	LostStack:          {"stack", "stacks", true, "stacks not taken because the ring buffer was filling, or because a CPU had taken 1000 in the second", "stacks (ring buffer filling, or too many in a second)"},
+	LostNested:         {"nested", "calls", false, "calls nested deeper than the tracer follows", "calls nested too deep"},
+	LostThread:         {"thread", "calls", false, "calls of threads the kernel had no memory to account for", "calls of threads the kernel had no memory for"},
+	LostUnmatched:      {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child", "returns whose entry was not seen"},
+	LostUnfinished:     {"unfinished", "calls", false, "calls that did not return before their thread ended, jumped out or executed a new program", "calls that never returned"},
+	LostSwitch:         {"switch", "switches", true, "context switches the kernel did not report", "context switches the kernel did not report"},
+	LostHealed:         {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock", "intervals rebuilt from the scheduler's clock"},
+	LostWake:           {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown", "intervals whose wake-up was not reported"},
+	LostOffCPUThinned:  {"off_cpu_thinned", "intervals", true, "off-CPU intervals left out by the per-thread rate limit; the ledgers still hold their time", "off-CPU intervals above the rate limit"},
+	LostStall:          {"stall", "stalls", true, "stalls of a CPU not recorded because the ring buffer was full", "stalls of a CPU (ring buffer full)"},
+	LostStored:         {"stored", "rows", false, "rows not written because the store was behind or the disk full", "rows (disk full, or the store behind)"},
+	LostLate:           {"late", "milliseconds", false, "milliseconds between the moment a process mapped a library and that at which its probes were in place; calls it made meanwhile are not recorded, and how many is not known", "milliseconds in which a library was mapped and not probed yet (calls unknown)"},
+	LostReclaim:        {"reclaim", "spans", true, "spans of memory reclaim not recorded because the ring buffer was full", "spans of memory reclaim (ring buffer full)"},
+	LostSocket:         {"socket", "sockets", true, "sockets that a thread waited for, not recorded because the ring buffer was full; the wait itself is", "sockets waited for (ring buffer full)"},
+	LostName:           {"kernel_name", "names", true, "names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; the launches are", "names of GPU kernels (too many at once)"},
+	LostComm:           {"communicator", "calls", true, "collective operations not numbered because there are too many communicators; they are recorded, but not matched with those of other ranks", "calls of collectives (too many communicators)"},
+	LostRequest:        {"block_request", "requests", true, "requests to block devices not recorded, or missing in the sums, because the ring buffer was full or too many were under way", "requests to block devices (ring buffer full)"},
+	LostRequestThinned: {"block_request_thinned", "requests", true, "requests to block devices left out by the rate limit; the sums per second still hold them", "requests to block devices above the rate limit"},
+	LostConnection:     {"tcp", "events", true, "events of TCP connections not recorded because the ring buffer was full or there were more than 1000 in a second; the next one of a connection has its count of retransmissions", "events of TCP connections (too many at once)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

@@ -28,3 +28,12 @@ func monotonicToUnix() (uint64, error) {
 	}
 	return uint64(offset), nil
 }
+
+// monotonic reads CLOCK_MONOTONIC, in ns.
+func monotonic() (uint64, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0, fmt.Errorf("read monotonic clock: %w", err)
+	}
+	return uint64(t.Nano()), nil
+}

@@ -19,6 +19,8 @@ type Records struct {
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim
 	KernelNames []KernelName
+	Requests    []event.Request
+	Connections []event.Connection
 	Malformed   int // records of unknown kind or size: a bug, never expected
 }
 
@@ -27,12 +29,13 @@ func (r *Records) Reset() {
 	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
 	r.ThreadTimes, r.Lives, r.Stacks, r.Stalls = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0], r.Stalls[:0]
 	r.Reclaims, r.KernelNames = r.Reclaims[:0], r.KernelNames[:0]
+	r.Requests, r.Connections = r.Requests[:0], r.Connections[:0]
 	r.Malformed = 0
 }
 
 // Len is the number of records.
 func (r *Records) Len() int {
-	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls) + len(r.Reclaims) + len(r.KernelNames)
+	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls) + len(r.Reclaims) + len(r.KernelNames) + len(r.Requests) + len(r.Connections)
 }
 
 // decoder turns wire records into events. It holds the one conversion from the
@@ -111,6 +114,10 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = d.python.stackRecord(b)
 	case bpf.WireKindKIND_NAME:
 		ok = kernelName(b, r, d.toUnix)
+	case bpf.WireKindKIND_REQUEST:
+		ok = request(b, r, d.toUnix)
+	case bpf.WireKindKIND_TCP:
+		ok = connection(b, r, d.toUnix)
 	default:
 		ok = false
 	}

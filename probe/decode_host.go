@@ -38,3 +38,29 @@ func reclaim(b []byte, r *Records, toUnix uint64) bool {
 	})
 	return true
 }
+
+func request(b []byte, r *Records, toUnix uint64) bool {
+	w, ok := as[bpf.WireRequestRec](b)
+	if !ok {
+		return false
+	}
+	r.Requests = append(r.Requests, event.Request{
+		Start: w.H.Start + toUnix, Duration: w.Dur, Queue: w.Queue, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
+		Op: event.Op(w.H.Op), Flags: event.RequestFlags(w.H.Sub), Device: event.Device(w.Dev), Sector: w.Sector, Bytes: w.Bytes,
+		Inode: w.Ino, By: w.By, Error: w.Status,
+	})
+	return true
+}
+
+func connection(b []byte, r *Records, toUnix uint64) bool {
+	w, ok := as[bpf.WireTcpRec](b)
+	if !ok {
+		return false
+	}
+	r.Connections = append(r.Connections, event.Connection{
+		At: w.H.Start + toUnix, Duration: w.Dur, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm), Op: event.Op(w.H.Op),
+		Local: w.Laddr, Remote: w.Raddr, LocalPort: w.Lport, RemotePort: w.Rport, State: w.H.Sub, Error: w.Error,
+		Bytes: w.Bytes, Retrans: w.Retrans, RTT: w.Rtt, MinRTT: w.MinRtt, Inode: w.Ino,
+	})
+	return true
+}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 
 	"github.com/ingero-io/ingero/probe/memory"
 )
@@ -39,27 +38,44 @@ func (t *Tracer) hookMemory(shared map[string]*ebpf.Map) error {
 			}
 		}
 	}
+	switch task, err := passesTask(memory.Victim.Tracepoint); {
+	case err != nil:
+		t.log.Info("processes ended for lack of memory are not told", "err", err)
+		delete(spec.Programs, memory.Victim.Program)
+	default:
+		if err := set(spec, map[string]any{"victim_is_task": task}); err != nil {
+			return err
+		}
+		wanted = append(wanted, memory.Victim.Program)
+	}
 	if len(wanted) == 0 {
 		return errors.New("the kernel has none of the tracepoints")
 	}
-	replace := map[string]*ebpf.Map{}
-	for name := range spec.Maps {
-		if m := shared[name]; m != nil {
-			spec.Maps[name].MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
+	t.memory, err = t.loadHooks(spec, shared, wanted)
+	return err
+}
+
+// passesTask reports whether the first argument of a tracepoint is a task; it may be
+// a number.
+func passesTask(tracepoint string) (bool, error) {
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return false, fmt.Errorf("read the kernel's types: %w", err)
 	}
-	if t.memory, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace}); err != nil {
-		return fmt.Errorf("load memory programs: %w", err)
+	var d *btf.Typedef
+	if err := kernel.TypeByName("btf_trace_"+tracepoint, &d); err != nil {
+		return false, fmt.Errorf("the kernel has no tracepoint %s: %w", tracepoint, err)
 	}
-	for _, name := range wanted {
-		l, err := link.AttachTracing(link.TracingOptions{Program: t.memory.Programs[name]})
-		if err != nil {
-			return fmt.Errorf("attach %s: %w", name, err)
-		}
-		t.hooks = append(t.hooks, l)
+	p, ok := btf.UnderlyingType(d).(*btf.Pointer)
+	if !ok {
+		return false, nil
 	}
-	return nil
+	f, ok := p.Target.(*btf.FuncProto)
+	if !ok || len(f.Params) < 2 { // the first is private data
+		return false, nil
+	}
+	_, ok = btf.UnderlyingType(f.Params[1].Type).(*btf.Pointer)
+	return ok, nil
 }
 
 // MemoryHooks says which tracepoints of memory reclaim the running kernel has, by

@@ -71,6 +71,8 @@ type Tracer struct {
 	lives    *ring
 	decode   *decoder
 	python   interpreters
+	blockio  *ebpf.Collection // nil if requests to block devices are not watched
+	tcp      *ebpf.Collection // nil if TCP connections are not watched
 	names    *ebpf.Collection // nil if names of kernels are not learnt
 	nameRing *ring
 	flights  *flights // nil if calls in flight cannot be told
@@ -161,6 +163,8 @@ func (t *Tracer) load() error {
 	}
 	t.watchMemory(shared)
 	t.readFlights(shared)
+	shared["openers"] = t.sched.Maps["openers"]
+	t.watchHost(shared)
 	t.learnNames(shared)
 	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
 }
@@ -385,11 +389,11 @@ func (t *Tracer) Close() error {
 		t.flights = nil
 	}
 	t.decode.unwind.Close()
-	for _, c := range []*ebpf.Collection{t.calls, t.names, t.memory, t.sched} {
+	for _, c := range []*ebpf.Collection{t.calls, t.names, t.memory, t.blockio, t.tcp, t.sched} {
 		if c != nil {
 			c.Close()
 		}
 	}
-	t.calls, t.names, t.memory, t.sched = nil, nil, nil, nil
+	t.calls, t.names, t.memory, t.blockio, t.tcp, t.sched = nil, nil, nil, nil, nil, nil
 	return err
 }

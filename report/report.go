@@ -19,6 +19,7 @@ type Report struct {
 	NotExplained []NotExplained    `json:"not_explained"`
 	InFlight     []InFlight        `json:"in_flight,omitempty"` // calls that had not returned after a second
 	Idle         []Idle            `json:"idle,omitempty"`
+	Ended        []Ended           `json:"ended,omitempty"`
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
 	StoredChains []StoredChain     `json:"stored_chains,omitempty"` // of a recording by an earlier Ingero
@@ -199,6 +200,14 @@ type InFlight struct {
 	Outcome   string   `json:"outcome"`              // in_flight; died: its thread ended in it
 	Hangs     bool     `json:"hangs"`                // it is beyond anything usual
 	Stack     []string `json:"stack"`
+}
+
+// Ended is a process that the kernel ended because memory had run out.
+type Ended struct {
+	Process string `json:"process"`
+	PID     uint32 `json:"pid"`
+	AtNS    uint64 `json:"at_ns"` // Unix ns
+	Why     string `json:"why"`
 }
 
 // Process is the per-process table.

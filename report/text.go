@@ -38,6 +38,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t.inFlight(r.InFlight)
 	t.workloads(r.Workloads)
 	t.idle(r.Idle)
+	t.ended(r.Ended)
 	t.lost(r.Lost)
 	t.stored(r.StoredChains)
 	for i := range r.Processes {
@@ -282,6 +283,16 @@ func (t *text) inFlight(list []InFlight) {
 		}
 		t.wrap("[in flight] ", fmt.Sprintf("%s (tid %d) %s %s%s: %s", f.Process, f.TID, how, f.Op, age, f.WaitsFor))
 		t.stack(f.Stack)
+	}
+}
+
+func (t *text) ended(list []Ended) {
+	if len(list) > 0 {
+		t.line("")
+	}
+	for _, e := range list {
+		t.wrap(t.paint(red, "[OUT OF MEMORY]")+" ", fmt.Sprintf("%s (%d) was ended by the kernel at %s: %s",
+			e.Process, e.PID, time.Unix(0, int64(e.AtNS)).UTC().Format("15:04:05"), e.Why))
 	}
 }
 

@@ -202,6 +202,7 @@ type Batch struct {
 	InFlight    []event.InFlight // a row each time a call is looked at; the last one of a call stays
 	Kernels     []Kernel         // new ones, and those whose names changed
 	Losses      []event.Loss     // increments since the last batch
+	IO          HostIO
 }
 
 // Writer records a session. It is used by one goroutine.
@@ -308,6 +309,8 @@ type Reader interface {
 	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
 	// Kernels returns what launched kernels are called, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
+	// HostIO returns what the host did for its processes, without single requests.
+	HostIO(ctx context.Context, w Window) (HostIO, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

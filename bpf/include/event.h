@@ -47,10 +47,12 @@ enum kind {
 	KIND_PYCODE,   /* struct pycode_rec, before the stacks it is in */
 	KIND_PYSTACK,  /* struct pystack_rec, before the stack and the call it belongs to */
 	KIND_NAME,     /* struct name_rec, or struct name_long_rec if longer; hdr.sub is enum name */
+	KIND_REQUEST,  /* struct request_rec; hdr.sub is event.RequestFlags */
+	KIND_TCP,      /* struct tcp_rec; hdr.sub is the state of the connection */
 };
 
 /* event.LifeKind */
-enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED };
+enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED, LIFE_OOM };
 
 /* event.ReclaimKind */
 enum reclaim { RECLAIM_DIRECT = 1, RECLAIM_MEMCG, RECLAIM_COMPACT };
@@ -83,6 +85,9 @@ enum loss {
 	LOSS_SOCK,
 	LOSS_NAME,
 	LOSS_COMM,
+	LOSS_REQUEST,
+	LOSS_REQUEST_THINNED,
+	LOSS_TCP,
 	NLOSS = 32,
 };
 
@@ -183,7 +188,7 @@ struct total_rec {
 struct life_rec {
 	struct hdr h;
 	u32 tgid;
-	u32 ptid, ptgid; /* LIFE_FORK: the creator */
+	u32 ptid, ptgid; /* LIFE_FORK: the creator; LIFE_OOM: who asked for memory */
 	u32 pad;
 	u64 dur; /* LIFE_UNFINISHED: since the call began */
 	char comm[COMM_LEN];
@@ -294,6 +299,43 @@ struct flight_rec {
 	char comm[COMM_LEN];
 };
 
+/* A request to a block device that completed. hdr.op is one of event.OpBlock…. */
+struct request_rec {
+	struct hdr h; /* start: when it was made; tid of who caused it */
+	u64 dur, queue; /* queue: the part of dur before the device had it */
+	u64 sector, ino;
+	u32 tgid, dev, bytes;
+	u32 by; /* the kernel's thread that made it for tid, 0 none */
+	u8 status, pad[7];
+	char comm[COMM_LEN];
+};
+
+/* What a process did at a device in a second of CLOCK_MONOTONIC. */
+struct request_key {
+	u64 second;
+	u32 tgid, dev;
+	u32 op, pad;
+};
+struct request_sum {
+	u64 requests, errors, bytes, queue, device, max;
+	char comm[COMM_LEN];
+};
+
+/* What happened to a TCP connection. hdr.op is one of event.OpTCP…. */
+struct tcp_rec {
+	struct hdr h;
+	u64 dur; /* of a failed connect; the round trip of a spike */
+	u64 ino;
+	u32 tgid; /* 0 unknown, as is hdr.tid */
+	s32 error;
+	u32 bytes, retrans; /* of the segment; sent again so far */
+	u32 rtt, min_rtt;   /* us */
+	u16 lport, rport;
+	u8 pad[4];
+	u8 laddr[16], raddr[16]; /* IPv4 mapped into IPv6 */
+	char comm[COMM_LEN];
+};
+
 #include "python_rec.h"
 
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
@@ -312,5 +354,9 @@ _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
 _Static_assert(sizeof(struct name_rec) == 240, "name_rec");
 _Static_assert(sizeof(struct name_long_rec) == 4096, "name_long_rec");
 _Static_assert(sizeof(struct flight_rec) == 1144, "flight_rec");
+_Static_assert(sizeof(struct request_rec) == 88, "request_rec");
+_Static_assert(sizeof(struct request_key) == 24, "request_key");
+_Static_assert(sizeof(struct request_sum) == 64, "request_sum");
+_Static_assert(sizeof(struct tcp_rec) == 112, "tcp_rec");
 
 #endif

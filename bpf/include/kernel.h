@@ -26,7 +26,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
-enum { BPF_ANY = 0 };
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
@@ -38,6 +38,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define AF_INET6 10
 #define IPPROTO_TCP 6 /* include/uapi/linux/in.h */
 #define S_IFMT 0170000
+#define S_IFREG 0100000
 #define S_IFSOCK 0140000
 #define S_IFIFO 0010000
 #define S_IFCHR 0020000
@@ -64,6 +65,37 @@ struct inode {
 	u16 i_mode;
 	unsigned long i_ino;
 };
+struct address_space {
+	struct inode *host;
+};
+struct page {
+	unsigned long compound_head;
+	struct address_space *mapping;
+};
+struct bio_vec {
+	struct page *bv_page;
+};
+struct bvec_iter {
+	unsigned int bi_idx;
+};
+struct bio {
+	struct bio_vec *bi_io_vec;
+	struct bvec_iter bi_iter;
+};
+struct gendisk {
+	int major, first_minor;
+};
+struct request_queue {
+	struct gendisk *disk; /* from 5.15 */
+};
+struct request {
+	struct request_queue *q;
+	struct gendisk *rq_disk; /* to 5.16 */
+	u32 cmd_flags;
+	unsigned int __data_len;
+	u64 __sector, start_time_ns;
+	struct bio *bio;
+};
 struct file {
 	struct inode *f_inode;
 	void *private_data; /* struct socket * of a socket's file */
@@ -76,9 +108,11 @@ struct in6_addr {
 struct sock_common {
 	unsigned short skc_family;
 	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
 	__be16 skc_dport;
 	u16 skc_num;
-	struct in6_addr skc_v6_daddr;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
 struct upid {
 	int nr;
@@ -90,6 +124,28 @@ struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
 	struct pid *sk_peer_pid;
+	struct socket *sk_socket;
+	int sk_err;
+};
+struct inet_sock {
+	__be16 inet_sport;
+};
+struct minmax_sample {
+	u32 v;
+};
+struct minmax {
+	struct minmax_sample s[3];
+};
+struct tcp_rack {
+	u32 rtt_us;
+};
+struct tcp_sock {
+	u32 srtt_us, total_retrans; /* srtt_us: in 8ths */
+	struct minmax rtt_min;
+	struct tcp_rack rack;
+};
+struct sk_buff {
+	unsigned int len;
 };
 struct unix_address;
 struct unix_sock {
@@ -97,6 +153,10 @@ struct unix_sock {
 };
 struct socket {
 	struct sock *sk;
+};
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
 };
 struct fdtable {
 	unsigned int max_fds;

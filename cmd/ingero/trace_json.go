@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -13,7 +14,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// jsonView prints JSON lines. Each has a type: start, second, call, finding or summary;
+// jsonView prints JSON lines. Each has a type: start, second, call, finding,
+// oom_kill or summary;
 // fields are only ever added. Times are Unix nanoseconds.
 type jsonView struct {
 	record *agent.Recording
@@ -41,6 +43,15 @@ func (v *jsonView) found(r *report.Report) {
 	for _, c := range v.told.fresh(r, now) {
 		v.print(jsonFinding{"finding", now.UnixNano(), c})
 	}
+}
+
+// jsonOOM is a process that the kernel ended for lack of memory.
+type jsonOOM struct {
+	Type    string `json:"type"`
+	At      uint64 `json:"at_ns"`
+	PID     uint32 `json:"pid"`
+	Process string `json:"process"`
+	Trigger uint32 `json:"trigger_pid"` // whose need for memory it was
 }
 
 type opKey struct {
@@ -236,6 +247,11 @@ const notReady = 600
 func (v *jsonView) Batch(b *store.Batch) {
 	for i := range b.Processes {
 		v.comms[b.Processes[i].PID] = b.Processes[i].Name
+	}
+	for i := range b.Lives {
+		if l := &b.Lives[i]; l.Kind == event.LifeOOM {
+			v.print(jsonOOM{"oom_kill", l.At, l.PID, cmp.Or(l.Comm, v.comms[l.PID]), l.Parent.PID})
+		}
 	}
 	for i := range b.Calls {
 		c := &b.Calls[i]

@@ -89,7 +89,22 @@ func processList(ps []agent.Traced) string {
 }
 
 // Batch implements agent.Sink.
-func (v *lineView) Batch(*store.Batch) {}
+func (v *lineView) Batch(b *store.Batch) {
+	for i := range b.Lives {
+		if l := &b.Lives[i]; l.Kind == event.LifeOOM {
+			v.print(oomLine(l))
+		}
+	}
+}
+
+// oomLine tells of a process that the kernel ended for lack of memory.
+func oomLine(l *event.Life) string {
+	name := l.Comm
+	if name == "" {
+		name = "process"
+	}
+	return clean(fmt.Sprintf("[OUT OF MEMORY] the kernel ended %s (%d)", name, l.PID))
+}
 
 // Second implements agent.Sink.
 func (v *lineView) Second(s *agent.Status) {

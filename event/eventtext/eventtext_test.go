@@ -36,6 +36,13 @@ kernel "softmax<float, 4>" pid=100 func=0x401000
 limit pid=100 cgroup=/job bytes=1048576
 sched pid=4711 tid=4712 policy=1 nice=-5 rt=50
 nodes cpus=0-1,8 cpus=2-3
+device "nvme0 n1" number=259:3
+file "/data/a b" pid=100 inode=9
+requests +2s pid=100 comm=engine op=block_write device=259:3 count=5 errors=1 bytes=4096 queue=1us device_time=3ms max=2ms
+requests +3s
+tcp +2s thread=main op=tcp_retransmit dur=1ms local=10.0.0.1:40000 remote=10.0.0.7:5432 state=1 error=-1 bytes=1448 retransmits=3 rtt_us=20 min_rtt_us=10 inode=7
+tcp +3s op=tcp_connect_failed comm=x remote=[fe80::1]:80
+life +2s oom_kill thread=hog parent=main
 gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
 total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
 life +0 fork thread=main parent=hog
@@ -137,6 +144,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"loss luggage count=1":                             "unknown loss",
 		"reclaim +0 thread=1/1 dur=1us kind=odd":           "unknown reclaim",
 		"reclaim +0 thread=1/1 dur=1us time=2us":           "longer than",
+		"device x number=5":                                "want MAJOR:MINOR",
+		"tcp +0 remote=x":                                  "want ADDRESS:PORT",
 		"off +0 thread=1/1 socket=wool":                    "unknown socket",
 		"off +0 thread=1/1 remote=10.0.0.7":                "bad address",
 	} {

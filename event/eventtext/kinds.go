@@ -14,12 +14,13 @@ var kinds = map[string]func(*parser, *fields){
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
 	"memory": doMemory, "site": doSite,
 	"reclaim": doReclaim, "symbol": doSymbol, "kernel": doKernel, "limit": doLimit, "sched": doSched, "nodes": doNodes, "flight": doFlight,
+	"device": doDevice, "file": doFile, "requests": doRequests, "tcp": doTCP,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "flight": true}
-	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true, "kernel": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "requests": true, "tcp": true, "flight": true}
+	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true, "kernel": true, "device": true, "file": true}
 )
 
 func doBase(p *parser, f *fields) { p.rec.Base = f.duration(f.name) }
@@ -163,7 +164,7 @@ func doTotal(p *parser, f *fields) {
 func doLife(p *parser, f *fields) {
 	t := f.must("thread")
 	l := event.Life{At: f.time(t.Thread), Thread: t.Thread, Comm: t.Comm}
-	for k := event.LifeFork; k <= event.LifeUnfinished; k++ {
+	for k := event.LifeFork; k <= event.LifeOOM; k++ {
 		if k.String() == f.name {
 			l.Kind = k
 		}

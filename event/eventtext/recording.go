@@ -20,6 +20,10 @@
 //	nodes cpus=0-1,8 cpus=2-3
 //	kernel gemm<128> pid=100 func=0x401000
 //	symbol filemap_fault addr=0xf1
+//	device nvme0n1 number=259:0
+//	file /data/train.bin pid=100 inode=4242
+//	requests +1s pid=100 op=block_read device=259:0 count=20 device_time=4ms max=1ms
+//	tcp +1s thread=main op=tcp_retransmit local=10.0.0.1:40000 remote=10.0.0.7:5432
 //	loss call count=12
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
@@ -67,6 +71,10 @@ type Recording struct {
 	Limits      []Limit
 	Scheduling  []Sched
 	Nodes       []string // the CPUs of each memory node
+	Devices     []event.DeviceName
+	Files       []event.File
+	Requests    []event.RequestSum
+	Connections []event.Connection
 	Losses      []event.Loss
 	Stats       []Stat
 }

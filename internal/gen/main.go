@@ -117,7 +117,7 @@ func args(i *event.Info) string {
 }
 
 func functions(i *event.Info) string {
-	if i.Op.Source() == event.SourceHost {
+	if !i.Op.Source().Called() {
 		return ""
 	}
 	return "`" + strings.Join(i.SymbolNames(), "`, `") + "`"

@@ -6,8 +6,11 @@
 // the next follows at once: what follows within MERGE_NS is one span, reported
 // when it is worth it.
 #include "thread.h"
+#include "ops.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile bool victim_is_task = 0; /* filled by the loader: from 6.8 on */
 
 #define MERGE_NS 1000000 /* between two parts of a span */
 #define LEAST_NS 50000   /* reclaim in a span that is reported */
@@ -83,3 +86,32 @@ int compact_begin(void *ctx) { return begin(RECLAIM_COMPACT); }
 
 SEC("tp_btf/mm_compaction_end")
 int compact_end(void *ctx) { return end(RECLAIM_COMPACT); }
+
+// The kernel ends a process because memory has run out. For every process: it is rare,
+// and who vanished is what matters.
+SEC("tp_btf/mark_victim")
+int victim(u64 *ctx)
+{
+	u64 id = bpf_get_current_pid_tgid();
+	struct life_rec *r = bpf_ringbuf_reserve(&lives, sizeof *r, 0);
+
+	if (!r) {
+		lose(LOSS_LIFE);
+		return 0;
+	}
+	r->h = (struct hdr){ bpf_ktime_get_ns(), 0, OP_oom_kill, KIND_LIFE, LIFE_OOM };
+	__builtin_memset(r->comm, 0, COMM_LEN);
+	if (victim_is_task) {
+		struct task_struct *task = (struct task_struct *)ctx[0];
+		r->h.tid = r->tgid = BPF_CORE_READ(task, tgid);
+		BPF_CORE_READ_INTO(&r->comm, task, comm);
+	} else {
+		r->h.tid = r->tgid = (u32)ctx[0];
+	}
+	r->ptid = id;
+	r->ptgid = id >> 32;
+	r->pad = 0;
+	r->dur = 0;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}

@@ -16,3 +16,7 @@ var Hooks = [][2]Hook{
 	{{"memcg_begin", "mm_vmscan_memcg_reclaim_begin"}, {"memcg_end", "mm_vmscan_memcg_reclaim_end"}},
 	{{"compact_begin", "mm_compaction_begin"}, {"compact_end", "mm_compaction_end"}},
 }
+
+// Victim is the program on the end of processes for lack of memory. In kernels from
+// 6.8 on its tracepoint passes the task, before only its number.
+var Victim = Hook{"victim", "mark_victim"}

@@ -104,6 +104,8 @@ const (
 	MemoryProgDirectEnd    = "direct_end"
 	MemoryProgMemcgBegin   = "memcg_begin"
 	MemoryProgMemcgEnd     = "memcg_end"
+	MemoryProgVictim       = "victim"
+	MemoryVarVictimIsTask  = "victim_is_task"
 )
 
 // LoadMemory returns the embedded CollectionSpec for Memory.
@@ -154,6 +156,7 @@ type MemoryProgramSpecs struct {
 	DirectEnd    *ebpf.ProgramSpec `ebpf:"direct_end"`
 	MemcgBegin   *ebpf.ProgramSpec `ebpf:"memcg_begin"`
 	MemcgEnd     *ebpf.ProgramSpec `ebpf:"memcg_end"`
+	Victim       *ebpf.ProgramSpec `ebpf:"victim"`
 }
 
 // MemoryMapSpecs contains maps before they are loaded into the kernel.
@@ -172,6 +175,7 @@ type MemoryMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type MemoryVariableSpecs struct {
+	VictimIsTask *ebpf.VariableSpec `ebpf:"victim_is_task"`
 }
 
 // MemoryObjects contains all objects after they have been loaded into the kernel.
@@ -217,6 +221,7 @@ func (m *MemoryMaps) Close() error {
 //
 // It can be passed to LoadMemoryObjects or ebpf.CollectionSpec.LoadAndAssign.
 type MemoryVariables struct {
+	VictimIsTask *ebpf.Variable `ebpf:"victim_is_task"`
 }
 
 // MemoryPrograms contains all programs after they have been loaded into the kernel.
@@ -229,6 +234,7 @@ type MemoryPrograms struct {
 	DirectEnd    *ebpf.Program `ebpf:"direct_end"`
 	MemcgBegin   *ebpf.Program `ebpf:"memcg_begin"`
 	MemcgEnd     *ebpf.Program `ebpf:"memcg_end"`
+	Victim       *ebpf.Program `ebpf:"victim"`
 }
 
 func (p *MemoryPrograms) Close() error {
@@ -239,6 +245,7 @@ func (p *MemoryPrograms) Close() error {
 		p.DirectEnd,
 		p.MemcgBegin,
 		p.MemcgEnd,
+		p.Victim,
 	)
 }
 

@@ -36,9 +36,24 @@ type SchedLimit struct {
 	Off   uint64
 }
 
+type SchedOpener struct {
+	_     structs.HostLayout
+	At    uint64
+	Spike uint64
+	Tgid  uint32
+	Tid   uint32
+	Comm  [16]int8
+}
+
 type SchedQueue struct {
 	_       structs.HostLayout
 	Waiting uint64
+}
+
+type SchedTcpRate struct {
+	_      structs.HostLayout
+	Second uint64
+	N      uint64
 }
 
 type SchedThr struct {
@@ -114,7 +129,9 @@ const (
 	SchedMapLimits             = "limits"
 	SchedMapLives              = "lives"
 	SchedMapLosses             = "losses"
+	SchedMapOpeners            = "openers"
 	SchedMapQueue              = "queue"
+	SchedMapTcpRates           = "tcp_rates"
 	SchedMapThreads            = "threads"
 	SchedMapWanted             = "wanted"
 	SchedProgAdopt             = "adopt"
@@ -198,14 +215,16 @@ type SchedProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SchedMapSpecs struct {
-	Cpus    *ebpf.MapSpec `ebpf:"cpus"`
-	Events  *ebpf.MapSpec `ebpf:"events"`
-	Limits  *ebpf.MapSpec `ebpf:"limits"`
-	Lives   *ebpf.MapSpec `ebpf:"lives"`
-	Losses  *ebpf.MapSpec `ebpf:"losses"`
-	Queue   *ebpf.MapSpec `ebpf:"queue"`
-	Threads *ebpf.MapSpec `ebpf:"threads"`
-	Wanted  *ebpf.MapSpec `ebpf:"wanted"`
+	Cpus     *ebpf.MapSpec `ebpf:"cpus"`
+	Events   *ebpf.MapSpec `ebpf:"events"`
+	Limits   *ebpf.MapSpec `ebpf:"limits"`
+	Lives    *ebpf.MapSpec `ebpf:"lives"`
+	Losses   *ebpf.MapSpec `ebpf:"losses"`
+	Openers  *ebpf.MapSpec `ebpf:"openers"`
+	Queue    *ebpf.MapSpec `ebpf:"queue"`
+	TcpRates *ebpf.MapSpec `ebpf:"tcp_rates"`
+	Threads  *ebpf.MapSpec `ebpf:"threads"`
+	Wanted   *ebpf.MapSpec `ebpf:"wanted"`
 }
 
 // SchedVariableSpecs contains global variables before they are loaded into the kernel.
@@ -245,14 +264,16 @@ func (o *SchedObjects) Close() error {
 //
 // It can be passed to LoadSchedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SchedMaps struct {
-	Cpus    *ebpf.Map `ebpf:"cpus"`
-	Events  *ebpf.Map `ebpf:"events"`
-	Limits  *ebpf.Map `ebpf:"limits"`
-	Lives   *ebpf.Map `ebpf:"lives"`
-	Losses  *ebpf.Map `ebpf:"losses"`
-	Queue   *ebpf.Map `ebpf:"queue"`
-	Threads *ebpf.Map `ebpf:"threads"`
-	Wanted  *ebpf.Map `ebpf:"wanted"`
+	Cpus     *ebpf.Map `ebpf:"cpus"`
+	Events   *ebpf.Map `ebpf:"events"`
+	Limits   *ebpf.Map `ebpf:"limits"`
+	Lives    *ebpf.Map `ebpf:"lives"`
+	Losses   *ebpf.Map `ebpf:"losses"`
+	Openers  *ebpf.Map `ebpf:"openers"`
+	Queue    *ebpf.Map `ebpf:"queue"`
+	TcpRates *ebpf.Map `ebpf:"tcp_rates"`
+	Threads  *ebpf.Map `ebpf:"threads"`
+	Wanted   *ebpf.Map `ebpf:"wanted"`
 }
 
 func (m *SchedMaps) Close() error {
@@ -262,7 +283,9 @@ func (m *SchedMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.Openers,
 		m.Queue,
+		m.TcpRates,
 		m.Threads,
 		m.Wanted,
 	)

@@ -6,6 +6,7 @@
 #ifndef INGERO_WAIT_H
 #define INGERO_WAIT_H
 #include <bpf/bpf_endian.h>
+#include "connection.h"
 
 // The owner a futex word names. val is what the caller expects in the word: 2 is
 // "locked, with waiters" of glibc's pthread_mutex, whose owner's tid is 8 bytes
@@ -70,8 +71,11 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 		t->holder = futex_owner(t->uaddr, SYSCALL_ARG2(r), SYSCALL_ARG3(r));
 		return k;
 	}
-	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait)) {
+		if (k >= CLASS_BY_FD)
+			class_of_file(t, task, SYSCALL_ARG1(r)); /* for its inode */
 		return CLASS_BLKIO;
+	}
 	if (k == CLASS_BY_FD)
 		k = class_of_file(t, task, SYSCALL_ARG1(r));
 	if (k >= CLASS_BY_FD) /* a file system call: D is the disk or its journal */
@@ -99,6 +103,7 @@ static __always_inline void emit_socket(struct thr *t, struct task_struct *task,
 		return;
 	}
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	bool tcp = false;
 	s->h = (struct hdr){ out, task->pid, 0, KIND_SOCK, SOCK_OTHER };
 	s->tgid = task->tgid;
 	s->peer = s->lport = s->rport = s->bound = 0;
@@ -110,8 +115,10 @@ static __always_inline void emit_socket(struct thr *t, struct task_struct *task,
 		s->bound = BPF_CORE_READ(u, addr) != 0;
 		s->peer = BPF_CORE_READ(sk, sk_peer_pid, numbers[0].nr);
 	} else if (family == AF_INET || family == AF_INET6) {
-		if (BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP)
+		if (BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP) {
 			s->h.sub = SOCK_TCP;
+			tcp = true;
+		}
 		s->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
 		s->rport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 		if (family == AF_INET6) {
@@ -124,6 +131,8 @@ static __always_inline void emit_socket(struct thr *t, struct task_struct *task,
 		}
 	}
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	if (tcp)
+		waited_for(sk, task, bpf_ktime_get_ns());
 }
 
 #endif

@@ -23,6 +23,8 @@ type inserts struct {
 	memory, memorySite          *binder
 	collective                  *binder
 	inFlight                    *binder
+	request, requestSecond, tcp *binder
+	hostMemory                  *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -61,6 +63,10 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.memorySite, "insert into memory_site values (" + values(8) + ")"},
 		{&i.collective, "insert into collective values (" + values(21) + ")"},
 		{&i.inFlight, "insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")"},
+		{&i.request, "insert into request values (" + values(12) + ")"},
+		{&i.requestSecond, "insert into request_second values (" + values(11) + ")"},
+		{&i.tcp, "insert into tcp values (" + values(14) + ")"},
+		{&i.hostMemory, "insert into host_memory values (" + values(6) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)
@@ -171,6 +177,9 @@ func (w *Writer) insertRest(b *store.Batch) error {
 		if err := w.insertInFlight(&b.InFlight[i]); err != nil {
 			return err
 		}
+	}
+	if err := w.insertHostIO(&b.IO); err != nil {
+		return err
 	}
 	return w.insertMemory(b)
 }

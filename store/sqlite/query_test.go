@@ -62,10 +62,10 @@ func TestViewsJoin(t *testing.T) {
 		query(t, path, q)
 		query(t, earlier(t, "0.8"), q)
 	}
-	if got := query(t, path, "select node, source, count(*) from events group by node, source"); len(got) != 2 || got[0][0] != "gpu-node-01" {
+	if got := query(t, path, "select node, source, count(*) from events group by node, source"); len(got) != 4 || got[0][0] != "gpu-node-01" {
 		t.Errorf("events by node and source: %v", got)
 	}
-	if got := query(t, path, "select n.name, count(*) from events e join process_names n on e.pid = n.pid group by 1"); len(got) != 1 || got[0][0] != "engine" || got[0][1] != int64(7) {
+	if got := query(t, path, "select n.name, count(*) from events e join process_names n on e.pid = n.pid group by 1"); len(got) != 2 || got[0][0] != "engine" || got[0][1] != int64(9) {
 		t.Errorf("events by process: %v", got)
 	}
 	if got := query(t, path, "select syscall from host_events where syscall is not null"); fmt.Sprint(got) != "[[futex] [recvfrom] [recvfrom]]" {
@@ -119,7 +119,7 @@ func TestEveryOperationHasAView(t *testing.T) {
 	path := fullRecording(t)
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
-		if o.Op.Source() == event.SourceHost {
+		if !o.Op.Source().Called() {
 			continue
 		}
 		columns := []string{"id", "timestamp", "duration_ns"}

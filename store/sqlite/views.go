@@ -26,8 +26,10 @@ func views() string {
 		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
 	ledgerView(&b)
 	for i := range event.Catalog {
-		if event.Catalog[i].Op.Source() != event.SourceHost {
+		if event.Catalog[i].Op.Source().Called() {
 			opView(&b, &event.Catalog[i])
+		} else {
+			hostView(&b, &event.Catalog[i])
 		}
 	}
 	return b.String()
@@ -84,6 +86,17 @@ func reducing() string {
 		}
 	}
 	return strings.Join(l, ", ")
+}
+
+// hostView is the rows of one thing that the kernel tells of, if it has arguments.
+func hostView(b *strings.Builder, i *event.Info) {
+	from := map[event.Source]string{event.SourceIO: "io_requests", event.SourceTCP: "tcp_events"}[i.Op.Source()]
+	if i.Name == "oom_kill" {
+		fmt.Fprintf(b, "\n-- %s\ncreate view oom_kill as select id, timestamp, node, pid, tid, comm, arg0 as trigger_pid from life_events where op = 'oom_kill';\n", i.Doc)
+	}
+	if from != "" {
+		fmt.Fprintf(b, "\n-- %s\ncreate view %q as select * from %s where op = '%s';\n", i.Doc, i.Name, from, i.Name)
+	}
 }
 
 // opView is the calls of one operation with its arguments by name.

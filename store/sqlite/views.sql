@@ -114,13 +114,14 @@ left join thread t on t.id = x.thread
 left join session s on s.id = t.session
 left join stack k on k.id = x.stack;
 
--- A fork is its creator's event; arg0 is the thread or process created.
+-- A fork is its creator's event; arg0 is the thread or process created. An oom_kill is
+-- the event of who was ended; arg0 is the process that had asked for memory.
 create view life_events as
 select s.node || ':' || l.ts || 'p' as id, l.ts as timestamp, coalesce(l.dur, 0) as duration, coalesce(l.dur, 0) as duration_ns, s.node,
   (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
   t.pid, t.tid, t.comm, 3 as source,
-  case l.kind when 1 then 'process_fork' when 2 then 'process_exec' when 3 then 'process_exit' end as op, -1 as gpu_id,
-  coalesce(case l.kind when 1 then n.tid end, 0) as arg0, 0 as arg1, 0 as arg2, 0 as arg3,
+  case l.kind when 1 then 'process_fork' when 2 then 'process_exec' when 3 then 'process_exit' when 6 then 'oom_kill' end as op, -1 as gpu_id,
+  coalesce(case l.kind when 1 then n.tid when 6 then (select g.pid from thread g where g.id = l.parent) end, 0) as arg0, 0 as arg1, 0 as arg2, 0 as arg3,
   0 as ret_code, 0 as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
   1 as weight, 0 as depth, null as kernel
@@ -128,7 +129,67 @@ from life l
 left join thread n on n.id = l.thread
 left join thread t on t.id = coalesce(case l.kind when 1 then l.parent end, l.thread)
 left join session s on s.id = t.session
-where l.kind in (1, 2, 3);
+where l.kind in (1, 2, 3, 6);
+
+-- Requests to block devices of traced processes, and slow ones of others, as far as the
+-- rate limit allowed (all of them: io_seconds).
+-- queue_ns is the part of the duration before the device had the request, by_tid the
+-- kernel's thread that made it for the process.
+create view io_requests as
+select s.node || ':' || r.ts || 'r' as id, r.ts as timestamp, r.dur as duration_ns, s.node, t.pid, t.tid, t.comm, o.name as op,
+  (r.dev >> 20) || ':' || (r.dev & 1048575) as device_number, coalesce(d.name, (r.dev >> 20) || ':' || (r.dev & 1048575)) as device,
+  coalesce(r.sector, 0) as sector, coalesce(r.bytes, 0) as bytes, coalesce(r.queue, 0) as queue_ns, r.dur - coalesce(r.queue, 0) as device_ns,
+  rtrim((case when r.flags & 1 then 'sync,' else '' end) || (case when r.flags & 2 then 'meta,' else '' end) || (case when r.flags & 4 then 'fua,' else '' end)
+    || (case when r.flags & 8 then 'preflush,' else '' end) || (case when r.flags & 16 then 'ahead,' else '' end), ',') as flags,
+  coalesce(r.inode, 0) as inode, (select f.path from file f where f.session = t.session and f.pid = t.pid and f.inode = r.inode) as path,
+  coalesce(r.by, 0) as by_tid, coalesce(r.error, 0) as error, o.source as source, r.dev as device_id,
+  (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
+  (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id
+from request r
+left join thread t on t.id = r.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = r.op
+left join device d on d.session = t.session and d.dev = r.dev;
+
+-- What each process did at each device in each second: exact, whatever was thinned.
+-- Process 0 stands for the ones there was no room for.
+create view io_seconds as
+select r.second as timestamp, s.node, t.pid, t.comm, o.name as op, coalesce(d.name, (r.dev >> 20) || ':' || (r.dev & 1048575)) as device,
+  r.requests, coalesce(r.errors, 0) as errors, coalesce(r.bytes, 0) as bytes, coalesce(r.queue, 0) as queue_ns, coalesce(r.device, 0) as device_ns,
+  coalesce(r.max, 0) as max_ns
+from request_second r
+left join thread t on t.id = r.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = r.op
+left join device d on d.session = t.session and d.dev = r.dev;
+
+create view devices as
+select s.node, (d.dev >> 20) || ':' || (d.dev & 1048575) as device_number, d.name as device from device d join session s on s.id = d.session;
+
+create view files as
+select s.node, f.pid, f.inode, f.path from file f join session s on s.id = f.session;
+
+-- What went wrong on TCP connections; retransmits is the connection's count so far.
+create view tcp_events as
+select coalesce(s.node, '') || ':' || c.ts || 't' as id, c.ts as timestamp, coalesce(c.dur, 0) as duration_ns, s.node, coalesce(t.pid, 0) as pid, coalesce(t.tid, 0) as tid,
+  coalesce(t.comm, '') as comm, o.name as op, c.local, coalesce(c.lport, 0) as local_port, c.remote, coalesce(c.rport, 0) as remote_port,
+  case c.state when 1 then 'established' when 2 then 'syn_sent' when 3 then 'syn_recv' when 4 then 'fin_wait1' when 5 then 'fin_wait2' when 6 then 'time_wait'
+    when 7 then 'close' when 8 then 'close_wait' when 9 then 'last_ack' when 10 then 'listen' when 11 then 'closing' when 12 then 'new_syn_recv' else '' end as state,
+  coalesce(c.error, 0) as error, coalesce(c.bytes, 0) as bytes, coalesce(c.retrans, 0) as retransmits, coalesce(c.rtt, 0) as rtt_us, coalesce(c.min_rtt, 0) as min_rtt_us,
+  o.source as source,
+  (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
+  (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id
+from tcp c
+left join thread t on t.id = c.thread
+left join session s on s.id = coalesce(t.session, (select max(id) from session))
+left join op_name o on o.id = c.op;
+
+-- How traced processes used the host's memory, about once a second; faults are since
+-- the row before.
+create view host_memory_seconds as
+select m.ts as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
+  coalesce(m.minor, 0) as minor_faults, coalesce(m.major, 0) as major_faults, coalesce(m.rss, 0) as rss_bytes, coalesce(m.swap, 0) as swap_bytes
+from host_memory m left join thread t on t.id = m.thread left join session s on s.id = t.session;
 
 -- Calls and host events. A row of a thinned recording stands for weight calls.
 create view events as
@@ -139,7 +200,13 @@ select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, g
   ret_code, stack_hash, cgroup_id, weight, depth, kernel from off_cpu_events
 union all
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth, kernel from life_events;
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel from life_events
+union all
+select id, timestamp, duration_ns, duration_ns, node, rank, pid, tid, source, op, -1, bytes, sector, device_id, queue_ns,
+  error, 0, cgroup_id, 1, 0, null from io_requests
+union all
+select id, timestamp, duration_ns, duration_ns, node, rank, pid, tid, source, op, -1, remote_port, retransmits, rtt_us, error,
+  error, 0, cgroup_id, 1, 0, null from tcp_events;
 
 -- Calls of the CUDA runtime, driver, graphs and NCCL.
 create view cuda_events as
@@ -176,15 +243,25 @@ select id, timestamp, duration_ns, node, pid, tid, comm, 'sched_switch' as op, c
 union all
 select id, timestamp, duration_ns, node, pid, tid, comm, op, null, null, null, 0, null, null from life_events;
 
+-- Waits of threads for sockets, and what went wrong on TCP connections.
 create view net_events as
 select o.id, o.timestamp, o.duration_ns, o.node, o.pid, o.tid, o.comm, o.syscall as op, 0 as bytes, o.waker_comm as peer, o.in_op,
   case k.kind when 1 then 'tcp' when 2 then 'unix' when 3 then 'other' end as protocol, k.lport as local_port, k.rport as remote_port,
-  k.remote, k.peer as peer_pid
-from off_cpu o left join socket k on k.ts = o.timestamp where o.class_id = 5;
+  k.remote, k.peer as peer_pid, null as local, null as state, 0 as error, null as retransmits, null as rtt_us, null as min_rtt_us
+from off_cpu o left join socket k on k.ts = o.timestamp where o.class_id = 5
+union all
+select id, timestamp, duration_ns, node, pid, tid, comm, op, bytes, null, null, 'tcp', local_port, remote_port,
+  remote, null, local, state, error, retransmits, rtt_us, min_rtt_us from tcp_events;
 
+-- Waits of threads for files and devices, and the requests that devices got.
 create view io_events as
-select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, '' as device, inode, in_op
-from off_cpu where class_id = 3;
+select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, '' as device, inode, in_op,
+  (select f.path from file f join session s on s.id = f.session where s.node = o.node and f.pid = o.pid and f.inode = o.inode) as path,
+  null as sector, null as queue_ns, null as device_ns, null as flags, 0 as error
+from off_cpu o where class_id = 3
+union all
+select id, timestamp, duration_ns, node, pid, tid, comm, op, bytes, device, inode, null,
+  path, sector, queue_ns, device_ns, flags, error from io_requests;
 
 create view culprits as
 select u.off_cpu as timestamp, s.node, t.pid, t.tid, t.comm, u.dur as duration_ns

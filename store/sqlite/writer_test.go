@@ -113,6 +113,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		Lives: []event.Life{
 			{At: t0 + 1, Kind: event.LifeFork, Thread: event.Thread{PID: 100, TID: 102}, Parent: engine, Comm: "child"},
 			{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
+			{At: t0 + 3, Kind: event.LifeOOM, Thread: event.Thread{PID: 8, TID: 8}, Parent: engine, Comm: "hog", Op: opOf(t, "oom_kill")},
 		},
 		Reclaims: []event.Reclaim{{Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup, Parts: 3}},
 		Stacks: []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
@@ -142,7 +143,32 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},
 		},
+		IO:     fullIO(),
 		Losses: []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
+	}
+}
+
+// fullIO has every field of what the host did set, but for inodes without a path.
+func fullIO() store.HostIO {
+	addr := func(last byte) [16]byte { return [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: last} }
+	return store.HostIO{
+		Requests: []event.Request{{
+			Start: t0 + 30_000, Duration: 700_000, Queue: 100_000, Thread: engine, Comm: "engine", Op: event.OpBlockWrite,
+			Flags: event.RequestSync | event.RequestFUA, Device: 259<<20 | 3, Sector: 2048, Bytes: 65536, Inode: 9, By: 55, Error: 10,
+		}},
+		Sums: []event.RequestSum{{
+			At: t0, PID: 100, Comm: "engine", Op: event.OpBlockWrite, Device: 259<<20 | 3, Requests: 5, Errors: 1, Bytes: 1 << 20, QueueNS: 500, DeviceNS: 6000, MaxNS: 3000,
+		}},
+		Devices: []event.DeviceName{{Device: 259<<20 | 3, Name: "nvme0n1"}},
+		Files:   []event.File{{PID: 100, Inode: 9, Path: "/data/a b.bin"}},
+		Connections: []event.Connection{
+			{
+				At: t0 + 40_000, Duration: 5000, Thread: engine, Comm: "engine", Op: event.OpTCPRetransmit, Local: addr(1), LocalPort: 40000, Remote: addr(7), RemotePort: 5432,
+				State: 1, Error: 110, Bytes: 1448, Retrans: 3, RTT: 2000, MinRTT: 150,
+			},
+			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
+		},
+		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4}},
 	}
 }
 
@@ -208,6 +234,11 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	reclaims, err := r.Reclaims(ctx, store.Window{})
 	must(t, err)
 	check("reclaims", b.Reclaims, reclaims)
+	io, err := r.HostIO(ctx, store.Window{})
+	must(t, err)
+	want := b.IO
+	want.Requests = nil
+	check("host I/O", want, io)
 	stack, err := r.Stack(ctx, 77)
 	must(t, err)
 	check("stack", b.Stacks[0], stack)
@@ -226,7 +257,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	}
 	threads, err := r.Threads(ctx)
 	must(t, err)
-	if len(threads) != 6 || threads[3] != b.Threads[0] {
+	if len(threads) != 8 || threads[5] != b.Threads[0] {
 		t.Errorf("threads %+v", threads)
 	}
 	sum, err := r.Summary(ctx)

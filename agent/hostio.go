@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+)
+
+// hostIO names what the records of disk and network only number: devices, files that
+// threads waited for, and the owners of sockets. What is new since the last take goes
+// into the recording.
+type hostIO struct {
+	fs      proc.FS
+	devices map[event.Device]bool
+	files   map[waitedFile]bool // looked up, found or not
+	sockets map[uint64]uint32
+	usage   map[uint32]proc.Usage
+	names   []event.DeviceName
+	paths   []event.File
+	lookups int // in this drain
+}
+
+type waitedFile struct {
+	pid   uint32
+	inode uint64
+}
+
+// What a drain may look up in /proc, and what is remembered of it.
+const (
+	maxFileLookups = 16
+	maxFiles       = 1 << 14
+)
+
+func newHostIO(fs proc.FS) *hostIO {
+	return &hostIO{
+		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]uint32{}, usage: map[uint32]proc.Usage{},
+	}
+}
+
+// observe looks up what a drain's records number, while it is still there.
+func (h *hostIO) observe(r *probe.Records, traced map[int]bool) {
+	h.lookups = 0
+	for i := range r.OffCPU {
+		if o := &r.OffCPU[i]; o.Class == event.BlockIO && !o.Followed {
+			h.file(o.PID, o.Inode)
+		}
+	}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		h.device(q.Device)
+		if traced[int(q.PID)] {
+			h.file(q.PID, q.Inode)
+		}
+	}
+	for i := range r.Connections {
+		if c := &r.Connections[i]; c.PID == 0 && c.Inode != 0 {
+			c.PID = h.socket(c.Inode, traced)
+			c.TID = c.PID
+		}
+	}
+}
+
+func (h *hostIO) device(d event.Device) {
+	if h.devices[d] {
+		return
+	}
+	h.devices[d] = true
+	if n := proc.BlockDevice("", uint32(d>>20), uint32(d&(1<<20-1))); n != "" {
+		h.names = append(h.names, event.DeviceName{Device: d, Name: n})
+	}
+}
+
+func (h *hostIO) file(pid uint32, inode uint64) {
+	k := waitedFile{pid, inode}
+	if inode == 0 || h.files[k] || h.lookups >= maxFileLookups {
+		return
+	}
+	if len(h.files) >= maxFiles {
+		clear(h.files)
+	}
+	h.lookups++
+	h.files[k] = true
+	if p := h.fs.FileOf(int(pid), inode); p != "" {
+		h.paths = append(h.paths, event.File{PID: pid, Inode: inode, Path: p})
+	}
+}
+
+// socket finds which traced process has a socket; 0 if none.
+func (h *hostIO) socket(inode uint64, traced map[int]bool) uint32 {
+	if pid, ok := h.sockets[inode]; ok {
+		return pid
+	}
+	if h.lookups >= maxFileLookups {
+		return 0
+	}
+	if len(h.sockets) >= maxFiles {
+		clear(h.sockets)
+	}
+	h.lookups++
+	h.sockets[inode] = 0
+	for pid := range traced {
+		if h.fs.SocketOf(pid, inode) {
+			h.sockets[inode] = uint32(pid)
+		}
+	}
+	return h.sockets[inode]
+}
+
+// take hands over what is new.
+func (h *hostIO) take(to *store.HostIO) {
+	to.Devices, to.Files = append(to.Devices, h.names...), append(to.Files, h.paths...)
+	h.names, h.paths = h.names[:0], h.paths[:0]
+}
+
+// begin notes what a process has used so far: nothing, if it is new.
+func (h *hostIO) begin(pid int, fresh bool) {
+	var u proc.Usage
+	if !fresh {
+		var err error
+		if u, err = h.fs.Usage(pid); err != nil {
+			return // it ended
+		}
+	}
+	h.usage[uint32(pid)] = u
+}
+
+// second appends how each traced process used the host's memory since the last call.
+func (h *hostIO) second(list []event.HostMemory, traced map[int]bool, now time.Time) []event.HostMemory {
+	for pid := range traced {
+		u, err := h.fs.Usage(pid)
+		if err != nil {
+			delete(h.usage, uint32(pid))
+			continue // it ended
+		}
+		before, known := h.usage[uint32(pid)]
+		h.usage[uint32(pid)] = u
+		if !known || u.MinorFaults < before.MinorFaults { // the first reading, or another process of that number
+			before = u
+			before.RSS = 0 // what it holds is worth a row
+		}
+		if u == before {
+			continue
+		}
+		list = append(list, event.HostMemory{
+			At: uint64(now.UnixNano()), PID: uint32(pid), MinorFaults: u.MinorFaults - before.MinorFaults,
+			MajorFaults: u.MajorFaults - before.MajorFaults, RSS: u.RSS, Swap: u.Swap,
+		})
+	}
+	for pid := range h.usage {
+		if !traced[int(pid)] {
+			delete(h.usage, pid)
+		}
+	}
+	return list
+}
+
+// forget drops a process that ended; its number may be used again.
+func (h *hostIO) forget(pid uint32) {
+	delete(h.usage, pid)
+	for k := range h.files {
+		if k.pid == pid {
+			delete(h.files, k)
+		}
+	}
+	for inode, p := range h.sockets {
+		if p == pid || p == 0 {
+			delete(h.sockets, inode)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* What is told of a TCP connection, and who opened it or waited for it. */
+#ifndef INGERO_CONNECTION_H
+#define INGERO_CONNECTION_H
+#include <bpf/bpf_endian.h>
+#include "thread.h"
+#include "ops.h"
+
+/* Whose a socket is, by its address. What is not there is found by its inode. */
+struct opener {
+	u64 at; /* when it was opened */
+	u64 spike; /* when its last spike was told */
+	u32 tgid, tid;
+	char comm[COMM_LEN];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct opener);
+} openers SEC(".maps");
+
+struct tcp_rate {
+	u64 second, n;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct tcp_rate);
+} tcp_rates SEC(".maps");
+
+#define TCP_PER_SECOND 1000
+
+static __always_inline bool may_tell_tcp(u64 now)
+{
+	u32 zero = 0;
+	struct tcp_rate *r = bpf_map_lookup_elem(&tcp_rates, &zero);
+
+	if (!r)
+		return false;
+	if (now - r->second > 1000000000) {
+		r->second = now;
+		r->n = 0;
+	}
+	return r->n++ < TCP_PER_SECOND;
+}
+
+static __always_inline void note_opener(u64 key, u64 now)
+{
+	struct opener o = { .at = now };
+	u64 id = bpf_get_current_pid_tgid();
+
+	o.tgid = id >> 32;
+	o.tid = id;
+	bpf_get_current_comm(o.comm, COMM_LEN);
+	bpf_map_update_elem(&openers, &key, &o, BPF_ANY);
+}
+
+static __always_inline void address(u8 *to, struct sock *sk, bool remote)
+{
+	__builtin_memset(to, 0, 16);
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6) {
+		if (!bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) /* CONFIG_IPV6 */
+			return;
+		if (remote)
+			bpf_core_read(to, 16, &sk->__sk_common.skc_v6_daddr);
+		else
+			bpf_core_read(to, 16, &sk->__sk_common.skc_v6_rcv_saddr);
+		return;
+	}
+	u32 a = remote ? BPF_CORE_READ(sk, __sk_common.skc_daddr) : BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+	to[10] = to[11] = 0xff;
+	__builtin_memcpy(to + 12, &a, 4);
+}
+
+static __always_inline void emit_tcp(struct sock *sk, struct opener *o, u64 start, u64 dur, u16 op, s32 error, u32 bytes)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tcp_rec *r = may_tell_tcp(bpf_ktime_get_ns()) ? bpf_ringbuf_reserve(&events, sizeof *r, 0) : 0;
+
+	if (!r) {
+		lose(LOSS_TCP);
+		return;
+	}
+	r->h = (struct hdr){ start, o ? o->tid : 0, op, KIND_TCP, BPF_CORE_READ(sk, __sk_common.skc_state) };
+	r->dur = dur;
+	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
+	r->ino = socket ? BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino) : 0;
+	r->tgid = o ? o->tgid : 0;
+	r->error = error;
+	r->bytes = bytes;
+	r->retrans = BPF_CORE_READ(tp, total_retrans);
+	r->rtt = BPF_CORE_READ(tp, srtt_us) >> 3;
+	u32 least = BPF_CORE_READ(tp, rtt_min.s[0].v);
+	r->min_rtt = least == ~0u ? 0 : least;
+	/* Not skc_num: a connection that failed has given that back already. */
+	r->lport = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
+	r->rport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	__builtin_memset(r->pad, 0, sizeof r->pad);
+	address(r->laddr, sk, false);
+	address(r->raddr, sk, true);
+	if (o)
+		__builtin_memcpy(r->comm, o->comm, COMM_LEN);
+	else
+		__builtin_memset(r->comm, 0, COMM_LEN);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+#define SPIKE_TIMES 3      /* the shortest round trip */
+#define SPIKE_US 10000     /* ... and so much longer */
+#define SPIKE_APART 100000000 /* ns between two of a connection */
+
+/*
+ * An accounted thread waited for the connection: whose it is is known now, and its
+ * last round trip is at hand.
+ */
+static __always_inline void waited_for(struct sock *sk, struct task_struct *task, u64 now)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u64 key = (u64)sk;
+	struct opener *o = bpf_map_lookup_elem(&openers, &key);
+
+	if (!o || o->tgid != task->tgid) {
+		struct opener n = { .at = now, .tgid = task->tgid, .tid = task->pid };
+		__builtin_memcpy(n.comm, task->comm, COMM_LEN);
+		bpf_map_update_elem(&openers, &key, &n, BPF_ANY);
+		o = bpf_map_lookup_elem(&openers, &key);
+		if (!o)
+			return;
+	}
+	u32 rtt = BPF_CORE_READ(tp, rack.rtt_us), least = BPF_CORE_READ(tp, rtt_min.s[0].v);
+	if (!rtt || least == ~0u || rtt < least + SPIKE_US || rtt / SPIKE_TIMES < least || now - o->spike < SPIKE_APART)
+		return;
+	o->spike = now;
+	emit_tcp(sk, o, now, (u64)rtt * 1000, OP_tcp_rtt_spike, 0, 0);
+}
+
+#endif

@@ -1,0 +1,108 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Usage is how a process uses memory: running totals of faults, and what it holds.
+type Usage struct {
+	MinorFaults, MajorFaults uint64 // since it began; major ones waited to be read for
+	RSS, Swap                uint64 // bytes
+}
+
+// Usage reads how a process uses memory.
+func (f FS) Usage(pid int) (u Usage, err error) {
+	b, err := os.ReadFile(f.path(pid, "stat"))
+	if err != nil {
+		return u, err
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third on: state
+	if len(fields) < 22 {
+		return u, fmt.Errorf("read stat of process %d: only %d fields", pid, len(fields)+2)
+	}
+	pages := uint64(0)
+	for _, v := range []struct {
+		to *uint64
+		n  int // as proc_pid_stat(5) counts
+	}{{&u.MinorFaults, 10}, {&u.MajorFaults, 12}, {&pages, 24}} {
+		if *v.to, err = strconv.ParseUint(fields[v.n-3], 10, 64); err != nil {
+			return u, fmt.Errorf("read stat of process %d: %w", pid, err)
+		}
+	}
+	u.RSS = pages * uint64(os.Getpagesize())
+	status, err := os.ReadFile(f.path(pid, "status"))
+	if err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if v, ok := strings.CutPrefix(line, "VmSwap:"); ok {
+			kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
+			if err != nil {
+				return u, fmt.Errorf("read status of process %d: %w", pid, err)
+			}
+			u.Swap = kib << 10
+		}
+	}
+	return u, nil
+}
+
+// maxDescriptors bounds how many of a process's files are looked at for one.
+const maxDescriptors = 1024
+
+// FileOf returns the path of the file with the inode that the process has open or
+// mapped; empty if it has none, or none any more.
+func (f FS) FileOf(pid int, inode uint64) string {
+	dir := f.path(pid, "fd")
+	d, err := os.Open(dir)
+	if err != nil {
+		return ""
+	}
+	names, _ := d.Readdirnames(maxDescriptors) // what could be read is looked at
+	d.Close()                                  // read only
+	for _, n := range names {
+		var st syscall.Stat_t
+		p := filepath.Join(dir, n)
+		if syscall.Stat(p, &st) != nil || st.Ino != inode || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+			continue
+		}
+		if target, err := os.Readlink(p); err == nil && strings.HasPrefix(target, "/") {
+			return target
+		}
+	}
+	maps, err := f.Maps(pid)
+	if err != nil {
+		return ""
+	}
+	for i := range maps {
+		if maps[i].Inode == inode {
+			return maps[i].Path
+		}
+	}
+	return ""
+}
+
+// SocketOf reports whether one of the process's descriptors is the socket with the
+// inode.
+func (f FS) SocketOf(pid int, inode uint64) bool {
+	return slices.Contains(f.OpenFiles(pid), fmt.Sprintf("socket:[%d]", inode))
+}
+
+// BlockDevice names the block device with the number, "nvme0n1"; sys is the root of
+// sysfs, empty for /sys.
+func BlockDevice(sys string, major, minor uint32) string {
+	if sys == "" {
+		sys = "/sys"
+	}
+	target, err := os.Readlink(filepath.Join(sys, "dev/block", fmt.Sprintf("%d:%d", major, minor)))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
