@@ -108,6 +108,7 @@ func (r *recorder) unit() *unit {
 	u.batch.Processes, u.batch.Threads = nil, nil
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
 	u.batch.Memory, u.batch.MemorySites = nil, nil
+	u.batch.Footprint = nil
 	u.flush, u.status = false, nil
 	return u
 }

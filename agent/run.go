@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,7 @@ type run struct {
 	people   *people
 	meter    *meter
 	memory   *memory.Tracker
+	prints   *prints
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
@@ -85,6 +87,7 @@ func newRun(o Options) (*run, error) {
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people = newPeople(fs)
+	r.prints = newPrints(&o, r.tracer, fs, r.log)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
@@ -159,10 +162,14 @@ func (r *run) start() error {
 	for pid := range r.targets.traced {
 		r.people.process(pid, true)
 	}
+	r.prints.start(r.targets, r.opts.PIDs)
+	for pid := range r.prints.procs {
+		r.people.process(int(pid), true)
+	}
 	if r.opts.Started != nil {
 		r.opts.Started(Start{
 			Backend: r.tracer.Backend(), Processes: r.people.traced(),
-			Libraries: r.targets.libraries(), Took: time.Since(r.began),
+			Libraries: r.targets.libraries(), Took: time.Since(r.began), Footprint: r.printed(),
 		})
 	}
 	r.second = time.Now()
@@ -170,6 +177,11 @@ func (r *run) start() error {
 		return r.command.release()
 	}
 	return nil
+}
+
+// printed lists the processes whose footprint is taken.
+func (r *run) printed() []Traced {
+	return slices.DeleteFunc(r.people.traced(), func(t Traced) bool { return r.prints.procs[uint32(t.PID)] == nil })
 }
 
 // turn waits a drain period, or for a process or library to appear, and handles
@@ -180,16 +192,7 @@ func (r *run) turn() error {
 		return fmt.Errorf("wait for events: %w", err)
 	}
 	lost := r.watcher.Lost()
-	var fresh []int
-	r.watcher.Drain(func(m probe.Mapped) {
-		if r.targets.mapped(m) {
-			fresh = append(fresh, m.PID)
-		}
-		r.pythons.mapped(m, r.targets)
-	})
-	for _, pid := range fresh { // by now, all that it has mapped is attached to
-		r.people.process(pid, true)
-	}
+	r.mappings()
 	r.missed = r.missed || r.watcher.Lost() != lost
 	if (r.missed || r.blind) && t.Sub(r.targets.scanned) > blindScan {
 		r.missed = false
@@ -206,6 +209,22 @@ func (r *run) turn() error {
 		time.Sleep(d) // a storm of new processes must not make us spin
 	}
 	return nil
+}
+
+// mappings handles what was mapped executable.
+func (r *run) mappings() {
+	var fresh []int
+	r.watcher.Drain(func(m probe.Mapped) {
+		if r.targets.mapped(m) {
+			fresh = append(fresh, m.PID)
+		}
+		r.prints.mapped(m)
+		r.pythons.mapped(m, r.targets)
+	})
+	for _, pid := range fresh { // by now, all that it has mapped is attached to
+		r.people.process(pid, true)
+		r.prints.also(pid)
+	}
 }
 
 func (r *run) period() time.Duration {
@@ -255,12 +274,13 @@ func (r *run) lives(lives []event.Life) {
 		l := &lives[i]
 		pid := int(l.PID)
 		isProcess := l.PID == l.TID
+		r.prints.life(l)
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
 			r.targets.forked(int(l.Parent.PID), pid)
 			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
-			r.people.process(pid, r.targets.traced[pid])
+			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
 			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit && isProcess:
 			r.targets.exited(pid)
@@ -268,6 +288,7 @@ func (r *run) lives(lives []event.Life) {
 			r.meter.exited(l.PID)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
+			r.prints.also(pid)
 			r.pythons.look(pid)
 		}
 	}
@@ -284,6 +305,7 @@ func (r *run) tick(now time.Time) {
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
 	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
+	u.batch.Footprint = r.prints.take(now, r.people.name)
 	r.setLimits(r.meter.limits(span))
 	u.status = r.status(now, span)
 	r.recorder.send(u)
@@ -306,6 +328,7 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 		return l
 	}
 	const ms = uint64(time.Millisecond)
+	n[event.LostFootprint] += r.prints.missed
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {
 		if d := v - r.losses[k]; d > 0 {
@@ -341,6 +364,9 @@ func (r *run) finish() (Summary, error) {
 	if r.command != nil {
 		r.endCommand()
 	}
+	r.watcher.Drain(r.prints.mapped)
+	r.drain() // who began and ended, before their footprints are read
+	r.prints.finish(r.people.name)
 	err := r.tracer.DetachAll()
 	r.drain()
 	now := time.Now()
@@ -352,6 +378,7 @@ func (r *run) finish() (Summary, error) {
 		Losses: lossList(r.losses), FirstEvent: r.first, DBBytes: r.recorder.size(),
 	}
 	s.CPU, s.MaxRSS = usage()
+	s.Footprint = r.prints.sum.Report()
 	if r.opts.Record != nil {
 		s.Path = r.opts.Record.Path
 	}
@@ -396,6 +423,9 @@ func (r *run) close() {
 	}
 	if r.watcher != nil {
 		r.watcher.Close()
+	}
+	if r.prints != nil {
+		r.prints.close()
 	}
 	if r.tracer != nil {
 		if err := r.tracer.Close(); err != nil { // what stays attached ends with this process

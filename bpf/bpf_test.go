@@ -20,6 +20,7 @@ import (
 	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
 	"github.com/ingero-io/ingero/probe/sched"
+	"github.com/ingero-io/ingero/probe/syscalls"
 )
 
 // mirrors are the wire records by their name in C.
@@ -68,7 +69,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName,
+		"kernelname": kernelname.LoadName, "syscalls": syscalls.LoadSyscalls,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -316,6 +317,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_RECLAIM, event.LostReclaim},
 		{bpf.WireLossLOSS_SOCK, event.LostSocket},
 		{bpf.WireLossLOSS_NAME, event.LostName},
+		{bpf.WireLossLOSS_FOOTPRINT, event.LostFootprint},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {

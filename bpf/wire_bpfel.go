@@ -137,6 +137,7 @@ const (
 	WireLossLOSS_RECLAIM     WireLoss = 17
 	WireLossLOSS_SOCK        WireLoss = 18
 	WireLossLOSS_NAME        WireLoss = 19
+	WireLossLOSS_FOOTPRINT   WireLoss = 20
 	WireLossNLOSS            WireLoss = 32
 )
 

@@ -54,6 +54,7 @@ func Diagnose(in *Input) *report.Report {
 	if in.PerProcess {
 		r.Processes = s.processes()
 	}
+	r.Footprint = in.Footprint
 	r.StoredChains = storedChains(in)
 	r.Verdict = s.verdict(r, worst, few)
 	return r
@@ -243,6 +244,8 @@ func (s *scene) lossNote() string {
 // verdict is the report in one line.
 func (s *scene) verdict(r *report.Report, worst float64, few int) string {
 	switch {
+	case len(s.subjects) == 0 && s.in.Footprint != nil:
+		return s.in.Footprint.Verdict()
 	case len(s.subjects) == 0:
 		return "nothing to explain: no CUDA call was recorded in this window"
 	case len(r.Chains) > 0:

@@ -38,6 +38,7 @@ const (
 	LostReclaim                       // span of memory reclaim: ring full
 	LostSocket                        // socket of a wait: ring full
 	LostName                          // name of a kernel: ring full, or too many of them
+	LostFootprint                     // system call, file or socket of a footprint: no room
 	NumLossKinds
 )
 
@@ -85,6 +86,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostReclaim:       {"reclaim", "spans", true, "spans of memory reclaim not recorded because the ring buffer was full", "spans of memory reclaim (ring buffer full)"},
 	LostSocket:        {"socket", "sockets", true, "sockets that a thread waited for, not recorded because the ring buffer was full; the wait itself is", "sockets waited for (ring buffer full)"},
 	LostName:          {"kernel_name", "names", true, "names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; the launches are", "names of GPU kernels (too many at once)"},
+	LostFootprint:     {"footprint", "entries", false, "entries of footprints not recorded because a table was full: counts of system calls, files, sockets, programs or their names", "entries of footprints (tables full)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

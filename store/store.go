@@ -190,8 +190,9 @@ type Batch struct {
 	GPUs        []GPUSnapshot
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
-	Kernels     []Kernel     // new ones, and those whose names changed
-	Losses      []event.Loss // increments since the last batch
+	Footprint   *event.Footprint // nil: nothing changed
+	Kernels     []Kernel         // new ones, and those whose names changed
+	Losses      []event.Loss     // increments since the last batch
 }
 
 // Writer records a session. It is used by one goroutine.
@@ -293,6 +294,9 @@ type Reader interface {
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
 	// Kernels returns what launched kernels are called, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
+	// Footprint returns what processes asked of the kernel and touched, system
+	// calls by the second and everything else as it stood at the end.
+	Footprint(ctx context.Context, w Window) (event.Footprint, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

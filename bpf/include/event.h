@@ -82,6 +82,7 @@ enum loss {
 	LOSS_RECLAIM = LOSS_STALL + 3, /* two in between are counted in user space */
 	LOSS_SOCK,
 	LOSS_NAME,
+	LOSS_FOOTPRINT,
 	NLOSS = 32,
 };
 

@@ -16,7 +16,7 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 	w, path := create(t, sqlite.Options{})
 	must(t, w.Write(fullBatch(t)))
 	must(t, w.Close())
-	makeDB(t, path, "drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; drop view scheduling_policies; drop table scheduling; drop table memory_node; drop view stack_frames; drop view stack_traces; drop table frame_build; drop table stack_cut; drop view kernels; drop view kernel_launches; drop table kernel; drop view processes; drop table owner; pragma user_version = 3")
+	makeDB(t, path, "drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; drop view scheduling_policies; drop table scheduling; drop table memory_node; drop view stack_frames; drop view stack_traces; drop table frame_build; drop table stack_cut; drop view kernels; drop view kernel_launches; drop table kernel; drop view processes; drop table owner; drop table syscall_second; drop table syscall_error; drop table touched; drop table path_miss; drop table program; drop table mapped_library; drop table process_cpu; pragma user_version = 3")
 	r := reader(t, path)
 	reclaims, err := r.Reclaims(t.Context(), store.Window{})
 	must(t, err)
