@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -29,11 +30,13 @@ type Options struct {
 	Record   *Recording    // nil: keep nothing
 	Backend  probe.Backend
 	Stack    probe.StackPolicy
-	RingMB   int // 0: 16
-	Sinks    []Sink
-	Logger   *slog.Logger
-	ProcRoot string // empty: /proc
-	GPUs     string // the program that reads GPUs; empty: nvidia-smi, if there is one
+	// Footprint says whose system calls are counted.
+	Footprint FootprintPolicy
+	RingMB    int // 0: 16
+	Sinks     []Sink
+	Logger    *slog.Logger
+	ProcRoot  string // empty: /proc
+	GPUs      string // the program that reads GPUs; empty: nvidia-smi, if there is one
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)
@@ -60,6 +63,7 @@ type Start struct {
 	Processes []Traced
 	Libraries []string // files attached to
 	Took      time.Duration
+	Footprint []Traced // processes whose footprint is taken
 }
 
 // Traced is a process that is being traced.
@@ -81,6 +85,7 @@ type Status struct {
 	At        time.Time
 	Elapsed   time.Duration
 	Calls     uint64 // since the start
+	Syscalls  uint64 // system calls counted since the start, of processes whose footprint is taken
 	PerSecond float64
 	Ops       []OpStatus       // busiest first
 	InFlight  []event.InFlight // calls that had not returned after a second, oldest first
@@ -115,9 +120,10 @@ type Summary struct {
 	MaxRSS     uint64        // bytes
 	Path       string
 	DBBytes    int64
-	AllExited  bool          // the run ended because every process of Options.PIDs had
-	FirstEvent time.Duration // from the call of Run to the first drained call; 0 if none came
-	ExitCode   int           // of Command
+	AllExited  bool              // the run ended because every process of Options.PIDs had
+	FirstEvent time.Duration     // from the call of Run to the first drained call; 0 if none came
+	ExitCode   int               // of Command
+	Footprint  *report.Footprint // nil if none was taken
 }
 
 // Run traces until ctx ends, Duration has passed or Command exits. Ending by

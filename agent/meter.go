@@ -197,7 +197,8 @@ func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
 func (r *run) status(now time.Time, span time.Duration) *Status {
 	cpu, rss := usage()
 	s := &Status{
-		At: now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
+		Syscalls: r.prints.calls,
+		At:       now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
 		PerSecond: float64(r.meter.total-r.meter.prev) / span.Seconds(),
 		Ops:       r.meter.ops(span, func(pid uint32) string { return r.people.processes[pid].Name }),
 		InFlight:  r.flights.status(),

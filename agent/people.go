@@ -254,3 +254,6 @@ func (p *people) traced() []Traced {
 	slices.SortFunc(r, func(a, b Traced) int { return cmp.Compare(a.PID, b.PID) })
 	return r
 }
+
+// name is what a process is called, empty if it was not heard of.
+func (p *people) name(pid uint32) string { return p.processes[pid].Name }

@@ -110,6 +110,7 @@ func (r *recorder) unit() *unit {
 	u.batch.Memory, u.batch.MemorySites, u.batch.InFlight = nil, nil, nil
 	u.batch.Collectives = u.batch.Collectives[:0]
 	u.batch.IO.Reset()
+	u.batch.Footprint = nil
 	u.flush, u.status = false, nil
 	return u
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +51,7 @@ type run struct {
 	memory   *memory.Tracker
 	ranks    *collective.Tracker
 	flights  *flights
+	prints   *prints
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
@@ -92,6 +94,7 @@ func newRun(o Options) (*run, error) {
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people, r.hostIO = newPeople(fs), newHostIO(fs)
+	r.prints = newPrints(&o, r.tracer, fs, r.log)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
 	r.ranks = collective.NewTracker()
 	r.flights = newFlights()
@@ -171,10 +174,14 @@ func (r *run) start() error {
 	for pid := range r.watched() {
 		r.hostIO.begin(pid, r.command != nil && pid == r.command.cmd.Process.Pid)
 	}
+	r.prints.start(r.targets, r.opts.PIDs)
+	for pid := range r.prints.procs {
+		r.people.process(int(pid), true)
+	}
 	if r.opts.Started != nil {
 		r.opts.Started(Start{
 			Backend: r.tracer.Backend(), Processes: r.people.traced(),
-			Libraries: r.targets.libraries(), Took: time.Since(r.began),
+			Libraries: r.targets.libraries(), Took: time.Since(r.began), Footprint: r.printed(),
 		})
 	}
 	r.second = time.Now()
@@ -182,6 +189,11 @@ func (r *run) start() error {
 		return r.command.release()
 	}
 	return nil
+}
+
+// printed lists the processes whose footprint is taken.
+func (r *run) printed() []Traced {
+	return slices.DeleteFunc(r.people.traced(), func(t Traced) bool { return r.prints.procs[uint32(t.PID)] == nil })
 }
 
 // turn waits a drain period, or for a process or library to appear, and handles
@@ -192,16 +204,7 @@ func (r *run) turn() error {
 		return fmt.Errorf("wait for events: %w", err)
 	}
 	lost := r.watcher.Lost()
-	var fresh []int
-	r.watcher.Drain(func(m probe.Mapped) {
-		if r.targets.mapped(m) {
-			fresh = append(fresh, m.PID)
-		}
-		r.pythons.mapped(m, r.targets)
-	})
-	for _, pid := range fresh { // by now, all that it has mapped is attached to
-		r.people.process(pid, true)
-	}
+	r.mappings()
 	r.missed = r.missed || r.watcher.Lost() != lost
 	if (r.missed || r.blind) && t.Sub(r.targets.scanned) > blindScan {
 		r.missed = false
@@ -218,6 +221,22 @@ func (r *run) turn() error {
 		time.Sleep(d) // a storm of new processes must not make us spin
 	}
 	return nil
+}
+
+// mappings handles what was mapped executable.
+func (r *run) mappings() {
+	var fresh []int
+	r.watcher.Drain(func(m probe.Mapped) {
+		if r.targets.mapped(m) {
+			fresh = append(fresh, m.PID)
+		}
+		r.prints.mapped(m)
+		r.pythons.mapped(m, r.targets)
+	})
+	for _, pid := range fresh { // by now, all that it has mapped is attached to
+		r.people.process(pid, true)
+		r.prints.also(pid)
+	}
 }
 
 func (r *run) period() time.Duration {
@@ -274,13 +293,14 @@ func (r *run) lives(lives []event.Life) {
 		l := &lives[i]
 		pid := int(l.PID)
 		isProcess := l.PID == l.TID
+		r.prints.life(l)
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
 			r.targets.forked(int(l.Parent.PID), pid)
 			r.hostIO.begin(pid, true)
 			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
-			r.people.process(pid, r.targets.traced[pid])
+			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
 			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit && isProcess:
 			r.targets.exited(pid)
@@ -289,6 +309,7 @@ func (r *run) lives(lives []event.Life) {
 			r.meter.exited(l.PID)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
+			r.prints.also(pid)
 			r.pythons.look(pid)
 		}
 	}
@@ -312,6 +333,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
 	r.requests(&u.batch.IO, last)
 	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
+	u.batch.Footprint = r.prints.take(now, r.people.name)
 	r.setLimits(r.meter.limits(span))
 	r.look(&u.records)
 	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
@@ -368,6 +390,7 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 		return l
 	}
 	const ms = uint64(time.Millisecond)
+	n[event.LostFootprint] += r.prints.missed
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {
 		if d := v - r.losses[k]; d > 0 {
@@ -406,6 +429,9 @@ func (r *run) finish() (Summary, error) {
 	if r.command != nil {
 		r.endCommand()
 	}
+	r.watcher.Drain(r.prints.mapped)
+	r.drain() // who began and ended, before their footprints are read
+	r.prints.finish(r.people.name)
 	err := r.tracer.DetachAll()
 	r.drain()
 	r.flights.closed = true
@@ -419,6 +445,7 @@ func (r *run) finish() (Summary, error) {
 		Losses: lossList(r.losses), FirstEvent: r.first, DBBytes: r.recorder.size(),
 	}
 	s.CPU, s.MaxRSS = usage()
+	s.Footprint = r.prints.sum.Report()
 	if r.opts.Record != nil {
 		s.Path = r.opts.Record.Path
 	}
@@ -463,6 +490,9 @@ func (r *run) close() {
 	}
 	if r.watcher != nil {
 		r.watcher.Close()
+	}
+	if r.prints != nil {
+		r.prints.close()
 	}
 	if r.tracer != nil {
 		if err := r.tracer.Close(); err != nil { // what stays attached ends with this process

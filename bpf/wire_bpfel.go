@@ -192,6 +192,7 @@ const (
 	WireLossLOSS_REQUEST         WireLoss = 21
 	WireLossLOSS_REQUEST_THINNED WireLoss = 22
 	WireLossLOSS_TCP             WireLoss = 23
+	WireLossLOSS_FOOTPRINT       WireLoss = 24
 	WireLossNLOSS                WireLoss = 32
 )
 

@@ -59,6 +59,7 @@ func Diagnose(in *Input) *report.Report {
 	if in.PerProcess {
 		r.Processes = s.processes()
 	}
+	r.Footprint = in.Footprint
 	r.StoredChains = storedChains(in)
 	r.Verdict = s.verdict(r, worst, few)
 	return r
@@ -251,6 +252,8 @@ func (s *scene) verdict(r *report.Report, worst float64, few int) string {
 	case len(s.subjects) == 0 && len(r.Chains) == 0 && len(r.InFlight) > 0:
 		f := r.InFlight[0]
 		return fmt.Sprintf("no CUDA call returned in this window; %s has been in %s for %s", f.Process, f.Op, span(f.AgeNS))
+	case len(s.subjects) == 0 && s.in.Footprint != nil:
+		return s.in.Footprint.Verdict()
 	case len(s.subjects) == 0 && len(r.Chains) == 0:
 		return "nothing to explain: no CUDA call was recorded in this window"
 	case len(r.Chains) > 0:

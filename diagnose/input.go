@@ -12,6 +12,7 @@ package diagnose
 
 import (
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -55,6 +56,8 @@ type Input struct {
 	Losses      []event.Loss
 	IO          store.HostIO // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel
+	Arch        string                 // of the recorded host
+	Footprint   *report.Footprint      // of processes whose system calls were counted, nil if there are none
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known
 

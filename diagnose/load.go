@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/footprint"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -29,6 +30,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	in := &Input{Node: sum.Node, Window: w, First: sum.First, Losses: sum.Losses}
 	if n := len(sum.Sessions); n > 0 {
 		s := &sum.Sessions[n-1]
+		in.Arch = s.Arch
 		in.CPUs, in.RAM, in.SelfPID, in.Nodes = s.CPUs, s.Memory, s.PID, s.Nodes
 	}
 	if in.Window.From == 0 {
@@ -135,6 +137,13 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.IO, err = r.HostIO(ctx, w); err != nil {
 		return fmt.Errorf("read what devices and connections did: %w", err)
 	}
+	fp, err := r.Footprint(ctx, w)
+	if err != nil {
+		return err
+	}
+	sum := footprint.New(in.Arch)
+	sum.Add(&fp)
+	in.Footprint = sum.Report()
 	return in.loadGPU(ctx, r, w)
 }
 

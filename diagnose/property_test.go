@@ -232,6 +232,13 @@ func (r reader) Collectives(context.Context, store.Window) ([]event.Collective, 
 	return r.in.Collectives, r.err
 }
 
+func (r reader) Footprint(context.Context, store.Window) (event.Footprint, error) {
+	if r.in.Footprint == nil {
+		return event.Footprint{}, r.err
+	}
+	return event.Footprint{Syscalls: []event.SyscallCount{{PID: 7, Nr: 0, Calls: 3}}, CPU: []event.ProcessCPU{{PID: 7, Comm: "node", NS: 5000}}}, r.err
+}
+
 func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
 	return r.in.Limits, r.err
 }
@@ -335,5 +342,17 @@ func TestLoadReadsEverything(t *testing.T) {
 	boom := errors.New("boom")
 	if _, err := diagnose.Load(t.Context(), reader{in: want, err: boom}, store.Window{}); !errors.Is(err, boom) {
 		t.Errorf("Load hides the reader's error: %v", err)
+	}
+}
+
+func TestRecordingWithoutCUDASaysWhatItIs(t *testing.T) {
+	in, err := diagnose.Load(t.Context(), reader{in: &diagnose.Input{Footprint: &report.Footprint{}}}, store.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := diagnose.Diagnose(in)
+	const want = "no CUDA call was made: this is the footprint of node (7): 3 system calls, 5 us on a CPU, 0 files, 0 sockets, 0 programs executed"
+	if r.Verdict != want || r.Footprint == nil || len(r.Footprint.Syscalls) != 1 {
+		t.Errorf("%q, %+v", r.Verdict, r.Footprint)
 	}
 }

@@ -278,6 +278,7 @@ var Catalog = []Info{
 	{Op: op(SourceHost, 5), Name: "process_exec", Role: RoleOther, Args: nil, Doc: "A process executed a new program."},
 	{Op: op(SourceHost, 6), Name: "process_exit", Role: RoleOther, Args: nil, Doc: "A thread or process ended."},
 	{Op: op(SourceHost, 7), Name: "process_fork", Role: RoleOther, Args: []Arg{{Name: "child", Unit: UnitCount, Doc: "process or thread id created"}}, Doc: "A process or thread was created."},
+	{Op: op(SourceHost, 20), Name: "syscall", Role: RoleOther, Args: nil, Doc: "A process whose footprint is taken made a system call; counted, not recorded one by one."},
 
 	{Op: op(SourceDriver, 1), Name: "cuLaunchKernel", Shape: ShapeCuLaunch, Role: RoleLaunch, Args: argsLaunch, Symbols: []string{"cuLaunchKernel", "cuLaunchKernel_ptsz"}, Doc: "Queues a kernel through the driver API."},
 	{Op: op(SourceDriver, 4), Name: "cuCtxSynchronize", Shape: ShapePlain, Role: RoleSync, Args: nil, Doc: "Waits until all of the context's work is done."},

@@ -42,6 +42,7 @@ const (
 	LostRequest                        // request to a block device: ring full, or too many in flight
 	LostRequestThinned                 // request to a block device left out by the rate limit
 	LostConnection                     // event of a TCP connection: ring full, or above the rate limit
+	LostFootprint                      // system call, file or socket of a footprint: no room
 	NumLossKinds
 )
 
@@ -93,6 +94,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostRequest:        {"block_request", "requests", true, "requests to block devices not recorded, or missing in the sums, because the ring buffer was full or too many were under way", "requests to block devices (ring buffer full)"},
 	LostRequestThinned: {"block_request_thinned", "requests", true, "requests to block devices left out by the rate limit; the sums per second still hold them", "requests to block devices above the rate limit"},
 	LostConnection:     {"tcp", "events", true, "events of TCP connections not recorded because the ring buffer was full or there were more than 1000 in a second; the next one of a connection has its count of retransmissions", "events of TCP connections (too many at once)"},
+	LostFootprint:      {"footprint", "entries", false, "entries of footprints not recorded because a table was full: counts of system calls, files, sockets, programs or their names", "entries of footprints (tables full)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

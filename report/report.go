@@ -22,6 +22,7 @@ type Report struct {
 	Ended        []Ended           `json:"ended,omitempty"`
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
+	Footprint    *Footprint        `json:"footprint,omitempty"`     // of processes whose system calls were counted
 	StoredChains []StoredChain     `json:"stored_chains,omitempty"` // of a recording by an earlier Ingero
 }
 

@@ -44,6 +44,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	for i := range r.Processes {
 		t.process(&r.Processes[i])
 	}
+	t.footprint(r.Footprint)
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }

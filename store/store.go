@@ -203,6 +203,7 @@ type Batch struct {
 	Kernels     []Kernel         // new ones, and those whose names changed
 	Losses      []event.Loss     // increments since the last batch
 	IO          HostIO
+	Footprint   *event.Footprint // nil: nothing changed
 }
 
 // Writer records a session. It is used by one goroutine.
@@ -311,6 +312,9 @@ type Reader interface {
 	Kernels(ctx context.Context) ([]Kernel, error)
 	// HostIO returns what the host did for its processes, without single requests.
 	HostIO(ctx context.Context, w Window) (HostIO, error)
+	// Footprint returns what processes asked of the kernel and touched, system
+	// calls by the second and everything else as it stood at the end.
+	Footprint(ctx context.Context, w Window) (event.Footprint, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }

@@ -42,6 +42,25 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define S_IFSOCK 0140000
 #define S_IFIFO 0010000
 #define S_IFCHR 0020000
+#define EAGAIN 11 /* include/uapi/asm-generic/errno-base.h */
+#define EINPROGRESS 115 /* include/uapi/asm-generic/errno.h */
+#define ERESTARTSYS 512 /* include/linux/errno.h: not for programs */
+#define ERESTART_RESTARTBLOCK 516
+#define MAX_ERRNO 4095 /* include/linux/err.h */
+
+struct sockaddr_in { /* include/uapi/linux/in.h */
+	u16 sin_family;
+	__be16 sin_port;
+	__be32 sin_addr;
+	u8 pad[8];
+};
+struct sockaddr_in6 { /* include/uapi/linux/in6.h */
+	u16 sin6_family;
+	__be16 sin6_port;
+	__be32 sin6_flowinfo;
+	u8 sin6_addr[16];
+	u32 sin6_scope_id;
+};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -61,9 +80,36 @@ struct pt_regs {
 };
 #endif
 
+struct super_block {
+	u32 s_dev;
+};
 struct inode {
 	u16 i_mode;
 	unsigned long i_ino;
+	struct super_block *i_sb;
+	u32 i_generation;
+};
+struct qstr {
+	const unsigned char *name;
+};
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+struct fs_struct {
+	struct path root;
 };
 struct address_space {
 	struct inode *host;
@@ -99,6 +145,7 @@ struct request {
 struct file {
 	struct inode *f_inode;
 	void *private_data; /* struct socket * of a socket's file */
+	struct path f_path;
 };
 struct in6_addr {
 	union {
@@ -179,7 +226,7 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 struct mm_struct {
-	unsigned long start_stack;
+	unsigned long start_stack, arg_start, arg_end;
 	struct uprobes_state uprobes_state;
 };
 #if defined(__TARGET_ARCH_x86)
@@ -212,6 +259,7 @@ struct task_struct {
 	bool throttled; /* from 6.18: this task waits for quota */
 	struct sched_entity se;
 	struct files_struct *files;
+	struct fs_struct *fs;
 	struct mm_struct *mm;
 	struct bpf_local_storage *bpf_storage; /* null for a task without any */
 	struct uprobe_task *utask;
@@ -232,6 +280,9 @@ struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
+struct linux_binprm {
+	const char *filename;
+};
 
 #pragma clang attribute pop
 
@@ -245,12 +296,14 @@ struct bpf_iter__task {
 #define SYSCALL_ARG1(r) ((r)->di)
 #define SYSCALL_ARG2(r) ((r)->si)
 #define SYSCALL_ARG3(r) ((r)->dx)
+#define SYSCALL_ARG5(r) ((r)->r8)
 #define RETURN_POP 8 /* bytes a return takes off the stack */
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NR(r) ((r)->syscallno)
 #define SYSCALL_ARG1(r) ((r)->orig_x0)
 #define SYSCALL_ARG2(r) ((r)->regs[1])
 #define SYSCALL_ARG3(r) ((r)->regs[2])
+#define SYSCALL_ARG5(r) ((r)->regs[4])
 #define RETURN_POP 0
 #endif
 

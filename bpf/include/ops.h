@@ -62,6 +62,7 @@ enum op {
 	OP_process_exec = 0x0305,
 	OP_process_exit = 0x0306,
 	OP_process_fork = 0x0307,
+	OP_syscall = 0x0314,
 	OP_cuLaunchKernel = 0x0401,
 	OP_cuCtxSynchronize = 0x0404,
 	OP_cuMemAlloc = 0x0405,

@@ -115,12 +115,14 @@ type jsonStart struct {
 	Took      int64         `json:"took_ns"`
 	Libraries []string      `json:"libraries"`
 	Processes []jsonProcess `json:"processes"`
+	Footprint []jsonProcess `json:"footprint"` // processes whose system calls are counted
 }
 
 func (v *jsonView) started(s agent.Start) {
 	l := jsonStart{
 		Type: "start", Schema: 1, At: time.Now().UnixNano(), Version: build().Version, Backend: string(s.Backend),
 		Took: int64(s.Took), Libraries: append([]string{}, s.Libraries...), Processes: jsonProcesses(s.Processes),
+		Footprint: jsonProcesses(s.Footprint),
 	}
 	if v.record != nil {
 		l.Node, l.DB = v.record.Node, v.record.Path
@@ -134,6 +136,7 @@ type jsonSecond struct {
 	Elapsed     int64             `json:"elapsed_ns"`
 	Calls       uint64            `json:"calls"`
 	CallsPerS   float64           `json:"calls_per_s"`
+	Syscalls    uint64            `json:"syscalls"`     // counted since the start, if any are
 	CallsUntold uint64            `json:"calls_untold"` // slow or failed, beyond what a second may print
 	Ops         []jsonOp          `json:"ops"`
 	InFlight    []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
@@ -200,7 +203,7 @@ type jsonOp struct {
 func (v *jsonView) Second(s *agent.Status) {
 	l := jsonSecond{
 		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
-		CallsUntold: v.left, Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
+		Syscalls: s.Syscalls, CallsUntold: v.left, Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
 		InFlight: jsonFlights(s.InFlight), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
 	}
 	for _, o := range s.Ops {
@@ -307,13 +310,14 @@ type jsonSummary struct {
 	DBBytes    int64             `json:"db_bytes"`
 	ExitCode   int               `json:"exit_code"`
 	Next       string            `json:"next,omitempty"`
+	Footprint  *report.Footprint `json:"footprint,omitempty"`
 }
 
 func (v *jsonView) summary(s *agent.Summary, next string) error {
 	v.print(jsonSummary{
 		Type: "summary", Elapsed: int64(s.Elapsed), Calls: s.Calls, Processes: jsonProcesses(s.Processes),
 		Libraries: append([]string{}, s.Libraries...), Lost: lostByKind(s.Losses), CPU: int64(s.CPU), MaxRSS: s.MaxRSS,
-		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next,
+		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next, Footprint: s.Footprint,
 	})
 	return v.err
 }

@@ -18,6 +18,7 @@ import (
 // lineView prints a line a second.
 type lineView struct {
 	out    io.Writer
+	width  int // of the terminal, 0 if there is none
 	cancel context.CancelFunc
 	wait   string        // what to say while no process is traced
 	last   time.Duration // of the last line
@@ -63,7 +64,11 @@ func startLine(s *agent.Start, who string) string {
 	if len(s.Processes) > 0 {
 		who = "tracing " + processList(s.Processes)
 	}
-	return fmt.Sprintf("%s (back end %s, %s, ready in %s)", who, s.Backend, libraryCount(len(s.Libraries)), duration(s.Took))
+	footprint := ""
+	if len(s.Footprint) > 0 {
+		footprint = ", counting system calls"
+	}
+	return fmt.Sprintf("%s (back end %s, %s%s, ready in %s)", who, s.Backend, libraryCount(len(s.Libraries)), footprint, duration(s.Took))
 }
 
 func libraryCount(n int) string {
@@ -113,6 +118,9 @@ func (v *lineView) Second(s *agent.Status) {
 	}
 	v.last = s.Elapsed
 	line := fmt.Sprintf("%4.0fs  %s calls, %s/s", s.Elapsed.Seconds(), report.Count(s.Calls), rate(s.PerSecond))
+	if s.Syscalls > 0 {
+		line += fmt.Sprintf("  %s system calls", report.Count(s.Syscalls))
+	}
 	line += fmt.Sprintf("  %s  ring %.0f %%  tracer %.1f %% CPU, %s", lossText(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
 	if len(s.Ops) > 0 {
 		o := s.Ops[0]
@@ -141,7 +149,7 @@ func flightLine(f *event.InFlight, now time.Time) string {
 }
 
 func (v *lineView) summary(s *agent.Summary, next string) error {
-	return writeSummary(v.out, s, next)
+	return writeSummary(v.out, s, next, report.TextOptions{Width: v.width})
 }
 
 // rate is a number of calls in a second.
@@ -179,8 +187,14 @@ func lossText(losses []event.Loss) string {
 }
 
 // writeSummary tells a person how a run ended and what to do next.
-func writeSummary(w io.Writer, s *agent.Summary, next string) error {
+func writeSummary(w io.Writer, s *agent.Summary, next string, o report.TextOptions) error {
 	var b strings.Builder
+	if s.Footprint != nil {
+		b.WriteString("\n")
+		if err := report.WriteFootprint(&b, s.Footprint, o); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(&b, "\ntraced %s in %s", plural(s.Calls, "call"), duration(s.Elapsed))
 	if len(s.Processes) > 0 {
 		fmt.Fprintf(&b, " of %s", processList(s.Processes))
@@ -197,7 +211,7 @@ func writeSummary(w io.Writer, s *agent.Summary, next string) error {
 	switch {
 	case next != "":
 		fmt.Fprintf(&b, "next: %s\n", next)
-	case s.Calls == 0:
+	case s.Calls == 0 && s.Footprint == nil:
 		b.WriteString("no CUDA call was seen; see which processes and libraries can be traced: ingero check\n")
 	}
 	_, err := io.WriteString(w, b.String())

@@ -81,7 +81,7 @@ func (v *liveView) Second(s *agent.Status) {
 }
 
 func (v *liveView) summary(s *agent.Summary, next string) error {
-	return writeSummary(v.c.out, s, next)
+	return writeSummary(v.c.out, s, next, report.TextOptions{Width: v.c.width(v.c.out), Color: v.c.colour(v.c.out)})
 }
 
 // liveModel is what the table shows.
@@ -165,6 +165,9 @@ func (m *liveModel) text() string {
 func (m *liveModel) head(end string) []string {
 	s := m.status
 	calls := fmt.Sprintf("%s (%s/s)", plural(s.Calls, "call"), rate(s.PerSecond))
+	if s.Syscalls > 0 {
+		calls += "  " + plural(s.Syscalls, "system call")
+	}
 	first := fmt.Sprintf("%s  %s  %s  %s  ", m.bold().Render("ingero trace"), clock(s.Elapsed), plural(uint64(len(s.Processes)), "process"), calls)
 	lost := lossText(s.Losses)
 	if strings.HasPrefix(lost, "LOST") {

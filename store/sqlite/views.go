@@ -171,7 +171,7 @@ func dropViews(c *sqlite.Conn) error {
 
 // vocabulary changes when a dictionary does.
 func vocabulary() string {
-	return fmt.Sprint(event.Sources, event.Losses, event.NumClasses, len(amd64Syscalls), len(arm64Syscalls), opRows())
+	return fmt.Sprint(event.Sources, event.Losses, event.NumClasses, len(event.Syscalls["amd64"]), len(event.Syscalls["arm64"]), opRows())
 }
 
 func opRows() (rows [][4]any) {
@@ -203,7 +203,7 @@ func fillNames(c *sqlite.Conn) error {
 			return err
 		}
 	}
-	for arch, names := range syscallNames {
+	for arch, names := range event.Syscalls {
 		for n, name := range names {
 			if err := exec(c, "insert or replace into syscall_name values (?, ?, ?)", arch, n, name); err != nil {
 				return err

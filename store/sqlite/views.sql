@@ -166,7 +166,7 @@ left join device d on d.session = t.session and d.dev = r.dev;
 create view devices as
 select s.node, (d.dev >> 20) || ':' || (d.dev & 1048575) as device_number, d.name as device from device d join session s on s.id = d.session;
 
-create view files as
+create view waited_files as
 select s.node, f.pid, f.inode, f.path from file f join session s on s.id = f.session;
 
 -- What went wrong on TCP connections; retransmits is the connection's count so far.
@@ -236,12 +236,79 @@ left join thread b on b.id = u.thread
 left join stack k on k.id = x.stack;
 
 -- What the host did to threads: intervals off the CPU with the system call they
--- were in, and processes that started or ended.
+-- were in, and processes that started or ended. Of processes whose footprint was
+-- taken there is a row for each system call instead, so that counting rows counts
+-- calls: at the second in which it was counted, with the worst duration on one of
+-- a second's rows and the mean of the rest on the others (exact sums: syscalls).
 create view host_events as
-select id, timestamp, duration_ns, node, pid, tid, comm, 'sched_switch' as op, class, syscall,
-  in_op, runq_ns, waker_comm, culprit_comm from off_cpu
+select id, timestamp, duration_ns, node, pid, tid, comm, 'sched_switch' as op, class,
+  case when exists (select 1 from process_cpu p where p.pid = o.pid) then null else syscall end as syscall,
+  in_op, runq_ns, waker_comm, culprit_comm from off_cpu o
 union all
-select id, timestamp, duration_ns, node, pid, tid, comm, op, null, null, null, 0, null, null from life_events;
+select id, timestamp, duration_ns, node, pid, tid, comm, op, null, null, null, 0, null, null from life_events
+union all
+select y.node || ':' || y.timestamp || 'y' || y.pid || '.' || y.number || '.' || n.key as id, y.timestamp,
+  case when y.max_ns = 0 then y.total_ns / y.calls when n.key = 0 then y.max_ns else (y.total_ns - y.max_ns) / (y.calls - 1) end as duration_ns,
+  y.node, y.pid, null as tid, y.comm, 'syscall' as op, null, y.syscall, null, 0, null, null
+from syscalls y, json_each('[0' || replace(hex(zeroblob(y.calls - 1)), '00', ',0') || ']') n;
+
+-- System calls of processes whose footprint was taken, by about a second: how many
+-- returned, how long they took, how long of that they were on a CPU. max_ns is 0
+-- where none was longer than all before.
+create view syscalls as
+select c.ts as timestamp, s.node, c.pid, coalesce(p.comm, '') as comm,
+  coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = c.nr), 'syscall_' || c.nr) as syscall,
+  c.calls, coalesce(c.errors, 0) as errors, c.sum as total_ns, c.cpu as cpu_ns, coalesce(c.max, 0) as max_ns, c.nr as number
+from syscall_second c join session s on s.id = c.session
+left join process_cpu p on p.session = c.session and p.pid = c.pid;
+
+-- How often system calls failed with what.
+create view syscall_errors as
+select s.node, e.pid, coalesce(p.comm, '') as comm,
+  coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = e.nr), 'syscall_' || e.nr) as syscall,
+  e.name as error, e.count, e.errno
+from syscall_error e join session s on s.id = e.session
+left join process_cpu p on p.session = e.session and p.pid = e.pid;
+
+-- Files, directories, devices and pipes that processes opened, read or wrote while
+-- their footprint was taken.
+create view files as
+select s.node, t.pid, coalesce(p.comm, '') as comm,
+  case t.kind when 1 then 'file' when 2 then 'directory' when 3 then 'device' when 4 then 'pipe' end as kind, t.path,
+  t.opens, t.reads, t.read_bytes, t.writes, t.write_bytes, t.errors, t.first as timestamp, t.device, t.inode
+from touched t join session s on s.id = t.session
+left join process_cpu p on p.session = t.session and p.pid = t.pid
+where t.kind <> 5;
+
+create view sockets as
+select s.node, t.pid, coalesce(p.comm, '') as comm, t.family, t.protocol,
+  case when t.how & 1 then 'connect' when t.how & 2 then 'accept' when t.how & 4 then 'listen' end as role,
+  t.remote, t.remote_port, t.local_port, t.peer as peer_pid, t.opens, t.read_bytes, t.write_bytes, t.errors, t.first as timestamp, t.inode
+from touched t join session s on s.id = t.session
+left join process_cpu p on p.session = t.session and p.pid = t.pid
+where t.kind = 5;
+
+-- Paths that could not be opened or executed, as the process gave them.
+create view missing_files as
+select s.node, m.pid, coalesce(p.comm, '') as comm, m.path, m.name as error, m.count
+from path_miss m join session s on s.id = m.session
+left join process_cpu p on p.session = m.session and p.pid = m.pid;
+
+create view programs as
+select g.ts as timestamp, s.node, g.pid, p.parent as parent_pid, g.path, g.args
+from program g join session s on s.id = g.session
+left join process_cpu p on p.session = g.session and p.pid = g.pid;
+
+create view libraries as
+select s.node, l.pid, coalesce(p.comm, '') as comm, l.path
+from mapped_library l join session s on s.id = l.session
+left join process_cpu p on p.session = l.session and p.pid = l.pid;
+
+-- The processes whose footprint was taken: how long they ran, in system calls
+-- (kernel_ns) and outside of them.
+create view footprints as
+select s.node, p.pid, p.parent as parent_pid, p.comm, p.first as timestamp, p.ended, p.cpu as cpu_ns, p.cpu - p.kernel as user_ns, p.kernel as kernel_ns
+from process_cpu p join session s on s.id = p.session;
 
 -- Waits of threads for sockets, and what went wrong on TCP connections.
 create view net_events as

@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/footprint"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+)
+
+// FootprintPolicy says whose system calls are counted, and what they touch noted.
+type FootprintPolicy string
+
+// The policies.
+const (
+	FootprintAuto FootprintPolicy = ""    // of named processes that have no CUDA library
+	FootprintOn   FootprintPolicy = "on"  // of all traced processes
+	FootprintOff  FootprintPolicy = "off" // of none
+)
+
+// cpuEvery is how often on-CPU times are read if no process ended: that looks at
+// every thread of the machine, some 0.3 us each.
+const cpuEvery = 5 * time.Second
+
+// maxUnborn bounds the mappings remembered of processes that may turn out to
+// be children of watched ones.
+const maxUnborn = 4096
+
+// prints takes the footprints of a run. The loop owns it.
+type prints struct {
+	policy    FootprintPolicy
+	tracer    *probe.Tracer
+	probe     *probe.Footprint // nil until a process is watched
+	fs        proc.FS
+	log       *slog.Logger
+	sum       *footprint.Sum
+	procs     map[uint32]*event.ProcessCPU // watched, and those that ended lately
+	libs      map[event.MappedLibrary]bool
+	fresh     []event.MappedLibrary
+	strangers []probe.Mapped
+	ended     bool // a process did since CPU times were read
+	read      time.Time
+	last      *event.Footprint // what finish read, for the last tick
+	missed    uint64
+	calls     uint64 // counted so far
+	failed    bool   // said once
+}
+
+func newPrints(o *Options, t *probe.Tracer, fs proc.FS, log *slog.Logger) *prints {
+	return &prints{
+		policy: o.Footprint, tracer: t, fs: fs, log: log, sum: footprint.New(runtime.GOARCH),
+		procs: map[uint32]*event.ProcessCPU{}, libs: map[event.MappedLibrary]bool{},
+	}
+}
+
+// start watches what is there at the beginning.
+func (p *prints) start(x *targets, named []int) {
+	var pids []int
+	switch p.policy {
+	case FootprintOff:
+	case FootprintOn:
+		for pid := range x.traced {
+			pids = append(pids, pid)
+		}
+		for pid := range x.family {
+			if !x.traced[pid] {
+				pids = append(pids, pid)
+			}
+		}
+	default:
+		for _, pid := range named {
+			if !x.traced[pid] {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	p.watch(pids...)
+}
+
+// also watches a process that began to be traced, if all are.
+func (p *prints) also(pid int) {
+	if p.policy == FootprintOn && p.procs[uint32(pid)] == nil {
+		p.watch(pid)
+	}
+}
+
+func (p *prints) watch(pids ...int) {
+	if len(pids) == 0 || p.failed {
+		return
+	}
+	err := error(nil)
+	if p.probe == nil {
+		p.probe, err = p.tracer.OpenFootprint()
+	}
+	if err == nil {
+		err = p.tracer.Adopt(pids...) // on-CPU times come from the ledger
+	}
+	if err == nil {
+		err = p.probe.Watch(pids...)
+	}
+	if err != nil {
+		p.failed = true
+		p.log.Warn("footprints are not taken", "err", err)
+		return
+	}
+	now := uint64(time.Now().UnixNano())
+	for _, pid := range pids {
+		p.begin(uint32(pid), 0, now)
+		maps, err := p.fs.Code(pid)
+		if err != nil {
+			continue // gone: what it did is in the tables
+		}
+		for _, m := range maps {
+			if len(m.Path) > 0 && m.Path[0] == '/' {
+				p.library(uint32(pid), m.Path)
+			}
+		}
+	}
+}
+
+func (p *prints) begin(pid, parent uint32, at uint64) {
+	p.procs[pid] = &event.ProcessCPU{PID: pid, Parent: parent, First: at}
+}
+
+func (p *prints) library(pid uint32, path string) {
+	l := event.MappedLibrary{PID: pid, Path: path}
+	if !p.libs[l] && !strings.HasPrefix(path, "//") { // memory without a file: //anon
+		p.libs[l] = true
+		p.fresh = append(p.fresh, l)
+	}
+}
+
+// mapped notes a file mapped executable by a watched process, or by one that may
+// be the child of one: births are told later than mappings.
+func (p *prints) mapped(m probe.Mapped) {
+	switch {
+	case p.probe == nil:
+	case p.procs[uint32(m.PID)] != nil:
+		p.library(uint32(m.PID), m.Path)
+	case len(p.strangers) < maxUnborn:
+		p.strangers = append(p.strangers, m)
+	}
+}
+
+// life follows the children of watched processes.
+func (p *prints) life(l *event.Life) {
+	if p.probe == nil || l.PID != l.TID {
+		return
+	}
+	switch l.Kind {
+	case event.LifeFork:
+		if p.procs[l.Parent.PID] == nil {
+			return
+		}
+		p.probe.Unended(l.PID)
+		p.begin(l.PID, l.Parent.PID, l.At)
+		for _, m := range p.strangers {
+			if uint32(m.PID) == l.PID {
+				p.library(l.PID, m.Path)
+			}
+		}
+	case event.LifeExit:
+		if c := p.procs[l.PID]; c != nil {
+			c.Ended = l.At
+			p.ended = true
+			p.probe.Ended(l.PID, l.At)
+		}
+	}
+}
+
+// take returns what changed since it was called last.
+func (p *prints) take(now time.Time, comm func(pid uint32) string) *event.Footprint {
+	if f := p.last; f != nil {
+		p.last = nil
+		return f
+	}
+	p.strangers = p.strangers[:0]
+	if p.probe == nil {
+		return nil
+	}
+	cpu := p.ended || now.Sub(p.read) >= cpuEvery
+	f, err := p.probe.Read(uint64(now.UnixNano()), cpu)
+	if err != nil {
+		p.log.Warn("cannot read footprints", "err", err)
+	}
+	if cpu {
+		p.read, p.ended = now, false
+	}
+	f.Libraries, p.fresh = p.fresh, nil
+	for i := range f.CPU {
+		c := &f.CPU[i]
+		if have := p.procs[c.PID]; have != nil {
+			c.Parent, c.First, c.Ended = have.Parent, have.First, max(c.Ended, have.Ended)
+		}
+		if c.Comm = comm(c.PID); c.Ended != 0 {
+			p.forget(c.PID)
+		}
+	}
+	for i := range f.Syscalls {
+		p.calls += f.Syscalls[i].Calls
+	}
+	p.missed = p.probe.Missed()
+	p.sum.Add(&f)
+	return &f
+}
+
+// forget drops a process that ended and was told of.
+func (p *prints) forget(pid uint32) {
+	delete(p.procs, pid)
+	for l := range p.libs {
+		if l.PID == pid {
+			delete(p.libs, l)
+		}
+	}
+}
+
+// finish stops counting and reads the rest, while the ledger still runs: on-CPU
+// times come from it.
+func (p *prints) finish(comm func(pid uint32) string) {
+	if p.probe == nil {
+		return
+	}
+	if err := p.probe.Detach(); err != nil {
+		p.log.Warn("cannot detach", "err", err)
+	}
+	p.ended = true
+	p.last = p.take(time.Now(), comm)
+}
+
+func (p *prints) close() {
+	if p.probe != nil {
+		if err := p.probe.Close(); err != nil { // what stays attached ends with this process
+			p.log.Warn("cannot detach", "err", err)
+		}
+		p.probe = nil
+	}
+}

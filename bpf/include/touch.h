@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What a process touched, as the system call programs keep it in maps and user
+ * space reads it: package syscalls mirrors these structs. Nothing here is a wire
+ * record; numbers are running totals of the process.
+ */
+#ifndef INGERO_TOUCH_H
+#define INGERO_TOUCH_H
+#include "kernel.h"
+
+/* What a system call did with its arguments; the loader fills what_of[]. */
+enum what {
+	WHAT_NONE,
+	WHAT_READ,     /* bytes from descriptor 1 */
+	WHAT_WRITE,    /* bytes to descriptor 1 */
+	WHAT_SENDTO,   /* bytes to descriptor 1, address in argument 5 */
+	WHAT_SENDFILE, /* bytes from descriptor 2 to descriptor 1 */
+	WHAT_SPLICE,   /* bytes from descriptor 1 to descriptor 3 */
+	WHAT_OPEN,     /* path in argument 1, returns a descriptor */
+	WHAT_OPENAT,   /* path in argument 2, returns a descriptor */
+	WHAT_CONNECT,  /* descriptor 1, address in argument 2 */
+	WHAT_ACCEPT,   /* returns a descriptor */
+	WHAT_LISTEN,   /* descriptor 1 */
+	WHAT_EXEC,     /* path in argument 1, returns only if it failed */
+	WHAT_EXECAT,   /* path in argument 2 */
+};
+
+struct call_key {
+	u32 tgid, nr;
+};
+struct call_sum {
+	u64 calls, errors;
+	u64 ns, max;
+	u64 cpu; /* of ns, on a CPU */
+};
+
+struct errno_key {
+	u32 tgid, nr;
+	s32 err, pad;
+};
+
+/* A file, directory, device, pipe or socket of a process. A file's number may be
+ * given to another file when it is deleted; its generation is another one then. */
+struct touch_key {
+	u64 ino;
+	u32 dev, gen;
+	u32 tgid, pad;
+};
+
+#define HOW_CONNECT 1
+#define HOW_ACCEPT 2
+#define HOW_LISTEN 4
+
+struct touch {
+	u64 opens, reads, read_bytes, writes, write_bytes, errors;
+	u64 first; /* when it was seen first */
+	u32 mode;  /* i_mode */
+	u32 named; /* its name is in names, or was */
+	/* sockets; ports in host order */
+	u16 family, protocol, lport, rport;
+	u32 how;  /* HOW_CONNECT, … */
+	u32 peer; /* AF_UNIX: process at the other end when it was connected */
+	u8 raddr[16]; /* IPv4 mapped into IPv6 */
+};
+
+/* Path components, the last one first, each with its NUL; or, of a socket, its
+ * path as it is (one part). Longer ones are cut off at the root's side. */
+#define PATH_ROOM 512
+struct path_name {
+	u32 len, cut;
+	u8 b[PATH_ROOM];
+};
+
+/* A path that could not be opened or executed, as the program gave it. */
+#define MISS_ROOM 224
+struct miss_key {
+	u32 tgid;
+	s32 err;
+	u8 path[MISS_ROOM];
+};
+
+struct exec_key {
+	u64 at;
+	u32 tgid, pad;
+};
+#define EXEC_ROOM 256
+struct exec_name {
+	u32 path_len, args_len; /* with the NUL; arguments are separated by NULs */
+	u8 path[EXEC_ROOM], args[EXEC_ROOM];
+};
+
+/* On-CPU time since a process began to be accounted for: of threads that ended,
+ * and of those that lived at the visit of the iterator with this number. */
+struct cpu_sum {
+	u64 ended, living, visit;
+};
+
+_Static_assert(sizeof(struct touch_key) == 24, "touch_key");
+_Static_assert(sizeof(struct touch) == 96, "touch");
+_Static_assert(sizeof(struct path_name) == 520, "path_name");
+_Static_assert(sizeof(struct miss_key) == 232, "miss_key");
+_Static_assert(sizeof(struct exec_name) == 520, "exec_name");
+
+#endif

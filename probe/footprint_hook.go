@@ -1,0 +1,173 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/ingero-io/ingero/probe/syscalls"
+)
+
+// Footprint counts the system calls of the processes it watches, their children
+// included, and what they touch. While one is open, every system call of the
+// machine passes its filter; docs/footprint.md says what that costs. It is used by
+// one goroutine.
+type Footprint struct {
+	c      *ebpf.Collection
+	links  []link.Link
+	toUnix uint64
+	visits uint64
+	calls  map[syscalls.SyscallsCallKey]syscalls.SyscallsCallSum // as last told
+	errnos map[syscalls.SyscallsErrnoKey]uint64
+	touch  map[syscalls.SyscallsTouchKey]*touched
+	misses map[syscalls.SyscallsMissKey]uint64
+	procs  map[uint32]*watched
+}
+
+// OpenFootprint loads and attaches the programs. Nobody is watched before Watch.
+func (t *Tracer) OpenFootprint() (*Footprint, error) {
+	return t.openFootprint(0)
+}
+
+// openFootprint can make the tables smaller than they are, for tests.
+func (t *Tracer) openFootprint(entries uint32) (*Footprint, error) {
+	if t.opts.NoLedger || t.opts.Empty {
+		return nil, errors.New("a footprint needs the ledger")
+	}
+	spec, err := syscalls.LoadSyscalls()
+	if err != nil {
+		return nil, fmt.Errorf("read system call object: %w", err)
+	}
+	if err := set(spec, map[string]any{"what_of": syscalls.What()}); err != nil {
+		return nil, err
+	}
+	if entries > 0 {
+		for _, m := range spec.Maps {
+			if m.Type == ebpf.Hash {
+				m.MaxEntries = entries
+			}
+		}
+	}
+	replace := map[string]*ebpf.Map{}
+	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
+		m := t.sched.Maps[name]
+		if s := spec.Maps[name]; s != nil && m != nil {
+			s.MaxEntries = m.MaxEntries()
+			replace[name] = m
+		}
+	}
+	f := &Footprint{
+		toUnix: t.decode.toUnix, calls: map[syscalls.SyscallsCallKey]syscalls.SyscallsCallSum{}, errnos: map[syscalls.SyscallsErrnoKey]uint64{},
+		touch: map[syscalls.SyscallsTouchKey]*touched{}, misses: map[syscalls.SyscallsMissKey]uint64{}, procs: map[uint32]*watched{},
+	}
+	if f.c, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace}); err != nil {
+		return nil, explain(fmt.Errorf("load system call programs: %w", err))
+	}
+	for _, name := range syscalls.Programs {
+		l, err := link.AttachTracing(link.TracingOptions{Program: f.c.Programs[name]})
+		if err != nil {
+			return nil, errors.Join(explain(fmt.Errorf("attach %s: %w", name, err)), f.Close())
+		}
+		f.links = append(f.links, l)
+	}
+	return f, nil
+}
+
+// Watch begins to count for all threads the processes have now; their later
+// threads and children are counted from birth. Adopt them before.
+func (f *Footprint) Watch(pids ...int) error {
+	marked := f.c.Maps["marked"]
+	for _, pid := range pids {
+		if err := marked.Put(uint32(pid), uint8(1)); err != nil {
+			return fmt.Errorf("mark process %d: %w", pid, err)
+		}
+	}
+	defer func() {
+		for _, pid := range pids {
+			_ = marked.Delete(uint32(pid)) // fails only if it is gone already
+		}
+	}()
+	return f.visit()
+}
+
+// visit runs the iterator, which marks threads and adds up CPU time.
+func (f *Footprint) visit() error {
+	f.visits++
+	if err := f.c.Variables["visits"].Set(f.visits); err != nil {
+		return fmt.Errorf("number a visit: %w", err)
+	}
+	it, err := link.AttachIter(link.IterOptions{Program: f.c.Programs["visit"]})
+	if err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	defer func() { _ = it.Close() }() // only a descriptor; the threads are listed by then
+	r, err := it.Open()
+	if err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	return nil
+}
+
+// each calls f for every entry of a hash map.
+func each[K, V any](m *ebpf.Map, f func(*K, *V) error) error {
+	const chunk = 256
+	keys, values := make([]K, chunk), make([]V, chunk)
+	var cursor ebpf.MapBatchCursor
+	for {
+		n, err := m.BatchLookup(&cursor, keys, values, nil)
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("read %s: %w", m, err)
+		}
+		for i := range n {
+			if err := f(&keys[i], &values[i]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil // that was the last chunk
+		}
+	}
+}
+
+// Close detaches and unloads the programs. It may be called twice.
+func (f *Footprint) Close() error {
+	var errs []error
+	for _, l := range f.links {
+		errs = append(errs, l.Close())
+	}
+	f.links = nil
+	if f.c != nil {
+		f.c.Close()
+		f.c = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Detach stops counting; what was counted can still be read.
+func (f *Footprint) Detach() error {
+	var errs []error
+	for _, l := range f.links {
+		errs = append(errs, l.Close())
+	}
+	f.links = nil
+	return errors.Join(errs...)
+}
+
+// Missed is how often the kernel did not run a program because another run of it
+// was in progress on the CPU: that many calls, or beginnings of calls, are missing.
+func (f *Footprint) Missed() uint64 {
+	var n uint64
+	for _, name := range syscalls.Programs {
+		if s, err := f.c.Programs[name].Stats(); err == nil { // kernels before 5.12 do not tell
+			n += s.RecursionMisses
+		}
+	}
+	return n
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Which file or socket is behind the descriptor, path or address of a system call,
+ * and what it is called. Included once, behind the maps.
+ */
+#ifndef INGERO_TOUCHED_H
+#define INGERO_TOUCHED_H
+#include <bpf/bpf_endian.h>
+
+static __always_inline struct file *file_at(struct task_struct *task, u32 fd)
+{
+	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file **fds = BPF_CORE_READ(fdt, fd), *file = 0;
+
+	if (fd >= BPF_CORE_READ(fdt, max_fds) || bpf_probe_read_kernel(&file, sizeof file, &fds[fd]))
+		return 0;
+	return file;
+}
+
+#define COMPONENTS 48
+
+// The path of a file as its process sees it, component by component towards the
+// root: out of mounts into what they are mounted on.
+static __always_inline void name_file(struct task_struct *task, struct file *file, struct touch *v, const struct touch_key *k)
+{
+	struct scratch *s = the_scratch();
+	struct dentry *d = BPF_CORE_READ(file, f_path.dentry), *root = BPF_CORE_READ(task, fs, root.dentry);
+	struct vfsmount *m = BPF_CORE_READ(file, f_path.mnt), *top = BPF_CORE_READ(task, fs, root.mnt);
+	u32 off = 0;
+
+	if (!s)
+		return;
+	s->name.cut = 0;
+	for (int i = 0; i < COMPONENTS; i++) {
+		struct dentry *up = BPF_CORE_READ(d, d_parent);
+		if (d == root && m == top)
+			break;
+		if (d == BPF_CORE_READ(m, mnt_root)) {
+			struct mount *in = (void *)m - bpf_core_field_offset(struct mount, mnt), *out = BPF_CORE_READ(in, mnt_parent);
+			if (!out || out == in)
+				break;
+			d = BPF_CORE_READ(in, mnt_mountpoint);
+			m = (void *)out + bpf_core_field_offset(struct mount, mnt);
+			continue;
+		}
+		if (d == up)
+			break;
+		barrier_var(off);
+		off &= PATH_ROOM - 1;
+		long n = bpf_probe_read_kernel_str(s->name.b + off, 256, BPF_CORE_READ(d, d_name.name));
+		if (n < 0)
+			break;
+		if (off + n >= PATH_ROOM || i == COMPONENTS - 1) {
+			s->name.cut = 1;
+			break;
+		}
+		off += n;
+		d = up;
+	}
+	s->name.len = off;
+	v->named = !bpf_map_update_elem(&names, k, &s->name, BPF_ANY);
+	if (!v->named) /* user space will have made room by the next use; or it is never named */
+		lose(LOSS_FOOTPRINT);
+}
+
+static __always_inline void address_in(struct touch *v, const struct sockaddr_in *in)
+{
+	v->raddr[10] = v->raddr[11] = 0xff;
+	__builtin_memcpy(v->raddr + 12, &in->sin_addr, 4);
+	v->rport = bpf_ntohs(in->sin_port);
+}
+
+union address {
+	u16 family;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+// The address that a program passed, which the kernel has just read.
+static __always_inline void address_given(struct touch *v, const struct touch_key *k, u64 user, u64 len)
+{
+	union address a = {};
+
+	if (!user || bpf_probe_read_user(&a, sizeof a.family, (void *)user))
+		return;
+	if (a.family == AF_INET) {
+		if (!bpf_probe_read_user(&a, sizeof a.in, (void *)user))
+			address_in(v, &a.in);
+	} else if (a.family == AF_INET6) {
+		if (!bpf_probe_read_user(&a, sizeof a.in6, (void *)user)) {
+			__builtin_memcpy(v->raddr, a.in6.sin6_addr, 16);
+			v->rport = bpf_ntohs(a.in6.sin6_port);
+		}
+	} else if (a.family == AF_UNIX && len > 2) {
+		struct scratch *s = the_scratch();
+		if (!s)
+			return;
+		u32 n = len - 2;
+		if (n > 108) /* sun_path of uapi/linux/un.h */
+			n = 108;
+		barrier_var(n);
+		n &= 127;
+		s->name.cut = 0;
+		s->name.len = n;
+		if (!bpf_probe_read_user(s->name.b, n, (void *)user + 2))
+			v->named = !bpf_map_update_elem(&names, k, &s->name, BPF_ANY);
+	}
+}
+
+// What a socket says of itself.
+static __always_inline void address_of(struct touch *v, struct file *file)
+{
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+	struct sock *sk = BPF_CORE_READ(socket, sk);
+
+	if (!sk)
+		return;
+	v->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (v->family == AF_UNIX) {
+		v->peer = BPF_CORE_READ(sk, sk_peer_pid, numbers[0].nr);
+	} else if (v->family == AF_INET || v->family == AF_INET6) {
+		v->protocol = BPF_CORE_READ(sk, sk_protocol);
+		v->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+		u16 port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+		if (!port)
+			return; /* not connected: what was given stays */
+		v->rport = port;
+		if (v->family == AF_INET6) {
+			if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) /* CONFIG_IPV6 */
+				BPF_CORE_READ_INTO(&v->raddr, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+		} else {
+			struct sockaddr_in in = { .sin_port = bpf_htons(port), .sin_addr = BPF_CORE_READ(sk, __sk_common.skc_daddr) };
+			address_in(v, &in);
+		}
+	}
+}
+
+// Finds or makes the row of an open file; null for those without one, as eventfd,
+// and if there is no room.
+static __attribute__((noinline)) struct touch *touch_of(struct task_struct *task, struct file *file, struct touch_key *k)
+{
+	if (!task || !file || !k)
+		return 0;
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	u32 mode = BPF_CORE_READ(inode, i_mode);
+
+	if (!(mode & S_IFMT))
+		return 0;
+	k->ino = BPF_CORE_READ(inode, i_ino);
+	k->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	k->gen = BPF_CORE_READ(inode, i_generation);
+	k->tgid = task->tgid;
+	k->pad = 0;
+	struct touch *v = bpf_map_lookup_elem(&touches, k);
+	if (!v) {
+		struct touch new = { .first = bpf_ktime_get_ns(), .mode = mode };
+		if ((mode & S_IFMT) == S_IFSOCK)
+			address_of(&new, file);
+		bpf_map_update_elem(&touches, k, &new, 1 /* BPF_NOEXIST */);
+		v = bpf_map_lookup_elem(&touches, k);
+		if (!v) {
+			lose(LOSS_FOOTPRINT);
+			return 0;
+		}
+	}
+	return v;
+}
+
+static __always_inline struct touch *touch_fd(struct task_struct *task, u32 fd, struct touch_key *k)
+{
+	struct file *file = file_at(task, fd);
+	struct touch *v = file ? touch_of(task, file, k) : 0;
+
+	if (!v || v->named)
+		return v;
+	u32 type = v->mode & S_IFMT;
+	if (type != S_IFSOCK && type != S_IFIFO) /* those have no path */
+		name_file(task, file, v, k);
+	return v;
+}
+
+static __always_inline void moved(struct task_struct *task, u32 fd, s64 bytes, bool write, u64 given)
+{
+	struct touch_key k;
+	struct touch *v = touch_fd(task, fd, &k);
+
+	if (!v)
+		return;
+	if (given && !v->rport)
+		address_given(v, &k, given, sizeof(struct sockaddr_in6));
+	if (bytes < 0) {
+		if (bytes != -EAGAIN && bytes > -ERESTARTSYS)
+			__sync_fetch_and_add(&v->errors, 1);
+	} else if (write) {
+		__sync_fetch_and_add(&v->writes, 1);
+		__sync_fetch_and_add(&v->write_bytes, bytes);
+	} else {
+		__sync_fetch_and_add(&v->reads, 1);
+		__sync_fetch_and_add(&v->read_bytes, bytes);
+	}
+}
+
+static __always_inline void missed(u32 tgid, s64 ret, u64 path)
+{
+	struct scratch *s = the_scratch();
+
+	if (!s)
+		return;
+	__builtin_memset(&s->miss, 0, sizeof s->miss);
+	s->miss.tgid = tgid;
+	s->miss.err = -ret;
+	if (bpf_probe_read_user_str(s->miss.path, MISS_ROOM, (void *)path) <= 0)
+		return;
+	u64 *n = bpf_map_lookup_elem(&misses, &s->miss), one = 1;
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else if (bpf_map_update_elem(&misses, &s->miss, &one, BPF_ANY))
+		lose(LOSS_FOOTPRINT);
+}
+
+static __always_inline void opened(struct task_struct *task, s64 ret, u64 path)
+{
+	struct touch_key k;
+
+	if (ret < 0) {
+		if (ret > -ERESTARTSYS)
+			missed(task->tgid, ret, path);
+		return;
+	}
+	struct touch *v = touch_fd(task, ret, &k);
+	if (v)
+		__sync_fetch_and_add(&v->opens, 1);
+}
+
+// A socket that was connected, accepted or made to listen.
+static __always_inline void joined(struct task_struct *task, u32 fd, s64 ret, u32 how, u64 given, u64 len)
+{
+	struct file *file = file_at(task, fd);
+	struct touch_key k;
+	struct touch *v = file ? touch_of(task, file, &k) : 0;
+
+	if (!v || (v->mode & S_IFMT) != S_IFSOCK)
+		return;
+	v->how |= how;
+	if (given)
+		address_given(v, &k, given, len);
+	address_of(v, file);
+	if (ret >= 0 || ret == -EINPROGRESS)
+		__sync_fetch_and_add(&v->opens, 1);
+	else if (ret > -ERESTARTSYS)
+		__sync_fetch_and_add(&v->errors, 1);
+}
+
+static __always_inline void touched(struct task_struct *task, struct pt_regs *r, u32 nr, s64 ret)
+{
+	u64 a1 = SYSCALL_ARG1(r), a2 = SYSCALL_ARG2(r);
+
+	switch (what_of[nr & 511]) {
+	case WHAT_READ:
+		moved(task, a1, ret, 0, 0);
+		break;
+	case WHAT_WRITE:
+		moved(task, a1, ret, 1, 0);
+		break;
+	case WHAT_SENDTO:
+		moved(task, a1, ret, 1, SYSCALL_ARG5(r));
+		break;
+	case WHAT_SENDFILE:
+		moved(task, a1, ret, 1, 0);
+		moved(task, a2, ret, 0, 0);
+		break;
+	case WHAT_SPLICE:
+		moved(task, a1, ret, 0, 0);
+		moved(task, SYSCALL_ARG3(r), ret, 1, 0);
+		break;
+	case WHAT_OPEN:
+		opened(task, ret, a1);
+		break;
+	case WHAT_OPENAT:
+		opened(task, ret, a2);
+		break;
+	case WHAT_CONNECT:
+		joined(task, a1, ret, HOW_CONNECT, a2, SYSCALL_ARG3(r));
+		break;
+	case WHAT_ACCEPT:
+		if (ret >= 0)
+			joined(task, ret, ret, HOW_ACCEPT, 0, 0);
+		break;
+	case WHAT_LISTEN:
+		joined(task, a1, ret, HOW_LISTEN, 0, 0);
+		break;
+	case WHAT_EXEC:
+		if (ret < 0 && ret > -ERESTARTSYS)
+			missed(task->tgid, ret, a1);
+		break;
+	case WHAT_EXECAT:
+		if (ret < 0 && ret > -ERESTARTSYS)
+			missed(task->tgid, ret, a2);
+		break;
+	}
+}
+
+#endif

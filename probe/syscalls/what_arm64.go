@@ -1,0 +1,3 @@
+package syscalls
+
+var whatsArch = map[uint8][]int{}
