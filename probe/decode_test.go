@@ -219,6 +219,8 @@ func TestShortAndUnknownRecordsAreCounted(t *testing.T) {
 		bpf.WireKindKIND_RECLAIM: wire(bpf.WireReclaimRec{}),
 		bpf.WireKindKIND_SOCK:    wire(bpf.WireSockRec{}),
 		bpf.WireKindKIND_NAME:    wire(bpf.WireNameRec{}),
+		bpf.WireKindKIND_REQUEST: wire(bpf.WireRequestRec{}),
+		bpf.WireKindKIND_TCP:     wire(bpf.WireTcpRec{}),
 	}
 	kindAt := unsafe.Offsetof(bpf.WireHdr{}.Kind)
 	for kind, b := range kinds {
