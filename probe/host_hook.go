@@ -79,7 +79,7 @@ func passes(tracepoint string) error {
 		return fmt.Errorf("the kernel has no tracepoint %s: %w", tracepoint, err)
 	}
 	want := map[string]string{
-		"block_rq_issue": "request", "block_rq_insert": "request", "block_rq_complete": "request", "writeback_dirty_inode": "inode",
+		"block_rq_issue": "request", "block_rq_insert": "request", "block_rq_complete": "request", "writeback_mark_inode_dirty": "inode",
 		"tcp_retransmit_skb": "sock", "inet_sock_set_state": "sock",
 	}[tracepoint]
 	if p, ok := btf.UnderlyingType(d).(*btf.Pointer); ok {

@@ -330,9 +330,11 @@ int rq_complete(u64 *ctx)
 	return 0;
 }
 
-// Who writes to a file: an accounted thread, or the tracer. Others' writes cost the
+// Who writes to a file (__mark_inode_dirty, also for each piece of the page cache that
+// becomes dirty; writeback_dirty_inode tells only of times and sizes, and not of those
+// that stay as they are): an accounted thread, or the tracer. Others' writes cost the
 // look at whether their thread is accounted for, and are told as the kernel's.
-SEC("tp_btf/writeback_dirty_inode")
+SEC("tp_btf/writeback_mark_inode_dirty")
 int dirty_inode(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -16,5 +16,5 @@ var Programs = []struct{ Program, Tracepoint string }{
 	{"rq_issue", "block_rq_issue"},
 	{"rq_complete", "block_rq_complete"},
 	{"rq_insert", "block_rq_insert"},
-	{"dirty_inode", "writeback_dirty_inode"},
+	{"dirty_inode", "writeback_mark_inode_dirty"},
 }
