@@ -59,8 +59,8 @@ KERNEL ?= all
 ARCH   ?= amd64
 
 .PHONY: test-vm
-test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64)
-	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)'
+test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64; FEW=1)
+	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few)
 
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and

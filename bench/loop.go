@@ -15,14 +15,16 @@ import (
 type training struct {
 	name   string
 	args   []string
+	flags  []string // of the tracer
 	target *Target
 	floor  bool // also with programs that do nothing
 }
 
 var trainings = []training{
-	{"20 k launches/s", nil, atLeast(0.975), true},
-	{"2 k launches/s", []string{"--host-us", "9180"}, atLeast(0.995), false},
-	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil, false},
+	{"20 k launches/s", nil, nil, atLeast(0.975), true},
+	{"2 k launches/s", []string{"--host-us", "9180"}, nil, atLeast(0.995), false},
+	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil, nil, false},
+	{"20 k launches/s, every source on", nil, []string{"--footprint"}, atLeast(0.96), false},
 }
 
 // trained is a run of the loop.
@@ -35,9 +37,9 @@ type trained struct {
 func (t *trained) cpuPerStep() float64  { return float64(t.CPUNS) / float64(t.Steps) }
 func (t *trained) wallPerStep() float64 { return 1e9 / t.StepsPS }
 
-// train runs the loop, and a tracer beside it if asked for. The tracer, which
+// train runs the loop, and a tracer with these flags beside it if asked for. The tracer, which
 // has ended when train returns, is nil otherwise.
-func (l *lab) train(ctx context.Context, traced bool, seconds float64, args ...string) (r trained, t *tracer, err error) {
+func (l *lab) train(ctx context.Context, traced bool, seconds float64, flags []string, args ...string) (r trained, t *tracer, err error) {
 	args = append([]string{"--seconds", strconv.FormatFloat(seconds, 'f', 2, 64)}, args...)
 	loop, err := l.files.StartLoop(ctx, cudastub.Options{}, args...)
 	if err != nil {
@@ -47,7 +49,7 @@ func (l *lab) train(ctx context.Context, traced bool, seconds float64, args ...s
 		r.Truth, err = loop.Wait()
 		return r, nil, err
 	}
-	if t, err = l.trace(ctx, loop.PID()); err != nil {
+	if t, err = l.trace(ctx, loop.PID(), flags...); err != nil {
 		_ = loop.Stop() // the first error is the one to tell
 		_, _ = loop.Wait()
 		return r, nil, err
@@ -96,18 +98,18 @@ func (l *lab) trainEmpty(ctx context.Context, seconds float64, args ...string) (
 // programs that do nothing if wanted.
 type pairs struct{ without, with, empty []trained }
 
-func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, floor bool, args ...string) (p pairs, err error) {
+func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, k *training) (p pairs, err error) {
 	for i := range n {
 		l.say("%s: pair %d of %d", what, i+1, n)
-		if floor {
-			r, err := l.trainEmpty(ctx, seconds, args...)
+		if k.floor {
+			r, err := l.trainEmpty(ctx, seconds, k.args...)
 			if err != nil {
 				return p, err
 			}
 			p.empty = append(p.empty, r)
 		}
 		for _, traced := range []bool{i%2 == 1, i%2 == 0} { // neither is always first
-			r, t, err := l.train(ctx, traced, seconds, args...)
+			r, t, err := l.train(ctx, traced, seconds, k.flags, k.args...)
 			if err != nil {
 				return p, err
 			}
@@ -138,8 +140,9 @@ func of(runs []trained, f func(*trained) float64) series {
 // worked out from the CPU time added to a step is what remains if nothing does.
 func measureLoop(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
-	for _, k := range trainings {
-		p, err := l.pairs(ctx, "loop: "+k.name, pick(l, 4, 10), pick(l, 1.5, 3.0), k.floor, k.args...)
+	for i := range trainings {
+		k := &trainings[i]
+		p, err := l.pairs(ctx, "loop: "+k.name, pick(l, 4, 10), pick(l, 1.5, 3.0), k)
 		if err != nil {
 			return rows, err
 		}

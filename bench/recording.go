@@ -22,7 +22,7 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 	rows := []Row{first, stall}
 
 	l.say("tracer: recording")
-	run, t, err := l.train(ctx, true, pick(l, 4.0, 15.0), at20k...)
+	run, t, err := l.train(ctx, true, pick(l, 4.0, 15.0), nil, at20k...)
 	if err != nil {
 		return rows, err
 	}
@@ -42,7 +42,7 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 		Detail: map[string]float64{"rows": float64(rec.rows), "bytes": float64(rec.bytes)},
 	}.judge())
 
-	p, err := l.pairs(ctx, "tracer: switches", pick(l, 4, 8), pick(l, 1.5, 4.0), false)
+	p, err := l.pairs(ctx, "tracer: switches", pick(l, 4, 8), pick(l, 1.5, 4.0), &training{})
 	if err != nil {
 		return rows, err
 	}

@@ -24,16 +24,17 @@ type Kernel struct {
 	Suite    string          // in which it is
 	Backends []probe.Backend // that must work, best first; none: tracing is refused
 	Whole    bool            // it needs the whole processor (Arch.Off)
+	Few      bool            // only the tests that show that programs load and work, for when time is short
 }
 
 // Kernels are those that there are, oldest first: the last one without what the
 // tracer needs, the first one with each back end or close to it, and the newest.
 var Kernels = []Kernel{
-	{"5.10", "debian-security", "bullseye-security", nil, false},
-	{"6.1", "debian-security", "bookworm-security", []probe.Backend{probe.BackendPerf}, false},
-	{"6.12", "debian", "bookworm-backports", []probe.Backend{probe.BackendMulti, probe.BackendPerf}, false},
-	{"6.18", "debian", "trixie-backports", probe.Backends, false},
-	{"7.2", "debian", "trixie-backports", probe.Backends, true},
+	{"5.10", "debian-security", "bullseye-security", nil, false, false},
+	{"6.1", "debian-security", "bookworm-security", []probe.Backend{probe.BackendPerf}, false, false},
+	{"6.12", "debian", "bookworm-backports", []probe.Backend{probe.BackendMulti, probe.BackendPerf}, false, false},
+	{"6.18", "debian", "trixie-backports", probe.Backends, false, false},
+	{"7.2", "debian", "trixie-backports", probe.Backends, true, false},
 }
 
 // All asks for every kernel.
@@ -42,7 +43,7 @@ const All = "all"
 // Choose is the kernels that a list with commas names.
 func Choose(names string) ([]Kernel, error) {
 	if names == All {
-		return Kernels, nil
+		return slices.Clone(Kernels), nil
 	}
 	var chosen []Kernel
 	for name := range strings.SplitSeq(names, ",") {

@@ -51,5 +51,9 @@ func TestEachBackendOfAKernelIsTried(t *testing.T) {
 		if len(native) == 0 || len(k.Backends) > 0 && len(steps(&k, amd64, false)) >= len(native) {
 			t.Errorf("%s: %d steps", k.Version, len(native))
 		}
+		k.Few = true
+		if few := steps(&k, amd64, true); len(few) == 0 || len(k.Backends) > 0 && len(few) >= len(native) {
+			t.Errorf("%s: %d steps where there is little time", k.Version, len(few))
+		}
 	}
 }

@@ -38,6 +38,7 @@ func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("test-vm", flag.ContinueOnError)
 	kernels := f.String("kernel", vm.All, "versions with commas between, or all")
 	arch := f.String("arch", "amd64", "architecture to emulate")
+	few := f.Bool("few", false, "only the tests that show that programs load and work, with the best back end")
 	f.StringVar(&o.cache, "cache", ".cache/vm", "folder for kernels and what is built")
 	f.StringVar(&o.image, "image", "", "file of the kernel to boot, instead of one of Debian's")
 	if err := f.Parse(args); err != nil {
@@ -47,6 +48,9 @@ func parse(args []string) (o options, err error) {
 		return o, err
 	}
 	o.kernels, err = vm.Choose(*kernels)
+	for i := range o.kernels {
+		o.kernels[i].Few = *few
+	}
 	return o, err
 }
 
