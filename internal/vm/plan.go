@@ -25,10 +25,10 @@ type suite struct {
 var suites = []suite{
 	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes", few: "TestEveryOperation|Nested|Fork", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
 	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher", few: "BestBackend", shell: true},
-	{pkg: "agent", run: "Starts|Command|Descendants|Late|Ends", few: "Command"},
+	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
 	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms", few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms"},
 	{pkg: "cmd/ingero", run: "TestKernelScript/(check|command)", few: "TestKernelScript/check", shell: true},
-	{pkg: "cmd/ingero", run: "TestLockedDown", shell: true}, // the last: nothing can be traced after it
+	{pkg: "cmd/ingero", run: "TestLockedDown", few: "TestLockedDown", shell: true}, // the last: nothing can be traced after it
 }
 
 // refusals are what runs on kernels that cannot.
