@@ -37,7 +37,7 @@ func (t *Tracer) hookBlockIO(shared map[string]*ebpf.Map) error {
 	var wanted []string
 	for n, p := range blockio.Programs {
 		// Before 5.11 the request came second.
-		if err := passes(p.Tracepoint); err != nil {
+		if err := passes(t.types, p.Tracepoint); err != nil {
 			if n < 2 {
 				return err
 			}
@@ -58,7 +58,7 @@ func (t *Tracer) hookTCP(shared map[string]*ebpf.Map) error {
 	}
 	var wanted []string
 	for _, p := range tcp.Programs {
-		if err := passes(p.Tracepoint); err != nil {
+		if err := passes(t.types, p.Tracepoint); err != nil {
 			return err
 		}
 		wanted = append(wanted, p.Program)
@@ -69,8 +69,8 @@ func (t *Tracer) hookTCP(shared map[string]*ebpf.Map) error {
 
 // passes checks that a tracepoint is there and that its first argument is a pointer to
 // what its programs expect: the structure is in the name of none.
-func passes(tracepoint string) error {
-	kernel, err := btf.LoadKernelSpec()
+func passes(types *btf.Cache, tracepoint string) error {
+	kernel, err := types.Kernel()
 	if err != nil {
 		return fmt.Errorf("read the kernel's types: %w", err)
 	}
@@ -97,14 +97,7 @@ func passes(tracepoint string) error {
 // loadHooks loads programs on tracepoints, which share maps with the others, and
 // attaches those that are wanted. What was loaded is returned also with an error.
 func (t *Tracer) loadHooks(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, wanted []string) (*ebpf.Collection, error) {
-	replace := map[string]*ebpf.Map{}
-	for name := range spec.Maps {
-		if m := shared[name]; m != nil {
-			spec.Maps[name].MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
-	}
-	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	c, err := t.share(spec, shared)
 	if err != nil {
 		return nil, fmt.Errorf("load programs: %w", err)
 	}

@@ -37,7 +37,7 @@ type knownStack struct {
 // readFlights loads the program of InFlight. Without it tracing works, and a call
 // is recorded when it returns.
 func (t *Tracer) readFlights(shared map[string]*ebpf.Map) {
-	f, err := newFlights(shared)
+	f, err := t.newFlights(shared)
 	if err != nil {
 		t.log.Info("calls that have not returned are not told", "err", err)
 		return
@@ -45,23 +45,16 @@ func (t *Tracer) readFlights(shared map[string]*ebpf.Map) {
 	t.flights = f
 }
 
-func newFlights(shared map[string]*ebpf.Map) (*flights, error) {
+func (t *Tracer) newFlights(shared map[string]*ebpf.Map) (*flights, error) {
 	spec, err := inflight.LoadInFlight()
 	if err != nil {
 		return nil, fmt.Errorf("read object: %w", err)
-	}
-	replace := map[string]*ebpf.Map{}
-	for name := range spec.Maps {
-		if m := shared[name]; m != nil {
-			spec.Maps[name].MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
 	}
 	if err := set(spec, map[string]any{"min_ns": uint64(MinFlight)}); err != nil {
 		return nil, err
 	}
 	f := &flights{known: map[event.Thread]knownStack{}}
-	if f.progs, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace}); err != nil {
+	if f.progs, err = t.share(spec, shared); err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
 	if f.iter, err = link.AttachIter(link.IterOptions{Program: f.progs.Programs["flights"]}); err != nil {

@@ -41,8 +41,8 @@ func explainAge(err error, release string) error {
 // keepSwitch leaves, of the two programs for sched_switch, the one that fits the
 // kernel's tracepoint, under the name on_switch. From 5.18 on it tells the state of
 // the thread that is switched out.
-func keepSwitch(s *ebpf.CollectionSpec) error {
-	kernel, err := btf.LoadKernelSpec()
+func keepSwitch(s *ebpf.CollectionSpec, types *btf.Cache) error {
+	kernel, err := types.Kernel()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBTF, err)
 	}

@@ -70,14 +70,7 @@ func (t *Tracer) loadNames(shared map[string]*ebpf.Map) error {
 	}
 	delete(spec.Programs, other+"_enter")
 	delete(spec.Programs, other+"_return")
-	replace := map[string]*ebpf.Map{}
-	for name := range spec.Maps {
-		if m := shared[name]; m != nil {
-			spec.Maps[name].MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
-	}
-	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	c, err := t.share(spec, shared)
 	if err != nil {
 		return fmt.Errorf("load kernel name programs: %w", err)
 	}

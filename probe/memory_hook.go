@@ -24,7 +24,7 @@ func (t *Tracer) hookMemory(shared map[string]*ebpf.Map) error {
 	if err != nil {
 		return fmt.Errorf("read memory object: %w", err)
 	}
-	there, err := MemoryHooks()
+	there, err := memoryHooks(t.types)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (t *Tracer) hookMemory(shared map[string]*ebpf.Map) error {
 			}
 		}
 	}
-	switch task, err := passesTask(memory.Victim.Tracepoint); {
+	switch task, err := passesTask(t.types, memory.Victim.Tracepoint); {
 	case err != nil:
 		t.log.Info("processes ended for lack of memory are not told", "err", err)
 		delete(spec.Programs, memory.Victim.Program)
@@ -57,8 +57,8 @@ func (t *Tracer) hookMemory(shared map[string]*ebpf.Map) error {
 
 // passesTask reports whether the first argument of a tracepoint is a task; it may be
 // a number.
-func passesTask(tracepoint string) (bool, error) {
-	kernel, err := btf.LoadKernelSpec()
+func passesTask(types *btf.Cache, tracepoint string) (bool, error) {
+	kernel, err := types.Kernel()
 	if err != nil {
 		return false, fmt.Errorf("read the kernel's types: %w", err)
 	}
@@ -80,8 +80,10 @@ func passesTask(tracepoint string) (bool, error) {
 
 // MemoryHooks says which tracepoints of memory reclaim the running kernel has, by
 // name: both of a pair, or neither.
-func MemoryHooks() (map[string]bool, error) {
-	kernel, err := btf.LoadKernelSpec()
+func MemoryHooks() (map[string]bool, error) { return memoryHooks(btf.NewCache()) }
+
+func memoryHooks(types *btf.Cache) (map[string]bool, error) {
+	kernel, err := types.Kernel()
 	if err != nil {
 		return nil, fmt.Errorf("read the kernel's types: %w", err)
 	}

@@ -63,6 +63,7 @@ type Tracer struct {
 	opts     Options
 	log      *slog.Logger
 	variant  *variant
+	types    *btf.Cache // the kernel's, while programs are loaded: reading them takes long
 	sched    *ebpf.Collection
 	memory   *ebpf.Collection // nil if none of its tracepoints is there
 	calls    *ebpf.Collection
@@ -127,7 +128,9 @@ func (t *Tracer) load() error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		t.log.Debug("raise memlock limit", "err", err) // kernels from 5.11 on do not need it
 	}
-	if _, err := btf.LoadKernelSpec(); err != nil {
+	t.types = btf.NewCache()
+	defer func() { t.types = nil }() // they take tens of megabytes
+	if _, err := t.types.Kernel(); err != nil {
 		return fmt.Errorf("%w: /sys/kernel/btf/vmlinux is missing; use a kernel built with CONFIG_DEBUG_INFO_BTF=y (%w)", ErrNoBTF, err)
 	}
 	spec, err := sched.LoadSched()
@@ -137,14 +140,14 @@ func (t *Tracer) load() error {
 	if err := t.prepareSched(spec); err != nil {
 		return err
 	}
-	if t.sched, err = ebpf.NewCollection(spec); err != nil {
+	if t.sched, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: t.types}); err != nil {
 		return explain(fmt.Errorf("load scheduler programs: %w", err))
 	}
 	shared := map[string]*ebpf.Map{}
 	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
 		shared[name] = t.sched.Maps[name]
 	}
-	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: shared})
+	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: shared, Cache: t.types})
 	if err != nil {
 		return err
 	}
@@ -169,8 +172,20 @@ func (t *Tracer) load() error {
 	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
 }
 
+// share loads programs, with the maps that others have loaded already.
+func (t *Tracer) share(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) (*ebpf.Collection, error) {
+	replace := map[string]*ebpf.Map{}
+	for name := range spec.Maps {
+		if m := shared[name]; m != nil {
+			spec.Maps[name].MaxEntries = m.MaxEntries()
+			replace[name] = m
+		}
+	}
+	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: t.types})
+}
+
 func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
-	if err := keepSwitch(s); err != nil {
+	if err := keepSwitch(s, t.types); err != nil {
 		return err
 	}
 	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
