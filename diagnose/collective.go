@@ -307,8 +307,10 @@ func (s *scene) reason(f *finding) *reason {
 			continue
 		}
 		r.known = true
+		rows := s.x.Overlapping(last.TID, from, last.At)
+		busyWithIO(&split, &ledger.Link{From: from, To: last.At, Split: split, Rows: rows})
 		r.split.Add(&split)
-		for _, o := range s.x.Overlapping(last.TID, from, last.At) {
+		for _, o := range rows {
 			r.rows = append(r.rows, o)
 			r.runners.Add(o)
 			if o.Op.Role() == event.RoleSync {
@@ -333,6 +335,16 @@ func (s *scene) reason(f *finding) *reason {
 		}
 	}
 	return r
+}
+
+// busyWithIO counts what a thread ran between its waits for the disk as disk I/O, as
+// block_io does: with a fast disk, handing it the data takes as long as the waits.
+func busyWithIO(split *ledger.Split, l *ledger.Link) {
+	io := ioTime(l)
+	if ran := min(io-min(io, split.NS[event.BlockIO]), split.OnCPU); ran > 0 {
+		split.NS[event.BlockIO] += ran
+		split.OnCPU -= ran
+	}
 }
 
 // every is which of the communicator's collectives the rank was late for: each k-th, 0 if that is not regular.
