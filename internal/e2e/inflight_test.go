@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"github.com/ingero-io/ingero/internal/e2e"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store/sqlite"
