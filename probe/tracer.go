@@ -9,19 +9,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe/sched"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
@@ -119,123 +116,6 @@ func Open(opts Options) (*Tracer, error) {
 		return nil, explainAge(err, kernelRelease())
 	}
 	return t, nil
-}
-
-func (t *Tracer) load() error {
-	if os.Geteuid() != 0 && !hasTracingCaps() {
-		return explain(os.ErrPermission)
-	}
-	if err := rlimit.RemoveMemlock(); err != nil {
-		t.log.Debug("raise memlock limit", "err", err) // kernels from 5.11 on do not need it
-	}
-	t.types = btf.NewCache()
-	defer func() { t.types = nil }() // they take tens of megabytes
-	if _, err := t.types.Kernel(); err != nil {
-		return fmt.Errorf("%w: /sys/kernel/btf/vmlinux is missing; use a kernel built with CONFIG_DEBUG_INFO_BTF=y (%w)", ErrNoBTF, err)
-	}
-	spec, err := sched.LoadSched()
-	if err != nil {
-		return fmt.Errorf("read scheduler object: %w", err)
-	}
-	if err := t.prepareSched(spec); err != nil {
-		return err
-	}
-	if t.sched, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: t.types}); err != nil {
-		return explain(fmt.Errorf("load scheduler programs: %w", err))
-	}
-	shared := map[string]*ebpf.Map{}
-	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
-		shared[name] = t.sched.Maps[name]
-	}
-	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: shared, Cache: t.types})
-	if err != nil {
-		return err
-	}
-	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
-	if t.events, err = newRing(shared["events"].FD(), t.opts.RingBytes); err != nil {
-		return err
-	}
-	if t.lives, err = newRing(shared["lives"].FD(), livesRing); err != nil {
-		return err
-	}
-	switch {
-	case t.opts.Empty:
-		return t.hook("empty_waking", "empty_switch")
-	case t.opts.NoLedger:
-		return nil
-	}
-	t.watchMemory(shared)
-	t.readFlights(shared)
-	shared["openers"] = t.sched.Maps["openers"]
-	t.watchHost(shared)
-	t.learnNames(shared)
-	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
-}
-
-// share loads programs, with the maps that others have loaded already.
-func (t *Tracer) share(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) (*ebpf.Collection, error) {
-	replace := map[string]*ebpf.Map{}
-	for name := range spec.Maps {
-		if m := shared[name]; m != nil {
-			spec.Maps[name].MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
-	}
-	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: t.types})
-}
-
-func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
-	if err := keepSwitch(s, t.types); err != nil {
-		return err
-	}
-	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
-	cpus, err := ebpf.PossibleCPU()
-	if err != nil {
-		return fmt.Errorf("count CPUs: %w", err)
-	}
-	s.Maps["cpus"].MaxEntries = uint32(cpus)
-	return set(s, map[string]any{
-		"class_of":   sched.Classes(),
-		"off_min_ns": uint64(t.opts.OffMin),
-		"self_tgid":  uint32(os.Getpid()),
-	})
-}
-
-func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
-	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
-	vars := map[string]any{
-		"self_tgid":  uint32(os.Getpid()),
-		"use_ledger": !t.opts.NoLedger,
-		"stack_all":  t.opts.Stack == StackAll,
-		"stack_room": uint64(t.opts.RingBytes / 2),
-		"use_python": t.opts.Stack != StackOff && PythonSupport() == nil,
-	}
-	if t.opts.Stack == StackSlow {
-		vars["stack_every"] = uint64(stackSample)
-		vars["stack_quota"] = uint32(stackQuota)
-	}
-	return set(s, vars)
-}
-
-func set(s *ebpf.CollectionSpec, vars map[string]any) error {
-	for name, v := range vars {
-		if err := s.Variables[name].Set(v); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// hook attaches programs to the scheduler's tracepoints.
-func (t *Tracer) hook(names ...string) error {
-	for _, name := range names {
-		l, err := link.AttachTracing(link.TracingOptions{Program: t.sched.Programs[name]})
-		if err != nil {
-			return explain(fmt.Errorf("attach %s: %w", name, err))
-		}
-		t.hooks = append(t.hooks, l)
-	}
-	return nil
 }
 
 // Backend is the way of attaching that was chosen.

@@ -41,6 +41,20 @@ func (w *Writer) insertSocket(ts uint64, s *event.Socket) error {
 	return b.run()
 }
 
+// insertStall inserts a stall of a CPU. Two CPUs may stall in the same nanosecond:
+// which one matters less than that.
+func (w *Writer) insertStall(s *event.Stall) error {
+	w.txRows++
+	return exec(w.conn, "insert or ignore into stall values (?, ?, ?)", int64(s.Start), int64(s.Duration), int64(s.CPU))
+}
+
+func (w *Writer) insertSnapshot(s *store.Snapshot) error {
+	w.txRows++
+	return exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct,
+		s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull)
+}
+
 func (w *Writer) insertLimit(l *store.MemoryLimit) error {
 	w.txRows++
 	return exec(w.conn, "insert or replace into memory_limit values (?, ?, ?, ?)", w.session.id, int64(l.PID), l.Cgroup, int64(l.Bytes))

@@ -100,88 +100,39 @@ func (w *Writer) stackID(hash uint64) int64 {
 
 // insertRest inserts what comes at low rates.
 func (w *Writer) insertRest(b *store.Batch) error {
-	for i := range b.Gaps {
-		if err := w.insertGap(&b.Gaps[i]); err != nil {
+	for _, insert := range []func() error{
+		func() error { return all(b.Gaps, w.insertGap) },
+		func() error { return all(b.OffCPU, w.insertOffCPU) },
+		func() error { return all(b.ThreadTimes, w.insertThreadTime) },
+		func() error { return all(b.Lives, w.insertLife) },
+		func() error { return all(b.Throttles, w.insertThrottle) },
+		func() error { return all(b.Limits, w.insertLimit) },
+		func() error { return all(b.Scheduling, w.insertScheduling) },
+		func() error { return all(b.Kernels, w.insertKernel) },
+		func() error { return all(b.Reclaims, w.insertReclaim) },
+		func() error { return all(b.Stalls, w.insertStall) },
+		func() error { return all(b.Snapshots, w.insertSnapshot) },
+		func() error { return all(b.GPUs, w.insertGPU) },
+		func() error { return all(b.Collectives, w.insertCollective) },
+		func() error { return all(b.InFlight, w.insertInFlight) },
+		func() error { return w.insertHostIO(&b.IO) },
+		func() error { return w.insertMemory(b) },
+	} {
+		if err := insert(); err != nil {
 			return err
 		}
 	}
-	for i := range b.OffCPU {
-		if err := w.insertOffCPU(&b.OffCPU[i]); err != nil {
+	return nil
+}
+
+// all inserts rows of one kind.
+func all[T any](rows []T, insert func(*T) error) error {
+	for i := range rows {
+		if err := insert(&rows[i]); err != nil {
 			return err
 		}
 	}
-	for i := range b.ThreadTimes {
-		if err := w.insertThreadTime(&b.ThreadTimes[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Lives {
-		if err := w.insertLife(&b.Lives[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Throttles {
-		if err := w.insertThrottle(&b.Throttles[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Limits {
-		if err := w.insertLimit(&b.Limits[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Scheduling {
-		if err := w.insertScheduling(&b.Scheduling[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Kernels {
-		if err := w.insertKernel(&b.Kernels[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Reclaims {
-		if err := w.insertReclaim(&b.Reclaims[i]); err != nil {
-			return err
-		}
-	}
-	for _, s := range b.Stalls {
-		w.txRows++
-		// Two CPUs may stall in the same nanosecond: which one matters less than that.
-		err := exec(w.conn, "insert or ignore into stall values (?, ?, ?)", int64(s.Start), int64(s.Duration), int64(s.CPU))
-		if err != nil {
-			return err
-		}
-	}
-	for i := range b.Snapshots {
-		s := &b.Snapshots[i]
-		w.txRows++
-		err := exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct,
-			s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull)
-		if err != nil {
-			return err
-		}
-	}
-	for i := range b.GPUs {
-		if err := w.insertGPU(&b.GPUs[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.Collectives {
-		if err := w.insertCollective(&b.Collectives[i]); err != nil {
-			return err
-		}
-	}
-	for i := range b.InFlight {
-		if err := w.insertInFlight(&b.InFlight[i]); err != nil {
-			return err
-		}
-	}
-	if err := w.insertHostIO(&b.IO); err != nil {
-		return err
-	}
-	return w.insertMemory(b)
+	return nil
 }
 
 func (w *Writer) insertGap(g *event.Gap) error {

@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
+)
+
+// mappings handles what was mapped executable.
+func (r *run) mappings() {
+	var fresh []int
+	r.watcher.Drain(func(m probe.Mapped) {
+		if r.targets.mapped(m) {
+			fresh = append(fresh, m.PID)
+		}
+		r.prints.mapped(m)
+		r.pythons.mapped(m, r.targets)
+	})
+	for _, pid := range fresh { // by now, all that it has mapped is attached to
+		r.people.process(pid, true)
+		r.prints.also(pid)
+	}
+}
+
+func (r *run) period() time.Duration {
+	switch f := r.tracer.Fill(); {
+	case f > 0.25:
+		return fastDrain
+	case f > 0.05:
+		return midDrain
+	}
+	return slowDrain
+}
+
+// drain empties the ring, a chunk at a time.
+func (r *run) drain() {
+	for {
+		if r.recorder.busy() {
+			r.guest.hurry() // or nobody frees a unit
+		}
+		u := r.recorder.unit()
+		n := r.tracer.Drain(&u.records, chunk)
+		r.hostIO.observe(&u.records, r.watched())
+		r.lives(u.records.Lives)
+		if len(u.records.Calls) > 0 && r.first == 0 {
+			r.first = time.Since(r.began)
+		}
+		r.meter.calls(u.records.Calls)
+		r.memory.Calls(u.records.Calls)
+		r.memory.Lives(u.records.Lives)
+		r.ranks.Calls(u.records.Calls)
+		r.ranks.Lives(u.records.Lives)
+		r.forgetComms(u.records.Lives)
+		r.flights.calls(u.records.Calls)
+		r.flights.lives(u.records.Lives)
+		r.people.observe(&u.records)
+		r.hostIO.take(&u.batch.IO)
+		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
+		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
+		r.people.newLimits = r.people.newLimits[:0]
+		u.batch.Scheduling = append(u.batch.Scheduling[:0], r.people.sched.fresh...)
+		r.people.sched.fresh = r.people.sched.fresh[:0]
+		if u.empty() {
+			r.recorder.reuse(u)
+		} else {
+			r.recorder.send(u)
+		}
+		if n < chunk {
+			return
+		}
+	}
+}
+
+func (r *run) lives(lives []event.Life) {
+	for i := range lives {
+		l := &lives[i]
+		pid := int(l.PID)
+		isProcess := l.PID == l.TID
+		r.prints.life(l)
+		switch {
+		case l.Kind == event.LifeFork && isProcess:
+			r.targets.forked(int(l.Parent.PID), pid)
+			r.hostIO.begin(pid, true)
+			r.pythons.forked(int(l.Parent.PID), pid)
+		case l.Kind == event.LifeExec:
+			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
+			r.pythons.executed(pid)
+		case l.Kind == event.LifeExit && isProcess:
+			r.targets.exited(pid)
+			r.hostIO.forget(l.PID)
+			r.pythons.exited(pid)
+			r.meter.exited(l.PID)
+		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
+			r.people.process(pid, true)
+			r.prints.also(pid)
+			r.pythons.look(pid)
+		}
+	}
+}
+
+// forgetComms drops what the kernel counts for processes that ended.
+func (r *run) forgetComms(lives []event.Life) {
+	for i := range lives {
+		if l := &lives[i]; l.Kind == event.LifeExit && l.PID == l.TID {
+			r.tracer.ForgetComms(l.PID)
+		}
+	}
+}

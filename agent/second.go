@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"maps"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// tick does what is done once a second, and at the last.
+func (r *run) tick(now time.Time, last bool) {
+	span := now.Sub(r.second)
+	r.second = now
+	u := r.recorder.unit()
+	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
+	u.batch.Losses = r.lost(u.batch.Losses[:0])
+	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
+	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
+	at := uint64(now.UnixNano())
+	if r.stopped {
+		at = 0
+	}
+	u.batch.Collectives = r.ranks.Take(at, u.batch.Collectives)
+	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
+	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
+	r.requests(&u.batch.IO, last)
+	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
+	u.batch.Footprint = r.prints.take(now, r.people.name)
+	r.setLimits(r.meter.limits(span))
+	r.look(&u.records)
+	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
+	u.status = r.status(now, span)
+	r.recorder.send(u)
+	r.people.prune()
+}
+
+// watched are the processes whose use of the host is of interest: those that use a
+// library, and those that were asked for.
+func (r *run) watched() map[int]bool {
+	if len(r.targets.family) == 0 {
+		return r.targets.traced
+	}
+	all := maps.Clone(r.targets.family)
+	maps.Copy(all, r.targets.traced)
+	return all
+}
+
+// requests reads what processes did at block devices.
+func (r *run) requests(to *store.HostIO, last bool) {
+	var err error
+	if to.Sums, err = r.tracer.Requests(to.Sums, last); err != nil {
+		r.log.Warn("cannot read sums of block I/O", "err", err)
+	}
+	for i := range to.Sums {
+		r.hostIO.device(to.Sums[i].Device)
+	}
+	r.hostIO.take(to)
+}
+
+func (r *run) setLimits(limits map[event.Op]limit) {
+	for op, l := range limits {
+		if err := r.tracer.SetLimit(op, l.stack, l.off); err != nil {
+			r.log.Warn("cannot set limits", "op", op, "err", err)
+		}
+	}
+}
+
+// lost appends the increments of the kernel's counters.
+func (r *run) lost(l []event.Loss) []event.Loss {
+	n, err := r.tracer.Losses()
+	if err != nil {
+		r.log.Warn("cannot read loss counters", "err", err)
+		return l
+	}
+	const ms = uint64(time.Millisecond)
+	n[event.LostFootprint] += r.prints.missed
+	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
+	for k, v := range n {
+		if d := v - r.losses[k]; d > 0 {
+			l = append(l, event.Loss{Kind: event.LossKind(k), Count: d})
+		}
+	}
+	r.losses = n
+	return l
+}
+
+func lossList(n [event.NumLossKinds]uint64) []event.Loss {
+	var l []event.Loss
+	for k, v := range n {
+		if v > 0 {
+			l = append(l, event.Loss{Kind: event.LossKind(k), Count: v})
+		}
+	}
+	return l
+}

@@ -1,0 +1,153 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+const (
+	minLate = 200_000 // ns after the others from which a rank counts as late
+	apart   = 3       // times what the other ranks cost on average that a straggler must
+)
+
+// meeting is one collective operation, or a send with its receive, of the ranks
+// that were recorded.
+type meeting struct {
+	members []*event.Collective // by the time they entered
+}
+
+func (m *meeting) last() *event.Collective { return m.members[len(m.members)-1] }
+
+// others is when the last rank but one entered.
+func (m *meeting) others() uint64 { return m.members[len(m.members)-2].At }
+
+// late is how long everybody else had to wait for the last rank alone.
+func (m *meeting) late() uint64 { return m.last().At - m.others() }
+
+// meetingKey is the same on all ranks of an operation.
+type meetingKey struct {
+	id       uint64
+	seq      uint32
+	from, to int32 // of a send and its receive, else -1
+}
+
+func keyOf(c *event.Collective) meetingKey {
+	k := meetingKey{c.CommID, c.Seq, -1, -1}
+	switch c.Op {
+	case event.OpSend:
+		k.from, k.to = c.Rank, c.Peer
+	case event.OpRecv:
+		k.from, k.to = c.Peer, c.Rank
+	}
+	return k
+}
+
+// barrier is a call that waited for collectives.
+type barrier struct {
+	event.Thread
+	start uint64
+}
+
+type member struct {
+	id   uint64
+	rank int32
+}
+
+// meetings are the collective operations of a recording.
+type meetings struct {
+	at        map[barrier][]*meeting
+	straggler map[member]bool
+	complete  map[uint32][]uint64        // by process: when the last rank entered its collectives, by time
+	of        map[uint32]map[uint64]bool // by process: its communicators
+}
+
+// together reports whether two processes are ranks of one communicator. NCCL refuses
+// two ranks on one GPU.
+func (m *meetings) together(a, b uint32) bool {
+	for id := range m.of[a] {
+		if m.of[b][id] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scene) readCollectives() {
+	s.met = meetings{map[barrier][]*meeting{}, map[member]bool{}, map[uint32][]uint64{}, map[uint32]map[uint64]bool{}}
+	by := map[meetingKey]*meeting{}
+	for i := range s.in.Collectives {
+		c := &s.in.Collectives[i]
+		if c.Ret != 0 || c.CommID == 0 || c.Seq == 0 || c.Rank < 0 {
+			continue
+		}
+		k := keyOf(c)
+		if by[k] == nil {
+			by[k] = &meeting{}
+		}
+		if s.met.of[c.PID] == nil {
+			s.met.of[c.PID] = map[uint64]bool{}
+		}
+		s.met.of[c.PID][c.CommID] = true
+		by[k].members = append(by[k].members, c)
+	}
+	cost := map[member]uint64{}
+	ranks := map[uint64]map[int32]bool{}
+	for k, m := range by {
+		slices.SortFunc(m.members, func(a, b *event.Collective) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rank, b.Rank)) })
+		if !m.sound() {
+			continue
+		}
+		if ranks[k.id] == nil {
+			ranks[k.id] = map[int32]bool{}
+		}
+		for _, c := range m.members {
+			ranks[k.id][c.Rank] = true
+			s.met.complete[c.PID] = append(s.met.complete[c.PID], m.last().At)
+			if b := (barrier{event.Thread{PID: c.PID, TID: c.SyncTID}, c.SyncStart}); c.SyncOp != 0 && c != m.last() {
+				s.met.at[b] = append(s.met.at[b], m)
+			}
+		}
+		if m.late() >= minLate {
+			cost[member{k.id, m.last().Rank}] += m.late()
+		}
+	}
+	for pid := range s.met.complete {
+		slices.Sort(s.met.complete[pid])
+	}
+	for _, list := range s.met.at {
+		slices.SortFunc(list, func(a, b *meeting) int {
+			return cmp.Or(cmp.Compare(a.last().At, b.last().At), cmp.Compare(a.last().Seq, b.last().Seq), cmp.Compare(a.last().Comm, b.last().Comm))
+		})
+	}
+	for who, ns := range cost {
+		var rest uint64
+		for r := range ranks[who.id] {
+			if r != who.rank {
+				rest += cost[member{who.id, r}]
+			}
+		}
+		n := uint64(len(ranks[who.id]) - 1)
+		s.met.straggler[who] = n > 0 && ns*n >= apart*rest
+	}
+}
+
+// sound reports whether a meeting has two members or more, each rank once.
+func (m *meeting) sound() bool {
+	seen := map[int32]bool{}
+	for _, c := range m.members {
+		if seen[c.Rank] {
+			return false
+		}
+		seen[c.Rank] = true
+	}
+	return len(m.members) > 1
+}
+
+// straggles reports whether the last rank is to be named: it is so again and again,
+// or very late. Ranks that are late in turn, by little, are as even as a job can be.
+func (m *meetings) straggles(x *meeting) bool {
+	last := x.last()
+	return x.late() >= minLate && m.straggler[member{last.CommID, last.Rank}] || x.late() >= uint64(minStall)
+}

@@ -1,0 +1,251 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/report"
+)
+
+const (
+	lookBack = 500_000_000 // ns before a rank entered in which it is looked at
+	struck   = 0.25        // share of its greatest lateness from which a rank's reason is asked for
+)
+
+// reason is what the late rank did before it entered, over all of a finding's
+// meetings, and who stood behind that.
+type reason struct {
+	met     []*meeting // those that cost most, by time
+	late    uint64     // sum
+	split   ledger.Split
+	gpu     uint64      // of the time, in synchronisations: it waited for its own GPU
+	class   event.Class // what made it late
+	known   bool
+	runners ledger.Runners
+	rows    []*event.OffCPU
+	behind  []ledger.Link // of the longest wait, if it was for another thread
+}
+
+func (s *scene) reason(f *finding) *reason {
+	r := &reason{met: struckMost(f)}
+	var most uint64
+	for _, m := range r.met {
+		r.late += m.late()
+		most = r.add(s, m, most)
+	}
+	// A wait that makes up half of the lateness is what made it late; else it was at work.
+	r.class = event.OnCPU
+	for c := range event.NumClasses {
+		if v := r.split.NS[c]; v > r.late/2 && (r.class == event.OnCPU || v > r.split.NS[r.class]) {
+			r.class = c
+		}
+	}
+	return r
+}
+
+// struckMost are the meetings of a finding that cost most, by time.
+func struckMost(f *finding) (met []*meeting) {
+	seen := map[*meeting]bool{}
+	var longest uint64
+	for i := range f.pieces {
+		if m := f.pieces[i].met; !seen[m] {
+			seen[m] = true
+			met = append(met, m)
+			longest = max(longest, m.late())
+		}
+	}
+	met = slices.DeleteFunc(met, func(m *meeting) bool { return float64(m.late()) < struck*float64(longest) })
+	slices.SortFunc(met, func(a, b *meeting) int { return cmp.Compare(a.last().At, b.last().At) })
+	return met
+}
+
+// add adds what the late rank did before a meeting. Of its waits for another thread,
+// only one longer than most says who stood behind; add returns the longest.
+func (r *reason) add(s *scene, m *meeting, most uint64) uint64 {
+	last := m.last()
+	from := last.At - min(last.At, lookBack)
+	ends := s.met.complete[last.PID]
+	if i, _ := slices.BinarySearch(ends, last.At); i > 0 {
+		from = max(from, ends[i-1])
+	}
+	split, ok := s.x.Between(last.TID, from, last.At)
+	if !ok {
+		return most
+	}
+	r.known = true
+	rows := s.x.Overlapping(last.TID, from, last.At)
+	busyWithIO(&split, &ledger.Link{From: from, To: last.At, Split: split, Rows: rows})
+	r.split.Add(&split)
+	for _, o := range rows {
+		r.rows = append(r.rows, o)
+		r.runners.Add(o)
+		if o.Op.Role() == event.RoleSync {
+			b, e := ledger.Blocked(o)
+			b, e = max(b, from), min(e, last.At)
+			v := min(e-min(b, e), r.split.NS[o.Class])
+			r.gpu += v
+			r.split.NS[o.Class] -= v
+			r.split.Wall -= v
+			continue
+		}
+		if ledger.Followable(o.Class) && o.Duration > most {
+			most, r.behind = o.Duration, s.x.Follow(o)
+		}
+	}
+	return most
+}
+
+// busyWithIO counts what a thread ran between its waits for the disk as disk I/O, as
+// block_io does: with a fast disk, handing it the data takes as long as the waits.
+func busyWithIO(split *ledger.Split, l *ledger.Link) {
+	io := ioTime(l)
+	if ran := min(io-min(io, split.NS[event.BlockIO]), split.OnCPU); ran > 0 {
+		split.NS[event.BlockIO] += ran
+		split.OnCPU -= ran
+	}
+}
+
+// every is which of the communicator's collectives the rank was late for: each k-th, 0 if that is not regular.
+func (r *reason) every() uint32 {
+	var d []uint32
+	for i := 1; i < len(r.met); i++ {
+		if r.met[i].last().CommID == r.met[0].last().CommID && r.met[i].last().Seq > r.met[i-1].last().Seq {
+			d = append(d, r.met[i].last().Seq-r.met[i-1].last().Seq)
+		}
+	}
+	if len(d) < minTimes-1 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(d))
+	k, same := sorted[len(sorted)/2], 0
+	for _, v := range d {
+		if v == k {
+			same++
+		}
+	}
+	if float64(same) < (1-jitter)*float64(len(d)) {
+		return 0
+	}
+	return k
+}
+
+// median is the median lateness.
+func (r *reason) median() uint64 {
+	var l []uint64
+	for _, m := range r.met {
+		l = append(l, m.late())
+	}
+	slices.Sort(l)
+	return l[len(l)/2]
+}
+
+// culprit is the process that ran most while the rank was runnable.
+func (r *reason) culprit(s *scene) (c event.Culprit, ok bool) {
+	for _, c := range r.runners.Ranked() {
+		if s.in.SelfPID == 0 || c.PID != s.in.SelfPID {
+			return c, true
+		}
+	}
+	return c, false
+}
+
+// file is the inode of the longest waits for the disk, empty if unknown.
+func (r *reason) file() string {
+	by := map[uint64]uint64{}
+	var best uint64
+	for _, o := range r.rows {
+		if o.Class == event.BlockIO && o.Inode != 0 {
+			by[o.Inode] += o.Duration
+			if v := by[o.Inode]; best == 0 || v > by[best] || v == by[best] && o.Inode < best {
+				best = o.Inode
+			}
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (inode %d)", best)
+}
+
+// told is what a reason says: in words that follow "it", as steps of the path, and
+// what to do.
+func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, fix string) {
+	t := f.Thread
+	step := func(layer, state, on string, ns uint64) report.Step {
+		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns}
+	}
+	ns := r.split.Of(r.class)
+	who := s.who(t, f.sub.PID)
+	switch {
+	case !r.known:
+		return "what it did was not recorded", []report.Step{step("HOST", "unknown", "what it did was not recorded", r.late)},
+			fmt.Sprintf("trace %s too, or merge its recording with this one", who)
+	case r.class == event.RunQueue:
+		steps = []report.Step{step("HOST", "runnable", "a CPU", ns)}
+		c, ok := r.culprit(s)
+		if !ok {
+			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
+		}
+		by := s.who(c.Thread, f.sub.PID)
+		steps = append(steps, report.Step{Layer: "HOST", Process: s.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns)})
+		return "it waited for a CPU that " + by + " had", steps,
+			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
+	case r.class == event.Throttled:
+		return "it was held back by its CPU quota", []report.Step{step("HOST", "runnable", "CPU quota", ns)}, fmt.Sprintf("raise the CPU quota of %s", who)
+	case r.class == event.BlockIO:
+		disk := "the disk" + r.file()
+		return "it waited for " + disk, []report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},
+			fmt.Sprintf("let another thread of %s write to the disk, and not the one that enters collectives", who)
+	case r.class == event.Fault:
+		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)}, fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
+	case r.class == event.Sleep:
+		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)}, fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
+	case r.class == event.OnCPU && r.split.OnCPU < r.late/2 && r.gpu >= r.late/2:
+		return "its GPU was not done with the work before", []report.Step{step("CUDA", "blocked", "GPU work", r.gpu)},
+			fmt.Sprintf("see what slows the GPU of %s: clocks, temperature, or more work than the others have (nvidia-smi -q -d PERFORMANCE)", who)
+	case r.class == event.OnCPU:
+		return "it was at work on a CPU, and had more to do than the others, or did it more slowly", []report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
+			fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; perf top -p %d", who, t.PID)
+	}
+	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
+	short = "it " + doingWords[r.class]
+	if len(r.behind) > 1 {
+		for _, l := range r.behind[1:] {
+			short += " that " + s.who(l.Thread, f.sub.PID) + " ended"
+			d := doing{l.Split}
+			steps = append(steps, report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns)})
+		}
+	}
+	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
+}
+
+func tellCollective(s *scene, f *finding, c *report.Chain) {
+	r := s.reason(f)
+	last := r.met[0].last()
+	op := f.worst().met.last().Op
+	who := fmt.Sprintf("rank %d, %s", last.Rank, s.who(f.Thread, f.sub.PID))
+	short, steps, fix := r.told(s, f)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(s), f.pct(), who, op, span(r.median()), short)
+	var b strings.Builder
+	fmt.Fprintf(&b, "rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",
+		last.Rank, len(r.met), span(r.median()), span(r.late))
+	if k := r.every(); k > 1 {
+		fmt.Fprintf(&b, "; every %d operations of the communicator, from number %d on", k, last.Seq)
+	}
+	if r.known {
+		fmt.Fprintf(&b, "; since the collective before it %s", doing{r.split}.long())
+		if r.gpu > 0 {
+			fmt.Fprintf(&b, ", and waited %s for its GPU", span(r.gpu))
+		}
+	}
+	if seen := len(f.worst().met.members); last.Ranks > 0 && seen < int(last.Ranks) {
+		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
+	}
+	c.Cause.Detail = b.String()
+	c.Path = append([]report.Step{f.step(s, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)}, steps...)
+	c.Recommendations = []string{fix}
+}
