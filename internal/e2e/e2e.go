@@ -15,7 +15,7 @@ import (
 // Run traces "victim loop args" from before its first call to its end, as one of
 // all the processes that use CUDA. A run that the hypervisor or other programs
 // disturbed is made again, twice at most.
-func Run(t testing.TB, args ...string) *rig.Result {
+func Run(t *testing.T, args ...string) *rig.Result {
 	t.Helper()
 	kerneltest.Require(t)
 	r, err := rig.Run(t.Context(), rig.Options{

@@ -16,14 +16,14 @@ import (
 
 // recording is a tracer on one victim, writing a database.
 type recording struct {
-	t      testing.TB
+	t      *testing.T
 	victim *cudastub.Victim
 	db     string
 	stop   context.CancelFunc
 	done   chan agent.Summary
 }
 
-func record(t testing.TB, backend probe.Backend) *recording {
+func record(t *testing.T, backend probe.Backend) *recording {
 	t.Helper()
 	kerneltest.Require(t)
 	files, err := cudastub.Extract(t.TempDir())

@@ -31,28 +31,26 @@ var hostFaults = []struct {
 func TestWaitsAreFollowedToTheirRoot(t *testing.T) {
 	for _, f := range hostFaults {
 		t.Run(f.fault, func(t *testing.T) {
-			e2e.Twice(t, func(t testing.TB) {
-				r := e2e.Run(t, "--seconds", "4", "--start-after", "1", "--period-ms", "200", "--fault", f.fault)
-				c := first(r, f.kind)
-				if c == nil {
-					t.Errorf("no %s", f.kind)
-					dump(t, r)
-					return
-				}
-				culprit := r.Truth.CulpritTID
-				if f.own {
-					culprit = r.Truth.TID
-				}
-				if int(c.Cause.TID) != culprit {
-					t.Errorf("cause names thread %d, want %d", c.Cause.TID, culprit)
-				}
-				if !strings.Contains(c.Summary+c.Cause.Detail, f.says) {
-					t.Errorf("%q is said neither in %q nor in %q", f.says, c.Summary, c.Cause.Detail)
-				}
-				if t.Failed() {
-					dump(t, r)
-				}
-			})
+			r := e2e.Run(t, "--seconds", "4", "--start-after", "1", "--period-ms", "200", "--fault", f.fault)
+			c := first(r, f.kind)
+			if c == nil {
+				t.Errorf("no %s", f.kind)
+				dump(t, r)
+				return
+			}
+			culprit := r.Truth.CulpritTID
+			if f.own {
+				culprit = r.Truth.TID
+			}
+			if int(c.Cause.TID) != culprit {
+				t.Errorf("cause names thread %d, want %d", c.Cause.TID, culprit)
+			}
+			if !strings.Contains(c.Summary+c.Cause.Detail, f.says) {
+				t.Errorf("%q is said neither in %q nor in %q", f.says, c.Summary, c.Cause.Detail)
+			}
+			if t.Failed() {
+				dump(t, r)
+			}
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -50,9 +49,7 @@ func (r *recording) do(command string) map[string]string {
 // Calls that do not return are in the recording while they last: what they wait for,
 // who holds it, and where in the code they are. Two of them return, the process is
 // killed in the others.
-func TestCallsThatDoNotReturnAreSeen(t *testing.T) { e2e.Twice(t, callsThatDoNotReturn) }
-
-func callsThatDoNotReturn(t testing.TB) {
+func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 	r := record(t, "")
 	fifo := filepath.Join(t.TempDir(), "batches.fifo")
 	for _, op := range []string{"cudaStreamSynchronize", "cudaMemcpy", "cudaDeviceSynchronize", "cudaFree"} {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
@@ -28,7 +27,7 @@ type job struct {
 }
 
 // train traces a job from before its first rank exists.
-func train(t testing.TB, args ...string) *job {
+func train(t *testing.T, args ...string) *job {
 	t.Helper()
 	kerneltest.Require(t)
 	dir, err := rig.Folder("ingero-ranks-")
@@ -101,7 +100,7 @@ func (j *job) stragglers() (list []*report.Chain) {
 	return list
 }
 
-func (j *job) dump(t testing.TB) {
+func (j *job) dump(t *testing.T) {
 	t.Helper()
 	var b strings.Builder
 	if err := report.WriteText(&b, j.Report, report.TextOptions{Width: 120}); err != nil {
@@ -149,38 +148,36 @@ func TestLateRanksAreFound(t *testing.T) {
 		{"hog", 8, 1, "--steps 60 --late-rank 6", "waited for a CPU that backup-agent", "runnable"},
 	} {
 		t.Run(fmt.Sprintf("%s-%d", c.late, c.ranks), func(t *testing.T) {
-			e2e.Twice(t, func(t testing.TB) {
-				args := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
-				j := train(t, args...)
-				truth, seen := j.meanLate(c.every)
-				if d := seen / truth; !(d > 0.95 && d < 1.05) {
-					t.Errorf("late by %.2f ms in the recording, by %.2f ms in truth", seen/1e6, truth/1e6)
-				}
-				list := j.stragglers()
-				if len(list) == 0 {
-					j.dump(t)
-					t.Fatal("nobody is said to be late")
-				}
-				s := list[0]
-				if int(s.Cause.PID) != j.truth.PIDs[j.truth.LateRank] || !strings.Contains(s.Summary, fmt.Sprintf("rank %d,", j.truth.LateRank)) {
-					t.Errorf("process %d is blamed, the late rank is %d", s.Cause.PID, j.truth.PIDs[j.truth.LateRank])
-				}
-				if !strings.Contains(s.Summary, c.says) || len(s.Path) < 2 || s.Path[1].State != c.state {
-					t.Errorf("%q is not said, or %+v not %s", c.says, s.Path, c.state)
-				}
-				if c.late == "hog" && (len(s.Path) != 3 || int(s.Path[2].PID) != j.truth.HogPID) {
-					t.Errorf("the path does not end in process %d: %+v", j.truth.HogPID, s.Path)
-				}
-				if c.every > 1 && !strings.Contains(s.Cause.Detail, fmt.Sprintf("every %d operations", c.every)) {
-					t.Errorf("not said to be regular: %s", s.Cause.Detail)
-				}
-				if len(list) > 1 {
-					t.Errorf("%d ranks are said to be late", len(list))
-				}
-				if t.Failed() {
-					j.dump(t)
-				}
-			})
+			args := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
+			j := train(t, args...)
+			truth, seen := j.meanLate(c.every)
+			if d := seen / truth; !(d > 0.95 && d < 1.05) {
+				t.Errorf("late by %.2f ms in the recording, by %.2f ms in truth", seen/1e6, truth/1e6)
+			}
+			list := j.stragglers()
+			if len(list) == 0 {
+				j.dump(t)
+				t.Fatal("nobody is said to be late")
+			}
+			s := list[0]
+			if int(s.Cause.PID) != j.truth.PIDs[j.truth.LateRank] || !strings.Contains(s.Summary, fmt.Sprintf("rank %d,", j.truth.LateRank)) {
+				t.Errorf("process %d is blamed, the late rank is %d", s.Cause.PID, j.truth.PIDs[j.truth.LateRank])
+			}
+			if !strings.Contains(s.Summary, c.says) || len(s.Path) < 2 || s.Path[1].State != c.state {
+				t.Errorf("%q is not said, or %+v not %s", c.says, s.Path, c.state)
+			}
+			if c.late == "hog" && (len(s.Path) != 3 || int(s.Path[2].PID) != j.truth.HogPID) {
+				t.Errorf("the path does not end in process %d: %+v", j.truth.HogPID, s.Path)
+			}
+			if c.every > 1 && !strings.Contains(s.Cause.Detail, fmt.Sprintf("every %d operations", c.every)) {
+				t.Errorf("not said to be regular: %s", s.Cause.Detail)
+			}
+			if len(list) > 1 {
+				t.Errorf("%d ranks are said to be late", len(list))
+			}
+			if t.Failed() {
+				j.dump(t)
+			}
 		})
 	}
 }
@@ -188,20 +185,18 @@ func TestLateRanksAreFound(t *testing.T) {
 func TestNobodyIsLateInAnEvenJob(t *testing.T) {
 	for _, ranks := range []string{"2", "8"} {
 		t.Run(ranks, func(t *testing.T) {
-			e2e.Twice(t, func(t testing.TB) {
-				j := train(t, "--steps", "150", "--ranks", ranks)
-				if list := j.stragglers(); len(list) != 0 {
-					t.Error("somebody is said to be late")
+			j := train(t, "--steps", "150", "--ranks", ranks)
+			if list := j.stragglers(); len(list) != 0 {
+				t.Error("somebody is said to be late")
+			}
+			for _, c := range j.Report.Chains {
+				if c.Cause.Kind != "cpu_contention" { // eight ranks have two CPUs
+					t.Errorf("found %s", c.Summary)
 				}
-				for _, c := range j.Report.Chains {
-					if c.Cause.Kind != "cpu_contention" { // eight ranks have two CPUs
-						t.Errorf("found %s", c.Summary)
-					}
-				}
-				if t.Failed() {
-					j.dump(t)
-				}
-			})
+			}
+			if t.Failed() {
+				j.dump(t)
+			}
 		})
 	}
 }
