@@ -62,6 +62,11 @@ ARCH   ?= amd64
 test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64; FEW=1)
 	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few)
 
+.PHONY: test-perfetto
+test-perfetto: ## ask Perfetto's own trace processor about exported timelines (needs node and npm)
+	npm ci --ignore-scripts --no-audit --no-fund --prefix export/testdata/traceprocessor
+	INGERO_TRACE_PROCESSOR=1 $(GO) test -count=1 -run TestTraceProcessor ./export
+
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order; and one that reads page
