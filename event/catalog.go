@@ -65,6 +65,10 @@ const (
 	ShapeFill                      // (ptr, value, bytes)
 	ShapeCreate                    // (handle *out, P2, P3): the handle is read back at return
 	ShapeEndCapture                // (P1, handle *out): the handle is read back at return
+	ShapeStatus                    // (P1, int *status): the status is read back at return
+	ShapeCaptureTo                 // (stream, graph, dependencies, edges, number, mode)
+	ShapePitch                     // (void **ptr, size_t *pitch, width, height, …): ptr is read back at return
+	ShapeRegister                  // (ptr, bytes, flags)
 	ShapeInitRank                  // (ncclComm_t *out, ranks, ncclUniqueId id, rank)
 	ShapeInitAll                   // (ncclComm_t *out, ranks, devices): the first communicator is read back at return
 	ShapeAllReduce                 // (send, recv, count, type, op, comm, stream)
@@ -211,25 +215,30 @@ var index = func() indexes {
 }()
 
 var (
-	argBytes   = Arg{Name: "bytes", Unit: UnitBytes, Doc: "size in bytes"}
-	argPtr     = Arg{Name: "ptr", Unit: UnitAddr, Doc: "device or host address"}
-	argStream  = Arg{Name: "stream", Unit: UnitHandle, Doc: "stream handle; 0 is the default stream"}
-	argEvent   = Arg{Name: "event", Unit: UnitHandle, Doc: "event handle"}
-	argFlags   = Arg{Name: "flags", Unit: UnitEnum, Doc: "flags as passed"}
-	argGraph   = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph"}
-	argComm    = Arg{Name: "communicator", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
-	argExec    = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph"}
-	argKind    = Arg{Name: "kind", Unit: UnitEnum, Doc: "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
-	argsAlloc  = []Arg{argBytes, {Name: "ptr", Unit: UnitAddr, Doc: "address returned"}}
-	argsCopy   = []Arg{argBytes, argKind, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
-	argsPeer   = []Arg{argBytes, {Name: "devices", Unit: UnitDevice, Doc: "destination device << 32 | source device"}, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
-	argsCuCopy = []Arg{argBytes, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
-	argsFill   = []Arg{argBytes, argPtr, {Name: "value", Unit: UnitNone, Doc: "byte value written"}}
-	argHow     = Arg{Name: "how", Unit: UnitFields, Doc: "what is moved, and which one of its kind it is", Fields: HowFields}
-	argsNCCL   = []Arg{argComm, argBytes, argHow, argStream}
-	argsBlock  = []Arg{argBytes, {Name: "sector", Unit: UnitCount, Doc: "first sector of 512 bytes"}, {Name: "device", Unit: UnitDevice, Doc: "major << 20 | minor"}, {Name: "queue_ns", Unit: UnitCount, Doc: "time before the device was given it"}}
-	argsTCP    = []Arg{{Name: "remote_port", Unit: UnitCount, Doc: "port of the other end"}, {Name: "retransmits", Unit: UnitCount, Doc: "of the connection so far"}, {Name: "rtt_us", Unit: UnitCount, Doc: "smoothed round trip"}, {Name: "error", Unit: UnitEnum, Doc: "errno of a failed connect"}}
-	argsLaunch = []Arg{
+	argBytes     = Arg{Name: "bytes", Unit: UnitBytes, Doc: "size in bytes"}
+	argPtr       = Arg{Name: "ptr", Unit: UnitAddr, Doc: "device or host address"}
+	argStream    = Arg{Name: "stream", Unit: UnitHandle, Doc: "stream handle; 0 is the default stream"}
+	argEvent     = Arg{Name: "event", Unit: UnitHandle, Doc: "event handle"}
+	argFlags     = Arg{Name: "flags", Unit: UnitEnum, Doc: "flags as passed"}
+	argGraph     = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph"}
+	argComm      = Arg{Name: "communicator", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
+	argExec      = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph"}
+	argMode      = Arg{Name: "capture_mode", Unit: UnitEnum, Doc: "cudaStreamCaptureMode: 0 global, 1 thread-local, 2 relaxed"}
+	argStatus    = Arg{Name: "capture_status", Unit: UnitEnum, Doc: "cudaStreamCaptureStatus: 0 none, 1 active, 2 invalidated"}
+	argMade      = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph returned"}
+	argEnded     = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph returned"}
+	argKind      = Arg{Name: "kind", Unit: UnitEnum, Doc: "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
+	argsAlloc    = []Arg{argBytes, {Name: "ptr", Unit: UnitAddr, Doc: "address returned"}}
+	argsRegister = []Arg{argBytes, argPtr}
+	argsCopy     = []Arg{argBytes, argKind, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
+	argsPeer     = []Arg{argBytes, {Name: "devices", Unit: UnitDevice, Doc: "destination device << 32 | source device"}, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
+	argsCuCopy   = []Arg{argBytes, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
+	argsFill     = []Arg{argBytes, argPtr, {Name: "value", Unit: UnitNone, Doc: "byte value written"}}
+	argHow       = Arg{Name: "how", Unit: UnitFields, Doc: "what is moved, and which one of its kind it is", Fields: HowFields}
+	argsNCCL     = []Arg{argComm, argBytes, argHow, argStream}
+	argsBlock    = []Arg{argBytes, {Name: "sector", Unit: UnitCount, Doc: "first sector of 512 bytes"}, {Name: "device", Unit: UnitDevice, Doc: "major << 20 | minor"}, {Name: "queue_ns", Unit: UnitCount, Doc: "time before the device was given it"}}
+	argsTCP      = []Arg{{Name: "remote_port", Unit: UnitCount, Doc: "port of the other end"}, {Name: "retransmits", Unit: UnitCount, Doc: "of the connection so far"}, {Name: "rtt_us", Unit: UnitCount, Doc: "smoothed round trip"}, {Name: "error", Unit: UnitEnum, Doc: "errno of a failed connect"}}
+	argsLaunch   = []Arg{
 		{Name: "func", Unit: UnitAddr, Doc: "kernel's host stub (runtime) or CUfunction (driver)"},
 		argStream,
 		{Name: "blocks", Unit: UnitCount, Doc: "thread blocks in the grid"},
@@ -272,6 +281,10 @@ var Catalog = []Info{
 	{Op: op(SourceCUDA, 27), Name: "cudaStreamCreateWithFlags", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags}, Doc: "Creates a stream with flags."},
 	{Op: op(SourceCUDA, 28), Name: "cudaStreamCreateWithPriority", Shape: ShapeCreate, Role: RoleOther, Args: []Arg{argStream, argFlags, {Name: "priority", Unit: UnitNone, Doc: "lower is more urgent"}}, Doc: "Creates a stream with a priority."},
 	{Op: op(SourceCUDA, 29), Name: "cudaSetDevice", Shape: ShapePlain, Role: RoleOther, Args: []Arg{{Name: "device", Unit: UnitDevice, Doc: "device ordinal"}}, Doc: "Chooses the calling thread's device.", SetsDevice: true},
+	{Op: op(SourceCUDA, 30), Name: "cudaMallocFromPoolAsync", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cudaMallocFromPoolAsync", "cudaMallocFromPoolAsync_ptsz"}, Doc: "Allocates from the memory pool that is named."},
+	{Op: op(SourceCUDA, 31), Name: "cudaMallocPitch", Shape: ShapePitch, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates a matrix; bytes are those asked for, its rows may be padded."},
+	{Op: op(SourceCUDA, 32), Name: "cudaHostRegister", Shape: ShapeRegister, Role: RoleAlloc, Space: PinnedMemory, Args: argsRegister, Doc: "Page-locks memory that the host has already."},
+	{Op: op(SourceCUDA, 33), Name: "cudaHostUnregister", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Ends the page-locking of memory that the host keeps."},
 
 	{Op: op(SourceHost, 1), Name: "sched_switch", Role: RoleOther, Args: nil, Doc: "A thread was off the CPU; duration is how long."},
 	{Op: op(SourceHost, 4), Name: "oom_kill", Role: RoleOther, Args: []Arg{{Name: "trigger_pid", Unit: UnitCount, Doc: "process whose need for memory ended it"}}, Doc: "The kernel ended a process because memory had run out; it is the event of the process that was ended."},
@@ -300,6 +313,23 @@ var Catalog = []Info{
 	{Op: op(SourceDriver, 20), Name: "cuMemHostAlloc", Shape: ShapeAlloc, Role: RoleAlloc, Space: PinnedMemory, Args: argsAlloc, Doc: "Allocates page-locked host memory with flags, through the driver API."},
 	{Op: op(SourceDriver, 21), Name: "cuMemFreeAsync", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr, argStream}, Symbols: []string{"cuMemFreeAsync", "cuMemFreeAsync_ptsz"}, Doc: "Returns memory to a stream's pool, through the driver API."},
 	{Op: op(SourceDriver, 22), Name: "cuMemFreeHost", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Frees page-locked host memory through the driver API."},
+	{Op: op(SourceDriver, 23), Name: "cuStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream, argMode}, Symbols: []string{"cuStreamBeginCapture_v2", "cuStreamBeginCapture_v2_ptsz"}, Doc: "Begins to record a stream's work in a graph, through the driver API."},
+	{Op: op(SourceDriver, 24), Name: "cuStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, argEnded}, Symbols: []string{"cuStreamEndCapture", "cuStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph, through the driver API."},
+	{Op: op(SourceDriver, 25), Name: "cuGraphInstantiate", Shape: ShapeCreate, Role: RoleCapture, Args: []Arg{argMade, argGraph}, Symbols: []string{"cuGraphInstantiate", "cuGraphInstantiate_v2", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphInstantiateWithParams_ptsz"}, Doc: "Makes a graph executable, through the driver API."},
+	{Op: op(SourceDriver, 26), Name: "cuGraphLaunch", Shape: ShapePlain, Role: RoleLaunch, Args: []Arg{argExec, argStream}, Symbols: []string{"cuGraphLaunch", "cuGraphLaunch_ptsz"}, Doc: "Queues all of a graph's work, through the driver API."},
+	{Op: op(SourceDriver, 27), Name: "cuGraphExecUpdate", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argGraph}, Symbols: []string{"cuGraphExecUpdate", "cuGraphExecUpdate_v2"}, Doc: "Gives an executable graph the parameters of another graph, through the driver API."},
+	{Op: op(SourceDriver, 28), Name: "cuGraphUpload", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argStream}, Symbols: []string{"cuGraphUpload", "cuGraphUpload_ptsz"}, Doc: "Brings an executable graph to the device before its first launch, through the driver API."},
+	{Op: op(SourceDriver, 29), Name: "cuGraphExecDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argExec}, Doc: "Frees an executable graph through the driver API."},
+	{Op: op(SourceDriver, 30), Name: "cuGraphDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argGraph}, Doc: "Frees a graph through the driver API."},
+	{Op: op(SourceDriver, 31), Name: "cuStreamBeginCaptureToGraph", Shape: ShapeCaptureTo, Role: RoleCapture, Args: []Arg{argStream, argMode, argGraph}, Symbols: []string{"cuStreamBeginCaptureToGraph", "cuStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work behind what is in a graph already, through the driver API."},
+	{Op: op(SourceDriver, 32), Name: "cuStreamIsCapturing", Shape: ShapeStatus, Role: RoleOther, Args: []Arg{argStream, argStatus}, Symbols: []string{"cuStreamIsCapturing", "cuStreamIsCapturing_ptsz"}, Doc: "Asks whether a stream's work is recorded, through the driver API."},
+	{Op: op(SourceDriver, 33), Name: "cuStreamGetCaptureInfo", Shape: ShapeStatus, Role: RoleOther, Args: []Arg{argStream, argStatus}, Symbols: []string{"cuStreamGetCaptureInfo", "cuStreamGetCaptureInfo_ptsz", "cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v2_ptsz", "cuStreamGetCaptureInfo_v3", "cuStreamGetCaptureInfo_v3_ptsz"}, Doc: "Asks whether a stream's work is recorded, and in which graph, through the driver API."},
+	{Op: op(SourceDriver, 34), Name: "cuMemAllocFromPoolAsync", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync_ptsz"}, Doc: "Allocates from the memory pool that is named, through the driver API."},
+	{Op: op(SourceDriver, 35), Name: "cuMemAllocPitch", Shape: ShapePitch, Role: RoleAlloc, Args: argsAlloc, Symbols: []string{"cuMemAllocPitch_v2"}, Doc: "Allocates a matrix through the driver API; bytes are those asked for, its rows may be padded."},
+	{Op: op(SourceDriver, 36), Name: "cuMemCreate", Shape: ShapeAlloc, Role: RoleAlloc, Args: argsAlloc, Doc: "Allocates device memory that is mapped later; ptr is its handle."},
+	{Op: op(SourceDriver, 37), Name: "cuMemRelease", Shape: ShapePlain, Role: RoleFree, Args: []Arg{argPtr}, Doc: "Frees such memory, once nothing maps it any more; ptr is its handle."},
+	{Op: op(SourceDriver, 38), Name: "cuMemHostRegister", Shape: ShapeRegister, Role: RoleAlloc, Space: PinnedMemory, Args: argsRegister, Symbols: []string{"cuMemHostRegister_v2"}, Doc: "Page-locks memory that the host has already, through the driver API."},
+	{Op: op(SourceDriver, 39), Name: "cuMemHostUnregister", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Ends the page-locking of memory that the host keeps, through the driver API."},
 
 	{Op: OpBlockRead, Name: "block_read", Role: RoleOther, Args: argsBlock, Doc: "A block device read; duration is from the request's making to its end."},
 	{Op: OpBlockWrite, Name: "block_write", Role: RoleOther, Args: argsBlock, Doc: "A block device wrote."},
@@ -311,14 +341,17 @@ var Catalog = []Info{
 	{Op: OpTCPConnectFailed, Name: "tcp_connect_failed", Role: RoleOther, Args: argsTCP, Doc: "A TCP connection did not come about; duration is how long it was tried."},
 	{Op: OpTCPSpike, Name: "tcp_rtt_spike", Role: RoleOther, Args: argsTCP, Doc: "A round trip took three times as long as the connection's shortest and 10 ms longer; duration is the round trip."},
 
-	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz", "cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
-	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, {Name: "graph", Unit: UnitHandle, Doc: "graph returned"}}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},
-	{Op: op(SourceGraph, 3), Name: "cudaGraphInstantiate", Shape: ShapeCreate, Role: RoleCapture, Args: []Arg{{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph returned"}, argGraph}, Symbols: []string{"cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams", "cudaGraphInstantiateWithParams_ptsz"}, Doc: "Makes a graph executable; dear, and meant to be done once."},
+	{Op: op(SourceGraph, 1), Name: "cudaStreamBeginCapture", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argStream, argMode}, Symbols: []string{"cudaStreamBeginCapture", "cudaStreamBeginCapture_ptsz"}, Doc: "Begins to record a stream's work in a graph instead of doing it."},
+	{Op: op(SourceGraph, 2), Name: "cudaStreamEndCapture", Shape: ShapeEndCapture, Role: RoleCapture, Args: []Arg{argStream, argEnded}, Symbols: []string{"cudaStreamEndCapture", "cudaStreamEndCapture_ptsz"}, Doc: "Ends the recording and returns the graph."},
+	{Op: op(SourceGraph, 3), Name: "cudaGraphInstantiate", Shape: ShapeCreate, Role: RoleCapture, Args: []Arg{argMade, argGraph}, Symbols: []string{"cudaGraphInstantiate", "cudaGraphInstantiateWithFlags", "cudaGraphInstantiateWithParams", "cudaGraphInstantiateWithParams_ptsz"}, Doc: "Makes a graph executable; dear, and meant to be done once."},
 	{Op: op(SourceGraph, 4), Name: "cudaGraphLaunch", Shape: ShapePlain, Role: RoleLaunch, Args: []Arg{argExec, argStream}, Symbols: []string{"cudaGraphLaunch", "cudaGraphLaunch_ptsz"}, Doc: "Queues all of a graph's work."},
 	{Op: op(SourceGraph, 5), Name: "cudaGraphExecUpdate", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argGraph}, Doc: "Gives an executable graph the parameters of another graph."},
 	{Op: op(SourceGraph, 6), Name: "cudaGraphDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argGraph}, Doc: "Frees a graph."},
 	{Op: op(SourceGraph, 7), Name: "cudaGraphExecDestroy", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argExec}, Doc: "Frees an executable graph."},
 	{Op: op(SourceGraph, 8), Name: "cudaGraphUpload", Shape: ShapePlain, Role: RoleCapture, Args: []Arg{argExec, argStream}, Symbols: []string{"cudaGraphUpload", "cudaGraphUpload_ptsz"}, Doc: "Brings an executable graph to the device before its first launch."},
+	{Op: op(SourceGraph, 9), Name: "cudaStreamBeginCaptureToGraph", Shape: ShapeCaptureTo, Role: RoleCapture, Args: []Arg{argStream, argMode, argGraph}, Symbols: []string{"cudaStreamBeginCaptureToGraph", "cudaStreamBeginCaptureToGraph_ptsz"}, Doc: "Begins to record a stream's work behind what is in a graph already."},
+	{Op: op(SourceGraph, 10), Name: "cudaStreamIsCapturing", Shape: ShapeStatus, Role: RoleOther, Args: []Arg{argStream, argStatus}, Symbols: []string{"cudaStreamIsCapturing", "cudaStreamIsCapturing_ptsz"}, Doc: "Asks whether a stream's work is recorded."},
+	{Op: op(SourceGraph, 11), Name: "cudaStreamGetCaptureInfo", Shape: ShapeStatus, Role: RoleOther, Args: []Arg{argStream, argStatus}, Symbols: []string{"cudaStreamGetCaptureInfo", "cudaStreamGetCaptureInfo_ptsz", "cudaStreamGetCaptureInfo_v2", "cudaStreamGetCaptureInfo_v2_ptsz", "cudaStreamGetCaptureInfo_v3", "cudaStreamGetCaptureInfo_v3_ptsz"}, Doc: "Asks whether a stream's work is recorded, and in which graph."},
 
 	{Op: op(SourceNCCL, 1), Name: "ncclCommInitRank", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "Makes this process, or thread, one rank of a communicator; waits until all ranks have."},
 	{Op: op(SourceNCCL, 2), Name: "ncclCommInitRankConfig", Shape: ShapeInitRank, Role: RoleOther, Args: argsInit, Doc: "The same with a configuration; may return before all ranks have."},

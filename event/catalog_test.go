@@ -79,6 +79,10 @@ func TestCatalogArgumentsFitTheirShape(t *testing.T) {
 		event.ShapeCopy2D:       {event.UnitBytes, event.UnitEnum, event.UnitAddr, event.UnitAddr},
 		event.ShapeCopyPeer:     {event.UnitBytes, event.UnitDevice, event.UnitAddr, event.UnitAddr},
 		event.ShapeEndCapture:   {event.UnitHandle, event.UnitHandle},
+		event.ShapeStatus:       {event.UnitHandle, event.UnitEnum},
+		event.ShapeCaptureTo:    {event.UnitHandle, event.UnitEnum, event.UnitHandle},
+		event.ShapePitch:        {event.UnitBytes, event.UnitAddr},
+		event.ShapeRegister:     {event.UnitBytes, event.UnitAddr},
 		event.ShapeFill:         {event.UnitBytes, event.UnitAddr, event.UnitNone},
 	}
 	for _, i := range event.Catalog {

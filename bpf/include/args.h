@@ -139,8 +139,19 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 		f->out = p1;
 		break;
 	case SHAPE_END_CAPTURE:
+	case SHAPE_STATUS:
 		set_args(f, p1, 0, 0, 0);
 		f->out = p2;
+		break;
+	case SHAPE_CAPTURE_TO:
+		set_args(f, p1, (u32)P6(c), p2, 0);
+		break;
+	case SHAPE_PITCH:
+		set_args(f, p3 * p4, 0, 0, 0);
+		f->out = p1;
+		break;
+	case SHAPE_REGISTER:
+		set_args(f, p2, p1, 0, 0);
 		break;
 	default:
 		set_args(f, p1, p2, p3, p4);
@@ -155,11 +166,14 @@ static __always_inline void call_result(struct frame *f, u32 shape, u32 tgid, u6
 		nccl_result(f, shape, tgid, now);
 		return;
 	}
-	bpf_probe_read_user(&v, 8, (void *)f->out);
-	if (shape == SHAPE_ALLOC || shape == SHAPE_END_CAPTURE)
-		f->arg[1] = v;
+	if (shape == SHAPE_STATUS)
+		bpf_probe_read_user(&v, 4, (void *)f->out); /* an enum; v was 0 */
 	else
+		bpf_probe_read_user(&v, 8, (void *)f->out);
+	if (shape == SHAPE_CREATE)
 		f->arg[0] = v;
+	else
+		f->arg[1] = v;
 }
 
 #endif

@@ -19,6 +19,7 @@
 const volatile u32 self_tgid = 0;    /* the tracer: never traced */
 const volatile bool use_ledger = 1;
 const volatile bool stack_all = 0;   /* a stack for every call */
+const volatile bool stack_failed = 0; /* and for each that fails */
 const volatile u64 stack_every = 0;  /* power of two - 1: also 1 in N by the clock's low bits; 0: none */
 
 /* Where the kernel makes a probed function return to; 0 if not set up yet. */
@@ -141,9 +142,17 @@ static __always_inline void fill(struct call_rec *r, struct frame *f, u64 id, s3
 	__builtin_memcpy(r->arg, f->arg, sizeof r->arg);
 }
 
-static __always_inline bool wants_stack(u32 op, u64 start, u64 dur)
+#define NOT_READY 600     /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: what a query answers */
+#define NCCL_IN_PROGRESS 7 /* ncclInProgress */
+
+static __always_inline bool failed(s32 ret)
 {
-	if (stack_all)
+	return ret && ret != NOT_READY && ret != NCCL_IN_PROGRESS;
+}
+
+static __always_inline bool wants_stack(u32 op, u64 start, u64 dur, s32 ret)
+{
+	if (stack_all || (stack_failed && failed(ret)))
 		return true;
 	if (stack_every && !(start & stack_every))
 		return true;
@@ -189,7 +198,7 @@ static __always_inline void call_return(struct pt_regs *c)
 		call_result(f, cookie >> 16 & 0xff, id >> 32, now);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
-	if (!d && wants_stack(op, f->start, now - f->start))
+	if (!d && wants_stack(op, f->start, now - f->start, ret))
 		take_stack(c, f, id, now);
 	u8 sub = d | t->gpu << 3;
 	if (!use_ledger || f->s.seq == t->seq) {

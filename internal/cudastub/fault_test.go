@@ -92,6 +92,31 @@ var faults = []fault{
 		},
 	},
 	{
+		name: "graph-pool", blames: itself,
+		calls: map[string]int64{"cudaGraphLaunch": 1, "cudaStreamSynchronize": 1},
+		check: func(t *testing.T, truth cudastub.Truth) {
+			if n := truth.Calls["cudaGraphInstantiate"]; n != truth.FaultCount+1 || truth.Calls["cudaGraphExecDestroy"] != 0 {
+				t.Errorf("%d graphs made and %d destroyed, want %d and none", n, truth.Calls["cudaGraphExecDestroy"], truth.FaultCount+1)
+			}
+		},
+	},
+	{
+		name: "graph-lazy", blames: itself, calls: map[string]int64{"cudaStreamSynchronize": 1},
+		check: func(t *testing.T, truth cudastub.Truth) {
+			if n := truth.Calls["cudaStreamEndCapture"]; n != truth.FaultCount || truth.Calls["cudaMalloc"] != n || truth.Calls["cudaGraphInstantiate"] != 0 {
+				t.Errorf("%d captures, %d allocations in them, %d spoilt", n, truth.Calls["cudaMalloc"], truth.FaultCount)
+			}
+		},
+	},
+	{
+		name: "graph-eager", blames: itself, calls: map[string]int64{"cudaStreamSynchronize": 1},
+		check: func(t *testing.T, truth cudastub.Truth) {
+			if n := truth.Calls["cudaGraphLaunch"]; n != truth.Steps-truth.FaultCount || truth.Calls["cudaLaunchKernel"] != 20*(truth.FaultCount+1) {
+				t.Errorf("%d of %d steps with a graph, %d without", n, truth.Steps, truth.FaultCount)
+			}
+		},
+	},
+	{
 		name: "launch-bound", blames: itself, calls: map[string]int64{"cudaMemcpyAsync": 1, "cudaStreamSynchronize": 1},
 		check: func(t *testing.T, truth cudastub.Truth) {
 			if want := 20*truth.Steps + 380*truth.FaultCount; truth.Calls["cudaLaunchKernel"] != want {

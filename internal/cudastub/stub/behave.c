@@ -49,6 +49,41 @@ static void spin(uint64_t ns)
 /* Device memory allocated and not freed. */
 static _Atomic uint32_t live;
 
+/* The capture this thread makes. */
+static __thread struct {
+	uintptr_t stream;
+	int status;
+} capture;
+
+API void cudastub_capture_begin(uintptr_t stream)
+{
+	capture.stream = stream;
+	capture.status = CAPTURE_ACTIVE;
+}
+
+API int cudastub_capture_end(void **graph)
+{
+	int spoiled = capture.status == CAPTURE_INVALIDATED;
+
+	capture.status = CAPTURE_NONE;
+	*graph = spoiled ? NULL : (void *)cudastub_fresh(512);
+	return spoiled ? ERR_CAPTURE_INVALIDATED : 0;
+}
+
+API int cudastub_capture_status(uintptr_t stream)
+{
+	return capture.stream == stream ? capture.status : CAPTURE_NONE;
+}
+
+/* Spoils it, as a call does that no capture may have. */
+static int spoil_capture(void)
+{
+	if (capture.status == CAPTURE_NONE)
+		return 0;
+	capture.status = CAPTURE_INVALIDATED;
+	return ERR_CAPTURE_UNSUPPORTED;
+}
+
 static void sleep_for(uint64_t ns)
 {
 	uint64_t end = now_ns() + ns;
@@ -107,6 +142,8 @@ API int cudastub_finish(struct stub_row *row, struct stub_call *call, uint32_t t
 			poll_for(b->poll_ns);
 		if (b->err && (!b->err_every || nth % b->err_every == 0))
 			err = b->err;
+		if (b->no_capture && !err)
+			err = spoil_capture();
 	}
 	if (call->outermost)
 		recursing = NULL;
@@ -200,7 +237,8 @@ static int parse_item(const char *item, struct behaviour *b)
 		b->nested |= KEY("nested");
 		b->callback |= KEY("callback");
 		b->copy |= KEY("copy");
-		return KEY("nested") || KEY("callback") || KEY("copy") || KEY("none") || !len ? 0 : -1;
+		b->no_capture |= KEY("no-capture");
+		return KEY("nested") || KEY("callback") || KEY("copy") || KEY("no-capture") || KEY("none") || !len ? 0 : -1;
 	}
 	if (KEY("spin"))
 		return parse_time(eq + 1, &b->spin_ns);
@@ -241,7 +279,7 @@ static int parse_list(char *list, struct behaviour *b)
 static int is_set(const struct behaviour *b)
 {
 	return b->spin_ns || b->sleep_ns || b->poll_ns || b->per_live_ns || b->recurse || b->err || b->nested ||
-	       b->callback || b->copy;
+	       b->callback || b->copy || b->no_capture;
 }
 
 static _Atomic(stub_wait *) waiter;

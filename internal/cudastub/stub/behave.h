@@ -11,6 +11,7 @@
  *   copy         really read the bytes to be copied, as from pageable memory
  *   err=N        return error N
  *   err-every=K  ... only on every K-th call
+ *   no-capture   while this thread captures a stream's work: spoil that, return error 900
  *   nested       call the matching driver function first
  *   recurse=N    call itself through the PLT, N deep; the innermost call does the rest
  *   callback     run the function given to cudastub_callback inside the call
@@ -33,7 +34,7 @@ struct behaviour {
 	uint64_t spin_ns, sleep_ns, poll_ns, per_live_ns;
 	uint32_t recurse, err_every;
 	int err;
-	uint8_t nested, callback, copy;
+	uint8_t nested, callback, copy, no_capture;
 };
 
 /* One exported function. */
@@ -73,6 +74,12 @@ API unsigned long long cudastub_fresh(size_t size); /* an address or handle neve
 API unsigned long long cudastub_alloc(size_t size); /* the same for memory that is freed one day */
 API void cudastub_free(void);
 API void cudastub_copy(const struct stub_call *call, const void *src, size_t n); /* if the behaviour says so */
+
+/* The capture of a stream's work that this thread is making, if any. Each call is right
+ * by itself, too: a capture begins anew, and one that was not begun ends with a graph. */
+API void cudastub_capture_begin(uintptr_t stream);
+API int cudastub_capture_end(void **graph);
+API int cudastub_capture_status(uintptr_t stream); /* a cudaStreamCaptureStatus */
 
 /* What a stream waits for beside its own work: libnccl's collectives, until the last
  * rank has entered. Calls that wait for a stream, or for all of them, ask it. */

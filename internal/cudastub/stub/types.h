@@ -14,7 +14,7 @@ typedef struct {
 } dim3; /* 12 bytes, passed by value: two integer registers on x86-64 and arm64 */
 
 typedef void *cudaStream_t, *cudaEvent_t, *cudaGraph_t, *cudaGraphNode_t, *cudaGraphExec_t;
-typedef void *CUstream, *CUevent, *CUfunction, *CUmodule, *CUlibrary, *CUkernel, *CUgraphExec;
+typedef void *CUstream, *CUevent, *CUfunction, *CUmodule, *CUlibrary, *CUkernel, *CUgraph, *CUgraphExec;
 typedef unsigned long long CUdeviceptr;
 
 typedef struct {
@@ -42,9 +42,17 @@ enum { /* cudaMemcpyKind */
 	KIND_DEFAULT = 4,
 };
 
+enum { /* cudaStreamCaptureStatus */
+	CAPTURE_NONE = 0,
+	CAPTURE_ACTIVE = 1,
+	CAPTURE_INVALIDATED = 2,
+};
+
 enum { /* errors the stand-ins return by themselves */
 	ERR_INVALID_VALUE = 1,
 	ERR_INVALID_DEVICE = 101,
+	ERR_CAPTURE_UNSUPPORTED = 900,
+	ERR_CAPTURE_INVALIDATED = 901,
 	ERR_UNKNOWN = 999,
 };
 

@@ -1,5 +1,5 @@
-/* Faults of how work is handed to the device: a graph captured again and again,
- * and launches so many and so short that the device waits for them. */
+/* Faults of how work is handed to the device: graphs captured again and again, kept
+ * for ever, spoilt or not used, and launches so many and so short that the device waits. */
 #include <stdio.h>
 
 #include "../stub/api.h"
@@ -48,6 +48,90 @@ static int run_graph(struct injection *in, struct dispatcher *d)
 
 const struct fault fault_graph_recapture = {
 	.name = "graph-recapture", .parts = PART_LAUNCH, .self = 1, .work = run_graph,
+};
+
+/* graph-pool: a graph for each new shape, and none is ever given back. */
+static int keep_graphs(struct injection *in, struct dispatcher *d)
+{
+	uint64_t t = now_ns();
+	int due = injection_due(in, t);
+
+	if (!exec || due) {
+		exec = NULL; /* forgotten, not destroyed */
+		capture_graph(in, d);
+	}
+	if (due)
+		inject(in, (int64_t)(now_ns() - t));
+	replay_graph(d);
+	return 1;
+}
+
+const struct fault fault_graph_pool = {
+	.name = "graph-pool", .parts = PART_LAUNCH, .self = 1, .work = keep_graphs,
+};
+
+/* graph-lazy: what is used for the first time inside a capture allocates its workspace
+ * there, which no capture may do. The step is then done without a graph. */
+static int no_allocation_in_captures(struct injection *in, struct dispatcher *d)
+{
+	(void)in;
+	(void)d;
+	return cudastub_set("cudaMalloc:no-capture");
+}
+
+FRAME static void create_workspace(struct dispatcher *d)
+{
+	void *workspace = NULL;
+
+	d->calls[CALL_MALLOC]++;
+	cudaMalloc(&workspace, 4 << 20);
+}
+
+FRAME static int capture_first_use(struct dispatcher *d)
+{
+	cudaStreamBeginCapture(0, 0);
+	launch(d, d->run->o.launches / 2);
+	create_workspace(d);
+	d->calls[CALL_BEGIN_CAPTURE]++;
+	d->calls[CALL_END_CAPTURE]++;
+	return cudaStreamEndCapture(0, &graph);
+}
+
+static int spoil_graph(struct injection *in, struct dispatcher *d)
+{
+	uint64_t t = now_ns();
+
+	if (!injection_due(in, t))
+		return 0;
+	if (!capture_first_use(d))
+		return 0;
+	inject(in, (int64_t)(now_ns() - t));
+	return 0;
+}
+
+const struct fault fault_graph_lazy = {
+	.name = "graph-lazy", .parts = PART_LAUNCH, .self = 1, .prepare = no_allocation_in_captures, .work = spoil_graph,
+};
+
+/* graph-eager: shapes for which there is no graph; one step in four has the old one. */
+static int run_without_graph(struct injection *in, struct dispatcher *d)
+{
+	uint64_t t = now_ns();
+
+	if (!exec)
+		capture_graph(in, d);
+	if (!faulty(in) || d->steps % 4 == 0) {
+		replay_graph(d);
+		learn(d, &in->healthy, now_ns() - t);
+		return 1;
+	}
+	launch(d, d->run->o.launches);
+	inject(in, over_baseline(&in->healthy, now_ns() - t, 0));
+	return 1;
+}
+
+const struct fault fault_graph_eager = {
+	.name = "graph-eager", .parts = PART_LAUNCH, .self = 1, .work = run_without_graph,
 };
 
 /* launch-bound: the same work in pieces; the device has done each before the next comes. */

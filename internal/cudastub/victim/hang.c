@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,14 +26,15 @@
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static atomic_int entered, released, spinning = 1;
-static char path[512];
 
+/* Each hang is its own: the next command may come before its thread has got far. */
 struct hang {
 	const struct op *op;
 	struct call_args args;
 	void (*body)(void);
+	char path[512];
 	int first; /* which lock it holds, for a deadlock */
-	atomic_int tid;
+	atomic_int tid; /* once it has entered the call */
 };
 static __thread struct hang *mine;
 
@@ -54,7 +56,7 @@ static KEPT void wait_for_each_other(void)
 static KEPT void read_fifo(void)
 {
 	char c;
-	int fd = open(path, O_RDWR);
+	int fd = open(mine->path, O_RDWR);
 
 	if (fd >= 0 && read(fd, &c, 1) != 1)
 		close(fd);
@@ -113,7 +115,7 @@ static int start(pthread_t *thread, void *(*fn)(void *), void *arg, atomic_int *
 
 void cmd_hang(const struct command *c)
 {
-	static struct hang hangs[2]; /* the threads keep them */
+	struct hang *hangs;
 	static atomic_int holding;
 	static const struct {
 		const char *name;
@@ -134,12 +136,12 @@ void cmd_hang(const struct command *c)
 		snprintf(spec, sizeof(spec), "%s:nested;%s:callback", op->name, at);
 	else
 		snprintf(spec, sizeof(spec), "%s:callback", op->name);
-	snprintf(path, sizeof(path), "%s", file ? file : "");
-	if (stub_set(spec) || (file && mkfifo(path, 0600))) {
+	if (stub_set(spec) || (file && mkfifo(file, 0600))) {
 		answer("err cannot arm %s", spec);
 		return;
 	}
 	stub_callback(enter, NULL);
+	hangs = calloc(2, sizeof(*hangs)); /* the threads keep them */
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!on || strcmp(on, ways[i].name))
 			continue;
@@ -147,6 +149,7 @@ void cmd_hang(const struct command *c)
 			break;
 		for (int n = 0; n < ways[i].threads; n++) {
 			hangs[n] = (struct hang){.op = op, .args = parse_args(c), .body = ways[i].body, .first = n};
+			snprintf(hangs[n].path, sizeof(hangs[n].path), "%s", file ? file : "");
 			if (start(&thread, caller, &hangs[n], &hangs[n].tid)) {
 				answer("err cannot start a thread");
 				return;

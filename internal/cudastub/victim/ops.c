@@ -35,6 +35,9 @@ uintptr_t last_function;
 #define PTR_OUT (&(void *){0})
 #define FUNC_OUT ((void **)&last_function)
 #define DEV_OUT (&(CUdeviceptr){0})
+#define SIZE_OUT (&(size_t){0})
+#define STATUS_OUT (&(int){0})
+#define ID_OUT (&(unsigned long long){0})
 
 #define OPS                                                                   \
 	OP2(cudaLaunchKernel, _ptsz, (F, GRID, 0, 0, S))                      \
@@ -42,8 +45,12 @@ uintptr_t last_function;
 	OP2(cudaLaunchCooperativeKernel, _ptsz, (F, GRID, 0, 0, S))           \
 	OP2(cudaGraphLaunch, _ptsz, (F, S))                                   \
 	OP2(cudaGraphUpload, _ptsz, (F, S))                                   \
-	OP2(cudaStreamBeginCapture, _ptsz, (S, 0))                            \
-	OP2(cudaStreamBeginCaptureToGraph, _ptsz, (S, P, 0, 0, 0, 0))         \
+	OP2(cudaStreamBeginCaptureToGraph, _ptsz, (S, P, 0, 0, 0, a->kind))   \
+	OP2(cudaStreamBeginCapture, _ptsz, (S, a->kind))                      \
+	OP2(cudaStreamIsCapturing, _ptsz, (S, STATUS_OUT))                    \
+	OP2(cudaStreamGetCaptureInfo, _ptsz, (S, STATUS_OUT, ID_OUT))         \
+	OP2(cudaStreamGetCaptureInfo_v2, _ptsz, (S, STATUS_OUT, ID_OUT, 0, 0, 0)) \
+	OP2(cudaStreamGetCaptureInfo_v3, _ptsz, (S, STATUS_OUT, ID_OUT, 0, 0, 0, 0)) \
 	OP2(cudaStreamEndCapture, _ptsz, (S, PTR_OUT))                        \
 	OP(cudaGraphInstantiate, (PTR_OUT, P, 0))                             \
 	OP(cudaGraphInstantiateWithFlags, (PTR_OUT, P, 0))                    \
@@ -53,6 +60,10 @@ uintptr_t last_function;
 	OP(cudaGraphExecDestroy, (F))                                         \
 	OP(cudaMalloc, (PTR_OUT, a->bytes))                                   \
 	OP2(cudaMallocAsync, _ptsz, (PTR_OUT, a->bytes, S))                   \
+	OP2(cudaMallocFromPoolAsync, _ptsz, (PTR_OUT, a->bytes, 0, S))        \
+	OP(cudaMallocPitch, (PTR_OUT, SIZE_OUT, a->bytes, 2))                 \
+	OP(cudaHostRegister, (P, a->bytes, 0))                                \
+	OP(cudaHostUnregister, (P))                                           \
 	OP(cudaMallocManaged, (PTR_OUT, a->bytes, 1))                         \
 	OP(cudaMallocHost, (PTR_OUT, a->bytes))                               \
 	OP(cudaHostAlloc, (PTR_OUT, a->bytes, 0))                             \
@@ -88,8 +99,30 @@ uintptr_t last_function;
 	OP2(cuLaunchKernelEx, _ptsz, (DRV_CONFIG, F, 0, 0))                   \
 	OP2(cuLaunchCooperativeKernel, _ptsz, (F, G3, 0, S, 0))               \
 	OP2(cuGraphLaunch, _ptsz, (F, S))                                     \
+	OP2(cuGraphUpload, _ptsz, (F, S))                                     \
+	OP2(cuStreamBeginCaptureToGraph, _ptsz, (S, P, 0, 0, 0, a->kind))     \
+	OP2(cuStreamBeginCapture_v2, _ptsz, (S, a->kind))                     \
+	OP2(cuStreamIsCapturing, _ptsz, (S, STATUS_OUT))                      \
+	OP2(cuStreamGetCaptureInfo, _ptsz, (S, STATUS_OUT, ID_OUT))           \
+	OP2(cuStreamGetCaptureInfo_v2, _ptsz, (S, STATUS_OUT, ID_OUT, 0, 0, 0)) \
+	OP2(cuStreamGetCaptureInfo_v3, _ptsz, (S, STATUS_OUT, ID_OUT, 0, 0, 0, 0)) \
+	OP2(cuStreamEndCapture, _ptsz, (S, PTR_OUT))                          \
+	OP(cuGraphInstantiate, (PTR_OUT, P, 0, 0, 0))                         \
+	OP(cuGraphInstantiate_v2, (PTR_OUT, P, 0, 0, 0))                      \
+	OP(cuGraphInstantiateWithFlags, (PTR_OUT, P, 0))                      \
+	OP2(cuGraphInstantiateWithParams, _ptsz, (PTR_OUT, P, 0))             \
+	OP(cuGraphExecUpdate, (F, P, 0, 0))                                   \
+	OP(cuGraphExecUpdate_v2, (F, P, 0))                                   \
+	OP(cuGraphDestroy, (P))                                               \
+	OP(cuGraphExecDestroy, (F))                                           \
 	OP(cuMemAlloc_v2, (DEV_OUT, a->bytes))                                \
 	OP2(cuMemAllocAsync, _ptsz, (DEV_OUT, a->bytes, S))                   \
+	OP2(cuMemAllocFromPoolAsync, _ptsz, (DEV_OUT, a->bytes, 0, S))        \
+	OP(cuMemAllocPitch_v2, (DEV_OUT, SIZE_OUT, a->bytes, 2, 4))           \
+	OP(cuMemCreate, (ID_OUT, a->bytes, 0, 0))                             \
+	OP(cuMemRelease, (a->ptr))                                            \
+	OP(cuMemHostRegister_v2, (P, a->bytes, 0))                            \
+	OP(cuMemHostUnregister, (P))                                          \
 	OP(cuMemAllocManaged, (DEV_OUT, a->bytes, 1))                         \
 	OP(cuMemAllocHost_v2, (PTR_OUT, a->bytes))                            \
 	OP(cuMemHostAlloc, (PTR_OUT, a->bytes, 0))                            \
