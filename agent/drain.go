@@ -87,10 +87,7 @@ func (r *run) lives(lives []event.Life) {
 			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
 			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit && isProcess:
-			r.targets.exited(pid)
-			r.hostIO.forget(l.PID)
-			r.pythons.exited(pid)
-			r.meter.exited(l.PID)
+			r.leaving.add(pid)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
 			r.prints.also(pid)

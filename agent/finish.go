@@ -29,6 +29,7 @@ func (r *run) endCommand() {
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.guest.hurry()
+	r.drain() // between two looks, or a call that ended would seem to have been left
 	last := r.recorder.unit()
 	r.look(&last.records) // before what is asked to end does
 	r.recorder.send(last)

@@ -47,6 +47,7 @@ type run struct {
 	memory   *memory.Tracker
 	ranks    *collective.Tracker
 	flights  *flights
+	leaving  leaving
 	prints   *prints
 	recorder *recorder
 	gpus     *nvsmi.Reader
@@ -93,7 +94,7 @@ func newRun(o Options) (*run, error) {
 	r.prints = newPrints(&o, r.tracer, fs, r.log)
 	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
 	r.ranks = collective.NewTracker()
-	r.flights = newFlights()
+	r.flights, r.leaving.fs = newFlights(), fs
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
@@ -212,7 +213,11 @@ func (r *run) turn() error {
 		}
 	}
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy())
+	gone := r.leaving.gone()
 	r.drain()
+	for _, pid := range gone {
+		r.ended(pid)
+	}
 	if now := time.Now(); now.Sub(r.second) >= time.Second {
 		r.tick(now, false)
 	}

@@ -27,7 +27,7 @@ const (
 	LostNested                         // call nested deeper than the tracer follows
 	LostThread                         // no memory for a thread's state
 	LostUnmatched                      // return without a recorded entry
-	LostUnfinished                     // call that never returned
+	LostUnfinished                     // call that was jumped out of
 	LostSwitch                         // context switch the kernel did not report
 	LostHealed                         // off-CPU interval rebuilt because its end was not reported
 	LostWake                           // wake-up not reported: the wait has no run-queue part
@@ -79,7 +79,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostNested:         {"nested", "calls", false, "calls nested deeper than the tracer follows", "calls nested too deep"},
 	LostThread:         {"thread", "calls", false, "calls of threads the kernel had no memory to account for", "calls of threads the kernel had no memory for"},
 	LostUnmatched:      {"unmatched", "returns", false, "returns whose entry was not seen: calls in progress when tracing began, or in a forked child", "returns whose entry was not seen"},
-	LostUnfinished:     {"unfinished", "calls", false, "calls that did not return before their thread ended, jumped out or executed a new program", "calls that never returned"},
+	LostUnfinished:     {"unfinished", "calls", false, "calls that were left by a jump, as by an exception, and never returned; those in which a thread ended are recorded, see calls_in_flight", "calls left by a jump"},
 	LostSwitch:         {"switch", "switches", true, "context switches the kernel did not report", "context switches the kernel did not report"},
 	LostHealed:         {"healed", "intervals", true, "off-CPU intervals whose end was rebuilt from the scheduler's own clock", "intervals rebuilt from the scheduler's clock"},
 	LostWake:           {"wake", "intervals", true, "off-CPU intervals whose wake-up was not reported; their run-queue part is unknown", "intervals whose wake-up was not reported"},

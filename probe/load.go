@@ -95,11 +95,12 @@ func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
 func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 	s.Maps["events"].MaxEntries = uint32(t.opts.RingBytes)
 	vars := map[string]any{
-		"self_tgid":  uint32(os.Getpid()),
-		"use_ledger": !t.opts.NoLedger,
-		"stack_all":  t.opts.Stack == StackAll,
-		"stack_room": uint64(t.opts.RingBytes / 2),
-		"use_python": t.opts.Stack != StackOff && PythonSupport() == nil,
+		"self_tgid":    uint32(os.Getpid()),
+		"use_ledger":   !t.opts.NoLedger,
+		"stack_all":    t.opts.Stack == StackAll,
+		"stack_failed": t.opts.Stack != StackOff,
+		"stack_room":   uint64(t.opts.RingBytes / 2),
+		"use_python":   t.opts.Stack != StackOff && PythonSupport() == nil,
 	}
 	if t.opts.Stack == StackSlow {
 		vars["stack_every"] = uint64(stackSample)

@@ -96,6 +96,9 @@ func TestThreadsThatEndInACallAreReported(t *testing.T) {
 		if unfinished["cudaLaunchKernel"] != 2 || unfinished["cuLaunchKernel"] != 1 {
 			t.Errorf("unfinished calls %v", unfinished)
 		}
+		if n, err := b.tracer.Losses(); err != nil || n[event.LostUnfinished] != 0 {
+			t.Errorf("%d calls counted as lost that were recorded (%v)", n[event.LostUnfinished], err)
+		}
 		_, r := b.do("call cudaLaunchKernel 5")
 		if n := byDepth(r, "cudaLaunchKernel"); n[0] != 5 {
 			t.Errorf("calls by depth %v", n)

@@ -306,13 +306,12 @@ static __always_inline void life(u8 what, u32 tid, u32 tgid, u64 now, u16 op, u6
 	bpf_ringbuf_submit(r, wakeup);
 }
 
-/* Reports the calls a thread was in when it went away. */
+/* Reports the calls a thread was in when it went away: they are recorded, not lost. */
 static __always_inline void abandon(struct thr *t, u32 tid, u32 tgid, u64 now)
 {
 	for (int i = 0; i < DEPTH; i++) {
 		if (i >= t->depth)
 			break;
-		lose(LOSS_UNFINISHED);
 		life(LIFE_UNFINISHED, tid, tgid, now, t->fr[i].cookie, now - t->fr[i].start, 0, BPF_RB_NO_WAKEUP);
 	}
 	t->depth = 0;

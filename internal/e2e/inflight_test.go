@@ -111,7 +111,14 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 	}
 
 	r.do("release")
-	time.Sleep(1200 * time.Millisecond)
+	returned := func() (n int) {
+		for _, o := range r.answers("select tid, outcome from long_calls where outcome = 'returned'") {
+			n += len(o)
+		}
+		return n
+	}
+	for end := time.Now().Add(6 * time.Second); returned() < 2 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	}
 	if err := syscall.Kill(r.victim.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

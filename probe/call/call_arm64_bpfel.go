@@ -230,6 +230,7 @@ const (
 	CallVarSelfTgid          = "self_tgid"
 	CallVarStackAll          = "stack_all"
 	CallVarStackEvery        = "stack_every"
+	CallVarStackFailed       = "stack_failed"
 	CallVarStackQuota        = "stack_quota"
 	CallVarStackRoom         = "stack_room"
 	CallVarUseLedger         = "use_ledger"
@@ -308,13 +309,14 @@ type CallMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CallVariableSpecs struct {
-	SelfTgid   *ebpf.VariableSpec `ebpf:"self_tgid"`
-	StackAll   *ebpf.VariableSpec `ebpf:"stack_all"`
-	StackEvery *ebpf.VariableSpec `ebpf:"stack_every"`
-	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
-	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
-	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
-	UsePython  *ebpf.VariableSpec `ebpf:"use_python"`
+	SelfTgid    *ebpf.VariableSpec `ebpf:"self_tgid"`
+	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
+	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
+	StackFailed *ebpf.VariableSpec `ebpf:"stack_failed"`
+	StackQuota  *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom   *ebpf.VariableSpec `ebpf:"stack_room"`
+	UseLedger   *ebpf.VariableSpec `ebpf:"use_ledger"`
+	UsePython   *ebpf.VariableSpec `ebpf:"use_python"`
 }
 
 // CallObjects contains all objects after they have been loaded into the kernel.
@@ -370,13 +372,14 @@ func (m *CallMaps) Close() error {
 //
 // It can be passed to LoadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CallVariables struct {
-	SelfTgid   *ebpf.Variable `ebpf:"self_tgid"`
-	StackAll   *ebpf.Variable `ebpf:"stack_all"`
-	StackEvery *ebpf.Variable `ebpf:"stack_every"`
-	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
-	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
-	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
-	UsePython  *ebpf.Variable `ebpf:"use_python"`
+	SelfTgid    *ebpf.Variable `ebpf:"self_tgid"`
+	StackAll    *ebpf.Variable `ebpf:"stack_all"`
+	StackEvery  *ebpf.Variable `ebpf:"stack_every"`
+	StackFailed *ebpf.Variable `ebpf:"stack_failed"`
+	StackQuota  *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom   *ebpf.Variable `ebpf:"stack_room"`
+	UseLedger   *ebpf.Variable `ebpf:"use_ledger"`
+	UsePython   *ebpf.Variable `ebpf:"use_python"`
 }
 
 // CallPrograms contains all programs after they have been loaded into the kernel.

@@ -225,6 +225,7 @@ const (
 	SessionVarSelfTgid      = "self_tgid"
 	SessionVarStackAll      = "stack_all"
 	SessionVarStackEvery    = "stack_every"
+	SessionVarStackFailed   = "stack_failed"
 	SessionVarStackQuota    = "stack_quota"
 	SessionVarStackRoom     = "stack_room"
 	SessionVarUseLedger     = "use_ledger"
@@ -298,13 +299,14 @@ type SessionMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionVariableSpecs struct {
-	SelfTgid   *ebpf.VariableSpec `ebpf:"self_tgid"`
-	StackAll   *ebpf.VariableSpec `ebpf:"stack_all"`
-	StackEvery *ebpf.VariableSpec `ebpf:"stack_every"`
-	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
-	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
-	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
-	UsePython  *ebpf.VariableSpec `ebpf:"use_python"`
+	SelfTgid    *ebpf.VariableSpec `ebpf:"self_tgid"`
+	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
+	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
+	StackFailed *ebpf.VariableSpec `ebpf:"stack_failed"`
+	StackQuota  *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom   *ebpf.VariableSpec `ebpf:"stack_room"`
+	UseLedger   *ebpf.VariableSpec `ebpf:"use_ledger"`
+	UsePython   *ebpf.VariableSpec `ebpf:"use_python"`
 }
 
 // SessionObjects contains all objects after they have been loaded into the kernel.
@@ -360,13 +362,14 @@ func (m *SessionMaps) Close() error {
 //
 // It can be passed to LoadSessionObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionVariables struct {
-	SelfTgid   *ebpf.Variable `ebpf:"self_tgid"`
-	StackAll   *ebpf.Variable `ebpf:"stack_all"`
-	StackEvery *ebpf.Variable `ebpf:"stack_every"`
-	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
-	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
-	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
-	UsePython  *ebpf.Variable `ebpf:"use_python"`
+	SelfTgid    *ebpf.Variable `ebpf:"self_tgid"`
+	StackAll    *ebpf.Variable `ebpf:"stack_all"`
+	StackEvery  *ebpf.Variable `ebpf:"stack_every"`
+	StackFailed *ebpf.Variable `ebpf:"stack_failed"`
+	StackQuota  *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom   *ebpf.Variable `ebpf:"stack_room"`
+	UseLedger   *ebpf.Variable `ebpf:"use_ledger"`
+	UsePython   *ebpf.Variable `ebpf:"use_python"`
 }
 
 // SessionPrograms contains all programs after they have been loaded into the kernel.

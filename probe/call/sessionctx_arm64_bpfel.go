@@ -225,6 +225,7 @@ const (
 	SessionCtxVarSelfTgid      = "self_tgid"
 	SessionCtxVarStackAll      = "stack_all"
 	SessionCtxVarStackEvery    = "stack_every"
+	SessionCtxVarStackFailed   = "stack_failed"
 	SessionCtxVarStackQuota    = "stack_quota"
 	SessionCtxVarStackRoom     = "stack_room"
 	SessionCtxVarUseLedger     = "use_ledger"
@@ -298,13 +299,14 @@ type SessionCtxMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionCtxVariableSpecs struct {
-	SelfTgid   *ebpf.VariableSpec `ebpf:"self_tgid"`
-	StackAll   *ebpf.VariableSpec `ebpf:"stack_all"`
-	StackEvery *ebpf.VariableSpec `ebpf:"stack_every"`
-	StackQuota *ebpf.VariableSpec `ebpf:"stack_quota"`
-	StackRoom  *ebpf.VariableSpec `ebpf:"stack_room"`
-	UseLedger  *ebpf.VariableSpec `ebpf:"use_ledger"`
-	UsePython  *ebpf.VariableSpec `ebpf:"use_python"`
+	SelfTgid    *ebpf.VariableSpec `ebpf:"self_tgid"`
+	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
+	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
+	StackFailed *ebpf.VariableSpec `ebpf:"stack_failed"`
+	StackQuota  *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom   *ebpf.VariableSpec `ebpf:"stack_room"`
+	UseLedger   *ebpf.VariableSpec `ebpf:"use_ledger"`
+	UsePython   *ebpf.VariableSpec `ebpf:"use_python"`
 }
 
 // SessionCtxObjects contains all objects after they have been loaded into the kernel.
@@ -360,13 +362,14 @@ func (m *SessionCtxMaps) Close() error {
 //
 // It can be passed to LoadSessionCtxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionCtxVariables struct {
-	SelfTgid   *ebpf.Variable `ebpf:"self_tgid"`
-	StackAll   *ebpf.Variable `ebpf:"stack_all"`
-	StackEvery *ebpf.Variable `ebpf:"stack_every"`
-	StackQuota *ebpf.Variable `ebpf:"stack_quota"`
-	StackRoom  *ebpf.Variable `ebpf:"stack_room"`
-	UseLedger  *ebpf.Variable `ebpf:"use_ledger"`
-	UsePython  *ebpf.Variable `ebpf:"use_python"`
+	SelfTgid    *ebpf.Variable `ebpf:"self_tgid"`
+	StackAll    *ebpf.Variable `ebpf:"stack_all"`
+	StackEvery  *ebpf.Variable `ebpf:"stack_every"`
+	StackFailed *ebpf.Variable `ebpf:"stack_failed"`
+	StackQuota  *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom   *ebpf.Variable `ebpf:"stack_room"`
+	UseLedger   *ebpf.Variable `ebpf:"use_ledger"`
+	UsePython   *ebpf.Variable `ebpf:"use_python"`
 }
 
 // SessionCtxPrograms contains all programs after they have been loaded into the kernel.

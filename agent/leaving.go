@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/host/proc"
+)
+
+// leaving are processes whose first thread has ended. Others of their threads may go
+// on, or be ended a little later: on a busy machine that is long enough for the probes
+// to be gone by then, and nobody would know how their calls ended.
+type leaving struct {
+	fs   proc.FS
+	pids []int
+}
+
+// add notes that the first thread of a process has ended.
+func (l *leaving) add(pid int) {
+	if !slices.Contains(l.pids, pid) {
+		l.pids = append(l.pids, pid)
+	}
+}
+
+// gone takes out those that have no thread left. A thread leaves /proc after its end
+// was recorded, so what is drained from now on holds all of it.
+func (l *leaving) gone() (gone []int) {
+	l.pids = slices.DeleteFunc(l.pids, func(pid int) bool {
+		tids, err := l.fs.Threads(pid)
+		ended := err != nil || !slices.ContainsFunc(tids, func(tid int) bool { return tid != pid })
+		if ended {
+			gone = append(gone, pid)
+		}
+		return ended
+	})
+	return gone
+}
+
+// ended forgets a process that has no thread any more.
+func (r *run) ended(pid int) {
+	r.targets.exited(pid)
+	r.hostIO.forget(uint32(pid))
+	r.pythons.exited(pid)
+	r.meter.exited(uint32(pid))
+}
