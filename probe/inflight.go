@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe/inflight"
 	"github.com/ingero-io/ingero/probe/sched"
+	"github.com/ingero-io/ingero/symbol/python"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
@@ -230,22 +231,55 @@ func (t *Tracer) flightStack(w *bpf.WireFlightRec, r *Records) uint64 {
 	if t.opts.Stack == StackOff || w.Sp == 0 {
 		return 0
 	}
-	stack := t.copyStack(w)
-	if len(stack.Data) == 0 {
+	s := RawStack{PID: w.Tgid, TID: w.H.Tid}
+	var whole bool
+	if s.Addrs, whole = t.flightCallers(w); len(s.Addrs) > 0 {
+		s.ID, s.Cut = StackID(w.Tgid, s.Addrs), !whole
+	}
+	if frames, hash := t.flightPython(w); len(frames) > 0 {
+		s.ID, s.Python = mixed(s.ID, hash), frames
+	}
+	if s.ID == 0 {
 		return 0
 	}
-	mend(stack, w)
-	arch := t.decode.unwind.Arch()
-	addrs, whole := t.decode.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stack)
-	if blocked := w.Out != 0 && w.State != 0; !blocked && !leadsOut(w, addrs) {
-		return 0
-	}
-	s := RawStack{ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole}
 	if t.flights.known[id].ID != s.ID {
 		r.Stacks = append(r.Stacks, s)
 	}
 	t.flights.known[id] = knownStack{call, w.Pc, w.Sp, s}
 	return s.ID
+}
+
+// flightCallers are the return addresses on a thread's stack; none if they are not to
+// be believed.
+func (t *Tracer) flightCallers(w *bpf.WireFlightRec) (addrs []uint64, whole bool) {
+	stack := t.copyStack(w)
+	if len(stack.Data) == 0 {
+		return nil, false
+	}
+	mend(stack, w)
+	arch := t.decode.unwind.Arch()
+	addrs, whole = t.decode.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stack)
+	if blocked := w.Out != 0 && w.State != 0; !blocked && !leadsOut(w, addrs) {
+		return nil, false
+	}
+	return addrs, whole
+}
+
+// flightPython are the Python frames of a thread, and their hash.
+func (t *Tracer) flightPython(w *bpf.WireFlightRec) ([]python.Frame, uint64) {
+	layout, ok := t.python.layouts[w.Tgid]
+	if !ok {
+		return nil, 0
+	}
+	return python.Walk(func(addr uint64, b []byte) bool {
+		if len(b) == 0 {
+			return true
+		}
+		local := []unix.Iovec{{Base: &b[0]}}
+		local[0].SetLen(len(b))
+		n, err := unix.ProcessVMReadv(int(w.Tgid), local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+		return err == nil && n == len(b)
+	}, &layout, w.ThreadPointer)
 }
 
 // maxStackCopy is STACK_MAX of bpf/include/event.h.

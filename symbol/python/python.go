@@ -3,7 +3,8 @@
 // the kernel's walker (bpf/include/python.h) copied, and where Python frames
 // belong between native ones.
 //
-// It reads executables, never the memory of a process. It walks no stacks.
+// It reads executables, and the memory of a process only to walk the frames of a thread
+// whose call does not return: the kernel's walker comes with the return.
 package python
 
 import (
