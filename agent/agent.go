@@ -89,6 +89,7 @@ type Status struct {
 	PerSecond float64
 	Ops       []OpStatus       // busiest first
 	InFlight  []event.InFlight // calls that had not returned after a second, oldest first
+	Where     []string         // of each of them: the program's own code that it is in, empty if unknown
 	Processes []Traced
 	Losses    []event.Loss // since the start, non-zero only
 	Fill      float64      // of the event ring, 0 to 1

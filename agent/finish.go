@@ -31,6 +31,7 @@ func (r *run) finish() (Summary, error) {
 	r.guest.hurry()
 	r.drain() // between two looks, or a call that ended would seem to have been left
 	last := r.recorder.unit()
+	last.looked = true
 	r.look(&last.records) // before what is asked to end does
 	r.recorder.send(last)
 	if r.command != nil {

@@ -27,6 +27,18 @@ type flightWriter struct {
 	flights map[event.Thread]event.InFlight
 	want    int
 	enough  func()
+	where   map[string]bool // what the status says of them
+}
+
+// Batch and Second make it a sink, too.
+func (w *flightWriter) Batch(*store.Batch) {}
+func (w *flightWriter) Second(s *agent.Status) {
+	for _, at := range s.Where {
+		w.where[filepath.Base(at)] = true
+	}
+	if len(w.flights) == w.want && len(s.Where) == w.want {
+		w.enough()
+	}
 }
 
 func (w *flightWriter) Write(b *store.Batch) error {
@@ -34,9 +46,6 @@ func (w *flightWriter) Write(b *store.Batch) error {
 		if f.Outcome == event.StillInFlight {
 			w.flights[f.Thread] = f
 		}
-	}
-	if len(w.flights) == w.want {
-		w.enough()
 	}
 	return w.stackWriter.Write(b)
 }
@@ -65,7 +74,8 @@ func TestAHangingCallHasItsPythonFrames(t *testing.T) {
 		pid, stdin := startHanging(t, in, lib, how)
 		pythons[pid], begin, o.PIDs = in.Name(), append(begin, stdin), append(o.PIDs, pid)
 	}
-	w := &flightWriter{stackWriter{stacks: map[uint64][]event.Frame{}}, map[event.Thread]event.InFlight{}, 2 * len(pythons), end}
+	w := &flightWriter{stackWriter{stacks: map[uint64][]event.Frame{}}, map[event.Thread]event.InFlight{}, 2 * len(pythons), end, map[string]bool{}}
+	o.Sinks = []agent.Sink{w}
 	o.Started = func(agent.Start) {
 		for _, b := range begin {
 			io.WriteString(b, "go\n")
@@ -107,6 +117,9 @@ func TestAHangingCallHasItsPythonFrames(t *testing.T) {
 		if f.Doing == event.Blocked && !slices.ContainsFunc(w.stacks[f.Stack], native) {
 			t.Errorf("Python %s: no native frames in %v", pythons[int(f.PID)], w.stacks[f.Stack])
 		}
+	}
+	if len(w.where) > 2 || !w.where["hangs.py:9 in wait_for_gpu"] && !w.where["hangs.py:9 in Trainer.wait_for_gpu"] {
+		t.Errorf("the status says they are at %v", w.where)
 	}
 	for pid, name := range pythons {
 		if hung[pid] != 2 {

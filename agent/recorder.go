@@ -28,6 +28,7 @@ type unit struct {
 	records probe.Records
 	batch   store.Batch
 	flush   bool
+	looked  bool // the stacks are those of calls in flight
 	status  *Status
 }
 
@@ -50,7 +51,8 @@ type recorder struct {
 	native  *elf.Resolver
 	kernel  *kallsyms.Table
 	kernels *kernels
-	seen    map[uint64]bool // stacks resolved
+	seen    map[uint64]bool   // stacks resolved
+	where   map[uint64]string // of stacks of calls in flight: see Status
 	free    chan *unit
 	work    chan *unit
 	done    chan struct{}
@@ -62,7 +64,7 @@ type recorder struct {
 func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, error) {
 	fs := proc.New(o.ProcRoot)
 	r := &recorder{
-		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
+		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{}, where: map[uint64]string{},
 		free: make(chan *unit, units), work: make(chan *unit, units), done: make(chan struct{}), failed: make(chan error, 1),
 	}
 	r.kernels = newKernels(r.native)
@@ -111,7 +113,7 @@ func (r *recorder) unit() *unit {
 	u.batch.Collectives = u.batch.Collectives[:0]
 	u.batch.IO.Reset()
 	u.batch.Footprint = nil
-	u.flush, u.status = false, nil
+	u.flush, u.looked, u.status = false, false, nil
 	return u
 }
 
@@ -126,6 +128,7 @@ func (r *recorder) loop() {
 	defer close(r.done)
 	for u := range r.work {
 		r.fill(u)
+		r.locate(u)
 		r.write(u)
 		for _, s := range r.sinks {
 			s.Batch(&u.batch)
@@ -201,6 +204,28 @@ func (r *recorder) fill(u *unit) {
 		}
 	}
 }
+
+// locate finds out where in the code the calls in flight are. Their stacks come, when
+// they change, with the look that saw them.
+func (r *recorder) locate(u *unit) {
+	if !u.looked {
+		return
+	}
+	if len(r.where) > maxWhere {
+		clear(r.where)
+	}
+	for i := range u.batch.Stacks {
+		s := &u.batch.Stacks[i]
+		if f := event.Site(s.Frames); f != nil {
+			r.where[s.ID] = f.String()
+		}
+	}
+	for i := 0; u.status != nil && i < len(u.status.InFlight); i++ {
+		u.status.Where = append(u.status.Where, r.where[u.status.InFlight[i].Stack])
+	}
+}
+
+const maxWhere = 4096
 
 // maxSeen bounds the memory of stacks already resolved; when it is full, the
 // store drops the duplicates.

@@ -28,6 +28,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
 	u.batch.Footprint = r.prints.take(now, r.people.name)
 	r.setLimits(r.meter.limits(span))
+	u.looked = true
 	r.look(&u.records)
 	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
 	u.status = r.status(now, span)

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
@@ -181,19 +180,8 @@ func (s *scene) site(f *finding) string {
 			continue
 		}
 		st := s.in.Stacks[p.acc.Call.Stack]
-		var native *event.Frame
-		for i := range st.Frames {
-			fr := &st.Frames[i]
-			switch {
-			case fr.Symbol == "" || strings.HasPrefix(fr.Module, "libcud"):
-			case fr.Kind == event.FramePython:
-				return printable(fr.String())
-			case native == nil && fr.Kind == event.FrameNative:
-				native = fr
-			}
-		}
-		if native != nil {
-			return printable(native.String())
+		if fr := event.Site(st.Frames); fr != nil {
+			return printable(fr.String())
 		}
 	}
 	return ""

@@ -22,7 +22,7 @@ func flying() *agent.Status {
 	f.NS[event.Futex] = 4e9
 	s := &agent.Status{At: now, Elapsed: time.Minute}
 	for range 7 {
-		s.InFlight = append(s.InFlight, f)
+		s.InFlight, s.Where = append(s.InFlight, f), append(s.Where, "train.py:9 in step")
 	}
 	return s
 }
@@ -31,7 +31,7 @@ func TestCallsInFlightAreShown(t *testing.T) {
 	var out bytes.Buffer
 	lines := &lineView{out: &out}
 	lines.Second(flying())
-	want := "in flight: engine\\x1b (tid 2) in cudaStreamSynchronize for 5 s, blocked on a lock held by hold (tid 3)"
+	want := "in flight: engine\\x1b (tid 2) in cudaStreamSynchronize for 5 s, blocked on a lock held by hold (tid 3), called at train.py:9 in step"
 	if n := strings.Count(out.String(), want); n != 5 || !strings.Contains(out.String(), "2 more calls in flight") {
 		t.Errorf("%d of 5 lines:\n%s", n, out.String())
 	}
@@ -48,7 +48,7 @@ func TestCallsInFlightAreShown(t *testing.T) {
 	if len(second.InFlight) != 7 {
 		t.Fatalf("%d calls in JSON", len(second.InFlight))
 	}
-	if f := second.InFlight[0]; f.Op != "cudaStreamSynchronize" || f.Args["stream"] != 7 || f.Holder != 3 || f.WaitsFor != "futex" || f.OffCPU["futex"] != 4e9 || f.Age != 4e9 {
+	if f := second.InFlight[0]; f.Op != "cudaStreamSynchronize" || f.Args["stream"] != 7 || f.Holder != 3 || f.WaitsFor != "futex" || f.OffCPU["futex"] != 4e9 || f.Age != 4e9 || f.Where != "train.py:9 in step" {
 		t.Errorf("in JSON: %+v", f)
 	}
 }

@@ -165,12 +165,13 @@ type jsonFlight struct {
 	OnCPU     uint64            `json:"on_cpu_ns"`
 	OffCPU    map[string]uint64 `json:"off_cpu_ns"`
 	StackHash uint64            `json:"stack_hash,omitempty"`
+	Where     string            `json:"where,omitempty"` // in the program's own code
 }
 
-func jsonFlights(list []event.InFlight) []jsonFlight {
-	r := make([]jsonFlight, 0, len(list))
-	for i := range list {
-		f := &list[i]
+func jsonFlights(s *agent.Status) []jsonFlight {
+	r := make([]jsonFlight, 0, len(s.InFlight))
+	for i := range s.InFlight {
+		f := &s.InFlight[i]
 		j := jsonFlight{
 			PID: f.PID, TID: f.TID, Thread: f.Comm, Op: f.Op.String(), Since: f.Start, Age: f.Age(), Doing: f.Doing.String(),
 			Holder: f.Holder.TID, File: f.File, Words: f.Waits(), OnCPU: f.OnCPU, StackHash: f.Stack,
@@ -181,6 +182,9 @@ func jsonFlights(list []event.InFlight) []jsonFlight {
 		}
 		if f.Doing == event.Blocked {
 			j.WaitsFor = f.Class.String()
+		}
+		if i < len(s.Where) {
+			j.Where = s.Where[i]
 		}
 		r = append(r, j)
 	}
@@ -204,7 +208,7 @@ func (v *jsonView) Second(s *agent.Status) {
 	l := jsonSecond{
 		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
 		Syscalls: s.Syscalls, CallsUntold: v.left, Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
-		InFlight: jsonFlights(s.InFlight), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
+		InFlight: jsonFlights(s), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
 	}
 	for _, o := range s.Ops {
 		l.Ops = append(l.Ops, jsonOp{

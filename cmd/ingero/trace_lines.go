@@ -129,7 +129,7 @@ func (v *lineView) Second(s *agent.Status) {
 	}
 	v.print(line)
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
-		v.print("       " + flightLine(&s.InFlight[i], s.At))
+		v.print("       " + flightLine(s, i))
 	}
 	if n := len(s.InFlight) - maxFlights; n > 0 {
 		v.print(fmt.Sprintf("       … and %d more calls in flight", n))
@@ -140,12 +140,17 @@ func (v *lineView) Second(s *agent.Status) {
 const maxFlights = 5
 
 // flightLine is a call that has not returned, in one line.
-func flightLine(f *event.InFlight, now time.Time) string {
+func flightLine(s *agent.Status, i int) string {
+	f := &s.InFlight[i]
 	age := f.Age()
-	if n := uint64(now.UnixNano()); f.End == 0 && n > f.Start {
+	if n := uint64(s.At.UnixNano()); f.End == 0 && n > f.Start {
 		age = n - f.Start
 	}
-	return fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", clean(f.Comm), f.TID, f.Op, duration(time.Duration(age)), clean(f.Waits()))
+	line := fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", clean(f.Comm), f.TID, f.Op, duration(time.Duration(age)), clean(f.Waits()))
+	if i < len(s.Where) && s.Where[i] != "" {
+		line += ", called at " + clean(s.Where[i])
+	}
+	return line
 }
 
 func (v *lineView) summary(s *agent.Summary, next string) error {

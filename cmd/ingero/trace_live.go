@@ -187,7 +187,7 @@ func (m *liveModel) head(end string) []string {
 		head = append(head, m.fit(text))
 	}
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
-		head = append(head, m.fit(m.red().Render(flightLine(&s.InFlight[i], s.At))))
+		head = append(head, m.fit(m.red().Render(flightLine(s, i))))
 	}
 	if n := len(s.InFlight) - maxFlights; n > 0 {
 		head = append(head, m.fit(fmt.Sprintf("… and %d more calls in flight", n)))
