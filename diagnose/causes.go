@@ -21,6 +21,9 @@ const (
 	MemoryLeak      = "memory_leak"
 	ImplicitSync    = "implicit_sync"
 	GraphRecapture  = "graph_recapture"
+	GraphPool       = "graph_pool_growth"    // graph_pool.go
+	GraphCapture    = "graph_capture_failed" // graph_capture.go
+	GraphLaunchDrop = "graph_launch_drop"    // graph_rate.go
 	LaunchBound     = "launch_bound"
 	CollectiveWait  = "collective_straggler"
 	GPUContention   = "gpu_contention"
@@ -35,7 +38,7 @@ const (
 var Kinds = []string{
 	CPUContention, CPUThrottled, LockContention, BlockIO, MemoryPressure, PageFault, NetworkWait, PeerWait,
 	InputStarvation, GPUWait, DriverCPU, ColdStart, PageableCopy, AllocChurn, MemoryLeak, ImplicitSync,
-	GraphRecapture, LaunchBound, CollectiveWait, GPUContention, ThermalThrottle, Hang, Unknown,
+	GraphRecapture, GraphPool, GraphCapture, GraphLaunchDrop, LaunchBound, CollectiveWait, GPUContention, ThermalThrottle, Hang, Unknown,
 }
 
 // cause explains one kind of lost time.
@@ -57,8 +60,8 @@ type cause struct {
 // then what the recording cannot show, so that no other cause guesses at it; then
 // first calls; then waits for ranks, whose arrival is known to the nanosecond; then the waits that need no baseline; then what explains
 // whole calls, however usual they are; then what is only long against a median.
-// What loses no time is not here, memory_leak.go; nor are calls that have not
-// returned, hang.go.
+// What loses no time is not here: memory_leak.go, and what graph_use.go lists; nor are
+// calls that have not returned, hang.go.
 //
 // Structures are asked once all of a thread's episodes were, in this order too:
 // many short waits before waits that grow, because both take from the same calls.

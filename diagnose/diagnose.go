@@ -53,6 +53,7 @@ func Diagnose(in *Input) *report.Report {
 	for i := range s.leaks {
 		r.Chains = append(r.Chains, s.leaks[i].chain(s))
 	}
+	r.Chains = append(r.Chains, s.graphFaults()...)
 	r.Idle = s.idleThreads()
 	r.Ended = s.ended()
 	r.Workloads = s.workloads()

@@ -30,7 +30,7 @@ func (s *scene) capturesOf(t *subject) captures {
 	var c captures
 	makes := map[event.Op]bool{}
 	for _, o := range t.ops {
-		if o.Op.Source() == event.SourceGraph && o.Op.Role() == event.RoleLaunch {
+		if o.Op.GraphStep() == graphLaunch {
 			c.launched += o.Calls
 		}
 		if o.Op.Role() != event.RoleCapture {
@@ -38,7 +38,7 @@ func (s *scene) capturesOf(t *subject) captures {
 		}
 		c.ops = append(c.ops, o)
 		c.sum += itself(o)
-		if n := o.Op.String(); n == "cudaGraphInstantiate" || n == "cudaGraphExecUpdate" {
+		if step := o.Op.GraphStep(); step == graphMake || step == graphUpdate {
 			makes[o.Op] = true
 			c.made += o.Calls
 			c.longest = max(c.longest, o.MaxNS)
@@ -92,7 +92,7 @@ func recaptures(s *scene, t *subject) []piece {
 		pieces = append(pieces, s.stand(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for i := range pieces {
-		if pieces[i].acc.Op.String() == "cudaGraphInstantiate" {
+		if pieces[i].acc.Op.GraphStep() == graphMake {
 			pieces[i].stall = min(c.longest, pieces[i].lost)
 		}
 	}

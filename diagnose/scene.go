@@ -33,6 +33,7 @@ type scene struct {
 	stalls   []event.Stall               // of CPUs, by start
 	heaps    []*heap                     // what processes have allocated, by process and space
 	leaks    []growth                    // of them, the fastest first
+	graphs   []*graphUse                 // of processes that use any
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
@@ -107,6 +108,7 @@ func newScene(in *Input) *scene {
 	s.readSubjects()
 	s.readSteps()
 	s.leaks = s.growths()
+	s.readGraphs()
 	s.readFlights()
 	return s
 }

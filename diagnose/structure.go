@@ -154,7 +154,7 @@ func (t *subject) launches(s *scene) uint64 {
 	for _, o := range t.ops {
 		switch {
 		case o.Op.Role() != event.RoleLaunch:
-		case o.Op.Source() == event.SourceGraph:
+		case o.Op.GraphStep() != "":
 			n += o.Calls * launchesPerStep
 		default:
 			n += o.Calls

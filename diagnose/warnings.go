@@ -75,5 +75,5 @@ func (s *scene) warnings(p *report.Process) []string {
 	if failures != "" {
 		w = append(w, failures)
 	}
-	return append(w, s.graphWarnings(p, by)...)
+	return append(w, s.graphWarnings(p)...)
 }

@@ -1,5 +1,7 @@
 package event
 
+import "strings"
+
 // LaunchesKernel reports whether a call of the operation names the GPU kernel that
 // it starts: its first argument is then the kernel's function.
 func (o Op) LaunchesKernel() bool {
@@ -13,3 +15,22 @@ func (o Op) LaunchesKernel() bool {
 	}
 	return false
 }
+
+// GraphStep is what an operation does to a CUDA graph, in the words that the runtime
+// and the driver share: "GraphLaunch" for cudaGraphLaunch and cuGraphLaunch. "" if it
+// has nothing to do with one.
+func (o Op) GraphStep() string { return graphSteps[o] }
+
+var graphSteps = func() map[Op]string {
+	steps := map[Op]string{}
+	for i := range Catalog {
+		verb, ok := strings.CutPrefix(Catalog[i].Name, "cuda")
+		if !ok {
+			verb, ok = strings.CutPrefix(Catalog[i].Name, "cu")
+		}
+		if ok && (strings.HasPrefix(verb, "Graph") || strings.Contains(verb, "Captur")) {
+			steps[Catalog[i].Op] = verb
+		}
+	}
+	return steps
+}()

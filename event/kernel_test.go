@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
@@ -27,5 +28,26 @@ func TestLaunchesThatNameTheirKernel(t *testing.T) {
 	}
 	if event.Op(0xffff).LaunchesKernel() {
 		t.Error("an unknown operation launches a kernel")
+	}
+}
+
+func TestBothAPIsHaveTheSameGraphSteps(t *testing.T) {
+	runtime, driver := map[string]bool{}, map[string]bool{}
+	for i := range event.Catalog {
+		switch o := &event.Catalog[i]; {
+		case o.Op.GraphStep() == "":
+			if o.Op.Source() == event.SourceGraph || o.Role == event.RoleCapture {
+				t.Errorf("%s does nothing to a graph", o.Name)
+			}
+		case o.Op.Source() == event.SourceGraph:
+			runtime[o.Op.GraphStep()] = true
+		case o.Op.Source() == event.SourceDriver:
+			driver[o.Op.GraphStep()] = true
+		default:
+			t.Errorf("%s does %s", o.Name, o.Op.GraphStep())
+		}
+	}
+	if !maps.Equal(runtime, driver) || !runtime["GraphLaunch"] || !runtime["StreamIsCapturing"] {
+		t.Errorf("the runtime has %v, the driver %v", runtime, driver)
 	}
 }

@@ -23,6 +23,7 @@ var viewSQL string
 func views() string {
 	var b strings.Builder
 	b.WriteString(numbered(strings.NewReplacer("{launches}", launches(), "{reducing}", reducing(),
+		"{allocs}", opsWith(event.RoleAlloc), "{graph_ops}", graphOps(), "{graph_step}", graphStep(),
 		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
 	ledgerView(&b)
 	for i := range event.Catalog {
@@ -75,6 +76,40 @@ func whens(names []string) string {
 		fmt.Fprintf(&b, "when %d then '%s' ", i, n)
 	}
 	return b.String()
+}
+
+// opsWith lists the operations with a role.
+func opsWith(r event.Role) string {
+	var l []string
+	for i := range event.Catalog {
+		if event.Catalog[i].Role == r {
+			l = append(l, strconv.Itoa(int(event.Catalog[i].Op)))
+		}
+	}
+	return strings.Join(l, ", ")
+}
+
+// graphOps lists the operations of graphs and captures.
+func graphOps() string {
+	var l []string
+	for i := range event.Catalog {
+		if o := event.Catalog[i].Op; o.GraphStep() != "" {
+			l = append(l, strconv.Itoa(int(o)))
+		}
+	}
+	return strings.Join(l, ", ")
+}
+
+// graphStep is the expression that names what an operation does to a graph.
+func graphStep() string {
+	var b strings.Builder
+	b.WriteString("case c.op")
+	for i := range event.Catalog {
+		if o := event.Catalog[i].Op; o.GraphStep() != "" {
+			fmt.Fprintf(&b, " when %d then '%s'", o, o.GraphStep())
+		}
+	}
+	return b.String() + " end"
 }
 
 // reducing lists the operations that have a reduction.

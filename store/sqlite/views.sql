@@ -441,52 +441,86 @@ left join stack k on k.id = f.stack
 left join stack q on q.id = f.kernel
 where f.op = 0;
 
+-- What was done to graphs and captures, through the runtime or the driver: what the
+-- runtime asked the driver to do is one row, not two. step is the operation's name
+-- without the API's; a0 to a2 are its arguments.
+create view graph_calls as
+select c.ts as timestamp, c.dur as duration_ns, c.thread, t.session, t.pid, t.tid, t.comm, c.op, n.name as op_name,
+  {graph_step} as step, coalesce(a.a0, 0) as a0, coalesce(a.a1, 0) as a1, coalesce(a.a2, 0) as a2,
+  coalesce(c.ret, 0) as ret_code, coalesce(c.weight, 1) as weight, c.stack
+from call c join thread t on t.id = c.thread left join args a on a.id = c.args left join op_name n on n.id = c.op
+where c.op in ({graph_ops}) and (coalesce(c.depth, 0) = 0 or c.op >> 8 <> 4
+  or coalesce((select p.op >> 8 <> 8 and p.ts + p.dur >= c.ts + c.dur from call p where p.ts < c.ts and p.thread = c.thread and coalesce(p.depth, 0) = c.depth - 1
+    order by p.ts desc limit 1), 0));
+
 -- The life of each executable graph: from its instantiation until its destruction, or
 -- until another one is made under its handle. Launches of a thinned recording count by
 -- weight.
 create view graph_execs as
-with calls_ as (
-  select t.session, t.pid, c.op, a.a0 as exec, a.a1 as graph, c.ts, c.dur, coalesce(c.ret, 0) as ret, coalesce(c.weight, 1) as n, c.stack
-  from call c join thread t on t.id = c.thread join args a on a.id = c.args
-  where c.op in ({cudaGraphInstantiate}, {cudaGraphLaunch}, {cudaGraphExecUpdate}, {cudaGraphUpload}, {cudaGraphExecDestroy})
+with calls_ as materialized (
+  select session, pid, step, a0 as exec, a1 as graph, timestamp as ts, duration_ns as dur, ret_code as ret, weight as n, stack
+  from graph_calls where step in ('GraphInstantiate', 'GraphLaunch', 'GraphExecUpdate', 'GraphUpload', 'GraphExecDestroy')
 ), made as (
   select session, pid, exec, graph, ts, dur, stack, lead(ts) over (partition by session, pid, exec order by ts) as until
-  from calls_ where op = {cudaGraphInstantiate} and ret = 0
+  from calls_ where step = 'GraphInstantiate' and ret = 0
 )
 select s.node || ':' || m.ts as id, m.ts as timestamp, s.node, m.pid, (select p.name from process p where p.pid = m.pid and p.session = m.session) as comm,
   m.exec as graph_exec, m.graph, m.dur as instantiate_ns,
-  total(case when u.op = {cudaGraphLaunch} then u.n end) as launches, min(case when u.op = {cudaGraphLaunch} then u.ts end) as first_launch,
-  max(case when u.op = {cudaGraphLaunch} then u.ts end) as last_launch, total(case when u.op = {cudaGraphLaunch} then u.n * u.dur end) as launch_ns,
-  total(case when u.op = {cudaGraphExecUpdate} then u.n end) as updates, total(case when u.op = {cudaGraphUpload} then u.n end) as uploads,
-  total(case when u.ret not in (0, 600) then u.n end) as failed, max(case when u.op = {cudaGraphExecDestroy} and u.ret = 0 then u.ts end) as destroyed,
+  total(case when u.step = 'GraphLaunch' then u.n end) as launches, min(case when u.step = 'GraphLaunch' then u.ts end) as first_launch,
+  max(case when u.step = 'GraphLaunch' then u.ts end) as last_launch, total(case when u.step = 'GraphLaunch' then u.n * u.dur end) as launch_ns,
+  total(case when u.step = 'GraphExecUpdate' then u.n end) as updates, total(case when u.step = 'GraphUpload' then u.n end) as uploads,
+  total(case when u.ret not in (0, 600) then u.n end) as failed, max(case when u.step = 'GraphExecDestroy' and u.ret = 0 then u.ts end) as destroyed,
   coalesce(k.hash, 0) as stack_hash
 from made m
-left join calls_ u on u.session = m.session and u.pid = m.pid and u.exec = m.exec and u.op <> {cudaGraphInstantiate} and u.ts > m.ts and (m.until is null or u.ts < m.until)
+left join calls_ u on u.session = m.session and u.pid = m.pid and u.exec = m.exec and u.step <> 'GraphInstantiate' and u.ts > m.ts and (m.until is null or u.ts < m.until)
 left join session s on s.id = m.session
 left join stack k on k.id = m.stack
 group by m.session, m.pid, m.exec, m.ts;
 
 -- Each capture of a stream's work: how long it went on, the graph that it gave, and
 -- the error that ended it, if one did; failed_op is the first call of the thread
--- meanwhile that failed.
+-- meanwhile that failed. capture_status is what the last question for it answered
+-- (2: invalidated), or what its end says.
 create view graph_captures as
-with ends as (
-  select c.ts, c.dur, c.thread, t.session, t.pid, t.tid, t.comm, a.a0 as stream, a.a1 as graph, coalesce(c.ret, 0) as ret,
-    (select max(b.ts) from call b where b.thread = c.thread and b.op = {cudaStreamBeginCapture} and b.ts < c.ts) as began
-  from call c join thread t on t.id = c.thread left join args a on a.id = c.args where c.op = {cudaStreamEndCapture}
+with marks as materialized (
+  select *, max(case when step like 'StreamBegin%' then timestamp end) over before as began,
+    max(case when step in ('StreamIsCapturing', 'StreamGetCaptureInfo') then timestamp end) over before as asked
+  from graph_calls where step in ('StreamBeginCapture', 'StreamBeginCaptureToGraph', 'StreamEndCapture', 'StreamIsCapturing', 'StreamGetCaptureInfo')
+  window before as (partition by thread order by timestamp)
 )
-select s.node || ':' || e.ts as id, coalesce(e.began, e.ts) as timestamp, e.ts + e.dur - coalesce(e.began, e.ts) as duration_ns, s.node, e.pid, e.tid, e.comm,
-  coalesce(e.stream, 0) as stream, case e.ret when 0 then coalesce(e.graph, 0) end as graph, e.ret as ret_code,
-  (select o.name from call f join op_name o on o.id = f.op where f.thread = e.thread and f.ts between e.began and e.ts - 1 and f.ret not in (0, 600) order by f.ts limit 1) as failed_op,
-  (select f.ret from call f where f.thread = e.thread and f.ts between e.began and e.ts - 1 and f.ret not in (0, 600) order by f.ts limit 1) as failed_code
-from ends e left join session s on s.id = e.session;
+select s.node || ':' || e.timestamp as id, coalesce(e.began, e.timestamp) as timestamp, e.timestamp + e.duration_ns - coalesce(e.began, e.timestamp) as duration_ns, s.node, e.pid, e.tid, e.comm,
+  e.a0 as stream, case e.ret_code when 0 then e.a1 end as graph, e.ret_code,
+  (select o.name from call f join op_name o on o.id = f.op where f.thread = e.thread and f.ts between e.began and e.timestamp - 1 and f.ret not in (0, 600) order by f.ts limit 1) as failed_op,
+  (select f.ret from call f where f.thread = e.thread and f.ts between e.began and e.timestamp - 1 and f.ret not in (0, 600) order by f.ts limit 1) as failed_code,
+  case b.a1 when 0 then 'global' when 1 then 'thread_local' when 2 then 'relaxed' end as capture_mode,
+  case coalesce(q.a1, case e.ret_code when 0 then 1 when 901 then 2 end) when 0 then 'none' when 1 then 'active' when 2 then 'invalidated' end as capture_status,
+  (select total(coalesce(f.weight, 1)) from call f where f.thread = e.thread and f.op in ({launches}) and coalesce(f.depth, 0) = 0 and f.ts between e.began and e.timestamp) as launches
+from marks e
+left join marks b on b.thread = e.thread and b.timestamp = e.began
+left join marks q on q.thread = e.thread and q.timestamp = e.asked and q.a0 = e.a0 and q.timestamp > e.began
+left join session s on s.id = e.session
+where e.step = 'StreamEndCapture';
+
+-- Launches of graphs, and whether the stream was being captured then: such a launch
+-- becomes a part of the graph that is captured.
+create view graph_launches as
+select s.node || ':' || g.timestamp as id, g.timestamp, g.duration_ns, s.node, g.pid, g.tid, g.comm, g.op_name as op, g.a0 as graph_exec, g.a1 as stream,
+  case when g.began > coalesce(g.ended, 0) then 'active' else 'none' end as capture_status, g.ret_code, g.weight
+from (
+  select *, max(case when step like 'StreamBegin%' then timestamp end) over before as began,
+    max(case when step = 'StreamEndCapture' then timestamp end) over before as ended
+  from graph_calls where step in ('GraphLaunch', 'StreamBeginCapture', 'StreamBeginCaptureToGraph', 'StreamEndCapture')
+  window before as (partition by session, pid, case when step = 'GraphLaunch' then a1 else a0 end order by timestamp)
+) g left join session s on s.id = g.session where g.step = 'GraphLaunch';
 
 -- The places whose allocations hold, or held, most memory of a process, as told last:
 -- what is live, the most there was, and how often the process was refused. kind tells
--- managed memory, which host and device share, from device memory.
+-- managed memory, which host and device share, and memory of stream-ordered pools from
+-- other device memory.
 create view allocations as
 select max(m.ts) as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
-  case when m.op in ({cudaMallocManaged}, {cuMemAllocManaged}) then 'managed' when m.space = 1 then 'pinned' else 'device' end as kind, o.name as op,
+  case when m.op in ({cudaMallocManaged}, {cuMemAllocManaged}) then 'managed' when m.space = 1 then 'pinned'
+    when m.op in ({cudaMallocAsync}, {cudaMallocFromPoolAsync}, {cuMemAllocAsync}, {cuMemAllocFromPoolAsync}) then 'pool' else 'device' end as kind, o.name as op,
   coalesce(k.hash, 0) as stack_hash, m.live_bytes, m.live_count, (select max(p.live_bytes) from memory_site p where p.thread = m.thread and p.space = m.space and p.op = m.op and p.stack is m.stack) as peak_bytes,
   coalesce(m.oldest, 0) as oldest,
   (select p.live_bytes from memory_second p where p.thread = m.thread and p.space = m.space order by p.ts desc limit 1) as process_live_bytes,
@@ -498,6 +532,34 @@ left join session s on s.id = t.session
 left join op_name o on o.id = m.op
 left join stack k on k.id = m.stack
 group by m.thread, m.space, m.op, m.stack;
+
+-- Allocations that were refused, with the code that wanted them.
+create view failed_allocations as
+select s.node || ':' || c.ts as id, c.ts as timestamp, s.node, t.pid, t.tid, t.comm, o.name as op, coalesce(a.a0, 0) as bytes, c.ret as ret_code,
+  (select m.live_bytes from memory_second m join thread h on h.id = m.thread where m.ts <= c.ts and h.session = t.session and h.pid = t.pid order by m.ts desc limit 1) as process_live_bytes,
+  coalesce(k.hash, 0) as stack_hash
+from call c join thread t on t.id = c.thread join session s on s.id = t.session join op_name o on o.id = c.op
+left join args a on a.id = c.args left join stack k on k.id = c.stack
+where c.op in ({allocs}) and c.ret <> 0 and coalesce(c.depth, 0) = 0;
+
+-- The places whose allocations were held longest and grew most: what lives at the end,
+-- since when the oldest of it, and by how much it grew in the second half of the time in
+-- which the process's memory was looked at. A place that grew is a candidate for a leak.
+create view leak_candidates as
+with ends as (
+  select m.thread, min(m.ts) as first, max(m.ts) as last from memory_second m group by m.thread
+), sites as (
+  select m.*, row_number() over (partition by m.thread, m.space, m.op, m.stack order by m.ts desc) as n from memory_site m
+)
+select s.node, t.pid, (select p.name from process p where p.pid = t.pid and p.session = t.session) as comm, o.name as op, coalesce(k.hash, 0) as stack_hash,
+  m.live_bytes, m.live_count, coalesce(m.oldest, 0) as oldest, e.last - m.oldest as oldest_age_ns,
+  m.live_bytes - coalesce((select p.live_bytes from memory_site p where p.thread = m.thread and p.space = m.space and p.op = m.op and p.stack is m.stack
+    and p.ts <= (e.first + e.last) / 2 order by p.ts desc limit 1), 0) as grown_bytes,
+  m.live_count - coalesce((select p.live_count from memory_site p where p.thread = m.thread and p.space = m.space and p.op = m.op and p.stack is m.stack
+    and p.ts <= (e.first + e.last) / 2 order by p.ts desc limit 1), 0) as grown_count
+from sites m join ends e on e.thread = m.thread join thread t on t.id = m.thread join session s on s.id = t.session
+left join op_name o on o.id = m.op left join stack k on k.id = m.stack
+where m.n = 1 and m.live_count > 0 and grown_count > 0;
 
 -- How allocating goes over time: allocations that take ever longer, or fail, while
 -- little is live, are a sign that free memory is in pieces.

@@ -1,0 +1,152 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Errors of CUDA that say that a capture met what it does not allow
+// (driver_types.h: cudaErrorStreamCaptureUnsupported to …WrongThread).
+const (
+	captureUnsupported = 900
+	captureLast        = 908
+)
+
+// spoils reports whether a call is one that a capture did not allow.
+func spoils(c *event.Call) bool {
+	return c.Ret >= captureUnsupported && c.Ret <= captureLast && !strings.HasSuffix(c.Op.GraphStep(), "Capture")
+}
+
+// spoilers are the first calls that captures did not allow.
+func spoilers(calls []event.Call, n int) []*event.Call {
+	var list []*event.Call
+	for i := range calls {
+		if spoils(&calls[i]) {
+			list = append(list, &calls[i])
+		}
+	}
+	slices.SortFunc(list, func(a, b *event.Call) int { return cmp.Compare(a.Start, b.Start) })
+	return list[:min(len(list), n)]
+}
+
+// spoiler is the call that made captures of a process fail, and who made it.
+type spoiler struct {
+	*event.Call
+	caller *event.Frame // nil: unknown
+	stack  []string
+	calls  int // like it
+}
+
+// spoiler finds the first call that a capture did not allow, nil if none is known.
+func (s *scene) spoiler(pid uint32) *spoiler {
+	var sp *spoiler
+	for _, c := range spoilers(s.in.Calls, len(s.in.Calls)) {
+		switch {
+		case c.PID != pid || c.Depth > 0:
+		case sp == nil:
+			sp = &spoiler{Call: c, calls: 1, stack: []string{}}
+		case c.Op == sp.Op:
+			sp.calls++
+		}
+	}
+	if sp == nil {
+		return nil
+	}
+	if st, ok := s.in.Stacks[sp.Stack]; ok {
+		sp.stack = frames(&st)
+		i := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
+			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") && !strings.HasPrefix(f.Module, "libcudart")
+		})
+		if i >= 0 {
+			sp.caller = &st.Frames[i]
+		}
+	}
+	return sp
+}
+
+// sets reports whether the call is one that code makes when it is used first: it
+// allocates, loads code, or makes a stream or an event.
+func (sp *spoiler) sets() bool {
+	r := sp.Op.Role()
+	return r == event.RoleAlloc || r == event.RoleLoad || r == event.RoleOther
+}
+
+// by is the library that made the call, empty if it was the program itself.
+func (sp *spoiler) by() string {
+	if sp.caller == nil || !strings.HasPrefix(sp.caller.Module, "lib") {
+		return ""
+	}
+	return printable(sp.caller.Module)
+}
+
+// words say what the capture did not allow, and who did it.
+func (sp *spoiler) words() string {
+	w := fmt.Sprintf("%s is not allowed in one (error %d)", sp.Op, sp.Ret)
+	if sp.caller == nil {
+		return w
+	}
+	w += ", and " + printable(sp.caller.Module) + " called it"
+	if lib := sp.by(); lib != "" && sp.sets() {
+		w += fmt.Sprintf(": if %s initialises itself at its first use, use it once before the capture", lib)
+	}
+	return w
+}
+
+func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
+	end := g.ops[captureEnd]
+	if end == nil || end.errors == 0 {
+		return report.Chain{}, false
+	}
+	sp := s.spoiler(g.pid)
+	if sp == nil {
+		return report.Chain{}, false // the warning stands, but nobody is to blame
+	}
+	severity := "LOW"
+	if 2*end.errors >= end.calls {
+		severity = "MEDIUM"
+	}
+	c := s.graphChain(g, GraphCapture, severity, end)
+	c.Effect.SlowCalls = end.errors
+	c.Evidence.Sample, c.Evidence.EventIDs = sp.calls, []string{s.eventID(sp.Thread, sp.Start, store.CallEvent)}
+	c.Cause.TID, c.Cause.Thread = sp.TID, s.comm(sp.Thread)
+	c.Stack = sp.stack
+	c.Summary = fmt.Sprintf("%s of %s graph captures of %s failed, because %s was called in them", report.Count(end.errors), report.Count(end.calls), c.Effect.Process, sp.Op)
+	c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture, which does not allow it; who called it is not known", sp.Op, sp.Ret)
+	if sp.caller != nil {
+		c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture: it was called by %s", sp.Op, sp.Ret, frame(sp.caller))
+		if sp.sets() {
+			c.Cause.Detail += ", as code does that initialises itself when it is used first"
+		}
+	}
+	graphPath(&c, sp.Op, "running", sp.Op.String()+" in a capture", sp.Duration)
+	c.Recommendations = sp.fix(end.most.TID)
+	return c, true
+}
+
+// fix says what to do about it. capturer is the thread that captures.
+func (sp *spoiler) fix(capturer uint32) []string {
+	what := "what calls " + sp.Op.String()
+	switch {
+	case sp.by() != "":
+		what = sp.by()
+	case sp.caller != nil && sp.caller.Symbol != "":
+		what = printable(sp.caller.Symbol)
+	}
+	if sp.TID != capturer {
+		return []string{fmt.Sprintf("the call is another thread's than the one that captures: capture in thread-local mode (cudaStreamCaptureModeThreadLocal; in PyTorch capture_error_mode=\"thread_local\"), or let %s rest meanwhile", what)}
+	}
+	fix := []string{}
+	if sp.sets() {
+		fix = append(fix, fmt.Sprintf("use %s once before the capture, on the same stream: run a few eager steps first, as torch.cuda.make_graphed_callables does, and create handles and workspaces then", what))
+	}
+	if sp.Op.Role() == event.RoleSync || sp.Op.Role() == event.RoleCopy || sp.Op.Role() == event.RoleFree {
+		fix = append(fix, fmt.Sprintf("move %s out of the capture: nothing in it may wait for the GPU (.item(), .cpu(), printing a tensor, and memory that is freed do)", sp.Op))
+	}
+	return append(fix, "allocate in captures only by a stream-ordered pool: cudaMallocAsync, or PyTorch's allocator inside torch.cuda.graph")
+}
