@@ -10,7 +10,7 @@ import (
 // When launches of graphs have become fewer, and what they have to be replaced by for
 // that to be a finding: a server with fewer requests launches less, too.
 const (
-	minRates    = 4   // seconds in each half, for their rates to be compared
+	minRates    = 3   // seconds in each half, for their rates to be compared
 	minRate     = 10  // launches a second, below which rates say nothing
 	fallenShare = 0.5 // of the rate, that is left
 	fallenFar   = 0.25
@@ -25,7 +25,7 @@ type graphRates struct {
 	longer            event.Op // operation that takes most of the time that a launch takes longer
 	longerBy          float64  // ns a launch
 	share             float64  // of that time
-	half              uint64   // Unix seconds at which the second one begins
+	since             uint64   // Unix seconds from which on they were few
 	kernelNS          uint64   // in it, in calls that launch kernels one by one
 }
 
@@ -45,9 +45,12 @@ func (s *scene) rates(g *graphUse) (r graphRates, fell bool) {
 		}
 		graphs[i], kernels[i] = middle(a)/step, middle(b)/step
 	}
-	r = graphRates{before: graphs[0], now: graphs[1], kernelsB: kernels[0], kernels: kernels[1], half: parts[1][0].at}
+	r = graphRates{before: graphs[0], now: graphs[1], kernelsB: kernels[0], kernels: kernels[1]}
 	if r.before < minRate || r.now >= fallenShare*r.before {
 		return r, false
+	}
+	for i := len(seconds) - 1; i >= 0 && float64(seconds[i].launched) < step*(r.before+r.now)/2; i-- {
+		r.since = seconds[i].at
 	}
 	r.attribute(parts, step*1e9)
 	return r, true
@@ -99,7 +102,7 @@ func launchDrop(s *scene, g *graphUse) (report.Chain, bool) {
 	c := s.graphChain(g, GraphLaunchDrop, severity, launch)
 	c.Evidence.Sample = len(g.seconds)
 	fall := fmt.Sprintf("%s launches fewer graphs: %s a second instead of %s", c.Cause.Process, perSecond(r.now), perSecond(r.before))
-	at := clockOf(r.half)
+	at := clockOf(max(r.since, g.seconds[0].at))
 	if r.eager() {
 		c.Summary = fall + ", and kernels one by one instead"
 		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at, perSecond(r.kernels), perSecond(r.kernelsB))

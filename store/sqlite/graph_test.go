@@ -119,3 +119,28 @@ func TestGraphsOfTheDriverCountOnce(t *testing.T) {
 		must(t, rows.Close())
 	}
 }
+
+func TestTheLivesOfGraphsAreNotThinned(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{RawRate: 100})
+	b := &store.Batch{}
+	for i := range uint64(20_000) {
+		name := "cudaLaunchKernel"
+		if i%40 == 0 {
+			name = "cudaGraphInstantiate"
+		}
+		info, _ := event.ByName(name)
+		b.Calls = append(b.Calls, event.Call{
+			Start: t0 + i*50_000, Duration: 1000, Thread: event.Thread{PID: 100, TID: 100}, Op: info.Op, GPU: event.NoGPU, Weight: 1,
+			Args: [event.NumArgs]uint64{i, 7},
+		})
+	}
+	must(t, w.Write(b))
+	must(t, w.Close())
+	rows, err := sqlite.Query(t.Context(), path, "select count(*), (select count(*) from cudaLaunchKernel) < 1000 from graph_execs", sqlite.Limits{})
+	must(t, err)
+	defer rows.Close()
+	if !rows.Next() || rows.Values()[0] != int64(500) || rows.Values()[1] != int64(1) {
+		t.Errorf("graphs, and whether launches are thinned: %v, want 500 and 1", rows.Values())
+	}
+}

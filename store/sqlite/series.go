@@ -15,6 +15,7 @@ type series struct {
 	thread   *thread
 	id       event.Thread
 	op       event.Op
+	whole    bool // every call of it is stored
 	bytesArg int
 
 	seen   uint64 // calls so far

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -132,7 +133,7 @@ func (w *Writer) call(c *event.Call) {
 	w.thin.advance(c.End())
 
 	notable := isNotable(c, s.median.value, s.seen == 1, off)
-	if notable || off {
+	if notable || off || s.whole {
 		w.thin.kept++
 		w.keep(c, s, notable)
 		return
@@ -148,6 +149,13 @@ func (w *Writer) call(c *event.Call) {
 		w.thin.stored++
 		w.keep(s.group.take(), s, false)
 	}
+}
+
+// lifeOfGraph reports whether an operation makes, changes or ends a graph or a capture.
+// They are few, each costs much, and a life of which a part is missing is none.
+func lifeOfGraph(op event.Op) bool {
+	step := op.GraphStep()
+	return step != "" && (op.Role() == event.RoleCapture || strings.HasSuffix(step, "Destroy"))
 }
 
 func (w *Writer) keep(c *event.Call, s *series, notable bool) {
@@ -175,6 +183,7 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 		if i := c.Op.Info(); i != nil {
 			s.bytesArg = i.BytesArg()
 		}
+		s.whole = lifeOfGraph(c.Op)
 		w.series[key] = s
 	}
 	*slot = s

@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/rig"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// graphLoops are programs that use graphs, each with what is to be found of it; the last
+// one uses them as it should.
+var graphLoops = []struct {
+	name string
+	args []string
+	kind string // "": nothing
+	// behaviour is that of the library, from the start.
+	behaviour string
+}{
+	{"storm", []string{"--fault", "graph-recapture", "--fault-ms", "4", "--period-ms", "60", "--nested"}, diagnose.GraphRecapture, throughDriver},
+	{"hoarder", []string{"--fault", "graph-pool", "--fault-ms", "0", "--period-ms", "25"}, diagnose.GraphPool, ""},
+	{"lazy", []string{"--fault", "graph-lazy", "--period-ms", "300"}, diagnose.GraphCapture, ""},
+	{"eager", []string{"--fault", "graph-eager", "--start-after", "4"}, diagnose.GraphLaunchDrop, ""},
+	{"healthy", []string{"--fault", "graph-eager", "--start-after", "60"}, "", throughDriver},
+}
+
+// throughDriver has the runtime ask the driver for all that is done to graphs.
+const throughDriver = "cudaStreamBeginCapture:nested;cudaStreamEndCapture:nested;cudaGraphLaunch:nested;cudaGraphExecDestroy:nested;cudaGraphDestroy:nested"
+
+// Programs with what can go wrong with graphs run side by side under one tracer: each
+// has its own finding about graphs and no other.
+func TestGraphFaultsAreFound(t *testing.T) {
+	kerneltest.Require(t)
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join(t.TempDir(), "graphs.db")
+	o := agent.Options{
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()),
+		Record: &agent.Recording{Path: db, Node: "n", Open: func(s store.Session) (store.Writer, error) {
+			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
+		}},
+	}
+	var loops []*cudastub.LoopRun
+	pids := map[uint32]int{}
+	for i, l := range graphLoops {
+		args := append([]string{"--seconds", "8.4", "--start-after", "0", "--name", l.name, "--dir", t.TempDir(), "--host-us", "300", "--sync-us", "5000"}, l.args...)
+		loop, err := files.StartLoop(t.Context(), cudastub.Options{Behaviour: l.behaviour}, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loops, o.PIDs = append(loops, loop), append(o.PIDs, loop.PID())
+		pids[uint32(loop.PID())] = i
+	}
+	attached := make(chan struct{})
+	o.Started = func(agent.Start) { close(attached) }
+	truths := make([]cudastub.Truth, len(loops))
+	done := make(chan error, len(loops))
+	for i, l := range loops {
+		go func() {
+			<-attached
+			var err error
+			truths[i], err = l.Wait()
+			done <- err
+		}()
+	}
+	if _, err := agent.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for range loops {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := rig.Explain(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make([][]string, len(loops))
+	for _, c := range e.Report.Chains {
+		i, known := pids[c.Effect.PID]
+		if known && strings.HasPrefix(c.Cause.Kind, "graph_") {
+			found[i] = append(found[i], c.Cause.Kind)
+		}
+		if c.Cause.Kind == diagnose.GraphCapture && !strings.Contains(c.Cause.Detail, "called by create_workspace [victim]") {
+			t.Errorf("who spoilt the capture is told as: %s", c.Cause.Detail)
+		}
+	}
+	for i, l := range graphLoops {
+		if got := strings.Join(found[i], " "); got != l.kind {
+			t.Errorf("%s: found %q, want %q", l.name, got, l.kind)
+		}
+	}
+	checkGraphViews(t, db, truths)
+	if t.Failed() {
+		var b bytes.Buffer
+		_ = report.WriteText(&b, e.Report, report.TextOptions{Width: 120}) // a buffer takes everything
+		t.Logf("%+v\n%s", truths, b.String())
+	}
+}
+
+// checkGraphViews compares what the views count with what the programs did. The first
+// one's calls reach the driver, too, and count once.
+func checkGraphViews(t *testing.T, db string, truths []cudastub.Truth) {
+	t.Helper()
+	r := &recording{t: t, db: db}
+	execs := r.answers("select pid, count(*), sum(launches), sum(destroyed is not null) from graph_execs group by pid")
+	captures := r.answers("select pid, count(*), sum(ret_code <> 0), max(capture_mode), max(failed_op) from graph_captures group by pid")
+	for i, l := range graphLoops {
+		c, pid := truths[i].Calls, fmt.Sprint(truths[i].PID)
+		want := []string{fmt.Sprint(c["cudaGraphInstantiate"]), fmt.Sprint(c["cudaGraphLaunch"]), fmt.Sprint(c["cudaGraphExecDestroy"])}
+		if got := execs[pid]; c["cudaGraphInstantiate"] > 0 && strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%s: graph_execs has %v (graphs, launches, destroyed), want %v", l.name, got, want)
+		}
+		want = []string{fmt.Sprint(c["cudaStreamEndCapture"]), "0", "global", "<nil>"}
+		if l.kind == diagnose.GraphCapture {
+			want = []string{want[0], want[0], "global", "cudaMalloc"}
+		}
+		if got := captures[pid]; strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%s: graph_captures has %v (captures, failed, mode, by), want %v", l.name, got, want)
+		}
+	}
+}
