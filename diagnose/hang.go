@@ -289,9 +289,12 @@ func (s *scene) hangFix(f *flying) []string {
 	case f.File != "" && f.Class != event.Ioctl:
 		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | grep, ss -xp", printable(f.File)))
 	}
-	if f.Op.Role() == event.RoleSync && len(f.chain) == 0 && !f.cycle {
-		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something",
-			"where several processes work together, find the one that did not reach the same collective: run ingero there too; with NCCL, NCCL_DEBUG=INFO and a timeout (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) name it")
+	alone := len(f.chain) == 0 && !f.cycle
+	if f.Op.Role() == event.RoleSync && alone {
+		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something")
+	}
+	if alone && (f.Op.Role() == event.RoleSync || f.Op.Source() == event.SourceNCCL) {
+		fix = append(fix, "where several processes work together, find the one that did not reach the same collective: run ingero there too; with NCCL, NCCL_DEBUG=INFO and a timeout (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) name it")
 	}
 	return append(fix, fmt.Sprintf("where it is in the code: ingero query \"select f.depth, f.kind, f.symbol, f.file, f.line, f.module from calls_in_flight c join stack_frames f on f.stack_hash = c.stack_hash where c.tid = %d order by f.depth\"", f.TID))
 }

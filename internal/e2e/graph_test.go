@@ -30,7 +30,7 @@ var graphLoops = []struct {
 	{"storm", []string{"--fault", "graph-recapture", "--fault-ms", "4", "--period-ms", "60", "--nested"}, diagnose.GraphRecapture, throughDriver},
 	{"hoarder", []string{"--fault", "graph-pool", "--fault-ms", "0", "--period-ms", "25"}, diagnose.GraphPool, ""},
 	{"lazy", []string{"--fault", "graph-lazy", "--period-ms", "300"}, diagnose.GraphCapture, ""},
-	{"eager", []string{"--fault", "graph-eager", "--start-after", "4"}, diagnose.GraphLaunchDrop, ""},
+	{"eager", []string{"--fault", "graph-eager", "--start-after", "3.6"}, diagnose.GraphLaunchDrop, ""},
 	{"healthy", []string{"--fault", "graph-eager", "--start-after", "60"}, "", throughDriver},
 }
 
@@ -55,7 +55,7 @@ func TestGraphFaultsAreFound(t *testing.T) {
 	var loops []*cudastub.LoopRun
 	pids := map[uint32]int{}
 	for i, l := range graphLoops {
-		args := append([]string{"--seconds", "8.4", "--start-after", "0", "--name", l.name, "--dir", t.TempDir(), "--host-us", "300", "--sync-us", "5000"}, l.args...)
+		args := append([]string{"--seconds", "7.6", "--start-after", "0", "--name", l.name, "--dir", t.TempDir(), "--host-us", "300", "--sync-us", "5000"}, l.args...)
 		loop, err := files.StartLoop(t.Context(), cudastub.Options{Behaviour: l.behaviour}, args...)
 		if err != nil {
 			t.Fatal(err)

@@ -15,10 +15,9 @@ import (
 	"github.com/ingero-io/ingero/probe/nccl"
 )
 
-// exercise has two ranks call every function once, and returns the calls of each.
-func exercise(t *testing.T) (calls [2][]event.Call, lost uint64) {
+// open attaches a tracer to the stand-ins.
+func open(t *testing.T) (*probe.Tracer, cudastub.Files) {
 	t.Helper()
-	kerneltest.Require(t)
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +26,7 @@ func exercise(t *testing.T) (calls [2][]event.Call, lost uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
+	t.Cleanup(func() { tr.Close() })
 	for _, l := range all.Libraries() {
 		for _, name := range []string{"libcudart.so.12", "libcuda.so.1", "libnccl.so.2"} {
 			if !l.File.MatchString(name) {
@@ -38,6 +37,14 @@ func exercise(t *testing.T) (calls [2][]event.Call, lost uint64) {
 			}
 		}
 	}
+	return tr, files
+}
+
+// exercise has two ranks call every function once, and returns the calls of each.
+func exercise(t *testing.T) (calls [2][]event.Call, lost uint64) {
+	t.Helper()
+	kerneltest.Require(t)
+	tr, files := open(t)
 	r, err := files.StartRanks(t.Context(), cudastub.Options{}, "--exercise", "1")
 	if err != nil {
 		t.Fatal(err)
@@ -144,4 +151,41 @@ func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
 
 func indexOf(calls []event.Call, op string) int {
 	return slices.IndexFunc(calls, func(c event.Call) bool { return c.Op.String() == op })
+}
+
+// A collective that does not return is in flight, as any call.
+func TestCollectivesInFlightAreSeen(t *testing.T) {
+	kerneltest.Require(t)
+	tr, files := open(t)
+	r, err := files.StartRanks(t.Context(), cudastub.Options{Behaviour: "ncclAllReduce:sleep=1500ms"}, "--steps", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[uint32]event.InFlight{}
+	for end := time.Now().Add(10 * time.Second); len(seen) < 2 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		var rec probe.Records
+		list, err := tr.InFlight(nil, nil, &rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			seen[f.PID] = f
+		}
+	}
+	truth, err := r.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank, pid := range truth.PIDs {
+		f := seen[uint32(pid)]
+		if f.Op.String() != "ncclAllReduce" || f.Doing != event.Blocked || f.Class != event.Sleep || f.Age() < 1e9 || f.Stack == 0 {
+			t.Errorf("rank %d is in %+v", rank, f)
+		}
+		if f.Args[0] == 0 || f.Args[1] == 0 || f.Args[3] != 0x5000 {
+			t.Errorf("rank %d: communicator %#x, %d bytes, stream %#x", rank, f.Args[0], f.Args[1], f.Args[3])
+		}
+	}
 }
