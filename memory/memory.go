@@ -15,7 +15,7 @@ import (
 // Bounds. A million live allocations take about 100 MB here.
 const (
 	MaxLive  = 1 << 20 // live allocations followed, of all processes
-	MaxSites = 8       // sites told of a process at a time
+	MaxSites = 12      // sites told of a process at a time, in each space
 	maxSites = 4096    // sites told apart in a process
 	maxHeld  = 16      // nested calls of a thread that wait for their caller
 )

@@ -219,6 +219,18 @@ func TestSitesAreThoseThatHoldMost(t *testing.T) {
 	}
 }
 
+func TestSitesOfOneSpaceDoNotHideThoseOfAnother(t *testing.T) {
+	m := start(t)
+	for i := range uint64(20) {
+		m.alloc("cudaMalloc", 0x1000+i, 1000+i, 100+i)
+	}
+	m.alloc("cudaHostRegister", 0x5000, 10, 7)
+	_, sites := m.tracker.Take(m.at, nil, nil)
+	if n := len(sites); n != memory.MaxSites+1 || sites[n-1].Space != event.PinnedMemory {
+		t.Errorf("%d sites, the last in %s", n, sites[n-1].Space)
+	}
+}
+
 // The tracker against a plain model, over arbitrary calls.
 func TestTrackerAgreesWithAModel(t *testing.T) {
 	m := start(t)

@@ -163,7 +163,7 @@ func (p *process) records(at uint64, list []event.Memory) []event.Memory {
 	return list
 }
 
-// top appends the sites that hold most memory, and those that did when they were
+// top appends the sites that hold most memory of each space, and those that did when they were
 // told last, as far as they changed since.
 func (p *process) top(at uint64, list []event.MemorySite) []event.MemorySite {
 	sites := make([]*site, 0, len(p.sites))
@@ -175,11 +175,14 @@ func (p *process) top(at uint64, list []event.MemorySite) []event.MemorySite {
 	slices.SortFunc(sites, func(a, b *site) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.space, b.space), cmp.Compare(a.op, b.op), cmp.Compare(a.stack, b.stack))
 	})
-	for i, s := range sites {
-		if i >= MaxSites && !s.listed {
+	var n [event.NumSpaces]int
+	for _, s := range sites {
+		n[s.space]++
+		among := n[s.space] <= MaxSites
+		if !among && !s.listed {
 			continue
 		}
-		s.listed = i < MaxSites && s.count > 0
+		s.listed = among && s.count > 0
 		if s.bytes == s.told.LiveBytes && s.count == s.told.LiveCount {
 			continue
 		}

@@ -49,8 +49,12 @@ func Join(libs ...*Library) []*Library {
 	return joined
 }
 
-// setsDevice is COOKIE_SETS_DEVICE of bpf/include/call.h.
-const setsDevice = 1
+// setsDevice and shortToo are COOKIE_SETS_DEVICE and COOKIE_SHORT_TOO of
+// bpf/include/call.h.
+const (
+	setsDevice = 1
+	shortToo   = 2
+)
 
 // cookie packs what a program needs to know of a function: op | shape << 16 |
 // flags << 24.
@@ -58,6 +62,9 @@ func cookie(i *event.Info) uint64 {
 	c := uint64(i.Op) | uint64(i.Shape)<<16
 	if i.SetsDevice {
 		c |= setsDevice << 24
+	}
+	if i.Role == event.RoleAlloc { // where memory is from is of interest however soon it was had
+		c |= shortToo << 24
 	}
 	return c
 }

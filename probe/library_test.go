@@ -128,6 +128,9 @@ func TestCookiesSayWhichFunctionItIs(t *testing.T) {
 			want |= 1 << 24
 			seen++
 		}
+		if op.Role == event.RoleAlloc {
+			want |= 2 << 24
+		}
 		if target.Cookie != want {
 			t.Errorf("%s: cookie %#x, want %#x", target.Symbol, target.Cookie, want)
 		}

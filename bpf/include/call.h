@@ -15,6 +15,7 @@
 #include "hold.h"
 
 #define COOKIE_SETS_DEVICE 1
+#define COOKIE_SHORT_TOO 2 /* a stack may be wanted of a call that is as short as can be */
 
 const volatile u32 self_tgid = 0;    /* the tracer: never traced */
 const volatile bool use_ledger = 1;
@@ -150,15 +151,15 @@ static __always_inline bool failed(s32 ret)
 	return ret && ret != NOT_READY && ret != NCCL_IN_PROGRESS;
 }
 
-static __always_inline bool wants_stack(u32 op, u64 start, u64 dur, s32 ret)
+static __always_inline bool wants_stack(u64 cookie, u64 start, u64 dur, s32 ret)
 {
 	if (stack_all || (stack_failed && failed(ret)))
 		return true;
 	if (stack_every && !(start & stack_every))
 		return true;
-	if (dur < 1000) /* no call this short is slow; saves the look-up */
+	if (dur < 1000 && !(cookie >> 24 & COOKIE_SHORT_TOO)) /* no call this short is slow; saves the look-up */
 		return false;
-	u32 k = op & 4095;
+	u32 k = cookie & 4095;
 	struct limit *l = bpf_map_lookup_elem(&limits, &k);
 	return l && l->stack && dur >= l->stack;
 }
@@ -193,12 +194,11 @@ static __always_inline void call_return(struct pt_regs *c)
 	u64 id = id_of(task);
 	s32 ret = PT_REGS_RC(c);
 	u64 cookie = f->cookie;
-	u32 op = cookie & 0xffff;
 	if (f->out && !ret)
 		call_result(f, cookie >> 16 & 0xff, id >> 32, now);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
-	if (!d && wants_stack(op, f->start, now - f->start, ret))
+	if (!d && wants_stack(cookie, f->start, now - f->start, ret))
 		take_stack(c, f, id, now);
 	u8 sub = d | t->gpu << 3;
 	if (!use_ledger || f->s.seq == t->seq) {
