@@ -12,9 +12,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Diagnose explains a recording.
-func Diagnose(in *Input) *report.Report {
-	s := newScene(in)
+// Diagnose explains a recording of one machine.
+func Diagnose(in *Input) *report.Report { return DiagnoseMachines([]*Input{in}) }
+
+// report tells everything that is found.
+func (s *scene) report() *report.Report {
+	in := s.in
 	r := &report.Report{
 		Schema: report.Schema, DB: in.DB, Node: in.Node,
 		Window: report.Window{FromNS: s.from, ToNS: s.to, Note: in.Note},
@@ -68,7 +71,7 @@ func Diagnose(in *Input) *report.Report {
 // chain tells a finding, of all there are.
 func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	c := report.Chain{
-		ID: f.id(), Severity: f.severity(),
+		ID: f.id(s), Severity: f.severity(),
 		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
 		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
 	}
@@ -92,14 +95,15 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 }
 
 func (f *finding) cause(s *scene) report.Cause {
-	t := f.root(s)
-	return report.Cause{Kind: f.kind, Process: s.name(t.PID, s.comm(t)), PID: t.PID, TID: t.TID, Thread: s.comm(t)}
+	at, t := s.home(f.root(s))
+	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: s.machineOf(at)}
 }
 
 // id is the same whenever the same thread loses time to the same cause.
-func (f *finding) id() string {
+func (f *finding) id(s *scene) string {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v", f.kind, f.sub.PID, f.sub.TID, f.Thread.PID, f.Thread.TID, f.worst().row != nil)
+	at, t := s.home(f.Thread)
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", f.kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, s.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 

@@ -87,7 +87,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	rep, err := explain(ctx, r, win, func(in *diagnose.Input) {
+	rep, err := diagnose.Explain(ctx, r, win, func(in *diagnose.Input) {
 		in.DB, in.Note, in.PerProcess = path, note, f.perProcess
 		onlyProcesses(in, f.pids)
 	})
@@ -101,16 +101,6 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return writeJSON(c.out, rep)
 	}
 	return c.writeReport(rep)
-}
-
-// explain diagnoses a window of a recording; prepare may adjust the input.
-func explain(ctx context.Context, r store.Reader, win store.Window, prepare func(*diagnose.Input)) (*report.Report, error) {
-	in, err := diagnose.Load(ctx, r, win)
-	if err != nil {
-		return nil, err
-	}
-	prepare(in)
-	return diagnose.Diagnose(in), nil
 }
 
 // onlyProcesses leaves only the given processes' calls to be explained. What
