@@ -85,3 +85,9 @@ func only(c *sqlite.Conn, sessions []int64) error {
 	}
 	return execAll(c, script)
 }
+
+// Machines implements store.Merged. In files that an earlier Ingero merged, ids that
+// two nodes use are told apart as they are read.
+func (e *earlierReader) Machines(context.Context) ([]store.Reader, error) {
+	return []store.Reader{e}, nil
+}
