@@ -24,23 +24,16 @@ func (s *scene) report() *report.Report {
 		Events: events(in), Lost: lostByKind(in),
 		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
 	}
-	var all []*finding
-	for _, t := range s.subjects {
-		all = append(all, s.findings(t)...)
-	}
-	sortFindings(all)
-	for _, f := range all {
-		if !gpuSide(f.kind) && f.kind != Unknown {
-			f.sub.lostOnHost += f.lost
-		}
-	}
 	worst, few := 0.0, 0
 	r.InFlight, r.Chains = s.inFlight()
 	if r.Chains == nil {
 		r.Chains = []report.Chain{}
 	}
-	for _, f := range s.merge(all) {
+	for _, f := range s.list {
 		worst = max(worst, f.lostPct())
+		if f.within != nil {
+			continue
+		}
 		if !f.told() {
 			if f.lostPct() >= minPct {
 				few += f.sample
@@ -50,7 +43,7 @@ func (s *scene) report() *report.Report {
 		if f.kind == Unknown || f.explainedPct(s) < minShare {
 			r.NotExplained = append(r.NotExplained, f.notExplained(s))
 		} else {
-			r.Chains = append(r.Chains, f.chain(s, all))
+			r.Chains = append(r.Chains, f.chain(s, s.all))
 		}
 	}
 	for i := range s.leaks {
@@ -66,6 +59,20 @@ func (s *scene) report() *report.Report {
 	r.StoredChains = storedChains(in)
 	r.Verdict = s.verdict(r, worst, few)
 	return r
+}
+
+// find finds what all threads lost.
+func (s *scene) find() {
+	for _, t := range s.subjects {
+		s.all = append(s.all, s.findings(t)...)
+	}
+	sortFindings(s.all)
+	for _, f := range s.all {
+		if !gpuSide(f.kind) && f.kind != Unknown {
+			f.sub.lostOnHost += f.lost
+		}
+	}
+	s.list = s.merge(s.all)
 }
 
 // chain tells a finding, of all there are.
@@ -85,6 +92,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 			k.tell(s, f, &c)
 		}
 	}
+	f.tellOwn(s, &c)
 	c.Cause.Detail += f.alike(s)
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w

@@ -64,6 +64,10 @@ func DiagnoseMachines(ins []*Input) *report.Report {
 		scenes[i] = newScene(in)
 	}
 	meet(scenes)
+	for _, s := range scenes {
+		s.find()
+	}
+	absorb(scenes)
 	reports := make([]*report.Report, len(ins))
 	for i, s := range scenes {
 		reports[i] = s.report()

@@ -23,6 +23,8 @@ type scene struct {
 	born     map[uint32]bool            // processes whose beginning was seen
 	held     map[*event.OffCPU]uint64   // run-queue time that was really throttling
 	subjects []*subject                 // dispatching threads, by id
+	all      []*finding                 // made by find
+	list     []*finding                 // of them, each root once
 	stats    map[threadOp]*store.OpStat // exact statistics
 	gapStats map[event.Thread]gapTotals // exact statistics
 	nested   map[threadOp]int           // known calls of an operation by another one, less those that are not

@@ -68,14 +68,8 @@ func struckMost(f *finding) (met []*meeting) {
 // add adds what the late rank did before a meeting. Of its waits for another thread,
 // only one longer than most says who stood behind; add returns the longest.
 func (r *reason) add(s *scene, m *meeting, most uint64) uint64 {
-	entered, ends := m.last().At, s.met.complete[m.last().PID]
-	from := entered - min(entered, lookBack)
-	if i, _ := slices.BinarySearch(ends, entered); i > 0 {
-		from = max(from, ends[i-1])
-	}
-	ahead := s.abroad[m.last().PID].ahead
-	from, entered = moved(from, ahead), moved(entered, ahead) // by its own machine's clock
-	s, last := s.home(m.last().Thread)
+	s, last, when := s.before(m)
+	from, entered := when.from, when.to
 	split, ok := s.x.Between(last.TID, from, entered)
 	if !ok {
 		return most

@@ -201,14 +201,10 @@ func TestLateRanksAreFound(t *testing.T) {
 func TestNobodyIsLateInAnEvenJob(t *testing.T) {
 	for _, ranks := range []string{"2", "8"} {
 		t.Run(ranks, func(t *testing.T) {
-			j := train(t, "--steps", "150", "--ranks", ranks)
-			if list := j.stragglers(); len(list) != 0 {
-				t.Error("somebody is said to be late")
-			}
+			// The ranks wait for their GPUs most of the time, so that two CPUs are enough for eight.
+			j := train(t, "--steps", "100", "--host-us", "20", "--gpu-us", "8000", "--ranks", ranks)
 			for _, c := range j.Report.Chains {
-				if c.Cause.Kind != "cpu_contention" { // eight ranks have two CPUs
-					t.Errorf("found %s", c.Summary)
-				}
+				t.Errorf("found %s", c.Summary)
 			}
 			if t.Failed() {
 				j.dump(t)
