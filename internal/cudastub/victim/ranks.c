@@ -2,16 +2,17 @@
  *
  *   victim-ranks [--ranks N] [--steps N] [--host-us T] [--gpu-us T] [--late sleep|disk|hog]
  *                [--late-rank R] [--late-ms T] [--every K] [--dir DIR] [--nccl FILE] [--load-late 1]
- *                [--nice N] [--exercise 1] [--wait-stdin 1] [--gate FILE]
+ *                [--nice N] [--fifo 1] [--exercise 1] [--wait-stdin 1] [--gate FILE]
  *
  * A step is host work, some launches, an ncclAllReduce and the synchronisation of its
  * stream, which really waits for the other processes. Before every K-th step the late
  * rank sleeps, writes to a disk or, with hog, shares its CPU with another program all
- * the time. With a gate the ranks do nothing before that file exists. At the end the truth is printed: when each rank entered, by its own clock. */
+ * the time. With fifo the ranks have their CPUs before all ordinary programs. With a gate the ranks do nothing before that file exists. At the end the truth is printed: when each rank entered, by its own clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ struct job {
 };
 
 static long ranks = 2, steps = 50, host_us = 300, gpu_us = 2000, late_rank = 1, late_ms = 20, every = 1, load_late,
-	    exercises, wait_stdin, priority;
+	    exercises, wait_stdin, priority, fifo;
 static const char *late = "", *dir = "/tmp", *nccl = "libnccl.so.2", *gate;
 
 static const struct {
@@ -49,7 +50,7 @@ static const struct {
 	{"--ranks", &ranks, 0}, {"--steps", &steps, 0}, {"--host-us", &host_us, 0}, {"--gpu-us", &gpu_us, 0},
 	{"--late-rank", &late_rank, 0}, {"--late-ms", &late_ms, 0}, {"--every", &every, 0}, {"--load-late", &load_late, 0},
 	{"--exercise", &exercises, 0}, {"--wait-stdin", &wait_stdin, 0}, {"--nice", &priority, 0}, {"--late", 0, &late}, {"--dir", 0, &dir},
-	{"--nccl", 0, &nccl}, {"--gate", 0, &gate},
+	{"--nccl", 0, &nccl}, {"--gate", 0, &gate}, {"--fifo", &fifo, 0},
 };
 
 static int parse(int argc, char **argv)
@@ -153,6 +154,8 @@ static int run_rank(struct job *j, int rank)
 	name_thread(name);
 	if (priority)
 		setpriority(PRIO_PROCESS, 0, (int)priority);
+	if (fifo && sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
+		perror("victim-ranks: real-time scheduling");
 	place(rank);
 	while (gate && access(gate, F_OK))
 		sleep_until_ns(now_ns() + NS_PER_MS);
