@@ -25,6 +25,11 @@ enum shape {
 	SHAPE_GATHER = 18,
 	SHAPE_SEND = 19,
 	SHAPE_RECV = 20,
+	SHAPE_INIT_SCALABLE = 21,
+	SHAPE_SPLIT = 22,
+	SHAPE_SHRINK = 23,
+	SHAPE_ASK = 24,
+	SHAPE_BCAST = 25,
 };
 
 enum op {
@@ -113,6 +118,16 @@ enum op {
 	OP_ncclRecv = 0x090c,
 	OP_ncclGroupStart = 0x090d,
 	OP_ncclGroupEnd = 0x090e,
+	OP_ncclCommFinalize = 0x090f,
+	OP_ncclCommSplit = 0x0910,
+	OP_ncclCommShrink = 0x0911,
+	OP_ncclCommInitRankScalable = 0x0912,
+	OP_ncclCommCount = 0x0913,
+	OP_ncclCommUserRank = 0x0914,
+	OP_ncclBcast = 0x0915,
+	OP_ncclAlltoAll = 0x0916,
+	OP_ncclGather = 0x0917,
+	OP_ncclScatter = 0x0918,
 };
 
 #endif
