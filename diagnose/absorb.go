@@ -9,7 +9,9 @@ import (
 )
 
 // absorb makes what a late rank lost itself part of the finding of those that waited
-// for it: it is the same time, and what it cost the job is what they lost.
+// for it: it is the same time, and what it cost the job is what they lost. A loss that
+// made up half of the lateness is why the rank was late, if nothing else shows it: with
+// a fast disk, or a crowded CPU, most waits are too short to be listed one by one.
 func absorb(scenes []*scene) {
 	for _, s := range scenes {
 		for _, f := range s.list {
@@ -18,9 +20,22 @@ func absorb(scenes []*scene) {
 			}
 			at, late := s.home(f.Thread)
 			r := s.reason(f)
+			if !r.known {
+				continue
+			}
+			spans := s.spans(f)
 			for _, g := range at.list {
-				if g.sub.Thread == late && g.within == nil && len(g.victims) == 0 && r.known && g.worst().class == r.class && at.inside(g, s.spans(f)) {
-					g.within, f.own = f, append(f.own, g)
+				if g.sub.Thread != late || g.within != nil || len(g.victims) > 0 || g.kind == Unknown {
+					continue
+				}
+				class, ns := g.worst().class, g.inside(spans)
+				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2
+				if ns < g.lost/2 || class != r.class && !shows {
+					continue
+				}
+				g.within, f.own = f, append(f.own, g)
+				if shows {
+					f.because, r.class = g, class
 				}
 			}
 		}
@@ -73,11 +88,10 @@ func (s *scene) spans(f *finding) (list []spell) {
 	return joined
 }
 
-// inside reports whether most of what a finding lost was lost in given spans.
-func (s *scene) inside(g *finding, spans []spell) bool {
-	var within uint64
-	for i := range g.pieces {
-		p := &g.pieces[i]
+// inside is how much of what a finding lost was lost in given spans.
+func (f *finding) inside(spans []spell) (within uint64) {
+	for i := range f.pieces {
+		p := &f.pieces[i]
 		if p.standing {
 			continue
 		}
@@ -94,7 +108,7 @@ func (s *scene) inside(g *finding, spans []spell) bool {
 		}
 		within += min(p.lost, ns)
 	}
-	return within >= g.lost/2
+	return within
 }
 
 // tellOwn adds to a straggler's chain what the rank lost itself.

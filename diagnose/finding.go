@@ -27,6 +27,7 @@ type finding struct {
 	victims   []victim   // other processes that did
 	within    *finding   // of a rank's own loss, what others lost by it: told there
 	own       []*finding // of a straggler, its own losses of that time
+	because   *finding   // of these, the one that says why it was late, if nothing else does
 
 	// of cpu_contention
 	runners ledger.Runners

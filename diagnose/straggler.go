@@ -46,6 +46,12 @@ func (s *scene) reason(f *finding) *reason {
 			r.class = c
 		}
 	}
+	if g := f.because; g != nil {
+		r.class = g.worst().class
+		more := min(g.lost, r.late) - min(g.lost, r.late, r.split.NS[r.class])
+		r.split.NS[r.class] += more
+		r.split.OnCPU -= min(more, r.split.OnCPU)
+	}
 	return r
 }
 
@@ -151,20 +157,25 @@ func (r *reason) culprit() (c event.Culprit, ok bool) {
 	return c, false
 }
 
-// file is the inode of the longest waits for the disk, empty if unknown.
+// file is the file of the longest waits for the disk, by its path or else its inode;
+// empty if unknown.
 func (r *reason) file() string {
 	by := map[uint64]uint64{}
 	var best uint64
+	path := ""
 	for _, o := range r.rows {
 		if o.Class == event.BlockIO && o.Inode != 0 {
 			by[o.Inode] += o.Duration
 			if v := by[o.Inode]; best == 0 || v > by[best] || v == by[best] && o.Inode < best {
-				best = o.Inode
+				best, path = o.Inode, r.at.path(o.PID, o.Inode)
 			}
 		}
 	}
 	if best == 0 {
 		return ""
+	}
+	if path != "" {
+		return " (" + printable(path) + ")"
 	}
 	return fmt.Sprintf(" (inode %d)", best)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -116,7 +117,7 @@ func (c *console) merge(ctx context.Context, f *mergeFlags, inputs []sqlite.Merg
 	}
 	fmt.Fprintf(c.out, "%s: %s, %s, %s\n", f.output, count(int64(len(inputs)), "recording"), nodes(r.Nodes), count(r.Calls, "call"))
 	if r.Moved > 0 {
-		fmt.Fprintf(c.out, "  %s of two machines at the same nanosecond: the later one in the list was moved to the next, and its id with it\n", count(r.Moved, "event"))
+		fmt.Fprintf(c.out, "  %s of two recordings at the same nanosecond: that of the later one in the list moved to the next, and its id with it\n", count(r.Moved, "event"))
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(c.out, "  %s of several tracers of one machine about the same thing: one was kept of each\n", count(r.Skipped, "row"))
@@ -129,7 +130,7 @@ func count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%s %ss", report.Count(uint64(n)), noun)
 }
 
 // nodes words of which machines a recording is.
