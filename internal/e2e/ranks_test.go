@@ -146,7 +146,11 @@ type lateCase struct {
 }
 
 func (c *lateCase) options() []string {
-	return append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
+	list := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
+	if c.late != "hog" { // then nothing but the fault shall keep a rank from its CPU
+		list = append(list, "--fifo", "1")
+	}
+	return list
 }
 
 // checkLate compares what is said of the late rank with what the job knows.

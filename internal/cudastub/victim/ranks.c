@@ -7,7 +7,7 @@
  * A step is host work, some launches, an ncclAllReduce and the synchronisation of its
  * stream, which really waits for the other processes. Before every K-th step the late
  * rank sleeps, writes to a disk or, with hog, shares its CPU with another program all
- * the time. With fifo the ranks have their CPUs before all ordinary programs. With a gate the ranks do nothing before that file exists. At the end the truth is printed: when each rank entered, by its own clock. */
+ * the time. With fifo the ranks have their CPUs before all ordinary programs. With a gate all do nothing before that file exists. At the end the truth is printed: when each rank entered, by its own clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -145,6 +145,12 @@ static void place(int rank)
 		pin_to_cpu(rank == late_rank ? cpus - 1 : rank % (cpus - 1));
 }
 
+static void wait_at_gate(void)
+{
+	while (gate && access(gate, F_OK))
+		sleep_until_ns(now_ns() + 10 * NS_PER_MS);
+}
+
 static int run_rank(struct job *j, int rank)
 {
 	char name[16];
@@ -157,8 +163,7 @@ static int run_rank(struct job *j, int rank)
 	if (fifo && sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
 		perror("victim-ranks: real-time scheduling");
 	place(rank);
-	while (gate && access(gate, F_OK))
-		sleep_until_ns(now_ns() + NS_PER_MS);
+	wait_at_gate();
 	if (load_late && load_nccl())
 		return 1;
 	sleep_until_ns(now_ns() + 200 * NS_PER_MS); /* a framework has other things to do first */
@@ -188,6 +193,7 @@ static int run_hog(struct job *j, int rank)
 	(void)j;
 	(void)rank;
 	name_thread("backup-agent");
+	wait_at_gate();
 	setpriority(PRIO_PROCESS, 0, (int)priority - 10); /* where permitted: short work is not let through at once then */
 	pin_to_cpu((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	for (int i = 1; i < HOGS; i++)
