@@ -87,7 +87,7 @@ func session(rec *Recording, b probe.Backend) store.Session {
 	s := store.Session{
 		Started: uint64(time.Now().UnixNano()), Node: rec.Node, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		Version: rec.Version, Flags: rec.Flags, Backend: string(b), PID: uint32(os.Getpid()),
-		Nodes: proc.MemoryNodes(""),
+		Nodes: proc.MemoryNodes(""), Boot: proc.Boot(""),
 	}
 	if h, err := os.Hostname(); err == nil {
 		s.Host = h

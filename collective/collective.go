@@ -35,6 +35,8 @@ const (
 	other kind = iota
 	initRank
 	initAll
+	split
+	shrink
 	move
 	groupStart
 	groupEnd
@@ -53,10 +55,14 @@ var kinds = func() (k [1 << 12]kind) {
 		switch {
 		case o.Role == event.RoleCollective:
 			v = move
-		case o.Shape == event.ShapeInitRank:
+		case o.Shape == event.ShapeInitRank, o.Shape == event.ShapeInitScalable:
 			v = initRank
 		case o.Shape == event.ShapeInitAll:
 			v = initAll
+		case o.Shape == event.ShapeSplit:
+			v = split
+		case o.Shape == event.ShapeShrink:
+			v = shrink
 		default:
 			v = byName[o.Name]
 		}
@@ -129,6 +135,8 @@ type communicator struct {
 	id          uint64
 	rank, ranks int32
 	counted     map[lane]uint32 // by what the tracer did not number
+	children    uint64          // communicators that were made of it
+	child       bool
 }
 
 type lane struct {
@@ -172,6 +180,10 @@ func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.C
 		if c.Ret == 0 { // of the others the handles are not known
 			p.comms[c.Args[0]] = &communicator{id: 0, rank: 0, ranks: int32(c.Args[1])}
 		}
+	case split, shrink:
+		if c.Ret == 0 {
+			p.derive(c, k)
+		}
 	case move:
 		return p.move(c, done)
 	case groupStart:
@@ -208,6 +220,9 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 	x := Decode(c)
 	if m := p.comms[x.Comm]; m != nil {
 		x.CommID, x.Rank, x.Ranks = m.id, m.rank, m.ranks
+		if m.child && x.PairWise() {
+			x.CommID = 0 // peers go by their ranks in the child, which are not known
+		}
 		if x.Seq == 0 && c.Ret == 0 {
 			x.Seq = m.number(&x)
 		}
@@ -223,6 +238,37 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 		}
 	}
 	return p.queue(&x, done)
+}
+
+// derive takes up a communicator that is made of another one. All ranks make the same
+// ones of it, in the same order, so that its parent, its number and the part say which
+// it is. In it, ranks keep the numbers of the parent: by those a job knows them.
+func (p *process) derive(c *event.Call, k kind) {
+	parent := p.comms[c.Args[1]]
+	if parent == nil {
+		return
+	}
+	parent.children++
+	if c.Args[0] == 0 {
+		return // not in any part
+	}
+	m := &communicator{rank: parent.rank, child: true}
+	part := c.Args[2]
+	if k == shrink {
+		m.ranks = parent.ranks - int32(c.Args[2])
+		part |= 1 << 32
+	}
+	if parent.id != 0 {
+		m.id = mix(mix(parent.id, parent.children), part)
+	}
+	p.comms[c.Args[0]] = m
+}
+
+// mix makes an id of an id and a number. It is positive, as ids in SQL are.
+func mix(id, n uint64) uint64 {
+	id = (id ^ n) * 1099511628211
+	id ^= id >> 32
+	return max(id>>1, 1)
 }
 
 // number counts what the tracer has not numbered.

@@ -120,3 +120,48 @@ func TestWhatNobodyWaitsForIsGivenUp(t *testing.T) {
 		t.Errorf("%d given up with their process, want 3", n)
 	}
 }
+
+// Ranks find each other in communicators that are made of others.
+func TestCommunicatorsMadeOfOthers(t *testing.T) {
+	ids := func(rank, color uint64) (list []uint64) {
+		r := &trace{t: t, at: 100}
+		world, half, pair, rest := 0xc0+rank*0x1000, 0xd0+rank*0x1000, 0xe0+rank*0x1000, 0xf0+rank*0x1000
+		r.call("ncclCommInitRank", world, 4, rank, 99)
+		r.call("ncclCommSplit", half, world, color, 3-rank)
+		r.call("ncclCommSplit", pair, half, 0, 0)
+		if rank == 3 {
+			r.call("ncclCommSplit", 0, world, 0xffffffff, 0)
+		} else {
+			r.call("ncclCommSplit", rest, world, 1, 0)
+		}
+		r.call("ncclCommShrink", 0x11, world, 1, 0)
+		for _, c := range []uint64{world, half, pair, rest, 0x11, 0x77} {
+			r.call("ncclAllReduce", c, 64, 7<<32|1, 5)
+		}
+		r.call("ncclSend", half, 64, 1<<48|1, 5)
+		for _, c := range r.take() {
+			if c.CommID != 0 && c.Rank != int32(rank) {
+				t.Errorf("rank %d: %+v", rank, c)
+			}
+			if c.Comm == 0x11 && c.Ranks != 3 {
+				t.Errorf("shrunk to %d ranks", c.Ranks)
+			}
+			list = append(list, c.CommID)
+		}
+		return list
+	}
+	a, b, c, d := ids(0, 0), ids(1, 0), ids(2, 1), ids(3, 1)
+	for i, same := range []bool{true, true, true, true, true, true, true} {
+		if (a[i] == b[i]) != same {
+			t.Errorf("operation %d: ranks 0 and 1 are in %x and %x", i, a[i], b[i])
+		}
+	}
+	for i, same := range []bool{true, false, false, true, true, true, true} {
+		if (a[i] == c[i]) != same {
+			t.Errorf("operation %d: ranks 0 and 2 are in %x and %x", i, a[i], c[i])
+		}
+	}
+	if d[1] != c[1] || d[3] != 0 || a[0] == a[3] || a[1] == a[3] || a[4] == a[0] || a[5] != 0 || a[6] != 0 || int64(a[1]) <= 0 {
+		t.Errorf("ids %x, %x, %x and %x", a, b, c, d)
+	}
+}

@@ -91,7 +91,7 @@ func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
 	}
 	f.self = 0
 	for _, c := range f.runners.Ranked() {
-		if s.in.SelfPID != 0 && c.PID == s.in.SelfPID {
+		if s.in.isTracer(c.PID) {
 			f.self += c.NS
 		}
 	}
@@ -134,7 +134,7 @@ type runner struct {
 func (f *finding) ranked(s *scene) []runner {
 	by := map[uint32]*runner{}
 	for _, c := range f.runners.Ranked() {
-		if s.in.SelfPID != 0 && c.PID == s.in.SelfPID {
+		if s.in.isTracer(c.PID) {
 			continue
 		}
 		if r := by[c.PID]; r != nil {

@@ -12,32 +12,28 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Diagnose explains a recording.
-func Diagnose(in *Input) *report.Report {
-	s := newScene(in)
+// Diagnose explains a recording of one machine.
+func Diagnose(in *Input) *report.Report { return DiagnoseMachines([]*Input{in}) }
+
+// report tells everything that is found.
+func (s *scene) report() *report.Report {
+	in := s.in
 	r := &report.Report{
 		Schema: report.Schema, DB: in.DB, Node: in.Node,
 		Window: report.Window{FromNS: s.from, ToNS: s.to, Note: in.Note},
 		Events: events(in), Lost: lostByKind(in),
 		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
 	}
-	var all []*finding
-	for _, t := range s.subjects {
-		all = append(all, s.findings(t)...)
-	}
-	sortFindings(all)
-	for _, f := range all {
-		if !gpuSide(f.kind) && f.kind != Unknown {
-			f.sub.lostOnHost += f.lost
-		}
-	}
 	worst, few := 0.0, 0
 	r.InFlight, r.Chains = s.inFlight()
 	if r.Chains == nil {
 		r.Chains = []report.Chain{}
 	}
-	for _, f := range s.merge(all) {
+	for _, f := range s.list {
 		worst = max(worst, f.lostPct())
+		if f.within != nil {
+			continue
+		}
 		if !f.told() {
 			if f.lostPct() >= minPct {
 				few += f.sample
@@ -47,7 +43,7 @@ func Diagnose(in *Input) *report.Report {
 		if f.kind == Unknown || f.explainedPct(s) < minShare {
 			r.NotExplained = append(r.NotExplained, f.notExplained(s))
 		} else {
-			r.Chains = append(r.Chains, f.chain(s, all))
+			r.Chains = append(r.Chains, f.chain(s, s.all))
 		}
 	}
 	for i := range s.leaks {
@@ -66,10 +62,24 @@ func Diagnose(in *Input) *report.Report {
 	return r
 }
 
+// find finds what all threads lost.
+func (s *scene) find() {
+	for _, t := range s.subjects {
+		s.all = append(s.all, s.findings(t)...)
+	}
+	sortFindings(s.all)
+	for _, f := range s.all {
+		if !gpuSide(f.kind) && f.kind != Unknown {
+			f.sub.lostOnHost += f.lost
+		}
+	}
+	s.list = s.merge(s.all)
+}
+
 // chain tells a finding, of all there are.
 func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	c := report.Chain{
-		ID: f.id(), Severity: f.severity(),
+		ID: f.id(s), Severity: f.severity(),
 		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
 		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
 	}
@@ -83,6 +93,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 			k.tell(s, f, &c)
 		}
 	}
+	f.tellOwn(s, &c)
 	c.Cause.Detail += f.alike(s)
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
@@ -93,14 +104,15 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 }
 
 func (f *finding) cause(s *scene) report.Cause {
-	t := f.root(s)
-	return report.Cause{Kind: f.kind, Process: s.name(t.PID, s.comm(t)), PID: t.PID, TID: t.TID, Thread: s.comm(t)}
+	at, t := s.home(f.root(s))
+	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: s.machineOf(at)}
 }
 
 // id is the same whenever the same thread loses time to the same cause.
-func (f *finding) id() string {
+func (f *finding) id(s *scene) string {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v", f.kind, f.sub.PID, f.sub.TID, f.Thread.PID, f.Thread.TID, f.worst().row != nil)
+	at, t := s.home(f.Thread)
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", f.kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, s.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 

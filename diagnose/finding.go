@@ -21,10 +21,13 @@ type finding struct {
 	explained uint64
 	shown     uint64 // of it, in the state of the root, if another thread's
 	stall     uint64
-	sample    int      // waits, or calls
-	related   int      // waits for the same thread, whatever they came down to
-	others    int      // threads of the process that lost time the same way
-	victims   []victim // other processes that did
+	sample    int        // waits, or calls
+	related   int        // waits for the same thread, whatever they came down to
+	others    int        // threads of the process that lost time the same way
+	victims   []victim   // other processes that did
+	within    *finding   // of a rank's own loss, what others lost by it: told there
+	own       []*finding // of a straggler, its own losses of that time
+	because   *finding   // of these, the one that says why it was late, if nothing else does
 
 	// of cpu_contention
 	runners ledger.Runners

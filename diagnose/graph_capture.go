@@ -119,7 +119,7 @@ func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
 	c.Summary = fmt.Sprintf("%s of %s graph captures of %s failed, because %s was called in them", report.Count(end.errors), report.Count(end.calls), c.Effect.Process, sp.Op)
 	c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture, which does not allow it; who called it is not known", sp.Op, sp.Ret)
 	if sp.caller != nil {
-		c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture: it was called by %s", sp.Op, sp.Ret, frame(sp.caller))
+		c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture: it was called by %s", sp.Op, sp.Ret, printable(sp.caller.String()))
 		if sp.sets() {
 			c.Cause.Detail += ", as code does that initialises itself when it is used first"
 		}

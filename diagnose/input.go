@@ -11,6 +11,8 @@
 package diagnose
 
 import (
+	"slices"
+
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
@@ -26,6 +28,7 @@ type Input struct {
 	CPUs     int          // of the recorded host, 0 if unknown
 	RAM      uint64       // of the recorded host, bytes; 0 if unknown
 	SelfPID  uint32       // the tracer, which is never a culprit; 0 if unknown
+	Tracers  []uint32     // others that ran at the same time, likewise
 
 	Processes   []store.Process
 	Threads     []store.ThreadInfo
@@ -67,3 +70,15 @@ type Input struct {
 
 	PerProcess bool // fill in Report.Processes
 }
+
+// tracers are the process ids of all tracers.
+func (in *Input) tracers() []uint32 {
+	list := slices.Clone(in.Tracers)
+	if in.SelfPID != 0 {
+		list = append(list, in.SelfPID)
+	}
+	return list
+}
+
+// isTracer reports whether a process is one.
+func (in *Input) isTracer(pid uint32) bool { return slices.Contains(in.tracers(), pid) }

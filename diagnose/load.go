@@ -32,6 +32,11 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 		s := &sum.Sessions[n-1]
 		in.Arch = s.Arch
 		in.CPUs, in.RAM, in.SelfPID, in.Nodes = s.CPUs, s.Memory, s.PID, s.Nodes
+		for i := range sum.Sessions[:n-1] {
+			if o := &sum.Sessions[i]; o.PID != 0 && o.Started < max(s.Stopped, sum.Last) && (o.Stopped == 0 || o.Stopped > s.Started) {
+				in.Tracers = append(in.Tracers, o.PID)
+			}
+		}
 	}
 	if in.Window.From == 0 {
 		in.Window.From = sum.First

@@ -77,9 +77,15 @@ func (m *meetings) together(a, b uint32) bool {
 func (s *scene) readCollectives() {
 	s.met = meetings{map[barrier][]*meeting{}, map[member]bool{}, map[uint32][]uint64{}, map[uint32]map[uint64]bool{}}
 	by := map[meetingKey]*meeting{}
-	for i := range s.in.Collectives {
-		c := &s.in.Collectives[i]
-		if c.Ret != 0 || c.CommID == 0 || c.Seq == 0 || c.Rank < 0 {
+	own := len(s.in.Collectives)
+	for i := range own + len(s.guests) {
+		var c *event.Collective
+		if i < own {
+			c = &s.in.Collectives[i]
+		} else {
+			c = &s.guests[i-own]
+		}
+		if !matched(c) {
 			continue
 		}
 		k := keyOf(c)
@@ -131,6 +137,11 @@ func (s *scene) readCollectives() {
 		n := uint64(len(ranks[who.id]) - 1)
 		s.met.straggler[who] = n > 0 && ns*n >= apart*rest
 	}
+}
+
+// matched reports whether it is known which operation a rank's part belongs to.
+func matched(c *event.Collective) bool {
+	return c.Ret == 0 && c.CommID != 0 && c.Seq != 0 && c.Rank >= 0
 }
 
 // sound reports whether a meeting has two members or more, each rank once.

@@ -34,11 +34,16 @@ func (s *scene) owner(pid uint32) *report.Owner {
 func (s *scene) owners(c *report.Chain) []report.Owner {
 	pids := []uint32{c.Effect.PID}
 	for i := range c.Path {
-		pids = append(pids, c.Path[i].PID)
+		if c.Path[i].Node == "" { // of another machine: s does not know them
+			pids = append(pids, c.Path[i].PID)
+		}
+	}
+	if c.Cause.Node == "" {
+		pids = append(pids, c.Cause.PID)
 	}
 	var list []report.Owner
 	seen := map[uint32]bool{}
-	for _, pid := range append(pids, c.Cause.PID) {
+	for _, pid := range pids {
 		if seen[pid] {
 			continue
 		}

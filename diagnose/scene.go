@@ -23,6 +23,8 @@ type scene struct {
 	born     map[uint32]bool            // processes whose beginning was seen
 	held     map[*event.OffCPU]uint64   // run-queue time that was really throttling
 	subjects []*subject                 // dispatching threads, by id
+	all      []*finding                 // made by find
+	list     []*finding                 // of them, each root once
 	stats    map[threadOp]*store.OpStat // exact statistics
 	gapStats map[event.Thread]gapTotals // exact statistics
 	nested   map[threadOp]int           // known calls of an operation by another one, less those that are not
@@ -38,7 +40,9 @@ type scene struct {
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
 	met      meetings
-	flights  []flying // calls that had not returned, the oldest first
+	abroad   map[uint32]foreign // threads of other machines, by the number they have here
+	guests   []event.Collective // their parts in collective operations
+	flights  []flying           // calls that had not returned, the oldest first
 }
 
 type processOp struct {
@@ -88,9 +92,11 @@ func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
-		stats: map[threadOp]*store.OpStat{}, gapStats: map[event.Thread]gapTotals{},
+		stats: map[threadOp]*store.OpStat{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
 	}
-	s.names[in.SelfPID] = "ingero"
+	for _, pid := range in.tracers() {
+		s.names[pid] = "ingero"
+	}
 	s.readNames()
 	s.from, s.to = s.window()
 	s.x = ledger.NewIndex(in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
@@ -102,7 +108,6 @@ func newScene(in *Input) *scene {
 	s.missing = missing(in)
 	s.stalls = sorted(in.Stalls)
 	s.readHeaps()
-	s.readCollectives()
 	s.readStaged()
 	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readSubjects()

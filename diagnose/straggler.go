@@ -19,6 +19,7 @@ const (
 // reason is what the late rank did before it entered, over all of a finding's
 // meetings, and who stood behind that.
 type reason struct {
+	at      *scene     // its machine
 	met     []*meeting // those that cost most, by time
 	late    uint64     // sum
 	split   ledger.Split
@@ -31,7 +32,8 @@ type reason struct {
 }
 
 func (s *scene) reason(f *finding) *reason {
-	r := &reason{met: struckMost(f)}
+	at, _ := s.home(f.Thread)
+	r := &reason{at: at, met: struckMost(f)}
 	var most uint64
 	for _, m := range r.met {
 		r.late += m.late()
@@ -43,6 +45,12 @@ func (s *scene) reason(f *finding) *reason {
 		if v := r.split.NS[c]; v > r.late/2 && (r.class == event.OnCPU || v > r.split.NS[r.class]) {
 			r.class = c
 		}
+	}
+	if g := f.because; g != nil {
+		r.class = g.worst().class
+		more := min(g.lost, r.late) - min(g.lost, r.late, r.split.NS[r.class])
+		r.split.NS[r.class] += more
+		r.split.OnCPU -= min(more, r.split.OnCPU)
 	}
 	return r
 }
@@ -66,26 +74,22 @@ func struckMost(f *finding) (met []*meeting) {
 // add adds what the late rank did before a meeting. Of its waits for another thread,
 // only one longer than most says who stood behind; add returns the longest.
 func (r *reason) add(s *scene, m *meeting, most uint64) uint64 {
-	last := m.last()
-	from := last.At - min(last.At, lookBack)
-	ends := s.met.complete[last.PID]
-	if i, _ := slices.BinarySearch(ends, last.At); i > 0 {
-		from = max(from, ends[i-1])
-	}
-	split, ok := s.x.Between(last.TID, from, last.At)
+	s, last, when := s.before(m)
+	from, entered := when.from, when.to
+	split, ok := s.x.Between(last.TID, from, entered)
 	if !ok {
 		return most
 	}
 	r.known = true
-	rows := s.x.Overlapping(last.TID, from, last.At)
-	busyWithIO(&split, &ledger.Link{From: from, To: last.At, Split: split, Rows: rows})
+	rows := s.x.Overlapping(last.TID, from, entered)
+	busyWithIO(&split, &ledger.Link{From: from, To: entered, Split: split, Rows: rows})
 	r.split.Add(&split)
 	for _, o := range rows {
 		r.rows = append(r.rows, o)
 		r.runners.Add(o)
 		if o.Op.Role() == event.RoleSync {
 			b, e := ledger.Blocked(o)
-			b, e = max(b, from), min(e, last.At)
+			b, e = max(b, from), min(e, entered)
 			v := min(e-min(b, e), r.split.NS[o.Class])
 			r.gpu += v
 			r.split.NS[o.Class] -= v
@@ -144,29 +148,34 @@ func (r *reason) median() uint64 {
 }
 
 // culprit is the process that ran most while the rank was runnable.
-func (r *reason) culprit(s *scene) (c event.Culprit, ok bool) {
+func (r *reason) culprit() (c event.Culprit, ok bool) {
 	for _, c := range r.runners.Ranked() {
-		if s.in.SelfPID == 0 || c.PID != s.in.SelfPID {
+		if !r.at.in.isTracer(c.PID) {
 			return c, true
 		}
 	}
 	return c, false
 }
 
-// file is the inode of the longest waits for the disk, empty if unknown.
+// file is the file of the longest waits for the disk, by its path or else its inode;
+// empty if unknown.
 func (r *reason) file() string {
 	by := map[uint64]uint64{}
 	var best uint64
+	path := ""
 	for _, o := range r.rows {
 		if o.Class == event.BlockIO && o.Inode != 0 {
 			by[o.Inode] += o.Duration
 			if v := by[o.Inode]; best == 0 || v > by[best] || v == by[best] && o.Inode < best {
-				best = o.Inode
+				best, path = o.Inode, r.at.path(o.PID, o.Inode)
 			}
 		}
 	}
 	if best == 0 {
 		return ""
+	}
+	if path != "" {
+		return " (" + printable(path) + ")"
 	}
 	return fmt.Sprintf(" (inode %d)", best)
 }
@@ -174,24 +183,28 @@ func (r *reason) file() string {
 // told is what a reason says: in words that follow "it", as steps of the path, and
 // what to do.
 func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, fix string) {
-	t := f.Thread
+	node, from := s.machineOf(r.at), f.sub.PID
+	if r.at != s {
+		from = 0
+	}
+	who := s.whoever(f.Thread, from)
+	s, t := s.home(f.Thread)
 	step := func(layer, state, on string, ns uint64) report.Step {
-		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns}
+		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns, Node: node}
 	}
 	ns := r.split.Of(r.class)
-	who := s.who(t, f.sub.PID)
 	switch {
 	case !r.known:
 		return "what it did was not recorded", []report.Step{step("HOST", "unknown", "what it did was not recorded", r.late)},
 			fmt.Sprintf("trace %s too, or merge its recording with this one", who)
 	case r.class == event.RunQueue:
 		steps = []report.Step{step("HOST", "runnable", "a CPU", ns)}
-		c, ok := r.culprit(s)
+		c, ok := r.culprit()
 		if !ok {
 			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
 		}
-		by := s.who(c.Thread, f.sub.PID)
-		steps = append(steps, report.Step{Layer: "HOST", Process: s.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns)})
+		by := s.who(c.Thread, from)
+		steps = append(steps, report.Step{Layer: "HOST", Process: s.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node})
 		return "it waited for a CPU that " + by + " had", steps,
 			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
 	case r.class == event.Throttled:
@@ -215,9 +228,9 @@ func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, 
 	short = "it " + doingWords[r.class]
 	if len(r.behind) > 1 {
 		for _, l := range r.behind[1:] {
-			short += " that " + s.who(l.Thread, f.sub.PID) + " ended"
+			short += " that " + s.who(l.Thread, from) + " ended"
 			d := doing{l.Split}
-			steps = append(steps, report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns)})
+			steps = append(steps, report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node})
 		}
 	}
 	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
@@ -227,7 +240,7 @@ func tellCollective(s *scene, f *finding, c *report.Chain) {
 	r := s.reason(f)
 	last := r.met[0].last()
 	op := f.worst().met.last().Op
-	who := fmt.Sprintf("rank %d, %s", last.Rank, s.who(f.Thread, f.sub.PID))
+	who := fmt.Sprintf("rank %d, %s", last.Rank, s.whoever(f.Thread, f.sub.PID))
 	short, steps, fix := r.told(s, f)
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(s), f.pct(), who, op, span(r.median()), short)
 	var b strings.Builder

@@ -77,6 +77,11 @@ const (
 	ShapeGather                    // (send, recv, count, type, comm, stream)
 	ShapeSend                      // (buffer, count, type, peer, comm, stream)
 	ShapeRecv                      // the same, to receive
+	ShapeInitScalable              // (ncclComm_t *out, ranks, rank, nIds, ncclUniqueId *ids, config)
+	ShapeSplit                     // (comm, color, key, ncclComm_t *out, config): the communicator is read back at return
+	ShapeShrink                    // (comm, excluded, nExcluded, ncclComm_t *out, config, flags): likewise
+	ShapeAsk                       // (comm, int *out): the number is read back at return
+	ShapeBcast                     // (buffer, count, type, root, comm, stream): calls another function that counts
 	NumShapes
 )
 
@@ -367,4 +372,14 @@ var Catalog = []Info{
 	{Op: op(SourceNCCL, 12), Name: "ncclRecv", Shape: ShapeRecv, Role: RoleCollective, Args: argsNCCL, Doc: "Queues receiving from one rank."},
 	{Op: op(SourceNCCL, 13), Name: "ncclGroupStart", Shape: ShapePlain, Role: RoleOther, Args: nil, Doc: "Begins a group: NCCL calls up to its end are queued together then."},
 	{Op: op(SourceNCCL, 14), Name: "ncclGroupEnd", Shape: ShapePlain, Role: RoleOther, Args: nil, Doc: "Ends a group; the outermost end queues its calls."},
+	{Op: op(SourceNCCL, 15), Name: "ncclCommFinalize", Shape: ShapePlain, Role: RoleOther, Args: []Arg{argComm}, Doc: "Ends what a communicator does, before it is freed."},
+	{Op: op(SourceNCCL, 16), Name: "ncclCommSplit", Shape: ShapeSplit, Role: RoleOther, Args: argsSplit, Doc: "Makes a communicator of the ranks that give the same color; waits until all ranks of the parent have."},
+	{Op: op(SourceNCCL, 17), Name: "ncclCommShrink", Shape: ShapeShrink, Role: RoleOther, Args: argsShrink, Doc: "Makes a communicator without some ranks."},
+	{Op: op(SourceNCCL, 18), Name: "ncclCommInitRankScalable", Shape: ShapeInitScalable, Role: RoleOther, Args: argsInit, Doc: "The same as ncclCommInitRankConfig with several ids; comm_id is of the first."},
+	{Op: op(SourceNCCL, 19), Name: "ncclCommCount", Shape: ShapeAsk, Role: RoleOther, Args: []Arg{argComm, {Name: "ranks", Unit: UnitCount, Doc: "answer: how many ranks there are"}}, Doc: "Asks how many ranks a communicator has."},
+	{Op: op(SourceNCCL, 20), Name: "ncclCommUserRank", Shape: ShapeAsk, Role: RoleOther, Args: []Arg{argComm, {Name: "rank", Unit: UnitCount, Doc: "answer: which rank this is, from 0"}}, Doc: "Asks which rank of a communicator this is."},
+	{Op: op(SourceNCCL, 21), Name: "ncclBcast", Shape: ShapeBcast, Role: RoleOther, Args: argsNCCL, Doc: "ncclBroadcast in place, which it calls: that call has the number."},
+	{Op: op(SourceNCCL, 22), Name: "ncclAlltoAll", Shape: ShapeGather, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a copy from each rank to each; bytes are those each sends to one."},
+	{Op: op(SourceNCCL, 23), Name: "ncclGather", Shape: ShapeBroadcast, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a copy of all ranks' data to one; bytes are those each sends."},
+	{Op: op(SourceNCCL, 24), Name: "ncclScatter", Shape: ShapeBroadcast, Role: RoleCollective, Args: argsNCCL, Doc: "Queues a copy of a part of one rank's data to each; bytes are those each receives."},
 }

@@ -19,6 +19,22 @@ var argsInit = []Arg{
 	{Name: "comm_id", Unit: UnitHandle, Doc: "hash of the ncclUniqueId: the same on all ranks"},
 }
 
+// argsSplit are the arguments of ncclCommSplit, argsShrink those of ncclCommShrink.
+var (
+	argMadeComm = Arg{Name: "communicator", Unit: UnitHandle, Doc: "communicator returned"}
+	argParent   = Arg{Name: "parent", Unit: UnitHandle, Doc: "communicator it is made of"}
+	argsSplit   = []Arg{
+		argMadeComm, argParent,
+		{Name: "color", Unit: UnitNone, Doc: "which part this rank is in, as 32 bits; 4294967295: in none"},
+		{Name: "key", Unit: UnitNone, Doc: "orders the ranks, as 32 bits"},
+	}
+	argsShrink = []Arg{
+		argMadeComm, argParent,
+		{Name: "excluded", Unit: UnitCount, Doc: "ranks left out"},
+		{Name: "flags", Unit: UnitNone, Doc: "NCCL_SHRINK_DEFAULT or NCCL_SHRINK_ABORT"},
+	}
+)
+
 // Collective is one rank's part in a collective operation, or a send or receive.
 type Collective struct {
 	At       uint64 // Unix ns at which it was queued: Start, or when the group around it began to end
@@ -29,7 +45,7 @@ type Collective struct {
 	Ret      int32
 	Comm     uint64 // communicator as the process knows it
 	CommID   uint64 // the same on all ranks; 0 if its beginning was not seen
-	Rank     int32  // of the caller; -1 if unknown
+	Rank     int32  // of the caller; in a communicator made of another one, its rank in that; -1 if unknown
 	Ranks    int32  // of the communicator; 0 if unknown
 	Seq      uint32 // as in HowFields; 0 if unknown
 	Bytes    uint64
@@ -82,7 +98,7 @@ func HasPeer(o Op) bool {
 		return false
 	}
 	switch i.Shape {
-	case ShapeBroadcast, ShapeReduce, ShapeSend, ShapeRecv:
+	case ShapeBroadcast, ShapeReduce, ShapeSend, ShapeRecv, ShapeBcast:
 		return true
 	}
 	return false

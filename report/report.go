@@ -100,6 +100,8 @@ type Workload struct {
 	P50NS    uint64  `json:"p50_ns"`
 	P99NS    uint64  `json:"p99_ns"`
 	Trend    float64 `json:"trend_pct"` // change of the step's duration from the first quarter to the last
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // StoredChain is a chain as an earlier version of Ingero recorded it, next to
@@ -132,6 +134,8 @@ type Effect struct {
 	TailRatio float64 `json:"tail_ratio"` // p99 / p50
 
 	Kernel string `json:"kernel,omitempty"` // whose launches lost most of the time, if one's did
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // Cause is the root.
@@ -142,6 +146,8 @@ type Cause struct {
 	TID     uint32 `json:"tid"`
 	Thread  string `json:"thread"`
 	Detail  string `json:"detail"`
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // Step is one link of a chain.
@@ -154,6 +160,8 @@ type Step struct {
 	State   string `json:"state"` // running, runnable, throttled, blocked
 	On      string `json:"on"`    // what it was blocked on, or what ran instead
 	NS      uint64 `json:"ns"`
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // Evidence is where to look for oneself.
@@ -179,6 +187,8 @@ type Idle struct {
 	NS      uint64  `json:"ns"`
 	Pct     float64 `json:"pct"` // of its wall time
 	On      string  `json:"on"`
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // InFlight is a call that had not returned when it was seen last. Those that hang
@@ -201,6 +211,8 @@ type InFlight struct {
 	Outcome   string   `json:"outcome"`              // in_flight; died: its thread ended in it
 	Hangs     bool     `json:"hangs"`                // it is beyond anything usual
 	Stack     []string `json:"stack"`
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // Ended is a process that the kernel ended because memory had run out.
@@ -209,6 +221,8 @@ type Ended struct {
 	PID     uint32 `json:"pid"`
 	AtNS    uint64 `json:"at_ns"` // Unix ns
 	Why     string `json:"why"`
+
+	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
 // Process is the per-process table.

@@ -125,6 +125,14 @@ func (t *text) head(r *Report) {
 	t.wrap("", t.paint(dim, strings.Join(parts, ", ")))
 }
 
+// at names the machine of something in a report of several.
+func at(node string) string {
+	if node == "" {
+		return ""
+	}
+	return "[" + Printable(node) + "] "
+}
+
 func clock(ns uint64, layout string) string {
 	return time.Unix(int64(ns/1e9), int64(ns%1e9)).UTC().Format(layout)
 }
@@ -135,8 +143,8 @@ func (t *text) chain(c *Chain) {
 		color = red
 	}
 	t.line("")
-	t.wrap(t.paint(color, "["+c.Severity+"]")+" ", c.Summary)
-	t.path(c.Path)
+	t.wrap(t.paint(color, "["+c.Severity+"]")+" "+at(c.Effect.Node), c.Summary)
+	t.path(c.Path, c.Effect.Node)
 	if c.LostNS > 0 { // a leak takes memory, not time
 		t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
 			Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
@@ -177,7 +185,7 @@ func (t *text) stack(frames []string) {
 
 // path writes each step below the one it is the cause of. Those that ran while
 // one was runnable did not cause each other and stand side by side.
-func (t *text) path(steps []Step) {
+func (t *text) path(steps []Step, node string) {
 	label, indent, parent := "  path   ", 9, 0
 	ran := func(i int) bool {
 		return i < len(steps) && steps[parent].State == "runnable" && steps[i].Layer == "HOST" && steps[i].State == "running"
@@ -192,12 +200,13 @@ func (t *text) path(steps []Step) {
 				label = strings.Repeat(" ", indent) + "├ "
 			}
 		}
-		t.step(label, &steps[i])
+		t.step(label, &steps[i], node)
 	}
 }
 
-// step writes a link of the path, with its time in a column at the right.
-func (t *text) step(label string, s *Step) {
+// step writes a link of the path, with its time in a column at the right, and its
+// machine if it is another one than the path began on.
+func (t *text) step(label string, s *Step, node string) {
 	who := s.Process
 	switch {
 	case s.Thread != "" && s.Thread != s.Process:
@@ -206,6 +215,9 @@ func (t *text) step(label string, s *Step) {
 		who += fmt.Sprintf(" (tid %d)", s.TID)
 	case s.PID != 0:
 		who += fmt.Sprintf(" (pid %d)", s.PID)
+	}
+	if s.Node != node {
+		who += " on " + s.Node
 	}
 	on := ""
 	if s.On != "" {
@@ -247,7 +259,7 @@ func (t *text) notExplained(n *NotExplained) {
 	if n.Effect.Op == betweenCalls {
 		where = n.Effect.Op
 	}
-	t.wrap(t.paint(yellow, "[NOT EXPLAINED]")+" ", fmt.Sprintf("%s (tid %d) lost %s %s, %s of its time; %s explained",
+	t.wrap(t.paint(yellow, "[NOT EXPLAINED]")+" "+at(n.Effect.Node), fmt.Sprintf("%s (tid %d) lost %s %s, %s of its time; %s explained",
 		n.Effect.Process, n.Effect.TID, Duration(n.LostNS), where, pct(n.LostPct), pct(n.ExplainedPct)))
 	t.wrap("  why    ", n.Why)
 	t.effect(&n.Effect)
@@ -258,7 +270,7 @@ func (t *text) idle(list []Idle) {
 		t.line("")
 	}
 	for _, i := range list {
-		t.wrap("[idle] ", fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process, i.TID, Duration(i.NS), pct(i.Pct), i.On))
+		t.wrap("[idle] "+at(i.Node), fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process, i.TID, Duration(i.NS), pct(i.Pct), i.On))
 	}
 }
 
@@ -282,7 +294,7 @@ func (t *text) inFlight(list []InFlight) {
 		if f.Outcome == "died" {
 			age = " after " + Duration(f.AgeNS)
 		}
-		t.wrap("[in flight] ", fmt.Sprintf("%s (tid %d) %s %s%s: %s", f.Process, f.TID, how, f.Op, age, f.WaitsFor))
+		t.wrap("[in flight] "+at(f.Node), fmt.Sprintf("%s (tid %d) %s %s%s: %s", f.Process, f.TID, how, f.Op, age, f.WaitsFor))
 		t.stack(f.Stack)
 	}
 }
@@ -292,7 +304,7 @@ func (t *text) ended(list []Ended) {
 		t.line("")
 	}
 	for _, e := range list {
-		t.wrap(t.paint(red, "[OUT OF MEMORY]")+" ", fmt.Sprintf("%s (%d) was ended by the kernel at %s: %s",
+		t.wrap(t.paint(red, "[OUT OF MEMORY]")+" "+at(e.Node), fmt.Sprintf("%s (%d) was ended by the kernel at %s: %s",
 			e.Process, e.PID, time.Unix(0, int64(e.AtNS)).UTC().Format("15:04:05"), e.Why))
 	}
 }

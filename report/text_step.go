@@ -96,6 +96,6 @@ func (t *text) workloads(list []Workload) {
 		if w.Trend != 0 {
 			s += fmt.Sprintf(", %+.0f %% from the first quarter to the last", w.Trend)
 		}
-		t.wrap("[steps] ", s)
+		t.wrap("[steps] "+at(w.Node), s)
 	}
 }

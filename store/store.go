@@ -50,6 +50,7 @@ type Session struct {
 	Flags   string   // command line, for people
 	PID     uint32   // of the tracer, which is never to blame; 0 if unknown
 	Nodes   []string // the CPUs of each memory node ("0-15"); empty if there is but one
+	Boot     string   // names this run of the machine's kernel (boot_id); empty if unknown
 }
 
 // Process is what is known of a traced process, or of one that appears in the
@@ -317,6 +318,14 @@ type Reader interface {
 	Footprint(ctx context.Context, w Window) (event.Footprint, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
+}
+
+// Merged is a Reader of a recording that may hold those of several machines. What ids
+// of processes mean differs between them, so that each is to be explained by itself.
+type Merged interface {
+	// Machines returns a reader for each machine, in the order in which they were
+	// merged, each to be closed; the Reader itself if there is but one.
+	Machines(ctx context.Context) ([]Reader, error)
 }
 
 // NotableWait is the off-CPU time from which a call or gap is kept and read

@@ -106,6 +106,36 @@ static __attribute__((noinline)) int nccl_args(struct frame *f, struct pt_regs *
 	case SHAPE_RECV:
 		nccl_call(f, p5, p2, p3, 0, p4, p6, FROM_RANK | (u16)p4);
 		break;
+	case SHAPE_INIT_SCALABLE:
+		f->arg[0] = 0;
+		f->arg[1] = (u32)p2;
+		f->arg[2] = (u32)p3;
+		f->arg[3] = id_hash(p5);
+		f->out = PT_REGS_PARM1(c);
+		break;
+	case SHAPE_SPLIT:
+		f->arg[0] = 0;
+		f->arg[1] = PT_REGS_PARM1(c);
+		f->arg[2] = (u32)p2;
+		f->arg[3] = (u32)p3;
+		f->out = p4;
+		break;
+	case SHAPE_SHRINK:
+		f->arg[0] = 0;
+		f->arg[1] = PT_REGS_PARM1(c);
+		f->arg[2] = (u32)p3;
+		f->arg[3] = (u32)p6;
+		f->out = p4;
+		break;
+	case SHAPE_ASK:
+		f->arg[0] = PT_REGS_PARM1(c);
+		f->arg[1] = f->arg[2] = f->arg[3] = 0;
+		f->out = p2;
+		break;
+	case SHAPE_BCAST:
+		nccl_call(f, p5, p2, p3, 0, p4, p6, ALL_RANKS);
+		f->out = 0; /* what it calls is counted */
+		break;
 	}
 	return 0;
 }
@@ -146,11 +176,22 @@ static __attribute__((noinline)) int nccl_result(struct frame *f, u32 shape, u32
 
 	if (!f)
 		return 0;
-	if (shape == SHAPE_INIT_RANK || shape == SHAPE_INIT_ALL) {
+	switch (shape) {
+	case SHAPE_ASK:
+		bpf_probe_read_user(&comm, 4, (void *)f->out);
+		f->arg[1] = (u32)comm;
+		break;
+	case SHAPE_INIT_RANK:
+	case SHAPE_INIT_ALL:
+	case SHAPE_INIT_SCALABLE:
+	case SHAPE_SPLIT:
+	case SHAPE_SHRINK:
 		bpf_probe_read_user(&comm, 8, (void *)f->out);
 		f->arg[0] = comm;
-		comm_made(comm, tgid, now);
-	} else {
+		if (comm) /* else a rank that is in no part */
+			comm_made(comm, tgid, now);
+		break;
+	default:
 		f->arg[2] |= comm_count(f->arg[0], tgid, f->out - 1);
 	}
 	return 0;

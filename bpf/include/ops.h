@@ -29,6 +29,11 @@ enum shape {
 	SHAPE_GATHER = 22,
 	SHAPE_SEND = 23,
 	SHAPE_RECV = 24,
+	SHAPE_INIT_SCALABLE = 25,
+	SHAPE_SPLIT = 26,
+	SHAPE_SHRINK = 27,
+	SHAPE_ASK = 28,
+	SHAPE_BCAST = 29,
 };
 
 enum op {
@@ -141,6 +146,16 @@ enum op {
 	OP_ncclRecv = 0x090c,
 	OP_ncclGroupStart = 0x090d,
 	OP_ncclGroupEnd = 0x090e,
+	OP_ncclCommFinalize = 0x090f,
+	OP_ncclCommSplit = 0x0910,
+	OP_ncclCommShrink = 0x0911,
+	OP_ncclCommInitRankScalable = 0x0912,
+	OP_ncclCommCount = 0x0913,
+	OP_ncclCommUserRank = 0x0914,
+	OP_ncclBcast = 0x0915,
+	OP_ncclAlltoAll = 0x0916,
+	OP_ncclGather = 0x0917,
+	OP_ncclScatter = 0x0918,
 };
 
 #endif

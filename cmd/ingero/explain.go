@@ -68,7 +68,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return err
 	}
 	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
-	rep, err := explain(ctx, v.rec, v.window, func(in *diagnose.Input) {
+	rep, err := diagnose.Explain(ctx, v.rec, v.window, func(in *diagnose.Input) {
 		in.DB, in.Note, in.PerProcess = v.path, v.note, f.perProcess
 		onlyProcesses(in, f.pids)
 	})
@@ -82,16 +82,6 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return writeJSON(c.out, rep)
 	}
 	return c.writeReport(rep)
-}
-
-// explain diagnoses a window of a recording; prepare may adjust the input.
-func explain(ctx context.Context, r store.Reader, win store.Window, prepare func(*diagnose.Input)) (*report.Report, error) {
-	in, err := diagnose.Load(ctx, r, win)
-	if err != nil {
-		return nil, err
-	}
-	prepare(in)
-	return diagnose.Diagnose(in), nil
 }
 
 // onlyProcesses leaves only the given processes' calls to be explained. What

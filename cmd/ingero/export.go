@@ -110,7 +110,7 @@ func (f *exportFlags) outFile(db string, format *export.Format) string {
 }
 
 func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Format, v *view) error {
-	rep, err := explain(ctx, v.rec, v.window, func(*diagnose.Input) {})
+	rep, err := diagnose.Explain(ctx, v.rec, v.window, nil)
 	if err != nil {
 		return err
 	}

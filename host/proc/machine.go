@@ -108,3 +108,16 @@ func (f FS) Pressure(resource string) (p Pressure, err error) {
 	}
 	return p, nil
 }
+
+// Boot names this run of the machine's kernel: process ids mean something in it only.
+// root is where procfs is mounted; empty means /proc. It is empty if unknown.
+func Boot(root string) string {
+	if root == "" {
+		root = "/proc"
+	}
+	b, err := os.ReadFile(filepath.Join(root, "sys/kernel/random/boot_id"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}

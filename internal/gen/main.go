@@ -53,6 +53,11 @@ var shapeNames = [event.NumShapes]string{
 	event.ShapeGather:       "GATHER",
 	event.ShapeSend:         "SEND",
 	event.ShapeRecv:         "RECV",
+	event.ShapeInitScalable: "INIT_SCALABLE",
+	event.ShapeSplit:        "SPLIT",
+	event.ShapeShrink:       "SHRINK",
+	event.ShapeAsk:          "ASK",
+	event.ShapeBcast:        "BCAST",
 }
 
 // header renders what the BPF programs know of the catalogue.

@@ -13,7 +13,7 @@ import (
 
 // Explanation is what the diagnosis says of a recording.
 type Explanation struct {
-	Input  *diagnose.Input
+	Input  *diagnose.Input // of the first machine
 	Report *report.Report
 	Took   time.Duration // from opening the file to the report
 }
@@ -26,11 +26,13 @@ func Explain(ctx context.Context, db string) (e Explanation, err error) {
 		return e, fmt.Errorf("read the recording: %w", err)
 	}
 	defer r.Close() // a reader has nothing to lose
-	if e.Input, err = diagnose.Load(ctx, r, store.Window{}); err != nil {
+	machines, err := diagnose.LoadMachines(ctx, r, store.Window{})
+	if err != nil {
 		return e, fmt.Errorf("read the recording: %w", err)
 	}
+	e.Input = machines[0]
 	e.Input.DB = db
-	e.Report = diagnose.Diagnose(e.Input)
+	e.Report = diagnose.DiagnoseMachines(machines)
 	e.Took = time.Since(began)
 	return e, nil
 }

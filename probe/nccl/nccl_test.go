@@ -87,12 +87,20 @@ func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
 	}
 	for rank, list := range calls {
 		peer := int32(1 - rank)
+		checkMade(t, rank, calls)
 		wants := []want{
 			{"ncclAllReduce", 4000, 1, 7, 4, -1, stream, false, true},
 			{"ncclBroadcast", 4000, 2, 6, 0, 1, stream, false, true},
 			{"ncclReduce", 24000, 3, 8, 2, 1, stream, false, true},
 			{"ncclAllGather", 4000, 4, 0, 0, -1, other, false, true},
 			{"ncclReduceScatter", 10000, 5, 9, 0, -1, other, false, true},
+			{"ncclBroadcast", 6000, 6, 1, 0, 1, stream, false, true}, // by ncclBcast
+			{"ncclAlltoAll", 280, 7, 7, 0, -1, stream, false, true},
+			{"ncclGather", 320, 8, 7, 0, 1, stream, false, true},
+			{"ncclScatter", 360, 9, 7, 0, 0, stream, false, true},
+			{"ncclAllReduce", 11, 1, 0, 0, -1, stream, false, false}, // of the parts of a split
+			{"ncclAllReduce", 12, 1, 0, 0, -1, stream, false, false}, // of a shrunk one
+			{"ncclAllReduce", 13, 1, 0, 0, -1, stream, false, true},
 			{"ncclSend", 2400, 1, 2, 0, peer, stream, true, true},
 			{"ncclRecv", 2400, 1, 2, 0, peer, stream, true, true},
 			{"ncclAllReduce", 80, 1, 5, 3, -1, stream, true, false},
@@ -103,7 +111,7 @@ func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
 		names := map[string]int{}
 		for _, c := range list {
 			names[c.Op.String()]++
-			if c.Op.Source() == event.SourceNCCL && len(c.Op.Info().Args) >= 2 && c.Op.Role() != event.RoleCollective {
+			if c.Op.String() == "ncclCommInitRank" || c.Op.String() == "ncclCommInitAll" {
 				inits = append(inits, c)
 			}
 		}
@@ -115,6 +123,11 @@ func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
 		tracker.Calls(list)
 		got := tracker.Take(0, nil)
 		slices.SortStableFunc(got, func(a, b event.Collective) int { return int(int64(a.Start - b.Start)) })
+		for i := range got[:max(len(got)-5, 0)] {
+			if c := &got[i]; c.Ret == 0 && (c.CommID == 0 || c.Rank != int32(rank)) {
+				t.Errorf("rank %d: not matched: %+v", rank, c)
+			}
+		}
 		failed := slices.IndexFunc(got, func(c event.Collective) bool { return c.Ret != 0 })
 		if failed < 0 || got[failed].Ret != 4 || got[failed].Seq != 0 {
 			t.Errorf("rank %d: the failing call is missing, or numbered", rank)
@@ -146,6 +159,45 @@ func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
 				t.Errorf("rank %d: no %s", rank, op.Name)
 			}
 		}
+	}
+}
+
+// checkMade looks at how communicators were made of others, and at what was asked.
+func checkMade(t *testing.T, rank int, calls [2][]event.Call) {
+	t.Helper()
+	get := func(op string, n int) event.Call {
+		for _, c := range calls[rank] {
+			if c.Op.String() == op {
+				if n--; n < 0 {
+					return c
+				}
+			}
+		}
+		t.Errorf("rank %d: no %s", rank, op)
+		return event.Call{}
+	}
+	parent := get("ncclCommInitRank", 0).Args[0]
+	part, none, less := get("ncclCommSplit", 0), get("ncclCommSplit", 1), get("ncclCommShrink", 0)
+	if a := part.Args; a[0] == 0 || a[0] == parent || a[1] != parent || a[2] != 7 || int32(a[3]) != -int32(rank) {
+		t.Errorf("rank %d: split %+v", rank, part)
+	}
+	if a := none.Args; a[1] != parent || (a[0] == 0) != (rank == 1) || rank == 1 && uint32(a[2]) != ^uint32(0) {
+		t.Errorf("rank %d: split %+v", rank, none)
+	}
+	if a := less.Args; a[0] == 0 || a[1] != parent || a[2] != 0 || a[3] != 1 {
+		t.Errorf("rank %d: shrunk %+v", rank, less)
+	}
+	if c := get("ncclCommCount", 0); c.Args[0] != part.Args[0] || c.Args[1] != 2 {
+		t.Errorf("rank %d: count %+v", rank, c)
+	}
+	if c := get("ncclCommUserRank", 0); c.Args[0] != part.Args[0] || c.Args[1] != uint64(1-rank) {
+		t.Errorf("rank %d: its rank %+v", rank, c)
+	}
+	if c := get("ncclCommInitRankScalable", 0); c.Args[1] != 2 || c.Args[2] != uint64(rank) || c.Args[3] == 0 || c.Args[3] != get("ncclCommInitRank", 0).Args[3] {
+		t.Errorf("rank %d: initialised with %+v", rank, c)
+	}
+	if c := get("ncclBcast", 0); c.Args[0] != parent || c.Args[1] != 6000 || uint32(c.Args[2]) != 0 {
+		t.Errorf("rank %d: bcast %+v", rank, c)
 	}
 }
 

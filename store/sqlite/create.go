@@ -151,9 +151,9 @@ func (w *Writer) startSession() error {
 			return err
 		}
 	}
-	return exec(w.conn, `insert into session (id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.session.id, s.Node, s.Host, s.Kernel, s.Arch, s.CPUs, int64(s.Memory),
-		s.Version, s.Backend, s.Flags, int64(s.PID), int64(s.Started))
+	return exec(w.conn, `insert into session (id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, boot)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.session.id, s.Node, s.Host, s.Kernel, s.Arch, s.CPUs, int64(s.Memory),
+		s.Version, s.Backend, s.Flags, int64(s.PID), int64(s.Started), s.Boot)
 }
 
 // checkOurs refuses what is not a recording of a schema this program knows. A

@@ -45,14 +45,14 @@ func (w *Writer) insertSocket(ts uint64, s *event.Socket) error {
 // which one matters less than that.
 func (w *Writer) insertStall(s *event.Stall) error {
 	w.txRows++
-	return exec(w.conn, "insert or ignore into stall values (?, ?, ?)", int64(s.Start), int64(s.Duration), int64(s.CPU))
+	return exec(w.conn, "insert or ignore into stall values (?, ?, ?, ?)", int64(s.Start), int64(s.Duration), int64(s.CPU), w.session.id)
 }
 
 func (w *Writer) insertSnapshot(s *store.Snapshot) error {
 	w.txRows++
-	return exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	return exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct,
-		s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull)
+		s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull, w.session.id)
 }
 
 func (w *Writer) insertLimit(l *store.MemoryLimit) error {

@@ -93,6 +93,7 @@ func (w *Writer) insertConnection(c *event.Connection) error {
 	for n, v := range []int64{int64(c.State), int64(c.Error), int64(c.Bytes), int64(c.Retrans), int64(c.RTT), int64(c.MinRTT)} {
 		b.opt(9+n, v)
 	}
+	b.set(15, w.session.id)
 	w.txRows++
 	_, err := b.runAt(c.At)
 	return err

@@ -51,8 +51,8 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.culprit, "insert or replace into culprit values (?, ?, ?, ?)"},
 		{&i.threadTime, "insert into thread_time values (" + values(17) + ")"},
 		{&i.life, "insert into life values (" + values(6) + ")"},
-		{&i.throttle, "insert into throttle values (" + values(4) + ")"},
-		{&i.gpu, "insert into gpu_snapshot values (" + values(9) + ")"},
+		{&i.throttle, "insert into throttle values (" + values(5) + ")"},
+		{&i.gpu, "insert into gpu_snapshot values (" + values(10) + ")"},
 		{&i.reclaim, "insert into reclaim values (" + values(6) + ")"},
 		{&i.socket, "insert or replace into socket values (" + values(7) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
@@ -65,7 +65,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.inFlight, "insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")"},
 		{&i.request, "insert into request values (" + values(12) + ")"},
 		{&i.requestSecond, "insert into request_second values (" + values(11) + ")"},
-		{&i.tcp, "insert into tcp values (" + values(14) + ")"},
+		{&i.tcp, "insert into tcp values (" + values(15) + ")"},
 		{&i.hostMemory, "insert into host_memory values (" + values(6) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
@@ -244,6 +244,7 @@ func (w *Writer) insertGPU(g *store.GPUSnapshot) error {
 	for i, v := range []int64{int64(g.TempC), int64(g.ClockMHz), int64(g.MaxMHz), int64(g.UtilPct), int64(g.Reasons), int64(g.MemMB), int64(g.TotalMB)} {
 		b.opt(3+i, v)
 	}
+	b.set(10, w.session.id)
 	w.txRows++
 	_, err := b.runAt(g.At)
 	return err
@@ -254,6 +255,7 @@ func (w *Writer) insertThrottle(t *store.Throttle) error {
 	b.set(2, w.cgroups.id(t.Cgroup))
 	b.set(3, int64(t.Periods))
 	b.set(4, int64(t.NS))
+	b.set(5, w.session.id)
 	w.txRows++
 	_, err := b.runAt(t.At)
 	return err

@@ -17,13 +17,17 @@ import (
 func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	sum := store.Summary{Schema: schemaVersion}
 	var pruned uint64
-	err := r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
-		first_ns, last_ns, calls, stored, pruned from session order by id`, nil, func(s *sqlite.Stmt) error {
+	boot, err := r.bootColumn(ctx)
+	if err != nil {
+		return sum, err
+	}
+	err = r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
+		first_ns, last_ns, calls, stored, pruned, `+boot+` from session order by id`, nil, func(s *sqlite.Stmt) error {
 		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
 		sum.Sessions = append(sum.Sessions, store.Session{
 			ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
 			CPUs: int(s.ColumnInt64(5)), Memory: i(6), Version: s.ColumnText(7), Backend: s.ColumnText(8), Flags: s.ColumnText(9),
-			PID: uint32(i(10)), Started: i(11), Stopped: i(12),
+			PID: uint32(i(10)), Started: i(11), Stopped: i(12), Boot: s.ColumnText(18),
 		})
 		sum.Node = s.ColumnText(1)
 		if first := i(13); first != 0 && (sum.First == 0 || first < sum.First) {
@@ -46,6 +50,17 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	return sum, err
 }
 
+// bootColumn is the column of session that says which run of the kernel it was in.
+// Recordings before schema 13 have none.
+func (r *Reader) bootColumn(ctx context.Context) (column string, err error) {
+	column = "''"
+	err = r.rows(ctx, "select 1 from pragma_table_info('session') where name = 'boot'", nil, func(*sqlite.Stmt) error {
+		column = "boot"
+		return nil
+	})
+	return column, err
+}
+
 // Losses returns what was lost in a window of whole seconds, by kind, non-zero
 // only.
 func (r *Reader) Losses(ctx context.Context, w store.Window) ([]event.Loss, error) {
@@ -63,14 +78,22 @@ func (r *Reader) Losses(ctx context.Context, w store.Window) ([]event.Loss, erro
 // and those known only by the names of their threads.
 func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 	found := make(map[uint32]store.Process)
-	err := r.rows(ctx, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size, p.traced
-		from process p left join cgroup g on g.id = p.cgroup order by p.id`, nil, func(s *sqlite.Stmt) error {
+	type life struct{ from, to int64 }
+	during := make(map[uint32]life) // by process, the session that found tells what it says
+	err := r.rows(ctx, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size, p.traced,
+		s.started_ns, max(s.stopped_ns, s.flushed_ns, s.last_ns)
+		from process p left join cgroup g on g.id = p.cgroup left join session s on s.id = p.session order by p.id`, nil, func(s *sqlite.Stmt) error {
 		p := store.Process{
 			PID: uint32(s.ColumnInt64(0)), Parent: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Command: s.ColumnText(3),
 			Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),
 			Traced: s.ColumnInt64(8) != 0,
 		}
-		found[p.PID] = p
+		// Of tracers that ran at the same time, the one that traced it knows it best.
+		in := life{s.ColumnInt64(9), s.ColumnInt64(10)}
+		if o := during[p.PID]; found[p.PID].Traced && !p.Traced && in.from < o.to && o.from < in.to {
+			return nil
+		}
+		found[p.PID], during[p.PID] = p, in
 		return nil
 	})
 	if err != nil {

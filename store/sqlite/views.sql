@@ -35,7 +35,7 @@ select s.node, t.pid, t.tid, t.comm, t.dispatch
 from thread t join session s on s.id = t.session;
 
 create view cpu_stalls as
-select ts as timestamp, dur as duration_ns, cpu from stall;
+select x.ts as timestamp, x.dur as duration_ns, x.cpu, s.node from stall x left join session s on s.id = coalesce(x.session, (select max(id) from session));
 
 -- Spans in which a thread that wanted memory freed some first.
 create view reclaims as
@@ -57,18 +57,18 @@ select s.node, l.pid, l.cgroup, l.bytes from memory_limit l join session s on s.
 create view system_snapshots as
 select x.ts as timestamp, x.cpu_pct, x.mem_pct, x.mem_avail, x.swap as swap_mb, x.load_avg, x.steal_pct,
   x.psi_cpu_pct, x.psi_memory_pct, x.psi_memory_full_pct, x.psi_io_pct, x.psi_io_full_pct,
-  (select count(distinct g.gpu) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts) as gpus,
-  (select avg(coalesce(u, 0)) from (select g.util as u, max(g.ts) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_util_pct,
-  (select sum(u) from (select g.mem as u, max(g.ts) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_mem_used_mb,
-  (select max(g.temp) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts) as gpu_max_temp_c,
-  (select max((coalesce(g.reasons, 0) & 0x60) != 0) from gpu_snapshot g where g.ts between x.ts - 10000000000 and x.ts) as gpu_thermal
-from snapshot x;
+  (select count(distinct g.gpu) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpus,
+  (select avg(coalesce(u, 0)) from (select g.util as u, max(g.ts) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_util_pct,
+  (select sum(u) from (select g.mem as u, max(g.ts) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_mem_used_mb,
+  (select max(g.temp) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_max_temp_c,
+  (select max((coalesce(g.reasons, 0) & 0x60) != 0) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_thermal, s.node
+from snapshot x left join session s on s.id = coalesce(x.session, (select max(id) from session));
 
 create view gpu_snapshots as
-select ts as timestamp, gpu as gpu_id, coalesce(temp, 0) as temp_c, coalesce(clock, 0) as clock_mhz, coalesce(max_clock, 0) as max_clock_mhz,
+select g.ts as timestamp, g.gpu as gpu_id, coalesce(g.temp, 0) as temp_c, coalesce(clock, 0) as clock_mhz, coalesce(max_clock, 0) as max_clock_mhz,
   coalesce(util, 0) as util_pct, coalesce(reasons, 0) as throttle_reasons,
-  (coalesce(reasons, 0) & 0x60) != 0 as thermal, coalesce(mem, 0) as mem_used_mb, coalesce(mem_total, 0) as mem_total_mb
-from gpu_snapshot;
+  (coalesce(reasons, 0) & 0x60) != 0 as thermal, coalesce(mem, 0) as mem_used_mb, coalesce(mem_total, 0) as mem_total_mb, s.node
+from gpu_snapshot g left join session s on s.id = coalesce(g.session, (select max(id) from session));
 
 create view stack_frames as
 select k.hash as stack_hash, e.depth,
@@ -181,7 +181,7 @@ select coalesce(s.node, '') || ':' || c.ts || 't' as id, c.ts as timestamp, coal
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id
 from tcp c
 left join thread t on t.id = c.thread
-left join session s on s.id = coalesce(t.session, (select max(id) from session))
+left join session s on s.id = coalesce(t.session, c.session, (select max(id) from session))
 left join op_name o on o.id = c.op;
 
 -- How traced processes used the host's memory, about once a second; faults are since
@@ -242,7 +242,7 @@ left join stack k on k.id = x.stack;
 -- a second's rows and the mean of the rest on the others (exact sums: syscalls).
 create view host_events as
 select id, timestamp, duration_ns, node, pid, tid, comm, 'sched_switch' as op, class,
-  case when exists (select 1 from process_cpu p where p.pid = o.pid) then null else syscall end as syscall,
+  case when exists (select 1 from process_cpu p join session s on s.id = p.session where p.pid = o.pid and s.node is o.node) then null else syscall end as syscall,
   in_op, runq_ns, waker_comm, culprit_comm from off_cpu o
 union all
 select id, timestamp, duration_ns, node, pid, tid, comm, op, null, null, null, 0, null, null from life_events
@@ -570,8 +570,8 @@ select m.timestamp, m.node, m.pid, m.comm, m.space, m.live_bytes, m.live_count, 
 from memory m where m.allocs + m.frees + m.failed > 0;
 
 create view throttles as
-select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns
-from throttle h left join cgroup g on g.id = h.cgroup;
+select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns, s.node
+from throttle h left join cgroup g on g.id = h.cgroup left join session s on s.id = coalesce(h.session, (select max(id) from session));
 
 -- Exact statistics per second, thread and operation, whatever was thinned.
 create view op_seconds as

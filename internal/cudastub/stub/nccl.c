@@ -27,18 +27,21 @@
 enum { MAX_RANKS = 64, MAX_WAITS = 4096, MAX_GROUP = 256, PAUSE_MS = 20, PATIENCE_S = 60 };
 
 /* What a stream or, for WAIT_JOINED, an initialisation waits for. */
-enum wait_kind { WAIT_ALL, WAIT_SENT, WAIT_RECEIVED, WAIT_JOINED };
+enum wait_kind { WAIT_ALL, WAIT_SENT, WAIT_RECEIVED, WAIT_JOINED, WAIT_SPLIT, WAIT_READ };
 
 struct shared {
 	_Atomic uint32_t joined, aborted;
 	_Atomic uint32_t news; /* counts what waiting ranks may have waited for; a futex */
 	_Atomic uint64_t entered[MAX_RANKS];
+	_Atomic uint64_t split[MAX_RANKS], read[MAX_RANKS]; /* how often each has said its part, and knows the others' */
+	_Atomic int color[MAX_RANKS], key[MAX_RANKS];
 	_Atomic uint64_t sent[MAX_RANKS][MAX_RANKS], received[MAX_RANKS][MAX_RANKS]; /* from, to */
 };
 
 struct nccl_comm {
 	struct shared *shared;
 	int rank, n;
+	int shrunk; /* times */
 	char path[128]; /* empty: within this process */
 };
 
@@ -58,6 +61,14 @@ static int n_waits;
 static __thread int group_depth, n_group;
 static __thread struct wait *group; /* static TLS has no room for it */
 
+static int all_reached(const _Atomic uint64_t *counts, const struct wait *w)
+{
+	for (int i = 0; i < w->comm.n; i++)
+		if (counts[i] < w->target)
+			return 0;
+	return 1;
+}
+
 static int done(const struct wait *w)
 {
 	const struct shared *s = w->comm.shared;
@@ -72,11 +83,12 @@ static int done(const struct wait *w)
 		return s->received[me][w->peer] >= w->target;
 	case WAIT_JOINED:
 		return s->joined >= (uint32_t)w->comm.n;
+	case WAIT_SPLIT:
+		return all_reached(s->split, w);
+	case WAIT_READ:
+		return all_reached(s->read, w);
 	default:
-		for (int i = 0; i < w->comm.n; i++)
-			if (s->entered[i] < w->target)
-				return 0;
-		return 1;
+		return all_reached(s->entered, w);
 	}
 }
 
@@ -190,6 +202,70 @@ static int init_rank(ncclComm_t *out, int nranks, const ncclUniqueId *id, int ra
 	w.comm = *c;
 	w.owner = c;
 	return group_depth ? queue(&w) : join(&w);
+}
+
+/* A communicator of n ranks of another one; name tells it from others made of that. */
+static int make_child(ncclComm_t parent, ncclComm_t *out, int rank, int n, const char *name)
+{
+	struct wait w = {.kind = WAIT_JOINED};
+	ncclComm_t c = calloc(1, sizeof(*c));
+
+	*c = (struct nccl_comm){.rank = rank, .n = n};
+	if (snprintf(c->path, sizeof(c->path), "%s-%s", parent->path, name) < (int)sizeof(c->path))
+		c->shared = map_shared(c->path);
+	if (!c->shared) {
+		free(c);
+		return NCCL_SYSTEM_ERROR;
+	}
+	c->shared->joined++;
+	tell(c->shared);
+	*out = c;
+	w.comm = *c;
+	w.owner = c;
+	return join(&w);
+}
+
+static int split(ncclComm_t c, int color, int key, ncclComm_t *out)
+{
+	struct wait w = {.owner = c, .kind = WAIT_SPLIT};
+	int me = c ? c->rank : 0, rank = 0, n = 0, err;
+	char name[32];
+
+	if (!c || !out || !*c->path)
+		return NCCL_INVALID_ARGUMENT;
+	c->shared->color[me] = color;
+	c->shared->key[me] = key;
+	w.comm = *c;
+	w.target = ++c->shared->split[me];
+	tell(c->shared);
+	err = wait_for(&w);
+	for (int i = 0; i < c->n && !err; i++) {
+		int before = c->shared->key[i] < key || (c->shared->key[i] == key && i < me);
+
+		n += c->shared->color[i] == color;
+		rank += c->shared->color[i] == color && before;
+	}
+	w.kind = WAIT_READ; /* the next split may begin when all have read */
+	c->shared->read[me]++;
+	tell(c->shared);
+	if (!err)
+		err = wait_for(&w);
+	*out = NULL;
+	snprintf(name, sizeof(name), "%llu-%d", (unsigned long long)w.target, color);
+	return err || color < 0 ? err : make_child(c, out, rank, n, name);
+}
+
+static int shrink_comm(ncclComm_t c, const int *excluded, int n, ncclComm_t *out)
+{
+	char name[32];
+	int rank = c ? c->rank : 0;
+
+	if (!c || !out || !*c->path || n < 0 || n >= c->n)
+		return NCCL_INVALID_ARGUMENT;
+	for (int i = 0; i < n; i++)
+		rank -= excluded[i] < c->rank;
+	snprintf(name, sizeof(name), "x%d", ++c->shrunk);
+	return make_child(c, out, rank, c->n - n, name);
 }
 
 static int init_all(ncclComm_t *comms, int n)

@@ -2,16 +2,17 @@
  *
  *   victim-ranks [--ranks N] [--steps N] [--host-us T] [--gpu-us T] [--late sleep|disk|hog]
  *                [--late-rank R] [--late-ms T] [--every K] [--dir DIR] [--nccl FILE] [--load-late 1]
- *                [--nice N] [--exercise 1] [--wait-stdin 1]
+ *                [--nice N] [--fifo 1] [--exercise 1] [--wait-stdin 1] [--gate FILE]
  *
  * A step is host work, some launches, an ncclAllReduce and the synchronisation of its
  * stream, which really waits for the other processes. Before every K-th step the late
  * rank sleeps, writes to a disk or, with hog, shares its CPU with another program all
- * the time. At the end the truth is printed: when each rank entered, by its own clock. */
+ * the time. With fifo the ranks have their CPUs before all ordinary programs. With a gate all do nothing before that file exists. At the end the truth is printed: when each rank entered, by its own clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +39,8 @@ struct job {
 };
 
 static long ranks = 2, steps = 50, host_us = 300, gpu_us = 2000, late_rank = 1, late_ms = 20, every = 1, load_late,
-	    exercises, wait_stdin, priority;
-static const char *late = "", *dir = "/tmp", *nccl = "libnccl.so.2";
+	    exercises, wait_stdin, priority, fifo;
+static const char *late = "", *dir = "/tmp", *nccl = "libnccl.so.2", *gate;
 
 static const struct {
 	const char *name;
@@ -49,7 +50,7 @@ static const struct {
 	{"--ranks", &ranks, 0}, {"--steps", &steps, 0}, {"--host-us", &host_us, 0}, {"--gpu-us", &gpu_us, 0},
 	{"--late-rank", &late_rank, 0}, {"--late-ms", &late_ms, 0}, {"--every", &every, 0}, {"--load-late", &load_late, 0},
 	{"--exercise", &exercises, 0}, {"--wait-stdin", &wait_stdin, 0}, {"--nice", &priority, 0}, {"--late", 0, &late}, {"--dir", 0, &dir},
-	{"--nccl", 0, &nccl},
+	{"--nccl", 0, &nccl}, {"--gate", 0, &gate}, {"--fifo", &fifo, 0},
 };
 
 static int parse(int argc, char **argv)
@@ -144,6 +145,12 @@ static void place(int rank)
 		pin_to_cpu(rank == late_rank ? cpus - 1 : rank % (cpus - 1));
 }
 
+static void wait_at_gate(void)
+{
+	while (gate && access(gate, F_OK))
+		sleep_until_ns(now_ns() + 10 * NS_PER_MS);
+}
+
 static int run_rank(struct job *j, int rank)
 {
 	char name[16];
@@ -153,7 +160,10 @@ static int run_rank(struct job *j, int rank)
 	name_thread(name);
 	if (priority)
 		setpriority(PRIO_PROCESS, 0, (int)priority);
+	if (fifo && sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
+		perror("victim-ranks: real-time scheduling");
 	place(rank);
+	wait_at_gate();
 	if (load_late && load_nccl())
 		return 1;
 	sleep_until_ns(now_ns() + 200 * NS_PER_MS); /* a framework has other things to do first */
@@ -183,6 +193,7 @@ static int run_hog(struct job *j, int rank)
 	(void)j;
 	(void)rank;
 	name_thread("backup-agent");
+	wait_at_gate();
 	setpriority(PRIO_PROCESS, 0, (int)priority - 10); /* where permitted: short work is not let through at once then */
 	pin_to_cpu((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	for (int i = 1; i < HOGS; i++)

@@ -1,0 +1,219 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// MergeInput is a recording to be merged.
+type MergeInput struct {
+	Path string
+	Node string // the name of the machine it is of, if not the recorded one
+}
+
+// MergeOptions say how to merge. Its zero value is usual.
+type MergeOptions struct {
+	Overwrite bool // the output may exist and is replaced
+	// Progress, if not nil, is told what is being read, and how many of the inputs'
+	// bytes that was so far. It is called from the goroutine of Merge.
+	Progress func(input string, done, total int64)
+}
+
+// MergeResult is what was merged.
+type MergeResult struct {
+	Sessions int
+	Nodes    []string // each once, in order of the inputs
+	Calls    int64    // exact, thinned ones included
+	Moved    int64    // events whose nanosecond another recording's event had: theirs is one of the next
+	Skipped  int64    // rows about the same thing as those of another recording of the machine
+}
+
+// ErrMerge is why recordings that can be read cannot be merged.
+var ErrMerge = errors.New("cannot merge")
+
+// Merge writes the recordings of several machines, or of several tracers of one, into
+// a new recording. The inputs are not changed; the output appears when it is complete,
+// and on an error, or when ctx ends, not at all.
+func Merge(ctx context.Context, output string, inputs []MergeInput, o MergeOptions) (r MergeResult, err error) {
+	if err := checkOutput(output, inputs, o.Overwrite); err != nil {
+		return r, err
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(output), ".ingero-merge-")
+	if err != nil {
+		return r, fmt.Errorf("merge into %s: %w", output, err)
+	}
+	defer os.RemoveAll(temp) // what is of use has left it
+	m := &merger{ctx: ctx, options: o, output: output, temp: temp, file: filepath.Join(temp, "merged.db")}
+	defer m.close()
+	for _, in := range inputs {
+		if err := m.add(in); err != nil {
+			return r, err
+		}
+	}
+	if err := m.plan(); err != nil {
+		return r, err
+	}
+	if err := m.write(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return r, err
+	}
+	return m.result, m.publish()
+}
+
+// checkOutput refuses what can be refused before any work is done.
+func checkOutput(output string, inputs []MergeInput, overwrite bool) error {
+	if len(inputs) < 2 {
+		return fmt.Errorf("%w: there is one recording only; pass two or more", ErrMerge)
+	}
+	var seen []os.FileInfo
+	for _, in := range inputs {
+		info, err := os.Stat(in.Path)
+		if err != nil {
+			return openError(in.Path, err)
+		}
+		if i := slices.IndexFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }); i >= 0 {
+			return fmt.Errorf("%w: %s and %s are the same file; pass each recording once", ErrMerge, inputs[i].Path, in.Path)
+		}
+		seen = append(seen, info)
+	}
+	info, err := os.Stat(output)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return openError(output, err)
+	case slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }):
+		return fmt.Errorf("%w: %s is to be read and written; recordings are never changed: name another output", ErrMerge, output)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is no file", ErrMerge, output)
+	case !overwrite:
+		return fmt.Errorf("%w: %s exists; remove it, or name another output, or pass --overwrite", ErrMerge, output)
+	}
+	return nil
+}
+
+// merger is a merge under way.
+type merger struct {
+	ctx     context.Context // of Merge, which it does not outlive
+	options MergeOptions
+	output  string
+	temp    string // folder beside the output
+	file    string // in it, the recording being written
+	inputs  []*mergeInput
+	conn    *sqlite.Conn
+	total   int64 // bytes of all inputs
+	done    int64 // of the inputs that are merged
+	result  MergeResult
+}
+
+func (m *merger) close() {
+	if m.conn != nil {
+		m.conn.Close() // an error of it was reported by publish, or the file is thrown away
+		m.conn = nil
+	}
+	for _, in := range m.inputs {
+		in.source.close()
+	}
+}
+
+// publish gives the complete file its name.
+func (m *merger) publish() error {
+	conn := m.conn
+	m.conn = nil
+	if err := conn.Close(); err != nil {
+		return wrap(m.output, err)
+	}
+	if err := syncFile(m.file); err != nil {
+		return fmt.Errorf("write %s: %w", m.output, err)
+	}
+	if m.options.Overwrite {
+		if err := os.Rename(m.file, m.output); err != nil {
+			return fmt.Errorf("write %s: %w", m.output, err)
+		}
+		return nil
+	}
+	// A link, unlike a rename, does not replace what has come into being meanwhile.
+	err := os.Link(m.file, m.output)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%w: %s has come into being meanwhile; name another output", ErrMerge, m.output)
+	}
+	if err != nil { // a file system without links
+		err = os.Rename(m.file, m.output)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", m.output, err)
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// mergePragmas are for a file that is thrown away if anything goes wrong.
+var mergePragmas = []string{
+	"pragma main.auto_vacuum = incremental",
+	"pragma main.journal_mode = off",
+	"pragma main.synchronous = off",
+	"pragma main.locking_mode = exclusive",
+	"pragma main.cache_size = -65536",
+}
+
+// write makes the merged recording.
+func (m *merger) write() (err error) {
+	if m.conn, err = sqlite.OpenConn(m.file, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI); err != nil {
+		return wrap(m.output, err)
+	}
+	m.conn.SetInterrupt(m.ctx.Done())
+	for _, p := range mergePragmas {
+		if err := exec(m.conn, p); err != nil {
+			return wrap(m.output, fmt.Errorf("%s: %w", p, err))
+		}
+	}
+	if err := migrate(m.conn, migrations()); err != nil {
+		return wrap(m.output, err)
+	}
+	if err := describe(m.conn); err != nil {
+		return wrap(m.output, err)
+	}
+	if err := sqlitex.ExecuteScript(m.conn, mergeTables, nil); err != nil {
+		return wrap(m.output, err)
+	}
+	for _, in := range m.inputs {
+		m.tell(in)
+		if err := m.copy(in); err != nil {
+			return m.explain(in, err)
+		}
+		m.done += in.size
+	}
+	m.result.Calls, err = queryInt(m.conn, "select total(calls) from session")
+	return wrap(m.output, err)
+}
+
+func (m *merger) tell(in *mergeInput) {
+	if m.options.Progress != nil {
+		m.options.Progress(in.path, m.done, m.total)
+	}
+}
+
+// explain says whose fault an error is: only the inputs can be damaged.
+func (m *merger) explain(in *mergeInput, err error) error {
+	if wrapped := wrap(in.path, err); errors.Is(wrapped, store.ErrCorrupt) || errors.Is(wrapped, store.ErrForeign) {
+		return in.source.explain(err)
+	}
+	return wrap(m.output, fmt.Errorf("merge %s: %w", in.path, err))
+}

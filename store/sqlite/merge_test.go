@@ -1,0 +1,527 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	zombie "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// recordingOf writes a batch as a session of its own.
+func recordingOf(t testing.TB, name string, s store.Session, b *store.Batch) string {
+	t.Helper()
+	if s.Started == 0 {
+		s.Started = t0
+	}
+	if s.Node == "" {
+		s.Node = name
+	}
+	if s.Host == "" {
+		s.Host = name
+	}
+	path := filepath.Join(t.TempDir(), name+".db")
+	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: s, Now: clock, Seed: 1})
+	must(t, err)
+	must(t, w.Write(b))
+	must(t, w.Close())
+	return path
+}
+
+func merge(t testing.TB, paths ...string) (string, sqlite.MergeResult) {
+	t.Helper()
+	var in []sqlite.MergeInput
+	for _, p := range paths {
+		in = append(in, sqlite.MergeInput{Path: p})
+	}
+	out := filepath.Join(t.TempDir(), "merged.db")
+	r, err := sqlite.Merge(t.Context(), out, in, sqlite.MergeOptions{})
+	must(t, err)
+	if left := listing(t, filepath.Dir(out)); !slices.Equal(left, []string{"merged.db"}) {
+		t.Errorf("left beside the merged recording: %v", left)
+	}
+	check(t, out)
+	return out, r
+}
+
+// check has SQLite look at the whole file.
+func check(t testing.TB, path string) {
+	t.Helper()
+	c, err := zombie.OpenConn(path, zombie.OpenReadOnly)
+	must(t, err)
+	defer c.Close()
+	stmt, _, err := c.PrepareTransient("pragma integrity_check")
+	must(t, err)
+	defer stmt.Finalize()
+	if said, err := sqlitex.ResultText(stmt); err != nil || said != "ok" {
+		t.Errorf("%s: %s, %v", path, said, err)
+	}
+}
+
+// counting counts the rows of tables and views of a file, many times.
+func counting(t testing.TB, path string) func(from string) int64 {
+	t.Helper()
+	c, err := zombie.OpenConn(path, zombie.OpenReadOnly)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	return func(from string) int64 {
+		t.Helper()
+		stmt, _, err := c.PrepareTransient("select count(*) from " + from)
+		must(t, err)
+		defer stmt.Finalize()
+		n, err := sqlitex.ResultInt64(stmt)
+		must(t, err)
+		return n
+	}
+}
+
+// everything is all that a reader tells, as text.
+func everything(t testing.TB, r store.Reader) string {
+	t.Helper()
+	var b strings.Builder
+	say := func(v any, err error) {
+		t.Helper()
+		must(t, err)
+		fmt.Fprintf(&b, "%T %+v\n", v, v)
+	}
+	ctx, w := t.Context(), store.Window{}
+	sum, err := r.Summary(ctx)
+	for i := range sum.Sessions {
+		sum.Sessions[i].ID = 0 // their own in each file
+	}
+	say(sum, err)
+	processes, err := r.Processes(ctx)
+	say(processes, err)
+	threads, err := r.Threads(ctx)
+	say(threads, err)
+	stats, err := r.OpStats(ctx, w)
+	must(t, err)
+	for _, s := range stats {
+		h, err := s.Hist.AppendBinary(nil)
+		s.Hist = nil
+		say(s, err)
+		say(h, nil)
+	}
+	gaps, err := r.GapStats(ctx, w)
+	say(gaps, err)
+	say("calls", r.NotableCalls(ctx, w, func(c *event.Call) bool { say(*c, nil); return true }))
+	say("times", r.CallTimes(ctx, w, func(c *event.CallTime) bool { say(*c, nil); return true }))
+	say("gaps", r.NotableGaps(ctx, w, func(g *event.Gap) bool { say(*g, nil); return true }))
+	say("intervals", r.OffCPU(ctx, w, func(o *event.OffCPU) bool { say(*o, nil); return true }))
+	say("totals", r.ThreadTimes(ctx, w, func(o *event.ThreadTime) bool { say(*o, nil); return true }))
+	throttles, err := r.Throttles(ctx, w)
+	say(throttles, err)
+	limits, err := r.MemoryLimits(ctx)
+	say(limits, err)
+	scheduling, err := r.Scheduling(ctx)
+	say(scheduling, err)
+	lives, err := r.Lives(ctx, w)
+	say(lives, err)
+	stalls, err := r.Stalls(ctx, w)
+	say(stalls, err)
+	reclaims, err := r.Reclaims(ctx, w)
+	say(reclaims, err)
+	snapshots, err := r.Snapshots(ctx, w)
+	say(snapshots, err)
+	gpus, err := r.GPUSnapshots(ctx, w)
+	say(gpus, err)
+	series, err := r.OpSeries(ctx, w, 1)
+	say(series, err)
+	memory, err := r.Memory(ctx, w)
+	say(memory, err)
+	sites, err := r.MemorySites(ctx, w)
+	say(sites, err)
+	collectives, err := r.Collectives(ctx, w)
+	say(collectives, err)
+	flights, err := r.InFlight(ctx, w)
+	say(flights, err)
+	kernels, err := r.Kernels(ctx)
+	say(kernels, err)
+	io, err := r.HostIO(ctx, w)
+	say(io, err)
+	footprint, err := r.Footprint(ctx, w)
+	say(footprint, err)
+	stack, err := r.Stack(ctx, 77)
+	say(stack, err)
+	return b.String()
+}
+
+// batchFrom is a batch with everything in it, of whatever reads as 0 if it is absent.
+func batchFrom(t testing.TB) *store.Batch {
+	b := fullBatch(t)
+	b.Collectives = collectiveBatch(t).Collectives
+	return b
+}
+
+// Two machines with the same process ids, at the same nanoseconds: what is read of each
+// is what was recorded of it, and nothing is missing in the views.
+func TestMergedMachinesStayApart(t *testing.T) {
+	t.Parallel()
+	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, batchFrom(t))
+	other := batchFrom(t)
+	other.Processes[0].Name, other.Processes[0].Command = "another", "another program"
+	b := recordingOf(t, "gpu-02", store.Session{Boot: "y", PID: 60}, other)
+	unchanged(t, a)
+	unchanged(t, b)
+	out, r := merge(t, a, b)
+	if r.Sessions != 2 || !slices.Equal(r.Nodes, []string{"gpu-01", "gpu-02"}) || r.Moved == 0 || r.Skipped != 0 {
+		t.Errorf("merged %+v", r)
+	}
+	whole := reader(t, out)
+	machines, err := whole.Machines(t.Context())
+	must(t, err)
+	if len(machines) != 2 {
+		t.Fatalf("%d machines", len(machines))
+	}
+	for i, path := range []string{a, b} {
+		want, got := everything(t, reader(t, path)), everything(t, machines[i])
+		must(t, machines[i].Close())
+		if i == 0 && want != got { // the second one's times moved
+			t.Errorf("machine %d (-recorded +merged):\n%s", i, cmp.Diff(want, got))
+		}
+		if i == 1 && strings.Count(want, "\n") != strings.Count(got, "\n") {
+			t.Errorf("machine %d (-recorded +merged):\n%s", i, cmp.Diff(want, got))
+		}
+	}
+	once := []string{"sources", "ops", "cgroups", "stack_frames", "stack_traces", "process_names", "collective_arrivals"}
+	inA, inB, inOut := counting(t, a), counting(t, b), counting(t, out)
+	for _, v := range query(t, out, "select name from sqlite_schema where type = 'view'") {
+		from := fmt.Sprintf("%q", v[0])
+		x, y, z := inA(from), inB(from), inOut(from)
+		if want := x + y; z != want && !slices.Contains(once, v[0].(string)) || slices.Contains(once, v[0].(string)) && z != x {
+			t.Errorf("view %s: %d and %d rows became %d", v[0], x, y, z)
+		}
+	}
+	for _, v := range query(t, out, "select distinct s.name from sqlite_schema s join pragma_table_info(s.name) c on c.name = 'node' where s.type = 'view'") {
+		if bad := inOut(fmt.Sprintf("%q where node is null", v[0])); bad != 0 && v[0] != "causal_chains" {
+			t.Errorf("view %s: %v rows of no machine", v[0], bad)
+		}
+	}
+	if dup := query(t, out, "select id, count(*) from events group by id having count(*) > 1"); len(dup) != 0 {
+		t.Errorf("ids that are there twice: %v", dup)
+	}
+}
+
+// The same at other times: then not even an id changes.
+func TestMergingChangesNoID(t *testing.T) {
+	t.Parallel()
+	early, late := &store.Batch{}, &store.Batch{}
+	for i := range uint64(100) {
+		c := event.Call{Start: t0 + i*1000, Duration: 10, Thread: event.Thread{PID: 7, TID: 7}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU}
+		c.Args[0] = i % 5
+		early.Calls = append(early.Calls, c)
+		c.Start += 500
+		late.Calls = append(late.Calls, c)
+	}
+	a, b := recordingOf(t, "one", store.Session{Boot: "x"}, early), recordingOf(t, "two", store.Session{Boot: "y"}, late)
+	out, r := merge(t, a, b)
+	if r.Moved != 0 || r.Calls != 200 {
+		t.Errorf("merged %+v", r)
+	}
+	ids := func(p string) [][]any { return query(t, p, "select id, arg0, node from cuda_events order by node, id") }
+	if d := cmp.Diff(append(ids(a), ids(b)...), ids(out)); d != "" {
+		t.Error(d)
+	}
+	if n := query(t, out, "select count(*) from args")[0][0]; n != int64(4) {
+		t.Errorf("%v rows of arguments, where 4 differ from zero", n)
+	}
+}
+
+// Each of two tracers of one machine follows the other one's process.
+func TestTwoTracersOfOneMachine(t *testing.T) {
+	t.Parallel()
+	rank := func(own, other uint32, every uint64) *store.Batch {
+		b := &store.Batch{
+			Processes: []store.Process{
+				{PID: own, Name: fmt.Sprintf("rank-%d", own), Command: "train", Rank: int(own), LocalRank: -1, WorldSize: -1, Traced: true},
+				{PID: other, Name: "seen from outside", Rank: -1, LocalRank: -1, WorldSize: -1},
+			},
+			Snapshots: []store.Snapshot{{At: t0 + uint64(own)*1000, CPUPct: 50}},
+		}
+		for i := range uint64(10) {
+			b.Calls = append(b.Calls, event.Call{Start: t0 + i*1_000_000 + uint64(own), Duration: 100, Thread: event.Thread{PID: own, TID: own}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU})
+			for _, pid := range []uint32{own, other} {
+				if pid == other && i%every != 0 {
+					continue
+				}
+				b.OffCPU = append(b.OffCPU, event.OffCPU{
+					Start: t0 + i*1_000_000 + 500 + uint64(own) + uint64(pid), Duration: 1000, Thread: event.Thread{PID: pid, TID: pid}, Comm: "x",
+					Class: event.Futex, Syscall: -1, WakerSyscall: -1, Dispatch: pid == own, Followed: pid == other,
+					Culprits: []event.Culprit{{Thread: event.Thread{PID: 1, TID: 1}, NS: 5}},
+				})
+			}
+		}
+		return b
+	}
+	host := store.Session{Node: "gpu", Host: "gpu", Boot: "x"}
+	first, second := host, host
+	first.PID, second.PID = 51, 52
+	a, b := recordingOf(t, "a", first, rank(100, 200, 1)), recordingOf(t, "b", second, rank(200, 100, 2))
+	out, r := merge(t, a, b)
+	if len(r.Nodes) != 1 || r.Calls != 20 || r.Skipped != 10+5+1 {
+		t.Errorf("merged %+v", r)
+	}
+	re := reader(t, out)
+	if m, err := re.Machines(t.Context()); err != nil || len(m) != 1 || m[0] != store.Reader(re) {
+		t.Errorf("machines %v, %v", m, err)
+	}
+	if got := query(t, out, "select pid, count(*), count(distinct culprit_pid) from off_cpu group by pid"); fmt.Sprint(got) != "[[100 10 1] [200 10 1]]" {
+		t.Errorf("intervals by process: %v", got)
+	}
+	if got := query(t, out, "select count(*) from culprits"); got[0][0] != int64(20) {
+		t.Errorf("%v culprits", got)
+	}
+	ps, err := re.Processes(t.Context())
+	must(t, err)
+	for _, p := range ps {
+		if p.PID > 1 && (p.Command != "train" || p.Rank != int(p.PID)) {
+			t.Errorf("process %+v", p)
+		}
+	}
+}
+
+func TestWhatCannotBeMerged(t *testing.T) {
+	t.Parallel()
+	a := recordingOf(t, "one", store.Session{Boot: "x", PID: 9}, batchFrom(t))
+	b := recordingOf(t, "two", store.Session{Boot: "y", PID: 9}, batchFrom(t))
+	same := recordingOf(t, "one", store.Session{Boot: "x", PID: 10}, batchFrom(t))
+	unknown := recordingOf(t, "one", store.Session{PID: 11}, batchFrom(t))
+	unknown2 := recordingOf(t, "one", store.Session{Host: "other", PID: 11}, batchFrom(t))
+	dir := t.TempDir()
+	file := func(name string, content []byte) string {
+		p := filepath.Join(dir, name)
+		must(t, os.WriteFile(p, content, 0o644))
+		return p
+	}
+	content, err := os.ReadFile(a)
+	must(t, err)
+	copied := file("copy.db", content)
+	torn := file("torn.db", content[:len(content)/2])
+	text := file("text.db", []byte("no database at all"))
+	scribbled := slices.Clone(content)
+	for i := 40_000; i < len(scribbled)-40_000; i++ {
+		scribbled[i] ^= 0x5a
+	}
+	damaged := file("damaged.db", scribbled)
+	newer := file("newer.db", content)
+	makeDB(t, newer, "pragma user_version = 9999")
+	nameless := file("nameless.db", content)
+	makeDB(t, nameless, "update session set node = ''")
+	link := filepath.Join(dir, "link.db")
+	must(t, os.Symlink(a, link))
+	out := filepath.Join(dir, "out", "merged.db")
+	must(t, os.Mkdir(filepath.Dir(out), 0o755))
+	for _, c := range []struct {
+		name  string
+		paths []string
+		is    error
+		says  []string
+	}{
+		{"one", []string{a}, sqlite.ErrMerge, []string{"one recording only"}},
+		{"twice", []string{a, b, a}, sqlite.ErrMerge, []string{"the same file"}},
+		{"link", []string{a, link}, sqlite.ErrMerge, []string{"the same file"}},
+		{"copy", []string{a, copied}, sqlite.ErrMerge, []string{"hold the same recording", "one since", "copy.db"}},
+		{"no such file", []string{a, filepath.Join(dir, "nothing.db")}, store.ErrNotFound, []string{"nothing.db"}},
+		{"text", []string{a, text}, store.ErrForeign, []string{"text.db"}},
+		{"torn", []string{b, torn}, store.ErrCorrupt, []string{"torn.db", "cut short"}},
+		{"damaged", []string{b, damaged}, store.ErrCorrupt, []string{"damaged.db"}},
+		{"newer", []string{b, newer}, store.ErrNewer, []string{"newer.db", "update Ingero"}},
+		{"earlier", []string{b, earlier(t, "0.8")}, sqlite.ErrMerge, []string{"Ingero 0.x", "ingero explain"}},
+		{"nameless", []string{b, nameless}, sqlite.ErrMerge, []string{"--force-node NAME=" + nameless}},
+		{"calls twice", []string{a, same}, sqlite.ErrMerge, []string{"recorded the calls of process", "count twice"}},
+		{"perhaps another machine", []string{unknown, unknown2}, sqlite.ErrMerge, []string{"if these are two machines", "--force-node NAME="}},
+		{"folder", []string{a, dir}, store.ErrForeign, []string{"directory"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var in []sqlite.MergeInput
+			for _, p := range c.paths {
+				in = append(in, sqlite.MergeInput{Path: p})
+			}
+			_, err := sqlite.Merge(t.Context(), out, in, sqlite.MergeOptions{})
+			checkError(t, err, c.is, c.says)
+			if left := listing(t, filepath.Dir(out)); len(left) != 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+	t.Run("output", func(t *testing.T) {
+		in := []sqlite.MergeInput{{Path: a}, {Path: b}}
+		_, err := sqlite.Merge(t.Context(), b, in, sqlite.MergeOptions{Overwrite: true})
+		checkError(t, err, sqlite.ErrMerge, []string{"read and written"})
+		_, err = sqlite.Merge(t.Context(), copied, in, sqlite.MergeOptions{})
+		checkError(t, err, sqlite.ErrMerge, []string{"exists"})
+		_, err = sqlite.Merge(t.Context(), filepath.Join(dir, "no", "such.db"), in, sqlite.MergeOptions{})
+		checkError(t, err, os.ErrNotExist, []string{"such.db"})
+		_, err = sqlite.Merge(t.Context(), copied, in, sqlite.MergeOptions{Overwrite: true})
+		must(t, err)
+		check(t, copied)
+	})
+	t.Run("stopped", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		steps := 0
+		o := sqlite.MergeOptions{Progress: func(string, int64, int64) {
+			if steps++; steps == 40 {
+				stop()
+			}
+		}}
+		if _, err := sqlite.Merge(ctx, out, []sqlite.MergeInput{{Path: a}, {Path: b}}, o); !errors.Is(err, context.Canceled) || steps != 40 {
+			t.Errorf("stopped after %d steps: %v", steps, err)
+		}
+		if left := listing(t, filepath.Dir(out)); len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
+// Names given on the command line stand for the recorded ones, in ids as well.
+func TestForcedNodes(t *testing.T) {
+	t.Parallel()
+	a := recordingOf(t, "localhost", store.Session{Host: "p"}, batchFrom(t))
+	b := recordingOf(t, "localhost", store.Session{Host: "q"}, batchFrom(t))
+	out := filepath.Join(t.TempDir(), "merged.db")
+	_, err := sqlite.Merge(t.Context(), out, []sqlite.MergeInput{{Path: a}, {Path: b, Node: "it's gpu-02"}}, sqlite.MergeOptions{})
+	must(t, err)
+	if got := query(t, out, "select node, min(substr(id, 1, 9)) from cuda_events group by 1 order by 1"); fmt.Sprint(got) != "[[it's gpu-02 it's gpu-] [localhost localhost]]" {
+		t.Errorf("nodes: %v", got)
+	}
+	// Of a recording of several machines it is not known which one it would be.
+	_, err = sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "again.db"),
+		[]sqlite.MergeInput{{Path: out, Node: "x"}, {Path: recordingOf(t, "more", store.Session{}, batchFrom(t))}}, sqlite.MergeOptions{})
+	checkError(t, err, sqlite.ErrMerge, []string{"several machines"})
+	// Without a name it may be merged again, but not with what is in it.
+	_, err = sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "again.db"), []sqlite.MergeInput{{Path: out}, {Path: a}}, sqlite.MergeOptions{})
+	checkError(t, err, sqlite.ErrMerge, []string{"hold the same recording"})
+	again, _ := merge(t, out, recordingOf(t, "more", store.Session{}, batchFrom(t)))
+	if got := query(t, again, "select count(distinct node) from events"); got[0][0] != int64(3) {
+		t.Errorf("nodes: %v", got)
+	}
+}
+
+// Ids that refer to nothing refer to nothing afterwards, and to nobody else's rows.
+func TestMergingHostileRecordings(t *testing.T) {
+	t.Parallel()
+	a := recordingOf(t, "one", store.Session{Boot: "x"}, batchFrom(t))
+	b := recordingOf(t, "two", store.Session{Boot: "y"}, batchFrom(t))
+	third := recordingOf(t, "three", store.Session{Boot: "z"}, batchFrom(t))
+	makeDB(t, b, `update call set thread = 1000000 where ts = (select min(ts) from call);
+		update call set thread = -5 where ts = (select max(ts) from call);
+		update call set args = 424242, stack = -1 where ts = (select max(ts) from call);
+		update interval set waker = 9223372036854775807 where waker is not null;
+		insert or replace into thread_time (ts, thread) values (9223372036854775806, 1), (-4, 2);
+		update causal_chains set id = ''`)
+	out, _ := merge(t, a, b, third)
+	lost := query(t, out, "select count(*) from call c left join thread t on t.id = c.thread where t.id is null")
+	if lost[0][0] != int64(2) {
+		t.Errorf("%v calls of nobody, 2 of them are", lost)
+	}
+	for name, path := range map[string]string{"one": a, "three": third} {
+		n := query(t, path, "select count(*) from cuda_events")[0][0]
+		if got := query(t, out, "select count(*) from cuda_events where node = '"+name+"'")[0][0]; got != n {
+			t.Errorf("%v calls of %s, %v were recorded", got, name, n)
+		}
+	}
+	// Ids so large that there is no room behind them.
+	makeDB(t, b, fmt.Sprintf("insert into thread values (%d, 1, 1, 1, '', 0)", math.MaxInt64))
+	_, err := sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "m.db"), []sqlite.MergeInput{{Path: a}, {Path: b}}, sqlite.MergeOptions{})
+	checkError(t, err, sqlite.ErrMerge, []string{"two.db", "thread"})
+}
+
+// Every table is carried, also those that nobody has thought of here.
+func TestEveryTableIsMerged(t *testing.T) {
+	t.Parallel()
+	fill := func(path string, n int) {
+		c, err := zombie.OpenConn(path, zombie.OpenReadWrite)
+		must(t, err)
+		defer c.Close()
+		must(t, sqlitex.ExecuteScript(c, fillScript(t, path, n), nil))
+	}
+	a, b := recordingOf(t, "one", store.Session{Boot: "x"}, &store.Batch{}), recordingOf(t, "two", store.Session{Boot: "y"}, &store.Batch{})
+	fill(a, 10)
+	fill(b, 20)
+	out, _ := merge(t, a, b)
+	inA, inB, inOut := counting(t, a), counting(t, b), counting(t, out)
+	for _, row := range query(t, out, "select name from sqlite_schema where type = 'table' and name not like '%\\_name' escape '\\' and name <> 'meta'") {
+		name := row[0].(string)
+		x, y, z := inA(name), inB(name), inOut(name)
+		if x == 0 || y == 0 || z != x+y {
+			t.Errorf("table %s: %d and %d rows became %d", name, x, y, z)
+		}
+	}
+}
+
+// fillScript puts rows whose numbers are all from n to n + 2 into every table.
+func fillScript(t testing.TB, path string, n int) string {
+	t.Helper()
+	var b strings.Builder
+	tables := query(t, path, `select t.name, group_concat(case c.type when 'TEXT' then '''text' || '%[1]d''' when 'BLOB' then 'x''00''' else '%[1]d' end, ', ')
+		from sqlite_schema t join pragma_table_info(t.name) c where t.type = 'table' and t.name not like '%\_name' escape '\' and t.name <> 'meta' group by t.name order by t.name, c.cid`)
+	for _, row := range tables {
+		for i := range 3 {
+			fmt.Fprintf(&b, "insert or ignore into %s values (%s);\n", row[0], strings.ReplaceAll(row[1].(string), "%[1]d", fmt.Sprint(n+i)))
+		}
+	}
+	return b.String()
+}
+
+// What two machines have at the same addresses may be different things.
+func TestStacksAreMergedByContent(t *testing.T) {
+	t.Parallel()
+	stack := func(symbol string) *store.Batch {
+		b := &store.Batch{Stacks: []event.Stack{
+			{ID: 5, PID: 7, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 0x1000, Symbol: symbol, Module: "prog"}}},
+			{ID: 6, PID: 7, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 0x2000, Symbol: "main", Module: "prog", BuildID: "ab"}}, Cut: true},
+		}}
+		for i, id := range []uint64{5, 6} {
+			b.Calls = append(b.Calls, event.Call{Start: t0 + uint64(i), Duration: 10, Thread: event.Thread{PID: 7, TID: 7}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU, Stack: id})
+		}
+		return b
+	}
+	a := recordingOf(t, "one", store.Session{}, stack("f"))
+	other := recordingOf(t, "two", store.Session{}, stack("g"))
+	bare := recordingOf(t, "three", store.Session{}, stack(""))
+	for _, order := range [][]string{{a, other, bare}, {bare, a, other}} {
+		out, _ := merge(t, order...)
+		got := query(t, out, `select c.node, group_concat(f.symbol || f.build_id) from (select * from calls order by id) c join stack_frames f on f.stack_hash = c.stack_hash group by c.node order by c.node`)
+		if fmt.Sprint(got) != "[[one f,mainab] [three f,mainab] [two g,mainab]]" {
+			t.Errorf("stacks by node: %v", got)
+		}
+		if n := query(t, out, "select count(*), count(distinct hash) from stack_traces"); fmt.Sprint(n) != "[[3 3]]" {
+			t.Errorf("stacks: %v", n)
+		}
+	}
+}
+
+// A recording of an older schema gets today's tables on the way.
+func TestMergingAnOlderSchema(t *testing.T) {
+	t.Parallel()
+	a := recordingOf(t, "one", store.Session{Boot: "x"}, batchFrom(t))
+	old := recordingOf(t, "two", store.Session{}, batchFrom(t))
+	for _, v := range query(t, old, "select name from sqlite_schema where type = 'view'") {
+		makeDB(t, old, fmt.Sprintf("drop view %q", v[0]))
+	}
+	makeDB(t, old, "alter table session drop column boot; alter table throttle drop column session; alter table stall drop column session; "+
+		"alter table snapshot drop column session; alter table gpu_snapshot drop column session; alter table tcp drop column session; pragma user_version = 12")
+	unchanged(t, old)
+	out, _ := merge(t, a, old)
+	if got := query(t, out, "select node, count(*) from system_snapshots group by 1 order by 1"); fmt.Sprint(got) != "[[one 1] [two 1]]" {
+		t.Errorf("snapshots by node: %v", got)
+	}
+	r, err := sqlite.Open(old)
+	must(t, err)
+	defer r.Close()
+	if s, err := r.Summary(t.Context()); err != nil || s.Sessions[0].Boot != "" {
+		t.Errorf("summary of the older schema: %+v, %v", s, err)
+	}
+}
