@@ -36,8 +36,8 @@ type knownStack struct {
 
 // readFlights loads the program of InFlight. Without it tracing works, and a call
 // is recorded when it returns.
-func (t *Tracer) readFlights(shared map[string]*ebpf.Map) {
-	f, err := t.newFlights(shared)
+func (t *Tracer) readFlights() {
+	f, err := t.newFlights()
 	if err != nil {
 		t.log.Info("calls that have not returned are not told", "err", err)
 		return
@@ -45,7 +45,7 @@ func (t *Tracer) readFlights(shared map[string]*ebpf.Map) {
 	t.flights = f
 }
 
-func (t *Tracer) newFlights(shared map[string]*ebpf.Map) (*flights, error) {
+func (t *Tracer) newFlights() (*flights, error) {
 	spec, err := inflight.LoadInFlight()
 	if err != nil {
 		return nil, fmt.Errorf("read object: %w", err)
@@ -54,7 +54,7 @@ func (t *Tracer) newFlights(shared map[string]*ebpf.Map) (*flights, error) {
 		return nil, err
 	}
 	f := &flights{known: map[event.Thread]knownStack{}}
-	if f.progs, err = t.share(spec, shared); err != nil {
+	if f.progs, err = t.share(spec); err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
 	if f.iter, err = link.AttachIter(link.IterOptions{Program: f.progs.Programs["flights"]}); err != nil {

@@ -21,6 +21,7 @@ typedef long long s64, __s64;
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -263,6 +264,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct bpf_local_storage *bpf_storage; /* null for a task without any */
 	struct uprobe_task *utask;
+	struct task_struct *group_leader;
 	char comm[16];
 };
 struct timerqueue_node {
@@ -283,6 +285,8 @@ struct bpf_iter__task {
 struct linux_binprm {
 	const char *filename;
 };
+
+enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running kernel's */
 
 #pragma clang attribute pop
 

@@ -254,5 +254,8 @@ func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapsho
 		out = append(out, n)
 		return nil
 	})
+	if err == nil {
+		err = r.swap(ctx, w, out)
+	}
 	return out, err
 }

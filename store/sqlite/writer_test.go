@@ -138,7 +138,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99}},
-		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
+		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, SwapIn: 4096, SwapOut: 8192, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},
@@ -169,6 +169,10 @@ func fullIO() store.HostIO {
 			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
 		},
 		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4}},
+		Pages: []event.PageSum{
+			{At: t0 + 60_000, PID: 100, Comm: "engine", Allocations: 5, Pages: 6, Bytes: 24576, NoWaitBytes: 4096, Failed: 1},
+			{At: t0 + 60_001, Allocations: 1, Pages: 1, Bytes: 4096},
+		},
 	}
 }
 
