@@ -15,11 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
@@ -329,48 +327,4 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 		}
 	}
 	t.Logf("\n%s", &text)
-}
-
-// loaded reports whether the kernel has a program of the name.
-func loaded(t *testing.T, name string) bool {
-	t.Helper()
-	for id := ebpf.ProgramID(0); ; {
-		next, err := ebpf.ProgramGetNextID(id)
-		if err != nil {
-			return false // that was the last one
-		}
-		id = next
-		p, err := ebpf.NewProgramFromID(id)
-		if err != nil {
-			continue // gone
-		}
-		info, err := p.Info()
-		p.Close()
-		if err == nil && info.Name == name {
-			return true
-		}
-	}
-}
-
-func TestNoFootprintUnlessWanted(t *testing.T) {
-	files := extract(t)
-	v, err := files.Start(context.Background(), cudastub.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
-	for _, o := range []agent.Options{
-		{UID: agent.AnyUser, PIDs: []int{v.PID()}},                                     // it has CUDA
-		{UID: agent.AnyUser, PIDs: []int{os.Getppid()}, Footprint: agent.FootprintOff}, // it is not to be
-	} {
-		o.Duration = 10 * time.Millisecond
-		o.Started = func(s agent.Start) {
-			if len(s.Footprint) > 0 || loaded(t, "on_syscall") {
-				t.Errorf("the footprint of %v is taken", s.Footprint)
-			}
-		}
-		if s, err := agent.Run(t.Context(), o); err != nil || s.Footprint != nil {
-			t.Errorf("%+v, %v", s.Footprint, err)
-		}
-	}
 }
