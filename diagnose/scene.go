@@ -36,6 +36,7 @@ type scene struct {
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
+	resends  map[line][]uint64      // made by resentAt
 	met      meetings
 	flights  []flying // calls that had not returned, the oldest first
 }
