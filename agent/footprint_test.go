@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,10 @@ func TestHelperTouches(t *testing.T) {
 	check(err)
 	_, err = u.Write(block[:77])
 	check(err)
+	manyMessages(t)
+	if _, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(fd), 1, 0, 0, 0, 0); errno == 0 {
+		t.Fatal("a file is no io_uring")
+	}
 	check(exec.Command("/bin/sh", "-c", "read x < "+filepath.Join(dir, "second")+"; exit 0").Run())
 	for end := time.Now().Add(250 * time.Millisecond); time.Now().Before(end); { // user time
 		for range 1000 {
@@ -96,6 +101,50 @@ func TestHelperTouches(t *testing.T) {
 	check(unix.Getrusage(unix.RUSAGE_SELF, &r))
 	fmt.Println("used", r.Utime.Nano()+r.Stime.Nano())
 	_, _ = in.ReadString('\n') // in a call when tracing ends
+}
+
+// mmsghdr is a message of sendmmsg and recvmmsg.
+type mmsghdr struct {
+	unix.Msghdr
+	len uint32
+	_   uint32
+}
+
+// manyMessages sends messages of 100, 101 and 102 bytes by one call, to an address that
+// only the messages have, and receives them by another.
+func manyMessages(t *testing.T) {
+	var ends [2]int
+	var at [2]*unix.SockaddrInet4
+	for i := range ends {
+		var err error
+		if ends[i], err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0); err == nil {
+			err = unix.Bind(ends[i], &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := unix.Getsockname(ends[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = name.(*unix.SockaddrInet4)
+	}
+	to := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: uint16(at[1].Port>>8 | at[1].Port<<8&0xff00), Addr: at[1].Addr}
+	for end, nr := range []uintptr{unix.SYS_SENDMMSG, unix.SYS_RECVMMSG} {
+		var list [3]mmsghdr
+		for i := range list {
+			v := unix.Iovec{Base: &make([]byte, 200)[0]}
+			v.SetLen(200)
+			if list[i].Iov = &v; end == 0 {
+				v.SetLen(100 + i)
+				list[i].Name, list[i].Namelen = (*byte)(unsafe.Pointer(&to)), unix.SizeofSockaddrInet4
+			}
+			list[i].SetIovlen(1)
+		}
+		if n, _, errno := unix.Syscall6(nr, uintptr(ends[end]), uintptr(unsafe.Pointer(&list)), uintptr(len(list)), 0, 0, 0); n != 3 {
+			t.Fatal(n, errno)
+		}
+	}
 }
 
 // serve answers each connection with 45 bytes.
@@ -265,6 +314,14 @@ func checkSockets(t *testing.T, f *report.Footprint, tcp, gone net.Listener, pat
 	}
 	if x := socket("127.0.0.1", gone.Addr().(*net.TCPAddr).Port); x.Role != "connect" || x.WriteBytes != 0 {
 		t.Errorf("refused: %+v", x)
+	}
+	// Who sent the messages bound a port, and who got them knows no other end.
+	sent := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool {
+		return x.Protocol == "udp" && x.Remote == "127.0.0.1" && x.RemotePort != 0 && x.WriteBytes == 303 && x.ReadBytes == 0
+	})
+	received := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool { return x.Protocol == "udp" && x.ReadBytes == 303 && x.WriteBytes == 0 })
+	if !sent || !received {
+		t.Errorf("messages: sent %v, received %v; %+v", sent, received, f.Sockets)
 	}
 	if x := socket(path, 0); x.Family != "unix" || x.Role != "connect" || x.WriteBytes != 77 {
 		t.Errorf("unix: %+v", x)

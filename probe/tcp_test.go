@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"net/netip"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,5 +96,26 @@ exec sleep 5`, port)
 	}
 	if n, err := tr.Losses(); err != nil || n[event.LostConnection] != 0 {
 		t.Errorf("%d lost, %v", n[event.LostConnection], err)
+	}
+}
+
+// A connection over IPv6 that is refused has its addresses.
+func TestRefusedConnectionsOverIPv6AreRecorded(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		kerneltest.Lacks(t, "no IPv6: "+err.Error())
+	}
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	l.Close() // nobody listens there now
+	tr, shell, begin := adoptShell(t, fmt.Sprintf("exec 2>/dev/null 3<>/dev/tcp/::1/%d", port), probe.Options{})
+	begin()
+	local := netip.IPv6Loopback().As16()
+	r := drained(t, tr, func(r *probe.Records) bool {
+		return slices.ContainsFunc(r.Connections, func(c event.Connection) bool { return c.RemotePort == port && c.Remote == local })
+	})
+	for _, c := range r.Connections {
+		if c.RemotePort == port && (c.Op != event.OpTCPConnectFailed || c.Error != int32(unix.ECONNREFUSED) || c.Local != local || c.LocalPort == 0 || int(c.PID) != shell.Process.Pid) {
+			t.Errorf("%+v", c)
+		}
 	}
 }

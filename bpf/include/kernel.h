@@ -62,6 +62,16 @@ struct sockaddr_in6 { /* include/uapi/linux/in6.h */
 	u8 sin6_addr[16];
 	u32 sin6_scope_id;
 };
+struct user_msghdr { /* include/linux/socket.h; pointers of programs */
+	u64 msg_name;
+	u32 msg_namelen, pad;
+	u64 msg_iov, msg_iovlen, msg_control, msg_controllen;
+	u32 msg_flags, pad2;
+};
+struct mmsghdr {
+	struct user_msghdr msg_hdr;
+	u32 msg_len, pad; /* bytes sent or received */
+};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
