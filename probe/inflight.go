@@ -285,9 +285,10 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 
 // mend puts back the return addresses that the kernel replaced to learn of returns.
 // On x86-64 one lies where the stack pointer was at the entry, on arm64 somewhere
-// below, where the function saved it. A signature in its high bits goes.
+// below, where the function saved it. A signature in its high bits goes; where page
+// tables have five levels, those bits belong to the address.
 func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
-	const address = 1<<48 - 1
+	const told = 1<<48 - 1 // the bits in which there is no signature
 	if w.Tramp == 0 {
 		return
 	}
@@ -302,7 +303,7 @@ func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
 		}
 		for ; at <= r.At && at-stack.Base+8 <= uint64(len(stack.Data)); at += 8 {
 			word := (*[8]byte)(stack.Data[at-stack.Base:])
-			if *(*uint64)(unsafe.Pointer(word))&address == w.Tramp {
+			if *(*uint64)(unsafe.Pointer(word))&told == w.Tramp&told {
 				*(*uint64)(unsafe.Pointer(word)) = r.To
 			}
 		}
