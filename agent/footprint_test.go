@@ -319,7 +319,9 @@ func checkSockets(t *testing.T, f *report.Footprint, tcp, gone net.Listener, pat
 	sent := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool {
 		return x.Protocol == "udp" && x.Remote == "127.0.0.1" && x.RemotePort != 0 && x.WriteBytes == 303 && x.ReadBytes == 0
 	})
-	received := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool { return x.Protocol == "udp" && x.ReadBytes == 303 && x.WriteBytes == 0 })
+	received := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool {
+		return x.Protocol == "udp" && x.ReadBytes == 303 && x.WriteBytes == 0
+	})
 	if !sent || !received {
 		t.Errorf("messages: sent %v, received %v; %+v", sent, received, f.Sockets)
 	}
@@ -371,6 +373,27 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 		rows.Next()
 		if v := rows.Values(); len(v) != 3 || v[0] != int64(c.Calls) || v[1] != int64(1) || v[2] != int64(c.MaxNS) {
 			t.Errorf("host_events has %v of %s, want %d calls, the longest %d ns", v, c.Syscall, c.Calls, c.MaxNS)
+		}
+		rows.Close()
+	}
+	// The other queries of that example, as they stand there.
+	for query, want := range map[string]string{
+		"SELECT comm, syscall, COUNT(*) AS n\n     FROM host_events\n    GROUP BY comm, syscall\n    ORDER BY n DESC LIMIT 20": "rt_sigaction",
+		"SELECT * FROM net_events LIMIT 20":  "127.0.0.1",
+		"SELECT * FROM io_events  LIMIT 200": filepath.Join("sub", "data"),
+		"SELECT * FROM cuda_events LIMIT 20": "",
+	} {
+		rows, err := sqlite.Query(t.Context(), db, query, sqlite.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		n := 0
+		for ; rows.Next(); n++ {
+			fmt.Fprintln(&all, rows.Values()...)
+		}
+		if (want == "") != (n == 0) || !strings.Contains(all.String(), want) {
+			t.Errorf("%s has no %q in %d rows:\n%s", query, want, n, &all)
 		}
 		rows.Close()
 	}

@@ -542,6 +542,48 @@ func TestMaxBytesPrunesTheOldest(t *testing.T) {
 	}
 }
 
+// A host on which little is traced and much goes on.
+func TestMaxBytesPrunesWhatIsKeptByTheSecond(t *testing.T) {
+	t.Parallel()
+	const limit, seconds, processes = 2 << 20, 200, 150
+	w, path := create(t, sqlite.Options{MaxBytes: limit})
+	touch := func(pid uint32, at, ended uint64) *event.Footprint {
+		return &event.Footprint{
+			At: at, Syscalls: []event.SyscallCount{{At: at, PID: pid, Calls: 1, NS: 1}}, Misses: []event.Miss{{PID: pid, Errno: 2, Path: "x", Count: 1}},
+			Touched: []event.Touched{{PID: pid, Kind: event.TouchFile, Inode: 1, Path: "/a"}}, CPU: []event.ProcessCPU{{PID: pid, Comm: "p", First: at, Ended: ended}},
+		}
+	}
+	for i := range uint64(seconds) {
+		at := t0 + i*1_000_000_000
+		b := store.Batch{Snapshots: []store.Snapshot{{At: at, SwapIn: 1}}, Footprint: touch(5000+uint32(i), at, at)}
+		for pid := range uint32(processes) {
+			b.IO.Sums = append(b.IO.Sums, event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
+			b.IO.Memory = append(b.IO.Memory, event.HostMemory{At: at, PID: pid + 1, RSS: 4096})
+			b.IO.Pages = append(b.IO.Pages, event.PageSum{At: at, PID: pid + 1, Comm: "p", Pages: 1, Bytes: 4096, Allocations: 1})
+		}
+		must(t, w.Write(&b))
+		must(t, w.Flush(context.Background()))
+	}
+	must(t, w.Write(&store.Batch{Footprint: touch(7, t0+seconds*1_000_000_000, 0)})) // it lives
+	must(t, w.Close())
+	if size := fileSize(t, path); size > limit*13/10 {
+		t.Errorf("file has %d bytes, limit %d", size, limit)
+	}
+	const last = t0 + (seconds-1)*1_000_000_000
+	for _, table := range []string{"request_second", "host_memory", "page_second", "snapshot", "swap_second", "syscall_second"} {
+		got := query(t, path, "select min(ts), max(ts), count(*) from "+table)[0]
+		if got[0] == int64(t0) || got[1].(int64) < int64(last) || got[2].(int64) == 0 {
+			t.Errorf("%s: from, to and number %v; the last are at %d", table, got, int64(last))
+		}
+	}
+	for _, table := range []string{"touched", "path_miss", "process_cpu"} {
+		got := query(t, path, "select min(pid), max(pid), count(*) from "+table)[0]
+		if got[0] != int64(7) || got[1] != int64(5000+seconds-1) || got[2].(int64) > seconds/2 {
+			t.Errorf("%s: from, to and number of processes %v", table, got)
+		}
+	}
+}
+
 func TestWindowOfStats(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})
