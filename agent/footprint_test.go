@@ -144,8 +144,8 @@ func manyMessages(t *testing.T) {
 			}
 			list[i].SetIovlen(1)
 		}
-		if n, _, errno := unix.Syscall6(nr, uintptr(ends[end]), uintptr(unsafe.Pointer(&list)), uintptr(len(list)), 0, 0, 0); n != 3 {
-			t.Fatal(n, errno)
+		if n, _, errno := unix.Syscall6(nr, uintptr(ends[end]), uintptr(unsafe.Pointer(&list)), uintptr(len(list)), 0, 0, 0); n != 3 || list[2].len != 102 {
+			t.Fatal(n, errno, list)
 		}
 	}
 }

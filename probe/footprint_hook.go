@@ -90,8 +90,13 @@ func (f *Footprint) visit() error {
 
 // each calls f for every entry of a hash map.
 func each[K, V any](m *ebpf.Map, f func(*K, *V) error) error {
+	return eachCPU(m, 1, func(k *K, v []V) error { return f(k, &v[0]) })
+}
+
+// eachCPU calls f for every entry of a hash map that has a value for each CPU.
+func eachCPU[K, V any](m *ebpf.Map, cpus int, f func(*K, []V) error) error {
 	const chunk = 256
-	keys, values := make([]K, chunk), make([]V, chunk)
+	keys, values := make([]K, chunk), make([]V, chunk*cpus)
 	var cursor ebpf.MapBatchCursor
 	for {
 		n, err := m.BatchLookup(&cursor, keys, values, nil)
@@ -99,7 +104,7 @@ func each[K, V any](m *ebpf.Map, f func(*K, *V) error) error {
 			return fmt.Errorf("read %s: %w", m, err)
 		}
 		for i := range n {
-			if err := f(&keys[i], &values[i]); err != nil {
+			if err := f(&keys[i], values[i*cpus:(i+1)*cpus]); err != nil {
 				return err
 			}
 		}

@@ -62,11 +62,12 @@ func (t *Tracer) openPages(entries uint32) (*Pages, error) {
 func (p *Pages) Read(now uint64) ([]event.PageSum, error) {
 	var list []event.PageSum
 	var idle []uint32
-	err := p.each(func(pid uint32, sum pages.PagesPageSum) {
+	err := eachCPU(p.c.Maps["page_sums"], p.cpus, func(key *uint32, parts []pages.PagesPageSum) error {
+		pid, sum := *key, total(parts)
 		last := p.last[pid]
 		if sum == last {
 			idle = append(idle, pid)
-			return
+			return nil
 		}
 		p.last[pid] = sum
 		size := uint64(os.Getpagesize())
@@ -74,6 +75,7 @@ func (p *Pages) Read(now uint64) ([]event.PageSum, error) {
 			At: now, PID: pid, Comm: p.name(pid), Allocations: sum.Allocations - last.Allocations, Pages: sum.Pages - last.Pages,
 			Bytes: (sum.Pages - last.Pages) * size, NoWaitBytes: (sum.Nowait - last.Nowait) * size, Failed: sum.Failed - last.Failed,
 		})
+		return nil
 	})
 	if len(p.last) > pagesKept {
 		p.forget(idle)
@@ -82,30 +84,15 @@ func (p *Pages) Read(now uint64) ([]event.PageSum, error) {
 	return list, err
 }
 
-// each adds up what the CPUs counted.
-func (p *Pages) each(f func(pid uint32, sum pages.PagesPageSum)) error {
-	const chunk = 256
-	keys, values := make([]uint32, chunk), make([]pages.PagesPageSum, chunk*p.cpus)
-	var cursor ebpf.MapBatchCursor
-	for {
-		n, err := p.c.Maps["page_sums"].BatchLookup(&cursor, keys, values, nil)
-		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("read page allocations: %w", err)
-		}
-		for i := range n {
-			var sum pages.PagesPageSum
-			for _, v := range values[i*p.cpus : (i+1)*p.cpus] {
-				sum.Allocations += v.Allocations
-				sum.Pages += v.Pages
-				sum.Nowait += v.Nowait
-				sum.Failed += v.Failed
-			}
-			f(keys[i], sum)
-		}
-		if err != nil {
-			return nil // that was the last chunk
-		}
+// total adds up what the CPUs counted.
+func total(parts []pages.PagesPageSum) (sum pages.PagesPageSum) {
+	for _, v := range parts {
+		sum.Allocations += v.Allocations
+		sum.Pages += v.Pages
+		sum.Nowait += v.Nowait
+		sum.Failed += v.Failed
 	}
+	return sum
 }
 
 func (p *Pages) name(pid uint32) string {
