@@ -32,11 +32,14 @@ type Options struct {
 	Stack    probe.StackPolicy
 	// Footprint says whose system calls are counted.
 	Footprint FootprintPolicy
-	RingMB    int // 0: 16
-	Sinks     []Sink
-	Logger    *slog.Logger
-	ProcRoot  string // empty: /proc
-	GPUs      string // the program that reads GPUs; empty: nvidia-smi, if there is one
+	// Pages counts the memory that each process of the machine is given. Every page
+	// costs who asks for it some tens of nanoseconds then.
+	Pages    bool
+	RingMB   int // 0: 16
+	Sinks    []Sink
+	Logger   *slog.Logger
+	ProcRoot string // empty: /proc
+	GPUs     string // the program that reads GPUs; empty: nvidia-smi, if there is one
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)

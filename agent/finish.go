@@ -40,7 +40,7 @@ func (r *run) finish() (Summary, error) {
 	r.watcher.Drain(r.prints.mapped)
 	r.drain() // who began and ended, before their footprints are read
 	r.prints.finish(r.people.name)
-	err := r.tracer.DetachAll()
+	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())
 	r.drain()
 	r.flights.closed = true
 	now := time.Now()
@@ -91,6 +91,9 @@ func (r *run) close() {
 	}
 	if r.prints != nil {
 		r.prints.close()
+	}
+	if r.pages != nil {
+		r.pages.close()
 	}
 	if r.tracer != nil {
 		if err := r.tracer.Close(); err != nil { // what stays attached ends with this process

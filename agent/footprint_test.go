@@ -14,12 +14,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
@@ -88,16 +87,67 @@ func TestHelperTouches(t *testing.T) {
 	check(err)
 	_, err = u.Write(block[:77])
 	check(err)
+	manyMessages(t)
+	if _, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(fd), 1, 0, 0, 0, 0); errno == 0 {
+		t.Fatal("a file is no io_uring")
+	}
 	check(exec.Command("/bin/sh", "-c", "read x < "+filepath.Join(dir, "second")+"; exit 0").Run())
-	for end := time.Now().Add(250 * time.Millisecond); time.Now().Before(end); { // user time
-		for range 1000 {
+	used := func() int64 {
+		var r unix.Rusage
+		check(unix.Getrusage(unix.RUSAGE_SELF, &r))
+		return r.Utime.Nano() + r.Stime.Nano()
+	}
+	for end := used() + 200e6; used() < end; { // user time, however busy the machine is
+		for range 1_000_000 {
 			block[0]++
 		}
 	}
-	var r unix.Rusage
-	check(unix.Getrusage(unix.RUSAGE_SELF, &r))
-	fmt.Println("used", r.Utime.Nano()+r.Stime.Nano())
+	fmt.Println("used", used())
 	_, _ = in.ReadString('\n') // in a call when tracing ends
+}
+
+// mmsghdr is a message of sendmmsg and recvmmsg.
+type mmsghdr struct {
+	unix.Msghdr
+	len uint32
+	_   uint32
+}
+
+// manyMessages sends messages of 100, 101 and 102 bytes by one call, to an address that
+// only the messages have, and receives them by another.
+func manyMessages(t *testing.T) {
+	var ends [2]int
+	var at [2]*unix.SockaddrInet4
+	for i := range ends {
+		var err error
+		if ends[i], err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0); err == nil {
+			err = unix.Bind(ends[i], &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := unix.Getsockname(ends[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = name.(*unix.SockaddrInet4)
+	}
+	to := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: uint16(at[1].Port>>8 | at[1].Port<<8&0xff00), Addr: at[1].Addr}
+	for end, nr := range []uintptr{unix.SYS_SENDMMSG, unix.SYS_RECVMMSG} {
+		var list [3]mmsghdr
+		for i := range list {
+			v := unix.Iovec{Base: &make([]byte, 200)[0]}
+			v.SetLen(200)
+			if list[i].Iov = &v; end == 0 {
+				v.SetLen(100 + i)
+				list[i].Name, list[i].Namelen = (*byte)(unsafe.Pointer(&to)), unix.SizeofSockaddrInet4
+			}
+			list[i].SetIovlen(1)
+		}
+		if n, _, errno := unix.Syscall6(nr, uintptr(ends[end]), uintptr(unsafe.Pointer(&list)), uintptr(len(list)), 0, 0, 0); n != 3 || list[2].len != 102 {
+			t.Fatal(n, errno, list)
+		}
+	}
 }
 
 // serve answers each connection with 45 bytes.
@@ -268,6 +318,16 @@ func checkSockets(t *testing.T, f *report.Footprint, tcp, gone net.Listener, pat
 	if x := socket("127.0.0.1", gone.Addr().(*net.TCPAddr).Port); x.Role != "connect" || x.WriteBytes != 0 {
 		t.Errorf("refused: %+v", x)
 	}
+	// Who sent the messages bound a port, and who got them knows no other end.
+	sent := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool {
+		return x.Protocol == "udp" && x.Remote == "127.0.0.1" && x.RemotePort != 0 && x.WriteBytes == 303 && x.ReadBytes == 0
+	})
+	received := slices.ContainsFunc(f.Sockets, func(x report.FootprintSocket) bool {
+		return x.Protocol == "udp" && x.ReadBytes == 303 && x.WriteBytes == 0
+	})
+	if !sent || !received {
+		t.Errorf("messages: sent %v, received %v; %+v", sent, received, f.Sockets)
+	}
 	if x := socket(path, 0); x.Family != "unix" || x.Role != "connect" || x.WriteBytes != 77 {
 		t.Errorf("unix: %+v", x)
 	}
@@ -319,6 +379,27 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 		}
 		rows.Close()
 	}
+	// The other queries of that example, as they stand there.
+	for query, want := range map[string]string{
+		"SELECT comm, syscall, COUNT(*) AS n\n     FROM host_events\n    GROUP BY comm, syscall\n    ORDER BY n DESC LIMIT 20": "rt_sigaction",
+		"SELECT * FROM net_events LIMIT 20":  "127.0.0.1",
+		"SELECT * FROM io_events  LIMIT 200": filepath.Join("sub", "data"),
+		"SELECT * FROM cuda_events LIMIT 20": "",
+	} {
+		rows, err := sqlite.Query(t.Context(), db, query, sqlite.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		n := 0
+		for ; rows.Next(); n++ {
+			fmt.Fprintln(&all, rows.Values()...)
+		}
+		if (want == "") != (n == 0) || !strings.Contains(all.String(), want) {
+			t.Errorf("%s has no %q in %d rows:\n%s", query, want, n, &all)
+		}
+		rows.Close()
+	}
 	var text bytes.Buffer
 	if err := report.WriteFootprint(&text, f, report.TextOptions{Width: 80}); err != nil {
 		t.Fatal(err)
@@ -329,48 +410,4 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 		}
 	}
 	t.Logf("\n%s", &text)
-}
-
-// loaded reports whether the kernel has a program of the name.
-func loaded(t *testing.T, name string) bool {
-	t.Helper()
-	for id := ebpf.ProgramID(0); ; {
-		next, err := ebpf.ProgramGetNextID(id)
-		if err != nil {
-			return false // that was the last one
-		}
-		id = next
-		p, err := ebpf.NewProgramFromID(id)
-		if err != nil {
-			continue // gone
-		}
-		info, err := p.Info()
-		p.Close()
-		if err == nil && info.Name == name {
-			return true
-		}
-	}
-}
-
-func TestNoFootprintUnlessWanted(t *testing.T) {
-	files := extract(t)
-	v, err := files.Start(context.Background(), cudastub.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
-	for _, o := range []agent.Options{
-		{UID: agent.AnyUser, PIDs: []int{v.PID()}},                                     // it has CUDA
-		{UID: agent.AnyUser, PIDs: []int{os.Getppid()}, Footprint: agent.FootprintOff}, // it is not to be
-	} {
-		o.Duration = 10 * time.Millisecond
-		o.Started = func(s agent.Start) {
-			if len(s.Footprint) > 0 || loaded(t, "on_syscall") {
-				t.Errorf("the footprint of %v is taken", s.Footprint)
-			}
-		}
-		if s, err := agent.Run(t.Context(), o); err != nil || s.Footprint != nil {
-			t.Errorf("%+v, %v", s.Footprint, err)
-		}
-	}
 }

@@ -21,6 +21,7 @@ type machine struct {
 	cpu    proc.CPUTime // at the last reading
 	psi    map[string]proc.Pressure
 	psiAt  time.Time
+	swap   *proc.Swapping // at the last reading
 }
 
 func newMachine() *machine {
@@ -100,6 +101,7 @@ func (p *people) snapshot(now time.Time) []store.Snapshot {
 	}
 	s.CPUPct, s.StealPct = p.machine.busy(p.fs)
 	s.Pressure = p.machine.pressure(p.fs, now)
+	s.SwapIn, s.SwapOut = p.machine.swapping(p.fs)
 	if avail, total, err := p.fs.Memory(); err == nil && total > 0 {
 		s.MemAvailableMB = avail >> 20
 		s.MemPct = 100 * float64(total-avail) / float64(total)
@@ -146,6 +148,20 @@ func (m *machine) pressure(fs proc.FS, now time.Time) (r store.Pressure) {
 	since("memory", &r.Memory, &r.MemoryFull)
 	since("io", &r.IO, &r.IOFull)
 	return r
+}
+
+// swapping is what was read back from swap and swapped out since the last call, in bytes.
+func (m *machine) swapping(fs proc.FS) (in, out uint64) {
+	now, err := fs.Swapping()
+	if err != nil {
+		return 0, 0 // a kernel without swap
+	}
+	before := m.swap
+	m.swap = &now
+	if before == nil {
+		return 0, 0
+	}
+	return now.In - before.In, now.Out - before.Out
 }
 
 // gpuSnapshots are readings of GPUs as the recording has them.

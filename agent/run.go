@@ -49,6 +49,7 @@ type run struct {
 	flights  *flights
 	leaving  leaving
 	prints   *prints
+	pages    *pageCounts
 	recorder *recorder
 	gpus     *nvsmi.Reader
 	guest    *guest
@@ -172,6 +173,7 @@ func (r *run) start() error {
 		r.hostIO.begin(pid, r.command != nil && pid == r.command.cmd.Process.Pid)
 	}
 	r.prints.start(r.targets, r.opts.PIDs)
+	r.pages = newPageCounts(r.opts.Pages, r.tracer, r.log)
 	for pid := range r.prints.procs {
 		r.people.process(int(pid), true)
 	}

@@ -26,6 +26,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
 	r.requests(&u.batch.IO, last)
 	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
+	u.batch.IO.Pages = r.pages.take(now)
 	u.batch.Footprint = r.prints.take(now, r.people.name)
 	r.setLimits(r.meter.limits(span))
 	u.looked = true
@@ -76,6 +77,7 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	}
 	const ms = uint64(time.Millisecond)
 	n[event.LostFootprint] += r.prints.missed
+	n[event.LostPages] += r.pages.missed
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {
 		if d := v - r.losses[k]; d > 0 {

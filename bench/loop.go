@@ -24,7 +24,7 @@ var trainings = []training{
 	{"20 k launches/s", nil, nil, atLeast(0.975), true},
 	{"2 k launches/s", []string{"--host-us", "9180"}, nil, atLeast(0.995), false},
 	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil, nil, false},
-	{"20 k launches/s, every source on", nil, []string{"--footprint"}, atLeast(0.96), false},
+	{"20 k launches/s, every source on", nil, []string{"--footprint", "--pages"}, atLeast(0.96), false},
 }
 
 // trained is a run of the loop.

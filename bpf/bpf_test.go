@@ -21,6 +21,7 @@ import (
 	"github.com/ingero-io/ingero/probe/inflight"
 	"github.com/ingero-io/ingero/probe/kernelname"
 	"github.com/ingero-io/ingero/probe/memory"
+	"github.com/ingero-io/ingero/probe/pages"
 	"github.com/ingero-io/ingero/probe/sched"
 	"github.com/ingero-io/ingero/probe/syscalls"
 	"github.com/ingero-io/ingero/probe/tcp"
@@ -79,7 +80,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio, "tcp": tcp.LoadTcp, "syscalls": syscalls.LoadSyscalls,
+		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio, "tcp": tcp.LoadTcp, "syscalls": syscalls.LoadSyscalls, "pages": pages.LoadPages,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -332,6 +333,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_REQUEST_THINNED, event.LostRequestThinned},
 		{bpf.WireLossLOSS_TCP, event.LostConnection},
 		{bpf.WireLossLOSS_FOOTPRINT, event.LostFootprint},
+		{bpf.WireLossLOSS_PAGES, event.LostPages},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {

@@ -193,6 +193,7 @@ const (
 	WireLossLOSS_REQUEST_THINNED WireLoss = 22
 	WireLossLOSS_TCP             WireLoss = 23
 	WireLossLOSS_FOOTPRINT       WireLoss = 24
+	WireLossLOSS_PAGES           WireLoss = 25
 	WireLossNLOSS                WireLoss = 32
 )
 

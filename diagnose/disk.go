@@ -105,6 +105,24 @@ func (f *finding) disk(s *scene) *disk {
 	return d
 }
 
+// swapWords says what a process read back from swap while a finding's time was lost;
+// empty if that was not seen: what is swapped to compressed memory makes no requests.
+func (f *finding) swapWords(s *scene, pid uint32) string {
+	within := f.seconds()
+	var sum event.RequestSum
+	for i := range s.in.IO.Sums {
+		if q := &s.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
+			addSum(&sum, q)
+			sum.Device = q.Device
+		}
+	}
+	if sum.Requests == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of it came back from %s in %s, %s each on average",
+		report.Bytes(sum.Bytes), s.device(sum.Device), plural(int(sum.Requests), "request", "requests"), span(busy(&sum)/sum.Requests))
+}
+
 // crowded reports whether another process had more of the device than who waited.
 func (d *disk) crowded() bool { return d.other != 0 && d.otherNS > busy(&d.own) }
 

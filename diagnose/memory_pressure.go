@@ -148,6 +148,8 @@ func tellMemory(s *scene, f *finding, c *report.Chain) {
 	case p.by[event.ReclaimCgroup] > f.lost/2:
 		on = "memory reclaim at the limit of its control group"
 	}
+	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(s, t.PID)
+	c.Cause.Detail += f.swapWords(s, t.PID) + got.words(everybody)
 	if f.through() {
 		w := s.who(t, f.sub.PID)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(s), f.pct(), f.behind(w))
@@ -157,6 +159,9 @@ func tellMemory(s *scene, f *finding, c *report.Chain) {
 		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
 	}
 	c.Recommendations = []string{fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID)}
+	if everybody && got.who != "" && got.most > got.all/2 {
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s take less, which was given most memory meanwhile: memory.high of its control group (systemd: MemoryHigh=)", got.who))
+	}
 	if p.by[event.ReclaimCgroup] > 0 {
 		c.Recommendations = []string{
 			fmt.Sprintf("raise the memory limit of%s (memory.max and memory.high; memory.limit_in_bytes in version 1; Kubernetes: the container's memory limit)", groupOr(group)),

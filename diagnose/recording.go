@@ -24,7 +24,7 @@ func InputOf(r *eventtext.Recording) *Input {
 	}
 	in.Nodes = r.Nodes
 	in.IO = store.HostIO{
-		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files), Connections: slices.Clone(r.Connections),
+		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files), Connections: slices.Clone(r.Connections), Pages: slices.Clone(r.Pages),
 	}
 	for _, q := range r.Scheduling {
 		in.Scheduling = append(in.Scheduling, store.Scheduling{

@@ -28,10 +28,14 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 	if serving(o) && gap {
 		r.chain = r.chain[:1] // whatever the client did meanwhile
 	}
+	resent := s.resent(o)
+	if resent {
+		r.chain = r.chain[:1] // whatever the other end did then
+	}
 	blocked := float64(r.chain[0].To - r.chain[0].From)
 	if len(r.chain) == 1 {
 		switch {
-		case asked(o):
+		case resent, asked(o):
 			r.kind, r.explained, r.shown = NetworkWait, uint64(blocked), uint64(blocked)
 		case gap && o.Holder == 0:
 			r.kind, r.explained, r.shown = idleKind, uint64(blocked), uint64(blocked)

@@ -39,6 +39,7 @@ type scene struct {
 	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
 	reclaims map[event.Thread][]*event.Reclaim
 	kernels  map[processFunc]string // what launched kernels are called
+	resends  map[line][]uint64      // made by resentAt
 	met      meetings
 	abroad   map[uint32]foreign // threads of other machines, by the number they have here
 	guests   []event.Collective // their parts in collective operations

@@ -189,11 +189,14 @@ func (i *Info) BytesArg() int {
 
 // Operations of the host that packages name.
 const (
+	OpPageAlloc        = Op(SourceHost)<<8 | 3
 	OpBlockRead        = Op(SourceIO)<<8 | 1
 	OpBlockWrite       = Op(SourceIO)<<8 | 2
 	OpBlockDiscard     = Op(SourceIO)<<8 | 3
 	OpBlockFlush       = Op(SourceIO)<<8 | 4
 	OpBlockOther       = Op(SourceIO)<<8 | 5
+	OpSwapIn           = Op(SourceIO)<<8 | 6
+	OpSwapOut          = Op(SourceIO)<<8 | 7
 	OpTCPRetransmit    = Op(SourceTCP)<<8 | 1
 	OpTCPConnectFailed = Op(SourceTCP)<<8 | 2
 	OpTCPSpike         = Op(SourceTCP)<<8 | 3
@@ -292,6 +295,7 @@ var Catalog = []Info{
 	{Op: op(SourceCUDA, 33), Name: "cudaHostUnregister", Shape: ShapePlain, Role: RoleFree, Space: PinnedMemory, Args: []Arg{argPtr}, Doc: "Ends the page-locking of memory that the host keeps."},
 
 	{Op: op(SourceHost, 1), Name: "sched_switch", Role: RoleOther, Args: nil, Doc: "A thread was off the CPU; duration is how long."},
+	{Op: OpPageAlloc, Name: "mm_page_alloc", Role: RoleOther, Args: []Arg{argBytes, {Name: "allocations", Unit: UnitCount, Doc: "how many times memory was asked for"}, {Name: "pages", Unit: UnitCount, Doc: "pages given"}, {Name: "failed", Unit: UnitCount, Doc: "allocations that got nothing"}}, Doc: "A process was given memory; a row is all of it in a second, recorded with --pages."},
 	{Op: op(SourceHost, 4), Name: "oom_kill", Role: RoleOther, Args: []Arg{{Name: "trigger_pid", Unit: UnitCount, Doc: "process whose need for memory ended it"}}, Doc: "The kernel ended a process because memory had run out; it is the event of the process that was ended."},
 	{Op: op(SourceHost, 5), Name: "process_exec", Role: RoleOther, Args: nil, Doc: "A process executed a new program."},
 	{Op: op(SourceHost, 6), Name: "process_exit", Role: RoleOther, Args: nil, Doc: "A thread or process ended."},
@@ -341,6 +345,8 @@ var Catalog = []Info{
 	{Op: OpBlockDiscard, Name: "block_discard", Role: RoleOther, Args: argsBlock, Doc: "A block device was told which sectors are free, or to be zero."},
 	{Op: OpBlockFlush, Name: "block_flush", Role: RoleOther, Args: argsBlock, Doc: "A block device emptied its cache."},
 	{Op: OpBlockOther, Name: "block_other", Role: RoleOther, Args: argsBlock, Doc: "A block device did something else, such as a command passed through to it."},
+	{Op: OpSwapIn, Name: "swap_in", Role: RoleOther, Args: argsBlock, Doc: "A block device read memory back that had been swapped out, for the process that needed it."},
+	{Op: OpSwapOut, Name: "swap_out", Role: RoleOther, Args: argsBlock, Doc: "A block device took memory that was swapped out, by who needed room; whose memory it was is not known."},
 
 	{Op: OpTCPRetransmit, Name: "tcp_retransmit", Role: RoleOther, Args: argsTCP, Doc: "A TCP segment was sent again because its receipt was not confirmed."},
 	{Op: OpTCPConnectFailed, Name: "tcp_connect_failed", Role: RoleOther, Args: argsTCP, Doc: "A TCP connection did not come about; duration is how long it was tried."},

@@ -74,3 +74,18 @@ func TestFootprintFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// What io_uring does is not seen, which is said where it was used.
+func TestUseOfIOUringIsTold(t *testing.T) {
+	for enters, want := range map[uint64]string{0: "", 1: "entered once:", 7: "entered 7 times:"} {
+		s := sample()
+		s.Add(&event.Footprint{Syscalls: []event.SyscallCount{{PID: 10, Nr: 426, Calls: enters + 2, Errors: 2}}})
+		var b strings.Builder
+		if err := report.WriteFootprint(&b, s.Report(), report.TextOptions{Width: 132}); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(b.String(), "not seen: "); told != (want != "") || !strings.Contains(b.String(), want) {
+			t.Errorf("entered %d times, %q is not in\n%s", enters, want, &b)
+		}
+	}
+}

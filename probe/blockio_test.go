@@ -217,11 +217,17 @@ func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 	}
 }
 
+// Nobody reads while so many are born and end that their ring fills: those that the
+// kernel ends are told all the same.
 func TestProcessesEndedForLackOfMemoryAreTold(t *testing.T) {
-	tr, shell, begin := adoptShell(t, "exec tail /dev/zero", probe.Options{})
+	tr, shell, begin := adoptShell(t, "for ((i = 0; i < 2200; i++)); do (:); done; exec tail /dev/zero", probe.Options{})
 	limited(t, 16<<20)(shell.Process.Pid)
 	begin()
 	pid := uint32(shell.Process.Pid)
+	shell.Wait()
+	if n, err := tr.Losses(); err != nil || n[event.LostLife] == 0 {
+		t.Errorf("%d births and ends were lost, %v: the ring was not full", n[event.LostLife], err)
+	}
 	var l event.Life
 	drained(t, tr, func(r *probe.Records) bool {
 		for _, v := range r.Lives {
@@ -234,5 +240,4 @@ func TestProcessesEndedForLackOfMemoryAreTold(t *testing.T) {
 	if l.Comm != "tail" || l.TID != pid || l.Op.String() != "oom_kill" || l.Parent.PID != pid || time.Since(time.Unix(0, int64(l.At))) > time.Minute {
 		t.Errorf("told as %+v", l)
 	}
-	shell.Wait()
 }

@@ -61,3 +61,45 @@ func measureCalls(b *testing.B, name string, watch, null int) {
 		}
 	})
 }
+
+// BenchmarkPage is what it costs to be given a page, with nothing attached and while
+// pages are counted; docs/host.md has what it printed.
+func BenchmarkPage(b *testing.B) {
+	kerneltest.Require(b)
+	tr, err := probe.Open(probe.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tr.Close()
+	const pages = 4096
+	size := pages * os.Getpagesize()
+	touch := func(b *testing.B) {
+		for b.Loop() {
+			m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := unix.Madvise(m, unix.MADV_NOHUGEPAGE); err != nil {
+				b.Fatal(err)
+			}
+			for n := 0; n < size; n += os.Getpagesize() {
+				m[n] = 1
+			}
+			if err := unix.Munmap(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pages, "ns/page")
+	}
+	for range 3 {
+		b.Run("alone", touch)
+		p, err := tr.OpenPages()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("counted", touch)
+		if err := p.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

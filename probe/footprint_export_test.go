@@ -22,3 +22,6 @@ func (f *Footprint) Entries() (n int, err error) {
 	}
 	return n, nil
 }
+
+// OpenSmallPages is OpenPages with room for so many processes.
+func (t *Tracer) OpenSmallPages(processes uint32) (*Pages, error) { return t.openPages(processes) }

@@ -3,10 +3,8 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 
 	"github.com/ingero-io/ingero/probe/syscalls"
 )
@@ -17,7 +15,7 @@ import (
 // one goroutine.
 type Footprint struct {
 	c      *ebpf.Collection
-	links  []link.Link
+	links  closers
 	toUnix uint64
 	visits uint64
 	calls  map[syscalls.SyscallsCallKey]syscalls.SyscallsCallSum // as last told
@@ -51,27 +49,15 @@ func (t *Tracer) openFootprint(entries uint32) (*Footprint, error) {
 			}
 		}
 	}
-	replace := map[string]*ebpf.Map{}
-	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
-		m := t.sched.Maps[name]
-		if s := spec.Maps[name]; s != nil && m != nil {
-			s.MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
-	}
 	f := &Footprint{
 		toUnix: t.decode.toUnix, calls: map[syscalls.SyscallsCallKey]syscalls.SyscallsCallSum{}, errnos: map[syscalls.SyscallsErrnoKey]uint64{},
 		touch: map[syscalls.SyscallsTouchKey]*touched{}, misses: map[syscalls.SyscallsMissKey]uint64{}, procs: map[uint32]*watched{},
 	}
-	if f.c, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace}); err != nil {
+	if f.c, err = t.share(spec); err != nil {
 		return nil, explain(fmt.Errorf("load system call programs: %w", err))
 	}
-	for _, name := range syscalls.Programs {
-		l, err := link.AttachTracing(link.TracingOptions{Program: f.c.Programs[name]})
-		if err != nil {
-			return nil, errors.Join(explain(fmt.Errorf("attach %s: %w", name, err)), f.Close())
-		}
-		f.links = append(f.links, l)
+	if f.links, err = attach(f.c, syscalls.Programs...); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
@@ -99,26 +85,18 @@ func (f *Footprint) visit() error {
 	if err := f.c.Variables["visits"].Set(f.visits); err != nil {
 		return fmt.Errorf("number a visit: %w", err)
 	}
-	it, err := link.AttachIter(link.IterOptions{Program: f.c.Programs["visit"]})
-	if err != nil {
-		return fmt.Errorf("list threads: %w", err)
-	}
-	defer func() { _ = it.Close() }() // only a descriptor; the threads are listed by then
-	r, err := it.Open()
-	if err != nil {
-		return fmt.Errorf("list threads: %w", err)
-	}
-	defer r.Close()
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("list threads: %w", err)
-	}
-	return nil
+	return iterate(f.c.Programs["visit"])
 }
 
 // each calls f for every entry of a hash map.
 func each[K, V any](m *ebpf.Map, f func(*K, *V) error) error {
+	return eachCPU(m, 1, func(k *K, v []V) error { return f(k, &v[0]) })
+}
+
+// eachCPU calls f for every entry of a hash map that has a value for each CPU.
+func eachCPU[K, V any](m *ebpf.Map, cpus int, f func(*K, []V) error) error {
 	const chunk = 256
-	keys, values := make([]K, chunk), make([]V, chunk)
+	keys, values := make([]K, chunk), make([]V, chunk*cpus)
 	var cursor ebpf.MapBatchCursor
 	for {
 		n, err := m.BatchLookup(&cursor, keys, values, nil)
@@ -126,7 +104,7 @@ func each[K, V any](m *ebpf.Map, f func(*K, *V) error) error {
 			return fmt.Errorf("read %s: %w", m, err)
 		}
 		for i := range n {
-			if err := f(&keys[i], &values[i]); err != nil {
+			if err := f(&keys[i], values[i*cpus:(i+1)*cpus]); err != nil {
 				return err
 			}
 		}
@@ -138,36 +116,21 @@ func each[K, V any](m *ebpf.Map, f func(*K, *V) error) error {
 
 // Close detaches and unloads the programs. It may be called twice.
 func (f *Footprint) Close() error {
-	var errs []error
-	for _, l := range f.links {
-		errs = append(errs, l.Close())
-	}
-	f.links = nil
+	err := f.Detach()
 	if f.c != nil {
 		f.c.Close()
 		f.c = nil
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Detach stops counting; what was counted can still be read.
 func (f *Footprint) Detach() error {
-	var errs []error
-	for _, l := range f.links {
-		errs = append(errs, l.Close())
-	}
+	links := f.links
 	f.links = nil
-	return errors.Join(errs...)
+	return links.Close()
 }
 
 // Missed is how often the kernel did not run a program because another run of it
 // was in progress on the CPU: that many calls, or beginnings of calls, are missing.
-func (f *Footprint) Missed() uint64 {
-	var n uint64
-	for _, name := range syscalls.Programs {
-		if s, err := f.c.Programs[name].Stats(); err == nil { // kernels before 5.12 do not tell
-			n += s.RecursionMisses
-		}
-	}
-	return n
-}
+func (f *Footprint) Missed() uint64 { return missed(f.c, syscalls.Programs...) }

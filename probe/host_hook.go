@@ -7,7 +7,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
@@ -17,16 +16,16 @@ import (
 
 // watchHost attaches the programs on block devices and TCP connections. Without them
 // tracing works; waits for disk and network then have nothing behind them.
-func (t *Tracer) watchHost(shared map[string]*ebpf.Map) {
-	if err := t.hookBlockIO(shared); err != nil {
+func (t *Tracer) watchHost() {
+	if err := t.hookBlockIO(); err != nil {
 		t.log.Info("requests to block devices are not watched", "err", err)
 	}
-	if err := t.hookTCP(shared); err != nil {
+	if err := t.hookTCP(); err != nil {
 		t.log.Info("TCP connections are not watched", "err", err)
 	}
 }
 
-func (t *Tracer) hookBlockIO(shared map[string]*ebpf.Map) error {
+func (t *Tracer) hookBlockIO() error {
 	spec, err := blockio.LoadBlockio()
 	if err != nil {
 		return fmt.Errorf("read block I/O object: %w", err)
@@ -47,11 +46,11 @@ func (t *Tracer) hookBlockIO(shared map[string]*ebpf.Map) error {
 		}
 		wanted = append(wanted, p.Program)
 	}
-	t.blockio, err = t.loadHooks(spec, shared, wanted)
+	t.blockio, err = t.loadHooks(spec, wanted)
 	return err
 }
 
-func (t *Tracer) hookTCP(shared map[string]*ebpf.Map) error {
+func (t *Tracer) hookTCP() error {
 	spec, err := tcp.LoadTcp()
 	if err != nil {
 		return fmt.Errorf("read TCP object: %w", err)
@@ -63,7 +62,7 @@ func (t *Tracer) hookTCP(shared map[string]*ebpf.Map) error {
 		}
 		wanted = append(wanted, p.Program)
 	}
-	t.tcp, err = t.loadHooks(spec, shared, wanted)
+	t.tcp, err = t.loadHooks(spec, wanted)
 	return err
 }
 
@@ -96,19 +95,14 @@ func passes(types *btf.Cache, tracepoint string) error {
 
 // loadHooks loads programs on tracepoints, which share maps with the others, and
 // attaches those that are wanted. What was loaded is returned also with an error.
-func (t *Tracer) loadHooks(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map, wanted []string) (*ebpf.Collection, error) {
-	c, err := t.share(spec, shared)
+func (t *Tracer) loadHooks(spec *ebpf.CollectionSpec, wanted []string) (*ebpf.Collection, error) {
+	c, err := t.share(spec)
 	if err != nil {
 		return nil, fmt.Errorf("load programs: %w", err)
 	}
-	for _, name := range wanted {
-		l, err := link.AttachTracing(link.TracingOptions{Program: c.Programs[name]})
-		if err != nil {
-			return c, fmt.Errorf("attach %s: %w", name, err)
-		}
-		t.hooks = append(t.hooks, l)
-	}
-	return c, nil
+	links, err := attach(c, wanted...)
+	t.hooks = append(t.hooks, links...)
+	return c, err
 }
 
 // Requests appends what processes did at block devices in the seconds that are over,

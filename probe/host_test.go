@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -129,18 +130,43 @@ func TestSocketsOfWaitsAreRecorded(t *testing.T) {
 }
 
 // toucher makes the test binary touch every page of the file it names, once a
-// line has come.
+// line has come; or of memory of its own, twice, if it is a number of bytes.
 const toucher = "INGERO_TEST_TOUCH"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(toucher); path != "" {
-		if err := touch(path); err != nil {
+		work := touch
+		if bytes, err := strconv.Atoi(path); err == nil {
+			work = func(string) error { return touchOwn(bytes) }
+		}
+		if err := work(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// touchOwn writes to each page of memory of its own, and reads them all back.
+func touchOwn(bytes int) error {
+	m, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	if err := unix.Madvise(m, unix.MADV_NOHUGEPAGE); err != nil {
+		return err
+	}
+	fmt.Scanln()
+	sum := 0
+	for n := 0; n < len(m); n += os.Getpagesize() {
+		m[n] = byte(n >> 12)
+	}
+	for n := 0; n < len(m); n += os.Getpagesize() {
+		sum += int(m[n])
+	}
+	fmt.Println(sum)
+	return nil
 }
 
 func touch(path string) error {

@@ -37,8 +37,8 @@ type knownStack struct {
 
 // readFlights loads the program of InFlight. Without it tracing works, and a call
 // is recorded when it returns.
-func (t *Tracer) readFlights(shared map[string]*ebpf.Map) {
-	f, err := t.newFlights(shared)
+func (t *Tracer) readFlights() {
+	f, err := t.newFlights()
 	if err != nil {
 		t.log.Info("calls that have not returned are not told", "err", err)
 		return
@@ -46,7 +46,7 @@ func (t *Tracer) readFlights(shared map[string]*ebpf.Map) {
 	t.flights = f
 }
 
-func (t *Tracer) newFlights(shared map[string]*ebpf.Map) (*flights, error) {
+func (t *Tracer) newFlights() (*flights, error) {
 	spec, err := inflight.LoadInFlight()
 	if err != nil {
 		return nil, fmt.Errorf("read object: %w", err)
@@ -55,7 +55,7 @@ func (t *Tracer) newFlights(shared map[string]*ebpf.Map) (*flights, error) {
 		return nil, err
 	}
 	f := &flights{known: map[event.Thread]knownStack{}}
-	if f.progs, err = t.share(spec, shared); err != nil {
+	if f.progs, err = t.share(spec); err != nil {
 		return nil, fmt.Errorf("load program: %w", err)
 	}
 	if f.iter, err = link.AttachIter(link.IterOptions{Program: f.progs.Programs["flights"]}); err != nil {
@@ -319,9 +319,10 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 
 // mend puts back the return addresses that the kernel replaced to learn of returns.
 // On x86-64 one lies where the stack pointer was at the entry, on arm64 somewhere
-// below, where the function saved it. A signature in its high bits goes.
+// below, where the function saved it. A signature in its high bits goes; where page
+// tables have five levels, those bits belong to the address.
 func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
-	const address = 1<<48 - 1
+	const told = 1<<48 - 1 // the bits in which there is no signature
 	if w.Tramp == 0 {
 		return
 	}
@@ -336,7 +337,7 @@ func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
 		}
 		for ; at <= r.At && at-stack.Base+8 <= uint64(len(stack.Data)); at += 8 {
 			word := (*[8]byte)(stack.Data[at-stack.Base:])
-			if *(*uint64)(unsafe.Pointer(word))&address == w.Tramp {
+			if *(*uint64)(unsafe.Pointer(word))&told == w.Tramp&told {
 				*(*uint64)(unsafe.Pointer(word)) = r.To
 			}
 		}

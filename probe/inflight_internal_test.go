@@ -10,7 +10,14 @@ import (
 )
 
 func TestReplacedReturnAddressesArePutBack(t *testing.T) {
-	const tramp = 0x7fff_ffff_e000
+	// Page tables of four levels, and of five.
+	for _, tramp := range []uint64{0x7fff_ffff_e000, 0x00ff_ffff_ffff_e000} {
+		putBack(t, tramp)
+	}
+}
+
+func putBack(t *testing.T, tramp uint64) {
+	t.Helper()
 	words := []uint64{1, tramp, 3, 0x00ab_0000_0000_0000 | tramp, 5, tramp, tramp}
 	data := make([]byte, 8*len(words))
 	for i, v := range words {

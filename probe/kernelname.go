@@ -7,8 +7,6 @@ import (
 	"os"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe/kernelname"
@@ -50,13 +48,13 @@ var (
 
 // learnNames loads the programs that learn what kernels are called. Without them
 // launches are told by address, or by the symbol of their host function.
-func (t *Tracer) learnNames(shared map[string]*ebpf.Map) {
-	if err := t.loadNames(shared); err != nil {
+func (t *Tracer) learnNames() {
+	if err := t.loadNames(); err != nil {
 		t.log.Info("names of kernels are not learnt", "err", err)
 	}
 }
 
-func (t *Tracer) loadNames(shared map[string]*ebpf.Map) error {
+func (t *Tracer) loadNames() error {
 	spec, err := kernelname.LoadName()
 	if err != nil {
 		return fmt.Errorf("read kernel name object: %w", err)
@@ -70,7 +68,7 @@ func (t *Tracer) loadNames(shared map[string]*ebpf.Map) error {
 	}
 	delete(spec.Programs, other+"_enter")
 	delete(spec.Programs, other+"_return")
-	c, err := t.share(spec, shared)
+	c, err := t.share(spec)
 	if err != nil {
 		return fmt.Errorf("load kernel name programs: %w", err)
 	}

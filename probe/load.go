@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"maps"
 	"os"
 
 	"github.com/cilium/ebpf"
@@ -34,19 +35,19 @@ func (t *Tracer) load() error {
 	if t.sched, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: t.types}); err != nil {
 		return explain(fmt.Errorf("load scheduler programs: %w", err))
 	}
-	shared := map[string]*ebpf.Map{}
+	t.shared = map[string]*ebpf.Map{}
 	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
-		shared[name] = t.sched.Maps[name]
+		t.shared[name] = t.sched.Maps[name]
 	}
-	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: shared, Cache: t.types})
+	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: maps.Clone(t.shared), Cache: t.types})
 	if err != nil {
 		return err
 	}
 	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
-	if t.events, err = newRing(shared["events"].FD(), t.opts.RingBytes); err != nil {
+	if t.events, err = newRing(t.shared["events"].FD(), t.opts.RingBytes); err != nil {
 		return err
 	}
-	if t.lives, err = newRing(shared["lives"].FD(), livesRing); err != nil {
+	if t.lives, err = newRing(t.shared["lives"].FD(), livesRing); err != nil {
 		return err
 	}
 	switch {
@@ -55,19 +56,19 @@ func (t *Tracer) load() error {
 	case t.opts.NoLedger:
 		return nil
 	}
-	t.watchMemory(shared)
-	t.readFlights(shared)
-	shared["openers"] = t.sched.Maps["openers"]
-	t.watchHost(shared)
-	t.learnNames(shared)
+	t.shared["openers"] = t.sched.Maps["openers"]
+	t.watchMemory()
+	t.readFlights()
+	t.watchHost()
+	t.learnNames()
 	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
 }
 
 // share loads programs, with the maps that others have loaded already.
-func (t *Tracer) share(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) (*ebpf.Collection, error) {
+func (t *Tracer) share(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 	replace := map[string]*ebpf.Map{}
 	for name := range spec.Maps {
-		if m := shared[name]; m != nil {
+		if m := t.shared[name]; m != nil {
 			spec.Maps[name].MaxEntries = m.MaxEntries()
 			replace[name] = m
 		}
@@ -120,12 +121,21 @@ func set(s *ebpf.CollectionSpec, vars map[string]any) error {
 
 // hook attaches programs to the scheduler's tracepoints.
 func (t *Tracer) hook(names ...string) error {
+	links, err := attach(t.sched, names...)
+	t.hooks = append(t.hooks, links...)
+	return err
+}
+
+// attach attaches programs to their tracepoints. Those that are attached are returned
+// also with an error.
+func attach(c *ebpf.Collection, names ...string) (closers, error) {
+	var links closers
 	for _, name := range names {
-		l, err := link.AttachTracing(link.TracingOptions{Program: t.sched.Programs[name]})
+		l, err := link.AttachTracing(link.TracingOptions{Program: c.Programs[name]})
 		if err != nil {
-			return explain(fmt.Errorf("attach %s: %w", name, err))
+			return links, explain(fmt.Errorf("attach %s: %w", name, err))
 		}
-		t.hooks = append(t.hooks, l)
+		links = append(links, l.Close)
 	}
-	return nil
+	return links, nil
 }

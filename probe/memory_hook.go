@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ingero-io/ingero/probe/memory"
@@ -13,13 +12,13 @@ import (
 // watchMemory attaches the programs on memory reclaim. Which tracepoints there
 // are depends on the kernel; without them tracing works, and reclaim shows as
 // what its thread did in it: run, or wait for the disk.
-func (t *Tracer) watchMemory(shared map[string]*ebpf.Map) {
-	if err := t.hookMemory(shared); err != nil {
+func (t *Tracer) watchMemory() {
+	if err := t.hookMemory(); err != nil {
 		t.log.Info("memory reclaim is not watched", "err", err)
 	}
 }
 
-func (t *Tracer) hookMemory(shared map[string]*ebpf.Map) error {
+func (t *Tracer) hookMemory() error {
 	spec, err := memory.LoadMemory()
 	if err != nil {
 		return fmt.Errorf("read memory object: %w", err)
@@ -51,7 +50,11 @@ func (t *Tracer) hookMemory(shared map[string]*ebpf.Map) error {
 	if len(wanted) == 0 {
 		return errors.New("the kernel has none of the tracepoints")
 	}
-	t.memory, err = t.loadHooks(spec, shared, wanted)
+	if t.memory, err = t.loadHooks(spec, wanted); err != nil {
+		return err
+	}
+	m := t.memory.Maps["ooms"]
+	t.ooms, err = newRing(m.FD(), int(m.MaxEntries()))
 	return err
 }
 

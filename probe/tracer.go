@@ -64,9 +64,11 @@ type Tracer struct {
 	sched    *ebpf.Collection
 	memory   *ebpf.Collection // nil if none of its tracepoints is there
 	calls    *ebpf.Collection
-	hooks    []link.Link
+	shared   map[string]*ebpf.Map // those of sched that other programs use
+	hooks    closers
 	events   *ring
 	lives    *ring
+	ooms     *ring // nil if processes that are ended for lack of memory are not told
 	decode   *decoder
 	python   interpreters
 	blockio  *ebpf.Collection // nil if requests to block devices are not watched
@@ -180,7 +182,12 @@ func (t *Tracer) Adopt(pids ...int) error {
 			_ = wanted.Delete(uint32(pid)) // fails only if it is gone already
 		}
 	}()
-	it, err := link.AttachIter(link.IterOptions{Program: t.sched.Programs["adopt"]})
+	return iterate(t.sched.Programs["adopt"])
+}
+
+// iterate runs an iterator's program over all threads.
+func iterate(p *ebpf.Program) error {
+	it, err := link.AttachIter(link.IterOptions{Program: p})
 	if err != nil {
 		return fmt.Errorf("list threads: %w", err)
 	}
@@ -202,6 +209,9 @@ func (t *Tracer) Adopt(pids ...int) error {
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.lives.drain(1<<30, read)
+	if t.ooms != nil {
+		t.ooms.drain(1<<30, read)
+	}
 	if t.nameRing != nil { // before the calls: a kernel has its name when it is launched
 		t.nameRing.drain(1<<30, read)
 	}
@@ -263,9 +273,7 @@ func (t *Tracer) DetachAll() error {
 	for a := range links {
 		errs = append(errs, a.close.Close())
 	}
-	for _, l := range t.hooks {
-		errs = append(errs, l.Close())
-	}
+	errs = append(errs, t.hooks.Close())
 	t.hooks = nil
 	return errors.Join(errs...)
 }
@@ -273,12 +281,12 @@ func (t *Tracer) DetachAll() error {
 // Close detaches and unloads everything. It may be called twice.
 func (t *Tracer) Close() error {
 	err := t.DetachAll()
-	for _, r := range []*ring{t.events, t.lives, t.nameRing} {
+	for _, r := range []*ring{t.events, t.lives, t.ooms, t.nameRing} {
 		if r != nil {
 			r.close()
 		}
 	}
-	t.events, t.lives, t.nameRing = nil, nil, nil
+	t.events, t.lives, t.ooms, t.nameRing = nil, nil, nil, nil
 	if t.flights != nil {
 		err = errors.Join(err, t.flights.close())
 		t.flights = nil

@@ -97,10 +97,10 @@ type FootprintLibrary struct {
 
 // Verdict says what a recording without CUDA calls is.
 func (f *Footprint) Verdict() string {
-	var calls, errors, cpu uint64
+	var errors, cpu uint64
 	for i := range f.Processes {
 		p := &f.Processes[i]
-		calls, errors, cpu = calls+p.Syscalls, errors+p.Errors, cpu+p.CPUNS
+		errors, cpu = errors+p.Errors, cpu+p.CPUNS
 	}
 	who := "no process"
 	if n := len(f.Processes); n > 0 {
@@ -117,6 +117,14 @@ func (f *Footprint) Verdict() string {
 		failed = fmt.Sprintf(", %s of them failed", Count(errors))
 	}
 	return fmt.Sprintf("no CUDA call was made: this is the footprint of %s: %s%s, %s on a CPU, %s, %s, %s executed",
-		who, plural(calls, "system call"), failed, span(cpu), plural(uint64(len(f.Files)), "file"), plural(uint64(len(f.Sockets)), "socket"),
+		who, plural(f.Calls(), "system call"), failed, span(cpu), plural(uint64(len(f.Files)), "file"), plural(uint64(len(f.Sockets)), "socket"),
 		plural(uint64(len(f.Programs)), "program"))
+}
+
+// Calls is how many system calls there were.
+func (f *Footprint) Calls() (n uint64) {
+	for i := range f.Processes {
+		n += f.Processes[i].Syscalls
+	}
+	return n
 }

@@ -41,6 +41,7 @@ func (t *text) footprint(f *Footprint) {
 	t.fileTable(f)
 	t.missingTable(f)
 	t.socketTable(f)
+	t.unseen(f)
 	t.programTable(f)
 	t.libraryTable(f)
 	if f.LeftOut > 0 {
@@ -274,6 +275,27 @@ func (t *text) socketTable(f *Footprint) {
 		rows = append(rows, []string{Count(times[x]), bytesOf(x.ReadBytes), bytesOf(x.WriteBytes), number(x.Errors), socketName(x)})
 	}
 	t.columns("SOCKET", []string{"NUMBER", "RECEIVED", "SENT", "ERRORS"}, rows, len(order)-n)
+}
+
+// unseen says so where files and sockets were used in a way that is not seen.
+func (t *text) unseen(f *Footprint) {
+	var calls uint64
+	for i := range f.Syscalls {
+		if c := &f.Syscalls[i]; c.Syscall == "io_uring_enter" {
+			calls += c.Calls - min(c.Errors, c.Calls)
+		}
+	}
+	if calls > 0 {
+		t.line("")
+		t.wrap(t.paint(yellow, "not seen: "), fmt.Sprintf("what io_uring did, which was entered %s: which files and sockets, and how many bytes", times(calls)))
+	}
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return Count(n) + " times"
 }
 
 // socketName words a socket: tcp to 10.0.0.7:443.

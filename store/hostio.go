@@ -11,15 +11,16 @@ type HostIO struct {
 	Files       []event.File
 	Connections []event.Connection
 	Memory      []event.HostMemory
+	Pages       []event.PageSum
 }
 
 // Empty reports whether there is nothing in it.
 func (h *HostIO) Empty() bool {
-	return len(h.Requests)+len(h.Sums)+len(h.Devices)+len(h.Files)+len(h.Connections)+len(h.Memory) == 0
+	return len(h.Requests)+len(h.Sums)+len(h.Devices)+len(h.Files)+len(h.Connections)+len(h.Memory)+len(h.Pages) == 0
 }
 
 // Reset empties it and keeps its memory, but for the slices that were handed over.
 func (h *HostIO) Reset() {
 	h.Requests, h.Connections = nil, nil
-	h.Sums, h.Devices, h.Files, h.Memory = h.Sums[:0], h.Devices[:0], h.Files[:0], h.Memory[:0]
+	h.Sums, h.Devices, h.Files, h.Memory, h.Pages = h.Sums[:0], h.Devices[:0], h.Files[:0], h.Memory[:0], nil
 }

@@ -144,6 +144,8 @@ type Snapshot struct {
 	MemPct         float64 // of memory in use, 0 to 100
 	MemAvailableMB uint64
 	SwapMB         uint64  // in use
+	SwapIn         uint64  // bytes read back from swap in the second before
+	SwapOut        uint64  // bytes swapped out in it
 	Load           float64 // one-minute load average
 	Pressure       Pressure
 }

@@ -21,6 +21,7 @@ typedef long long s64, __s64;
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -60,6 +61,16 @@ struct sockaddr_in6 { /* include/uapi/linux/in6.h */
 	__be32 sin6_flowinfo;
 	u8 sin6_addr[16];
 	u32 sin6_scope_id;
+};
+struct user_msghdr { /* include/linux/socket.h; pointers of programs */
+	u64 msg_name;
+	u32 msg_namelen, pad;
+	u64 msg_iov, msg_iovlen, msg_control, msg_controllen;
+	u32 msg_flags, pad2;
+};
+struct mmsghdr {
+	struct user_msghdr msg_hdr;
+	u32 msg_len, pad; /* bytes sent or received */
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -263,6 +274,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct bpf_local_storage *bpf_storage; /* null for a task without any */
 	struct uprobe_task *utask;
+	struct task_struct *group_leader;
 	char comm[16];
 };
 struct timerqueue_node {
@@ -283,6 +295,8 @@ struct bpf_iter__task {
 struct linux_binprm {
 	const char *filename;
 };
+
+enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running kernel's */
 
 #pragma clang attribute pop
 

@@ -23,6 +23,9 @@ enum what {
 	WHAT_LISTEN,   /* descriptor 1 */
 	WHAT_EXEC,     /* path in argument 1, returns only if it failed */
 	WHAT_EXECAT,   /* path in argument 2 */
+	WHAT_SENDMSG,  /* bytes to descriptor 1, msghdr in argument 2 */
+	WHAT_SENDMMSG, /* messages to descriptor 1, mmsghdrs in argument 2; returns how many */
+	WHAT_RECVMMSG, /* messages from descriptor 1, likewise */
 };
 
 struct call_key {

@@ -117,11 +117,7 @@ func (v *lineView) Second(s *agent.Status) {
 		return
 	}
 	v.last = s.Elapsed
-	line := fmt.Sprintf("%4.0fs  %s calls, %s/s", s.Elapsed.Seconds(), report.Count(s.Calls), rate(s.PerSecond))
-	if s.Syscalls > 0 {
-		line += fmt.Sprintf("  %s system calls", report.Count(s.Syscalls))
-	}
-	line += fmt.Sprintf("  %s  ring %.0f %%  tracer %.1f %% CPU, %s", lossText(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
+	line := fmt.Sprintf("%4.0fs  %s  %s  ring %.0f %%  tracer %.1f %% CPU, %s", s.Elapsed.Seconds(), counted(s), lossText(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
 	if len(s.Ops) > 0 {
 		o := s.Ops[0]
 		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, rate(o.PerSecond),
@@ -134,6 +130,18 @@ func (v *lineView) Second(s *agent.Status) {
 	if n := len(s.InFlight) - maxFlights; n > 0 {
 		v.print(fmt.Sprintf("       … and %d more calls in flight", n))
 	}
+}
+
+// counted is what was counted so far: calls, system calls, or both.
+func counted(s *agent.Status) string {
+	calls := fmt.Sprintf("%s calls, %s/s", report.Count(s.Calls), rate(s.PerSecond))
+	switch {
+	case s.Syscalls == 0:
+		return calls
+	case s.Calls == 0:
+		return plural(s.Syscalls, "system call")
+	}
+	return calls + "  " + plural(s.Syscalls, "system call")
 }
 
 // maxFlights bounds the calls in flight that are shown in a second.
@@ -200,7 +208,11 @@ func writeSummary(w io.Writer, s *agent.Summary, next string, o report.TextOptio
 			return err
 		}
 	}
-	fmt.Fprintf(&b, "\ntraced %s in %s", plural(s.Calls, "call"), duration(s.Elapsed))
+	what := "traced " + plural(s.Calls, "call")
+	if s.Calls == 0 && s.Footprint != nil {
+		what = "counted " + plural(s.Footprint.Calls(), "system call")
+	}
+	fmt.Fprintf(&b, "\n%s in %s", what, duration(s.Elapsed))
 	if len(s.Processes) > 0 {
 		fmt.Fprintf(&b, " of %s", processList(s.Processes))
 	}

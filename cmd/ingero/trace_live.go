@@ -12,6 +12,7 @@ import (
 	"charm.land/lipgloss/v2/table"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -31,6 +32,7 @@ type (
 	startedMsg agent.Start
 	statusMsg  agent.Status
 	foundMsg   []report.Chain
+	oomMsg     string
 	endedMsg   struct{}
 )
 
@@ -71,7 +73,13 @@ func (v *liveView) found(r *report.Report) {
 }
 
 // Batch implements agent.Sink.
-func (v *liveView) Batch(*store.Batch) {}
+func (v *liveView) Batch(b *store.Batch) {
+	for i := range b.Lives {
+		if l := &b.Lives[i]; l.Kind == event.LifeOOM {
+			v.program.Send(oomMsg(oomLine(l)))
+		}
+	}
+}
 
 // Second implements agent.Sink.
 func (v *liveView) Second(s *agent.Status) {
@@ -95,6 +103,7 @@ type liveModel struct {
 	start    *agent.Start
 	status   *agent.Status
 	found    []report.Chain
+	ooms     []string // processes that the kernel ended for lack of memory, in the whole run
 }
 
 // Init implements tea.Model.
@@ -116,6 +125,8 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.status = (*agent.Status)(&msg)
 	case foundMsg:
 		m.found = msg
+	case oomMsg:
+		m.ooms = append(m.ooms, string(msg))
 	case endedMsg:
 		return m, tea.Quit
 	}
@@ -186,6 +197,12 @@ func (m *liveModel) head(end string) []string {
 		}
 		head = append(head, m.fit(text))
 	}
+	for _, line := range m.ooms[max(0, len(m.ooms)-maxOOMs):] {
+		head = append(head, m.fit(m.red().Render(line)))
+	}
+	if n := len(m.ooms) - maxOOMs; n > 0 {
+		head = append(head, m.fit(fmt.Sprintf("… and %s before", plural(uint64(n), "process"))))
+	}
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
 		head = append(head, m.fit(m.red().Render(flightLine(s, i))))
 	}
@@ -194,6 +211,9 @@ func (m *liveModel) head(end string) []string {
 	}
 	return append(head, "")
 }
+
+// maxOOMs is how many of the processes that were ended stand there, the last ones.
+const maxOOMs = 3
 
 // maxFound is how many findings stand above the table.
 const maxFound = 3

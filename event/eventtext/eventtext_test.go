@@ -40,6 +40,8 @@ device "nvme0 n1" number=259:3
 file "/data/a b" pid=100 inode=9
 requests +2s pid=100 comm=engine op=block_write device=259:3 count=5 errors=1 bytes=4096 queue=1us device_time=3ms max=2ms
 requests +3s
+pages +2s pid=100 comm=engine allocations=5 count=6 bytes=24576 nowait=4096 failed=1
+pages +3s
 tcp +2s thread=main op=tcp_retransmit dur=1ms local=10.0.0.1:40000 remote=10.0.0.7:5432 state=1 error=-1 bytes=1448 retransmits=3 rtt_us=20 min_rtt_us=10 inode=7
 tcp +3s op=tcp_connect_failed comm=x remote=[fe80::1]:80
 life +2s oom_kill thread=hog parent=main

@@ -39,6 +39,7 @@ func Format(r *Recording) string {
 	each(w, r.Files, w.file)
 	each(w, r.Requests, w.requests)
 	each(w, r.Connections, w.tcp)
+	each(w, r.Pages, w.pages)
 	each(w, r.Losses, func(l *event.Loss) { w.word("loss " + l.Kind.String()); w.num("count", l.Count) })
 	each(w, r.Stats, w.stat)
 	return w.b.String()

@@ -122,3 +122,21 @@ func (w *writer) tcp(c *event.Connection) {
 	w.num("min_rtt_us", uint64(c.MinRTT))
 	w.num("inode", c.Inode)
 }
+
+func doPages(p *parser, f *fields) {
+	p.rec.Pages = append(p.rec.Pages, event.PageSum{
+		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Comm: f.text("comm"), Allocations: f.uint("allocations", 64),
+		Pages: f.uint("count", 64), Bytes: f.uint("bytes", 64), NoWaitBytes: f.uint("nowait", 64), Failed: f.uint("failed", 64),
+	})
+}
+
+func (w *writer) pages(s *event.PageSum) {
+	w.word("pages " + w.when(s.At))
+	w.num("pid", uint64(s.PID))
+	w.text("comm", s.Comm)
+	w.num("allocations", s.Allocations)
+	w.num("count", s.Pages)
+	w.num("bytes", s.Bytes)
+	w.num("nowait", s.NoWaitBytes)
+	w.num("failed", s.Failed)
+}

@@ -14,12 +14,12 @@ var kinds = map[string]func(*parser, *fields){
 	"life": doLife, "throttle": doThrottle, "stall": doStall, "gpu": doGPU, "loss": doLoss, "stat": doStat,
 	"memory": doMemory, "site": doSite,
 	"reclaim": doReclaim, "symbol": doSymbol, "kernel": doKernel, "limit": doLimit, "sched": doSched, "nodes": doNodes, "flight": doFlight,
-	"device": doDevice, "file": doFile, "requests": doRequests, "tcp": doTCP,
+	"device": doDevice, "file": doFile, "requests": doRequests, "tcp": doTCP, "pages": doPages,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "requests": true, "tcp": true, "flight": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "requests": true, "tcp": true, "flight": true, "pages": true}
 	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true, "kernel": true, "device": true, "file": true}
 )
 

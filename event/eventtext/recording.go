@@ -75,6 +75,7 @@ type Recording struct {
 	Files       []event.File
 	Requests    []event.RequestSum
 	Connections []event.Connection
+	Pages       []event.PageSum
 	Losses      []event.Loss
 	Stats       []Stat
 }

@@ -37,6 +37,36 @@ func (f FS) Memory() (available, total uint64, err error) {
 	return available, total, nil
 }
 
+// Swapping is what the machine swapped since boot, in bytes.
+type Swapping struct{ In, Out uint64 }
+
+// Swapping reads it.
+func (f FS) Swapping() (s Swapping, err error) {
+	path := filepath.Join(f.root, "vmstat")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	found := 0
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		to := map[string]*uint64{"pswpin": &s.In, "pswpout": &s.Out}[name]
+		if to == nil {
+			continue
+		}
+		pages, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return s, fmt.Errorf("%s: malformed %s", path, name)
+		}
+		*to = pages * uint64(os.Getpagesize())
+		found++
+	}
+	if found != 2 {
+		return s, fmt.Errorf("%s: no count of swapping", path)
+	}
+	return s, nil
+}
+
 // CPUTime is the time of all CPUs since boot, in clock ticks (proc(5),
 // /proc/stat).
 type CPUTime struct {

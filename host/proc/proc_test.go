@@ -276,3 +276,21 @@ func TestPressureIsReadAsATotal(t *testing.T) {
 		t.Error("a file that is not there was read")
 	}
 }
+
+func TestSwappingIsReadInBytes(t *testing.T) {
+	dir := t.TempDir()
+	page := uint64(os.Getpagesize())
+	for text, want := range map[string]proc.Swapping{
+		"nr_free_pages 7\npswpin 3\npswpout 5\npgmajfault 9\n": {In: 3 * page, Out: 5 * page},
+		"pswpin 3\n":            {}, // a kernel without swap
+		"pswpin x\npswpout 5\n": {},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "vmstat"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := proc.New(dir).Swapping()
+		if (err == nil) != (want != proc.Swapping{}) || err == nil && s != want {
+			t.Errorf("%q: %+v, %v", text, s, err)
+		}
+	}
+}

@@ -23,8 +23,9 @@ type suite struct {
 // suites are what runs on kernels that can trace. What needs no kernel, or a quiet
 // machine, is not here: accuracy and cost are measured on real processors.
 var suites = []suite{
-	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes", few: "TestEveryOperation|Nested|Fork", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
-	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher", few: "BestBackend", shell: true},
+	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|DoesNotReturn", few: "TestEveryOperation|Nested|Fork|DoesNotReturn", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
+	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher|MakeRoom|PagesAreCounted|IPv6|Compaction", few: "BestBackend|MakeRoom|PagesAreCounted|IPv6", shell: true},
+	{pkg: "probe/nccl", run: "EveryFunction", few: "EveryFunction"},
 	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
 	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms", few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms"},
 	{pkg: "cmd/ingero", run: "TestKernelScript/(check|command)", few: "TestKernelScript/check", shell: true},

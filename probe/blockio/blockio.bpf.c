@@ -43,6 +43,7 @@ struct flight {
 	u64 made, issued; /* 0 not yet */
 	u64 sector, ino;
 	u32 bytes, done;
+	u32 swap, pad;
 	struct who who;
 };
 struct {
@@ -96,9 +97,9 @@ static __always_inline void fill_who(struct who *w)
 	__builtin_memcpy(w->comm, task->comm, COMM_LEN);
 }
 
-// The file whose pages a request begins with, null if they are of no file: of a
-// process (O_DIRECT), or of a file system's own.
-static __always_inline struct inode *inode_of(struct request *rq)
+// The first page of a request, or that of the large folio that it is in; null if it
+// carries none.
+static __always_inline struct page *page_of(struct request *rq)
 {
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 	struct bio_vec *vec = BPF_CORE_READ(bio, bi_io_vec);
@@ -116,6 +117,13 @@ static __always_inline struct inode *inode_of(struct request *rq)
 		if (head & 1) /* a later page of a large folio */
 			page = (struct page *)(head - 1);
 	}
+	return page;
+}
+
+// The file that a page is of, null if it is of none: of a process (O_DIRECT), or of a
+// file system's own.
+static __always_inline struct inode *inode_of(struct page *page)
+{
 	struct address_space *mapping = BPF_CORE_READ(page, mapping);
 	if (!mapping || (u64)mapping & 3) /* of memory, not of a file */
 		return 0;
@@ -125,11 +133,27 @@ static __always_inline struct inode *inode_of(struct request *rq)
 	return inode;
 }
 
+// Memory on its way to swap, or back, is in the swap cache (PageSwapCache of
+// include/linux/page-flags.h). Its flags are a page's first word, from 6.18 on inside a
+// structure.
+static __always_inline bool in_swap_cache(struct page *page)
+{
+	unsigned long flags = 0;
+
+	if (!bpf_core_enum_value_exists(enum pageflags, PG_swapcache) || !bpf_core_enum_value_exists(enum pageflags, PG_swapbacked))
+		return false;
+	bpf_probe_read_kernel(&flags, sizeof flags, page);
+	return flags & 1ul << bpf_core_enum_value(enum pageflags, PG_swapcache) &&
+	       flags & 1ul << bpf_core_enum_value(enum pageflags, PG_swapbacked);
+}
+
 // Notes what is only there until the device has the request, and whom it is for.
 static __always_inline void look(struct flight *f, struct request *rq)
 {
-	struct inode *inode = inode_of(rq);
+	struct page *page = page_of(rq);
+	struct inode *inode = page ? inode_of(page) : 0;
 
+	f->swap = page && !inode && in_swap_cache(page);
 	f->bytes = BPF_CORE_READ(rq, __data_len);
 	f->sector = BPF_CORE_READ(rq, __sector);
 	f->ino = inode ? BPF_CORE_READ(inode, i_ino) : 0;
@@ -186,12 +210,14 @@ int rq_issue(u64 *ctx)
 	return 0;
 }
 
-static __always_inline u16 op_of_request(u32 cmd)
+static __always_inline u16 op_of_request(u32 cmd, bool swap)
 {
 	switch (cmd & REQ_OP_MASK) {
 	case REQ_OP_READ:
-		return OP_block_read;
+		return swap ? OP_swap_in : OP_block_read;
 	case REQ_OP_WRITE:
+		if (swap)
+			return OP_swap_out;
 	case REQ_OP_ZONE_APPEND:
 		return OP_block_write;
 	case REQ_OP_FLUSH:
@@ -323,7 +349,7 @@ int rq_complete(u64 *ctx)
 	if (f->done < f->bytes && !status) /* the rest of it comes later */
 		return 0;
 	u32 cmd = BPF_CORE_READ(rq, cmd_flags), dev = device_of(rq);
-	u16 op = op_of_request(cmd);
+	u16 op = op_of_request(cmd, f->swap);
 	sum_up(f, dev, op, status, now);
 	emit(f, cmd, dev, op, status, now);
 	bpf_map_delete_elem(&flights, &key);

@@ -35,6 +35,8 @@ type BlockioFlight struct {
 	Ino    uint64
 	Bytes  uint32
 	Done   uint32
+	Swap   uint32
+	Pad    uint32
 	Who    struct {
 		_      structs.HostLayout
 		Tgid   uint32

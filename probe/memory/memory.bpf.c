@@ -12,6 +12,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile bool victim_is_task = 0; /* filled by the loader: from 6.8 on */
 
+/* Processes that the kernel ended: a ring of their own, that no flood of births and
+ * ends can fill. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 10); /* a page of arm64 at most */
+} ooms SEC(".maps");
+
 #define MERGE_NS 1000000 /* between two parts of a span */
 #define LEAST_NS 50000   /* reclaim in a span that is reported */
 #define SPAN_NS 1000000  /* a span this long is not put off any longer */
@@ -93,7 +100,7 @@ SEC("tp_btf/mark_victim")
 int victim(u64 *ctx)
 {
 	u64 id = bpf_get_current_pid_tgid();
-	struct life_rec *r = bpf_ringbuf_reserve(&lives, sizeof *r, 0);
+	struct life_rec *r = bpf_ringbuf_reserve(&ooms, sizeof *r, 0);
 
 	if (!r) {
 		lose(LOSS_LIFE);

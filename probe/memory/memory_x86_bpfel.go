@@ -96,6 +96,7 @@ const (
 	MemoryMapLimits        = "limits"
 	MemoryMapLives         = "lives"
 	MemoryMapLosses        = "losses"
+	MemoryMapOoms          = "ooms"
 	MemoryMapQueue         = "queue"
 	MemoryMapThreads       = "threads"
 	MemoryProgCompactBegin = "compact_begin"
@@ -167,6 +168,7 @@ type MemoryMapSpecs struct {
 	Limits  *ebpf.MapSpec `ebpf:"limits"`
 	Lives   *ebpf.MapSpec `ebpf:"lives"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
+	Ooms    *ebpf.MapSpec `ebpf:"ooms"`
 	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -202,6 +204,7 @@ type MemoryMaps struct {
 	Limits  *ebpf.Map `ebpf:"limits"`
 	Lives   *ebpf.Map `ebpf:"lives"`
 	Losses  *ebpf.Map `ebpf:"losses"`
+	Ooms    *ebpf.Map `ebpf:"ooms"`
 	Queue   *ebpf.Map `ebpf:"queue"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
@@ -212,6 +215,7 @@ func (m *MemoryMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.Ooms,
 		m.Queue,
 		m.Threads,
 	)

@@ -21,6 +21,7 @@ u64 visits = 0; /* of the iterator; counted by the loader */
 struct mark {
 	u64 start, cpu; /* of the call it is in: when, and its on-CPU time then */
 	s32 nr, pad;
+	u64 cpu0, exec0; /* when it was marked: its on-CPU time, and that by the scheduler's own clock */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -85,6 +86,18 @@ static __always_inline u64 cpu_of(struct task_struct *task, u64 now)
 		return 0;
 	u64 in = t->t_in, sum = t->oncpu;
 	return in && in < now && !t->t_out ? sum + (now - in) : sum;
+}
+
+/* The scheduler's clock of a running thread stands still between two ticks. */
+#define TICK_NS 10000000
+
+// The same for a process's sum. Where switches were not reported, or the hypervisor ran
+// somebody else, the ledger may have taken that for time on a CPU; the scheduler has not.
+static __always_inline u64 cpu_since(struct task_struct *task, const struct mark *m, u64 now)
+{
+	u64 cpu = cpu_of(task, now), most = m->cpu0 + (task->se.sum_exec_runtime - m->exec0) + TICK_NS;
+
+	return cpu < most ? cpu : most;
 }
 
 #include "touched.h"
@@ -236,7 +249,7 @@ int BPF_PROG(on_end, struct task_struct *task)
 		sum_call(task->tgid, m->nr, now - m->start, cpu > m->cpu ? cpu - m->cpu : 0, 0);
 	struct cpu_sum *c = cpu_sum_of(task->tgid);
 	if (c)
-		__sync_fetch_and_add(&c->ended, cpu);
+		__sync_fetch_and_add(&c->ended, cpu_since(task, m, now));
 	bpf_task_storage_delete(&marks, task);
 	return 0;
 }
@@ -265,6 +278,8 @@ int visit(struct bpf_iter__task *ctx)
 		s32 nr = SYSCALL_NR(r);
 		/* Asleep in a call: counted from now on. */
 		m->start = now;
+		m->cpu0 = cpu_of(task, now);
+		m->exec0 = BPF_CORE_READ(task, se.sum_exec_runtime);
 		m->nr = BPF_CORE_READ(task, __state) && nr >= 0 ? nr : IN_NONE;
 	}
 	struct cpu_sum *c = cpu_sum_of(tgid);
@@ -274,6 +289,6 @@ int visit(struct bpf_iter__task *ctx)
 		c->visit = visits;
 		c->living = 0;
 	}
-	c->living += cpu_of(task, now);
+	c->living += cpu_since(task, m, now);
 	return 0;
 }

@@ -70,6 +70,8 @@ type SyscallsMark struct {
 	Cpu   uint64
 	Nr    int32
 	Pad   int32
+	Cpu0  uint64
+	Exec0 uint64
 }
 
 type SyscallsMissKey struct {

@@ -200,6 +200,33 @@ static __always_inline void moved(struct task_struct *task, u32 fd, s64 bytes, b
 	}
 }
 
+#define MESSAGES 64 /* of one call whose bytes are added up */
+
+// The bytes of the messages that a call sent or received. Global, so that the verifier
+// looks at it once.
+__attribute__((noinline)) u64 bytes_of(u64 messages, u64 n)
+{
+	u64 sum = 0;
+
+	if (n > MESSAGES)
+		lose(LOSS_FOOTPRINT);
+	for (u32 i = 0; i < MESSAGES && i < n; i++) {
+		u32 len = 0;
+		bpf_probe_read_user(&len, sizeof len, (void *)messages + i * sizeof(struct mmsghdr) + __builtin_offsetof(struct mmsghdr, msg_len));
+		sum += len; /* 0 if it could not be read */
+	}
+	return sum;
+}
+
+// The address in a message, null if it has none.
+static __always_inline u64 named_in(u64 message)
+{
+	u64 name = 0;
+
+	bpf_probe_read_user(&name, sizeof name, (void *)message); /* msg_name comes first */
+	return name;
+}
+
 static __always_inline void missed(u32 tgid, s64 ret, u64 path)
 {
 	struct scratch *s = the_scratch();
@@ -264,6 +291,15 @@ static __always_inline void touched(struct task_struct *task, struct pt_regs *r,
 		break;
 	case WHAT_SENDTO:
 		moved(task, a1, ret, 1, SYSCALL_ARG5(r));
+		break;
+	case WHAT_SENDMSG:
+		moved(task, a1, ret, 1, named_in(a2));
+		break;
+	case WHAT_SENDMMSG:
+		moved(task, a1, ret < 0 ? ret : (s64)bytes_of(a2, ret), 1, named_in(a2));
+		break;
+	case WHAT_RECVMMSG:
+		moved(task, a1, ret < 0 ? ret : (s64)bytes_of(a2, ret), 0, 0);
 		break;
 	case WHAT_SENDFILE:
 		moved(task, a1, ret, 1, 0);

@@ -14,6 +14,8 @@ import (
 type binder struct {
 	stmt *sqlite.Stmt
 	have []bound
+
+	asked, given uint64 // by runAt: the time of the last row, and the key that it got
 }
 
 type bound struct {
@@ -92,10 +94,16 @@ var errCrowded = errors.New("more than a million rows start at the same nanoseco
 // runAt inserts a row with key ts, its first parameter, or the next free one,
 // and returns the key.
 func (b *binder) runAt(ts uint64) (uint64, error) {
+	if at := ts; at == b.asked && b.given >= at { // rows of one moment come one after the other
+		ts = b.given + 1
+	} else {
+		b.asked = at
+	}
 	for range maxBump {
 		b.set(1, int64(ts))
 		err := b.run()
 		if sqlite.ErrCode(err) != sqlite.ResultConstraintPrimaryKey {
+			b.given = ts
 			return ts, err
 		}
 		ts++

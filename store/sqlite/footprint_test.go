@@ -90,6 +90,8 @@ func TestFootprintViews(t *testing.T) {
 		"select path || error || count from missing_files":                                                               "noENOENT4",
 		"select path || (args ->> 2) || pid from programs":                                                               "/bin/sha b101",
 		"select comm || path from libraries":                                                                             "engine/lib/libc.so.6",
+		"select op || protocol || remote || remote_port || '/' || bytes || comm from net_events":                         "connecttcp::1443/1099511627776engine",
+		"select op || path || bytes || comm from io_events":                                                              "read/data/a99engine",
 		"select comm || cpu_ns || '/' || user_ns || '/' || kernel_ns || '/' || parent_pid from footprints":               "engine600/569/31/1",
 	} {
 		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})

@@ -16,7 +16,7 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 	w, path := create(t, sqlite.Options{})
 	must(t, w.Write(fullBatch(t)))
 	must(t, w.Close())
-	makeDB(t, path, "drop view collective_arrivals; drop view collectives; drop table collective; drop view system_snapshots; alter table snapshot drop column psi_cpu_pct; alter table snapshot drop column psi_memory_pct; alter table snapshot drop column psi_memory_full_pct; alter table snapshot drop column psi_io_pct; alter table snapshot drop column psi_io_full_pct; drop view net_events; drop view reclaims; drop view memory_limits; drop table memory_limit; drop table reclaim; drop table socket; drop view scheduling_policies; drop table scheduling; drop table memory_node; drop view stack_frames; drop view stack_traces; drop table frame_build; drop table stack_cut; drop view kernels; drop view kernel_launches; drop table kernel; drop view processes; drop table owner; drop view calls_in_flight; drop view long_calls; drop view lock_holders; drop table in_flight; drop table syscall_second; drop table syscall_error; drop table touched; drop table path_miss; drop table program; drop table mapped_library; drop table process_cpu; drop table request; drop table request_second; drop table device; drop table file; drop table tcp; drop table host_memory; pragma user_version = 3")
+	sqlite.Downgrade(t, path, 3)
 	r := reader(t, path)
 	reclaims, err := r.Reclaims(t.Context(), store.Window{})
 	must(t, err)

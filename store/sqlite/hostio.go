@@ -31,6 +31,11 @@ func (w *Writer) insertHostIO(h *store.HostIO) error {
 			return err
 		}
 	}
+	for i := range h.Pages {
+		if err := w.insertPages(&h.Pages[i]); err != nil {
+			return err
+		}
+	}
 	for _, d := range h.Devices {
 		w.txRows++
 		if err := exec(w.conn, "insert or replace into device values (?, ?, ?)", w.session.id, int64(d.Device), d.Name); err != nil {
@@ -114,7 +119,7 @@ func (w *Writer) insertHostMemory(m *event.HostMemory) error {
 func (r *Reader) HostIO(ctx context.Context, w store.Window) (store.HostIO, error) {
 	var h store.HostIO
 	for _, read := range []func(context.Context, store.Window, *store.HostIO) error{
-		r.requestSums, r.deviceNames, r.files, r.connections, r.hostMemory,
+		r.requestSums, r.deviceNames, r.files, r.connections, r.hostMemory, r.pages,
 	} {
 		if err := read(ctx, w, &h); err != nil {
 			return h, err

@@ -24,7 +24,7 @@ type inserts struct {
 	collective                  *binder
 	inFlight                    *binder
 	request, requestSecond, tcp *binder
-	hostMemory                  *binder
+	hostMemory, pages           *binder
 }
 
 // values is "?, ?, …" with n places.
@@ -67,6 +67,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.requestSecond, "insert into request_second values (" + values(11) + ")"},
 		{&i.tcp, "insert into tcp values (" + values(15) + ")"},
 		{&i.hostMemory, "insert into host_memory values (" + values(6) + ")"},
+		{&i.pages, "insert into page_second values (" + values(8) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},
 	} {
 		b, err := newBinder(c, s.query)

@@ -52,6 +52,9 @@ var mergeOwn = []string{
 // mergeMachine are the tables whose rows are about the machine and no process.
 var mergeMachine = []string{"throttle", "stall", "snapshot", "gpu_snapshot"}
 
+// mergeUnsaid are those whose rows may not say which session they are of.
+var mergeUnsaid = append([]string{"tcp"}, mergeMachine...)
+
 // copy adds an input to the merged recording.
 func (m *merger) copy(in *mergeInput) (err error) {
 	if err := exec(m.conn, "attach ? as src", in.uri); err != nil {
@@ -302,7 +305,7 @@ func (c *mergeCopy) insert(t *mergeTable) error {
 			values[i] = "'" + strings.ReplaceAll(c.in.force, "'", "''") + "'"
 		case name == "id" && (t.name == "call_second" || t.name == "gap_second"):
 			values[i] = "x.id + coalesce((select n from temp.second where id = x.id >> 20), 0)"
-		case name == "session" && (slices.Contains(mergeMachine, t.name) || t.name == "tcp"):
+		case name == "session" && slices.Contains(mergeUnsaid, t.name):
 			values[i] = c.ref("session", "coalesce(x.session, (select max(id) from src.session))")
 		default:
 			if to := target(t.name, name); to != "" {

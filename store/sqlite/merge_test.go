@@ -508,11 +508,7 @@ func TestMergingAnOlderSchema(t *testing.T) {
 	t.Parallel()
 	a := recordingOf(t, "one", store.Session{Boot: "x"}, batchFrom(t))
 	old := recordingOf(t, "two", store.Session{}, batchFrom(t))
-	for _, v := range query(t, old, "select name from sqlite_schema where type = 'view'") {
-		makeDB(t, old, fmt.Sprintf("drop view %q", v[0]))
-	}
-	makeDB(t, old, "alter table session drop column boot; alter table throttle drop column session; alter table stall drop column session; "+
-		"alter table snapshot drop column session; alter table gpu_snapshot drop column session; alter table tcp drop column session; pragma user_version = 12")
+	sqlite.Downgrade(t, old, 12)
 	unchanged(t, old)
 	out, _ := merge(t, a, old)
 	if got := query(t, out, "select node, count(*) from system_snapshots group by 1 order by 1"); fmt.Sprint(got) != "[[one 1] [two 1]]" {

@@ -23,8 +23,9 @@ const (
 	pruneSteps = 8
 )
 
-// prune deletes the oldest raw rows while the file is larger than it may be.
-// Roll-ups, sessions and names stay. Freed pages are reused, and given back to
+// prune deletes the oldest raw rows while the file is larger than it may be, and of
+// roll-ups those that have a row for each process, which there may be any number of.
+// Statistics of calls, sessions and names stay. Freed pages are reused, and given back to
 // the file system a few at a time.
 func (w *Writer) prune() error {
 	if w.opt.MaxBytes <= 0 {
@@ -64,7 +65,11 @@ func (w *Writer) usedBytes() (int64, error) {
 }
 
 // rawTables are those whose rows are pruned by time.
-var rawTables = []string{"call", "call_ledger", "notable", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective", "request", "tcp", "syscall_second", "program"}
+var rawTables = []string{
+	"call", "call_ledger", "notable", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective",
+	"request", "tcp", "syscall_second", "program", "page_second", "host_memory", "request_second", "memory_second",
+	"snapshot", "gpu_snapshot", "stall",
+}
 
 // pruneOldest deletes the rows of the oldest span of time that holds pruneStep
 // rows of the largest table, and reports whether there were any.
@@ -98,7 +103,24 @@ func (w *Writer) pruneOldest() (more bool, err error) {
 	if err := exec(w.conn, "delete from in_flight where max(seen, coalesce(end_ns, 0)) < ?", cut); err != nil {
 		return false, err
 	}
+	if err := w.pruneFootprints(cut); err != nil {
+		return false, err
+	}
 	return true, w.pruneArgs(uint64(cut))
+}
+
+// footprintTables hold what a process touched, whenever that was.
+var footprintTables = []string{"syscall_error", "touched", "path_miss", "mapped_library"}
+
+// pruneFootprints deletes those of processes that ended before cut.
+func (w *Writer) pruneFootprints(cut int64) error {
+	for _, table := range footprintTables {
+		err := exec(w.conn, "delete from "+table+" where exists (select 1 from process_cpu c where c.session = "+table+".session and c.pid = "+table+".pid and c.ended < ?)", cut)
+		if err != nil {
+			return err
+		}
+	}
+	return exec(w.conn, "delete from process_cpu where ended < ?", cut)
 }
 
 func (w *Writer) pruneArgs(cut uint64) error {

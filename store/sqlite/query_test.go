@@ -65,7 +65,7 @@ func TestViewsJoin(t *testing.T) {
 	if got := query(t, path, "select node, source, count(*) from events group by node, source"); len(got) != 4 || got[0][0] != "gpu-node-01" {
 		t.Errorf("events by node and source: %v", got)
 	}
-	if got := query(t, path, "select n.name, count(*) from events e join process_names n on e.pid = n.pid group by 1"); len(got) != 2 || got[0][0] != "engine" || got[0][1] != int64(9) {
+	if got := query(t, path, "select n.name, count(*) from events e join process_names n on e.pid = n.pid group by 1"); len(got) != 2 || got[0][0] != "engine" || got[0][1] != int64(10) {
 		t.Errorf("events by process: %v", got)
 	}
 	if got := query(t, path, "select syscall from host_events where syscall is not null"); fmt.Sprint(got) != "[[futex] [recvfrom] [recvfrom]]" {

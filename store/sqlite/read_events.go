@@ -251,6 +251,9 @@ func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapsho
 		if s.ColumnCount() > 7 { // else of an older schema
 			n.Pressure = store.Pressure{CPU: s.ColumnFloat(7), Memory: s.ColumnFloat(8), MemoryFull: s.ColumnFloat(9), IO: s.ColumnFloat(10), IOFull: s.ColumnFloat(11)}
 		}
+		if s.ColumnCount() > 13 { // the same
+			n.SwapIn, n.SwapOut = uint64(s.ColumnInt64(13)), uint64(s.ColumnInt64(14))
+		}
 		out = append(out, n)
 		return nil
 	})

@@ -114,7 +114,7 @@ func TestReadingLeavesAClosedFileAlone(t *testing.T) {
 		t.Errorf("%d calls", n)
 	}
 	rows := query(t, path, "select count(*) from events")
-	if rows[0][0] != int64(11) {
+	if rows[0][0] != int64(13) {
 		t.Errorf("events: %v", rows)
 	}
 }

@@ -129,6 +129,9 @@ func hostView(b *strings.Builder, i *event.Info) {
 	if i.Name == "oom_kill" {
 		fmt.Fprintf(b, "\n-- %s\ncreate view oom_kill as select id, timestamp, node, pid, tid, comm, arg0 as trigger_pid from life_events where op = 'oom_kill';\n", i.Doc)
 	}
+	if i.Op == event.OpPageAlloc {
+		fmt.Fprintf(b, "\n-- %s\ncreate view mm_page_alloc as select * from page_allocations;\n", i.Doc)
+	}
 	if from != "" {
 		fmt.Fprintf(b, "\n-- %s\ncreate view %q as select * from %s where op = '%s';\n", i.Doc, i.Name, from, i.Name)
 	}

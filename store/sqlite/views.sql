@@ -61,7 +61,8 @@ select x.ts as timestamp, x.cpu_pct, x.mem_pct, x.mem_avail, x.swap as swap_mb, 
   (select avg(coalesce(u, 0)) from (select g.util as u, max(g.ts) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_util_pct,
   (select sum(u) from (select g.mem as u, max(g.ts) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_mem_used_mb,
   (select max(g.temp) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_max_temp_c,
-  (select max((coalesce(g.reasons, 0) & 0x60) != 0) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_thermal, s.node
+  (select max((coalesce(g.reasons, 0) & 0x60) != 0) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_thermal,
+  coalesce(x.swapped_in, 0) as swapped_in_bytes, coalesce(x.swapped_out, 0) as swapped_out_bytes, s.node
 from snapshot x left join session s on s.id = coalesce(x.session, (select max(id) from session));
 
 create view gpu_snapshots as
@@ -191,6 +192,17 @@ select m.ts as timestamp, s.node, t.pid, (select n.name from process n where n.p
   coalesce(m.minor, 0) as minor_faults, coalesce(m.major, 0) as major_faults, coalesce(m.rss, 0) as rss_bytes, coalesce(m.swap, 0) as swap_bytes
 from host_memory m left join thread t on t.id = m.thread left join session s on s.id = t.session;
 
+-- The memory that each process was given, about once a second, where that was counted
+-- (trace --pages). Process 0 is that of idle CPUs.
+create view page_allocations as
+select coalesce(s.node, '') || ':' || p.ts || 'm' as id, p.ts as timestamp, s.node, coalesce(t.pid, 0) as pid, coalesce(t.comm, '') as comm,
+  p.allocs as allocations, p.pages, p.bytes, coalesce(p.nowait, 0) as nowait_bytes, coalesce(p.failed, 0) as failed,
+  (select q.rank from process q where q.pid = t.pid and q.session = t.session) as rank,
+  (select q.cgroup from process q where q.pid = t.pid and q.session = t.session) as cgroup_id
+from page_second p
+left join thread t on t.id = p.thread
+left join session s on s.id = p.session;
+
 -- Calls and host events. A row of a thinned recording stands for weight calls.
 create view events as
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
@@ -206,7 +218,10 @@ select id, timestamp, duration_ns, duration_ns, node, rank, pid, tid, source, op
   error, 0, cgroup_id, 1, 0, null from io_requests
 union all
 select id, timestamp, duration_ns, duration_ns, node, rank, pid, tid, source, op, -1, remote_port, retransmits, rtt_us, error,
-  error, 0, cgroup_id, 1, 0, null from tcp_events;
+  error, 0, cgroup_id, 1, 0, null from tcp_events
+union all
+select id, timestamp, 0, 0, node, rank, pid, pid, 3, 'mm_page_alloc', -1, bytes, allocations, pages, failed,
+  0, 0, cgroup_id, allocations, 0, null from page_allocations;
 
 -- Calls of the CUDA runtime, driver, graphs and NCCL.
 create view cuda_events as
@@ -310,7 +325,8 @@ create view footprints as
 select s.node, p.pid, p.parent as parent_pid, p.comm, p.first as timestamp, p.ended, p.cpu as cpu_ns, p.cpu - p.kernel as user_ns, p.kernel as kernel_ns
 from process_cpu p join session s on s.id = p.session;
 
--- Waits of threads for sockets, and what went wrong on TCP connections.
+-- Waits of threads for sockets, what went wrong on TCP connections, and the sockets of
+-- processes whose footprint was taken: one row each, with what went through it in all.
 create view net_events as
 select o.id, o.timestamp, o.duration_ns, o.node, o.pid, o.tid, o.comm, o.syscall as op, 0 as bytes, o.waker_comm as peer, o.in_op,
   case k.kind when 1 then 'tcp' when 2 then 'unix' when 3 then 'other' end as protocol, k.lport as local_port, k.rport as remote_port,
@@ -318,9 +334,13 @@ select o.id, o.timestamp, o.duration_ns, o.node, o.pid, o.tid, o.comm, o.syscall
 from off_cpu o left join socket k on k.ts = o.timestamp where o.class_id = 5
 union all
 select id, timestamp, duration_ns, node, pid, tid, comm, op, bytes, null, null, 'tcp', local_port, remote_port,
-  remote, null, local, state, error, retransmits, rtt_us, min_rtt_us from tcp_events;
+  remote, null, local, state, error, retransmits, rtt_us, min_rtt_us from tcp_events
+union all
+select node || ':' || timestamp || 's' || inode, timestamp, 0, node, pid, pid, comm, coalesce(role, 'socket'), read_bytes + write_bytes, null, null,
+  coalesce(protocol, family), local_port, remote_port, remote, peer_pid, null, null, 0, null, null, null from sockets;
 
--- Waits of threads for files and devices, and the requests that devices got.
+-- Waits of threads for files and devices, the requests that devices got, and the files
+-- of processes whose footprint was taken: one row each, with all that was read or written.
 create view io_events as
 select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as bytes, '' as device, inode, in_op,
   (select f.path from file f join session s on s.id = f.session where s.node = o.node and f.pid = o.pid and f.inode = o.inode) as path,
@@ -328,7 +348,11 @@ select id, timestamp, duration_ns, node, pid, tid, comm, syscall as op, 0 as byt
 from off_cpu o where class_id = 3
 union all
 select id, timestamp, duration_ns, node, pid, tid, comm, op, bytes, device, inode, null,
-  path, sector, queue_ns, device_ns, flags, error from io_requests;
+  path, sector, queue_ns, device_ns, flags, error from io_requests
+union all
+select node || ':' || timestamp || 'f' || device || '.' || inode, timestamp, 0, node, pid, pid, comm,
+  case when write_bytes > 0 and read_bytes > 0 then 'read+write' when write_bytes > 0 then 'write' when read_bytes > 0 then 'read' else 'open' end,
+  read_bytes + write_bytes, '', inode, null, path, null, null, null, null, 0 from files;
 
 create view culprits as
 select u.off_cpu as timestamp, s.node, t.pid, t.tid, t.comm, u.dur as duration_ns

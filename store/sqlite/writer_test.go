@@ -138,7 +138,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99}},
-		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
+		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, SwapIn: 4096, SwapOut: 8192, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},
@@ -169,6 +169,10 @@ func fullIO() store.HostIO {
 			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
 		},
 		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4}},
+		Pages: []event.PageSum{
+			{At: t0 + 60_000, PID: 100, Comm: "engine", Allocations: 5, Pages: 6, Bytes: 24576, NoWaitBytes: 4096, Failed: 1},
+			{At: t0 + 60_001, Allocations: 1, Pages: 1, Bytes: 4096},
+		},
 	}
 }
 
@@ -535,6 +539,48 @@ func TestMaxBytesPrunesTheOldest(t *testing.T) {
 	must(t, err)
 	if len(stats) != 1 || stats[0].Calls != n {
 		t.Errorf("roll-ups were pruned: %+v", stats)
+	}
+}
+
+// A host on which little is traced and much goes on.
+func TestMaxBytesPrunesWhatIsKeptByTheSecond(t *testing.T) {
+	t.Parallel()
+	const limit, seconds, processes = 2 << 20, 200, 150
+	w, path := create(t, sqlite.Options{MaxBytes: limit})
+	touch := func(pid uint32, at, ended uint64) *event.Footprint {
+		return &event.Footprint{
+			At: at, Syscalls: []event.SyscallCount{{At: at, PID: pid, Calls: 1, NS: 1}}, Misses: []event.Miss{{PID: pid, Errno: 2, Path: "x", Count: 1}},
+			Touched: []event.Touched{{PID: pid, Kind: event.TouchFile, Inode: 1, Path: "/a"}}, CPU: []event.ProcessCPU{{PID: pid, Comm: "p", First: at, Ended: ended}},
+		}
+	}
+	for i := range uint64(seconds) {
+		at := t0 + i*1_000_000_000
+		b := store.Batch{Snapshots: []store.Snapshot{{At: at, SwapIn: 1}}, Footprint: touch(5000+uint32(i), at, at)}
+		for pid := range uint32(processes) {
+			b.IO.Sums = append(b.IO.Sums, event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
+			b.IO.Memory = append(b.IO.Memory, event.HostMemory{At: at, PID: pid + 1, RSS: 4096})
+			b.IO.Pages = append(b.IO.Pages, event.PageSum{At: at, PID: pid + 1, Comm: "p", Pages: 1, Bytes: 4096, Allocations: 1})
+		}
+		must(t, w.Write(&b))
+		must(t, w.Flush(context.Background()))
+	}
+	must(t, w.Write(&store.Batch{Footprint: touch(7, t0+seconds*1_000_000_000, 0)})) // it lives
+	must(t, w.Close())
+	if size := fileSize(t, path); size > limit*13/10 {
+		t.Errorf("file has %d bytes, limit %d", size, limit)
+	}
+	const last = t0 + (seconds-1)*1_000_000_000
+	for _, table := range []string{"request_second", "host_memory", "page_second", "snapshot", "syscall_second"} {
+		got := query(t, path, "select min(ts), max(ts), count(*) from "+table)[0]
+		if got[0] == int64(t0) || got[1].(int64) < int64(last) || got[2].(int64) == 0 {
+			t.Errorf("%s: from, to and number %v; the last are at %d", table, got, int64(last))
+		}
+	}
+	for _, table := range []string{"touched", "path_miss", "process_cpu"} {
+		got := query(t, path, "select min(pid), max(pid), count(*) from "+table)[0]
+		if got[0] != int64(7) || got[1] != int64(5000+seconds-1) || got[2].(int64) > seconds/2 {
+			t.Errorf("%s: from, to and number of processes %v", table, got)
+		}
 	}
 }
 

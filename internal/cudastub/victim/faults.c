@@ -14,7 +14,7 @@ extern const struct fault fault_cpu_hog, fault_sibling_hog, fault_throttle, faul
 	fault_peer_unix, fault_peer_tcp, fault_loader_cpu, fault_loader_hog, fault_loader_io, fault_gpu,
 	fault_gpu_peer, fault_gpu_trend, fault_driver_cpu, fault_cold, fault_pageable, fault_alloc_churn, fault_leak,
 	fault_implicit_sync, fault_graph_recapture, fault_graph_pool, fault_graph_lazy, fault_graph_eager, fault_launch_bound,
-	fault_idle_server;
+	fault_idle_server, fault_peer_far;
 
 static const struct fault *const all_faults[] = {
 	&fault_none, &fault_cpu_hog, &fault_sibling_hog, &fault_throttle, &fault_lock, &fault_lock_io, &fault_pi_lock,
@@ -23,6 +23,7 @@ static const struct fault *const all_faults[] = {
 	&fault_gpu_peer, &fault_gpu_trend, &fault_driver_cpu, &fault_cold, &fault_pageable, &fault_alloc_churn,
 	&fault_leak, &fault_implicit_sync, &fault_graph_recapture, &fault_graph_pool, &fault_graph_lazy,
 	&fault_graph_eager, &fault_launch_bound, &fault_idle_server,
+	&fault_peer_far,
 };
 
 const struct fault *find_fault(const char *name)

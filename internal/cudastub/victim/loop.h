@@ -26,7 +26,7 @@ struct options {
 	long warmup, duty, hogs, quota_us, cfs_period_us, dispatchers, jitter, nice, rt;
 	int pin, ping_pong, sleeper, nested, wait_stdin;
 	const struct fault *fault, *also; /* also: a second one, or NULL */
-	const char *name, *thread, *culprit, *dir;
+	const char *name, *thread, *culprit, *dir, *server;
 };
 
 /* A running mean of one section's healthy duration. */

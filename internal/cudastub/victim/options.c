@@ -27,6 +27,7 @@ static const struct {
 	OPT("--culprit", STRING, culprit),
 	OPT("--pin", CPU, pin),
 	OPT("--dir", STRING, dir),
+	OPT("--server", STRING, server),
 	OPT("--launches", LONG, launches),
 	OPT("--launch-us", LONG, launch_us),
 	OPT("--memcpy-us", LONG, memcpy_us),

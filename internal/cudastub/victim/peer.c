@@ -1,5 +1,6 @@
 /* peer-pipe, peer-unix, peer-tcp: each step asks another process and waits for the
- * answer, which is late when the fault is due. */
+ * answer, which is late when the fault is due. peer-far asks the server at --server,
+ * which sends back what it gets, on a wire that makes the answer late. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -102,6 +103,26 @@ static int by_tcp(struct injection *in, struct dispatcher *d)
 	return start_peer(in, (struct line){b, b});
 }
 
+/* Connects to the server at ADDRESS:PORT. */
+static int by_address(struct injection *in, struct dispatcher *d)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	char address[INET_ADDRSTRLEN + 1];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	unsigned short port;
+
+	(void)d;
+	if (!in->run->o.server || sscanf(in->run->o.server, "%16[0-9.]:%hu", address, &port) != 2 ||
+	    inet_pton(AF_INET, address, &at.sin_addr) != 1)
+		return refuse("peer-far needs --server ADDRESS:PORT");
+	at.sin_port = htons(port);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)))
+		return refuse("cannot connect to %s", in->run->o.server);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	ours = (struct line){fd, fd};
+	return 0;
+}
+
 FRAME static void fetch_features(struct injection *in, struct dispatcher *d)
 {
 	uint64_t t = now_ns(), ns;
@@ -135,4 +156,7 @@ const struct fault fault_peer_unix = {
 const struct fault fault_peer_tcp = {
 	.name = "peer-tcp", .culprit = "feature-store", .parts = PART_PEER, .prepare = by_tcp,
 	.host = fetch_features, .end = hang_up,
+};
+const struct fault fault_peer_far = {
+	.name = "peer-far", .parts = PART_PEER, .prepare = by_address, .host = fetch_features, .end = hang_up,
 };

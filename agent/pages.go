@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
+)
+
+// pageCounts reads the memory that processes are given, if that is wanted. The loop owns
+// it.
+type pageCounts struct {
+	probe  *probe.Pages // nil if it is not
+	log    *slog.Logger
+	missed uint64
+}
+
+func newPageCounts(wanted bool, t *probe.Tracer, log *slog.Logger) *pageCounts {
+	c := &pageCounts{log: log}
+	if !wanted {
+		return c
+	}
+	var err error
+	if c.probe, err = t.OpenPages(); err != nil {
+		log.Warn("page allocations are not counted", "err", err)
+	}
+	return c
+}
+
+// take returns what each process was given since it was called last.
+func (c *pageCounts) take(now time.Time) []event.PageSum {
+	if c.probe == nil {
+		return nil
+	}
+	list, err := c.probe.Read(uint64(now.UnixNano()))
+	if err != nil {
+		c.log.Warn("cannot read page allocations", "err", err)
+	}
+	c.missed = c.probe.Missed()
+	return list
+}
+
+// stop stops counting; what was counted can still be taken.
+func (c *pageCounts) stop() error {
+	if c.probe == nil {
+		return nil
+	}
+	return c.probe.Detach()
+}
+
+func (c *pageCounts) close() {
+	if c.probe == nil {
+		return
+	}
+	if err := c.probe.Close(); err != nil { // what stays attached ends with this process
+		c.log.Warn("cannot detach", "err", err)
+	}
+	c.probe = nil
+}
