@@ -23,6 +23,9 @@ const minAligned = 5
 // meet has the scenes of several machines know each other's collective operations.
 func meet(scenes []*scene) {
 	for _, s := range scenes {
+		s.matchRunning()
+	}
+	for _, s := range scenes {
 		for _, o := range scenes {
 			if o != s {
 				s.invite(o)
@@ -48,8 +51,8 @@ func (s *scene) invite(o *scene) {
 		}
 		return n
 	}
-	for i := range o.in.Collectives {
-		c := o.in.Collectives[i]
+	for i := range o.collectives {
+		c := o.collectives[i]
 		n := number(c.Thread)
 		c.Thread = event.Thread{PID: n, TID: n}
 		c.At = moved(c.At, -ahead)
@@ -81,8 +84,8 @@ func (s *scene) ahead(o *scene) (ns int64, ok bool) {
 // ends is when the first wait for each operation was over that began before that.
 func (s *scene) ends() map[meetingKey]uint64 {
 	list := map[meetingKey]uint64{}
-	for i := range s.in.Collectives {
-		c := &s.in.Collectives[i]
+	for i := range s.collectives {
+		c := &s.collectives[i]
 		if !matched(c) || c.SyncOp == 0 {
 			continue
 		}

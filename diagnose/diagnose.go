@@ -57,6 +57,7 @@ func (s *scene) report() *report.Report {
 		r.Processes = s.processes()
 	}
 	r.Footprint = in.Footprint
+	r.Notes = s.notes()
 	r.StoredChains = storedChains(in)
 	r.Verdict = s.verdict(r, worst, few)
 	return r

@@ -110,6 +110,9 @@ func together(list []*report.Report) *report.Report {
 		all.Processes = append(all.Processes, r.Processes...)
 		all.StoredChains = append(all.StoredChains, r.StoredChains...)
 		all.Footprint = cmp.Or(all.Footprint, r.Footprint)
+		for _, n := range r.Notes {
+			all.Notes = append(all.Notes, "on "+r.Node+": "+n)
+		}
 	}
 	all.Node = strings.Join(nodes, ", ")
 	all.Chains = onceEach(all.Chains)

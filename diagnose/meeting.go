@@ -77,11 +77,11 @@ func (m *meetings) together(a, b uint32) bool {
 func (s *scene) readCollectives() {
 	s.met = meetings{map[barrier][]*meeting{}, map[member]bool{}, map[uint32][]uint64{}, map[uint32]map[uint64]bool{}}
 	by := map[meetingKey]*meeting{}
-	own := len(s.in.Collectives)
+	own := len(s.collectives)
 	for i := range own + len(s.guests) {
 		var c *event.Collective
 		if i < own {
-			c = &s.in.Collectives[i]
+			c = &s.collectives[i]
 		} else {
 			c = &s.guests[i-own]
 		}

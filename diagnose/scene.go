@@ -11,39 +11,41 @@ import (
 
 // scene is an input made ready to be asked.
 type scene struct {
-	in       *Input
-	x        *ledger.Index
-	from, to uint64
-	procs    map[uint32]*store.Process
-	names    map[uint32]string          // of processes
-	parents  map[uint32]uint32          // of processes
-	paths    map[event.File]string      // of files, by process and inode; made by path
-	firstOp  map[processOp]uint64       // Unix ns of a process's first call of an op
-	firstUse map[uint32]uint64          // Unix ns of a process's first call
-	born     map[uint32]bool            // processes whose beginning was seen
-	held     map[*event.OffCPU]uint64   // run-queue time that was really throttling
-	subjects []*subject                 // dispatching threads, by id
-	all      []*finding                 // made by find
-	list     []*finding                 // of them, each root once
-	stats    map[threadOp]*store.OpStat // exact statistics
-	gapStats map[event.Thread]gapTotals // exact statistics
-	nested   map[threadOp]int           // known calls of an operation by another one, less those that are not
-	series   map[threadOp][]store.OpSecond
-	gpus     map[int][]store.GPUSnapshot // by index, by time
-	chosen   map[uint32]int              // GPU of a process by its own number
-	missing  float64                     // share of the records that were lost
-	stalls   []event.Stall               // of CPUs, by start
-	heaps    []*heap                     // what processes have allocated, by process and space
-	leaks    []growth                    // of them, the fastest first
-	graphs   []*graphUse                 // of processes that use any
-	staged   map[threadOp]float64        // operations that copy pageable memory: bytes per ns
-	reclaims map[event.Thread][]*event.Reclaim
-	kernels  map[processFunc]string // what launched kernels are called
-	resends  map[line][]uint64      // made by resentAt
-	met      meetings
-	abroad   map[uint32]foreign // threads of other machines, by the number they have here
-	guests   []event.Collective // their parts in collective operations
-	flights  []flying           // calls that had not returned, the oldest first
+	in          *Input
+	x           *ledger.Index
+	from, to    uint64
+	procs       map[uint32]*store.Process
+	names       map[uint32]string          // of processes
+	parents     map[uint32]uint32          // of processes
+	paths       map[event.File]string      // of files, by process and inode; made by path
+	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
+	firstUse    map[uint32]uint64          // Unix ns of a process's first call
+	born        map[uint32]bool            // processes whose beginning was seen
+	held        map[*event.OffCPU]uint64   // run-queue time that was really throttling
+	subjects    []*subject                 // dispatching threads, by id
+	all         []*finding                 // made by find
+	list        []*finding                 // of them, each root once
+	stats       map[threadOp]*store.OpStat // exact statistics
+	gapStats    map[event.Thread]gapTotals // exact statistics
+	nested      map[threadOp]int           // known calls of an operation by another one, less those that are not
+	series      map[threadOp][]store.OpSecond
+	gpus        map[int][]store.GPUSnapshot // by index, by time
+	chosen      map[uint32]int              // GPU of a process by its own number
+	missing     float64                     // share of the records that were lost
+	stalls      []event.Stall               // of CPUs, by start
+	heaps       []*heap                     // what processes have allocated, by process and space
+	leaks       []growth                    // of them, the fastest first
+	graphs      []*graphUse                 // of processes that use any
+	staged      map[threadOp]float64        // operations that copy pageable memory: bytes per ns
+	reclaims    map[event.Thread][]*event.Reclaim
+	kernels     map[processFunc]string // what launched kernels are called
+	resends     map[line][]uint64      // made by resentAt
+	met         meetings
+	abroad      map[uint32]foreign // threads of other machines, by the number they have here
+	guests      []event.Collective // their parts in collective operations
+	flights     []flying           // calls that had not returned, the oldest first
+	collectives []event.Collective // the input's, with what was found out of them
+	unmatched   int                // of them, that are nobody's
 }
 
 type processOp struct {

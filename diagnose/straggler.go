@@ -255,6 +255,9 @@ func tellCollective(s *scene, f *finding, c *report.Chain) {
 			fmt.Fprintf(&b, ", and waited %s for its GPU", span(r.gpu))
 		}
 	}
+	if last.Inferred {
+		b.WriteString("; the communicator is older than the recording: which operations belong together was inferred from when they ended")
+	}
 	if seen := len(f.worst().met.members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
 	}

@@ -54,6 +54,7 @@ type Collective struct {
 	Peer     int32 // as in HowFields; -1 without one
 	Stream   uint64
 	Group    uint64 // Unix ns of the outermost ncclGroupStart around it, 0 without one
+	Inferred bool   // the communicator is older than the recording: which one it is was found out from when its operations ended
 
 	// The first call that waited for it, of any thread of the process; 0 if none was seen.
 	SyncOp    Op
@@ -77,6 +78,8 @@ const (
 	OpRecv       = Op(SourceNCCL)<<8 | 12
 	OpGroupStart = Op(SourceNCCL)<<8 | 13
 	OpGroupEnd   = Op(SourceNCCL)<<8 | 14
+	OpCommCount  = Op(SourceNCCL)<<8 | 19
+	OpUserRank   = Op(SourceNCCL)<<8 | 20
 )
 
 // DataTypes are the names of ncclDataType_t (nccl.h).

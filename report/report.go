@@ -23,6 +23,7 @@ type Report struct {
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
 	Footprint    *Footprint        `json:"footprint,omitempty"`     // of processes whose system calls were counted
+	Notes        []string          `json:"notes,omitempty"`         // what was recorded and cannot be judged
 	StoredChains []StoredChain     `json:"stored_chains,omitempty"` // of a recording by an earlier Ingero
 }
 

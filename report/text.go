@@ -39,6 +39,10 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t.workloads(r.Workloads)
 	t.idle(r.Idle)
 	t.ended(r.Ended)
+	for _, n := range r.Notes {
+		t.line("")
+		t.wrap("note: ", n)
+	}
 	t.lost(r.Lost)
 	t.stored(r.StoredChains)
 	for i := range r.Processes {

@@ -50,7 +50,7 @@ type Session struct {
 	Flags   string   // command line, for people
 	PID     uint32   // of the tracer, which is never to blame; 0 if unknown
 	Nodes   []string // the CPUs of each memory node ("0-15"); empty if there is but one
-	Boot     string   // names this run of the machine's kernel (boot_id); empty if unknown
+	Boot    string   // names this run of the machine's kernel (boot_id); empty if unknown
 }
 
 // Process is what is known of a traced process, or of one that appears in the

@@ -1,0 +1,183 @@
+package collective
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Rank is which rank of how many a process is, as it was told itself; -1 and 0 if
+// nobody knows.
+type Rank struct{ Rank, Ranks int }
+
+// When ranks whose communicators were made before the recording began are taken to be
+// in the same operations.
+const (
+	minCommon = 10  // operations that they must have in common
+	agreed    = 0.9 // share of them that must say the same of how far the numbers are apart
+	closeness = 0.1 // of the time from one operation to the next: how far apart their ends may be
+)
+
+// line is the operations of one process in one communicator, by number.
+type line struct {
+	pid  uint32
+	comm uint64
+	ops  []*event.Collective
+}
+
+// Infer finds out which operations belong together of communicators that were made
+// before the recording began, on one machine: an operation ends on all ranks at the
+// same time, and on all it is of the same kind and size. It needs to be told which ranks
+// the processes are. What it finds it fills in, and marks as Inferred; it returns how
+// many operations stay without a communicator.
+func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
+	lines := unknown(list)
+	for i, first := range lines {
+		if first.ops[0].CommID != 0 || ranks[first.pid].Ranks < 2 {
+			continue
+		}
+		group, shifts := []*line{first}, []int64{0}
+		for _, l := range lines[i+1:] {
+			if l.ops[0].CommID != 0 || l.pid == first.pid || ranks[l.pid].Ranks != ranks[first.pid].Ranks {
+				continue
+			}
+			if shift, ok := first.aligned(l); ok {
+				group, shifts = append(group, l), append(shifts, shift)
+			}
+		}
+		if distinct(group, ranks) {
+			name(group, shifts, ranks)
+		}
+	}
+	for i := range list {
+		if c := &list[i]; c.Ret == 0 && c.CommID == 0 && !c.PairWise() {
+			left++
+		}
+	}
+	return left
+}
+
+// unknown are the operations of unknown communicators that something waited for, those
+// of the communicators with most of them first.
+func unknown(list []event.Collective) (lines []*line) {
+	type key struct {
+		pid  uint32
+		comm uint64
+	}
+	by := map[key]*line{}
+	for i := range list {
+		c := &list[i]
+		if c.Ret != 0 || c.CommID != 0 || c.Seq == 0 || c.PairWise() {
+			continue
+		}
+		k := key{c.PID, c.Comm}
+		if by[k] == nil {
+			by[k] = &line{pid: c.PID, comm: c.Comm}
+			lines = append(lines, by[k])
+		}
+		by[k].ops = append(by[k].ops, c)
+	}
+	for _, l := range lines {
+		slices.SortFunc(l.ops, func(a, b *event.Collective) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	slices.SortStableFunc(lines, func(a, b *line) int {
+		return cmp.Or(cmp.Compare(len(b.ops), len(a.ops)), cmp.Compare(a.pid, b.pid), cmp.Compare(a.comm, b.comm))
+	})
+	return lines
+}
+
+// ends are the operations that something waited for, by when that was over.
+func (l *line) ends() (list []*event.Collective) {
+	for _, c := range l.ops {
+		if c.SyncOp != 0 {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *event.Collective) int { return cmp.Compare(a.SyncEnd, b.SyncEnd) })
+	return list
+}
+
+// aligned says by how much the numbers of o's operations are ahead of l's, if the two
+// are ranks of one communicator.
+func (l *line) aligned(o *line) (shift int64, ok bool) {
+	mine, theirs := l.ends(), o.ends()
+	if len(mine) < minCommon || len(theirs) < minCommon {
+		return 0, false
+	}
+	step := (mine[len(mine)-1].SyncEnd - mine[0].SyncEnd) / uint64(len(mine)-1)
+	votes, near := map[int64]int{}, 0
+	for _, c := range theirs {
+		n, _ := slices.BinarySearchFunc(mine, c.SyncEnd, func(m *event.Collective, at uint64) int { return cmp.Compare(m.SyncEnd, at) })
+		best := -1
+		for _, i := range []int{n - 1, n} {
+			if i >= 0 && i < len(mine) && (best < 0 || apart(mine[i].SyncEnd, c.SyncEnd) < apart(mine[best].SyncEnd, c.SyncEnd)) {
+				best = i
+			}
+		}
+		if m := mine[best]; float64(apart(m.SyncEnd, c.SyncEnd)) <= closeness*float64(step) {
+			near++
+			votes[int64(c.Seq)-int64(m.Seq)]++
+		}
+	}
+	for s, n := range votes {
+		if n > votes[shift] || n == votes[shift] && s < shift {
+			shift = s
+		}
+	}
+	common, same := l.common(o, shift)
+	return shift, votes[shift] >= minCommon && float64(votes[shift]) >= agreed*float64(near) &&
+		float64(votes[shift]) >= agreed*float64(common) && same
+}
+
+func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
+
+// common counts the operations that both lines have, given how far their numbers are
+// apart, and says whether they are the same on both.
+func (l *line) common(o *line, shift int64) (n int, same bool) {
+	at := map[int64]*event.Collective{}
+	for _, c := range l.ops {
+		at[int64(c.Seq)] = c
+	}
+	for _, c := range o.ops {
+		m := at[int64(c.Seq)-shift]
+		if m == nil {
+			continue
+		}
+		if m.Op != c.Op || m.Bytes != c.Bytes || m.DataType != c.DataType || m.ReduceOp != c.ReduceOp {
+			return n, false
+		}
+		if m.SyncOp != 0 && c.SyncOp != 0 {
+			n++
+		}
+	}
+	return n, true
+}
+
+// distinct reports whether a group has two lines or more, each of another rank.
+func distinct(group []*line, ranks map[uint32]Rank) bool {
+	seen := map[int]bool{}
+	for _, l := range group {
+		r := ranks[l.pid].Rank
+		if r < 0 || seen[r] {
+			return false
+		}
+		seen[r] = true
+	}
+	return len(group) > 1 && len(group) <= ranks[group[0].pid].Ranks
+}
+
+// name gives a group's operations a communicator, a rank and common numbers.
+func name(group []*line, shifts []int64, ranks map[uint32]Rank) {
+	id := mix(mix(14695981039346656037, uint64(group[0].pid)), group[0].comm)
+	first := int64(1)
+	for i, l := range group {
+		first = min(first, int64(l.ops[0].Seq)-shifts[i])
+	}
+	for i, l := range group {
+		for _, c := range l.ops {
+			c.CommID, c.Rank, c.Inferred = id, int32(ranks[l.pid].Rank), true
+			c.Seq = uint32(int64(c.Seq) - shifts[i] - first + 1)
+		}
+	}
+}
