@@ -15,7 +15,8 @@ type Rank struct{ Rank, Ranks int }
 // in the same operations.
 const (
 	minCommon = 10  // operations that they must have in common
-	agreed    = 0.9 // share of them that must say the same of how far the numbers are apart
+	together  = 0.5 // share of them that must end together: a rank may wait for one much later
+	agreed    = 0.9 // share of these that must say the same of how far the numbers are apart
 	closeness = 0.1 // of the time from one operation to the next: how far apart their ends may be
 )
 
@@ -127,7 +128,7 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 	}
 	common, same := l.common(o, shift)
 	return shift, votes[shift] >= minCommon && float64(votes[shift]) >= agreed*float64(near) &&
-		float64(votes[shift]) >= agreed*float64(common) && same
+		float64(votes[shift]) >= together*float64(common) && same
 }
 
 func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
