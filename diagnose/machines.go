@@ -41,7 +41,7 @@ func LoadMachines(ctx context.Context, r store.Reader, w store.Window) ([]*Input
 	var ins []*Input
 	for _, m := range machines {
 		if m != r {
-			defer m.Close() // a reader has nothing to lose
+			defer func() { _ = m.Close() }() // a reader has nothing to lose
 		}
 		in, err := Load(ctx, m, w)
 		if err != nil {

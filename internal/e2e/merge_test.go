@@ -92,7 +92,7 @@ func rankPID(t *testing.T, launcher, rank int) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range strings.Fields(string(list)) {
+		for f := range strings.FieldsSeq(string(list)) {
 			comm, err := os.ReadFile("/proc/" + f + "/comm")
 			if err == nil && strings.TrimSpace(string(comm)) == fmt.Sprintf("rank-%d", rank) {
 				pid, err := strconv.Atoi(f)

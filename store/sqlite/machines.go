@@ -66,7 +66,8 @@ func only(c *sqlite.Conn, sessions []int64) error {
 		return err
 	}
 	ids := strings.Trim(strings.ReplaceAll(fmt.Sprint(sessions), " ", ", "), "[]")
-	script := "pragma temp_store = memory;\n"
+	var script strings.Builder
+	script.WriteString("pragma temp_store = memory;\n")
 	for name, columns := range tables {
 		_, child := mergeChildren[name]
 		where := ""
@@ -80,14 +81,14 @@ func only(c *sqlite.Conn, sessions []int64) error {
 			where = "thread in (select id from main.thread where session in (" + ids + "))"
 		}
 		if where != "" {
-			script += fmt.Sprintf("create temp view %q as select * from main.%[1]q where %s;\n", name, where)
+			fmt.Fprintf(&script, "create temp view %q as select * from main.%[1]q where %s;\n", name, where)
 		}
 	}
-	return execAll(c, script)
+	return execAll(c, script.String())
 }
 
 // Machines implements store.Merged. In files that an earlier Ingero merged, ids that
 // two nodes use are told apart as they are read.
-func (e *earlierReader) Machines(context.Context) ([]store.Reader, error) {
-	return []store.Reader{e}, nil
+func (r *earlierReader) Machines(context.Context) ([]store.Reader, error) {
+	return []store.Reader{r}, nil
 }

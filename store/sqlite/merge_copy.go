@@ -206,7 +206,8 @@ func (c *mergeCopy) list() (list []mergeTable, err error) {
 			_, child := mergeChildren[name]
 			t.ts = t.ts || s.ColumnBool(2) && !child
 			return nil
-		}})
+		},
+	})
 	return list, err
 }
 

@@ -75,7 +75,8 @@ func (c *mergeCopy) stacks() error {
 		ResultFunc: func(s *sqlite.Stmt) error {
 			both = append(both, stackPair{s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)})
 			return nil
-		}})
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ func (c *mergeCopy) content(db string, stack int64) (places, names string, err e
 				names = s.ColumnText(1)
 			}
 			return nil
-		}})
+		},
+	})
 	return places, names, err
 }
 
