@@ -32,6 +32,7 @@ type flightWriter struct {
 
 // Batch and Second make it a sink, too.
 func (w *flightWriter) Batch(*store.Batch) {}
+
 func (w *flightWriter) Second(s *agent.Status) {
 	for _, at := range s.Where {
 		w.where[filepath.Base(at)] = true

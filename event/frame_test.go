@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
@@ -13,7 +14,7 @@ func TestTheSiteOfACallIsInTheProgramsOwnCode(t *testing.T) {
 		{Kind: event.FrameNative, Addr: 7, Module: "engine", Offset: 0x20},
 		{Kind: event.FrameNative, Symbol: "read_batch", Module: "engine"},
 	}
-	py := append(c[:len(c):len(c)], event.Frame{Kind: event.FramePython, Symbol: "step", File: "train.py", Line: 9})
+	py := append(slices.Clip(c), event.Frame{Kind: event.FramePython, Symbol: "step", File: "train.py", Line: 9})
 	for want, frames := range map[string][]event.Frame{
 		"":                    c[:3],
 		"read_batch [engine]": c,

@@ -185,4 +185,3 @@ func (w *walker) text(str uint64) (string, bool) {
 	b, ok := w.block(from, uint32(min(bytes, maxText)))
 	return text(b, s), ok
 }
-
