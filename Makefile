@@ -9,7 +9,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # What "make generate" writes.
 GENERATED := docs/events.md docs/metrics.md bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
 	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
-	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt
+	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt \
+	host/nvml/prebuilt
 
 # Kernel tests need root and a kernel with BTF; where both are there they must run.
 CAN_TRACE := $(shell [ "$$(id -u)" = 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo yes)
@@ -82,6 +83,7 @@ test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (nee
 generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)
 	$(GO) run ./internal/gen
 	$(GO) generate ./bpf ./probe/...
+	host/nvml/build.sh
 	internal/cudastub/build.sh
 
 .PHONY: generate-check
