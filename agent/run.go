@@ -11,7 +11,6 @@ import (
 
 	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/memory"
@@ -49,7 +48,7 @@ type run struct {
 	flights  *flights
 	prints   *prints
 	recorder *recorder
-	gpus     *nvsmi.Reader
+	gpus     *gpus
 	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
 	first    time.Duration
@@ -163,7 +162,7 @@ func (r *run) start() error {
 	if r.recorder, err = newRecorder(&r.opts, r.tracer.Backend(), r.log); err != nil {
 		return err
 	}
-	r.gpus = nvsmi.Start(r.opts.GPUs, r.log)
+	r.gpus = newGPUs(r.libraryDirs(), r.log)
 	for pid := range r.targets.traced {
 		r.people.process(pid, true)
 	}
@@ -188,6 +187,16 @@ func (r *run) start() error {
 		return r.command.release()
 	}
 	return nil
+}
+
+// libraryDirs are where NVIDIA's management library is looked for first: where the
+// command's other libraries are.
+func (r *run) libraryDirs() []string {
+	dirs := slices.Clone(r.opts.NVML)
+	if r.command != nil {
+		dirs = append(dirs, r.command.libraryDirs()...)
+	}
+	return dirs
 }
 
 // printed lists the processes whose footprint is taken.

@@ -159,6 +159,12 @@ func (in *Input) loadGPU(ctx context.Context, r store.Reader, w store.Window) er
 	if in.GPUs, err = r.GPUSnapshots(ctx, w); err != nil {
 		return fmt.Errorf("read GPU snapshots: %w", err)
 	}
+	if in.GPUMemory, err = r.GPUMemory(ctx, w); err != nil {
+		return fmt.Errorf("read GPU memory of processes: %w", err)
+	}
+	if in.Xids, err = r.Xids(ctx, w); err != nil {
+		return fmt.Errorf("read errors of GPUs: %w", err)
+	}
 	in.SeriesStep = max(1, (in.Window.To-min(in.Window.From, in.Window.To))/1e9/maxSeries)
 	if in.Series, err = r.OpSeries(ctx, w, in.SeriesStep); err != nil {
 		return fmt.Errorf("read operation series: %w", err)

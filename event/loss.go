@@ -43,6 +43,7 @@ const (
 	LostRequestThinned                 // request to a block device left out by the rate limit
 	LostConnection                     // event of a TCP connection: ring full, or above the rate limit
 	LostFootprint                      // system call, file or socket of a footprint: no room
+	LostReading                        // reading of the GPUs that did not come
 	NumLossKinds
 )
 
@@ -95,6 +96,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostRequestThinned: {"block_request_thinned", "requests", true, "requests to block devices left out by the rate limit; the sums per second still hold them", "requests to block devices above the rate limit"},
 	LostConnection:     {"tcp", "events", true, "events of TCP connections not recorded because the ring buffer was full or there were more than 1000 in a second; the next one of a connection has its count of retransmissions", "events of TCP connections (too many at once)"},
 	LostFootprint:      {"footprint", "entries", false, "entries of footprints not recorded because a table was full: counts of system calls, files, sockets, programs or their names", "entries of footprints (tables full)"},
+	LostReading:        {"gpu_reading", "readings", true, "readings of the GPUs that did not come, one a second, after there had been some: the driver did not answer, or the process that asks it ended", "readings of the GPUs (the driver did not answer)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

@@ -142,6 +142,7 @@ func programFile() (*os.File, error) {
 func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 	var failure error
 	var round Taken
+	var processes []ProcessMemory // of the reading to come
 	gpus := 0
 	for rec := new(record); ; {
 		if _, err := io.ReadFull(out, rec[:]); err != nil {
@@ -157,9 +158,11 @@ func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 		case kindDevice:
 			round.Devices = append(round.Devices, rec.device())
 		case kindReading:
-			round.Readings = append(round.Readings, rec.reading())
+			g := rec.reading()
+			g.Processes, processes = processes, nil
+			round.Readings = append(round.Readings, g)
 		case kindProcess:
-			round.Processes = append(round.Processes, rec.process())
+			processes = append(processes, rec.process())
 		case kindXid:
 			r.add(&Taken{Xids: []Xid{rec.xid(gpus)}})
 		case kindRound:
@@ -191,13 +194,9 @@ func (r *Reader) add(t *Taken) {
 	p.Xids = append(p.Xids, t.Xids...)
 	p.Devices = append(p.Devices, t.Devices...)
 	p.Readings = append(p.Readings, t.Readings...)
-	p.Processes = append(p.Processes, t.Processes...)
 	if n := len(p.Readings) - maxPending; n > 0 {
 		p.Readings = append(p.Readings[:0], p.Readings[n:]...)
 		p.Missed += uint64(n)
-	}
-	if n := len(p.Processes) - maxPending; n > 0 {
-		p.Processes = append(p.Processes[:0], p.Processes[n:]...)
 	}
 }
 

@@ -52,10 +52,11 @@ type Device struct {
 
 // Reading is the state of a GPU at a moment.
 type Reading struct {
-	At     time.Time
-	GPU    int
-	value  [numFields]uint64
-	status [numFields]Status
+	At        time.Time
+	GPU       int
+	Processes []ProcessMemory // who uses it, if the field Processes could be read
+	value     [numFields]uint64
+	status    [numFields]Status
 }
 
 // Value is what was read of a field; it is false if that could not be read.
@@ -66,8 +67,6 @@ func (r *Reading) Status(f Field) Status { return r.status[f] }
 
 // ProcessMemory is what a process has of a GPU's memory.
 type ProcessMemory struct {
-	At    time.Time
-	GPU   int
 	PID   uint32
 	Bytes uint64
 	Known bool // whether the driver says how much: it does not, of what others do on an instance (MIG)
@@ -120,17 +119,16 @@ func (o *Options) defaults() {
 	}
 }
 
-// maxPending bounds the readings, and the rows of processes, kept for Take; the oldest
-// go first, and are counted. Errors are few and all kept.
-const maxPending = 4096
+// maxPending bounds the readings kept for Take; the oldest go first, and are counted.
+// Errors are few and all kept.
+const maxPending = 1024
 
 // Taken is what came since the last Take.
 type Taken struct {
-	Readings  []Reading
-	Processes []ProcessMemory // complete lists: one for each Reading that has Processes
-	Xids      []Xid
-	Devices   []Device // whenever a helper was started
-	Missed    uint64   // readings that did not come, after there had been some
+	Readings []Reading
+	Xids     []Xid
+	Devices  []Device // whenever a helper was started
+	Missed   uint64   // readings that did not come, after there had been some
 }
 
 // State is what is known of the library and the helper.

@@ -80,7 +80,7 @@ func (r *record) reading() Reading {
 }
 
 func (r *record) process() ProcessMemory {
-	p := ProcessMemory{At: r.at(), GPU: r.gpu(), PID: r.number(), Bytes: r.amount(), Known: r.amount() != noBytes}
+	p := ProcessMemory{PID: r.number(), Bytes: r.amount(), Known: r.amount() != noBytes}
 	if !p.Known {
 		p.Bytes = 0
 	}

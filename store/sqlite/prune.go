@@ -64,7 +64,7 @@ func (w *Writer) usedBytes() (int64, error) {
 }
 
 // rawTables are those whose rows are pruned by time.
-var rawTables = []string{"call", "call_ledger", "notable", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective", "request", "tcp", "syscall_second", "program"}
+var rawTables = []string{"call", "call_ledger", "notable", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective", "request", "tcp", "syscall_second", "program", "gpu_snapshot", "gpu_process"}
 
 // pruneOldest deletes the rows of the oldest span of time that holds pruneStep
 // rows of the largest table, and reports whether there were any.
