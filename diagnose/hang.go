@@ -155,6 +155,7 @@ func (s *scene) hang(f *flying, stack []string) report.Chain {
 	c.Cause.Detail = s.hangDetail(f)
 	c.Path = s.hangPath(f)
 	c.Recommendations = s.hangFix(f)
+	s.tellXid(f, &c)
 	c.Owners = s.owners(&c)
 	return c
 }
@@ -290,7 +291,10 @@ func (s *scene) hangFix(f *flying) []string {
 		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | grep, ss -xp", printable(f.File)))
 	}
 	if f.Op.Role() == event.RoleSync && len(f.chain) == 0 && !f.cycle {
-		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something",
+		if s.xidOf(f) == nil {
+			fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something")
+		}
+		fix = append(fix,
 			"where several processes work together, find the one that did not reach the same collective: run ingero there too; with NCCL, NCCL_DEBUG=INFO and a timeout (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) name it")
 	}
 	return append(fix, fmt.Sprintf("where it is in the code: ingero query \"select f.depth, f.kind, f.symbol, f.file, f.line, f.module from calls_in_flight c join stack_frames f on f.stack_hash = c.stack_hash where c.tid = %d order by f.depth\"", f.TID))

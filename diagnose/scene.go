@@ -29,6 +29,8 @@ type scene struct {
 	series   map[threadOp][]store.OpSecond
 	gpus     map[int][]store.GPUSnapshot // by index, by time
 	chosen   map[uint32]int              // GPU of a process by its own number
+	holds    map[uint32][]int            // GPUs of whose memory a process had some, as the driver tells
+	xids     []store.Xid                 // by time
 	missing  float64                     // share of the records that were lost
 	stalls   []event.Stall               // of CPUs, by start
 	heaps    []*heap                     // what processes have allocated, by process and space

@@ -100,6 +100,9 @@ func (v *lineView) Batch(b *store.Batch) {
 			v.print(oomLine(l))
 		}
 	}
+	for i := range b.Xids {
+		v.print(clean("[GPU ERROR] " + b.Xids[i].String()))
+	}
 }
 
 // oomLine tells of a process that the kernel ended for lack of memory.
