@@ -183,6 +183,7 @@ func (r *run) start() error {
 		r.log.Debug("cannot give back memory of the program's own code", "err", err)
 	}
 	r.second = time.Now()
+	r.people.snapshot(r.second) // what the first second is measured from
 	if r.command != nil {
 		return r.command.release()
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ingero-io/ingero/host/nvml"
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/nvidiatest"
 )
 
 // quick is a period at which tests need not wait.
@@ -390,29 +391,19 @@ func TestWhyThereAreNoReadings(t *testing.T) {
 // NVIDIA's own library, where there is no driver.
 func TestNVIDIAsLibraryIsLoadedAndAskedInVain(t *testing.T) {
 	t.Parallel()
-	where := os.Getenv("INGERO_NVIDIA_LIBS")
-	if where == "" {
-		t.Skip("set INGERO_NVIDIA_LIBS to folders with NVIDIA's libraries")
+	dir := nvidiatest.Folder(t, "libnvidia-ml.so.1")
+	noDriver(t)
+	r := start(t, nvml.Options{Dirs: []string{dir}})
+	until(t, r, "an error", func(*nvml.Taken) bool { return r.State().Err != nil })
+	var f *nvml.Failure
+	if err := r.State().Err; !errors.As(err, &f) || f.Code != nvml.DriverNotLoaded || f.Stage != nvml.StageInit {
+		t.Errorf("%v", err)
 	}
+}
+
+func noDriver(t *testing.T) {
+	t.Helper()
 	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil {
 		t.Skip("there is a driver")
-	}
-	for _, dir := range filepath.SplitList(where) {
-		paths, err := filepath.Glob(filepath.Join(dir, "libnvidia-ml.so.*.*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range paths {
-			link := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-			if err := os.Symlink(p, link); err != nil {
-				t.Fatal(err)
-			}
-			r := start(t, nvml.Options{Dirs: []string{filepath.Dir(link)}})
-			until(t, r, "an error", func(*nvml.Taken) bool { return r.State().Err != nil })
-			var f *nvml.Failure
-			if !errors.As(r.State().Err, &f) || f.Code != nvml.DriverNotLoaded || f.Stage != nvml.StageInit {
-				t.Errorf("%s: %v", p, r.State().Err)
-			}
-		}
 	}
 }

@@ -81,7 +81,7 @@ from gpu_device d join session s on s.id = d.session;
 -- What a process had of a GPU's memory from then on; a row where it changed, and each minute.
 create view gpu_process_memory as
 select p.ts as timestamp, p.gpu as gpu_id, p.pid, (select n.name from process_names n where n.pid = p.pid) as process,
-  p.bytes, p.bytes / 1048576.0 as mem_mb
+  p.bytes, p.bytes / 1048576 as mem_used_mb
 from gpu_process p;
 
 create view gpu_xids as

@@ -2,13 +2,14 @@ package doctor
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
-	"strings"
-
 	"github.com/ingero-io/ingero/host/nvml"
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/nvidiatest"
 )
 
 func TestCheckSaysWhatOfTheGPUsIsRead(t *testing.T) {
@@ -41,10 +42,7 @@ func TestCheckSaysWhatOfTheGPUsIsRead(t *testing.T) {
 				}
 				dir = lib.Dir
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			s := nvml.Look(ctx, nvml.Options{Dirs: []string{dir}, Only: true})
-			c := nvmlCheck(&s)
+			c := look(t, dir)
 			if c.Status != tt.status || !strings.Contains(c.Remedy, tt.remedy) || tt.remedy == "" && c.Remedy != "" {
 				t.Errorf("%+v", c)
 			}
@@ -54,5 +52,27 @@ func TestCheckSaysWhatOfTheGPUsIsRead(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// look is the check with the library of a folder.
+func look(t *testing.T, dir string) Check {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s := nvml.Look(ctx, nvml.Options{Dirs: []string{dir}, Only: true})
+	return nvmlCheck(&s)
+}
+
+// NVIDIA's own library says what the stand-in does.
+func TestCheckWithNVIDIAsLibrary(t *testing.T) {
+	t.Parallel()
+	dir := nvidiatest.Folder(t, "libnvidia-ml.so.1")
+	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil {
+		t.Skip("there is a driver")
+	}
+	c := look(t, dir)
+	if c.Status != Info || !strings.Contains(c.Detail, "initialise NVML: nvmlInit_v2: Driver Not Loaded (driver not loaded)") || c.Remedy == "" {
+		t.Errorf("%+v", c)
 	}
 }
