@@ -94,8 +94,11 @@ func TestFailedAllocationsNameWhoHasTheMemory(t *testing.T) {
 		in.Processes = append(in.Processes, store.Process{PID: 300, Name: "indexer"})
 		in.GPUs = []store.GPUSnapshot{{At: at - 1e9, GPU: 1, MemMB: 1, TotalMB: 81559}, {At: at - 1e9, MemMB: 80_000, TotalMB: 81559}}
 		in.GPUMemory = []store.GPUProcess{
-			{At: at - 9e9, PID: 100, Bytes: 90e9, Known: true}, {At: at - 9e9, PID: 300, Bytes: 1e9, Known: true},
-			{At: at - 5e9, PID: 300, Bytes: 70e9, Known: true}, {At: at - 5e9, PID: 400, Bytes: 5e9, Known: true}, {At: at + 1e9, PID: 300, Known: true},
+			{At: at - 9e9, PID: 100, Bytes: 90e9, Known: true},
+			{At: at - 9e9, PID: 300, Bytes: 1e9, Known: true},
+			{At: at - 5e9, PID: 300, Bytes: 70e9, Known: true},
+			{At: at - 5e9, PID: 400, Bytes: 5e9, Known: true},
+			{At: at + 1e9, PID: 300, Known: true},
 			{At: at - 5e9, GPU: 1, PID: 500, Bytes: 75e9, Known: true},
 		}
 	})

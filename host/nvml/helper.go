@@ -79,7 +79,7 @@ func start(w way, period time.Duration) (cmd *exec.Cmd, in io.Closer, out io.Rea
 		return nil, nil, nil, err
 	}
 	defer program.Close()
-	library, err := os.Open(w.library)
+	library, err := w.open()
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -2,10 +2,15 @@ package nvml
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
 func TestTheLoadersCacheNamesTheLibrary(t *testing.T) {
@@ -87,4 +92,51 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("%+v, %+v, %v", x, p, e)
 		}
 	})
+}
+
+// What a user may have put there is loaded with that user's rights, or nobody's.
+func TestAsWhomALibraryIsLoaded(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	lib, err := cudastub.ExtractNVML(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := func(mode os.FileMode, owner int) string {
+		t.Helper()
+		if err := errors.Join(os.Chmod(lib.Dir, mode), os.Chown(lib.Path, owner, 0)); err != nil {
+			t.Fatal(err)
+		}
+		r := Reader{opts: Options{Dirs: []string{lib.Dir}, Only: true}}
+		var all []string
+		for _, w := range r.ways() {
+			f, err := w.open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			if w.as == nil {
+				all = append(all, "root")
+			} else {
+				all = append(all, fmt.Sprint(w.as.Uid))
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	for _, tt := range []struct {
+		mode  os.FileMode
+		owner int
+		want  string
+	}{{0o755, 0, "65534, root"}, {0o777, 0, "65534"}, {0o755, 12345, "12345"}, {0o777, 12345, "12345"}} {
+		if got := users(tt.mode, tt.owner); got != tt.want {
+			t.Errorf("%o, owned by %d: as %s, want %s", tt.mode, tt.owner, got, tt.want)
+		}
+	}
+	w := way{library: lib.Path, owner: 0}
+	if f, err := w.open(); err == nil {
+		f.Close()
+		t.Error("opened though it is another user's by now")
+	}
 }

@@ -86,6 +86,7 @@ func ours(path string) bool {
 // way is a library and who loads it.
 type way struct {
 	library string
+	owner   uint32              // of the file, when this was decided
 	as      *syscall.Credential // nil: this process's own user, without capabilities
 }
 
@@ -100,24 +101,49 @@ func (w way) String() string {
 const nobody = 65534
 
 // ways are the libraries that were found and as whom to load each, in the order to be
-// tried. A library that only the administrator can change is loaded by nobody and,
-// because some machines let only root use a GPU, by this process's user. Any other is
-// loaded by its owner, who can gain nothing by what is in it.
+// tried. One that only root can change is loaded by nobody and, because some machines
+// let only root use a GPU, by root. Any other may have been put there by a user, who is
+// to gain nothing by it: it is loaded by its owner, or by nobody if that is root.
+// Without being root, only what is root's or one's own is loaded.
 func (r *Reader) ways() []way {
 	var list []way
-	root := os.Geteuid() == 0
+	as := func(uid int) *syscall.Credential { return &syscall.Credential{Uid: uint32(uid), Gid: nobody} }
 	for _, path := range libraries(&r.opts) {
 		owner, safe := guarded(path)
-		switch {
-		case safe && root:
-			list = append(list, way{path, &syscall.Credential{Uid: nobody, Gid: nobody}}, way{path, nil})
-		case safe || owner == os.Geteuid():
-			list = append(list, way{path, nil})
-		case root && owner >= 0:
-			list = append(list, way{path, &syscall.Credential{Uid: uint32(owner), Gid: nobody}})
+		add := func(c *syscall.Credential) { list = append(list, way{path, uint32(owner), c}) }
+		switch self := os.Geteuid(); {
+		case owner < 0: // it is gone
+		case self != 0:
+			if safe || owner == self {
+				add(nil)
+			}
+		case owner != 0:
+			add(as(owner))
+		default:
+			add(as(nobody))
+			if safe {
+				add(nil)
+			}
 		}
 	}
 	return list
+}
+
+// open opens the library, if it is still the same user's.
+func (w way) open() (*os.File, error) {
+	f, err := os.Open(w.library)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Sys().(*syscall.Stat_t).Uid != w.owner {
+		err = fmt.Errorf("%s: somebody replaced it just now", w.library)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // guarded is who owns the file at an absolute path without links, -1 if unknown, and
