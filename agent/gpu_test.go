@@ -103,7 +103,7 @@ func noHelper(t *testing.T) {
 		if err != nil {
 			continue // the thread ended
 		}
-		for _, pid := range strings.FieldsSeq(string(b)) {
+		for pid := range strings.FieldsSeq(string(b)) {
 			if comm, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil && strings.TrimSpace(string(comm)) == "ingero-nvml" {
 				t.Errorf("process %s runs on", pid)
 			}
