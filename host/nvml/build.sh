@@ -22,7 +22,7 @@ build() { # compiler, strip, output, glibc's loader, extra flags
 	"$cc" "${compile[@]}" $extra "${link[@]}" -Wl,--dynamic-linker="$loader" -o "$out" helper/helper.c \
 		"$work/libpthread.so.0" "$work/libdl.so.2" "$work/libc.so.6"
 	"$strip" --strip-all "$out"
-	chmod 644 "$out"
+	chmod 755 "$out"
 	rm -r "$work"
 }
 

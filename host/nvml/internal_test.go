@@ -31,6 +31,26 @@ func TestTheLoadersCacheNamesTheLibrary(t *testing.T) {
 	}
 }
 
+// LD_LIBRARY_PATH may have folders below the current one, and links.
+func TestALibraryIsFoundByARelativePath(t *testing.T) {
+	dir := t.TempDir()
+	lib, err := cudastub.ExtractNVML(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(lib.Dir, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	want, err := filepath.EvalSymlinks(lib.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := libraries(&Options{Dirs: []string{"none", "nvml", "./link"}, Only: true}); !slices.Equal(got, []string{want}) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestWhoMayChangeALibrary(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -33,7 +33,10 @@ const loaderCache = "/etc/ld.so.cache"
 func libraries(o *Options) []string {
 	var found []string
 	add := func(path string) {
-		path, err := filepath.EvalSymlinks(path)
+		path, err := filepath.Abs(path) // a search path may name folders below the current one
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
 		if err == nil && !slices.Contains(found, path) && ours(path) {
 			found = append(found, path)
 		}
