@@ -101,9 +101,12 @@ func (v *lineView) Batch(b *store.Batch) {
 		}
 	}
 	for i := range b.Xids {
-		v.print(clean("[GPU ERROR] " + b.Xids[i].String()))
+		v.print(xidLine(&b.Xids[i]))
 	}
 }
+
+// xidLine tells of an error of a GPU.
+func xidLine(x *store.Xid) string { return "[GPU ERROR] " + x.String() }
 
 // oomLine tells of a process that the kernel ended for lack of memory.
 func oomLine(l *event.Life) string {

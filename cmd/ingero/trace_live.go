@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -31,6 +32,7 @@ type (
 	startedMsg agent.Start
 	statusMsg  agent.Status
 	foundMsg   []report.Chain
+	xidsMsg    []store.Xid
 	endedMsg   struct{}
 )
 
@@ -71,7 +73,11 @@ func (v *liveView) found(r *report.Report) {
 }
 
 // Batch implements agent.Sink.
-func (v *liveView) Batch(*store.Batch) {}
+func (v *liveView) Batch(b *store.Batch) {
+	if len(b.Xids) > 0 {
+		v.program.Send(xidsMsg(slices.Clone(b.Xids)))
+	}
+}
 
 // Second implements agent.Sink.
 func (v *liveView) Second(s *agent.Status) {
@@ -95,6 +101,7 @@ type liveModel struct {
 	start    *agent.Start
 	status   *agent.Status
 	found    []report.Chain
+	xids     []store.Xid // errors of GPUs, the latest ones
 }
 
 // Init implements tea.Model.
@@ -116,6 +123,9 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.status = (*agent.Status)(&msg)
 	case foundMsg:
 		m.found = msg
+	case xidsMsg:
+		m.xids = append(m.xids, msg...)
+		m.xids = m.xids[max(0, len(m.xids)-maxXids):]
 	case endedMsg:
 		return m, tea.Quit
 	}
@@ -186,6 +196,9 @@ func (m *liveModel) head(end string) []string {
 		}
 		head = append(head, m.fit(text))
 	}
+	for i := range m.xids {
+		head = append(head, m.fit(m.red().Render(xidLine(&m.xids[i])+" at "+time.Unix(0, int64(m.xids[i].At)).Format("15:04:05"))))
+	}
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
 		head = append(head, m.fit(m.red().Render(flightLine(&s.InFlight[i], s.At))))
 	}
@@ -194,6 +207,9 @@ func (m *liveModel) head(end string) []string {
 	}
 	return append(head, "")
 }
+
+// maxXids is how many errors of GPUs stand above the table.
+const maxXids = 3
 
 // maxFound is how many findings stand above the table.
 const maxFound = 3
