@@ -1,10 +1,11 @@
 package agent
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -22,10 +23,10 @@ type gpuProcess struct {
 	pid uint32
 }
 
-// newGPUs begins to read: the library is looked for in dirs first.
-func newGPUs(dirs []string, log *slog.Logger) *gpus {
+// newGPUs begins to read.
+func newGPUs(o nvml.Options) *gpus {
 	return &gpus{
-		reader:  nvml.Start(nvml.Options{Dirs: dirs, Logger: log}),
+		reader:  nvml.Start(o),
 		devices: map[int]store.GPUDevice{}, memory: map[gpuProcess]store.GPUProcess{},
 	}
 }
@@ -51,6 +52,32 @@ func (g *gpus) take(b *store.Batch, stranger func(pid uint32)) {
 		b.GPUs = append(b.GPUs, snapshotOf(r))
 		if r.Status(nvml.Processes) == 0 {
 			g.changes(r, b, stranger)
+		}
+	}
+}
+
+// mapped learns of a copy of the library that a process uses, which matters if the
+// machine has none of its own.
+func (g *gpus) mapped(m probe.Mapped, fs proc.FS) {
+	if g == nil || !nvml.IsLibrary(m.Path) || g.reader.State().Library != "" {
+		return
+	}
+	if path, err := fs.Open(m.PID, proc.Mapping{Path: m.Path, Inode: m.Inode}); err == nil { // else it ended
+		g.reader.Also(path)
+	}
+}
+
+// running looks for the library in processes that run already.
+func (g *gpus) running(pids map[int]bool, fs proc.FS) {
+	for pid := range pids {
+		list, err := fs.Maps(pid)
+		if err != nil {
+			continue // it ended
+		}
+		for _, m := range list {
+			if m.Exec {
+				g.mapped(probe.Mapped{PID: pid, Path: m.Path, Inode: m.Inode}, fs)
+			}
 		}
 	}
 }

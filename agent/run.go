@@ -11,6 +11,7 @@ import (
 
 	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/nvml"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/memory"
@@ -162,7 +163,8 @@ func (r *run) start() error {
 	if r.recorder, err = newRecorder(&r.opts, r.tracer.Backend(), r.log); err != nil {
 		return err
 	}
-	r.gpus = newGPUs(r.libraryDirs(), r.log)
+	r.gpus = newGPUs(nvml.Options{Dirs: r.libraryDirs(), Logger: r.log})
+	r.gpus.running(r.targets.traced, r.targets.fs)
 	for pid := range r.targets.traced {
 		r.people.process(pid, true)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/ingero-io/ingero/host/cudalib"
@@ -18,6 +19,10 @@ import (
 var ErrNoLibrary = errors.New(soname + " is not installed, so GPUs are not read")
 
 const soname = "libnvidia-ml.so.1"
+
+// IsLibrary reports whether a file has a name of the library, such as
+// libnvidia-ml.so.535.261.03.
+func IsLibrary(path string) bool { return strings.HasPrefix(filepath.Base(path), "libnvidia-ml.so.") }
 
 // further are folders in which drivers are installed for containers: by NVIDIA's GPU
 // operator, and on Google's nodes. Those of an ordinary installation are cudalib.Dirs.
@@ -111,7 +116,13 @@ const nobody = 65534
 func (r *Reader) ways() []way {
 	var list []way
 	as := func(uid int) *syscall.Credential { return &syscall.Credential{Uid: uint32(uid), Gid: nobody} }
-	for _, path := range libraries(&r.opts) {
+	paths := libraries(&r.opts)
+	if len(paths) == 0 {
+		r.mu.Lock()
+		paths = slices.DeleteFunc(slices.Clone(r.further), func(p string) bool { return !ours(p) })
+		r.mu.Unlock()
+	}
+	for _, path := range paths {
 		owner, safe := guarded(path)
 		add := func(c *syscall.Credential) { list = append(list, way{path, uint32(owner), c}) }
 		switch self := os.Geteuid(); {

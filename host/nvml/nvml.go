@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -146,11 +147,13 @@ type Reader struct {
 	opts   Options
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the last helper ended
+	found  chan struct{} // there is a further library
 
 	mu      sync.Mutex // guards what follows
 	pending Taken
 	state   State
 	last    time.Time // of the latest round, or up to which missed ones were counted; zero before the first
+	further []string  // libraries that others use, the latest last
 }
 
 // Start looks for the library and reads until Close. It returns at once; without a
@@ -158,9 +161,28 @@ type Reader struct {
 func Start(o Options) *Reader {
 	o.defaults()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Reader{opts: o, cancel: cancel, done: make(chan struct{})}
+	r := &Reader{opts: o, cancel: cancel, done: make(chan struct{}), found: make(chan struct{}, 1)}
 	go r.run(ctx)
 	return r
+}
+
+// maxFurther bounds how many libraries that others use are remembered.
+const maxFurther = 8
+
+// Also names a copy of the library that some process uses, such as the one in a
+// container: if the machine has none, it is tried. The path is opened as it is.
+func (r *Reader) Also(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.further, path) {
+		return
+	}
+	r.further = append(r.further, path)
+	r.further = r.further[max(0, len(r.further)-maxFurther):]
+	select {
+	case r.found <- struct{}{}:
+	default: // it is known that there is one
+	}
 }
 
 // run starts helpers, one after the other.
@@ -178,6 +200,7 @@ func (r *Reader) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-r.found:
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastPause)
