@@ -187,12 +187,21 @@ func TestXidErrorsCome(t *testing.T) {
 // The helper has no user's rights, no capabilities, and can get none.
 func TestTheHelperHasNoPrivileges(t *testing.T) {
 	t.Parallel()
+	inherited, err := syscall.Dup(0) // not closed on exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(inherited)
 	r := start(t, nvml.Options{Dirs: []string{standIn(t).Dir}})
 	until(t, r, "readings", readings(1))
 	s := r.State()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
 	if err != nil {
 		t.Fatal(err)
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID))
+	if err != nil || len(open) != 4 {
+		t.Errorf("open are %v (%v), want standard input, output, error and the library", open, err)
 	}
 	uid := os.Geteuid()
 	if uid == 0 {

@@ -16,6 +16,9 @@
 #include "record.h"
 #include "start.h"
 
+// The descriptors behind the usual ones: the library.
+enum { LIBRARY = 3 };
+
 enum { MAX_GPUS = 64, MAX_PROCESSES = 1024, MS = 1000000 };
 
 // The library's functions; null where this version of it has none.
@@ -131,6 +134,7 @@ static void confine(void)
 	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct none[2] = {{0}};
 	prctl(PR_SET_NAME, "ingero-nvml");
+	syscall(SYS_close_range, LIBRARY + 1, ~0u, 0); // what the agent was given by others (Linux 5.9)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	syscall(SYS_capset, &head, none);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
