@@ -65,7 +65,7 @@ func TestReadingsOfGPUsAreRecorded(t *testing.T) {
 	g := w.all.GPUs[0]
 	want := store.GPUSnapshot{
 		At: g.At, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 1000, TotalMB: 80 << 10,
-		MemClockMHz: 345, PowerMW: 650_000, PowerLimitMW: 700_000, ECC: store.GPUErrors{Corrected: 3},
+		MemClockMHz: 345, PowerMW: 650_000, PowerLimitMW: 700_000, ECC: store.ECCErrors{Corrected: 3},
 	}
 	if g != want {
 		t.Errorf("reading %+v, want %+v", g, want)

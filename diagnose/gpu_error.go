@@ -14,6 +14,10 @@ import (
 // does to calls, ns.
 const xidLead = 1_000_000_000
 
+// soonFailed is within which time of an error that the GPU recovers from calls begin to
+// fail, if they do because of it, ns.
+const soonFailed = 60_000_000_000
+
 // gpuErrors lists the errors that the driver reported of GPUs, each kind once, with
 // what failed after it.
 func (s *scene) gpuErrors() []report.GPUError {
@@ -62,7 +66,9 @@ func (s *scene) failedAfter(x *store.Xid) []report.FailedAfter {
 	}
 	var list []report.FailedAfter
 	for _, f := range by {
-		list = append(list, *f)
+		if x.Fatal() || f.AfterNS <= soonFailed {
+			list = append(list, *f)
+		}
 	}
 	slices.SortFunc(list, func(a, b report.FailedAfter) int {
 		return cmp.Or(cmp.Compare(a.AfterNS, b.AfterNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
@@ -70,9 +76,9 @@ func (s *scene) failedAfter(x *store.Xid) []report.FailedAfter {
 	return list
 }
 
-// xidOf is the error that a call in flight hangs after, the first one since it began,
-// or before, that it may have to do with; nil if there is none. A thread that waits for
-// another one's lock, a file or the network does not wait for a GPU.
+// xidOf is the error that a call in flight hangs after: the first one since it began, or
+// the last one before it that the GPU does not recover from; nil if there is none. A
+// thread that waits for another one's lock, a file or the network does not wait for a GPU.
 func (s *scene) xidOf(f *flying) *store.Xid {
 	root := f.InFlight
 	if n := len(f.chain); n > 0 {
@@ -83,12 +89,18 @@ func (s *scene) xidOf(f *flying) *store.Xid {
 	if f.cycle || elsewhere {
 		return nil
 	}
+	var before *store.Xid
 	for i := range s.xids {
-		if x := &s.xids[i]; x.At <= f.At+xidLead && s.mayUse(root.PID, x.GPU) {
+		x := &s.xids[i]
+		switch {
+		case x.At > f.At+xidLead || !s.mayUse(root.PID, x.GPU):
+		case x.At+xidLead >= root.Start:
 			return x
+		case x.Fatal():
+			before = x
 		}
 	}
-	return nil
+	return before
 }
 
 // tellXid names the error that a hang came with.

@@ -20,13 +20,13 @@ type GPUSnapshot struct {
 	MemClockMHz  int    // of the memory
 	PowerMW      int    // drawn, mW
 	PowerLimitMW int    // that it may draw
-	ECC          GPUErrors
+	ECC          ECCErrors
 	MIG          bool   // divided into instances, of which utilisation is not told
 	Unknown      uint32 // bits 1<<GPUTemp and so on: what could not be read
 }
 
-// GPUErrors counts errors in a GPU's memory that its error-correcting code found.
-type GPUErrors struct {
+// ECCErrors counts errors in a GPU's memory that its error-correcting code found.
+type ECCErrors struct {
 	Corrected, Uncorrected         uint64 // since the driver was loaded
 	CorrectedEver, UncorrectedEver uint64 // in the GPU's life
 }
@@ -80,7 +80,7 @@ func (g *GPUSnapshot) SetValues(v [NumGPUColumns]int64) {
 		*to = int(v[c])
 	}
 	g.Reasons, g.MemMB, g.TotalMB = uint64(v[GPUReasons]), uint64(v[GPUMem]), uint64(v[GPUMemTotal])
-	g.ECC = GPUErrors{uint64(v[GPUCorrected]), uint64(v[GPUUncorrected]), uint64(v[GPUCorrectedEver]), uint64(v[GPUUncorrectedEver])}
+	g.ECC = ECCErrors{uint64(v[GPUCorrected]), uint64(v[GPUUncorrected]), uint64(v[GPUCorrectedEver]), uint64(v[GPUUncorrectedEver])}
 	g.MIG = v[GPUMIG] != 0
 }
 
@@ -130,6 +130,16 @@ var xidNames = map[uint32]string{
 	79: "GPU has fallen off the bus", 92: "high single-bit ECC error rate", 94: "contained ECC error", 95: "uncontained ECC error",
 	109: "context switch timeout", 110: "security fault error", 119: "GSP RPC timeout", 120: "GSP error", 121: "C2C link error",
 	140: "unrecovered ECC error", 143: "GPU initialization failure",
+}
+
+// Fatal reports whether the GPU is of no use after the error until it is reset: so says
+// the list of errors, of these.
+func (x *Xid) Fatal() bool {
+	switch x.Code {
+	case 48, 62, 64, 79, 95, 119, 120, 140, 143:
+		return true
+	}
+	return false
 }
 
 // Name is the error in words, empty if it is not known here.

@@ -122,7 +122,7 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 		Snapshots: []store.Snapshot{{At: t0}, {At: t0 + 2*second, CPUPct: 12.5}, {At: t0 + 9*second}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + second/2, UtilPct: 10, TempC: 95, Reasons: store.ThrottleHWThermal, MemMB: 1, PowerMW: 1000},
-			{At: t0 + second, UtilPct: 90, TempC: 60, MemMB: 100, TotalMB: 1000, ClockMHz: 1980, PowerMW: 650_500, ECC: store.GPUErrors{Corrected: 2}, Unknown: unknown(store.GPUUncorrected)},
+			{At: t0 + second, UtilPct: 90, TempC: 60, MemMB: 100, TotalMB: 1000, ClockMHz: 1980, PowerMW: 650_500, ECC: store.ECCErrors{Corrected: 2}, Unknown: unknown(store.GPUUncorrected)},
 			{At: t0 + second + 1, GPU: 1, TempC: 50, MemMB: 20, Unknown: unknown(store.GPUUtil, store.GPUPower, store.GPUCorrected, store.GPUUncorrected)},
 		},
 	}))

@@ -144,7 +144,7 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 6},
 			{
 				At: t0 + 7, GPU: 2, TempC: 1, ClockMHz: 2, MaxMHz: 3, UtilPct: 4, Reasons: 5, MemMB: 6, TotalMB: 7, MemUtilPct: 8, MemClockMHz: 9,
-				PowerMW: 10, PowerLimitMW: 11, ECC: store.GPUErrors{Corrected: 12, Uncorrected: 13, CorrectedEver: 14, UncorrectedEver: 15}, MIG: true,
+				PowerMW: 10, PowerLimitMW: 11, ECC: store.ECCErrors{Corrected: 12, Uncorrected: 13, CorrectedEver: 14, UncorrectedEver: 15}, MIG: true,
 			},
 			{At: t0 + 8, GPU: 3, Unknown: 1<<store.NumGPUColumns - 1},
 		},
