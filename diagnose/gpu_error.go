@@ -56,11 +56,11 @@ func (s *scene) failedAfter(x *store.Xid) []report.FailedAfter {
 		k := key{c.PID, c.Op}
 		f := by[k]
 		if f == nil {
-			f = &report.FailedAfter{Process: s.name(c.PID, ""), PID: c.PID, Op: c.Op.String()}
+			f = &report.FailedAfter{Process: s.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret, AfterNS: after(c.End(), x.At)}
 			by[k], first[k] = f, c.End()
 		}
 		f.Calls += int(max(c.Weight, 1))
-		if c.End() <= first[k] {
+		if c.End() < first[k] || c.End() == first[k] && c.Ret < f.Ret {
 			first[k], f.Ret, f.AfterNS = c.End(), c.Ret, after(c.End(), x.At)
 		}
 	}

@@ -46,6 +46,8 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Losses)
 			shuffle(in.Series)
 			shuffle(in.GPUs)
+			shuffle(in.GPUMemory)
+			shuffle(in.Xids)
 			shuffle(in.Busy)
 			shuffle(in.Memory)
 			shuffle(in.Sites)
