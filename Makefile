@@ -9,7 +9,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # What "make generate" writes.
 GENERATED := docs/events.md docs/metrics.md bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
 	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
-	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt
+	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt \
+	host/nvml/prebuilt
 
 # Kernel tests need root and a kernel with BTF; where both are there they must run.
 CAN_TRACE := $(shell [ "$$(id -u)" = 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo yes)
@@ -70,18 +71,22 @@ test-perfetto: ## ask Perfetto's own trace processor about exported timelines (n
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order; and one that reads page
-# faults in /proc/self/stat, which the emulator fills with zeros.
+# faults in /proc/self/stat, which the emulator fills with zeros. host/nvml starts its
+# helper, which the emulator is given by itself, with the stand-in of NVIDIA's library.
 .PHONY: test-arm64
 test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (needs qemu-user-static)
 	qemu-aarch64-static bin/ingero-arm64 version
+	sleep 1 | qemu-aarch64-static -L /usr/aarch64-linux-gnu host/nvml/prebuilt/helper_arm64 \
+		internal/cudastub/prebuilt/linux_arm64/nvml/libnvidia-ml.so.1 100 | grep -aq 'Stand-in GPU'
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec qemu-aarch64-static \
 		-skip 'TestFunctionsOfLibrariesAreNamed|TestEndedProcessKeepsWhatWasRead|TestLibraryLoadedLaterIsFound|TestDiagnoseIgnoresTheOrderOfItsInput|TestUsageOfThisProcess' \
-		./bpf ./event/... ./ledger ./stats ./memory ./diagnose ./report ./host/... ./symbol/...
+		./bpf ./event/... ./ledger ./stats ./memory ./diagnose ./report $$($(GO) list ./host/... | grep -v /nvml$$) ./symbol/...
 
 .PHONY: generate
 generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)
 	$(GO) run ./internal/gen
 	$(GO) generate ./bpf ./probe/...
+	host/nvml/build.sh
 	internal/cudastub/build.sh
 
 .PHONY: generate-check

@@ -38,8 +38,8 @@ type Options struct {
 	RingMB   int // 0: 16
 	Sinks    []Sink
 	Logger   *slog.Logger
-	ProcRoot string // empty: /proc
-	GPUs     string // the program that reads GPUs; empty: nvidia-smi, if there is one
+	ProcRoot string   // empty: /proc
+	NVML     []string // folders in which NVIDIA's management library is looked for first
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)

@@ -14,6 +14,9 @@ func (r *run) mappings() {
 		if r.targets.mapped(m) {
 			fresh = append(fresh, m.PID)
 		}
+		if r.targets.wants(m.PID) {
+			r.gpus.mapped(m, r.targets.fs)
+		}
 		r.prints.mapped(m)
 		r.pythons.mapped(m, r.targets)
 	})

@@ -46,7 +46,7 @@ func (r *run) finish() (Summary, error) {
 	now := time.Now()
 	r.stopped = true
 	r.tick(now, true)
-	r.gpus.Close()
+	r.gpus.close()
 	err = errors.Join(err, r.recorder.close())
 	s := Summary{
 		Elapsed: now.Sub(r.began), Calls: r.meter.total, Processes: r.people.traced(), Libraries: r.targets.libraries(),
@@ -78,9 +78,7 @@ func (r *run) close() {
 	if r.command != nil && r.command.held {
 		r.command.cmd.Process.Kill()
 	}
-	if r.gpus != nil {
-		r.gpus.Close()
-	}
+	r.gpus.close()
 	if r.recorder != nil {
 		if err := r.recorder.close(); err != nil { // nil after finish, which tells it
 			r.log.Warn("cannot close the recording", "err", err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/cgroup"
-	"github.com/ingero-io/ingero/host/nvsmi"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/store"
 )
@@ -162,16 +161,4 @@ func (m *machine) swapping(fs proc.FS) (in, out uint64) {
 		return 0, 0
 	}
 	return now.In - before.In, now.Out - before.Out
-}
-
-// gpuSnapshots are readings of GPUs as the recording has them.
-func gpuSnapshots(list []nvsmi.Reading) []store.GPUSnapshot {
-	var out []store.GPUSnapshot
-	for _, g := range list {
-		out = append(out, store.GPUSnapshot{
-			At: uint64(g.At.UnixNano()), GPU: g.GPU, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz,
-			UtilPct: g.UtilPct, Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
-		})
-	}
-	return out
 }

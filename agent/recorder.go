@@ -109,6 +109,7 @@ func (r *recorder) unit() *unit {
 	u.records.Reset()
 	u.batch.Processes, u.batch.Threads = nil, nil
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
+	u.batch.GPUDevices, u.batch.GPUMemory, u.batch.Xids = nil, nil, nil
 	u.batch.Memory, u.batch.MemorySites, u.batch.InFlight = nil, nil, nil
 	u.batch.Collectives = u.batch.Collectives[:0]
 	u.batch.IO.Reset()

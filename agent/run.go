@@ -11,7 +11,7 @@ import (
 
 	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/nvsmi"
+	"github.com/ingero-io/ingero/host/nvml"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/memory"
@@ -51,7 +51,7 @@ type run struct {
 	prints   *prints
 	pages    *pageCounts
 	recorder *recorder
-	gpus     *nvsmi.Reader
+	gpus     *gpus
 	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
 	first    time.Duration
@@ -165,7 +165,8 @@ func (r *run) start() error {
 	if r.recorder, err = newRecorder(&r.opts, r.tracer.Backend(), r.log); err != nil {
 		return err
 	}
-	r.gpus = nvsmi.Start(r.opts.GPUs, r.log)
+	r.gpus = newGPUs(nvml.Options{Dirs: r.libraryDirs(), Logger: r.log})
+	r.gpus.running(r.targets.traced, r.targets.fs)
 	for pid := range r.targets.traced {
 		r.people.process(pid, true)
 	}
@@ -187,10 +188,21 @@ func (r *run) start() error {
 		r.log.Debug("cannot give back memory of the program's own code", "err", err)
 	}
 	r.second = time.Now()
+	r.people.snapshot(r.second) // what the first second is measured from
 	if r.command != nil {
 		return r.command.release()
 	}
 	return nil
+}
+
+// libraryDirs are where NVIDIA's management library is looked for first: where the
+// command's other libraries are.
+func (r *run) libraryDirs() []string {
+	dirs := slices.Clone(r.opts.NVML)
+	if r.command != nil {
+		dirs = append(dirs, r.command.libraryDirs()...)
+	}
+	return dirs
 }
 
 // printed lists the processes whose footprint is taken.

@@ -14,6 +14,7 @@ func (r *run) tick(now time.Time, last bool) {
 	r.second = now
 	u := r.recorder.unit()
 	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
+	r.gpus.take(&u.batch, func(pid uint32) { r.people.stranger(pid, "") })
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
@@ -22,7 +23,6 @@ func (r *run) tick(now time.Time, last bool) {
 		at = 0
 	}
 	u.batch.Collectives = r.ranks.Take(at, u.batch.Collectives)
-	u.batch.GPUs = gpuSnapshots(r.gpus.Take())
 	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
 	r.requests(&u.batch.IO, last)
 	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
@@ -78,6 +78,7 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	const ms = uint64(time.Millisecond)
 	n[event.LostFootprint] += r.prints.missed
 	n[event.LostPages] += r.pages.missed
+	n[event.LostReading] += r.gpus.missed
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {
 		if d := v - r.losses[k]; d > 0 {

@@ -135,7 +135,7 @@ func tellChurn(s *scene, f *finding, c *report.Chain) {
 		c.Cause.Detail += fmt.Sprintf("; %s of it in freeing, which waits for the device", span(n))
 	}
 	if h := s.heap(f.sub.PID, event.DeviceMemory); h != nil {
-		for _, w := range []string{h.fragmentation(), h.failures()} {
+		for _, w := range []string{h.fragmentation(), h.failures(s)} {
 			if w != "" {
 				c.Cause.Detail += "; " + w
 			}

@@ -66,7 +66,7 @@ type cause struct {
 // Structures are asked once all of a thread's episodes were, in this order too:
 // many short waits before waits that grow, because both take from the same calls.
 // Of what refines gpu_wait, another process comes before heat: it must coincide
-// call by call, while a hot GPU is read every few seconds, and may be hot because
+// call by call, while a hot GPU is read once a second, and may be hot because
 // of the other process.
 var causes = []cause{
 	{kind: idleKind, claim: claimIdle},

@@ -52,6 +52,7 @@ func (s *scene) report() *report.Report {
 	r.Chains = append(r.Chains, s.graphFaults()...)
 	r.Idle = s.idleThreads()
 	r.Ended = s.ended()
+	r.GPUErrors = s.gpuErrors()
 	r.Workloads = s.workloads()
 	if in.PerProcess {
 		r.Processes = s.processes()
@@ -256,6 +257,13 @@ func (s *scene) verdict(r *report.Report, worst float64, few int) string {
 	case len(r.NotExplained) > 0:
 		n := r.NotExplained[0]
 		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded", n.Effect.Process, decimals(n.LostPct), n.LostPct)
+	}
+	if len(r.GPUErrors) > 0 {
+		v := r.GPUErrors[0].Description
+		if n := len(r.GPUErrors) - 1; n > 0 {
+			v += fmt.Sprintf(" (and %d more)", n)
+		}
+		return v
 	}
 	if few > 0 {
 		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s", report.Count(r.Events), span(s.to-s.from), minSample, span(uint64(minStall)))

@@ -137,6 +137,12 @@ func essence(r *report.Report) string {
 	for _, e := range r.Ended {
 		fmt.Fprintf(&b, "\nended: %s/%d: %s\n", e.Process, e.PID, e.Why)
 	}
+	for _, e := range r.GPUErrors {
+		fmt.Fprintf(&b, "\nGPU error: %s, %d times\n", e.Description, e.Times)
+		for _, f := range e.Failed {
+			fmt.Fprintf(&b, "  then %s of %s/%d failed with %d, %d calls, after %s\n", f.Op, f.Process, f.PID, f.Ret, f.Calls, report.Duration(f.AfterNS))
+		}
+	}
 	for _, i := range r.Idle {
 		fmt.Fprintf(&b, "\nidle: %s/%d %.0f%% in %s\n", i.Process, i.TID, i.Pct, i.On)
 	}

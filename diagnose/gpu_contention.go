@@ -58,7 +58,7 @@ func (s *scene) rivals(t *subject) (list []rival, from, to uint64) {
 	own := s.devices(t.PID)
 	by := map[uint32][]store.Busy{}
 	for _, b := range s.in.Busy {
-		if b.PID != t.PID && !s.met.together(b.PID, t.PID) && own[device(b.GPU)] && b.End > from && b.Start < to {
+		if b.PID != t.PID && !s.met.together(b.PID, t.PID) && b.End > from && b.Start < to && s.sharing(b.PID, t.PID, own[device(b.GPU)]) {
 			by[b.PID] = append(by[b.PID], b)
 		}
 	}
@@ -69,6 +69,30 @@ func (s *scene) rivals(t *subject) (list []rival, from, to uint64) {
 	}
 	slices.SortFunc(list, func(a, b rival) int { return cmp.Compare(a.pid, b.pid) })
 	return list, from, to
+}
+
+// sharing reports whether two processes use the same GPU, as far as known: the driver
+// knows better than their own numbers, which say sameNumber.
+func (s *scene) sharing(a, b uint32, sameNumber bool) bool {
+	switch common := s.heldByBoth(a, b); {
+	case len(s.holds[a]) == 0 || len(s.holds[b]) == 0:
+		return sameNumber
+	case len(s.holds[a]) == 1 && len(s.holds[b]) == 1:
+		return len(common) > 0
+	default: // of several it is not known which one is which
+		return len(common) > 0 && sameNumber
+	}
+}
+
+// heldByBoth are the GPUs of whose memory two processes have some, as the driver tells.
+func (s *scene) heldByBoth(a, b uint32) []int {
+	var both []int
+	for _, gpu := range s.holds[a] {
+		if slices.Contains(s.holds[b], gpu) {
+			both = append(both, gpu)
+		}
+	}
+	return both
 }
 
 // union makes spans of several GPUs one list without overlaps.
@@ -202,6 +226,9 @@ func tellGPUContention(s *scene, f *finding, c *report.Chain) {
 
 // sameGPU says how far it is known that both processes mean the same GPU.
 func (s *scene) sameGPU(f *finding) string {
+	if both := s.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
+		return fmt.Sprintf("by the driver's account both have memory of GPU %d", both[0])
+	}
 	said := false
 	for i := range s.in.Busy {
 		b := &s.in.Busy[i]

@@ -11,13 +11,14 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// maxAge is how far from a reading its values are believed: the time between two
-// readings (host/nvsmi).
+// maxAge is how far from a reading its values are believed. There is one each second
+// (host/nvml), less where the driver was slow; older recordings have one in five.
 const maxAge = 5 * time.Second
 
-// readGPUs indexes the readings, the series, and which GPU each process uses: the
-// first, if it has not said. Processes renumber GPUs (CUDA_VISIBLE_DEVICES), which
-// is not seen; a single GPU is the one in any case.
+// readGPUs indexes the readings, the series, and which GPU each process uses: that of
+// whose memory it has some, if the driver tells. Else what it says, or the first; but
+// processes renumber GPUs (CUDA_VISIBLE_DEVICES), which is not seen. A single GPU is the
+// one in any case.
 func (s *scene) readGPUs() {
 	s.series, s.gpus, s.chosen = map[threadOp][]store.OpSecond{}, map[int][]store.GPUSnapshot{}, map[uint32]int{}
 	for _, o := range s.in.Series {
@@ -34,6 +35,23 @@ func (s *scene) readGPUs() {
 		c := &s.in.Calls[i]
 		s.chosen[c.PID] = max(s.chosen[c.PID], int(c.GPU))
 	}
+	s.holds = map[uint32][]int{}
+	for _, m := range s.in.GPUMemory {
+		if !slices.Contains(s.holds[m.PID], m.GPU) {
+			s.holds[m.PID] = append(s.holds[m.PID], m.GPU)
+		}
+	}
+	s.xids = slices.Clone(s.in.Xids)
+	slices.SortFunc(s.xids, func(a, b store.Xid) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+// mayUse reports whether a process may use a GPU: it does if it has memory there, and
+// does not if it has memory elsewhere only.
+func (s *scene) mayUse(pid uint32, gpu int) bool {
+	held := s.holds[pid]
+	return len(held) == 0 || gpu < 0 || slices.Contains(held, gpu)
 }
 
 // readings are those of the GPU that a process's call is for, by time.
@@ -42,6 +60,9 @@ func (s *scene) readings(pid uint32, gpu int8) []store.GPUSnapshot {
 		for _, list := range s.gpus {
 			return list
 		}
+	}
+	if held := s.holds[pid]; len(held) == 1 {
+		return s.gpus[held[0]]
 	}
 	if gpu == event.NoGPU {
 		return s.gpus[s.chosen[pid]]
@@ -70,7 +91,7 @@ const highUtil = 80
 // onDevice are the causes that lie on the GPU, or whose loss is no idle GPU.
 var onDevice = []string{GPUWait, GPUContention, ThermalThrottle, Unknown}
 
-// busyMeanwhile says, of a cause on the host, that nvidia-smi showed a busy GPU
+// busyMeanwhile says, of a cause on the host, that the readings showed a busy GPU
 // while the time was lost, if it did: people conclude from it that the GPU was the
 // limit. Without readings of that time it says nothing.
 func (s *scene) busyMeanwhile(f *finding) string {
@@ -100,14 +121,14 @@ func (s *scene) utilisation(t *subject, p *piece) (pct float64, ok bool) {
 	}
 	if !p.standing {
 		g := s.reading(t.PID, gpu, p.acc.Start)
-		if g == nil {
+		if g == nil || !g.Known(store.GPUUtil) {
 			return 0, false
 		}
 		return float64(g.UtilPct), true
 	}
 	var sum, n float64
 	for _, g := range s.readings(t.PID, gpu) {
-		if g.At >= t.from && g.At < t.to {
+		if g.At >= t.from && g.At < t.to && g.Known(store.GPUUtil) {
 			sum += float64(g.UtilPct)
 			n++
 		}

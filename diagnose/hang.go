@@ -155,6 +155,7 @@ func (s *scene) hang(f *flying, stack []string) report.Chain {
 	c.Cause.Detail = s.hangDetail(f)
 	c.Path = s.hangPath(f)
 	c.Recommendations = s.hangFix(f)
+	s.tellXid(f, &c)
 	c.Owners = s.owners(&c)
 	return c
 }
@@ -290,7 +291,7 @@ func (s *scene) hangFix(f *flying) []string {
 		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | grep, ss -xp", printable(f.File)))
 	}
 	alone := len(f.chain) == 0 && !f.cycle
-	if f.Op.Role() == event.RoleSync && alone {
+	if f.Op.Role() == event.RoleSync && alone && s.xidOf(f) == nil {
 		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something")
 	}
 	if alone && (f.Op.Role() == event.RoleSync || f.Op.Source() == event.SourceNCCL) {

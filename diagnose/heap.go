@@ -109,7 +109,7 @@ func (h *heap) fragmentation() string {
 
 // failures words allocations that failed although the process had held more
 // before.
-func (h *heap) failures() string {
+func (h *heap) failures(s *scene) string {
 	var failed uint64
 	var at *event.Memory
 	for i := range h.rows {
@@ -121,6 +121,10 @@ func (h *heap) failures() string {
 	if at == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s failed with %s live, below the peak of %s: what is free is in pieces too small, or another process has taken it",
-		plural(int(failed), "allocation", "allocations"), report.Bytes(at.LiveBytes), report.Bytes(at.PeakBytes))
+	used := s.memoryUsed(h.pid, at.At)
+	if used != "" {
+		used = "; " + used
+	}
+	return fmt.Sprintf("%s failed with %s live, below the peak of %s: what is free is in pieces too small, or another process has taken it%s",
+		plural(int(failed), "allocation", "allocations"), report.Bytes(at.LiveBytes), report.Bytes(at.PeakBytes), used)
 }

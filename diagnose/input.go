@@ -48,6 +48,8 @@ type Input struct {
 	Reclaims    []event.Reclaim
 	Snapshots   []store.Snapshot
 	GPUs        []store.GPUSnapshot
+	GPUMemory   []store.GPUProcess // a row where it changed
+	Xids        []store.Xid
 	Series      []store.OpSecond
 	SeriesStep  uint64       // of Series, in seconds; 0 means 1
 	Busy        []store.Busy // when processes used GPUs, if more than one did

@@ -159,10 +159,22 @@ const maxSeries = 240
 // GPUs: about a second of reading.
 const maxBusyCalls = 2_000_000
 
+// maxUnchanged is how long before a moment what a process has of a GPU's memory was
+// recorded last, at most: each minute (agent/gpus.go), ns.
+const maxUnchanged = 90_000_000_000
+
 func (in *Input) loadGPU(ctx context.Context, r store.Reader, w store.Window) error {
 	var err error
 	if in.GPUs, err = r.GPUSnapshots(ctx, w); err != nil {
 		return fmt.Errorf("read GPU snapshots: %w", err)
+	}
+	before := w
+	before.From -= min(before.From, maxUnchanged)
+	if in.GPUMemory, err = r.GPUMemory(ctx, before); err != nil {
+		return fmt.Errorf("read GPU memory of processes: %w", err)
+	}
+	if in.Xids, err = r.Xids(ctx, w); err != nil {
+		return fmt.Errorf("read errors of GPUs: %w", err)
 	}
 	in.SeriesStep = max(1, (in.Window.To-min(in.Window.From, in.Window.To))/1e9/maxSeries)
 	if in.Series, err = r.OpSeries(ctx, w, in.SeriesStep); err != nil {

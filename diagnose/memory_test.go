@@ -7,6 +7,7 @@ import (
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 func perProcess(t *testing.T, name string, change func(*diagnose.Input)) (report.Process, *report.Report) {
@@ -81,6 +82,27 @@ func TestFailedAllocationsBelowThePeakAreWarnedOf(t *testing.T) {
 		in.Memory = []event.Memory{{At: in.Memory[0].At, PID: 100, LiveBytes: 6e9, PeakBytes: 10e9, Failed: 2}}
 	})
 	if !warned(p, "2 allocations failed with 6 GB live, below the peak of 10 GB") {
+		t.Errorf("warnings %q", p.Warnings)
+	}
+}
+
+// Where the GPU was read, the warning says who had its memory.
+func TestFailedAllocationsNameWhoHasTheMemory(t *testing.T) {
+	p, _ := perProcess(t, "alloc_churn", func(in *diagnose.Input) {
+		at := in.Memory[0].At
+		in.Memory = []event.Memory{{At: at, PID: 100, LiveBytes: 6e9, PeakBytes: 10e9, Failed: 2}}
+		in.Processes = append(in.Processes, store.Process{PID: 300, Name: "indexer"})
+		in.GPUs = []store.GPUSnapshot{{At: at - 1e9, GPU: 1, MemMB: 1, TotalMB: 81559}, {At: at - 1e9, MemMB: 80_000, TotalMB: 81559}}
+		in.GPUMemory = []store.GPUProcess{
+			{At: at - 9e9, PID: 100, Bytes: 90e9, Known: true},
+			{At: at - 9e9, PID: 300, Bytes: 1e9, Known: true},
+			{At: at - 5e9, PID: 300, Bytes: 70e9, Known: true},
+			{At: at - 5e9, PID: 400, Bytes: 5e9, Known: true},
+			{At: at + 1e9, PID: 300, Known: true},
+			{At: at - 5e9, GPU: 1, PID: 500, Bytes: 75e9, Known: true},
+		}
+	})
+	if !warned(p, "or another process has taken it; GPU 0 had 83.9 GB of 85.5 GB in use, 70 GB of it by indexer (pid 300)") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
 }

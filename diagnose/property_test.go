@@ -46,6 +46,8 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 			shuffle(in.Losses)
 			shuffle(in.Series)
 			shuffle(in.GPUs)
+			shuffle(in.GPUMemory)
+			shuffle(in.Xids)
 			shuffle(in.Busy)
 			shuffle(in.Memory)
 			shuffle(in.Sites)
@@ -251,6 +253,12 @@ func (r reader) Snapshots(context.Context, store.Window) ([]store.Snapshot, erro
 	return r.in.Snapshots, r.err
 }
 
+func (r reader) GPUMemory(context.Context, store.Window) ([]store.GPUProcess, error) {
+	return r.in.GPUMemory, r.err
+}
+
+func (r reader) Xids(context.Context, store.Window) ([]store.Xid, error) { return r.in.Xids, r.err }
+
 func (r reader) GPUSnapshots(context.Context, store.Window) ([]store.GPUSnapshot, error) {
 	return r.in.GPUs, r.err
 }
@@ -316,6 +324,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.Calls[0].Stack = 42
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
+	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}}, []store.Xid{{At: 8, GPU: 1, Code: 79}}
 	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {

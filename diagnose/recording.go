@@ -68,6 +68,12 @@ func InputOf(r *eventtext.Recording) *Input {
 			Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
 		})
 	}
+	for _, m := range r.GPUMemory {
+		in.GPUMemory = append(in.GPUMemory, store.GPUProcess{At: m.At, GPU: m.Index, PID: m.PID, Bytes: m.Bytes, Known: true})
+	}
+	for _, x := range r.Xids {
+		in.Xids = append(in.Xids, store.Xid{At: x.At, GPU: x.Index, Code: x.Code})
+	}
 	in.Spans = cut(r.Calls)
 	in.follow(r)
 	in.followRanks(r)

@@ -46,6 +46,8 @@ type scene struct {
 	flights     []flying           // calls that had not returned, the oldest first
 	collectives []event.Collective // the input's, with what was found out of them
 	unmatched   int                // of them, that are nobody's
+	holds       map[uint32][]int   // GPUs of whose memory a process had some, as the driver tells
+	xids        []store.Xid        // by time
 }
 
 type processOp struct {

@@ -16,7 +16,7 @@ const slowClock = 0.9
 const thermal = store.ThrottleSWThermal | store.ThrottleHWThermal
 
 func hot(g *store.GPUSnapshot) bool {
-	return g.Reasons&thermal != 0 && float64(g.ClockMHz) < slowClock*float64(g.MaxMHz)
+	return g.Reasons&thermal != 0 && g.Known(store.GPUClock) && float64(g.ClockMHz) < slowClock*float64(g.MaxMHz)
 }
 
 // refineThermal gives the waits in which the GPU was read as too hot to heat, if
@@ -78,7 +78,7 @@ func tellThermal(s *scene, f *finding, c *report.Chain) {
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while GPU %d was too hot: %d °C, clock down to %d of %d MHz",
 		f.process(s), f.pct(), e.Op, gpu, hottest, slowest, top)
-	c.Cause.Detail = fmt.Sprintf("nvidia-smi read %s at the times of the slow calls, and not at others", kind)
+	c.Cause.Detail = fmt.Sprintf("NVML read %s at the times of the slow calls, and not at others", kind)
 	if others := s.alsoRead(f); others != "" {
 		c.Cause.Detail += "; it also read " + others
 	}

@@ -55,7 +55,7 @@ func (s *scene) warnings(p *report.Process) []string {
 	}
 	var fragmented, failures string
 	if h := s.heap(p.PID, event.DeviceMemory); h != nil {
-		fragmented, failures = h.fragmentation(), h.failures()
+		fragmented, failures = h.fragmentation(), h.failures(s)
 	}
 	for i := range p.Ops {
 		o := &p.Ops[i]

@@ -44,6 +44,7 @@ const (
 	LostConnection                     // event of a TCP connection: ring full, or above the rate limit
 	LostFootprint                      // system call, file or socket of a footprint: no room
 	LostPages                          // page allocation: too many processes, or counted while another one was
+	LostReading                        // reading of the GPUs that did not come
 	NumLossKinds
 )
 
@@ -97,6 +98,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostConnection:     {"tcp", "events", true, "events of TCP connections not recorded because the ring buffer was full or there were more than 1000 in a second; the next one of a connection has its count of retransmissions", "events of TCP connections (too many at once)"},
 	LostFootprint:      {"footprint", "entries", false, "entries of footprints not recorded because a table was full: counts of system calls, files, sockets, programs or their names", "entries of footprints (tables full)"},
 	LostPages:          {"pages", "allocations", false, "allocations of pages not counted because they interrupted the counting of another one, or because there were too many processes", "allocations of pages (one at a time is counted on a CPU)"},
+	LostReading:        {"gpu_reading", "readings", true, "readings of the GPUs that did not come, one a second, after there had been some: the driver did not answer, or the process that asks it ended", "readings of the GPUs (the driver did not answer)"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

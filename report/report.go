@@ -20,6 +20,7 @@ type Report struct {
 	InFlight     []InFlight        `json:"in_flight,omitempty"` // calls that had not returned after a second
 	Idle         []Idle            `json:"idle,omitempty"`
 	Ended        []Ended           `json:"ended,omitempty"`
+	GPUErrors    []GPUError        `json:"gpu_errors,omitempty"` // that the driver reported (Xid)
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
 	Footprint    *Footprint        `json:"footprint,omitempty"`     // of processes whose system calls were counted

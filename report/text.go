@@ -39,6 +39,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t.workloads(r.Workloads)
 	t.idle(r.Idle)
 	t.ended(r.Ended)
+	t.gpuErrors(r.GPUErrors)
 	for _, n := range r.Notes {
 		t.line("")
 		t.wrap("note: ", n)

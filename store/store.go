@@ -157,30 +157,6 @@ type Pressure struct {
 	CPU, Memory, MemoryFull, IO, IOFull float64
 }
 
-// GPUSnapshot is one reading of a GPU by nvidia-smi. What the GPU or its driver
-// does not report is 0.
-type GPUSnapshot struct {
-	At       uint64 // Unix ns at which it was read
-	GPU      int    // nvidia-smi's index: PCI bus order, which a process's own numbers may differ from
-	TempC    int    // of the core, degrees Celsius
-	ClockMHz int    // of the multiprocessors
-	MaxMHz   int    // the highest that clock can be
-	UtilPct  int    // of the last sample period, the time in which any kernel was resident
-	Reasons  uint64 // bits of Throttle*: why the clock is not higher
-	MemMB    uint64 // in use, MiB
-	TotalMB  uint64 // MiB
-}
-
-// Bits of GPUSnapshot.Reasons: the nvmlClocksEventReasons of nvml.h, formerly
-// nvmlClocksThrottleReasons.
-const (
-	ThrottlePowerCap   uint64 = 0x04 // SwPowerCap: the power limit that was set
-	ThrottleHW         uint64 = 0x08 // HwSlowdown: too hot, power brake or too much power drawn
-	ThrottleSWThermal  uint64 = 0x20 // SwThermalSlowdown: above the temperature to be held
-	ThrottleHWThermal  uint64 = 0x40 // HwThermalSlowdown: far above it
-	ThrottlePowerBrake uint64 = 0x80 // HwPowerBrakeSlowdown: told to by the power supply
-)
-
 // Batch is what one drain of the ring buffers produced. Slices may be reused by
 // the caller once Write returns.
 type Batch struct {
@@ -199,6 +175,9 @@ type Batch struct {
 	Scheduling  []Scheduling
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
+	GPUDevices  []GPUDevice
+	GPUMemory   []GPUProcess // what changed
+	Xids        []Xid
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
 	Collectives []event.Collective
@@ -296,6 +275,10 @@ type Reader interface {
 	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
 	GPUSnapshots(ctx context.Context, w Window) ([]GPUSnapshot, error)
+	// GPUMemory returns what processes had of GPUs' memory: a row where that
+	// changed, and about once a minute.
+	GPUMemory(ctx context.Context, w Window) ([]GPUProcess, error)
+	Xids(ctx context.Context, w Window) ([]Xid, error)
 	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.
 	OpSeries(ctx context.Context, w Window, step uint64) ([]OpSecond, error)
 	// Busy says when each process used which GPU, from the calls that are
@@ -371,6 +354,13 @@ func IsSlow(duration, median uint64) bool {
 	excess := duration - median
 	return excess > uint64(SlowExcess) && float64(excess) > SlowShare*float64(median)
 }
+
+// notReady is what cudaEventQuery and cudaStreamQuery return while work is
+// pending (driver_types.h, cuda.h): an answer, not a failure.
+const notReady = 600
+
+// IsFailed reports whether a call returned an error.
+func IsFailed(c *event.Call) bool { return c.Ret != 0 && c.Ret != notReady }
 
 // KernelStackID is the stack id of a kernel stack given by its addresses,
 // innermost first. A resolved stack written under this id gives the frames of

@@ -65,6 +65,7 @@ func params(dir string) testscript.Params {
 			"hash":         cmdHash,
 			"unchanged":    cmdUnchanged,
 			"unprivileged": cmdUnprivileged,
+			"nvml":         cmdNVML,
 			"json":         cmdJSON,
 			"jsonlines":    cmdJSONLines,
 			"waitfor":      cmdWaitfor,
@@ -94,6 +95,14 @@ func setup(e *testscript.Env) error {
 		return err
 	}
 	return os.MkdirAll(home, 0o755)
+}
+
+// cmdNVML puts the stand-in of NVIDIA's management library, with settings, where the
+// stand-in program's libraries are found.
+func cmdNVML(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := cudastub.ExtractNVML(ts.Getenv("WORK"), args...)
+	ts.Check(err)
+	ts.Setenv("LD_LIBRARY_PATH", ts.Getenv("LD_LIBRARY_PATH")+":"+n.Dir)
 }
 
 // cmdHash remembers what is in a folder; unchanged compares.

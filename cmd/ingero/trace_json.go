@@ -15,7 +15,7 @@ import (
 )
 
 // jsonView prints JSON lines. Each has a type: start, second, call, finding,
-// oom_kill or summary;
+// oom_kill, xid or summary;
 // fields are only ever added. Times are Unix nanoseconds.
 type jsonView struct {
 	record *agent.Recording
@@ -52,6 +52,15 @@ type jsonOOM struct {
 	PID     uint32 `json:"pid"`
 	Process string `json:"process"`
 	Trigger uint32 `json:"trigger_pid"` // whose need for memory it was
+}
+
+// jsonXid is an error of a GPU that its driver reported.
+type jsonXid struct {
+	Type        string `json:"type"`
+	At          uint64 `json:"at_ns"`
+	GPU         *int   `json:"gpu"` // NVML's index, null if not known
+	Xid         uint32 `json:"xid"`
+	Description string `json:"description"`
 }
 
 type opKey struct {
@@ -246,10 +255,6 @@ type jsonCall struct {
 	OffCPU   map[string]uint64 `json:"off_cpu_ns"` // by class, where the time went
 }
 
-// notReady is what cudaEventQuery and cudaStreamQuery return while work is
-// pending (driver_types.h, cuda.h): an answer, not a failure.
-const notReady = 600
-
 // Batch implements agent.Sink.
 func (v *jsonView) Batch(b *store.Batch) {
 	for i := range b.Processes {
@@ -260,11 +265,19 @@ func (v *jsonView) Batch(b *store.Batch) {
 			v.print(jsonOOM{"oom_kill", l.At, l.PID, cmp.Or(l.Comm, v.comms[l.PID]), l.Parent.PID})
 		}
 	}
+	for i := range b.Xids {
+		x := &b.Xids[i]
+		line := jsonXid{Type: "xid", At: x.At, Xid: x.Code, Description: x.String()}
+		if x.GPU >= 0 {
+			line.GPU = &x.GPU
+		}
+		v.print(line)
+	}
 	for i := range b.Calls {
 		c := &b.Calls[i]
 		median, known := v.usual[opKey{c.PID, c.Op}]
 		slow := known && store.IsSlow(c.Duration, uint64(median))
-		failed := c.Ret != 0 && c.Ret != notReady
+		failed := store.IsFailed(c)
 		if !slow && !failed {
 			continue
 		}

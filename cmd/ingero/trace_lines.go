@@ -100,7 +100,13 @@ func (v *lineView) Batch(b *store.Batch) {
 			v.print(oomLine(l))
 		}
 	}
+	for i := range b.Xids {
+		v.print(xidLine(&b.Xids[i]))
+	}
 }
+
+// xidLine tells of an error of a GPU.
+func xidLine(x *store.Xid) string { return "[GPU ERROR] " + x.String() }
 
 // oomLine tells of a process that the kernel ended for lack of memory.
 func oomLine(l *event.Life) string {

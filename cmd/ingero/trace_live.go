@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -33,6 +34,7 @@ type (
 	statusMsg  agent.Status
 	foundMsg   []report.Chain
 	oomMsg     string
+	xidsMsg    []store.Xid
 	endedMsg   struct{}
 )
 
@@ -79,6 +81,9 @@ func (v *liveView) Batch(b *store.Batch) {
 			v.program.Send(oomMsg(oomLine(l)))
 		}
 	}
+	if len(b.Xids) > 0 {
+		v.program.Send(xidsMsg(slices.Clone(b.Xids)))
+	}
 }
 
 // Second implements agent.Sink.
@@ -103,7 +108,8 @@ type liveModel struct {
 	start    *agent.Start
 	status   *agent.Status
 	found    []report.Chain
-	ooms     []string // processes that the kernel ended for lack of memory, in the whole run
+	ooms     []string    // processes that the kernel ended for lack of memory, in the whole run
+	xids     []store.Xid // errors of GPUs, the latest ones
 }
 
 // Init implements tea.Model.
@@ -127,6 +133,9 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.found = msg
 	case oomMsg:
 		m.ooms = append(m.ooms, string(msg))
+	case xidsMsg:
+		m.xids = append(m.xids, msg...)
+		m.xids = m.xids[max(0, len(m.xids)-maxXids):]
 	case endedMsg:
 		return m, tea.Quit
 	}
@@ -203,6 +212,9 @@ func (m *liveModel) head(end string) []string {
 	if n := len(m.ooms) - maxOOMs; n > 0 {
 		head = append(head, m.fit(fmt.Sprintf("… and %s before", plural(uint64(n), "process"))))
 	}
+	for i := range m.xids {
+		head = append(head, m.fit(m.red().Render(xidLine(&m.xids[i])+" at "+time.Unix(0, int64(m.xids[i].At)).Format("15:04:05"))))
+	}
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
 		head = append(head, m.fit(m.red().Render(flightLine(s, i))))
 	}
@@ -214,6 +226,9 @@ func (m *liveModel) head(end string) []string {
 
 // maxOOMs is how many of the processes that were ended stand there, the last ones.
 const maxOOMs = 3
+
+// maxXids is how many errors of GPUs stand above the table.
+const maxXids = 3
 
 // maxFound is how many findings stand above the table.
 const maxFound = 3

@@ -26,6 +26,8 @@ func Format(r *Recording) string {
 	each(w, r.Throttles, w.throttle)
 	each(w, r.Stalls, w.stall)
 	each(w, r.GPUs, w.gpu)
+	each(w, r.GPUMemory, w.gpuMemory)
+	each(w, r.Xids, w.xid)
 	each(w, r.Memory, w.memory)
 	each(w, r.Sites, w.site)
 	each(w, r.Reclaims, w.reclaim)
@@ -242,19 +244,6 @@ func (w *writer) stall(s *event.Stall) {
 	w.word("stall " + w.when(s.Start))
 	w.dur("dur", s.Duration)
 	w.num("cpu", uint64(s.CPU))
-}
-
-func (w *writer) gpu(g *GPU) {
-	w.word("gpu " + w.when(g.At))
-	for _, f := range []struct {
-		key string
-		v   int
-	}{{"index", g.Index}, {"temp", g.TempC}, {"clock", g.ClockMHz}, {"max", g.MaxMHz}, {"util", g.UtilPct}} {
-		w.int(f.key, int64(f.v), 0)
-	}
-	w.hex("reasons", g.Reasons)
-	w.num("mem", g.MemMB)
-	w.num("mem_total", g.TotalMB)
 }
 
 func (w *writer) stat(s *Stat) {

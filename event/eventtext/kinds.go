@@ -15,11 +15,12 @@ var kinds = map[string]func(*parser, *fields){
 	"memory": doMemory, "site": doSite,
 	"reclaim": doReclaim, "symbol": doSymbol, "kernel": doKernel, "limit": doLimit, "sched": doSched, "nodes": doNodes, "flight": doFlight,
 	"device": doDevice, "file": doFile, "requests": doRequests, "tcp": doTCP, "pages": doPages,
+	"gpu_memory": doGPUMemory, "xid": doXid,
 }
 
 // timed are the kinds whose second word is a time, named those with a name.
 var (
-	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "requests": true, "tcp": true, "flight": true, "pages": true}
+	timed = map[string]bool{"call": true, "gap": true, "off": true, "total": true, "life": true, "throttle": true, "stall": true, "gpu": true, "memory": true, "site": true, "reclaim": true, "requests": true, "tcp": true, "flight": true, "pages": true, "gpu_memory": true, "xid": true}
 	named = map[string]bool{"base": true, "self": true, "process": true, "thread": true, "life": true, "loss": true, "symbol": true, "kernel": true, "device": true, "file": true}
 )
 
@@ -190,14 +191,6 @@ func doThrottle(p *parser, f *fields) {
 func doStall(p *parser, f *fields) {
 	p.rec.Stalls = append(p.rec.Stalls, event.Stall{
 		Start: f.time(event.Thread{}), Duration: f.dur("dur"), CPU: uint16(f.uint("cpu", 16)),
-	})
-}
-
-func doGPU(p *parser, f *fields) {
-	i := func(key string) int { return int(f.int(key, 32, 0)) }
-	p.rec.GPUs = append(p.rec.GPUs, GPU{
-		At: f.time(event.Thread{}), Index: i("index"), TempC: i("temp"), ClockMHz: i("clock"), MaxMHz: i("max"), UtilPct: i("util"),
-		Reasons: f.uint("reasons", 64), MemMB: f.uint("mem", 64), TotalMB: f.uint("mem_total", 64),
 	})
 }
 

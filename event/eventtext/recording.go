@@ -62,6 +62,8 @@ type Recording struct {
 	Throttles   []Throttle
 	Stalls      []event.Stall
 	GPUs        []GPU
+	GPUMemory   []GPUMemory
+	Xids        []Xid
 	Memory      []event.Memory
 	Sites       []event.MemorySite
 	Reclaims    []event.Reclaim
@@ -104,18 +106,6 @@ type Throttle struct {
 	Cgroup  string
 	Periods uint64
 	NS      uint64
-}
-
-// GPU is a reading of a GPU.
-type GPU struct {
-	At             uint64 // Unix ns
-	Index          int
-	TempC          int // degrees Celsius
-	ClockMHz       int
-	MaxMHz         int
-	UtilPct        int
-	Reasons        uint64 // nvmlClocksEventReasons
-	MemMB, TotalMB uint64 // MiB
 }
 
 // Limit is the memory limit that a process is under.

@@ -44,6 +44,16 @@ build_ranks() { # compiler, strip, directory with lib/ in it, extra flags
 	chmod 755 "$out/lib/libnccl.so.2" "$out/victim-ranks"
 }
 
+# In a folder of its own, so that programs that are started with the others have none.
+build_nvml() { # compiler, strip, directory, extra flags
+	local cc=$1 strip=$2 out=$3 extra=$4
+	mkdir -p "$out"
+	# shellcheck disable=SC2086
+	"$cc" "${common[@]}" "${library[@]}" $extra "${link[@]}" -Wl,-soname,libnvidia-ml.so.1 -o "$out/libnvidia-ml.so.1" stub/nvml.c
+	"$strip" --strip-debug "$out/libnvidia-ml.so.1"
+	chmod 755 "$out/libnvidia-ml.so.1"
+}
+
 build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	local rpath=(-Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread)
@@ -94,6 +104,7 @@ build_amd64() {
 	build_libs $cc $strip $out/lib "$plain" "$plain"
 	build_programs $cc $strip $out "$plain"
 	build_ranks $cc $strip $out "$plain"
+	build_nvml $cc $strip $out/nvml "$plain"
 	build_embedded $cc ar $strip $out embedded/prebuilt/linux_amd64 "$plain"
 	build_libs $cc $strip $variants/endbr64 -fcf-protection=branch -fcf-protection=branch
 	build_libs $cc $strip $variants/subrsp "$plain -DENTRY_SUBRSP" "$plain -DENTRY_SUBRSP"
@@ -109,6 +120,7 @@ build_arm64() {
 	build_libs $cc $strip $out/lib "$plain -DENTRY_STP" "$plain -DENTRY_STP"
 	build_programs $cc $strip $out "$plain"
 	build_ranks $cc $strip $out "$plain -DENTRY_STP"
+	build_nvml $cc $strip $out/nvml "$plain"
 	build_embedded $cc aarch64-linux-gnu-ar $strip $out embedded/prebuilt/linux_arm64 "$plain -DENTRY_STP"
 	local bti="-mbranch-protection=bti -DENTRY_BTI"
 	build_libs $cc $strip $variants/bti "$bti" "$bti"

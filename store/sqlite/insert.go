@@ -52,7 +52,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.threadTime, "insert into thread_time values (" + values(17) + ")"},
 		{&i.life, "insert into life values (" + values(6) + ")"},
 		{&i.throttle, "insert into throttle values (" + values(5) + ")"},
-		{&i.gpu, "insert into gpu_snapshot values (" + values(10) + ")"},
+		{&i.gpu, "insert into gpu_snapshot (ts, gpu, " + gpuColumns + ", session) values (" + values(3+int(store.NumGPUColumns)) + ")"},
 		{&i.reclaim, "insert into reclaim values (" + values(6) + ")"},
 		{&i.socket, "insert or replace into socket values (" + values(7) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
@@ -114,6 +114,9 @@ func (w *Writer) insertRest(b *store.Batch) error {
 		func() error { return all(b.Stalls, w.insertStall) },
 		func() error { return all(b.Snapshots, w.insertSnapshot) },
 		func() error { return all(b.GPUs, w.insertGPU) },
+		func() error { return all(b.GPUDevices, w.insertGPUDevice) },
+		func() error { return all(b.GPUMemory, w.insertGPUProcess) },
+		func() error { return all(b.Xids, w.insertXid) },
 		func() error { return all(b.Collectives, w.insertCollective) },
 		func() error { return all(b.InFlight, w.insertInFlight) },
 		func() error { return w.insertHostIO(&b.IO) },
@@ -236,18 +239,6 @@ func (w *Writer) insertLife(l *event.Life) error {
 	b.opt(6, int64(l.Duration))
 	w.txRows++
 	_, err := b.runAt(l.At)
-	return err
-}
-
-func (w *Writer) insertGPU(g *store.GPUSnapshot) error {
-	b := w.ins.gpu
-	b.set(2, int64(g.GPU))
-	for i, v := range []int64{int64(g.TempC), int64(g.ClockMHz), int64(g.MaxMHz), int64(g.UtilPct), int64(g.Reasons), int64(g.MemMB), int64(g.TotalMB)} {
-		b.opt(3+i, v)
-	}
-	b.set(10, w.session.id)
-	w.txRows++
-	_, err := b.runAt(g.At)
 	return err
 }
 

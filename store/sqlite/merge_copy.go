@@ -50,7 +50,7 @@ var mergeOwn = []string{
 }
 
 // mergeMachine are the tables whose rows are about the machine and no process.
-var mergeMachine = []string{"throttle", "stall", "snapshot", "gpu_snapshot"}
+var mergeMachine = []string{"throttle", "stall", "snapshot", "gpu_snapshot", "gpu_xid"}
 
 // mergeUnsaid are those whose rows may not say which session they are of.
 var mergeUnsaid = append([]string{"tcp"}, mergeMachine...)

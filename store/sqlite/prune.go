@@ -68,7 +68,7 @@ func (w *Writer) usedBytes() (int64, error) {
 var rawTables = []string{
 	"call", "call_ledger", "notable", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective",
 	"request", "tcp", "syscall_second", "program", "page_second", "host_memory", "request_second", "memory_second",
-	"snapshot", "gpu_snapshot", "stall",
+	"snapshot", "gpu_snapshot", "gpu_process", "stall",
 }
 
 // pruneOldest deletes the rows of the oldest span of time that holds pruneStep

@@ -10,24 +10,6 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// GPUSnapshots implements store.Reader.
-func (r *Reader) GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error) {
-	if ok, err := r.has(ctx, "gpu_snapshot"); err != nil || !ok {
-		return nil, err
-	}
-	var out []store.GPUSnapshot
-	err := r.rows(ctx, `select ts, gpu, temp, clock, max_clock, util, reasons, mem, mem_total
-		from gpu_snapshot where ts between ? and ? order by ts`, bounds(w), func(s *sqlite.Stmt) error {
-		i := func(n int) int { return int(s.ColumnInt64(n)) }
-		out = append(out, store.GPUSnapshot{
-			At: uint64(i(0)), GPU: i(1), TempC: i(2), ClockMHz: i(3), MaxMHz: i(4), UtilPct: i(5),
-			Reasons: uint64(i(6)), MemMB: uint64(i(7)), TotalMB: uint64(i(8)),
-		})
-		return nil
-	})
-	return out, err
-}
-
 // OpSeries implements store.Reader. The window grows to whole seconds; calls that
 // came late have a row of their own, which is added to that of their second.
 func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error) {

@@ -1,7 +1,9 @@
 package sqlite_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,10 +99,45 @@ func TestARecordingWithoutGPUReadingsHasNone(t *testing.T) {
 	path, _ := twoProcesses(t)
 	c, err := zsqlite.OpenConn(path, zsqlite.OpenReadWrite)
 	must(t, err)
-	must(t, sqlitex.ExecuteScript(c, "drop view gpu_snapshots; drop table gpu_snapshot; pragma user_version = 1;", nil))
+	must(t, sqlitex.ExecuteScript(c, "drop view system_snapshots; drop view gpu_snapshots; drop table gpu_snapshot; drop view gpus; drop table gpu_device; pragma user_version = 1;", nil))
 	must(t, c.Close())
 	gpus, err := reader(t, path).GPUSnapshots(t.Context(), store.Window{})
 	if err != nil || len(gpus) != 0 {
 		t.Errorf("%v, %v", gpus, err)
+	}
+}
+
+// system_snapshots has the last reading of each GPU; what is not told is null.
+func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{})
+	const second = 1_000_000_000
+	unknown := func(columns ...store.GPUColumn) (bits uint32) {
+		for _, c := range columns {
+			bits |= 1 << c
+		}
+		return bits
+	}
+	must(t, w.Write(&store.Batch{
+		Snapshots: []store.Snapshot{{At: t0}, {At: t0 + 2*second, CPUPct: 12.5}, {At: t0 + 9*second}},
+		GPUs: []store.GPUSnapshot{
+			{At: t0 + second/2, UtilPct: 10, TempC: 95, Reasons: store.ThrottleHWThermal, MemMB: 1, PowerMW: 1000},
+			{At: t0 + second, UtilPct: 90, TempC: 60, MemMB: 100, TotalMB: 1000, ClockMHz: 1980, PowerMW: 650_500, ECC: store.ECCErrors{Corrected: 2}, Unknown: unknown(store.GPUUncorrected)},
+			{At: t0 + second + 1, GPU: 1, TempC: 50, MemMB: 20, Unknown: unknown(store.GPUUtil, store.GPUPower, store.GPUCorrected, store.GPUUncorrected)},
+		},
+	}))
+	must(t, w.Close())
+	var got []string
+	rows, err := sqlite.Query(t.Context(), path, `select gpus, gpu_util_pct, gpu_mem_used_mb, gpu_max_temp_c, gpu_thermal, gpu_power_w, gpu_ecc_corrected,
+		gpu_ecc_uncorrected, json_extract(gpus_json, '$[0].clock_mhz'), json_array_length(gpus_json), cpu_pct from system_snapshots order by timestamp`, sqlite.Limits{})
+	must(t, err)
+	for rows.Next() {
+		got = append(got, strings.TrimSpace(fmt.Sprintln(rows.Values()...)))
+	}
+	must(t, rows.Err())
+	must(t, rows.Close())
+	want := []string{"0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0", "2 90 120 60 0 650.5 2 <nil> 1980 2 12.5", "0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -51,25 +51,44 @@ select s.node, t.pid, t.tid, case t.policy when 0 then 'SCHED_OTHER' when 1 then
 create view memory_limits as
 select s.node, l.pid, l.cgroup, l.bytes from memory_limit l join session s on s.id = l.session;
 
--- GPU columns are of the last reading within 10 s of each GPU: how many there are,
--- their mean utilisation, what is in use of their memory, the hottest, and whether one
--- is slowed down by heat. gpu_snapshots has them one by one.
+-- GPU columns are of the last reading of each GPU within 3 s: how many there are, their
+-- mean utilisation, what is in use of their memory, the hottest, whether one is slowed
+-- down by heat, what they draw, and what is wrong with their memory since the driver was
+-- loaded; null if none tells. gpus_json has them one by one, as gpu_snapshots has.
 create view system_snapshots as
 select x.ts as timestamp, x.cpu_pct, x.mem_pct, x.mem_avail, x.swap as swap_mb, x.load_avg, x.steal_pct,
   x.psi_cpu_pct, x.psi_memory_pct, x.psi_memory_full_pct, x.psi_io_pct, x.psi_io_full_pct,
-  (select count(distinct g.gpu) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpus,
-  (select avg(coalesce(u, 0)) from (select g.util as u, max(g.ts) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_util_pct,
-  (select sum(u) from (select g.mem as u, max(g.ts) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts group by g.gpu)) as gpu_mem_used_mb,
-  (select max(g.temp) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_max_temp_c,
-  (select max((coalesce(g.reasons, 0) & 0x60) != 0) from gpu_snapshot g where g.session is x.session and g.ts between x.ts - 10000000000 and x.ts) as gpu_thermal,
+  count(g.gpu) as gpus, avg(g.util) as gpu_util_pct, sum(g.mem) as gpu_mem_used_mb, max(g.temp) as gpu_max_temp_c,
+  max((g.reasons & 0x60) != 0) as gpu_thermal, sum(g.power) / 1000.0 as gpu_power_w,
+  sum(g.ecc_corrected) as gpu_ecc_corrected, sum(g.ecc_uncorrected) as gpu_ecc_uncorrected,
+  case when count(g.gpu) > 0 then json_group_array(json_object('gpu_id', g.gpu, 'util_pct', g.util, 'mem_used_mb', g.mem,
+    'mem_total_mb', g.mem_total, 'temp_c', g.temp, 'clock_mhz', g.clock, 'power_w', g.power / 1000.0)) end as gpus_json,
   coalesce(x.swapped_in, 0) as swapped_in_bytes, coalesce(x.swapped_out, 0) as swapped_out_bytes, s.node
-from snapshot x left join session s on s.id = coalesce(x.session, (select max(id) from session));
+from snapshot x left join session s on s.id = coalesce(x.session, (select max(id) from session))
+left join gpu_snapshot g on g.session is x.session and g.ts between x.ts - 3000000000 and x.ts
+  and not exists (select 1 from gpu_snapshot later where later.session is g.session and later.gpu = g.gpu and later.ts > g.ts and later.ts <= x.ts)
+group by x.ts;
 
 create view gpu_snapshots as
-select g.ts as timestamp, g.gpu as gpu_id, coalesce(g.temp, 0) as temp_c, coalesce(clock, 0) as clock_mhz, coalesce(max_clock, 0) as max_clock_mhz,
-  coalesce(util, 0) as util_pct, coalesce(reasons, 0) as throttle_reasons,
-  (coalesce(reasons, 0) & 0x60) != 0 as thermal, coalesce(mem, 0) as mem_used_mb, coalesce(mem_total, 0) as mem_total_mb, s.node
+select ts as timestamp, gpu as gpu_id, temp as temp_c, clock as clock_mhz, max_clock as max_clock_mhz, mem_clock as mem_clock_mhz,
+  util as util_pct, mem_util as mem_util_pct, reasons as throttle_reasons, (reasons & 0x60) != 0 as thermal,
+  mem as mem_used_mb, mem_total as mem_total_mb, power / 1000.0 as power_w, power_limit / 1000.0 as power_limit_w,
+  ecc_corrected, ecc_uncorrected, ecc_corrected_ever, ecc_uncorrected_ever, mig, s.node
 from gpu_snapshot g left join session s on s.id = coalesce(g.session, (select max(id) from session));
+
+create view gpus as
+select s.node, d.session, d.gpu as gpu_id, d.name, d.uuid, d.bus as pci_bus_id, d.driver as driver_version
+from gpu_device d join session s on s.id = d.session;
+
+-- What a process had of a GPU's memory from then on; a row where it changed, and each minute.
+create view gpu_process_memory as
+select p.ts as timestamp, p.gpu as gpu_id, p.pid, (select n.name from process_names n where n.pid = p.pid) as process,
+  p.bytes, p.bytes / 1048576 as mem_used_mb, s.node
+from gpu_process p join session s on s.id = p.session;
+
+create view gpu_xids as
+select x.ts as timestamp, x.gpu as gpu_id, x.xid, x.name as description, s.node
+from gpu_xid x join session s on s.id = x.session;
 
 create view stack_frames as
 select k.hash as stack_hash, e.depth,

@@ -98,7 +98,7 @@ func (w *Writer) Write(b *store.Batch) error {
 		}
 	}
 	w.countGaps(b.Gaps)
-	if len(b.Gaps)+len(b.OffCPU)+len(b.ThreadTimes)+len(b.Lives)+len(b.Throttles)+len(b.Stalls)+len(b.Reclaims)+len(b.Limits)+len(b.Scheduling)+len(b.Snapshots)+len(b.GPUs)+len(b.Memory)+len(b.MemorySites)+len(b.Kernels)+len(b.Collectives)+len(b.InFlight) > 0 || !b.IO.Empty() {
+	if len(b.Gaps)+len(b.OffCPU)+len(b.ThreadTimes)+len(b.Lives)+len(b.Throttles)+len(b.Stalls)+len(b.Reclaims)+len(b.Limits)+len(b.Scheduling)+len(b.Snapshots)+len(b.GPUs)+len(b.GPUDevices)+len(b.GPUMemory)+len(b.Xids)+len(b.Memory)+len(b.MemorySites)+len(b.Kernels)+len(b.Collectives)+len(b.InFlight) > 0 || !b.IO.Empty() {
 		errs = errors.Join(errs, w.attempt(func() error { return w.insertRest(b) }))
 	}
 	if f := b.Footprint; f != nil && !f.IsZero() {

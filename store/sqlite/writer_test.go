@@ -142,9 +142,17 @@ func fullBatch(t testing.TB) *store.Batch {
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},
+			{
+				At: t0 + 7, GPU: 2, TempC: 1, ClockMHz: 2, MaxMHz: 3, UtilPct: 4, Reasons: 5, MemMB: 6, TotalMB: 7, MemUtilPct: 8, MemClockMHz: 9,
+				PowerMW: 10, PowerLimitMW: 11, ECC: store.ECCErrors{Corrected: 12, Uncorrected: 13, CorrectedEver: 14, UncorrectedEver: 15}, MIG: true,
+			},
+			{At: t0 + 8, GPU: 3, Unknown: 1<<store.NumGPUColumns - 1},
 		},
-		IO:     fullIO(),
-		Losses: []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
+		GPUDevices: []store.GPUDevice{{GPU: 1, Name: "NVIDIA H100", UUID: "GPU-1", BusID: "00000000:01:00.0", Driver: "550.54.15"}},
+		GPUMemory:  []store.GPUProcess{{At: t0 + 5, GPU: 1, PID: 100, Bytes: 5 << 30, Known: true}, {At: t0 + 5, GPU: 1, PID: 200}, {At: t0 + 6, GPU: 1, PID: 100, Known: true}},
+		Xids:       []store.Xid{{At: t0 + 5, GPU: 1, Code: 79}, {At: t0 + 6, GPU: -1, Code: 9999}},
+		IO:         fullIO(),
+		Losses:     []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
 	}
 }
 
@@ -223,6 +231,12 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	gpus, err := r.GPUSnapshots(ctx, store.Window{})
 	must(t, err)
 	check("GPU snapshots", b.GPUs, gpus)
+	processes, err := r.GPUMemory(ctx, store.Window{})
+	must(t, err)
+	check("GPU memory", b.GPUMemory, processes)
+	xids, err := r.Xids(ctx, store.Window{})
+	must(t, err)
+	check("Xids", b.Xids, xids)
 	kernels, err := r.Kernels(ctx)
 	must(t, err)
 	check("kernels", b.Kernels, kernels)

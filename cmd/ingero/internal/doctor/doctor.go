@@ -65,8 +65,9 @@ type Report struct {
 
 // Options say where to look. The zero value is this machine.
 type Options struct {
-	Proc    string // empty: /proc
-	Sys     string // empty: /sys
+	Proc    string   // empty: /proc
+	Sys     string   // empty: /sys
+	NVML    []string // folders in which alone NVIDIA's management library is looked for; nil: the machine's
 	Backend probe.Backend
 }
 
@@ -113,6 +114,7 @@ var checks = []func(*exam) Check{
 	(*exam).python,
 	(*exam).limits,
 	(*exam).gpu,
+	(*exam).nvml,
 }
 
 // exam is an examination in progress.

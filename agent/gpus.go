@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+)
+
+// gpus is what the run knows of the machine's GPUs.
+type gpus struct {
+	reader  *nvml.Reader
+	devices map[int]store.GPUDevice
+	memory  map[gpuProcess]store.GPUProcess // as recorded last
+	missed  uint64                          // readings, so far
+}
+
+// gpuProcess is a process on a GPU.
+type gpuProcess struct {
+	gpu int
+	pid uint32
+}
+
+// newGPUs begins to read.
+func newGPUs(o nvml.Options) *gpus {
+	return &gpus{
+		reader:  nvml.Start(o),
+		devices: map[int]store.GPUDevice{}, memory: map[gpuProcess]store.GPUProcess{},
+	}
+}
+
+// take adds to a batch what was read since the last call. It never waits. Of each new
+// process, stranger is told.
+func (g *gpus) take(b *store.Batch, stranger func(pid uint32)) {
+	t := g.reader.Take()
+	g.missed += t.Missed
+	driver := g.reader.State().Driver.Version
+	for _, d := range t.Devices {
+		n := store.GPUDevice{GPU: d.GPU, Name: d.Name, UUID: d.UUID, BusID: d.BusID, Driver: driver}
+		if g.devices[d.GPU] != n {
+			g.devices[d.GPU] = n
+			b.GPUDevices = append(b.GPUDevices, n)
+		}
+	}
+	for _, x := range t.Xids {
+		b.Xids = append(b.Xids, store.Xid{At: uint64(x.At.UnixNano()), GPU: x.GPU, Code: x.Code})
+	}
+	for i := range t.Readings {
+		r := &t.Readings[i]
+		b.GPUs = append(b.GPUs, snapshotOf(r))
+		if r.Status(nvml.Processes) == 0 {
+			g.changes(r, b, stranger)
+		}
+	}
+}
+
+// mapped learns of a copy of the library that a process uses, which matters if the
+// machine has none of its own.
+func (g *gpus) mapped(m probe.Mapped, fs proc.FS) {
+	if g == nil || !nvml.IsLibrary(m.Path) || g.reader.State().Library != "" {
+		return
+	}
+	if path, err := fs.Open(m.PID, proc.Mapping{Path: m.Path, Inode: m.Inode}); err == nil { // else it ended
+		g.reader.Also(path)
+	}
+}
+
+// running looks for the library in processes that run already.
+func (g *gpus) running(pids map[int]bool, fs proc.FS) {
+	for pid := range pids {
+		list, err := fs.Maps(pid)
+		if err != nil {
+			continue // it ended
+		}
+		for _, m := range list {
+			if m.Exec {
+				g.mapped(probe.Mapped{PID: pid, Path: m.Path, Inode: m.Inode}, fs)
+			}
+		}
+	}
+}
+
+// refresh is after how long what a process has is recorded again though it has not
+// changed: a recording's oldest rows may be pruned.
+const refresh = time.Minute
+
+// changes adds what changed of the processes on a GPU: those there are, and those
+// there were.
+func (g *gpus) changes(r *nvml.Reading, b *store.Batch, stranger func(pid uint32)) {
+	at := uint64(r.At.UnixNano())
+	there := map[uint32]store.GPUProcess{}
+	for _, p := range r.Processes {
+		if p.PID == 0 {
+			continue // of another container, whose processes are not told
+		}
+		q := there[p.PID] // several instances of a GPU (MIG) may name it
+		there[p.PID] = store.GPUProcess{At: at, GPU: r.GPU, PID: p.PID, Bytes: q.Bytes + p.Bytes, Known: q.Known || p.Known}
+	}
+	for pid, p := range there {
+		old, known := g.memory[gpuProcess{r.GPU, pid}]
+		if !known {
+			stranger(pid)
+		}
+		if !known || old.Bytes != p.Bytes || old.Known != p.Known || at-old.At >= uint64(refresh) {
+			g.memory[gpuProcess{r.GPU, pid}] = p
+			b.GPUMemory = append(b.GPUMemory, p)
+		}
+	}
+	for k := range g.memory {
+		if _, ok := there[k.pid]; k.gpu == r.GPU && !ok {
+			delete(g.memory, k)
+			b.GPUMemory = append(b.GPUMemory, store.GPUProcess{At: at, GPU: r.GPU, PID: k.pid, Known: true})
+		}
+	}
+}
+
+// column is how a field is recorded: divided by unit.
+type column struct {
+	field nvml.Field
+	unit  uint64
+}
+
+const mib = 1 << 20
+
+// columns are the fields of a recorded reading, by store.GPUColumn.
+var columns = [store.NumGPUColumns]column{
+	store.GPUTemp: {nvml.Temp, 1}, store.GPUClock: {nvml.ClockSM, 1}, store.GPUMaxClock: {nvml.MaxSM, 1}, store.GPUUtil: {nvml.Util, 1},
+	store.GPUReasons: {nvml.Reasons, 1}, store.GPUMem: {nvml.MemUsed, mib}, store.GPUMemTotal: {nvml.MemTotal, mib},
+	store.GPUMemUtil: {nvml.UtilMem, 1}, store.GPUMemClock: {nvml.ClockMem, 1}, store.GPUPower: {nvml.Power, 1}, store.GPUPowerLimit: {nvml.PowerLimit, 1},
+	store.GPUCorrected: {nvml.ECCCorrected, 1}, store.GPUUncorrected: {nvml.ECCUncorrected, 1},
+	store.GPUCorrectedEver: {nvml.ECCCorrectedEver, 1}, store.GPUUncorrectedEver: {nvml.ECCUncorrectedEver, 1}, store.GPUMIG: {nvml.MIG, 1},
+}
+
+// snapshotOf is a reading as the recording has it.
+func snapshotOf(r *nvml.Reading) store.GPUSnapshot {
+	s := store.GPUSnapshot{At: uint64(r.At.UnixNano()), GPU: r.GPU}
+	var values [store.NumGPUColumns]int64
+	for c, of := range columns {
+		v, ok := r.Value(of.field)
+		if !ok || v>>63 != 0 {
+			s.Unknown |= 1 << c
+			continue
+		}
+		values[c] = int64(v / of.unit)
+	}
+	s.SetValues(values)
+	return s
+}
+
+// close ends the reading. It may be called on nil, and twice.
+func (g *gpus) close() {
+	if g != nil {
+		g.reader.Close()
+	}
+}

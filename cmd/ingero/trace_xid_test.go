@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Every view of trace tells errors of GPUs; the table keeps the last ones.
+func TestErrorsOfGPUsAreShown(t *testing.T) {
+	at := uint64(time.Unix(1000, 0).UnixNano())
+	b := &store.Batch{Xids: []store.Xid{{At: at, GPU: 1, Code: 79}, {At: at + 1, GPU: -1, Code: 9999}}}
+	var out bytes.Buffer
+	(&lineView{out: &out}).Batch(b)
+	const first, second = "[GPU ERROR] GPU 1 reported Xid 79 (GPU has fallen off the bus)", "[GPU ERROR] a GPU reported Xid 9999 (see https://docs.nvidia.com/deploy/xid-errors)"
+	if got := out.String(); got != first+"\n"+second+"\n" {
+		t.Errorf("lines:\n%s", got)
+	}
+	m := &liveModel{width: 200, height: 40, start: &agent.Start{}, status: &agent.Status{}}
+	for range 9 {
+		m.Update(xidsMsg(b.Xids))
+	}
+	if got := m.text(); strings.Count(got, "[GPU ERROR]") != maxXids || !strings.Contains(got, first+" at ") {
+		t.Errorf("table:\n%s", got)
+	}
+	out.Reset()
+	newJSONView(&out, nil).Batch(b)
+	var lines []jsonXid
+	for d := json.NewDecoder(&out); d.More(); {
+		var x jsonXid
+		if err := d.Decode(&x); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, x)
+	}
+	if len(lines) != 2 || lines[0].Type != "xid" || *lines[0].GPU != 1 || lines[0].Xid != 79 || lines[1].GPU != nil || lines[0].At != at {
+		t.Errorf("JSON: %+v", lines)
+	}
+}

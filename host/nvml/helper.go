@@ -1,0 +1,213 @@
+package nvml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// read runs a helper until it ends, is stuck, or ctx is done, and says why it ended.
+//
+// The helper keeps its ordinary priority: one that had to wait for a CPU while it holds
+// a lock of the driver would hold up the programs that are watched.
+func (r *Reader) read(ctx context.Context, w way) error {
+	cmd, in, out, err := start(w, r.opts.Period)
+	if err != nil {
+		return &Failure{Stage: StageStart, Text: err.Error()}
+	}
+	r.opts.Logger.Debug("reading GPUs", "library", w, "pid", cmd.Process.Pid)
+	r.runs(w, cmd.Process.Pid)
+	defer r.runs(w, 0)
+	heard := make(chan error, 1)
+	alive := make(chan struct{}, 1)
+	go func() { heard <- r.hear(out, alive) }()
+	err, stuck := r.watch(ctx, alive, heard)
+	if stuck {
+		r.failed(err) // now: the driver may not let go of it for long
+	}
+	in.Close()
+	cmd.Process.Kill()  // fails only if it ended
+	ended := cmd.Wait() // no other is started beside one that is stuck
+	if err == nil {
+		err = &Failure{Stage: StageRead, Text: fmt.Sprintf("the helper ended (%v)", ended)}
+	}
+	return err
+}
+
+// runs notes that a helper runs, or none if pid is 0.
+func (r *Reader) runs(w way, pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Library, r.state.PID = w.String(), pid
+	if pid != 0 {
+		r.state.Rounds, r.state.CPU = 0, 0
+	}
+}
+
+// watch waits for the end of the helper's output, or until it is silent for too long.
+func (r *Reader) watch(ctx context.Context, alive <-chan struct{}, heard <-chan error) (err error, stuck bool) {
+	patience := r.opts.StartPatience
+	quiet := time.NewTimer(patience)
+	defer quiet.Stop()
+	for {
+		select {
+		case err := <-heard:
+			return err, false
+		case <-alive:
+			patience = r.opts.ReadPatience
+			quiet.Reset(patience)
+		case <-quiet.C:
+			return &Failure{Stage: StageRead, Text: fmt.Sprintf("a call into the driver did not return for %s", patience)}, true
+		case <-ctx.Done():
+			return ctx.Err(), false
+		}
+	}
+}
+
+// start starts a helper, which finds the library open: by a path it might be refused.
+func start(w way, period time.Duration) (cmd *exec.Cmd, in io.Closer, out io.Reader, err error) {
+	program, err := programFile()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer program.Close()
+	library, err := w.open()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer library.Close()
+	// ExtraFiles are descriptors 3 and 4 of the helper.
+	cmd = exec.Command("/proc/self/fd/4", "/proc/self/fd/3", strconv.FormatInt(period.Milliseconds(), 10))
+	cmd.Args[0] = "ingero-nvml"
+	cmd.Env = []string{} // what the environment says is meant for others
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{library, program}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: w.as}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%w: it needs glibc's dynamic loader", err)
+		}
+		return nil, nil, nil, err
+	}
+	return cmd, stdin, stdout, nil
+}
+
+// mfdExec asks for a file that may be executed whatever vm.memfd_noexec says by
+// default (Linux 6.3; memfd_create(2)).
+const mfdExec = 0x10
+
+// programFile is the helper as a file without a name, which cannot be changed.
+func programFile() (*os.File, error) {
+	if len(program) == 0 {
+		return nil, errors.New("there is none for this architecture")
+	}
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("ingero-nvml", flags|mfdExec)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.MemfdCreate("ingero-nvml", flags)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "ingero-nvml")
+	_, err = f.Write(program)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write a file in memory: %w", err)
+	}
+	return f, nil
+}
+
+// hear takes what a helper writes until it ends. It returns what the helper says of
+// why, nil if nothing.
+func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
+	var failure error
+	var round Taken
+	var processes []ProcessMemory // of the reading to come
+	gpus := 0
+	for rec := new(record); ; {
+		if _, err := io.ReadFull(out, rec[:]); err != nil {
+			return failure
+		}
+		if rec.gpu() > maxGPUs {
+			continue // no helper of ours says so
+		}
+		switch rec.kind() {
+		case kindDriver:
+			gpus = rec.driver().GPUs
+			r.began(rec.driver())
+		case kindDevice:
+			round.Devices = append(round.Devices, rec.device())
+		case kindReading:
+			g := rec.reading()
+			g.Processes, processes = processes, nil
+			round.Readings = append(round.Readings, g)
+		case kindProcess:
+			processes = append(processes, rec.process())
+		case kindXid:
+			r.add(&Taken{Xids: []Xid{rec.xid(gpus)}})
+		case kindRound:
+			r.add(&round)
+			r.rounded(time.Duration(rec.amount()))
+			round = Taken{}
+			select {
+			case alive <- struct{}{}:
+			default: // it is known
+			}
+		case kindFailure:
+			failure = rec.failure()
+		}
+	}
+}
+
+func (r *Reader) began(d Driver) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Driver = d
+	r.opts.Logger.Debug("NVML", "driver", d.Version, "nvml", d.NVML, "gpus", d.GPUs)
+}
+
+// add keeps what a helper read for Take.
+func (r *Reader) add(t *Taken) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &r.pending
+	p.Xids = append(p.Xids, t.Xids...)
+	p.Devices = append(p.Devices, t.Devices...)
+	p.Readings = append(p.Readings, t.Readings...)
+	if n := len(p.Readings) - maxPending; n > 0 {
+		p.Readings = append(p.Readings[:0], p.Readings[n:]...)
+		p.Missed += uint64(n)
+	}
+}
+
+// rounded notes that all GPUs were read.
+func (r *Reader) rounded(cpu time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); r.last.Before(now) {
+		r.last = now
+	}
+	r.state.Err = nil
+	r.state.Rounds++
+	r.state.CPU = cpu
+}

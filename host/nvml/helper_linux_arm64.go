@@ -1,0 +1,8 @@
+package nvml
+
+import _ "embed"
+
+// program is helper/helper.c, made by build.sh.
+//
+//go:embed prebuilt/helper_arm64
+var program []byte
