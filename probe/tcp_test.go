@@ -72,7 +72,11 @@ exec sleep 5`, port)
 	for end := time.Now().Add(8 * time.Second); len(seen) < 3 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		tr.Drain(&r, 1<<30)
 		for _, c := range r.Connections {
-			if _, ok := seen[c.Op]; c.Remote == [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 15: 2} && !ok {
+			have, ok := seen[c.Op]
+			if ok && (c.Op != event.OpTCPSpike || c.Duration <= have.Duration) { // a busy machine has spikes of its own, before ours
+				continue
+			}
+			if c.Remote == [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 15: 2} {
 				seen[c.Op] = c
 			}
 		}
