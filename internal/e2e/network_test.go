@@ -42,14 +42,12 @@ func echo(t *testing.T, w *wire.Wire) net.Addr {
 // wait for its answer is as long as it takes to send it again, and that is said.
 func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 	kerneltest.Require(t)
-	lost := 0
 	passes := false // what was lost is sent again
 	w := wire.New(t, func(data []byte) bool {
 		if len(data) != 8 || binary.LittleEndian.Uint64(data) == prompt || passes {
 			passes = false
 			return false
 		}
-		lost++
 		passes = true
 		return true
 	})
@@ -86,8 +84,8 @@ func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 			again++
 		}
 	}
-	if again < lost || lost < int(r.Truth.FaultCount) || again > 2*lost {
-		t.Errorf("%d segments were sent again, %d packets lost, %d times", again, lost, r.Truth.FaultCount)
+	if n := int(r.Truth.FaultCount); n == 0 || again < n || again > 2*n { // a packet may be thought lost that is late
+		t.Errorf("%d segments were sent again, %d packets were lost", again, n)
 	}
 	rows, err := sqlite.Query(t.Context(), db, "select count(*) from net_events where op = 'tcp_retransmit' and comm = 'trainer' and state = 'established'", sqlite.Limits{})
 	if err != nil {
