@@ -38,13 +38,13 @@ func (w *gpuWriter) Write(b *store.Batch) error {
 func TestReadingsOfGPUsAreRecorded(t *testing.T) {
 	kerneltest.Require(t)
 	memory := fmt.Sprintf("process=0:%d:%d", os.Getpid(), 3<<30)
-	settings := []string{"gpus=2", "util=97", "temp=84", "clock_sm=1200", "mem_used=1048576000", "reasons=0x40", "power=650000", "ecc_corrected=3", "fail.nvmlDeviceGetTotalEccErrors.1=3"}
+	settings := []string{"gpus=2", "util=97", "temp=84", "clock_sm=1200", "mem_used=1048576000", "reasons=0x40", "power=650000", "ecc_corrected=3", "fail.nvmlDeviceGetTotalEccErrors.1=3", "xid=1:1:79"}
 	lib, err := cudastub.ExtractNVML(t.TempDir(), append(settings, memory)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &gpuWriter{counter: newCounter(), read: func() {
-		if err := lib.Set(append(settings, "xid=1:1:79", "hang.nvmlDeviceGetPowerUsage=1")...); err != nil {
+		if err := lib.Set(append(settings, "hang.nvmlDeviceGetPowerUsage=1")...); err != nil {
 			t.Error(err)
 		}
 	}}
