@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -87,9 +84,9 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	rep, err := explain(ctx, r, win, func(in *diagnose.Input) {
+	rep, err := diagnose.Explain(ctx, r, win, func(in *diagnose.Input) {
 		in.DB, in.Note, in.PerProcess = path, note, f.perProcess
-		onlyProcesses(in, f.pids)
+		in.Only(f.pids)
 	})
 	if err != nil {
 		return err
@@ -101,28 +98,6 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return writeJSON(c.out, rep)
 	}
 	return c.writeReport(rep)
-}
-
-// explain diagnoses a window of a recording; prepare may adjust the input.
-func explain(ctx context.Context, r store.Reader, win store.Window, prepare func(*diagnose.Input)) (*report.Report, error) {
-	in, err := diagnose.Load(ctx, r, win)
-	if err != nil {
-		return nil, err
-	}
-	prepare(in)
-	return diagnose.Diagnose(in), nil
-}
-
-// onlyProcesses leaves only the given processes' calls to be explained. What
-// the others did stays: they may be the cause.
-func onlyProcesses(in *diagnose.Input, pids []uint32) {
-	if len(pids) == 0 {
-		return
-	}
-	in.Ops = slices.DeleteFunc(in.Ops, func(o store.OpStat) bool { return !slices.Contains(pids, o.PID) })
-	in.Calls = slices.DeleteFunc(in.Calls, func(c event.Call) bool { return !slices.Contains(pids, c.PID) })
-	in.GapStats = slices.DeleteFunc(in.GapStats, func(g store.GapStat) bool { return !slices.Contains(pids, g.PID) })
-	in.Gaps = slices.DeleteFunc(in.Gaps, func(g event.Gap) bool { return !slices.Contains(pids, g.PID) })
 }
 
 func (c *console) writeReport(r *report.Report) error {
