@@ -1,25 +1,28 @@
 package mcptool
 
-import (
-	"context"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
+import "context"
 
 type fleetIn struct {
-	Action string `json:"action" jsonschema:"chains, sql, ops or overview"`
+	Action action `json:"action"`
+	SQL    string `json:"sql,omitempty"`
+	Since  string `json:"since,omitempty"`
 }
 
 type fleetOut struct {
-	Nodes int    `json:"nodes"`
-	Note  string `json:"note"`
+	Lost  map[string]uint64 `json:"lost"`
+	Nodes []data            `json:"nodes"`
+	Note  string            `json:"note"`
 }
 
-func addQueryFleet(s *server, m *mcp.Server) {
-	mcp.AddTool(m, &mcp.Tool{
-		Name: "query_fleet", Description: "Ask several nodes at once.",
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-	}, func(context.Context, *mcp.CallToolRequest, fleetIn) (*mcp.CallToolResult, fleetOut, error) {
-		return nil, fleetOut{Note: "no nodes configured"}, nil
-	})
+func (f fleetOut) rows() int { return len(f.Nodes) }
+
+var queryFleetTool = tool[fleetIn, fleetOut]{
+	name:  "query_fleet",
+	about: "Ask all nodes of a cluster at once.",
+	run: func(context.Context, *server, fleetIn) (fleetOut, error) {
+		return fleetOut{
+			Lost: map[string]uint64{}, Nodes: []data{},
+			Note: "no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or run_sql on it, and ask the server of each other node",
+		}, nil
+	},
 }

@@ -26,8 +26,11 @@ type Options struct {
 
 // server answers for one recording.
 type server struct {
-	src  Source
-	opts Options
+	src      Source
+	opts     Options
+	reports  reports
+	examined examined
+	sql      chan struct{} // held by who runs SQL
 }
 
 // NewServer makes a server with all tools. It works, and says what is wrong, also
@@ -39,10 +42,10 @@ func NewServer(src Source, o Options) *mcp.Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{src: src, opts: o}
+	s := &server{src: src, opts: o, sql: make(chan struct{}, sqlAtOnce)}
 	m := mcp.NewServer(&mcp.Implementation{Name: "ingero", Title: "Ingero", Version: o.Version}, &mcp.ServerOptions{Logger: o.Logger})
-	for _, add := range tools {
-		add(s, m)
+	for _, t := range tools {
+		t.add(s, m)
 	}
 	m.AddReceivingMiddleware(o.Middleware...)
 	return m
