@@ -23,7 +23,7 @@ type finding struct {
 // chain is all of it.
 type chain struct {
 	finding
-	Path   []step `json:"path" jsonschema:"effect first, root last"`
+	Path   []step `json:"path"`
 	Detail data   `json:"detail"`
 	Effect effect `json:"effect"`
 	Stack  []data `json:"stack,omitempty"`

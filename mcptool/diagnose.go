@@ -11,7 +11,7 @@ import (
 
 type diagnoseIn struct {
 	scope
-	Finding string `json:"finding,omitempty" jsonschema:"id; default the first"`
+	Finding string `json:"finding,omitempty" jsonschema:"id"`
 }
 
 type diagnoseOut struct {
@@ -19,10 +19,10 @@ type diagnoseOut struct {
 	Verdict      data       `json:"verdict"`
 	Calls        uint64     `json:"calls"`
 	Finding      *finding   `json:"finding,omitempty"`
-	Path         []data     `json:"path" jsonschema:"of the finding: effect first, root last"`
+	Path         []data     `json:"path" jsonschema:"effect first, root last"`
 	Others       []other    `json:"others"`
 	NotExplained []data     `json:"not_explained"`
-	Next         []question `json:"next" jsonschema:"call these, in this order"`
+	Next         []question `json:"next"`
 }
 
 // other is a finding in one line.

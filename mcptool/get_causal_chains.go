@@ -16,7 +16,6 @@ type chainsIn struct {
 
 type chainsOut struct {
 	common
-	Total        int     `json:"total"`
 	Chains       []chain `json:"chains"`
 	NotExplained []gap   `json:"not_explained"`
 	Recorded     []data  `json:"recorded,omitempty" jsonschema:"by an earlier Ingero"`

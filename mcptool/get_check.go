@@ -46,7 +46,7 @@ func (c checkOut) rows() int { return len(c.Checks) }
 
 var checkTool = tool[checkIn, checkOut]{
 	name:  "get_check",
-	about: "Can the recording be read, what does it cover, and can this machine be traced (which need not be the recorded one).",
+	about: "Can the recording be read, what does it cover; can this machine be traced.",
 	run: func(ctx context.Context, s *server, _ checkIn) (checkOut, error) {
 		r := s.examined.get(s.opts.Now())
 		out := checkOut{CanTrace: r.OK, Checks: []check{}, Processes: []data{}}

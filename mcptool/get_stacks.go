@@ -19,7 +19,6 @@ type stacksIn struct {
 
 type stacksOut struct {
 	common
-	Basis      string      `json:"basis"`
 	Without    uint64      `json:"calls_without_stack"`
 	Stacks     []stackSite `json:"stacks"`
 	NextCursor string      `json:"next_cursor,omitempty"`
@@ -127,11 +126,19 @@ func (s *stacksOut) collect(ctx context.Context, v *view, op event.Op) (map[site
 		return true
 	}
 	if v.sum.Stored <= allCalls {
-		s.Basis = "all stored calls, by weight"
+		s.Note = joined(s.Note, "all stored calls, by weight")
 		return sites, v.Calls(ctx, v.win, visit)
 	}
-	s.Basis = "slow, failed, first and waiting calls"
+	s.Note = joined(s.Note, "only slow, failed, first and waiting calls, because there are very many")
 	return sites, v.NotableCalls(ctx, v.win, visit)
+}
+
+// joined adds to a note.
+func joined(note, more string) string {
+	if note == "" {
+		return more
+	}
+	return note + "; " + more
 }
 
 // placed is a site that may get its frames.

@@ -18,7 +18,7 @@ type sqlOut struct {
 	Lost       map[string]uint64 `json:"lost"`
 	Columns    []data            `json:"columns"`
 	Rows       [][]any           `json:"rows" jsonschema:"data; large integers as strings"`
-	CutValues  int               `json:"cut_values,omitempty" jsonschema:"shortened; use substr()"`
+	CutValues  int               `json:"cut_values,omitempty"`
 	NextCursor string            `json:"next_cursor,omitempty"`
 }
 
