@@ -59,6 +59,9 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 			if out.Processes, err = v.graphRates(ctx, uses); err != nil {
 				return err
 			}
+			if ok, err := s.listed(ctx, "graph_execs", &out.common); err != nil || !ok {
+				return err
+			}
 			list, err := s.graphHeats(ctx, v)
 			if err != nil {
 				return err

@@ -46,6 +46,9 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 			if out.Processes, err = v.graphUses(ctx); err != nil || len(out.Processes) == 0 {
 				return err // without operations on graphs there is nothing to list
 			}
+			if ok, err := s.listed(ctx, "graph_execs", &out.common); err != nil || !ok {
+				return err
+			}
 			list, err := s.graphLives(ctx, v)
 			if err != nil {
 				return err

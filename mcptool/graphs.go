@@ -82,6 +82,20 @@ func (v *view) where() string {
 	return cond
 }
 
+// listed reports whether the recording has a view of graphs: the schema of an
+// older one may lack it. It notes so.
+func (s *server) listed(ctx context.Context, view string, c *common) (bool, error) {
+	found := false
+	err := s.each(ctx, "select 1 from sqlite_schema where name = '"+view+"' union select 1 from sqlite_temp_schema where name = '"+view+"'", func(row) error {
+		found = true
+		return nil
+	})
+	if !found {
+		c.Note = joined(c.Note, "a recording of this version has no single graphs, only totals")
+	}
+	return found, err
+}
+
 // each runs a statement of our own and calls f with each row.
 func (s *server) each(ctx context.Context, sql string, f func(row) error) error {
 	rows, err := s.src.Query(ctx, sql, sqlite.Limits{Rows: maxListed})
