@@ -167,7 +167,7 @@ func (v *view) sites(ctx context.Context, sites map[siteKey]*stackSite, by order
 		case "calls":
 			c = cmp.Compare(b.Calls, a.Calls)
 		}
-		return cmp.Or(c, cmp.Compare(a.stack, b.stack), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Kernel, b.Kernel))
+		return cmp.Or(c, cmp.Compare(a.PID, b.PID), cmp.Compare(a.stack, b.stack), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Kernel, b.Kernel))
 	})
 	return list, nil
 }

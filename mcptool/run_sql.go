@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -32,9 +33,12 @@ const (
 	sqlValue   = 256 << 10 // bytes
 	sqlLength  = 16 << 10  // bytes
 	sqlColumns = 100
-	sqlAtOnce  = 2   // statements; more wait
 	maxCell    = 500 // characters of a value that are shown
 )
+
+// sqlAtOnce is how many statements run at the same time; more wait. One CPU is left
+// for everything else, so that other calls are answered meanwhile.
+func sqlAtOnce() int { return max(1, min(runtime.GOMAXPROCS(0)-1, 4)) }
 
 var runSQLTool = tool[sqlIn, sqlOut]{
 	name:  "run_sql",
@@ -51,7 +55,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 			return out, ctx.Err()
 		}
 		rows, err := s.src.Query(ctx, in.SQL, sqlite.Limits{
-			Rows: longest + maxRows, Bytes: 1 << 30, Value: sqlValue, Time: sqlTime, Statement: sqlLength, Columns: sqlColumns,
+			Rows: longest + maxRows, Bytes: 1 << 30, Value: sqlValue, Time: s.opts.SQLTime, Statement: sqlLength, Columns: sqlColumns,
 		})
 		if err != nil {
 			return out, err

@@ -22,6 +22,7 @@ type Options struct {
 	// TestReport is the file that get_test_report reads; empty: test-report.json
 	// beside the recording.
 	TestReport string
+	SQLTime    time.Duration // after which a statement of run_sql is ended; 0: 5 s
 }
 
 // instructions are told to every client once.
@@ -46,10 +47,13 @@ func NewServer(src Source, o Options) *mcp.Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.SQLTime <= 0 {
+		o.SQLTime = sqlTime
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{src: src, opts: o, sql: make(chan struct{}, sqlAtOnce)}
+	s := &server{src: src, opts: o, sql: make(chan struct{}, sqlAtOnce())}
 	m := mcp.NewServer(&mcp.Implementation{Name: "ingero", Title: "Ingero", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: o.Logger, CompletionHandler: s.complete,
 	})
