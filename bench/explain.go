@@ -43,7 +43,7 @@ func (l *lab) recording(calls int) (string, error) {
 		return path, nil // of another measurement
 	}
 	l.say("making a recording of %d calls", calls)
-	return path, storetest.Build(path, storetest.Load{Calls: calls}, sqlite.Options{})
+	return path, storetest.Build(path, storetest.Load{Calls: calls, Graphs: true}, sqlite.Options{})
 }
 
 func measureExplainOf(ctx context.Context, l *lab, name string, calls int, seconds, megabytes float64) ([]Row, error) {

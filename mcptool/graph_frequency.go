@@ -3,7 +3,6 @@ package mcptool
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -59,13 +58,11 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 			if out.Processes, err = v.graphRates(ctx, uses); err != nil {
 				return err
 			}
-			if ok, err := s.listed(ctx, "graph_execs", &out.common); err != nil || !ok {
-				return err
-			}
-			list, err := s.graphHeats(ctx, v)
+			lives, err := v.graphLives(ctx, &out.common)
 			if err != nil {
 				return err
 			}
+			list := heats(lives)
 			p := in.paging
 			in.paging = paging{}
 			out.Graphs, out.NextCursor, err = page(list, p, in)
@@ -118,18 +115,17 @@ func rate(bySecond map[uint64]uint64) (mean float64, least, most uint64) {
 	return round(float64(sum) / float64(len(bySecond))), least, most
 }
 
-func (s *server) graphHeats(ctx context.Context, v *view) ([]graphHeat, error) {
-	list := []graphHeat{}
-	err := s.each(ctx, "select pid, graph_exec, launches, first_launch, last_launch from graph_execs "+v.where(), func(r row) error {
-		h := graphHeat{PID: uint32(r.uint(0)), Exec: fmt.Sprintf("%#x", uint64(r.int(1))), Launches: r.uint(2)}
-		h.Hz = hertz(h.Launches, r.uint(4)-min(r.uint(3), r.uint(4)))
-		list = append(list, h)
-		return nil
-	})
-	slices.SortFunc(list, func(a, b graphHeat) int {
+// heats are the rates of single graphs, most launches first.
+func heats(lives []graphLife) []graphHeat {
+	var list []graphHeat
+	for i := range lives {
+		g := &lives[i]
+		list = append(list, graphHeat{PID: g.PID, Exec: g.Exec, Launches: g.Launches, Hz: hertz(g.Launches, g.last-min(g.first, g.last))})
+	}
+	slices.SortStableFunc(list, func(a, b graphHeat) int {
 		return cmp.Or(cmp.Compare(b.Launches, a.Launches), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Exec, b.Exec))
 	})
-	return list, err
+	return list
 }
 
 // length is how long the window is, in ns.

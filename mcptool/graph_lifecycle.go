@@ -3,6 +3,7 @@ package mcptool
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 type lifecycleIn struct {
@@ -16,20 +17,6 @@ type lifecycleOut struct {
 	Graphs     []graphLife `json:"graphs"`
 	Failed     []data      `json:"failed_captures"`
 	NextCursor string      `json:"next_cursor,omitempty"`
-}
-
-// graphLife is an executable graph from its instantiation to its end.
-type graphLife struct {
-	PID           uint32 `json:"pid"`
-	Exec          string `json:"graph_exec"`
-	Made          string `json:"made"`
-	InstantiateNS uint64 `json:"instantiate_ns"`
-	Launches      uint64 `json:"launches"`
-	LaunchNS      uint64 `json:"launch_ns"`
-	Updates       uint64 `json:"updates,omitempty"`
-	Failed        uint64 `json:"failed,omitempty"`
-	LastLaunch    string `json:"last_launch,omitempty"`
-	Destroyed     string `json:"destroyed,omitempty"`
 }
 
 func (l lifecycleOut) rows() int { return len(l.Graphs) }
@@ -46,15 +33,14 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 			if out.Processes, err = v.graphUses(ctx); err != nil || len(out.Processes) == 0 {
 				return err // without operations on graphs there is nothing to list
 			}
-			if ok, err := s.listed(ctx, "graph_execs", &out.common); err != nil || !ok {
-				return err
-			}
-			list, err := s.graphLives(ctx, v)
+			list, err := v.graphLives(ctx, &out.common)
 			if err != nil {
 				return err
 			}
-			if out.Failed, err = s.failedCaptures(ctx, v); err != nil {
-				return err
+			if slices.ContainsFunc(out.Processes, func(u graphUse) bool { return u.Failed > 0 }) {
+				if out.Failed, err = s.failedCaptures(ctx, v); err != nil {
+					return err
+				}
 			}
 			p := in.paging
 			in.paging = paging{}
@@ -63,20 +49,6 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 		})
 		return out, err
 	},
-}
-
-func (s *server) graphLives(ctx context.Context, v *view) ([]graphLife, error) {
-	list := []graphLife{}
-	err := s.each(ctx, `select pid, graph_exec, timestamp, instantiate_ns, launches, launch_ns, updates, failed, last_launch, destroyed
-		from graph_execs `+v.where()+" order by timestamp desc", func(r row) error {
-		list = append(list, graphLife{
-			PID: uint32(r.uint(0)), Exec: fmt.Sprintf("%#x", uint64(r.int(1))), Made: clock(r.uint(2)), InstantiateNS: r.uint(3),
-			Launches: r.uint(4), LaunchNS: r.uint(5), Updates: r.uint(6), Failed: r.uint(7),
-			LastLaunch: clock(r.uint(8)), Destroyed: clock(r.uint(9)),
-		})
-		return nil
-	})
-	return list, err
 }
 
 func (s *server) failedCaptures(ctx context.Context, v *view) ([]data, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -69,6 +70,124 @@ func (v *view) graphUses(ctx context.Context) ([]graphUse, error) {
 	return uses, nil
 }
 
+// graphLife is an executable graph from its instantiation to its end.
+type graphLife struct {
+	PID           uint32 `json:"pid"`
+	Exec          string `json:"graph_exec"`
+	Made          string `json:"made,omitempty"` // empty: before the window
+	InstantiateNS uint64 `json:"instantiate_ns,omitempty"`
+	Launches      uint64 `json:"launches"`
+	LaunchNS      uint64 `json:"launch_ns"`
+	Updates       uint64 `json:"updates,omitempty"`
+	Failed        uint64 `json:"failed,omitempty"`
+	LastLaunch    string `json:"last_launch,omitempty"`
+	Destroyed     string `json:"destroyed,omitempty"`
+
+	first, last uint64 // Unix ns: made, or first launched; last launched
+}
+
+// cudaErrorNotReady, which is no failure (driver_types.h).
+const notReady = 600
+
+// count adds a call to the life of its graph.
+func (g *graphLife) count(c *event.Call) {
+	n := uint64(max(c.Weight, 1))
+	if c.Ret != 0 && c.Ret != notReady {
+		g.Failed += n
+		return
+	}
+	switch c.Op.String() {
+	case "cudaGraphLaunch":
+		if g.first == 0 {
+			g.first = c.Start
+		}
+		g.Launches, g.LaunchNS, g.last = g.Launches+n, g.LaunchNS+n*c.Duration, c.Start
+		g.LastLaunch = clock(c.Start)
+	case "cudaGraphExecUpdate":
+		g.Updates += n
+	case "cudaGraphExecDestroy":
+		g.Destroyed = clock(c.Start)
+	}
+}
+
+// graphLives follows each executable graph through the end of the window, as far as
+// it can be read soon, latest first. A handle that is given out again is another
+// graph. It notes what it leaves out.
+func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
+	w, err := v.recentGraphs(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var ops []event.Op
+	for _, n := range []string{"cudaGraphInstantiate", "cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphUpload", "cudaGraphExecDestroy"} {
+		if i, ok := event.ByName(n); ok {
+			ops = append(ops, i.Op)
+		}
+	}
+	type handle struct {
+		pid  uint32
+		exec uint64
+	}
+	now := map[handle]*graphLife{}
+	var all []*graphLife
+	err = v.CallsOf(ctx, w, ops, func(c *event.Call) bool {
+		if !v.wants(c.PID) {
+			return true
+		}
+		h := handle{c.PID, c.Args[0]}
+		g := now[h]
+		made := c.Op == ops[0] && c.Ret == 0
+		if g == nil || made {
+			g = &graphLife{PID: c.PID, Exec: fmt.Sprintf("%#x", c.Args[0])}
+			now[h], all = g, append(all, g)
+		}
+		if made {
+			g.Made, g.InstantiateNS, g.first = clock(c.Start), c.Duration, c.Start
+			return true
+		}
+		g.count(c)
+		return true
+	})
+	slices.Reverse(all)
+	list := make([]graphLife, len(all))
+	for i, g := range all {
+		list[i] = *g
+	}
+	return list, err
+}
+
+// maxGraphCalls is about how many calls single graphs are told from: a tenth of a
+// second of reading.
+const maxGraphCalls = 20_000
+
+// recentGraphs is the end of the window that has no more calls on graphs than can
+// be read soon.
+func (v *view) recentGraphs(ctx context.Context, c *common) (store.Window, error) {
+	const steps = 1000 // of the series, at most
+	step := max(1, v.length()/1e9/steps)
+	series, err := v.OpSeries(ctx, v.win, step)
+	if err != nil {
+		return v.win, err
+	}
+	var calls uint64
+	for i := len(series) - 1; i >= 0; i-- {
+		o := &series[i]
+		if o.Op.Source() != event.SourceGraph {
+			continue
+		}
+		if calls += o.Calls; calls <= maxGraphCalls {
+			continue
+		}
+		w := v.win
+		if from := (o.Second + step) * 1e9; from < v.sum.Last && from > w.From { // else the last second alone has that many
+			w.From = from
+		}
+		c.Note = joined(c.Note, "single graphs since "+clock(w.From)+", totals of all")
+		return w, nil
+	}
+	return v.win, nil
+}
+
 // where is the scope as a condition on a public view.
 func (v *view) where() string {
 	from, to := v.win.From, v.win.To
@@ -80,20 +199,6 @@ func (v *view) where() string {
 		cond += " and pid in (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v.pids), " ", ","), "[]") + ")"
 	}
 	return cond
-}
-
-// listed reports whether the recording has a view of graphs: the schema of an
-// older one may lack it. It notes so.
-func (s *server) listed(ctx context.Context, view string, c *common) (bool, error) {
-	found := false
-	err := s.each(ctx, "select 1 from sqlite_schema where name = '"+view+"' union select 1 from sqlite_temp_schema where name = '"+view+"'", func(row) error {
-		found = true
-		return nil
-	})
-	if !found {
-		c.Note = joined(c.Note, "a recording of this version has no single graphs, only totals")
-	}
-	return found, err
 }
 
 // each runs a statement of our own and calls f with each row.
