@@ -7,7 +7,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What "make generate" writes.
-GENERATED := docs/events.md bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
+GENERATED := docs/events.md docs/metrics.md bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
 	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
 	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt
 
@@ -61,6 +61,11 @@ ARCH   ?= amd64
 .PHONY: test-vm
 test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64; FEW=1)
 	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few)
+
+.PHONY: test-perfetto
+test-perfetto: ## ask Perfetto's own trace processor about exported timelines (needs node and npm)
+	npm ci --ignore-scripts --no-audit --no-fund --prefix export/testdata/traceprocessor
+	INGERO_TRACE_PROCESSOR=1 $(GO) test -count=1 -run TestTraceProcessor ./export
 
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and

@@ -180,6 +180,9 @@ func (r *run) start() error {
 			Libraries: r.targets.libraries(), Took: time.Since(r.began), Footprint: r.printed(),
 		})
 	}
+	if err := dropText(); err != nil {
+		r.log.Debug("cannot give back memory of the program's own code", "err", err)
+	}
 	r.second = time.Now()
 	if r.command != nil {
 		return r.command.release()

@@ -149,35 +149,12 @@ func (s *scene) stack(f *finding) []string {
 func Frames(st *event.Stack) []string {
 	lines := make([]string, len(st.Frames))
 	for i := range st.Frames {
-		lines[i] = frame(&st.Frames[i])
+		lines[i] = printable(st.Frames[i].String())
 	}
 	if st.Cut {
 		lines = append(lines, "… (its callers were not found)")
 	}
 	return lines
-}
-
-func frame(f *event.Frame) string { return printable(words(f)) }
-
-func words(f *event.Frame) string {
-	name := f.Symbol
-	switch {
-	case name == "" && f.Module != "" && f.Offset != 0:
-		return fmt.Sprintf("%s+%#x", f.Module, f.Offset)
-	case name == "":
-		name = fmt.Sprintf("%#x", f.Addr)
-	}
-	switch {
-	case f.Kind == event.FramePython && f.File != "" && f.Line != 0:
-		return fmt.Sprintf("%s:%d in %s", f.File, f.Line, name)
-	case f.File != "" && f.Line != 0:
-		return fmt.Sprintf("%s (%s:%d)", name, f.File, f.Line)
-	case f.File != "":
-		return fmt.Sprintf("%s (%s)", name, f.File)
-	case f.Module != "":
-		return fmt.Sprintf("%s [%s]", name, f.Module)
-	}
-	return name
 }
 
 func (f *finding) notExplained(s *scene) report.NotExplained {

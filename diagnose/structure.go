@@ -187,13 +187,13 @@ func (s *scene) site(f *finding) string {
 			switch {
 			case fr.Symbol == "" || strings.HasPrefix(fr.Module, "libcud"):
 			case fr.Kind == event.FramePython:
-				return frame(fr)
+				return printable(fr.String())
 			case native == nil && fr.Kind == event.FrameNative:
 				native = fr
 			}
 		}
 		if native != nil {
-			return frame(native)
+			return printable(native.String())
 		}
 	}
 	return ""

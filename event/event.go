@@ -322,6 +322,28 @@ type Frame struct {
 	BuildID string
 }
 
+// String is the frame in words: its function, and where that is, as far as known.
+func (f *Frame) String() string {
+	name := f.Symbol
+	switch {
+	case name == "" && f.Module != "" && f.Offset != 0:
+		return fmt.Sprintf("%s+%#x", f.Module, f.Offset)
+	case name == "":
+		name = fmt.Sprintf("%#x", f.Addr)
+	}
+	switch {
+	case f.Kind == FramePython && f.File != "" && f.Line != 0:
+		return fmt.Sprintf("%s:%d in %s", f.File, f.Line, name)
+	case f.File != "" && f.Line != 0:
+		return fmt.Sprintf("%s (%s:%d)", name, f.File, f.Line)
+	case f.File != "":
+		return fmt.Sprintf("%s (%s)", name, f.File)
+	case f.Module != "":
+		return fmt.Sprintf("%s [%s]", name, f.Module)
+	}
+	return name
+}
+
 // Stack is a resolved user stack, innermost frame first. ID is a hash of its
 // process and addresses and never 0.
 type Stack struct {

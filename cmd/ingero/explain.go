@@ -10,7 +10,6 @@ import (
 
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // explainFlags are the flags of explain.
@@ -38,13 +37,7 @@ evidence is not enough. It never changes the recording.`,
   ingero explain --pid 4821 --json          one process, for programs`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if f.db != "" {
-					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
-				}
-				f.db = args[0]
-			}
-			if err := cmp.Or(apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
+			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
 				return err
 			}
 			return c.explain(cmd.Context(), &f)
@@ -67,25 +60,13 @@ func addDatabase(cmd *cobra.Command, db *string) {
 }
 
 func (c *console) explain(ctx context.Context, f *explainFlags) error {
-	path, err := c.database(f.db)
+	v, err := c.view(ctx, f.db, &f.window)
 	if err != nil {
 		return err
 	}
-	r, err := sqlite.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }() // a reader has nothing to lose
-	sum, err := r.Summary(ctx)
-	if err != nil {
-		return err
-	}
-	win, note, err := f.window.choose(sum, c.now())
-	if err != nil {
-		return err
-	}
-	rep, err := diagnose.Explain(ctx, r, win, func(in *diagnose.Input) {
-		in.DB, in.Note, in.PerProcess = path, note, f.perProcess
+	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
+	rep, err := diagnose.Explain(ctx, v.rec, v.window, func(in *diagnose.Input) {
+		in.DB, in.Note, in.PerProcess = v.path, v.note, f.perProcess
 		in.Only(f.pids)
 	})
 	if err != nil {

@@ -46,11 +46,8 @@ Start with these views; docs/sql.md describes all of them:
 		Args: arguments(1, 2, "a recording and an SQL statement, or just the statement"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sql := args[len(args)-1]
-			if len(args) == 2 {
-				if f.db != "" {
-					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
-				}
-				f.db = args[0]
+			if err := oneRecording(&f.db, args[:len(args)-1]); err != nil {
+				return err
 			}
 			return c.query(cmd.Context(), &f, sql)
 		},

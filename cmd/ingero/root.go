@@ -42,6 +42,7 @@ Start here:
 		traceCommand(c),
 		explainCommand(c),
 		queryCommand(c),
+		exportCommand(c),
 		demoCommand(c),
 		benchCommand(c),
 		versionCommand(c),

@@ -27,7 +27,7 @@ var rowWriters = []struct {
 }{
 	{"table", writeTable},
 	{"json", writeJSONRows},
-	{"csv", writeCSV},
+	{"csv", func(c *console, rows *sqlite.Rows) error { return writeCSV(c.out, rows) }},
 }
 
 func formats() []string {
@@ -178,8 +178,8 @@ func clean(s string) string {
 }
 
 // writeCSV prints RFC 4180 with a head; NULL is an empty field.
-func writeCSV(c *console, rows *sqlite.Rows) error {
-	w := csv.NewWriter(c.out)
+func writeCSV(out io.Writer, rows *sqlite.Rows) error {
+	w := csv.NewWriter(out)
 	if err := w.Write(columns(rows)); err != nil {
 		return err
 	}

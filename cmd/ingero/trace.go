@@ -38,6 +38,7 @@ type traceFlags struct {
 	record   bool
 	maxDB    string
 	print    footprintFlag
+	metrics  metricsFlags
 }
 
 func traceCommand(c *console) *cobra.Command {
@@ -90,6 +91,7 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, or with =false of none (default of --pid without CUDA)")
 	fl.Lookup("footprint").NoOptDefVal = "true"
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
+	f.metrics.add(cmd)
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -99,8 +101,10 @@ needs root, or the capabilities that "ingero check" names.`,
 type tracing struct {
 	c    *console
 	opts agent.Options
+	node string         // this machine's name
 	file *recordingFile // nil: nothing is recorded
 	view traceView
+	told *exported // nil: no metrics
 }
 
 // traceView shows a run while it lasts, and its end.
@@ -117,7 +121,8 @@ const heapGrowth = 50
 func (c *console) trace(ctx context.Context, f *traceFlags, command []string) error {
 	debug.SetGCPercent(heapGrowth)
 	t := &tracing{c: c}
-	if err := t.options(f, command); err != nil {
+	err := t.options(f, command)
+	if err != nil {
 		return err
 	}
 	t.choose(f)
@@ -131,6 +136,9 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	defer cancel()
 	if len(t.opts.PIDs) > 0 {
 		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
+	}
+	if t.told, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
+		return err
 	}
 	sum, err := t.watch(ctx)
 	if sum.Elapsed > 0 {
@@ -147,13 +155,25 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 
 // watch runs the tracer; what it records is diagnosed as it goes on.
 func (t *tracing) watch(ctx context.Context) (agent.Summary, error) {
+	if t.told != nil {
+		defer func() { _ = t.told.Close() }() // if the run never began
+		t.opts.Sinks = append(t.opts.Sinks, t.told)
+	}
 	if t.file != nil {
 		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
-		live := agent.NewLive(open, t.view.found, t.opts.Logger)
+		live := agent.NewLive(open, t.found, t.opts.Logger)
 		defer func() { _ = live.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
 	return t.view.run(ctx, t.opts)
+}
+
+// found hands on what the live diagnosis says of the last seconds.
+func (t *tracing) found(r *report.Report) {
+	t.view.found(r)
+	if t.told != nil {
+		t.told.found(r)
+	}
 }
 
 // options checks the flags and turns them into the agent's options.
@@ -189,6 +209,11 @@ func (t *tracing) options(f *traceFlags, command []string) error {
 			return err
 		}
 	}
+	if t.node = f.node; t.node == "" {
+		if t.node, err = os.Hostname(); err != nil {
+			return fmt.Errorf("read the host name: %w; pass --node NAME", err)
+		}
+	}
 	if !f.record {
 		return nil
 	}
@@ -200,14 +225,8 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 	if t.file, err = t.c.newRecording(f.db + f.out); err != nil {
 		return err
 	}
-	node := f.node
-	if node == "" {
-		if node, err = os.Hostname(); err != nil {
-			return fmt.Errorf("read the host name: %w; pass --node NAME", err)
-		}
-	}
 	t.opts.Record = &agent.Recording{
-		Path: t.file.path, Node: node, Version: build().Version, Flags: strings.Join(os.Args[1:], " "),
+		Path: t.file.path, Node: t.node, Version: build().Version, Flags: strings.Join(os.Args[1:], " "),
 		Open: func(s store.Session) (store.Writer, error) {
 			w, err := sqlite.OpenWriter(t.file.path, sqlite.Options{Session: s, MaxBytes: maxBytes})
 			if err != nil {

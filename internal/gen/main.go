@@ -1,6 +1,7 @@
 // Command gen writes the files that follow from the event catalogue: the C
-// header bpf/include/ops.h and the reference docs/events.md. Run it from the
-// repository's root, by "make generate".
+// header bpf/include/ops.h and the reference docs/events.md; and docs/metrics.md,
+// which follows from the catalogue of metrics. Run it from the repository's root, by
+// "make generate".
 package main
 
 import (
@@ -16,6 +17,7 @@ func main() {
 	for path, content := range map[string][]byte{
 		"bpf/include/ops.h": header(),
 		"docs/events.md":    reference(),
+		"docs/metrics.md":   metricsPage(),
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)

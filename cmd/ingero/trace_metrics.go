@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/metrics"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// metricsFlags say to whom trace tells metrics.
+type metricsFlags struct {
+	prometheus string
+	otlp       string
+}
+
+func (f *metricsFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.prometheus, "prometheus", "", "serve metrics to Prometheus on this address (:9090, 127.0.0.1:9090)")
+	fl.StringVar(&f.otlp, "otlp", "", "send metrics and findings to an OpenTelemetry collector (HOST:4318, https://HOST:4318, grpc://HOST:4317)")
+}
+
+// exported tells metrics and findings to monitoring systems. It is a sink.
+type exported struct {
+	metrics *metrics.Metrics
+	logs    *metrics.Logs    // nil without OTLP
+	scraped *metrics.Scraped // nil without Prometheus
+	pushed  *metrics.Pushed  // nil without OTLP
+	closing sync.Once
+}
+
+// open starts what the flags ask for, nil if that is nothing.
+func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) (*exported, error) {
+	if f.prometheus == "" && f.otlp == "" {
+		return nil, nil
+	}
+	e := &exported{}
+	var readers []sdk.Reader
+	var err error
+	if f.prometheus != "" {
+		if e.scraped, err = metrics.Scrape(f.prometheus); err != nil {
+			return nil, fmt.Errorf("--prometheus: %w", err)
+		}
+		readers = append(readers, e.scraped.Reader)
+		log.Info("metrics are served", "url", fmt.Sprintf("http://%s/metrics", e.scraped.Addr()))
+	}
+	if f.otlp != "" {
+		to, err := metrics.ParseEndpoint(f.otlp)
+		if err != nil {
+			return nil, errors.Join(usage("--otlp: %w", err), e.Close())
+		}
+		// Errors come from the exporters' own goroutines, again and again.
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot send", "to", to.String(), "err", err) }))
+		if e.pushed, err = metrics.Push(ctx, to, node, build().Version); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		readers = append(readers, e.pushed.Reader)
+		e.logs = metrics.NewLogs(e.pushed.Logs, fmt.Sprintf("%s %d %d", node, os.Getpid(), time.Now().UnixNano()))
+	}
+	if e.metrics, err = metrics.New(node, build().Version, readers...); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// Batch implements agent.Sink.
+func (e *exported) Batch(b *store.Batch) { e.metrics.Batch(b) }
+
+// Second implements agent.Sink.
+func (e *exported) Second(s *agent.Status) {
+	e.metrics.Second(&metrics.Tracer{InFlight: len(s.InFlight), CPU: s.CPU, RSS: s.RSS, Ring: s.Fill, DBBytes: s.DBBytes})
+}
+
+// found tells what the live diagnosis says.
+func (e *exported) found(r *report.Report) {
+	e.metrics.Findings(r)
+	if e.logs != nil {
+		e.logs.Findings(r, time.Now())
+	}
+}
+
+// lastPush is how long the end of a run waits for a collector.
+const lastPush = 3 * time.Second
+
+// Close sends what is left. A collector that is not there does not make a run fail.
+// It may be called twice.
+func (e *exported) Close() (err error) {
+	e.closing.Do(func() { err = e.end() })
+	return err
+}
+
+func (e *exported) end() error {
+	ctx, stop := context.WithTimeout(context.Background(), lastPush)
+	defer stop()
+	if e.metrics != nil {
+		if err := e.metrics.Close(ctx); err != nil {
+			otel.Handle(err)
+		}
+	}
+	if e.pushed != nil {
+		if err := e.pushed.Logs.Shutdown(ctx); err != nil {
+			otel.Handle(err)
+		}
+	}
+	if e.scraped != nil {
+		return e.scraped.Close()
+	}
+	return nil
+}

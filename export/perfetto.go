@@ -1,0 +1,254 @@
+package export
+
+import (
+	"context"
+	"io"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Perfetto writes a timeline in Perfetto's own format: a track for each process and
+// thread, with calls and, below, what the thread waited for while it was off the
+// CPU; arrows from wakers to who they woke, and from the last launch to the call
+// that waits for it; counters; findings as marks. Times are Unix nanoseconds.
+func Perfetto(ctx context.Context, w io.Writer, src Source, o Options) error {
+	p := &perfetto{
+		w:          newPacketWriter(w),
+		categories: interned{internedCategories, map[string]uint64{}},
+		names:      interned{internedNames, map[string]uint64{}},
+		args:       interned{internedArgNames, map[string]uint64{}},
+		texts:      interned{internedArgTexts, map[string]uint64{}},
+		counters:   map[counterKey]uint64{},
+		lanes:      map[uint64]bool{},
+	}
+	var first message
+	first.uint(packetSequence, sequence)
+	first.uint(packetFlags, stateCleared)
+	p.w.write(first)
+	if err := draw(ctx, src, o, p); err != nil {
+		return err
+	}
+	return p.close()
+}
+
+// sequence is the only writer's number.
+const sequence = 1
+
+// perfetto is a canvas.
+type perfetto struct {
+	w                              *packetWriter
+	categories, names, args, texts interned
+	counters                       map[counterKey]uint64
+	lanes                          map[uint64]bool // declared
+	marked                         bool            // the track of findings is declared
+	clocked                        bool
+
+	packet, event, news, part message // reused
+}
+
+type counterKey struct {
+	pid  uint32
+	name string
+}
+
+// Tracks are numbered by what they are of: findings and counters from 1, processes
+// and threads by their ids, which have at most 22 bits in Linux.
+const (
+	findingsTrack = 1
+	firstCounter  = 2
+	processTrack  = 1 << 60
+	threadTrack   = 2 << 60
+	laneShift     = 56
+)
+
+func processUUID(pid uint32) uint64 { return processTrack | uint64(pid) }
+
+func threadUUID(t event.Thread, l lane) uint64 {
+	return threadTrack | uint64(l)<<laneShift | uint64(t.PID&0xfffffff)<<28 | uint64(t.TID&0xfffffff)
+}
+
+func (p *perfetto) failed() error { return p.w.err }
+
+func (p *perfetto) close() error { return p.w.flush() }
+
+// describe writes a track's descriptor.
+func (p *perfetto) describe(d message) {
+	p.packet = p.packet[:0]
+	p.packet.uint(packetSequence, sequence)
+	p.packet.message(packetDescriptor, d)
+	p.w.write(p.packet)
+}
+
+func (p *perfetto) process(pid uint32, name, command string) {
+	var d, of message
+	of.uint(1, uint64(pid))
+	if command != "" {
+		of.text(2, command)
+	}
+	of.text(6, name)
+	d.uint(trackUUID, processUUID(pid))
+	d.message(trackProcess, of)
+	p.describe(d)
+}
+
+func (p *perfetto) thread(t event.Thread, name string) {
+	var d, of message
+	of.uint(1, uint64(t.PID))
+	of.uint(2, uint64(t.TID))
+	if name != "" {
+		of.text(5, name)
+	}
+	d.uint(trackUUID, threadUUID(t, calls))
+	d.uint(trackParent, processUUID(t.PID))
+	d.message(trackThread, of)
+	p.describe(d)
+}
+
+// lane returns a thread's track, and declares it.
+func (p *perfetto) lane(t event.Thread, l lane) uint64 {
+	id := threadUUID(t, l)
+	if l == calls || p.lanes[id] {
+		return id
+	}
+	p.lanes[id] = true
+	var d message
+	d.uint(trackUUID, id)
+	d.uint(trackParent, threadUUID(t, calls))
+	d.text(trackName, "off-CPU")
+	p.describe(d)
+	return id
+}
+
+// begin starts an event on a track.
+func (p *perfetto) begin(kind, track uint64) {
+	p.event, p.news = p.event[:0], p.news[:0]
+	p.event.uint(eventType, kind)
+	p.event.uint(eventTrack, track)
+}
+
+// name gives it a name, a category and values.
+func (p *perfetto) name(name, category string, args []arg) {
+	p.event.uint(eventCategories, p.categories.id(category, &p.news))
+	p.event.uint(eventName, p.names.id(name, &p.news))
+	for i := range args {
+		a := &args[i]
+		p.part = p.part[:0]
+		p.part.uint(argNameID, p.args.id(a.name, &p.news))
+		switch a.kind {
+		case number:
+			p.part.uint(argUint, a.n)
+		case address:
+			p.part.uint(argPointer, a.n)
+		case signed:
+			p.part.uint(argInt, a.n)
+		case real:
+			p.part.double(argDouble, a.f)
+		case text:
+			p.text(a)
+		}
+		p.event.message(eventArgs, p.part)
+	}
+}
+
+// keptTexts bounds the texts that are written once, and not each time.
+const keptTexts = 1 << 16
+
+// text writes a text value. Ids of events are all different; others come again.
+func (p *perfetto) text(a *arg) {
+	if a.name == "id" || len(p.texts.ids) >= keptTexts {
+		p.part.text(argText, a.s)
+		return
+	}
+	p.part.uint(argTextID, p.texts.id(a.s, &p.news))
+}
+
+// end writes the event.
+func (p *perfetto) end(at uint64) {
+	if !p.clocked {
+		p.clocked = true
+		p.clock(at)
+	}
+	p.packet = p.packet[:0]
+	p.packet.uint(packetTime, at)
+	p.packet.uint(packetSequence, sequence)
+	p.packet.uint(packetFlags, stateNeeded)
+	if len(p.news) > 0 {
+		p.packet.message(packetInterned, p.news)
+	}
+	p.packet.message(packetEvent, p.event)
+	p.w.write(p.packet)
+}
+
+// clock says that the trace's clock is Unix time. The numbers of the clocks are
+// those of builtin_clock.proto.
+func (p *perfetto) clock(at uint64) {
+	const realtime, boottime = 1, 6
+	var snap message
+	for _, id := range []uint64{boottime, realtime} {
+		var c message
+		c.uint(1, id)
+		c.uint(2, at)
+		snap.message(1, c)
+	}
+	var packet message
+	packet.uint(packetSequence, sequence)
+	packet.uint(packetTime, at)
+	packet.message(packetClocks, snap)
+	p.w.write(packet)
+}
+
+func (p *perfetto) slice(s *slice) {
+	track := p.lane(s.Thread, s.lane)
+	p.begin(sliceBegin, track)
+	p.name(s.name, s.category, s.args)
+	if s.flow != 0 {
+		p.event.fixed64(eventFlows, s.flow)
+	}
+	if s.from.flow != 0 {
+		p.event.fixed64(eventFlowEnds, s.from.flow)
+	}
+	p.end(s.start)
+	p.begin(sliceEnd, track)
+	p.end(s.start + s.dur)
+}
+
+func (p *perfetto) mark(m *mark) {
+	track := threadUUID(m.Thread, calls)
+	if m.Thread == (event.Thread{}) {
+		track = findingsTrack
+		if !p.marked {
+			p.marked = true
+			var d message
+			d.uint(trackUUID, findingsTrack)
+			d.text(trackName, "Findings")
+			p.describe(d)
+		}
+	}
+	p.begin(instant, track)
+	p.name(m.name, m.category, m.args)
+	if m.flow != 0 {
+		p.event.fixed64(eventFlows, m.flow)
+	}
+	p.end(m.at)
+}
+
+func (p *perfetto) count(c *count) {
+	key := counterKey{c.pid, c.name}
+	track, ok := p.counters[key]
+	if !ok {
+		track = firstCounter + uint64(len(p.counters))
+		p.counters[key] = track
+		var d, of message
+		of.text(6, c.unit)
+		d.uint(trackUUID, track)
+		d.text(trackName, c.name)
+		if c.pid != 0 {
+			d.uint(trackParent, processUUID(c.pid))
+		}
+		d.message(trackCounter, of)
+		p.describe(d)
+	}
+	p.begin(counter, track)
+	p.event.double(eventDouble, c.value)
+	p.end(c.at)
+}

@@ -1,0 +1,118 @@
+package metrics
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/metric"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+// Findings tells what a diagnosis of the last seconds found. It is for one goroutine,
+// which may be another than that of Batch.
+func (m *Metrics) Findings(r *report.Report) {
+	ctx := context.Background()
+	for k := range m.findings {
+		m.findings[k] = 0
+	}
+	for k := range m.lost {
+		m.lost[k] = 0
+	}
+	for i := range r.Chains {
+		c := &r.Chains[i]
+		m.findings[findingKey{c.Cause.Kind, c.Severity}]++
+		m.lost[lostKey{c.Cause.Kind, c.Severity, c.Effect.Process}] += c.LostPct / 100
+	}
+	for k, n := range m.findings {
+		m.gauges[findingCount].Record(ctx, n, metric.WithAttributes(attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity)))
+		if n == 0 {
+			delete(m.findings, k) // told to be over once
+		}
+	}
+	for k, share := range m.lost {
+		m.gauges[findingLost].Record(ctx, share, metric.WithAttributes(
+			attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity), attribute.String(attrProcess, k.process)))
+		if share == 0 {
+			delete(m.lost, k)
+		}
+	}
+}
+
+// repeated is how long a finding is not told again while it goes on.
+const repeated = time.Minute
+
+// Logs tells findings as log records: one when it is found first, and again each
+// minute that it goes on. All records of a run are of one trace; those of one finding
+// have the same span, so that they are found together.
+type Logs struct {
+	logger log.Logger
+	run    trace.TraceID
+	told   map[string]time.Time // by finding
+}
+
+// NewLogs sends them to a provider. What the run is called, unique by machine and
+// time, gives the trace its id.
+func NewLogs(provider *sdklog.LoggerProvider, run string) *Logs {
+	sum := sha256.Sum256([]byte(run))
+	return &Logs{
+		logger: provider.Logger("github.com/ingero-io/ingero"), run: trace.TraceID(sum[:16]), told: map[string]time.Time{},
+	}
+}
+
+// Findings tells those of a diagnosis.
+func (l *Logs) Findings(r *report.Report, now time.Time) {
+	for id, at := range l.told {
+		if now.Sub(at) >= repeated {
+			delete(l.told, id)
+		}
+	}
+	for i := range r.Chains {
+		c := &r.Chains[i]
+		id := c.Cause.Kind + " " + c.Cause.Process + " " + c.Effect.Process
+		if _, told := l.told[id]; told {
+			continue
+		}
+		l.told[id] = now
+		l.tell(c, id, now)
+	}
+}
+
+// severities are those of OpenTelemetry's log data model.
+var severities = map[string]log.Severity{"HIGH": log.SeverityError, "MEDIUM": log.SeverityWarn, "LOW": log.SeverityInfo}
+
+func (l *Logs) tell(c *report.Chain, id string, now time.Time) {
+	span := sha256.Sum256([]byte(id))
+	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: l.run, SpanID: trace.SpanID(span[:8]), TraceFlags: trace.FlagsSampled,
+	}))
+	var rec log.Record
+	rec.SetTimestamp(now)
+	rec.SetObservedTimestamp(now)
+	rec.SetEventName("ingero.finding")
+	rec.SetSeverity(severities[c.Severity])
+	rec.SetSeverityText(c.Severity)
+	rec.SetBody(attribute.StringValue(c.Summary))
+	rec.AddAttributes(
+		attribute.String("ingero.finding.id", c.ID),
+		attribute.String(attrCause, c.Cause.Kind),
+		attribute.String("ingero.cause.process", c.Cause.Process),
+		attribute.Int64("ingero.cause.pid", int64(c.Cause.PID)),
+		attribute.String("ingero.cause.detail", c.Cause.Detail),
+		attribute.String("ingero.effect.op", c.Effect.Op),
+		attribute.String(attrProcess, c.Effect.Process),
+		attribute.Int64("process.pid", int64(c.Effect.PID)),
+		attribute.Int64("thread.id", int64(c.Effect.TID)),
+		attribute.Float64("ingero.finding.lost_pct", c.LostPct),
+		attribute.Int64("ingero.finding.lost_ns", int64(c.LostNS)),
+		attribute.Float64("ingero.finding.explained_pct", c.ExplainedPct),
+		attribute.StringSlice("ingero.finding.event_ids", c.Evidence.EventIDs),
+		attribute.StringSlice("ingero.finding.recommendations", c.Recommendations),
+	)
+	l.logger.Emit(ctx, rec)
+}

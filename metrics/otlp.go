@@ -1,0 +1,135 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+)
+
+// How metrics and logs are pushed. What cannot be sent is tried again for a while;
+// logs wait in a queue that is bounded, metrics are sums that the next push brings.
+const (
+	pushEvery   = 10 * time.Second
+	pushTimeout = 5 * time.Second
+	logQueue    = 512
+)
+
+// Endpoint is where OTLP goes.
+type Endpoint struct {
+	GRPC bool
+	TLS  bool
+	Host string // with the port
+}
+
+// ParseEndpoint reads HOST:PORT or a URL: http, https, grpc (without TLS) and grpcs.
+// Without a scheme port 4317 means gRPC and every other HTTP, and only a loopback
+// address goes without TLS.
+func ParseEndpoint(s string) (Endpoint, error) {
+	const want = "write HOST:4318 for OTLP over HTTP, HOST:4317 over gRPC, or a URL with http, https, grpc or grpcs"
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		scheme, rest = "", s
+	}
+	u, err := url.Parse("//" + rest)
+	if err != nil || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return Endpoint{}, fmt.Errorf("%q is no endpoint; %s", s, want)
+	}
+	e := Endpoint{Host: u.Host}
+	port := u.Port()
+	switch scheme {
+	case "http", "https":
+		e.TLS = scheme == "https"
+	case "grpc", "grpcs":
+		e.GRPC, e.TLS = true, scheme == "grpcs"
+	case "":
+		e.GRPC, e.TLS = port == "4317", !loopback(u.Hostname())
+	default:
+		return Endpoint{}, fmt.Errorf("%q has an unknown scheme; %s", s, want)
+	}
+	if port == "" {
+		port = "4318"
+		if e.GRPC {
+			port = "4317"
+		}
+		e.Host = net.JoinHostPort(u.Hostname(), port)
+	}
+	return e, nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// String is the endpoint as a URL.
+func (e Endpoint) String() string {
+	scheme := map[[2]bool]string{{false, false}: "http", {false, true}: "https", {true, false}: "grpc", {true, true}: "grpcs"}[[2]bool{e.GRPC, e.TLS}]
+	return scheme + "://" + e.Host
+}
+
+// Pushed sends metrics and findings over OTLP. The environment variables of
+// OpenTelemetry add headers, certificates and timeouts: OTEL_EXPORTER_OTLP_HEADERS,
+// OTEL_EXPORTER_OTLP_CERTIFICATE and so on.
+type Pushed struct {
+	Reader sdk.Reader
+	Logs   *sdklog.LoggerProvider
+}
+
+// Push connects to an endpoint. It need not be there yet.
+func Push(ctx context.Context, e Endpoint, node, version string) (*Pushed, error) {
+	metrics, err := metricExporter(ctx, e)
+	if err != nil {
+		return nil, fmt.Errorf("send metrics to %s: %w", e, err)
+	}
+	logs, err := logExporter(ctx, e)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("send findings to %s: %w", e, err), metrics.Shutdown(ctx))
+	}
+	return &Pushed{
+		Reader: sdk.NewPeriodicReader(metrics, sdk.WithInterval(pushEvery), sdk.WithTimeout(pushTimeout)),
+		Logs: sdklog.NewLoggerProvider(sdklog.WithResource(identity(node, version)), sdklog.WithProcessor(
+			sdklog.NewBatchProcessor(logs, sdklog.WithMaxQueueSize(logQueue), sdklog.WithExportTimeout(pushTimeout)))),
+	}, nil
+}
+
+func metricExporter(ctx context.Context, e Endpoint) (sdk.Exporter, error) {
+	if e.GRPC {
+		o := []otlpmetricgrpc.Option{otlpmetricgrpc.WithEndpoint(e.Host), otlpmetricgrpc.WithCompressor("gzip")}
+		if !e.TLS {
+			o = append(o, otlpmetricgrpc.WithInsecure())
+		}
+		return otlpmetricgrpc.New(ctx, o...)
+	}
+	o := []otlpmetrichttp.Option{otlpmetrichttp.WithEndpoint(e.Host), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression)}
+	if !e.TLS {
+		o = append(o, otlpmetrichttp.WithInsecure())
+	}
+	return otlpmetrichttp.New(ctx, o...)
+}
+
+func logExporter(ctx context.Context, e Endpoint) (sdklog.Exporter, error) {
+	if e.GRPC {
+		o := []otlploggrpc.Option{otlploggrpc.WithEndpoint(e.Host), otlploggrpc.WithCompressor("gzip")}
+		if !e.TLS {
+			o = append(o, otlploggrpc.WithInsecure())
+		}
+		return otlploggrpc.New(ctx, o...)
+	}
+	o := []otlploghttp.Option{otlploghttp.WithEndpoint(e.Host), otlploghttp.WithCompression(otlploghttp.GzipCompression)}
+	if !e.TLS {
+		o = append(o, otlploghttp.WithInsecure())
+	}
+	return otlploghttp.New(ctx, o...)
+}

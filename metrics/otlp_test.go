@@ -1,0 +1,212 @@
+package metrics
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/hex"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	logspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // what the exporter compresses with
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+// inbox keeps what a collector was sent.
+type inbox struct {
+	metricspb.UnimplementedMetricsServiceServer
+	mu      sync.Mutex
+	metrics []*metricspb.ExportMetricsServiceRequest
+	logs    []*logspb.ExportLogsServiceRequest
+	refuse  int // so many requests are told to come again
+}
+
+func (i *inbox) Export(_ context.Context, r *metricspb.ExportMetricsServiceRequest) (*metricspb.ExportMetricsServiceResponse, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.metrics = append(i.metrics, r)
+	return &metricspb.ExportMetricsServiceResponse{}, nil
+}
+
+// logBox is the inbox for logs, whose method has the same name.
+type logBox struct {
+	logspb.UnimplementedLogsServiceServer
+	*inbox
+}
+
+func (l logBox) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (*logspb.ExportLogsServiceResponse, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.logs = append(l.logs, r)
+	return &logspb.ExportLogsServiceResponse{}, nil
+}
+
+// ServeHTTP is OTLP over HTTP.
+func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.refuse > 0 {
+		i.refuse--
+		w.Header().Set("Retry-After", "0")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	z, err := gzip.NewReader(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	b, err := io.ReadAll(z)
+	if err == nil && strings.HasSuffix(r.URL.Path, "/v1/metrics") {
+		m := &metricspb.ExportMetricsServiceRequest{}
+		err = proto.Unmarshal(b, m)
+		i.metrics = append(i.metrics, m)
+	} else if err == nil {
+		l := &logspb.ExportLogsServiceRequest{}
+		err = proto.Unmarshal(b, l)
+		i.logs = append(i.logs, l)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+}
+
+func TestMetricsAndFindingsArePushed(t *testing.T) {
+	t.Run("http", func(t *testing.T) {
+		box := &inbox{refuse: 2}
+		srv := httptest.NewServer(box)
+		defer srv.Close()
+		push(t, box, srv.URL)
+	})
+	t.Run("grpc", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		box, srv := &inbox{}, grpc.NewServer()
+		metricspb.RegisterMetricsServiceServer(srv, box)
+		logspb.RegisterLogsServiceServer(srv, logBox{inbox: box})
+		go func() { _ = srv.Serve(l) }()
+		defer srv.Stop()
+		push(t, box, "grpc://"+l.Addr().String())
+	})
+}
+
+// pushed is a set of metrics, with something in it, that is pushed to a URL.
+func pushed(t *testing.T, url string) (*Metrics, *Pushed) {
+	t.Helper()
+	e, err := ParseEndpoint(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Push(t.Context(), e, "node-1", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New("node-1", "test", p.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Batch(batch(t))
+	return m, p
+}
+
+func push(t *testing.T, box *inbox, url string) {
+	m, p := pushed(t, url)
+	logs := NewLogs(p.Logs, "node-1 run")
+	chain := report.Chain{ID: "f1", Severity: "MEDIUM", Summary: "engine lost 12 %", LostPct: 12, Recommendations: []string{"do this"}}
+	chain.Cause.Kind, chain.Cause.Process, chain.Effect.Process = "cpu_contention", "backup", "engine"
+	now := time.Unix(1_800_000_000, 0)
+	for i := range 3 { // the same finding, second by second
+		logs.Findings(&report.Report{Chains: []report.Chain{chain}}, now.Add(time.Duration(i)*time.Second))
+	}
+	logs.Findings(&report.Report{Chains: []report.Chain{chain}}, now.Add(time.Minute))
+	if err := m.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Logs.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	box.checkMetrics(t)
+	box.checkLogs(t, now)
+}
+
+func (i *inbox) checkMetrics(t *testing.T) {
+	t.Helper()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	seen := map[string]bool{}
+	for _, r := range i.metrics {
+		for _, rm := range r.GetResourceMetrics() {
+			for _, sm := range rm.GetScopeMetrics() {
+				for _, x := range sm.GetMetrics() {
+					seen[x.GetName()] = true
+					for _, h := range x.GetExponentialHistogram().GetDataPoints() {
+						if x.GetName() == callDuration && (h.GetCount() == 0 || h.GetSum() <= 0) {
+							t.Errorf("a histogram holds %d calls of %v s", h.GetCount(), h.GetSum())
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{callDuration, callErrors, threadTime, memoryUsed, gpuUtilization, losses} {
+		if !seen[name] {
+			t.Errorf("%s was not sent", name)
+		}
+	}
+}
+
+func (i *inbox) checkLogs(t *testing.T, now time.Time) {
+	t.Helper()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var times []uint64
+	spans := map[string]bool{}
+	for _, r := range i.logs {
+		for _, rl := range r.GetResourceLogs() {
+			for _, sl := range rl.GetScopeLogs() {
+				for _, l := range sl.GetLogRecords() {
+					times = append(times, l.GetTimeUnixNano())
+					spans[hex.EncodeToString(l.GetTraceId())+hex.EncodeToString(l.GetSpanId())] = true
+					if l.GetBody().GetStringValue() != "engine lost 12 %" || l.GetEventName() != "ingero.finding" || l.GetSeverityText() != "MEDIUM" || l.GetSeverityNumber() != logspbWarn {
+						t.Errorf("the record is %v", l)
+					}
+					if len(l.GetTraceId()) != 16 || len(l.GetSpanId()) != 8 {
+						t.Errorf("trace %x, span %x", l.GetTraceId(), l.GetSpanId())
+					}
+				}
+			}
+		}
+	}
+	if len(times) != 2 || times[0] != uint64(now.UnixNano()) || times[1] != uint64(now.Add(time.Minute).UnixNano()) {
+		t.Errorf("told at %v, want once and again after a minute", times)
+	}
+	if len(spans) != 1 {
+		t.Errorf("one finding has %d spans", len(spans))
+	}
+}
+
+// logspbWarn is SEVERITY_NUMBER_WARN.
+const logspbWarn = 13
+
+// A collector that is not there delays nobody and fails nothing but the push.
+func TestACollectorMayBeAway(t *testing.T) {
+	m, p := pushed(t, "http://127.0.0.1:1")
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	if err := m.Close(ctx); err == nil {
+		t.Error("nobody is there, and nothing is said")
+	}
+	_ = p.Logs.Shutdown(ctx) // has nothing to send
+}
