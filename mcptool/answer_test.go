@@ -2,6 +2,7 @@ package mcptool_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -105,9 +106,7 @@ func TestCursorsShowEverythingOnce(t *testing.T) {
 		pages := 0
 		for cursor := ""; ; pages++ {
 			args := map[string]any{}
-			for k, v := range c.args {
-				args[k] = v
-			}
+			maps.Copy(args, c.args)
 			if cursor != "" {
 				args["cursor"] = cursor
 			}

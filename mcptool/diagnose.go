@@ -3,6 +3,7 @@ package mcptool
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,19 +115,19 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	q := []question{}
 	if at+1 < len(r.Chains) {
 		c := &r.Chains[at+1]
-		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)), "diagnose", "finding", c.ID))
+		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)), "diagnose", map[string]any{"finding": c.ID}))
 	}
 	if at < len(r.Chains) {
 		c := &r.Chains[at]
 		if c.Effect.Op != betweenCalls && c.Effect.Op != "" {
-			q = append(q, in.ask("the code that makes these calls", "get_stacks", "op", c.Effect.Op, "pid", c.Effect.PID))
+			q = append(q, in.ask("the code that makes these calls", "get_stacks", map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}))
 		}
 		if sql := evidenceQuery(c); sql != "" {
 			q = append(q, question{"the evidence itself", "run_sql", map[string]any{"sql": sql}})
 		}
 	}
 	if len(r.Chains) == 0 {
-		q = append(q, in.ask("exact figures of every operation", "get_trace_stats"))
+		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil))
 		if strings.HasSuffix(r.Window.Note, "for everything)") {
 			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
 		}
@@ -137,8 +138,9 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 // betweenCalls is what a report calls time that was lost outside of calls.
 const betweenCalls = "between calls"
 
-// ask is a question about the same part of the recording.
-func (in *diagnoseIn) ask(why, tool string, args ...any) question {
+// ask is a question about the same part of the recording; args are its other
+// arguments, or nil.
+func (in *diagnoseIn) ask(why, tool string, args map[string]any) question {
 	a := map[string]any{}
 	for key, v := range map[string]string{"since": in.Since, "process": in.Process} {
 		if v != "" {
@@ -148,9 +150,7 @@ func (in *diagnoseIn) ask(why, tool string, args ...any) question {
 	if in.PID != 0 {
 		a["pid"] = in.PID
 	}
-	for i := 0; i+1 < len(args); i += 2 {
-		a[args[i].(string)] = args[i+1] //nolint:errcheck,forcetypeassert // the pairs are written above
-	}
+	maps.Copy(a, args)
 	return question{why, tool, a}
 }
 

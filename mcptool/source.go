@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -56,19 +57,19 @@ func (f *file) Name() string { return f.path }
 // State implements Source: what the file system says of the file and of the log
 // beside it.
 func (f *file) State() string {
-	var s string
+	var s strings.Builder
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		info, err := os.Stat(f.path + suffix)
 		switch {
 		case err == nil && suffix == "-shm":
-			s += "|shared" // its content changes with each reader
+			s.WriteString("|shared") // its content changes with each reader
 		case err == nil:
-			s += fmt.Sprintf("|%d %d %v", info.Size(), info.ModTime().UnixNano(), inode(info))
+			fmt.Fprintf(&s, "|%d %d %v", info.Size(), info.ModTime().UnixNano(), inode(info))
 		case suffix == "" && !errors.Is(err, fs.ErrNotExist):
 			return ""
 		}
 	}
-	return s
+	return s.String()
 }
 
 // Read implements Source.

@@ -48,7 +48,7 @@ type answer struct {
 // found is enough, nothing is left to ask, or MaxCalls were made.
 func Investigate(ctx context.Context, db string, done func(*Finding) bool) ([]Call, error) {
 	src := mcptool.File(db)
-	defer src.Close() // a reader has nothing to lose
+	defer func() { _ = src.Close() }() // a reader has nothing to lose
 	ours, theirs := mcp.NewInMemoryTransports()
 	ss, err := mcptool.NewServer(src, mcptool.Options{}).Connect(ctx, ours, nil)
 	if err != nil {
