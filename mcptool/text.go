@@ -32,11 +32,15 @@ func name(s string) data { return data(quoted(cut(visible(s), maxName))) }
 // frame cleans a line of a stack. It has spaces by its form, so it is not quoted.
 func frame(s string) data { return data(cut(visible(s), maxName)) }
 
+// quotes are ours alone: a name cannot begin or end them.
+var quotes = strings.NewReplacer("«", "‹", "»", "›")
+
 func quoted(s string) string {
+	s = quotes.Replace(s)
 	if !strings.ContainsFunc(s, unicode.IsSpace) {
 		return s
 	}
-	return "«" + strings.NewReplacer("«", "‹", "»", "›").Replace(s) + "»"
+	return "«" + s + "»"
 }
 
 // visible replaces what cannot be seen, and what turns text around.
