@@ -40,6 +40,8 @@ var schemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[scenario](): enum(scenarios()...),
 	reflect.TypeFor[order]():    enum("total", "max", "calls"),
 	reflect.TypeFor[action]():   enum("chains", "sql", "ops", "overview"),
+	// A value of SQL, or an argument: some clients refuse a schema that is just true.
+	reflect.TypeFor[any](): {Description: "text, number or null"},
 }
 
 func enum[T ~string](values ...T) *jsonschema.Schema {
