@@ -122,20 +122,10 @@ func TestHostileInputsHarmNothing(t *testing.T) {
 	}
 }
 
-// checkMeanwhile asks something plain again and again while statements run that
-// would never end.
-func checkMeanwhile(t *testing.T, cs *mcp.ClientSession) {
+// asked is how long plain questions took, the shortest first, one after the other
+// until done.
+func asked(t *testing.T, cs *mcp.ClientSession, done <-chan struct{}) []time.Duration {
 	t.Helper()
-	var busy sync.WaitGroup
-	for range 4 {
-		busy.Go(func() {
-			_, _ = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_sql", Arguments: map[string]any{
-				"sql": "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r",
-			}})
-		})
-	}
-	done := make(chan struct{})
-	go func() { busy.Wait(); close(done) }()
 	var took []time.Duration
 	for running := true; running; {
 		began := time.Now()
@@ -148,14 +138,38 @@ func checkMeanwhile(t *testing.T, cs *mcp.ClientSession) {
 		}
 	}
 	slices.Sort(took)
+	return took
+}
+
+// late is what 95 of 100 stay below: what else runs on this machine may hold up one.
+func late(took []time.Duration) time.Duration { return took[len(took)*95/100] }
+
+// checkMeanwhile asks something plain again and again while statements run that
+// would never end. A machine that is busy with other things is late without them,
+// too; then they may not make it much later.
+func checkMeanwhile(t *testing.T, cs *mcp.ClientSession) {
+	t.Helper()
+	alone, cancel := context.WithTimeout(t.Context(), childSQLTime)
+	defer cancel()
+	usual := late(asked(t, cs, alone.Done()))
+	var busy sync.WaitGroup
+	for range 4 {
+		busy.Go(func() {
+			_, _ = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_sql", Arguments: map[string]any{
+				"sql": "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r",
+			}})
+		})
+	}
+	done := make(chan struct{})
+	go func() { busy.Wait(); close(done) }()
+	took := asked(t, cs, done)
 	n := len(took)
-	t.Logf("%d questions meanwhile, answered in %s at the median, %s at most", n, took[n/2], took[n-1])
+	t.Logf("%d questions meanwhile, answered in %s at the median, %s at most; without statements 95 of 100 in %s", n, took[n/2], took[n-1], usual)
 	if n < 20 {
 		t.Errorf("only %d questions were asked meanwhile", n)
 	}
-	// What else runs on this machine may hold up one of them.
-	if late := took[n*95/100]; late > maxAnswer {
-		t.Errorf("plain questions were answered in %s while statements ran", late)
+	if l := late(took); l > max(maxAnswer, 3*usual) {
+		t.Errorf("plain questions were answered in %s while statements ran, in %s otherwise", l, usual)
 	}
 }
 
