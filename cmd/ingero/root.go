@@ -43,6 +43,7 @@ Start here:
 		explainCommand(c),
 		queryCommand(c),
 		exportCommand(c),
+		mcpCommand(c),
 		demoCommand(c),
 		benchCommand(c),
 		versionCommand(c),
