@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,8 +66,9 @@ type lineConn struct {
 	closed chan struct{}
 	close  sync.Once
 
-	mu      sync.Mutex              // guards pending
-	pending map[jsonrpc.ID]struct{} // requests not answered yet
+	mu      sync.Mutex              // guards the next two
+	pending map[jsonrpc.ID]struct{} // requests without a result
+	open    int                     // requests whose answer is not written
 
 	writing sync.Mutex // guards out, and that lines stay whole
 	out     io.Writer
@@ -152,26 +152,16 @@ func (c *lineConn) take(l inLine) (jsonrpc.Message, *refusal) {
 		return nil, no
 	}
 	req, ok := msg.(*jsonrpc.Request)
-	if !ok {
+	if !ok || !req.IsCall() {
 		return msg, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch _, used := c.pending[req.ID]; {
-	case used && req.IsCall():
+	if _, used := c.pending[req.ID]; used {
 		return nil, &refusal{code: jsonrpc.CodeInvalidRequest, why: fmt.Sprintf("the id %v is in use by a request that is not answered yet", req.ID.Raw())}
-	case req.IsCall():
-		c.pending[req.ID] = struct{}{}
-	case req.Method == "notifications/cancelled":
-		var p struct {
-			RequestID any `json:"requestId"`
-		}
-		if json.Unmarshal(req.Params, &p) == nil {
-			if id, err := jsonrpc.MakeID(p.RequestID); err == nil {
-				delete(c.pending, id) // may stay unanswered
-			}
-		}
 	}
+	c.pending[req.ID] = struct{}{}
+	c.open++
 	return msg, nil
 }
 
@@ -179,7 +169,7 @@ func (c *lineConn) take(l inLine) (jsonrpc.Message, *refusal) {
 func (c *lineConn) wait(ctx context.Context, n int) error {
 	for {
 		c.mu.Lock()
-		left := len(c.pending)
+		left := c.open
 		c.mu.Unlock()
 		if left <= n {
 			return nil
@@ -200,10 +190,18 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
+	r, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return c.write(append(b, '\n'))
+	}
+	c.mu.Lock()
+	_, asked := c.pending[r.ID]
+	delete(c.pending, r.ID) // the peer may use it again as soon as it has the answer
+	c.mu.Unlock()
 	err = c.write(append(b, '\n'))
-	if r, ok := msg.(*jsonrpc.Response); ok {
+	if asked {
 		c.mu.Lock()
-		delete(c.pending, r.ID)
+		c.open--
 		c.mu.Unlock()
 		select {
 		case c.freed <- struct{}{}:
