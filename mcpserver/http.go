@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +22,9 @@ const (
 	Path = "/mcp"
 
 	// The bounds of what all peers together may hold open.
-	maxRequests = 256 // being handled, with streams of events
-	maxSessions = 128
+	maxCalls     = 128 // requests being handled
+	maxListeners = 128 // streams of events, which have no end
+	maxSessions  = 128
 
 	sessionIdle = 30 * time.Minute // a session nobody uses is forgotten
 	bodyTime    = 10 * time.Second // for a whole request to arrive
@@ -48,41 +50,54 @@ type Options struct {
 }
 
 // Handler serves MCP over HTTP, at Path and at the root.
-func Handler(server *mcp.Server, o Options) http.Handler {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	get := func(*http.Request) *mcp.Server { return server }
-	options := func(stateless bool) *mcp.StreamableHTTPOptions {
-		return &mcp.StreamableHTTPOptions{
-			Stateless: stateless, Logger: o.Logger, SessionTimeout: sessionIdle, MaxRequestBodyBytes: MaxMessage,
-			PropagateRequestCancellation: true,
-			DisableLocalhostProtection:   true, // guard checks more
-		}
-	}
-	mux := http.NewServeMux()
-	h := &handler{
-		server: server, opts: o, token: sha256.Sum256([]byte(o.Token)), running: make(chan struct{}, maxRequests),
-		sessions:  mcp.NewStreamableHTTPHandler(get, options(false)),
-		stateless: mcp.NewStreamableHTTPHandler(get, options(true)),
-	}
-	mux.Handle(Path, h)
-	mux.Handle("/{$}", h)
-	return mux
-}
+func Handler(server *mcp.Server, o Options) http.Handler { return newHandler(server, o) }
 
 // handler is what a request passes through before the SDK sees it.
 type handler struct {
 	server              *mcp.Server
 	opts                Options
 	token               [sha256.Size]byte
-	running             chan struct{} // a place for each request
+	calls, listeners    chan struct{} // a place for each
 	sessions, stateless http.Handler
+}
+
+func newHandler(server *mcp.Server, o Options) *handler {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	get := func(*http.Request) *mcp.Server { return server }
+	options := mcp.StreamableHTTPOptions{
+		Logger: o.Logger, SessionTimeout: sessionIdle, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // refuse checks more
+	}
+	h := &handler{
+		server: server, opts: o, token: sha256.Sum256([]byte(o.Token)),
+		calls: make(chan struct{}, maxCalls), listeners: make(chan struct{}, maxListeners),
+		sessions: mcp.NewStreamableHTTPHandler(get, &options),
+	}
+	options.Stateless = true
+	h.stateless = mcp.NewStreamableHTTPHandler(get, &options)
+	return h
+}
+
+// drain waits until no call is being handled, and lets none begin.
+func (h *handler) drain(ctx context.Context) {
+	for range cap(h.calls) {
+		select {
+		case h.calls <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // no deadline, no harm: in tests
+	if r.URL.Path != Path && r.URL.Path != "/" {
+		http.Error(w, "MCP is served at "+Path, http.StatusNotFound)
+		return
+	}
 	if code, why := h.refuse(r); code != 0 {
 		w.Header().Set("Connection", "close")
 		if code == http.StatusUnauthorized {
@@ -92,13 +107,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, code)
 		return
 	}
-	if !readBody(w, r) {
+	places, ok := h.readBody(w, r)
+	if !ok {
 		return
 	}
 	_ = rc.SetReadDeadline(time.Time{})
 	select {
-	case h.running <- struct{}{}:
-		defer func() { <-h.running }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	default:
 		busy(w, "too many requests at a time")
 		return
@@ -151,27 +167,36 @@ func (h *handler) refuse(r *http.Request) (int, string) {
 }
 
 // readBody takes the whole body into memory, so that a peer that sends slowly holds
-// nothing but its connection. It reports whether there is something to handle.
-func readBody(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method != http.MethodPost {
-		return true
+// nothing but its connection. It returns among whom the request finds its place, and
+// whether there is something to handle.
+func (h *handler) readBody(w http.ResponseWriter, r *http.Request) (places chan struct{}, ok bool) {
+	switch r.Method {
+	case http.MethodPost:
+	case http.MethodGet:
+		return h.listeners, true
+	default:
+		return h.calls, true
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		answer(w, http.StatusRequestEntityTooLarge, tooLong())
-		return false
+		return nil, false
 	case err != nil:
 		http.Error(w, "the request did not arrive in full", http.StatusRequestTimeout)
-		return false
+		return nil, false
 	}
 	if no := unreadable(body); no != nil {
 		answer(w, http.StatusBadRequest, no)
-		return false
+		return nil, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return true
+	var m struct{ Method string }
+	if json.Unmarshal(body, &m) == nil && m.Method == "subscriptions/listen" {
+		return h.listeners, true
+	}
+	return h.calls, true
 }
 
 func answer(w http.ResponseWriter, code int, no *refusal) {

@@ -28,8 +28,9 @@ func Serve(ctx context.Context, ln net.Listener, server *mcp.Server, cert *tls.C
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &crowd{max: maxConnections}
+	h := newHandler(server, o)
 	hs := &http.Server{
-		Handler: Handler(server, o), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnState: c.state, ConnContext: c.context,
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
@@ -46,18 +47,19 @@ func Serve(ctx context.Context, ln net.Listener, server *mcp.Server, cert *tls.C
 		return fmt.Errorf("serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	return shutdown(hs, server)
+	return h.shutdown(hs)
 }
 
 // shutdown takes no more connections, lets calls finish, ends the sessions with their
 // streams, and closes what is left.
-func shutdown(hs *http.Server, server *mcp.Server) error {
+func (h *handler) shutdown(hs *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- hs.Shutdown(ctx) }()
-	for s := range server.Sessions() {
-		go s.Close() //nolint:errcheck // a session that waits for a call ends with its connection
+	h.drain(ctx)
+	for s := range h.server.Sessions() {
+		go s.Close() //nolint:errcheck // one that waits for a call ends with its connection
 	}
 	err := <-done
 	if errors.Is(err, context.DeadlineExceeded) {
