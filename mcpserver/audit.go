@@ -98,31 +98,16 @@ func clip(s string) string {
 	return s + "…"
 }
 
-// rows is the length of the longest list in a result's structure.
+// RowsMeta is where a result's _meta says how many rows it has.
+const RowsMeta = "rows"
+
 func rows(res mcp.Result) int {
-	r, ok := res.(*mcp.CallToolResult)
-	if !ok || r == nil || r.StructuredContent == nil {
-		return 0
-	}
-	raw, ok := r.StructuredContent.(json.RawMessage)
-	if !ok {
-		var err error
-		if raw, err = json.Marshal(r.StructuredContent); err != nil {
-			return 0 // the SDK reports it
+	if r, ok := res.(*mcp.CallToolResult); ok && r != nil {
+		if n, ok := r.Meta[RowsMeta].(int); ok {
+			return n
 		}
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return 0
-	}
-	n := 0
-	for _, f := range fields {
-		var list []json.RawMessage
-		if json.Unmarshal(f, &list) == nil {
-			n = max(n, len(list))
-		}
-	}
-	return n
+	return 0
 }
 
 func outcome(ctx context.Context, res mcp.Result, err error) string {

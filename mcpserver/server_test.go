@@ -42,7 +42,7 @@ func newBench(t *testing.T, l mcpserver.Limits) *bench {
 		mcp.AddTool(b.Server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, out, error) {
 			b.began <- name
 			o, err := f(ctx, i)
-			return nil, o, err
+			return &mcp.CallToolResult{Meta: mcp.Meta{mcpserver.RowsMeta: len(o.Rows)}}, o, err
 		})
 	}
 	add("echo", func(_ context.Context, i in) (out, error) { return out{i.Text, []string{"a", "b", "c"}}, nil })

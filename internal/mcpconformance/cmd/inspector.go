@@ -17,6 +17,7 @@ const inspector = "@modelcontextprotocol/inspector/clients/launcher/build/index.
 var arguments = map[string][]string{
 	"run_sql":     {"sql=select count(*) as n from events"},
 	"query_fleet": {"action=overview"},
+	"run_demo":    {"scenario=incident"},
 }
 
 func (t *trial) inspectStdio(ctx context.Context) error {
