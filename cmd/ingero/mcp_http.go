@@ -80,7 +80,7 @@ type mcpListener struct {
 func (c *console) listenMCP(a *mcpAddress, log *slog.Logger) (*mcpListener, error) {
 	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
-		return nil, usage("--http %q is no address; write HOST:PORT, like 127.0.0.1:8443", a.address)
+		return nil, usage("%q is no address; write HOST:PORT, like 127.0.0.1:8443", a.address)
 	}
 	local := mcpserver.Loopback(host)
 	l := &mcpListener{opts: mcpserver.Options{Addresses: !local, Logger: log}}
@@ -92,8 +92,8 @@ func (c *console) listenMCP(a *mcpAddress, log *slog.Logger) (*mcpListener, erro
 	}
 	if l.opts.Token == "" && !local {
 		return nil, usage("%s can be reached from other machines, so callers need a token. Make one:\n"+
-			"  openssl rand -hex 32 > mcp-token.txt && chmod 600 mcp-token.txt\n"+
-			"and pass --token-file mcp-token.txt; or serve this machine only: 127.0.0.1:%s", a.address, port)
+			"  (umask 077; openssl rand -hex 32 > ~/.ingero/mcp-token)\n"+
+			"and try again; or serve this machine only: 127.0.0.1:%s", a.address, port)
 	}
 	l.opts.Names = a.ownNames(host, local)
 	if !a.plain {
