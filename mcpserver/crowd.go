@@ -22,6 +22,7 @@ type crowd struct {
 type guest struct {
 	crowd   *crowd
 	running int       // requests that were let in and are being handled
+	asked   bool      // there was one
 	since   time.Time // of the last one's end
 }
 
@@ -70,6 +71,18 @@ func (c *crowd) longestIdle() net.Conn {
 	return conn
 }
 
+// dismiss closes those connections that never asked anything. http.Server would wait
+// some seconds for them to.
+func (c *crowd) dismiss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n, g := range c.conns {
+		if !g.asked {
+			go n.Close() //nolint:errcheck // as above
+		}
+	}
+}
+
 // working marks the connection of a request as busy until the result is called.
 func working(ctx context.Context) func() {
 	g, ok := ctx.Value(guestKey{}).(*guest)
@@ -84,5 +97,6 @@ func (g *guest) add(n int) {
 	g.crowd.mu.Lock()
 	defer g.crowd.mu.Unlock()
 	g.running += n
+	g.asked = true
 	g.since = time.Now()
 }

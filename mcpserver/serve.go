@@ -47,17 +47,18 @@ func Serve(ctx context.Context, ln net.Listener, server *mcp.Server, cert *tls.C
 		return fmt.Errorf("serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	return h.shutdown(hs)
+	return h.shutdown(hs, c)
 }
 
 // shutdown takes no more connections, lets calls finish, ends the sessions with their
 // streams, and closes what is left.
-func (h *handler) shutdown(hs *http.Server) error {
+func (h *handler) shutdown(hs *http.Server, c *crowd) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- hs.Shutdown(ctx) }()
 	h.drain(ctx)
+	c.dismiss()
 	for s := range h.server.Sessions() {
 		go s.Close() //nolint:errcheck // one that waits for a call ends with its connection
 	}
