@@ -28,7 +28,7 @@ var roundTools = []tool{
 		if n, ok := roots(r.Params.InputResponses); ok {
 			return text(fmt.Sprintf("the client has %d roots", n)), nil
 		}
-		return need("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil //nolint:staticcheck // deprecated, but in the protocol
+		return need("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil
 	}},
 	{name: "test_input_required_result_request_state", call: confirmed},
 	{name: "test_input_required_result_tampered_state", call: confirmed},
@@ -40,7 +40,7 @@ var roundTools = []tool{
 			return text(fmt.Sprintf("%s, %s: %d roots", greeting, name, n)), nil
 		}
 		return need("all", mcp.InputRequestMap{
-			"user_name": askName(), "greeting": sampling("Generate a greeting"), "client_roots": &mcp.ListRootsParams{}, //nolint:staticcheck // as above
+			"user_name": askName(), "greeting": sampling("Generate a greeting"), "client_roots": &mcp.ListRootsParams{},
 		}), nil
 	}},
 	{name: "test_input_required_result_multi_round", call: rounds},
@@ -131,11 +131,11 @@ func capable(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, er
 		if c.Elicitation != nil {
 			requests["user_name"] = askName()
 		}
-		if c.Sampling != nil { //nolint:staticcheck // as above
+		if c.Sampling != nil {
 			requests["greeting"] = sampling("Generate a short greeting")
 		}
-		if c.RootsV2 != nil { //nolint:staticcheck // as above
-			requests["client_roots"] = &mcp.ListRootsParams{} //nolint:staticcheck // as above
+		if c.RootsV2 != nil {
+			requests["client_roots"] = &mcp.ListRootsParams{}
 		}
 	}
 	if len(requests) == 0 {

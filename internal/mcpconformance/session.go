@@ -17,7 +17,7 @@ const step = 20 * time.Millisecond
 var sessionTools = []tool{
 	{name: "test_tool_with_logging", call: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for _, m := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
-			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: m}); err != nil { //nolint:staticcheck // deprecated, but in the protocol
+			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: m}); err != nil {
 				return nil, err
 			}
 			time.Sleep(step)
@@ -25,7 +25,7 @@ var sessionTools = []tool{
 		return text("logged"), nil
 	}},
 	{name: "test_logging_tool", call: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "logged if asked for"}) //nolint:staticcheck // as above
+		err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "logged if asked for"})
 		return text("logged if asked for"), err
 	}},
 	{name: "test_tool_with_progress", call: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -47,8 +47,10 @@ var sessionTools = []tool{
 		return text("Reconnection test completed successfully."), nil
 	}},
 	{name: "test_sampling", schema: object(map[string]any{"prompt": map[string]any{"type": "string"}}), call: sample},
-	{name: "test_elicitation", schema: object(map[string]any{"message": map[string]any{"type": "string"}}),
-		call: elicit(object(map[string]any{"username": map[string]any{"type": "string"}}, "username"))},
+	{
+		name: "test_elicitation", schema: object(map[string]any{"message": map[string]any{"type": "string"}}),
+		call: elicit(object(map[string]any{"username": map[string]any{"type": "string"}}, "username")),
+	},
 	{name: "test_elicitation_sep1034_defaults", call: elicit(object(map[string]any{
 		"name":     map[string]any{"type": "string", "default": "John Doe"},
 		"age":      map[string]any{"type": "integer", "default": 30},
@@ -59,11 +61,11 @@ var sessionTools = []tool{
 	{name: "test_elicitation_sep1330_enums", call: elicit(enums())},
 	{name: "test_streaming_elicitation", call: always(&mcp.TextContent{Text: "nothing was asked"})},
 	{name: "test_missing_capability", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if c := r.ClientCapabilities(); c != nil && c.Sampling != nil { //nolint:staticcheck // as above
+		if c := r.ClientCapabilities(); c != nil && c.Sampling != nil {
 			return text("the client can sample"), nil
 		}
 		data, err := json.Marshal(mcp.MissingRequiredClientCapabilityData{
-			RequiredCapabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}, //nolint:staticcheck // as above
+			RequiredCapabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}},
 		})
 		if err != nil {
 			return nil, err
@@ -77,7 +79,7 @@ func sample(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 	if err := json.Unmarshal(r.Params.Arguments, &in); err != nil {
 		return nil, fmt.Errorf("read the arguments: %w", err)
 	}
-	got, err := r.Session.CreateMessage(ctx, sampling(in.Prompt)) //nolint:staticcheck // deprecated, but in the protocol
+	got, err := r.Session.CreateMessage(ctx, sampling(in.Prompt))
 	if err != nil {
 		return nil, err
 	}
