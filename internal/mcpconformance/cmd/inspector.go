@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const inspector = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
@@ -66,14 +67,11 @@ func (t *trial) inspect(ctx context.Context, env, server []string) error {
 	if len(list.Tools) == 0 {
 		return errors.New("no tools are listed")
 	}
-	var all error
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
-		if err := t.call(ctx, env, server, tool.Name); err != nil {
-			all = errors.Join(all, fmt.Errorf("%s: %w", tool.Name, err))
-		}
 	}
+	all := t.callEach(ctx, env, server, names)
 	for name := range arguments {
 		if !slices.Contains(names, name) {
 			all = errors.Join(all, fmt.Errorf("%s is not listed", name))
@@ -86,6 +84,28 @@ func (t *trial) inspect(ctx context.Context, env, server []string) error {
 		}
 	}
 	return all
+}
+
+// callEach calls tools, two at a time: most of a call is the start of the inspector.
+func (t *trial) callEach(ctx context.Context, env, server, tools []string) error {
+	var callers sync.WaitGroup
+	next := make(chan int)
+	failed := make([]error, len(tools))
+	for range 2 {
+		callers.Go(func() {
+			for i := range next {
+				if err := t.call(ctx, env, server, tools[i]); err != nil {
+					failed[i] = fmt.Errorf("%s: %w", tools[i], err)
+				}
+			}
+		})
+	}
+	for i := range tools {
+		next <- i
+	}
+	close(next)
+	callers.Wait()
+	return errors.Join(failed...)
 }
 
 func (t *trial) call(ctx context.Context, env, server []string, tool string) error {
