@@ -92,7 +92,7 @@ func (c *console) listenMCP(a *mcpAddress, log *slog.Logger) (*mcpListener, erro
 	}
 	if l.opts.Token == "" && !local {
 		return nil, usage("%s can be reached from other machines, so callers need a token. Make one:\n"+
-			"  (umask 077; openssl rand -hex 32 > ~/.ingero/mcp-token)\n"+
+			"  (umask 077; mkdir -p ~/.ingero; openssl rand -hex 32 > ~/.ingero/mcp-token)\n"+
 			"and try again; or serve this machine only: 127.0.0.1:%s", a.address, port)
 	}
 	l.opts.Names = a.ownNames(host, local)
