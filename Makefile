@@ -56,6 +56,18 @@ endif
 test-kernel: ## run the tests that need root and a kernel with BTF, and only those packages
 	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m ./probe/... ./agent/... ./internal/... ./demo/... ./cmd/ingero/...
 
+# The public tools of the protocol, with a Node.js that runs them: npm packages, pinned,
+# of which nothing runs when they are installed.
+MCP_PACKAGES := .cache/mcp
+
+.PHONY: test-mcp
+test-mcp: build ## try the MCP server with the conformance suite and the inspector (needs npm)
+	@mkdir -p $(MCP_PACKAGES)
+	@cp internal/mcpconformance/npm/package.json internal/mcpconformance/npm/package-lock.json $(MCP_PACKAGES)/
+	@cd $(MCP_PACKAGES) && { cmp -s package-lock.json node_modules/installed || \
+		{ npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed; }; }
+	$(GO) run ./internal/mcpconformance/cmd -packages $(MCP_PACKAGES)/node_modules -ingero bin/ingero
+
 KERNEL ?= all
 ARCH   ?= amd64
 

@@ -48,6 +48,7 @@ var All = []Measurement{
 	{"exact", Overhead, "calls made against calls recorded, and durations against the caller's clock", measureExact},
 	{"bystander", Overhead, "CPU time added to switches and system calls of programs that are not traced", measureBystander},
 	{"explain", Store, "time and memory to explain a recording of a million calls", measureExplain},
+	{"mcp", Store, "how soon an AI agent is answered about a recording of ten million calls", measureMCP},
 	{"insert", Store, "CPU time and bytes to store a call", measureInsert},
 }
 

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -35,10 +36,19 @@ func measureExplain(ctx context.Context, l *lab) ([]Row, error) {
 	return rows, nil
 }
 
+// recording is a made-up recording of so many calls.
+func (l *lab) recording(calls int) (string, error) {
+	path := filepath.Join(l.dir, fmt.Sprintf("made%d.db", calls))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil // of another measurement
+	}
+	l.say("making a recording of %d calls", calls)
+	return path, storetest.Build(path, storetest.Load{Calls: calls, Graphs: true}, sqlite.Options{})
+}
+
 func measureExplainOf(ctx context.Context, l *lab, name string, calls int, seconds, megabytes float64) ([]Row, error) {
-	l.say("explain: making a recording of %s", name)
-	path := filepath.Join(l.dir, fmt.Sprintf("explain%d.db", calls))
-	if err := storetest.Build(path, storetest.Load{Calls: calls}, sqlite.Options{}); err != nil {
+	path, err := l.recording(calls)
+	if err != nil {
 		return nil, err
 	}
 	var wall, cpu, memory series

@@ -24,6 +24,7 @@ type Options struct {
 	Backend  probe.Backend
 	Version  string   // of Ingero, for the recording
 	Live     bool     // never replay
+	Replay   string   // never trace, for this reason; empty: trace where possible
 	Args     []string // further options of the program (victim/options.c)
 	Node     string   // name of the machine; empty: demo
 	RawRate  int      // calls stored a second; 0: the store's default
@@ -83,6 +84,9 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir) // what stays is in the folder for temporary files
+	if o.Replay != "" {
+		return replay(ctx, s, &o, dir, o.Replay)
+	}
 	r, err := live(ctx, s, &o, dir)
 	if err == nil || o.Live {
 		return r, err

@@ -101,7 +101,7 @@ var causes = []cause{
 func (s *scene) pieces(t *subject) []piece {
 	t.usual = s.usualWaits(t)
 	t.recaptures = s.recaptured(t)
-	var pieces []piece
+	pieces := make([]piece, 0, len(t.episodes))
 	for i := range t.episodes {
 		a := s.account(t, &t.episodes[i])
 		for _, c := range causes {

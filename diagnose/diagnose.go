@@ -155,13 +155,13 @@ func (s *scene) stack(f *finding) []string {
 		if !ok {
 			continue
 		}
-		return frames(&st)
+		return Frames(&st)
 	}
 	return []string{}
 }
 
-// frames are the lines of a stack, innermost first.
-func frames(st *event.Stack) []string {
+// Frames are the lines of a stack, innermost first.
+func Frames(st *event.Stack) []string {
 	lines := make([]string, len(st.Frames))
 	for i := range st.Frames {
 		lines[i] = printable(st.Frames[i].String())

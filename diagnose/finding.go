@@ -39,20 +39,26 @@ type finding struct {
 // findings groups what the causes claimed of one thread's time.
 func (s *scene) findings(t *subject) []*finding {
 	by := map[key]*finding{}
-	for _, p := range s.pieces(t) {
+	all := s.pieces(t)
+	many := map[key]int{}
+	for i := range all {
+		many[all[i].key]++
+	}
+	for i := range all {
+		p := &all[i]
 		if p.acc.Call == nil {
 			t.lostBetween[p.class] += p.lost
 		}
 		f := by[p.key]
 		if f == nil {
-			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
+			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}, pieces: make([]piece, 0, many[p.key])}
 			by[p.key] = f
 		}
 		f.add(p)
 	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
-		slices.SortStableFunc(f.pieces, func(a, b piece) int {
+		ledger.SortStable(f.pieces, func(a, b *piece) int {
 			return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.acc.Start, b.acc.Start))
 		})
 		switch f.kind {
@@ -87,8 +93,8 @@ func relate(list []*finding) {
 	}
 }
 
-func (f *finding) add(p piece) {
-	f.pieces = append(f.pieces, p)
+func (f *finding) add(p *piece) {
+	f.pieces = append(f.pieces, *p)
 	f.lost += p.lost
 	f.explained += p.explained
 	f.shown += p.shown

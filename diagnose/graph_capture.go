@@ -59,7 +59,7 @@ func (s *scene) spoiler(pid uint32) *spoiler {
 		return nil
 	}
 	if st, ok := s.in.Stacks[sp.Stack]; ok {
-		sp.stack = frames(&st)
+		sp.stack = Frames(&st)
 		i := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
 			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") && !strings.HasPrefix(f.Module, "libcudart")
 		})

@@ -107,7 +107,7 @@ func (s *scene) inFlight() (list []report.InFlight, chains []report.Chain) {
 		f := &s.flights[i]
 		stack := []string{}
 		if st, ok := s.in.Stacks[f.Stack]; ok {
-			stack = frames(&st)
+			stack = Frames(&st)
 		}
 		r := report.InFlight{
 			Op: f.Op.String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),

@@ -84,3 +84,15 @@ func (in *Input) tracers() []uint32 {
 
 // isTracer reports whether a process is one.
 func (in *Input) isTracer(pid uint32) bool { return slices.Contains(in.tracers(), pid) }
+
+// Only leaves only the given processes' calls to be explained, all if there are
+// none. What the others did stays: they may be the cause.
+func (in *Input) Only(pids []uint32) {
+	if len(pids) == 0 {
+		return
+	}
+	in.Ops = slices.DeleteFunc(in.Ops, func(o store.OpStat) bool { return !slices.Contains(pids, o.PID) })
+	in.Calls = slices.DeleteFunc(in.Calls, func(c event.Call) bool { return !slices.Contains(pids, c.PID) })
+	in.GapStats = slices.DeleteFunc(in.GapStats, func(g store.GapStat) bool { return !slices.Contains(pids, g.PID) })
+	in.Gaps = slices.DeleteFunc(in.Gaps, func(g event.Gap) bool { return !slices.Contains(pids, g.PID) })
+}

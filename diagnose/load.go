@@ -234,6 +234,9 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 // keep returns a visitor that appends every value to list.
 func keep[T any](list *[]T) func(*T) bool {
 	return func(v *T) bool {
+		if n := len(*list); n == cap(*list) { // rows are large: copy them seldom
+			*list = slices.Grow(*list, max(n, 64))
+		}
 		*list = append(*list, *v)
 		return true
 	}

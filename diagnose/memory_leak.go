@@ -68,7 +68,7 @@ func (g *growth) where(s *scene, c *report.Chain) {
 	share := percent(g.from, g.bytes)
 	caller := ""
 	if st, ok := s.in.Stacks[g.site.Stack]; ok && len(st.Frames) > 0 && share >= minShare {
-		c.Stack = frames(&st)
+		c.Stack = Frames(&st)
 		caller = printable(namable(st.Frames).String())
 	}
 	switch {

@@ -48,11 +48,18 @@ func largest(sites []event.MemorySite, n int) []event.MemorySite {
 
 // slowest returns the n calls that took longest.
 func slowest(calls []event.Call, n int) []event.Call {
-	l := slices.Clone(calls)
-	slices.SortFunc(l, func(a, b event.Call) int {
+	l := make([]*event.Call, len(calls))
+	for i := range calls {
+		l[i] = &calls[i]
+	}
+	slices.SortFunc(l, func(a, b *event.Call) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
 	})
-	return l[:min(n, len(l))]
+	var out []event.Call
+	for _, c := range l[:min(n, len(l))] {
+		out = append(out, *c)
+	}
+	return out
 }
 
 // plural writes a number with the word for one or for several.

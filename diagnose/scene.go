@@ -219,11 +219,9 @@ func (s *scene) readSubjects() {
 	episodes := ledger.Episodes(s.in.Calls, s.in.Gaps, s.in.OffCPU)
 	for _, t := range by {
 		t.from, t.to = max(t.from, s.from), min(t.to, s.to)
-		for _, e := range ledger.PlaceReclaims(episodes[t.Thread], s.reclaims[t.Thread]) {
-			if e.Start >= t.from && e.Start < t.to {
-				t.episodes = append(t.episodes, e)
-			}
-		}
+		t.episodes = slices.DeleteFunc(ledger.PlaceReclaims(episodes[t.Thread], s.reclaims[t.Thread]), func(e ledger.Episode) bool {
+			return e.Start < t.from || e.Start >= t.to
+		})
 		s.readWaits(t)
 		t.ops = s.outermost(t.Thread)
 		t.churn = s.churning(t)

@@ -15,11 +15,11 @@ func TestFramesOfAStack(t *testing.T) {
 		{Kind: event.FrameNative, Addr: 0x7f0000001234},
 	}}
 	want := []string{"train.py:7 in step", "at::matmul [libtorch.so]", "libc.so.6+0x2724a", "0x7f0000001234", "… (its callers were not found)"}
-	if got := frames(st); !slices.Equal(got, want) {
+	if got := Frames(st); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if st.Cut = false; len(frames(st)) != 4 {
-		t.Errorf("a whole stack: %q", frames(st))
+	if st.Cut = false; len(Frames(st)) != 4 {
+		t.Errorf("a whole stack: %q", Frames(st))
 	}
 }
 

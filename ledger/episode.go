@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 
@@ -32,19 +33,7 @@ func (e *Episode) Split() Split { return SplitOf(e.Duration, &e.Ledger) }
 // of a thread with calls that falls into none of its episodes becomes one of its
 // own, because a gap may have been lost, or have been too short a wait to keep.
 func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[event.Thread][]Episode {
-	by := map[event.Thread][]Episode{}
-	for i := range calls {
-		if c := &calls[i]; c.Depth == 0 {
-			by[c.Thread] = append(by[c.Thread], Episode{
-				Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Call: c, Ledger: c.Ledger,
-			})
-		}
-	}
-	for _, g := range gaps {
-		by[g.Thread] = append(by[g.Thread], Episode{
-			Start: g.Start, Duration: g.Duration, Thread: g.Thread, Op: g.Next, Ledger: g.Ledger,
-		})
-	}
+	by := collect(calls, gaps)
 	for t := range by {
 		order(by[t])
 	}
@@ -65,6 +54,49 @@ func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[eve
 				return cmp.Or(-cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Op, b.Op))
 			})
 		}
+	}
+	return by
+}
+
+// collect makes the episodes of calls and gaps. Where both come in order of time,
+// as they are read, so do the episodes.
+func collect(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
+	by := room(calls, gaps)
+	addGaps := func(until uint64) {
+		for ; len(gaps) > 0 && gaps[0].Start < until; gaps = gaps[1:] {
+			g := &gaps[0]
+			by[g.Thread] = append(by[g.Thread], Episode{
+				Start: g.Start, Duration: g.Duration, Thread: g.Thread, Op: g.Next, Ledger: g.Ledger,
+			})
+		}
+	}
+	for i := range calls {
+		if c := &calls[i]; c.Depth == 0 {
+			addGaps(c.Start)
+			by[c.Thread] = append(by[c.Thread], Episode{
+				Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Call: c, Ledger: c.Ledger,
+			})
+		}
+	}
+	addGaps(math.MaxUint64)
+	return by
+}
+
+// room makes lists that the calls and gaps of each thread fit into: an episode is
+// large, and a growing list is copied again and again.
+func room(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
+	n := map[event.Thread]int{}
+	for i := range calls {
+		if calls[i].Depth == 0 {
+			n[calls[i].Thread]++
+		}
+	}
+	for i := range gaps {
+		n[gaps[i].Thread]++
+	}
+	by := make(map[event.Thread][]Episode, len(n))
+	for t, n := range n {
+		by[t] = make([]Episode, 0, n)
 	}
 	return by
 }
@@ -99,8 +131,11 @@ func placeRows(by map[event.Thread][]Episode, rows []event.OffCPU) {
 // order sorts episodes by time; a total order, so that the order of the input
 // does not show.
 func order(list []Episode) {
-	slices.SortFunc(list, func(a, b Episode) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration),
+	SortStable(list, func(a, b *Episode) int {
+		if c := cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration)); c != 0 {
+			return c // nearly always
+		}
+		return cmp.Or(
 			cmp.Compare(a.Op, b.Op), cmp.Compare(a.Ledger.Total(), b.Ledger.Total()),
 			slices.Compare(a.Ledger.NS[:], b.Ledger.NS[:]), compareCalls(a.Call, b.Call))
 	})

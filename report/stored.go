@@ -15,19 +15,28 @@ func (t *text) stored(list []StoredChain) {
 	}
 	t.line("")
 	t.wrap("", t.paint(bold, "Recorded by an earlier Ingero, as it was; below each, what the data supports:"))
-	groups := map[string][]*StoredChain{}
-	var order []string
+	for _, group := range GroupStored(list) {
+		t.storedGroup(group)
+	}
+}
+
+// GroupStored puts together chains that differ only in numbers, in the order in
+// which the first of each was recorded.
+func GroupStored(list []StoredChain) [][]*StoredChain {
+	at := map[string]int{}
+	var groups [][]*StoredChain
 	for i := range list {
 		c := &list[i]
 		k := strings.Join([]string{c.Node, c.Op, c.Severity, wordsOf(c.Summary), c.Supported}, "\x00")
-		if groups[k] == nil {
-			order = append(order, k)
+		n, ok := at[k]
+		if !ok {
+			n = len(groups)
+			at[k] = n
+			groups = append(groups, nil)
 		}
-		groups[k] = append(groups[k], c)
+		groups[n] = append(groups[n], c)
 	}
-	for _, k := range order {
-		t.storedGroup(groups[k])
-	}
+	return groups
 }
 
 func (t *text) storedGroup(group []*StoredChain) {

@@ -35,7 +35,7 @@ func TestAFaultAndAControlOnThisKernel(t *testing.T) {
 		t.Fatalf("ran %d cases: %+v", told, r)
 	}
 	for _, x := range r.Results[:2] {
-		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil {
+		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil || x.Agent == nil || len(x.Agent.Calls) == 0 {
 			t.Errorf("%s was not run or not explained: %+v", x.Name, x)
 		}
 		s, err := sqlite.OpenReader(x.Recording)

@@ -40,6 +40,7 @@ type Result struct {
 	WhatIf     *WhatIf  `json:"what_if,omitempty"`
 	VerdictSec float64  `json:"verdict_s"` // from opening the recording to the report
 
+	Agent    *Agent     `json:"agent,omitempty"`    // what it reached over MCP
 	Baseline *Judgement `json:"baseline,omitempty"` // what the co-occurrence rule says
 }
 

@@ -34,6 +34,7 @@ type Report struct {
 	VerdictSec      *float64 `json:"time_to_verdict_s"` // median
 	WorstVerdictSec float64  `json:"worst_time_to_verdict_s"`
 
+	Agents   Agents    `json:"agents"`          // over MCP
 	Pairs    *Pairs    `json:"pairs,omitempty"` // two causes at once
 	Baseline *Baseline `json:"baseline,omitempty"`
 	ByCause  []ByCause `json:"by_cause"`
@@ -93,6 +94,7 @@ func (r *Report) sum(baseline bool) {
 	r.Path = shareOf(single, func(x *Result) bool { return x.Path })
 	r.FalseBlames = count(all, func(x *Result) bool { return x.FalseBlame })
 	r.amounts(all)
+	r.countAgents(all)
 	r.byCause()
 	if baseline {
 		r.Baseline = &Baseline{

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/bench/accuracy"
+	"github.com/ingero-io/ingero/bench/agent"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/report"
 )
@@ -194,6 +195,7 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("two causes at once, both found", fmt.Sprintf("%d of %d", r.Pairs.Both, r.Pairs.Cases), "")
 		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
 	}
+	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls), fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
 	add("lost time explained, mean", share(r.Explained), "")
 	add("attributed time off by, median", optional(r.MedianTimeError, share), "")
 	add("predicted step time off by, median", optional(r.WhatIfError, share), "")

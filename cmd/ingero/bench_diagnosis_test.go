@@ -20,6 +20,7 @@ func TestAccuracyTableShowsWhatDidNotCount(t *testing.T) {
 		Seed: 7, Kernel: "6.18", Arch: "amd64", CPUs: 2, Cases: 1, Controls: 1, Skipped: 1, Disturbed: 1,
 		FirstCause: 1, FalseBlames: 1, MedianTimeError: &off,
 		Pairs:    &accuracy.Pairs{Cases: 3, Both: 2, InOrder: 1},
+		Agents:   accuracy.Agents{Cases: 4, Reached: 3},
 		Baseline: &accuracy.Baseline{Rule: "cooccurrence", FirstCause: 0.25, FalseBlames: 9},
 		ByCause:  []accuracy.ByCause{{Kind: "lock_contention", Cases: 1, FirstCause: 1, NotJudged: 2}},
 		Results: []accuracy.Result{
@@ -50,6 +51,7 @@ path right                             0 %
 runs that blame the innocent             1             9
 two causes at once, both found      2 of 3
 as the first two, larger first      1 of 3
+an agent is told in 3 calls         3 of 4
 lost time explained, mean              0 %
 attributed time off by, median         4 %
 predicted step time off by, median       -

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/cmd/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/probe"
 )
 

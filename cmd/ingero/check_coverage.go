@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ingero-io/ingero/cmd/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/probe/coverage"
 )
 

@@ -54,7 +54,7 @@ func (c *console) database(asked string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(o.home, ".ingero", "ingero.db"), nil
+	return filepath.Join(o.folder(), "ingero.db"), nil
 }
 
 // recordingFile is where a trace is written.
@@ -76,8 +76,8 @@ func (c *console) newRecording(asked string) (*recordingFile, error) {
 	}
 	dir := filepath.Dir(path)
 	if asked == "" && c.env(databaseEnv) == "" {
-		if err := f.makeFolder(dir); err != nil {
-			return nil, err
+		if err := f.owner.makeFolder(dir); err != nil {
+			return nil, fmt.Errorf("create the folder of the default database: %w; pass --db FILE", err)
 		}
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -88,25 +88,28 @@ func (c *console) newRecording(asked string) (*recordingFile, error) {
 	return f, nil
 }
 
-func (f *recordingFile) makeFolder(dir string) error {
+// folder is where Ingero keeps what belongs to the user.
+func (o owner) folder() string { return filepath.Join(o.home, ".ingero") }
+
+func (o owner) makeFolder(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("create the folder of the default database: %w; pass --db FILE", err)
+		return err
 	}
-	return f.give(dir)
+	return o.give(dir)
 }
 
 // give hands a file or folder this program has just made to the user who called
 // sudo. It follows no link: the name lies where that user can put one.
-func (f *recordingFile) give(path string) error {
-	if !f.owner.sudo {
+func (o owner) give(path string) error {
+	if !o.sudo {
 		return nil
 	}
-	if err := os.Lchown(path, f.owner.uid, f.owner.gid); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("give the recording to user %d: %w", f.owner.uid, err)
+	if err := os.Lchown(path, o.uid, o.gid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("give %s to user %d: %w", path, o.uid, err)
 	}
 	return nil
 }
@@ -117,5 +120,5 @@ func (f *recordingFile) handOver() error {
 	if !f.fresh {
 		return nil
 	}
-	return errors.Join(f.give(f.path), f.give(f.path+"-wal"), f.give(f.path+"-shm"))
+	return errors.Join(f.owner.give(f.path), f.owner.give(f.path+"-wal"), f.owner.give(f.path+"-shm"))
 }

@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store"
 )
 
 // explainFlags are the flags of explain.
@@ -70,7 +67,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
 	rep, err := diagnose.Explain(ctx, v.rec, v.window, func(in *diagnose.Input) {
 		in.DB, in.Note, in.PerProcess = v.path, v.note, f.perProcess
-		onlyProcesses(in, f.pids)
+		in.Only(f.pids)
 	})
 	if err != nil {
 		return err
@@ -82,18 +79,6 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return writeJSON(c.out, rep)
 	}
 	return c.writeReport(rep)
-}
-
-// onlyProcesses leaves only the given processes' calls to be explained. What
-// the others did stays: they may be the cause.
-func onlyProcesses(in *diagnose.Input, pids []uint32) {
-	if len(pids) == 0 {
-		return
-	}
-	in.Ops = slices.DeleteFunc(in.Ops, func(o store.OpStat) bool { return !slices.Contains(pids, o.PID) })
-	in.Calls = slices.DeleteFunc(in.Calls, func(c event.Call) bool { return !slices.Contains(pids, c.PID) })
-	in.GapStats = slices.DeleteFunc(in.GapStats, func(g store.GapStat) bool { return !slices.Contains(pids, g.PID) })
-	in.Gaps = slices.DeleteFunc(in.Gaps, func(g event.Gap) bool { return !slices.Contains(pids, g.PID) })
 }
 
 func (c *console) writeReport(r *report.Report) error {

@@ -69,7 +69,7 @@ memory. The recording is never changed.`,
 	f.window.add(fl)
 	since := fl.Lookup("since") // a part is the exception here
 	since.DefValue = "all"
-	f.window.since = "all"
+	f.window.Since = "all"
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

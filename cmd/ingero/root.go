@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/cmd/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/coverage"
 )
@@ -44,6 +44,7 @@ Start here:
 		queryCommand(c),
 		exportCommand(c),
 		mergeCommand(c),
+		mcpCommand(c),
 		demoCommand(c),
 		benchCommand(c),
 		versionCommand(c),

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -212,7 +211,7 @@ func writeJSONRows(c *console, rows *sqlite.Rows) error {
 		b.WriteString(sep)
 		for i, v := range rows.Values() {
 			b.Write(keys[i])
-			value, err := json.Marshal(jsonValue(v))
+			value, err := json.Marshal(sqlite.JSONValue(v))
 			if err != nil {
 				return fmt.Errorf("write row as JSON: %w", err)
 			}
@@ -269,18 +268,4 @@ func objectKeys(names []string) ([][]byte, error) {
 		keys = append(keys, append(append([]byte{lead}, key...), ':'))
 	}
 	return keys, nil
-}
-
-// jsonValue is a value as JSON can hold it: blobs in hexadecimal, infinities as
-// null.
-func jsonValue(v any) any {
-	switch v := v.(type) {
-	case []byte:
-		return hex.EncodeToString(v)
-	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return nil
-		}
-	}
-	return v
 }

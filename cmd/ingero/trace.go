@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"os"
 	"os/signal"
 	"os/user"
@@ -40,6 +40,7 @@ type traceFlags struct {
 	print    footprintFlag
 	metrics  metricsFlags
 	pages    bool
+	mcp      string
 }
 
 func traceCommand(c *console) *cobra.Command {
@@ -58,6 +59,9 @@ sockets, programs, time on a CPU. Meanwhile each system call of other processes
 takes some tens of nanoseconds longer. --pages counts the memory that each process
 of the machine is given; each page takes some 40 ns longer then.
 
+With --mcp an AI agent can ask the recording while it is being made, over HTTPS as with
+"ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token.
+
 It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it then
 passes on. On a terminal it shows a live table, otherwise a line a second. It
 needs root, or the capabilities that "ingero check" names.`,
@@ -66,6 +70,7 @@ needs root, or the capabilities that "ingero check" names.`,
   sudo ingero trace --pid "$(pgrep -f mcp-server)"  what any process touches, GPU or not
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
+  sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent look on
   sudo ingero trace --json | jq 'select(.type == "call")'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
@@ -95,6 +100,7 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.BoolVar(&f.pages, "pages", false, "count the pages of memory that each process of the machine is given, by the second")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
+	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -108,6 +114,7 @@ type tracing struct {
 	file *recordingFile // nil: nothing is recorded
 	view traceView
 	told *exported // nil: no metrics
+	log  io.Writer // of what is neither result nor progress
 }
 
 // traceView shows a run while it lasts, and its end.
@@ -143,7 +150,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if t.told, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
 		return err
 	}
-	sum, err := t.watch(ctx)
+	sum, err := t.watch(ctx, f.mcp)
 	if sum.Elapsed > 0 {
 		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))
 	}
@@ -156,8 +163,9 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	return exitCode(sum.ExitCode)
 }
 
-// watch runs the tracer; what it records is diagnosed as it goes on.
-func (t *tracing) watch(ctx context.Context) (agent.Summary, error) {
+// watch runs the tracer; what it records is diagnosed as it goes on, and served to AI
+// agents at an address, unless that is empty.
+func (t *tracing) watch(ctx context.Context, mcp string) (agent.Summary, error) {
 	if t.told != nil {
 		defer func() { _ = t.told.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, t.told)
@@ -168,6 +176,11 @@ func (t *tracing) watch(ctx context.Context) (agent.Summary, error) {
 		defer func() { _ = live.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
+	unserve, err := t.serveMCP(ctx, mcp)
+	if err != nil {
+		return agent.Summary{}, err
+	}
+	defer unserve()
 	return t.view.run(ctx, t.opts)
 }
 
@@ -218,6 +231,9 @@ func (t *tracing) options(f *traceFlags, command []string) error {
 		}
 	}
 	if !f.record {
+		if f.mcp != "" {
+			return usage("--mcp serves what is recorded; leave out --record=false")
+		}
 		return nil
 	}
 	return t.record(f, maxDB)
@@ -265,11 +281,7 @@ func (t *tracing) choose(f *traceFlags) {
 	default:
 		t.view = &lineView{out: out, width: t.c.width(out), wait: noProcess}
 	}
-	level := slog.LevelWarn
-	if t.c.env(debugEnv) != "" {
-		level = slog.LevelDebug
-	}
-	t.opts.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
+	t.log, t.opts.Logger = log, t.c.logger(log)
 }
 
 // noProcess is said until there is something to trace.
@@ -285,7 +297,7 @@ func (t *tracing) next(s *agent.Summary) string {
 		cmd += " --db " + quote(t.file.path)
 	}
 	if s.Elapsed > 5*time.Minute {
-		cmd += " --since " + short(s.Elapsed.Round(time.Minute)+time.Minute)
+		cmd += " --since " + store.Short(s.Elapsed.Round(time.Minute)+time.Minute)
 	}
 	return cmd
 }

@@ -241,23 +241,38 @@ func writeSummary(w io.Writer, s *agent.Summary, next string, o report.TextOptio
 	return err
 }
 
-// lockedBuffer collects log lines while a table owns the screen.
+// lockedBuffer collects log lines while a table owns the screen: the last ones, if there
+// are very many.
 type lockedBuffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
+	mu  sync.Mutex // guards the rest
+	b   []byte
+	cut bool
 }
+
+// maxLog is how much is collected, in bytes.
+const maxLog = 64 << 10
 
 func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.Write(p)
+	l.b = append(l.b, p...)
+	if len(l.b) > maxLog {
+		l.cut = true
+		rest := l.b[len(l.b)-maxLog/2:] // not at each further line
+		_, rest, _ = bytes.Cut(rest, []byte("\n"))
+		l.b = append(l.b[:0], rest...)
+	}
+	return len(p), nil
 }
 
 // String is what was written so far.
 func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.String()
+	if l.cut {
+		return "…\n" + string(l.b)
+	}
+	return string(l.b)
 }
 
 // clock is an elapsed time as 01:05 or 1:00:00.

@@ -19,6 +19,8 @@ type Recording interface {
 	store.Reader
 	// Calls visits what CallTimes does, with all that is stored of it.
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
+	// CallsOf visits those of some operations.
+	CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error
 	// Losses returns what was lost in a window, by kind.
 	Losses(ctx context.Context, w store.Window) ([]event.Loss, error)
 }

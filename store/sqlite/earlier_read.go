@@ -136,6 +136,11 @@ func (r *earlierReader) Calls(ctx context.Context, w store.Window, visit func(*e
 	return r.visitCalls(ctx, w, func(*event.Call) bool { return true }, visit)
 }
 
+// CallsOf implements Recording.
+func (r *earlierReader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error {
+	return r.visitCalls(ctx, w, func(c *event.Call) bool { return slices.Contains(ops, c.Op) }, visit)
+}
+
 // Scheduling implements store.Reader: earlier versions did not record it.
 func (r *earlierReader) Scheduling(context.Context) ([]store.Scheduling, error) { return nil, nil }
 

@@ -18,6 +18,9 @@ type Limits struct {
 	Bytes int           // bytes of all values returned, default 64 MiB
 	Value int           // bytes of a single value or row, default 8 MiB
 	Time  time.Duration // default 30 s
+
+	Statement int // bytes of the statement, default SQLite's own 1,000,000
+	Columns   int // of the answer and of what it is computed from, default SQLite's own 2,000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -108,6 +111,12 @@ func (r *Rows) prepare(sql string) error {
 	}
 	r.conn.Limit(sqlite.LimitLength, int32(r.limits.Value))
 	r.conn.Limit(sqlite.LimitAttached, 0)
+	if r.limits.Columns > 0 {
+		r.conn.Limit(sqlite.LimitColumn, int32(r.limits.Columns))
+	}
+	if n := r.limits.Statement; n > 0 && len(sql) > n {
+		return fmt.Errorf("%w: the statement has %d bytes, more than %d", ErrRefused, len(sql), n)
+	}
 	if err := exec(r.conn, "pragma cache_size = -16384"); err != nil {
 		return err
 	}

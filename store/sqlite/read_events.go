@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -40,6 +41,15 @@ func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*e
 // Calls implements Recording.
 func (r *Reader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	return r.calls(ctx, allCallQuery, w, visit)
+}
+
+// CallsOf implements Recording.
+func (r *Reader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error {
+	var list []string
+	for _, o := range ops {
+		list = append(list, strconv.Itoa(int(o)))
+	}
+	return r.calls(ctx, expand(callQuery+"where c.ts between ? and ? and c.op in ("+strings.Join(list, ", ")+") order by c.ts"), w, visit)
 }
 
 // CallTimes implements store.Reader.

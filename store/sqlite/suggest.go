@@ -49,7 +49,7 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		for t := range names {
 			tables = append(tables, t)
 		}
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, suggestion(m[1], tables, "tables and views"))
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(m[1], tables, "tables and views"))
 	}
 	if m := noColumn.FindStringSubmatch(text); m != nil {
 		used := word.FindAllString(sql, -1)
@@ -60,7 +60,7 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 			}
 		}
 		column := m[1][strings.LastIndexByte(m[1], '.')+1:]
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, suggestion(column, columns, "columns"))
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(column, columns, "columns"))
 	}
 	return fmt.Errorf("%w: %s", ErrSyntax, text)
 }
@@ -82,8 +82,8 @@ func (r *Rows) schemaNames() map[string][]string {
 	return names
 }
 
-// suggestion names what is spelt most alike, or what there is.
-func suggestion(wrong string, names []string, kind string) string {
+// Suggest names what is spelt most alike, or what there is.
+func Suggest(wrong string, names []string, kind string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	best, at := "", len(wrong)/2+1

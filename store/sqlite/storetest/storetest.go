@@ -17,11 +17,12 @@ import (
 // Load is a steady training loop: each step of a thread is 20 launches, one
 // asynchronous copy and one synchronization that waits off the CPU.
 type Load struct {
-	Calls   int    // in all; rounded up to whole steps
+	Calls   int    // in all but for graphs; rounded up to whole steps
 	Rate    int    // calls a second of all threads, 0 means 20,000
 	Threads int    // dispatching threads, 0 means 1
 	Start   uint64 // Unix ns, 0 means a fixed day
 	Seed    uint64
+	Graphs  bool // each step also launches a CUDA graph; now and then one is made again
 }
 
 // DefaultStart is when a Load begins unless it says otherwise: 2025-01-01 UTC.
@@ -30,6 +31,8 @@ const DefaultStart = 1_735_689_600 * uint64(time.Second)
 const (
 	launches = 20
 	perStep  = launches + 2
+	graphs   = 8
+	regraph  = 1000 // steps after which a graph is made again
 	kernels  = 40
 	buffers  = 4
 	batchNS  = uint64(20 * time.Millisecond)
@@ -50,6 +53,7 @@ type generator struct {
 	copy   event.Op
 	sync   event.Op
 	step   uint64 // ns between the starts of a thread's steps
+	steps  int    // so far
 }
 
 // Batches calls yield with batches of 20 ms each, in order, until it returns
@@ -111,6 +115,9 @@ func (g *generator) addStep(b *store.Batch, t int, at uint64) {
 		k := (i*7 + g.rng.Uint64N(2)) % kernels
 		add(g.launch, g.duration(6000*scale), [4]uint64{0x5581_2a40_0000 + k*0x90, 0x5581_44cc_2f00, 64 + k*8, 128 << (k % 3)})
 	}
+	if g.steps++; g.Graphs {
+		g.addGraph(add, scale)
+	}
 	buf := g.rng.Uint64N(buffers)
 	add(g.copy, g.duration(9000*scale), [4]uint64{1 << 20, 1, 0x7f30_2400_0000 + buf<<24, 0x7f2e_1000_0000 + buf<<21})
 	c := add(g.sync, g.duration(400_000*scale), [4]uint64{0x5581_44cc_2f00})
@@ -120,6 +127,18 @@ func (g *generator) addStep(b *store.Batch, t int, at uint64) {
 	if g.rng.IntN(100) == 0 {
 		g.disturb(b, t, c)
 	}
+}
+
+// addGraph launches a graph, and makes each again now and then.
+func (g *generator) addGraph(add func(event.Op, uint64, [4]uint64) *event.Call, scale float64) {
+	handle := 0x5581_5000_0000 + uint64(g.steps%graphs)*0x100
+	if g.steps%regraph < graphs {
+		if g.steps >= regraph {
+			add(op("cudaGraphExecDestroy"), g.duration(2000*scale), [4]uint64{handle})
+		}
+		add(op("cudaGraphInstantiate"), g.duration(300_000*scale), [4]uint64{handle, handle + 8})
+	}
+	add(op("cudaGraphLaunch"), g.duration(8000*scale), [4]uint64{handle, 0x5581_44cc_2f00})
 }
 
 // disturb makes a synchronization wait for the CPU.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/cmd/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/internal/doctor"
 )
 
 // allCaps is what root has; nothing is held against it.

@@ -1,4 +1,4 @@
-package main
+package store_test
 
 import (
 	"testing"
@@ -10,12 +10,12 @@ import (
 func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) uint64 { return uint64(now.Add(d).UnixNano()) }
-	w := windowFlags{since: "5m"}
+	span := store.Span{Since: store.DefaultSince}
 	for _, sum := range []store.Summary{
 		{First: at(-time.Minute), Last: at(time.Minute)},
 		{First: at(time.Hour), Last: at(time.Hour + time.Minute)},
 	} {
-		got, note, err := w.choose(sum, now)
+		got, note, err := span.Window(sum, now)
 		if want := (store.Window{From: sum.First, To: sum.Last + 1}); err != nil || got != want || note != "" {
 			t.Errorf("of %+v: %+v, note %q, %v", sum, got, note, err)
 		}

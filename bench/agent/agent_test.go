@@ -1,0 +1,40 @@
+package agent_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/ingero-io/ingero/bench/agent"
+	"github.com/ingero-io/ingero/demo"
+)
+
+// TestAgentReachesTheInjectedCause runs it on each recording that comes with the
+// program, made by the real tracer of a program with a known fault.
+func TestAgentReachesTheInjectedCause(t *testing.T) {
+	for i := range demo.Scenarios {
+		s := &demo.Scenarios[i]
+		t.Run(s.Name, func(t *testing.T) {
+			db := filepath.Join(t.TempDir(), "run.db")
+			r, err := demo.Run(t.Context(), s, demo.Options{Replay: "for a test", Keep: db})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			calls, err := agent.Investigate(t.Context(), db, func(f *agent.Finding) bool {
+				found = found || f.Kind == s.Expect && (r.Truth.CulpritPID == 0 || r.Truth.CulpritPID == int(f.Culprit.PID))
+				return found
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found == s.Healthy() || len(calls) == 0 || len(calls) > agent.MaxCalls {
+				t.Errorf("expected %q, made %+v", s.Expect, calls)
+			}
+			for _, c := range calls {
+				if s.Healthy() && c.Finding != nil {
+					t.Errorf("a healthy program is blamed: %+v", c.Finding)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/mcptool"
+)
+
+// mcpFlags are the flags of mcp.
+type mcpFlags struct {
+	db    string
+	http  mcpAddress
+	audit string
+}
+
+func mcpCommand(c *console) *cobra.Command {
+	var f mcpFlags
+	cmd := &cobra.Command{
+		Use:   "mcp [FILE]",
+		Short: "Let an AI agent ask a recording",
+		Long: `Mcp serves a recording to AI agents over the Model Context Protocol: a program like
+Claude Code starts it and speaks with it on standard input and output, or reaches it
+over HTTPS with --http. Only reading is possible, and a recording that is still being
+made is served as it grows. docs/mcp.md has the set-up of the usual programs.
+
+Over HTTP there is TLS 1.3 only, with a certificate that is generated once and kept in
+~/.ingero unless another is given. A token is needed from --token-file, --token,
+$INGERO_MCP_TOKEN or ~/.ingero/mcp-token, unless only this machine can reach the
+address.
+
+Each call of a tool is logged as a line of JSON: time, tool, caller, rows, duration,
+outcome; no data.`,
+		Example: `  ingero mcp --db run.db                            for a program that starts it
+  claude mcp add ingero -- ingero mcp --db run.db
+  ingero mcp --http 127.0.0.1:8443                  for programs on this machine
+  ingero mcp --http :8443 --token-file token.txt --host gpu-node-01
+  sudo ingero trace --mcp 127.0.0.1:8443            while it is being recorded`,
+		Args: arguments(0, 1, "a recording"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if f.db != "" {
+					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
+				}
+				f.db = args[0]
+			}
+			if err := f.http.check(cmd); err != nil {
+				return err
+			}
+			return c.mcp(cmd.Context(), &f)
+		},
+	}
+	addDatabase(cmd, &f.db)
+	fl := cmd.Flags()
+	fl.StringVar(&f.http.address, "http", "", "serve HTTPS at this address (127.0.0.1:8443, or :8443 for other machines too)")
+	f.http.add(cmd)
+	fl.StringVar(&f.audit, "audit", "", "append the log of calls to this file (default standard error)")
+	return cmd
+}
+
+// mcpMemory is how much Go memory serving may take before the collector works harder
+// for less, in bytes. What agents get is small; what they ask for may not be.
+const mcpMemory = 128 << 20
+
+func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
+	debug.SetMemoryLimit(mcpMemory)
+	path, err := c.database(f.db)
+	if err != nil {
+		return err
+	}
+	audit, err := c.openAudit(f.audit)
+	if err != nil {
+		return err
+	}
+	defer audit.Close()
+	log := c.logger(c.err)
+	src := mcptool.File(path)
+	defer src.Close() //nolint:errcheck // it was only read
+	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: log, Now: c.now})
+	mcpserver.Protect(server, audit, mcpserver.DefaultLimits(), log)
+
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if f.http.address == "" {
+		if c.isTerminal(c.in) {
+			fmt.Fprintln(c.err, "ingero mcp is meant to be started by an AI agent; it now waits for JSON on standard input. See ingero mcp --help")
+		}
+		return mcpserver.Stdio(ctx, server, c.in, c.out)
+	}
+	h, err := c.listenMCP(&f.http, log)
+	if err != nil {
+		return err
+	}
+	h.describe(c.err, path)
+	return h.serve(ctx, server)
+}
+
+// logger writes warnings, and everything if internal errors are looked for.
+func (c *console) logger(w io.Writer) *slog.Logger {
+	level := slog.LevelWarn
+	if c.env(debugEnv) != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// openAudit opens the log of calls. Only its owner may read it.
+func (c *console) openAudit(path string) (io.WriteCloser, error) {
+	if path == "" {
+		return unclosed{c.err}, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of calls: %w; pass another --audit FILE", errors.Unwrap(err))
+	}
+	return f, nil
+}
+
+// unclosed keeps a stream open that belongs to somebody else.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTokenComesFromWhereItIsGiven tries each place, the first one first.
+func TestTokenComesFromWhereItIsGiven(t *testing.T) {
+	const flag, file, env, own = "from-the-flag-0123456789", "from-the-file-0123456789", "from-the-env-0123456789", "from-home-0123456789"
+	home := t.TempDir()
+	write := func(path, text string) string {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	given := write(filepath.Join(home, "token.txt"), "  "+file+"\n")
+	set := map[string]string{"HOME": home}
+	c := &console{env: func(k string) string { return set[k] }}
+	expect := func(a mcpAddress, want, from string) {
+		t.Helper()
+		if got, where, err := c.mcpToken(&a); err != nil || got != want || !strings.Contains(where, from) {
+			t.Errorf("%+v: %q from %q, want %q from %q (%v)", a, got, where, want, from, err)
+		}
+	}
+	expect(mcpAddress{}, "", "")
+	write(filepath.Join(home, ".ingero", "mcp-token"), own+"\n")
+	expect(mcpAddress{}, own, "mcp-token")
+	set[tokenEnv] = env
+	expect(mcpAddress{}, env, tokenEnv)
+	expect(mcpAddress{tokenFile: given}, file, "token.txt")
+	expect(mcpAddress{token: flag}, flag, "--token")
+
+	write(given, "\n")
+	if _, _, err := c.mcpToken(&mcpAddress{tokenFile: given}); err == nil || !strings.Contains(err.Error(), "0 characters") {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+// TestLogBesideTheTableIsBounded writes more than a run of days would.
+func TestLogBesideTheTableIsBounded(t *testing.T) {
+	var l lockedBuffer
+	for range 10_000 {
+		if _, err := l.Write([]byte(strings.Repeat("x", 99) + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Write([]byte("the last\n")); err != nil {
+		t.Fatal(err)
+	}
+	text := l.String()
+	if len(text) > maxLog+100 || !strings.HasPrefix(text, "…\nx") || !strings.HasSuffix(text, "x\nthe last\n") {
+		t.Errorf("%d bytes, from %.20q", len(text), text)
+	}
+}

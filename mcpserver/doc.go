@@ -1,0 +1,12 @@
+// Package mcpserver serves an MCP server to AI agents: on standard input and output,
+// and over HTTP with TLS 1.3. It knows nothing of the tools. It is what stands between
+// them and whoever calls: it bounds what a peer may send, how long it may take, and how
+// much runs at a time; it checks tokens and names; and it writes down who called what.
+//
+// Whatever a peer sends, it gets an answer, the other peers get theirs, and the memory
+// of this process stays bounded.
+package mcpserver
+
+// MaxMessage is the longest message, in bytes, that is accepted from a peer: requests
+// are a statement of SQL at most.
+const MaxMessage = 256 << 10

@@ -1,0 +1,221 @@
+package mcptool_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
+)
+
+type opRow struct {
+	Process string
+	PID     int
+	Op      string
+	Calls   int
+	TotalNS int `json:"total_ns"`
+	MaxNS   int `json:"max_ns"`
+	Bytes   int
+}
+
+type statsAnswer struct {
+	Window, Note string
+	Calls        int
+	Ops          []opRow
+	NextCursor   string `json:"next_cursor"`
+	Lost         map[string]int
+}
+
+// TestStatisticsAreThoseOfTheRollUps compares with what "ingero query" sums up of a
+// recording that was thinned.
+func TestStatisticsAreThoseOfTheRollUps(t *testing.T) {
+	path := made(t, storetest.Load{Calls: 300_000, Rate: 150_000})
+	cs := connect(t, path, mcptool.Options{})
+	var got statsAnswer
+	call(t, cs, "get_trace_stats", map[string]any{"since": "all"}, &got)
+	rows, err := sqlite.Query(t.Context(), path, "select op, sum(calls), sum(sum_ns), max(max_ns), sum(bytes) from op_seconds group by op order by 3 desc", sqlite.Limits{})
+	must(t, err)
+	defer rows.Close()
+	n, calls := 0, 0
+	for ; rows.Next(); n++ {
+		v := rows.Values()
+		want := opRow{"trainer", 4000, v[0].(string), int(v[1].(int64)), int(v[2].(int64)), int(v[3].(int64)), int(v[4].(int64))}
+		if n >= len(got.Ops) || got.Ops[n] != want {
+			t.Errorf("row %d: want %+v of %+v", n, want, got.Ops)
+		}
+		calls += want.Calls
+	}
+	if n != 3 || got.Calls != calls || len(got.Lost) != 0 {
+		t.Errorf("%d operations, %d calls of %d, lost %v", n, got.Calls, calls, got.Lost)
+	}
+}
+
+func TestFiltersAndWindows(t *testing.T) {
+	path := crowd(t)
+	cs := connect(t, path, mcptool.Options{})
+	var all, one, part statsAnswer
+	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000}, &all)
+	if len(all.Ops) != 24*5 || all.NextCursor != "" {
+		t.Errorf("%d rows, cursor %q; want one of each process and operation", len(all.Ops), all.NextCursor)
+	}
+	call(t, cs, "get_trace_stats", map[string]any{"pid": 103, "op": "cudaMalloc"}, &one)
+	if len(one.Ops) != 1 || one.Ops[0].PID != 103 || one.Ops[0].Op != "cudaMalloc" || one.Ops[0].Calls != 60 {
+		t.Errorf("one process and operation: %+v", one.Ops)
+	}
+	call(t, cs, "get_trace_stats", map[string]any{"since": all.Window}, &part)
+	if part.Calls != all.Calls || part.Window != all.Window {
+		t.Errorf("the window of an answer, asked for again, gives %d calls of %d in %s, not %s", part.Calls, all.Calls, part.Window, all.Window)
+	}
+	for _, c := range []struct {
+		args map[string]any
+		want string
+	}{
+		{map[string]any{"op": "cudaLaunchKernal"}, "did you mean cudaLaunchKernel?"},
+		{map[string]any{"process": "nobody"}, "the traced ones are"},
+		{map[string]any{"pid": 7}, "no process 7"},
+		{map[string]any{"since": "yesterday"}, "is no duration"},
+		{map[string]any{"cursor": "1.abc"}, "ask again without one"},
+		{map[string]any{"sinc": "5m"}, "sinc"},
+	} {
+		if got := fails(t, cs, "get_trace_stats", c.args); !strings.Contains(got, c.want) {
+			t.Errorf("%v: %q, want %q in it", c.args, got, c.want)
+		}
+	}
+}
+
+// TestCursorsShowEverythingOnce follows the cursors of each tool that pages.
+func TestCursorsShowEverythingOnce(t *testing.T) {
+	cs := connect(t, crowd(t), mcptool.Options{})
+	for _, c := range []struct {
+		tool, list string
+		args       map[string]any
+		want       int
+	}{
+		{"get_trace_stats", "ops", map[string]any{}, 24 * 5},
+		{"get_causal_chains", "chains", map[string]any{}, 24},
+		{"get_stacks", "stacks", map[string]any{}, 24 * 5},
+		{"run_sql", "rows", map[string]any{"sql": "select timestamp, in_op, pid from off_cpu order by timestamp, pid"}, 24 * 15},
+		{"run_sql", "rows", map[string]any{"sql": "select timestamp, in_op, pid from off_cpu order by timestamp, pid", "limit": 100}, 24 * 15},
+	} {
+		seen := map[string]bool{}
+		pages := 0
+		for cursor := ""; ; pages++ {
+			args := map[string]any{}
+			maps.Copy(args, c.args)
+			if cursor != "" {
+				args["cursor"] = cursor
+			}
+			var page map[string]any
+			call(t, cs, c.tool, args, &page)
+			for _, item := range page[c.list].([]any) {
+				s := fmt.Sprint(item)
+				if seen[s] {
+					t.Errorf("%s shows %.100s twice", c.tool, s)
+				}
+				seen[s] = true
+			}
+			if cursor, _ = page["next_cursor"].(string); cursor == "" {
+				break
+			}
+		}
+		if len(seen) != c.want || pages == 0 {
+			t.Errorf("%s shows %d in %d pages, want %d", c.tool, len(seen), pages+1, c.want)
+		}
+	}
+}
+
+func TestRunSQL(t *testing.T) {
+	cs := connect(t, made(t, storetest.Load{Calls: 2000}), mcptool.Options{})
+	for sql, want := range map[string]string{
+		"values (1, 'a'), (2, null)":                       `"rows":[[1,"a"],[2,null]]`,
+		"with x(a) as (select 3) select a from x -- end":   `"columns":["a"],`,
+		"/* why */ select 1.5 as f":                        `"rows":[[1.5]]`,
+		"select 9007199254740993 as big, 12 as small":      `"rows":[["9007199254740993",12]]`,
+		"select x'00ff' as b, 1e999 as inf":                `"rows":[["00ff",null]]`,
+		"select hex(zeroblob(2000)) as long":               `"cut_values":1`,
+		"explain query plan select * from events limit 1":  `"detail"`,
+		"select count(*) from events where 0":              `"rows":[[0]]`,
+		"select * from events where 0":                     `"rows":[]`,
+		"select op from events where op like '%Sync%' -- ": `cudaStreamSynchronize`,
+	} {
+		if got := textOf(call(t, cs, "run_sql", map[string]any{"sql": sql}, nil)); !strings.Contains(got, want) {
+			t.Errorf("%s: %.300s, want %s in it", sql, got, want)
+		}
+	}
+	for sql, want := range map[string]string{
+		"select duration_n from events":         "did you mean duration_ns?",
+		"select * from event":                   "did you mean events?",
+		"select 1; select 2":                    "more than one statement",
+		"delete from events":                    "only reading is allowed",
+		"attach '/tmp/x.db' as x":               "attach is refused",
+		"selec 1":                               "syntax error",
+		"select printf('%.*c', 900000000, 'x')": "larger than 262144 bytes",
+	} {
+		if got := fails(t, cs, "run_sql", map[string]any{"sql": sql}); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", sql, got, want)
+		}
+	}
+}
+
+func TestEarlierRecording(t *testing.T) {
+	path := fmt.Sprintf("%s/earlier.db", t.TempDir())
+	script(t, path, "../store/sqlite/testdata/earlier_0.8.sql")
+	cs := connect(t, path, mcptool.Options{})
+	for _, tool := range []string{"diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "graph_lifecycle", "graph_frequency", "run_sql"} {
+		call(t, cs, tool, defaults[tool], nil)
+	}
+	var chains struct{ Recorded []string }
+	call(t, cs, "get_causal_chains", map[string]any{"since": "all"}, &chains)
+	if len(chains.Recorded) == 0 || !strings.Contains(chains.Recorded[0], "What the data supports") {
+		t.Errorf("the chains that it recorded are not told: %q", chains.Recorded)
+	}
+}
+
+func TestPromptResourcesAndCompletions(t *testing.T) {
+	cs := connect(t, crowd(t), mcptool.Options{})
+	ctx := t.Context()
+	p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "investigate", Arguments: map[string]string{"symptom": "steps are slow", "process": "trainer", "window": "all"}})
+	must(t, err)
+	text := p.Messages[0].Content.(*mcp.TextContent).Text
+	for _, want := range []string{"steps are slow", `since="all", process="trainer"`, "diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "run_sql"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the prompt lacks %q:\n%s", want, text)
+		}
+	}
+	if _, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "investigate"}); err != nil {
+		t.Error(err)
+	}
+	for uri, want := range map[string]string{
+		"ingero://schema": "select comm, op", "ingero://events": "cudaLaunchKernel", "ingero://summary": `"calls":7200`,
+		"ingero://findings": "cpu_contention", "ingero://op/cudaMalloc": `"unit":"bytes"`,
+		"ingero://process/0%20ignore": "", "ingero://finding/none": "", "ingero://nothing": "",
+	} {
+		res, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s is there: %s", uri, res.Contents[0].Text)
+		case want != "" && err != nil:
+			t.Errorf("%s: %v", uri, err)
+		case want != "" && !strings.Contains(res.Contents[0].Text, want):
+			t.Errorf("%s: %.300s", uri, res.Contents[0].Text)
+		}
+	}
+	for arg, c := range map[string]struct{ typed, want string }{
+		"op": {"malloc", "cudaMalloc"}, "process": {"3 IGN", "3 " + injection}, "window": {"", "5m"}, "symptom": {"gpu", "the GPU is idle between steps"},
+		"id": {"cpu-", "cpu-contention-"}, "other": {"", ""},
+	} {
+		r, err := cs.Complete(ctx, &mcp.CompleteParams{
+			Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "investigate"}, Argument: mcp.CompleteParamsArgument{Name: arg, Value: c.typed},
+		})
+		must(t, err)
+		got := strings.Join(r.Completion.Values, "\n")
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s %q is completed by %q, want %q", arg, c.typed, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+type diagnoseIn struct {
+	scope
+	Finding string `json:"finding,omitempty" jsonschema:"id"`
+}
+
+type diagnoseOut struct {
+	common
+	Verdict      data       `json:"verdict"`
+	Calls        uint64     `json:"calls"`
+	Finding      *finding   `json:"finding,omitempty"`
+	Path         []data     `json:"path" jsonschema:"effect first, root last"`
+	Others       []other    `json:"others"`
+	NotExplained []data     `json:"not_explained"`
+	Next         []question `json:"next"`
+}
+
+// other is a finding in one line.
+type other struct {
+	ID      string `json:"id"`
+	Summary data   `json:"summary"`
+}
+
+// question is a call that leads on.
+type question struct {
+	Why  string         `json:"why"`
+	Tool string         `json:"tool"`
+	Args map[string]any `json:"arguments"`
+}
+
+func (d diagnoseOut) rows() int {
+	if d.Finding == nil {
+		return len(d.Others)
+	}
+	return 1 + len(d.Others)
+}
+
+// The parts of an answer of diagnose.
+const (
+	maxOthers = 3
+	maxGaps   = 2
+)
+
+var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
+	name:  "diagnose",
+	about: "Start here: why does the GPU wait? Verdict, first cause with path, proved share, evidence and fixes, and what to call next.",
+	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
+		err = s.read(ctx, in.scope, func(v *view) error {
+			r, err := s.explain(ctx, v)
+			if err != nil {
+				return err
+			}
+			if out.common, err = v.common(ctx); err != nil {
+				return err
+			}
+			return out.fill(r, &in)
+		})
+		return out, err
+	},
+}
+
+func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
+	d.Verdict, d.Calls = prose(r.Verdict), r.Events
+	d.Others, d.Path, d.NotExplained = []other{}, []data{}, []data{}
+	for _, g := range first(gapsOf(r), maxGaps) {
+		d.NotExplained = append(d.NotExplained, data(fmt.Sprintf("%s, %s, %s: %s", g.Process, g.Op, report.Duration(g.LostNS), g.Why)))
+	}
+	at := 0
+	if in.Finding != "" {
+		at = slices.IndexFunc(r.Chains, func(c report.Chain) bool { return c.ID == in.Finding })
+		if at < 0 {
+			return fmt.Errorf("there is no finding %s in this window; there are %s", name(in.Finding), findingIDs(r))
+		}
+	}
+	for i := range r.Chains {
+		c := &r.Chains[i]
+		switch {
+		case i == at:
+			f := chainOf(c)
+			d.Finding, d.Path = &f.finding, lines(f.Path)
+		case len(d.Others) < maxOthers:
+			d.Others = append(d.Others, other{ID: c.ID, Summary: data(cut(string(prose(c.Summary)), maxName))})
+		}
+	}
+	d.Next = nextOf(r, at, in)
+	return nil
+}
+
+func findingIDs(r *report.Report) string {
+	var ids []string
+	for _, c := range r.Chains {
+		ids = append(ids, c.ID)
+	}
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// nextOf says what to ask after the finding at a place of the list: the findings
+// behind it first, because each stands for time lost to something else; then what
+// lies behind this one.
+func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
+	q := []question{}
+	if at+1 < len(r.Chains) {
+		c := &r.Chains[at+1]
+		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)), "diagnose", map[string]any{"finding": c.ID}))
+	}
+	if at < len(r.Chains) {
+		c := &r.Chains[at]
+		if c.Effect.Op != betweenCalls && c.Effect.Op != "" {
+			q = append(q, in.ask("the code that makes these calls", "get_stacks", map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}))
+		}
+		if sql := evidenceQuery(c); sql != "" {
+			q = append(q, question{"the evidence itself", "run_sql", map[string]any{"sql": sql}})
+		}
+	}
+	if len(r.Chains) == 0 {
+		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil))
+		if strings.HasSuffix(r.Window.Note, "for everything)") {
+			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
+		}
+	}
+	return q
+}
+
+// betweenCalls is what a report calls time that was lost outside of calls.
+const betweenCalls = "between calls"
+
+// ask is a question about the same part of the recording; args are its other
+// arguments, or nil.
+func (in *diagnoseIn) ask(why, tool string, args map[string]any) question {
+	a := map[string]any{}
+	for key, v := range map[string]string{"since": in.Since, "process": in.Process} {
+		if v != "" {
+			a[key] = v
+		}
+	}
+	if in.PID != 0 {
+		a["pid"] = in.PID
+	}
+	maps.Copy(a, args)
+	return question{why, tool, a}
+}
+
+// evidenceQuery selects the rows a finding rests on.
+func evidenceQuery(c *report.Chain) string {
+	if len(c.Evidence.EventIDs) == 0 {
+		return ""
+	}
+	id := c.Evidence.EventIDs[0]
+	from := id[strings.LastIndexByte(id, ':')+1:]
+	at := strings.TrimRight(from, "abcdefghijklmnopqrstuvwxyz")
+	switch from[len(at):] {
+	case "":
+		return "select * from ledger where timestamp = " + at
+	case "g":
+		return "select * from ledger where span = 'gap' and timestamp = " + at
+	case "o":
+		return "select * from off_cpu where timestamp = " + at
+	}
+	return "select * from events where timestamp = " + at
+}

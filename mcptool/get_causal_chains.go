@@ -1,0 +1,83 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+type chainsIn struct {
+	scope
+	Severity severity `json:"severity,omitempty" jsonschema:"at least"`
+	Kind     kind     `json:"kind,omitempty"`
+	paging
+}
+
+type chainsOut struct {
+	common
+	Chains       []chain `json:"chains"`
+	NotExplained []gap   `json:"not_explained"`
+	Recorded     []data  `json:"recorded,omitempty" jsonschema:"by an earlier Ingero"`
+	NextCursor   string  `json:"next_cursor,omitempty"`
+}
+
+func (c chainsOut) rows() int { return len(c.Chains) + len(c.Recorded) }
+
+// maxRecorded bounds the recorded chains in an answer.
+const maxRecorded = 4
+
+var causalChainsTool = tool[chainsIn, chainsOut]{
+	name:  "get_causal_chains",
+	about: "Every finding in full: what was slow, who caused it, how that is known; not_explained has no proved cause.",
+	run: func(ctx context.Context, s *server, in chainsIn) (out chainsOut, err error) {
+		err = s.read(ctx, in.scope, func(v *view) error {
+			r, err := s.explain(ctx, v)
+			if err != nil {
+				return err
+			}
+			if out.common, err = v.common(ctx); err != nil {
+				return err
+			}
+			var list []chain
+			for i := range r.Chains {
+				c := &r.Chains[i]
+				if atLeast(c.Severity, in.Severity) && (in.Kind == "" || c.Cause.Kind == string(in.Kind)) {
+					list = append(list, chainOf(c))
+				}
+			}
+			p := in.paging
+			in.paging = paging{}
+			if out.Chains, out.NextCursor, err = page(list, p, in); err != nil {
+				return err
+			}
+			out.NotExplained = []gap{}
+			if p.Cursor == "" {
+				out.rest(r)
+			}
+			return nil
+		})
+		return out, err
+	},
+}
+
+// rest adds, on the first page, what is no chain.
+func (c *chainsOut) rest(r *report.Report) {
+	c.NotExplained = first(gapsOf(r), maxGaps)
+	if len(c.Chains) > 1 {
+		c.NotExplained = first(c.NotExplained, 0)
+	}
+	for _, group := range report.GroupStored(r.StoredChains) {
+		if len(c.Recorded) == maxRecorded {
+			break
+		}
+		last := group[len(group)-1]
+		c.Recorded = append(c.Recorded, prose(fmt.Sprintf("was %s, %d times: %s. What the data supports: %s", last.Severity, len(group), last.Summary, last.Supported)))
+	}
+}
+
+// atLeast reports whether a severity is as high as one that is asked for.
+func atLeast(s string, want severity) bool {
+	rank := map[string]int{"LOW": 1, "MEDIUM": 2, "HIGH": 3}
+	return rank[s] >= rank[fmt.Sprint(want)]
+}

@@ -1,0 +1,147 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+type statsIn struct {
+	scope
+	Op    string `json:"op,omitempty"`
+	Layer layer  `json:"layer,omitempty"`
+	paging
+}
+
+type statsOut struct {
+	common
+	Calls      uint64    `json:"calls"`
+	Stored     uint64    `json:"stored_rows"`
+	Ops        []opStats `json:"ops"`
+	OffCPU     []waiting `json:"off_cpu" jsonschema:"where these threads waited"`
+	NextCursor string    `json:"next_cursor,omitempty"`
+}
+
+// opStats are exact statistics of an operation of a process.
+type opStats struct {
+	Process data   `json:"process"`
+	PID     uint32 `json:"pid"`
+	Op      string `json:"op"`
+	Calls   uint64 `json:"calls"`
+	Errors  uint64 `json:"errors,omitempty"`
+	AvgNS   uint64 `json:"avg_ns"`
+	P50NS   uint64 `json:"p50_ns"`
+	P95NS   uint64 `json:"p95_ns"`
+	P99NS   uint64 `json:"p99_ns"`
+	MaxNS   uint64 `json:"max_ns"`
+	TotalNS uint64 `json:"total_ns"`
+	Bytes   uint64 `json:"bytes,omitempty"`
+}
+
+// waiting is the time that threads were off the CPU in calls and between them.
+type waiting struct {
+	Class class  `json:"class"`
+	NS    uint64 `json:"ns"`
+}
+
+func (s statsOut) rows() int { return len(s.Ops) }
+
+var traceStatsTool = tool[statsIn, statsOut]{
+	name:  "get_trace_stats",
+	about: "Exact counts and latencies of each operation of each process, and what its threads waited for.",
+	run: func(ctx context.Context, s *server, in statsIn) (out statsOut, err error) {
+		op, err := opNamed(in.Op)
+		if err != nil {
+			return out, err
+		}
+		err = s.read(ctx, in.scope, func(v *view) error {
+			if out.common, err = v.common(ctx); err != nil {
+				return err
+			}
+			out.Stored = v.sum.Stored
+			list, err := v.OpStats(ctx, v.win)
+			if err != nil {
+				return err
+			}
+			list = slices.DeleteFunc(list, func(o store.OpStat) bool {
+				return !v.wants(o.PID) || op != 0 && o.Op != op || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
+			})
+			gaps, err := v.GapStats(ctx, v.win)
+			if err != nil {
+				return err
+			}
+			if op != 0 || in.Layer != "" {
+				gaps = nil // between calls is in none of them
+			}
+			out.OffCPU = v.waits(list, gaps)
+			names, err := v.names(ctx)
+			if err != nil {
+				return err
+			}
+			table := opsOf(list, names)
+			for _, o := range table {
+				out.Calls += o.Calls
+			}
+			p := in.paging
+			in.paging = paging{}
+			out.Ops, out.NextCursor, err = page(table, p, in)
+			return err
+		})
+		return out, err
+	},
+}
+
+// opsOf are the statistics of all processes, most time first.
+func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
+	var all []opStats
+	for pid, ops := range diagnose.OpTable(list) {
+		for _, o := range ops {
+			all = append(all, opStats{
+				Process: name(names[pid]), PID: pid, Op: o.Op, Calls: o.Calls, Errors: o.Errors, AvgNS: o.TotalNS / max(o.Calls, 1),
+				P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b opStats) int {
+		return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
+	})
+	return all
+}
+
+// waits adds up ledgers, most time first.
+func (v *view) waits(ops []store.OpStat, gaps []store.GapStat) []waiting {
+	var sum event.Ledger
+	for i := range ops {
+		sum.Add(&ops[i].Ledger)
+	}
+	for i := range gaps {
+		if v.wants(gaps[i].PID) {
+			sum.Add(&gaps[i].Ledger)
+		}
+	}
+	out := []waiting{}
+	for c, ns := range sum.NS {
+		if ns > 0 {
+			out = append(out, waiting{class(event.Class(c).String()), ns})
+		}
+	}
+	slices.SortFunc(out, func(a, b waiting) int { return cmp.Compare(b.NS, a.NS) })
+	return out
+}
+
+// names are the processes' names.
+func (v *view) names(ctx context.Context) (map[uint32]string, error) {
+	list, err := v.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[uint32]string{}
+	for i := range list {
+		names[list[i].PID] = list[i].Name
+	}
+	return names, nil
+}

@@ -1,0 +1,155 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+type frequencyIn struct {
+	scope
+	paging
+}
+
+type frequencyOut struct {
+	common
+	Processes  []graphRate `json:"processes"`
+	Graphs     []graphHeat `json:"graphs"`
+	NextCursor string      `json:"next_cursor,omitempty"`
+}
+
+// graphRate is how often a process makes and launches graphs.
+type graphRate struct {
+	Process       data    `json:"process"`
+	PID           uint32  `json:"pid"`
+	LaunchHz      float64 `json:"launch_hz"`
+	MinHz         uint64  `json:"min_hz"`
+	MaxHz         uint64  `json:"max_hz"`
+	InstantiateHz float64 `json:"instantiate_hz"`
+	PerMade       float64 `json:"launches_per_instantiate"`
+}
+
+// graphHeat is how often an executable graph was launched.
+type graphHeat struct {
+	PID      uint32  `json:"pid"`
+	Exec     string  `json:"graph_exec"`
+	Launches uint64  `json:"launches"`
+	Hz       float64 `json:"hz"`
+}
+
+func (f frequencyOut) rows() int { return len(f.Graphs) }
+
+var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
+	name:  "graph_frequency",
+	about: "How often CUDA graphs are launched, and made again.",
+	run: func(ctx context.Context, s *server, in frequencyIn) (out frequencyOut, err error) {
+		out.Processes, out.Graphs = []graphRate{}, []graphHeat{}
+		err = s.read(ctx, in.scope, func(v *view) error {
+			if out.common, err = v.common(ctx); err != nil {
+				return err
+			}
+			uses, err := v.graphUses(ctx)
+			if err != nil || len(uses) == 0 {
+				return err
+			}
+			if out.Processes, err = v.graphRates(ctx, uses); err != nil {
+				return err
+			}
+			lives, err := v.graphLives(ctx, &out.common)
+			if err != nil {
+				return err
+			}
+			list := heats(lives)
+			p := in.paging
+			in.paging = paging{}
+			out.Graphs, out.NextCursor, err = page(list, p, in)
+			return err
+		})
+		return out, err
+	},
+}
+
+// graphRates are the rates of each process, from the exact series.
+func (v *view) graphRates(ctx context.Context, uses []graphUse) ([]graphRate, error) {
+	series, err := v.OpSeries(ctx, v.win, 1)
+	if err != nil {
+		return nil, err
+	}
+	rates := []graphRate{}
+	for i := range uses {
+		u := &uses[i]
+		bySecond := map[uint64]uint64{}
+		for j := range series {
+			if o := &series[j]; o.PID == u.PID && o.Op.Source() == event.SourceGraph && o.Op.String() == "cudaGraphLaunch" {
+				bySecond[o.Second] += o.Calls
+			}
+		}
+		r := graphRate{Process: u.Process, PID: u.PID, PerMade: ratio(u.Launches, u.Instantiates)}
+		r.LaunchHz, r.MinHz, r.MaxHz = rate(bySecond)
+		r.InstantiateHz = hertz(u.Instantiates, v.length())
+		rates = append(rates, r)
+	}
+	return rates, nil
+}
+
+// rate is the mean of the seconds with launches, and the extremes of those that
+// are full: not the first or the last.
+func rate(bySecond map[uint64]uint64) (mean float64, least, most uint64) {
+	var sum, first, last uint64
+	first = math.MaxUint64
+	for s, n := range bySecond {
+		sum += n
+		first, last = min(first, s), max(last, s)
+		most = max(most, n)
+	}
+	if len(bySecond) == 0 {
+		return 0, 0, 0
+	}
+	least = most
+	for s := first + 1; s < last; s++ {
+		least = min(least, bySecond[s])
+	}
+	return round(float64(sum) / float64(len(bySecond))), least, most
+}
+
+// heats are the rates of single graphs, most launches first.
+func heats(lives []graphLife) []graphHeat {
+	var list []graphHeat
+	for i := range lives {
+		g := &lives[i]
+		list = append(list, graphHeat{PID: g.PID, Exec: g.Exec, Launches: g.Launches, Hz: hertz(g.Launches, g.last-min(g.first, g.last))})
+	}
+	slices.SortStableFunc(list, func(a, b graphHeat) int {
+		return cmp.Or(cmp.Compare(b.Launches, a.Launches), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Exec, b.Exec))
+	})
+	return list
+}
+
+// length is how long the window is, in ns.
+func (v *view) length() uint64 {
+	from, to := max(v.win.From, v.sum.First), v.sum.Last
+	if v.win.To != 0 {
+		to = min(to, v.win.To)
+	}
+	return to - min(from, to)
+}
+
+func hertz(n, ns uint64) float64 {
+	if ns == 0 {
+		return 0
+	}
+	return round(float64(n) * 1e9 / float64(ns))
+}
+
+func ratio(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return round(float64(a) / float64(b))
+}
+
+// round keeps three decimals.
+func round(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -1,0 +1,66 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+type lifecycleIn struct {
+	scope
+	paging
+}
+
+type lifecycleOut struct {
+	common
+	Processes  []graphUse  `json:"processes"`
+	Graphs     []graphLife `json:"graphs"`
+	Failed     []data      `json:"failed_captures"`
+	NextCursor string      `json:"next_cursor,omitempty"`
+}
+
+func (l lifecycleOut) rows() int { return len(l.Graphs) }
+
+var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
+	name:  "graph_lifecycle",
+	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, and captures that failed.",
+	run: func(ctx context.Context, s *server, in lifecycleIn) (out lifecycleOut, err error) {
+		out.Graphs, out.Failed = []graphLife{}, []data{}
+		err = s.read(ctx, in.scope, func(v *view) error {
+			if out.common, err = v.common(ctx); err != nil {
+				return err
+			}
+			if out.Processes, err = v.graphUses(ctx); err != nil || len(out.Processes) == 0 {
+				return err // without operations on graphs there is nothing to list
+			}
+			list, err := v.graphLives(ctx, &out.common)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(out.Processes, func(u graphUse) bool { return u.Failed > 0 }) {
+				if out.Failed, err = s.failedCaptures(ctx, v); err != nil {
+					return err
+				}
+			}
+			p := in.paging
+			in.paging = paging{}
+			out.Graphs, out.NextCursor, err = page(list, p, in)
+			return err
+		})
+		return out, err
+	},
+}
+
+func (s *server) failedCaptures(ctx context.Context, v *view) ([]data, error) {
+	list := []data{}
+	err := s.each(ctx, "select pid, timestamp, ret_code, failed_op, failed_code from graph_captures "+v.where()+
+		fmt.Sprintf(" and ret_code <> 0 order by timestamp desc limit %d", maxRecorded), func(r row) error {
+		line := fmt.Sprintf("%s: pid %d, error %d", clock(r.uint(1)), r.uint(0), r.int(2))
+		if op := r.text(3); op != "" {
+			line += fmt.Sprintf(", spoiled by %s (error %d)", op, r.int(4))
+		}
+		list = append(list, prose(line))
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,14 @@
+package mcptool
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// inode tells a file from another one of the same name.
+func inode(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ino
+	}
+	return 0
+}

@@ -1,0 +1,86 @@
+package mcptool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+)
+
+// An answer costs the model that reads it. Without a limit a list ends where an
+// answer would become longer than budget; whoever gives a limit gets that many, up
+// to most bytes. The rest is behind a cursor.
+const (
+	budget   = 3000      // bytes of a list, as JSON: the answer has it twice, and 2,000 tokens of about 4 bytes
+	most     = 100 << 10 // bytes of a list that was asked for with a limit
+	maxRows  = 1000
+	longest  = 1 << 20 // an offset beyond which there is nothing
+	oneQuote = 8       // bytes of separators around an item
+)
+
+// paging is how a part of a list is asked for.
+type paging struct {
+	Limit  int    `json:"limit,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+var errCursor = errors.New("the cursor is not of this question; ask again without one, or repeat the arguments it came with")
+
+// offset is where the part begins. key holds what the cursor must belong to.
+func (p paging) offset(key any) (int, error) {
+	if p.Cursor == "" {
+		return 0, nil
+	}
+	at, of := parse(p.Cursor)
+	if of != fingerprint(key) || at < 0 || at > longest {
+		return 0, errCursor
+	}
+	return at, nil
+}
+
+// parse takes a cursor apart; at is -1 if it is none.
+func parse(cursor string) (at int, of uint32) {
+	if n, err := fmt.Sscanf(cursor, "%d.%x", &at, &of); n != 2 || err != nil {
+		return -1, 0
+	}
+	return at, of
+}
+
+// next is the cursor of the part that begins at an offset.
+func next(at int, key any) string { return fmt.Sprintf("%d.%x", at, fingerprint(key)) }
+
+func fingerprint(key any) uint32 {
+	h := fnv.New32a()
+	_ = json.NewEncoder(h).Encode(key) // the arguments of a call came from JSON
+	return h.Sum32()
+}
+
+// page is the part of a list that was asked for, and the cursor of the rest. key
+// are the arguments without paging.
+func page[T any](list []T, p paging, key any) ([]T, string, error) {
+	from, err := p.offset(key)
+	if err != nil {
+		return nil, "", err
+	}
+	list = list[min(from, len(list)):]
+	n := fitting(list, p)
+	if n == len(list) {
+		return append([]T{}, list...), "", nil
+	}
+	return list[:n], next(from+n, key), nil
+}
+
+// fitting is how many items fit into an answer: at least one.
+func fitting[T any](list []T, p paging) int {
+	room, count := budget, maxRows
+	if p.Limit > 0 {
+		room, count = most, min(p.Limit, maxRows)
+	}
+	for i := range list {
+		b, err := json.Marshal(list[i])
+		if room -= len(b) + oneQuote; i > 0 && (err != nil || room < 0) || i == count {
+			return i
+		}
+	}
+	return len(list)
+}

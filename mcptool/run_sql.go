@@ -1,0 +1,128 @@
+package mcptool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+type sqlIn struct {
+	SQL string `json:"sql" jsonschema:"views: resource ingero://schema"`
+	paging
+}
+
+type sqlOut struct {
+	Lost       map[string]uint64 `json:"lost"`
+	Columns    []data            `json:"columns"`
+	Rows       [][]any           `json:"rows" jsonschema:"data; large integers as strings"`
+	CutValues  int               `json:"cut_values,omitempty"`
+	NextCursor string            `json:"next_cursor,omitempty"`
+}
+
+func (s sqlOut) rows() int { return len(s.Rows) }
+
+// What one statement may cost. A statement is at most so long because the memory
+// it takes is bounded by the number of values it computes at once times the
+// length of a value.
+const (
+	sqlTime    = 5 * time.Second
+	sqlValue   = 256 << 10 // bytes
+	sqlLength  = 16 << 10  // bytes
+	sqlColumns = 100
+	maxCell    = 500 // characters of a value that are shown
+)
+
+// sqlAtOnce is how many statements run at the same time; more wait. One CPU is left
+// for everything else, so that other calls are answered meanwhile.
+func sqlAtOnce() int { return max(1, min(runtime.GOMAXPROCS(0)-1, 4)) }
+
+var runSQLTool = tool[sqlIn, sqlOut]{
+	name:  "run_sql",
+	about: "One read-only SQLite statement on the recording. Views: events, cuda_events, host_events, off_cpu, culprits, ledger, op_seconds, process_names, stack_frames, losses. Times in ns.",
+	run: func(ctx context.Context, s *server, in sqlIn) (out sqlOut, err error) {
+		from, err := in.offset(in.SQL)
+		if err != nil {
+			return out, err
+		}
+		select {
+		case s.sql <- struct{}{}:
+			defer func() { <-s.sql }()
+		case <-ctx.Done():
+			return out, ctx.Err()
+		}
+		rows, err := s.src.Query(ctx, in.SQL, sqlite.Limits{
+			Rows: longest + maxRows, Bytes: 1 << 30, Value: sqlValue, Time: s.opts.SQLTime, Statement: sqlLength, Columns: sqlColumns,
+		})
+		if err != nil {
+			return out, err
+		}
+		defer rows.Close() // a reader has nothing to lose
+		if err := out.fill(rows, from, &in); err != nil {
+			return out, err
+		}
+		_, out.Lost = s.recording(ctx)
+		return out, nil
+	},
+}
+
+// fill takes the rows from an offset on that fit into an answer.
+func (s *sqlOut) fill(rows *sqlite.Rows, from int, in *sqlIn) error {
+	s.Columns, s.Rows = []data{}, [][]any{}
+	for _, c := range rows.Columns() {
+		s.Columns = append(s.Columns, data(cut(visible(c), maxName)))
+	}
+	room, count := budget, maxRows
+	if in.Limit > 0 {
+		room, count = most, min(in.Limit, maxRows)
+	}
+	for n := 0; rows.Next(); n++ {
+		if n < from {
+			continue
+		}
+		line, shortened := shown(rows.Values())
+		b, err := json.Marshal(line)
+		if err != nil {
+			return fmt.Errorf("write row: %w", err)
+		}
+		if room -= len(b) + 1; len(s.Rows) == count || len(s.Rows) > 0 && room < 0 {
+			s.NextCursor = next(from+len(s.Rows), in.SQL)
+			return nil
+		}
+		s.CutValues += shortened
+		s.Rows = append(s.Rows, line)
+	}
+	return rows.Err()
+}
+
+// exactly is up to which integer a reader with floating point only is exact.
+const exactly = 1 << 53
+
+// shown is a row as it is answered, and how many values of it are not whole.
+func shown(values []any) (line []any, shortened int) {
+	room := budget / 2 // of a row with very many long values each gets less
+	line = make([]any, len(values))
+	for i, v := range values {
+		v = sqlite.JSONValue(v)
+		switch x := v.(type) {
+		case int64:
+			if x > exactly || x < -exactly {
+				v = fmt.Sprint(x)
+			}
+		case string:
+			t := cut(visible(x), max(min(maxCell, room), minCell))
+			if room -= len(t); t != visible(x) {
+				shortened++
+			}
+			v = t
+		}
+		line[i] = v
+	}
+	return line, shortened
+}
+
+// minCell is how much of a text is always shown.
+const minCell = 16

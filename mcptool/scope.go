@@ -1,0 +1,151 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// scope is the part of a recording that a call is about.
+type scope struct {
+	Since   string `json:"since,omitempty" jsonschema:"5m (default), all, FROM/TO"`
+	PID     uint32 `json:"pid,omitempty"`
+	Process string `json:"process,omitempty"`
+}
+
+// common is what every answer on a recording says.
+type common struct {
+	Window string            `json:"window"`         // FROM/TO, as in ISO 8601
+	Note   string            `json:"note,omitempty"` // how the window was chosen
+	Lost   map[string]uint64 `json:"lost"`           // records lost, by kind
+}
+
+// view is an open recording, cut to a scope.
+type view struct {
+	sqlite.Recording
+	win  store.Window
+	note string
+	sum  store.Summary
+	pids []uint32 // only these; empty: all
+}
+
+// read opens the recording for a call.
+func (s *server) read(ctx context.Context, in scope, f func(*view) error) error {
+	return s.src.Read(ctx, func(r sqlite.Recording) error {
+		sum, err := r.Summary(ctx)
+		if err != nil {
+			return err
+		}
+		v := &view{Recording: r, sum: sum}
+		if v.win, v.note, err = in.span().Window(sum, s.opts.Now()); err != nil {
+			return err
+		}
+		if v.pids, err = v.choose(ctx, in); err != nil {
+			return err
+		}
+		return f(v)
+	})
+}
+
+// span is the time that is asked for. The window of an answer can be asked for
+// again.
+func (in scope) span() store.Span {
+	if from, to, ok := strings.Cut(in.Since, "/"); ok {
+		return store.Span{From: strings.TrimSpace(from), To: strings.TrimSpace(to)}
+	}
+	if in.Since == "" {
+		in.Since = store.DefaultSince
+	}
+	return store.Span{Since: in.Since}
+}
+
+// choose finds the processes of a scope.
+func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
+	if in.PID == 0 && in.Process == "" {
+		return nil, nil
+	}
+	list, err := v.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var pids []uint32
+	var names []string
+	for i := range list {
+		p := &list[i]
+		if p.Traced {
+			names = append(names, p.Name)
+		}
+		if (in.PID == 0 || p.PID == in.PID) && (in.Process == "" || strings.EqualFold(p.Name, in.Process)) {
+			pids = append(pids, p.PID)
+		}
+	}
+	switch {
+	case len(pids) > 0:
+		return pids, nil
+	case in.Process == "":
+		return nil, fmt.Errorf("no process %d was recorded; leave pid out, or take one from get_trace_stats", in.PID)
+	}
+	for i := range names {
+		names[i] = string(name(names[i]))
+	}
+	return nil, fmt.Errorf("no process %s was recorded; %s", name(in.Process), sqlite.Suggest(in.Process, names, "the traced ones"))
+}
+
+// wants reports whether a process is in the scope.
+func (v *view) wants(pid uint32) bool { return len(v.pids) == 0 || slices.Contains(v.pids, pid) }
+
+// common tells the window and what was lost in it.
+func (v *view) common(ctx context.Context) (common, error) {
+	lost, err := v.Losses(ctx, v.win)
+	if err != nil {
+		return common{}, err
+	}
+	from, to := v.win.From, v.win.To
+	if from == 0 {
+		from = v.sum.First
+	}
+	if to == 0 {
+		to = v.sum.Last
+	}
+	return common{Window: clock(from) + "/" + clock(to), Note: v.note, Lost: lossesOf(lost)}, nil
+}
+
+func lossesOf(list []event.Loss) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, l := range list {
+		if l.Count > 0 {
+			m[l.Kind.String()] += l.Count
+		}
+	}
+	return m
+}
+
+// clock is a time as RFC 3339 with nanoseconds: as a number it would not survive a
+// reader that has floating point only. It is empty for 0.
+func clock(ns uint64) string {
+	if ns == 0 {
+		return ""
+	}
+	return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339Nano)
+}
+
+// opNamed finds an operation; 0 for an empty name.
+func opNamed(s string) (event.Op, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if i, ok := event.ByName(s); ok {
+		return i.Op, nil
+	}
+	var names []string
+	for i := range event.Catalog {
+		names = append(names, event.Catalog[i].Name)
+	}
+	return 0, fmt.Errorf("there is no operation %s; %s", name(s), sqlite.Suggest(s, names, "operations"))
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Span is a part of a recording as people ask for it. Since may be "all"; From
+// and To win over it.
+type Span struct {
+	Since    string // a duration: "5m", "1d", or seconds
+	From, To string // times: RFC 3339, "2006-01-02 15:04:05", or Unix time
+	Dashes   string // what stands before the names of these in errors and notes: "--" on a command line
+}
+
+// DefaultSince is how far back is looked if nobody asks for anything.
+const DefaultSince = "5m"
+
+// Window turns a span into a window of a recording. A note says how it was chosen
+// when it is not what was asked for, or not everything there is: a saved recording
+// must never look empty.
+func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
+	if s.From != "" || s.To != "" {
+		w, err := s.absolute()
+		return w, "", err
+	}
+	if s.Since == "all" {
+		return Window{}, "", nil
+	}
+	since, err := s.since()
+	if err != nil {
+		return Window{}, "", err
+	}
+	if sum.Last == 0 {
+		return Window{}, "", nil
+	}
+	end := max(uint64(now.UnixNano()), sum.Last+1) // our clock may be behind that of the recorded machine
+	note := ""
+	if sum.Last+uint64(since) < end {
+		end = sum.Last + 1
+		note = fmt.Sprintf("the recording ends %s; this is its last %s", ago(now, sum.Last), Short(since))
+	}
+	from := end - min(end, uint64(since))
+	switch {
+	case from <= sum.First && note != "":
+		note = fmt.Sprintf("the recording ends %s; this is all of it", ago(now, sum.Last))
+	case from > sum.First && note != "":
+		note += fmt.Sprintf(" of %s (%ssince all for everything)", Short(time.Duration(sum.Last-sum.First)), s.Dashes)
+	}
+	return Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
+}
+
+func (s Span) absolute() (w Window, err error) {
+	if s.From != "" {
+		if w.From, err = s.time("from", s.From); err != nil {
+			return w, err
+		}
+	}
+	if s.To != "" {
+		if w.To, err = s.time("to", s.To); err != nil {
+			return w, err
+		}
+	}
+	if w.To != 0 && w.To <= w.From {
+		return w, fmt.Errorf("%sto %s is not after %[1]sfrom %s", s.Dashes, s.To, s.From)
+	}
+	return w, nil
+}
+
+// since reads a positive duration; a bare number is seconds.
+func (s Span) since() (time.Duration, error) {
+	d, err := time.ParseDuration(s.Since)
+	if err != nil {
+		if days, ok := strings.CutSuffix(s.Since, "d"); ok {
+			n, e := strconv.ParseFloat(days, 64)
+			d, err = time.Duration(n*24*float64(time.Hour)), e
+		} else if n, e := strconv.ParseUint(s.Since, 10, 32); e == nil {
+			d, err = time.Duration(n)*time.Second, nil
+		}
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`%ssince %q is no duration; write for example 30s, 5m, 2h, 1d or "all"`, s.Dashes, s.Since)
+	}
+	return d, nil
+}
+
+// time reads a point in time as Unix nanoseconds.
+func (s Span) time(name, value string) (uint64, error) {
+	if n, err := strconv.ParseUint(value, 10, 63); err == nil {
+		for n != 0 && n < 1e17 { // seconds, milliseconds or microseconds since 1973
+			n *= 1000
+		}
+		return n, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04"} {
+		if t, err := time.ParseInLocation(layout, value, time.Local); err == nil && t.UnixNano() > 0 {
+			return uint64(t.UnixNano()), nil
+		}
+	}
+	return 0, fmt.Errorf(`%s%s %q is no time; write for example 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
+}
+
+// ago says when something was, in words.
+func ago(now time.Time, ns uint64) string {
+	t := time.Unix(0, int64(ns))
+	if d := now.Sub(t); d < 48*time.Hour {
+		return Short(d.Round(time.Second)) + " ago"
+	}
+	return "on " + t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// Short is a duration without trailing zero units: 5m, 1h30m.
+func Short(d time.Duration) string {
+	if d > 10*time.Second {
+		d = d.Round(time.Second)
+	} else {
+		d = d.Round(10 * time.Millisecond)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
