@@ -24,6 +24,9 @@ const (
 	pushEvery   = 10 * time.Second
 	pushTimeout = 5 * time.Second
 	logQueue    = 512
+	retryFirst  = 500 * time.Millisecond // after a refusal that asks to come again; then longer and longer
+	retryMost   = 5 * time.Second
+	retryAll    = time.Minute
 )
 
 // Endpoint is where OTLP goes.
@@ -106,13 +109,19 @@ func Push(ctx context.Context, e Endpoint, node, version string) (*Pushed, error
 
 func metricExporter(ctx context.Context, e Endpoint) (sdk.Exporter, error) {
 	if e.GRPC {
-		o := []otlpmetricgrpc.Option{otlpmetricgrpc.WithEndpoint(e.Host), otlpmetricgrpc.WithCompressor("gzip")}
+		o := []otlpmetricgrpc.Option{
+			otlpmetricgrpc.WithEndpoint(e.Host), otlpmetricgrpc.WithCompressor("gzip"),
+			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+		}
 		if !e.TLS {
 			o = append(o, otlpmetricgrpc.WithInsecure())
 		}
 		return otlpmetricgrpc.New(ctx, o...)
 	}
-	o := []otlpmetrichttp.Option{otlpmetrichttp.WithEndpoint(e.Host), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression)}
+	o := []otlpmetrichttp.Option{
+		otlpmetrichttp.WithEndpoint(e.Host), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+	}
 	if !e.TLS {
 		o = append(o, otlpmetrichttp.WithInsecure())
 	}
@@ -121,13 +130,19 @@ func metricExporter(ctx context.Context, e Endpoint) (sdk.Exporter, error) {
 
 func logExporter(ctx context.Context, e Endpoint) (sdklog.Exporter, error) {
 	if e.GRPC {
-		o := []otlploggrpc.Option{otlploggrpc.WithEndpoint(e.Host), otlploggrpc.WithCompressor("gzip")}
+		o := []otlploggrpc.Option{
+			otlploggrpc.WithEndpoint(e.Host), otlploggrpc.WithCompressor("gzip"),
+			otlploggrpc.WithRetry(otlploggrpc.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+		}
 		if !e.TLS {
 			o = append(o, otlploggrpc.WithInsecure())
 		}
 		return otlploggrpc.New(ctx, o...)
 	}
-	o := []otlploghttp.Option{otlploghttp.WithEndpoint(e.Host), otlploghttp.WithCompression(otlploghttp.GzipCompression)}
+	o := []otlploghttp.Option{
+		otlploghttp.WithEndpoint(e.Host), otlploghttp.WithCompression(otlploghttp.GzipCompression),
+		otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+	}
 	if !e.TLS {
 		o = append(o, otlploghttp.WithInsecure())
 	}
