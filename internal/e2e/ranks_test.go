@@ -147,7 +147,9 @@ type lateCase struct {
 
 func (c *lateCase) options() []string {
 	list := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
-	if c.late != "hog" { // then nothing but the fault shall keep a rank from its CPU
+	// Nothing but the fault shall keep a rank from its CPU. Seven ranks on the CPU that a
+	// hog leaves would keep the tracer from it, too.
+	if c.late != "hog" || c.ranks == 2 {
 		list = append(list, "--fifo", "1")
 	}
 	return list

@@ -7,7 +7,9 @@
  * A step is host work, some launches, an ncclAllReduce and the synchronisation of its
  * stream, which really waits for the other processes. Before every K-th step the late
  * rank sleeps, writes to a disk or, with hog, shares its CPU with another program all
- * the time. With fifo the ranks have their CPUs before all ordinary programs. With a gate all do nothing before that file exists. At the end the truth is printed: when each rank entered, by its own clock. */
+ * the time. With fifo the ranks, but for one with a hog, have their CPUs before all
+ * ordinary programs. With a gate all do nothing before that file exists. At the end the
+ * truth is printed: when each rank entered, by its own clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -160,7 +162,7 @@ static int run_rank(struct job *j, int rank)
 	name_thread(name);
 	if (priority)
 		setpriority(PRIO_PROCESS, 0, (int)priority);
-	if (fifo && sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
+	if (fifo && !(hogged() && rank == late_rank) && sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
 		perror("victim-ranks: real-time scheduling");
 	place(rank);
 	wait_at_gate();
