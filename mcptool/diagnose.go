@@ -56,16 +56,7 @@ var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
 	name:  "diagnose",
 	about: "Start here: why does the GPU wait? Verdict, first cause with path, proved share, evidence and fixes, and what to call next.",
 	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
-		err = s.read(ctx, in.scope, func(v *view) error {
-			r, err := s.explain(ctx, v)
-			if err != nil {
-				return err
-			}
-			if out.common, err = v.common(ctx); err != nil {
-				return err
-			}
-			return out.fill(r, &in)
-		})
+		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error { return out.fill(r, &in) })
 		return out, err
 	},
 }

@@ -31,14 +31,7 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 	name:  "get_causal_chains",
 	about: "Every finding in full: what was slow, who caused it, how that is known; not_explained has no proved cause.",
 	run: func(ctx context.Context, s *server, in chainsIn) (out chainsOut, err error) {
-		err = s.read(ctx, in.scope, func(v *view) error {
-			r, err := s.explain(ctx, v)
-			if err != nil {
-				return err
-			}
-			if out.common, err = v.common(ctx); err != nil {
-				return err
-			}
+		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
 			var list []chain
 			for i := range r.Chains {
 				c := &r.Chains[i]
@@ -46,13 +39,11 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 					list = append(list, chainOf(c))
 				}
 			}
-			p := in.paging
-			in.paging = paging{}
-			if out.Chains, out.NextCursor, err = page(list, p, in); err != nil {
+			if out.Chains, out.NextCursor, err = page(list, in.paging, in); err != nil {
 				return err
 			}
 			out.NotExplained = []gap{}
-			if p.Cursor == "" {
+			if in.Cursor == "" {
 				out.rest(r)
 			}
 			return nil

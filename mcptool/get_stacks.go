@@ -58,10 +58,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 		if err != nil {
 			return out, err
 		}
-		err = s.read(ctx, in.scope, func(v *view) error {
-			if out.common, err = v.common(ctx); err != nil {
-				return err
-			}
+		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			sites, err := out.collect(ctx, v, op)
 			if err != nil {
 				return err
@@ -74,13 +71,11 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			if err := v.resolve(ctx, list, frames, in.paging); err != nil {
 				return err
 			}
-			p := in.paging
-			in.paging = paging{}
 			plain := make([]stackSite, len(list))
 			for i := range list {
 				plain[i] = list[i].stackSite
 			}
-			out.Stacks, out.NextCursor, err = page(plain, p, in)
+			out.Stacks, out.NextCursor, err = page(plain, in.paging, in)
 			return err
 		})
 		return out, err

@@ -92,9 +92,7 @@ var testReportTool = tool[testReportIn, testReportOut]{
 			}
 			list = append(list, testCase{x.Name, right, prose(x.Verdict)})
 		}
-		p := in.paging
-		in.paging = paging{}
-		out.Results, out.NextCursor, err = page(list, p, in)
+		out.Results, out.NextCursor, err = page(list, in.paging, in)
 		return out, err
 	},
 }

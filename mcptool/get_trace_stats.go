@@ -58,10 +58,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 		if err != nil {
 			return out, err
 		}
-		err = s.read(ctx, in.scope, func(v *view) error {
-			if out.common, err = v.common(ctx); err != nil {
-				return err
-			}
+		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			out.Stored = v.sum.Stored
 			list, err := v.OpStats(ctx, v.win)
 			if err != nil {
@@ -86,9 +83,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			for _, o := range table {
 				out.Calls += o.Calls
 			}
-			p := in.paging
-			in.paging = paging{}
-			out.Ops, out.NextCursor, err = page(table, p, in)
+			out.Ops, out.NextCursor, err = page(table, in.paging, in)
 			return err
 		})
 		return out, err

@@ -47,10 +47,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 	about: "How often CUDA graphs are launched, and made again.",
 	run: func(ctx context.Context, s *server, in frequencyIn) (out frequencyOut, err error) {
 		out.Processes, out.Graphs = []graphRate{}, []graphHeat{}
-		err = s.read(ctx, in.scope, func(v *view) error {
-			if out.common, err = v.common(ctx); err != nil {
-				return err
-			}
+		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			uses, err := v.graphUses(ctx)
 			if err != nil || len(uses) == 0 {
 				return err
@@ -63,9 +60,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 				return err
 			}
 			list := heats(lives)
-			p := in.paging
-			in.paging = paging{}
-			out.Graphs, out.NextCursor, err = page(list, p, in)
+			out.Graphs, out.NextCursor, err = page(list, in.paging, in)
 			return err
 		})
 		return out, err

@@ -26,10 +26,7 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, and captures that failed.",
 	run: func(ctx context.Context, s *server, in lifecycleIn) (out lifecycleOut, err error) {
 		out.Graphs, out.Failed = []graphLife{}, []data{}
-		err = s.read(ctx, in.scope, func(v *view) error {
-			if out.common, err = v.common(ctx); err != nil {
-				return err
-			}
+		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			if out.Processes, err = v.graphUses(ctx); err != nil || len(out.Processes) == 0 {
 				return err // without operations on graphs there is nothing to list
 			}
@@ -42,9 +39,7 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 					return err
 				}
 			}
-			p := in.paging
-			in.paging = paging{}
-			out.Graphs, out.NextCursor, err = page(list, p, in)
+			out.Graphs, out.NextCursor, err = page(list, in.paging, in)
 			return err
 		})
 		return out, err

@@ -26,7 +26,7 @@ type paging struct {
 
 var errCursor = errors.New("the cursor is not of this question; ask again without one, or repeat the arguments it came with")
 
-// offset is where the part begins. key holds what the cursor must belong to.
+// offset is where the part begins. key holds what the cursor must belong to, see fingerprint.
 func (p paging) offset(key any) (int, error) {
 	if p.Cursor == "" {
 		return 0, nil
@@ -49,14 +49,23 @@ func parse(cursor string) (at int, of uint32) {
 // next is the cursor of the part that begins at an offset.
 func next(at int, key any) string { return fmt.Sprintf("%d.%x", at, fingerprint(key)) }
 
+// fingerprint tells questions apart by their arguments, whatever part of the answer
+// they ask for.
 func fingerprint(key any) uint32 {
+	b, _ := json.Marshal(key) // it came from JSON
+	var args map[string]any
+	if json.Unmarshal(b, &args) == nil {
+		delete(args, "limit")
+		delete(args, "cursor")
+		b, _ = json.Marshal(args)
+	}
 	h := fnv.New32a()
-	_ = json.NewEncoder(h).Encode(key) // the arguments of a call came from JSON
+	_, _ = h.Write(b) // never fails
 	return h.Sum32()
 }
 
 // page is the part of a list that was asked for, and the cursor of the rest. key
-// are the arguments without paging.
+// are the arguments.
 func page[T any](list []T, p paging, key any) ([]T, string, error) {
 	from, err := p.offset(key)
 	if err != nil {

@@ -44,6 +44,17 @@ func (k *reports) put(key string, r *report.Report) {
 	k.list = append(k.list, kept{key, r})
 }
 
+// explained reads the explanation of a part of the recording.
+func (s *server) explained(ctx context.Context, in scope, c *common, f func(*report.Report) error) error {
+	return s.read(ctx, in, c, func(v *view) error {
+		r, err := s.explain(ctx, v)
+		if err != nil {
+			return err
+		}
+		return f(r)
+	})
+}
+
 // explain is the explanation of a part of the recording. It must not be changed.
 func (s *server) explain(ctx context.Context, v *view) (*report.Report, error) {
 	state := s.src.State()

@@ -79,13 +79,7 @@ func readSummary(ctx context.Context, s *server, _ string) (string, error) {
 
 // findings explains the whole recording and calls f with the report.
 func (s *server) findings(ctx context.Context, f func(*report.Report) error) error {
-	return s.read(ctx, everything, func(v *view) error {
-		r, err := s.explain(ctx, v)
-		if err != nil {
-			return err
-		}
-		return f(r)
-	})
+	return s.explained(ctx, everything, new(common), f)
 }
 
 func readFindings(ctx context.Context, s *server, _ string) (text string, err error) {

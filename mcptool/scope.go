@@ -35,8 +35,8 @@ type view struct {
 	pids []uint32 // only these; empty: all
 }
 
-// read opens the recording for a call.
-func (s *server) read(ctx context.Context, in scope, f func(*view) error) error {
+// read opens the recording for a call, and tells what every answer on it says.
+func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) error) error {
 	return s.src.Read(ctx, func(r sqlite.Recording) error {
 		sum, err := r.Summary(ctx)
 		if err != nil {
@@ -47,6 +47,9 @@ func (s *server) read(ctx context.Context, in scope, f func(*view) error) error 
 			return err
 		}
 		if v.pids, err = v.choose(ctx, in); err != nil {
+			return err
+		}
+		if *c, err = v.common(ctx); err != nil {
 			return err
 		}
 		return f(v)
