@@ -169,6 +169,20 @@ func TestEarlierRecording(t *testing.T) {
 	for _, tool := range []string{"diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "graph_lifecycle", "graph_frequency", "run_sql"} {
 		call(t, cs, tool, defaults[tool], nil)
 	}
+	var d struct {
+		Finding *struct{ Evidence []string }
+		Next    []struct {
+			Tool      string
+			Arguments map[string]any
+		}
+	}
+	call(t, cs, "diagnose", map[string]any{"since": "all"}, &d)
+	for _, n := range d.Next {
+		var rows struct{ Rows [][]any }
+		if call(t, cs, n.Tool, n.Arguments, &rows); n.Tool == "run_sql" && len(rows.Rows) == 0 {
+			t.Errorf("the evidence %v is not found by %v", d.Finding, n.Arguments)
+		}
+	}
 	var chains struct{ Recorded []string }
 	call(t, cs, "get_causal_chains", map[string]any{"since": "all"}, &chains)
 	if len(chains.Recorded) == 0 || !strings.Contains(chains.Recorded[0], "What the data supports") {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/symbol/kernelname"
 )
 
 // What a traced process calls itself, its files and its functions ends up in front
@@ -30,7 +31,13 @@ func prose(s string) data { return data(cut(visible(s), maxProse)) }
 func name(s string) data { return data(quoted(cut(visible(s), maxName))) }
 
 // frame cleans a line of a stack. It has spaces by its form, so it is not quoted.
-func frame(s string) data { return data(cut(visible(s), maxName)) }
+// Recordings by earlier versions have mangled names.
+func frame(s string) data {
+	if symbol, rest, _ := strings.Cut(s, " "); strings.HasPrefix(symbol, "_Z") {
+		s = strings.TrimSpace(kernelname.Readable(symbol) + " " + rest)
+	}
+	return data(cut(visible(s), maxName))
+}
 
 // quotes are ours alone: a name cannot begin or end them.
 var quotes = strings.NewReplacer("«", "‹", "»", "›")

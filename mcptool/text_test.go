@@ -20,6 +20,18 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestFramesHaveReadableNames(t *testing.T) {
+	for in, want := range map[string]data{
+		"_ZN2at6native5copy_ERNS_6TensorERKS1_b [libtorch_cpu.so]": "at::native::copy_ [libtorch_cpu.so]",
+		"_ZN3c104cuda18device_synchronizeEv":                       "c10::cuda::device_synchronize",
+		"main [victim]":                                            "main [victim]", "_Zebra": "_Zebra", "train.py:12 in step": "train.py:12 in step",
+	} {
+		if got := frame(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
 // FuzzNames: whatever a process calls itself, the name is short, valid, visible,
 // and in quotation marks of its own if it has spaces.
 func FuzzNames(f *testing.F) {
