@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // Audit is middleware that writes down each call of a tool: a JSON line with time,
@@ -123,7 +125,7 @@ func outcome(ctx context.Context, res mcp.Result, err error) string {
 
 // Protect adds what every server needs, whatever it is reached by: the audit log, the
 // bounds, and that a failing call fails alone.
-func Protect(server *mcp.Server, audit io.Writer, l Limits, log *slog.Logger) {
+func Protect(server *mcp.Server, audit io.Writer, l webserver.Limits, log *slog.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // TestSlowToolKeepsNoOtherWaiting has many calls of a slow tool, and one of another.
 func TestSlowToolKeepsNoOtherWaiting(t *testing.T) {
-	b := newBench(t, mcpserver.Limits{Calls: 3, PerTool: 2, Waiting: 50})
+	b := newBench(t, webserver.Limits{Calls: 3, PerTool: 2, Waiting: 50})
 	p := connect(t, b.Server)
 	for i := range 20 {
 		p.send(call(fmt.Sprint(i), "slow"))
@@ -40,7 +41,7 @@ func TestSlowToolKeepsNoOtherWaiting(t *testing.T) {
 }
 
 func TestCallsBeyondTheQueueAreRefused(t *testing.T) {
-	b := newBench(t, mcpserver.Limits{Calls: 1, PerTool: 1, Waiting: 2})
+	b := newBench(t, webserver.Limits{Calls: 1, PerTool: 1, Waiting: 2})
 	p := connect(t, b.Server)
 	p.send(call("0", "slow"))
 	<-b.began
@@ -60,7 +61,7 @@ func TestCallsBeyondTheQueueAreRefused(t *testing.T) {
 }
 
 func TestCancelledCallLeavesItsPlace(t *testing.T) {
-	b := newBench(t, mcpserver.Limits{Calls: 1, PerTool: 1, Waiting: 2})
+	b := newBench(t, webserver.Limits{Calls: 1, PerTool: 1, Waiting: 2})
 	p := connect(t, b.Server)
 	cancel := func(id int) {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
@@ -83,7 +84,7 @@ func TestCancelledCallLeavesItsPlace(t *testing.T) {
 }
 
 func TestPanicFailsOneCall(t *testing.T) {
-	b := newBench(t, mcpserver.Limits{Calls: 1, PerTool: 1, Waiting: 1})
+	b := newBench(t, webserver.Limits{Calls: 1, PerTool: 1, Waiting: 1})
 	p := connect(t, b.Server)
 	for range 3 {
 		p.send(call("1", "boom"))
@@ -98,7 +99,7 @@ func TestPanicFailsOneCall(t *testing.T) {
 }
 
 func TestAuditSaysWhoCalledWhatAndNoData(t *testing.T) {
-	b := newBench(t, mcpserver.DefaultLimits())
+	b := newBench(t, webserver.DefaultLimits())
 	p := connect(t, b.Server)
 	p.send(call("1", "echo"))
 	p.next()
@@ -151,7 +152,7 @@ func TestBrokenAuditLogIsToldOnce(t *testing.T) {
 		return nil, out{Rows: []string{}}, nil
 	})
 	var log lines
-	mcpserver.Protect(s, full{}, mcpserver.DefaultLimits(), slog.New(slog.NewTextHandler(&log, nil)))
+	mcpserver.Protect(s, full{}, webserver.DefaultLimits(), slog.New(slog.NewTextHandler(&log, nil)))
 	p := connect(t, s)
 	for range 3 {
 		p.send(call("1", "echo"))

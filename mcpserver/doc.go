@@ -1,7 +1,7 @@
 // Package mcpserver serves an MCP server to AI agents: on standard input and output,
-// and over HTTP with TLS 1.3. It knows nothing of the tools. It is what stands between
-// them and whoever calls: it bounds what a peer may send, how long it may take, and how
-// much runs at a time; it checks tokens and names; and it writes down who called what.
+// and over HTTP, where package webserver checks who may ask. It knows nothing of the
+// tools. It is what stands between them and whoever calls: it bounds what a peer may send
+// and how much runs at a time, and it writes down who called what.
 //
 // Whatever a peer sends, it gets an answer, the other peers get theirs, and the memory
 // of this process stays bounded.

@@ -16,12 +16,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 const secret = "0123456789abcdef0123456789abcdef"
 
 func TestClientIsServedOverTLS(t *testing.T) {
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{Token: secret})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{Token: secret})
 	c, err := s.session(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,7 @@ func TestClientIsServedOverTLS(t *testing.T) {
 }
 
 func TestOnlyTLS13IsSpoken(t *testing.T) {
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	for v, ok := range map[uint16]bool{tls.VersionTLS13: true, tls.VersionTLS12: false, tls.VersionTLS10: false} {
 		c, err := tls.Dial("tcp", s.addr, &tls.Config{RootCAs: s.pool, MinVersion: v, MaxVersion: v})
 		if (err == nil) != ok {
@@ -58,7 +59,7 @@ func TestOnlyTLS13IsSpoken(t *testing.T) {
 }
 
 func TestWrongTokensAreRefused(t *testing.T) {
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{Token: secret})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{Token: secret})
 	for header, want := range map[string]int{
 		"":                                      401,
 		"Bearer":                                401,
@@ -89,8 +90,8 @@ func TestWrongTokensAreRefused(t *testing.T) {
 }
 
 func TestForeignPagesAreRefused(t *testing.T) {
-	local := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{Names: []string{"gpu-node-01"}})
-	remote := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{Addresses: true})
+	local := newSite(t, webserver.DefaultLimits(), webserver.Options{Names: []string{"gpu-node-01"}})
+	remote := newSite(t, webserver.DefaultLimits(), webserver.Options{Addresses: true})
 	for _, c := range []struct {
 		s            *site
 		host, origin string
@@ -134,7 +135,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 }
 
 func TestBadRequestsAreAnswered(t *testing.T) {
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	huge := func(r *http.Request) {
 		r.Body = io.NopCloser(&endless{900_000_000, strings.NewReader("")})
 		r.ContentLength = -1
@@ -183,7 +184,7 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 func TestSlowAndSilentPeersKeepNobodyOut(t *testing.T) {
 	const crowd = 600
 	var conns []net.Conn
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	begin := []func(c net.Conn){
 		func(net.Conn) {},
 		func(c net.Conn) { _, _ = io.WriteString(c, "\x16\x03\x01\x02\x00\x01") },
@@ -231,7 +232,7 @@ func (s *site) half(c net.Conn, text string) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	var first string
 	n := 0
 	for {
@@ -266,7 +267,7 @@ func TestSessionsAreBounded(t *testing.T) {
 // TestRequestsAreBounded has as many calls running as there are places.
 func TestRequestsAreBounded(t *testing.T) {
 	const places = 128
-	s := newSite(t, mcpserver.Limits{Calls: 1000, PerTool: 1000, Waiting: 1000}, mcpserver.Options{})
+	s := newSite(t, webserver.Limits{Calls: 1000, PerTool: 1000, Waiting: 1000}, webserver.Options{})
 	resp, err := s.client.Do(s.request("POST", hello, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +301,7 @@ func TestRequestsAreBounded(t *testing.T) {
 // TestEndLetsCallsFinish stops the server while a call is running and a client listens
 // for events.
 func TestEndLetsCallsFinish(t *testing.T) {
-	s := newSite(t, mcpserver.DefaultLimits(), mcpserver.Options{})
+	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	session, err := s.session("")
 	if err != nil {
 		t.Fatal(err)

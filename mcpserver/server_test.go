@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // bench is a server with tools that behave as the test wants.
@@ -31,7 +32,7 @@ type out struct {
 }
 
 // newBench makes a server with the tools echo, slow and boom.
-func newBench(t *testing.T, l mcpserver.Limits) *bench {
+func newBench(t *testing.T, l webserver.Limits) *bench {
 	t.Helper()
 	b := &bench{
 		Server: mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil),

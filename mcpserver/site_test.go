@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // site is a server over TLS at an address of this machine.
@@ -27,9 +28,9 @@ type site struct {
 	ended  chan error
 }
 
-func newSite(t *testing.T, l mcpserver.Limits, o mcpserver.Options) *site {
+func newSite(t *testing.T, l webserver.Limits, o webserver.Options) *site {
 	t.Helper()
-	cert, err := mcpserver.OwnCert(t.TempDir(), []string{"localhost", "127.0.0.1"}, time.Now())
+	cert, err := webserver.OwnCert(t.TempDir(), "mcp", []string{"localhost", "127.0.0.1"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/webserver"
 )
 
-const (
-	// maxPending is how many requests of one peer may be unanswered before no more
-	// are read: a peer that asks without reading answers waits, and fills no memory.
-	maxPending = 64
-	// patience is how long calls that are running may take at the end.
-	patience = 10 * time.Second
-)
+// maxPending is how many requests of one peer may be unanswered before no more
+// are read: a peer that asks without reading answers waits, and fills no memory.
+const maxPending = 64
 
 // Stdio serves one peer: a JSON-RPC message a line, until in ends or ctx does. Requests
 // read before the end are answered, also after it, so that a file of requests is
@@ -41,7 +39,7 @@ func Stdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer)
 		go session.Close() //nolint:errcheck // its error is what Wait returns
 		select {
 		case err = <-ended:
-		case <-time.After(patience):
+		case <-time.After(webserver.Patience):
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -121,7 +119,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		if l.err != nil && !errors.Is(l.err, errLong) {
 			// The SDK gives up what is running when there is no more to read.
-			wait, cancel := context.WithTimeout(ctx, patience)
+			wait, cancel := context.WithTimeout(ctx, webserver.Patience)
 			defer cancel()
 			_ = c.wait(wait, 0) // what has not ended by then is given up
 			return nil, l.err

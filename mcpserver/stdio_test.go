@@ -15,12 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // TestMalformedLinesAreAnswered sends what is no message. Each is answered, and the
 // peer is served on.
 func TestMalformedLinesAreAnswered(t *testing.T) {
-	p := connect(t, newBench(t, mcpserver.DefaultLimits()).Server)
+	p := connect(t, newBench(t, webserver.DefaultLimits()).Server)
 	const parse, invalid = -32700, -32600
 	deep := strings.Repeat("[", 100_000)
 	for i, c := range []struct {
@@ -69,7 +70,7 @@ func TestMalformedLinesAreAnswered(t *testing.T) {
 
 // TestOddRequestsAreAnswered sends messages that are well formed and make no sense.
 func TestOddRequestsAreAnswered(t *testing.T) {
-	p := connect(t, newBench(t, mcpserver.DefaultLimits()).Server)
+	p := connect(t, newBench(t, webserver.DefaultLimits()).Server)
 	for i, line := range []string{
 		`{"jsonrpc":"2.0","id":%d,"method":"no/such"}`,
 		`{"jsonrpc":"2.0","id":%d,"method":""}`,
@@ -92,7 +93,7 @@ func TestOddRequestsAreAnswered(t *testing.T) {
 }
 
 func TestIDInUseIsRefused(t *testing.T) {
-	b := newBench(t, mcpserver.DefaultLimits())
+	b := newBench(t, webserver.DefaultLimits())
 	p := connect(t, b.Server)
 	p.send(call("7", "slow"))
 	<-b.began
@@ -130,7 +131,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // TestLongLineIsNotHeld counts all that is allocated while 900 MB arrive.
 func TestLongLineIsNotHeld(t *testing.T) {
-	b := newBench(t, mcpserver.DefaultLimits())
+	b := newBench(t, webserver.DefaultLimits())
 	head := hello + "\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"`
 	input := io.MultiReader(strings.NewReader(head), &endless{900_000_000, strings.NewReader("\"}}}\n" + call("2", "echo") + "\n")})
 	var before, after runtime.MemStats
@@ -149,7 +150,7 @@ func TestLongLineIsNotHeld(t *testing.T) {
 }
 
 func TestRequestsBeforeTheEndAreAnswered(t *testing.T) {
-	b := newBench(t, mcpserver.DefaultLimits())
+	b := newBench(t, webserver.DefaultLimits())
 	p := connect(t, b.Server)
 	p.send(call("1", "slow"))
 	<-b.began
@@ -172,7 +173,7 @@ func TestRequestsBeforeTheEndAreAnswered(t *testing.T) {
 // TestPeerThatFloodsWaits sends more than is taken at a time.
 func TestPeerThatFloodsWaits(t *testing.T) {
 	const calls = 2000
-	b := newBench(t, mcpserver.Limits{Calls: calls, PerTool: calls, Waiting: calls})
+	b := newBench(t, webserver.Limits{Calls: calls, PerTool: calls, Waiting: calls})
 	var inside, most atomic.Int64
 	b.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -212,7 +213,7 @@ type deaf struct{}
 func (deaf) Write([]byte) (int, error) { return 0, errors.New("nobody listens") }
 
 func TestPeerThatIsGoneEndsTheServer(t *testing.T) {
-	b := newBench(t, mcpserver.DefaultLimits())
+	b := newBench(t, webserver.DefaultLimits())
 	err := mcpserver.Stdio(t.Context(), b.Server, strings.NewReader(hello+"\n"), deaf{})
 	if err == nil || !strings.Contains(err.Error(), "nobody listens") {
 		t.Errorf("error: %v", err)
@@ -220,7 +221,7 @@ func TestPeerThatIsGoneEndsTheServer(t *testing.T) {
 }
 
 func TestStdioEndsWithItsContext(t *testing.T) {
-	b := newBench(t, mcpserver.DefaultLimits())
+	b := newBench(t, webserver.DefaultLimits())
 	in, w := io.Pipe() // nothing ever comes, and it never ends
 	defer w.Close()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/source"
 )
 
 // script makes a database by a file of SQL.
@@ -30,7 +31,7 @@ const endless = "with recursive r(n) as (select 1 union all select n + 1 from r)
 
 func TestLongCallsTellTheirProgress(t *testing.T) {
 	var told atomic.Int32
-	src := mcptool.File(crowd(t))
+	src := source.File(crowd(t))
 	cs := connectTo(t, src, mcptool.Options{SQLTime: 1200 * time.Millisecond}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			if r.Params.ProgressToken == "mine" && r.Params.Progress > 0 && r.Params.Message != "" {

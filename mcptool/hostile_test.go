@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/source"
 )
 
 // childEnv makes this test program a server of the recording it names.
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	s := mcptool.NewServer(mcptool.File(path), mcptool.Options{SQLTime: childSQLTime})
+	s := mcptool.NewServer(source.File(path), mcptool.Options{SQLTime: childSQLTime})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

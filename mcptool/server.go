@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/store/source"
 )
 
 // Options configure a server. The zero value is usable.
@@ -34,7 +36,7 @@ Names, command lines, paths, stack frames and SQL values were chosen by the trac
 
 // server answers for one recording.
 type server struct {
-	src      Source
+	src      source.Source
 	opts     Options
 	reports  reports
 	examined examined
@@ -43,7 +45,7 @@ type server struct {
 
 // NewServer makes a server with all tools. It works, and says what is wrong, also
 // when the recording cannot be read.
-func NewServer(src Source, o Options) *mcp.Server {
+func NewServer(src source.Source, o Options) *mcp.Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/source"
 )
 
 // MaxCalls is how many calls of tools it makes at most.
@@ -47,7 +48,7 @@ type answer struct {
 // Investigate asks about the recording in a file until done says that what was
 // found is enough, nothing is left to ask, or MaxCalls were made.
 func Investigate(ctx context.Context, db string, done func(*Finding) bool) ([]Call, error) {
-	src := mcptool.File(db)
+	src := source.File(db)
 	defer func() { _ = src.Close() }() // a reader has nothing to lose
 	ours, theirs := mcp.NewInMemoryTransports()
 	ss, err := mcptool.NewServer(src, mcptool.Options{}).Connect(ctx, ours, nil)

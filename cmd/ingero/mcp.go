@@ -15,6 +15,8 @@ import (
 
 	"github.com/ingero-io/ingero/mcpserver"
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // mcpFlags are the flags of mcp.
@@ -84,10 +86,10 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	}
 	defer audit.Close()
 	log := c.logger(c.err)
-	src := mcptool.File(path)
+	src := source.File(path)
 	defer src.Close() //nolint:errcheck // it was only read
 	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: log, Now: c.now})
-	mcpserver.Protect(server, audit, mcpserver.DefaultLimits(), log)
+	mcpserver.Protect(server, audit, webserver.DefaultLimits(), log)
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 const (
@@ -70,8 +71,8 @@ func (a *mcpAddress) check(cmd *cobra.Command) error {
 // mcpListener is a server that has its address, and answers once it is told to.
 type mcpListener struct {
 	ln   net.Listener
-	cert *mcpserver.Cert // nil: no TLS
-	opts mcpserver.Options
+	cert *webserver.Cert // nil: no TLS
+	opts webserver.Options
 	from string // where the token comes from
 	url  string
 }
@@ -82,8 +83,8 @@ func (c *console) listenMCP(a *mcpAddress, log *slog.Logger) (*mcpListener, erro
 	if err != nil {
 		return nil, usage("%q is no address; write HOST:PORT, like 127.0.0.1:8443", a.address)
 	}
-	local := mcpserver.Loopback(host)
-	l := &mcpListener{opts: mcpserver.Options{Addresses: !local, Logger: log}}
+	local := webserver.Loopback(host)
+	l := &mcpListener{opts: webserver.Options{Addresses: !local, Logger: log}}
 	if a.plain && !local {
 		return nil, usage("without TLS, data and token could be read on the way to %s; use 127.0.0.1:%s, or leave out --no-tls", a.address, port)
 	}
@@ -160,9 +161,9 @@ func readToken(path string) (string, error) {
 }
 
 // mcpCert reads the certificate that was given, or the one that is kept for this user.
-func (c *console) mcpCert(a *mcpAddress, names []string) (*mcpserver.Cert, error) {
+func (c *console) mcpCert(a *mcpAddress, names []string) (*webserver.Cert, error) {
 	if a.cert != "" {
-		return mcpserver.LoadCert(a.cert, a.key)
+		return webserver.LoadCert(a.cert, a.key)
 	}
 	o, err := c.owner()
 	if err != nil {
@@ -178,7 +179,7 @@ func (c *console) mcpCert(a *mcpAddress, names []string) (*mcpserver.Cert, error
 	if h, err := os.Hostname(); err == nil && !slices.Contains(valid, h) {
 		valid = append(valid, h)
 	}
-	cert, err := mcpserver.OwnCert(o.folder(), valid, c.now())
+	cert, err := webserver.OwnCert(o.folder(), "mcp", valid, c.now())
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,12 @@ import (
 
 	"github.com/ingero-io/ingero/mcpserver"
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // besideTracer is what agents may have running at a time in the process that traces.
-var besideTracer = mcpserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
+var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 
 // serveMCP serves the recording while it is made, until its result is called.
 func (t *tracing) serveMCP(ctx context.Context, address string) (end func(), err error) {
@@ -25,7 +27,7 @@ func (t *tracing) serveMCP(ctx context.Context, address string) (end func(), err
 	// process. Who has a CPU is then the kernel's choice, for which the tracer comes
 	// before the calls: see agent's guest.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)
-	src := mcptool.File(t.file.path)
+	src := source.File(t.file.path)
 	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
 	mcpserver.Protect(server, t.log, besideTracer, t.opts.Logger)
 	ctx, cancel := context.WithCancel(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/internal/mcpconformance"
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 // run of the suite: its last release, and the one to come, which knows the newest
@@ -30,9 +31,9 @@ func (t *trial) fixtures(ctx context.Context) error {
 		return err
 	}
 	server := mcpconformance.NewServer(ctx)
-	mcpserver.Protect(server, io.Discard, mcpserver.DefaultLimits(), nil)
+	mcpserver.Protect(server, io.Discard, webserver.DefaultLimits(), nil)
 	ended := make(chan error, 1)
-	go func() { ended <- mcpserver.Serve(ctx, ln, server, nil, mcpserver.Options{}) }()
+	go func() { ended <- mcpserver.Serve(ctx, ln, server, nil, webserver.Options{}) }()
 	err = t.suite(ctx, "http://"+ln.Addr().String()+mcpserver.Path)
 	stop()
 	return errors.Join(err, <-ended)

@@ -1,4 +1,6 @@
-package mcptool
+// Package source is a recording in a file that may be written to, replaced, missing or
+// damaged while it is read by several who go on asking: AI agents, other nodes, a browser.
+package source
 
 import (
 	"context"

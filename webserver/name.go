@@ -1,4 +1,4 @@
-package mcpserver
+package webserver
 
 import (
 	"net"
@@ -19,19 +19,19 @@ func hostname(hostport string) string {
 }
 
 // named reports whether the server may be addressed by this host.
-func (h *handler) named(hostport string) bool {
+func (o *Options) named(hostport string) bool {
 	name := hostname(hostport)
-	if Loopback(name) || slices.ContainsFunc(h.opts.Names, func(n string) bool { return strings.EqualFold(n, name) }) {
+	if Loopback(name) || slices.ContainsFunc(o.Names, func(n string) bool { return strings.EqualFold(n, name) }) {
 		return true
 	}
 	_, err := netip.ParseAddr(name)
-	return err == nil && h.opts.Addresses // no name, so none that somebody else resolved
+	return err == nil && o.Addresses // no name, so none that somebody else resolved
 }
 
 // ownOrigin reports whether a web page of this server, or of this machine, asks.
-func (h *handler) ownOrigin(origin string) bool {
+func (o *Options) ownOrigin(origin string) bool {
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && h.named(u.Host)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && o.named(u.Host)
 }
 
 // Loopback reports whether a host, without a port, can only be reached from this

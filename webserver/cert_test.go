@@ -1,4 +1,4 @@
-package mcpserver_test
+package webserver_test
 
 import (
 	"crypto/ecdsa"
@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/webserver"
 )
 
 var names = []string{"localhost", "127.0.0.1", "::1", "gpu-node-01"}
 
-func own(t *testing.T, dir string, now time.Time) *mcpserver.Cert {
+func own(t *testing.T, dir string, now time.Time) *webserver.Cert {
 	t.Helper()
-	c, err := mcpserver.OwnCert(dir, names, now)
+	c, err := webserver.OwnCert(dir, "mcp", names, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestCertificateIsGeneratedByOneOfMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			if _, err := mcpserver.OwnCert(dir, names, time.Now()); err != nil {
+			if _, err := webserver.OwnCert(dir, "mcp", names, time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestDamagedCertificateIsNotReplaced(t *testing.T) {
 		if err := os.WriteFile(path, []byte("no PEM"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := mcpserver.OwnCert(dir, names, time.Now())
+		_, err := webserver.OwnCert(dir, "mcp", names, time.Now())
 		if err == nil || !strings.Contains(err.Error(), "delete") {
 			t.Errorf("%s: %v", name, err)
 		}

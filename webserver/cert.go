@@ -1,4 +1,4 @@
-package mcpserver
+package webserver
 
 import (
 	"crypto/ecdsa"
@@ -20,12 +20,8 @@ import (
 	"time"
 )
 
-const (
-	// certLife is how long a generated certificate holds: what clients accept of one.
-	certLife = 825 * 24 * time.Hour
-	certFile = "mcp-cert.pem"
-	keyFile  = "mcp-key.pem"
-)
+// certLife is how long a generated certificate holds: what clients accept of one.
+const certLife = 825 * 24 * time.Hour
 
 // Cert is a certificate with its key, and where it came from.
 type Cert struct {
@@ -63,11 +59,12 @@ func LoadCert(cert, key string) (*Cert, error) {
 	return &Cert{TLS: pair, Path: cert}, nil
 }
 
-// OwnCert returns the certificate that is kept in a folder. If there is none, or it has
+// OwnCert returns the certificate that is kept in a folder, as NAME-cert.pem and
+// NAME-key.pem. If there is none, or it has
 // ended, one is generated for the names: ECDSA on P-256, signed by itself. The key stays
 // the same for as long as its file is there. Made lists the files that were written.
-func OwnCert(dir string, names []string, now time.Time) (*Cert, error) {
-	cert, key := filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
+func OwnCert(dir, name string, names []string, now time.Time) (*Cert, error) {
+	cert, key := filepath.Join(dir, name+"-cert.pem"), filepath.Join(dir, name+"-key.pem")
 	c, err := LoadCert(cert, key)
 	if err == nil && now.Before(c.Until()) {
 		return c, nil
@@ -133,7 +130,7 @@ func makeCert(path string, k *ecdsa.PrivateKey, names []string, now time.Time) e
 		return fmt.Errorf("generate a certificate: %w", err)
 	}
 	t := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "Ingero MCP server"},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "Ingero"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certLife),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
@@ -155,7 +152,7 @@ func makeCert(path string, k *ecdsa.PrivateKey, names []string, now time.Time) e
 // publish writes a PEM file under another name and then gives it its own, so that
 // nobody reads half of it.
 func publish(path, kind string, der []byte, mode os.FileMode, name func(from, to string) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".mcp-*")
+	f, err := os.CreateTemp(filepath.Dir(path), ".ingero-*")
 	if err != nil {
 		return fmt.Errorf("keep the certificate: %w; or pass --tls-cert and --tls-key", err)
 	}

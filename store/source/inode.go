@@ -1,4 +1,4 @@
-package mcptool
+package source
 
 import (
 	"io/fs"
