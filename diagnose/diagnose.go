@@ -21,7 +21,7 @@ func (s *scene) report() *report.Report {
 	r := &report.Report{
 		Schema: report.Schema, DB: in.DB, Node: in.Node,
 		Window: report.Window{FromNS: s.from, ToNS: s.to, Note: in.Note},
-		Events: events(in), Lost: lostByKind(in),
+		Events: events(in), Lost: event.LossCounts(in.Losses),
 		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
 	}
 	worst, few := 0.0, 0
@@ -206,16 +206,6 @@ func (f *finding) why(s *scene) string {
 		whys[i] = span(by[w]) + " " + w
 	}
 	return strings.Join(whys, "; ")
-}
-
-func lostByKind(in *Input) map[string]uint64 {
-	m := map[string]uint64{}
-	for _, l := range in.Losses {
-		if l.Count > 0 {
-			m[l.Kind.String()] += l.Count
-		}
-	}
-	return m
 }
 
 // lossNote names the losses that leave holes in the evidence.

@@ -114,3 +114,14 @@ func (k LossKind) String() string {
 	}
 	return fmt.Sprintf("loss-%d", uint8(k))
 }
+
+// LossCounts adds up losses by the name of their kind; those that are zero are left out.
+func LossCounts(list []Loss) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, l := range list {
+		if l.Count > 0 {
+			m[l.Kind.String()] += l.Count
+		}
+	}
+	return m
+}

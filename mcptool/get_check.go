@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -84,7 +85,7 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 		st.Machine = prose(fmt.Sprintf("node %s, host %s, Linux %s %s, %d CPUs, recorded by Ingero %s", sum.Node, last.Host, last.Kernel, last.Arch, last.CPUs, last.Version))
 		st.Live = last.Stopped == 0
 	}
-	return st, lossesOf(sum.Losses)
+	return st, event.LossCounts(sum.Losses)
 }
 
 // examined keeps what was found out about this machine for a while: finding out

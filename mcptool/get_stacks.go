@@ -3,7 +3,6 @@ package mcptool
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
@@ -39,17 +38,6 @@ type stackSite struct {
 
 func (s stacksOut) rows() int { return len(s.Stacks) }
 
-// siteKey tells the calls that are added up.
-type siteKey struct {
-	pid    uint32
-	op     event.Op
-	stack  uint64
-	kernel string
-}
-
-// allCalls is up to how many stored calls every one is looked at.
-const allCalls = 100_000
-
 var stacksTool = tool[stacksIn, stacksOut]{
 	name:  "get_stacks",
 	about: "Which code makes the calls: native and Python frames, with counts and durations, by place and GPU kernel.",
@@ -59,11 +47,15 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
-			sites, err := out.collect(ctx, v, op)
+			sites, err := diagnose.FindSites(ctx, v, v.win, v.sum.Stored, func(c *event.Call) bool {
+				return v.wants(c.PID) && (op == 0 || c.Op == op)
+			})
 			if err != nil {
 				return err
 			}
-			list, err := v.sites(ctx, sites, in.By)
+			out.describe(sites)
+			sites.Sort(string(in.By))
+			list, err := v.sites(ctx, sites.List)
 			if err != nil {
 				return err
 			}
@@ -82,50 +74,14 @@ var stacksTool = tool[stacksIn, stacksOut]{
 	},
 }
 
-// collect adds up the calls of each place.
-func (s *stacksOut) collect(ctx context.Context, v *view, op event.Op) (map[siteKey]*stackSite, error) {
-	kernels, err := v.Kernels(ctx)
-	if err != nil {
-		return nil, err
-	}
-	type launch struct {
-		pid uint32
-		fn  uint64
-	}
-	called := map[launch]string{}
-	for i := range kernels {
-		called[launch{kernels[i].PID, kernels[i].Func}] = kernels[i].Name
-	}
-	sites := map[siteKey]*stackSite{}
-	visit := func(c *event.Call) bool {
-		if !v.wants(c.PID) || op != 0 && c.Op != op {
-			return true
-		}
-		n := uint64(max(c.Weight, 1))
-		if c.Stack == 0 {
-			s.Without += n
-			return true
-		}
-		key := siteKey{pid: c.PID, op: c.Op, stack: c.Stack}
-		if c.Op.LaunchesKernel() {
-			key.kernel = called[launch{c.PID, c.Args[0]}]
-		}
-		k := sites[key]
-		if k == nil {
-			k = &stackSite{}
-			sites[key] = k
-		}
-		k.Calls += n
-		k.TotalNS += n * c.Duration
-		k.MaxNS = max(k.MaxNS, c.Duration)
-		return true
-	}
-	if v.sum.Stored <= allCalls {
+// describe says what was looked at.
+func (s *stacksOut) describe(sites *diagnose.Sites) {
+	s.Without = sites.Without
+	if sites.Partial {
+		s.Note = joined(s.Note, "only slow, failed, first and waiting calls, because there are very many")
+	} else {
 		s.Note = joined(s.Note, "all stored calls, by weight")
-		return sites, v.Calls(ctx, v.win, visit)
 	}
-	s.Note = joined(s.Note, "only slow, failed, first and waiting calls, because there are very many")
-	return sites, v.NotableCalls(ctx, v.win, visit)
 }
 
 // joined adds to a note.
@@ -142,28 +98,20 @@ type placed struct {
 	stack uint64
 }
 
-// sites are in the order that is asked for.
-func (v *view) sites(ctx context.Context, sites map[siteKey]*stackSite, by order) ([]placed, error) {
+// sites are the places as they are answered.
+func (v *view) sites(ctx context.Context, sites []diagnose.Site) ([]placed, error) {
 	names, err := v.names(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []placed
-	for key, k := range sites {
-		k.PID, k.Process, k.Op, k.Kernel = key.pid, name(names[key.pid]), key.op.String(), name(key.kernel)
-		k.AvgNS, k.Frames = k.TotalNS/k.Calls, []data{}
-		list = append(list, placed{*k, key.stack})
+	for i := range sites {
+		k := &sites[i]
+		list = append(list, placed{stackSite{
+			PID: k.PID, Process: name(names[k.PID]), Op: k.Op.String(), Kernel: name(k.Kernel),
+			Calls: k.Calls, AvgNS: k.TotalNS / k.Calls, MaxNS: k.MaxNS, TotalNS: k.TotalNS, Frames: []data{},
+		}, k.Stack})
 	}
-	slices.SortFunc(list, func(a, b placed) int {
-		c := cmp.Compare(b.TotalNS, a.TotalNS)
-		switch by {
-		case "max":
-			c = cmp.Compare(b.MaxNS, a.MaxNS)
-		case "calls":
-			c = cmp.Compare(b.Calls, a.Calls)
-		}
-		return cmp.Or(c, cmp.Compare(a.PID, b.PID), cmp.Compare(a.stack, b.stack), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Kernel, b.Kernel))
-	})
 	return list, nil
 }
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
-	"time"
 
+	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -25,20 +24,8 @@ type sqlOut struct {
 
 func (s sqlOut) rows() int { return len(s.Rows) }
 
-// What one statement may cost. A statement is at most so long because the memory
-// it takes is bounded by the number of values it computes at once times the
-// length of a value.
-const (
-	sqlTime    = 5 * time.Second
-	sqlValue   = 256 << 10 // bytes
-	sqlLength  = 16 << 10  // bytes
-	sqlColumns = 100
-	maxCell    = 500 // characters of a value that are shown
-)
-
-// sqlAtOnce is how many statements run at the same time; more wait. One CPU is left
-// for everything else, so that other calls are answered meanwhile.
-func sqlAtOnce() int { return max(1, min(runtime.GOMAXPROCS(0)-1, 4)) }
+// maxCell is how many characters of a value are shown.
+const maxCell = 500
 
 var runSQLTool = tool[sqlIn, sqlOut]{
 	name:  "run_sql",
@@ -54,9 +41,9 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		case <-ctx.Done():
 			return out, ctx.Err()
 		}
-		rows, err := s.src.Query(ctx, in.SQL, sqlite.Limits{
-			Rows: longest + maxRows, Bytes: 1 << 30, Value: sqlValue, Time: s.opts.SQLTime, Statement: sqlLength, Columns: sqlColumns,
-		})
+		limits := source.Served()
+		limits.Rows, limits.Bytes, limits.Time = longest+maxRows, 1<<30, s.opts.SQLTime
+		rows, err := s.src.Query(ctx, in.SQL, limits)
 		if err != nil {
 			return out, err
 		}

@@ -116,17 +116,7 @@ func (v *view) common(ctx context.Context) (common, error) {
 	if to == 0 {
 		to = v.sum.Last
 	}
-	return common{Window: clock(from) + "/" + clock(to), Note: v.note, Lost: lossesOf(lost)}, nil
-}
-
-func lossesOf(list []event.Loss) map[string]uint64 {
-	m := map[string]uint64{}
-	for _, l := range list {
-		if l.Count > 0 {
-			m[l.Kind.String()] += l.Count
-		}
-	}
-	return m
+	return common{Window: clock(from) + "/" + clock(to), Note: v.note, Lost: event.LossCounts(lost)}, nil
 }
 
 // clock is a time as RFC 3339 with nanoseconds: as a number it would not survive a

@@ -50,12 +50,12 @@ func NewServer(src source.Source, o Options) *mcp.Server {
 		o.Now = time.Now
 	}
 	if o.SQLTime <= 0 {
-		o.SQLTime = sqlTime
+		o.SQLTime = source.Served().Time
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{src: src, opts: o, sql: make(chan struct{}, sqlAtOnce())}
+	s := &server{src: src, opts: o, sql: make(chan struct{}, source.AtOnce())}
 	m := mcp.NewServer(&mcp.Implementation{Name: "ingero", Title: "Ingero", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: o.Logger, CompletionHandler: s.complete,
 	})

@@ -20,6 +20,7 @@ type explainFlags struct {
 	perProcess bool
 	chainsOnly bool
 	asJSON     bool
+	fleet      fleetFlags
 }
 
 func explainCommand(c *console) *cobra.Command {
@@ -30,22 +31,40 @@ func explainCommand(c *console) *cobra.Command {
 		Long: `Explain reads a recording and says which threads lost time, to what, and who
 caused it: the share it can prove, the way from the slow call to the root, the
 calls to look at, and what to do. It says so when nothing is wrong and when the
-evidence is not enough. It never changes the recording.`,
+evidence is not enough. It never changes the recording.
+
+With --nodes it asks many machines at once, where "ingero dashboard" serves their
+recordings, and says on which of them the GPU waits, the worst first. If some do not
+answer, it says what the others found, and the exit code is 3.`,
 		Example: `  ingero explain                            the last five minutes of the default database
   ingero explain run.db --since all         everything in a saved recording
   ingero explain --per-process --since 30s  with the statistics of every process
-  ingero explain --pid 4821 --json          one process, for programs`,
+  ingero explain --pid 4821 --json          one process, for programs
+  ingero explain --nodes gpu-node-01:8080,gpu-node-02:8080  which node, and why`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
 				return err
 			}
-			return c.explain(cmd.Context(), &f)
+			fl, err := c.fleet(&f.fleet, cmd, f.db)
+			if err != nil {
+				return err
+			}
+			if fl == nil {
+				return c.explain(cmd.Context(), &f)
+			}
+			for _, name := range []string{"pid", "per-process", "chains"} {
+				if cmd.Flags().Changed(name) {
+					return usage("--%s is for a recording, not for --nodes", name)
+				}
+			}
+			return c.explainFleet(cmd.Context(), fl, &f)
 		},
 	}
 	fl := cmd.Flags()
 	addDatabase(cmd, &f.db)
 	f.window.add(fl)
+	f.fleet.add(cmd)
 	fl.Var((*pidList)(&f.pids), "pid", "only these processes' losses (4821,4822)")
 	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")

@@ -22,12 +22,12 @@ import (
 // mcpFlags are the flags of mcp.
 type mcpFlags struct {
 	db    string
-	http  mcpAddress
+	http  listenAddress
 	audit string
 }
 
 func mcpCommand(c *console) *cobra.Command {
-	var f mcpFlags
+	f := mcpFlags{http: listenAddress{service: mcpService}}
 	cmd := &cobra.Command{
 		Use:   "mcp [FILE]",
 		Short: "Let an AI agent ask a recording",
@@ -100,12 +100,12 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 		}
 		return mcpserver.Stdio(ctx, server, c.in, c.out)
 	}
-	h, err := c.listenMCP(&f.http, log)
+	h, err := c.listen(&f.http, log)
 	if err != nil {
 		return err
 	}
 	h.describe(c.err, path)
-	return h.serve(ctx, server)
+	return mcpserver.Serve(ctx, h.ln, server, h.tls(), h.opts)
 }
 
 // logger writes warnings, and everything if internal errors are looked for.

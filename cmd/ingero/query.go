@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -17,6 +18,7 @@ type queryFlags struct {
 	db     string
 	format string
 	limit  int
+	fleet  fleetFlags
 }
 
 // defaultRows is how many rows query prints unless told otherwise.
@@ -31,6 +33,12 @@ func queryCommand(c *console) *cobra.Command {
 prints the rows. Only reading is possible: the file is never changed. Answers are
 bounded in rows, size and time.
 
+With --nodes it asks the recordings of many machines at once, where "ingero dashboard"
+serves them, as if they were one: groups are put together (count, sum, total, avg, min,
+max), rows sorted and cut over all nodes, and each row says its node. Select and group by
+node to have each node's own. Where that cannot be done, it says so. If some nodes do not
+answer, the others' rows are printed, and the exit code is 3.
+
 Start with these views; docs/sql.md describes all of them:
   events         every call and host event: timestamp, duration_ns, pid, tid, source, op
   cuda_events    calls of the CUDA runtime and driver
@@ -42,25 +50,31 @@ Start with these views; docs/sql.md describes all of them:
 		Example: `  ingero query "select op, count(*), max(duration_ns) from cuda_events group by op"
   ingero query run.db "select * from off_cpu order by duration_ns desc limit 5"
   ingero query run.db --format csv --limit 0 "select * from events" > events.csv
-  ingero query run.db --format json - < question.sql`,
+  ingero query run.db --format json - < question.sql
+  ingero query --nodes gpu-node-01:8080,gpu-node-02:8080 "select node, op, count(*), avg(duration_ns) from cuda_events group by node, op"`,
 		Args: arguments(1, 2, "a recording and an SQL statement, or just the statement"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sql := args[len(args)-1]
 			if err := oneRecording(&f.db, args[:len(args)-1]); err != nil {
 				return err
 			}
-			return c.query(cmd.Context(), &f, sql)
+			fl, err := c.fleet(&f.fleet, cmd, f.db)
+			if err != nil {
+				return err
+			}
+			return c.query(cmd.Context(), &f, fl, sql)
 		},
 	}
 	fl := cmd.Flags()
 	addDatabase(cmd, &f.db)
 	fl.StringVar(&f.format, "format", "table", "how to print the rows: table, json or csv")
+	f.fleet.add(cmd)
 	fl.IntVar(&f.limit, "limit", defaultRows, "print at most this many rows; 0 for no limit")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (c *console) query(ctx context.Context, f *queryFlags, sql string) error {
+func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql string) error {
 	write, err := rowWriterFor(f.format)
 	if err != nil {
 		return err
@@ -70,6 +84,9 @@ func (c *console) query(ctx context.Context, f *queryFlags, sql string) error {
 	}
 	if sql, err = c.statement(f, sql); err != nil {
 		return err
+	}
+	if fl != nil {
+		return c.queryFleet(ctx, fl, f, sql, write)
 	}
 	path, err := c.database(f.db)
 	if err != nil {

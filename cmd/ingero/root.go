@@ -45,6 +45,7 @@ Start here:
 		exportCommand(c),
 		mergeCommand(c),
 		mcpCommand(c),
+		dashboardCommand(c),
 		demoCommand(c),
 		benchCommand(c),
 		versionCommand(c),

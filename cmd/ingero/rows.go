@@ -18,7 +18,15 @@ import (
 )
 
 // rowWriter prints rows in one format.
-type rowWriter func(*console, *sqlite.Rows) error
+type rowWriter func(*console, rowSource) error
+
+// rowSource is rows that are read one after the other.
+type rowSource interface {
+	Columns() []string
+	Next() bool
+	Values() []any // of the current row
+	Err() error
+}
 
 // rowWriters are the formats query knows.
 var rowWriters = []struct {
@@ -27,7 +35,7 @@ var rowWriters = []struct {
 }{
 	{"table", writeTable},
 	{"json", writeJSONRows},
-	{"csv", func(c *console, rows *sqlite.Rows) error { return writeCSV(c.out, rows) }},
+	{"csv", func(c *console, rows rowSource) error { return writeCSV(c.out, rows) }},
 }
 
 func formats() []string {
@@ -82,7 +90,7 @@ const widthRows = 1000
 const maxCell = 120
 
 // writeTable aligns columns, numbers to the right.
-func writeTable(c *console, rows *sqlite.Rows) error {
+func writeTable(c *console, rows rowSource) error {
 	t := rowTable{out: c.out, names: columns(rows)}
 	t.right = make([]bool, len(t.names))
 	t.widths = make([]int, len(t.names))
@@ -178,7 +186,7 @@ func clean(s string) string {
 }
 
 // writeCSV prints RFC 4180 with a head; NULL is an empty field.
-func writeCSV(out io.Writer, rows *sqlite.Rows) error {
+func writeCSV(out io.Writer, rows rowSource) error {
 	w := csv.NewWriter(out)
 	if err := w.Write(columns(rows)); err != nil {
 		return err
@@ -200,7 +208,7 @@ func writeCSV(out io.Writer, rows *sqlite.Rows) error {
 }
 
 // writeJSONRows prints an array of objects, one a line, columns in order.
-func writeJSONRows(c *console, rows *sqlite.Rows) error {
+func writeJSONRows(c *console, rows rowSource) error {
 	keys, err := objectKeys(columns(rows))
 	if err != nil {
 		return err
@@ -236,7 +244,7 @@ func writeJSONRows(c *console, rows *sqlite.Rows) error {
 
 // columns are the names of the columns, all different and none empty: the
 // driver forgets the name of a column if a later one has the same.
-func columns(rows *sqlite.Rows) []string {
+func columns(rows rowSource) []string {
 	seen := map[string]bool{}
 	var names []string
 	for i, n := range rows.Columns() {

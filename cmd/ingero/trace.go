@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/config"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/report"
@@ -41,6 +42,8 @@ type traceFlags struct {
 	metrics  metricsFlags
 	pages    bool
 	mcp      string
+	serve    string
+	config   string
 }
 
 func traceCommand(c *console) *cobra.Command {
@@ -60,7 +63,9 @@ takes some tens of nanoseconds longer. --pages counts the memory that each proce
 of the machine is given; each page takes some 40 ns longer then.
 
 With --mcp an AI agent can ask the recording while it is being made, over HTTPS as with
-"ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token.
+"ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token. With
+--dashboard other nodes can, as with "ingero dashboard"; their token is in
+$INGERO_NODE_TOKEN or ~/.ingero/node-token.
 
 It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it then
 passes on. On a terminal it shows a live table, otherwise a line a second. It
@@ -71,6 +76,7 @@ needs root, or the capabilities that "ingero check" names.`,
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
   sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent look on
+  sudo ingero trace --dashboard :8080               let "ingero query --nodes" ask meanwhile
   sudo ingero trace --json | jq 'select(.type == "call")'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
@@ -91,7 +97,7 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.DurationVar(&f.duration, "duration", 0, "stop after this long (60s)")
 	fl.StringVar(&f.db, "db", "", "record to this file, after what is in it (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
 	fl.StringVar(&f.out, "out", "", "another name for --db")
-	fl.StringVar(&f.node, "node", "", "name of this machine in the recording (default the host name)")
+	fl.StringVar(&f.node, "node", "", "name of this machine in the recording (default that of ingero.yaml, else the host name)")
 	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), finding, summary")
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
@@ -100,6 +106,8 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.BoolVar(&f.pages, "pages", false, "count the pages of memory that each process of the machine is given, by the second")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
+	fl.StringVar(&f.serve, "dashboard", "", "serve the recording to other nodes and scripts at this address while it is made (127.0.0.1:8080)")
+	fl.StringVar(&f.config, "config", "", "the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
 	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
@@ -150,7 +158,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if t.told, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
 		return err
 	}
-	sum, err := t.watch(ctx, f.mcp)
+	sum, err := t.watch(ctx, f)
 	if sum.Elapsed > 0 {
 		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))
 	}
@@ -165,7 +173,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 
 // watch runs the tracer; what it records is diagnosed as it goes on, and served to AI
 // agents at an address, unless that is empty.
-func (t *tracing) watch(ctx context.Context, mcp string) (agent.Summary, error) {
+func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, error) {
 	if t.told != nil {
 		defer func() { _ = t.told.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, t.told)
@@ -176,7 +184,7 @@ func (t *tracing) watch(ctx context.Context, mcp string) (agent.Summary, error) 
 		defer func() { _ = live.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
-	unserve, err := t.serveMCP(ctx, mcp)
+	unserve, err := t.serveBoth(ctx, f)
 	if err != nil {
 		return agent.Summary{}, err
 	}
@@ -225,14 +233,18 @@ func (t *tracing) options(f *traceFlags, command []string) error {
 			return err
 		}
 	}
-	if t.node = f.node; t.node == "" {
+	conf, err := config.Find(f.config, t.c.env)
+	if err != nil {
+		return err
+	}
+	if t.node = cmp.Or(f.node, conf.Node); t.node == "" {
 		if t.node, err = os.Hostname(); err != nil {
 			return fmt.Errorf("read the host name: %w; pass --node NAME", err)
 		}
 	}
 	if !f.record {
-		if f.mcp != "" {
-			return usage("--mcp serves what is recorded; leave out --record=false")
+		if f.mcp != "" || f.serve != "" {
+			return usage("--mcp and --dashboard serve what is recorded; leave out --record=false")
 		}
 		return nil
 	}

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,47 +14,68 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/nodeapi"
 	"github.com/ingero-io/ingero/webserver"
 )
 
-const (
-	// tokenEnv has the token of the MCP server when no flag does.
-	tokenEnv = "INGERO_MCP_TOKEN"
-	// minToken is the shortest token accepted: it must not be guessed.
-	minToken = 16
+// minToken is the shortest token accepted: it must not be guessed.
+const minToken = 16
+
+// service is something that is served over HTTP.
+type service struct {
+	name     string // of its token and certificate in ~/.ingero: NAME-token, NAME-cert.pem, NAME-key.pem
+	title    string // for people
+	path     string // of the address that is told
+	tokenEnv string // has the token when no flag does
+	remote   bool   // --no-tls may also be asked for when other machines can reach it
+}
+
+// The services.
+var (
+	mcpService  = service{name: "mcp", title: "MCP", path: mcpserver.Path, tokenEnv: "INGERO_MCP_TOKEN"}
+	nodeService = service{name: "node", title: "node API", path: nodeapi.Prefix, tokenEnv: "INGERO_NODE_TOKEN", remote: true}
 )
 
-// mcpAddress is where MCP is served over HTTP, and to whom.
-type mcpAddress struct {
+// listenAddress is where a service is, and for whom.
+type listenAddress struct {
+	service
 	address   string // host:port
 	names     []string
 	cert, key string
+	clientCA  string
 	plain     bool
 	token     string
 	tokenFile string
 }
 
-func (a *mcpAddress) add(cmd *cobra.Command) {
+// listenFlags are the flags beside --http.
+var listenFlags = []string{"host", "tls-cert", "tls-key", "client-ca", "no-tls", "token", "token-file"}
+
+func (a *listenAddress) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&a.names, "host", nil, "a name that this machine is reached by, beside its host name")
 	fl.StringVar(&a.cert, "tls-cert", "", "certificate, with its chain, as PEM (default: one is generated and kept)")
 	fl.StringVar(&a.key, "tls-key", "", "key of the certificate, as PEM")
-	fl.BoolVar(&a.plain, "no-tls", false, "serve HTTP without TLS; only for an address of this machine, like 127.0.0.1")
+	fl.StringVar(&a.clientCA, "client-ca", "", "callers must show a certificate signed by one of these, as PEM; then no token is needed")
+	where := "; only for an address of this machine, like 127.0.0.1"
+	if a.remote {
+		where = "; data and token can then be read on the way"
+	}
+	fl.BoolVar(&a.plain, "no-tls", false, "serve HTTP without TLS"+where)
 	fl.StringVar(&a.token, "token", "", "what callers must show; other users of this machine can see it here, so rather use a file")
-	fl.StringVar(&a.tokenFile, "token-file", "", "file with the token (default $"+tokenEnv+", else ~/.ingero/mcp-token if it exists)")
-	for _, name := range []string{"tls-cert", "tls-key", "token-file"} {
+	fl.StringVar(&a.tokenFile, "token-file", "", fmt.Sprintf("file with the token (default $%s, else ~/.ingero/%s-token if it exists)", a.tokenEnv, a.name))
+	for _, name := range []string{"tls-cert", "tls-key", "client-ca", "token-file"} {
 		_ = cmd.MarkFlagFilename(name) // fails only for a flag that does not exist
 	}
 }
 
 // check refuses flags that make no sense together.
-func (a *mcpAddress) check(cmd *cobra.Command) error {
+func (a *listenAddress) check(cmd *cobra.Command) error {
 	if a.address == "" {
-		for _, name := range []string{"host", "tls-cert", "tls-key", "no-tls", "token", "token-file"} {
+		for _, name := range listenFlags {
 			if cmd.Flags().Changed(name) {
 				return usage("--%s is for --http ADDRESS; see %s --help", name, cmd.CommandPath())
 			}
@@ -62,14 +84,15 @@ func (a *mcpAddress) check(cmd *cobra.Command) error {
 	if (a.cert == "") != (a.key == "") {
 		return usage("--tls-cert and --tls-key belong together; give both")
 	}
-	if a.plain && a.cert != "" {
-		return usage("--no-tls and --tls-cert contradict each other; give one")
+	if a.plain && (a.cert != "" || a.clientCA != "") {
+		return usage("--no-tls contradicts --tls-cert and --client-ca; leave one out")
 	}
 	return apart(cmd, "token", "token-file")
 }
 
-// mcpListener is a server that has its address, and answers once it is told to.
-type mcpListener struct {
+// listener is a server that has its address, and answers once it is told to.
+type listener struct {
+	service
 	ln   net.Listener
 	cert *webserver.Cert // nil: no TLS
 	opts webserver.Options
@@ -77,40 +100,45 @@ type mcpListener struct {
 	url  string
 }
 
-// listenMCP checks who may call, and takes the address.
-func (c *console) listenMCP(a *mcpAddress, log *slog.Logger) (*mcpListener, error) {
+// listen checks who may call, and takes the address.
+func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) {
 	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
 		return nil, usage("%q is no address; write HOST:PORT, like 127.0.0.1:8443", a.address)
 	}
 	local := webserver.Loopback(host)
-	l := &mcpListener{opts: webserver.Options{Addresses: !local, Logger: log}}
-	if a.plain && !local {
+	l := &listener{service: a.service, opts: webserver.Options{Addresses: !local, Logger: log}}
+	if a.plain && !local && !a.remote {
 		return nil, usage("without TLS, data and token could be read on the way to %s; use 127.0.0.1:%s, or leave out --no-tls", a.address, port)
 	}
-	if l.opts.Token, l.from, err = c.mcpToken(a); err != nil {
+	if l.opts.Token, l.from, err = c.serviceToken(a); err != nil {
 		return nil, err
 	}
-	if l.opts.Token == "" && !local {
+	if a.clientCA != "" {
+		if l.opts.ClientCAs, err = readCertificates(a.clientCA); err != nil {
+			return nil, err
+		}
+	}
+	if l.opts.Token == "" && l.opts.ClientCAs == nil && !local {
 		return nil, usage("%s can be reached from other machines, so callers need a token. Make one:\n"+
-			"  (umask 077; mkdir -p ~/.ingero; openssl rand -hex 32 > ~/.ingero/mcp-token)\n"+
-			"and try again; or serve this machine only: 127.0.0.1:%s", a.address, port)
+			"  (umask 077; mkdir -p ~/.ingero; openssl rand -hex 32 > ~/.ingero/%s-token)\n"+
+			"and try again; or serve this machine only: 127.0.0.1:%s", a.address, a.name, port)
 	}
 	l.opts.Names = a.ownNames(host, local)
 	if !a.plain {
-		if l.cert, err = c.mcpCert(a, l.opts.Names); err != nil {
+		if l.cert, err = c.serviceCert(a, l.opts.Names); err != nil {
 			return nil, err
 		}
 	}
 	if l.ln, err = net.Listen("tcp", a.address); err != nil {
-		return nil, fmt.Errorf("serve MCP: %w", err)
+		return nil, fmt.Errorf("serve the %s: %w", a.title, err)
 	}
 	l.url = l.link(host)
 	return l, nil
 }
 
 // ownNames are what the server may be called.
-func (a *mcpAddress) ownNames(host string, local bool) []string {
+func (a *listenAddress) ownNames(host string, local bool) []string {
 	names := slices.Clone(a.names)
 	if local {
 		return names
@@ -124,22 +152,22 @@ func (a *mcpAddress) ownNames(host string, local bool) []string {
 	return names
 }
 
-// mcpToken returns the token and where it comes from, both empty if there is none.
-func (c *console) mcpToken(a *mcpAddress) (token, from string, err error) {
+// serviceToken returns the token and where it comes from, both empty if there is none.
+func (c *console) serviceToken(a *listenAddress) (token, from string, err error) {
 	switch {
 	case a.token != "":
 		token, from = a.token, "--token"
 	case a.tokenFile != "":
 		token, err = readToken(a.tokenFile)
 		from = a.tokenFile
-	case c.env(tokenEnv) != "":
-		token, from = c.env(tokenEnv), "$"+tokenEnv
+	case c.env(a.tokenEnv) != "":
+		token, from = c.env(a.tokenEnv), "$"+a.tokenEnv
 	default:
 		o, err := c.owner()
 		if err != nil {
 			return "", "", nil //nolint:nilerr // without a home there is no file in it
 		}
-		from = filepath.Join(o.folder(), "mcp-token")
+		from = filepath.Join(o.folder(), a.name+"-token")
 		if token, err = readToken(from); errors.Is(err, fs.ErrNotExist) {
 			return "", "", nil
 		} else if err != nil {
@@ -160,8 +188,8 @@ func readToken(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// mcpCert reads the certificate that was given, or the one that is kept for this user.
-func (c *console) mcpCert(a *mcpAddress, names []string) (*webserver.Cert, error) {
+// serviceCert reads the certificate that was given, or the one that is kept for this user.
+func (c *console) serviceCert(a *listenAddress, names []string) (*webserver.Cert, error) {
 	if a.cert != "" {
 		return webserver.LoadCert(a.cert, a.key)
 	}
@@ -179,7 +207,7 @@ func (c *console) mcpCert(a *mcpAddress, names []string) (*webserver.Cert, error
 	if h, err := os.Hostname(); err == nil && !slices.Contains(valid, h) {
 		valid = append(valid, h)
 	}
-	cert, err := webserver.OwnCert(o.folder(), "mcp", valid, c.now())
+	cert, err := webserver.OwnCert(o.folder(), a.name, valid, c.now())
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +220,7 @@ func (c *console) mcpCert(a *mcpAddress, names []string) (*webserver.Cert, error
 }
 
 // link is the address for a client.
-func (l *mcpListener) link(host string) string {
+func (l *listener) link(host string) string {
 	scheme := "https"
 	if l.cert == nil {
 		scheme = "http"
@@ -204,12 +232,12 @@ func (l *mcpListener) link(host string) string {
 		}
 	}
 	_, port, _ := net.SplitHostPort(l.ln.Addr().String()) // of our own making
-	return scheme + "://" + net.JoinHostPort(host, port) + mcpserver.Path
+	return scheme + "://" + net.JoinHostPort(host, port) + l.path
 }
 
 // describe tells a person how to reach the server.
-func (l *mcpListener) describe(w io.Writer, path string) {
-	fmt.Fprintf(w, "MCP for %s at %s\n", path, l.url)
+func (l *listener) describe(w io.Writer, path string) {
+	fmt.Fprintf(w, "%s for %s at %s\n", l.title, path, l.url)
 	if l.cert != nil {
 		state := ""
 		if l.cert.Generated {
@@ -221,16 +249,38 @@ func (l *mcpListener) describe(w io.Writer, path string) {
 			fmt.Fprintf(w, "  warning: the certificate is not for %s; delete it to have a new one generated\n", strings.Join(lacks, ", "))
 		}
 	}
-	if l.from == "" {
+	switch {
+	case l.opts.ClientCAs != nil:
+		fmt.Fprintln(w, "  callers      must show a certificate that --client-ca signed")
+	case l.cert == nil && l.opts.Addresses:
+		fmt.Fprintln(w, "  warning: without TLS; data and token can be read on the way")
+	}
+	switch {
+	case l.from == "" && l.opts.ClientCAs != nil:
+	case l.from == "":
 		fmt.Fprintln(w, "  token        none needed: only this machine can reach the address")
-	} else {
+	default:
 		fmt.Fprintf(w, "  token        from %s; clients send \"Authorization: Bearer TOKEN\"\n", l.from)
 	}
 }
 
-func (l *mcpListener) serve(ctx context.Context, server *mcp.Server) error {
+// tls is the certificate to serve with, nil for none.
+func (l *listener) tls() *tls.Certificate {
 	if l.cert == nil {
-		return mcpserver.Serve(ctx, l.ln, server, nil, l.opts)
+		return nil
 	}
-	return mcpserver.Serve(ctx, l.ln, server, &l.cert.TLS, l.opts)
+	return &l.cert.TLS
+}
+
+// readCertificates reads those who may sign.
+func readCertificates(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("there is no certificate in %s; it has to be PEM, with -----BEGIN CERTIFICATE-----", path)
+	}
+	return pool, nil
 }

@@ -24,22 +24,23 @@ func TestTokenComesFromWhereItIsGiven(t *testing.T) {
 	given := write(filepath.Join(home, "token.txt"), "  "+file+"\n")
 	set := map[string]string{"HOME": home}
 	c := &console{env: func(k string) string { return set[k] }}
-	expect := func(a mcpAddress, want, from string) {
+	expect := func(a listenAddress, want, from string) {
 		t.Helper()
-		if got, where, err := c.mcpToken(&a); err != nil || got != want || !strings.Contains(where, from) {
+		a.service = mcpService
+		if got, where, err := c.serviceToken(&a); err != nil || got != want || !strings.Contains(where, from) {
 			t.Errorf("%+v: %q from %q, want %q from %q (%v)", a, got, where, want, from, err)
 		}
 	}
-	expect(mcpAddress{}, "", "")
+	expect(listenAddress{}, "", "")
 	write(filepath.Join(home, ".ingero", "mcp-token"), own+"\n")
-	expect(mcpAddress{}, own, "mcp-token")
-	set[tokenEnv] = env
-	expect(mcpAddress{}, env, tokenEnv)
-	expect(mcpAddress{tokenFile: given}, file, "token.txt")
-	expect(mcpAddress{token: flag}, flag, "--token")
+	expect(listenAddress{}, own, "mcp-token")
+	set[mcpService.tokenEnv] = env
+	expect(listenAddress{}, env, mcpService.tokenEnv)
+	expect(listenAddress{tokenFile: given}, file, "token.txt")
+	expect(listenAddress{token: flag}, flag, "--token")
 
 	write(given, "\n")
-	if _, _, err := c.mcpToken(&mcpAddress{tokenFile: given}); err == nil || !strings.Contains(err.Error(), "0 characters") {
+	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil || !strings.Contains(err.Error(), "0 characters") {
 		t.Errorf("an empty file: %v", err)
 	}
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/nodeapi"
+	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/webserver"
+)
+
+// dashboardAddress is where a recording is served unless told otherwise.
+const dashboardAddress = "127.0.0.1:8080"
+
+// dashboardFlags are the flags of dashboard.
+type dashboardFlags struct {
+	db   string
+	http listenAddress
+}
+
+func dashboardCommand(c *console) *cobra.Command {
+	f := dashboardFlags{http: listenAddress{service: nodeService}}
+	cmd := &cobra.Command{
+		Use:   "dashboard [FILE]",
+		Short: "Serve a recording to other nodes and scripts",
+		Long: `Dashboard serves a recording over HTTPS, so that "ingero query --nodes" and
+"ingero explain --nodes" can ask it from another machine, and scripts can read it:
+/api/v1/openapi.json describes what can be asked. Only reading is possible, and a
+recording that is still being made is served as it grows. The page for browsers is not
+built yet.
+
+There is TLS 1.3 only, with a certificate that is generated once and kept in ~/.ingero
+unless another is given. Unless only this machine can reach the address, callers need a
+token, from --token-file, --token, $INGERO_NODE_TOKEN or ~/.ingero/node-token, or a
+certificate that one of --client-ca signed; if both are set up, both are needed.
+docs/nodes.md has the set-up of several nodes.`,
+		Example: `  ingero dashboard run.db                           for programs on this machine
+  ingero dashboard --http :8080                     for other nodes; they need a token
+  ingero dashboard --http :8080 --client-ca ca.pem --tls-cert node.pem --tls-key node.key
+  sudo ingero trace --dashboard :8080               while it is being recorded
+  ingero query --nodes gpu-node-01:8080,gpu-node-02:8080 "select count(*) from cuda_events"`,
+		Args: arguments(0, 1, "a recording"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if f.db != "" {
+					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
+				}
+				f.db = args[0]
+			}
+			if err := f.http.check(cmd); err != nil {
+				return err
+			}
+			return c.dashboard(cmd.Context(), &f)
+		},
+	}
+	addDatabase(cmd, &f.db)
+	cmd.Flags().StringVar(&f.http.address, "http", dashboardAddress, "serve at this address (:8080 for other machines too)")
+	f.http.add(cmd)
+	return cmd
+}
+
+func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
+	debug.SetMemoryLimit(mcpMemory)
+	path, err := c.database(f.db)
+	if err != nil {
+		return err
+	}
+	l, err := c.listen(&f.http, c.logger(c.err))
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	l.describe(c.err, path)
+	src := source.File(path)
+	defer src.Close() //nolint:errcheck // it was only read
+	return webserver.Serve(ctx, l.ln, c.nodeAPI(src, l, webserver.DefaultLimits()), l.tls(), l.opts)
+}
+
+func (c *console) nodeAPI(src source.Source, l *listener, limits webserver.Limits) *nodeapi.API {
+	host, _ := os.Hostname() // without one, the recording says what it is called
+	return nodeapi.New(src, nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/config"
+	"github.com/ingero-io/ingero/fleet"
+)
+
+// exitPartial is the exit code when some nodes answered and others did not.
+const exitPartial = 3
+
+// fleetFlags say which nodes to ask, and how. What is not given comes from ingero.yaml.
+type fleetFlags struct {
+	config.Fleet
+	file string // ingero.yaml
+}
+
+func (f *fleetFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.Nodes, "nodes", nil, "ask these nodes, where \"ingero dashboard\" runs (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)")
+	fl.DurationVar(&f.Timeout, "timeout", 0, "how long a node may take to answer (default 10s)")
+	fl.StringVar(&f.CACert, "ca-cert", "", "certificates that nodes may show or that signed them, as PEM (default ~/.ingero/nodes.pem if it exists)")
+	fl.StringVar(&f.ClientCert, "client-cert", "", "certificate to show to the nodes, as PEM")
+	fl.StringVar(&f.ClientKey, "client-key", "", "key of the certificate, as PEM")
+	fl.StringVar(&f.TokenFile, "token-file", "", "file with the nodes' token (default $"+nodeService.tokenEnv+", else ~/.ingero/node-token if it exists)")
+	fl.BoolVar(&f.NoTLS, "no-tls", false, "speak HTTP without TLS with the nodes; data and token can then be read on the way")
+	fl.StringVar(&f.file, "config", "", "the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
+	for _, name := range []string{"ca-cert", "client-cert", "client-key", "token-file", "config"} {
+		_ = cmd.MarkFlagFilename(name) // fails only for a flag that does not exist
+	}
+}
+
+// fleet is what to ask: nil if it is a recording, as named. Nodes of the configuration are
+// asked unless a recording is named.
+func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fleet, error) {
+	given := cmd.Flags().Changed("nodes")
+	if given && db != "" {
+		return nil, usage("--nodes asks nodes, and %s is a recording here; leave one out", db)
+	}
+	recording := db != "" || c.env(databaseEnv) != ""
+	if recording && !given {
+		return nil, f.unused(cmd)
+	}
+	conf, err := config.Find(f.file, c.env)
+	if err != nil {
+		return nil, err
+	}
+	f.merge(&conf.Fleet)
+	if len(f.Nodes) == 0 {
+		return nil, cmp.Or(f.unused(cmd), notEmpty(given))
+	}
+	fl, err := c.newFleet(f)
+	if err == nil && !given {
+		fmt.Fprintf(c.err, "ingero: asking the %d node(s) of %s; for a recording here, name it with --db\n", len(f.Nodes), conf.Path)
+	}
+	return fl, err
+}
+
+func notEmpty(given bool) error {
+	if given {
+		return usage("--nodes is empty; write for example --nodes gpu-node-01:8080,gpu-node-02:8080")
+	}
+	return nil
+}
+
+// unused refuses flags that say how nodes are reached when none are asked.
+func (f *fleetFlags) unused(cmd *cobra.Command) error {
+	for _, name := range []string{"timeout", "ca-cert", "client-cert", "client-key", "token-file", "no-tls"} {
+		if cmd.Flags().Changed(name) {
+			return usage("--%s is for --nodes; see %s --help", name, cmd.CommandPath())
+		}
+	}
+	return nil
+}
+
+// merge takes from the configuration what no flag says.
+func (f *fleetFlags) merge(c *config.Fleet) {
+	if len(f.Nodes) == 0 {
+		f.Nodes = c.Nodes
+	}
+	f.Timeout = cmp.Or(f.Timeout, c.Timeout)
+	f.MaxClockOffset = cmp.Or(f.MaxClockOffset, c.MaxClockOffset)
+	f.CACert, f.TokenFile = cmp.Or(f.CACert, c.CACert), cmp.Or(f.TokenFile, c.TokenFile)
+	if f.ClientCert == "" && f.ClientKey == "" {
+		f.ClientCert, f.ClientKey = c.ClientCert, c.ClientKey
+	}
+	f.NoTLS = f.NoTLS || c.NoTLS
+}
+
+func (c *console) newFleet(f *fleetFlags) (*fleet.Fleet, error) {
+	if f.Timeout < 0 {
+		return nil, usage("--timeout %s is negative", f.Timeout)
+	}
+	conf := fleet.Config{Nodes: f.Nodes, Timeout: f.Timeout, MaxOffset: f.MaxClockOffset, Now: time.Now}
+	if err := conf.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	var err error
+	if conf.Token, _, err = c.serviceToken(&listenAddress{service: nodeService, tokenFile: f.TokenFile}); err != nil {
+		return nil, err
+	}
+	if !f.NoTLS {
+		if conf.TLS, err = c.fleetTLS(f); err != nil {
+			return nil, err
+		}
+	} else if f.ClientCert != "" || f.CACert != "" {
+		return nil, usage("--no-tls contradicts --ca-cert and --client-cert; leave one out")
+	}
+	return fleet.New(conf)
+}
+
+// fleetTLS says whom to trust, and who we are.
+func (c *console) fleetTLS(f *fleetFlags) (*tls.Config, error) {
+	if (f.ClientCert == "") != (f.ClientKey == "") {
+		return nil, usage("--client-cert and --client-key belong together; give both")
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS13}
+	if f.ClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(f.ClientCert, f.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("read the certificate %s with the key %s: %w", f.ClientCert, f.ClientKey, err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	var err error
+	if f.CACert != "" {
+		t.RootCAs, err = readCertificates(f.CACert)
+		return t, err
+	}
+	t.RootCAs, err = c.knownNodes()
+	return t, err
+}
+
+// knownNodes are the certificates that the system trusts, those of nodes.pem, and this
+// machine's own.
+func (c *console) knownNodes() (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // there may be no file of them
+	}
+	o, err := c.owner()
+	if err != nil {
+		return pool, nil //nolint:nilerr // without a home there are no files in it
+	}
+	for _, name := range []string{"nodes.pem", nodeService.name + "-cert.pem"} {
+		b, err := os.ReadFile(filepath.Join(o.folder(), name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read the nodes' certificates: %w; or pass --ca-cert FILE", err)
+		}
+		pool.AppendCertsFromPEM(b)
+	}
+	return pool, nil
+}
+
+// complain tells what an answer of nodes lacks, and returns the exit code it deserves.
+func (c *console) complain(h *fleet.Heard) error {
+	for _, line := range h.Complaints() {
+		fmt.Fprintln(c.err, "ingero: warning:", line)
+	}
+	if h.Partial() {
+		return exitCode(exitPartial)
+	}
+	return nil
+}
+
+// queryFleet asks nodes with SQL.
+func (c *console) queryFleet(ctx context.Context, fl *fleet.Fleet, f *queryFlags, sql string, write rowWriter) error {
+	defer fl.Close()
+	t, err := fl.Query(ctx, sql, f.limit)
+	if err != nil {
+		return err
+	}
+	if err := write(c, &tableRows{table: t}); err != nil {
+		return err
+	}
+	if f.format == "table" {
+		fmt.Fprintf(c.out, "\n  %d rows from %d node(s)\n", len(t.Rows), t.Answered())
+	}
+	if t.Truncated {
+		fmt.Fprintf(c.err, "ingero: there is more: %d rows are shown; narrow it with where, or raise --limit\n", len(t.Rows))
+	}
+	return c.complain(&t.Heard)
+}
+
+// tableRows are the rows of a table, one after the other.
+type tableRows struct {
+	table *fleet.Table
+	at    int // of the row after the current one
+}
+
+func (t *tableRows) Columns() []string { return t.table.Columns }
+func (t *tableRows) Values() []any     { return t.table.Rows[t.at-1] }
+func (t *tableRows) Err() error        { return nil }
+
+func (t *tableRows) Next() bool {
+	t.at = min(t.at+1, len(t.table.Rows)+1)
+	return t.at <= len(t.table.Rows)
+}
+
+// explainFleet asks nodes why their GPUs wait.
+func (c *console) explainFleet(ctx context.Context, fl *fleet.Fleet, f *explainFlags) error {
+	defer fl.Close()
+	e, err := fl.Explain(ctx, fleet.Scope{Since: f.window.Since, From: f.window.From, To: f.window.To})
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		err = writeJSON(c.out, e)
+	} else {
+		err = e.WriteText(c.out)
+	}
+	if err != nil {
+		return err
+	}
+	return c.complain(&e.Heard)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/ingero-io/ingero/mcpserver"
+	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/webserver"
+)
+
+// besideTracer is what agents, and what nodes, may have running at a time in the process
+// that traces.
+var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
+
+// serveBoth serves the recording while it is made, to agents and to nodes as asked, until
+// its result is called.
+func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
+	endMCP, err := t.serve(ctx, mcpService, f.mcp, func(ctx context.Context, l *listener, src source.Source) error {
+		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
+		mcpserver.Protect(server, t.log, besideTracer, t.opts.Logger)
+		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
+	})
+	if err != nil {
+		return nil, err
+	}
+	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src source.Source) error {
+		return webserver.Serve(ctx, l.ln, t.c.nodeAPI(src, l, besideTracer), l.tls(), l.opts)
+	})
+	if err != nil {
+		endMCP()
+		return nil, err
+	}
+	return func() { endMCP(); endNode() }, nil
+}
+
+// serve has something answer at an address, unless that is empty, until its result is
+// called.
+func (t *tracing) serve(ctx context.Context, s service, address string, answer func(context.Context, *listener, source.Source) error) (end func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	l, err := t.c.listen(&listenAddress{service: s, address: address}, t.opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	l.describe(t.c.err, t.file.path)
+	// With a place for each call, the tracer's thread never waits for one inside this
+	// process. Who has a CPU is then the kernel's choice, for which the tracer comes
+	// before the calls: see agent's guest.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)
+	src := source.File(t.file.path)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := answer(ctx, l, src); err != nil {
+			t.opts.Logger.Error("nobody is served any longer; tracing goes on", "service", s.title, "err", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		_ = src.Close() // a reader has nothing to lose
+	}, nil
+}

@@ -1,0 +1,83 @@
+// Package config reads ingero.yaml: what is the same each time on a machine. Flags win
+// over it.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is what the file can say. The zero value is that of no file.
+type Config struct {
+	Path string `yaml:"-"` // of the file, empty if there is none
+
+	Node  string `yaml:"node"` // name of this machine in recordings
+	Fleet Fleet  `yaml:"fleet"`
+}
+
+// Fleet says which nodes there are and how they are reached.
+type Fleet struct {
+	Nodes          []string      `yaml:"nodes"` // HOST:PORT
+	Timeout        time.Duration `yaml:"timeout"`
+	MaxClockOffset time.Duration `yaml:"max_clock_offset"`
+	NoTLS          bool          `yaml:"no_tls"`
+	CACert         string        `yaml:"ca_cert"`
+	ClientCert     string        `yaml:"client_cert"`
+	ClientKey      string        `yaml:"client_key"`
+	TokenFile      string        `yaml:"token_file"`
+}
+
+// Env names the file when --config does not.
+const Env = "INGERO_CONFIG"
+
+// Paths are where the file is looked for if nobody says where it is.
+var Paths = []string{"ingero.yaml", "/etc/ingero/ingero.yaml"}
+
+// Find reads the file that was asked for, or the one that the environment names, or the
+// first that there is. That there is none is no error unless it was asked for.
+func Find(asked string, env func(string) string) (*Config, error) {
+	if asked == "" {
+		asked = env(Env)
+	}
+	if asked != "" {
+		return read(asked)
+	}
+	for _, p := range Paths {
+		c, err := read(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return c, err
+	}
+	return &Config{}, nil
+}
+
+// maxSize bounds a file, in bytes.
+const maxSize = 1 << 20
+
+func read(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSize))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	c := &Config{}
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true) // a mistyped key would be ignored in silence
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the configuration %s: %w", path, err)
+	}
+	c.Path = path
+	return c, nil
+}

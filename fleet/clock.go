@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/nodeapi/wire"
+)
+
+// samples is how often a node's clock is read: the median of few is not moved by one
+// that was held up.
+const samples = 5
+
+// Clock is by how much a node's clock is ahead of this machine's. The truth lies within
+// Offset ± Bound, whatever the network did: an answer cannot arrive before it was sent.
+type Clock struct {
+	Node   string        `json:"node"` // its address
+	Offset time.Duration `json:"offset_ns"`
+	Bound  time.Duration `json:"bound_ns"`
+}
+
+// sample is one reading: our clock before and after, the node's in between.
+type sample struct{ sent, received, answered, got int64 }
+
+// clock is what a reading says.
+func (s sample) clock() Clock {
+	return Clock{
+		Offset: time.Duration(((s.received - s.sent) + (s.answered - s.got)) / 2),
+		Bound:  time.Duration(max((s.got-s.sent)-(s.answered-s.received), 0)+1) / 2,
+	}
+}
+
+// median is the reading in the middle.
+func median(list []Clock) Clock {
+	slices.SortFunc(list, func(a, b Clock) int { return int(a.Offset - b.Offset) })
+	return list[len(list)/2]
+}
+
+// readClock reads a node's clock. The first answer does not count: a connection may have
+// to be made for it.
+func (f *Fleet) readClock(ctx context.Context, address string) (Clock, error) {
+	var list []Clock
+	for i := range samples + 1 {
+		var t wire.Time
+		s := sample{sent: f.config.Now().UnixNano()}
+		if err := f.get(ctx, address, "time", nil, &t); err != nil {
+			return Clock{}, err
+		}
+		s.got, s.received, s.answered = f.config.Now().UnixNano(), t.ReceivedNS, t.SentNS
+		if i > 0 {
+			list = append(list, s.clock())
+		}
+	}
+	c := median(list)
+	c.Node = address
+	return c, nil
+}
+
+// clocks reads all nodes' clocks. Those that cannot be read are left out: the question
+// that is asked meanwhile tells why.
+func (f *Fleet) clocks(ctx context.Context) []Clock {
+	list := []Clock{}
+	for _, r := range each(ctx, f, f.readClock) {
+		if r.err == nil {
+			list = append(list, r.value)
+		}
+	}
+	return list
+}
+
+// skewed words which clocks differ from those of most other nodes, for sure and by more
+// than the limit.
+func (f *Fleet) skewed(clocks []Clock) []string {
+	if len(clocks) < 2 {
+		return nil
+	}
+	middle := median(slices.Clone(clocks))
+	if len(clocks) == 2 { // none of two is in the middle: the first is compared with
+		middle = clocks[0]
+	}
+	var list []string
+	for _, c := range clocks {
+		d, bound := c.Offset-middle.Offset, c.Bound+middle.Bound
+		if c.Node == middle.Node || max(d, -d)-bound <= f.config.MaxOffset {
+			continue
+		}
+		way := "ahead of"
+		if d < 0 {
+			way, d = "behind", -d
+		}
+		list = append(list, fmt.Sprintf("the clock of %s is %s (± %s) %s that of %s: times of one do not compare with times of the other",
+			c.Node, short(d), short(bound), way, middle.Node))
+	}
+	return list
+}
+
+// short is a duration with three digits.
+func short(d time.Duration) string {
+	unit := time.Nanosecond
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+// asked is a question's replies and the clocks, read at the same time.
+func asked[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, address string) (T, error)) ([]reply[T], []Clock) {
+	read := make(chan []Clock, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a clock is not waited for when the question is answered
+	go func() { read <- f.clocks(ctx) }()
+	replies := each(ctx, f, ask)
+	return replies, f.wait(ctx, read)
+}
+
+// patience is how much longer than the question clocks may take.
+const patience = 500 * time.Millisecond
+
+// wait takes the clocks if they come soon.
+func (f *Fleet) wait(ctx context.Context, read <-chan []Clock) []Clock {
+	select {
+	case list := <-read:
+		return list
+	case <-ctx.Done():
+	case <-time.After(patience):
+	}
+	return []Clock{}
+}

@@ -1,0 +1,225 @@
+// Package fleet asks many nodes the same question at once and makes one answer of theirs.
+// A node that does not answer is part of the answer: what the others say is told, and
+// which one is missing and why. It knows the nodes' API (package wire), not how it is
+// served.
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/nodeapi/wire"
+)
+
+// Config says which nodes there are and how they are reached.
+type Config struct {
+	Nodes     []string         // HOST:PORT
+	TLS       *tls.Config      // nil: HTTP without TLS
+	Token     string           // shown to each node; empty: none
+	Timeout   time.Duration    // for one node to answer; 0: DefaultTimeout
+	MaxOffset time.Duration    // between clocks, from which on it is warned; 0: DefaultMaxOffset
+	Now       func() time.Time // nil: time.Now
+}
+
+// The defaults.
+const (
+	DefaultTimeout   = 10 * time.Second
+	DefaultMaxOffset = 10 * time.Millisecond
+	DefaultPort      = "8080"
+)
+
+// maxNodes bounds how many are asked: each takes a connection.
+const maxNodes = 1024
+
+// Validate says what is wrong with the list of nodes.
+func (c *Config) Validate() error {
+	if len(c.Nodes) == 0 {
+		return errors.New("there are no nodes to ask")
+	}
+	if len(c.Nodes) > maxNodes {
+		return fmt.Errorf("%d nodes are more than %d", len(c.Nodes), maxNodes)
+	}
+	seen := map[string]bool{}
+	for _, n := range c.Nodes {
+		host, port, err := net.SplitHostPort(n)
+		if err != nil || host == "" || port == "" || strings.ContainsAny(n, "/@ \t") {
+			return fmt.Errorf("%q is no node; write HOST:PORT, like gpu-node-01:%s", n, DefaultPort)
+		}
+		if seen[n] {
+			return fmt.Errorf("the node %s is listed twice", n)
+		}
+		seen[n] = true
+	}
+	return nil
+}
+
+// Fleet is a set of nodes. Its methods may be called by several goroutines.
+type Fleet struct {
+	config Config
+	scheme string
+	client *http.Client
+}
+
+// New makes a fleet. Nobody is asked yet.
+func New(c Config) (*Fleet, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.MaxOffset <= 0 {
+		c.MaxOffset = DefaultMaxOffset
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	f := &Fleet{config: c, scheme: "http"}
+	t := &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
+	if c.TLS != nil {
+		f.scheme, t.TLSClientConfig = "https", c.TLS.Clone()
+	}
+	f.client = &http.Client{
+		Transport:     t, // without a proxy: the token is for the nodes
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return f, nil
+}
+
+// Nodes are the nodes' addresses.
+func (f *Fleet) Nodes() []string { return slices.Clone(f.config.Nodes) }
+
+// Close closes connections that are kept.
+func (f *Fleet) Close() { f.client.CloseIdleConnections() }
+
+// Failure is a node that gave no answer.
+type Failure struct {
+	Node  string `json:"node"` // its address
+	Error string `json:"error"`
+}
+
+// reply is what one node answered.
+type reply[T any] struct {
+	address string
+	value   T
+	err     error
+}
+
+// each asks all nodes at once and returns their replies in the order of the nodes.
+func each[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, address string) (T, error)) []reply[T] {
+	replies := make([]reply[T], len(f.config.Nodes))
+	var wg sync.WaitGroup
+	for i, address := range f.config.Nodes {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, f.config.Timeout)
+			defer cancel()
+			v, err := ask(ctx, address)
+			if err != nil && ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				err = fmt.Errorf("no answer within %s", f.config.Timeout)
+			}
+			replies[i] = reply[T]{address, v, err}
+		})
+	}
+	wg.Wait()
+	return replies
+}
+
+// split tells replies from failures. Without any reply it is an error.
+func split[T any](replies []reply[T]) (good []reply[T], failed []Failure, err error) {
+	failed = []Failure{}
+	for _, r := range replies {
+		if r.err != nil {
+			failed = append(failed, Failure{r.address, r.err.Error()})
+		} else {
+			good = append(good, r)
+		}
+	}
+	if len(good) > 0 {
+		return good, failed, nil
+	}
+	lines := []string{}
+	for _, n := range failed {
+		lines = append(lines, "  "+n.Node+": "+n.Error)
+	}
+	return nil, failed, fmt.Errorf("none of %d node(s) answered:\n%s", len(failed), strings.Join(lines, "\n"))
+}
+
+var errGarbage = errors.New("it answers, but not as an Ingero node does")
+
+// maxAnswer bounds what is read of a node's answer, in bytes.
+const maxAnswer = 64 << 20
+
+const prefix = "/api/v1/"
+
+// get asks a node and reads its answer into out.
+func (f *Fleet) get(ctx context.Context, address, path string, query url.Values, out any) error {
+	return f.do(ctx, http.MethodGet, address, path+"?"+query.Encode(), nil, out)
+}
+
+// post asks a node with a body.
+func (f *Fleet) post(ctx context.Context, address, path string, body, out any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return f.do(ctx, http.MethodPost, address, path, b, out)
+}
+
+func (f *Fleet) do(ctx context.Context, method, address, path string, body []byte, out any) error {
+	r, err := http.NewRequestWithContext(ctx, method, f.scheme+"://"+address+prefix+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if f.config.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+f.config.Token)
+	}
+	resp, err := f.client.Do(r)
+	if err != nil {
+		return explain(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("its answer broke off: %w", err)
+	case len(b) > maxAnswer:
+		return fmt.Errorf("its answer is longer than %d MB", maxAnswer>>20)
+	case resp.StatusCode != http.StatusOK:
+		return refusal(resp.StatusCode, b)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(out); err != nil {
+		return errGarbage
+	}
+	return nil
+}
+
+// refusal is why a node did not answer, in its own words if it has some.
+func refusal(code int, body []byte) error {
+	var said wire.Failure
+	err := json.Unmarshal(body, &said)
+	switch {
+	case code == http.StatusUnauthorized:
+		return errors.New("it wants another token; give the one it was started with: --token-file FILE, or ~/.ingero/node-token")
+	case err == nil && said.Error != "" && code != http.StatusNotFound:
+		return errors.New(printable(said.Error))
+	case code == http.StatusNotFound:
+		return errors.New("it answers, but does not know the question: it is no \"ingero dashboard\", or of another version")
+	case code == http.StatusForbidden:
+		return fmt.Errorf("it refuses: %s", printable(strings.TrimSpace(string(body))))
+	}
+	return fmt.Errorf("it answers with HTTP status %d", code)
+}

@@ -1,0 +1,189 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/nodeapi/wire"
+)
+
+// Table is what nodes answered to a statement.
+type Table struct {
+	Columns   []string `json:"columns"`
+	Rows      [][]any  `json:"rows"` // of nil, int64, float64 and string
+	Truncated bool     `json:"truncated"`
+	Heard
+}
+
+const (
+	nodeColumn = "node"
+	// everyNode is in the column node of rows that stand for all nodes.
+	everyNode = "all"
+	// maxRows is how many rows a node is asked for.
+	maxRows = 50_000
+)
+
+// Query asks all nodes with a statement of SQL, and makes one table of the answers as if
+// there was one recording: groups are put together, rows are sorted and cut over all
+// nodes. Where that cannot be done a warning says so. limit is how many rows are wanted.
+func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error) {
+	p := planOf(sql)
+	most := maxRows
+	if !p.grouped && p.final != "" && limit > 0 {
+		most = min(limit+1, maxRows)
+	}
+	replies, clocks := asked(ctx, f, func(ctx context.Context, address string) (wire.Rows, error) {
+		var rows wire.Rows
+		if err := f.post(ctx, address, "query", wire.Question{SQL: p.node, Limit: most}, &rows); err != nil {
+			return rows, err
+		}
+		return rows, check(&rows)
+	})
+	good, failed, err := split(replies)
+	if err != nil {
+		return nil, err
+	}
+	good, failed = alike(good, failed)
+	t := &Table{Heard: f.hear(failed, clocks)}
+	if p.note != "" && t.Asked > 1 {
+		t.Warnings = append(t.Warnings, p.note)
+	}
+	labels := labelled(&t.Heard, good, func(r wire.Rows) string { return r.Node })
+	relabel(p, good, labels)
+	t.tell(good, p)
+	if err := t.fill(ctx, p, good, labels); err != nil {
+		return nil, err
+	}
+	if limit > 0 && len(t.Rows) > limit {
+		t.Rows, t.Truncated = t.Rows[:limit], true
+	}
+	return t, nil
+}
+
+// check turns the values of a node's answer into those of SQL.
+func check(r *wire.Rows) error {
+	for _, line := range r.Rows {
+		if len(line) != len(r.Columns) {
+			return errGarbage
+		}
+		for i, v := range line {
+			switch v := v.(type) {
+			case nil, string:
+			case json.Number:
+				n, err := v.Int64()
+				if err != nil || strings.ContainsAny(string(v), ".eE") {
+					x, err := v.Float64()
+					if err != nil {
+						return fmt.Errorf("it answers with %s, which is no number", printable(string(v)))
+					}
+					line[i] = x
+					continue
+				}
+				line[i] = n
+			default:
+				return errGarbage
+			}
+		}
+	}
+	return nil
+}
+
+// alike leaves the answers with the columns of the first one: older recordings may have
+// others for "select *".
+func alike(good []reply[wire.Rows], failed []Failure) ([]reply[wire.Rows], []Failure) {
+	want := good[0].value.Columns
+	return slices.DeleteFunc(good, func(r reply[wire.Rows]) bool {
+		if slices.Equal(r.value.Columns, want) {
+			return false
+		}
+		failed = append(failed, Failure{r.address, fmt.Sprintf("its answer has %d columns and that of %s %d; select columns by name", len(r.value.Columns), good[0].address, len(want))})
+		return true
+	}), failed
+}
+
+// tell says which nodes had more than they gave.
+func (t *Table) tell(good []reply[wire.Rows], p *plan) {
+	for _, r := range good {
+		if !r.value.Truncated {
+			continue
+		}
+		t.Truncated = true
+		if p.grouped {
+			t.Warnings = append(t.Warnings, fmt.Sprintf("%s has more than %d groups: what is told of them is too low; narrow it with where", r.address, len(r.value.Rows)))
+		}
+	}
+}
+
+// relabel has rows say the label of their node where the recording's own name would not
+// tell it from another.
+func relabel(p *plan, good []reply[wire.Rows], labels []string) {
+	at := p.nodeKey
+	if !p.grouped && len(good[0].value.Columns) > 0 && isNode(good[0].value.Columns[0]) {
+		at = 0
+	}
+	for i, r := range good {
+		if at < 0 || labels[i] == r.value.Node {
+			continue
+		}
+		for _, line := range r.value.Rows {
+			line[at] = labels[i]
+		}
+	}
+}
+
+// fill makes the table of the answers.
+func (t *Table) fill(ctx context.Context, p *plan, good []reply[wire.Rows], labels []string) error {
+	columns := good[0].value.Columns
+	columns = columns[:len(columns)-p.hidden]
+	rows := union(good, labels)
+	if p.final != "" {
+		var err error
+		if rows, err = combine(ctx, p, len(columns), rows); err != nil {
+			return fmt.Errorf("put the answers together: %w", err)
+		}
+	}
+	if p.grouped {
+		columns = p.columns
+	}
+	if p.grouped && slices.ContainsFunc(columns, isNode) {
+		t.Columns, t.Rows = columns, rows
+		return nil
+	}
+	label := everyNode
+	if t.Partial() {
+		label = fmt.Sprintf("%d of %d", t.Answered(), t.Asked)
+	}
+	t.Columns = append([]string{nodeColumn}, columns...)
+	for i, r := range rows {
+		switch {
+		case p.grouped:
+			rows[i] = append([]any{label}, r...)
+		default:
+			rows[i] = r[:1+len(columns)]
+		}
+	}
+	t.Rows = rows
+	if !p.grouped && len(columns) > 0 && isNode(columns[0]) { // the recordings say it
+		t.Columns = columns
+		for i, r := range t.Rows {
+			t.Rows[i] = r[1:]
+		}
+	}
+	return nil
+}
+
+func isNode(column string) bool { return strings.EqualFold(column, nodeColumn) }
+
+// union is all rows, the node in front.
+func union(good []reply[wire.Rows], labels []string) [][]any {
+	all := [][]any{}
+	for i, r := range good {
+		for _, line := range r.value.Rows {
+			all = append(all, append([]any{labels[i]}, line...))
+		}
+	}
+	return all
+}

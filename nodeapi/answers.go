@@ -1,0 +1,174 @@
+package nodeapi
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+func healthz(ctx context.Context, a *API, _ *input) (wire.Health, error) {
+	err := a.src.Read(ctx, func(sqlite.Recording) error { return nil })
+	return wire.Health{Status: "ok", Version: a.opts.Version}, err
+}
+
+// clock is answered at once, so that the two times are close to each other.
+func clock(_ context.Context, a *API, in *input) (wire.Time, error) {
+	return wire.Time{ReceivedNS: in.received.UnixNano(), SentNS: a.opts.Now().UnixNano()}, nil
+}
+
+func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err error) {
+	err = a.read(ctx, in, func(v *view) error {
+		if out.About, err = a.about(ctx, v); err != nil {
+			return err
+		}
+		r, err := a.explain(ctx, v)
+		if err != nil {
+			return err
+		}
+		out.DB, out.Version, out.Verdict, out.Findings = a.src.Name(), a.opts.Version, r.Verdict, map[string]int{}
+		for i := range r.Chains {
+			out.Findings[r.Chains[i].Severity]++
+		}
+		s := &v.sum
+		out.Schema, out.FirstNS, out.LastNS, out.Calls, out.Stored, out.Sessions = s.Schema, s.First, s.Last, s.Calls, s.Stored, []wire.Session{}
+		for i := range s.Sessions {
+			e := &s.Sessions[i]
+			out.Sessions = append(out.Sessions, wire.Session{
+				StartedNS: e.Started, StoppedNS: e.Stopped, Node: e.Node, Host: e.Host, Kernel: e.Kernel, Arch: e.Arch, CPUs: e.CPUs, Version: e.Version,
+			})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
+	err = a.read(ctx, in, func(v *view) error {
+		if out.About, err = a.about(ctx, v); err != nil {
+			return err
+		}
+		list, err := v.OpStats(ctx, v.win)
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !v.wants(o.PID) || in.op != 0 && o.Op != in.op })
+		out.Ops = []wire.Op{}
+		for pid, table := range diagnose.OpTable(list) {
+			for _, o := range table {
+				out.Ops = append(out.Ops, wire.Op{PID: pid, Process: v.names[pid], Op: o})
+			}
+		}
+		slices.SortFunc(out.Ops, func(a, b wire.Op) int {
+			return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op.Op, b.Op.Op))
+		})
+		out.Ops = out.Ops[:min(len(out.Ops), in.limit)]
+		return nil
+	})
+	return out, err
+}
+
+func chains(ctx context.Context, a *API, in *input) (r *report.Report, err error) {
+	err = a.read(ctx, in, func(v *view) error {
+		if r, err = a.explain(ctx, v); err == nil {
+			r.Node = a.node(r.Node)
+		}
+		return err
+	})
+	return r, err
+}
+
+func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error) {
+	err = a.read(ctx, in, func(v *view) error {
+		if out.About, err = a.about(ctx, v); err != nil {
+			return err
+		}
+		sites, err := diagnose.FindSites(ctx, v, v.win, v.sum.Stored, func(c *event.Call) bool {
+			return v.wants(c.PID) && (in.op == 0 || c.Op == in.op)
+		})
+		if err != nil {
+			return err
+		}
+		sites.Sort(in.by)
+		out.Without, out.Partial, out.Total, out.Stacks = sites.Without, sites.Partial, len(sites.List), []wire.Site{}
+		for i := range sites.List[:min(len(sites.List), in.limit)] {
+			s := &sites.List[i]
+			site := wire.Site{
+				PID: s.PID, Process: v.names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS, Frames: []string{},
+			}
+			if st, err := v.Stack(ctx, s.Stack); err == nil {
+				site.Frames = diagnose.Frames(&st)
+			} else if ctx.Err() != nil {
+				return ctx.Err()
+			} // else it was lost; the site stands without it
+			out.Stacks = append(out.Stacks, site)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err error) {
+	in.span = store.Span{Since: "all"}
+	err = a.read(ctx, in, func(v *view) error {
+		list, err := v.Processes(ctx)
+		if err != nil {
+			return err
+		}
+		threads, err := v.Threads(ctx)
+		if err != nil {
+			return err
+		}
+		of := map[uint32][]wire.Thread{}
+		for i := range threads {
+			t := &threads[i]
+			of[t.PID] = append(of[t.PID], wire.Thread{TID: t.TID, Name: t.Comm, Dispatch: t.Dispatch})
+		}
+		out.Node, out.Processes = a.node(v.sum.Node), []wire.Process{}
+		for i := range list {
+			p := &list[i]
+			if v.wants(p.PID) {
+				out.Processes = append(out.Processes, wire.Process{
+					PID: p.PID, Parent: p.Parent, Name: p.Name, Command: p.Command, Traced: p.Traced,
+					Rank: p.Rank, LocalRank: p.LocalRank, WorldSize: p.WorldSize, Threads: append([]wire.Thread{}, of[p.PID]...),
+				})
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func snapshots(ctx context.Context, a *API, in *input) (out wire.Snapshots, err error) {
+	err = a.read(ctx, in, func(v *view) error {
+		machine, err := v.Snapshots(ctx, v.win)
+		if err != nil {
+			return err
+		}
+		gpus, err := v.GPUSnapshots(ctx, v.win)
+		if err != nil {
+			return err
+		}
+		out.Node, out.Machine, out.GPUs = a.node(v.sum.Node), []wire.System{}, []wire.GPU{}
+		for i := range machine {
+			s := &machine[i]
+			out.Machine = append(out.Machine, wire.System{
+				AtNS: s.At, CPUPct: s.CPUPct, StealPct: s.StealPct, MemPct: s.MemPct, MemAvailableMB: s.MemAvailableMB, SwapMB: s.SwapMB, Load: s.Load,
+			})
+		}
+		for i := range gpus {
+			g := &gpus[i]
+			out.GPUs = append(out.GPUs, wire.GPU{
+				AtNS: g.At, GPU: g.GPU, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz, UtilPct: g.UtilPct, Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
+			})
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,142 @@
+package nodeapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/webserver"
+)
+
+// input is what a request asks.
+type input struct {
+	span     store.Span
+	pids     []uint32
+	tid      uint32
+	process  string
+	op       event.Op
+	by       string
+	limit    int
+	sql      wire.Question
+	received time.Time
+}
+
+// param is something that can be asked for.
+type param struct {
+	name, kind, about string
+	values            []string // if there are only some
+	set               func(in *input, v string) error
+}
+
+var params = []param{
+	{"since", "string", `how far back to look, "5m", or "all"; in a saved recording, counted from the end of its data; 5m if nothing is said`, nil, func(in *input, v string) error {
+		in.span.Since = v
+		return nil
+	}},
+	{"from", "string", "begin of the window: RFC 3339 or a Unix time", nil, func(in *input, v string) error {
+		in.span.From = v
+		return nil
+	}},
+	{"to", "string", "end of the window, written as from", nil, func(in *input, v string) error {
+		in.span.To = v
+		return nil
+	}},
+	{"pid", "integer", "only this process", nil, func(in *input, v string) error {
+		n, err := strconv.ParseUint(v, 10, 32)
+		in.pids = append(in.pids, uint32(n))
+		return err
+	}},
+	{"tid", "integer", "only this thread", nil, func(in *input, v string) error {
+		n, err := strconv.ParseUint(v, 10, 32)
+		in.tid = uint32(n)
+		return err
+	}},
+	{"process", "string", "only processes of this name", nil, func(in *input, v string) error {
+		in.process = v
+		return nil
+	}},
+	{"op", "string", "only this operation, such as cudaLaunchKernel", nil, func(in *input, v string) error {
+		i, ok := event.ByName(v)
+		if !ok {
+			return errors.New("there is no such operation")
+		}
+		in.op = i.Op
+		return nil
+	}},
+	{"by", "string", "what to sort by", []string{"total", "max", "calls"}, func(in *input, v string) error {
+		in.by = v
+		return nil
+	}},
+	{"limit", "integer", "items of a list at most; 1000 if nothing is said", nil, func(in *input, v string) error {
+		n, err := strconv.Atoi(v)
+		if err == nil && n < 1 {
+			err = errors.New("it is not positive")
+		}
+		in.limit = n
+		return err
+	}},
+}
+
+func paramNamed(name string) *param {
+	i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
+	return &params[i] // the names are those of routes.go; a test has seen all
+}
+
+const (
+	maxBody      = 64 << 10 // bytes of a request
+	defaultLimit = 1000
+	maxLimit     = 50_000
+)
+
+// read takes a request apart. On an error it returns the status to answer with.
+func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, error) {
+	in := &input{limit: defaultLimit}
+	body, err := webserver.Body(w, r, maxBody)
+	switch {
+	case errors.Is(err, webserver.ErrTooLarge):
+		return nil, http.StatusRequestEntityTooLarge, err
+	case err != nil:
+		return nil, http.StatusRequestTimeout, err
+	}
+	for name, values := range r.URL.Query() {
+		if !slices.Contains(rt.params, name) {
+			return nil, http.StatusBadRequest, fmt.Errorf("%s has no parameter %q; it has: %s", rt.path, name, strings.Join(rt.params, ", "))
+		}
+		p := paramNamed(name)
+		v := values[0]
+		if len(values) > 1 {
+			return nil, http.StatusBadRequest, fmt.Errorf("%s is given %d times", name, len(values))
+		}
+		if len(p.values) > 0 && !slices.Contains(p.values, v) {
+			return nil, http.StatusBadRequest, fmt.Errorf("%s %q is none of: %s", name, v, strings.Join(p.values, ", "))
+		}
+		if err := p.set(in, v); err != nil {
+			return nil, http.StatusBadRequest, fmt.Errorf("%s %q: %w", name, v, err)
+		}
+	}
+	if rt.body {
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&in.sql); err != nil {
+			return nil, http.StatusBadRequest, fmt.Errorf("the body is not as %sopenapi.json says: %w", Prefix, err)
+		}
+		in.limit = in.sql.Limit
+		if in.limit <= 0 {
+			in.limit = defaultLimit
+		}
+	}
+	in.limit = min(in.limit, maxLimit)
+	if in.span.From == "" && in.span.To == "" && in.span.Since == "" {
+		in.span.Since = store.DefaultSince
+	}
+	return in, 0, nil
+}

@@ -1,0 +1,65 @@
+package nodeapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// maxBytes bounds the values of an answer.
+const maxBytes = 8 << 20
+
+var errNoSQL = errors.New("there is no statement: {\"sql\": \"select …\"}")
+
+func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
+	if strings.TrimSpace(in.sql.SQL) == "" {
+		return out, asked{errNoSQL}
+	}
+	limits := source.Served()
+	limits.Rows, limits.Bytes = in.limit, maxBytes
+	rows, err := a.src.Query(ctx, in.sql.SQL, limits)
+	if err != nil {
+		return out, err
+	}
+	defer rows.Close() // a reader has nothing to lose
+	out.Columns, out.Rows = append([]string{}, rows.Columns()...), [][]any{}
+	for rows.Next() {
+		line := make([]any, len(out.Columns))
+		for i, v := range rows.Values() {
+			line[i] = sqlite.JSONValue(v)
+			if f, ok := line[i].(float64); ok {
+				line[i] = realNumber(f)
+			}
+		}
+		out.Rows = append(out.Rows, line)
+	}
+	if err := rows.Err(); err != nil {
+		return out, err
+	}
+	out.Truncated, out.Node = rows.Truncated(), a.opts.Node
+	_ = a.src.Read(ctx, func(r sqlite.Recording) error { // a file that is no recording has no name
+		sum, err := r.Summary(ctx)
+		out.Node = a.node(sum.Node)
+		return err
+	})
+	return out, nil
+}
+
+// realNumber is a number that stays one with a fraction: who reads 5 would divide it as an
+// integer.
+type realNumber float64
+
+// MarshalJSON implements json.Marshaler.
+func (r realNumber) MarshalJSON() ([]byte, error) {
+	b := strconv.AppendFloat(nil, float64(r), 'g', -1, 64)
+	if !bytes.ContainsAny(b, ".e") {
+		b = append(b, ".0"...)
+	}
+	return b, nil
+}
