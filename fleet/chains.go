@@ -28,8 +28,8 @@ func (s Scope) values() url.Values {
 
 // Explained is what the nodes say of why their GPUs wait.
 type Explained struct {
-	Chains []Chain  `json:"chains"` // the worst first
-	Nodes  []Report `json:"nodes"`
+	Chains  []Chain  `json:"chains"` // the worst first
+	Reports []Report `json:"nodes"`
 	Heard
 }
 
@@ -62,9 +62,10 @@ func (f *Fleet) Explain(ctx context.Context, s Scope) (*Explained, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Explained{Chains: []Chain{}, Nodes: []Report{}, Heard: f.hear(failed, clocks)}
+	e := &Explained{Chains: []Chain{}, Reports: []Report{}, Heard: f.hear(failed, clocks)}
 	for i, label := range labelled(&e.Heard, good, func(r *report.Report) string { return r.Node }) {
-		e.Nodes = append(e.Nodes, Report{label, good[i].address, good[i].value})
+		e.Reports = append(e.Reports, Report{label, good[i].address, good[i].value})
+		e.lose(good[i].value.Lost)
 		for _, c := range good[i].value.Chains {
 			e.Chains = append(e.Chains, Chain{label, c})
 		}
@@ -98,8 +99,8 @@ func (e *Explained) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  Fix: %s\n", printable(strings.Join(c.Recommendations, "; ")))
 		}
 	}
-	for i := range e.Nodes {
-		n := &e.Nodes[i]
+	for i := range e.Reports {
+		n := &e.Reports[i]
 		if len(n.Report.Chains) == 0 {
 			fmt.Fprintf(&b, "\n[none] [%s] %s\n", printable(n.Node), printable(n.Report.Verdict))
 		}

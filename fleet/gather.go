@@ -37,6 +37,7 @@ func gather[T any](ctx context.Context, f *Fleet, path string, s Scope, about fu
 	for i, label := range labelled(&h, good, func(v *T) string { return about(v).Node }) {
 		v := *good[i].value
 		about(&v).Node = label
+		h.lose(about(&v).Lost)
 		list = append(list, v)
 	}
 	return list, h, nil

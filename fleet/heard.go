@@ -7,10 +7,13 @@ import (
 
 // Heard says what an answer rests on.
 type Heard struct {
-	Asked    int       `json:"asked"`    // nodes
-	Failed   []Failure `json:"failed"`   // those that gave no answer
-	Clocks   []Clock   `json:"clocks"`   // as far as they could be read
-	Warnings []string  `json:"warnings"` // clocks that differ, and what else there is to know
+	Asked  int       `json:"asked"`    // nodes
+	Nodes  []string  `json:"answered"` // what those are called that did
+	Failed []Failure `json:"failed"`   // those that gave no answer
+	Clocks []Clock   `json:"clocks"`   // as far as they could be read
+	// Lost is what the nodes that answered could not record, by kind.
+	Lost     map[string]uint64 `json:"lost"`
+	Warnings []string          `json:"warnings"` // clocks that differ, and what else there is to know
 }
 
 // Answered is how many nodes did.
@@ -30,7 +33,7 @@ func (h *Heard) Complaints() []string {
 
 // hear begins an answer.
 func (f *Fleet) hear(failed []Failure, clocks []Clock) Heard {
-	return Heard{Asked: len(f.config.Nodes), Failed: failed, Clocks: clocks, Warnings: append([]string{}, f.skewed(clocks)...)}
+	return Heard{Asked: len(f.config.Nodes), Failed: failed, Clocks: clocks, Lost: map[string]uint64{}, Warnings: append([]string{}, f.skewed(clocks)...)}
 }
 
 // label names the nodes that answered, in order: as their recordings are called, or by
@@ -47,5 +50,13 @@ func (h *Heard) label(addresses, names []string) []string {
 			h.Warnings = append(h.Warnings, fmt.Sprintf("%s and %s both call themselves %s; give each its own with: ingero trace --node NAME", addresses[j], addresses[i], printable(n)))
 		}
 	}
+	h.Nodes = labels
 	return labels
+}
+
+// lose adds what a node could not record.
+func (h *Heard) lose(lost map[string]uint64) {
+	for kind, n := range lost {
+		h.Lost[kind] += n
+	}
 }

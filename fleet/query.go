@@ -53,6 +53,9 @@ func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error
 	}
 	labels := labelled(&t.Heard, good, func(r wire.Rows) string { return r.Node })
 	relabel(p, good, labels)
+	for _, r := range good {
+		t.lose(r.value.Lost)
+	}
 	t.tell(good, p)
 	if err := t.fill(ctx, p, good, labels); err != nil {
 		return nil, err

@@ -1,6 +1,13 @@
 package mcptool
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/ingero-io/ingero/fleet"
+)
 
 type fleetIn struct {
 	Action action `json:"action"`
@@ -8,21 +15,140 @@ type fleetIn struct {
 	Since  string `json:"since,omitempty"`
 }
 
+// fleetOut is a table, whatever was asked: the nodes are what differs. It is as short as
+// it can be said: each client pays for the list of tools.
 type fleetOut struct {
 	Lost  map[string]uint64 `json:"lost"`
-	Nodes []data            `json:"nodes"`
-	Note  string            `json:"note"`
+	Notes []data            `json:"notes"` // how much there is, who did not answer, and what to beware of
+	Rows  [][]any           `json:"rows"`  // the first has the names of the columns
 }
 
-func (f fleetOut) rows() int { return len(f.Nodes) }
+func (f fleetOut) rows() int { return max(len(f.Rows)-1, 0) }
 
 var queryFleetTool = tool[fleetIn, fleetOut]{
 	name:  "query_fleet",
-	about: "Ask all nodes of a cluster at once.",
-	run: func(context.Context, *server, fleetIn) (fleetOut, error) {
-		return fleetOut{
-			Lost: map[string]uint64{}, Nodes: []data{},
-			Note: "no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or run_sql on it, and ask the server of each other node",
-		}, nil
+	about: "Ask all nodes of a cluster at once. The first row names the columns.",
+	run: func(ctx context.Context, s *server, in fleetIn) (out fleetOut, err error) {
+		out = fleetOut{
+			Lost: map[string]uint64{}, Rows: [][]any{},
+			Notes: []data{"no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or run_sql on it, and ask the server of each other node"},
+		}
+		if s.opts.Fleet == nil {
+			return out, nil
+		}
+		t, err := askFleet(ctx, s.opts.Fleet, &in)
+		if err != nil {
+			return out, err
+		}
+		out.fill(t)
+		return out, nil
 	},
+}
+
+// fleetTable is what nodes answered, as rows.
+type fleetTable struct {
+	*fleet.Heard
+	note    string
+	columns []string
+	rows    [][]any
+}
+
+func (t *fleetTable) add(values ...any) { t.rows = append(t.rows, values) }
+
+// fill takes the rows that fit into an answer, and tells what they rest on.
+func (f *fleetOut) fill(t *fleetTable) {
+	head := []any{}
+	for _, c := range t.columns {
+		head = append(head, cut(visible(c), maxName))
+	}
+	all := [][]any{head}
+	for _, r := range t.rows {
+		line, _ := shown(r)
+		all = append(all, line)
+	}
+	f.Rows = first(all, fitting(all, paging{}))
+	f.Notes = []data{prose(t.note)}
+	if n := len(all) - len(f.Rows); n > 0 {
+		f.Notes[0] += data(fmt.Sprintf("; %d more do not fit: ask for less, with a shorter since, or sql with limit", n))
+	}
+	maps.Copy(f.Lost, t.Lost)
+	lines := t.Complaints()
+	f.Notes = append(f.Notes, each(lines, len(lines), prose)...)
+}
+
+func askFleet(ctx context.Context, f *fleet.Fleet, in *fleetIn) (*fleetTable, error) {
+	span := scope{Since: in.Since}.span()
+	part := fleet.Scope{Since: span.Since, From: span.From, To: span.To}
+	if (in.SQL != "") != (in.Action == "sql") {
+		return nil, errors.New("action sql needs sql, and the others have none")
+	}
+	switch in.Action {
+	case "sql":
+		return fleetSQL(ctx, f, in.SQL)
+	case "ops":
+		return fleetOps(ctx, f, part)
+	case "overview":
+		return fleetOverview(ctx, f, part)
+	}
+	return fleetChains(ctx, f, part)
+}
+
+func fleetSQL(ctx context.Context, f *fleet.Fleet, sql string) (*fleetTable, error) {
+	t, err := f.Query(ctx, sql, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	note := fmt.Sprintf("%d rows from %d node(s)", len(t.Rows), t.Answered())
+	if t.Truncated {
+		note += "; there are more: narrow it with where"
+	}
+	return &fleetTable{Heard: &t.Heard, note: note, columns: t.Columns, rows: t.Rows}, nil
+}
+
+func fleetChains(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {
+	e, err := f.Explain(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	t := &fleetTable{
+		Heard: &e.Heard, note: fmt.Sprintf("Fleet Chains: %d chain(s)", len(e.Chains)),
+		columns: []string{"severity", "node", "kind", "summary", "lost_ns", "explained_pct", "culprit", "pid", "fix"},
+	}
+	for i := range e.Chains {
+		c := &e.Chains[i]
+		fix := ""
+		if len(c.Recommendations) > 0 {
+			fix = c.Recommendations[0]
+		}
+		t.add(c.Severity, string(name(c.Node)), c.Cause.Kind, string(prose(c.Summary)), c.LostNS, c.ExplainedPct, string(name(c.Cause.Process)), c.Cause.PID, string(prose(fix)))
+	}
+	return t, nil
+}
+
+func fleetOps(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {
+	nodes, h, err := f.Ops(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	t := &fleetTable{Heard: &h, columns: []string{"node", "process", "pid", "op", "calls", "errors", "p50_ns", "p99_ns", "max_ns", "total_ns"}}
+	for i := range nodes {
+		for _, o := range nodes[i].Ops {
+			t.add(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op.Op)), o.Calls, o.Errors, o.P50NS, o.P99NS, o.MaxNS, o.TotalNS)
+		}
+	}
+	return t, nil
+}
+
+func fleetOverview(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {
+	nodes, h, err := f.Overview(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	t := &fleetTable{Heard: &h, columns: []string{"node", "calls", "high", "medium", "low", "window", "verdict"}}
+	for i := range nodes {
+		n := &nodes[i]
+		t.add(string(name(n.Node)), n.Calls, n.Findings["HIGH"], n.Findings["MEDIUM"], n.Findings["LOW"],
+			clock(n.Window.FromNS)+"/"+clock(n.Window.ToNS), string(prose(n.Verdict)))
+	}
+	return t, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/store/source"
 )
 
@@ -24,6 +25,7 @@ type Options struct {
 	// TestReport is the file that get_test_report reads; empty: test-report.json
 	// beside the recording.
 	TestReport string
+	Fleet      *fleet.Fleet  // whom query_fleet asks; nil: nobody
 	SQLTime    time.Duration // after which a statement of run_sql is ended; 0: 5 s
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -42,10 +43,10 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	if err := rows.Err(); err != nil {
 		return out, err
 	}
-	out.Truncated, out.Node = rows.Truncated(), a.opts.Node
+	out.Truncated, out.Node, out.Lost = rows.Truncated(), a.opts.Node, map[string]uint64{}
 	_ = a.src.Read(ctx, func(r sqlite.Recording) error { // a file that is no recording has no name
 		sum, err := r.Summary(ctx)
-		out.Node = a.node(sum.Node)
+		out.Node, out.Lost = a.node(sum.Node), event.LossCounts(sum.Losses)
 		return err
 	})
 	return out, nil

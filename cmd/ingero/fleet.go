@@ -27,17 +27,25 @@ type fleetFlags struct {
 	file string // ingero.yaml
 }
 
-func (f *fleetFlags) add(cmd *cobra.Command) {
+// addNodes adds the flags that say which nodes.
+func (f *fleetFlags) addNodes(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.Nodes, "nodes", nil, "ask these nodes, where \"ingero dashboard\" runs (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)")
+	fl.StringVar(&f.file, "config", "", "the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
+	_ = cmd.MarkFlagFilename("config") // fails only for a flag that does not exist
+}
+
+// add adds these and the flags that say how they are reached.
+func (f *fleetFlags) add(cmd *cobra.Command) {
+	f.addNodes(cmd)
+	fl := cmd.Flags()
 	fl.DurationVar(&f.Timeout, "timeout", 0, "how long a node may take to answer (default 10s)")
 	fl.StringVar(&f.CACert, "ca-cert", "", "certificates that nodes may show or that signed them, as PEM (default ~/.ingero/nodes.pem if it exists)")
 	fl.StringVar(&f.ClientCert, "client-cert", "", "certificate to show to the nodes, as PEM")
 	fl.StringVar(&f.ClientKey, "client-key", "", "key of the certificate, as PEM")
 	fl.StringVar(&f.TokenFile, "token-file", "", "file with the nodes' token (default $"+nodeService.tokenEnv+", else ~/.ingero/node-token if it exists)")
 	fl.BoolVar(&f.NoTLS, "no-tls", false, "speak HTTP without TLS with the nodes; data and token can then be read on the way")
-	fl.StringVar(&f.file, "config", "", "the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
-	for _, name := range []string{"ca-cert", "client-cert", "client-key", "token-file", "config"} {
+	for _, name := range []string{"ca-cert", "client-cert", "client-key", "token-file"} {
 		_ = cmd.MarkFlagFilename(name) // fails only for a flag that does not exist
 	}
 }
@@ -66,6 +74,19 @@ func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fl
 		fmt.Fprintf(c.err, "ingero: asking the %d node(s) of %s; for a recording here, name it with --db\n", len(f.Nodes), conf.Path)
 	}
 	return fl, err
+}
+
+// fleetOf is who is asked beside a recording, nil for nobody.
+func (c *console) fleetOf(f *fleetFlags) (*fleet.Fleet, error) {
+	conf, err := config.Find(f.file, c.env)
+	if err != nil {
+		return nil, err
+	}
+	f.merge(&conf.Fleet)
+	if len(f.Nodes) == 0 {
+		return nil, nil
+	}
+	return c.newFleet(f)
 }
 
 func notEmpty(given bool) error {

@@ -24,6 +24,7 @@ type mcpFlags struct {
 	db    string
 	http  listenAddress
 	audit string
+	fleet fleetFlags
 }
 
 func mcpCommand(c *console) *cobra.Command {
@@ -40,6 +41,9 @@ Over HTTP there is TLS 1.3 only, with a certificate that is generated once and k
 ~/.ingero unless another is given. A token is needed from --token-file, --token,
 $INGERO_MCP_TOKEN or ~/.ingero/mcp-token, unless only this machine can reach the
 address.
+
+With --nodes, or nodes in ingero.yaml, the tool query_fleet asks many machines at once;
+ingero.yaml says how they are reached.
 
 Each call of a tool is logged as a line of JSON: time, tool, caller, rows, duration,
 outcome; no data.`,
@@ -66,6 +70,7 @@ outcome; no data.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.http.address, "http", "", "serve HTTPS at this address (127.0.0.1:8443, or :8443 for other machines too)")
 	f.http.add(cmd)
+	f.fleet.addNodes(cmd)
 	fl.StringVar(&f.audit, "audit", "", "append the log of calls to this file (default standard error)")
 	return cmd
 }
@@ -80,6 +85,10 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	if err != nil {
 		return err
 	}
+	fl, err := c.fleetOf(&f.fleet)
+	if err != nil {
+		return err
+	}
 	audit, err := c.openAudit(f.audit)
 	if err != nil {
 		return err
@@ -88,7 +97,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	log := c.logger(c.err)
 	src := source.File(path)
 	defer src.Close() //nolint:errcheck // it was only read
-	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: log, Now: c.now})
+	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: log, Now: c.now, Fleet: fl})
 	mcpserver.Protect(server, audit, webserver.DefaultLimits(), log)
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)

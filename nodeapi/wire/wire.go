@@ -194,10 +194,11 @@ type Question struct {
 
 // Rows are its answer.
 type Rows struct {
-	Node      string   `json:"node"`
-	Columns   []string `json:"columns"`
-	Rows      [][]any  `json:"rows"`      // blobs in hexadecimal
-	Truncated bool     `json:"truncated"` // there are more
+	Node      string            `json:"node"`
+	Lost      map[string]uint64 `json:"lost"` // records that the recording lacks, by kind
+	Columns   []string          `json:"columns"`
+	Rows      [][]any           `json:"rows"`      // blobs in hexadecimal
+	Truncated bool              `json:"truncated"` // there are more
 }
 
 // Failure is an answer with a status of 400 or more.
