@@ -21,7 +21,7 @@ func explain(err error) error {
 	var verify *tls.CertificateVerificationError
 	var header tls.RecordHeaderError
 	var lookup *net.DNSError
-	var alert tls.AlertError
+	var op *net.OpError
 	switch {
 	case errors.As(err, &name):
 		return fmt.Errorf("its certificate is not for this name: %w; start it with --host NAME, after deleting its ~/.ingero/node-cert.pem", name)
@@ -31,8 +31,8 @@ func explain(err error) error {
 		return fmt.Errorf("its certificate does not hold: %w", verify.Err)
 	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return errors.New("it speaks HTTP without TLS; if that is meant to be so, pass --no-tls")
-	case errors.As(err, &alert):
-		return fmt.Errorf("it refuses our certificate, or wants one: %w; pass --client-cert and --client-key", alert)
+	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS
+		return fmt.Errorf("it refuses our certificate, or wants one: %w; pass --client-cert and --client-key", op.Err)
 	case errors.As(err, &lookup):
 		return fmt.Errorf("its name is not known: %w", lookup)
 	}

@@ -68,6 +68,9 @@ func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error
 
 // check turns the values of a node's answer into those of SQL.
 func check(r *wire.Rows) error {
+	if r.Columns == nil || r.Lost == nil {
+		return errGarbage
+	}
 	for _, line := range r.Rows {
 		if len(line) != len(r.Columns) {
 			return errGarbage

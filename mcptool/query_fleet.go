@@ -27,7 +27,7 @@ func (f fleetOut) rows() int { return max(len(f.Rows)-1, 0) }
 
 var queryFleetTool = tool[fleetIn, fleetOut]{
 	name:  "query_fleet",
-	about: "Ask all nodes of a cluster at once. The first row names the columns.",
+	about: "Ask all nodes of a cluster. The first row names the columns.",
 	run: func(ctx context.Context, s *server, in fleetIn) (out fleetOut, err error) {
 		out = fleetOut{
 			Lost: map[string]uint64{}, Rows: [][]any{},
@@ -55,6 +55,9 @@ type fleetTable struct {
 
 func (t *fleetTable) add(values ...any) { t.rows = append(t.rows, values) }
 
+// maxNotes bounds what is told of nodes that did not answer, and the like.
+const maxNotes = 6
+
 // fill takes the rows that fit into an answer, and tells what they rest on.
 func (f *fleetOut) fill(t *fleetTable) {
 	head := []any{}
@@ -73,7 +76,10 @@ func (f *fleetOut) fill(t *fleetTable) {
 	}
 	maps.Copy(f.Lost, t.Lost)
 	lines := t.Complaints()
-	f.Notes = append(f.Notes, each(lines, len(lines), prose)...)
+	f.Notes = append(f.Notes, each(lines, maxNotes, prose)...)
+	if n := len(lines) - maxNotes; n > 0 {
+		f.Notes = append(f.Notes, data(fmt.Sprintf("%d more like these", n)))
+	}
 }
 
 func askFleet(ctx context.Context, f *fleet.Fleet, in *fleetIn) (*fleetTable, error) {

@@ -99,6 +99,9 @@ var earlierTables = []earlierTable{
 
 // earlier returns the layout of a file by an earlier Ingero, nil for any other.
 func (s *source) earlier() (*layout, error) {
+	if s.ours {
+		return nil, nil // without a connection, each of which reads all of the schema
+	}
 	c, err := s.connect()
 	if err != nil {
 		return nil, err

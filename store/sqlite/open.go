@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type source struct {
 	file *inode
 	uri  string
 	temp string // folder of a copy, removed at close
+	ours bool   // this version's, as far as the file's header says; the log may say more
 
 	prepare func(*sqlite.Conn) error // what each connection needs before it is read-only, or nil
 }
@@ -107,6 +109,7 @@ func (s *source) header(hasLog bool) (logMode bool, err error) {
 	case n < headerSize:
 		return false, fmt.Errorf("%s: %w: only %d bytes of it are left; nothing can be read", s.path, store.ErrCorrupt, n)
 	}
+	s.ours = binary.BigEndian.Uint32(h[68:]) == applicationID
 	return h[19] == 2, nil
 }
 

@@ -1,0 +1,150 @@
+package fleet_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/fleet"
+	recording "github.com/ingero-io/ingero/store/sqlite"
+)
+
+// statements are asked of three nodes. Want is what one recording of all three would
+// answer, except where a note says that each node answered for itself.
+var statements = []struct{ sql, want, note string }{
+	{"select count(*) from cuda_events", "all 120", ""},
+	{"SELECT op, count(*) AS n FROM cuda_events GROUP BY op ORDER BY n DESC", "all cudaLaunchKernel 90|all cudaStreamSynchronize 30", ""},
+	// 40 calls of 1 to 40 us, 20 of 101 to 120, 60 of 11 to 70: the mean of means would be 57.17.
+	{"select avg(duration_ns)/1000 as us from cuda_events", "all 45.5", ""},
+	{"select sum(duration_ns)/1000, min(duration_ns), max(duration_ns), total(duration_ns)/1000 from cuda_events", "all 5460 1000 120000 5460", ""},
+	{"select max(duration_ns) - min(duration_ns) as spread, count(*) * 2 from events where op = 'cudaLaunchKernel'", "all 118000 180", ""},
+	{"select round(avg(duration_ns)/1000, 1) as us, op from cuda_events group by 2 having count(*) > 30 order by us", "all 45 cudaLaunchKernel", ""},
+	{"select node, count(*) as n, max(duration_ns) from cuda_events group by node order by n desc limit 2", "c 60 70000|a 40 40000", ""},
+	{"select upper(op) o, count(*) from cuda_events group by o order by 1 limit 1 offset 1", "all CUDASTREAMSYNCHRONIZE 30", ""},
+	{"select duration_ns > 50000 as slow, count(*) from cuda_events group by slow order by slow", "all 0 80|all 1 40", ""},
+	{"select count(*), avg(duration_ns), sum(duration_ns) from cuda_events where duration_ns < 0", "all 0 NULL NULL", ""},
+	{"select sum(rows) from (select count(*) as rows from cuda_events)", "a 40|b 20|c 60", "subquery"},
+	{"select count(distinct op) from cuda_events", "a 2|b 2|c 2", "distinct"},
+	{"select group_concat(distinct op) from cuda_events", "", "group_concat"},
+	{"select op, duration_ns, count(*) from cuda_events group by op", "", "does not group by"},
+	{"with x as (select 1 as one) select one from x", "a 1|b 1|c 1", "does not begin with select"},
+	{"select 1 as x union select 2", "a 1|a 2|b 1|b 2|c 1|c 2", "union"},
+	{"select distinct op from cuda_events where op like '%Launch%'", "a cudaLaunchKernel|b cudaLaunchKernel|c cudaLaunchKernel", "within each node"},
+	{"select duration_ns/1000 as us from cuda_events order by duration_ns desc limit 3", "b 120|b 119|b 118", ""},
+	{"select duration_ns/1000 as us, op from cuda_events order by us desc, op limit 2 offset 19", "b 101 cudaLaunchKernel|c 70 cudaStreamSynchronize", ""},
+	{"select duration_ns from cuda_events order by 1 limit 2;", "a 1000|a 2000", ""},
+	{"select node, duration_ns/1000 from cuda_events where duration_ns = 11000 order by node desc -- both", "c 11|a 11", ""},
+	{"select 1.0 as whole, 'it''s \"x\", (' as text, null as none, x'ff00' as blob limit 1", "a 1 it's \"x\", ( NULL ff00", ""},
+}
+
+func three(t *testing.T) *fleet.Fleet {
+	t.Helper()
+	return newFleet(t, fleet.Config{Nodes: []string{
+		plain(t, api(t, recorded(t, "a", 40, 1), 0)), plain(t, api(t, recorded(t, "b", 20, 101), 0)), plain(t, api(t, recorded(t, "c", 60, 11), 0)),
+	}})
+}
+
+func TestNodesAnswerAsOneRecording(t *testing.T) {
+	f := three(t)
+	for _, s := range statements {
+		table, err := f.Query(t.Context(), s.sql, 0)
+		if err != nil {
+			t.Errorf("%s: %v", s.sql, err)
+			continue
+		}
+		if got := written(table.Rows); s.want != "" && got != s.want {
+			t.Errorf("%s:\n got %s\nwant %s", s.sql, got, s.want)
+		}
+		if !strings.EqualFold(table.Columns[0], "node") {
+			t.Errorf("%s: columns %v", s.sql, table.Columns)
+		}
+		w := strings.Join(table.Warnings, "\n")
+		if (s.note == "") != (w == "") || !strings.Contains(w, s.note) {
+			t.Errorf("%s: warnings %q, want %q", s.sql, w, s.note)
+		}
+	}
+}
+
+func written(rows [][]any) string {
+	var lines []string
+	for _, r := range rows {
+		var line []string
+		for _, v := range r {
+			if v == nil {
+				v = "NULL"
+			}
+			line = append(line, fmt.Sprint(v))
+		}
+		lines = append(lines, strings.Join(line, " "))
+	}
+	return strings.Join(lines, "|")
+}
+
+func TestWrongStatementsAreRefusedByTheNodes(t *testing.T) {
+	f := three(t)
+	for sql, want := range map[string]string{
+		"select x from nowhere": "nowhere",
+		"delete from calls":     "only reading",
+		"select 1; select 2":    "more than one statement",
+		"":                      "no statement",
+		"select 'open":          "SQL not understood",
+		"select count(*) from cuda_events group by":        "SQL not understood",
+		"select count( from cuda_events":                   "SQL not understood",
+		"select printf('%.*c', 900000000, 'x') from calls": "larger than",
+	} {
+		if _, err := f.Query(t.Context(), sql, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", sql, err, want)
+		}
+	}
+}
+
+// TestNodesOfOneNameStayApart has two nodes whose recordings are called the same.
+func TestNodesOfOneNameStayApart(t *testing.T) {
+	x, y := plain(t, api(t, recorded(t, "same", 40, 1), 0)), plain(t, api(t, recorded(t, "same", 20, 1), 0))
+	f := newFleet(t, fleet.Config{Nodes: []string{x, y}})
+	for sql, want := range map[string]string{
+		"select node, count(*) as n from cuda_events group by node order by n desc":         x + " 40|" + y + " 20",
+		"select node, duration_ns from cuda_events order by duration_ns desc, node limit 1": x + " 40000",
+		"select op from cuda_events order by duration_ns desc limit 1":                      x + " cudaStreamSynchronize",
+	} {
+		table, err := f.Query(t.Context(), sql, 0)
+		must(t, err)
+		if got := written(table.Rows); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+		if len(table.Warnings) != 1 || !strings.Contains(table.Warnings[0], "both call themselves same") {
+			t.Errorf("warnings %q", table.Warnings)
+		}
+	}
+}
+
+// FuzzStatements has statements planned and run by a node, whatever they are; nothing may
+// panic, and what the plan makes of a statement that SQLite takes must be SQL, too.
+func FuzzStatements(f *testing.F) {
+	for _, s := range statements {
+		f.Add(s.sql)
+	}
+	path := filepath.Join(f.TempDir(), "t.db")
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	must(f, err)
+	must(f, c.Close())
+	f.Fuzz(func(t *testing.T, sql string) {
+		node, ok := fleet.NodeSQL(sql)
+		if !ok {
+			return
+		}
+		rows, err := recording.Query(t.Context(), path, sql, recording.Limits{})
+		if err != nil {
+			return
+		}
+		rows.Close()
+		if rows, err = recording.Query(t.Context(), path, node, recording.Limits{}); err != nil {
+			t.Errorf("%q became %q: %v", sql, node, err)
+			return
+		}
+		rows.Close()
+	})
+}
