@@ -139,7 +139,7 @@ func fleetOps(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTabl
 	t := &fleetTable{Heard: &h, columns: []string{"node", "process", "pid", "op", "calls", "errors", "p50_ns", "p99_ns", "max_ns", "total_ns"}}
 	for i := range nodes {
 		for _, o := range nodes[i].Ops {
-			t.add(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op.Op)), o.Calls, o.Errors, o.P50NS, o.P99NS, o.MaxNS, o.TotalNS)
+			t.add(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op)), o.Calls, o.Errors, o.P50NS, o.P99NS, o.MaxNS, o.TotalNS)
 		}
 	}
 	return t, nil

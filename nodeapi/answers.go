@@ -62,11 +62,14 @@ func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
 		out.Ops = []wire.Op{}
 		for pid, table := range diagnose.OpTable(list) {
 			for _, o := range table {
-				out.Ops = append(out.Ops, wire.Op{PID: pid, Process: v.names[pid], Op: o})
+				out.Ops = append(out.Ops, wire.Op{
+					PID: pid, Process: v.names[pid], Op: o.Op, Calls: o.Calls, Errors: o.Errors,
+					P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
+				})
 			}
 		}
 		slices.SortFunc(out.Ops, func(a, b wire.Op) int {
-			return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op.Op, b.Op.Op))
+			return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
 		})
 		out.Ops = out.Ops[:min(len(out.Ops), in.limit)]
 		return nil

@@ -61,7 +61,15 @@ type Ops struct {
 type Op struct {
 	PID     uint32 `json:"pid"`
 	Process string `json:"process"`
-	report.Op
+	Op      string `json:"op"`
+	Calls   uint64 `json:"calls"`
+	Errors  uint64 `json:"errors"`
+	P50NS   uint64 `json:"p50_ns"`
+	P95NS   uint64 `json:"p95_ns"`
+	P99NS   uint64 `json:"p99_ns"`
+	MaxNS   uint64 `json:"max_ns"`
+	TotalNS uint64 `json:"total_ns"`
+	Bytes   uint64 `json:"bytes"`
 }
 
 // Timeline is what threads did, in order of time.
