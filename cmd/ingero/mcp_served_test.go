@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +17,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// served is a process of this program that serves MCP over HTTPS.
+// served is a process of this program that serves over HTTPS.
 type served struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	url string
+	pem []byte // its certificate
 	ca  *x509.CertPool
 }
 
@@ -45,10 +47,23 @@ func serve(t *testing.T, env []string, args ...string) *served {
 		t.Fatalf("no address: %v %s%s", err, line, rest)
 	}
 	go io.Copy(io.Discard, in)
-	if pem, err := os.ReadFile(filepath.Join(home, ".ingero", "mcp-cert.pem")); err == nil {
-		s.ca.AppendCertsFromPEM(pem)
+	for _, name := range []string{mcpService.name, nodeService.name} {
+		if pem, err := os.ReadFile(filepath.Join(home, ".ingero", name+"-cert.pem")); err == nil {
+			s.pem = pem
+			s.ca.AppendCertsFromPEM(pem)
+		}
 	}
 	return s
+}
+
+// host is its address, as of a node.
+func (s *served) host() string {
+	s.t.Helper()
+	u, err := url.Parse(s.url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return u.Host
 }
 
 // http is a client that knows the certificate.
