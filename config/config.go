@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -76,7 +77,7 @@ func read(path string) (*Config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true) // a mistyped key would be ignored in silence
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the configuration %s: %w", path, err)
+		return nil, fmt.Errorf("the configuration %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	c.Path = path
 	return c, nil

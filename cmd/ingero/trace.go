@@ -76,7 +76,7 @@ needs root, or the capabilities that "ingero check" names.`,
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
   sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent look on
-  sudo ingero trace --dashboard :8080               let "ingero query --nodes" ask meanwhile
+  sudo ingero trace --dashboard :8080               let other nodes ask meanwhile
   sudo ingero trace --json | jq 'select(.type == "call")'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
