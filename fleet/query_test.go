@@ -2,11 +2,10 @@ package fleet_test
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"zombiezen.com/go/sqlite"
+	"time"
 
 	"github.com/ingero-io/ingero/fleet"
 	recording "github.com/ingero-io/ingero/store/sqlite"
@@ -121,30 +120,69 @@ func TestNodesOfOneNameStayApart(t *testing.T) {
 	}
 }
 
-// FuzzStatements has statements planned and run by a node, whatever they are; nothing may
-// panic, and what the plan makes of a statement that SQLite takes must be SQL, too.
+// FuzzStatements asks one node alone with any statement: what is made of its answer must
+// be what it answers when it is asked directly.
 func FuzzStatements(f *testing.F) {
 	for _, s := range statements {
 		f.Add(s.sql)
 	}
-	path := filepath.Join(f.TempDir(), "t.db")
-	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
-	must(f, err)
-	must(f, c.Close())
-	f.Fuzz(func(t *testing.T, sql string) {
-		node, ok := fleet.NodeSQL(sql)
-		if !ok {
-			return
-		}
-		rows, err := recording.Query(t.Context(), path, sql, recording.Limits{})
+	path := recorded(f, "a", 12, 1)
+	direct := func(t *testing.T, sql string) (columns []string, rows [][]any, err error) {
+		r, err := recording.Query(t.Context(), path, sql, recording.Limits{Rows: 1000, Time: time.Second})
 		if err != nil {
+			return nil, nil, err
+		}
+		defer r.Close()
+		for r.Next() {
+			line := []any{}
+			for _, v := range r.Values() {
+				line = append(line, recording.JSONValue(v))
+			}
+			rows = append(rows, line)
+		}
+		return r.Columns(), rows, r.Err()
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		_, want, err := direct(t, sql)
+		if err != nil || unsteady(sql) {
 			return
 		}
-		rows.Close()
-		if rows, err = recording.Query(t.Context(), path, node, recording.Limits{}); err != nil {
-			t.Errorf("%q became %q: %v", sql, node, err)
-			return
+		node := fleet.NodeSQL(sql)
+		columns, rows, err := direct(t, node)
+		if err != nil {
+			t.Fatalf("%q became %q: %v", sql, node, err)
 		}
-		rows.Close()
+		got, err := fleet.Finish(t.Context(), sql, columns, rows)
+		if err != nil {
+			t.Fatalf("%q of %q: %v", sql, node, err)
+		}
+		if g, w := sorted(got), sorted(want); g != w && !strings.Contains(strings.ToLower(sql), "limit") {
+			t.Errorf("%q of %q:\n got %s\nwant %s", sql, node, g, w)
+		} else if len(got) != len(want) {
+			t.Errorf("%q of %q: %d rows, want %d", sql, node, len(got), len(want))
+		}
 	})
+}
+
+// unsteady reports whether a statement may have another answer each time.
+func unsteady(sql string) bool {
+	sql = strings.ToLower(sql)
+	return slices.ContainsFunc([]string{"random", "now", "current", "date", "time", "julian", "unixepoch"}, func(s string) bool { return strings.Contains(sql, s) })
+}
+
+// sorted are rows whose order was not asked for. Sums may be rounded in another order.
+func sorted(rows [][]any) string {
+	var lines []string
+	for _, r := range rows {
+		line := ""
+		for _, v := range r {
+			if n, ok := v.(float64); ok {
+				v = fmt.Sprintf("%.9g", n)
+			}
+			line += fmt.Sprintf("%v ", v)
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "|")
 }

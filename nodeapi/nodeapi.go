@@ -146,7 +146,7 @@ func statusOf(err error) int {
 // asked is an error in what was asked.
 type asked struct{ error }
 
-func (asked) Is(target error) bool { return target == errAsked } //nolint:errorlint // this is what Is is for
+func (asked) Is(target error) bool { return target == errAsked }
 
 func fail(w http.ResponseWriter, code int, err error) {
 	w.Header().Set("Content-Type", "application/json")

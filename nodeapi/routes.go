@@ -34,14 +34,14 @@ func get[Out any](name, about string, params []string, run func(context.Context,
 	}
 }
 
-func (r route) freely() route {
-	r.free = true
-	return r
+func (rt route) freely() route {
+	rt.free = true
+	return rt
 }
 
-func (r route) asking() route {
-	r.method, r.body = http.MethodPost, true
-	return r
+func (rt route) asking() route {
+	rt.method, rt.body = http.MethodPost, true
+	return rt
 }
 
 // routes is the list of what can be asked. A new one is a line here and a function.

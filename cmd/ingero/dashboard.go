@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -46,13 +47,7 @@ docs/nodes.md has the set-up of several nodes.`,
   ingero query --nodes gpu-node-01:8080,gpu-node-02:8080 "select count(*) from cuda_events"`,
 		Args: arguments(0, 1, "a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if f.db != "" {
-					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
-				}
-				f.db = args[0]
-			}
-			if err := f.http.check(cmd); err != nil {
+			if err := cmp.Or(oneRecording(&f.db, args), f.http.check(cmd)); err != nil {
 				return err
 			}
 			return c.dashboard(cmd.Context(), &f)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,13 +55,7 @@ outcome; no data.`,
   sudo ingero trace --mcp 127.0.0.1:8443            while it is being recorded`,
 		Args: arguments(0, 1, "a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if f.db != "" {
-					return usage("both --db %s and %s name a recording; give one", f.db, args[0])
-				}
-				f.db = args[0]
-			}
-			if err := f.http.check(cmd); err != nil {
+			if err := cmp.Or(oneRecording(&f.db, args), f.http.check(cmd)); err != nil {
 				return err
 			}
 			return c.mcp(cmd.Context(), &f)
