@@ -9,16 +9,21 @@ import (
 // NodeSQL is what nodes are asked for a statement.
 func NodeSQL(sql string) string { return planOf(sql).node }
 
-// Finish is what is made of the answer of one node, without the node's name.
-func Finish(ctx context.Context, sql string, columns []string, rows [][]any) ([][]any, error) {
+// Finish is what is made of nodes' answers, without their names.
+func Finish(ctx context.Context, sql string, answers ...wire.Rows) ([][]any, error) {
 	p := planOf(sql)
-	t := &Table{Heard: Heard{Asked: 1, Failed: []Failure{}}}
-	if err := t.fill(ctx, p, []reply[wire.Rows]{{value: wire.Rows{Columns: columns, Rows: rows}}}, []string{"a"}); err != nil {
+	t := &Table{Heard: Heard{Asked: len(answers), Failed: []Failure{}}}
+	var good []reply[wire.Rows]
+	labels := make([]string, len(answers))
+	for _, a := range answers {
+		good = append(good, reply[wire.Rows]{value: a})
+	}
+	if err := t.fill(ctx, p, good, labels); err != nil {
 		return nil, err
 	}
 	width := len(p.columns)
 	if !p.grouped {
-		width = len(columns) - p.hidden
+		width = len(answers[0].Columns) - p.hidden
 	}
 	if len(t.Columns) > width {
 		for i, r := range t.Rows {
@@ -27,3 +32,6 @@ func Finish(ctx context.Context, sql string, columns []string, rows [][]any) ([]
 	}
 	return t.Rows, nil
 }
+
+// Note is why nodes answer a statement each for itself.
+func Note(sql string) string { return planOf(sql).note }

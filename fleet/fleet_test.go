@@ -32,9 +32,18 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// recorded is a recording of a node: so many launches, each a microsecond longer than the
-// one before, from base microseconds on.
+// launches are calls of a node: so many, each a microsecond longer than the one before,
+// from base microseconds on. Each fourth is a synchronisation.
+type launches struct{ n, base int }
+
+// recorded is a recording of a node.
 func recorded(t testing.TB, node string, n, base int) string {
+	t.Helper()
+	return recordedAll(t, node, launches{n, base})
+}
+
+// recordedAll is a recording of what several nodes did.
+func recordedAll(t testing.TB, node string, sets ...launches) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
 	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{Started: uint64(time.Now().UnixNano()), Node: node, Version: "test"}, Seed: 1})
@@ -47,12 +56,15 @@ func recorded(t testing.TB, node string, n, base int) string {
 		Threads:   []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}},
 	}
 	at := uint64(time.Now().Add(-time.Minute).UnixNano())
-	for i := range n {
-		op := launch.Op
-		if i%4 == 3 {
-			op = sync.Op
+	for _, s := range sets {
+		for i := range s.n {
+			op := launch.Op
+			if i%4 == 3 {
+				op = sync.Op
+			}
+			b.Calls = append(b.Calls, event.Call{Start: at, Duration: uint64(s.base+i) * 1000, Thread: who, Op: op, GPU: event.NoGPU})
+			at += 1_000_000
 		}
-		b.Calls = append(b.Calls, event.Call{Start: at + uint64(i)*1_000_000, Duration: uint64(base+i) * 1000, Thread: who, Op: op, GPU: event.NoGPU})
 	}
 	must(t, w.Write(b))
 	must(t, w.Close())

@@ -54,6 +54,9 @@ func parse(sql string) (*statement, error) {
 	if len(list) == 0 || !list[0].is("select") {
 		return nil, errors.New("it does not begin with select")
 	}
+	if !balanced(list) {
+		return nil, errors.New("its parentheses do not match")
+	}
 	s := &statement{sql: sql, limit: -1}
 	clauses, err := divide(list[1:])
 	if err != nil {

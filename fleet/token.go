@@ -119,6 +119,23 @@ func closing(sql string, at int) int {
 	return -1
 }
 
+// balanced reports whether each parenthesis has its other one.
+func balanced(list []token) bool {
+	depth := 0
+	for _, t := range list {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		}
+		if depth < 0 {
+			return false
+		}
+	}
+	return depth == 0
+}
+
 // group is the place behind the parenthesis that closes the one at a place, len(list) if
 // none does.
 func group(list []token, at int) int {
