@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -51,13 +52,29 @@ func Find(asked string, env func(string) string) (*Config, error) {
 		return read(asked)
 	}
 	for _, p := range Paths {
-		c, err := read(p)
-		if errors.Is(err, fs.ErrNotExist) {
+		if err := trusted(p, env); errors.Is(err, fs.ErrNotExist) {
 			continue
+		} else if err != nil {
+			return nil, err
 		}
-		return c, err
+		return read(p)
 	}
 	return &Config{}, nil
+}
+
+// trusted refuses a file that somebody else can have put where it is found: it says to
+// whom tokens are sent. Under sudo, who called it is nobody else.
+func trusted(path string, env func(string) string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	foreign := ok && st.Uid != 0 && int(st.Uid) != os.Getuid() && fmt.Sprint(st.Uid) != env("SUDO_UID")
+	if foreign || info.Mode()&0o002 != 0 {
+		return fmt.Errorf("the configuration %s can be written by others than you and root; if it is meant, name it: --config %[1]s", path)
+	}
+	return nil
 }
 
 // maxSize bounds a file, in bytes.

@@ -91,6 +91,21 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
+func TestFileOfOthersIsNotFoundByChance(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "ingero.yaml", "fleet: {nodes: [evil.example:443]}")
+	if err := os.Chmod("ingero.yaml", 0o666); err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) string { return "" }
+	if _, err := config.Find("", none); err == nil || !strings.Contains(err.Error(), "--config ingero.yaml") {
+		t.Errorf("found: %v", err)
+	}
+	if c, err := config.Find("ingero.yaml", none); err != nil || len(c.Fleet.Nodes) != 1 {
+		t.Errorf("asked for: %+v %v", c, err)
+	}
+}
+
 // TestExampleIsRight reads the example of the repository.
 func TestExampleIsRight(t *testing.T) {
 	c, err := config.Find("../configs/ingero.yaml", os.Getenv)
