@@ -31,6 +31,8 @@ func explain(err error) error {
 		return fmt.Errorf("its certificate does not hold: %w", verify.Err)
 	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return errors.New("it speaks HTTP without TLS; if that is meant to be so, pass --no-tls")
+	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "protocol version"):
+		return errors.New("it does not speak TLS 1.3")
 	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS
 		return fmt.Errorf("it refuses our certificate, or wants one: %w; pass --client-cert and --client-key", op.Err)
 	case errors.As(err, &lookup):

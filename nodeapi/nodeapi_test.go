@@ -1,6 +1,7 @@
 package nodeapi_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/ingero-io/ingero/nodeapi"
 	"github.com/ingero-io/ingero/store/source"
@@ -128,6 +130,7 @@ func TestHandlersAnswerAsTheDocumentSays(t *testing.T) {
 
 func conforms(t *testing.T, path string, s *jsonschema.Schema, answer []byte) {
 	t.Helper()
+	closed(s)
 	r, err := s.Resolve(nil)
 	must(t, err)
 	var v any
@@ -135,6 +138,21 @@ func conforms(t *testing.T, path string, s *jsonschema.Schema, answer []byte) {
 	if err := r.Validate(v); err != nil {
 		t.Errorf("%s: %v in %.300s", path, err, answer)
 	}
+}
+
+// closed has a schema allow only what it names: what an answer has beside that is not
+// described.
+func closed(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Properties) > 0 && s.AdditionalProperties == nil {
+		s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	}
+	for _, p := range s.Properties {
+		closed(p)
+	}
+	closed(s.Items)
 }
 
 var update = flag.Bool("update", false, "write docs/openapi.json")
@@ -202,6 +220,17 @@ func TestAnswersHoldWhatIsRecorded(t *testing.T) {
 	}
 	if calls != len(whole.Calls) || intervals != len(whole.OffCPU) || calls < 1000 || intervals == 0 {
 		t.Errorf("parts have %d calls and %d intervals, the whole %d and %d", calls, intervals, len(whole.Calls), len(whole.OffCPU))
+	}
+}
+
+func TestMetricsAreWellFormed(t *testing.T) {
+	_, b := ask(t, api(t, ""), "GET", "/metrics", "")
+	problems, err := promlint.New(bytes.NewReader(b)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v %v in\n%s", err, problems, b)
+	}
+	if !strings.Contains(string(b), "\ningero_recording_up 1\n") {
+		t.Errorf("%s", b)
 	}
 }
 

@@ -87,6 +87,26 @@ func (rt *route) describe() (object, error) {
 	return op, nil
 }
 
+// schemaOf is the schema of a type. Who reads answers has to bear fields that are added
+// to them later.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
-	return jsonschema.ForType(t, &jsonschema.ForOptions{})
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
+	if err == nil {
+		open(s)
+	}
+	return s, err
+}
+
+func open(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Properties) > 0 {
+		s.AdditionalProperties = nil
+	}
+	for _, p := range s.Properties {
+		open(p)
+	}
+	open(s.Items)
+	open(s.AdditionalProperties)
 }
