@@ -20,17 +20,17 @@ type fleetIn struct {
 type fleetOut struct {
 	Lost  map[string]uint64 `json:"lost"`
 	Notes []data            `json:"notes"` // how much there is, who did not answer, and what to beware of
-	Rows  [][]any           `json:"rows"`  // the first has the names of the columns
+	Rows  []fleetRow        `json:"rows"`  // the first has the names of the columns
 }
 
 func (f fleetOut) rows() int { return max(len(f.Rows)-1, 0) }
 
 var queryFleetTool = tool[fleetIn, fleetOut]{
 	name:  "query_fleet",
-	about: "Ask all nodes of a cluster. The first row names the columns.",
+	about: "Ask all nodes at once. Row one names columns.",
 	run: func(ctx context.Context, s *server, in fleetIn) (out fleetOut, err error) {
 		out = fleetOut{
-			Lost: map[string]uint64{}, Rows: [][]any{},
+			Lost: map[string]uint64{}, Rows: []fleetRow{},
 			Notes: []data{"no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or run_sql on it, and ask the server of each other node"},
 		}
 		if s.opts.Fleet == nil {
@@ -64,7 +64,7 @@ func (f *fleetOut) fill(t *fleetTable) {
 	for _, c := range t.columns {
 		head = append(head, cut(visible(c), maxName))
 	}
-	all := [][]any{head}
+	all := []fleetRow{head}
 	for _, r := range t.rows {
 		line, _ := shown(r)
 		all = append(all, line)

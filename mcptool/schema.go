@@ -28,6 +28,7 @@ type (
 	scenario string // of demo.Scenarios
 	order    string // of stacks
 	action   string // of query_fleet
+	fleetRow []any  // of its answer; that values are text, number or null need not be said twice
 )
 
 var schemas = map[reflect.Type]*jsonschema.Schema{
@@ -40,6 +41,7 @@ var schemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[scenario](): enum(scenarios()...),
 	reflect.TypeFor[order]():    enum("total", "max", "calls"),
 	reflect.TypeFor[action]():   enum("chains", "sql", "ops", "overview"),
+	reflect.TypeFor[fleetRow](): {Type: "array"},
 	// A value of SQL, or an argument: some clients refuse a schema that is just true.
 	reflect.TypeFor[any](): {Description: "text, number or null"},
 }

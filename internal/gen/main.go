@@ -1,6 +1,7 @@
 // Command gen writes the files that follow from the event catalogue: the C
 // header bpf/include/ops.h and the reference docs/events.md; and docs/metrics.md,
-// which follows from the catalogue of metrics. Run it from the repository's root, by
+// which follows from the catalogue of metrics; and docs/openapi.json, which follows from
+// the node API. Run it from the repository's root, by
 // "make generate".
 package main
 
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/nodeapi"
 )
 
 func main() {
@@ -18,12 +20,22 @@ func main() {
 		"bpf/include/ops.h": header(),
 		"docs/events.md":    reference(),
 		"docs/metrics.md":   metricsPage(),
+		"docs/openapi.json": nodeAPI(),
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)
 		}
 	}
+}
+
+// nodeAPI is the OpenAPI document of the node API.
+func nodeAPI() []byte {
+	b, err := nodeapi.Document("")
+	if err != nil { // it is made of our own types
+		panic(err)
+	}
+	return b
 }
 
 // shapeNames are the C names of event.Shape, in order.
