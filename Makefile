@@ -38,13 +38,18 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 		bin/ingero demo incident; \
 	fi
 
-# One package at a time: kernel tests measure, and would disturb each other. And
-# never from the cache: it does not know the kernel.
+# Packages whose tests load eBPF programs or run programs against the clock. One at a
+# time: they measure, and would disturb each other. And never from the cache: it does
+# not know the kernel.
+KERNEL_TESTS := ./agent/... ./bench/... ./cmd/ingero/... ./demo/... ./internal/... ./probe/...
+pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|probe)(/|$$)')
+
 .PHONY: test
 test: ## vet and run all tests, those that need the kernel if root
 	$(GO) vet ./...
 ifeq ($(CAN_TRACE),yes)
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m ./...
+	$(GO) test -count=1 -timeout 15m $(pure)
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(KERNEL_TESTS)
 else
 	$(GO) test -timeout 15m ./...
 	@echo
@@ -54,7 +59,7 @@ endif
 
 .PHONY: test-kernel
 test-kernel: ## run the tests that need root and a kernel with BTF, and only those packages
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m ./probe/... ./agent/... ./internal/... ./demo/... ./cmd/ingero/...
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(KERNEL_TESTS)
 
 # The public tools of the protocol, with a Node.js that runs them: npm packages, pinned,
 # of which nothing runs when they are installed.
