@@ -56,7 +56,8 @@ type run struct {
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
 	first    time.Duration
 	second   time.Time
-	stopped  bool // no more calls will come
+	slimmed  time.Time // when memory was given back
+	stopped  bool      // no more calls will come
 }
 
 func newRun(o Options) (*run, error) {
@@ -184,9 +185,7 @@ func (r *run) start() error {
 			Libraries: r.targets.libraries(), Took: time.Since(r.began), Footprint: r.printed(),
 		})
 	}
-	if err := dropText(); err != nil {
-		r.log.Debug("cannot give back memory of the program's own code", "err", err)
-	}
+	r.slim(time.Now())
 	r.second = time.Now()
 	r.people.snapshot(r.second) // what the first second is measured from
 	if r.command != nil {

@@ -35,6 +35,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
+	r.slim(now)
 }
 
 // watched are the processes whose use of the host is of interest: those that use a

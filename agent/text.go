@@ -4,13 +4,29 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// dropText gives back the memory of this program's own code and constants. Its start
-// has touched most of them, a run needs a quarter: that comes back, from the page
-// cache, when it is used. What the program may write to stays.
+// slimEvery is how often memory is given back. Half a millisecond each time, with what
+// is needed again.
+const slimEvery = 5 * time.Second
+
+// slim gives back the memory of this program's own code that it does not run all the
+// time: most of its start, and what a diagnosis now and then touched.
+func (r *run) slim(now time.Time) {
+	if now.Sub(r.slimmed) < slimEvery {
+		return
+	}
+	r.slimmed = now
+	if err := dropText(); err != nil {
+		r.log.Debug("cannot give back memory of the program's own code", "err", err)
+	}
+}
+
+// dropText gives back the memory of this program's own code and constants. What is
+// used again comes back from the page cache. What the program may write to stays.
 func dropText() error {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -132,9 +132,9 @@ type traceView interface {
 	summary(s *agent.Summary, next string) error
 }
 
-// heapGrowth is how far, in per cent, the heap grows before it is collected. Half of
-// what is usual: a few MB less beside a job that needs them, for 0.1 % of a core.
-const heapGrowth = 50
+// heapGrowth is how far, in per cent, the heap grows before it is collected. A quarter of
+// what is usual: some MB less beside a job that needs them, for 0.3 % of a core.
+const heapGrowth = 25
 
 func (c *console) trace(ctx context.Context, f *traceFlags, command []string) error {
 	debug.SetGCPercent(heapGrowth)
