@@ -5,14 +5,41 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
+	"syscall"
 	"unicode"
 )
 
-// explain words why a node cannot be reached, and what to do.
-func explain(err error) error {
+// addressKey is where the context of a request, and so of the handshake that it waits
+// for, has the address of the node.
+type addressKey struct{}
+
+// showing is the configuration that notes which nodes ask for our certificate. With TLS
+// 1.3 a client is done with its handshake before the node has looked at the certificate:
+// the node's alert may come after the request, or be lost when the connection is reset.
+func (f *Fleet) showing(c *tls.Config) *tls.Config {
+	c = c.Clone()
+	given := c.Certificates
+	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		f.asking.Store(asked.Context().Value(addressKey{}), true)
+		for i := range given {
+			if asked.SupportsCertificate(&given[i]) == nil {
+				return &given[i], nil
+			}
+		}
+		return new(tls.Certificate), nil // none: what the node says then is told
+	}
+	return c
+}
+
+const noCertificate = "it refuses our certificate, or wants one: %w; pass --client-cert and --client-key"
+
+// explain words why a node cannot be reached, and what to do. asked: it has asked for our
+// certificate.
+func explain(err error, asked bool) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
 	}
@@ -34,11 +61,23 @@ func explain(err error) error {
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "protocol version"):
 		return errors.New("it does not speak TLS 1.3")
 	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS
-		return fmt.Errorf("it refuses our certificate, or wants one: %w; pass --client-cert and --client-key", op.Err)
+		return fmt.Errorf(noCertificate, op.Err)
+	case asked && closed(err):
+		return fmt.Errorf(noCertificate, errors.New(printable(err.Error())))
 	case errors.As(err, &lookup):
 		return fmt.Errorf("its name is not known: %w", lookup)
 	}
 	return errors.New(printable(err.Error()))
+}
+
+// closed reports whether the other side ended the connection instead of answering.
+func closed(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.EPIPE, syscall.ECONNRESET, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(err.Error(), "http2: ") // its errors have no values of their own
 }
 
 // printable is text of a peer, which may hold anything, as one line.

@@ -70,6 +70,7 @@ type Fleet struct {
 	config Config
 	scheme string
 	client *http.Client
+	asking sync.Map // addresses of nodes that asked for our certificate
 }
 
 // New makes a fleet. Nobody is asked yet.
@@ -89,7 +90,7 @@ func New(c Config) (*Fleet, error) {
 	f := &Fleet{config: c, scheme: "http"}
 	t := &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
 	if c.TLS != nil {
-		f.scheme, t.TLSClientConfig = "https", c.TLS.Clone()
+		f.scheme, t.TLSClientConfig = "https", f.showing(c.TLS)
 	}
 	f.client = &http.Client{
 		Transport:     t, // without a proxy: the token is for the nodes
@@ -178,6 +179,7 @@ func (f *Fleet) post(ctx context.Context, address, path string, body, out any) e
 }
 
 func (f *Fleet) do(ctx context.Context, method, address, path string, body []byte, out any) error {
+	ctx = context.WithValue(ctx, addressKey{}, address)
 	r, err := http.NewRequestWithContext(ctx, method, f.scheme+"://"+address+prefix+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -187,7 +189,8 @@ func (f *Fleet) do(ctx context.Context, method, address, path string, body []byt
 	}
 	resp, err := f.client.Do(r)
 	if err != nil {
-		return explain(err)
+		_, asked := f.asking.Load(address)
+		return explain(err, asked)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))

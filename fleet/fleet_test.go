@@ -192,7 +192,7 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 	for a := range want {
 		nodes = append(nodes, a)
 	}
-	f := newFleet(t, fleet.Config{Nodes: nodes, Token: secret, Timeout: 2 * time.Second, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
+	f := newFleet(t, fleet.Config{Nodes: nodes, Token: secret, Timeout: 6 * time.Second, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
 	check := func(what string, h *fleet.Heard) {
 		t.Helper()
 		if h.Asked != len(nodes) || h.Answered() != 1 || !h.Partial() || len(h.Nodes) != 1 || h.Nodes[0] != "good" {
