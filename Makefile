@@ -73,6 +73,22 @@ test-mcp: build ## try the MCP server with the conformance suite and the inspect
 		{ npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed; }; }
 	$(GO) run ./internal/mcpconformance/cmd -packages $(MCP_PACKAGES)/node_modules -ingero bin/ingero
 
+# npm packages, pinned, of which nothing runs when they are installed; building the program
+# needs none of them, because the page is committed.
+WEB := dashboard/web
+
+$(WEB)/node_modules/installed: $(WEB)/package-lock.json
+	cd $(WEB) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed
+
+.PHONY: web
+web: $(WEB)/node_modules/installed ## build the dashboard's page (needs npm)
+	cd $(WEB) && npm run --silent build -- --logLevel warn
+
+.PHONY: web-check
+web-check: web ## fail if the committed page is not what its source makes
+	@git diff --exit-code --stat -- dashboard/dist || { echo "commit what make web wrote" >&2; exit 1; }
+	@test -z "$$(git status --porcelain -- dashboard/dist)" || { echo "commit what make web wrote" >&2; git status --short -- dashboard/dist; exit 1; }
+
 KERNEL ?= all
 ARCH   ?= amd64
 

@@ -61,19 +61,11 @@ func New(src source.Source, o Options) *API {
 	return a
 }
 
-// home is what people find who look where there will be a page.
-const home = "This is Ingero's node API: " + Prefix + "openapi.json describes it, and \"ingero query --nodes\" asks it. The page for browsers is not built yet.\n"
-
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	received := a.opts.Now()
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.URL.Path == "/" {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprint(w, home)
-		return
-	}
 	rt := a.routes[r.URL.Path]
 	switch {
 	case rt == nil:

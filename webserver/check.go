@@ -16,6 +16,9 @@ type Options struct {
 	// Token is what a caller has to show, as "Authorization: Bearer TOKEN". Empty: any
 	// caller is answered.
 	Token string
+	// Public, if set, tells requests that need no token: those for what holds no data,
+	// like the page that asks for it.
+	Public func(r *http.Request) bool
 	// ClientCAs sign the certificates that callers have to show, beside the token if
 	// there is one. Nil: none is asked for. It needs TLS.
 	ClientCAs *x509.CertPool
@@ -75,7 +78,7 @@ func (c *checker) refuse(r *http.Request) (int, string) {
 	if o := r.Header.Values("Origin"); len(o) > 0 && (len(o) > 1 || !c.opts.ownOrigin(o[0])) {
 		return http.StatusForbidden, "requests of other web pages are not answered"
 	}
-	if c.opts.Token == "" {
+	if c.opts.Token == "" || c.opts.Public != nil && c.opts.Public(r) {
 		return 0, ""
 	}
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

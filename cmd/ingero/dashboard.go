@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/dashboard"
 	"github.com/ingero-io/ingero/nodeapi"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/webserver"
@@ -28,19 +29,22 @@ func dashboardCommand(c *console) *cobra.Command {
 	f := dashboardFlags{http: listenAddress{service: nodeService}}
 	cmd := &cobra.Command{
 		Use:   "dashboard [FILE]",
-		Short: "Serve a recording to other nodes and scripts",
-		Long: `Dashboard serves a recording over HTTPS, so that "ingero query --nodes" and
-"ingero explain --nodes" can ask it from another machine, and scripts can read it:
-/api/v1/openapi.json describes what can be asked. Only reading is possible, and a
-recording that is still being made is served as it grows. The page for browsers is not
-built yet.
+		Short: "Show a recording in a browser, and serve it to other nodes",
+		Long: `Dashboard serves a page that shows a recording: what made the GPU wait, when, and in
+which threads. The page needs nothing but this server, so it works without internet.
+
+Over the same address "ingero query --nodes" and "ingero explain --nodes" ask the
+recording from another machine, and scripts read it: /api/v1/openapi.json describes what
+can be asked. Only reading is possible, and a recording that is still being made is
+served as it grows.
 
 There is TLS 1.3 only, with a certificate that is generated once and kept in ~/.ingero
 unless another is given. Unless only this machine can reach the address, callers need a
 token, from --token-file, --token, $INGERO_NODE_TOKEN or ~/.ingero/node-token, or a
 certificate that one of --client-ca signed; if both are set up, both are needed.
 docs/nodes.md has the set-up of several nodes.`,
-		Example: `  ingero dashboard run.db                           for programs on this machine
+		Example: `  ingero dashboard run.db                           for a browser on this machine
+  ingero dashboard run.db --no-tls                  the same, without a warning about the certificate
   ingero dashboard --http :8080                     for other nodes; they need a token
   ingero dashboard --http :8080 --client-ca ca.pem --tls-cert node.pem --tls-key node.key
   sudo ingero trace --dashboard :8080               while it is being recorded
@@ -75,10 +79,14 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	l.describe(c.err, path)
 	src := source.File(path)
 	defer src.Close() //nolint:errcheck // it was only read
-	return webserver.Serve(ctx, l.ln, c.nodeAPI(src, l, webserver.DefaultLimits()), l.tls(), l.opts)
+	return c.serveDashboard(ctx, src, l, webserver.DefaultLimits())
 }
 
-func (c *console) nodeAPI(src source.Source, l *listener, limits webserver.Limits) *nodeapi.API {
+// serveDashboard answers browsers and nodes until ctx ends.
+func (c *console) serveDashboard(ctx context.Context, src source.Source, l *listener, limits webserver.Limits) error {
 	host, _ := os.Hostname() // without one, the recording says what it is called
-	return nodeapi.New(src, nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
+	api := nodeapi.New(src, nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
+	opts := l.opts
+	opts.Public = dashboard.Public
+	return webserver.Serve(ctx, l.ln, dashboard.Handler(api), l.tls(), opts)
 }

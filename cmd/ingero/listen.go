@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/mcpserver"
-	"github.com/ingero-io/ingero/nodeapi"
 	"github.com/ingero-io/ingero/webserver"
 )
 
@@ -36,7 +35,7 @@ type service struct {
 // The services.
 var (
 	mcpService  = service{name: "mcp", title: "MCP", path: mcpserver.Path, tokenEnv: "INGERO_MCP_TOKEN"}
-	nodeService = service{name: "node", title: "node API", path: nodeapi.Prefix, tokenEnv: "INGERO_NODE_TOKEN", remote: true}
+	nodeService = service{name: "node", title: "dashboard", path: "/", tokenEnv: "INGERO_NODE_TOKEN", remote: true}
 )
 
 // listenAddress is where a service is, and for whom.

@@ -26,7 +26,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 		return nil, err
 	}
 	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src source.Source) error {
-		return webserver.Serve(ctx, l.ln, t.c.nodeAPI(src, l, besideTracer), l.tls(), l.opts)
+		return t.c.serveDashboard(ctx, src, l, besideTracer)
 	})
 	if err != nil {
 		endMCP()

@@ -1,0 +1,115 @@
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { live } from "./route";
+
+// What the server answers is described by /api/v1/openapi.json; the types are in wire.ts.
+
+const tokenKey = "ingero-token";
+
+/** Whether the server wants a token that we do not have. */
+export const locked = signal(false);
+
+/** Counts up whenever all that is shown should be asked for anew. */
+export const asked = signal(0);
+
+/** Keeps the token for this tab, until it is closed. */
+export function unlock(token: string): void {
+  sessionStorage.setItem(tokenKey, token);
+  locked.value = false;
+  asked.value++;
+}
+
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+async function request(path: string, init: RequestInit): Promise<unknown> {
+  const headers = new Headers(init.headers);
+  const token = sessionStorage.getItem(tokenKey);
+  if (token) headers.set("Authorization", "Bearer " + token);
+  let answer: Response;
+  try {
+    answer = await fetch("api/v1/" + path, { ...init, headers });
+  } catch (e) {
+    if (init.signal?.aborted) throw e;
+    throw new Refused(0, "The server does not answer. Is ingero still running?");
+  }
+  if (answer.ok) return answer.json();
+  if (answer.status === 401) locked.value = true;
+  const text = await answer.text();
+  let why = text.trim();
+  try {
+    why = (JSON.parse(text) as { error: string }).error;
+  } catch {
+    // It stands as it is.
+  }
+  throw new Refused(answer.status, why || `HTTP status ${answer.status}`);
+}
+
+/** Asks for one thing of the API. */
+export function get<T>(name: string, params: Record<string, string>, signal?: AbortSignal): Promise<T> {
+  const query = new URLSearchParams(params).toString();
+  return request(name + (query ? "?" + query : ""), { signal: signal ?? null }) as Promise<T>;
+}
+
+/** Asks a statement of SQL; docs/sql.md has the views. */
+export function query<T extends unknown[]>(sql: string, limit: number, signal?: AbortSignal): Promise<{ columns: string[]; rows: T[]; truncated: boolean }> {
+  return request("query", { method: "POST", body: JSON.stringify({ sql, limit }), signal: signal ?? null }) as Promise<{ columns: string[]; rows: T[]; truncated: boolean }>;
+}
+
+export interface Loaded<T> {
+  value: T | undefined; // the last answer, also while the next one is asked for
+  error: string;
+  busy: boolean;
+}
+
+/** How often a live page asks, in milliseconds. */
+const period = 2000;
+
+/**
+ * Has what ask says, anew when one of the keys changes, and every two seconds in live mode.
+ * A page that is not seen does not ask. A null ask is none.
+ */
+export function useLoad<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, keys: unknown[]): Loaded<T> {
+  const [state, set] = useState<Loaded<T>>({ value: undefined, error: "", busy: ask !== null });
+  const latest = useRef(ask);
+  latest.current = ask;
+  const key = JSON.stringify(keys);
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const run = async () => {
+      if (!latest.current) return;
+      if (document.hidden && live.value) {
+        timer = setTimeout(run, period);
+        return;
+      }
+      set((s) => ({ ...s, busy: true }));
+      try {
+        const value = await latest.current(stop.signal);
+        if (stop.signal.aborted) return;
+        set({ value, error: "", busy: false });
+      } catch (e) {
+        if (stop.signal.aborted) return;
+        set((s) => ({ ...s, error: e instanceof Error ? e.message : String(e), busy: false }));
+      }
+      if (live.value) timer = setTimeout(run, period);
+    };
+    void run();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [key, live.value, asked.value, ask === null]);
+  return state;
+}
+
+/** useLoad of one thing of the API. */
+export function useGet<T>(name: string, params: Record<string, string>): Loaded<T> {
+  return useLoad((signal) => get<T>(name, params, signal), [name, params]);
+}

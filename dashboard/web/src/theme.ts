@@ -1,0 +1,42 @@
+import { effect, signal } from "@preact/signals";
+
+const order = ["system", "light", "dark"] as const;
+type Theme = (typeof order)[number];
+
+function kept(): Theme {
+  const v = localStorage.getItem("ingero-theme");
+  return order.find((t) => t === v) ?? "system";
+}
+
+/** The colours that were chosen, kept in this browser. */
+export const theme = signal<Theme>(kept());
+
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+  localStorage.setItem("ingero-theme", theme.value);
+});
+
+export function nextTheme(): void {
+  theme.value = order[(order.indexOf(theme.value) + 1) % order.length]!;
+}
+
+/** The value of a CSS variable, for what is painted on a canvas. */
+export function css(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** Calls f when the colours change, by choice or with the system; the result ends that. */
+export function onTheme(f: () => void): () => void {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", f);
+  let first = true;
+  const end = effect(() => {
+    void theme.value;
+    if (!first) f();
+    first = false;
+  });
+  return () => {
+    dark.removeEventListener("change", f);
+    end();
+  };
+}

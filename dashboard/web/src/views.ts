@@ -1,0 +1,12 @@
+import type { ComponentType } from "preact";
+import { Overview } from "./views/overview";
+
+export interface View {
+  name: string; // in the address
+  title: string;
+  key: string; // that shows it
+  show: ComponentType;
+}
+
+/** The views, in the order of their tabs. A new one is a file in views/ and a line here. */
+export const views: View[] = [{ name: "overview", title: "Overview", key: "1", show: Overview }];
