@@ -58,9 +58,7 @@ func (s *scene) findings(t *subject) []*finding {
 	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
-		ledger.SortStable(f.pieces, func(a, b *piece) int {
-			return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.acc.Start, b.acc.Start))
-		})
+		ledger.SortStable(f.pieces, func(p *piece) ledger.Key { return ledger.Key{^p.lost, p.acc.Start} }, nil)
 		switch f.kind {
 		case CPUContention:
 			s.runners(f)

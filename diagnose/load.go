@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/footprint"
 	"github.com/ingero-io/ingero/store"
@@ -49,19 +51,54 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
 		}
 	}
-	if err := in.loadTables(ctx, r, w); err != nil {
+	if err := in.loadWindow(ctx, r, w); err != nil {
 		return nil, err
-	}
-	if err := in.loadRows(ctx, r, w); err != nil {
-		return nil, err
-	}
-	if err := in.loadSpans(ctx, r); err != nil {
-		return nil, fmt.Errorf("read calls: %w", err)
 	}
 	if err := in.loadSymbols(ctx, r); err != nil {
 		return nil, err
 	}
 	return in, in.loadStacks(ctx, r)
+}
+
+// loadWindow reads what the window holds. Calls are most of it: the two halves of them
+// and everything else are read at the same time.
+func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var calls [2][]event.Call
+	for i, half := range halves(w, in.Window) {
+		g.Go(func() error {
+			if err := r.NotableCalls(ctx, half, keep(&calls[i])); err != nil {
+				return fmt.Errorf("read calls: %w", err)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		if err := in.loadTables(ctx, r, w); err != nil {
+			return err
+		}
+		if err := in.loadRows(ctx, r, w); err != nil {
+			return err
+		}
+		if err := in.loadSpans(ctx, r); err != nil {
+			return fmt.Errorf("read calls: %w", err)
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	in.Calls = append(calls[0], calls[1]...) //nolint:gocritic // the first half is not needed any more
+	return nil
+}
+
+// halves splits a window, whose ends are known to be those of full if they are open.
+func halves(w, full store.Window) []store.Window {
+	middle := full.From + (full.To-min(full.From, full.To))/2
+	if middle == 0 { // which would be an open end
+		return []store.Window{w}
+	}
+	return []store.Window{{From: w.From, To: middle}, {From: middle, To: w.To}}
 }
 
 // loadSpans reads some calls of each equal part of the window.
@@ -205,9 +242,6 @@ func severalLaunch(ops []store.OpStat) bool {
 }
 
 func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) error {
-	if err := r.NotableCalls(ctx, w, keep(&in.Calls)); err != nil {
-		return fmt.Errorf("read calls: %w", err)
-	}
 	if err := r.NotableGaps(ctx, w, keep(&in.Gaps)); err != nil {
 		return fmt.Errorf("read gaps: %w", err)
 	}

@@ -46,17 +46,23 @@ func largest(sites []event.MemorySite, n int) []event.MemorySite {
 	return l[:min(n, len(l))]
 }
 
-// slowest returns the n calls that took longest.
+// slowest returns the n calls that took longest, which are few.
 func slowest(calls []event.Call, n int) []event.Call {
-	l := make([]*event.Call, len(calls))
-	for i := range calls {
-		l[i] = &calls[i]
-	}
-	slices.SortFunc(l, func(a, b *event.Call) int {
+	faster := func(a, b *event.Call) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
-	})
+	}
+	var top []*event.Call // in order
+	for i := range calls {
+		c := &calls[i]
+		if len(top) >= n && (n <= 0 || faster(top[n-1], c) <= 0) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, c, faster)
+		top = slices.Insert(top, at, c)
+		top = top[:min(len(top), n)]
+	}
 	var out []event.Call
-	for _, c := range l[:min(n, len(l))] {
+	for _, c := range top {
 		out = append(out, *c)
 	}
 	return out

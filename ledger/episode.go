@@ -131,10 +131,7 @@ func placeRows(by map[event.Thread][]Episode, rows []event.OffCPU) {
 // order sorts episodes by time; a total order, so that the order of the input
 // does not show.
 func order(list []Episode) {
-	SortStable(list, func(a, b *Episode) int {
-		if c := cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Duration, a.Duration)); c != 0 {
-			return c // nearly always
-		}
+	SortStable(list, func(e *Episode) Key { return Key{e.Start, ^e.Duration} }, func(a, b *Episode) int {
 		return cmp.Or(
 			cmp.Compare(a.Op, b.Op), cmp.Compare(a.Ledger.Total(), b.Ledger.Total()),
 			slices.Compare(a.Ledger.NS[:], b.Ledger.NS[:]), compareCalls(a.Call, b.Call))

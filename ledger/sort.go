@@ -5,29 +5,40 @@ import (
 	"slices"
 )
 
-// SortStable sorts large values: it moves each of them once, where slices.SortFunc
-// moves them at every step and copies both for each comparison. Sorted lists cost
-// one look at each value.
-func SortStable[T any](list []T, compare func(a, b *T) int) {
-	sorted := true
-	for i := 1; i < len(list) && sorted; i++ {
-		sorted = compare(&list[i-1], &list[i]) <= 0
+// Key is what large values are sorted by, ascending: the first number, then the second.
+type Key [2]uint64
+
+func (k Key) compare(o Key) int { return cmp.Or(cmp.Compare(k[0], o[0]), cmp.Compare(k[1], o[1])) }
+
+// SortStable sorts large values by their keys and, where these are equal, by further,
+// unless that is nil. It reads each value once and moves it once, where slices.SortFunc
+// does both at every step. Sorted lists cost one look at each value.
+func SortStable[T any](list []T, key func(*T) Key, further func(a, b *T) int) {
+	type place struct {
+		key Key
+		at  int32
 	}
-	if sorted {
+	less := func(a, b place) int {
+		if c := a.key.compare(b.key); c != 0 {
+			return c // nearly always
+		}
+		if further != nil {
+			if c := further(&list[a.at], &list[b.at]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a.at, b.at)
+	}
+	places := make([]place, len(list))
+	for i := range list {
+		places[i] = place{key(&list[i]), int32(i)}
+	}
+	if slices.IsSortedFunc(places, less) {
 		return
 	}
-	at := make([]int32, len(list))
-	for i := range at {
-		at[i] = int32(i)
-	}
-	slices.SortFunc(at, func(a, b int32) int {
-		if c := compare(&list[a], &list[b]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
+	slices.SortFunc(places, less)
 	old := slices.Clone(list)
-	for i, from := range at {
-		list[i] = old[from]
+	for i, p := range places {
+		list[i] = old[p.at]
 	}
 }

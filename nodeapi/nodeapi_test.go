@@ -321,7 +321,7 @@ func TestScanOfThePort(t *testing.T) {
 		{"a foreign name", nil, func(r *http.Request) { r.Host = "evil.example" }, 403},
 		{"another page", nil, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403},
 	} {
-		for _, path := range []string{"/", "/metrics", nodeapi.Prefix + "healthz", nodeapi.Prefix + "openapi.json"} {
+		for _, path := range []string{"/metrics", nodeapi.Prefix + "healthz", nodeapi.Prefix + "openapi.json"} {
 			conf := good.Clone()
 			if c.config != nil {
 				c.config(conf)

@@ -250,7 +250,7 @@ type GapStat struct {
 
 // Reader reads a recording and never changes it. Visitors are called in order
 // of start time and stop the read by returning false; the pointed-to value is
-// reused.
+// reused. Its methods may be called by several goroutines.
 type Reader interface {
 	Summary(ctx context.Context) (Summary, error)
 	Processes(ctx context.Context) ([]Process, error)

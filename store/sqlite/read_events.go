@@ -33,14 +33,9 @@ var (
 	allCallQuery     = expand(callQuery + "where c.ts between ? and ? order by c.ts")
 )
 
-// NotableCalls implements store.Reader.
-func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
-	return r.calls(ctx, notableCallQuery, w, visit)
-}
-
 // Calls implements Recording.
 func (r *Reader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
-	return r.calls(ctx, allCallQuery, w, visit)
+	return r.calls(ctx, allCallQuery, bounds(w), visit)
 }
 
 // CallsOf implements Recording.
@@ -49,7 +44,7 @@ func (r *Reader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, vi
 	for _, o := range ops {
 		list = append(list, strconv.Itoa(int(o)))
 	}
-	return r.calls(ctx, expand(callQuery+"where c.ts between ? and ? and c.op in ("+strings.Join(list, ", ")+") order by c.ts"), w, visit)
+	return r.calls(ctx, expand(callQuery+"where c.ts between ? and ? and c.op in ("+strings.Join(list, ", ")+") order by c.ts"), bounds(w), visit)
 }
 
 // CallTimes implements store.Reader.
@@ -69,9 +64,9 @@ func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*even
 	})
 }
 
-func (r *Reader) calls(ctx context.Context, query string, w store.Window, visit func(*event.Call) bool) error {
+func (r *Reader) calls(ctx context.Context, query string, args []int64, visit func(*event.Call) bool) error {
 	var c event.Call
-	return r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
+	return r.rows(ctx, query, args, func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 // goroutines, and its methods may be called from inside a visitor.
 type Reader struct {
 	source *source
+	memo   memo
 
 	mu     sync.Mutex // guards what follows
 	idle   []*sqlite.Conn
