@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// maxMemo bounds the calls that a memo keeps: about 10 MB.
-const maxMemo = 50_000
+// maxMemo bounds the calls that a memo keeps: less than 20 MB.
+const maxMemo = 100_000
 
 // memo keeps the notable calls of one stretch of time, so that who looks at neighbouring
 // windows of a recording, as people and agents do, reads only what is new. It is right as
