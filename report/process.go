@@ -38,7 +38,7 @@ func (t *text) process(p *Process) {
 			line += " | total: " + Bytes(o.Bytes) + " " + moved(o.Op)
 		}
 		if o.Errors > 0 {
-			line += " | " + t.paint(red, plural(o.Errors, "error"))
+			line += " | " + t.paint(red, Plural(o.Errors, "error"))
 		}
 		t.line(line)
 	}
@@ -52,10 +52,10 @@ func (t *text) process(p *Process) {
 
 // words says what a process has of device memory.
 func (m *Memory) words() string {
-	w := fmt.Sprintf("%s live in %s, peak %s; %s in %s, %s", Bytes(m.LiveBytes), plural(m.LiveCount, "allocation"), Bytes(m.PeakBytes),
-		Bytes(m.Bytes)+" allocated", plural(m.Allocs, "call"), plural(m.Frees, "free"))
+	w := fmt.Sprintf("%s live in %s, peak %s; %s in %s, %s", Bytes(m.LiveBytes), Plural(m.LiveCount, "allocation"), Bytes(m.PeakBytes),
+		Bytes(m.Bytes)+" allocated", Plural(m.Allocs, "call"), Plural(m.Frees, "free"))
 	if m.Failed > 0 {
-		w += fmt.Sprintf(", %s failed", plural(m.Failed, "call"))
+		w += fmt.Sprintf(", %s failed", Plural(m.Failed, "call"))
 	}
 	return w
 }

@@ -23,10 +23,7 @@ const minWidth = 40
 // WriteText writes a report for a person: the verdict first, then every chain
 // with its numbers and what to do, then what could not be explained.
 func WriteText(w io.Writer, r *Report, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = 80
-	}
-	t := &text{width: max(o.Width, minWidth), color: o.Color}
+	t := newText(o)
 	t.wrap("", t.paint(bold, r.Verdict))
 	t.head(r)
 	for i := range r.Chains {
@@ -54,11 +51,34 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	return err
 }
 
+// WriteChain writes one finding as WriteText does.
+func WriteChain(w io.Writer, c *Chain, o TextOptions) error {
+	t := newText(o)
+	t.chain(c)
+	_, err := io.WriteString(w, strings.TrimLeft(t.b.String(), "\n"))
+	return err
+}
+
+// WriteNotExplained writes lost time that has no known cause as WriteText does.
+func WriteNotExplained(w io.Writer, n *NotExplained, o TextOptions) error {
+	t := newText(o)
+	t.notExplained(n)
+	_, err := io.WriteString(w, strings.TrimLeft(t.b.String(), "\n"))
+	return err
+}
+
 // text is a report being written.
 type text struct {
 	b     strings.Builder
 	width int
 	color bool
+}
+
+func newText(o TextOptions) *text {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	return &text{width: max(o.Width, minWidth), color: o.Color}
 }
 
 // The ANSI colours used.
@@ -152,7 +172,7 @@ func (t *text) chain(c *Chain) {
 	t.path(c.Path, c.Effect.Node)
 	if c.LostNS > 0 { // a leak takes memory, not time
 		t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
-			Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), plural(uint64(c.Evidence.Sample), "wait")))
+			Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), Plural(uint64(c.Evidence.Sample), "wait")))
 		t.pattern(c.Pattern)
 		t.steps(c)
 		t.effect(&c.Effect)
@@ -342,11 +362,4 @@ func pct(v float64) string {
 		return fmt.Sprintf("%.1f %%", v)
 	}
 	return fmt.Sprintf("%.0f %%", v)
-}
-
-func plural(n uint64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Count(n) + " " + noun + "s"
 }

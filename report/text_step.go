@@ -19,9 +19,9 @@ func (t *text) pattern(p *Pattern) {
 	words := p.Kind
 	switch p.Kind {
 	case "periodic":
-		words = fmt.Sprintf("every %s, %s", Duration(p.PeriodNS), plural(uint64(p.Times), "time"))
+		words = fmt.Sprintf("every %s, %s", Duration(p.PeriodNS), Plural(uint64(p.Times), "time"))
 	case "irregular":
-		words = plural(uint64(p.Times), "time") + ", without a period"
+		words = Plural(uint64(p.Times), "time") + ", without a period"
 	case "constant":
 		words = "all the time"
 	case "growing":
@@ -89,7 +89,7 @@ func (t *text) workloads(list []Workload) {
 		t.line("")
 	}
 	for _, w := range list {
-		s := fmt.Sprintf("%s (tid %d): %s of %s; p50 %s, p99 %s", w.Process, w.TID, plural(w.Steps, "step"), w.PerStep, Duration(w.P50NS), Duration(w.P99NS))
+		s := fmt.Sprintf("%s (tid %d): %s of %s; p50 %s, p99 %s", w.Process, w.TID, Plural(w.Steps, "step"), w.PerStep, Duration(w.P50NS), Duration(w.P99NS))
 		if w.WarmupNS > 0 {
 			s += ", after " + Duration(w.WarmupNS) + " of warm-up"
 		}

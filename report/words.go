@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// OneLine makes any text one line that cannot move a terminal's cursor, and of which the
+// width is known: what cannot be printed is written as Go does, \x1b.
+func OneLine(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case odd(r):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// odd reports whether a character does something else than to stand in its place.
+func odd(r rune) bool {
+	return !unicode.IsPrint(r) || r >= '\ufe00' && r <= '\ufe0f' // these change the width of what they follow
+}
+
+// Plural is "1 call", "2 calls".
+func Plural(n uint64, one string) string {
+	switch stem, ok := strings.CutSuffix(one, "y"); {
+	case n == 1:
+		return "1 " + one
+	case ok:
+		return Count(n) + " " + stem + "ies"
+	case strings.HasSuffix(one, "s"):
+		return Count(n) + " " + one + "es"
+	}
+	return Count(n) + " " + one + "s"
+}
+
+// Rate is a number of something in a second.
+func Rate(perSecond float64) string {
+	if perSecond < 9.95 {
+		return fmt.Sprintf("%.1f", perSecond)
+	}
+	return Count(uint64(perSecond + 0.5))
+}
+
+// Elapsed is a time as 01:05 or 1:00:00.
+func Elapsed(d time.Duration) string {
+	s := int(d.Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%02d:%02d", s/60, s%60)
+}
+
+// Losses says what was lost, worst first: what is missing before what is only less exact.
+func Losses(losses []event.Loss) string {
+	var missing, approximate []string
+	for _, l := range losses {
+		if l.Count == 0 || l.Kind >= event.NumLossKinds {
+			continue
+		}
+		info := event.Losses[l.Kind]
+		text := Count(l.Count) + " " + info.Name
+		if info.Approximate {
+			approximate = append(approximate, text)
+		} else {
+			missing = append(missing, text)
+		}
+	}
+	text := "nothing lost"
+	if len(missing) > 0 {
+		text = "LOST: " + strings.Join(missing, ", ")
+	}
+	if len(approximate) > 0 {
+		text += ", estimated: " + strings.Join(approximate, ", ")
+	}
+	return text
+}
+
+// Flight tells of a call that has not returned, in one line. now is Unix ns; where is the
+// place in the program's own code that called it, empty if unknown.
+func Flight(f *event.InFlight, now uint64, where string) string {
+	age := f.Age()
+	if f.End == 0 && now > f.Start {
+		age = now - f.Start
+	}
+	line := fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", OneLine(f.Comm), f.TID, f.Op, Duration(age), OneLine(f.Waits()))
+	if where != "" {
+		line += ", called at " + OneLine(where)
+	}
+	return line
+}
+
+// OutOfMemory tells of a process that the kernel ended for lack of memory.
+func OutOfMemory(l *event.Life) string {
+	name := l.Comm
+	if name == "" {
+		name = "process"
+	}
+	return OneLine(fmt.Sprintf("[OUT OF MEMORY] the kernel ended %s (%d)", name, l.PID))
+}
