@@ -101,6 +101,14 @@ type Status struct {
 	DBBytes   int64
 }
 
+// Whereabouts is Where of a call in flight.
+func (s *Status) Whereabouts(i int) string {
+	if i < len(s.Where) {
+		return s.Where[i]
+	}
+	return ""
+}
+
 // OpStatus is one operation of one process over the whole run.
 type OpStatus struct {
 	PID       uint32

@@ -35,14 +35,4 @@ func parseSize(s string) (int64, error) {
 }
 
 // plural is "1 call", "2 calls".
-func plural(n uint64, one string) string {
-	switch stem, ok := strings.CutSuffix(one, "y"); {
-	case n == 1:
-		return "1 " + one
-	case ok:
-		return report.Count(n) + " " + stem + "ies"
-	case strings.HasSuffix(one, "s"):
-		return report.Count(n) + " " + one + "es"
-	}
-	return report.Count(n) + " " + one + "s"
-}
+func plural(n uint64, one string) string { return report.Plural(n, one) }

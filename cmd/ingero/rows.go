@@ -10,10 +10,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -178,12 +178,7 @@ func (t *rowTable) print(line []string) error {
 }
 
 // clean makes a cell one line that cannot move the cursor.
-func clean(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		s = strings.Trim(strconv.QuoteToGraphic(s), `"`)
-	}
-	return ansi.Truncate(s, maxCell, "…")
-}
+func clean(s string) string { return ansi.Truncate(report.OneLine(s), maxCell, "…") }
 
 // writeCSV prints RFC 4180 with a head; NULL is an empty field.
 func writeCSV(out io.Writer, rows rowSource) error {

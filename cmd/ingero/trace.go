@@ -25,6 +25,7 @@ import (
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/tui"
 )
 
 // traceFlags are the flags of trace.
@@ -43,7 +44,7 @@ type traceFlags struct {
 	pages    bool
 	mcp      string
 	serve    string
-	config   string
+	fleet    fleetFlags // and the configuration
 }
 
 func traceCommand(c *console) *cobra.Command {
@@ -68,8 +69,9 @@ With --mcp an AI agent can ask the recording while it is being made, over HTTPS 
 $INGERO_NODE_TOKEN or ~/.ingero/node-token.
 
 It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it then
-passes on. On a terminal it shows a live table, otherwise a line a second. It
-needs root, or the capabilities that "ingero check" names.`,
+passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in tabs
+(? lists the keys), otherwise a line a second. It needs root, or the capabilities that
+"ingero check" names.`,
 		Example: `  sudo ingero trace                                 everything that uses CUDA
   sudo ingero trace --pid 4821 --duration 60s       one process and its children
   sudo ingero trace --pid "$(pgrep -f mcp-server)"  what any process touches, GPU or not
@@ -107,7 +109,8 @@ needs root, or the capabilities that "ingero check" names.`,
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
 	fl.StringVar(&f.serve, "dashboard", "", "serve the recording to other nodes and scripts at this address while it is made (127.0.0.1:8080)")
-	fl.StringVar(&f.config, "config", "", "the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
+	f.fleet.addNodes(cmd)
+	fl.Lookup("nodes").Usage = "show these nodes, too, in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)"
 	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
@@ -118,6 +121,7 @@ needs root, or the capabilities that "ingero check" names.`,
 type tracing struct {
 	c    *console
 	opts agent.Options
+	conf *config.Config // ingero.yaml
 	node string         // this machine's name
 	file *recordingFile // nil: nothing is recorded
 	view traceView
@@ -143,7 +147,9 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if err != nil {
 		return err
 	}
-	t.choose(f)
+	if err := t.choose(f); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -233,11 +239,10 @@ func (t *tracing) options(f *traceFlags, command []string) error {
 			return err
 		}
 	}
-	conf, err := config.Find(f.config, t.c.env)
-	if err != nil {
+	if t.conf, err = config.Find(f.fleet.file, t.c.env); err != nil {
 		return err
 	}
-	if t.node = cmp.Or(f.node, conf.Node); t.node == "" {
+	if t.node = cmp.Or(f.node, t.conf.Node); t.node == "" {
 		if t.node, err = os.Hostname(); err != nil {
 			return fmt.Errorf("read the host name: %w; pass --node NAME", err)
 		}
@@ -274,9 +279,13 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 
 // choose picks the view. A traced command has standard output to itself, unless
 // JSON was asked for: then its output goes where its errors go.
-func (t *tracing) choose(f *traceFlags) {
+func (t *tracing) choose(f *traceFlags) error {
 	out, log := t.c.out, t.c.err
 	started := len(t.opts.Command) > 0
+	live := !f.asJSON && !started && t.c.isTerminal(out) && t.c.isTerminal(t.c.in)
+	if len(f.fleet.Nodes) > 0 && !live {
+		return usage("--nodes is for the view on a terminal, and this run has none; ask them with: ingero explain --nodes %s", strings.Join(f.fleet.Nodes, ","))
+	}
 	t.opts.Stdin, t.opts.Stdout, t.opts.Stderr = t.c.in, t.c.out, t.c.err
 	switch {
 	case f.asJSON:
@@ -286,14 +295,23 @@ func (t *tracing) choose(f *traceFlags) {
 		t.view = newJSONView(out, t.opts.Record)
 	case started:
 		t.view = &lineView{out: t.c.err, width: t.c.width(t.c.err), wait: "starting " + quote(t.opts.Command[0])}
-	case t.c.isTerminal(out) && t.c.isTerminal(t.c.in):
-		buffered := new(lockedBuffer) // the table owns the screen
-		t.view = &liveView{c: t.c, log: buffered, record: t.opts.Record, ready: make(chan struct{})}
+	case live:
+		nodes, why, err := t.others(&f.fleet)
+		if err != nil {
+			return err
+		}
+		buffered := new(lockedBuffer) // the view owns the screen
+		o := tui.Options{Colour: t.c.colour(out), Node: t.node, Fleet: nodes, NoFleet: why}
+		if t.file != nil {
+			o.Path = t.file.path
+		}
+		t.view = &liveView{c: t.c, log: buffered, opts: o, ready: make(chan struct{})}
 		log = buffered
 	default:
 		t.view = &lineView{out: out, width: t.c.width(out), wait: noProcess}
 	}
 	t.log, t.opts.Logger = log, t.c.logger(log)
+	return nil
 }
 
 // noProcess is said until there is something to trace.

@@ -35,10 +35,6 @@ func TestCallsInFlightAreShown(t *testing.T) {
 	if n := strings.Count(out.String(), want); n != 5 || !strings.Contains(out.String(), "2 more calls in flight") {
 		t.Errorf("%d of 5 lines:\n%s", n, out.String())
 	}
-	m := &liveModel{width: 200, height: 40, start: &agent.Start{}, status: flying()}
-	if n := strings.Count(m.text(), want); n != 5 {
-		t.Errorf("%d of 5 in the table:\n%s", n, m.text())
-	}
 	out.Reset()
 	newJSONView(&out, nil).Second(flying())
 	var second jsonSecond

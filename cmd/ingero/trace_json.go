@@ -192,9 +192,7 @@ func jsonFlights(s *agent.Status) []jsonFlight {
 		if f.Doing == event.Blocked {
 			j.WaitsFor = f.Class.String()
 		}
-		if i < len(s.Where) {
-			j.Where = s.Where[i]
-		}
+		j.Where = s.Whereabouts(i)
 		r = append(r, j)
 	}
 	return r

@@ -97,7 +97,7 @@ func processList(ps []agent.Traced) string {
 func (v *lineView) Batch(b *store.Batch) {
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeOOM {
-			v.print(oomLine(l))
+			v.print(report.OutOfMemory(l))
 		}
 	}
 	for i := range b.Xids {
@@ -108,30 +108,21 @@ func (v *lineView) Batch(b *store.Batch) {
 // xidLine tells of an error of a GPU.
 func xidLine(x *store.Xid) string { return "[GPU ERROR] " + x.String() }
 
-// oomLine tells of a process that the kernel ended for lack of memory.
-func oomLine(l *event.Life) string {
-	name := l.Comm
-	if name == "" {
-		name = "process"
-	}
-	return clean(fmt.Sprintf("[OUT OF MEMORY] the kernel ended %s (%d)", name, l.PID))
-}
-
 // Second implements agent.Sink.
 func (v *lineView) Second(s *agent.Status) {
 	if s.Elapsed-v.last < shortSecond {
 		return
 	}
 	v.last = s.Elapsed
-	line := fmt.Sprintf("%4.0fs  %s  %s  ring %.0f %%  tracer %.1f %% CPU, %s", s.Elapsed.Seconds(), counted(s), lossText(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
+	line := fmt.Sprintf("%4.0fs  %s  %s  ring %.0f %%  tracer %.1f %% CPU, %s", s.Elapsed.Seconds(), counted(s), report.Losses(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
 	if len(s.Ops) > 0 {
 		o := s.Ops[0]
-		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, rate(o.PerSecond),
+		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, report.Rate(o.PerSecond),
 			duration(o.P50), duration(o.P99), duration(o.Max))
 	}
 	v.print(line)
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
-		v.print("       " + flightLine(s, i))
+		v.print("       " + report.Flight(&s.InFlight[i], uint64(s.At.UnixNano()), s.Whereabouts(i)))
 	}
 	if n := len(s.InFlight) - maxFlights; n > 0 {
 		v.print(fmt.Sprintf("       … and %d more calls in flight", n))
@@ -140,7 +131,7 @@ func (v *lineView) Second(s *agent.Status) {
 
 // counted is what was counted so far: calls, system calls, or both.
 func counted(s *agent.Status) string {
-	calls := fmt.Sprintf("%s calls, %s/s", report.Count(s.Calls), rate(s.PerSecond))
+	calls := fmt.Sprintf("%s calls, %s/s", report.Count(s.Calls), report.Rate(s.PerSecond))
 	switch {
 	case s.Syscalls == 0:
 		return calls
@@ -153,56 +144,8 @@ func counted(s *agent.Status) string {
 // maxFlights bounds the calls in flight that are shown in a second.
 const maxFlights = 5
 
-// flightLine is a call that has not returned, in one line.
-func flightLine(s *agent.Status, i int) string {
-	f := &s.InFlight[i]
-	age := f.Age()
-	if n := uint64(s.At.UnixNano()); f.End == 0 && n > f.Start {
-		age = n - f.Start
-	}
-	line := fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", clean(f.Comm), f.TID, f.Op, duration(time.Duration(age)), clean(f.Waits()))
-	if i < len(s.Where) && s.Where[i] != "" {
-		line += ", called at " + clean(s.Where[i])
-	}
-	return line
-}
-
 func (v *lineView) summary(s *agent.Summary, next string) error {
 	return writeSummary(v.out, s, next, report.TextOptions{Width: v.width})
-}
-
-// rate is a number of calls in a second.
-func rate(perSecond float64) string {
-	if perSecond < 9.95 {
-		return fmt.Sprintf("%.1f", perSecond)
-	}
-	return report.Count(uint64(perSecond + 0.5))
-}
-
-// lossText says what was lost, worst first: what is missing before what is only
-// less exact.
-func lossText(losses []event.Loss) string {
-	var missing, approximate []string
-	for _, l := range losses {
-		if l.Count == 0 || l.Kind >= event.NumLossKinds {
-			continue
-		}
-		info := event.Losses[l.Kind]
-		text := report.Count(l.Count) + " " + info.Name
-		if info.Approximate {
-			approximate = append(approximate, text)
-		} else {
-			missing = append(missing, text)
-		}
-	}
-	text := "nothing lost"
-	if len(missing) > 0 {
-		text = "LOST: " + strings.Join(missing, ", ")
-	}
-	if len(approximate) > 0 {
-		text += ", estimated: " + strings.Join(approximate, ", ")
-	}
-	return text
 }
 
 // writeSummary tells a person how a run ended and what to do next.
@@ -222,7 +165,7 @@ func writeSummary(w io.Writer, s *agent.Summary, next string, o report.TextOptio
 	if len(s.Processes) > 0 {
 		fmt.Fprintf(&b, " of %s", processList(s.Processes))
 	}
-	fmt.Fprintf(&b, "; %s\n", lossText(s.Losses))
+	fmt.Fprintf(&b, "; %s\n", report.Losses(s.Losses))
 	share := 0.0
 	if s.Elapsed > 0 {
 		share = 100 * float64(s.CPU) / float64(s.Elapsed)
@@ -273,13 +216,4 @@ func (l *lockedBuffer) String() string {
 		return "…\n" + string(l.b)
 	}
 	return string(l.b)
-}
-
-// clock is an elapsed time as 01:05 or 1:00:00.
-func clock(d time.Duration) string {
-	s := int(d.Seconds())
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"time"
+
+	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/tui"
+)
+
+// maxNodeWait is how long the view of a run waits for one node: all are shown at once.
+const maxNodeWait = 5 * time.Second
+
+// noNodes is how to have other nodes in the view.
+const noNodes = "No other nodes: name those where \"ingero dashboard\" or \"ingero trace --dashboard\" runs with --nodes HOST:PORT,… or in ingero.yaml."
+
+// others are the nodes that the view shows beside this one, or why there are none. Nodes
+// of the configuration that cannot be asked do not keep anybody from tracing; those of
+// --nodes are an error.
+func (t *tracing) others(f *fleetFlags) (nodes tui.Fleet, why string, err error) {
+	given := len(f.Nodes) > 0
+	f.merge(&t.conf.Fleet)
+	if len(f.Nodes) == 0 {
+		return nil, noNodes, nil
+	}
+	if f.Timeout <= 0 || f.Timeout > maxNodeWait {
+		f.Timeout = maxNodeWait
+	}
+	var fl *fleet.Fleet
+	if fl, err = t.c.newFleet(f); err != nil {
+		if given {
+			return nil, "", err
+		}
+		return nil, "The nodes of " + t.conf.Path + " cannot be asked: " + err.Error(), nil
+	}
+	return fl, "", nil
+}

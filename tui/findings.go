@@ -1,0 +1,144 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/tally"
+)
+
+// findings has what makes the GPU wait, and why: what holds now, and what held before.
+type findings struct{}
+
+func (findings) title() string { return "Findings" }
+
+// badge counts what holds now, and what happened once.
+func (findings) badge(m *Model) uint64 {
+	if m.latest == nil {
+		return 0
+	}
+	n := m.latest.picture.Told
+	for i := range m.latest.findings {
+		if m.latest.findings[i].Now {
+			n++
+		}
+	}
+	return n
+}
+
+func (findings) orders() []string { return nil }
+
+func (f findings) page(m *Model, width int) page {
+	s := m.shown
+	p := page{columns: []column{{title: "SEVERITY"}, {title: "SEEN", drop: 1}, {title: "WHAT", least: 10, fill: true}}}
+	switch {
+	case m.o.Path == "":
+		p.empty = "Nothing is recorded, so nothing is diagnosed; leave out --record=false."
+	case s.report == nil:
+		p.empty = "The first diagnosis comes when a few seconds are recorded."
+	default:
+		for _, line := range wrapped(report.OneLine(s.report.Verdict), width) {
+			p.above = append(p.above, m.paint(bold, line))
+		}
+		p.above = append(p.above, m.paint(dim, fmt.Sprintf("the %s up to %s; all of it: ingero explain", span(s.report), s.reported.Format("15:04:05"))), "")
+		p.empty = "Nothing was found so far."
+	}
+	for i := len(s.picture.Notices) - 1; i >= 0; i-- {
+		p.rows = append(p.rows, f.notice(&s.picture.Notices[i], s.status.At))
+	}
+	for i := range s.findings {
+		p.rows = append(p.rows, f.row(m, &s.findings[i], s.status.At))
+	}
+	if s.report != nil {
+		for i := range s.report.NotExplained {
+			p.rows = append(p.rows, f.notExplained(m, &s.report.NotExplained[i]))
+		}
+	}
+	return p
+}
+
+// span words what a report covers.
+func span(r *report.Report) string {
+	return report.Duration(r.Window.ToNS - min(r.Window.FromNS, r.Window.ToNS))
+}
+
+func (f findings) row(m *Model, x *tally.Finding, now time.Time) row {
+	c := &x.Chain
+	i := warn
+	seen := "now"
+	switch {
+	case !x.Now:
+		i, seen = dim, ago(now, x.Last)+" ago"
+	case c.Severity == "HIGH":
+		i = bad
+	}
+	return row{
+		key:   "chain " + c.ID,
+		cells: []cell{{text: report.OneLine(c.Severity), ink: i}, text(seen), text(report.OneLine(c.Summary))},
+		open: func(width int) []string {
+			head := fmt.Sprintf("first seen %s, last %s, %s", x.First.Format("15:04:05"), x.Last.Format("15:04:05"), report.Plural(uint64(x.Times), "time"))
+			var b strings.Builder
+			_ = report.WriteChain(&b, c, report.TextOptions{Width: width}) // a Builder takes everything
+			return append([]string{m.paint(dim, head)}, m.written(b.String())...)
+		},
+	}
+}
+
+func (findings) notExplained(m *Model, n *report.NotExplained) row {
+	return row{
+		key: fmt.Sprintf("unknown %d %s", n.Effect.TID, n.Effect.Op),
+		cells: []cell{
+			{text: "?", ink: warn}, text("now"),
+			text(report.OneLine(fmt.Sprintf("%s lost %s of its time; not explained", n.Effect.Process, fmt.Sprintf("%.0f %%", n.LostPct)))),
+		},
+		open: func(width int) []string {
+			var b strings.Builder
+			_ = report.WriteNotExplained(&b, n, report.TextOptions{Width: width}) // a Builder takes everything
+			return m.written(b.String())
+		},
+	}
+}
+
+func (findings) notice(n *tally.Notice, now time.Time) row {
+	line := noticeLine(n)
+	at := time.Unix(0, int64(n.At))
+	return row{
+		key:   fmt.Sprintf("notice %d %s", n.At, line),
+		cells: []cell{{text: "!", ink: bad}, text(ago(now, at) + " ago"), {text: line, ink: bad}},
+		open: func(width int) []string {
+			return append([]string{at.Format(time.DateTime)}, wrapped(line, width)...)
+		},
+	}
+}
+
+// noticeLine words a notice.
+func noticeLine(n *tally.Notice) string {
+	if n.OOM != nil {
+		return report.OutOfMemory(n.OOM)
+	}
+	return report.OneLine("[GPU ERROR] " + n.Xid.String())
+}
+
+// findingLine is a finding in one line.
+func findingLine(c *report.Chain) string { return report.OneLine("[" + c.Severity + "] " + c.Summary) }
+
+// labels is how wide those of a finding's text are.
+const labels = 9
+
+// written is a finding's text, its labels apart from what they say.
+func (m *Model) written(s string) []string {
+	var lines []string
+	for i, line := range strings.Split(strings.TrimRight(s, "\n"), "\n") {
+		line = report.OneLine(line)
+		switch {
+		case i == 0:
+			line = m.paint(bold, line)
+		case len(line) > labels && strings.HasPrefix(line, "  ") && line[2] != ' ':
+			line = m.paint(accent, line[:labels]) + line[labels:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,202 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/report"
+)
+
+// Fleet is the other nodes. *fleet.Fleet is one.
+type Fleet interface {
+	Nodes() []string // addresses
+	Overview(ctx context.Context, s fleet.Scope) ([]wire.Overview, fleet.Heard, error)
+}
+
+// How the other nodes are asked: while somebody looks, for what is new.
+const (
+	askEvery = 10 * time.Second
+	askAbout = "30s"
+)
+
+// nodesState is what the other nodes said last.
+type nodesState struct {
+	asking   bool // an answer, or the next question, is on its way
+	answered time.Time
+	list     []wire.Overview // of those that did, in order
+	heard    fleet.Heard
+	err      error // of those that did not: all of them
+}
+
+type (
+	askMsg      struct{}
+	answeredMsg struct {
+		at    time.Time
+		list  []wire.Overview
+		heard fleet.Heard
+		err   error
+	}
+)
+
+// look begins to ask when the tab is shown.
+func (m *Model) look() tea.Cmd {
+	if m.o.Fleet == nil || tabs[m.tab] != nodesTab || m.nodes.asking {
+		return nil
+	}
+	m.nodes.asking = true
+	return question(m.o.Fleet)
+}
+
+// question asks all nodes, in a goroutine of its own: the view never waits.
+func question(f Fleet) tea.Cmd {
+	return func() tea.Msg {
+		list, heard, err := f.Overview(context.Background(), fleet.Scope{Since: askAbout})
+		return answeredMsg{time.Now(), list, heard, err}
+	}
+}
+
+// answered keeps an answer, and asks again later.
+func (m *Model) answered(a answeredMsg) tea.Cmd {
+	m.nodes.answered, m.nodes.list, m.nodes.heard, m.nodes.err = a.at, a.list, a.heard, a.err
+	return tea.Tick(askEvery, func(time.Time) tea.Msg { return askMsg{} })
+}
+
+// ask asks again if somebody still looks.
+func (m *Model) ask(askMsg) tea.Cmd {
+	m.nodes.asking = false
+	if m.stopping {
+		return nil
+	}
+	return m.look()
+}
+
+// nodes has this machine and, if there are some, others.
+type nodes struct{}
+
+func (nodes) title() string    { return "Nodes" }
+func (nodes) orders() []string { return nil }
+
+// badge counts nodes that did not answer.
+func (nodes) badge(m *Model) uint64 { return uint64(len(m.nodes.heard.Failed)) }
+
+func (n nodes) page(m *Model, width int) page {
+	p := page{columns: []column{
+		{title: "NODE", least: 10},
+		{title: "STATE"},
+		{title: "CLOCK", right: true, drop: 1},
+		{title: "VERDICT", least: 10, fill: true},
+	}}
+	p.rows = append(p.rows, n.this(m))
+	if m.o.Fleet == nil {
+		p.below = wrapped(report.OneLine(m.o.NoFleet), width)
+		return p
+	}
+	p.rows = append(p.rows, n.others(m)...)
+	switch s := &m.nodes; {
+	case s.answered.IsZero():
+		p.below = []string{"asking…"}
+	default:
+		p.below = []string{m.paint(dim, fmt.Sprintf("asked at %s about the last %s, and again every %s while this tab is open", s.answered.Format("15:04:05"), askAbout, askEvery))}
+		for _, w := range s.heard.Warnings {
+			p.below = append(p.below, m.paint(warn, report.OneLine(w)))
+		}
+	}
+	return p
+}
+
+// this is the machine that the view is on.
+func (nodes) this(m *Model) row {
+	verdict := "nothing is diagnosed, because nothing is recorded"
+	if m.o.Path != "" {
+		verdict = "not diagnosed yet"
+	}
+	if r := m.shown.report; r != nil {
+		verdict = r.Verdict
+	}
+	return row{
+		key:   "this",
+		cells: []cell{text(report.OneLine(cmp.Or(m.o.Node, "this machine"))), text("here"), text("-"), text(report.OneLine(verdict))},
+		open:  func(width int) []string { return wrapped(report.OneLine(verdict), width) },
+	}
+}
+
+// others has a row for each address, whether it answered or not.
+func (n nodes) others(m *Model) []row {
+	s := &m.nodes
+	var rows []row
+	at := 0
+	for _, address := range m.o.Fleet.Nodes() {
+		failed := slices.IndexFunc(s.heard.Failed, func(f fleet.Failure) bool { return f.Node == address })
+		switch {
+		case s.answered.IsZero():
+			rows = append(rows, row{key: address, cells: []cell{text(address), text("asking"), text("-"), text("")}})
+		case failed >= 0:
+			why := report.OneLine(s.heard.Failed[failed].Error)
+			rows = append(rows, row{
+				key:   address,
+				cells: []cell{text(address), {text: "MISSING", ink: bad}, text("-"), {text: why, ink: bad}},
+				open:  func(width int) []string { return wrapped(address+": "+why, width) },
+			})
+		case at < len(s.list):
+			rows = append(rows, n.answer(m, address, &s.list[at]))
+			at++
+		}
+	}
+	return rows
+}
+
+func (nodes) answer(m *Model, address string, o *wire.Overview) row {
+	name := report.OneLine(o.Node)
+	clock := "-"
+	long := "Its clock could not be read."
+	for _, c := range m.nodes.heard.Clocks {
+		if c.Node == address {
+			clock = signed(c.Offset)
+			long = fmt.Sprintf("Its clock is %s of this machine's, ± %s.", way(c.Offset), report.Duration(uint64(c.Bound)))
+		}
+	}
+	state := cell{text: "ok"}
+	switch {
+	case o.Findings["HIGH"] > 0:
+		state = cell{"HIGH", bad, nil}
+	case o.Findings["MEDIUM"] > 0:
+		state = cell{"MEDIUM", warn, nil}
+	}
+	return row{
+		key:   address,
+		cells: []cell{text(name), state, text(clock), text(report.OneLine(o.Verdict))},
+		open: func(width int) []string {
+			lines := []string{m.paint(bold, name+" at "+address), ""}
+			lines = append(lines, wrapped(report.OneLine(o.Verdict), width)...)
+			lines = append(lines, "", long, report.Plural(o.Calls, "call")+" are in its recording "+report.OneLine(o.DB)+".")
+			lost := uint64(0)
+			for _, v := range o.Lost {
+				lost += v
+			}
+			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were lost or are estimates.", "", "All of it: ingero explain --nodes "+address)
+		},
+	}
+}
+
+// signed is an offset between clocks, in a few characters.
+func signed(d time.Duration) string {
+	if d < 0 {
+		return "-" + report.Compact(uint64(-d))
+	}
+	return "+" + report.Compact(uint64(d))
+}
+
+// way words an offset between clocks.
+func way(d time.Duration) string {
+	if d < 0 {
+		return report.Duration(uint64(-d)) + " behind that"
+	}
+	return report.Duration(uint64(d)) + " ahead"
+}

@@ -1,0 +1,113 @@
+// Package tui is the view of a run on a terminal: tabs for calls, threads' ledgers,
+// findings, memory and nodes. It shows what package tally added up and what diagnoses
+// say, and decides nothing itself.
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/tally"
+)
+
+// View shows a run. It is a sink of the agent, which never waits for the terminal: a
+// second that could not be shown in time is replaced by the next.
+type View struct {
+	program *tea.Program
+	tally   *tally.Tally // of the goroutine that calls Batch and Second
+	wake    chan struct{}
+	done    chan struct{}
+	closing sync.Once
+
+	mu       sync.Mutex // guards the rest
+	next     *second    // to be shown; nil: nothing new
+	findings tally.Findings
+}
+
+// framesPerSecond is how often the screen may change. A terminal that nobody types on
+// does so once a second.
+const framesPerSecond = 20
+
+// New makes a view that reads keys from in and draws to out.
+func New(o Options, in io.Reader, out io.Writer) *View {
+	return &View{
+		program: tea.NewProgram(NewModel(o), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
+		tally:   tally.New(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// Run shows the view until End.
+func (v *View) Run() error {
+	var feeding sync.WaitGroup
+	feeding.Go(v.feed)
+	_, err := v.program.Run()
+	v.closing.Do(func() { close(v.done) })
+	feeding.Wait()
+	if errors.Is(err, tea.ErrInterrupted) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("show the run: %w", err)
+	}
+	return nil
+}
+
+// feed hands on what is new. Where the terminal takes nothing, it waits and nobody else.
+func (v *View) feed() {
+	for {
+		select {
+		case <-v.done:
+			return
+		case <-v.wake:
+		}
+		v.mu.Lock()
+		s := v.next
+		v.next = nil
+		if s != nil {
+			s.findings, s.report, s.reported = v.findings.List()
+		}
+		v.mu.Unlock()
+		if s != nil {
+			v.program.Send(secondMsg(s))
+		}
+	}
+}
+
+// Started tells what the run began with.
+func (v *View) Started(text string) { v.program.Send(startedMsg(text)) }
+
+// End ends Run.
+func (v *View) End() { v.program.Send(endedMsg{}) }
+
+// Found tells what the live diagnosis says. It shows with the next second.
+func (v *View) Found(r *report.Report) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.findings.Add(r, time.Now())
+}
+
+// Batch implements agent.Sink.
+func (v *View) Batch(b *store.Batch) { v.tally.Batch(b) }
+
+// Second implements agent.Sink.
+func (v *View) Second(s *agent.Status) {
+	status := *s
+	status.Ops, status.Processes, status.Losses = slices.Clone(s.Ops), slices.Clone(s.Processes), slices.Clone(s.Losses)
+	next := &second{status: status, picture: v.tally.Picture(uint64(s.At.UnixNano()))}
+	v.mu.Lock()
+	v.next = next
+	v.mu.Unlock()
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
