@@ -50,6 +50,7 @@ test: ## vet and run all tests, those that need the kernel if root
 ifeq ($(CAN_TRACE),yes)
 	$(GO) test -count=1 -timeout 15m $(pure)
 	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(KERNEL_TESTS)
+	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
 else
 	$(GO) test -timeout 15m ./...
 	@echo
