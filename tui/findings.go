@@ -90,7 +90,8 @@ func (findings) notExplained(m *Model, n *report.NotExplained) row {
 	return row{
 		key: fmt.Sprintf("unknown %d %s", n.Effect.TID, n.Effect.Op),
 		cells: []cell{
-			{text: "?", ink: warn}, text("now"),
+			{text: "?", ink: warn},
+			text("now"),
 			text(report.OneLine(fmt.Sprintf("%s lost %s of its time; not explained", n.Effect.Process, fmt.Sprintf("%.0f %%", n.LostPct)))),
 		},
 		open: func(width int) []string {

@@ -78,7 +78,8 @@ func (l ledger) row(m *Model, t *tally.Thread) row {
 	return row{
 		key: fmt.Sprintf("%d/%d", t.PID, t.TID),
 		cells: []cell{
-			text(name), {draw: func(w int) string { return m.bar(segments(&s), w) }},
+			text(name),
+			{draw: func(w int) string { return m.bar(segments(&s), w) }},
 			text(percent(s.OnCPU, s.NS)), lost, text(waited),
 		},
 		open: func(width int) []string { return l.details(m, t, width) },

@@ -54,10 +54,17 @@ func chosenLine(m *Model) string {
 func TestKeysMoveBetweenTabsAndRows(t *testing.T) {
 	m := shown(usual(), 80, 24, busy("engine"))
 	for _, step := range []struct{ key, active, row string }{
-		{"tab", "[2 Ledger", "engine (4821)"}, {"shift+tab", "[1 Calls", "cudaLaunchKernel"}, {"shift+tab", "[5 Nodes", "gpu-7"},
-		{"3", "[3 Findings", "OUT OF MEMORY"}, {"1", "[1 Calls", "cudaLaunchKernel"}, {"down", "[1 Calls", "cudaStreamSynchronize"},
-		{"j", "[1 Calls", "cudaMemcpyAsync"}, {"j", "[1 Calls", "cudaMemcpyAsync"}, {"g", "[1 Calls", "cudaLaunchKernel"},
-		{"G", "[1 Calls", "cudaMemcpyAsync"}, {"k", "[1 Calls", "cudaStreamSynchronize"},
+		{"tab", "[2 Ledger", "engine (4821)"},
+		{"shift+tab", "[1 Calls", "cudaLaunchKernel"},
+		{"shift+tab", "[5 Nodes", "gpu-7"},
+		{"3", "[3 Findings", "OUT OF MEMORY"},
+		{"1", "[1 Calls", "cudaLaunchKernel"},
+		{"down", "[1 Calls", "cudaStreamSynchronize"},
+		{"j", "[1 Calls", "cudaMemcpyAsync"},
+		{"j", "[1 Calls", "cudaMemcpyAsync"},
+		{"g", "[1 Calls", "cudaLaunchKernel"},
+		{"G", "[1 Calls", "cudaMemcpyAsync"},
+		{"k", "[1 Calls", "cudaStreamSynchronize"},
 	} {
 		press(m, step.key)
 		if s := m.Screen(); !strings.Contains(s, step.active) || !strings.Contains(chosenLine(m), step.row) {

@@ -49,9 +49,8 @@ func (m *Model) fit(line string) string { return ansi.Truncate(line, m.width, ""
 func (m *Model) top() []string {
 	lines := []string{m.headline(), m.tabBar()}
 	alerts := m.alerts()
-	if most := 2; m.height < roomForAlerts {
-		most = 1
-		alerts = alerts[:min(len(alerts), most)]
+	if m.height < roomForAlerts {
+		alerts = alerts[:min(len(alerts), 1)]
 	}
 	return append(lines, alerts...)
 }

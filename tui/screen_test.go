@@ -153,7 +153,7 @@ func TestBarsAreLegibleWithoutColours(t *testing.T) {
 
 // The parts of a bar add up to its width, whatever they are.
 func TestBarIsAsWideAsItIsToBe(t *testing.T) {
-	for n := uint64(0); n < 200; n++ {
+	for n := range uint64(200) {
 		list := []segment{{untold, n * n % 7}, {untold, n % 3}, {untold, n * 31 % 101}, {untold, n % 2}}
 		sum := 0
 		for _, k := range shares(list, 37) {

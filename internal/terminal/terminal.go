@@ -45,15 +45,12 @@ func Start(t testing.TB, width, height int, env []string, argv ...string) *Termi
 	if err := os.WriteFile(conf, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := "env -i PATH=" + quote(os.Getenv("PATH")) + " TERM=tmux-256color LC_ALL=C.UTF-8"
-	for _, e := range env {
-		command += " " + quote(e)
-	}
-	for _, a := range argv {
-		command += " " + quote(a)
+	words := append([]string{"env", "-i", "PATH=" + os.Getenv("PATH"), "TERM=tmux-256color", "LC_ALL=C.UTF-8"}, append(env, argv...)...)
+	for i, w := range words {
+		words[i] = quote(w)
 	}
 	t.Cleanup(func() { _ = x.tmux("kill-server").Run() }) // it may have ended by itself
-	x.do("-f", conf, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), command+"; echo exit $?; sleep 600")
+	x.do("-f", conf, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), strings.Join(words, " ")+"; echo exit $?; sleep 600")
 	return x
 }
 
