@@ -88,6 +88,11 @@ func (t *Tally) Batch(b *store.Batch) {
 	for i := range b.ThreadTimes {
 		t.time(&b.ThreadTimes[i])
 	}
+	for i := range b.InFlight {
+		if th := t.threads[b.InFlight[i].Thread]; th != nil {
+			th.stays = b.InFlight[i]
+		}
+	}
 	t.memory.batch(b)
 	for i := range b.Lives {
 		t.life(&b.Lives[i])

@@ -81,6 +81,26 @@ func TestWhatTheKernelHasNotToldIsSaid(t *testing.T) {
 	}
 }
 
+// What a thread that hangs in a call waits for is known although it has not come back.
+func TestTimeInACallThatDoesNotReturnIsTold(t *testing.T) {
+	ta := tally.New()
+	ta.Batch(traced(10, "engine"))
+	last := run(ta, engine, 20*time.Second)
+	now := last + uint64(5*time.Second)
+	look := event.InFlight{Thread: engine, At: now - 5e8, Since: last + 1e9, Doing: event.Blocked, Class: event.Pipe}
+	ta.Batch(&store.Batch{InFlight: []event.InFlight{look}})
+	before := ta.Picture(last).Threads[0].Spans[3]
+	s := ta.Picture(now).Threads[0].Spans[3]
+	if s.Class[event.Pipe] != 35e8 || s.Untold != 15e8 || s.NS != before.NS+5e9 {
+		t.Errorf("in a pipe %d, untold %d of %d", s.Class[event.Pipe], s.Untold, s.NS)
+	}
+	look.End = now
+	ta.Batch(&store.Batch{InFlight: []event.InFlight{look}})
+	if s := ta.Picture(now).Threads[0].Spans[3]; s.Class[event.Pipe] != 0 || s.Untold != 5e9 {
+		t.Errorf("after it returned: %+v", s)
+	}
+}
+
 func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 	ta := tally.New()
 	ta.Batch(traced(10, "engine"))

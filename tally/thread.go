@@ -53,6 +53,9 @@ type thread struct {
 	begin uint64  // Unix ns from which on it is accounted for
 	marks []total // oldest first
 	ended uint64  // Unix ns, 0 if it has not
+	// stays is what it was doing when it was looked at, in a call that did not return or
+	// with a lock that such a call waits for: it may not have left, or seen, a CPU since.
+	stays event.InFlight
 }
 
 // total is a thread's running totals at one moment.
@@ -177,5 +180,28 @@ func (th *thread) span(now uint64, window time.Duration) Span {
 		s.Class[i] = v - min(base.class[i], v)
 		s.NS += s.Class[i]
 	}
+	th.stay(&s, now)
 	return s
+}
+
+// stay takes from what is untold up to now the time in which the thread was seen to do one
+// thing since it was told of last.
+func (th *thread) stay(s *Span, now uint64) {
+	f := &th.stays
+	from, to := max(f.Since, th.last.At), min(f.At, now)
+	if f.End != 0 || to <= from {
+		return
+	}
+	ns := min(to-from, s.Untold)
+	switch {
+	case f.Doing == event.Running:
+		s.OnCPU += ns
+	case f.Doing == event.Runnable:
+		s.Class[event.RunQueue] += ns
+	case f.Doing == event.Blocked && f.Class < event.NumClasses:
+		s.Class[f.Class] += ns
+	default:
+		return
+	}
+	s.Untold -= ns
 }

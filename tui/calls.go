@@ -26,17 +26,22 @@ func (calls) badge(m *Model) uint64 {
 
 func (calls) orders() []string { return []string{"process", "rate", "p99", "waits", "errors"} }
 
-// maxFlights bounds the calls in flight above the table.
-const maxFlights = 3
+// maxFlights bounds the calls in flight over the others.
+const maxFlights = 100
 
 func (c calls) page(m *Model, width int) page {
 	s := &m.shown.status
 	p := page{empty: "no call was seen yet; " + m.started}
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
-		p.above = append(p.above, m.paint(bad, report.Flight(&s.InFlight[i], uint64(s.At.UnixNano()), s.Whereabouts(i))))
+		f := &s.InFlight[i]
+		line := report.Flight(f, uint64(s.At.UnixNano()), s.Whereabouts(i))
+		p.rows = append(p.rows, row{
+			key: fmt.Sprintf("flight %d %d", f.TID, f.Start), head: line, ink: bad,
+			open: func(width int) []string { return c.flight(m, f, line, width) },
+		})
 	}
 	if n := len(s.InFlight) - maxFlights; n > 0 {
-		p.above = append(p.above, fmt.Sprintf("… and %s in flight", report.Plural(uint64(n), "more call")))
+		p.rows = append(p.rows, row{key: "flights", head: fmt.Sprintf("… and %s in flight", report.Plural(uint64(n), "more call"))})
 	}
 	order := m.state().order
 	p.columns = []column{
@@ -58,7 +63,7 @@ func (c calls) page(m *Model, width int) page {
 		if order != 0 {
 			r.cells = append([]cell{text(report.OneLine(o.Comm))}, r.cells...)
 		} else if i == 0 || o.PID != last {
-			p.rows = append(p.rows, row{key: fmt.Sprint(o.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(o.Comm), o.PID), ink: bold})
+			p.rows = append(p.rows, row{key: fmt.Sprint(o.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(o.Comm), o.PID), ink: bold, group: true})
 		}
 		last = o.PID
 		p.rows = append(p.rows, r)
@@ -107,6 +112,15 @@ func (calls) details(m *Model, o *agent.OpStatus, t *tally.OpTime, width int) []
 	}
 	l := tally.Span{NS: t.NS, OnCPU: t.OnCPU(), Class: t.Class}
 	return append(lines, m.split(&l, width)...)
+}
+
+// flight says where the time of a call went that has not returned.
+func (calls) flight(m *Model, f *event.InFlight, line string, width int) []string {
+	s := tally.Span{OnCPU: f.OnCPU, Class: f.NS}
+	l := event.Ledger{NS: f.NS}
+	s.NS = s.OnCPU + l.Total()
+	lines := append(wrapped(line, width), "", "Since it began, as far as the kernel has told:")
+	return append(lines, m.split(&s, width)...)
 }
 
 // split lists the classes of a span, each with its time, its share and a bar.

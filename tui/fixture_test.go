@@ -68,7 +68,7 @@ func busy(comm string) *second {
 		},
 		InFlight: []event.InFlight{{
 			At: at, Start: at - 5e9, Thread: side, Comm: "saver", Op: op("cudaMemcpy"), Doing: event.Blocked, Class: event.Futex,
-			Holder: main, HolderComm: comm,
+			Holder: main, HolderComm: comm, OnCPU: 1e8, NS: [event.NumClasses]uint64{event.Futex: 49e8},
 		}},
 		Where: []string{"save.py:9 in flush"}, Processes: []agent.Traced{{PID: 99, Comm: "infer"}, {PID: 4821, Comm: comm}},
 		Losses: []event.Loss{{Kind: event.LostSwitch, Count: 12}, {Kind: event.LostCall, Count: 1234}},

@@ -41,7 +41,7 @@ func (l ledger) page(m *Model, width int) page {
 	last := uint32(0)
 	for i, t := range l.sorted(m.shown.picture.Threads, m.window, order) {
 		if order == 0 && (i == 0 || t.PID != last) {
-			p.rows = append(p.rows, row{key: fmt.Sprint(t.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(cmp.Or(t.Process, t.Comm)), t.PID), ink: bold})
+			p.rows = append(p.rows, row{key: fmt.Sprint(t.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(cmp.Or(t.Process, t.Comm)), t.PID), ink: bold, group: true})
 		}
 		last = t.PID
 		s := &t.Spans[m.window]

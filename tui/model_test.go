@@ -41,6 +41,13 @@ func keyOf(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
+// calm is busy without calls in flight.
+func calm(comm string) *second {
+	s := busy(comm)
+	s.status.InFlight, s.status.Where = nil, nil
+	return s
+}
+
 // chosenLine is the line of the chosen row.
 func chosenLine(m *Model) string {
 	for line := range strings.SplitSeq(m.Screen(), "\n") {
@@ -52,7 +59,7 @@ func chosenLine(m *Model) string {
 }
 
 func TestKeysMoveBetweenTabsAndRows(t *testing.T) {
-	m := shown(usual(), 80, 24, busy("engine"))
+	m := shown(usual(), 80, 24, calm("engine"))
 	for _, step := range []struct{ key, active, row string }{
 		{"tab", "[2 Ledger", "engine (4821)"},
 		{"shift+tab", "[1 Calls", "cudaLaunchKernel"},
@@ -75,12 +82,12 @@ func TestKeysMoveBetweenTabsAndRows(t *testing.T) {
 
 // The chosen row stays chosen when others overtake it.
 func TestChosenRowFollowsItsOperation(t *testing.T) {
-	m := shown(usual(), 100, 24, busy("engine"))
+	m := shown(usual(), 100, 24, calm("engine"))
 	press(m, "s", "j") // by rate
 	if !strings.Contains(chosenLine(m), "cudaStreamSynchronize") {
 		t.Fatalf("chosen: %s", chosenLine(m))
 	}
-	next := busy("engine")
+	next := calm("engine")
 	next.status.Ops[1].PerSecond = 1e6
 	m.Update(secondMsg(next))
 	if line := chosenLine(m); !strings.Contains(line, "cudaStreamSynchronize") || !strings.Contains(line, "1,000,000") {
@@ -89,7 +96,7 @@ func TestChosenRowFollowsItsOperation(t *testing.T) {
 }
 
 func TestSortingAndFilter(t *testing.T) {
-	m := shown(usual(), 100, 24, busy("engine"))
+	m := shown(usual(), 100, 24, calm("engine"))
 	press(m, "s", "s", "s", "s")
 	if line := chosenLine(m); !strings.Contains(line, "cudaStreamSynchronize") {
 		t.Errorf("by errors: %s", line)
@@ -109,6 +116,32 @@ func TestSortingAndFilter(t *testing.T) {
 	press(m, "/", "n", "o", "p", "e", "enter")
 	if s := m.Screen(); !strings.Contains(s, `nothing here has "nope" in it`) {
 		t.Errorf("nothing left:\n%s", s)
+	}
+}
+
+// A list that is longer than the screen is scrolled by moving in it.
+func TestLongListIsScrolled(t *testing.T) {
+	s := calm("engine")
+	for i := range 200 {
+		o := s.status.Ops[0]
+		o.PID, o.Comm = uint32(1000+i), fmt.Sprintf("rank-%03d", i)
+		s.status.Ops = append(s.status.Ops, o)
+	}
+	m := shown(usual(), 100, 24, s)
+	press(m, "s") // a row each
+	for _, step := range []struct{ key, chosen, rows string }{
+		{"g", "engine", "1 to 16 of 203"}, {"G", "infer", "188 to 203 of 203"}, {"k", "engine ", "188 to 203 of 203"}, {"g", "engine", "1 to 16 of 203"},
+	} {
+		press(m, step.key)
+		if text := m.Screen(); !strings.Contains(text, step.rows) || !strings.Contains(chosenLine(m), step.chosen) {
+			t.Errorf("after %s: no %q:\n%s", step.key, step.rows, text)
+		}
+	}
+	for range 20 {
+		press(m, "j")
+	}
+	if line := chosenLine(m); !strings.Contains(line, "rank-019") {
+		t.Errorf("after 20 rows: %s\n%s", line, m.Screen())
 	}
 }
 
@@ -188,8 +221,12 @@ func TestCallsInFlightAreShown(t *testing.T) {
 	}
 	m := shown(usual(), 200, 40, s)
 	const want = "in flight: saver (tid 4830) in cudaMemcpy for 5 s, blocked on a lock held by engine (tid 4821), called at save.py:9 in flush"
-	if text := m.Screen(); strings.Count(text, want) != maxFlights || !strings.Contains(text, "and 4 more calls in flight") || !strings.Contains(text, "1 Calls (7)") {
+	if text := m.Screen(); strings.Count(text, want) != 7 || !strings.Contains(text, "1 Calls (7)") {
 		t.Errorf("screen:\n%s", text)
+	}
+	press(m, "g", "enter")
+	if text := m.Screen(); !strings.Contains(text, want) || !strings.Contains(text, "Since it began") || !strings.Contains(text, "lock") {
+		t.Errorf("one of them:\n%s", text)
 	}
 }
 

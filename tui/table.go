@@ -29,7 +29,8 @@ func text(s string) cell { return cell{text: s} }
 type row struct {
 	key   string // the same in the next second
 	cells []cell
-	head  string                   // instead of cells: a line over the rows that follow
+	head  string                   // instead of cells: a line of its own
+	group bool                     // it stands over the rows that follow
 	ink   ink                      // of head
 	open  func(width int) []string // what Enter shows; nil: nothing
 }
@@ -59,7 +60,7 @@ func filtered(rows []row, filter string) []row {
 	all := false
 	for i := range rows {
 		r := &rows[i]
-		if r.cells == nil {
+		if r.group {
 			if head, all = r, r.matches(filter); all {
 				kept, head = append(kept, *r), nil
 			}

@@ -11,7 +11,7 @@ import (
 const maxNodeWait = 5 * time.Second
 
 // noNodes is how to have other nodes in the view.
-const noNodes = "No other nodes: name those where \"ingero dashboard\" or \"ingero trace --dashboard\" runs with --nodes HOST:PORT,… or in ingero.yaml."
+const noNodes = "No other nodes; name them: --nodes HOST:PORT,… or ingero.yaml, see docs/nodes.md"
 
 // others are the nodes that the view shows beside this one, or why there are none. Nodes
 // of the configuration that cannot be asked do not keep anybody from tracing; those of
