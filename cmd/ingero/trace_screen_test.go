@@ -10,13 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/terminal"
 )
 
+// wide is a name of a thread of which each character takes two columns.
+const wide = "模型训练"
+
 // trainer runs the stand-in program, with a lock that is held too long, memory that is not
-// freed, and a name that would clear the screen.
+// freed, a thread with a wide name, and a name of its own that would clear the screen.
 func trainer(t *testing.T) *cudastub.LoopRun {
 	t.Helper()
 	files, err := cudastub.Extract(t.TempDir())
@@ -25,7 +30,7 @@ func trainer(t *testing.T) *cudastub.LoopRun {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	loop, err := files.StartLoop(ctx, cudastub.Options{}, "--dir", t.TempDir(), "--seconds", "300", "--start-after", "0",
-		"--fault", "lock", "--also", "leak", "--name", "job\x1b[2J")
+		"--fault", "lock", "--also", "leak", "--name", "job\x1b[2J", "--thread", wide)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +60,22 @@ func framed(t *testing.T, screen string, height int) {
 	}
 }
 
+// aligned checks that the numbers of a row stand below the title of their column.
+func aligned(t *testing.T, screen, title, name string) {
+	t.Helper()
+	columns := map[string]int{}
+	for line := range strings.Lines(screen) {
+		for mark, end := range map[string]string{title: title, name: "%"} {
+			if i := strings.Index(line, mark); i >= 0 {
+				columns[mark] = ansi.StringWidth(line[:i+strings.Index(line[i:], end)+len(end)])
+			}
+		}
+	}
+	if columns[title] == 0 || columns[title] != columns[name] {
+		t.Errorf("%q ends in column %d, the number of %s in %d:\n%s", title, columns[title], name, columns[name], screen)
+	}
+}
+
 // TestViewOnARealTerminal traces a program in a terminal emulator, and looks at each tab.
 func TestViewOnARealTerminal(t *testing.T) {
 	kerneltest.Require(t)
@@ -79,7 +100,7 @@ func TestViewOnARealTerminal(t *testing.T) {
 		want []string
 	}{
 		{"1", []string{"gpu-node-07", "CALLS/S", "WAITS FOR", `job\x1b[2J (` + pid + ")", "cudaLaunchKernel", "on CPU"}},
-		{"2", []string{"LAST 10S", "C on CPU", "L lock", "lock "}},
+		{"2", []string{"LAST 10S", "C on CPU", "L lock", "lock ", wide + " ("}},
 		{"3", []string{"HIGH", "now", "waiting for a lock"}},
 		{"4", []string{"host:", "LIVE", "FAILED", "cudaMalloc"}},
 		{"5", []string{"gpu-node-07", "trainer lost", "127.0.0.1:1", "MISSING", "connection refused"}},
@@ -89,7 +110,7 @@ func TestViewOnARealTerminal(t *testing.T) {
 		framed(t, x.Wait(s.want...), 24)
 	}
 	x.Press("2")
-	x.Wait("LAST 10S")
+	aligned(t, x.Wait("LAST 10S", wide+" ("), "ON CPU", wide)
 	if drawn := x.Drawn(); !strings.Contains(drawn, "\x1b[48;") && !strings.Contains(drawn, ";48;") {
 		t.Errorf("the bars have no colours:\n%q", drawn)
 	}

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # Draws the pictures of docs/terminal.md again: the view of "ingero trace" in xterm, while
 # it traces the stand-in program. As root, with xvfb, xterm, tmux and imagemagick:
-#   make build && docs/images/screens.sh VICTIM LIBDIR
-# (the program and its libraries are in internal/cudastub/prebuilt).
+#   make build && docs/images/screens.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-victim=$(realpath "$1") libs=$(realpath "$2") out=$PWD/docs/images ingero=$PWD/bin/ingero
+stub=$PWD/internal/cudastub/prebuilt/linux_amd64 out=$PWD/docs/images ingero=$PWD/bin/ingero
 work=$(mktemp -d /var/tmp/job.XXX)
 screen="tmux -u -S $work/tmux"
 pids=()
 trap '$screen kill-server 2>/dev/null || true; kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-LD_LIBRARY_PATH=$libs "$victim" loop --seconds 90 --fault lock-io --also leak --name trainer --dir "$work" >/dev/null &
+LD_LIBRARY_PATH=$stub/lib "$stub/victim" loop --seconds 90 --fault lock-io --also leak --name trainer --dir "$work" >/dev/null &
 pids+=($!)
 "$ingero" dashboard investigations/noisy-neighbour.db --http 127.0.0.1:18081 --no-tls 2>/dev/null &
 pids+=($!)
