@@ -97,7 +97,7 @@ func (x *Terminal) Drawn() string {
 }
 
 // patience is how long something may take to come to the screen, on any machine.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // Wait waits until everything is on the screen at once, and returns the screen.
 func (x *Terminal) Wait(what ...string) string {
