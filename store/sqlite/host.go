@@ -101,20 +101,16 @@ func (r *Reader) Reclaims(ctx context.Context, w store.Window) ([]event.Reclaim,
 	return out, err
 }
 
-// sockets are what the intervals of a window waited for, by their key.
-func (r *Reader) sockets(ctx context.Context, w store.Window) (map[uint64]event.Socket, error) {
-	out := map[uint64]event.Socket{}
-	const query = "select ts, kind, lport, rport, remote, peer, bound from socket where ts between ? and ?"
-	err := r.optional(ctx, "socket", query, bounds(w), func(s *sqlite.Stmt) error {
-		k := event.Socket{
-			Kind: event.SocketKind(s.ColumnInt64(1)), LocalPort: uint16(s.ColumnInt64(2)), RemotePort: uint16(s.ColumnInt64(3)),
-			Peer: uint32(s.ColumnInt64(5)), Bound: s.ColumnInt64(6) != 0,
-		}
-		if a, err := netip.ParseAddr(s.ColumnText(4)); err == nil {
+// readSocket reads what an interval waited for from column i on: nothing, if they are null.
+func readSocket(s *sqlite.Stmt, i int) event.Socket {
+	k := event.Socket{
+		Kind: event.SocketKind(s.ColumnInt64(i)), LocalPort: uint16(s.ColumnInt64(i + 1)), RemotePort: uint16(s.ColumnInt64(i + 2)),
+		Peer: uint32(s.ColumnInt64(i + 4)), Bound: s.ColumnInt64(i+5) != 0,
+	}
+	if s.ColumnType(i+3) == sqlite.TypeText {
+		if a, err := netip.ParseAddr(s.ColumnText(i + 3)); err == nil {
 			k.Remote = a.As16()
 		}
-		out[uint64(s.ColumnInt64(0))] = k
-		return nil
-	})
-	return out, err
+	}
+	return k
 }

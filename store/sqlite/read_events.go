@@ -117,19 +117,27 @@ func (r *Reader) NotableGaps(ctx context.Context, w store.Window, visit func(*ev
 
 const offCPUQuery = `select x.ts, x.thread, x.dur, x.runq, x.op, x.class, x.syscall, x.state, x.dispatch, x.followed,
 	x.futex, x.holder, x.inode, x.waker, x.waker_futex, x.waker_syscall, x.out_cpu, x.in_cpu, x.idle, x.stack,
-	u.thread, u.dur
-	from interval x left join culprit u on u.off_cpu = x.ts
+	u.thread, u.dur, %s
+	from interval x left join culprit u on u.off_cpu = x.ts %s
 	where x.ts between ? and ? order by x.ts, u.n`
+
+// The query with what intervals waited for, and the one for recordings that lack it.
+var (
+	socketQuery   = fmt.Sprintf(offCPUQuery, "k.kind, k.lport, k.rport, k.remote, k.peer, k.bound", "left join socket k on k.ts = x.ts")
+	noSocketQuery = fmt.Sprintf(offCPUQuery, "null, null, null, null, null, null", "")
+)
 
 // OffCPU implements store.Reader.
 func (r *Reader) OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error {
 	var o event.OffCPU // complete when the next interval begins
 	stopped := false
-	sockets, err := r.sockets(ctx, w)
-	if err != nil {
+	query := noSocketQuery
+	if ok, err := r.has(ctx, "socket"); err != nil {
 		return err
+	} else if ok {
+		query = socketQuery
 	}
-	err = r.rows(ctx, offCPUQuery, bounds(w), func(s *sqlite.Stmt) error {
+	err := r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
 		if ts := uint64(s.ColumnInt64(0)); ts != o.Start {
 			if o.Start != 0 && !visit(&o) {
 				stopped = true
@@ -138,7 +146,6 @@ func (r *Reader) OffCPU(ctx context.Context, w store.Window, visit func(*event.O
 			if err := r.readOffCPU(ctx, s, &o); err != nil {
 				return err
 			}
-			o.Socket = sockets[ts]
 		}
 		if s.ColumnIsNull(20) {
 			return nil
@@ -172,7 +179,7 @@ func (r *Reader) readOffCPU(ctx context.Context, s *sqlite.Stmt, o *event.OffCPU
 		Waker: waker.Thread, WakerComm: waker.Comm,
 		WakerFutex: uint64(s.ColumnInt64(14)), WakerSyscall: syscallOf(s, 15),
 		OutCPU: uint16(s.ColumnInt64(16)), InCPU: uint16(s.ColumnInt64(17)), IdleNS: uint64(s.ColumnInt64(18)),
-		Culprits: o.Culprits[:0], Kernel: addrs,
+		Culprits: o.Culprits[:0], Kernel: addrs, Socket: readSocket(s, 22),
 	}
 	return err
 }
