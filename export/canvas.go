@@ -6,6 +6,8 @@ import (
 
 // canvas is a file format for timelines. Errors are kept and returned by close.
 type canvas interface {
+	// machine says of which machine is what follows, if there are several.
+	machine(name string)
 	// process and thread name tracks before anything is drawn on them.
 	process(pid uint32, name, command string)
 	thread(t event.Thread, name string)
@@ -44,7 +46,7 @@ type origin struct {
 	flow uint64 // not 0, its own
 }
 
-// mark is a moment. Those without a thread concern the whole recording.
+// mark is a moment. Those without a thread concern the whole machine.
 type mark struct {
 	event.Thread
 	at       uint64 // Unix ns

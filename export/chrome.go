@@ -37,6 +37,41 @@ type chrome struct {
 	zero uint64 // Unix ns of time 0
 	any  bool   // an event was written
 	err  error
+
+	// If there are several machines:
+	taken map[uint32]bool   // process ids, of all machines
+	shown map[uint32]uint32 // by process id on the machine, the one in the file
+	next  uint32            // to be shown
+}
+
+// firstShown is the first process id that no process has in Linux
+// (PID_MAX_LIMIT, include/linux/threads.h).
+const firstShown = 1<<22 + 1
+
+func (c *chrome) machine(name string) {
+	c.shown = map[uint32]uint32{}
+	if c.taken == nil {
+		c.taken, c.next = map[uint32]bool{0: true}, firstShown
+	}
+	pid := c.pid(0)
+	c.write(&chromeEvent{Name: "process_name", Phase: "M", Time: "0", PID: pid, Args: map[string]any{"name": "node " + name}})
+}
+
+// pid is the number by which the file knows a process: its own, unless a process of
+// another machine has it. The machine itself, 0, gets one where there are several.
+func (c *chrome) pid(pid uint32) uint32 {
+	if c.shown == nil {
+		return pid
+	}
+	n, ok := c.shown[pid]
+	if !ok {
+		if n = pid; c.taken[pid] {
+			n = c.next
+			c.next++
+		}
+		c.shown[pid], c.taken[n] = n, true
+	}
+	return n
 }
 
 // chromeEvent is an event of the format.
@@ -96,7 +131,11 @@ func (c *chrome) write(e *chromeEvent) {
 	}
 }
 
-func (c *chrome) process(pid uint32, name, command string) {
+func (c *chrome) process(own uint32, name, command string) {
+	pid := c.pid(own)
+	if pid != own {
+		name += fmt.Sprintf(" (pid %d)", own)
+	}
 	c.write(&chromeEvent{Name: "process_name", Phase: "M", Time: "0", PID: pid, Args: map[string]any{"name": name}})
 	if command != "" {
 		c.write(&chromeEvent{Name: "process_labels", Phase: "M", Time: "0", PID: pid, Args: map[string]any{"labels": command}})
@@ -105,37 +144,41 @@ func (c *chrome) process(pid uint32, name, command string) {
 
 func (c *chrome) thread(t event.Thread, name string) {
 	if name != "" {
-		c.write(&chromeEvent{Name: "thread_name", Phase: "M", Time: "0", PID: t.PID, TID: t.TID, Args: map[string]any{"name": name}})
+		c.write(&chromeEvent{Name: "thread_name", Phase: "M", Time: "0", PID: c.pid(t.PID), TID: t.TID, Args: map[string]any{"name": name}})
 	}
 }
 
 func (c *chrome) slice(s *slice) {
 	c.write(&chromeEvent{
-		Name: s.name, Phase: "X", Time: c.since(s.start), Duration: micros(s.dur), PID: s.PID, TID: s.TID,
+		Name: s.name, Phase: "X", Time: c.since(s.start), Duration: micros(s.dur), PID: c.pid(s.PID), TID: s.TID,
 		Category: s.category, Args: values(s.args),
 	})
 	if s.from.flow == 0 {
 		return
 	}
 	// An arrow needs both of its ends, and the format does not mind the order.
-	c.write(&chromeEvent{Name: "flow", Phase: "s", Time: c.since(s.from.at), PID: s.from.PID, TID: s.from.TID, Category: "flow", ID: s.from.flow})
-	c.write(&chromeEvent{Name: "flow", Phase: "f", Bind: "e", Time: c.since(s.start), PID: s.PID, TID: s.TID, Category: "flow", ID: s.from.flow})
+	c.write(&chromeEvent{Name: "flow", Phase: "s", Time: c.since(s.from.at), PID: c.pid(s.from.PID), TID: s.from.TID, Category: "flow", ID: s.from.flow})
+	c.write(&chromeEvent{Name: "flow", Phase: "f", Bind: "e", Time: c.since(s.start), PID: c.pid(s.PID), TID: s.TID, Category: "flow", ID: s.from.flow})
 }
 
 func (c *chrome) mark(m *mark) {
 	scope := "t"
-	if m.Thread == (event.Thread{}) {
+	switch {
+	case m.Thread != (event.Thread{}):
+	case c.shown != nil: // of one machine
+		scope = "p"
+	default:
 		scope = "g"
 	}
 	c.write(&chromeEvent{
-		Name: m.name, Phase: "i", Time: c.since(m.at), PID: m.PID, TID: m.TID, Scope: scope,
+		Name: m.name, Phase: "i", Time: c.since(m.at), PID: c.pid(m.PID), TID: m.TID, Scope: scope,
 		Category: m.category, Colour: colours[m.category], Args: values(m.args),
 	})
 }
 
 func (c *chrome) count(n *count) {
 	c.write(&chromeEvent{
-		Name: n.name, Phase: "C", Time: c.since(n.at), PID: n.pid, Args: map[string]any{n.unit: n.value},
+		Name: n.name, Phase: "C", Time: c.since(n.at), PID: c.pid(n.pid), Args: map[string]any{n.unit: n.value},
 	})
 }
 

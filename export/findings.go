@@ -1,7 +1,6 @@
 package export
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,19 +12,11 @@ import (
 
 // findings marks each finding where its evidence lies: on the whole recording where
 // it begins, and on the thread that lost time at each event that proves it.
-func (t *timeline) findings(ctx context.Context) error {
-	if t.o.Report == nil {
-		return nil
-	}
-	sum, err := t.src.Summary(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range t.o.Report.Chains {
-		c := &t.o.Report.Chains[i]
+func (t *timeline) findings(chains []*report.Chain) {
+	for _, c := range chains {
 		th := event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}
 		t.thread(th, c.Effect.Thread)
-		begin := max(t.o.Report.Window.FromNS, sum.First)
+		begin := max(t.o.Report.Window.FromNS, t.first)
 		for n, id := range c.Evidence.EventIDs {
 			at, ok := momentOf(id, t.o.Window)
 			if !ok {
@@ -38,7 +29,6 @@ func (t *timeline) findings(ctx context.Context) error {
 		}
 		t.to.mark(&mark{at: begin, name: c.Severity + ": " + c.Summary, category: severity(c.Severity), args: findingArgs(c)})
 	}
-	return nil
 }
 
 func severity(s string) string { return "finding_" + strings.ToLower(s) }

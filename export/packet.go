@@ -52,6 +52,7 @@ const (
 	packetInterned   = 12
 	packetFlags      = 13
 	packetDescriptor = 60
+	packetMachine    = 98
 
 	stateCleared = 1 // of packetFlags
 	stateNeeded  = 2
@@ -102,6 +103,13 @@ func (w *packetWriter) write(p message) {
 	}
 }
 
+// fail keeps an error, as if writing had failed.
+func (w *packetWriter) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
 func (w *packetWriter) flush() error {
 	if w.err == nil {
 		w.err = w.w.Flush()
@@ -113,7 +121,11 @@ func (w *packetWriter) flush() error {
 type interned struct {
 	field protowire.Number // of InternedData
 	ids   map[string]uint64
+	bytes int // of the strings, as they are kept
 }
+
+// entryBytes is about what a string takes in the map besides its own bytes.
+const entryBytes = 48
 
 // id returns the number of s, and appends s to news if it has none yet.
 func (i *interned) id(s string, news *message) uint64 {
@@ -122,6 +134,7 @@ func (i *interned) id(s string, news *message) uint64 {
 	}
 	id := uint64(len(i.ids) + 1)
 	i.ids[s] = id
+	i.bytes += len(s) + entryBytes
 	var entry message
 	entry.uint(1, id)
 	entry.text(2, s)

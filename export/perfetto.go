@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/ingero-io/ingero/event"
@@ -12,35 +13,26 @@ import (
 // CPU; arrows from wakers to who they woke, and from the last launch to the call
 // that waits for it; counters; findings as marks. Times are Unix nanoseconds.
 func Perfetto(ctx context.Context, w io.Writer, src Source, o Options) error {
-	p := &perfetto{
-		w:          newPacketWriter(w),
-		categories: interned{internedCategories, map[string]uint64{}},
-		names:      interned{internedNames, map[string]uint64{}},
-		args:       interned{internedArgNames, map[string]uint64{}},
-		texts:      interned{internedArgTexts, map[string]uint64{}},
-		counters:   map[counterKey]uint64{},
-		lanes:      map[uint64]bool{},
-	}
-	var first message
-	first.uint(packetSequence, sequence)
-	first.uint(packetFlags, stateCleared)
-	p.w.write(first)
+	p := &perfetto{w: newPacketWriter(w), nextTrack: firstTrack}
+	p.begins()
 	if err := draw(ctx, src, o, p); err != nil {
 		return err
 	}
 	return p.close()
 }
 
-// sequence is the only writer's number.
-const sequence = 1
-
 // perfetto is a canvas.
 type perfetto struct {
-	w                              *packetWriter
+	w         *packetWriter
+	nextTrack uint64 // of those that are numbered as they come
+	number    uint64 // of the machine, from 1 if there are several
+
+	// Of the machine:
+	node                           uint64 // its track, if there are several
 	categories, names, args, texts interned
 	counters                       map[counterKey]uint64
 	lanes                          map[uint64]bool // declared
-	marked                         bool            // the track of findings is declared
+	marked                         uint64          // the track of findings
 	clocked                        bool
 
 	packet, event, news, part message // reused
@@ -51,20 +43,71 @@ type counterKey struct {
 	name string
 }
 
-// Tracks are numbered by what they are of: findings and counters from 1, processes
-// and threads by their ids, which have at most 22 bits in Linux.
+// Tracks of processes and threads are numbered by their ids, which have at most 22
+// bits in Linux, and the machine; others as they come.
 const (
-	findingsTrack = 1
-	firstCounter  = 2
-	processTrack  = 1 << 60
-	threadTrack   = 2 << 60
-	laneShift     = 56
+	firstTrack   = 1
+	processTrack = 1 << 62
+	threadTrack  = 2 << 62
+	laneShift    = 60
+	machineShift = 44
+	maxMachines  = 1<<(laneShift-machineShift) - 1
+	idBits       = 22
+	idMask       = 1<<idBits - 1
 )
 
-func processUUID(pid uint32) uint64 { return processTrack | uint64(pid) }
+func (p *perfetto) processUUID(pid uint32) uint64 {
+	return processTrack | p.number<<machineShift | uint64(pid&idMask)
+}
 
-func threadUUID(t event.Thread, l lane) uint64 {
-	return threadTrack | uint64(l)<<laneShift | uint64(t.PID&0xfffffff)<<28 | uint64(t.TID&0xfffffff)
+func (p *perfetto) threadUUID(t event.Thread, l lane) uint64 {
+	return threadTrack | uint64(l)<<laneShift | p.number<<machineShift | uint64(t.PID&idMask)<<idBits | uint64(t.TID&idMask)
+}
+
+// begins begins a sequence of packets: strings are written once in each.
+func (p *perfetto) begins() {
+	p.categories = interned{field: internedCategories, ids: map[string]uint64{}}
+	p.names = interned{field: internedNames, ids: map[string]uint64{}}
+	p.args = interned{field: internedArgNames, ids: map[string]uint64{}}
+	p.texts = interned{field: internedArgTexts, ids: map[string]uint64{}}
+	p.counters, p.lanes = map[counterKey]uint64{}, map[uint64]bool{}
+	p.node, p.marked, p.clocked = 0, 0, false
+	p.starts()
+	p.packet.uint(packetFlags, stateCleared)
+	p.w.write(p.packet)
+}
+
+// starts starts a packet, which is of the sequence, and of the machine if there are
+// several: Perfetto tells their processes apart by it.
+func (p *perfetto) starts() {
+	p.packet = p.packet[:0]
+	p.packet.uint(packetSequence, 1+p.number)
+	if p.number != 0 {
+		p.packet.uint(packetMachine, p.number)
+	}
+}
+
+func (p *perfetto) machine(name string) {
+	if p.number++; p.number > maxMachines {
+		p.w.fail(fmt.Errorf("more than %d machines do not fit into one timeline; export recordings before they are merged", maxMachines))
+		return
+	}
+	p.begins()
+	p.node = p.track("node "+name, 0)
+}
+
+// track declares a track that is of no thread, below another unless that is 0.
+func (p *perfetto) track(name string, parent uint64) uint64 {
+	id := p.nextTrack
+	p.nextTrack++
+	var d message
+	d.uint(trackUUID, id)
+	d.text(trackName, name)
+	if parent != 0 {
+		d.uint(trackParent, parent)
+	}
+	p.describe(d)
+	return id
 }
 
 func (p *perfetto) failed() error { return p.w.err }
@@ -73,8 +116,7 @@ func (p *perfetto) close() error { return p.w.flush() }
 
 // describe writes a track's descriptor.
 func (p *perfetto) describe(d message) {
-	p.packet = p.packet[:0]
-	p.packet.uint(packetSequence, sequence)
+	p.starts()
 	p.packet.message(packetDescriptor, d)
 	p.w.write(p.packet)
 }
@@ -86,7 +128,7 @@ func (p *perfetto) process(pid uint32, name, command string) {
 		of.text(2, command)
 	}
 	of.text(6, name)
-	d.uint(trackUUID, processUUID(pid))
+	d.uint(trackUUID, p.processUUID(pid))
 	d.message(trackProcess, of)
 	p.describe(d)
 }
@@ -98,22 +140,22 @@ func (p *perfetto) thread(t event.Thread, name string) {
 	if name != "" {
 		of.text(5, name)
 	}
-	d.uint(trackUUID, threadUUID(t, calls))
-	d.uint(trackParent, processUUID(t.PID))
+	d.uint(trackUUID, p.threadUUID(t, calls))
+	d.uint(trackParent, p.processUUID(t.PID))
 	d.message(trackThread, of)
 	p.describe(d)
 }
 
 // lane returns a thread's track, and declares it.
 func (p *perfetto) lane(t event.Thread, l lane) uint64 {
-	id := threadUUID(t, l)
+	id := p.threadUUID(t, l)
 	if l == calls || p.lanes[id] {
 		return id
 	}
 	p.lanes[id] = true
 	var d message
 	d.uint(trackUUID, id)
-	d.uint(trackParent, threadUUID(t, calls))
+	d.uint(trackParent, p.threadUUID(t, calls))
 	d.text(trackName, "off-CPU")
 	p.describe(d)
 	return id
@@ -150,12 +192,12 @@ func (p *perfetto) name(name, category string, args []arg) {
 	}
 }
 
-// keptTexts bounds the texts that are written once, and not each time.
-const keptTexts = 1 << 16
+// keptTexts bounds the texts that are written once, and not each time, in bytes.
+const keptTexts = 16 << 20
 
 // text writes a text value. Ids of events are all different; others come again.
 func (p *perfetto) text(a *arg) {
-	if a.name == "id" || len(p.texts.ids) >= keptTexts {
+	if a.name == "id" || p.texts.bytes+len(a.s) > keptTexts && p.texts.ids[a.s] == 0 {
 		p.part.text(argText, a.s)
 		return
 	}
@@ -168,9 +210,8 @@ func (p *perfetto) end(at uint64) {
 		p.clocked = true
 		p.clock(at)
 	}
-	p.packet = p.packet[:0]
+	p.starts()
 	p.packet.uint(packetTime, at)
-	p.packet.uint(packetSequence, sequence)
 	p.packet.uint(packetFlags, stateNeeded)
 	if len(p.news) > 0 {
 		p.packet.message(packetInterned, p.news)
@@ -190,11 +231,10 @@ func (p *perfetto) clock(at uint64) {
 		c.uint(2, at)
 		snap.message(1, c)
 	}
-	var packet message
-	packet.uint(packetSequence, sequence)
-	packet.uint(packetTime, at)
-	packet.message(packetClocks, snap)
-	p.w.write(packet)
+	p.starts()
+	p.packet.uint(packetTime, at)
+	p.packet.message(packetClocks, snap)
+	p.w.write(p.packet)
 }
 
 func (p *perfetto) slice(s *slice) {
@@ -213,16 +253,12 @@ func (p *perfetto) slice(s *slice) {
 }
 
 func (p *perfetto) mark(m *mark) {
-	track := threadUUID(m.Thread, calls)
+	track := p.threadUUID(m.Thread, calls)
 	if m.Thread == (event.Thread{}) {
-		track = findingsTrack
-		if !p.marked {
-			p.marked = true
-			var d message
-			d.uint(trackUUID, findingsTrack)
-			d.text(trackName, "Findings")
-			p.describe(d)
+		if p.marked == 0 {
+			p.marked = p.track("Findings", p.node)
 		}
+		track = p.marked
 	}
 	p.begin(instant, track)
 	p.name(m.name, m.category, m.args)
@@ -236,14 +272,17 @@ func (p *perfetto) count(c *count) {
 	key := counterKey{c.pid, c.name}
 	track, ok := p.counters[key]
 	if !ok {
-		track = firstCounter + uint64(len(p.counters))
+		track = p.nextTrack
+		p.nextTrack++
 		p.counters[key] = track
 		var d, of message
 		of.text(6, c.unit)
 		d.uint(trackUUID, track)
 		d.text(trackName, c.name)
 		if c.pid != 0 {
-			d.uint(trackParent, processUUID(c.pid))
+			d.uint(trackParent, p.processUUID(c.pid))
+		} else if p.node != 0 {
+			d.uint(trackParent, p.node)
 		}
 		d.message(trackCounter, of)
 		p.describe(d)

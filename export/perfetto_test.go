@@ -41,26 +41,31 @@ func fields(t *testing.T, b []byte, visit func(f protowire.Number, n uint64, b [
 	}
 }
 
-// track is a track's open slice.
+// interned is a number of a string, in the sequence of packets that gave it.
+type interned struct{ sequence, id uint64 }
+
+// open is a track's open slice.
 type open struct {
-	name, category uint64
+	name, category interned
 	at             uint64
 }
 
-// slices sums the slices of a trace, by category and name. A lane's slices do not
+// sliceSums sums the slices of a trace, by category and name. A lane's slices do not
 // nest deeper than calls do.
-func slices(t *testing.T, trace []byte) map[string]map[string][2]int64 {
+func sliceSums(t *testing.T, trace []byte) map[string]map[string][2]int64 {
 	t.Helper()
-	names, categories := map[uint64]string{}, map[uint64]string{}
+	names, categories := map[interned]string{}, map[interned]string{}
 	stacks := map[uint64][]open{}
 	sums := map[string]map[string][2]int64{}
 	fields(t, trace, func(_ protowire.Number, _ uint64, packet []byte) {
-		var at, kind, track uint64
+		var at, kind, track, sequence uint64
 		var o open
 		fields(t, packet, func(f protowire.Number, n uint64, b []byte) {
 			switch f {
 			case 8:
 				at = n
+			case 10: // before all that needs it
+				sequence = n
 			case 12: // interned data
 				fields(t, b, func(f protowire.Number, _ uint64, b []byte) {
 					var id uint64
@@ -74,20 +79,20 @@ func slices(t *testing.T, trace []byte) map[string]map[string][2]int64 {
 					})
 					switch f {
 					case 1:
-						categories[id] = s
+						categories[interned{sequence, id}] = s
 					case 2:
-						names[id] = s
+						names[interned{sequence, id}] = s
 					}
 				})
 			case 11: // track event
 				fields(t, b, func(f protowire.Number, n uint64, _ []byte) {
 					switch f {
 					case 3:
-						o.category = n
+						o.category = interned{sequence, n}
 					case 9:
 						kind = n
 					case 10:
-						o.name = n
+						o.name = interned{sequence, n}
 					case 11:
 						track = n
 					}
@@ -123,7 +128,7 @@ func slices(t *testing.T, trace []byte) map[string]map[string][2]int64 {
 func TestPerfettoHoldsWhatTheRecordingHolds(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			sums := slices(t, r.write(format(t, "perfetto"), store.Window{}))
+			sums := sliceSums(t, r.write(format(t, "perfetto"), store.Window{}))
 			compare(t, "waits", sums["off_cpu"], r.sums(waitSums))
 			calls := map[string][2]int64{}
 			for category, by := range sums {

@@ -17,9 +17,8 @@ import (
 // ones, and a sample of the others): the rest has none between.
 func Pprof(ctx context.Context, w io.Writer, src Source, o Options) error {
 	p := &pprofile{
-		src: src, rows: rows{tell: o.Progress},
-		samples: map[sampleKey]*profile.Sample{}, functions: map[functionKey]*profile.Location{},
-		stacks: map[uint64][]*profile.Location{}, names: map[uint32]string{},
+		rows:      rows{tell: o.Progress},
+		functions: map[functionKey]*profile.Location{}, stacks: map[uint64][]*profile.Location{},
 		out: &profile.Profile{
 			SampleType: []*profile.ValueType{
 				{Type: "calls", Unit: "count"},
@@ -39,18 +38,16 @@ func Pprof(ctx context.Context, w io.Writer, src Source, o Options) error {
 		to = min(to, o.Window.To)
 	}
 	p.out.TimeNanos, p.out.DurationNanos = int64(from), int64(to-min(to, from))
-	procs, err := src.Processes(ctx)
+	machines, err := machinesOf(ctx, src)
 	if err != nil {
 		return err
 	}
-	for i := range procs {
-		p.names[procs[i].PID] = report.Printable(procs[i].Name)
-	}
-	if err := p.calls(ctx, o); err != nil {
-		return err
-	}
-	if err := p.waits(ctx, o); err != nil {
-		return err
+	defer machines.close()
+	p.several = len(machines) > 1
+	for _, p.machine = range machines {
+		if err := p.add(ctx, o); err != nil {
+			return err
+		}
 	}
 	if err := p.out.CheckValid(); err != nil {
 		return err
@@ -61,13 +58,31 @@ func Pprof(ctx context.Context, w io.Writer, src Source, o Options) error {
 // pprofile is a profile being made. It grows with the number of different stacks,
 // not with that of calls.
 type pprofile struct {
-	src       Source
 	rows      rows
 	out       *profile.Profile
-	samples   map[sampleKey]*profile.Sample
 	functions map[functionKey]*profile.Location
 	stacks    map[uint64][]*profile.Location
-	names     map[uint32]string // of processes
+	several   bool // machines
+
+	*machine
+	samples map[sampleKey]*profile.Sample
+	names   map[uint32]string // of processes
+}
+
+// add adds a machine.
+func (p *pprofile) add(ctx context.Context, o Options) error {
+	p.samples, p.names = map[sampleKey]*profile.Sample{}, map[uint32]string{}
+	procs, err := p.src.Processes(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range procs {
+		p.names[procs[i].PID] = report.Printable(procs[i].Name)
+	}
+	if err := p.calls(ctx, o); err != nil {
+		return err
+	}
+	return p.waits(ctx, o)
 }
 
 type sampleKey struct {
@@ -150,6 +165,9 @@ func (p *pprofile) sample(ctx context.Context, k sampleKey) (*profile.Sample, er
 		Value:    make([]int64, numValues),
 		Label:    map[string][]string{"process": {p.names[k.pid]}},
 		NumLabel: map[string][]int64{"pid": {int64(k.pid)}},
+	}
+	if p.several {
+		s.Label["node"] = []string{report.Printable(p.name)}
 	}
 	if k.class != event.NumClasses {
 		s.Label["class"] = []string{k.class.String()}

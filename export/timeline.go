@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,12 +14,11 @@ import (
 
 // timeline draws a recording.
 type timeline struct {
-	src  Source
+	*machine
 	o    Options
 	to   canvas
-	rows rows
+	rows *rows
 
-	node    string
 	several bool // nodes
 
 	processes map[uint32]*store.Process
@@ -29,7 +29,8 @@ type timeline struct {
 	kernels map[kernelKey]string
 	stacks  map[uint64]string
 	flows   uint64
-	last    map[streamKey]origin // the latest launch
+	latest  map[streamKey]origin // launches
+	kept    int                  // bytes of stacks
 }
 
 type kernelKey struct {
@@ -44,33 +45,50 @@ type streamKey struct {
 	all    bool
 }
 
-// draw draws everything: who is who, calls, waits, counters and findings. What is
-// read in order of time is written so.
+// draw draws everything, a machine after the other.
 func draw(ctx context.Context, src Source, o Options, to canvas) error {
-	t := &timeline{
-		src: src, o: o, to: to, rows: rows{tell: o.Progress},
-		processes: map[uint32]*store.Process{}, comms: map[event.Thread]string{},
-		drawn: map[event.Thread]bool{}, begun: map[uint32]bool{},
-		kernels: map[kernelKey]string{}, stacks: map[uint64]string{}, last: map[streamKey]origin{},
+	machines, err := machinesOf(ctx, src)
+	if err != nil {
+		return err
 	}
-	for _, step := range []func(context.Context) error{t.names, t.calls, t.waits, t.counters, t.findings} {
-		if err := step(ctx); err != nil {
+	defer machines.close()
+	n := &rows{tell: o.Progress}
+	var flows uint64
+	for _, m := range machines {
+		t := &timeline{
+			machine: m, o: o, to: to, rows: n, several: len(machines) > 1, flows: flows,
+			processes: map[uint32]*store.Process{}, comms: map[event.Thread]string{},
+			drawn: map[event.Thread]bool{}, begun: map[uint32]bool{},
+			kernels: map[kernelKey]string{}, stacks: map[uint64]string{}, latest: map[streamKey]origin{},
+		}
+		if t.several {
+			to.machine(m.name)
+		}
+		if err := t.draw(ctx, machines.findings(m, o.Report)); err != nil {
 			return err
 		}
-		if err := to.failed(); err != nil {
-			return err
-		}
+		flows = t.flows
 	}
 	return nil
 }
 
+// draw draws a machine: who is who, calls, waits, counters and findings. What is read
+// in order of time is written so.
+func (t *timeline) draw(ctx context.Context, chains []*report.Chain) error {
+	for _, step := range []func(context.Context) error{t.names, t.calls, t.waits, t.counters} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if err := t.to.failed(); err != nil {
+			return err
+		}
+	}
+	t.findings(chains)
+	return t.to.failed()
+}
+
 // names reads who is who.
 func (t *timeline) names(ctx context.Context) error {
-	sum, err := t.src.Summary(ctx)
-	if err != nil {
-		return err
-	}
-	t.node = sum.Node
 	procs, err := t.src.Processes(ctx)
 	if err != nil {
 		return err
@@ -127,7 +145,7 @@ func (t *timeline) process(pid uint32, comm string) {
 		name += " rank " + strconv.Itoa(p.Rank)
 	}
 	if t.several {
-		name += " on " + p.Node
+		name += " on " + cmp.Or(p.Node, t.name)
 	}
 	t.to.process(pid, report.Printable(name), report.Printable(p.Command))
 }
@@ -166,17 +184,23 @@ func (t *timeline) launches(s *slice, c *event.Call) {
 		t.flows++
 		s.flow = t.flows
 		from := origin{c.Thread, c.Start, t.flows}
-		t.last[streamKey{pid: c.PID, stream: stream}] = from
-		t.last[streamKey{pid: c.PID, all: true}] = from
+		if len(t.latest) >= keptStreams {
+			clear(t.latest)
+		}
+		t.latest[streamKey{pid: c.PID, stream: stream}] = from
+		t.latest[streamKey{pid: c.PID, all: true}] = from
 	case event.RoleSync:
 		s.from = t.launched(streamKey{pid: c.PID, stream: stream, all: !one})
 	}
 }
 
+// keptStreams bounds the streams whose latest launch is remembered.
+const keptStreams = 1024
+
 // launched is the latest launch that nothing has waited for yet.
 func (t *timeline) launched(k streamKey) origin {
-	from := t.last[k]
-	maps.DeleteFunc(t.last, func(other streamKey, o origin) bool {
+	from := t.latest[k]
+	maps.DeleteFunc(t.latest, func(other streamKey, o origin) bool {
 		return other.pid == k.pid && (k.all || o.flow == from.flow)
 	})
 	return from
@@ -244,8 +268,8 @@ func namedArgs(to []arg, a *event.Arg, v uint64) []arg {
 	return append(to, arg{name: a.Name, kind: kind, n: v})
 }
 
-// keptStacks bounds how many stacks are remembered as text.
-const keptStacks = 4096
+// keptBytes bounds the stacks that are remembered as text.
+const keptBytes = 8 << 20
 
 // stack is a stack as text, a frame a line, innermost first.
 func (t *timeline) stack(ctx context.Context, id uint64) (string, error) {
@@ -263,8 +287,9 @@ func (t *timeline) stack(ctx context.Context, id uint64) (string, error) {
 		}
 		b = append(b, report.Printable(st.Frames[i].String())...)
 	}
-	if len(t.stacks) >= keptStacks {
+	if t.kept += len(b); t.kept > keptBytes {
 		clear(t.stacks)
+		t.kept = len(b)
 	}
 	t.stacks[id] = string(b)
 	return string(b), nil
@@ -325,40 +350,4 @@ func queueArgs(o *event.OffCPU) (a []arg) {
 		a = append(a, arg{name: "cpu_idle_ns", n: o.IdleNS})
 	}
 	return append(a, arg{name: "cpu", n: uint64(o.InCPU)})
-}
-
-// counters draws what is measured each second.
-func (t *timeline) counters(ctx context.Context) error {
-	mem, err := t.src.Memory(ctx, t.o.Window)
-	if err != nil {
-		return err
-	}
-	for i := range mem {
-		m := &mem[i]
-		t.process(m.PID, "")
-		t.to.count(&count{pid: m.PID, name: m.Space.String() + " memory", unit: "bytes", at: m.At, value: float64(m.LiveBytes)})
-	}
-	gpus, err := t.src.GPUSnapshots(ctx, t.o.Window)
-	if err != nil {
-		return err
-	}
-	for i := range gpus {
-		g := &gpus[i]
-		name := "GPU " + strconv.Itoa(g.GPU)
-		t.to.count(&count{name: name + " utilisation", unit: "%", at: g.At, value: float64(g.UtilPct)})
-		t.to.count(&count{name: name + " clock", unit: "MHz", at: g.At, value: float64(g.ClockMHz)})
-		t.to.count(&count{name: name + " temperature", unit: "C", at: g.At, value: float64(g.TempC)})
-		t.to.count(&count{name: name + " memory", unit: "MiB", at: g.At, value: float64(g.MemMB)})
-	}
-	snaps, err := t.src.Snapshots(ctx, t.o.Window)
-	if err != nil {
-		return err
-	}
-	for i := range snaps {
-		s := &snaps[i]
-		t.to.count(&count{name: "CPU", unit: "%", at: s.At, value: s.CPUPct})
-		t.to.count(&count{name: "memory", unit: "%", at: s.At, value: s.MemPct})
-		t.to.count(&count{name: "load", unit: "tasks", at: s.At, value: s.Load})
-	}
-	return nil
 }

@@ -1,0 +1,94 @@
+package export
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// machine is a machine of a recording. Ids of processes and threads mean something
+// within it only.
+type machine struct {
+	src         Source
+	node        string // as recorded
+	name        string // the same, unless another machine has it, too
+	first, last uint64 // Unix ns, as in store.Summary
+	opened      bool   // for the export, and to be closed
+}
+
+type machines []*machine
+
+// machinesOf are the machines of a recording, at least one. They are to be closed.
+func machinesOf(ctx context.Context, src Source) (list machines, err error) {
+	readers := []store.Reader{src}
+	if m, ok := src.(store.Merged); ok {
+		if readers, err = m.Machines(ctx); err != nil {
+			return nil, fmt.Errorf("read which machines were recorded: %w", err)
+		}
+	}
+	names := map[string]int{}
+	for _, r := range readers {
+		m := &machine{opened: len(readers) > 1}
+		list = append(list, m)
+		var ok bool
+		if m.src, ok = r.(Source); !ok {
+			m.src = src
+			err = cmp.Or(err, fmt.Errorf("read one machine of several: %T cannot be exported", r))
+			continue
+		}
+		sum, failed := r.Summary(ctx)
+		err = cmp.Or(err, failed)
+		m.node, m.name, m.first, m.last = sum.Node, report.Printable(sum.Node), sum.First, sum.Last
+		if names[m.node]++; names[m.node] > 1 {
+			m.name = fmt.Sprintf("%s (%d)", m.name, names[m.node])
+		}
+	}
+	if err != nil {
+		list.close()
+		return nil, err
+	}
+	return list, nil
+}
+
+func (l machines) close() {
+	for _, m := range l {
+		if m.opened {
+			_ = m.src.Close() // a reader has nothing to lose
+		}
+	}
+}
+
+// findings are what a report says of a machine.
+func (l machines) findings(m *machine, r *report.Report) (chains []*report.Chain) {
+	if r == nil {
+		return nil
+	}
+	for i := range r.Chains {
+		if c := &r.Chains[i]; l.of(c, r.Node) == m {
+			chains = append(chains, c)
+		}
+	}
+	return chains
+}
+
+// of is the machine on which time was lost. Of two that have the same name, as one has
+// that was started again, it is the one that was recorded then.
+func (l machines) of(c *report.Chain, node string) *machine {
+	node = cmp.Or(c.Effect.Node, node)
+	var found *machine
+	for _, m := range l {
+		if m.node != node {
+			continue
+		}
+		for _, id := range c.Evidence.EventIDs {
+			if at, ok := momentOf(id, store.Window{From: m.first, To: m.last + 1}); ok && at != 0 {
+				return m
+			}
+		}
+		found = cmp.Or(found, m)
+	}
+	return cmp.Or(found, l[0])
+}
