@@ -102,6 +102,11 @@ test-perfetto: ## ask Perfetto's own trace processor about exported timelines (n
 	npm ci --ignore-scripts --no-audit --no-fund --prefix export/testdata/traceprocessor
 	INGERO_TRACE_PROCESSOR=1 $(GO) test -count=1 -run TestTraceProcessor ./export
 
+.PHONY: test-parquet
+test-parquet: ## read exported tables with a Parquet reader of other people (needs node and npm)
+	npm ci --ignore-scripts --no-audit --no-fund --prefix export/testdata/parquet
+	INGERO_PARQUET_READER=1 $(GO) test -count=1 -run TestParquet ./export
+
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order; and one that reads page

@@ -1,6 +1,6 @@
 // Package export writes a recording in the formats of other tools: as a timeline
-// for Perfetto or Chrome, and as a profile for pprof. It reads a recording row by
-// row, so that the size of one does not matter, and knows no clock and no files.
+// for Perfetto or Chrome, as a profile for pprof, and as a table. It reads a recording
+// row by row, so that the size of one does not matter, and knows no clock and no files.
 package export
 
 import (
@@ -29,19 +29,26 @@ type Options struct {
 	Progress func(rows uint64)
 }
 
-// Format is a way of writing a recording.
+// Format is a way of writing a recording. It has one of Write and Table.
 type Format struct {
 	Name   string
 	Suffix string // of its files' names
 	Doc    string // what opens it
-	Write  func(ctx context.Context, w io.Writer, src Source, o Options) error
+	// Findings says that it marks those of Options.Report.
+	Findings bool
+	// Write writes a picture of the recording.
+	Write func(ctx context.Context, w io.Writer, src Source, o Options) error
+	// Table writes the rows of its events view.
+	Table func(w io.Writer, rows Rows) error
 }
 
 // Formats lists them. A new one is one file and one line here.
 var Formats = []Format{
-	{"perfetto", ".pftrace", "a timeline for ui.perfetto.dev (native protobuf)", Perfetto},
-	{"chrome", ".json", "a timeline for chrome://tracing, Perfetto and others (JSON)", Chrome},
-	{"pprof", ".pb.gz", "where in the code calls and waits took their time, for go tool pprof", Pprof},
+	{Name: "perfetto", Suffix: ".pftrace", Doc: "a timeline for ui.perfetto.dev (native protobuf)", Findings: true, Write: Perfetto},
+	{Name: "chrome", Suffix: ".json", Doc: "a timeline for chrome://tracing, Perfetto and others (JSON)", Findings: true, Write: Chrome},
+	{Name: "pprof", Suffix: ".pb.gz", Doc: "where in the code calls and waits took their time, for go tool pprof", Write: Pprof},
+	{Name: "csv", Suffix: ".csv", Doc: "every call and host event, a row each (any other table: ingero query --format csv)", Table: CSV},
+	{Name: "parquet", Suffix: ".parquet", Doc: "the same rows for pandas, Polars, DuckDB and others, a tenth of the size", Table: Parquet},
 }
 
 // Find returns the format with a name.

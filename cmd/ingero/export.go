@@ -27,9 +27,6 @@ type exportFlags struct {
 	window windowFlags
 }
 
-// csvFormat is the one that is rows and not a picture of them.
-const csvFormat = "csv"
-
 func exportCommand(c *console) *cobra.Command {
 	var f exportFlags
 	var list strings.Builder
@@ -38,8 +35,6 @@ func exportCommand(c *console) *cobra.Command {
 		fmt.Fprintf(&list, "\n  %-10s %s", x.Name, x.Doc)
 		names = append(names, x.Name)
 	}
-	fmt.Fprintf(&list, "\n  %-10s every call and host event, a row each (any other table: ingero query --format csv)", csvFormat)
-	names = append(names, csvFormat)
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write a recording for other tools",
@@ -53,7 +48,8 @@ memory. The recording is never changed.`,
 		Example: `  ingero export run.db                          run.pftrace, for ui.perfetto.dev
   ingero export run.db --format pprof -o slow.pb.gz && go tool pprof -top slow.pb.gz
   ingero export --since 30s --format chrome     the last half minute of the default database
-  ingero export run.db --format csv -o - | head  to standard output`,
+  ingero export run.db --format csv -o - | head  to standard output
+  ingero export run.db --format parquet         run.parquet, for pandas, Polars, DuckDB`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
@@ -77,12 +73,9 @@ memory. The recording is never changed.`,
 func (c *console) export(ctx context.Context, f *exportFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	format := &export.Format{Name: csvFormat, Suffix: ".csv"}
-	if f.format != csvFormat {
-		var err error
-		if format, err = export.Find(f.format); err != nil {
-			return usage("%w or %s", err, csvFormat)
-		}
+	format, err := export.Find(f.format)
+	if err != nil {
+		return usageError{err}
 	}
 	v, err := c.view(ctx, f.db, &f.window)
 	if err != nil {
@@ -93,8 +86,8 @@ func (c *console) export(ctx context.Context, f *exportFlags) error {
 		fmt.Fprintf(c.err, "ingero: %s\n", v.note)
 	}
 	write := func(w io.Writer) error {
-		if format.Write == nil {
-			return c.exportCSV(ctx, w, v)
+		if format.Table != nil {
+			return c.exportTable(ctx, w, format, v)
 		}
 		return c.exportAs(ctx, w, format, v)
 	}
@@ -110,12 +103,14 @@ func (f *exportFlags) outFile(db string, format *export.Format) string {
 }
 
 func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Format, v *view) error {
-	rep, err := diagnose.Explain(ctx, v.rec, v.window, nil)
-	if err != nil {
-		return err
+	o := export.Options{Window: v.window}
+	if format.Findings {
+		var err error
+		if o.Report, err = diagnose.Explain(ctx, v.rec, v.window, nil); err != nil {
+			return err
+		}
 	}
 	p := &benchProgress{c: c}
-	o := export.Options{Window: v.window, Report: rep}
 	if c.isTerminal(c.err) {
 		o.Progress = func(n uint64) { p.say(fmt.Sprintf("%d of about %d rows", n, max(v.sum.Stored, n))) }
 		defer p.end()
@@ -123,21 +118,18 @@ func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Form
 	return format.Write(ctx, w, v.rec, o)
 }
 
-func (c *console) exportCSV(ctx context.Context, w io.Writer, v *view) error {
+func (c *console) exportTable(ctx context.Context, w io.Writer, format *export.Format, v *view) error {
 	to := v.window.To
 	if to == 0 {
 		to = 1<<63 - 1
 	}
 	query := fmt.Sprintf("select * from events where timestamp >= %d and timestamp < %d", v.window.From, to)
-	rows, err := sqlite.Query(ctx, v.path, query, sqlite.Limits{Rows: unlimited, Bytes: unlimited})
+	rows, err := sqlite.Query(ctx, v.path, query, sqlite.Limits{Rows: unlimited, Bytes: unlimited, Time: unlimited})
 	if err != nil {
 		return err
 	}
 	defer rows.Close() // a reader has nothing to lose
-	if err := writeCSV(w, rows); err != nil {
-		return err
-	}
-	return rows.Err()
+	return format.Table(w, rows)
 }
 
 // writeFile writes a file whole or not at all, or standard output.

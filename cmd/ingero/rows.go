@@ -2,17 +2,15 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/ingero-io/ingero/export"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -21,12 +19,7 @@ import (
 type rowWriter func(*console, rowSource) error
 
 // rowSource is rows that are read one after the other.
-type rowSource interface {
-	Columns() []string
-	Next() bool
-	Values() []any // of the current row
-	Err() error
-}
+type rowSource = export.Rows
 
 // rowWriters are the formats query knows.
 var rowWriters = []struct {
@@ -35,7 +28,7 @@ var rowWriters = []struct {
 }{
 	{"table", writeTable},
 	{"json", writeJSONRows},
-	{"csv", func(c *console, rows rowSource) error { return writeCSV(c.out, rows) }},
+	{"csv", func(c *console, rows rowSource) error { return export.CSV(c.out, named{rows}) }},
 }
 
 func formats() []string {
@@ -67,21 +60,6 @@ func readFull(r io.Reader, b []byte) (int, error) {
 	return n, err
 }
 
-// cell is a value as text; NULL is what SQL calls it.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "NULL"
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case []byte:
-		return hex.EncodeToString(v)
-	}
-	return fmt.Sprint(v)
-}
-
 // widthRows is how many rows a table's columns are fitted to; the rest follow
 // as they come, so that memory stays bounded.
 const widthRows = 1000
@@ -97,7 +75,7 @@ func writeTable(c *console, rows rowSource) error {
 	for rows.Next() {
 		line := make([]string, len(t.names))
 		for i, v := range rows.Values() {
-			line[i] = clean(cell(v))
+			line[i] = clean(export.Cell(v))
 			switch v.(type) {
 			case int64, float64:
 				t.right[i] = t.right[i] || t.rows == 0
@@ -180,27 +158,10 @@ func (t *rowTable) print(line []string) error {
 // clean makes a cell one line that cannot move the cursor.
 func clean(s string) string { return ansi.Truncate(report.OneLine(s), maxCell, "…") }
 
-// writeCSV prints RFC 4180 with a head; NULL is an empty field.
-func writeCSV(out io.Writer, rows rowSource) error {
-	w := csv.NewWriter(out)
-	if err := w.Write(columns(rows)); err != nil {
-		return err
-	}
-	line := make([]string, len(rows.Columns()))
-	for rows.Next() {
-		for i, v := range rows.Values() {
-			line[i] = cell(v)
-			if v == nil {
-				line[i] = ""
-			}
-		}
-		if err := w.Write(line); err != nil {
-			return err
-		}
-	}
-	w.Flush()
-	return w.Error()
-}
+// named is rows whose columns have the names that are shown.
+type named struct{ rowSource }
+
+func (n named) Columns() []string { return columns(n.rowSource) }
 
 // writeJSONRows prints an array of objects, one a line, columns in order.
 func writeJSONRows(c *console, rows rowSource) error {
