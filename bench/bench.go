@@ -49,6 +49,7 @@ var All = []Measurement{
 	{"bystander", Overhead, "CPU time added to switches and system calls of programs that are not traced", measureBystander},
 	{"explain", Store, "time and memory to explain a recording of a million calls", measureExplain},
 	{"mcp", Store, "how soon an AI agent is answered about a recording of ten million calls", measureMCP},
+	{"export", Store, "memory to export a recording of ten million calls, each stored, in every format", measureExport},
 	{"insert", Store, "CPU time and bytes to store a call", measureInsert},
 }
 

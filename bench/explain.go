@@ -23,6 +23,32 @@ var explained = []struct {
 	{"10 million calls", 10_000_000, 3, 300},
 }
 
+// used is what a run of a command took.
+type used struct {
+	wall, cpu float64 // seconds
+	peak      float64 // MB of resident memory
+}
+
+// ingero runs a command of the program; what it prints is thrown away.
+func (l *lab) ingero(ctx context.Context, args ...string) (used, error) {
+	cmd := exec.CommandContext(ctx, l.opts.Ingero, args...)
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return used{}, fmt.Errorf("start %s: %w", args[0], err)
+	}
+	p := watchPeak(cmd.Process.Pid)
+	err := cmd.Wait()
+	took := time.Since(began)
+	p.stop()
+	if err != nil {
+		return used{}, fmt.Errorf("run %s: %w", args[0], err)
+	}
+	return used{
+		wall: took.Seconds(), peak: float64(p.bytes) / 1e6,
+		cpu: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
+	}, nil
+}
+
 // measureExplain runs "ingero explain" on made-up recordings.
 func measureExplain(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
@@ -55,20 +81,11 @@ func measureExplainOf(ctx context.Context, l *lab, name string, calls int, secon
 	n := pick(l, 3, 7)
 	for i := range n {
 		l.say("explain: %s, run %d of %d", name, i+1, n)
-		cmd := exec.CommandContext(ctx, l.opts.Ingero, "explain", "--json", "--since", "all", "--db", path)
-		began := time.Now()
-		if err := cmd.Start(); err != nil {
-			return nil, fmt.Errorf("start explain: %w", err)
-		}
-		p := watchPeak(cmd.Process.Pid)
-		err := cmd.Wait()
-		took := time.Since(began)
-		p.stop()
+		r, err := l.ingero(ctx, "explain", "--json", "--since", "all", "--db", path)
 		if err != nil {
-			return nil, fmt.Errorf("run explain: %w", err)
+			return nil, err
 		}
-		wall, memory = append(wall, took.Seconds()), append(memory, float64(p.bytes)/1e6)
-		cpu = append(cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+		wall, cpu, memory = append(wall, r.wall), append(cpu, r.cpu), append(memory, r.peak)
 	}
 	return []Row{Row{
 		Name: "explain " + name, Unit: Seconds, Measured: wall.min(), Target: atMost(seconds),
