@@ -107,6 +107,12 @@ test-parquet: ## read exported tables with a Parquet reader of other people (nee
 	npm ci --ignore-scripts --no-audit --no-fund --prefix export/testdata/parquet
 	INGERO_PARQUET_READER=1 $(GO) test -count=1 -run TestParquet ./export
 
+# The collector is a module of its own: its 350 dependencies are none of the program's.
+.PHONY: test-collector
+test-collector: ## send metrics and findings to an OpenTelemetry Collector, which is built first
+	CGO_ENABLED=0 $(GO) -C internal/otelcollector build -trimpath -ldflags '-s -w' -o ../../bin/otelcollector .
+	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/otelcollector $(GO) test -count=1 -run TestACollectorReceives ./metrics
+
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order; and one that reads page
