@@ -113,6 +113,11 @@ test-collector: ## send metrics and findings to an OpenTelemetry Collector, whic
 	CGO_ENABLED=0 $(GO) -C internal/otelcollector build -trimpath -ldflags '-s -w' -o ../../bin/otelcollector .
 	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/otelcollector $(GO) test -count=1 -run TestACollectorReceives ./metrics
 
+.PHONY: test-grafana
+test-grafana: ## check the dashboard with Grafana's types and Prometheus's grammar (needs node and npm)
+	npm ci --ignore-scripts --no-audit --no-fund --prefix metrics/testdata/grafana
+	node metrics/testdata/grafana/check.mjs configs/grafana/ingero.json
+
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order; and one that reads page
