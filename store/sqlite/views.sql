@@ -642,14 +642,43 @@ left join session s on s.id = t.session
 left join op_name o on o.id = c.op
 left join op_name y on y.id = c.sync_op;
 
+-- How far each machine's clock is ahead of that of the first, by the collective
+-- operations that both had a part in: one ends on all ranks at about the same time, so
+-- the median of the differences tells. Null where there are fewer than five.
+create view clock_offsets as
+with machines as (
+  select min(id) as machine, node, boot, min(id) = (select min(id) from session) as is_first from session group by node, boot
+), ends as (
+  select m.machine, m.is_first, c.comm_id, c.seq, min(c.sync_ts + c.sync_dur) as at
+  from collective c join thread t on t.id = c.thread join session s on s.id = t.session join machines m on m.node = s.node and m.boot = s.boot
+  join op_name o on o.id = c.op
+  where c.comm_id is not null and c.seq is not null and c.sync_op is not null and coalesce(c.ret, 0) = 0 and o.name not in ('ncclSend', 'ncclRecv')
+  group by 1, c.comm_id, c.seq
+), apart as (
+  select e.machine, e.at - f.at as ns, row_number() over (partition by e.machine order by e.at - f.at) as n, count(*) over (partition by e.machine) as operations
+  from ends e join ends f on f.comm_id = e.comm_id and f.seq = e.seq where f.is_first and not e.is_first
+)
+select m.machine, m.node, m.boot, case when m.is_first then 0 when a.operations >= 5 then a.ns end as ahead_ns, coalesce(a.operations, 0) as operations
+from machines m left join apart a on a.machine = m.machine and a.n = a.operations / 2 + 1;
+
 -- Collective operations of which two ranks or more were recorded: who came last, and
--- how long after the others. Pairs of a send and a receive are not in it.
+-- how long after the others. Pairs of a send and a receive are not in it. Times are of
+-- the first machine's clock; where ranks are of several whose clocks were not compared,
+-- who was last is not known.
 create view collective_arrivals as
-select communicator, seq, max(op) as op, min(timestamp) as first_queued, max(timestamp) as last_queued,
-  count(*) as ranks_seen, max(ranks) as ranks, max(case when n = 1 then rank end) as last_rank,
-  max(case when n = 1 then pid end) as last_pid,
-  max(case when n = 1 then timestamp end) - max(case when n = 2 then timestamp end) as late_ns,
-  max(barrier_wait_ns) as longest_wait_ns
-from (select *, row_number() over (partition by comm_id, seq order by timestamp desc) as n
-  from collectives where comm_id is not null and seq is not null and ret_code = 0 and op not in ('ncclSend', 'ncclRecv'))
+select printf('%016x', comm_id) as communicator, seq, max(op) as op, min(at) as first_queued, max(at) as last_queued,
+  count(*) as ranks_seen, max(ranks) as ranks,
+  case when count(distinct machine) = 1 or count(ahead_ns) = count(*) then max(case when n = 1 then rank end) end as last_rank,
+  case when count(distinct machine) = 1 or count(ahead_ns) = count(*) then max(case when n = 1 then pid end) end as last_pid,
+  case when count(distinct machine) = 1 or count(ahead_ns) = count(*)
+    then max(case when n = 1 then at end) - max(case when n = 2 then at end) end as late_ns,
+  max(barrier_wait_ns) as longest_wait_ns,
+  case when count(distinct machine) = 1 or count(ahead_ns) = count(*) then max(case when n = 1 then node end) end as last_node,
+  count(distinct machine) as machines
+from (select *, row_number() over (partition by comm_id, seq order by at desc) as n from (
+  select c.comm_id, c.seq, o.name as op, c.rank, c.ranks, t.pid, s.node, k.machine, k.ahead_ns, c.ts - coalesce(k.ahead_ns, 0) as at,
+    c.sync_ts + c.sync_dur - c.ts as barrier_wait_ns
+  from collective c join thread t on t.id = c.thread join session s on s.id = t.session join op_name o on o.id = c.op
+  left join clock_offsets k on k.node = s.node and k.boot = s.boot
+  where c.comm_id is not null and c.seq is not null and coalesce(c.ret, 0) = 0 and o.name not in ('ncclSend', 'ncclRecv')))
 group by comm_id, seq having count(*) > 1;
