@@ -19,8 +19,12 @@ func Chrome(ctx context.Context, w io.Writer, src Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	c := &chrome{w: bufio.NewWriterSize(w, 1<<20), zero: sum.First}
-	head, err := json.Marshal(map[string]any{"began_unix_ns": strconv.FormatUint(sum.First, 10), "node": sum.Node, "source": "ingero"})
+	zero, err := began(ctx, src)
+	if err != nil {
+		return err
+	}
+	c := &chrome{w: bufio.NewWriterSize(w, 1<<20), zero: zero}
+	head, err := json.Marshal(map[string]any{"began_unix_ns": strconv.FormatUint(zero, 10), "node": sum.Node, "source": "ingero"})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,14 @@ type machine struct {
 	node        string // as recorded
 	name        string // the same, unless another machine has it, too
 	first, last uint64 // Unix ns, as in store.Summary
+	ahead       int64  // ns, of its clock against the first machine's, as far as known
 	opened      bool   // for the export, and to be closed
+}
+
+// clocked is a Source that knows how far clocks of its machines are ahead of the first
+// one's, by their first sessions.
+type clocked interface {
+	ClockOffsets(ctx context.Context) (map[int64]int64, error)
 }
 
 type machines []*machine
@@ -29,7 +36,10 @@ func machinesOf(ctx context.Context, src Source) (list machines, err error) {
 			return nil, fmt.Errorf("read which machines were recorded: %w", err)
 		}
 	}
-	names := map[string]int{}
+	names, ahead := map[string]int{}, map[int64]int64{}
+	if c, ok := src.(clocked); ok && len(readers) > 1 {
+		ahead, err = c.ClockOffsets(ctx)
+	}
 	for _, r := range readers {
 		m := &machine{opened: len(readers) > 1}
 		list = append(list, m)
@@ -42,6 +52,9 @@ func machinesOf(ctx context.Context, src Source) (list machines, err error) {
 		sum, failed := r.Summary(ctx)
 		err = cmp.Or(err, failed)
 		m.node, m.name, m.first, m.last = sum.Node, report.Printable(sum.Node), sum.First, sum.Last
+		if len(sum.Sessions) > 0 {
+			m.ahead = ahead[sum.Sessions[0].ID]
+		}
 		if names[m.node]++; names[m.node] > 1 {
 			m.name = fmt.Sprintf("%s (%d)", m.name, names[m.node])
 		}

@@ -19,13 +19,17 @@ type made struct {
 	steps int
 	scale uint64 // of durations
 	hog   bool   // another process has the CPU for a while in every 100th launch
+	ahead uint64 // of its clock, ns
+	rank  int32  // in the collective operations of the first steps
 }
 
 const (
-	madeStart  = 1_767_225_600 * uint64(time.Second)
-	madeStep   = uint64(time.Millisecond)
-	madeStacks = 100
-	madeHog    = uint64(20 * time.Millisecond)
+	madeStart       = 1_767_225_600 * uint64(time.Second)
+	madeStep        = uint64(time.Millisecond)
+	madeStacks      = 100
+	madeCollectives = 20
+
+	madeHog = uint64(20 * time.Millisecond)
 )
 
 // madePID is the process, and its main thread. The next thread is the waker.
@@ -57,6 +61,7 @@ func (m *made) batch(from, to uint64) *store.Batch {
 	main, waker := event.Thread{PID: madePID, TID: madePID}, event.Thread{PID: madePID, TID: madePID + 1}
 	launch, _ := event.ByName("cudaLaunchKernel")
 	sync, _ := event.ByName("cudaStreamSynchronize")
+	reduce, _ := event.ByName("ncclAllReduce")
 	b := &store.Batch{}
 	if from == 0 {
 		b.Processes = []store.Process{{PID: madePID, Name: "trainer", Command: "trainer on " + m.node, Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}}
@@ -66,7 +71,13 @@ func (m *made) batch(from, to uint64) *store.Batch {
 		}
 	}
 	for i := from; i < to; i++ {
-		at, stack := madeStart+i*madeStep+i/100*2*madeHog, i%madeStacks+1
+		at, stack := madeStart+m.ahead+i*madeStep+i/100*2*madeHog, i%madeStacks+1
+		if i < madeCollectives {
+			b.Collectives = append(b.Collectives, event.Collective{
+				At: at + 50_000, Start: at + 50_000, Duration: 1000, Thread: main, Op: reduce.Op, Comm: 1, CommID: 7, Rank: m.rank, Ranks: 2,
+				Seq: uint32(i + 1), Peer: -1, SyncOp: sync.Op, SyncTID: main.TID, SyncStart: at + 60_000, SyncEnd: at + 400_000,
+			})
+		}
 		if m.hog && i%100 == 99 {
 			m.hogged(b, event.Call{Start: at, Duration: madeHog, Thread: main, Op: launch.Op, GPU: event.NoGPU, Stack: stack})
 			continue

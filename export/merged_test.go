@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 
@@ -15,13 +16,18 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
+// mergedAhead is by how much the clock of one machine is ahead, as both know of common
+// collective operations.
+const mergedAhead = uint64(time.Hour)
+
 // merged is a recording of two machines, on which processes and threads have the same
-// ids. What they did takes twice as long on one, which has a finding, too.
+// ids. What they did takes twice as long on one, which has a finding, too, and a clock
+// that is ahead.
 func merged(t *testing.T) *recording {
 	t.Helper()
 	dir := t.TempDir()
 	var inputs []sqlite.MergeInput
-	for _, m := range []made{{"node-a", 400, 1, false}, {"node-b", 1200, 2, true}} {
+	for _, m := range []made{{node: "node-a", steps: 400, scale: 1}, {node: "node-b", steps: 1200, scale: 2, hog: true, ahead: mergedAhead, rank: 1}} {
 		inputs = append(inputs, sqlite.MergeInput{Path: m.write(t, dir)})
 	}
 	path := filepath.Join(dir, "cluster.db")
@@ -69,7 +75,7 @@ func chromeTellsMachinesApart(t *testing.T, r *recording) {
 	var file struct {
 		Events []struct {
 			Name, Ph, Cat, S string
-			Dur              json.Number
+			TS, Dur          json.Number
 			PID              uint32
 			Args             map[string]any
 		} `json:"traceEvents"`
@@ -97,6 +103,9 @@ func chromeTellsMachinesApart(t *testing.T, r *recording) {
 	for _, e := range file.Events {
 		switch {
 		case e.Ph == "X" && e.Cat == "CUDA":
+			if nanos(t, e.TS) > int64(time.Minute) {
+				t.Fatalf("a call on %s is at %s: by its own clock", node(e.PID), e.TS)
+			}
 			add(calls, node(e.PID)+" "+e.Name, nanos(t, e.Dur))
 		case e.Ph == "X" && nanos(t, e.Dur) > 0:
 			add(waits, node(e.PID)+" "+e.Name, nanos(t, e.Dur))
@@ -134,7 +143,7 @@ func TestTraceProcessorTellsMachinesApart(t *testing.T) {
 		calls    = name + of + "where s.category = 'CUDA' group by 1"
 		waits    = name + of + "where s.category = 'off_cpu' and s.dur > 0 group by 1"
 		between  = "select count(*) as n from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id join thread_track a on a.id = o.track_id join thread_track b on b.id = i.track_id join thread x on x.utid = a.utid join thread y on y.utid = b.utid where x.upid <> y.upid"
-		ids      = "select count(*) as n " + of + "join args a using (arg_set_id) where s.category = 'CUDA' and a.key = 'debug.id' and a.string_value <> substr(p.name, 12, 6) || ':' || s.ts"
+		ids      = "select count(*) as n " + of + "join args a using (arg_set_id) where s.category = 'CUDA' and a.key = 'debug.id' and a.string_value <> substr(p.name, 12, 6) || ':' || (s.ts + iif(p.name glob '*node-b', 3600000000000, 0))"
 		findings = "select p.name as name, count(*) as n, 0 as ns from slice s join track t on t.id = s.track_id join track p on p.id = t.parent_id where t.name = 'Findings' group by 1"
 		counters = "select p.name as name, count(*) as n, cast(round(sum(c.value)) as int) as ns from counter c join track t on t.id = c.track_id join track p on p.id = t.parent_id where t.name = 'CPU' group by 1"
 		machines = "select 'machines' as name, count(distinct machine_id) as n, count(distinct pid) as ns from process where name glob 'trainer*'"

@@ -64,6 +64,9 @@ func draw(ctx context.Context, src Source, o Options, to canvas) error {
 		if t.several {
 			to.machine(m.name)
 		}
+		if m.ahead != 0 {
+			t.to = &shifted{to, m.ahead}
+		}
 		if err := t.draw(ctx, machines.findings(m, o.Report)); err != nil {
 			return err
 		}
