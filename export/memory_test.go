@@ -73,18 +73,18 @@ func write(t *testing.T, f *export.Format, path string, to *live) error {
 }
 
 // What an export needs does not grow with the recording, else ten million events would
-// not fit: three times the events need less than a megabyte more, of the 4 MB or more
+// not fit: twice the events need less than half a megabyte more, of the 2 MB or more
 // that they would take if each was kept in any form.
 func TestMemoryOfAnExportDoesNotGrowWithTheRecording(t *testing.T) {
-	const steps, bound = 11_000, 1 << 20
+	const steps, bound = 11_000, 512 << 10
 	small := (&made{node: "small", steps: steps, scale: 1}).write(t, t.TempDir())
-	large := (&made{node: "large", steps: 3 * steps, scale: 1}).write(t, t.TempDir())
+	large := (&made{node: "large", steps: 2 * steps, scale: 1}).write(t, t.TempDir())
 	for i := range export.Formats {
 		f := &export.Formats[i]
 		a, b := inUse(t, f, small), inUse(t, f, large)
 		t.Logf("%s: %d and %d KiB", f.Name, a>>10, b>>10)
 		if b > a+bound {
-			t.Errorf("%s: %d KiB are in use, and of a recording three times as long %d KiB", f.Name, a>>10, b>>10)
+			t.Errorf("%s: %d KiB are in use, and of a recording twice as long %d KiB", f.Name, a>>10, b>>10)
 		}
 	}
 }
