@@ -49,7 +49,7 @@ type watchedRows struct {
 }
 
 func (w *watchedRows) Next() bool {
-	if w.n++; w.n%(1<<14) == 0 {
+	if w.n++; w.n%(1<<11) == 0 {
 		w.by.look()
 	}
 	return w.Rows.Next()
