@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -25,6 +26,7 @@ type Options struct {
 // Model is what is on the screen, and what the keys did to it. It implements tea.Model.
 type Model struct {
 	o             Options
+	ctx           context.Context // of questions to other nodes
 	width, height int
 	started       string  // what the run began with; empty before
 	latest, shown *second // shown stays behind while the view is paused
@@ -67,7 +69,9 @@ type (
 )
 
 // NewModel makes a view that has seen nothing.
-func NewModel(o Options) *Model { return &Model{o: o, window: 1, states: make([]state, len(tabs))} }
+func NewModel(o Options) *Model {
+	return &Model{o: o, ctx: context.Background(), window: 1, states: make([]state, len(tabs))}
+}
 
 // Init implements tea.Model.
 func (m *Model) Init() tea.Cmd { return nil }

@@ -260,6 +260,8 @@ func (f *fakeFleet) Nodes() []string {
 	return []string{"gpu-1:8080", "gpu-2:8080", "gpu-3:8080"}
 }
 
+func (f *fakeFleet) Close() {}
+
 func (f *fakeFleet) Overview(_ context.Context, s fleet.Scope) ([]wire.Overview, fleet.Heard, error) {
 	f.asked++
 	<-f.release

@@ -17,6 +17,7 @@ import (
 // Fleet is the other nodes. *fleet.Fleet is one.
 type Fleet interface {
 	Nodes() []string // addresses
+	Close()
 	Overview(ctx context.Context, s fleet.Scope) ([]wire.Overview, fleet.Heard, error)
 }
 
@@ -51,13 +52,13 @@ func (m *Model) look() tea.Cmd {
 		return nil
 	}
 	m.nodes.asking = true
-	return question(m.o.Fleet)
+	return question(m.ctx, m.o.Fleet)
 }
 
 // question asks all nodes, in a goroutine of its own: the view never waits.
-func question(f Fleet) tea.Cmd {
+func question(ctx context.Context, f Fleet) tea.Cmd {
 	return func() tea.Msg {
-		list, heard, err := f.Overview(context.Background(), fleet.Scope{Since: askAbout})
+		list, heard, err := f.Overview(ctx, fleet.Scope{Since: askAbout})
 		return answeredMsg{time.Now(), list, heard, err}
 	}
 }
@@ -136,13 +137,13 @@ func (n nodes) others(m *Model) []row {
 		failed := slices.IndexFunc(s.heard.Failed, func(f fleet.Failure) bool { return f.Node == address })
 		switch {
 		case s.answered.IsZero():
-			rows = append(rows, row{key: address, cells: []cell{text(address), text("asking"), text("-"), text("")}})
+			rows = append(rows, row{key: address, cells: []cell{text(report.OneLine(address)), text("asking"), text("-"), text("")}})
 		case failed >= 0:
 			why := report.OneLine(s.heard.Failed[failed].Error)
 			rows = append(rows, row{
 				key:   address,
-				cells: []cell{text(address), {text: "MISSING", ink: bad}, text("-"), {text: why, ink: bad}},
-				open:  func(width int) []string { return wrapped(address+": "+why, width) },
+				cells: []cell{text(report.OneLine(address)), {text: "MISSING", ink: bad}, text("-"), {text: why, ink: bad}},
+				open:  func(width int) []string { return wrapped(report.OneLine(address)+": "+why, width) },
 			})
 		case at < len(s.list):
 			rows = append(rows, n.answer(m, address, &s.list[at]))
@@ -173,14 +174,14 @@ func (nodes) answer(m *Model, address string, o *wire.Overview) row {
 		key:   address,
 		cells: []cell{text(name), state, text(clock), text(report.OneLine(o.Verdict))},
 		open: func(width int) []string {
-			lines := []string{m.paint(bold, name+" at "+address), ""}
+			lines := []string{m.paint(bold, name+" at "+report.OneLine(address)), ""}
 			lines = append(lines, wrapped(report.OneLine(o.Verdict), width)...)
 			lines = append(lines, "", long, report.Plural(o.Calls, "call")+" are in its recording "+report.OneLine(o.DB)+".")
 			lost := uint64(0)
 			for _, v := range o.Lost {
 				lost += v
 			}
-			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were lost or are estimates.", "", "All of it: ingero explain --nodes "+address)
+			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were lost or are estimates.", "", "All of it: ingero explain --nodes "+report.OneLine(address))
 		},
 	}
 }

@@ -30,6 +30,7 @@ func (m *Model) Screen() string {
 		return ""
 	}
 	top, bottom := m.top(), m.bottom()
+	top = top[:min(len(top), max(m.height-len(bottom), 0))] // what was lost comes first
 	room := max(m.height-len(top)-len(bottom), 0)
 	body := m.body(room)
 	for len(body) < room {

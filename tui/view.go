@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,13 +24,15 @@ import (
 // second that could not be shown in time is replaced by the next.
 type View struct {
 	program *tea.Program
+	leave   func()       // ends questions to other nodes
 	tally   *tally.Tally // of the goroutine that calls Batch and Second
 	wake    chan struct{}
 	done    chan struct{}
 	closing sync.Once
 
 	mu       sync.Mutex // guards the rest
-	next     *second    // to be shown; nil: nothing new
+	started  string     // to be shown; empty: nothing new
+	next     *second    // likewise
 	findings tally.Findings
 }
 
@@ -39,8 +42,12 @@ const framesPerSecond = 20
 
 // New makes a view that reads keys from in and draws to out.
 func New(o Options, in io.Reader, out io.Writer) *View {
+	m := NewModel(o)
+	ctx, leave := context.WithCancel(context.Background())
+	m.ctx = ctx
 	return &View{
-		program: tea.NewProgram(NewModel(o), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
+		leave:   leave,
+		program: tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
 		tally:   tally.New(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -50,6 +57,7 @@ func (v *View) Run() error {
 	var feeding sync.WaitGroup
 	feeding.Go(v.feed)
 	_, err := v.program.Run()
+	v.leave()
 	v.closing.Do(func() { close(v.done) })
 	feeding.Wait()
 	if errors.Is(err, tea.ErrInterrupted) {
@@ -70,20 +78,36 @@ func (v *View) feed() {
 		case <-v.wake:
 		}
 		v.mu.Lock()
-		s := v.next
-		v.next = nil
+		s, text := v.next, v.started
+		v.next, v.started = nil, ""
 		if s != nil {
 			s.findings, s.report, s.reported = v.findings.List()
 		}
 		v.mu.Unlock()
+		if text != "" {
+			v.program.Send(startedMsg(text))
+		}
 		if s != nil {
 			v.program.Send(secondMsg(s))
 		}
 	}
 }
 
+// tell has feed look.
+func (v *View) tell() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
 // Started tells what the run began with.
-func (v *View) Started(text string) { v.program.Send(startedMsg(text)) }
+func (v *View) Started(text string) {
+	v.mu.Lock()
+	v.started = text
+	v.mu.Unlock()
+	v.tell()
+}
 
 // End ends Run.
 func (v *View) End() { v.program.Send(endedMsg{}) }
@@ -106,8 +130,5 @@ func (v *View) Second(s *agent.Status) {
 	v.mu.Lock()
 	v.next = next
 	v.mu.Unlock()
-	select {
-	case v.wake <- struct{}{}:
-	default:
-	}
+	v.tell()
 }

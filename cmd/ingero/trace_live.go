@@ -37,6 +37,9 @@ func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 		v.view.End()
 	}()
 	viewErr := v.view.Run()
+	if v.opts.Fleet != nil {
+		v.opts.Fleet.Close()
+	}
 	cancel() // if the view failed, tracing blindly helps nobody
 	<-ended
 	fmt.Fprint(v.c.err, v.log)
