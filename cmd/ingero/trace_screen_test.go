@@ -95,15 +95,14 @@ func TestViewOnARealTerminal(t *testing.T) {
 	x := terminal.Start(t, 80, 24, []string{"HOME=" + home}, "ingero", "trace", "--pid", pid, "--db", db, "--config", conf)
 	bare := terminal.Start(t, 60, 16, []string{"HOME=" + home, "NO_COLOR=1"}, "ingero", "trace", "--pid", pid, "--record=false")
 
-	// Which finding comes first depends on what else the machine does: that is not what
-	// is tested here.
+	// What is found depends on what else the machine does, and is not tested here.
 	screens := []struct {
 		key  string
 		want []string
 	}{
 		{"1", []string{"gpu-node-07", "CALLS/S", "WAITS FOR", `job\x1b[2J (` + pid + ")", "cudaLaunchKernel"}},
 		{"2", []string{"LAST 10S", "C on CPU", wide + " ("}},
-		{"3", []string{"HIGH", "lost ", "all of it: ingero explain"}},
+		{"3", []string{"SEVERITY", "all of it: ingero explain"}},
 		{"4", []string{"host:", "LIVE", "FAILED", "cudaMalloc"}},
 		{"5", []string{"gpu-node-07", "trainer lost", "127.0.0.1:1", "MISSING", "connection refused"}},
 	}
@@ -119,9 +118,11 @@ func TestViewOnARealTerminal(t *testing.T) {
 	x.Press("3")
 	x.Wait("SEVERITY")
 	x.Press("G", "g", "Enter")
-	framed(t, x.Wait("path ", "cause ", "Esc back"), 24)
+	framed(t, x.Wait("job?[2J", "Esc back"), 24)
+	x.Press("Escape")
+	x.Wait("SEVERITY")
 	x.Resize(40, 10)
-	for _, s := range []struct{ key, want string }{{"1", "OPERATION"}, {"2", "THREAD"}, {"4", "LIVE"}, {"5", "VERDICT"}, {"3", "first seen"}} {
+	for _, s := range []struct{ key, want string }{{"1", "OPERATION"}, {"2", "THREAD"}, {"4", "LIVE"}, {"5", "VERDICT"}, {"3", "SEVERITY"}} {
 		x.Press(s.key)
 		framed(t, x.Wait(s.want), 10)
 	}
