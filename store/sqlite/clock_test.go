@@ -12,10 +12,10 @@ import (
 
 // rank records a rank of two, whose machine's clock is ahead. It queues each operation
 // so long after the operation began, and all end a millisecond after that.
-func rank(t *testing.T, n int32, operations int, ahead int64, queued uint64) string {
+func rank(t *testing.T, n int32, operations int, ahead int64, queued uint64, boot string) string {
 	t.Helper()
 	node := fmt.Sprintf("node-%d", n)
-	w, path := create(t, sqlite.Options{Session: store.Session{Node: node, Host: node, Boot: node, Started: t0}})
+	w, path := create(t, sqlite.Options{Session: store.Session{Node: node, Host: node, Boot: boot, Started: t0}})
 	th := event.Thread{PID: 100, TID: 100}
 	b := &store.Batch{Processes: []store.Process{{PID: th.PID, Name: "rank", Rank: int(n), LocalRank: 0, WorldSize: 2, Traced: true}}}
 	for i := range uint64(operations) {
@@ -39,17 +39,21 @@ func TestArrivalsAreComparedByOneClock(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		operations int
+		clock      int64 // of the first machine, ahead of the second's
+		boots      [2]string
 		late       string
 		ahead      any
 	}{
-		{"known", 9, "1 1 node-1 700000 2", int64(-hour)},
-		{"too few operations", 4, "<nil> <nil> <nil> <nil> 2", nil},
+		{"known", 9, hour, [2]string{"a", "b"}, "1 1 node-1 700000 2", int64(-hour)},
+		{"too few operations", 4, hour, [2]string{"a", "b"}, "<nil> <nil> <nil> <nil> 2", nil},
+		{"too few operations of machines that are not told", 4, hour, [2]string{}, "<nil> <nil> <nil> <nil> 2", nil},
+		{"one kernel with two names", 4, 0, [2]string{"a", "a"}, "1 1 node-1 700000 2", int64(0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "cluster.db")
 			_, err := sqlite.Merge(t.Context(), out, []sqlite.MergeInput{
-				{Path: rank(t, 0, c.operations, hour, 100_000)}, {Path: rank(t, 1, c.operations, 0, 800_000)},
+				{Path: rank(t, 0, c.operations, c.clock, 100_000, c.boots[0])}, {Path: rank(t, 1, c.operations, 0, 800_000, c.boots[1])},
 			}, sqlite.MergeOptions{})
 			must(t, err)
 			offsets := query(t, out, "select node, ahead_ns, operations from clock_offsets order by node")

@@ -644,10 +644,13 @@ left join op_name y on y.id = c.sync_op;
 
 -- How far each machine's clock is ahead of that of the first, by the collective
 -- operations that both had a part in: one ends on all ranks at about the same time, so
--- the median of the differences tells. Null where there are fewer than five.
+-- the median of the differences tells. Null where there are fewer than five, and 0 where
+-- both are the same kernel under two names.
 create view clock_offsets as
 with machines as (
-  select min(id) as machine, node, boot, min(id) = (select min(id) from session) as is_first from session group by node, boot
+  select min(id) as machine, node, boot, min(id) = (select min(id) from session) as is_first,
+    boot <> '' and boot = (select boot from session order by id limit 1) as same_kernel
+  from session group by node, boot
 ), ends as (
   select m.machine, m.is_first, c.comm_id, c.seq, min(c.sync_ts + c.sync_dur) as at
   from collective c join thread t on t.id = c.thread join session s on s.id = t.session join machines m on m.node = s.node and m.boot = s.boot
@@ -658,7 +661,7 @@ with machines as (
   select e.machine, e.at - f.at as ns, row_number() over (partition by e.machine order by e.at - f.at) as n, count(*) over (partition by e.machine) as operations
   from ends e join ends f on f.comm_id = e.comm_id and f.seq = e.seq where f.is_first and not e.is_first
 )
-select m.machine, m.node, m.boot, case when m.is_first then 0 when a.operations >= 5 then a.ns end as ahead_ns, coalesce(a.operations, 0) as operations
+select m.machine, m.node, m.boot, case when m.is_first or m.same_kernel then 0 when a.operations >= 5 then a.ns end as ahead_ns, coalesce(a.operations, 0) as operations
 from machines m left join apart a on a.machine = m.machine and a.n = a.operations / 2 + 1;
 
 -- Collective operations of which two ranks or more were recorded: who came last, and
