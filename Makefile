@@ -111,7 +111,7 @@ test-parquet: ## read exported tables with a Parquet reader of other people (nee
 .PHONY: test-collector
 test-collector: ## send metrics and findings to an OpenTelemetry Collector, which is built first
 	CGO_ENABLED=0 $(GO) -C internal/otelcollector build -trimpath -ldflags '-s -w' -o ../../bin/otelcollector .
-	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/otelcollector $(GO) test -count=1 -run TestACollectorReceives ./metrics
+	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/otelcollector $(GO) test -count=1 -p 1 -run TestACollectorReceives ./metrics ./cmd/ingero
 
 .PHONY: test-grafana
 test-grafana: ## check the dashboard with Grafana's types and Prometheus's grammar (needs node and npm)

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/internal/collectortest"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+)
+
+// TestACollectorReceivesATrace traces a program with a fault, and has an OpenTelemetry
+// Collector told: of as many calls as were recorded, and of what was found.
+func TestACollectorReceivesATrace(t *testing.T) {
+	collectortest.Require(t)
+	kerneltest.Require(t)
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", files.LibDir)
+	for _, scheme := range []string{"http", "grpc"} {
+		t.Run(scheme, func(t *testing.T) {
+			c, home := collectortest.Start(t, false), t.TempDir()
+			address := map[string]string{"http": c.HTTP, "grpc": c.GRPC}[scheme]
+			db := filepath.Join(home, "run.db")
+			r := runIn(t, home, "trace", "--json", "--otlp", scheme+"://"+address, "--node", "gpu-node-07", "--db", db,
+				"--", files.Victim, "loop", "--seconds", "5", "--fault", "lock")
+			if r.code != 0 {
+				t.Fatalf("%+v", r)
+			}
+			all := c.Received()
+			calls := map[string]string{}
+			for op, n := range toldCalls(&all) {
+				calls[op] = fmt.Sprint(n)
+			}
+			if want := recorded(t, home, db); len(want) == 0 || !maps.Equal(calls, want) {
+				t.Errorf("received %v calls, recorded were %v", calls, want)
+			}
+			told, want := causes(t, &all), toldCauses(t, r.out)
+			if len(want) == 0 || !slices.Equal(told, want) {
+				t.Errorf("received %v, and trace told %v", told, want)
+			}
+		})
+	}
+}
+
+// toldCalls is how many calls of each operation the collector was told of at last.
+func toldCalls(all *collectortest.Received) map[string]uint64 {
+	n := map[string]uint64{}
+	for _, rm := range all.Metrics {
+		for _, sm := range rm.ScopeMetrics {
+			for _, m := range sm.Metrics {
+				for _, p := range m.ExponentialHistogram.DataPoints {
+					if op := p.Attributes.Of("ingero.op"); m.Name == "ingero.call.duration" {
+						n[op] = max(n[op], p.Count) // one process, so that later sums are larger
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// recorded is how many calls of each operation are in a recording.
+func recorded(t *testing.T, home, db string) map[string]string {
+	t.Helper()
+	r := runIn(t, home, "query", db, "--format", "csv", "select op, sum(calls) as n from op_seconds group by op")
+	n := map[string]string{}
+	for _, line := range strings.Split(strings.TrimSpace(r.out), "\n")[1:] {
+		op, calls, _ := strings.Cut(line, ",")
+		n[op] = calls
+	}
+	return n
+}
+
+// causes are those of the findings that the collector was told, each once. All of them
+// are of one trace.
+func causes(t *testing.T, all *collectortest.Received) []string {
+	t.Helper()
+	kinds, traces := map[string]bool{}, map[string]bool{}
+	for _, rl := range all.Logs {
+		if n := rl.Resource.Attributes.Of("host.name"); n != "gpu-node-07" {
+			t.Errorf("the findings are of node %q", n)
+		}
+		for _, sl := range rl.ScopeLogs {
+			for _, l := range sl.LogRecords {
+				kinds[l.Attributes.Of("ingero.cause.kind")] = true
+				traces[l.TraceID] = true
+				if len(l.TraceID) != 32 || len(l.SpanID) != 16 {
+					t.Errorf("trace %q, span %q", l.TraceID, l.SpanID)
+				}
+			}
+		}
+	}
+	if len(traces) > 1 {
+		t.Errorf("the findings of one run are of %d traces", len(traces))
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// toldCauses are the causes that trace told on its own output.
+func toldCauses(t *testing.T, out string) []string {
+	t.Helper()
+	kinds := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		var l struct {
+			Type  string
+			Chain struct{ Cause struct{ Kind string } }
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Type == "finding" {
+			kinds[l.Chain.Cause.Kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
