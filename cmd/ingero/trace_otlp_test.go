@@ -108,7 +108,7 @@ func causes(t *testing.T, all *collectortest.Received) []string {
 func toldCauses(t *testing.T, out string) []string {
 	t.Helper()
 	kinds := map[string]bool{}
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
 		var l struct {
 			Type  string
 			Chain struct{ Cause struct{ Kind string } }
