@@ -90,6 +90,19 @@ web-check: web ## fail if the committed page is not what its source makes
 	@git diff --exit-code --stat -- dashboard/dist || { echo "commit what make web wrote" >&2; exit 1; }
 	@test -z "$$(git status --porcelain -- dashboard/dist)" || { echo "commit what make web wrote" >&2; git status --short -- dashboard/dist; exit 1; }
 
+# The page in a Chromium of this machine. PICTURES=1 also takes those of the documents.
+E2E      := dashboard/e2e
+CHROMIUM ?= /usr/bin/chromium
+
+$(E2E)/node_modules/installed: $(E2E)/package-lock.json
+	cd $(E2E) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed
+
+.PHONY: test-dashboard
+test-dashboard: build $(E2E)/node_modules/installed ## try the dashboard's page in a real browser (needs chromium, node and npm)
+	$(GO) build -o bin/made ./$(E2E)/made
+	node $(E2E)/run.mjs --ingero bin/ingero --made bin/made --recordings investigations --chromium $(CHROMIUM) \
+		--out .cache/dashboard $(if $(PICTURES),--keep docs/images) $(if $(ONLY),--only $(ONLY))
+
 KERNEL ?= all
 ARCH   ?= amd64
 

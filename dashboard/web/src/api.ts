@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { live } from "./route";
 
@@ -8,6 +8,13 @@ const tokenKey = "ingero-token";
 
 /** Whether the server wants a token that we do not have. */
 export const locked = signal(false);
+
+/** How many answers are waited for. */
+const waiting = signal(0);
+
+effect(() => {
+  document.body.ariaBusy = String(waiting.value > 0);
+});
 
 /** Counts up whenever all that is shown should be asked for anew. */
 export const asked = signal(0);
@@ -29,6 +36,15 @@ export class Refused extends Error {
 }
 
 async function request(path: string, init: RequestInit): Promise<unknown> {
+  waiting.value++;
+  try {
+    return await answered(path, init);
+  } finally {
+    waiting.value--;
+  }
+}
+
+async function answered(path: string, init: RequestInit): Promise<unknown> {
   const headers = new Headers(init.headers);
   const token = sessionStorage.getItem(tokenKey);
   if (token) headers.set("Authorization", "Bearer " + token);

@@ -1,0 +1,80 @@
+// A Chromium of the machine, and pages of which everything that goes wrong is noted.
+import { chromium } from "playwright-core";
+
+export const size = { width: 1200, height: 750 };
+
+export async function start(executable) {
+  const args = ["--no-sandbox", "--disable-dev-shm-usage", "--font-render-hinting=none", "--disable-lcd-text"];
+  return chromium.launch({ executablePath: executable, args });
+}
+
+/**
+ * Opens a context whose pages note errors, breaches of the policy and requests to
+ * elsewhere in faults. expected are the statuses whose failure is part of the test.
+ */
+export async function open(browser, server, { dark = false, expected = [], viewport = size } = {}) {
+  const context = await browser.newContext({
+    viewport,
+    ignoreHTTPSErrors: true, // the certificate is the server's own
+    colorScheme: dark ? "dark" : "light",
+    reducedMotion: "reduce",
+    timezoneId: "UTC",
+    locale: "en-GB",
+  });
+  const faults = [];
+  const origin = new URL(server.url).origin;
+  const asExpected = (text) => expected.some((status) => text.includes(`status of ${status}`));
+  await context.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`));
+    addEventListener("unhandledrejection", (e) => console.error(`unhandled: ${e.reason}`));
+  });
+  context.on("request", (r) => {
+    const url = new URL(r.url());
+    if (url.origin !== origin && url.protocol !== "blob:") faults.push(`request to ${r.url()}`);
+  });
+  context.on("console", (m) => {
+    if (["error", "warning"].includes(m.type()) && !asExpected(m.text())) faults.push(`console: ${m.text()}`);
+  });
+  context.on("weberror", (e) => faults.push(`error: ${e.error().stack ?? e.error()}`));
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  return { context, page, faults };
+}
+
+/** Goes to an address of the page and waits until it shows what it has asked for. */
+export async function show(page, server, hash) {
+  await page.goto(server.url + hash);
+  await settled(page);
+}
+
+/** Waits until nothing is asked for any more. */
+export async function settled(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.waitForFunction(() => document.body.ariaBusy === "false");
+}
+
+/** The views that the page has: their names, titles and keys. */
+export async function views(page, server) {
+  await show(page, server, "");
+  return page.$$eval("nav[aria-label=views] a", (tabs) =>
+    tabs.map((a) => ({ name: a.hash.replace(/^#\/|\?.*$/g, ""), title: a.textContent, key: a.title.replace("key ", "") })),
+  );
+}
+
+/** What the API answers to the same server's page. */
+export async function api(page, path, body) {
+  return page.evaluate(
+    async ([path, body]) => {
+      const headers = { Authorization: "Bearer " + sessionStorage.getItem("ingero-token") };
+      const answer = await fetch("api/v1/" + path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
+      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      return answer.json();
+    },
+    [path, body],
+  );
+}
+
+/** The rows of a statement of SQL. */
+export async function sql(page, statement) {
+  return (await api(page, "query", { sql: statement, limit: 1000 })).rows;
+}

@@ -1,0 +1,41 @@
+// Starts what is tested: the real program on a recording.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+/** Starts "ingero dashboard" on a recording and waits until it says where it answers. */
+export async function serve(ingero, file, { home, tls = false, token = "" }) {
+  const args = ["dashboard", file, "--http", "127.0.0.1:0", ...(tls ? [] : ["--no-tls"])];
+  const env = { ...process.env, HOME: home, SUDO_UID: "", SUDO_GID: "", INGERO_NODE_TOKEN: token };
+  const child = spawn(ingero, args, { env, stdio: ["ignore", "ignore", "pipe"] });
+  child.stderr.setEncoding("utf8");
+  let said = "";
+  const url = await new Promise((found, fail) => {
+    child.stderr.on("data", (text) => {
+      said += text;
+      const at = said.match(/ at (https?:\S+)\n/);
+      if (at) found(at[1]);
+    });
+    child.once("error", fail);
+    child.once("exit", (code) => fail(new Error(`${ingero} ${args.join(" ")} ended with ${code}: ${said}`)));
+  });
+  return {
+    url,
+    token,
+    stop: async () => {
+      if (child.exitCode !== null) throw new Error(`${ingero} has ended with ${child.exitCode}: ${said}`);
+      child.kill("SIGTERM");
+      const [code] = await once(child, "exit");
+      if (code !== 0) throw new Error(`${ingero} ended with ${code}: ${said}`);
+    },
+  };
+}
+
+/** Starts "made -grow" and returns how to end it. */
+export function grow(made, file) {
+  const child = spawn(made, ["-grow", file], { stdio: ["pipe", "ignore", "inherit"] });
+  return async () => {
+    child.stdin.end();
+    const [code] = await once(child, "exit");
+    if (code !== 0) throw new Error(`${made} ended with ${code}`);
+  };
+}
