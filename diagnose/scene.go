@@ -27,7 +27,7 @@ type scene struct {
 	list        []*finding                 // of them, each root once
 	stats       map[threadOp]*store.OpStat // exact statistics
 	gapStats    map[event.Thread]gapTotals // exact statistics
-	nested      map[threadOp]int           // known calls of an operation by another one, less those that are not
+	nested      nesting
 	series      map[threadOp][]store.OpSecond
 	gpus        map[int][]store.GPUSnapshot // by index, by time
 	chosen      map[uint32]int              // GPU of a process by its own number
@@ -107,7 +107,10 @@ func newScene(in *Input) *scene {
 	s.x = ledger.NewIndex(in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
 	s.readStats()
 	s.readKernels()
-	s.readNesting()
+	s.nested = nesting{}
+	for i := range in.Calls {
+		s.nested.add(&in.Calls[i])
+	}
 	s.readGPUs()
 	s.held = s.throttledTime()
 	s.missing = missing(in)
@@ -223,7 +226,7 @@ func (s *scene) readSubjects() {
 			return e.Start < t.from || e.Start >= t.to
 		})
 		s.readWaits(t)
-		t.ops = s.outermost(t.Thread)
+		t.ops = s.nested.outermost(s.in.Ops, t.Thread)
 		t.churn = s.churning(t)
 		s.subjects = append(s.subjects, t)
 	}

@@ -13,31 +13,30 @@ import (
 // structure of a thread's calls: how often it waits, captures or launches for what
 // it gets done. The numbers are exact, whatever the recording thinned.
 
-// readNesting finds out which operations other ones call, as most of their known
-// calls have it. The first call of each is among those kept one by one.
-func (s *scene) readNesting() {
-	s.nested = map[threadOp]int{}
-	for i := range s.in.Calls {
-		c := &s.in.Calls[i]
-		if c.Depth > 0 {
-			s.nested[threadOp{c.Thread, c.Op}]++
-		} else {
-			s.nested[threadOp{c.Thread, c.Op}]--
-		}
+// nesting finds out which operations other ones call, as most of their known calls
+// have it: the count of those less the others. The first call of each operation is
+// among the notable ones.
+type nesting map[threadOp]int
+
+func (n nesting) add(c *event.Call) {
+	if c.Depth > 0 {
+		n[threadOp{c.Thread, c.Op}]++
+	} else {
+		n[threadOp{c.Thread, c.Op}]--
 	}
 }
 
 // outermost are the operations of a thread whose time does not also count in
 // another one. A driver operation of which that is not known counts only if the
 // thread makes no runtime calls.
-func (s *scene) outermost(t event.Thread) []*store.OpStat {
+func (n nesting) outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 	var ops, driver []*store.OpStat
-	for i := range s.in.Ops {
-		o := &s.in.Ops[i]
+	for i := range all {
+		o := &all[i]
 		if o.Thread != t || o.Calls == 0 || o.Hist == nil {
 			continue
 		}
-		nested, seen := s.nested[threadOp{t, o.Op}]
+		nested, seen := n[threadOp{t, o.Op}]
 		switch {
 		case nested > 0:
 		case seen || o.Op.Source() != event.SourceDriver:

@@ -37,13 +37,7 @@ func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err er
 			out.Findings[r.Chains[i].Severity]++
 		}
 		s := &v.sum
-		out.Schema, out.FirstNS, out.LastNS, out.Calls, out.Stored, out.Sessions = s.Schema, s.First, s.Last, s.Calls, s.Stored, []wire.Session{}
-		for i := range s.Sessions {
-			e := &s.Sessions[i]
-			out.Sessions = append(out.Sessions, wire.Session{
-				StartedNS: e.Started, StoppedNS: e.Stopped, Node: e.Node, Host: e.Host, Kernel: e.Kernel, Arch: e.Arch, CPUs: e.CPUs, Version: e.Version,
-			})
-		}
+		out.Schema, out.FirstNS, out.LastNS, out.Calls, out.Stored, out.Sessions = s.Schema, s.First, s.Last, s.Calls, s.Stored, sessions(s)
 		return nil
 	})
 	return out, err

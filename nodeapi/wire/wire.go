@@ -194,6 +194,39 @@ type GPU struct {
 	TotalMB  uint64 `json:"total_mb"`
 }
 
+// Recording is what is known of a recording without looking for causes in it.
+type Recording struct {
+	Node     string            `json:"node"`
+	DB       string            `json:"db"`
+	Version  string            `json:"version"` // of the Ingero that answers
+	Schema   int               `json:"schema"`
+	FirstNS  uint64            `json:"first_ns"`
+	LastNS   uint64            `json:"last_ns"`
+	Calls    uint64            `json:"calls"` // exact
+	Stored   uint64            `json:"stored_rows"`
+	Sessions []Session         `json:"sessions"`
+	Lost     map[string]uint64 `json:"lost"` // records lost, by kind; never null
+}
+
+// Ledgers are where threads' time went, most time first.
+type Ledgers struct {
+	About
+	Threads []ThreadLedger `json:"threads"`
+}
+
+// ThreadLedger is a thread that makes calls. The sums are exact, of whole seconds.
+type ThreadLedger struct {
+	PID       uint32            `json:"pid"`
+	TID       uint32            `json:"tid"`
+	Process   string            `json:"process"`
+	Thread    string            `json:"thread"`
+	WallNS    uint64            `json:"wall_ns"` // from its first call to its last one's end
+	Calls     uint64            `json:"calls"`
+	CallsNS   uint64            `json:"calls_ns"`         // in them
+	InCalls   map[string]uint64 `json:"in_calls_ns"`      // by class, on_cpu too
+	BetweenNS map[string]uint64 `json:"between_calls_ns"` // by class
+}
+
 // Question is a statement of SQL.
 type Question struct {
 	SQL   string `json:"sql"`

@@ -10,7 +10,8 @@ import (
 
 // machine is what the load's process and the machine around it do.
 type machine struct {
-	start uint64
+	start uint64 // Unix ns
+	now   uint64 // of the batch's last call
 	told  bool
 }
 
@@ -36,17 +37,47 @@ func opNamed(name string) event.Op {
 	return i.Op
 }
 
-// stacks gives calls the places in the code they come from.
-func (m *machine) stacks(b *store.Batch) {
+// contention is when, and for how long each time, a backup takes the CPU of a thread
+// that waits for the GPU.
+const (
+	contentionFrom = 15 * uint64(time.Second) // of the recording
+	contentionTo   = 25 * uint64(time.Second)
+	contentionNS   = 1_200_000
+)
+
+// calls gives the load's calls the places in the code they come from, and some of them a
+// neighbour.
+func (m *machine) calls(b *store.Batch) {
 	for i := range b.Calls {
-		if b.Calls[i].Ledger.Voluntary > 0 {
-			b.Calls[i].Stack = stackSync
+		c := &b.Calls[i]
+		if c.Ledger.Voluntary == 0 {
+			continue
+		}
+		c.Stack = stackSync
+		if at := c.Start - m.start; c.TID == trainer && c.Ledger.Involuntary == 0 && at >= contentionFrom && at < contentionTo {
+			contend(b, c)
 		}
 	}
-	if m.told {
-		return
+	if !m.told {
+		m.told = true
+		m.names(b)
 	}
-	m.told = true
+}
+
+// contend has a call wait for its CPU at its end.
+func contend(b *store.Batch, c *event.Call) {
+	b.OffCPU = append(b.OffCPU, event.OffCPU{
+		Start: c.End() - 1000, Duration: contentionNS, RunQueue: contentionNS, Thread: c.Thread, Comm: "trainer", Op: c.Op,
+		Class: event.RunQueue, Syscall: -1, WakerSyscall: -1, Dispatch: true, OutCPU: 3, InCPU: 3,
+		Culprits: []event.Culprit{{Thread: event.Thread{PID: backup, TID: backup}, Comm: "backup", NS: contentionNS - 20_000}},
+	})
+	c.Duration += contentionNS
+	c.Ledger.NS[event.RunQueue] += contentionNS
+	c.Ledger.Involuntary = 1
+}
+
+// names are the stacks, processes and GPUs that the recording speaks of.
+func (m *machine) names(b *store.Batch) {
 	frames := func(id uint64, names ...string) event.Stack {
 		s := event.Stack{ID: id, PID: trainer}
 		for i, n := range names {
@@ -66,7 +97,10 @@ func (m *machine) stacks(b *store.Batch) {
 	for r := 1; r < ranks; r++ {
 		pid := uint32(trainer + 100*r)
 		b.Processes = append(b.Processes, store.Process{PID: pid, Parent: 1, Name: "trainer", Command: "python3 train.py", Traced: true, Rank: r, LocalRank: r, WorldSize: ranks})
-		b.Threads = append(b.Threads, store.ThreadInfo{Thread: event.Thread{PID: pid, TID: pid}, Comm: "trainer", Dispatch: true})
+	}
+	for r := range uint32(ranks) {
+		pid := trainer + 100*r
+		b.Threads = append(b.Threads, store.ThreadInfo{Thread: event.Thread{PID: pid, TID: pid + 50}, Comm: "nccl", Dispatch: true})
 	}
 	b.Processes = append(b.Processes, store.Process{PID: backup, Parent: 1, Name: "backup", Command: "backup --all /data", Rank: -1, LocalRank: -1, WorldSize: -1})
 	b.GPUDevices = []store.GPUDevice{{GPU: 0, Name: "Made-up GPU", UUID: "GPU-0", BusID: "0000:01:00.0", Driver: "580.1"}}
@@ -122,9 +156,11 @@ func (m *machine) collect(b *store.Batch, at uint64, second int) {
 			if r == 2 {
 				queued = last
 			}
+			thread := event.Thread{PID: pid, TID: pid + 50}
+			b.Calls = append(b.Calls, event.Call{Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Args: [4]uint64{0xc0de + r, 64 << 20, 5}})
 			b.Collectives = append(b.Collectives, event.Collective{
-				At: queued, Start: queued, Duration: 40_000, Thread: event.Thread{PID: pid, TID: pid}, Op: opNamed("ncclAllReduce"), Comm: 0xc0de + r, CommID: 0x77, Rank: int32(r), Ranks: ranks,
-				Seq: seq, Bytes: 64 << 20, DataType: 7, Peer: -1, Stream: 5, SyncOp: opNamed("cudaStreamSynchronize"), SyncTID: pid, SyncStart: queued + 60_000, SyncEnd: last + 4e6,
+				At: queued, Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Comm: 0xc0de + r, CommID: 0x77, Rank: int32(r), Ranks: ranks,
+				Seq: seq, Bytes: 64 << 20, DataType: 7, Peer: -1, Stream: 5, SyncOp: opNamed("cudaStreamSynchronize"), SyncTID: pid + 50, SyncStart: queued + 60_000, SyncEnd: last + 4e6,
 			})
 		}
 	}

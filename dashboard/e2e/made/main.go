@@ -66,7 +66,9 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 	if l.Start == 0 {
 		l.Start = storetest.DefaultStart
 	}
+	m := machine{start: l.Start, now: l.Start}
 	w, err := sqlite.OpenWriter(path, sqlite.Options{
+		Now: func() time.Time { return time.Unix(0, int64(m.now)) },
 		Session: store.Session{Started: l.Start, Node: "gpu-node-01", Host: "gpu-node-01", Kernel: "6.12.0", Arch: "amd64", CPUs: 16, Version: "made up", Backend: "multi"},
 		Seed:    1,
 		RawRate: math.MaxInt32, // all are stored one by one
@@ -75,11 +77,11 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	m := machine{start: l.Start}
 	second := 0
 	l.Batches(func(b *store.Batch) bool {
 		last := b.Calls[len(b.Calls)-1].Start
-		m.stacks(b)
+		m.now = last
+		m.calls(b)
 		if last < l.Start+uint64(second)*uint64(time.Second) {
 			err = w.Write(b)
 			return err == nil

@@ -4,7 +4,7 @@ import { clock, moment } from "./format";
 import { change, href, live, route, scope } from "./route";
 import { views } from "./views";
 import { nextTheme, theme } from "./theme";
-import type { Overview, Processes } from "./wire";
+import type { Processes, Recording } from "./wire";
 
 /** The page: what is looked at on top, the tabs, and one view. */
 export function App() {
@@ -32,7 +32,7 @@ export function App() {
 }
 
 function Header() {
-  const about = useGet<Overview>("overview", { since: "all" }).value;
+  const about = useGet<Recording>("recording", {}).value;
   const processes = useGet<Processes>("processes", {}).value;
   const traced = processes?.processes.filter((p) => p.traced) ?? [];
   const { from, to } = scope.value;

@@ -1,4 +1,6 @@
 import type { ComponentType } from "preact";
+import { Findings } from "./views/findings";
+import { Ledger } from "./views/ledger";
 import { Overview } from "./views/overview";
 
 export interface View {
@@ -9,4 +11,8 @@ export interface View {
 }
 
 /** The views, in the order of their tabs. A new one is a file in views/ and a line here. */
-export const views: View[] = [{ name: "overview", title: "Overview", key: "1", show: Overview }];
+export const views: View[] = [
+  { name: "overview", title: "Overview", key: "1", show: Overview },
+  { name: "findings", title: "Findings", key: "3", show: Findings },
+  { name: "ledger", title: "Ledger", key: "4", show: Ledger },
+];

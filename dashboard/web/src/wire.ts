@@ -25,7 +25,9 @@ export interface Session {
   version: string;
 }
 
-export interface Overview extends About {
+/** What is known of a recording without looking for causes in it. */
+export interface Recording {
+  node: string;
   db: string;
   version: string;
   schema: number;
@@ -33,9 +35,8 @@ export interface Overview extends About {
   last_ns: number;
   calls: number;
   stored_rows: number;
-  verdict: string;
-  findings: Record<string, number>;
   sessions: Session[];
+  lost: Record<string, number>;
 }
 
 export interface Op {
@@ -73,4 +74,52 @@ export interface Process {
 export interface Processes {
   node: string;
   processes: Process[];
+}
+
+export interface Ops extends About {
+  ops: Op[];
+}
+
+export interface ThreadLedger {
+  pid: number;
+  tid: number;
+  process: string;
+  thread: string;
+  wall_ns: number;
+  calls: number;
+  calls_ns: number;
+  in_calls_ns: Record<string, number>;
+  between_calls_ns: Record<string, number>;
+}
+
+export interface Ledgers extends About {
+  threads: ThreadLedger[];
+}
+
+export interface SystemReading {
+  at_ns: number;
+  cpu_pct: number;
+  steal_pct: number;
+  mem_pct: number;
+  mem_available_mb: number;
+  swap_mb: number;
+  load: number;
+}
+
+export interface GPUReading {
+  at_ns: number;
+  gpu: number;
+  temp_c: number;
+  clock_mhz: number;
+  max_mhz: number;
+  util_pct: number;
+  throttle_reasons: number;
+  mem_mb: number;
+  total_mb: number;
+}
+
+export interface Snapshots {
+  node: string;
+  machine: SystemReading[];
+  gpus: GPUReading[];
 }

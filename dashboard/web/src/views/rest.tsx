@@ -1,0 +1,109 @@
+import type { ComponentChildren } from "preact";
+import { Lost, Severity, Who, slow } from "../components/finding";
+import { Frames } from "../components/stack";
+import { clock, count, duration } from "../format";
+import type { GPUError, InFlight, Report, Workload } from "../report";
+import { href } from "../route";
+
+/** What a report has beside its findings: each part only if there is something in it. */
+export function Rest(props: { report: Report }) {
+  const r = props.report;
+  return (
+    <>
+      <Part title="Errors of GPUs" of={r.gpu_errors} show={(e) => <Xid of={e} />} />
+      <Part title="Calls in flight" of={r.in_flight} show={(f) => <Flight of={f} />} />
+      <Part title="Ended by the kernel" of={r.ended} show={(e) => <><Who {...e} /> at {clock(e.at_ns)}: {e.why}</>} />
+      <Part
+        title="Not explained"
+        of={r.not_explained}
+        show={(n) => (
+          <>
+            <Who {...n.effect} /> lost <Lost ns={n.lost_ns} pct={n.lost_pct} /> in {slow(n.effect)}: {n.why} <small>({n.explained_pct} % explained)</small>
+          </>
+        )}
+      />
+      <Part
+        title="Idle"
+        of={r.idle}
+        show={(i) => (
+          <>
+            <Who {...i} /> waited <Lost ns={i.ns} pct={i.pct} /> for {i.on}
+          </>
+        )}
+      />
+      <Part title="Steps" of={r.workloads} show={(w) => <Steps of={w} />} />
+      <Part
+        title="Found by the earlier Ingero that recorded this"
+        of={r.stored_chains}
+        show={(s) => (
+          <>
+            <Severity of={s.severity} /> {s.summary} <small>at {clock(s.at_ns)}{s.node && ` on ${s.node}`}, {s.op}</small>
+            <br />
+            {s.explanation || s.root_cause}
+            <br />
+            <small>what the data supports: {s.supported}</small>
+            {s.recommendations?.length > 0 && <small> · {s.recommendations.join("; ")}</small>}
+          </>
+        )}
+      />
+    </>
+  );
+}
+
+function Part<T>(props: { title: string; of?: T[]; show: (item: T) => ComponentChildren }) {
+  if (!props.of?.length) return null;
+  return (
+    <section>
+      <h2>{props.title}</h2>
+      <ul class="plain">
+        {props.of.map((item, i) => (
+          <li key={i}>{props.show(item)}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Flight(props: { of: InFlight }) {
+  const f = props.of;
+  const end = Math.round(f.since_ns + f.age_ns);
+  return (
+    <div class={f.hangs ? "flight hangs" : "flight"}>
+      <Who {...f} />: <code>{f.op}</code>
+      {f.inner_op && <code> › {f.inner_op}</code>} since <a href={href("timeline", { from: f.since_ns, to: end, tid: f.tid, since: null })}>{clock(f.since_ns)}</a>, for{" "}
+      <b>{duration(f.age_ns)}</b>: {f.doing}
+      {f.waits_for && `, waits for ${f.waits_for}`}
+      {f.holder && `, held by ${f.holder}${f.holder_tid ? ` (tid ${f.holder_tid})` : ""}`}
+      {f.file && <code> {f.file}</code>}
+      {f.outcome === "died" && <b class="bad"> its thread ended in it</b>}
+      {f.hangs && <b class="bad"> hangs</b>}
+      <Frames of={f.stack ?? []} />
+    </div>
+  );
+}
+
+function Xid(props: { of: GPUError }) {
+  const e = props.of;
+  return (
+    <>
+      <b class="bad">{e.description}</b> at {clock(e.at_ns)}
+      {e.times > 1 && `, ${e.times} times`}
+      {e.failed_calls?.map((f) => (
+        <div key={f.op + f.pid}>
+          {f.process} <small>pid {f.pid}</small>: <code>{f.op}</code> failed with {f.ret_code}, {count(f.calls)} calls, {duration(f.after_ns)} later
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Steps(props: { of: Workload }) {
+  const w = props.of;
+  return (
+    <>
+      {w.process} <small>tid {w.tid}{w.node && ` on ${w.node}`}</small>: {count(w.steps)} steps of {w.per_step}; p50 {duration(w.p50_ns)}, p99 {duration(w.p99_ns)}
+      {w.warmup_ns > 0 && `, the first ${duration(w.warmup_ns)} left out`}
+      {Math.abs(w.trend_pct) >= 1 && `, ${w.trend_pct > 0 ? "+" : ""}${w.trend_pct.toFixed(0)} % from the first quarter to the last`}
+    </>
+  );
+}

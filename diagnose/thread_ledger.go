@@ -1,0 +1,72 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// ThreadLedger is where a thread's time went, from its first call of a window to its
+// last, by exact sums.
+type ThreadLedger struct {
+	event.Thread
+	From, To uint64 // Unix ns: its first call's begin, its last one's end
+	Calls    uint64 // those within other calls left out
+	CallNS   uint64 // in them; the rest of the time is between calls
+	In       event.Ledger
+	Between  event.Ledger
+}
+
+// Wall is the time that the ledger splits.
+func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
+
+// ThreadLedgers adds up the time of each thread that makes calls, most time first.
+func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]ThreadLedger, error) {
+	ops, err := r.OpStats(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := r.GapStats(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	nested := nesting{}
+	err = r.NotableCalls(ctx, w, func(c *event.Call) bool {
+		nested.add(c)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	by := map[event.Thread]*ThreadLedger{}
+	for i := range ops {
+		o := &ops[i]
+		if o.Calls == 0 || o.Last < o.First || by[o.Thread] != nil {
+			continue
+		}
+		t := &ThreadLedger{Thread: o.Thread, From: o.First, To: o.Last}
+		for _, out := range nested.outermost(ops, o.Thread) {
+			t.From, t.To = min(t.From, out.First), max(t.To, out.Last)
+			t.Calls += out.Calls
+			t.CallNS += out.SumNS
+			t.In.Add(&out.Ledger)
+		}
+		by[o.Thread] = t
+	}
+	for i := range gaps {
+		if t := by[gaps[i].Thread]; t != nil {
+			t.Between.Add(&gaps[i].Ledger)
+		}
+	}
+	list := make([]ThreadLedger, 0, len(by))
+	for _, t := range by {
+		list = append(list, *t)
+	}
+	slices.SortFunc(list, func(a, b ThreadLedger) int {
+		return cmp.Or(cmp.Compare(b.Wall(), a.Wall()), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+	return list, nil
+}

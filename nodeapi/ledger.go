@@ -1,0 +1,56 @@
+package nodeapi
+
+import (
+	"context"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/nodeapi/wire"
+)
+
+func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err error) {
+	err = a.read(ctx, in, func(v *view) error {
+		if out.About, err = a.about(ctx, v); err != nil {
+			return err
+		}
+		threads, err := v.Threads(ctx)
+		if err != nil {
+			return err
+		}
+		names := map[event.Thread]string{}
+		for i := range threads {
+			names[threads[i].Thread] = threads[i].Comm
+		}
+		list, err := diagnose.ThreadLedgers(ctx, v, v.win)
+		if err != nil {
+			return err
+		}
+		out.Threads = []wire.ThreadLedger{}
+		for i := range list {
+			t := &list[i]
+			if !v.wants(t.PID) {
+				continue
+			}
+			out.Threads = append(out.Threads, wire.ThreadLedger{
+				PID: t.PID, TID: t.TID, Process: v.names[t.PID], Thread: names[t.Thread], WallNS: t.Wall(), Calls: t.Calls, CallsNS: t.CallNS,
+				InCalls: byClass(&t.In, t.CallNS), BetweenNS: byClass(&t.Between, t.Wall()-min(t.CallNS, t.Wall())),
+			})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// byClass splits a time by a ledger; what is left of it was on a CPU.
+func byClass(l *event.Ledger, ns uint64) map[string]uint64 {
+	out := map[string]uint64{}
+	for class, n := range l.NS {
+		if n > 0 {
+			out[event.Class(class).String()] = n
+		}
+	}
+	if off := l.Total(); ns > off {
+		out[event.OnCPU.String()] = ns - off
+	}
+	return out
+}
