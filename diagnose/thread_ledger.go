@@ -23,7 +23,7 @@ type ThreadLedger struct {
 // Wall is the time that the ledger splits.
 func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
 
-// ThreadLedgers adds up the time of each thread that makes calls, most time first.
+// ThreadLedgers adds up the time of each thread that makes calls, most time in them first.
 func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]ThreadLedger, error) {
 	ops, err := r.OpStats(ctx, w)
 	if err != nil {
@@ -66,7 +66,7 @@ func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]Threa
 		list = append(list, *t)
 	}
 	slices.SortFunc(list, func(a, b ThreadLedger) int {
-		return cmp.Or(cmp.Compare(b.Wall(), a.Wall()), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+		return cmp.Or(cmp.Compare(b.CallNS, a.CallNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 	})
 	return list, nil
 }

@@ -208,7 +208,7 @@ type Recording struct {
 	Lost     map[string]uint64 `json:"lost"` // records lost, by kind; never null
 }
 
-// Ledgers are where threads' time went, most time first.
+// Ledgers are where threads' time went, most time in calls first.
 type Ledgers struct {
 	About
 	Threads []ThreadLedger `json:"threads"`

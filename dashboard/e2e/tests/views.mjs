@@ -27,7 +27,7 @@ async function all(o, file) {
     for (const v of await views(page, server)) {
       await page.keyboard.press(v.key);
       await settled(page);
-      assert.equal(await page.locator("nav a[aria-current]").textContent(), v.title);
+      assert.equal(await page.locator("nav[aria-label=views] a[aria-current]").textContent(), v.title);
       assert.ok((await page.locator("main").innerText()).trim() !== "", `${v.name} is empty`);
       assert.deepEqual(await page.locator("main .error").allInnerTexts(), [], v.name);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -1,28 +1,46 @@
-import { useLoad, query, Refused, type Loaded, get } from "./api";
+import { asked, get, query, useLoad, type Loaded } from "./api";
 import { scope } from "./route";
 import type { Ops } from "./wire";
 
-/** Rows of SQL. Without one, the recording is older than the view that was asked for. */
-export type Rows<T extends unknown[]> = T[];
-
-/** Asks a statement. Recordings of an earlier Ingero lack views: then there are no rows. */
-export function useSQL<T extends unknown[]>(sql: string | null, limit = 200): Loaded<Rows<T>> {
-  return useLoad(sql === null ? null : (signal) => rows<T>(sql, limit, signal), [sql, limit]);
+/**
+ * Asks a statement. Where the recording lacks a view of it, or a column that is named
+ * beside it as "view.column", because it is of an earlier Ingero, there are no rows. A
+ * null statement is none.
+ */
+export function useSQL<T extends unknown[]>(sql: string | null, limit = 200, needs = ""): Loaded<T[]> {
+  return useLoad(sql === null ? null : (signal) => rows<T>(sql, limit, needs, signal), [sql, limit]);
 }
 
-async function rows<T extends unknown[]>(sql: string, limit: number, signal: AbortSignal): Promise<Rows<T>> {
-  try {
-    return (await query<T>(sql, limit, signal)).rows;
-  } catch (e) {
-    if (e instanceof Refused && /no such (table|column)/.test(e.message)) return [];
-    throw e;
-  }
+async function rows<T extends unknown[]>(sql: string, limit: number, needs: string, signal: AbortSignal): Promise<T[]> {
+  const there = await schema();
+  const lacks = namesIn(sql).some((n) => !there.has(n)) || (needs && !there.has(needs));
+  return lacks ? [] : (await query<T>(sql, limit, signal)).rows;
+}
+
+let known: Promise<Set<string>> | undefined;
+let knownOf = -1;
+
+/** The recording's views, and their columns as "view.column", which are asked for once. */
+function schema(): Promise<Set<string>> {
+  if (known && knownOf === asked.value) return known;
+  const all = "select name from sqlite_master union select name from sqlite_temp_master";
+  const sql = `select v.name, c.name from (${all}) v, pragma_table_info(v.name) c where v.name = lower(v.name)`;
+  knownOf = asked.value;
+  known = query<[string, string]>(sql, 20_000).then((a) => new Set(a.rows.flatMap(([view, column]) => [view, `${view}.${column}`])));
+  known.catch(() => (known = undefined));
+  return known;
+}
+
+/** The views that a statement is about, but for those that it makes itself. */
+function namesIn(sql: string): string[] {
+  const own = [...sql.matchAll(/\bwith (\w+) as\b/g)].map((m) => m[1]);
+  return [...sql.matchAll(/\b(?:from|join) (\w+)/g)].map((m) => m[1]!).filter((n) => !own.includes(n));
 }
 
 /**
  * A condition for the part of the recording that is looked at, as the server reads the
  * address; undefined until it has answered. time is the column of it, empty if the rows
- * are of the recording as a whole.
+ * are of the recording as a whole; pid likewise.
  */
 export function useScope(time = "timestamp", pid = "pid"): string | undefined {
   const s = scope.value;

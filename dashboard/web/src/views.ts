@@ -1,6 +1,9 @@
 import type { ComponentType } from "preact";
 import { Findings } from "./views/findings";
+import { Host } from "./views/host";
 import { Ledger } from "./views/ledger";
+import { Memory } from "./views/memory";
+import { NCCL } from "./views/nccl";
 import { Overview } from "./views/overview";
 
 export interface View {
@@ -15,4 +18,7 @@ export const views: View[] = [
   { name: "overview", title: "Overview", key: "1", show: Overview },
   { name: "findings", title: "Findings", key: "3", show: Findings },
   { name: "ledger", title: "Ledger", key: "4", show: Ledger },
+  { name: "memory", title: "Memory", key: "7", show: Memory },
+  { name: "nccl", title: "NCCL", key: "8", show: NCCL },
+  { name: "host", title: "Host", key: "9", show: Host },
 ];

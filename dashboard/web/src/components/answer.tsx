@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { State } from "../state";
 import { useSQL } from "../sql";
+import { Stack } from "./stack";
 import { Table, type Column, type Kind } from "./table";
 
 /** A column of an answer, by its place: title and kind. */
@@ -8,13 +10,18 @@ export type Of = [title: string, kind?: Kind];
 
 /**
  * A table of what a statement answers. Where there are no rows, it says why, or is left
- * out if there is nothing to say.
+ * out if there is nothing to say. needs is as with useSQL.
  */
-export function Answer(props: { title: string; sql: string | undefined; columns: Of[]; none?: ComponentChildren; first?: number }) {
-  const loaded = useSQL(props.sql ?? null, 500);
+export function Answer(props: { title: string; sql: string | undefined; columns: Of[]; none?: ComponentChildren; first?: number; needs?: string }) {
+  const loaded = useSQL(props.sql ?? null, 500, props.needs);
   const rows = loaded.value;
   if (rows?.length === 0 && !props.none && !loaded.error) return null;
-  const columns: Column<unknown[]>[] = props.columns.map(([title, kind], i) => ({ title, kind, of: (r) => r[i] }));
+  const columns: Column<unknown[]>[] = props.columns.map(([title, kind], i) => ({
+    title,
+    kind,
+    of: (r) => r[i],
+    ...(kind === "stack" ? { show: (r: unknown[]) => <Site of={r[i] as string | null} /> } : {}),
+  }));
   return (
     <section>
       <h2>{props.title}</h2>
@@ -23,4 +30,25 @@ export function Answer(props: { title: string; sql: string | undefined; columns:
       </State>
     </section>
   );
+}
+
+/** A place in the code, "HASH NAME", that can be opened to its stack. */
+function Site(props: { of: string | null }) {
+  const [open, setOpen] = useState(false);
+  const [, hash, name] = /^(-?\d+) (.*)$/.exec(props.of ?? "") ?? [];
+  if (!hash || hash === "0") return <>–</>;
+  return (
+    <>
+      <button class="row" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {open ? "▾" : "▸"} <code>{name}</code>
+      </button>
+      {open && <Stack hash={hash} title="stack, innermost first" />}
+    </>
+  );
+}
+
+/** SQL for a stack column: the hash, and the innermost frame of the program's own code. */
+export function site(hash: string): string {
+  const frame = `select symbol || coalesce(' ' || file || ':' || line, '') from stack_frames f where f.stack_hash = ${hash}`;
+  return `cast(${hash} as text) || ' ' || coalesce((${frame} and kind = 'python' order by depth limit 1), (${frame} order by depth limit 1), '?')`;
 }

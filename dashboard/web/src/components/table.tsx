@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { bytes, clock, count, duration } from "../format";
 
 /** How a value is shown. */
-export type Kind = "text" | "code" | "number" | "bytes" | "duration" | "time" | "percent";
+export type Kind = "text" | "code" | "number" | "bytes" | "duration" | "time" | "percent" | "stack";
 
 export interface Column<Row> {
   title: string;
@@ -20,6 +20,7 @@ const words: Record<Kind, (v: never) => string> = {
   duration,
   time: clock,
   percent: (v: number) => v.toFixed(1) + " %",
+  stack: String,
 };
 
 function cell(v: unknown, kind: Kind): string {
@@ -64,5 +65,5 @@ export function Table<Row>(props: { rows: Row[]; columns: Column<Row>[]; caption
 }
 
 function numeric(kind: Kind = "text"): string {
-  return kind === "text" || kind === "code" ? "" : "number";
+  return kind === "text" || kind === "code" || kind === "stack" ? "" : "number";
 }

@@ -1,0 +1,38 @@
+// What knows the library of charts; it is loaded only where there is one.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { clock } from "../format";
+import { css } from "../theme";
+import type { Line } from "./chart";
+
+/** The values of all lines at all moments, in seconds. */
+export function table(lines: Line[]): uPlot.AlignedData {
+  return uPlot.join(lines.map((l) => [l.points.map((p) => p[0] / 1e9), l.points.map((p) => p[1])] as uPlot.AlignedData));
+}
+
+export function draw(place: HTMLElement, lines: { name: string; colour: string; dash: number[] }[], say: (v: number) => string, data: uPlot.AlignedData): uPlot {
+  const axis = { stroke: css("--faint"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui" };
+  const options: uPlot.Options = {
+    width: place.clientWidth,
+    height: 180,
+    scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.08 : 1] } },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map((t) => clock(t * 1e9).slice(0, 8)) },
+      { ...axis, size: 76, values: (_, ticks) => ticks.map(say) },
+    ],
+    series: [
+      { label: "at", value: (_, t) => (t ? clock(t * 1e9) : "–") },
+      ...lines.map((l) => ({
+        label: l.name,
+        stroke: l.colour,
+        width: 1.5,
+        dash: l.dash,
+        spanGaps: true,
+        points: { show: (data[0]?.length ?? 0) < 3 },
+        value: (_: uPlot, v: number | null) => (v === null ? "–" : say(v)),
+      })),
+    ],
+    cursor: { drag: { setScale: false, x: false, y: false } },
+  };
+  return new uPlot(options, data, place);
+}
