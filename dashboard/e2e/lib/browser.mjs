@@ -47,10 +47,14 @@ export async function show(page, server, hash) {
   await settled(page);
 }
 
-/** Waits until nothing is asked for any more. */
+/** Waits until nothing is asked for any more, nor because of what was answered. */
 export async function settled(page) {
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  await page.waitForFunction(() => document.body.ariaBusy === "false");
+  await page.evaluate(async () => {
+    for (let quiet = 0; quiet < 5; quiet++) {
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      if (document.body.ariaBusy !== "false") quiet = -1;
+    }
+  });
 }
 
 /** The views that the page has: their names, titles and keys. */

@@ -9,6 +9,9 @@ const tokenKey = "ingero-token";
 /** Whether the server wants a token that we do not have. */
 export const locked = signal(false);
 
+/** Whether the token that we have is not the right one. */
+export const wrong = signal(false);
+
 /** How many answers are waited for. */
 const waiting = signal(0);
 
@@ -56,7 +59,10 @@ async function answered(path: string, init: RequestInit): Promise<unknown> {
     throw new Refused(0, "The server does not answer. Is ingero still running?");
   }
   if (answer.ok) return answer.json();
-  if (answer.status === 401) locked.value = true;
+  if (answer.status === 401 && token === sessionStorage.getItem(tokenKey)) {
+    locked.value = true;
+    wrong.value = token !== null;
+  }
   const text = await answer.text();
   let why = text.trim();
   try {

@@ -1,5 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
-import { asked, locked, unlock, useGet } from "./api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { asked, locked, unlock, useGet, wrong } from "./api";
 import { clock, moment } from "./format";
 import { change, href, live, route, scope } from "./route";
 import { views } from "./views";
@@ -86,6 +86,11 @@ function Unlock() {
       <label for="token">
         This server wants a token: that of <code>~/.ingero/node-token</code>, or what it was started with. It is kept until this tab is closed.
       </label>
+      {wrong.value && (
+        <p class="error" role="alert">
+          The server does not know this token.
+        </p>
+      )}
       <input id="token" type="password" autocomplete="off" value={token} onInput={(e) => set(e.currentTarget.value)} autofocus />
       <button type="submit" disabled={token.trim() === ""}>
         Show
@@ -101,8 +106,21 @@ function Help(props: { close: () => void }) {
     ["r", "ask anew"],
     ["a", "all of the recording"],
     ["d", "light or dark"],
+    ["j k", "the next finding, the one before"],
+    ["Esc", "back"],
     ["?", "this"],
   ];
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    button.current!.focus();
+    const pressed = (e: KeyboardEvent) => {
+      if (e.key !== "Escape") return;
+      e.stopPropagation();
+      props.close();
+    };
+    addEventListener("keydown", pressed, true);
+    return () => removeEventListener("keydown", pressed, true);
+  }, []);
   return (
     <div class="help" role="dialog" aria-label="keys">
       <dl>
@@ -115,7 +133,9 @@ function Help(props: { close: () => void }) {
           </div>
         ))}
       </dl>
-      <button onClick={props.close}>close</button>
+      <button ref={button} onClick={props.close}>
+        close
+      </button>
     </div>
   );
 }

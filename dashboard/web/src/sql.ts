@@ -38,17 +38,25 @@ function namesIn(sql: string): string[] {
 }
 
 /**
- * A condition for the part of the recording that is looked at, as the server reads the
- * address; undefined until it has answered. time is the column of it, empty if the rows
- * are of the recording as a whole; pid likewise.
+ * Makes a condition for the part of the recording that is looked at. time is the column
+ * of it, empty if the rows are of the recording as a whole; pid likewise.
  */
-export function useScope(time = "timestamp", pid = "pid"): string | undefined {
+export type Where = (time?: string, pid?: string) => string;
+
+/** The part of the recording that is looked at, as the server reads the address. */
+export function useWhere(): Loaded<Where> {
   const s = scope.value;
   const all = s.since === "all" && !s.from && !s.to;
-  const window = useLoad(all ? null : (signal) => get<Ops>("ops", { ...s, limit: "1" }, signal), [s]).value?.window;
-  if (!all && !window) return undefined;
-  const terms = [];
-  if (time && window) terms.push(`${time} >= ${window.from_ns} and ${time} < ${window.to_ns}`);
-  if (pid && s.pid && /^\d+$/.test(s.pid)) terms.push(`${pid} = ${s.pid}`);
-  return terms.join(" and ") || "1";
+  return useLoad(
+    async (signal) => {
+      const window = all ? undefined : (await get<Ops>("ops", { ...s, limit: "1" }, signal)).window;
+      return (time = "timestamp", pid = "pid") => {
+        const terms = [];
+        if (time && window) terms.push(`${time} >= ${window.from_ns} and ${time} < ${window.to_ns}`);
+        if (pid && s.pid && /^\d+$/.test(s.pid)) terms.push(`${pid} = ${s.pid}`);
+        return terms.join(" and ") || "1";
+      };
+    },
+    [s],
+  );
 }

@@ -26,7 +26,7 @@ export function Answer(props: { title: string; sql: string | undefined; columns:
     <section>
       <h2>{props.title}</h2>
       <State of={loaded}>
-        {rows && rows.length > 0 ? <Table rows={rows} columns={columns} caption={props.title} first={props.first} /> : <p class="empty">{props.none}</p>}
+        {rows && rows.length > 0 ? <Table rows={rows} columns={columns} caption={props.title} quiet first={props.first} /> : <p class="empty">{props.none}</p>}
       </State>
     </section>
   );
@@ -47,8 +47,9 @@ function Site(props: { of: string | null }) {
   );
 }
 
-/** SQL for a stack column: the hash, and the innermost frame of the program's own code. */
-export function site(hash: string): string {
-  const frame = `select symbol || coalesce(' ' || file || ':' || line, '') from stack_frames f where f.stack_hash = ${hash}`;
+/** SQL for a stack column of a view: the hash, and the innermost frame of the program's own code. */
+export function site(view: string): string {
+  const hash = `${view}.stack_hash`;
+  const frame = `select symbol || coalesce(' ' || file || ':' || line, '') from stack_frames f where f.stack_hash = ${hash} and symbol <> ''`;
   return `cast(${hash} as text) || ' ' || coalesce((${frame} and kind = 'python' order by depth limit 1), (${frame} order by depth limit 1), '?')`;
 }

@@ -41,7 +41,7 @@ export function Chart(props: { title: string; lines: Line[]; unit: Unit }) {
       if (ended) return;
       const make = () => {
         chart.current?.destroy();
-        chart.current = draw(box, latest.current.lines.map(look), words[latest.current.unit], table(latest.current.lines));
+        chart.current = draw(box, latest.current.lines.map(look), latest.current.unit === "bytes", words[latest.current.unit], table(latest.current.lines));
       };
       make();
       clean.push(onTheme(make));
@@ -58,7 +58,7 @@ export function Chart(props: { title: string; lines: Line[]; unit: Unit }) {
   }, [names, props.unit]);
 
   useEffect(() => {
-    if (chart.current) void import("./plot").then(({ table }) => chart.current?.setData(table(latest.current.lines)));
+    if (chart.current) void import("./plot").then(({ fill, table }) => chart.current && fill(chart.current, table(latest.current.lines)));
   }, [props.lines]);
 
   return (
@@ -90,5 +90,5 @@ export function lines(rows: [number, string, number | null][]): Line[] {
     if (!line) by.set(name, (line = { name, points: [] }));
     line.points.push([at, value]);
   }
-  return [...by.values()];
+  return [...by.values()].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }

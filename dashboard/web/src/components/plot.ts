@@ -10,15 +10,29 @@ export function table(lines: Line[]): uPlot.AlignedData {
   return uPlot.join(lines.map((l) => [l.points.map((p) => p[0] / 1e9), l.points.map((p) => p[1])] as uPlot.AlignedData));
 }
 
-export function draw(place: HTMLElement, lines: { name: string; colour: string; dash: number[] }[], say: (v: number) => string, data: uPlot.AlignedData): uPlot {
+/** Steps of an axis of bytes: powers of two. */
+const binary = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+/** Gives a chart other values. Where nobody points at one, its legend tells the last. */
+export function fill(chart: uPlot, data: uPlot.AlignedData): void {
+  chart.setData(data);
+  last(chart);
+}
+
+function last(chart: uPlot): void {
+  chart.setLegend({ idx: chart.data[0].length - 1 });
+}
+
+export function draw(place: HTMLElement, lines: { name: string; colour: string; dash: number[] }[], bytes: boolean, say: (v: number) => string, data: uPlot.AlignedData): uPlot {
   const axis = { stroke: css("--faint"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui" };
   const options: uPlot.Options = {
     width: place.clientWidth,
     height: 180,
+    padding: [8, 30, 0, 0],
     scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.08 : 1] } },
     axes: [
       { ...axis, values: (_, ticks) => ticks.map((t) => clock(t * 1e9).slice(0, 8)) },
-      { ...axis, size: 76, values: (_, ticks) => ticks.map(say) },
+      { ...axis, size: 76, values: (_, ticks) => ticks.map(say), ...(bytes ? { incrs: binary } : {}) },
     ],
     series: [
       { label: "at", value: (_, t) => (t ? clock(t * 1e9) : "–") },
@@ -33,6 +47,9 @@ export function draw(place: HTMLElement, lines: { name: string; colour: string; 
       })),
     ],
     cursor: { drag: { setScale: false, x: false, y: false } },
+    hooks: { setCursor: [(u) => u.cursor.idx === null && last(u)] },
   };
-  return new uPlot(options, data, place);
+  const chart = new uPlot(options, data, place);
+  last(chart);
+  return chart;
 }

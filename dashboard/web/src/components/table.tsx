@@ -27,15 +27,15 @@ function cell(v: unknown, kind: Kind): string {
   return v === null || v === undefined || v === "" ? "–" : words[kind](v as never);
 }
 
-/** A table of which the first rows are shown until all are asked for. */
-export function Table<Row>(props: { rows: Row[]; columns: Column<Row>[]; caption: string; first?: number; id?: (row: Row) => string | number }) {
+/** A table of which the first rows are shown until all are asked for. A quiet caption is only read out. */
+export function Table<Row>(props: { rows: Row[]; columns: Column<Row>[]; caption: string; quiet?: boolean; first?: number; id?: (row: Row) => string | number }) {
   const [all, setAll] = useState(false);
   const first = props.first ?? 15;
   const rows = all ? props.rows : props.rows.slice(0, first);
   return (
     <div class="table">
       <table>
-        <caption>{props.caption}</caption>
+        <caption class={props.quiet ? "unseen" : ""}>{props.caption}</caption>
         <thead>
           <tr>
             {props.columns.map((c) => (

@@ -6,17 +6,19 @@ import { Series } from "../components/series";
 import { Table, type Column } from "../components/table";
 import { moment } from "../format";
 import { scope } from "../route";
-import { useScope } from "../sql";
+import { useWhere } from "../sql";
 import { State } from "../state";
 import type { Process, Processes as ProcessList, Recording } from "../wire";
 
 /** The machine, its processes, and what they asked of the kernel. */
 export function Host() {
-  const where = useScope();
-  const machine = useScope("timestamp", "");
-  const whole = useScope("");
+  const where = useWhere();
+  return <State of={where}>{where.value && <Shown where={where.value()} machine={where.value("timestamp", "")} whole={where.value("")} culprits={where.value("o.timestamp", "o.pid")} />}</State>;
+}
+
+function Shown(props: { where: string; machine: string; whole: string; culprits: string }) {
+  const { where, machine, whole, culprits } = props;
   const recording = useGet<Recording>("recording", {}).value;
-  if (where === undefined || machine === undefined || whole === undefined) return <p class="empty">Reading…</p>;
   return (
     <>
       <h1>Host</h1>
@@ -28,7 +30,7 @@ export function Host() {
         <Series title="some tasks waited for a disk" unit="percent" of={{ view: "system_snapshots", where: machine, name: "'disk'", column: "psi_io_pct" }} />
       </div>
       <Processes whole={whole} />
-      <Neighbours where={where} />
+      <Neighbours where={where} culprits={culprits} />
       <Footprint whole={whole} />
     </>
   );
@@ -82,13 +84,12 @@ function Processes(props: { whole: string }) {
 }
 
 /** What else the threads that were traced met. */
-function Neighbours(props: { where: string }) {
-  const where = props.where.replace(/\bpid\b/, "o.pid").replaceAll("timestamp", "o.timestamp");
+function Neighbours(props: { where: string; culprits: string }) {
   return (
     <>
       <Answer
         title="Who had the CPU while they could have run"
-        sql={`select o.culprit_comm, o.culprit_pid, o.comm, count(*), sum(o.culprit_ns), max(o.culprit_ns) from off_cpu o where ${where} and o.culprit_tid is not null group by 1, 2, 3 order by 5 desc limit 50`}
+        sql={`select o.culprit_comm, o.culprit_pid, o.comm, count(*), sum(o.culprit_ns), max(o.culprit_ns) from off_cpu o where ${props.culprits} and o.culprit_tid is not null group by 1, 2, 3 order by 5 desc limit 50`}
         columns={[["process"], ["pid", "code"], ["instead of"], ["times", "number"], ["in all", "duration"], ["longest", "duration"]]}
       />
       <Answer

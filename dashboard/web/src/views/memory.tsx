@@ -1,13 +1,16 @@
 import { Answer, site } from "../components/answer";
 import { Series } from "../components/series";
-import { useSQL, useScope } from "../sql";
+import { useSQL, useWhere } from "../sql";
+import { State } from "../state";
 
 /** What is allocated, by whom and where in the code, and how the GPUs' and the host's memory are. */
 export function Memory() {
-  const where = useScope();
-  const machine = useScope("timestamp", "");
-  const whole = useScope("");
-  if (where === undefined || machine === undefined || whole === undefined) return <p class="empty">Reading…</p>;
+  const where = useWhere();
+  return <State of={where}>{where.value && <Shown where={where.value()} machine={where.value("timestamp", "")} whole={where.value("")} />}</State>;
+}
+
+function Shown(props: { where: string; machine: string; whole: string }) {
+  const { where, machine, whole } = props;
   const who = "comm || ' ' || pid || case space when 'device' then '' else ' ' || space end";
   return (
     <>
@@ -49,17 +52,17 @@ function Allocations(props: { where: string; whole: string }) {
       />
       <Answer
         title="Growing places"
-        sql={`select comm, pid, op, grown_bytes, grown_count, live_bytes, oldest_age_ns, ${site("stack_hash")} from leak_candidates where ${props.whole} order by grown_bytes desc limit 50`}
+        sql={`select comm, pid, op, grown_bytes, grown_count, live_bytes, oldest_age_ns, ${site("leak_candidates")} from leak_candidates where ${props.whole} order by grown_bytes desc limit 50`}
         columns={[["process"], ["pid", "code"], ["operation", "code"], ["grew by", "bytes"], ["allocations", "number"], ["live", "bytes"], ["oldest", "duration"], ["place", "stack"]]}
       />
       <Answer
         title="Places that hold most"
-        sql={`select comm, pid, space, op, live_bytes, live_count, oldest, ${site("stack_hash")}, max(timestamp) from memory_sites where ${props.where} group by pid, space, op, stack_hash order by live_bytes desc limit 50`}
+        sql={`select comm, pid, space, op, live_bytes, live_count, oldest, ${site("memory_sites")}, max(timestamp) from memory_sites where ${props.where} group by pid, space, op, stack_hash order by live_bytes desc limit 50`}
         columns={[["process"], ["pid", "code"], ["space"], ["operation", "code"], ["live", "bytes"], ["allocations", "number"], ["oldest from", "time"], ["place", "stack"]]}
       />
       <Answer
         title="Allocations that were refused"
-        sql={`select timestamp, comm, pid, op, bytes, ret_code, process_live_bytes, ${site("stack_hash")} from failed_allocations where ${props.where} order by timestamp desc limit 50`}
+        sql={`select timestamp, comm, pid, op, bytes, ret_code, process_live_bytes, ${site("failed_allocations")} from failed_allocations where ${props.where} order by timestamp desc limit 50`}
         columns={[["at", "time"], ["process"], ["pid", "code"], ["operation", "code"], ["wanted", "bytes"], ["returned", "number"], ["live then", "bytes"], ["place", "stack"]]}
       />
     </>

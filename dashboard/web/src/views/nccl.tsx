@@ -3,28 +3,38 @@ import { Series } from "../components/series";
 import { Table, type Column } from "../components/table";
 import { clock } from "../format";
 import { href } from "../route";
-import { useSQL, useScope } from "../sql";
+import { useSQL, useWhere } from "../sql";
+import { State } from "../state";
 
 /** The ranks' collective operations: who was late, and who waited. */
 export function NCCL() {
-  const where = useScope();
-  const arrived = useScope("first_queued", "");
-  const n = useSQL<[number]>(where === undefined ? null : `select count(*) from collectives where ${where}`).value?.[0]?.[0];
-  if (where === undefined || arrived === undefined || n === undefined) return <p class="empty">Reading…</p>;
-  if (n === 0) {
-    return (
-      <>
-        <h1>Collectives</h1>
-        <p class="empty">
-          No collective operation of NCCL was recorded. <code>ingero trace</code> records them of every process that loads libnccl; ranks of other machines come in by{" "}
-          <code>ingero merge</code>.
-        </p>
-      </>
-    );
-  }
+  const where = useWhere();
+  return <State of={where}>{where.value && <Shown where={where.value()} arrived={where.value("first_queued", "")} />}</State>;
+}
+
+function Shown(props: { where: string; arrived: string }) {
+  const n = useSQL<[number]>(`select count(*) from collectives where ${props.where}`);
+  return (
+    <State of={n}>
+      <h1>Collectives</h1>
+      {n.value?.[0]?.[0] ? <Operations {...props} /> : <None />}
+    </State>
+  );
+}
+
+function None() {
+  return (
+    <p class="empty">
+      No collective operation of NCCL was recorded. <code>ingero trace</code> records them of every process that loads libnccl; ranks of other machines come in by{" "}
+      <code>ingero merge</code>.
+    </p>
+  );
+}
+
+function Operations(props: { where: string; arrived: string }) {
+  const { where, arrived } = props;
   return (
     <>
-      <h1>Collectives</h1>
       <div class="charts">
         <Series title="how late the last rank was, by rank" unit="duration" of={{ view: "collective_arrivals", where: arrived, name: "'rank ' || last_rank", column: "late_ns", time: "first_queued" }} />
         <Series title="from queueing to its end, by rank" unit="duration" of={{ view: "collectives", where, name: "'rank ' || rank", column: "barrier_wait_ns" }} />
