@@ -158,7 +158,7 @@ func (m *machine) collect(b *store.Batch, at uint64, second int) {
 			}
 			thread := event.Thread{PID: pid, TID: pid + 50}
 			b.Calls = append(b.Calls, event.Call{Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Args: [4]uint64{0xc0de + r, 64 << 20, 5}})
-			b.Gaps = append(b.Gaps, event.Gap{Start: queued + 40_000, Duration: 70e6, Thread: thread, Next: opNamed("ncclAllReduce"), Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Futex: 68e6}, Voluntary: 1}})
+			b.Gaps = append(b.Gaps, event.Gap{Start: queued + 40_000, Duration: 70e6, Thread: thread, Next: opNamed("ncclAllReduce"), Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Poll: 68e6}, Voluntary: 1}})
 			b.Collectives = append(b.Collectives, event.Collective{
 				At: queued, Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Comm: 0xc0de + r, CommID: 0x77, Rank: int32(r), Ranks: ranks,
 				Seq: seq, Bytes: 64 << 20, DataType: 7, Peer: -1, Stream: 5, SyncOp: opNamed("cudaStreamSynchronize"), SyncTID: pid + 50, SyncStart: queued + 60_000, SyncEnd: last + 4e6,

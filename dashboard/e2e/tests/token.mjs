@@ -1,14 +1,13 @@
 // A server on TLS that wants a token.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { open, settled, show } from "../lib/browser.mjs";
+import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
 const token = "0123456789abcdef0123456789abcdef";
 
 export async function run(o) {
-  const server = await serve(o.ingero, join(o.recordings, "noisy-neighbour.db"), { home: o.dir, tls: true, token });
+  const server = await serve(o.ingero, o.million, { home: o.dir, tls: true, token });
   assert.ok(server.url.startsWith("https://"));
   const { context, page, faults } = await open(o.browser, server, { expected: [401] });
   try {
@@ -34,6 +33,13 @@ export async function run(o) {
       const other = await context.newPage();
       await other.goto(server.url);
       await other.locator("#token").waitFor();
+      clean(faults);
+    });
+    await test("every view over TLS", async () => {
+      for (const v of await views(page, server)) {
+        await show(page, server, `#/${v.name}`);
+        assert.deepEqual(await page.locator(".error").allInnerTexts(), [], v.name);
+      }
       clean(faults);
     });
   } finally {

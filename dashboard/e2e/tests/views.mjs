@@ -28,7 +28,9 @@ async function all(o, file) {
       await page.keyboard.press(v.key);
       await settled(page);
       assert.equal(await page.locator("nav[aria-label=views] a[aria-current]").textContent(), v.title);
+      const said = await page.locator("body").innerText();
       assert.ok((await page.locator("main").innerText()).trim() !== "", `${v.name} is empty`);
+      assert.ok(!/\bNaN\b|undefined|\[object|Infinity/.test(said), `${v.name} says ${said.match(/.*(\bNaN\b|undefined|\[object|Infinity).*/)?.[0]}`);
       assert.deepEqual(await page.locator("main .error").allInnerTexts(), [], v.name);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${v.name} is ${wide} px wider than the window`);

@@ -38,11 +38,22 @@ export class Refused extends Error {
   }
 }
 
+/** How many requests a page has running: a tracer answers two at a time, and others wait too. */
+const atOnce = 3;
+let running = 0;
+const queue: (() => void)[] = [];
+
 async function request(path: string, init: RequestInit): Promise<unknown> {
   waiting.value++;
+  if (running >= atOnce) await new Promise<void>((turn) => queue.push(turn));
+  else running++;
   try {
+    init.signal?.throwIfAborted();
     return await answered(path, init);
   } finally {
+    const next = queue.shift();
+    if (next) next();
+    else running--;
     waiting.value--;
   }
 }

@@ -43,7 +43,7 @@ export function draw(place: HTMLElement, lines: { name: string; colour: string; 
         dash: l.dash,
         spanGaps: true,
         points: { show: (data[0]?.length ?? 0) < 3 },
-        value: (_: uPlot, v: number | null) => (v === null ? "–" : say(v)),
+        value: (_: uPlot, v: number | null | undefined) => (v == null ? "–" : say(v)),
       })),
     ],
     cursor: { drag: { setScale: false, x: false, y: false } },

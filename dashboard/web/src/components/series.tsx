@@ -16,8 +16,9 @@ export interface Of {
 /** Of each name, the largest value in each of some hundred equal parts of the time. */
 function statement(o: Of): string {
   const time = o.time ?? "timestamp";
-  return `select min(${time}), ${o.name} as name, max(${o.column}) from ${o.view} where ${o.where}
-    group by name, ${time} / (select 1 + (max(${time}) - min(${time})) / ${points} from ${o.view} where ${o.where}) order by 1`;
+  const rows = `from ${o.view} where ${o.where}`;
+  const part = `(select 1 + (max(${time}) - min(${time})) / ${points} ${rows})`;
+  return `select ${time} / ${part} * ${part} as at, ${o.name} as name, max(${o.column}) ${rows} group by name, at order by at`;
 }
 
 /** A chart of a column; nothing where there is nothing. */
