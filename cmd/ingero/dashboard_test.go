@@ -1,0 +1,105 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/webserver"
+)
+
+// knock asks a server once, on a connection of its own, and returns the status and the
+// body; 0 if there was no answer.
+func knock(t *testing.T, s *served, path string, config func(*tls.Config), change func(*http.Request)) (int, string) {
+	t.Helper()
+	conf := &tls.Config{RootCAs: s.ca}
+	if config != nil {
+		config(conf)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.host()+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(r)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestScanOfTheDashboard tries what may not pass at the port of the command itself: the
+// page is for all who may reach it, what it shows only for those who have the token.
+func TestScanOfTheDashboard(t *testing.T) {
+	const token, page, data = "0123456789abcdef0123456789abcdef", "/", "/api/v1/recording"
+	s := serve(t, []string{"INGERO_NODE_TOKEN=" + token}, "dashboard", "../../investigations/healthy.db", "--http", "127.0.0.1:0")
+	bearer := func(token string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+	}
+	old := func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }
+	for _, c := range []struct {
+		what       string
+		config     func(*tls.Config)
+		change     func(*http.Request)
+		page, data int // status; 0: no answer at all
+	}{
+		{"the token", nil, bearer(token), 200, 200},
+		{"no token", nil, nil, 200, 401},
+		{"a wrong token", nil, bearer("x" + token), 200, 401},
+		{"TLS 1.2", old, bearer(token), 0, 0},
+		{"a foreign name", nil, func(r *http.Request) { bearer(token)(r); r.Host = "evil.example" }, 403, 403},
+		{"another page", nil, func(r *http.Request) { bearer(token)(r); r.Header.Set("Origin", "https://evil.example") }, 403, 403},
+	} {
+		for path, want := range map[string]int{page: c.page, data: c.data} {
+			if got, body := knock(t, s, path, c.config, c.change); got != want {
+				t.Errorf("%s at %s: status %d, want %d: %.200s", c.what, path, got, want, body)
+			}
+		}
+	}
+	if _, body := knock(t, s, page, nil, nil); !strings.Contains(body, `<div id="app">`) || strings.Contains(body, "trainer") {
+		t.Errorf("the page without a token: %s", body)
+	}
+	if code, _ := knock(t, s, page, nil, func(r *http.Request) { r.URL.Scheme = "http" }); code == http.StatusOK {
+		t.Error("the page is served without TLS")
+	}
+	if err := s.end(); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+}
+
+// TestDashboardForCertificates wants a certificate even for the page.
+func TestDashboardForCertificates(t *testing.T) {
+	dir := t.TempDir()
+	own := func(name string) *webserver.Cert {
+		c, err := webserver.OwnCert(dir, name, []string{"localhost"}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	own("ca")
+	stranger := own("stranger")
+	s := serve(t, nil, "dashboard", "../../investigations/healthy.db", "--http", "127.0.0.1:0", "--client-ca", filepath.Join(dir, "ca-cert.pem"))
+	for what, config := range map[string]func(*tls.Config){
+		"no certificate":           nil,
+		"a stranger's certificate": func(c *tls.Config) { c.Certificates = []tls.Certificate{stranger.TLS} },
+	} {
+		if code, body := knock(t, s, "/", config, nil); code != 0 {
+			t.Errorf("%s: status %d: %.200s", what, code, body)
+		}
+	}
+	if err := s.end(); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+}
