@@ -27,7 +27,7 @@ export function Rest(props: { report: Report }) {
         of={r.idle}
         show={(i) => (
           <>
-            <Who {...i} /> waited <Lost ns={i.ns} pct={i.pct} /> for {i.on}
+            <Who {...i} /> waited for work for <Lost ns={i.ns} pct={i.pct} />, in {i.on}
           </>
         )}
       />
