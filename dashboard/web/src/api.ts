@@ -106,9 +106,9 @@ const period = 2000;
 
 /**
  * Has what ask says, anew when one of the keys changes, and every two seconds in live mode.
- * A page that is not seen does not ask. A null ask is none.
+ * A page that is not seen does not ask. A null ask is none; what never changes is asked once.
  */
-export function useLoad<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, keys: unknown[]): Loaded<T> {
+export function useLoad<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, keys: unknown[], once = false): Loaded<T> {
   const [state, set] = useState<Loaded<T>>({ value: undefined, error: "", busy: ask !== null });
   const latest = useRef(ask);
   latest.current = ask;
@@ -131,14 +131,14 @@ export function useLoad<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, ke
         if (stop.signal.aborted) return;
         set((s) => ({ ...s, error: e instanceof Error ? e.message : String(e), busy: false }));
       }
-      if (live.value) timer = setTimeout(run, period);
+      if (live.value && !once) timer = setTimeout(run, period);
     };
     void run();
     return () => {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [key, live.value, asked.value, ask === null]);
+  }, [key, live.value && !once, asked.value, ask === null]);
   return state;
 }
 

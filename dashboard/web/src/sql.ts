@@ -7,8 +7,13 @@ import type { Ops } from "./wire";
  * beside it as "view.column", because it is of an earlier Ingero, there are no rows. A
  * null statement is none.
  */
-export function useSQL<T extends unknown[]>(sql: string | null, limit = 200, needs = ""): Loaded<T[]> {
-  return useLoad(sql === null ? null : (signal) => rows<T>(sql, limit, needs, signal), [sql, limit]);
+export function useSQL<T extends unknown[]>(sql: string | null, limit = 200, needs = "", once = false): Loaded<T[]> {
+  return useLoad(sql === null ? null : (signal) => rows<T>(sql, limit, needs, signal), [sql, limit], once);
+}
+
+/** useSQL of what never changes, like the frames of a stack. */
+export function useFixed<T extends unknown[]>(sql: string | null): Loaded<T[]> {
+  return useSQL<T>(sql, 200, "", true);
 }
 
 async function rows<T extends unknown[]>(sql: string, limit: number, needs: string, signal: AbortSignal): Promise<T[]> {

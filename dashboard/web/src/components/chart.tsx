@@ -16,7 +16,7 @@ const words: Record<Unit, (v: number) => string> = {
   bytes,
   duration,
   number: (v) => count(Math.round(v * 100) / 100),
-  percent: (v) => v.toFixed(0) + " %",
+  percent: (v) => v.toFixed(v < 10 && v % 1 !== 0 ? 1 : 0) + " %",
   celsius: (v) => v.toFixed(0) + " °C",
   watt: (v) => v.toFixed(0) + " W",
 };

@@ -4,7 +4,7 @@ import { intervals, spans, type Interval, type Span } from "../evidence";
 import { clock, duration } from "../format";
 import type { Chain } from "../report";
 import { href } from "../route";
-import { useSQL } from "../sql";
+import { useFixed, useSQL } from "../sql";
 import { State } from "../state";
 import { Stack } from "./stack";
 import { Swatch } from "./swatch";
@@ -64,7 +64,7 @@ function Row(props: { of: Span; open: boolean; toggle: () => void }) {
 
 /** What the thread waited for in a span, and where in the code it was. */
 function Inside(props: { of: Span }) {
-  const found = useSQL<Interval>(intervals(props.of));
+  const found = useFixed<Interval>(intervals(props.of));
   const stack = props.of[8];
   return (
     <div class="inside">
@@ -86,7 +86,7 @@ function Inside(props: { of: Span }) {
 
 function Wait(props: { of: Interval }) {
   const [start, ns, name, runq, syscall, futex, holder, inode, waker, culprit, culpritNS, stack] = props.of;
-  const file = useSQL<[string]>(inode && inode !== "0" ? `select path from waited_files where inode = ${inode} limit 1` : null).value?.[0]?.[0];
+  const file = useFixed<[string]>(inode && inode !== "0" ? `select path from waited_files where inode = ${inode} limit 1` : null).value?.[0]?.[0];
   const facts = [
     runq > 0 && name !== "runq" && `of it ${duration(runq)} runnable`,
     syscall && `in ${syscall}`,

@@ -75,7 +75,8 @@ export function often(p: Pattern): string {
 
 /** A thread, by its name where it has one of its own. */
 export function Who(props: { process: string; thread?: string; pid: number; tid?: number; node?: string }) {
-  const own = props.thread && props.thread !== props.process;
+  // A process's first thread may still have the name of the program that started it.
+  const own = props.thread && props.thread !== props.process && props.tid !== props.pid;
   const id = own || (props.tid && props.tid !== props.pid) ? `tid ${props.tid}` : `pid ${props.pid}`;
   return (
     <span class="who">

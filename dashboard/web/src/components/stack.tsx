@@ -1,4 +1,4 @@
-import { useSQL } from "../sql";
+import { useFixed } from "../sql";
 
 /** The lines of a stack, innermost first. */
 export function Frames(props: { of: string[]; title?: string }) {
@@ -16,7 +16,7 @@ export function Frames(props: { of: string[]; title?: string }) {
 
 /** A stack by its hash as text: as a number it would be rounded. */
 export function Stack(props: { hash: string; title: string }) {
-  const found = useSQL<[string | null, string | null, number | null, string | null, string]>(
+  const found = useFixed<[string | null, string | null, number | null, string | null, string]>(
     `select symbol, file, line, module, kind from stack_frames where stack_hash = ${props.hash} order by depth`,
   );
   if (!found.value) return null;

@@ -82,7 +82,7 @@ function Bar(props: { title: string; ns: Record<string, number>; of: number }) {
             style={{ width: `${(100 * p.ns) / props.of}%` }}
             title={`${p.class.title}: ${duration(p.ns)}, ${percent(p.ns / props.of)}`}
           >
-            {p.ns / props.of > 0.08 && <b>{p.class.title}</b>}
+            {p.ns / props.of > 0.11 && <b>{p.class.title}</b>}
           </i>
         ))}
       </span>
