@@ -23,19 +23,22 @@ export async function serve(ingero, file, { home, tls = false, token = "" }) {
     token,
     stop: async () => {
       if (child.exitCode !== null) throw new Error(`${ingero} has ended with ${child.exitCode}: ${said}`);
+      const ended = once(child, "exit");
       child.kill("SIGTERM");
-      const [code] = await once(child, "exit");
+      const [code] = await ended;
       if (code !== 0) throw new Error(`${ingero} ended with ${code}: ${said}`);
     },
   };
 }
 
-/** Starts "made -grow" and returns how to end it. */
-export function grow(made, file) {
-  const child = spawn(made, ["-grow", file], { stdio: ["pipe", "ignore", "inherit"] });
+/** Starts "made -grow", waits until there is something in the file, and returns how to end it. */
+export async function grow(made, file) {
+  const child = spawn(made, ["-grow", file], { stdio: ["pipe", "pipe", "inherit"] });
+  await Promise.race([once(child.stdout, "data"), once(child, "exit").then(([code]) => Promise.reject(new Error(`${made} ended with ${code}`)))]);
   return async () => {
+    const ended = once(child, "exit");
     child.stdin.end();
-    const [code] = await once(child, "exit");
+    const [code] = await ended;
     if (code !== 0) throw new Error(`${made} ended with ${code}`);
   };
 }

@@ -97,6 +97,9 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 		if err == nil {
 			err = w.Flush(context.Background())
 		}
+		if err == nil && pace != nil && second == 1 {
+			_, err = fmt.Println("begun") // whoever waits may read it
+		}
 		return err == nil
 	})
 	if errors.Is(err, errEnd) {

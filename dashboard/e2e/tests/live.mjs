@@ -1,17 +1,14 @@
 // Live mode on a recording that grows: it moves on, and nothing else moves.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { open, settled, show, views } from "../lib/browser.mjs";
 import { grow, serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
 export async function run(o) {
   const file = join(o.dir, "growing.db");
-  const end = grow(o.made, file);
+  const end = await grow(o.made, file);
   try {
-    while (!existsSync(file)) await sleep(50);
     const server = await serve(o.ingero, file, { home: o.dir });
     const { context, page, faults } = await open(o.browser, server, { viewport: { width: 900, height: 400 } });
     try {
