@@ -15,10 +15,11 @@ import * as broken from "./tests/broken.mjs";
 import * as keys from "./tests/keys.mjs";
 import * as live from "./tests/live.mjs";
 import * as pictures from "./tests/pictures.mjs";
+import * as report from "./tests/report.mjs";
 import * as token from "./tests/token.mjs";
 import * as views from "./tests/views.mjs";
 
-const parts = { views, content, keys, token, live, broken, pictures };
+const parts = { views, content, report, keys, token, live, broken, pictures };
 const string = { type: "string" };
 const { values: flags } = parseArgs({
   options: { ingero: string, made: string, recordings: string, out: string, keep: string, only: string, chromium: { ...string, default: "/usr/bin/chromium" } },
