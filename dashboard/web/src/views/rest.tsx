@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { Lost, Severity, Who, slow } from "../components/finding";
 import { Frames } from "../components/stack";
 import { clock, count, duration } from "../format";
@@ -50,16 +51,22 @@ export function Rest(props: { report: Report }) {
   );
 }
 
+/** How many items of a part are shown until all are asked for. */
+const few = 12;
+
 function Part<T>(props: { title: string; of?: T[]; show: (item: T) => ComponentChildren }) {
-  if (!props.of?.length) return null;
+  const [all, setAll] = useState(false);
+  const items = props.of ?? [];
+  if (items.length === 0) return null;
   return (
     <section>
       <h2>{props.title}</h2>
       <ul class="plain">
-        {props.of.map((item, i) => (
+        {(all ? items : items.slice(0, few)).map((item, i) => (
           <li key={i}>{props.show(item)}</li>
         ))}
       </ul>
+      {items.length > few && <button onClick={() => setAll(!all)}>{all ? `first ${few}` : `all ${count(items.length)}`}</button>}
     </section>
   );
 }
@@ -75,7 +82,7 @@ function Flight(props: { of: InFlight }) {
       {f.waits_for && `, waits for ${f.waits_for}`}
       {f.holder && `, held by ${f.holder}${f.holder_tid ? ` (tid ${f.holder_tid})` : ""}`}
       {f.file && <code> {f.file}</code>}
-      {f.outcome === "died" && <b class="bad"> its thread ended in it</b>}
+      {f.outcome === "died" && <b class="bad"> its thread ended in it.</b>}
       {f.hangs && <b class="bad"> hangs</b>}
       <Frames of={f.stack ?? []} />
     </div>
