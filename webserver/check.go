@@ -59,7 +59,9 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // no deadline, no harm: in tests
 	if code, why := c.refuse(r); code != 0 {
-		w.Header().Set("Connection", "close")
+		if r.ProtoMajor == 1 { // its body is not read; in HTTP/2 others share the connection, and would be cut off
+			w.Header().Set("Connection", "close")
+		}
 		if code == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 		}

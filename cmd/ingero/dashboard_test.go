@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,11 +71,37 @@ func TestScanOfTheDashboard(t *testing.T) {
 	if _, body := knock(t, s, page, nil, nil); !strings.Contains(body, `<div id="app">`) || strings.Contains(body, "trainer") {
 		t.Errorf("the page without a token: %s", body)
 	}
+	keepsConnection(t, s, "https://"+s.host()+data)
 	if code, _ := knock(t, s, page, nil, func(r *http.Request) { r.URL.Scheme = "http" }); code == http.StatusOK {
 		t.Error("the page is served without TLS")
 	}
 	if err := s.end(); err != nil {
 		t.Errorf("the end: %v", err)
+	}
+}
+
+// keepsConnection sees that a refused request does not cut off the others of a page, which
+// share its connection.
+func keepsConnection(t *testing.T, s *served, url string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.ca}, ForceAttemptHTTP2: true}}
+	defer client.CloseIdleConnections()
+	for i := range 3 {
+		reused := false
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is free
+		resp.Body.Close()
+		if resp.ProtoMajor != 2 || resp.StatusCode != http.StatusUnauthorized || reused != (i > 0) {
+			t.Errorf("request %d: %s, status %d, on the same connection: %v", i, resp.Proto, resp.StatusCode, reused)
+		}
 	}
 }
 

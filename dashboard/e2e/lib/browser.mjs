@@ -33,7 +33,7 @@ export async function open(browser, server, { dark = false, expected = [], viewp
     if (url.origin !== origin && url.protocol !== "blob:") faults.push(`request to ${r.url()}`);
   });
   context.on("console", (m) => {
-    if (["error", "warning"].includes(m.type()) && !asExpected(m.text())) faults.push(`console: ${m.text()}`);
+    if (["error", "warning"].includes(m.type()) && !asExpected(m.text())) faults.push(`console: ${m.text()} (${m.location().url})`);
   });
   context.on("weberror", (e) => faults.push(`error: ${e.error().stack ?? e.error()}`));
   const page = await context.newPage();
