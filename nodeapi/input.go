@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ type input struct {
 	op       event.Op
 	by       string
 	limit    int
+	skip     int
+	buckets  int
+	rows     int
 	sql      wire.Question
 	received time.Time
 }
@@ -84,6 +88,27 @@ var params = []param{
 		in.limit = n
 		return err
 	}},
+	{"skip", "integer", "items of the list to leave out first", nil, func(in *input, v string) (err error) {
+		in.skip, err = between(v, 0, math.MaxInt32)
+		return err
+	}},
+	{"buckets", "integer", "buckets of time at most, 1 to 4096; 512 if nothing is said", nil, func(in *input, v string) (err error) {
+		in.buckets, err = between(v, 1, maxBuckets)
+		return err
+	}},
+	{"rows", "integer", "up to how many calls and waits are answered one by one; 4000 if nothing is said", nil, func(in *input, v string) (err error) {
+		in.rows, err = between(v, 0, maxLimit)
+		return err
+	}},
+}
+
+// between is a whole number from low to high.
+func between(v string, low, high int) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err == nil && (n < low || n > high) {
+		err = fmt.Errorf("it is not from %d to %d", low, high)
+	}
+	return n, err
 }
 
 func paramNamed(name string) *param {
@@ -99,7 +124,7 @@ const (
 
 // read takes a request apart. On an error it returns the status to answer with.
 func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, error) {
-	in := &input{limit: defaultLimit}
+	in := &input{limit: defaultLimit, buckets: defaultBuckets, rows: defaultRows}
 	body, err := webserver.Body(w, r, maxBody)
 	switch {
 	case errors.Is(err, webserver.ErrTooLarge):

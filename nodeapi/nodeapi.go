@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/nodeapi/lanes"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/source"
@@ -39,6 +40,7 @@ type API struct {
 	src    source.Source
 	opts   Options
 	gate   *webserver.Gate
+	lanes  lanes.Cache
 	routes map[string]*route // by path
 }
 

@@ -23,6 +23,7 @@ type Load struct {
 	Start   uint64 // Unix ns, 0 means a fixed day
 	Seed    uint64
 	Graphs  bool // each step also launches a CUDA graph; now and then one is made again
+	Waits   bool // each wait for the GPU is an interval off the CPU, and each thread has one that loads data
 }
 
 // DefaultStart is when a Load begins unless it says otherwise: 2025-01-01 UTC.
@@ -97,6 +98,9 @@ func (g *generator) names(b *store.Batch) {
 	for t := range g.Threads {
 		b.Threads = append(b.Threads, store.ThreadInfo{Thread: thread(t), Comm: "trainer", Dispatch: true})
 	}
+	if g.Waits {
+		g.nameLoaders(b)
+	}
 }
 
 // duration is log-normal around a median.
@@ -124,6 +128,9 @@ func (g *generator) addStep(b *store.Batch, t int, at uint64) {
 	c.Ledger.NS[event.Ioctl] = c.Duration * 8 / 10
 	c.Ledger.NS[event.RunQueue] = g.rng.Uint64N(20_000)
 	c.Ledger.Voluntary = 1
+	if g.Waits {
+		g.addWaits(b, t, c)
+	}
 	if g.rng.IntN(100) == 0 {
 		g.disturb(b, t, c)
 	}

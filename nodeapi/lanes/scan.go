@@ -1,0 +1,106 @@
+package lanes
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// unsettled is how far behind the end of a recording rows may still come: a call is
+// written when it returns, at the time of its start.
+const unsettled = uint64(5 * time.Second)
+
+// never is the end of time, as far as a window can say it.
+const never = uint64(math.MaxInt64)
+
+func newPyramid(machines, limit int) *Pyramid {
+	s := newStretch(firstShift, firstShift, limit)
+	return &Pyramid{settled: s, fresh: s, read: make([]uint64, machines)}
+}
+
+// extend reads what came since, for about as long as is allowed. settled is up to when
+// nothing comes any more.
+func (p *Pyramid) extend(ctx context.Context, machines []store.Reader, settled uint64, allowed time.Duration) error {
+	deadline := time.Now().Add(allowed)
+	p.done = false
+	p.fresh = newStretch(p.settled.calls.shift, p.settled.waits.shift, p.settled.calls.limit)
+	p.until = max(p.until, settled)
+	for i, r := range machines {
+		for p.read[i] < p.until {
+			to, err := scan(ctx, r, i, store.Window{From: p.read[i], To: p.until}, p.settled, deadline)
+			if err != nil {
+				return err
+			}
+			p.read[i] = to
+			if to < p.until && !time.Now().Before(deadline) {
+				return nil
+			}
+		}
+	}
+	if p.until < never {
+		for i, r := range machines {
+			if _, err := scan(ctx, r, i, store.Window{From: p.until, To: never}, p.fresh, time.Time{}); err != nil {
+				return err
+			}
+		}
+	}
+	p.done = true
+	return nil
+}
+
+// scan reads a window, up to the time that it returns, which is its end unless the
+// deadline, if there is one, comes first.
+func scan(ctx context.Context, r store.Reader, machine int, w store.Window, into stretch, deadline time.Time) (uint64, error) {
+	const some = 4096 // rows between looks at the clock
+	end, n := w.To, 0
+	err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {
+		into.calls.row(machine, c.Start)
+		into.calls.add(ID{machine, c.Thread}, CallSpan(c))
+		if n++; n%some == 0 && !deadline.IsZero() && time.Now().After(deadline) {
+			end = c.Start + 1
+			return false
+		}
+		return true
+	})
+	if err != nil {
+		return w.From, err
+	}
+	err = r.OffCPU(ctx, store.Window{From: w.From, To: end}, func(o *event.OffCPU) bool {
+		into.waits.row(machine, o.Start)
+		for _, s := range WaitSpans(o) {
+			into.waits.add(ID{machine, o.Thread}, s)
+		}
+		return true
+	})
+	return end, err
+}
+
+// CallSpan is a call.
+func CallSpan(c *event.CallTime) Span {
+	return Span{Start: c.Start, Duration: bounded(c.Duration), Weight: max(c.Weight, 1), Key: InCall(c.Op), Depth: c.Depth}
+}
+
+// WaitSpans are the parts of an interval off the CPU: what was waited for, and then
+// the time in which the thread could have run.
+func WaitSpans(o *event.OffCPU) []Span {
+	d := bounded(o.Duration)
+	runq := min(o.RunQueue, d)
+	out := make([]Span, 0, 2)
+	if runq < d || d == 0 {
+		out = append(out, Span{Start: o.Start, Duration: d - runq, Weight: 1, Key: Waiting(o.Class)})
+	}
+	if runq > 0 {
+		s := Span{Start: o.Start + d - runq, Duration: runq, Key: Waiting(event.RunQueue), Weight: 1}
+		if len(out) > 0 {
+			return append(out, s)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// bounded is a duration that ends before the end of time, whatever a damaged file says.
+func bounded(d uint64) uint64 { return min(d, uint64(1000*24*time.Hour)) }

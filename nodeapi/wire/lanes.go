@@ -1,0 +1,33 @@
+package wire
+
+// Lanes are what threads did in a window, for a picture of it: each call and wait, or, where
+// there are more than was asked for, sums in buckets of time. All times in them but the
+// first are counted from StartNS.
+type Lanes struct {
+	About
+	StartNS  uint64   `json:"start_ns"`
+	BucketNS uint64   `json:"bucket_ns"` // a power of two, begins at a multiple of it; 0: one by one
+	Buckets  int      `json:"buckets"`
+	Rows     uint64   `json:"rows"`    // stored calls and waits that begin in the window, about
+	ReadNS   uint64   `json:"read_ns"` // the recording was read up to here, ask again; 0: all of it
+	Ops      []string `json:"ops"`     // what calls are numbered by
+	Classes  []string `json:"classes"` // what waits are numbered by
+	Total    int      `json:"total"`   // threads, of which skip and limit choose some
+	Lanes    []Lane   `json:"lanes"`   // by machine, process and thread
+}
+
+// Lane is a thread. Items of its lists have so many numbers each: a call or wait in buckets
+// is bucket, op or class, ns in it, how many began (calls inside of others are in neither);
+// a call one by one is start, duration, op, depth, calls that it stands for; a wait one by
+// one is start, duration, class.
+type Lane struct {
+	Node    string  `json:"node"`
+	PID     uint32  `json:"pid"`
+	TID     uint32  `json:"tid"`
+	Process string  `json:"process"`
+	Thread  string  `json:"thread"`
+	Rank    int     `json:"rank"`  // -1 if it has none
+	Depth   uint8   `json:"depth"` // of the calls that go deepest
+	Calls   []int64 `json:"calls"`
+	Waits   []int64 `json:"waits"`
+}
