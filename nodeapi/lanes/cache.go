@@ -11,7 +11,7 @@ import (
 
 const (
 	// stepTime is about how long one question may read the recording; the next goes on.
-	stepTime = 300 * time.Millisecond
+	stepTime = 200 * time.Millisecond
 	// A recording that grows is read anew from time to time, for what was written late and
 	// what was deleted: so seldom that it takes a twentieth of a CPU at most.
 	rebuildAfter = 30 * time.Second

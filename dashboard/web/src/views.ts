@@ -5,6 +5,7 @@ import { Ledger } from "./views/ledger";
 import { Memory } from "./views/memory";
 import { NCCL } from "./views/nccl";
 import { Overview } from "./views/overview";
+import { Timeline } from "./views/timeline/timeline";
 
 export interface View {
   name: string; // in the address
@@ -16,6 +17,7 @@ export interface View {
 /** The views, in the order of their tabs. A new one is a file in views/ and a line here. */
 export const views: View[] = [
   { name: "overview", title: "Overview", key: "1", show: Overview },
+  { name: "timeline", title: "Timeline", key: "2", show: Timeline },
   { name: "findings", title: "Findings", key: "3", show: Findings },
   { name: "ledger", title: "Ledger", key: "4", show: Ledger },
   { name: "memory", title: "Memory", key: "7", show: Memory },

@@ -1,0 +1,61 @@
+// Findings on the timeline: their evidence as marks, and the chain of one as arrows.
+
+import { duration } from "../../format";
+import type { Arrow, Mark } from "./overlay";
+import type { Layout } from "./layout";
+
+interface Step {
+  layer: string;
+  process: string;
+  pid: number;
+  tid: number;
+  thread: string;
+  state: string;
+  on: string;
+  ns: number;
+}
+
+export interface Chain {
+  id: string;
+  severity: string;
+  summary: string;
+  path: Step[]; // effect first, root last
+  evidence: { event_ids: string[] };
+}
+
+/** The time in an event's id, from an origin. */
+export function timeOf(id: string, origin: number): number | undefined {
+  const found = /:(\d+)[a-z]?$/.exec(id);
+  return found ? Number(BigInt(found[1]!) - BigInt(origin)) : undefined;
+}
+
+export function marksOf(chains: Chain[], origin: number): Mark[] {
+  return chains.flatMap((c) =>
+    c.evidence.event_ids.flatMap((id) => {
+      const at = timeOf(id, origin);
+      return at === undefined ? [] : [{ at, finding: c.id, severity: c.severity, summary: c.summary }];
+    }),
+  );
+}
+
+/**
+ * The path of a finding at one of its events: from each step to the one it held up. What
+ * has no lane is named where its arrow begins.
+ */
+export function chainArrows(chain: Chain, at: number, layout: Layout): Arrow[] {
+  const out: Arrow[] = [];
+  for (let i = 0; i + 1 < chain.path.length; i++) {
+    const effect = chain.path[i]!;
+    const to = layout.find(effect.tid, effect.pid);
+    if (!to) continue;
+    const cause = chain.path.slice(i + 1).find((s) => s.tid !== effect.tid || s.pid !== effect.pid);
+    if (!cause || out.some((a) => a.to.row === to)) continue;
+    const from = layout.find(cause.tid, cause.pid);
+    out.push({
+      from: { row: from, at, name: `${cause.process || cause.thread || "process"} ${cause.pid}`, part: "call" },
+      to: { row: to, at, part: i === 0 ? "call" : "wait" },
+      label: [effect.state, effect.on, effect.ns ? duration(effect.ns) : ""].filter(Boolean).join(" · "),
+    });
+  }
+  return out;
+}

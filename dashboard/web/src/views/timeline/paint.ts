@@ -1,0 +1,131 @@
+// Draws what a tile holds.
+
+import { darkText, waitPaint, type OpColours, type Paint } from "./colours";
+import { callsOf, stride, waitsOf, type Lane, type Lanes } from "./data";
+import { deepest, type Row } from "./layout";
+
+/** A piece of the time as it is put on a canvas: times are those of the answer. */
+export interface Piece {
+  from: number;
+  to: number;
+  width: number; // pixels
+}
+
+interface Brush {
+  g: CanvasRenderingContext2D;
+  paint: Paint;
+  ops: OpColours;
+  piece: Piece;
+}
+
+/** Draws lanes of an answer; rows[i] is where lane i is, and top what is at the upper edge. */
+export function drawLanes(g: CanvasRenderingContext2D, answer: Lanes, rows: Row[], top: number, piece: Piece, paint: Paint, ops: OpColours): void {
+  const b: Brush = { g, paint, ops, piece };
+  answer.lanes.forEach((lane, i) => {
+    const row = rows[i];
+    if (!row) return;
+    const y = row.top - top + row.head;
+    if (answer.bucket_ns > 0) {
+      callBuckets(b, answer, lane, y, row.calls);
+      waitBuckets(b, answer, lane, y + row.calls, row.waits);
+    } else {
+      singleCalls(b, answer, lane, y, row.call);
+      singleWaits(b, answer, lane, y + row.calls, row.waits);
+    }
+  });
+}
+
+function at(p: Piece, t: number): number {
+  return ((t - p.from) / (p.to - p.from)) * p.width;
+}
+
+/** Items of a list of buckets, put on each other in their bucket. */
+function stacked(list: number[], visit: (bucket: number, name: number, share0: number, share1: number) => void, full: number): void {
+  let bucket = -1;
+  let sum = 0;
+  for (let i = 0; i + stride.bucket <= list.length; i += stride.bucket) {
+    if (list[i] !== bucket) {
+      bucket = list[i]!;
+      sum = 0;
+    }
+    const share = list[i + 2]! / full;
+    visit(bucket, list[i + 1]!, Math.min(sum, 1), Math.min(sum + share, 1));
+    sum += share;
+  }
+}
+
+/** The rectangles of each name, drawn together: changing colours is what takes time. */
+function drawStacked(b: Brush, answer: Lanes, list: number[], y: number, height: number, least: number, colour: (name: number) => CanvasPattern | string): void {
+  const rects = new Map<number, number[]>();
+  stacked(
+    list,
+    (bucket, name, from, to) => {
+      const x0 = at(b.piece, bucket * answer.bucket_ns);
+      const x1 = at(b.piece, (bucket + 1) * answer.bucket_ns);
+      if (x1 < 0 || x0 > b.piece.width) return;
+      const h = Math.max((to - from) * height, least);
+      let of = rects.get(name);
+      if (!of) rects.set(name, (of = []));
+      of.push(x0, y + height - Math.max(to * height, least), x1 - x0, h);
+    },
+    answer.bucket_ns,
+  );
+  for (const [name, of] of rects) {
+    b.g.fillStyle = colour(name);
+    for (let i = 0; i < of.length; i += 4) b.g.fillRect(of[i]!, of[i + 1]!, of[i + 2]!, of[i + 3]!);
+  }
+}
+
+function callBuckets(b: Brush, answer: Lanes, lane: Lane, y: number, height: number): void {
+  drawStacked(b, answer, lane.calls, y, height - 1, 1, (op) => b.ops.get(answer.ops[op] ?? ""));
+}
+
+function waitBuckets(b: Brush, answer: Lanes, lane: Lane, y: number, height: number): void {
+  drawStacked(b, answer, lane.waits, y, height - 1, 0.5, (c) => waitPaint(b.paint, answer.classes[c] ?? "other"));
+}
+
+function singleCalls(b: Brush, answer: Lanes, lane: Lane, y: number, height: number): void {
+  const { g } = b;
+  g.font = "11px " + b.paint.font;
+  g.textBaseline = "middle";
+  for (const c of callsOf(answer, lane)) {
+    const x0 = at(b.piece, c.start);
+    const x1 = at(b.piece, c.start + c.duration);
+    if (x1 < 0 || x0 > b.piece.width || c.depth > deepest) continue;
+    const colour = b.ops.get(c.op);
+    const top = y + c.depth * height;
+    g.fillStyle = colour;
+    g.fillRect(x0, top, Math.max(x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0), 0.75), height - 1);
+    label(b, c.weight > 1 ? `${c.op} (${c.weight})` : c.op, colour, x0, x1, top, height - 1);
+  }
+}
+
+function singleWaits(b: Brush, answer: Lanes, lane: Lane, y: number, height: number): void {
+  for (const w of waitsOf(answer, lane)) {
+    const x0 = at(b.piece, w.start);
+    const x1 = at(b.piece, w.start + w.duration);
+    if (x1 < 0 || x0 > b.piece.width) continue;
+    b.g.fillStyle = waitPaint(b.paint, w.class);
+    b.g.fillRect(x0, y, Math.max(x1 - x0, 0.75), height - 1);
+  }
+}
+
+/**
+ * Writes into a box what fits. A box that reaches over the begin of the piece was named
+ * before it: its name goes on where it was, or if it has ended there, is said again.
+ */
+function label(b: Brush, text: string, colour: string, x0: number, x1: number, y: number, height: number): void {
+  const shown = fitting(text, x1 - x0 - 5);
+  if (shown === "") return;
+  const over = x0 + 3 + b.g.measureText(shown).width < 0;
+  const again = over ? fitting(text, x1 - 5) : shown;
+  b.g.fillStyle = darkText(colour) ? "#000" : "#fff";
+  b.g.fillText(again, over ? 3 : x0 + 3, y + height / 2 + 0.5);
+}
+
+/** As much of a text as fits: letters of 11 px are about 6.2 px wide. */
+export function fitting(text: string, room: number): string {
+  const letters = Math.floor(room / 6.2);
+  if (text.length <= letters) return text;
+  return letters < 3 ? "" : text.slice(0, letters - 1) + "…";
+}
