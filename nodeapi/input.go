@@ -29,6 +29,7 @@ type input struct {
 	limit    int
 	skip     int
 	buckets  int
+	columns  int
 	rows     int
 	sql      wire.Question
 	received time.Time
@@ -96,6 +97,10 @@ var params = []param{
 		in.buckets, err = between(v, 1, maxBuckets)
 		return err
 	}},
+	{"columns", "integer", "columns of time at most, 1 to 2000; 240 if nothing is said", nil, func(in *input, v string) (err error) {
+		in.columns, err = between(v, 1, maxColumns)
+		return err
+	}},
 	{"rows", "integer", "up to how many calls and waits are answered one by one; 4000 if nothing is said", nil, func(in *input, v string) (err error) {
 		in.rows, err = between(v, 0, maxLimit)
 		return err
@@ -124,7 +129,7 @@ const (
 
 // read takes a request apart. On an error it returns the status to answer with.
 func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, error) {
-	in := &input{limit: defaultLimit, buckets: defaultBuckets, rows: defaultRows}
+	in := &input{limit: defaultLimit, buckets: defaultBuckets, columns: defaultColumns, rows: defaultRows}
 	body, err := webserver.Body(w, r, maxBody)
 	switch {
 	case errors.Is(err, webserver.ErrTooLarge):

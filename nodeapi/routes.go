@@ -54,6 +54,7 @@ func routes() []route {
 		get[*report.Report]("chains", "What made the GPU wait: causes with their proof, as \"ingero explain --json\" prints it.", scope, chains),
 		get[wire.Timeline]("timeline", "Calls and off-CPU intervals one by one, in order of time; go on from next_ns.", with("tid", "op", "limit"), timeline),
 		get[wire.Lanes]("lanes", "What each thread did: calls and waits one by one if they are few, else summed up in buckets of time.", laneParams, laneTimes),
+		get[wire.Heatmap]("heatmap", "How long the calls of an operation took, counted over time; without op that which took most time.", with("tid", "op", "columns"), heatmap),
 		get[wire.Stacks]("stacks", "Which code makes the calls.", with("op", "by", "limit"), stacks),
 		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.", []string{"pid", "process"}, processes),
 		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),

@@ -139,6 +139,18 @@ func (h *Histogram) Reset() {
 	h.n = 0
 }
 
+// Bucket is the index of the bucket that counts v.
+func Bucket(v uint64) int { return bucket(v) }
+
+// Each calls f for each bucket that is not empty, in order, with its index and count.
+func (h *Histogram) Each(f func(i int, n uint32)) {
+	for i, c := range h.counts {
+		if c > 0 {
+			f(h.lo+i, c)
+		}
+	}
+}
+
 // Count is how many values were added.
 func (h *Histogram) Count() uint64 { return h.n }
 

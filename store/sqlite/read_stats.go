@@ -155,7 +155,7 @@ func compareThreads(a, b event.Thread) int {
 	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 }
 
-var opStatQuery = expand("select thread, op, calls, errors, sum, max, bytes, first, last, %s, hist from call_second where id between ? and ?")
+var opStatQuery = expand("select thread, op, calls, errors, sum, max, bytes, first, last, %s, hist, id from call_second where id between ? and ? order by id")
 
 type opStatKey struct {
 	event.Thread
@@ -165,32 +165,18 @@ type opStatKey struct {
 // OpStats implements store.Reader. The window grows to whole seconds.
 func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
 	found := make(map[opStatKey]*store.OpStat)
-	var hist stats.Histogram
-	var blob []byte
-	var ledger event.Ledger
-	err := r.rows(ctx, opStatQuery, seconds(w), func(s *sqlite.Stmt) error {
-		t, err := r.thread(ctx, s.ColumnInt64(0))
-		if err != nil {
-			return err
-		}
-		o := opStatOf(found, opStatKey{t.Thread, event.Op(s.ColumnInt64(1))})
-		o.Calls += uint64(s.ColumnInt64(2))
-		o.Errors += uint64(s.ColumnInt64(3))
-		o.SumNS += uint64(s.ColumnInt64(4))
-		o.MaxNS = max(o.MaxNS, uint64(s.ColumnInt64(5)))
-		o.Bytes += uint64(s.ColumnInt64(6))
-		o.First = min(o.First, uint64(s.ColumnInt64(7)))
-		o.Last = max(o.Last, uint64(s.ColumnInt64(8)))
-		readLedger(s, 9, &ledger)
-		o.Ledger.Add(&ledger)
-		n := s.ColumnLen(9 + ledgerWidth)
-		blob = slices.Grow(blob[:0], n)[:n]
-		s.ColumnBytes(9+ledgerWidth, blob)
-		if err := hist.UnmarshalBinary(blob); err != nil {
-			return fmt.Errorf("%w: roll-up of %s: %w", store.ErrCorrupt, o.Op, err)
-		}
-		o.Hist.Merge(&hist)
-		return nil
+	err := r.OpSeconds(ctx, w, func(_ uint64, x *store.OpStat) bool {
+		o := opStatOf(found, opStatKey{x.Thread, x.Op})
+		o.Calls += x.Calls
+		o.Errors += x.Errors
+		o.SumNS += x.SumNS
+		o.MaxNS = max(o.MaxNS, x.MaxNS)
+		o.Bytes += x.Bytes
+		o.First = min(o.First, x.First)
+		o.Last = max(o.Last, x.Last)
+		o.Ledger.Add(&x.Ledger)
+		o.Hist.Merge(x.Hist)
+		return true
 	})
 	out := make([]store.OpStat, 0, len(found))
 	for _, o := range found {
@@ -200,6 +186,33 @@ func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, e
 		return cmp.Or(compareThreads(a.Thread, b.Thread), cmp.Compare(a.Op, b.Op))
 	})
 	return out, err
+}
+
+// OpSeconds visits the statistics of each second that a window touches, in order of time,
+// with its Unix time in seconds. There may be several of a thread and operation in one. The
+// pointed-to value is reused.
+func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec uint64, o *store.OpStat) bool) error {
+	o := store.OpStat{Hist: new(stats.Histogram)}
+	var blob []byte
+	return r.rows(ctx, opStatQuery, seconds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(0))
+		if err != nil {
+			return err
+		}
+		u := func(i int) uint64 { return uint64(s.ColumnInt64(i)) }
+		hist := o.Hist
+		o = store.OpStat{
+			Thread: t.Thread, Op: event.Op(u(1)), Calls: u(2), Errors: u(3), SumNS: u(4), MaxNS: u(5), Bytes: u(6), First: u(7), Last: u(8), Hist: hist,
+		}
+		readLedger(s, 9, &o.Ledger)
+		n := s.ColumnLen(9 + ledgerWidth)
+		blob = slices.Grow(blob[:0], n)[:n]
+		s.ColumnBytes(9+ledgerWidth, blob)
+		if err := hist.UnmarshalBinary(blob); err != nil {
+			return fmt.Errorf("%w: roll-up of %s: %w", store.ErrCorrupt, o.Op, err)
+		}
+		return stopUnless(visit(u(10+ledgerWidth)>>20, &o))
+	})
 }
 
 func opStatOf(found map[opStatKey]*store.OpStat, key opStatKey) *store.OpStat {

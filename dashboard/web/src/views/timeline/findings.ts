@@ -54,7 +54,7 @@ export function chainArrows(chain: Chain, at: number, layout: Layout): Arrow[] {
     out.push({
       from: { row: from, at, name: `${cause.process || cause.thread || "process"} ${cause.pid}`, part: "call" },
       to: { row: to, at, part: i === 0 ? "call" : "wait" },
-      label: [effect.state, effect.on, effect.ns ? duration(effect.ns) : ""].filter(Boolean).join(" · "),
+      label: [cause.state, cause.on, effect.ns ? duration(effect.ns) + " in all" : ""].filter(Boolean).join(" · "),
     });
   }
   return out;

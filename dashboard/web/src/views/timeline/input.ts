@@ -13,8 +13,8 @@ export function listen(s: Stage): () => void {
   const stop = new AbortController();
   const { canvas } = s;
   let drag: Drag | undefined;
-  const on = <K extends keyof HTMLElementEventMap>(name: K, f: (e: HTMLElementEventMap[K]) => void, passive = true) =>
-    canvas.addEventListener(name, f, { signal: stop.signal, passive });
+  const on = <K extends keyof HTMLElementEventMap>(name: K, f: (e: HTMLElementEventMap[K]) => void) =>
+    canvas.addEventListener(name, f, { signal: stop.signal, passive: false });
 
   on("pointerdown", (e) => {
     if (e.button !== 0) return;
@@ -53,17 +53,13 @@ export function listen(s: Stage): () => void {
     const i = s.at(e.offsetX, e.offsetY);
     if (i) s.go({ from: i.start - i.duration * 0.2, to: i.start + i.duration * 1.2 });
   });
-  on(
-    "wheel",
-    (e) => {
+  on("wheel", (e) => {
       e.preventDefault();
       const unit = e.deltaMode === 1 ? 16 : 1;
       if (e.offsetX < size.labels && e.offsetY > tops.all) s.scrollTo(s.scroll + e.deltaY * unit);
       else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) s.go(pan(s.view, ((e.deltaX || e.deltaY) * unit) / s.plot, s.limits));
       else s.go(zoom(s.view, Math.exp(Math.min(Math.max(e.deltaY * unit, -200), 200) * 0.0022), share(s, e.offsetX), s.limits));
-    },
-    false,
-  );
+  });
   on("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || !press(s, e.key)) return;
     e.preventDefault();

@@ -106,10 +106,10 @@ function drawAxis(s: Stage): void {
 
 /** A time of day as far as the step of the ticks tells. */
 function axisClock(unix: number, step: number): string {
-  const d = new Date(unix / 1e6);
+  const d = new Date(Math.round(unix / 1e6));
   if (step >= 86400e9) return d.toLocaleDateString("sv-SE");
   if (step >= 3600e9) return d.toLocaleDateString("sv-SE").slice(5) + " " + d.toLocaleTimeString("en-GB").slice(0, 5);
-  return step >= 1e9 ? d.toLocaleTimeString("en-GB") : clock(unix);
+  return step >= 1e9 ? d.toLocaleTimeString("en-GB") : clock(d.getTime() * 1e6 + 5e5);
 }
 
 /** The whole recording, with the part that is seen. */
