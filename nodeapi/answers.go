@@ -3,6 +3,7 @@ package nodeapi
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/ingero-io/ingero/diagnose"
@@ -86,7 +87,11 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 		if out.About, err = a.about(ctx, v); err != nil {
 			return err
 		}
-		sites, err := diagnose.FindSites(ctx, v, v.win, v.sum.Stored, func(c *event.Call) bool {
+		stored := v.sum.Stored
+		if in.slow {
+			stored = math.MaxUint64 // of very many only these are looked at
+		}
+		sites, err := diagnose.FindSites(ctx, v, v.win, stored, func(c *event.Call) bool {
 			return v.wants(c.PID) && (in.op == 0 || c.Op == in.op)
 		})
 		if err != nil {
@@ -97,13 +102,11 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 		for i := range sites.List[:min(len(sites.List), in.limit)] {
 			s := &sites.List[i]
 			site := wire.Site{
-				PID: s.PID, Process: v.names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS, Frames: []string{},
+				PID: s.PID, Process: v.names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS,
 			}
-			if st, err := v.Stack(ctx, s.Stack); err == nil {
-				site.Frames = diagnose.Frames(&st)
-			} else if ctx.Err() != nil {
-				return ctx.Err()
-			} // else it was lost; the site stands without it
+			if site.Frames, err = frames(ctx, v, s.Stack); err != nil {
+				return err
+			}
 			out.Stacks = append(out.Stacks, site)
 		}
 		return nil

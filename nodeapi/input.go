@@ -26,6 +26,7 @@ type input struct {
 	process  string
 	op       event.Op
 	by       string
+	slow     bool
 	limit    int
 	skip     int
 	buckets  int
@@ -79,6 +80,10 @@ var params = []param{
 	}},
 	{"by", "string", "what to sort by", []string{"total", "max", "calls"}, func(in *input, v string) error {
 		in.by = v
+		return nil
+	}},
+	{"slow", "string", "whether to count only calls that were slow, failed, waited or were the first", []string{"yes", "no"}, func(in *input, v string) error {
+		in.slow = v == "yes"
 		return nil
 	}},
 	{"limit", "integer", "items of a list at most; 1000 if nothing is said", nil, func(in *input, v string) error {

@@ -25,6 +25,11 @@ export function css(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+/** Whether the page is dark now. */
+export function isDark(): boolean {
+  return getComputedStyle(document.documentElement).colorScheme === "dark";
+}
+
 /** Calls f when the colours change, by choice or with the system; the result ends that. */
 export function onTheme(f: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -1,5 +1,7 @@
 import type { ComponentType } from "preact";
 import { Findings } from "./views/findings";
+import { Flame } from "./views/flame/flame";
+import { Heatmap } from "./views/heatmap/heatmap";
 import { Host } from "./views/host";
 import { Ledger } from "./views/ledger";
 import { Memory } from "./views/memory";
@@ -20,6 +22,8 @@ export const views: View[] = [
   { name: "timeline", title: "Timeline", key: "2", show: Timeline },
   { name: "findings", title: "Findings", key: "3", show: Findings },
   { name: "ledger", title: "Ledger", key: "4", show: Ledger },
+  { name: "heatmap", title: "Heat map", key: "5", show: Heatmap },
+  { name: "flame", title: "Flame graph", key: "6", show: Flame },
   { name: "memory", title: "Memory", key: "7", show: Memory },
   { name: "nccl", title: "NCCL", key: "8", show: NCCL },
   { name: "host", title: "Host", key: "9", show: Host },

@@ -1,11 +1,11 @@
 import { get, query, useLoad } from "../../api";
 import { classOf } from "../../classes";
 import { count, duration, percent } from "../../format";
+import { printable } from "../../printable";
 import { State } from "../../state";
 import type { About } from "../../wire";
 import { sumsOf, type Sum } from "./data";
 import type { Arrow } from "./overlay";
-import { printable } from "./overlay";
 import type { Item, Stage } from "./stage";
 import type { View } from "./view";
 import { useEffect } from "preact/hooks";

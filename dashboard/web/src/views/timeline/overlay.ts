@@ -2,6 +2,7 @@
 // recording, findings, arrows, what is chosen.
 
 import { clock, duration } from "../../format";
+import { printable } from "../../printable";
 import { fitting } from "./paint";
 import { size, type Row } from "./layout";
 import { tops, type Stage } from "./stage";
@@ -70,11 +71,6 @@ function drawNames(s: Stage): void {
   g.moveTo(size.labels - 0.5, tops.map);
   g.lineTo(size.labels - 0.5, s.height);
   g.stroke();
-}
-
-/** Names come from the processes, which may put anything in them. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 }
 
 function drawAxis(s: Stage): void {
