@@ -49,11 +49,12 @@ func (p *Pyramid) Lanes() []ID {
 	})
 }
 
-// Depth is how deep calls of a thread go into each other.
-func (p *Pyramid) Depth(id ID) (d uint8) {
-	for _, s := range p.sets() {
+// Depth is how deep calls of a thread go into each other; -1 if it made none.
+func (p *Pyramid) Depth(id ID) int {
+	d := -1
+	for _, s := range []*set{p.settled.calls, p.fresh.calls} {
 		if l := s.lanes[id]; l != nil {
-			d = max(d, l.depth)
+			d = max(d, int(l.depth))
 		}
 	}
 	return d

@@ -27,7 +27,7 @@ type Lane struct {
 	Process string  `json:"process"`
 	Thread  string  `json:"thread"`
 	Rank    int     `json:"rank"`  // -1 if it has none
-	Depth   uint8   `json:"depth"` // of the calls that go deepest
+	Depth   int     `json:"depth"` // of the calls that go deepest; -1 if it made none
 	Calls   []int64 `json:"calls"`
 	Waits   []int64 `json:"waits"`
 }

@@ -1,8 +1,8 @@
 // Draws the heat map on a canvas.
 
-import { clock, duration } from "../../format";
+import { axisClock, ticks } from "../../axis";
+import { duration } from "../../format";
 import { css, isDark } from "../../theme";
-import { tickStep } from "../timeline/view";
 import { heat, marks, rowEnd, rowsOf, viridis, type Cell, type Part } from "./scale";
 
 export interface Map {
@@ -108,15 +108,9 @@ export class Chart {
     g.globalAlpha = 1;
     g.textAlign = "center";
     const span = this.map.columns * this.map.column;
-    const step = tickStep(span, this.wide / 110);
-    const day = step > 1e9 ? step : 1e9;
-    for (let at = (day - (this.map.start % day)) % Math.max(step, 1); at <= span; at += step) {
-      const x = edge.left + (at / span) * this.wide;
-      if (x < edge.left + 30 || x > edge.left + this.wide - 30) continue;
-      const t = this.map.start + at;
-      const time = new Date(Math.round(t / 1e6));
-      const label = step >= 86400e9 ? time.toLocaleDateString("sv-SE") : step >= 1e9 ? time.toLocaleTimeString("en-GB") : clock(t);
-      g.fillText(label, x, edge.top + this.tall + 14);
+    for (const t of ticks({ from: 0, to: span }, this.wide / 110, this.map.start, axisClock)) {
+      const x = edge.left + (t.at / span) * this.wide;
+      if (x > edge.left + 30 && x < edge.left + this.wide - 30) g.fillText(t.label, x, edge.top + this.tall + 14);
     }
   }
 

@@ -24,7 +24,7 @@ export interface LaneInfo {
   process: string;
   thread: string;
   rank: number;
-  depth: number;
+  depth: number; // of the calls that go deepest; -1: none
 }
 
 export interface Row {
@@ -43,7 +43,7 @@ export class Layout {
   readonly height: number;
 
   constructor(lanes: (LaneInfo | undefined)[], room = 0) {
-    const depths = (l: LaneInfo | undefined) => 1 + Math.min(l?.depth ?? 0, deepest);
+    const depths = (l: LaneInfo | undefined) => 1 + Math.min(l?.depth ?? 0, deepest); // 0 if it made no calls
     const head = (i: number) => {
       const [l, before] = [lanes[i], lanes[i - 1]];
       return l && (!before || before.pid !== l.pid || before.node !== l.node) ? size.head : 0;

@@ -1,13 +1,13 @@
 // What is drawn over and beside the lanes: their names, the axis, the map of the whole
 // recording, findings, arrows, what is chosen.
 
-import { clock, duration } from "../../format";
+import { axisClock, ticks } from "../../axis";
+import { duration } from "../../format";
 import { printable } from "../../printable";
 import { fitting } from "./paint";
 import { size, type Row } from "./layout";
 import { tops, type Stage } from "./stage";
 import { stride } from "./data";
-import { ticks } from "./view";
 
 /** A finding's evidence on the axis. */
 export interface Mark {
@@ -60,11 +60,11 @@ function drawNames(s: Stage): void {
       g.font = "600 12px " + paint.font;
       const rank = info.rank >= 0 ? ` · rank ${info.rank}` : "";
       const node = s.manyNodes ? info.node + " · " : "";
-      g.fillText(fitting(printable(`${node}${info.process || "process"} ${info.pid}${rank}`), size.labels - 12), 6, y + row.head / 2 + 2);
+      g.fillText(fitting(printable(`${node}${info.process || "process"} ${info.pid}${rank}`), size.labels - 12), 6, y + row.head / 2 + 2, size.labels - 10);
     }
     g.font = "12px " + paint.font;
     g.fillStyle = s.hover?.row.index === row.index ? paint.accent : paint.faint;
-    g.fillText(fitting(printable(`${info.thread || "thread"} ${info.tid}`), size.labels - 26), 16, y + row.head + row.calls / 2);
+    g.fillText(fitting(printable(`${info.thread || "thread"} ${info.tid}`), size.labels - 26), 16, y + row.head + (row.calls || row.waits) / 2, size.labels - 20);
   }
   g.restore();
   g.beginPath();
@@ -100,14 +100,6 @@ function drawAxis(s: Stage): void {
   g.stroke();
 }
 
-/** A time of day as far as the step of the ticks tells. */
-function axisClock(unix: number, step: number): string {
-  const d = new Date(Math.round(unix / 1e6));
-  if (step >= 86400e9) return d.toLocaleDateString("sv-SE");
-  if (step >= 3600e9) return d.toLocaleDateString("sv-SE").slice(5) + " " + d.toLocaleTimeString("en-GB").slice(0, 5);
-  return step >= 1e9 ? d.toLocaleTimeString("en-GB") : clock(d.getTime() * 1e6 + 5e5);
-}
-
 /** The whole recording, with the part that is seen. */
 function drawMap(s: Stage): void {
   const { g, paint, limits } = s;
@@ -117,12 +109,17 @@ function drawMap(s: Stage): void {
   const x = (t: number) => size.labels + ((t - limits.first) / whole) * s.plot;
   g.fillStyle = paint.faint;
   const base = s.whole.start_ns - s.origin;
+  g.save();
+  g.beginPath();
+  g.rect(size.labels, 0, s.plot, tops.map);
+  g.clip();
   for (const [at, share] of s.shares()) {
     const x0 = Math.round(x(base + at));
     const x1 = Math.max(Math.round(x(base + at + s.shareWidth)), x0 + 1);
     const high = share * (tops.map - 8);
     g.fillRect(x0, tops.map - 4 - high, x1 - x0, Math.max(high, 0.5));
   }
+  g.restore();
   const from = Math.max(x(s.view.from), size.labels);
   const to = Math.min(Math.max(x(s.view.to), from + 2), s.width);
   g.fillStyle = paint.accent;
@@ -211,7 +208,7 @@ function drawArrows(s: Stage): void {
   g.beginPath();
   g.rect(size.labels, tops.all, s.plot, s.height);
   g.clip();
-  const middle = (row: Row, part: "call" | "wait") => s.y(row) + row.head + (part === "wait" ? row.calls + row.waits / 2 : row.call / 2);
+  const middle = (row: Row, part: "call" | "wait") => s.y(row) + row.head + (part === "wait" || row.calls === 0 ? row.calls + row.waits / 2 : row.call / 2);
   s.arrows.forEach((a, i) => {
     const x1 = s.x(a.to.at);
     const y1 = middle(a.to.row, a.to.part);

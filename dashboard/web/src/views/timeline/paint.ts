@@ -13,6 +13,7 @@ export interface Piece {
 
 interface Brush {
   g: CanvasRenderingContext2D;
+  ratio: number; // device pixels per unit
   paint: Paint;
   ops: OpColours;
   piece: Piece;
@@ -20,7 +21,7 @@ interface Brush {
 
 /** Draws lanes of an answer; rows[i] is where lane i is, and top what is at the upper edge. */
 export function drawLanes(g: CanvasRenderingContext2D, answer: Lanes, rows: Row[], top: number, piece: Piece, paint: Paint, ops: OpColours): void {
-  const b: Brush = { g, paint, ops, piece };
+  const b: Brush = { g, ratio: g.getTransform().a, paint, ops, piece };
   answer.lanes.forEach((lane, i) => {
     const row = rows[i];
     if (!row) return;
@@ -37,6 +38,11 @@ export function drawLanes(g: CanvasRenderingContext2D, answer: Lanes, rows: Row[
 
 function at(p: Piece, t: number): number {
   return ((t - p.from) / (p.to - p.from)) * p.width;
+}
+
+/** The place of a time, moved to the next border of pixels, so that nothing shows between buckets. */
+function edge(b: Brush, t: number): number {
+  return Math.round(at(b.piece, t) * b.ratio) / b.ratio;
 }
 
 /** Items of a list of buckets, put on each other in their bucket. */
@@ -60,8 +66,8 @@ function drawStacked(b: Brush, answer: Lanes, list: number[], y: number, height:
   stacked(
     list,
     (bucket, name, from, to) => {
-      const x0 = at(b.piece, bucket * answer.bucket_ns);
-      const x1 = at(b.piece, (bucket + 1) * answer.bucket_ns);
+      const x0 = edge(b, bucket * answer.bucket_ns);
+      const x1 = edge(b, (bucket + 1) * answer.bucket_ns);
       if (x1 < 0 || x0 > b.piece.width) return;
       const h = Math.max((to - from) * height, least);
       let of = rects.get(name);
@@ -110,17 +116,22 @@ function singleWaits(b: Brush, answer: Lanes, lane: Lane, y: number, height: num
   }
 }
 
+/** How far a name in a long box is from the one before, in pixels. */
+const again = 500;
+
 /**
- * Writes into a box what fits. A box that reaches over the begin of the piece was named
- * before it: its name goes on where it was, or if it has ended there, is said again.
+ * Writes into a box what fits, and in a long one again and again: always at the same
+ * places of the box, so that a name that reaches over two pieces is whole.
  */
 function label(b: Brush, text: string, colour: string, x0: number, x1: number, y: number, height: number): void {
   const shown = fitting(text, x1 - x0 - 5);
   if (shown === "") return;
-  const over = x0 + 3 + b.g.measureText(shown).width < 0;
-  const again = over ? fitting(text, x1 - 5) : shown;
   b.g.fillStyle = darkText(colour) ? "#000" : "#fff";
-  b.g.fillText(again, over ? 3 : x0 + 3, y + height / 2 + 0.5);
+  const first = Math.max(Math.floor(-x0 / again), 0);
+  for (let x = x0 + 3 + first * again; x < Math.min(x1, b.piece.width); x += again) {
+    if (x > x0 + 3 && x + shown.length * 6.2 > x1) return;
+    b.g.fillText(shown, x, y + height / 2 + 0.5);
+  }
 }
 
 /** As much of a text as fits: letters of 11 px are about 6.2 px wide. */

@@ -129,7 +129,7 @@ export class Stage {
     const ops = sumsOf(this.whole, 0, Infinity).calls.map((c) => c.name);
     if (ops.join() !== this.ops.order.join()) this.ops = new OpColours(ops);
     this.map = sharesOf(this.whole);
-    this.manyNodes = new Set(this.lanes.map((l) => l?.node)).size > 1;
+    this.manyNodes = new Set(this.lanes.flatMap((l) => (l ? [l.node] : []))).size > 1;
     this.on.known(this);
   }
 

@@ -7,9 +7,12 @@ import type { View } from "./view";
 const bucketBits = 9;
 export const buckets = 1 << bucketBits;
 
-/** Tiles are at least 2^20 ns wide: few enough calls fit in there to have them one by one. */
-const narrowest = 20;
+/** Pictures are of tiles of at least 2^9 ns, the narrowest whose begin is exact as a floating-point number. */
+const narrowest = 9;
 const widest = 60;
+
+/** What is asked for is at least 2^20 ns wide: few enough calls fit in there to have them one by one. */
+const askedBits = 20;
 
 /** Lanes that are asked for together. */
 export const groupSize = 16;
@@ -28,7 +31,7 @@ export function widthOf(level: number): number {
   return 2 ** level;
 }
 
-/** The Unix time at which a tile begins: exact, because it is a multiple of 2^20. */
+/** The Unix time at which a tile begins, exactly. */
 export function startOf(t: TileAt): number {
   return t.index * widthOf(t.level);
 }
@@ -52,6 +55,12 @@ export function tilesOf(v: View, level: number, group: number, origin: number, f
 /** The tile of the next level that a tile is in. */
 export function parentOf(t: TileAt): TileAt {
   return { level: t.level + 1, index: Math.floor(t.index / 2), group: t.group };
+}
+
+/** The tile that is asked for to draw another one. */
+export function askedFor(t: TileAt): TileAt {
+  const up = Math.max(askedBits - t.level, 0);
+  return up === 0 ? t : { level: t.level + up, index: Math.floor(t.index / 2 ** up), group: t.group };
 }
 
 export function childrenOf(t: TileAt): TileAt[] {

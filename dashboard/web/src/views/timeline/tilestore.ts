@@ -2,7 +2,7 @@
 
 import { get } from "../../api";
 import type { Lanes } from "./data";
-import { buckets, groupSize, Kept, keyOf, parentOf, startOf, widthOf, type TileAt } from "./tiles";
+import { askedFor, buckets, groupSize, Kept, keyOf, parentOf, startOf, widthOf, type TileAt } from "./tiles";
 
 /** A tile that was answered. */
 export interface Tile {
@@ -32,7 +32,7 @@ export class TileStore {
   /** What there is to draw a tile from: its own, or one it is in that has calls one by one. */
   find(t: TileAt): Tile | undefined {
     let up = t;
-    for (let n = 0; n < 24; n++) {
+    for (let n = 0; n < 40; n++) {
       const tile = this.tiles.get(keyOf(up));
       if (tile && (n === 0 || tile.answer.bucket_ns === 0)) return tile;
       up = parentOf(up);
@@ -42,7 +42,8 @@ export class TileStore {
 
   /** Asks for tiles, the first of them first, and no more for others. */
   want(list: TileAt[]): void {
-    const keys = new Set(list.map(keyOf));
+    const tiles = list.map(askedFor);
+    const keys = new Set(tiles.map(keyOf));
     for (const [key, stop] of this.asking) {
       if (!keys.has(key)) {
         stop.abort();
@@ -50,7 +51,7 @@ export class TileStore {
       }
     }
     if (performance.now() < this.resume) return;
-    for (const t of list) {
+    for (const t of tiles) {
       if (this.asking.size >= 4) return;
       const key = keyOf(t);
       if (this.asking.has(key)) continue;
