@@ -103,6 +103,10 @@ test-dashboard: build $(E2E)/node_modules/installed ## try the dashboard's page 
 	node $(E2E)/run.mjs --ingero bin/ingero --made bin/made --recordings investigations --chromium $(CHROMIUM) \
 		--out .cache/dashboard $(if $(PICTURES),--keep docs/images) $(if $(ONLY),--only $(ONLY))
 
+.PHONY: test-web
+test-web: $(WEB)/node_modules/installed ## test what the page computes (needs npm)
+	cd $(WEB) && npm test --silent
+
 KERNEL ?= all
 ARCH   ?= amd64
 

@@ -52,12 +52,13 @@ export function rowsOf(cells: Cell[]): { low: number; high: number } {
 /** Durations at which the axis has a line: powers of ten, or between them if there are few. */
 export function marks(low: number, high: number): number[] {
   const [from, to] = [rowEnd(low - 1), rowEnd(high)];
+  let out: number[] = [];
   for (const steps of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]]) {
-    const out: number[] = [];
-    for (let ten = 1; ten <= to; ten *= 10) for (const s of steps) if (ten * s >= from && ten * s <= to) out.push(ten * s);
-    if (out.length >= 4) return out;
+    out = [];
+    for (let ten = 1; ten <= to; ten *= 10) out.push(...steps.map((s) => ten * s).filter((ns) => ns >= from && ns <= to));
+    if (out.length >= 4) break;
   }
-  return [];
+  return out;
 }
 
 /** A part of the map in columns and rows, both ends in it. */

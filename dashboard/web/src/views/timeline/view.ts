@@ -16,12 +16,13 @@ export interface Limits {
 /** The narrowest window, in ns. */
 export const least = 1000;
 
-/** Keeps a view in its limits: at most the recording with a tenth around it. */
+/** Keeps a view in its limits: some of the recording is in it, and at most a tenth around it. */
 export function clamp(v: View, l: Limits): View {
   const whole = Math.max(l.last - l.first, l.least);
   const width = Math.min(Math.max(v.to - v.from, l.least), whole * 1.2);
   let from = v.from + (v.to - v.from - width) / 2;
-  from = Math.min(Math.max(from, l.first - whole * 0.1), l.last + whole * 0.1 - width);
+  const around = Math.min(whole * 0.1, width * 0.5);
+  from = Math.min(Math.max(from, l.first - around), l.last + around - width);
   return { from, to: from + width };
 }
 
