@@ -112,10 +112,11 @@ func (c *Cache) refresh(ctx context.Context, state string, sum *store.Summary, m
 	return nil
 }
 
-// settledAt is up to when no more rows are expected.
+// settledAt is up to when no more rows are expected: another session may follow one that
+// has stopped, but begins after it.
 func settledAt(sum *store.Summary) uint64 {
 	if n := len(sum.Sessions); n == 0 || sum.Sessions[n-1].Stopped != 0 {
-		return never
+		return sum.Last + 1
 	}
 	return sum.Last - min(sum.Last, unsettled)
 }

@@ -40,11 +40,9 @@ func (p *Pyramid) extend(ctx context.Context, machines []store.Reader, settled u
 			}
 		}
 	}
-	if p.until < never {
-		for i, r := range machines {
-			if _, err := scan(ctx, r, i, store.Window{From: p.until, To: never}, p.fresh, time.Time{}); err != nil {
-				return err
-			}
+	for i, r := range machines {
+		if _, err := scan(ctx, r, i, store.Window{From: p.until, To: never}, p.fresh, time.Time{}); err != nil {
+			return err
 		}
 	}
 	p.done = true
