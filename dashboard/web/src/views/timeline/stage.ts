@@ -57,6 +57,7 @@ export class Stage {
   marks: Mark[] = [];
 
   manyNodes = false;
+  still = false; // all that is seen was drawn as it is to be
 
   private map: [number, number][] = [];
   private lanes: (LaneInfo | undefined)[] = [];
@@ -252,6 +253,7 @@ export class Stage {
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawOverlay(this);
     this.store.want([...seen, ...this.beside(groups, level)]);
+    this.still = todo.length === 0 && !moving && seen.every((t) => this.store.find(t));
     if (todo.length > 0 || moving) this.schedule();
   }
 

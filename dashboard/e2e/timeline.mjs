@@ -1,0 +1,155 @@
+// What people do with the timeline. ctx.url is where a server answers for a recording of
+// many calls with a finding whose cause is another process, without a token.
+import assert from "node:assert/strict";
+
+const canvas = ".timeline .stage > canvas";
+
+/** Waits until what is seen is drawn. */
+async function drawn(page) {
+  await page.waitForFunction((c) => document.querySelector(c)?.stage?.still, canvas);
+}
+
+/** The window that is seen, and the recording's, in ns from the same origin. */
+const view = (page) => page.evaluate((c) => (({ view, limits }) => ({ ...view, ...limits }))(document.querySelector(c).stage), canvas);
+
+async function show(page, ctx, hash) {
+  await page.goto("about:blank");
+  await page.goto(`${ctx.url.replace(/\/$/, "")}/${hash}`);
+  await drawn(page);
+}
+
+/** How many pixels of the lanes are not of the ground. */
+const painted = (page) =>
+  page.evaluate((c) => {
+    const { canvas, width, height, ratio } = document.querySelector(c).stage;
+    const copy = document.createElement("canvas"); // reading makes a canvas slow for good
+    copy.width = (width - 220) * ratio;
+    copy.height = (height - 80) * ratio;
+    const g = copy.getContext("2d", { willReadFrequently: true });
+    g.drawImage(canvas, -215 * ratio, -70 * ratio);
+    const d = g.getImageData(0, 0, copy.width, copy.height).data;
+    let n = 0;
+    for (let i = 0; i < d.length; i += 4) n += d[i] !== d[0] || d[i + 1] !== d[1] || d[i + 2] !== d[2] ? 1 : 0;
+    return n;
+  }, canvas);
+
+/** The place on the page of something one by one: of the kind, in the middle of what is seen or after. */
+async function item(page, kind) {
+  const at = await page.evaluate(
+    ([c, kind]) => {
+      const s = document.querySelector(c).stage;
+      for (const row of s.layout.rows) {
+        const y = s.y(row) + row.head + (kind === "call" ? 4 : row.calls + 4);
+        for (let x = 230; y < s.height && x < s.width - 10; x += 2) if (s.at(x, y)?.kind === kind) return { x, y, ...s.at(x, y), row: undefined };
+      }
+      return undefined;
+    },
+    [canvas, kind],
+  );
+  assert.ok(at, `nothing of kind ${kind} is seen`);
+  const box = await page.locator(canvas).boundingBox();
+  return { ...at, x: box.x + at.x, y: box.y + at.y };
+}
+
+export async function check(page, ctx) {
+  await show(page, ctx, "#/timeline");
+  assert.ok((await painted(page)) > 500, "hardly anything is drawn");
+  const all = await view(page);
+
+  // The wheel zooms about the pointer, drags and keys move, Home shows all again.
+  const box = await page.locator(canvas).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 200);
+  for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -200);
+  await drawn(page);
+  const near = await view(page);
+  assert.ok(near.to - near.from < (all.to - all.from) / 10, "the wheel does not zoom");
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 - 200, box.y + 200, { steps: 4 });
+  await page.mouse.up();
+  const moved = await view(page);
+  assert.ok(moved.from > near.from && Math.abs(moved.to - moved.from - (near.to - near.from)) < 2, "dragging does not move");
+  await page.keyboard.press("a");
+  assert.ok((await view(page)).from < moved.from, "A does not move back");
+  await page.waitForFunction(() => /from=\d+&to=\d+/.test(location.hash));
+  await page.keyboard.press("Home");
+  await page.waitForFunction(() => !/from=/.test(location.hash));
+
+  // A click tells of a call what the API has.
+  const middle = (all.first + all.last) / 2;
+  await page.evaluate(([c, t]) => document.querySelector(c).stage.go({ from: t - 5e6, to: t + 5e6 }), [canvas, middle]);
+  await drawn(page);
+  assert.ok((await painted(page)) > 500, "hardly anything is drawn where calls are one by one");
+  const call = await item(page, "call");
+  await page.mouse.click(call.x, call.y);
+  await page.locator(".timeline .detail h2", { hasText: call.name }).waitFor();
+  await page.locator(".timeline .detail dt", { hasText: "returned" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".timeline .detail").waitFor({ state: "detached" });
+
+  // Shift and drag adds up.
+  await page.keyboard.down("Shift");
+  await page.mouse.move(box.x + 300, box.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 700, box.y + 210, { steps: 4 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await page.locator(".timeline .detail table tr").first().waitFor();
+  await page.keyboard.press("Escape");
+
+  // The next call of an operation.
+  await page.getByLabel("operation to find").fill(call.name);
+  await page.getByRole("button", { name: "next" }).click();
+  await page.locator(".timeline .detail h2", { hasText: call.name }).waitFor();
+  await finding(page, ctx);
+}
+
+/** A finding's chain is drawn. */
+async function finding(page, ctx) {
+  await show(page, ctx, "#/timeline");
+  const id = await page.evaluate(async () => {
+    const r = await (await fetch("api/v1/chains?since=all")).json();
+    return r.chains.find((c) => c.path.length > 1 && c.evidence.event_ids.length > 0)?.id;
+  });
+  assert.ok(id, "the recording has no finding with a cause elsewhere");
+  await show(page, ctx, `#/timeline?finding=${encodeURIComponent(id)}`);
+  await page.waitForFunction((c) => document.querySelector(c).stage.arrows.length > 0, canvas);
+  await page.locator(".timeline .finding").waitFor();
+  const { marks, width } = await page.evaluate((c) => (({ marks, view }) => ({ marks: marks.length, width: view.to - view.from }))(document.querySelector(c).stage), canvas);
+  assert.ok(marks > 0 && width < 3e9, `${marks} marks, ${width} ns are seen`);
+}
+
+/** How long frames took while moving along, in ms: to be told, not to be judged on a shared machine. */
+export async function frames(page, ctx) {
+  await show(page, ctx, "#/timeline");
+  const out = {};
+  const box = await page.locator(canvas).boundingBox();
+  for (const [name, width] of [["all", Infinity], ["sums", 1e9], ["one by one", 2e7]]) {
+    const { first, last } = await view(page);
+    await page.evaluate(([c, t, w]) => document.querySelector(c).stage.go({ from: t - w / 2, to: t + w / 2 }), [canvas, (first + last) / 2, Math.min(width, (last - first) / 3)]);
+    await drawn(page);
+    await page.evaluate(() => {
+      const d = (window.frameTimes = []);
+      let before = performance.now();
+      const next = (t) => {
+        d.push(t - before);
+        before = t;
+        if (window.frameTimes === d) requestAnimationFrame(next);
+      };
+      requestAnimationFrame(next);
+    });
+    for (let round = 0; round < 3; round++) {
+      const way = round % 2 ? -1 : 1;
+      await page.mouse.move(box.x + 700, box.y + 250);
+      await page.mouse.down();
+      for (let i = 1; i <= 60; i++) await page.mouse.move(box.x + 700 - way * i * 7, box.y + 250);
+      await page.mouse.up();
+    }
+    const d = await page.evaluate(() => {
+      const d = window.frameTimes.slice(2);
+      window.frameTimes = undefined;
+      return d.sort((a, b) => a - b);
+    });
+    out[name] = { frames: d.length, median: d[d.length >> 1], p95: d[Math.floor(d.length * 0.95)], worst: d.at(-1), fps: 1000 / (d.reduce((a, b) => a + b) / d.length) };
+  }
+  return out;
+}
