@@ -70,7 +70,19 @@ export async function check(page, ctx) {
   assert.ok(moved.from > near.from && Math.abs(moved.to - moved.from - (near.to - near.from)) < 2, "dragging does not move");
   await page.keyboard.press("a");
   assert.ok((await view(page)).from < moved.from, "A does not move back");
-  await page.waitForFunction(() => /from=\d+&to=\d+/.test(location.hash));
+  await page.waitForFunction((c) => {
+    const { origin, view } = document.querySelector(c).stage;
+    return location.hash.includes(`from=${BigInt(origin) + BigInt(Math.round(view.from))}`);
+  }, canvas);
+
+  // Another view looks at the same window, and coming back shows it.
+  const kept = await view(page);
+  await page.keyboard.press("5");
+  await page.locator(".heatmap").waitFor();
+  await page.keyboard.press("2");
+  await drawn(page);
+  const back = await view(page);
+  assert.ok(Math.abs(back.from - kept.from) < 1000 && Math.abs(back.to - kept.to) < 1000, `${JSON.stringify(back)}, was ${JSON.stringify(kept)}`);
   await page.keyboard.press("Home");
   await page.waitForFunction(() => !/from=/.test(location.hash));
 

@@ -30,10 +30,12 @@ export function isDark(): boolean {
   return getComputedStyle(document.documentElement).colorScheme === "dark";
 }
 
-/** Calls f when the colours change, by choice or with the system; the result ends that. */
+/** Calls f when the colours change, by choice, with the system or to print; the result ends that. */
 export function onTheme(f: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  const print = matchMedia("print");
   dark.addEventListener("change", f);
+  print.addEventListener("change", f);
   let first = true;
   const end = effect(() => {
     void theme.value;
@@ -42,6 +44,7 @@ export function onTheme(f: () => void): () => void {
   });
   return () => {
     dark.removeEventListener("change", f);
+    print.removeEventListener("change", f);
     end();
   };
 }

@@ -57,6 +57,7 @@ export class Stage {
   marks: Mark[] = [];
 
   manyNodes = false;
+  written = ""; // the window as it stands in the address, so that it is not taken for a new one
   still = false; // all that is seen was drawn as it is to be
 
   private map: [number, number][] = [];
@@ -147,7 +148,7 @@ export class Stage {
     this.paint = paints();
     this.nameOps();
     this.look++;
-    this.schedule();
+    this.frame(Infinity); // at once, because it may be for printing
   }
 
   private arrived(t: Tile): void {
@@ -229,7 +230,8 @@ export class Stage {
     });
   }
 
-  private frame(): void {
+  /** Draws all; what has to be painted for it may take so many milliseconds, the rest comes in the next frames. */
+  private frame(budget = 7): void {
     const { g, ratio } = this;
     this.scale = (this.plot / (this.view.to - this.view.from)) * ratio;
     g.setTransform(1, 0, 0, 1, 0, 0);
@@ -247,7 +249,7 @@ export class Stage {
     g.imageSmoothingEnabled = moving;
     const todo = seen.filter((t) => !this.upToDate(t, look, moving));
     const began = performance.now();
-    while (todo.length > 0 && performance.now() - began < 7) this.paintTile(todo.shift()!, look);
+    while (todo.length > 0 && performance.now() - began < budget) this.paintTile(todo.shift()!, look);
     for (const t of seen) this.putTile(t, look);
     g.restore();
     g.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -13,8 +13,7 @@ import { Detail, Selection } from "./detail";
 import { chainArrows, marksOf, timeOf, type Chain } from "./findings";
 import { listen } from "./input";
 import { Stage, type Item } from "./stage";
-import { atEnd, type View } from "./view";
-import { zoom } from "./view";
+import { atEnd, zoom, type View } from "./view";
 
 /** What each thread did. */
 export function Timeline() {
@@ -122,9 +121,6 @@ function closeSelection(s: Stage): void {
   s.schedule();
 }
 
-/** The address that was written last, so that it is not taken for a new one. */
-let written = "";
-
 /** Keeps the window in the address; one that follows the end of a recording has no fixed place. */
 function remember(s: Stage, v: View): void {
   if (route.value.view !== "timeline") return;
@@ -132,7 +128,7 @@ function remember(s: Stage, v: View): void {
   if (live.value && atEnd(v, s.limits)) return;
   const unix = (t: number) => String(BigInt(s.origin) + BigInt(Math.max(Math.round(t), 0)));
   const to = all ? { from: null, to: null, since: null } : { from: unix(v.from), to: unix(v.to), since: null };
-  written = all ? "" : `${to.from} ${to.to}`;
+  s.written = all ? "" : `${to.from} ${to.to}`;
   change(to, true);
 }
 
@@ -142,8 +138,8 @@ function useWindow(s: Stage | undefined): void {
   const wanted = from || to || since !== "all" ? `${from} ${to}${since === "all" ? "" : since}` : "";
   useEffect(() => {
     if (!s) return;
-    if (wanted === written && written !== "") return;
-    written = wanted;
+    if (wanted === s.written) return;
+    s.written = wanted;
     if (wanted === "") {
       s.go({ from: s.limits.first, to: s.limits.last });
       return;
