@@ -98,6 +98,16 @@ export async function check(page, ctx) {
   await page.keyboard.press("Escape");
   await page.locator(".timeline .detail").waitFor({ state: "detached" });
 
+  // The same with keys alone: a call, and the one after it.
+  await page.keyboard.press("Enter");
+  const picked = () => page.evaluate((c) => document.querySelector(c).stage.picked?.start, canvas);
+  const one = await picked();
+  await page.locator(".timeline .detail").waitFor();
+  await page.keyboard.press("]");
+  assert.ok((await picked()) > one, "] does not go on");
+  await page.keyboard.press("Escape");
+  await page.locator(".timeline .detail").waitFor({ state: "detached" });
+
   // Shift and drag adds up.
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + 300, box.y + 200);

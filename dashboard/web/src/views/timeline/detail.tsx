@@ -6,7 +6,8 @@ import { State } from "../../state";
 import type { About } from "../../wire";
 import { sumsOf, type Sum } from "./data";
 import type { Arrow } from "./overlay";
-import type { Item, Stage } from "./stage";
+import type { Item } from "./item";
+import type { Stage } from "./stage";
 import type { View } from "./view";
 import { useEffect } from "preact/hooks";
 

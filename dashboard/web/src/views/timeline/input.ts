@@ -104,6 +104,11 @@ function press(s: Stage, key: string): boolean {
     case "End":
       s.go({ from: s.limits.last - (s.view.to - s.view.from), to: s.limits.last });
       return true;
+    case "Enter":
+    case "]":
+    case "[":
+      walk(s, key === "[" ? -1 : 1);
+      return true;
     case "Escape":
       s.selection = undefined;
       s.on.selected(undefined);
@@ -111,6 +116,17 @@ function press(s: Stage, key: string): boolean {
       return true;
   }
   return false;
+}
+
+/** Picks the call or wait before or after, and brings it into sight. */
+function walk(s: Stage, way: 1 | -1): void {
+  const next = s.neighbour(way);
+  if (!next) return;
+  const wide = s.view.to - s.view.from;
+  if (next.start < s.view.from || next.start > s.view.to) s.go({ from: next.start - wide / 2, to: next.start + wide / 2 });
+  s.reveal(next.row);
+  s.on.picked(next);
+  s.schedule();
 }
 
 function mapTo(s: Stage, x: number): void {

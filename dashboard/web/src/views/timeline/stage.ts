@@ -4,7 +4,8 @@
 import { get } from "../../api";
 import { onTheme } from "../../theme";
 import { OpColours, paints, type Paint } from "./colours";
-import { callsOf, sumsOf, waitsOf, type Lanes } from "./data";
+import { sumsOf, type Lane, type Lanes } from "./data";
+import { bucketAt, itemsOf, nearest, type Item } from "./item";
 import { deepest, Layout, size, type LaneInfo, type Row } from "./layout";
 import { drawOverlay, sharesOf, type Arrow, type Mark } from "./overlay";
 import { Pictures, type Look } from "./pictures";
@@ -14,19 +15,6 @@ import { atEnd, clamp, least, type Limits, type View } from "./view";
 
 /** Heights of what is above the lanes. */
 export const tops = { map: 40, axis: 26, all: 66 };
-
-/** Something of a thread that was pointed at. Times are the stage's. */
-export interface Item {
-  row: Row;
-  kind: "call" | "wait" | "bucket";
-  name: string;
-  start: number;
-  begin: number; // of the row: the time in the run queue is the end of a wait
-  duration: number;
-  depth: number;
-  weight: number;
-  parts?: { name: string; ns: number; n: number }[]; // of a bucket
-}
 
 export interface Events {
   moved: (v: View) => void;
@@ -222,6 +210,7 @@ export class Stage {
   }
 
   schedule(): void {
+    this.still = false;
     if (this.waiting) return;
     this.waiting = true;
     requestAnimationFrame(() => {
@@ -290,34 +279,44 @@ export class Stage {
     return groups.flatMap((group) => tilesOf(wider, level, group, this.origin, this.limits.first, this.limits.last));
   }
 
-  /** What is at a place of the canvas. */
-  at(x: number, y: number): Item | undefined {
-    if (x < size.labels || y < tops.all) return undefined;
-    const row = this.layout.at(y - tops.all + this.scroll);
-    if (!row) return undefined;
-    const t = this.time(x);
-    const slack = (2 / this.plot) * (this.view.to - this.view.from);
+  /** What there is of a lane at a time, as far as it is loaded. */
+  private loaded(row: Row, t: number): { tile: Tile; lane: Lane; base: number } | undefined {
     const level = levelFor(this.view, this.plot);
     const group = Math.floor(row.index / groupSize);
     const [where] = tilesOf({ from: t, to: t }, level, group, this.origin, -Infinity, Infinity);
     const tile = where && this.store.find(where);
     const lane = tile?.answer.lanes[row.index - group * groupSize];
-    if (!tile || !lane) return undefined;
-    const base = tile.answer.start_ns - this.origin;
+    return tile && lane && { tile, lane, base: tile.answer.start_ns - this.origin };
+  }
+
+  /** What is at a place of the canvas. */
+  at(x: number, y: number): Item | undefined {
+    if (x < size.labels || y < tops.all) return undefined;
+    const row = this.layout.at(y - tops.all + this.scroll);
+    const t = this.time(x);
+    const has = row && this.loaded(row, t);
+    if (!has) return undefined;
     const within = y - tops.all + this.scroll - row.top - row.head;
     const inCalls = within < row.calls;
-    if (tile.answer.bucket_ns > 0) return bucketAt(tile, row, base, t, inCalls);
-    const near = <T extends { start: number; duration: number }>(list: T[]) =>
-      list.filter((c) => c.start - slack <= t - base && c.start + c.duration + slack >= t - base).sort((a, b) => distance(a, t - base) - distance(b, t - base))[0];
-    if (inCalls) {
-      const depth = Math.min(Math.floor(within / row.call), deepest);
-      const c = near(callsOf(tile.answer, lane).filter((c) => c.depth === depth));
-      return c && { row, kind: "call", name: c.op, start: base + c.start, begin: base + c.start, duration: c.duration, depth: c.depth, weight: c.weight };
+    if (has.tile.answer.bucket_ns > 0) return bucketAt(has.tile.answer, row, has.base, t, inCalls);
+    const depth = inCalls ? Math.min(Math.floor(within / row.call), deepest) : 0;
+    const list = itemsOf(has.tile.answer, has.lane, row, has.base).filter((i) => (i.kind === "call") === inCalls && i.depth === depth);
+    return nearest(list, t, (2 / this.plot) * (this.view.to - this.view.from));
+  }
+
+  /** The call or wait before or after the one that is picked, or one in the middle of what is seen. */
+  neighbour(way: 1 | -1): Item | undefined {
+    const from = this.picked;
+    const rows = from ? [from.row] : this.layout.between(this.scroll, this.scroll + this.height - tops.all);
+    const t = from ? from.start : (this.view.from + this.view.to) / 2;
+    for (const row of rows) {
+      const has = this.loaded(row, t);
+      if (!has || has.tile.answer.bucket_ns > 0) continue;
+      const list = itemsOf(has.tile.answer, has.lane, row, has.base).sort((a, b) => way * (a.start - b.start));
+      const next = from ? list.find((i) => i.kind === from.kind && i.depth === from.depth && way * (i.start - from.start) > 0) : nearest(list, t, Infinity);
+      if (next) return next;
     }
-    const waits = waitsOf(tile.answer, lane);
-    const w = near(waits);
-    const before = w?.class === "runq" ? waits.find((x) => x.start + x.duration === w.start) : undefined;
-    return w && { row, kind: "wait", name: w.class, start: base + w.start, begin: base + (before ?? w).start, duration: w.duration, depth: 0, weight: 1 };
+    return undefined;
   }
 
   /** What a window holds, for its sums: as exact as the server has it. */
@@ -326,18 +325,4 @@ export class Stage {
     return get<Lanes>("lanes", { ...this.scope, from: abs(v.from), to: abs(Math.max(v.to, v.from + 1)), rows: "20000", buckets: "1024", limit: "500" }, signal);
   }
 
-}
-
-function distance(c: { start: number; duration: number }, t: number): number {
-  return t < c.start ? c.start - t : Math.max(0, t - c.start - c.duration);
-}
-
-function bucketAt(tile: Tile, row: Row, base: number, t: number, inCalls: boolean): Item | undefined {
-  const a = tile.answer;
-  const bucket = Math.floor((t - base) / a.bucket_ns);
-  const sums = sumsOf(a, bucket * a.bucket_ns, (bucket + 1) * a.bucket_ns, (l) => l.tid === row.info?.tid && l.pid === row.info.pid && l.node === row.info.node);
-  const parts = inCalls ? sums.calls : sums.waits;
-  const first = parts[0];
-  if (!first) return undefined;
-  return { row, kind: "bucket", name: first.name, start: base + bucket * a.bucket_ns, begin: base + bucket * a.bucket_ns, duration: a.bucket_ns, depth: 0, weight: 1, parts };
 }

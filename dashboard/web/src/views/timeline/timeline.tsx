@@ -12,7 +12,8 @@ import { sumsOf, type Lanes } from "./data";
 import { Detail, Selection } from "./detail";
 import { chainArrows, marksOf, timeOf, type Chain } from "./findings";
 import { listen } from "./input";
-import { Stage, type Item } from "./stage";
+import type { Item } from "./item";
+import { Stage } from "./stage";
 import { atEnd, zoom, type View } from "./view";
 
 /** What each thread did. */
@@ -103,7 +104,7 @@ function Lanes(props: { pid: string | undefined }) {
             ref={canvas}
             tabIndex={0}
             role="application"
-            aria-label={`Timeline of ${count(whole.value?.total ?? 0)} threads. Keys: W and S zoom, A and D move, arrows move and scroll, Home all, End the end, Escape closes.`}
+            aria-label={`Timeline of ${count(whole.value?.total ?? 0)} threads. Keys: W and S zoom, A and D move, arrows move and scroll, Home all, End the end, Enter details, brackets the call before and after, Escape closes.`}
           />
           {tip && <Tooltip {...tip} width={stage?.width ?? 0} />}
           {stage && item && <Detail stage={stage} item={item} close={() => stage.on.picked(undefined)} />}
