@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -256,5 +257,24 @@ func BenchmarkQuantile(b *testing.B) {
 	h, _ := random(rand.New(rand.NewPCG(1, 1)), 1000)
 	for b.Loop() {
 		h.Quantile(0.5)
+	}
+}
+
+func TestEachBucketIsVisitedOnce(t *testing.T) {
+	var h stats.Histogram
+	want := map[int]uint32{}
+	for _, v := range []uint64{0, 1, 2, 1000, 1000, 1001, 1 << 40, 1<<64 - 1} {
+		h.AddN(v, 3)
+		want[stats.Bucket(v)] += 3
+	}
+	got, last := map[int]uint32{}, -1
+	h.Each(func(i int, n uint32) {
+		if i <= last {
+			t.Errorf("bucket %d is behind %d", i, last)
+		}
+		got[i], last = n, i
+	})
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

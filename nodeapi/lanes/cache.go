@@ -22,7 +22,7 @@ const (
 
 // Cache has the pyramid of one recording while it is asked for. The zero value is empty.
 type Cache struct {
-	turn  chan struct{} // of one entry, made by once: holds the right to use the rest
+	turn  chan struct{} // of one entry, made by once; who has put it in uses the rest
 	once  sync.Once
 	state string   // of what cur was read from
 	who   identity // of the recording
@@ -37,8 +37,8 @@ type Cache struct {
 
 // identity tells a recording from another one in the same place.
 type identity struct {
-	first, session uint64
-	machines       int
+	session  uint64 // start of the first
+	machines int
 }
 
 // Recording is what a pyramid is made of.
@@ -73,16 +73,16 @@ func (c *Cache) Use(ctx context.Context, state string, sum *store.Summary, rec R
 }
 
 func (c *Cache) refresh(ctx context.Context, state string, sum *store.Summary, machines []store.Reader) error {
-	who := identity{first: sum.First, machines: len(machines)}
+	who := identity{machines: len(machines)}
 	if len(sum.Sessions) > 0 {
 		who.session = sum.Sessions[0].Started
 	}
-	if who.session != c.who.session || who.machines != c.who.machines {
+	if who != c.who {
 		c.cur, c.next = nil, nil
 	}
 	changed := state == "" || state != c.state
 	due := time.Since(c.built) > max(rebuildAfter, rebuildShare*c.whole)
-	if c.next == nil && (c.cur == nil || changed && due || who.first != c.who.first && due) {
+	if c.next == nil && (c.cur == nil || changed && due) {
 		limit := c.limit
 		if limit == 0 {
 			limit = maxCells

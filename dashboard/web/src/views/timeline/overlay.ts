@@ -2,7 +2,7 @@
 // recording, findings, arrows, what is chosen.
 
 import { axisClock, ticks } from "../../axis";
-import { duration } from "../../format";
+import { duration, percent } from "../../format";
 import { printable } from "../../printable";
 import { fitting } from "./paint";
 import { size, type Row } from "./layout";
@@ -130,7 +130,8 @@ function drawMap(s: Stage): void {
   g.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 1), tops.map - 1);
   g.fillStyle = paint.faint;
   g.font = "11px " + paint.font;
-  g.fillText("all of it · " + duration(whole), 6, tops.map / 2);
+  const read = s.whole.read_ns;
+  g.fillText(read > 0 ? `reading: ${percent(Math.min(Math.max((read - s.origin - limits.first) / whole, 0), 1))}` : "all of it · " + duration(whole), 6, tops.map / 2);
 }
 
 /** How busy all threads were together, by bucket of the whole recording: time and share. */

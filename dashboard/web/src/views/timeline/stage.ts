@@ -244,7 +244,7 @@ export class Stage {
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawOverlay(this);
     this.store.want([...seen, ...this.beside(groups, level)]);
-    this.still = todo.length === 0 && !moving && seen.every((t) => this.store.find(t));
+    this.still = todo.length === 0 && !moving && this.whole.read_ns === 0 && seen.every((t) => this.store.find(t)?.answer.read_ns === 0);
     if (todo.length > 0 || moving) this.schedule();
   }
 

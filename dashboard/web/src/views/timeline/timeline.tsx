@@ -168,6 +168,9 @@ async function explained(own: Record<string, string>, wanted: boolean, signal: A
   return get("chains", { ...own, since: "all" }, signal);
 }
 
+/** How often a live page looks for findings, in milliseconds: it takes longer than the rest. */
+const often = 10_000;
+
 /** Marks findings, and shows the chain of the one in the address. */
 function useFindings(s: Stage | undefined, own: Record<string, string>): Chain | undefined {
   const chains = useRef<Chain[]>([]);
@@ -177,17 +180,24 @@ function useFindings(s: Stage | undefined, own: Record<string, string>): Chain |
   useEffect(() => {
     if (!s) return;
     const stop = new AbortController();
-    explained(own, id !== "", stop.signal).then(
-      (r) => {
-        chains.current = r.chains ?? [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const load = async () => {
+      try {
+        chains.current = (await explained(own, id !== "", stop.signal)).chains ?? [];
         s.marks = marksOf(chains.current, s.origin);
         s.schedule();
         loaded((n) => n + 1);
-      },
-      () => {}, // other views tell that there are none
-    );
-    return () => stop.abort();
-  }, [s, asked.value]);
+      } catch {
+        // Other views tell that there are none.
+      }
+      if (live.value && !stop.signal.aborted) timer = setTimeout(load, often);
+    };
+    void load();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [s, asked.value, live.value]);
   const found = chains.current.find((c) => c.id === id);
   useEffect(() => {
     if (!s) return;
