@@ -129,14 +129,17 @@ function label(b: Brush, text: string, colour: string, x0: number, x1: number, y
   b.g.fillStyle = darkText(colour) ? "#000" : "#fff";
   const first = Math.max(Math.floor(-x0 / again), 0);
   for (let x = x0 + 3 + first * again; x < Math.min(x1, b.piece.width); x += again) {
-    if (x > x0 + 3 && x + shown.length * 6.2 > x1) return;
+    if (x > x0 + 3 && x + shown.length * letter > x1) return;
     b.g.fillText(shown, x, y + height / 2 + 0.5);
   }
 }
 
-/** As much of a text as fits: letters of 11 px are about 6.2 px wide. */
+/** About how wide a letter of 11 px is. */
+const letter = 6.7;
+
+/** As much of a text as fits. */
 export function fitting(text: string, room: number): string {
-  const letters = Math.floor(room / 6.2);
+  const letters = Math.floor(room / letter);
   if (text.length <= letters) return text;
   return letters < 3 ? "" : text.slice(0, letters - 1) + "…";
 }
