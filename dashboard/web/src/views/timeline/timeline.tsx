@@ -86,7 +86,7 @@ function Lanes(props: { pid: string | undefined }) {
     if (stage && whole.value && whole.value !== stage.whole) stage.grown(whole.value);
   }, [whole.value]);
   useWindow(stage);
-  const finding = useFindings(stage, own);
+  const finding = useFindings(stage);
 
   if (whole.value?.total === 0) return <p class="empty">No thread did anything that was recorded.</p>;
   return (
@@ -162,17 +162,17 @@ function useWindow(s: Stage | undefined): void {
 }
 
 /** Asks for findings. That takes a while, so that the picture comes first unless they are wanted. */
-async function explained(own: Record<string, string>, wanted: boolean, signal: AbortSignal): Promise<{ chains: Chain[] | null }> {
-  if (!wanted) await new Promise((done) => setTimeout(done, 1000));
+async function explained(s: Stage, wanted: boolean, signal: AbortSignal): Promise<{ chains: Chain[] | null }> {
+  while (!wanted && !s.still && !signal.aborted) await new Promise((done) => setTimeout(done, 300));
   signal.throwIfAborted();
-  return get("chains", { ...own, since: "all" }, signal);
+  return get("chains", { ...s.scope, since: "all" }, signal);
 }
 
 /** How often a live page looks for findings, in milliseconds: it takes longer than the rest. */
 const often = 10_000;
 
 /** Marks findings, and shows the chain of the one in the address. */
-function useFindings(s: Stage | undefined, own: Record<string, string>): Chain | undefined {
+function useFindings(s: Stage | undefined): Chain | undefined {
   const chains = useRef<Chain[]>([]);
   const [, loaded] = useState(0);
   const id = route.value.params.get("finding") ?? "";
@@ -183,7 +183,7 @@ function useFindings(s: Stage | undefined, own: Record<string, string>): Chain |
     let timer: ReturnType<typeof setTimeout> | undefined;
     const load = async () => {
       try {
-        chains.current = (await explained(own, id !== "", stop.signal)).chains ?? [];
+        chains.current = (await explained(s, id !== "", stop.signal)).chains ?? [];
         s.marks = marksOf(chains.current, s.origin);
         s.schedule();
         loaded((n) => n + 1);
