@@ -1,4 +1,6 @@
 // Runs tests one after the other and tells what each took.
+import { open } from "./browser.mjs";
+import { serve } from "./server.mjs";
 
 const failed = [];
 
@@ -22,4 +24,19 @@ export function clean(faults) {
 /** How many tests have failed. */
 export function failures() {
   return failed.length;
+}
+
+/** Runs one test with a page and a server of a million events of its own, and demands that the page has no faults. */
+export async function alone(o, name, check) {
+  await test(name, async () => {
+    const server = await serve(o.ingero, o.million, { home: o.dir });
+    const { context, page, faults } = await open(o.browser, server);
+    try {
+      await check(page, server);
+      clean(faults);
+    } finally {
+      await context.close();
+      await server.stop();
+    }
+  });
 }

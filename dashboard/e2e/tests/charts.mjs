@@ -1,6 +1,7 @@
 // What people do with the heat map and the flame graph. ctx as in timeline.mjs; the
 // recording's calls have stacks.
 import assert from "node:assert/strict";
+import { alone } from "../lib/suite.mjs";
 
 const map = ".heatmap .map > canvas";
 
@@ -9,7 +10,11 @@ async function show(page, ctx, hash) {
   await page.goto(`${ctx.url.replace(/\/$/, "")}/${hash}`);
 }
 
-export async function check(page, ctx) {
+export async function run(o) {
+  await alone(o, "heat map and flame graph", check);
+}
+
+async function check(page, ctx) {
   await heatmap(page, ctx);
   await flame(page, ctx);
 }

@@ -1,6 +1,8 @@
-// What people do with the timeline. ctx.url is where a server answers for a recording of
-// many calls with a finding whose cause is another process, without a token.
+// What people do with the timeline, and how many frames a second it is moved along with.
+// ctx.url is where a server answers for a recording of many calls with a finding whose
+// cause is another process, without a token.
 import assert from "node:assert/strict";
+import { alone } from "../lib/suite.mjs";
 
 const canvas = ".timeline .stage > canvas";
 
@@ -51,7 +53,17 @@ async function item(page, kind) {
   return { ...at, x: box.x + at.x, y: box.y + at.y };
 }
 
-export async function check(page, ctx) {
+export async function run(o) {
+  await alone(o, "timeline", check);
+  await alone(o, "timeline: frames", async (page, ctx) => {
+    for (const [name, f] of Object.entries(await frames(page, ctx))) {
+      console.log(`      ${name}: ${f.fps.toFixed(1)} frames a second, median ${f.median.toFixed(1)} ms, worst ${f.worst.toFixed(0)} ms`);
+      assert.ok(f.frames > 20, `${f.frames} frames were drawn`);
+    }
+  });
+}
+
+async function check(page, ctx) {
   await show(page, ctx, "#/timeline");
   assert.ok((await painted(page)) > 500, "hardly anything is drawn");
   const all = await view(page);
@@ -141,7 +153,7 @@ async function finding(page, ctx) {
 }
 
 /** How long frames took while moving along, in ms: to be told, not to be judged on a shared machine. */
-export async function frames(page, ctx) {
+async function frames(page, ctx) {
   await show(page, ctx, "#/timeline");
   const out = {};
   const box = await page.locator(canvas).boundingBox();
@@ -159,7 +171,7 @@ export async function frames(page, ctx) {
       };
       requestAnimationFrame(next);
     });
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const way = round % 2 ? -1 : 1;
       await page.mouse.move(box.x + 700, box.y + 250);
       await page.mouse.down();
