@@ -30,7 +30,7 @@ type Column struct {
 
 // Writer writes a table.
 type Writer struct {
-	to      *parquet.Writer
+	to      *parquet.GenericWriter[any]
 	columns []Column
 	row     parquet.Row
 }
@@ -43,7 +43,7 @@ const bufferBytes = 64 << 10
 
 // NewWriter begins a table.
 func NewWriter(to io.Writer, columns []Column) *Writer {
-	w := parquet.NewWriter(to, schema(columns), parquet.CreatedBy("ingero", "", ""),
+	w := parquet.NewGenericWriter[any](to, schema(columns), parquet.CreatedBy("ingero", "", ""),
 		parquet.MaxRowsPerRowGroup(groupRows), parquet.PageBufferSize(bufferBytes),
 		parquet.Compression(&gzip.Codec{Level: gzip.BestSpeed}), parquet.DataPageVersion(1))
 	return &Writer{to: w, columns: columns}
