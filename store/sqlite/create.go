@@ -65,7 +65,6 @@ var pragmas = []string{
 	"pragma auto_vacuum = incremental",
 	"pragma journal_mode = wal",
 	"pragma synchronous = normal",
-	"pragma cache_size = -4096",
 	"pragma journal_size_limit = 67108864",
 	"pragma temp_store = memory",
 }
