@@ -60,14 +60,18 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	return in, in.loadStacks(ctx, r)
 }
 
-// loadWindow reads what the window holds. Calls are most of it: the two halves of them
-// and everything else are read at the same time.
+// loadWindow reads what the window holds. Calls are most of it: of a long window the two
+// halves of them and everything else are read at the same time.
 func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window) error {
 	g, ctx := errgroup.WithContext(ctx)
+	parts := halves(w, in.Window)
+	if len(parts) == 1 {
+		g.SetLimit(1)
+	}
 	var calls [2][]event.Call
-	for i, half := range halves(w, in.Window) {
+	for i, part := range parts {
 		g.Go(func() error {
-			if err := r.NotableCalls(ctx, half, keep(&calls[i])); err != nil {
+			if err := r.NotableCalls(ctx, part, keep(&calls[i])); err != nil {
 				return fmt.Errorf("read calls: %w", err)
 			}
 			return nil
@@ -92,12 +96,17 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 	return nil
 }
 
+// worthHalving is the shortest window of which halves are read at the same time, ns. The
+// live diagnosis looks at less, and must not take a second CPU.
+const worthHalving = 10_000_000_000
+
 // halves splits a window, whose ends are known to be those of full if they are open.
 func halves(w, full store.Window) []store.Window {
-	middle := full.From + (full.To-min(full.From, full.To))/2
-	if middle == 0 { // which would be an open end
+	length := full.To - min(full.From, full.To)
+	if length < worthHalving {
 		return []store.Window{w}
 	}
+	middle := full.From + length/2
 	return []store.Window{{From: w.From, To: middle}, {From: middle, To: w.To}}
 }
 

@@ -102,6 +102,9 @@ func (f *file) acquire() (*opened, error) {
 		if err != nil {
 			return nil, err
 		}
+		if r, ok := rec.(interface{ Remember() }); ok && state != "" {
+			r.Remember() // it is opened anew when the file changes
+		}
 		f.opened = &opened{rec: rec, state: state}
 	}
 	f.opened.users++

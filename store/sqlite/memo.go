@@ -16,10 +16,10 @@ const maxMemo = 100_000
 
 // memo keeps the notable calls of one stretch of time, so that who looks at neighbouring
 // windows of a recording, as people and agents do, reads only what is new. It is right as
-// long as the recording does not change: a Reader of a file that does is opened anew by
-// package source.
+// long as the recording does not change, so that it is only used if Remember said so.
 type memo struct {
 	mu       sync.Mutex
+	on       bool
 	from, to int64 // inclusive; nothing is kept if from is after to
 	calls    []event.Call
 }
@@ -29,7 +29,7 @@ func (m *memo) kept(from, to int64) (first, last int64, calls []event.Call, ok b
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first, last = max(from, m.from), min(to, m.to)
-	if m.calls == nil || first > last {
+	if !m.on || m.calls == nil || first > last {
 		return 0, 0, nil, false
 	}
 	at := func(ts int64) int {
@@ -48,7 +48,7 @@ func (m *memo) keep(from, to int64, calls []event.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case len(calls) > maxMemo:
+	case !m.on, len(calls) > maxMemo:
 		return
 	case m.calls == nil || len(calls)+len(m.calls) > maxMemo:
 	case m.from <= from && to <= m.to:
@@ -62,6 +62,14 @@ func (m *memo) keep(from, to int64, calls []event.Call) {
 		calls = []event.Call{}
 	}
 	m.from, m.to, m.calls = from, to, calls
+}
+
+// Remember says that the recording does not change while it is open here: what was read
+// is kept for the next questions.
+func (r *Reader) Remember() {
+	r.memo.mu.Lock()
+	defer r.memo.mu.Unlock()
+	r.memo.on = true
 }
 
 // NotableCalls implements store.Reader.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestFewCallsAreKept(t *testing.T) {
-	var m memo
+	m := memo{on: true}
 	some := func(from, n int) (out []event.Call) {
 		for i := range n {
 			out = append(out, event.Call{Start: uint64(from + i)})

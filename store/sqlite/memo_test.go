@@ -25,6 +25,7 @@ func TestKeptCallsAreThoseOfTheFile(t *testing.T) {
 	must(t, w.Write(&b))
 	must(t, w.Close())
 	old := reader(t, path)
+	old.Remember()
 	read := func(r *sqlite.Reader, w store.Window, limit int) (out []event.Call) {
 		err := r.NotableCalls(t.Context(), w, func(c *event.Call) bool {
 			out = append(out, *c)
@@ -79,5 +80,26 @@ func TestKeptCallsAreThoseOfTheFile(t *testing.T) {
 	wg.Wait()
 	if fmt.Sprint(slices.Concat(halves[0], halves[1])) != fmt.Sprint(all) {
 		t.Errorf("two halves of %d and %d calls make %d", len(halves[0]), len(halves[1]), len(all))
+	}
+}
+
+// TestCallsThatAreAddedAreSeen has a reader that stays open while the recording grows, as
+// that of the live diagnosis does.
+func TestCallsThatAreAddedAreSeen(t *testing.T) {
+	w, path := create(t, sqlite.Options{})
+	defer w.Close()
+	wait := opOf(t, "cudaStreamSynchronize")
+	r := (*sqlite.Reader)(nil)
+	for i := range uint64(5) {
+		must(t, w.Write(&store.Batch{Calls: []event.Call{{Start: t0 + 1000*i, Duration: 5, Thread: engine, Op: wait, GPU: event.NoGPU, Ret: 1}}}))
+		must(t, w.Flush(t.Context()))
+		if r == nil {
+			r = reader(t, path)
+		}
+		n := uint64(0)
+		must(t, r.NotableCalls(t.Context(), store.Window{From: t0}, func(*event.Call) bool { n++; return true }))
+		if n != i+1 {
+			t.Errorf("%d calls after %d were written", n, i+1)
+		}
 	}
 }
