@@ -75,12 +75,36 @@ func diskStat(t *testing.T, path string) (reads, readSectors, writes, writeSecto
 	return
 }
 
-// ended waits for the shell, ends the tracer's watch and returns the rest of what was
-// recorded, appended to r, and all sums.
-func ended(t *testing.T, tr *probe.Tracer, shell *exec.Cmd, r *probe.Records) []event.RequestSum {
+// done waits until a device has done all that was asked of it: a process that ends does
+// not wait for what was read ahead for it.
+func done(t *testing.T, dev string) {
+	t.Helper()
+	for range 1000 {
+		b, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(dev), "inflight"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reads, writes int
+		if _, err := fmt.Sscan(string(b), &reads, &writes); err != nil {
+			t.Fatal(err)
+		}
+		if reads+writes == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s still works after ten seconds", dev)
+}
+
+// ended waits for the shell and, if there is one, a device, ends the tracer's watch and returns the rest of
+// what was recorded, appended to r, and all sums.
+func ended(t *testing.T, tr *probe.Tracer, shell *exec.Cmd, dev string, r *probe.Records) []event.RequestSum {
 	t.Helper()
 	if err := shell.Wait(); err != nil {
 		t.Fatal(err)
+	}
+	if dev != "" {
+		done(t, dev)
 	}
 	if err := tr.DetachAll(); err != nil {
 		t.Fatal(err)
@@ -104,7 +128,7 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	began := uint64(time.Now().UnixNano())
 	begin()
 	var r probe.Records
-	sums := ended(t, tr, shell, &r)
+	sums := ended(t, tr, shell, dev, &r)
 	until := uint64(time.Now().UnixNano())
 	r1, rs1, w1, ws1 := diskStat(t, dev)
 
@@ -185,7 +209,7 @@ func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r probe.Records
-	sums := ended(t, tr, shell, &r)
+	sums := ended(t, tr, shell, dev, &r)
 	var bytes, kernel uint64
 	for _, s := range sums {
 		switch {

@@ -166,7 +166,7 @@ func TestSwappingIsForTheProcess(t *testing.T) {
 	began := time.Now()
 	begin()
 	var r probe.Records
-	sums := ended(t, tr, shell, &r)
+	sums := ended(t, tr, shell, dev, &r)
 	in1, out1 := swapped(t)
 	var in, out, own uint64
 	for _, s := range sums {
@@ -210,7 +210,7 @@ func TestCompactionIsRecorded(t *testing.T) {
 	tr, shell, begin := adoptShell(t, "echo 1 > "+all, probe.Options{})
 	begin()
 	var r probe.Records
-	ended(t, tr, shell, &r)
+	ended(t, tr, shell, "", &r)
 	pid := uint32(shell.Process.Pid)
 	for _, v := range r.Reclaims {
 		if v.PID == pid && v.Kind == event.ReclaimCompaction && v.NS > 0 && v.NS <= v.Duration && v.Parts > 0 {
