@@ -108,7 +108,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	fl.BoolVar(&f.pages, "pages", false, "count the pages of memory that each process of the machine is given, by the second")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
-	fl.StringVar(&f.serve, "dashboard", "", "serve the recording to other nodes and scripts at this address while it is made (127.0.0.1:8080)")
+	fl.StringVar(&f.serve, "dashboard", "", "show the recording in a browser, and serve it to other nodes, at this address while it is made (127.0.0.1:8080)")
 	f.fleet.addNodes(cmd)
 	fl.Lookup("nodes").Usage = "show these nodes, too, in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)"
 	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
@@ -385,30 +385,3 @@ func quote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
-
-// footprintFlag is a switch that knows whether it was set.
-type footprintFlag agent.FootprintPolicy
-
-func (f *footprintFlag) Set(s string) error {
-	on, err := strconv.ParseBool(s)
-	if err != nil {
-		return fmt.Errorf("%q is neither true nor false", s)
-	}
-	*f = footprintFlag(agent.FootprintOff)
-	if on {
-		*f = footprintFlag(agent.FootprintOn)
-	}
-	return nil
-}
-
-func (f *footprintFlag) String() string {
-	switch agent.FootprintPolicy(*f) {
-	case agent.FootprintOn:
-		return "true"
-	case agent.FootprintOff:
-		return "false"
-	}
-	return ""
-}
-
-func (f *footprintFlag) Type() string { return "bool" }

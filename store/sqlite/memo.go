@@ -20,8 +20,8 @@ const maxMemo = 100_000
 type memo struct {
 	mu       sync.Mutex
 	on       bool
-	from, to int64 // inclusive; nothing is kept if from is after to
-	calls    []event.Call
+	from, to int64        // inclusive
+	calls    []event.Call // nil: nothing is kept
 }
 
 // kept returns what is kept of the times from..to, and which times that is, if any.

@@ -1,27 +1,9 @@
 // Findings on the timeline: their evidence as marks, and the chain of one as arrows.
 
 import { duration } from "../../format";
+import type { Chain } from "../../report";
 import type { Arrow, Mark } from "./overlay";
 import type { Layout } from "./layout";
-
-interface Step {
-  layer: string;
-  process: string;
-  pid: number;
-  tid: number;
-  thread: string;
-  state: string;
-  on: string;
-  ns: number;
-}
-
-export interface Chain {
-  id: string;
-  severity: string;
-  summary: string;
-  path: Step[]; // effect first, root last
-  evidence: { event_ids: string[] };
-}
 
 /** The time in an event's id, from an origin. */
 export function timeOf(id: string, origin: number): number | undefined {
