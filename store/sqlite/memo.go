@@ -1,8 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"slices"
 	"sort"
 	"sync"
@@ -11,57 +11,62 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// maxMemo bounds the calls that a memo keeps: less than 20 MB.
-const maxMemo = 100_000
+// What a memo keeps at most: less than 20 MB of calls.
+const (
+	maxMemo      = 100_000 // calls
+	maxMemoParts = 1000
+	memoPartSize = 2048 // calls in a part: growing lists would be copied again and again
+)
 
-// memo keeps the notable calls of one stretch of time, so that who looks at neighbouring
+// memo keeps the notable calls of stretches of time, so that who looks at neighbouring
 // windows of a recording, as people and agents do, reads only what is new. It is right as
 // long as the recording does not change, so that it is only used if Remember said so.
 type memo struct {
-	mu       sync.Mutex
-	on       bool
-	from, to int64        // inclusive
-	calls    []event.Call // nil: nothing is kept
+	mu    sync.Mutex
+	on    bool
+	parts []memoPart // by time, without overlap
+	size  int        // calls in them
 }
 
-// kept returns what is kept of the times from..to, and which times that is, if any.
-func (m *memo) kept(from, to int64) (first, last int64, calls []event.Call, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	first, last = max(from, m.from), min(to, m.to)
-	if !m.on || m.calls == nil || first > last {
-		return 0, 0, nil, false
-	}
-	at := func(ts int64) int {
-		return sort.Search(len(m.calls), func(i int) bool { return int64(m.calls[i].Start) >= ts })
-	}
-	end := len(m.calls)
-	if last < math.MaxInt64 {
-		end = at(last + 1)
-	}
-	return first, last, m.calls[at(first):end], true
+// memoPart is what a stretch of time holds. It is not changed.
+type memoPart struct {
+	from, to int64 // inclusive
+	calls    []event.Call
 }
 
-// keep adds what was read of from..to. What is kept before it or after it without a gap
-// stays, too, unless that would be too much.
-func (m *memo) keep(from, to int64, calls []event.Call) {
+// next returns what is kept from a time on, and until when; if nothing is, until when so.
+// until is at most to.
+func (m *memo) next(from, to int64) (calls []event.Call, until int64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case !m.on, len(calls) > maxMemo:
-		return
-	case m.calls == nil || len(calls)+len(m.calls) > maxMemo:
-	case m.from <= from && to <= m.to:
-		return
-	case m.to < from && m.to+1 == from:
-		calls, from = slices.Concat(m.calls, calls), m.from
-	case to < m.from && to+1 == m.from:
-		calls, to = slices.Concat(calls, m.calls), m.to
+	i := sort.Search(len(m.parts), func(i int) bool { return m.parts[i].to >= from })
+	if i == len(m.parts) || m.parts[i].from > to {
+		return nil, to, false
 	}
-	if calls == nil {
-		calls = []event.Call{}
+	p := &m.parts[i]
+	if p.from > from {
+		return nil, p.from - 1, false
 	}
-	m.from, m.to, m.calls = from, to, calls
+	until = min(p.to, to)
+	first := sort.Search(len(p.calls), func(i int) bool { return int64(p.calls[i].Start) >= from })
+	end := sort.Search(len(p.calls), func(i int) bool { return int64(p.calls[i].Start) > until })
+	return p.calls[first:end], until, true
+}
+
+// keep adds a part, unless some of it was added meanwhile. What would be too much with it
+// is forgotten.
+func (m *memo) keep(p memoPart) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.size+len(p.calls) > maxMemo || len(m.parts) == maxMemoParts {
+		m.parts, m.size = nil, 0
+	}
+	i, _ := slices.BinarySearchFunc(m.parts, p.from, func(q memoPart, from int64) int { return cmp.Compare(q.from, from) })
+	if i > 0 && m.parts[i-1].to >= p.from || i < len(m.parts) && m.parts[i].from <= p.to {
+		return
+	}
+	m.parts = slices.Insert(m.parts, i, p)
+	m.size += len(p.calls)
 }
 
 // Remember says that the recording does not change while it is open here: what was read
@@ -72,50 +77,59 @@ func (r *Reader) Remember() {
 	r.memo.on = true
 }
 
+func (m *memo) remembers() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.on
+}
+
 // NotableCalls implements store.Reader.
 func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	b := bounds(w)
 	from, to := b[0], b[1]
-	if from > to {
-		return nil
+	if !r.memo.remembers() {
+		return r.calls(ctx, notableCallQuery, b, visit)
 	}
-	var all []event.Call
-	stopped := false
-	pass := func(c *event.Call) bool {
-		if len(all) <= maxMemo {
-			all = append(all, *c)
+	more := from <= to
+	for more {
+		calls, until, known := r.memo.next(from, to)
+		var err error
+		if !known {
+			more, err = r.readAndKeep(ctx, from, until, visit)
 		}
-		stopped = stopped || !visit(c)
-		return !stopped
-	}
-	read := func(from, to int64) error {
-		if stopped || from > to {
-			return nil
+		for i := 0; i < len(calls) && more; i++ {
+			c := calls[i] // visitors may change what they get
+			more = visit(&c)
 		}
-		return r.calls(ctx, notableCallQuery, []int64{from, to}, pass)
-	}
-	first, last, kept, ok := r.memo.kept(from, to)
-	if !ok {
-		if err := read(from, to); err != nil {
+		if err != nil || until >= to {
 			return err
 		}
-	} else {
-		if err := read(from, first-1); err != nil {
-			return err
-		}
-		for i := 0; i < len(kept) && !stopped; i++ {
-			c := kept[i] // visitors may change what they get
-			pass(&c)
-		}
-		if last < to {
-			if err := read(last+1, to); err != nil {
-				return err
-			}
-		}
+		from = until + 1
 	}
-	if stopped {
-		return nil
-	}
-	r.memo.keep(from, to, all)
 	return ctx.Err()
+}
+
+// readAndKeep visits the calls of from..to in the file and keeps them, in parts. It
+// reports whether the visitor wants more.
+func (r *Reader) readAndKeep(ctx context.Context, from, to int64, visit func(*event.Call) bool) (more bool, err error) {
+	more = true
+	p := memoPart{from: from}
+	err = r.calls(ctx, notableCallQuery, []int64{from, to}, func(c *event.Call) bool {
+		if len(p.calls) == memoPartSize {
+			p.to = int64(c.Start) - 1
+			r.memo.keep(p)
+			p = memoPart{from: int64(c.Start)}
+		}
+		if p.calls == nil {
+			p.calls = make([]event.Call, 0, memoPartSize)
+		}
+		p.calls = append(p.calls, *c)
+		more = visit(c)
+		return more
+	})
+	if err == nil && more {
+		p.to, p.calls = to, slices.Clone(p.calls) // without the room for more
+		r.memo.keep(p)
+	}
+	return more, err
 }

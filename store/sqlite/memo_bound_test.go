@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"math"
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
@@ -8,27 +9,41 @@ import (
 
 func TestFewCallsAreKept(t *testing.T) {
 	m := memo{on: true}
-	some := func(from, n int) (out []event.Call) {
+	some := func(from, to int64, n int) memoPart {
+		p := memoPart{from: from, to: to}
 		for i := range n {
-			out = append(out, event.Call{Start: uint64(from + i)})
+			p.calls = append(p.calls, event.Call{Start: uint64(from) + uint64(i)})
 		}
-		return out
+		return p
 	}
-	m.keep(0, maxMemo, some(0, maxMemo+1))
-	if _, _, _, ok := m.kept(0, 10); ok {
-		t.Error("more was kept than is allowed")
+	// expect says how many calls are known of from..to, where the stretch that is
+	// known or unknown from there on ends, and how many are kept in all.
+	expect := func(what string, from, to, until int64, known bool, n, size int) {
+		t.Helper()
+		calls, end, ok := m.next(from, to)
+		if len(calls) != n || end != until || ok != known || m.size != size {
+			t.Errorf("%s: %d calls, known %v until %d, %d in all; want %d, %v until %d, %d", what, len(calls), ok, end, m.size, n, known, until, size)
+		}
 	}
-	m.keep(0, 99, some(0, 100))
-	m.keep(100, maxMemo-1, some(100, maxMemo-100)) // together just as many as may be
-	if first, last, calls, ok := m.kept(0, 1<<40); !ok || first != 0 || last != maxMemo-1 || len(calls) != maxMemo {
-		t.Errorf("%d to %d: %d calls", first, last, len(calls))
+	expect("nothing", 0, math.MaxInt64, math.MaxInt64, false, 0, 0)
+	m.keep(some(0, 99, 100))
+	m.keep(some(100, maxMemo-1, maxMemo-100))
+	expect("just as many as may be", 0, math.MaxInt64, 99, true, 100, maxMemo)
+	expect("the second part", 100, math.MaxInt64, maxMemo-1, true, maxMemo-100, maxMemo)
+	m.keep(some(maxMemo, maxMemo, 1))
+	expect("one more: what was kept goes", 0, math.MaxInt64, maxMemo-1, false, 0, 1)
+	m.keep(some(0, 10, 0))
+	expect("nothing happened, and that is known, too", 5, 7, 7, true, 0, 1)
+	m.keep(some(10, 20, 5))
+	expect("what was added meanwhile is not added again", 0, 15, 10, true, 0, 1)
+	expect("and the rest is unknown", 11, 20, 20, false, 0, 1)
+	m.keep(some(maxMemo+1, math.MaxInt64, 3))
+	expect("up to the end of time", maxMemo+2, math.MaxInt64, math.MaxInt64, true, 2, 4)
+	for i := range int64(2 * maxMemoParts) {
+		m.keep(some(100+i, 100+i, 0))
 	}
-	m.keep(maxMemo, maxMemo, some(maxMemo, 1)) // one more: what was kept goes
-	if first, last, calls, ok := m.kept(0, 1<<40); !ok || first != maxMemo || last != maxMemo || len(calls) != 1 {
-		t.Errorf("%d to %d: %d calls", first, last, len(calls))
+	if len(m.parts) > maxMemoParts {
+		t.Errorf("%d parts are kept", len(m.parts))
 	}
-	m.keep(0, 10, nil) // nothing happened then; that is known, too
-	if first, last, calls, ok := m.kept(5, 7); !ok || first != 5 || last != 7 || len(calls) != 0 {
-		t.Errorf("%d to %d: %d calls", first, last, len(calls))
-	}
+	expect("the latest part", 99+2*maxMemoParts, math.MaxInt64, 99+2*maxMemoParts, true, 0, 0)
 }

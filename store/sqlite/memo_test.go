@@ -15,10 +15,15 @@ import (
 // TestKeptCallsAreThoseOfTheFile asks for windows in every relation to each other: a
 // reader that was asked before answers what one that was not does.
 func TestKeptCallsAreThoseOfTheFile(t *testing.T) {
+	t.Run("few", func(t *testing.T) { keptAreThoseOfTheFile(t, 300, 400) })
+	t.Run("many, which are kept in parts", func(t *testing.T) { keptAreThoseOfTheFile(t, 5000, 20) })
+}
+
+func keptAreThoseOfTheFile(t *testing.T, n uint64, rounds int) {
 	w, path := create(t, sqlite.Options{})
 	wait := opOf(t, "cudaStreamSynchronize")
 	b := store.Batch{}
-	for i := range uint64(300) {
+	for i := range n {
 		c := event.Call{Start: 1000 + 10*i, Duration: 5, Thread: event.Thread{PID: 1, TID: 1}, Op: wait, GPU: event.NoGPU, Ret: 1}
 		b.Calls = append(b.Calls, c)
 	}
@@ -37,14 +42,14 @@ func TestKeptCallsAreThoseOfTheFile(t *testing.T) {
 		}
 		return out
 	}
-	all := read(reader(t, path), store.Window{}, 1000)
+	all := read(reader(t, path), store.Window{}, 10_000)
 	if len(all) != len(b.Calls) {
 		t.Fatalf("%d of %d calls are notable", len(all), len(b.Calls))
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := 0
-	for i := range 400 {
-		w := store.Window{From: 900 + rng.Uint64N(3300), To: 900 + rng.Uint64N(3300)}
+	for i := range rounds {
+		w := store.Window{From: 900 + rng.Uint64N(11*n), To: 900 + rng.Uint64N(11*n)}
 		switch rng.IntN(12) {
 		case 0:
 			w.To = 0
@@ -53,7 +58,7 @@ func TestKeptCallsAreThoseOfTheFile(t *testing.T) {
 		case 2:
 			w = store.Window{}
 		}
-		limit := 1000
+		limit := len(all)
 		if rng.IntN(5) == 0 {
 			limit = 1 + rng.IntN(50)
 		}
@@ -75,7 +80,7 @@ func TestKeptCallsAreThoseOfTheFile(t *testing.T) {
 	var wg sync.WaitGroup
 	var halves [2][]event.Call
 	for i, w := range []store.Window{{To: 2500}, {From: 2500}} {
-		wg.Go(func() { halves[i] = read(old, w, 1000) })
+		wg.Go(func() { halves[i] = read(old, w, 10_000) })
 	}
 	wg.Wait()
 	if fmt.Sprint(slices.Concat(halves[0], halves[1])) != fmt.Sprint(all) {
