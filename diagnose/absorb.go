@@ -91,7 +91,7 @@ func (s *scene) spans(f *finding) (list []spell) {
 // inside is how much of what a finding lost was lost in given spans.
 func (f *finding) inside(spans []spell) (within uint64) {
 	for i := range f.pieces {
-		p := &f.pieces[i]
+		p := f.pieces[i]
 		if p.standing {
 			continue
 		}

@@ -136,7 +136,7 @@ func (s *scene) baseline(c *event.Call, first bool) uint64 {
 	if st == nil || st.Hist == nil || st.Calls < 2 || st.Calls < minCalls && !first {
 		return 0
 	}
-	base := st.Hist.Quantile(0.5)
+	base := s.median(st)
 	i := c.Op.Info()
 	if i == nil || i.Role != event.RoleCopy || i.BytesArg() < 0 || st.Bytes == 0 {
 		return base
@@ -145,6 +145,16 @@ func (s *scene) baseline(c *event.Call, first bool) uint64 {
 		return uint64(float64(base) * scale)
 	}
 	return base
+}
+
+// median is what half of the calls took at most, ns.
+func (s *scene) median(st *store.OpStat) uint64 {
+	v, ok := s.medians[st]
+	if !ok {
+		v = st.Hist.Quantile(0.5)
+		s.medians[st] = v
+	}
+	return v
 }
 
 // take claims up to v of what was lost in a class.

@@ -80,6 +80,7 @@ func (s *scene) find() {
 
 // chain tells a finding, of all there are.
 func (f *finding) chain(s *scene, all []*finding) report.Chain {
+	f.sort()
 	c := report.Chain{
 		ID: f.id(s), Severity: f.severity(),
 		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
@@ -173,6 +174,7 @@ func Frames(st *event.Stack) []string {
 }
 
 func (f *finding) notExplained(s *scene) report.NotExplained {
+	f.sort()
 	n := report.NotExplained{
 		Effect: f.effect(s), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(s)), Why: f.why(s),
 	}

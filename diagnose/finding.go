@@ -16,7 +16,9 @@ import (
 type finding struct {
 	key
 	sub       *subject
-	pieces    []piece // most time first
+	pieces    []*piece // in order of time, or, if sorted, most lost first
+	sorted    bool
+	most      *piece // that lost most
 	lost      uint64
 	explained uint64
 	shown     uint64 // of it, in the state of the root, if another thread's
@@ -40,10 +42,6 @@ type finding struct {
 func (s *scene) findings(t *subject) []*finding {
 	by := map[key]*finding{}
 	all := s.pieces(t)
-	many := map[key]int{}
-	for i := range all {
-		many[all[i].key]++
-	}
 	for i := range all {
 		p := &all[i]
 		if p.acc.Call == nil {
@@ -51,14 +49,13 @@ func (s *scene) findings(t *subject) []*finding {
 		}
 		f := by[p.key]
 		if f == nil {
-			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}, pieces: make([]piece, 0, many[p.key])}
+			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
 			by[p.key] = f
 		}
 		f.add(p)
 	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
-		ledger.SortStable(f.pieces, func(p *piece) ledger.Key { return ledger.Key{^p.lost, p.acc.Start} }, nil)
 		switch f.kind {
 		case CPUContention:
 			s.runners(f)
@@ -92,7 +89,10 @@ func relate(list []*finding) {
 }
 
 func (f *finding) add(p *piece) {
-	f.pieces = append(f.pieces, *p)
+	f.pieces = append(f.pieces, p)
+	if f.most == nil || p.compare(f.most) < 0 {
+		f.most = p
+	}
 	f.lost += p.lost
 	f.explained += p.explained
 	f.shown += p.shown
@@ -143,8 +143,22 @@ func (f *finding) severity() string {
 	return "LOW"
 }
 
+// compare says which of two pieces lost more; of two that lost as much the earlier counts.
+func (p *piece) compare(o *piece) int {
+	return cmp.Or(cmp.Compare(o.lost, p.lost), cmp.Compare(p.acc.Start, o.acc.Start))
+}
+
 // worst is the piece that lost most.
-func (f *finding) worst() *piece { return &f.pieces[0] }
+func (f *finding) worst() *piece { return f.most }
+
+// sort puts the pieces that lost most first. Most findings are not told, and of those
+// nobody asks for the order.
+func (f *finding) sort() {
+	if !f.sorted {
+		f.sorted = true
+		slices.SortStableFunc(f.pieces, (*piece).compare)
+	}
+}
 
 // through reports whether the thread waited for another one.
 func (f *finding) through() bool { return f.worst().row != nil }

@@ -100,7 +100,7 @@ func (s *scene) busyMeanwhile(f *finding) string {
 	}
 	var sum, weight float64
 	for _, p := range f.pieces {
-		util, ok := s.utilisation(f.sub, &p)
+		util, ok := s.utilisation(f.sub, p)
 		if ok {
 			sum += float64(p.lost) * util
 			weight += float64(p.lost)

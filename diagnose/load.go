@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/footprint"
 	"github.com/ingero-io/ingero/store"
@@ -60,54 +58,23 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	return in, in.loadStacks(ctx, r)
 }
 
-// loadWindow reads what the window holds. Calls are most of it: of a long window the two
-// halves of them and everything else are read at the same time.
+// loadWindow reads what the window holds.
 func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window) error {
-	g, ctx := errgroup.WithContext(ctx)
-	parts := halves(w, in.Window)
-	if len(parts) == 1 {
-		g.SetLimit(1)
+	var calls chunks[event.Call] // most of all
+	if err := r.NotableCalls(ctx, w, calls.add); err != nil {
+		return fmt.Errorf("read calls: %w", err)
 	}
-	var calls [2][]event.Call
-	for i, part := range parts {
-		g.Go(func() error {
-			if err := r.NotableCalls(ctx, part, keep(&calls[i])); err != nil {
-				return fmt.Errorf("read calls: %w", err)
-			}
-			return nil
-		})
-	}
-	g.Go(func() error {
-		if err := in.loadTables(ctx, r, w); err != nil {
-			return err
-		}
-		if err := in.loadRows(ctx, r, w); err != nil {
-			return err
-		}
-		if err := in.loadSpans(ctx, r); err != nil {
-			return fmt.Errorf("read calls: %w", err)
-		}
-		return nil
-	})
-	if err := g.Wait(); err != nil {
+	in.Calls = calls.all()
+	if err := in.loadTables(ctx, r, w); err != nil {
 		return err
 	}
-	in.Calls = append(calls[0], calls[1]...) //nolint:gocritic // the first half is not needed any more
-	return nil
-}
-
-// worthHalving is the shortest window of which halves are read at the same time, ns. The
-// live diagnosis looks at less, and must not take a second CPU.
-const worthHalving = 10_000_000_000
-
-// halves splits a window, whose ends are known to be those of full if they are open.
-func halves(w, full store.Window) []store.Window {
-	length := full.To - min(full.From, full.To)
-	if length < worthHalving {
-		return []store.Window{w}
+	if err := in.loadRows(ctx, r, w); err != nil {
+		return err
 	}
-	middle := full.From + length/2
-	return []store.Window{{From: w.From, To: middle}, {From: middle, To: w.To}}
+	if err := in.loadSpans(ctx, r); err != nil {
+		return fmt.Errorf("read calls: %w", err)
+	}
+	return nil
 }
 
 // loadSpans reads some calls of each equal part of the window.
@@ -273,6 +240,23 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 	}
 	return nil
 }
+
+// chunks is a list of many large values, which are copied once, when it is complete.
+type chunks[T any] [][]T
+
+const chunkSize = 1024
+
+func (b *chunks[T]) add(v *T) bool {
+	n := len(*b)
+	if n == 0 || len((*b)[n-1]) == chunkSize {
+		*b = append(*b, make([]T, 0, chunkSize))
+		n++
+	}
+	(*b)[n-1] = append((*b)[n-1], *v)
+	return true
+}
+
+func (b chunks[T]) all() []T { return slices.Concat(b...) }
 
 // keep returns a visitor that appends every value to list.
 func keep[T any](list *[]T) func(*T) bool {

@@ -170,7 +170,7 @@ func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Asyn
 // backToBack is the longest time lost in copies that follow one another at once.
 func (f *finding) backToBack() uint64 {
 	list := slices.Clone(f.pieces)
-	slices.SortFunc(list, func(a, b piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	slices.SortFunc(list, func(a, b *piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	var longest, run, end uint64
 	for _, p := range list {
 		if p.acc.Start > end+p.acc.Duration/10 {

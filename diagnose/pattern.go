@@ -115,7 +115,7 @@ func (f *finding) timeline(s *scene) timeline {
 	width := float64(s.to-s.from) / buckets
 	for _, p := range f.pieces {
 		if p.standing {
-			s.spread(line, &p)
+			s.spread(line, p)
 			continue
 		}
 		from := float64(max(p.acc.Start, s.from) - s.from)

@@ -26,6 +26,7 @@ type scene struct {
 	all         []*finding                 // made by find
 	list        []*finding                 // of them, each root once
 	stats       map[threadOp]*store.OpStat // exact statistics
+	medians     map[*store.OpStat]uint64   // of them, made by median, ns
 	gapStats    map[event.Thread]gapTotals // exact statistics
 	nested      nesting
 	series      map[threadOp][]store.OpSecond
@@ -97,7 +98,7 @@ func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
-		stats: map[threadOp]*store.OpStat{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
+		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
 	}
 	for _, pid := range in.tracers() {
 		s.names[pid] = "ingero"

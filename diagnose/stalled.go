@@ -110,7 +110,7 @@ func (s *scene) discount(f *finding) {
 			continue
 		}
 		done[p.acc.Op] = true
-		usual += st.Calls * st.Hist.Quantile(0.5)
+		usual += st.Calls * s.median(st)
 	}
 	f.explained -= min(f.explained, uint64(share*float64(usual)))
 }
