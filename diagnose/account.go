@@ -209,14 +209,15 @@ type piece struct {
 	class     event.Class // what the thread itself was doing
 	lost      uint64
 	explained uint64
-	shown     uint64        // of it, for a wait for another thread, in the root's own state
-	stall     uint64        // longest uninterrupted part
-	count     int           // waits it consists of; 0 means 1
-	chain     []ledger.Link // for a wait for another thread
-	row       *event.OffCPU // that wait
-	met       *meeting      // for a wait for a rank
-	why       string        // for Unknown
-	standing  bool          // known from exact statistics only: acc is a typical one of many calls
+	shown     uint64            // of it, for a wait for another thread, in the root's own state
+	stall     uint64            // longest uninterrupted part
+	count     int               // waits it consists of; 0 means 1
+	chain     []ledger.Link     // for a wait for another thread
+	row       *event.OffCPU     // that wait
+	met       *meeting          // for a wait for a rank
+	part      *event.Collective // what shows that wait, if its call was not kept
+	why       string            // for Unknown
+	standing  bool              // known from exact statistics only: acc is a typical one of many calls
 }
 
 // key says which pieces have the same cause.

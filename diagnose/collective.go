@@ -101,7 +101,10 @@ func lateCollectives(s *scene, t *subject) (pieces []piece) {
 		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
 		a := &account{Episode: e, sub: t, role: call.Op.Role()}
 		for _, l := range s.waited(t.Thread, w.SyncStart, w.SyncEnd) {
-			pieces = append(pieces, late(a, l.met, t.take(t.ops[n-1], l.ns))...)
+			for _, p := range late(a, l.met, t.take(t.ops[n-1], l.ns)) {
+				p.part = w
+				pieces = append(pieces, p)
+			}
 		}
 	}
 	return pieces

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store"
 )
 
 // Diagnose explains a recording of one machine.
@@ -117,33 +116,6 @@ func (f *finding) id(s *scene) string {
 	at, t := s.home(f.Thread)
 	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", f.kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, s.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
-}
-
-// maxEvidence is how many calls a finding lists.
-const maxEvidence = 10
-
-// evidence lists the calls that lost most, or that came late after a gap.
-func (f *finding) evidence(s *scene) report.Evidence {
-	e := report.Evidence{EventIDs: []string{}, Sample: f.sample}
-	seen := map[uint64]bool{}
-	for _, p := range f.pieces {
-		at, kind := p.acc.Start, store.CallEvent
-		switch {
-		case p.acc.Call != nil:
-		case p.acc.Op != 0:
-			at = p.acc.End()
-		case len(p.acc.Rows) > 0: // no gap was recorded around it
-			at, kind = p.acc.Rows[0].Start, store.OffCPUEvent
-		default:
-			continue // reclaim in a call or gap that was not recorded one by one
-		}
-		if p.standing || seen[at] || len(e.EventIDs) == maxEvidence {
-			continue
-		}
-		seen[at] = true
-		e.EventIDs = append(e.EventIDs, s.eventID(f.sub.Thread, at, kind))
-	}
-	return e
 }
 
 // stack is that of the call that lost most among those with one.

@@ -113,19 +113,25 @@ func placeRows(by map[event.Thread][]Episode, rows []event.OffCPU) {
 			e.Rows = append(e.Rows, o)
 			continue
 		}
-		e := Episode{Start: o.Start, Duration: o.Duration, Thread: o.Thread, Rows: []*event.OffCPU{o}}
-		queue := min(o.RunQueue, o.Duration)
-		e.Ledger.NS[o.Class] = o.Duration - queue
-		if o.Class == event.Throttled {
-			e.Ledger.NS[event.Throttled] += queue
-		} else {
-			e.Ledger.NS[event.RunQueue] += queue
-		}
-		single[o.Thread] = append(single[o.Thread], e)
+		single[o.Thread] = append(single[o.Thread], Episode{
+			Start: o.Start, Duration: o.Duration, Thread: o.Thread, Rows: []*event.OffCPU{o}, Ledger: Of(o),
+		})
 	}
 	for t, list := range single {
 		by[t] = append(by[t], list...)
 	}
+}
+
+// Of is what an interval adds to the ledger of its thread.
+func Of(o *event.OffCPU) (l event.Ledger) {
+	queue := min(o.RunQueue, o.Duration)
+	l.NS[o.Class] = o.Duration - queue
+	if o.Class == event.Throttled {
+		l.NS[event.Throttled] += queue
+	} else {
+		l.NS[event.RunQueue] += queue
+	}
+	return l
 }
 
 // order sorts episodes by time; a total order, so that the order of the input

@@ -16,7 +16,7 @@ type finding struct {
 	LostPct      float64  `json:"lost_pct" jsonschema:"of the thread's time"`
 	ExplainedPct float64  `json:"explained_pct" jsonschema:"of lost_ns"`
 	Culprit      party    `json:"culprit"`
-	Evidence     []string `json:"evidence" jsonschema:"ids in view events"`
+	Evidence     []string `json:"evidence" jsonschema:"events/ledger ids"`
 	Fix          []data   `json:"fix"`
 }
 

@@ -163,6 +163,8 @@ func evidenceQuery(c *report.Chain) string {
 		return "select * from ledger where span = 'gap' and timestamp = " + at
 	case "o":
 		return "select * from off_cpu where timestamp = " + at
+	case "c":
+		return "select * from collectives where timestamp = " + at
 	}
 	return "select * from events where timestamp = " + at
 }

@@ -168,7 +168,7 @@ type Step struct {
 
 // Evidence is where to look for oneself.
 type Evidence struct {
-	EventIDs []string `json:"event_ids"` // events.id, the longest first, at most 10
+	EventIDs []string `json:"event_ids"` // id in the view events, of gaps (g) ledger, of collective operations (c) collectives; the longest first, at most 10
 	Sample   int      `json:"sample"`    // episodes the finding rests on
 }
 

@@ -386,6 +386,8 @@ const (
 	OffCPUEvent EventKind = "o"
 	GapEvent    EventKind = "g"
 	LifeEvent   EventKind = "p"
+	// CollectiveEvent is a rank's part in a collective operation, when it was queued.
+	CollectiveEvent EventKind = "c"
 )
 
 // EventID is the id of an event as the public SQL views show it: the node, the

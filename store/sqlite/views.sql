@@ -629,7 +629,7 @@ left join op_name o on o.id = r.op;
 -- when it was queued, and the first call that waited for it. barrier_wait_ns is from
 -- queueing to the end of that call. Rows of one operation have the same comm_id and seq.
 create view collectives as
-select c.ts as timestamp, s.node, t.pid, t.tid, t.comm, o.name as op, printf('%016x', c.comm_id) as communicator, c.comm_id,
+select s.node || ':' || c.ts || 'c' as id, c.ts as timestamp, s.node, t.pid, t.tid, t.comm, o.name as op, printf('%016x', c.comm_id) as communicator, c.comm_id,
   c.comm as handle, c.rank, c.ranks, c.seq, coalesce(c.bytes, 0) as bytes,
   case coalesce(c.datatype, 0) {datatypes} else c.datatype end as datatype,
   case when c.op in ({reducing}) then case coalesce(c.reduce_op, 0) {reduce_ops} else 'own' end end as reduce_op,

@@ -83,14 +83,14 @@ async function findings(page, server) {
 async function evidence(page, finding, c) {
   const rows = finding.locator(".evidence button.row");
   const ids = c.evidence.event_ids.map((id) => `'${id}'`).join();
-  const [[stored]] = await sql(page, `select count(*) from events where id in (${ids})`);
-  if (c.effect.op !== "between calls") assert.equal(await rows.count(), stored);
+  const stored = await sql(page, ["events", "ledger"].map((view) => `select id from ${view} where id in (${ids})`).join(" union "));
+  assert.equal(await rows.count(), stored.length);
   assert.ok((await rows.count()) > 0, "no rows are shown");
   await rows.first().click();
   await settled(page);
   assert.equal(await rows.first().getAttribute("aria-expanded"), "true");
   const id = await rows.first().getAttribute("title");
-  const [[from, to]] = await sql(page, `select cast(timestamp as text), cast(timestamp + duration_ns as text) from ledger where id = '${id}'`);
+  const [[from, to]] = await sql(page, `select cast(timestamp as text), cast(timestamp + duration_ns as text) from ${id.endsWith("o") ? "off_cpu" : "ledger"} where id = '${id}'`);
   const waits = await sql(page, `select class, duration_ns from off_cpu where tid = ${c.effect.tid} and timestamp >= ${from} and timestamp < ${to}`);
   assert.equal(await finding.locator(".inside .wait").count(), waits.length);
   assert.ok(waits.length === 0 || (await finding.locator(".inside .frames li").count()) > 0, "no stack is shown");

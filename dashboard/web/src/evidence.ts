@@ -6,7 +6,7 @@ export type Span = [
   id: string,
   start: string,
   duration_ns: number,
-  span: "call" | "gap",
+  span: "call" | "gap" | "wait",
   op: string,
   pid: number,
   tid: number,
@@ -27,25 +27,30 @@ const classes = ["runq", "throttled", "futex", "block_io", "fault", "network", "
 const longest = `max(${classes.map((c) => `l.${c}_ns`).join(", ")})`;
 const classOfLongest = `case ${longest} when 0 then null ${classes.map((c) => `when l.${c}_ns then '${c}'`).join(" ")} end`;
 
-/** A statement for one id: where it is a call after a pause that was too long, for that. */
-function span(id: string, between: boolean, tid: number, longestNS: number): string {
-  const at = timed.exec(id)?.[1];
-  if (at && between) {
-    return `select id, timestamp as start, duration_ns, span, op, pid, tid, null as ret_code, 0 as stack_hash from ledger
-      where span = 'gap' and tid = ${tid} and timestamp between ${at} - ${Math.ceil(longestNS)} and ${at} and timestamp + duration_ns = ${at}`;
+/**
+ * A statement for one id. Its letter says what it is: a call has none; a gap between calls,
+ * a wait in one, a rank's part in a collective operation. reason is that of waits.
+ */
+function span(id: string): string {
+  const [, at, kind] = timed.exec(id) ?? [];
+  const where = `where ${at ? `timestamp = ${at} and ` : ""}id = ${quoted(id)}`;
+  switch (kind) {
+    case "g":
+      return `select id, timestamp as start, duration_ns, span, op, pid, tid, null as ret_code, 0 as stack_hash, null as reason from ledger ${where}`;
+    case "o":
+      return `select id, timestamp as start, duration_ns, 'wait' as span, in_op as op, pid, tid, null as ret_code, 0 as stack_hash, class as reason from off_cpu ${where}`;
+    case "c":
+      // Recordings of earlier versions have it without an id.
+      return `select ${quoted(id)} as id, timestamp as start, barrier_wait_ns as duration_ns, 'call' as span, op, pid, tid, ret_code, 0 as stack_hash, null as reason from collectives where timestamp = ${at}`;
   }
-  return `select id, timestamp as start, duration_ns, 'call' as span, op, pid, tid, ret_code, stack_hash from events
-    where ${at ? `timestamp = ${at} and ` : ""}id = ${quoted(id)}`;
+  return `select id, timestamp as start, duration_ns, 'call' as span, op, pid, tid, ret_code, stack_hash, null as reason from events ${where}`;
 }
 
-/**
- * The statement for the rows with these ids. A finding about pauses names the calls that
- * came late: then the gaps before them are meant, of at most so many nanoseconds.
- */
-export function spans(ids: string[], between: boolean, tid: number, longestNS: number): string {
-  const parts = ids.map((id) => span(id, between, tid, longestNS));
-  return `with s as (${parts.join(" union ")})
-    select s.id, cast(s.start as text), s.duration_ns, s.span, s.op, s.pid, s.tid, s.ret_code, cast(s.stack_hash as text), ${longest}, ${classOfLongest}
+/** The statement for the rows with these ids. */
+export function spans(ids: string[]): string {
+  return `with s as (${ids.map(span).join(" union ")})
+    select s.id, cast(s.start as text), s.duration_ns, s.span, s.op, s.pid, s.tid, s.ret_code, cast(s.stack_hash as text),
+      case s.span when 'wait' then s.duration_ns else ${longest} end, coalesce(s.reason, ${classOfLongest})
     from s left join ledger l on l.timestamp = s.start and l.id = s.id order by s.duration_ns desc`;
 }
 

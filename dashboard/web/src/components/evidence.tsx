@@ -11,10 +11,10 @@ import { Swatch } from "./swatch";
 
 /** The rows that a finding rests on, each with what its thread waited for and the stack. */
 export function Evidence(props: { of: Chain }) {
-  const { evidence, effect } = props.of;
+  const { evidence } = props.of;
   const [open, setOpen] = useState("");
   const ids = evidence.event_ids;
-  const found = useSQL<Span>(ids.length > 0 ? spans(ids, effect.op === "between calls", effect.tid, effect.max_ns) : null);
+  const found = useSQL<Span>(ids.length > 0 ? spans(ids) : null);
   if (ids.length === 0) return null;
   const missing = found.value ? ids.length - found.value.length : 0;
   return (
@@ -45,7 +45,7 @@ function Row(props: { of: Span; open: boolean; toggle: () => void }) {
     <>
       <button class="row" aria-expanded={props.open} onClick={props.toggle} title={id}>
         <span class="turn">{props.open ? "▾" : "▸"}</span> <span class="time">{clock(at)}</span> <b class="time">{duration(ns)}</b>{" "}
-        <code>{span === "gap" ? `pause before ${op}` : op}</code> <small>tid {tid}</small>
+        <code>{span === "call" ? op : span === "gap" ? `pause before ${op}` : op ? `wait in ${op}` : "wait between calls"}</code> <small>tid {tid}</small>
         {ret ? <b class="bad"> returned {ret}</b> : ""}
         {name && wait ? (
           <>
