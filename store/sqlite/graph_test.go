@@ -37,9 +37,10 @@ func TestGraphAndMemoryViews(t *testing.T) {
 		call("cudaGraphExecDestroy", 0, 99)
 	}
 	call("cudaGraphInstantiate", 2, 98, 77) // failed: no graph
+	call("cuMemHostAlloc", 2, 512)
 	managed, _ := event.ByName("cudaMallocManaged")
 	pool, _ := event.ByName("cudaMallocFromPoolAsync")
-	b.Memory = []event.Memory{{At: t0, PID: 100, LiveBytes: 30, LiveCount: 3, PeakBytes: 50, Allocs: 4, Failed: 1, Bytes: 80, AllocNS: 500}, {At: t0 + 4000, PID: 100, LiveBytes: 100, LiveCount: 8, PeakBytes: 100}}
+	b.Memory = []event.Memory{{At: t0, PID: 100, LiveBytes: 30, LiveCount: 3, PeakBytes: 50, Allocs: 4, Failed: 1, Bytes: 80, AllocNS: 500}, {At: t0 + 1, PID: 100, Space: event.PinnedMemory, LiveBytes: 7, PeakBytes: 7}, {At: t0 + 4000, PID: 100, LiveBytes: 100, LiveCount: 8, PeakBytes: 100}}
 	b.MemorySites = []event.MemorySite{
 		{At: t0, PID: 100, Op: managed.Op, LiveBytes: 40, LiveCount: 4},
 		{At: t0 + 5, PID: 100, Op: managed.Op, LiveBytes: 30, LiveCount: 3},
@@ -53,7 +54,7 @@ func TestGraphAndMemoryViews(t *testing.T) {
 		"select group_concat(ret_code || ':' || coalesce(graph, '-') || ':' || coalesce(failed_op, '-') || ':' || coalesce(failed_code, '-') || ':' || duration_ns) from graph_captures":              "901:-:cudaMalloc:900:2100,0:77:-:-:1100",
 		"select kind || op || live_bytes || '/' || peak_bytes || '/' || process_peak_bytes || '/' || process_failed from allocations where kind = 'managed'":                                          "managedcudaMallocManaged30/40/100/1",
 		"select kind || op || live_bytes || '/' || peak_bytes from allocations where kind = 'pool'":                                                                                                   "poolcudaMallocFromPoolAsync70/70",
-		"select op || bytes || '/' || ret_code || '/' || process_live_bytes from failed_allocations":                                                                                                  "cudaMalloc4096/900/30",
+		"select group_concat(op || bytes || '/' || ret_code || '/' || process_live_bytes) from failed_allocations":                                                                                    "cudaMalloc4096/900/30,cuMemHostAlloc512/2/7",
 		"select group_concat(op || grown_bytes || '/' || grown_count || '/' || oldest_age_ns) from leak_candidates":                                                                                   "cudaMallocFromPoolAsync60/4/4009",
 		"select live_bytes || '/' || mean_live_bytes || '/' || mean_bytes || '/' || alloc_avg_ns || '/' || below_peak_bytes from fragmentation":                                                       "30/10/20/100/20",
 	} {

@@ -2,12 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -29,17 +26,6 @@ func (r *Reader) Kernels(ctx context.Context) ([]store.Kernel, error) {
 		return nil
 	})
 	return out, err
-}
-
-// launches lists the operations whose first argument is a kernel, for SQL.
-func launches() string {
-	var list []string
-	for i := range event.Catalog {
-		if o := event.Catalog[i].Op; o.LaunchesKernel() {
-			list = append(list, fmt.Sprint(int(o)))
-		}
-	}
-	return strings.Join(list, ", ")
 }
 
 // kernelColumn is what the kernel is called that a call launches; null if it

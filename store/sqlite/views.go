@@ -22,8 +22,9 @@ var viewSQL string
 // those that follow from the vocabulary.
 func views() string {
 	var b strings.Builder
-	b.WriteString(numbered(strings.NewReplacer("{launches}", launches(), "{reducing}", reducing(),
-		"{allocs}", opsWith(event.RoleAlloc), "{graph_ops}", graphOps(), "{graph_step}", graphStep(),
+	b.WriteString(numbered(strings.NewReplacer("{launches}", opsThat(launchesKernel), "{reducing}", opsThat(reduces),
+		"{allocs}", opsThat(allocates), "{pinned_allocs}", opsThat(pins),
+		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}", opsThat(ofGraphs), "{graph_step}", graphStep(),
 		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
 	ledgerView(&b)
 	for i := range event.Catalog {
@@ -78,27 +79,24 @@ func whens(names []string) string {
 	return b.String()
 }
 
-// opsWith lists the operations with a role.
-func opsWith(r event.Role) string {
+// opsThat lists the operations for which is holds.
+func opsThat(is func(*event.Info) bool) string {
 	var l []string
 	for i := range event.Catalog {
-		if event.Catalog[i].Role == r {
+		if is(&event.Catalog[i]) {
 			l = append(l, strconv.Itoa(int(event.Catalog[i].Op)))
 		}
 	}
 	return strings.Join(l, ", ")
 }
 
-// graphOps lists the operations of graphs and captures.
-func graphOps() string {
-	var l []string
-	for i := range event.Catalog {
-		if o := event.Catalog[i].Op; o.GraphStep() != "" {
-			l = append(l, strconv.Itoa(int(o)))
-		}
-	}
-	return strings.Join(l, ", ")
-}
+func allocates(i *event.Info) bool { return i.Role == event.RoleAlloc }
+
+// pins reports whether an operation page-locks memory of the host.
+func pins(i *event.Info) bool { return allocates(i) && i.Space == event.PinnedMemory }
+
+// ofGraphs reports whether an operation is one of graphs or captures.
+func ofGraphs(i *event.Info) bool { return i.Op.GraphStep() != "" }
 
 // graphStep is the expression that names what an operation does to a graph.
 func graphStep() string {
@@ -112,16 +110,11 @@ func graphStep() string {
 	return b.String() + " end"
 }
 
-// reducing lists the operations that have a reduction.
-func reducing() string {
-	var l []string
-	for _, i := range event.BySource(event.SourceNCCL) {
-		if event.Reduces(i.Op) {
-			l = append(l, fmt.Sprint(uint16(i.Op)))
-		}
-	}
-	return strings.Join(l, ", ")
-}
+// reduces reports whether an operation has a reduction.
+func reduces(i *event.Info) bool { return i.Op.Source() == event.SourceNCCL && event.Reduces(i.Op) }
+
+// launchesKernel reports whether an operation names the kernel it launches.
+func launchesKernel(i *event.Info) bool { return i.Op.LaunchesKernel() }
 
 // hostView is the rows of one thing that the kernel tells of, if it has arguments.
 func hostView(b *strings.Builder, i *event.Info) {

@@ -576,10 +576,12 @@ left join op_name o on o.id = m.op
 left join stack k on k.id = m.stack
 group by m.thread, m.space, m.op, m.stack;
 
--- Allocations that were refused, with the code that wanted them.
+-- Allocations that were refused, with the code that wanted them, and what the process
+-- then had in the same space.
 create view failed_allocations as
 select s.node || ':' || c.ts as id, c.ts as timestamp, s.node, t.pid, t.tid, t.comm, o.name as op, coalesce(a.a0, 0) as bytes, c.ret as ret_code,
-  (select m.live_bytes from memory_second m join thread h on h.id = m.thread where m.ts <= c.ts and h.session = t.session and h.pid = t.pid order by m.ts desc limit 1) as process_live_bytes,
+  (select m.live_bytes from memory_second m join thread h on h.id = m.thread where m.ts <= c.ts and h.session = t.session and h.pid = t.pid
+    and m.space = case when c.op in ({pinned_allocs}) then {pinned} else {device} end order by m.ts desc limit 1) as process_live_bytes,
   coalesce(k.hash, 0) as stack_hash
 from call c join thread t on t.id = c.thread join session s on s.id = t.session join op_name o on o.id = c.op
 left join args a on a.id = c.args left join stack k on k.id = c.stack
