@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
@@ -61,5 +62,44 @@ func TestLiveGivesUpWhereThereIsNothingToRead(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "boom") {
 		t.Errorf("the log says %q", said.String())
+	}
+}
+
+// A call that hangs makes no others, so that soon no window of the live diagnosis holds
+// any to compare it with. It is told until it returns all the same.
+func TestAHangStaysTold(t *testing.T) {
+	const t0, second = 1_700_000_000_000_000_000, 1_000_000_000
+	path := filepath.Join(t.TempDir(), "hang.db")
+	w, err := sqlite.OpenWriter(path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	wait, _ := event.ByName("cudaStreamSynchronize")
+	thread := event.Thread{PID: 1, TID: 1}
+	b := store.Batch{}
+	for i := range uint64(50) {
+		b.Calls = append(b.Calls, event.Call{Start: t0 + i*20_000_000, Duration: 1_000_000, Thread: thread, Op: wait.Op, GPU: event.NoGPU})
+	}
+	for age := uint64(1); age < 10; age++ {
+		b.InFlight = []event.InFlight{{
+			Start: t0 + second, At: t0 + (1+age)*second, Thread: thread, Op: wait.Op, Doing: event.Blocked, Class: event.Futex, Syscall: -1, GPU: event.NoGPU,
+		}}
+		if err := errors.Join(w.Write(&b), w.Flush(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		b = store.Batch{}
+		reports := make(chan *report.Report, 1)
+		l := agent.NewLive(
+			func() (store.Reader, error) { return sqlite.OpenReader(path) },
+			func(r *report.Report) { reports <- r }, nil)
+		l.Second(&agent.Status{At: time.Unix(0, int64(t0+(1+age)*second))})
+		r := <-reports
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(r.InFlight) != 1 || !r.InFlight[0].Hangs || r.InFlight[0].AgeNS != age*second {
+			t.Errorf("after %d s: %+v", age, r.InFlight)
+		}
 	}
 }

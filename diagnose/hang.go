@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/stats"
+	"github.com/ingero-io/ingero/store"
 )
 
 // When a call that has not returned is said to hang. It must be beyond anything the
@@ -91,14 +92,23 @@ func (s *scene) hangs(f *flying) bool {
 }
 
 // usually is how many of the operation's calls returned to the process, and how long
-// the longest took.
+// the longest took. A short window may have begun after the call.
 func (s *scene) usually(f *flying) (calls, longest uint64) {
-	for i := range s.in.Ops {
-		if o := &s.in.Ops[i]; o.PID == f.PID && o.Op == f.Op {
+	ops := s.in.before()
+	for i := range ops {
+		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op {
 			calls, longest = calls+o.Calls, max(longest, o.MaxNS)
 		}
 	}
 	return calls, longest
+}
+
+// before are the statistics that calls in flight are held against.
+func (in *Input) before() []store.OpStat {
+	if in.Before != nil {
+		return in.Before
+	}
+	return in.Ops
 }
 
 // inFlight lists what had not returned, and tells those that hang.
@@ -204,9 +214,12 @@ func (s *scene) hangEffect(f *flying) report.Effect {
 	for i := range s.in.Ops {
 		if o := &s.in.Ops[i]; o.PID == f.PID && o.Op == f.Op {
 			e.Calls += o.Calls
-			if o.Hist != nil {
-				usual.Merge(o.Hist)
-			}
+		}
+	}
+	ops := s.in.before()
+	for i := range ops {
+		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op && o.Hist != nil {
+			usual.Merge(o.Hist)
 		}
 	}
 	quantiles(&e, &usual)

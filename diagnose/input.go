@@ -58,6 +58,7 @@ type Input struct {
 	Sites       []event.MemorySite
 	Collectives []event.Collective
 	InFlight    []event.InFlight // calls that took or have taken a second or more, as last seen
+	Before      []store.OpStat   // of the window and what came before the oldest of them; nil means Ops
 	Losses      []event.Loss
 	IO          store.HostIO // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel

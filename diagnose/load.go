@@ -149,6 +149,11 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	if in.InFlight, err = r.InFlight(ctx, w); err != nil {
 		return fmt.Errorf("read calls in flight: %w", err)
 	}
+	if before := in.beforeFlights(w); before != w {
+		if in.Before, err = r.OpStats(ctx, before); err != nil {
+			return fmt.Errorf("read operation statistics before calls in flight: %w", err)
+		}
+	}
 	if in.Kernels, err = r.Kernels(ctx); err != nil {
 		return fmt.Errorf("read names of kernels: %w", err)
 	}
@@ -163,6 +168,19 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	sum.Add(&fp)
 	in.Footprint = sum.Report()
 	return in.loadGPU(ctx, r, w)
+}
+
+// beforeCall is how long before a call in flight began tells what such calls usually
+// take, ns.
+const beforeCall = 60_000_000_000
+
+// beforeFlights is the window, or one that begins well before the calls in flight.
+func (in *Input) beforeFlights(w store.Window) store.Window {
+	for i := range in.InFlight {
+		start := in.InFlight[i].Start
+		w.From = min(w.From, start-min(start, beforeCall))
+	}
+	return w
 }
 
 // maxSeries is about how many steps a series has at most.
