@@ -24,7 +24,7 @@ const buckets = 40
 const (
 	minTimes   = 5    // stretches that make a period
 	dominant   = 0.8  // share of the lost time that makes a stretch the only one
-	notable    = 0.1  // share of the longest stretch from which one counts
+	notable    = 0.1  // share of the longest stretch, or of the part of the timeline that lost most, from which one counts
 	jitter     = 0.25 // spread of the intervals, between their quartiles, that still is a period
 	filled     = 0.8  // share of the timeline from which a loss is constant
 	grewBy     = 2.0  // last quarter of the timeline against the first
@@ -45,13 +45,13 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 	switch period, ok := period(list); {
 	case len(list) == 0:
 		p.Kind, p.Times = constant, 1
-	case len(list) == 1 && line.covered() < filled || float64(longest(list).lost) >= dominant*float64(f.lost) && line.covered() < filled:
+	case line.covered(0) < filled && (len(list) == 1 || float64(longest(list).lost) >= dominant*float64(f.lost)):
 		p.Kind, p.Times = once, 1
 	case line.grows():
 		p.Kind = growing
 	case ok:
 		p.Kind, p.PeriodNS = periodic, period
-	case line.covered() >= filled:
+	case line.covered(notable) >= filled:
 		p.Kind = constant
 	}
 	return p
@@ -130,11 +130,12 @@ func (f *finding) timeline(s *scene) timeline {
 	return line
 }
 
-// covered is the share of the timeline in which something was lost.
-func (t timeline) covered() float64 {
-	n := 0
+// covered is the share of the timeline in which something was lost, and at least the
+// given share of what was lost where it was most.
+func (t timeline) covered(share float64) float64 {
+	n, least := 0, share*slices.Max(t)
 	for _, v := range t {
-		if v > 0 {
+		if v > 0 && v >= least {
 			n++
 		}
 	}
