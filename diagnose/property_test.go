@@ -118,11 +118,18 @@ func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 }
 
 func TestReportsAreSound(t *testing.T) {
+	kinds := map[store.EventKind]int{}
 	for _, path := range cases(t) {
 		in := diagnose.InputOf(read(t, path))
 		r := diagnose.Diagnose(in)
 		check(t, in, r)
 		checkSums(t, path, in, r)
+		checkEvidence(t, path, in, r, kinds)
+	}
+	for _, k := range []store.EventKind{store.CallEvent, store.OffCPUEvent, store.GapEvent, store.CollectiveEvent} {
+		if kinds[k] == 0 {
+			t.Errorf("no case names an event of kind %q as evidence", k)
+		}
 	}
 }
 
