@@ -57,10 +57,15 @@ var alike = map[string]bool{"get_check": true, "run_demo": true, "query_fleet": 
 
 // recordings are several that differ in what there is much of.
 func recordings(t *testing.T) map[string]string {
-	paths := map[string]string{
-		"many calls": made(t, storetest.Load{Calls: 60_000, Threads: 4}),
-		"crowd":      crowd(t),
-	}
+	paths := demos(t)
+	paths["many calls"] = made(t, storetest.Load{Calls: 60_000, Threads: 4})
+	paths["crowd"] = crowd(t)
+	return paths
+}
+
+// demos are the recordings of all scenarios.
+func demos(t *testing.T) map[string]string {
+	paths := map[string]string{}
 	for i := range demo.Scenarios {
 		s := &demo.Scenarios[i]
 		paths[s.Name] = filepath.Join(t.TempDir(), "demo.db")

@@ -111,7 +111,7 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	if at < len(r.Chains) {
 		c := &r.Chains[at]
 		if c.Effect.Op != betweenCalls && c.Effect.Op != "" {
-			q = append(q, in.ask("the code that makes these calls", "get_stacks", map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}))
+			q = append(q, in.aboutCalls(c))
 		}
 		if sql := evidenceQuery(c); sql != "" {
 			q = append(q, question{"the evidence itself", "run_sql", map[string]any{"sql": sql}})
@@ -124,6 +124,16 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 		}
 	}
 	return q
+}
+
+// aboutCalls asks for the code that makes the calls of a finding, or for their figures
+// where it is known that no stack was taken.
+func (in *diagnoseIn) aboutCalls(c *report.Chain) question {
+	these := map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}
+	if len(c.Stack) == 0 && len(c.Evidence.EventIDs) > 0 {
+		return in.ask("exact figures of these calls", "get_trace_stats", these)
+	}
+	return in.ask("the code that makes these calls", "get_stacks", these)
 }
 
 // betweenCalls is what a report calls time that was lost outside of calls.

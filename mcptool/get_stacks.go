@@ -40,7 +40,7 @@ func (s stacksOut) rows() int { return len(s.Stacks) }
 
 var stacksTool = tool[stacksIn, stacksOut]{
 	name:  "get_stacks",
-	about: "Which code makes the calls: native and Python frames, with counts and durations, by place and GPU kernel.",
+	about: "Which code makes the calls: frames, counts and durations, by place and GPU kernel.",
 	run: func(ctx context.Context, s *server, in stacksIn) (out stacksOut, err error) {
 		op, err := opNamed(in.Op)
 		if err != nil {
@@ -77,6 +77,10 @@ var stacksTool = tool[stacksIn, stacksOut]{
 // describe says what was looked at.
 func (s *stacksOut) describe(sites *diagnose.Sites) {
 	s.Without = sites.Without
+	if len(sites.List) == 0 && sites.Without > 0 {
+		s.Note = joined(s.Note, "no stack of these calls was taken; ingero trace --stack=all takes those of all")
+		return
+	}
 	if sites.Partial {
 		s.Note = joined(s.Note, "only slow, failed, first and waiting calls, because there are very many")
 	} else {

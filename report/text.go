@@ -182,8 +182,10 @@ func (t *text) chain(c *Chain) {
 	}
 	t.owners(c.Owners)
 	t.doubts(c)
-	if n := len(c.Evidence.EventIDs); n > 0 {
-		t.wrap("  see    ", "events "+strings.Join(c.Evidence.EventIDs[:min(n, 3)], " "))
+	if ids := c.Evidence.EventIDs; len(ids) > 0 {
+		view := viewOf(ids[0])
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return viewOf(id) != view })
+		t.wrap("  see    ", view+" "+strings.Join(ids[:min(len(ids), 3)], " "))
 	}
 	t.stack(c.Stack)
 	label := "  fix    "
@@ -195,6 +197,18 @@ func (t *text) chain(c *Chain) {
 
 // maxStack bounds the frames that are written: the innermost say most.
 const maxStack = 12
+
+// viewOf is the SQL view that has an event: gaps between calls and ranks' parts in
+// collective operations are in others than the rest.
+func viewOf(id string) string {
+	switch {
+	case strings.HasSuffix(id, "g"):
+		return "ledger"
+	case strings.HasSuffix(id, "c"):
+		return "collectives"
+	}
+	return "events"
+}
 
 func (t *text) stack(frames []string) {
 	label := "  stack  "
