@@ -141,6 +141,7 @@ func TestRunSQL(t *testing.T) {
 		"explain query plan select * from events limit 1":  `"detail"`,
 		"select count(*) from events where 0":              `"rows":[[0]]`,
 		"select * from events where 0":                     `"rows":[]`,
+		"select 1 as a, 2 as b, 3 as a; -- twice":          `"columns":["a","b","a:1"]`,
 		"select op from events where op like '%Sync%' -- ": `cudaStreamSynchronize`,
 	} {
 		if got := textOf(call(t, cs, "run_sql", map[string]any{"sql": sql}, nil)); !strings.Contains(got, want) {
@@ -154,7 +155,10 @@ func TestRunSQL(t *testing.T) {
 		"delete from events":                    "only reading is allowed",
 		"attach '/tmp/x.db' as x":               "attach is refused",
 		"selec 1":                               "syntax error",
-		"select printf('%.*c', 900000000, 'x')": "larger than 262144 bytes",
+		"select printf('%.*c', 900000000, 'x')": "a value is too large: it is larger than 262144 bytes; take a part",
+		"select * from events where pid = :pid": ":pid has no value; write the value itself",
+		"select * from events where pid = ?":    "? has no value",
+		"select load_extension('x')":            "only reading is allowed",
 	} {
 		if got := fails(t, cs, "run_sql", map[string]any{"sql": sql}); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q in it", sql, got, want)

@@ -121,7 +121,7 @@ var (
 
 // statusOf tells whose fault an error is.
 func statusOf(err error) int {
-	for _, e := range []error{errAsked, sqlite.ErrRefused, sqlite.ErrSyntax} {
+	for _, e := range []error{errAsked, sqlite.ErrRefused, sqlite.ErrSyntax, sqlite.ErrTooLarge} {
 		if errors.Is(err, e) {
 			return http.StatusBadRequest
 		}

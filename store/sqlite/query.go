@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +46,8 @@ var (
 	ErrRefused = errors.New("only reading is allowed")
 	ErrSyntax  = errors.New("SQL not understood")
 	ErrTooLong = errors.New("query took too long")
+	// ErrTooLarge is for a single value, also one on the way to the answer.
+	ErrTooLarge = errors.New("a value is too large")
 )
 
 // Rows is the answer to a query, read row by row.
@@ -136,11 +140,33 @@ func (r *Rows) prepare(sql string) error {
 	if stmt.ColumnCount() == 0 {
 		return fmt.Errorf("%w: the statement returns nothing; write a select", ErrRefused)
 	}
-	for i := range stmt.ColumnCount() {
-		r.columns = append(r.columns, stmt.ColumnName(i))
+	if stmt.BindParamCount() > 0 {
+		return fmt.Errorf("%w: %s has no value; write the value itself", ErrSyntax, cmp.Or(stmt.BindParamName(1), "?"))
 	}
+	r.columns = r.names(stmt, sql[:len(sql)-rest])
 	r.values = make([]any, len(r.columns))
 	return nil
+}
+
+// names are those of the columns. Of columns with the same name the driver knows only
+// the last; SQLite tells them apart (pid, pid:1) when the statement is read from.
+func (r *Rows) names(stmt *sqlite.Stmt, sql string) []string {
+	names := make([]string, stmt.ColumnCount())
+	for i := range names {
+		names[i] = stmt.ColumnName(i)
+	}
+	if !slices.Contains(names, "") {
+		return names
+	}
+	outer, _, err := r.conn.PrepareTransient("select * from (" + strings.TrimRight(sql, "; \t\r\n") + "\n)")
+	if err != nil {
+		return names // of explain, which cannot be read from, each has its own
+	}
+	defer outer.Finalize() //nolint:errcheck // it was not run
+	for i := range names {
+		names[i] = outer.ColumnName(i)
+	}
+	return names
 }
 
 // stripComments removes comments from what follows the first statement.
@@ -253,7 +279,9 @@ func (r *Rows) explainStep(err error) error {
 	case r.ctx.Err() != nil || code == sqlite.ResultInterrupt:
 		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view", ErrTooLong, r.limits.Time)
 	case code == sqlite.ResultTooBig:
-		return fmt.Errorf("%w: a value is larger than %d bytes", ErrRefused, r.limits.Value)
+		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows", ErrTooLarge, r.limits.Value)
+	case code == sqlite.ResultError && message(err) == "not authorized": // where SQLite itself asks, as for extensions
+		return fmt.Errorf("%w: a function is refused", ErrRefused)
 	case code == sqlite.ResultError:
 		return fmt.Errorf("%w: %s", ErrSyntax, message(err))
 	}
