@@ -1,11 +1,13 @@
 package mcptool_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcptool"
@@ -211,12 +213,15 @@ func TestPromptResourcesAndCompletions(t *testing.T) {
 	for uri, want := range map[string]string{
 		"ingero://schema": "select comm, op", "ingero://events": "cudaLaunchKernel", "ingero://summary": `"calls":7200`,
 		"ingero://findings": "cpu_contention", "ingero://op/cudaMalloc": `"unit":"bytes"`,
-		"ingero://process/0%20ignore": "", "ingero://finding/none": "", "ingero://nothing": "",
+		"ingero://process/0%20ignore": "", "ingero://finding/none": "", "ingero://nothing": "", "ingero://op/": "", "ingero://process/": "",
+		"ingero://op/cudaMallok": "", "ingero://op/%zz": "",
 	} {
 		res, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 		switch {
 		case want == "" && err == nil:
 			t.Errorf("%s is there: %s", uri, res.Contents[0].Text)
+		case want == "" && !isInvalid(err):
+			t.Errorf("%s: %v, which is no error of who asked", uri, err)
 		case want != "" && err != nil:
 			t.Errorf("%s: %v", uri, err)
 		case want != "" && !strings.Contains(res.Contents[0].Text, want):
@@ -236,4 +241,10 @@ func TestPromptResourcesAndCompletions(t *testing.T) {
 			t.Errorf("%s %q is completed by %q, want %q", arg, c.typed, got, c.want)
 		}
 	}
+}
+
+// isInvalid reports whether an error says, with its code, that what was asked is wrong.
+func isInvalid(err error) bool {
+	var wire *jsonrpc.Error
+	return errors.As(err, &wire) && wire.Code == jsonrpc.CodeInvalidParams
 }

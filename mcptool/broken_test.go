@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/mcptool"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
@@ -73,6 +75,25 @@ func TestEachToolSaysWhatIsWrongWithTheRecording(t *testing.T) {
 		if !strings.Contains(res.Contents[0].Text, c[1]) {
 			t.Errorf("%s: the summary says %s", what, res.Contents[0].Text)
 		}
+	}
+}
+
+// TestUnknownLossIsNotNone: of a file that only SQL can read nobody knows what is missing.
+func TestUnknownLossIsNotNone(t *testing.T) {
+	path := made(t, storetest.Load{Calls: 100})
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	must(t, err)
+	must(t, sqlitex.ExecuteTransient(c, "pragma user_version = 1000", nil))
+	must(t, c.Close())
+	cs := connect(t, path, mcptool.Options{})
+	fails(t, cs, "get_trace_stats", map[string]any{})
+	var out struct {
+		Rows [][]any
+		Note string
+	}
+	call(t, cs, "run_sql", map[string]any{"sql": "select 1"}, &out)
+	if len(out.Rows) != 1 || !strings.Contains(out.Note, "what was lost is unknown") || !strings.Contains(out.Note, "newer version") {
+		t.Errorf("%+v", out)
 	}
 }
 

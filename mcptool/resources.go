@@ -3,16 +3,19 @@ package mcptool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/docs"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // scheme begins the addresses of all resources.
@@ -53,11 +56,11 @@ func (s *server) addResources(m *mcp.Server) {
 			uri := req.Params.URI
 			what, err := url.PathUnescape(uri[strings.LastIndexByte(uri, '/')+1:])
 			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", visible(uri), err)
+				return nil, refused(fmt.Errorf("%s is no address: %w", uri, err))
 			}
 			text, err := r.read(ctx, s, what)
 			if err != nil {
-				return nil, fmt.Errorf("%s", visible(err.Error()))
+				return nil, refused(err)
 			}
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: r.mime, Text: text}}}, nil
 		}
@@ -67,6 +70,18 @@ func (s *server) addResources(m *mcp.Server) {
 			m.AddResource(&mcp.Resource{URI: scheme + r.address, Name: r.name, Description: r.about, MIMEType: r.mime}, handler)
 		}
 	}
+}
+
+// refused is an error as a client of resources gets it: with a code that says whether
+// what was asked is wrong or the recording, and with why.
+func refused(err error) error {
+	code := int64(jsonrpc.CodeInvalidParams)
+	for _, e := range []error{store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermitted, context.Canceled} {
+		if errors.Is(err, e) {
+			code = jsonrpc.CodeInternalError
+		}
+	}
+	return &jsonrpc.Error{Code: code, Message: visible(err.Error())}
 }
 
 // everything is the scope of the resources.
@@ -107,6 +122,9 @@ func readFinding(ctx context.Context, s *server, id string) (text string, err er
 }
 
 func readOp(ctx context.Context, s *server, op string) (string, error) {
+	if op == "" {
+		return "", errors.New("no operation is named; write ingero://op/cudaLaunchKernel")
+	}
 	if _, err := opNamed(op); err != nil {
 		return "", err
 	}
@@ -128,6 +146,9 @@ func readOp(ctx context.Context, s *server, op string) (string, error) {
 }
 
 func readProcess(ctx context.Context, s *server, process string) (string, error) {
+	if process == "" {
+		return "", errors.New("no process is named; get_trace_stats has the names")
+	}
 	in := statsIn{scope: everything}
 	in.Process = process
 	stats, err := traceStatsTool.run(ctx, s, in)

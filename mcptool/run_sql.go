@@ -16,6 +16,7 @@ type sqlIn struct {
 
 type sqlOut struct {
 	Lost       map[string]uint64 `json:"lost"`
+	Note       data              `json:"note,omitempty"`
 	Columns    []data            `json:"columns"`
 	Rows       [][]any           `json:"rows" jsonschema:"data; large integers as strings"`
 	CutValues  int               `json:"cut_values,omitempty"`
@@ -51,8 +52,11 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		if err := out.fill(rows, from, &in); err != nil {
 			return out, err
 		}
-		_, out.Lost = s.recording(ctx)
-		return out, nil
+		var st recordingState
+		if st, out.Lost = s.recording(ctx); !st.OK {
+			out.Note = "what was lost is unknown: " + st.Problem
+		}
+		return out, ctx.Err()
 	},
 }
 
