@@ -83,31 +83,37 @@ func (v *view) graphRates(ctx context.Context, uses []graphUse) ([]graphRate, er
 			}
 		}
 		r := graphRate{Process: u.Process, PID: u.PID, PerMade: ratio(u.Launches, u.Instantiates)}
-		r.LaunchHz, r.MinHz, r.MaxHz = rate(bySecond)
+		r.LaunchHz, r.MinHz, r.MaxHz = rate(bySecond, v.length())
 		r.InstantiateHz = hertz(u.Instantiates, v.length())
 		rates = append(rates, r)
 	}
 	return rates, nil
 }
 
-// rate is the mean of the seconds with launches, and the extremes of those that
-// are full: not the first or the last.
-func rate(bySecond map[uint64]uint64) (mean float64, least, most uint64) {
-	var sum, first, last uint64
-	first = math.MaxUint64
+// rate is the mean of the seconds with launches, and the extremes. The first and the
+// last second are not full and tell only where there are no others: then the mean is that
+// of the whole window, whose length is in ns.
+func rate(bySecond map[uint64]uint64, length uint64) (mean float64, least, most uint64) {
+	var last, all uint64
+	first := uint64(math.MaxUint64)
 	for s, n := range bySecond {
-		sum += n
-		first, last = min(first, s), max(last, s)
-		most = max(most, n)
+		first, last, all, most = min(first, s), max(last, s), all+n, max(most, n)
 	}
-	if len(bySecond) == 0 {
-		return 0, 0, 0
-	}
+	var sum, seconds uint64
 	least = most
-	for s := first + 1; s < last; s++ {
-		least = min(least, bySecond[s])
+	for s, n := range bySecond {
+		if s > first && s < last {
+			sum, seconds, least = sum+n, seconds+1, min(least, n)
+		}
 	}
-	return round(float64(sum) / float64(len(bySecond))), least, most
+	if seconds+1 < last-first {
+		least = 0 // in some of them there was none
+	}
+	if seconds == 0 {
+		mean = hertz(all, length)
+		return mean, uint64(mean), uint64(math.Ceil(mean))
+	}
+	return round(float64(sum) / float64(seconds)), least, most
 }
 
 // heats are the rates of single graphs, most launches first.

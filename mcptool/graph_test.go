@@ -1,6 +1,7 @@
 package mcptool_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/mcptool"
@@ -69,5 +70,35 @@ func TestGraphsAreThoseOfTheView(t *testing.T) {
 	}
 	if g := often.Graphs; len(g) == 0 || g[0].Hz < 22 || g[0].Hz > 24 {
 		t.Errorf("%+v, want about 22.7 launches a second of each graph", g)
+	}
+}
+
+// TestThinnedGraphsAreCalledEstimates: where only some launches are stored, each stands
+// for others, of other graphs.
+func TestThinnedGraphsAreCalledEstimates(t *testing.T) {
+	cs := connect(t, "../investigations/graph-recapture.db", mcptool.Options{})
+	whole := connect(t, made(t, storetest.Load{Calls: 5000, Rate: 400, Graphs: true}), mcptool.Options{})
+	for _, tool := range []string{"graph_lifecycle", "graph_frequency"} {
+		var out struct {
+			Note      string
+			Processes []struct {
+				LaunchHz float64 `json:"launch_hz"`
+				Min      float64 `json:"min_hz"`
+				Max      float64 `json:"max_hz"`
+			}
+		}
+		call(t, cs, tool, map[string]any{}, &out)
+		if !strings.Contains(out.Note, "calls on graphs are stored, so what is said of single graphs is estimated") {
+			t.Errorf("%s of a thinned recording: %q", tool, out.Note)
+		}
+		for _, p := range out.Processes {
+			if p.LaunchHz < p.Min || p.LaunchHz > p.Max {
+				t.Errorf("%s: %+v: the mean is not between the extremes", tool, p)
+			}
+		}
+		out.Note = ""
+		if call(t, whole, tool, map[string]any{}, &out); strings.Contains(out.Note, "estimated") {
+			t.Errorf("%s of a recording that is whole: %q", tool, out.Note)
+		}
 	}
 }

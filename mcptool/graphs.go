@@ -130,10 +130,12 @@ func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 	}
 	now := map[handle]*graphLife{}
 	var all []*graphLife
+	var stored, calls uint64
 	err = v.CallsOf(ctx, w, ops, func(c *event.Call) bool {
 		if !v.wants(c.PID) {
 			return true
 		}
+		stored, calls = stored+1, calls+uint64(max(c.Weight, 1))
 		h := handle{c.PID, c.Args[0]}
 		g := now[h]
 		made := c.Op == ops[0] && c.Ret == 0
@@ -148,6 +150,9 @@ func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 		g.count(c)
 		return true
 	})
+	if calls > stored {
+		c.Note = joined(c.Note, fmt.Sprintf("%d of %d calls on graphs are stored, so what is said of single graphs is estimated and some are missing; totals are exact", stored, calls))
+	}
 	slices.Reverse(all)
 	list := make([]graphLife, len(all))
 	for i, g := range all {

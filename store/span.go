@@ -64,7 +64,7 @@ func (s Span) absolute() (w Window, err error) {
 		}
 	}
 	if w.To != 0 && w.To <= w.From {
-		return w, fmt.Errorf("%sto %s is not after %[1]sfrom %s", s.Dashes, s.To, s.From)
+		return w, fmt.Errorf("%[1]sto %[2]s is not after %[1]sfrom %[3]s", s.Dashes, s.To, s.From)
 	}
 	return w, nil
 }
