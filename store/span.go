@@ -24,7 +24,11 @@ const DefaultSince = "5m"
 func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
 	if s.From != "" || s.To != "" {
 		w, err := s.absolute()
-		return w, "", err
+		if err != nil || sum.Last == 0 || w.From <= sum.Last && (w.To == 0 || w.To > sum.First) {
+			return w, "", err
+		}
+		utc := func(ns uint64) string { return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339) }
+		return w, fmt.Sprintf("nothing was recorded then: the recording is from %s to %s", utc(sum.First), utc(sum.Last)), nil
 	}
 	if s.Since == "all" {
 		return Window{}, "", nil
