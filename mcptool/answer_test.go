@@ -73,6 +73,11 @@ func TestFiltersAndWindows(t *testing.T) {
 	if part.Calls != all.Calls || part.Window != all.Window {
 		t.Errorf("the window of an answer, asked for again, gives %d calls of %d in %s, not %s", part.Calls, all.Calls, part.Window, all.Window)
 	}
+	var blank statsAnswer
+	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000, "since": "", "pid": nil, "process": "", "op": nil, "layer": "", "cursor": ""}, &blank)
+	if blank.Calls != all.Calls || len(blank.Ops) != len(all.Ops) {
+		t.Errorf("arguments that are blank change the answer: %d calls of %d", blank.Calls, all.Calls)
+	}
 	for _, c := range []struct {
 		args map[string]any
 		want string
@@ -80,6 +85,8 @@ func TestFiltersAndWindows(t *testing.T) {
 		{map[string]any{"op": "cudaLaunchKernal"}, "did you mean cudaLaunchKernel?"},
 		{map[string]any{"process": "nobody"}, "the traced ones are"},
 		{map[string]any{"pid": 7}, "no process 7"},
+		{map[string]any{"pid": -1}, "no process -1 was recorded"},
+		{map[string]any{"pid": 1 << 40}, "no process 1099511627776"},
 		{map[string]any{"since": "yesterday"}, "is no duration"},
 		{map[string]any{"cursor": "1.abc"}, "ask again without one"},
 		{map[string]any{"sinc": "5m"}, "sinc"},

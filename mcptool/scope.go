@@ -15,7 +15,7 @@ import (
 // scope is the part of a recording that a call is about.
 type scope struct {
 	Since   string `json:"since,omitempty" jsonschema:"5m (default), all, FROM/TO"`
-	PID     uint32 `json:"pid,omitempty"`
+	PID     int64  `json:"pid,omitempty"` // any number that a client sends; those there are fit into 32 bits
 	Process string `json:"process,omitempty"`
 }
 
@@ -84,7 +84,7 @@ func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
 		if p.Traced {
 			names = append(names, p.Name)
 		}
-		if (in.PID == 0 || p.PID == in.PID) && (in.Process == "" || strings.EqualFold(p.Name, in.Process)) {
+		if (in.PID == 0 || int64(p.PID) == in.PID) && (in.Process == "" || strings.EqualFold(p.Name, in.Process)) {
 			pids = append(pids, p.PID)
 		}
 	}

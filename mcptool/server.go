@@ -66,6 +66,7 @@ func NewServer(src source.Source, o Options) *mcp.Server {
 	}
 	s.addPrompt(m)
 	s.addResources(m)
+	m.AddReceivingMiddleware(withoutBlanks)
 	m.AddReceivingMiddleware(o.Middleware...)
 	return m
 }

@@ -12,6 +12,7 @@ func TestNames(t *testing.T) {
 	for in, want := range map[string]data{
 		"trainer": "trainer", "kworker/0:1-events": "kworker/0:1-events", "tmux: server": "«tmux: server»",
 		"a»b": "a›b", "«a b": "«‹a b»", "a\nb": "«a b»", "a\x1b[2Jb": "a?[2Jb", "\u202eabc": "?abc", "a\xffb": "a\uFFFDb", "": "",
+		"a\ufe0fb": "a?b", "a\U000E0141\u3164\u034fb": "a???b",
 		strings.Repeat("x", 130): data(strings.Repeat("x", 120) + "…(+10)"),
 	} {
 		if got := name(in); got != want {
@@ -49,7 +50,7 @@ func FuzzNames(f *testing.F) {
 			t.Errorf("%q becomes %q", s, got)
 		}
 		for _, r := range got {
-			if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 				t.Errorf("%q shows %U", got, r)
 			}
 		}
