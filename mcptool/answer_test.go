@@ -28,6 +28,7 @@ type opRow struct {
 type statsAnswer struct {
 	Window, Note string
 	Calls        int
+	Stored       int `json:"stored_rows"`
 	Ops          []opRow
 	NextCursor   string `json:"next_cursor"`
 	Lost         map[string]int
@@ -66,6 +67,9 @@ func TestFiltersAndWindows(t *testing.T) {
 		t.Errorf("%d rows, cursor %q; want one of each process and operation", len(all.Ops), all.NextCursor)
 	}
 	call(t, cs, "get_trace_stats", map[string]any{"pid": 103, "op": "cudaMalloc"}, &one)
+	if all.Stored == 0 || one.Stored != 0 {
+		t.Errorf("%d rows are said to be stored of everything, %d of one process: they are counted for the recording", all.Stored, one.Stored)
+	}
 	if len(one.Ops) != 1 || one.Ops[0].PID != 103 || one.Ops[0].Op != "cudaMalloc" || one.Ops[0].Calls != 60 {
 		t.Errorf("one process and operation: %+v", one.Ops)
 	}

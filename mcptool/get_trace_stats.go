@@ -20,7 +20,7 @@ type statsIn struct {
 type statsOut struct {
 	common
 	Calls      uint64    `json:"calls"`
-	Stored     uint64    `json:"stored_rows"`
+	Stored     uint64    `json:"stored_rows,omitempty"` // where all of the recording is asked for
 	Ops        []opStats `json:"ops"`
 	OffCPU     []waiting `json:"off_cpu" jsonschema:"where these threads waited"`
 	NextCursor string    `json:"next_cursor,omitempty"`
@@ -59,7 +59,9 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
-			out.Stored = v.sum.Stored
+			if v.whole() && op == 0 && in.Layer == "" {
+				out.Stored = v.sum.Stored
+			}
 			list, err := v.OpStats(ctx, v.win)
 			if err != nil {
 				return err

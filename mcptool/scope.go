@@ -103,6 +103,11 @@ func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
 // wants reports whether a process is in the scope.
 func (v *view) wants(pid uint32) bool { return len(v.pids) == 0 || slices.Contains(v.pids, pid) }
 
+// whole reports whether the scope is all that was recorded.
+func (v *view) whole() bool {
+	return len(v.pids) == 0 && v.win.From <= v.sum.First && (v.win.To == 0 || v.win.To > v.sum.Last)
+}
+
 // common tells the window and what was lost in it.
 func (v *view) common(ctx context.Context) (common, error) {
 	lost, err := v.Losses(ctx, v.win)
