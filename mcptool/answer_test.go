@@ -61,7 +61,7 @@ func TestStatisticsAreThoseOfTheRollUps(t *testing.T) {
 func TestFiltersAndWindows(t *testing.T) {
 	path := crowd(t)
 	cs := connect(t, path, mcptool.Options{})
-	var all, one, part statsAnswer
+	var all, one statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000}, &all)
 	if len(all.Ops) != 24*5 || all.NextCursor != "" {
 		t.Errorf("%d rows, cursor %q; want one of each process and operation", len(all.Ops), all.NextCursor)
@@ -73,9 +73,13 @@ func TestFiltersAndWindows(t *testing.T) {
 	if len(one.Ops) != 1 || one.Ops[0].PID != 103 || one.Ops[0].Op != "cudaMalloc" || one.Ops[0].Calls != 60 {
 		t.Errorf("one process and operation: %+v", one.Ops)
 	}
-	call(t, cs, "get_trace_stats", map[string]any{"since": all.Window}, &part)
-	if part.Calls != all.Calls || part.Window != all.Window {
-		t.Errorf("the window of an answer, asked for again, gives %d calls of %d in %s, not %s", part.Calls, all.Calls, part.Window, all.Window)
+	for _, since := range []string{"5m", "all"} {
+		var first, again statsAnswer
+		call(t, cs, "get_trace_stats", map[string]any{"since": since}, &first)
+		call(t, cs, "get_trace_stats", map[string]any{"since": first.Window}, &again)
+		if again.Calls != all.Calls || again.Window != all.Window {
+			t.Errorf("the window of %s, asked for again, gives %d calls of %d in %s, not %s", since, again.Calls, all.Calls, again.Window, all.Window)
+		}
 	}
 	var blank statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000, "since": "", "pid": nil, "process": "", "op": nil, "layer": "", "cursor": ""}, &blank)

@@ -31,7 +31,7 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 	name:  "get_causal_chains",
 	about: "Every finding in full: what was slow, who caused it, how that is known; not_explained has no proved cause.",
 	run: func(ctx context.Context, s *server, in chainsIn) (out chainsOut, err error) {
-		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
+		err = s.explained(ctx, in.of(in.scope), &out.common, func(r *report.Report) error {
 			var list []chain
 			for i := range r.Chains {
 				c := &r.Chains[i]
@@ -39,7 +39,7 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 					list = append(list, chainOf(c))
 				}
 			}
-			if out.Chains, out.NextCursor, err = page(list, in.paging, in); err != nil {
+			if out.Chains, out.NextCursor, err = page(list, in.paging, in, &out.common); err != nil {
 				return err
 			}
 			out.NotExplained = []gap{}

@@ -79,11 +79,13 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 		return st, map[string]uint64{}
 	}
 	st.OK, st.Sessions, st.Calls, st.Stored = true, len(sum.Sessions), sum.Calls, sum.Stored
-	st.Window = clock(sum.First) + "/" + clock(sum.Last)
+	if sum.Last != 0 {
+		st.Window = clock(sum.First) + "/" + clock(sum.Last+1)
+	}
 	if n := len(sum.Sessions); n > 0 {
 		last := &sum.Sessions[n-1]
 		st.Machine = prose(fmt.Sprintf("node %s, host %s, Linux %s %s, %d CPUs, recorded by Ingero %s", sum.Node, last.Host, last.Kernel, last.Arch, last.CPUs, last.Version))
-		st.Live = last.Stopped == 0
+		st.Live = goesOn(&sum)
 	}
 	return st, event.LossCounts(sum.Losses)
 }
@@ -113,5 +115,5 @@ func (st *recordingState) String() string {
 	if !st.OK {
 		return fmt.Sprintf("%s cannot be read: %s", st.Path, st.Problem)
 	}
-	return fmt.Sprintf("%s: %s; %d sessions, %d calls, %s", st.Path, st.Machine, st.Sessions, st.Calls, st.Window)
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s; %d sessions, %d calls, %s", st.Path, st.Machine, st.Sessions, st.Calls, st.Window), ", ")
 }

@@ -46,7 +46,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 		if err != nil {
 			return out, err
 		}
-		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
+		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
 			sites, err := diagnose.FindSites(ctx, v, v.win, v.sum.Stored, func(c *event.Call) bool {
 				return v.wants(c.PID) && (op == 0 || c.Op == op)
 			})
@@ -67,7 +67,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			for i := range list {
 				plain[i] = list[i].stackSite
 			}
-			out.Stacks, out.NextCursor, err = page(plain, in.paging, in)
+			out.Stacks, out.NextCursor, err = page(plain, in.paging, in, &out.common)
 			return err
 		})
 		return out, err

@@ -92,7 +92,7 @@ var testReportTool = tool[testReportIn, testReportOut]{
 			}
 			list = append(list, testCase{x.Name, right, prose(x.Verdict)})
 		}
-		out.Results, out.NextCursor, err = page(list, in.paging, in)
+		out.Results, out.NextCursor, err = page(list, in.paging, in, new(common))
 		return out, err
 	},
 }

@@ -58,7 +58,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 		if err != nil {
 			return out, err
 		}
-		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
+		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
 			if v.whole() && op == 0 && in.Layer == "" {
 				out.Stored = v.sum.Stored
 			}
@@ -85,7 +85,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			for _, o := range table {
 				out.Calls += o.Calls
 			}
-			out.Ops, out.NextCursor, err = page(table, in.paging, in)
+			out.Ops, out.NextCursor, err = page(table, in.paging, in, &out.common)
 			return err
 		})
 		return out, err

@@ -47,7 +47,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 	about: "How often CUDA graphs are launched, and made again.",
 	run: func(ctx context.Context, s *server, in frequencyIn) (out frequencyOut, err error) {
 		out.Processes, out.Graphs = []graphRate{}, []graphHeat{}
-		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
+		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
 			uses, err := v.graphUses(ctx)
 			if err != nil || len(uses) == 0 {
 				return err
@@ -60,7 +60,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 				return err
 			}
 			list := heats(lives)
-			out.Graphs, out.NextCursor, err = page(list, in.paging, in)
+			out.Graphs, out.NextCursor, err = page(list, in.paging, in, &out.common)
 			return err
 		})
 		return out, err

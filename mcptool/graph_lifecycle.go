@@ -26,7 +26,7 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, and captures that failed.",
 	run: func(ctx context.Context, s *server, in lifecycleIn) (out lifecycleOut, err error) {
 		out.Graphs, out.Failed = []graphLife{}, []data{}
-		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
+		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
 			if out.Processes, err = v.graphUses(ctx); err != nil || len(out.Processes) == 0 {
 				return err // without operations on graphs there is nothing to list
 			}
@@ -39,7 +39,7 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 					return err
 				}
 			}
-			out.Graphs, out.NextCursor, err = page(list, in.paging, in)
+			out.Graphs, out.NextCursor, err = page(list, in.paging, in, &out.common)
 			return err
 		})
 		return out, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 )
 
 // An answer costs the model that reads it. Without a limit a list ends where an
@@ -64,9 +65,32 @@ func fingerprint(key any) uint32 {
 	return h.Sum32()
 }
 
+// pin begins the part of a cursor that holds the window of the first part: of a recording
+// that goes on, each part would otherwise be of another list.
+const pin = "@"
+
+// of is the scope of a part: that of the first one, if the cursor holds it.
+func (p paging) of(in scope) scope {
+	if _, window, ok := strings.Cut(p.Cursor, pin); ok {
+		in.Since = window
+	}
+	return in
+}
+
+// pinned adds to the cursor of the next part what it needs to stay with this one's window.
+func (p paging) pinned(next string, c *common) string {
+	if _, window, ok := strings.Cut(p.Cursor, pin); ok {
+		return next + pin + window
+	}
+	if c.live {
+		return next + pin + c.Window
+	}
+	return next
+}
+
 // page is the part of a list that was asked for, and the cursor of the rest. key
-// are the arguments.
-func page[T any](list []T, p paging, key any) ([]T, string, error) {
+// are the arguments, c is what is told of the window.
+func page[T any](list []T, p paging, key any, c *common) ([]T, string, error) {
 	from, err := p.offset(key)
 	if err != nil {
 		return nil, "", err
@@ -76,7 +100,7 @@ func page[T any](list []T, p paging, key any) ([]T, string, error) {
 	if n == len(list) {
 		return append([]T{}, list...), "", nil
 	}
-	return list[:n], next(from+n, key), nil
+	return list[:n], p.pinned(next(from+n, key), c), nil
 }
 
 // fitting is how many items fit into an answer: at least one.

@@ -24,6 +24,8 @@ type common struct {
 	Window string            `json:"window"`         // FROM/TO, as in ISO 8601
 	Note   string            `json:"note,omitempty"` // how the window was chosen
 	Lost   map[string]uint64 `json:"lost"`           // records lost, by kind
+
+	live bool // the recording goes on
 }
 
 // view is an open recording, cut to a scope.
@@ -118,10 +120,16 @@ func (v *view) common(ctx context.Context) (common, error) {
 	if from == 0 {
 		from = v.sum.First
 	}
-	if to == 0 {
-		to = v.sum.Last
+	if to == 0 && v.sum.Last != 0 {
+		to = v.sum.Last + 1 // it is the first moment that is not in it
 	}
-	return common{Window: clock(from) + "/" + clock(to), Note: v.note, Lost: event.LossCounts(lost)}, nil
+	return common{Window: clock(from) + "/" + clock(to), Note: v.note, Lost: event.LossCounts(lost), live: goesOn(&v.sum)}, nil
+}
+
+// goesOn reports whether more is being recorded, or the tracer was cut off.
+func goesOn(sum *store.Summary) bool {
+	n := len(sum.Sessions)
+	return n > 0 && sum.Sessions[n-1].Stopped == 0
 }
 
 // clock is a time as RFC 3339 with nanoseconds: as a number it would not survive a
