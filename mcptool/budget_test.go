@@ -60,6 +60,7 @@ func recordings(t *testing.T) map[string]string {
 	paths := demos(t)
 	paths["many calls"] = made(t, storetest.Load{Calls: 60_000, Threads: 4})
 	paths["crowd"] = crowd(t)
+	paths["crowd of graphs"] = graphCrowd(t)
 	return paths
 }
 

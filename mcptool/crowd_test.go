@@ -70,3 +70,29 @@ func written(t testing.TB, began time.Time, b *store.Batch) string {
 	must(t, w.Close())
 	return path
 }
+
+// graphCrowd is a recording of many processes with such names that capture graphs, in
+// vain once, instantiate them and launch them.
+func graphCrowd(t testing.TB) string {
+	t.Helper()
+	began := time.Now().Add(-time.Minute)
+	b := &store.Batch{}
+	at := uint64(began.UnixNano())
+	for n := range uint32(40) {
+		who := event.Thread{PID: 100 + n, TID: 100 + n}
+		name := fmt.Sprintf("%d %s", n, injection)
+		b.Processes = append(b.Processes, store.Process{PID: who.PID, Name: name, Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true})
+		b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: name, Dispatch: true})
+		for i, op := range []string{"cudaStreamEndCapture", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphLaunch", "cudaGraphLaunch"} {
+			info, _ := event.ByName(op)
+			c := event.Call{Start: at, Duration: 5000, Thread: who, Op: info.Op, GPU: event.NoGPU}
+			c.Args[0] = 0x7f0000000000 + uint64(n)
+			if i == 0 {
+				c.Ret = 901
+			}
+			b.Calls = append(b.Calls, c)
+			at += 1_000_000
+		}
+	}
+	return written(t, began, b)
+}

@@ -52,7 +52,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 			if err != nil || len(uses) == 0 {
 				return err
 			}
-			if out.Processes, err = v.graphRates(ctx, uses); err != nil {
+			if out.Processes, err = v.graphRates(ctx, besides(uses, &in.paging, &out.common)); err != nil {
 				return err
 			}
 			lives, err := v.graphLives(ctx, &out.common)

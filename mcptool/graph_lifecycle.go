@@ -25,19 +25,22 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 	name:  "graph_lifecycle",
 	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, and captures that failed.",
 	run: func(ctx context.Context, s *server, in lifecycleIn) (out lifecycleOut, err error) {
-		out.Graphs, out.Failed = []graphLife{}, []data{}
+		out.Processes, out.Graphs, out.Failed = []graphUse{}, []graphLife{}, []data{}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
-			if out.Processes, err = v.graphUses(ctx); err != nil || len(out.Processes) == 0 {
+			uses, err := v.graphUses(ctx)
+			if err != nil || len(uses) == 0 {
 				return err // without operations on graphs there is nothing to list
 			}
+			out.Processes = besides(uses, &in.paging, &out.common)
 			list, err := v.graphLives(ctx, &out.common)
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(out.Processes, func(u graphUse) bool { return u.Failed > 0 }) {
+			if in.Cursor == "" && slices.ContainsFunc(uses, func(u graphUse) bool { return u.Failed > 0 }) {
 				if out.Failed, err = s.failedCaptures(ctx, v); err != nil {
 					return err
 				}
+				in.taken += maxRecorded * failedLine
 			}
 			out.Graphs, out.NextCursor, err = page(list, in.paging, in, &out.common)
 			return err
@@ -45,6 +48,9 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 		return out, err
 	},
 }
+
+// failedLine is about how many bytes are told of a capture.
+const failedLine = 100
 
 func (s *server) failedCaptures(ctx context.Context, v *view) ([]data, error) {
 	list := []data{}

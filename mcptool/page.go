@@ -23,6 +23,8 @@ const (
 type paging struct {
 	Limit  int    `json:"limit,omitempty"`
 	Cursor string `json:"cursor,omitempty"`
+
+	taken int // bytes of the answer that something else has
 }
 
 var errCursor = errors.New("the cursor is not of this question; ask again without one, or repeat the arguments it came with")
@@ -103,9 +105,26 @@ func page[T any](list []T, p paging, key any, c *common) ([]T, string, error) {
 	return list[:n], p.pinned(next(from+n, key), c), nil
 }
 
+// besides is what an answer tells of processes beside its list, on the first part only: as
+// many as leave most of the room to the list. A note says how many it leaves out.
+func besides[T any](processes []T, p *paging, c *common) []T {
+	if p.Cursor != "" {
+		return []T{}
+	}
+	part := *p
+	part.taken += budget - budget/3
+	n := fitting(processes, part)
+	if rest := len(processes) - n; rest > 0 {
+		c.Note = joined(c.Note, fmt.Sprintf("%d more processes: ask for one with pid", rest))
+	}
+	b, _ := json.Marshal(processes[:n]) // it was made of what can be written
+	p.taken += len(b)
+	return processes[:n]
+}
+
 // fitting is how many items fit into an answer: at least one.
 func fitting[T any](list []T, p paging) int {
-	room, count := budget, maxRows
+	room, count := budget-p.taken, maxRows
 	if p.Limit > 0 {
 		room, count = most, min(p.Limit, maxRows)
 	}
