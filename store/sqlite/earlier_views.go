@@ -20,9 +20,11 @@ var earlierViewSQL string
 type publicView struct {
 	name    string
 	columns []string
+	sql     string // that makes it
 }
 
-// publicViews lists the views of today.
+// publicViews lists the views of today, and the table that is one for queries, in the order
+// in which they are made: each comes after those that it reads.
 var publicViews = sync.OnceValues(func() (list []publicView, err error) {
 	c, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite)
 	if err != nil {
@@ -36,10 +38,15 @@ var publicViews = sync.OnceValues(func() (list []publicView, err error) {
 		return nil, err
 	}
 	all, err := columnsOf(c, "select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
-	for name, columns := range all {
-		list = append(list, publicView{name, columns})
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(list, func(a, b publicView) int { return strings.Compare(a.name, b.name) })
+	err = sqlitex.ExecuteTransient(c, "select name, sql from sqlite_schema order by rowid", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		if name := s.ColumnText(0); all[name] != nil {
+			list = append(list, publicView{name, all[name], s.ColumnText(1)})
+		}
+		return nil
+	}})
 	return list, err
 })
 

@@ -105,6 +105,8 @@ func (s *source) connectForQuery() (*sqlite.Conn, error) {
 			}
 			return publish(c)
 		}
+	default:
+		s.prepare = renew
 	}
 	return s.connect()
 }
