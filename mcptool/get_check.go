@@ -34,6 +34,8 @@ type recordingState struct {
 	Window   string `json:"window,omitempty"`
 	Calls    uint64 `json:"calls"`
 	Stored   uint64 `json:"stored_rows"`
+
+	uncounted bool // it does not say what was lost
 }
 
 type check struct {
@@ -72,6 +74,7 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 	var sum store.Summary
 	err := s.src.Read(ctx, func(r sqlite.Recording) (err error) {
 		sum, err = r.Summary(ctx)
+		st.uncounted = uncounted(r)
 		return err
 	})
 	if err != nil {
@@ -84,10 +87,27 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 	}
 	if n := len(sum.Sessions); n > 0 {
 		last := &sum.Sessions[n-1]
-		st.Machine = prose(fmt.Sprintf("node %s, host %s, Linux %s %s, %d CPUs, recorded by Ingero %s", sum.Node, last.Host, last.Kernel, last.Arch, last.CPUs, last.Version))
+		st.Machine = prose(machine(&sum, last))
+		if st.uncounted {
+			st.Machine += "; " + lossUnknown
+		}
 		st.Live = goesOn(&sum)
 	}
 	return st, event.LossCounts(sum.Losses)
+}
+
+// machine words what is known of the machine that was recorded.
+func machine(sum *store.Summary, s *store.Session) string {
+	var parts []string
+	add := func(what, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			parts = append(parts, what+" "+value)
+		}
+	}
+	add("node", sum.Node)
+	add("host", s.Host)
+	add("Linux", s.Kernel+" "+s.Arch)
+	return strings.Join(append(parts, fmt.Sprintf("%d CPUs", s.CPUs), "recorded by Ingero "+s.Version), ", ")
 }
 
 // examined keeps what was found out about this machine for a while: finding out

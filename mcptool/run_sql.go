@@ -53,8 +53,11 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 			return out, err
 		}
 		var st recordingState
-		if st, out.Lost = s.recording(ctx); !st.OK {
+		switch st, out.Lost = s.recording(ctx); {
+		case !st.OK:
 			out.Note = "what was lost is unknown: " + st.Problem
+		case st.uncounted:
+			out.Note = lossUnknown
 		}
 		return out, ctx.Err()
 	},

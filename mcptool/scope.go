@@ -123,7 +123,20 @@ func (v *view) common(ctx context.Context) (common, error) {
 	if to == 0 && v.sum.Last != 0 {
 		to = v.sum.Last + 1 // it is the first moment that is not in it
 	}
-	return common{Window: clock(from) + "/" + clock(to), Note: v.note, Lost: event.LossCounts(lost), live: goesOn(&v.sum)}, nil
+	note := v.note
+	if uncounted(v.Recording) {
+		note = joined(note, lossUnknown)
+	}
+	return common{Window: clock(from) + "/" + clock(to), Note: note, Lost: event.LossCounts(lost), live: goesOn(&v.sum)}, nil
+}
+
+// lossUnknown is told where nothing lost does not mean that there was none.
+const lossUnknown = "an earlier Ingero recorded this and did not count what it lost"
+
+// uncounted reports whether a recording does not say what was lost.
+func uncounted(r sqlite.Recording) bool {
+	_, earlier := r.(store.EarlierReader)
+	return earlier
 }
 
 // goesOn reports whether more is being recorded, or the tracer was cut off.
