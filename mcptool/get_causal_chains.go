@@ -58,8 +58,10 @@ func (c *chainsOut) rest(r *report.Report) {
 	if len(c.Chains) > 1 {
 		c.NotExplained = first(c.NotExplained, 0)
 	}
-	for _, group := range report.GroupStored(r.StoredChains) {
-		if len(c.Recorded) == maxRecorded {
+	groups := report.GroupStored(r.StoredChains)
+	for i, group := range groups {
+		if i == maxRecorded {
+			c.Recorded = append(c.Recorded, data(fmt.Sprintf("%d more kinds: run_sql, view causal_chains", len(groups)-i)))
 			break
 		}
 		last := group[len(group)-1]

@@ -64,6 +64,9 @@ var checkTool = tool[checkIn, checkOut]{
 			}
 			out.Processes = append(out.Processes, prose(line))
 		}
+		if n := len(r.Processes) - maxOthers; n > 0 {
+			out.Processes = append(out.Processes, data(fmt.Sprintf("%d more; ingero check --coverage lists all", n)))
+		}
 		return out, ctx.Err()
 	},
 }
