@@ -81,6 +81,14 @@ func TestFiltersAndWindows(t *testing.T) {
 			t.Errorf("the window of %s, asked for again, gives %d calls of %d in %s, not %s", since, again.Calls, all.Calls, again.Window, all.Window)
 		}
 	}
+	var elsewhere struct {
+		Note string
+		Next []struct{ Arguments map[string]any }
+	}
+	call(t, cs, "diagnose", map[string]any{"since": "2001-01-01T00:00:00Z/2001-01-02T00:00:00Z"}, &elsewhere)
+	if n := len(elsewhere.Next); !strings.Contains(elsewhere.Note, "nothing was recorded then") || n == 0 || elsewhere.Next[n-1].Arguments["since"] != "all" {
+		t.Errorf("a time outside of the recording leads nowhere: %+v", elsewhere)
+	}
 	var blank statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000, "since": "", "pid": nil, "process": "", "op": nil, "layer": "", "cursor": ""}, &blank)
 	if blank.Calls != all.Calls || len(blank.Ops) != len(all.Ops) {

@@ -119,7 +119,7 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	}
 	if len(r.Chains) == 0 {
 		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil))
-		if strings.HasSuffix(r.Window.Note, "for everything)") {
+		if n := r.Window.Note; strings.HasSuffix(n, "for everything)") || strings.HasPrefix(n, "nothing was recorded then") {
 			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
 		}
 	}
