@@ -83,7 +83,7 @@ async function findings(page, server) {
 async function evidence(page, finding, c) {
   const rows = finding.locator(".evidence button.row");
   const ids = c.evidence.event_ids.map((id) => `'${id}'`).join();
-  const stored = await sql(page, ["events", "ledger"].map((view) => `select id from ${view} where id in (${ids})`).join(" union "));
+  const stored = await sql(page, ["events", "ledger", "collectives"].map((view) => `select id from ${view} where id in (${ids})`).join(" union "));
   assert.equal(await rows.count(), stored.length);
   assert.ok((await rows.count()) > 0, "no rows are shown");
   await rows.first().click();

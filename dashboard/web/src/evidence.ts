@@ -40,8 +40,7 @@ function span(id: string): string {
     case "o":
       return `select id, timestamp as start, duration_ns, 'wait' as span, in_op as op, pid, tid, null as ret_code, 0 as stack_hash, class as reason from off_cpu ${where}`;
     case "c":
-      // Recordings of earlier versions have it without an id.
-      return `select ${quoted(id)} as id, timestamp as start, barrier_wait_ns as duration_ns, 'call' as span, op, pid, tid, ret_code, 0 as stack_hash, null as reason from collectives where timestamp = ${at}`;
+      return `select id, timestamp as start, barrier_wait_ns as duration_ns, 'call' as span, op, pid, tid, ret_code, 0 as stack_hash, null as reason from collectives ${where}`;
   }
   return `select id, timestamp as start, duration_ns, 'call' as span, op, pid, tid, ret_code, stack_hash, null as reason from events ${where}`;
 }
