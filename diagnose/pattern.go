@@ -26,7 +26,7 @@ const (
 	dominant   = 0.8  // share of the lost time that makes a stretch the only one
 	notable    = 0.1  // share of the longest stretch, or of the part of the timeline that lost most, from which one counts
 	jitter     = 0.25 // spread of the intervals, between their quartiles, that still is a period
-	filled     = 0.8  // share of the timeline from which a loss is constant
+	filled     = 0.8  // share of the timeline from which a loss is constant, if it is notable in half of it
 	grewBy     = 2.0  // last quarter of the timeline against the first
 	joinFactor = 3    // typical steps that may lie within a stretch
 )
@@ -51,7 +51,7 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 		p.Kind = growing
 	case ok:
 		p.Kind, p.PeriodNS = periodic, period
-	case line.covered(notable) >= filled:
+	case line.covered(0) >= filled && line.covered(notable) >= half:
 		p.Kind = constant
 	}
 	return p
