@@ -33,7 +33,7 @@ type unit struct {
 }
 
 func (u *unit) empty() bool {
-	return u.records.Len() == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
+	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
 }
 
 // units is how many are under way at most. When the recorder is behind, the loop
@@ -165,11 +165,7 @@ func (r *recorder) fill(u *unit) {
 	b.ThreadTimes, b.Lives, b.Stalls = rec.ThreadTimes, rec.Lives, rec.Stalls
 	b.Reclaims, b.IO.Requests, b.IO.Connections = rec.Reclaims, rec.Requests, rec.Connections
 	b.Stacks = b.Stacks[:0]
-	for i := range rec.Lives {
-		if l := &rec.Lives[i]; l.PID == l.TID && l.Kind == event.LifeFork {
-			r.native.Fork(int(l.Parent.PID), int(l.PID))
-		}
-	}
+	r.know(rec)
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
 		if r.first(s.ID) {
@@ -199,11 +195,35 @@ func (r *recorder) fill(u *unit) {
 			b.Losses = append(b.Losses, event.Loss{Kind: event.LostName, Count: n})
 		}
 	}
-	for i := range rec.Lives {
-		if l := &rec.Lives[i]; l.PID == l.TID && (l.Kind == event.LifeExit || l.Kind == event.LifeExec) {
-			r.native.Forget(int(l.PID))
+	r.forget(rec)
+}
+
+// know passes on what processes had mapped when their stacks were drained: this
+// goroutine gets to them when nothing else wants a CPU, and they may have ended.
+func (r *recorder) know(rec *probe.Records) {
+	for i := range rec.Code {
+		switch n := &rec.Code[i]; {
+		case len(n.Code) > 0:
+			r.native.Know(n.PID, n.Code)
+		case n.File != nil:
+			r.native.Lend(n.Of, n.File)
 		}
 	}
+	for i := range rec.Lives {
+		if l := &rec.Lives[i]; l.PID == l.TID && l.Kind == event.LifeFork {
+			r.native.Fork(int(l.Parent.PID), int(l.PID))
+		}
+	}
+}
+
+// forget drops what is known of processes whose last stacks are resolved.
+func (r *recorder) forget(rec *probe.Records) {
+	for i := range rec.Code {
+		if n := &rec.Code[i]; len(n.Code) == 0 && n.File == nil {
+			r.native.Forget(n.PID)
+		}
+	}
+	r.native.Return()
 }
 
 // locate finds out where in the code the calls in flight are. Their stacks come, when

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
 // Records is what one drain produced, in the order the kernel wrote it per
@@ -21,7 +22,8 @@ type Records struct {
 	KernelNames []KernelName
 	Requests    []event.Request
 	Connections []event.Connection
-	Malformed   int // records of unknown kind or size: a bug, never expected
+	Code        []unwind.News // what processes have mapped; no records, and in the order of their becoming known
+	Malformed   int           // records of unknown kind or size: a bug, never expected
 }
 
 // Reset empties the records and keeps their memory.
@@ -29,7 +31,7 @@ func (r *Records) Reset() {
 	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
 	r.ThreadTimes, r.Lives, r.Stacks, r.Stalls = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0], r.Stalls[:0]
 	r.Reclaims, r.KernelNames = r.Reclaims[:0], r.KernelNames[:0]
-	r.Requests, r.Connections = r.Requests[:0], r.Connections[:0]
+	r.Requests, r.Connections, r.Code = r.Requests[:0], r.Connections[:0], r.Code[:0]
 	r.Malformed = 0
 }
 

@@ -35,7 +35,8 @@ func (u *wordUnwinder) Forget(pid int) { u.told = append(u.told, fmt.Sprint("for
 func (u *wordUnwinder) Fork(parent, child int) {
 	u.told = append(u.told, fmt.Sprintf("fork %d of %d", child, parent))
 }
-func (u *wordUnwinder) Close() {}
+func (*wordUnwinder) News(list []unwind.News) []unwind.News { return list }
+func (*wordUnwinder) Close()                                {}
 
 // stackRec is a record of a stack of process 11 with the given words, and space
 // behind them that the kernel did not fill.

@@ -131,6 +131,7 @@ func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]
 		t.about(w, &f)
 		list = append(list, f)
 	})
+	r.Code = t.decode.unwind.News(r.Code)
 	for k := range t.flights.known {
 		if !seen[k] {
 			delete(t.flights.known, k)

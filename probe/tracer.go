@@ -219,6 +219,7 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 	if n < limit {
 		t.decode.forget()
 	}
+	r.Code = t.decode.unwind.News(r.Code)
 	t.sendAgain()
 	return n
 }

@@ -10,6 +10,7 @@
 package elf
 
 import (
+	"os"
 	"path"
 	"sync"
 
@@ -32,11 +33,12 @@ type Resolver struct {
 	mu     sync.Mutex // guards what follows, also while files are read
 	spaces *space.Cache[fileState]
 	files  tables
+	lent   map[fileID]*os.File
 }
 
 // New returns a resolver that finds processes in fs.
 func New(fs proc.FS) *Resolver {
-	return &Resolver{proc: fs, spaces: space.New[fileState](fs), files: newTables(maxFiles, maxTableBytes)}
+	return &Resolver{proc: fs, spaces: space.New[fileState](fs), files: newTables(maxFiles, maxTableBytes), lent: map[fileID]*os.File{}}
 }
 
 type mapping = space.Mapping[fileState]
@@ -115,14 +117,8 @@ func (r *Resolver) table(pid int, m *mapping) *table {
 	if m.State == fileUnreadable || t != nil && m.State == fileKnown {
 		return t
 	}
-	name, err := m.Open(r.proc, pid)
-	if err != nil {
-		// Another process may have had the file read.
-		m.State = fileUnreadable
-		return t
-	}
-	file, version, err := open(name)
-	if err != nil {
+	file, version, err := r.open(pid, m)
+	if err != nil { // another process may have had it read
 		m.State = fileUnreadable
 		return t
 	}
@@ -134,4 +130,18 @@ func (r *Resolver) table(pid int, m *mapping) *table {
 		r.files.put(id, t)
 	}
 	return t
+}
+
+// open opens the mapping's file, as long as the process has it or somebody has lent it.
+func (r *Resolver) open(pid int, m *mapping) (*os.File, fileVersion, error) {
+	id := fileID{m.Dev, m.Inode}
+	if f := r.lent[id]; f != nil {
+		delete(r.lent, id)
+		return checked(f)
+	}
+	name, err := m.Open(r.proc, pid)
+	if err != nil {
+		return nil, fileVersion{}, err
+	}
+	return open(name)
 }

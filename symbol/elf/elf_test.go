@@ -2,6 +2,7 @@ package elf_test
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -155,6 +156,46 @@ func TestEndedProcessKeepsWhatWasRead(t *testing.T) {
 	r.Forget(v.PID())
 	if f := r.Resolve(v.PID(), []uint64{addr + 1, 0}); f[0] != (event.Frame{Kind: event.FrameNative, Addr: addr + 1}) || len(f) != 2 {
 		t.Errorf("forgotten process: got %+v", f)
+	}
+}
+
+// Who names addresses may come to it only when the process has ended.
+func TestEndedProcessIsNamedByWhatWasFoundOutBefore(t *testing.T) {
+	files, v := victim(t)
+	lib := filepath.Join(files.LibDir, "libcudart.so.12")
+	addr, _ := function(t, v.PID(), lib, "cudaFree")
+	code, err := proc.New("").Code(v.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := symbol.New(proc.New(""))
+	var kept []*os.File
+	for _, m := range code {
+		if !strings.HasPrefix(m.Path, files.LibDir) {
+			continue
+		}
+		f, err := os.Open(m.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, f)
+		r.Lend(m, f)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.Know(v.PID(), code)
+	if f := r.Resolve(v.PID(), []uint64{addr + 1}); f[0].Symbol != "cudaFree" || f[0].Module != "libcudart.so.12" {
+		t.Errorf("got %+v", f)
+	}
+	r.Return()
+	if len(kept) < 2 {
+		t.Fatalf("%d files", len(kept))
+	}
+	for _, f := range kept {
+		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s was not closed (%v)", f.Name(), err)
+		}
 	}
 }
 

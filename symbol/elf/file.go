@@ -26,6 +26,11 @@ func open(name string) (*os.File, fileVersion, error) {
 	if err != nil {
 		return nil, fileVersion{}, err
 	}
+	return checked(f)
+}
+
+// checked returns a file with its version, or closes it if it cannot be read.
+func checked(f *os.File) (*os.File, fileVersion, error) {
 	i, err := f.Stat()
 	if err == nil && !i.Mode().IsRegular() {
 		err = errNotRegular

@@ -21,6 +21,11 @@ type Cache[S any] struct {
 	proc  proc.FS
 	procs map[int]*Process[S]
 	clock uint64 // counts calls of Process: the age of processes
+
+	// Told, if set, is called with what was read of a process, and with nothing when
+	// one is to be forgotten: for another cache, which may come to it only when the
+	// process has ended, and is given it by Know and Forget.
+	Told func(pid int, code []proc.Mapping)
 }
 
 // New returns a cache of the processes in fs.
@@ -90,8 +95,23 @@ func (c *Cache[S]) Fork(parent, child int) {
 	c.procs[child] = q
 }
 
+// Know sets what a process has mapped, as another cache read it.
+func (c *Cache[S]) Know(pid int, code []proc.Mapping) {
+	p := c.procs[pid]
+	if p == nil {
+		c.makeRoom()
+		p = &Process[S]{cache: c, pid: pid}
+		c.procs[pid] = p
+	}
+	p.set(code)
+	p.gone, p.used = false, c.clock
+}
+
 // Forget drops what is known of a process, and reports whether that was anything.
 func (c *Cache[S]) Forget(pid int) bool {
+	if c.Told != nil {
+		c.Told(pid, nil)
+	}
 	_, known := c.procs[pid]
 	delete(c.procs, pid)
 	return known
@@ -131,15 +151,24 @@ func (p *Process[S]) read() (changed bool) {
 		return false
 	}
 	old := p.maps
+	p.set(all)
+	if changed = !slices.EqualFunc(p.maps, old, func(a, b Mapping[S]) bool { return a.Mapping == b.Mapping }); changed && p.cache.Told != nil {
+		p.cache.Told(p.pid, all)
+	}
+	return changed
+}
+
+// set replaces the mappings. Those that stay keep their state.
+func (p *Process[S]) set(code []proc.Mapping) {
+	old := p.maps
 	p.maps = nil
-	for _, m := range all {
+	for _, m := range code {
 		n := Mapping[S]{Mapping: m}
 		if i := slices.IndexFunc(old, func(o Mapping[S]) bool { return o.Mapping == m }); i >= 0 {
 			n.State, n.via = old[i].State, old[i].via
 		}
 		p.maps = append(p.maps, n)
 	}
-	return !slices.EqualFunc(p.maps, old, func(a, b Mapping[S]) bool { return a.Mapping == b.Mapping })
 }
 
 // Find returns the mapping that holds an address, nil if nothing that can be

@@ -125,3 +125,36 @@ func TestAForkHasWhatItsParentHas(t *testing.T) {
 		t.Errorf("after it was forgotten the child has %+v", m)
 	}
 }
+
+// What one cache reads, another one is told.
+func TestWhatIsReadIsTold(t *testing.T) {
+	c, write := fake(t)
+	other := space.New[int](proc.New(t.TempDir())) // to which the process has ended
+	told := 0
+	c.Told = func(pid int, code []proc.Mapping) {
+		if told++; code == nil {
+			other.Forget(pid)
+			return
+		}
+		other.Know(pid, code)
+	}
+	find := func(addr uint64) *space.Mapping[int] { return other.Process(7).Find(addr) }
+	write(program)
+	c.Process(7)
+	if m := find(0x1000); m == nil || m.Path != "/bin/my prog" {
+		t.Fatalf("got %+v", m)
+	}
+	find(0x1000).State = 5
+	c.Process(7).Find(0x5000) // reads in vain
+	write(program + library)
+	for range 3 {
+		c.Process(7).Find(0x5000)
+	}
+	if m := find(0x5000); m == nil || m.Path != "/lib/x.so" || find(0x1000).State != 5 {
+		t.Errorf("a library loaded since: %+v, state %d", m, find(0x1000).State)
+	}
+	c.Forget(7)
+	if find(0x1000) != nil || told != 3 {
+		t.Errorf("not forgotten, or told %d times", told)
+	}
+}

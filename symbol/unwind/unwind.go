@@ -37,6 +37,7 @@ type Unwinder struct {
 	files  map[fileID]*file
 	clock  uint64 // counts uses of files
 	rows   int    // kept, of all files
+	news   []News // not taken yet
 	vdso   *file  // nil: not looked for yet
 }
 
@@ -59,6 +60,7 @@ func New(fs proc.FS) *Unwinder {
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
+	u.spaces.Told = func(pid int, code []proc.Mapping) { u.news = append(u.news, News{PID: pid, Code: code}) }
 	return u
 }
 
@@ -126,6 +128,11 @@ func (u *Unwinder) Forget(pid int) {
 
 // Close closes all files.
 func (u *Unwinder) Close() {
+	for _, n := range u.News(nil) {
+		if n.File != nil {
+			n.File.Close()
+		}
+	}
 	for id, f := range u.files {
 		u.drop(id, f)
 	}
@@ -206,6 +213,7 @@ func (u *Unwinder) open(pid int, m *space.Mapping[*file]) (f *file, found bool) 
 		return &file{}, false
 	}
 	if i, err := r.Stat(); err == nil && i.Mode().IsRegular() {
+		u.opened(pid, m.Mapping, r)
 		if t, err := open(r); err == nil && t.arch == u.arch {
 			return &file{tables: t, close: r}, true
 		}

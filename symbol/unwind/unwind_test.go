@@ -129,11 +129,27 @@ func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
 			t.Errorf("%d files open %s, want %d", n, when, open)
 		}
 	}
-	for _, pid := range []int{7, 8} {
+	stack := func(pid int) {
 		u.Unwind(pid, registers(u, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
-		expect(1, "after a stack of two processes' library")
 	}
+	stack(7)
+	news := u.News(nil)
+	if len(news) != 2 || news[0].PID != 7 || len(news[0].Code) != 1 || news[1].File == nil || news[1].Of != news[0].Code[0] {
+		t.Fatalf("news: %+v", news)
+	}
+	if i, err := news[1].File.Stat(); err != nil || i.Name() != filepath.Base(lib) {
+		t.Errorf("the file is %v, %v", i, err)
+	}
+	news[1].File.Close()
+	stack(8)
+	if news := u.News(nil); len(news) != 1 || news[0].PID != 8 || len(news[0].Code) != 1 {
+		t.Errorf("news of a second process: %+v", news)
+	}
+	expect(1, "after a stack of two processes' library")
 	u.Forget(7)
+	if news := u.News(nil); len(news) != 1 || news[0].PID != 7 || news[0].Code != nil || news[0].File != nil {
+		t.Errorf("news of the end: %+v", news)
+	}
 	expect(1, "while one maps it")
 	u.Forget(9)
 	expect(1, "after a process that is not known")
