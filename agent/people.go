@@ -28,6 +28,7 @@ type people struct {
 	limited   map[uint32]bool // processes whose memory limit was looked up
 	newLimits []store.MemoryLimit
 	sched     scheduling
+	execs     executed
 	lookups   int // in this drain, bounded so that a crowd cannot stall it
 	pruneAt   int // number of processes and threads from which on those that ended are forgotten
 }
@@ -40,6 +41,7 @@ func newPeople(fs proc.FS) *people {
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
 		pruneAt: maxStrangers,
+		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
 	}
 }
@@ -143,6 +145,7 @@ func (p *people) observe(r *probe.Records) {
 	p.lookups = 0
 	for i := range r.Lives { // births before what the newborn did, deaths after
 		l := &r.Lives[i]
+		p.execs.life(l)
 		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
 		if l.PID == l.TID {
 			p.stranger(l.PID, l.Comm)
@@ -161,30 +164,27 @@ func (p *people) observe(r *probe.Records) {
 		}
 	}
 	for i := range r.ThreadTimes {
-		p.thread(r.ThreadTimes[i].Thread, r.ThreadTimes[i].Comm, r.ThreadTimes[i].Dispatch)
-		p.stranger(r.ThreadTimes[i].PID, r.ThreadTimes[i].Comm)
+		t := &r.ThreadTimes[i]
+		p.seen(t.Thread, t.Comm, t.At, t.Dispatch)
 	}
 	for i := range r.OffCPU {
 		o := &r.OffCPU[i]
-		p.thread(o.Thread, o.Comm, o.Dispatch)
-		p.stranger(o.PID, o.Comm)
+		p.seen(o.Thread, o.Comm, o.Start, o.Dispatch)
 		if o.Waker.TID != 0 {
-			p.thread(o.Waker, o.WakerComm, false)
-			p.stranger(o.Waker.PID, o.WakerComm)
+			p.seen(o.Waker, o.WakerComm, o.Start, false)
 		}
 		p.sched.observe(p.fs, o)
 		for _, c := range o.Culprits {
-			p.thread(c.Thread, c.Comm, false)
-			p.stranger(c.PID, c.Comm)
+			p.seen(c.Thread, c.Comm, o.Start, false)
 		}
 	}
 	for i := range r.Requests {
-		p.thread(r.Requests[i].Thread, r.Requests[i].Comm, false)
-		p.stranger(r.Requests[i].PID, r.Requests[i].Comm)
+		q := &r.Requests[i]
+		p.seen(q.Thread, q.Comm, q.Start, false)
 	}
 	for i := range r.Connections {
-		p.thread(r.Connections[i].Thread, r.Connections[i].Comm, false)
-		p.stranger(r.Connections[i].PID, r.Connections[i].Comm)
+		c := &r.Connections[i]
+		p.seen(c.Thread, c.Comm, c.At, false)
 	}
 	p.limits(r.Reclaims)
 	for i := range r.Lives {
@@ -214,6 +214,7 @@ const maxStrangers = 8192
 // prune forgets those that ended. If their ids are used again, they are looked at
 // again.
 func (p *people) prune() {
+	p.execs.prune()
 	if len(p.processes)+len(p.threads) < p.pruneAt {
 		return
 	}

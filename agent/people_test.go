@@ -43,3 +43,50 @@ func TestTheDeadAreForgotten(t *testing.T) {
 		t.Errorf("a process with an id of a dead one is %+v", p.processes[3])
 	}
 }
+
+// On a busy machine a process's birth, the program it executes and its end are drained
+// together, before what was recorded between them.
+func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
+	p := newPeople(proc.New(t.TempDir())) // it has ended
+	shell, child := event.Thread{PID: 1, TID: 1}, event.Thread{PID: 2, TID: 2}
+	life := func(k event.LifeKind, at uint64, comm string) event.Life {
+		return event.Life{At: at, Kind: k, Thread: child, Comm: comm}
+	}
+	drains := []probe.Records{
+		{
+			Lives:       []event.Life{life(event.LifeFork, 100, "sh"), life(event.LifeExec, 200, "cat"), life(event.LifeExit, 300, "cat")},
+			ThreadTimes: []event.ThreadTime{{At: 150, Thread: child, Comm: "sh"}},
+			OffCPU:      []event.OffCPU{{Start: 120, Duration: 10, Thread: child, Comm: "sh"}},
+		},
+		{OffCPU: []event.OffCPU{{
+			Start: 90, Duration: 300, Thread: shell, Comm: "sh", Waker: child, WakerComm: "sh",
+			Culprits: []event.Culprit{{Thread: child, Comm: "sh"}},
+		}}},
+	}
+	for i := range drains {
+		p.observe(&drains[i])
+		p.prune()
+		if got := p.name(2); got != "cat" {
+			t.Errorf("after drain %d the process is called %q", i+1, got)
+		}
+	}
+	for _, n := range p.newThread {
+		if n.Thread == child && n.Comm != "sh" && n.Comm != "cat" {
+			t.Errorf("the thread is called %q", n.Comm)
+		}
+	}
+	if last := p.newThread[len(p.newThread)-1]; last.Thread != child || last.Comm != "cat" {
+		t.Errorf("the last name told is %+v", last)
+	}
+	p.observe(&probe.Records{
+		Lives:       []event.Life{life(event.LifeFork, 5e9, "make")}, // the id is used again
+		ThreadTimes: []event.ThreadTime{{At: 5e9 + 1, Thread: child, Comm: "make"}},
+	})
+	if got := p.name(2); got != "make" {
+		t.Errorf("another process with the id is called %q", got)
+	}
+	p.execs[7], p.execs[8] = 1, 1+maxLate+1
+	if p.prune(); len(p.execs) != 1 {
+		t.Errorf("%v is remembered", p.execs)
+	}
+}
