@@ -12,7 +12,8 @@ import (
 // that drains the ring is batch work: its wake-ups never preempt the programs it
 // watches. All other threads, which store what was drained, are idle work: a
 // waking program takes their CPU at once. If they fall behind because nothing is
-// left over, they become batch work too, until they have caught up.
+// left over, they become batch work too, until they have caught up: on a machine that
+// others use up, that is soon.
 type guest struct {
 	log    *slog.Logger
 	fs     proc.FS
@@ -45,10 +46,10 @@ func mayRise() bool {
 }
 
 // watch is told, before each drain, how full the ring is and whether the recorder
-// has all its work still to do.
-func (g *guest) watch(fill float64, busy bool) {
+// has all its work still to do, or some of it for too long.
+func (g *guest) watch(fill float64, late bool) {
 	switch {
-	case busy || fill > behindFill:
+	case late || fill > behindFill:
 		g.hurry()
 	case g.behind && fill < caughtUp:
 		g.behind = false

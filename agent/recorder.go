@@ -55,6 +55,7 @@ type recorder struct {
 	where   map[uint64]string // of stacks of calls in flight: see Status
 	free    chan *unit
 	work    chan *unit
+	sent    sending
 	done    chan struct{}
 	failed  chan error // the first error, once
 	err     error      // set before done is closed
@@ -123,7 +124,10 @@ func (r *recorder) busy() bool { return len(r.free) == 0 }
 
 func (r *recorder) reuse(u *unit) { r.free <- u }
 
-func (r *recorder) send(u *unit) { r.work <- u }
+func (r *recorder) send(u *unit) {
+	r.sent.send(time.Now())
+	r.work <- u
+}
 
 func (r *recorder) loop() {
 	defer close(r.done)
@@ -138,6 +142,7 @@ func (r *recorder) loop() {
 				s.Second(u.status)
 			}
 		}
+		r.sent.finished.Add(1)
 		r.free <- u
 	}
 }
