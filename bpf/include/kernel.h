@@ -48,6 +48,8 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define ERESTARTSYS 512 /* include/linux/errno.h: not for programs */
 #define ERESTART_RESTARTBLOCK 516
 #define MAX_ERRNO 4095 /* include/linux/err.h */
+#define FUTEX_LOCK_PI 6 /* include/uapi/linux/futex.h */
+#define FUTEX_LOCK_PI2 13
 
 struct sockaddr_in { /* include/uapi/linux/in.h */
 	u16 sin_family;
@@ -307,6 +309,7 @@ enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running k
 /* System call number and first arguments in a task's saved registers. */
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NR(r) ((int)(r)->orig_ax)
+#define NR_FUTEX 202
 #define SYSCALL_ARG1(r) ((r)->di)
 #define SYSCALL_ARG2(r) ((r)->si)
 #define SYSCALL_ARG3(r) ((r)->dx)
@@ -314,6 +317,7 @@ enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running k
 #define RETURN_POP 8 /* bytes a return takes off the stack */
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NR(r) ((r)->syscallno)
+#define NR_FUTEX 98
 #define SYSCALL_ARG1(r) ((r)->orig_x0)
 #define SYSCALL_ARG2(r) ((r)->regs[1])
 #define SYSCALL_ARG3(r) ((r)->regs[2])

@@ -8,8 +8,9 @@
  * task iterator, and for a thread that wakes a traced one; never inside
  * sched_switch, where it would allocate under the run-queue lock.
  *
- * Totals move only at switch-in, and seq counts switch-ins. So an unchanged seq
- * says in one compare that nothing has to be copied or reported.
+ * Totals move only at switch-in, and where a wait on the CPU is seen (spin.h);
+ * seq counts both. So an unchanged seq says in one compare that nothing has to be
+ * copied or reported.
  */
 #ifndef INGERO_THREAD_H
 #define INGERO_THREAD_H
@@ -21,7 +22,7 @@
 
 struct snap {
 	u64 v[NCLASS];
-	u32 seq, involuntary;
+	u32 seq, involuntary, spins, pad;
 };
 
 struct frame {
@@ -33,8 +34,11 @@ struct frame {
 
 struct thr {
 	u64 v[NCLASS], oncpu; /* running totals, ns */
-	u32 seq, involuntary;
+	u32 seq, involuntary, spins, pad0; /* spins: of seq, those that are no switch-in */
 	u64 t_in, t_out, t_wake, t_total;
+	/* the wait on the CPU in progress, spin_from 0 if there is none; when a timer
+	 * interrupted the thread last */
+	u64 spin_from, spin_to, looked;
 	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
 	u64 gap_start;  /* return of the last outermost call, 0 before one */
 	u64 tramp;      /* address probed functions return to, 0 not known yet */
@@ -169,6 +173,7 @@ static __always_inline void snapshot(struct snap *s, const struct thr *t)
 		return;
 	__builtin_memcpy(s->v, t->v, sizeof s->v);
 	s->involuntary = t->involuntary;
+	s->spins = t->spins;
 	s->seq = t->seq;
 }
 
@@ -181,7 +186,7 @@ static __always_inline void ledger(struct led *l, const struct thr *t, const str
 		u64 d = (t->v[i] - s->v[i]) >> 4;
 		l->v[i] = d > 0xffffffff ? 0xffffffff : d;
 	}
-	u32 pre = t->involuntary - s->involuntary, n = t->seq - s->seq;
+	u32 pre = t->involuntary - s->involuntary, n = t->seq - s->seq - (t->spins - s->spins);
 	l->involuntary = clamp16(pre);
 	l->voluntary = clamp16(n - pre);
 }
@@ -251,12 +256,18 @@ static __always_inline u16 op_of(const struct thr *t)
 	return d ? t->fr[(d - 1) & (DEPTH - 1)].cookie : 0;
 }
 
-/* Intervals rebuilt are told from this length on, as others are by default. */
-#define HEALED_MIN_NS 100000
+/* Intervals that no switch ends are told from this length on, as others are by default. */
+#define SHORT_NS 100000
+
+#include "spin.h"
 
 /* Not inlined: calls seldom come here, and pay for every byte on their way. */
 static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct *task, u64 now)
 {
+	if (t->spin_from)
+		spin_end(t, task, now);
+	if (!t->t_out)
+		return 0;
 	u64 ran = task->se.sum_exec_runtime - t->exec_out, since = t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : t->t_out;
 	if (ran > now - since)
 		ran = now - since;
@@ -264,7 +275,7 @@ static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct 
 	bool woken = t->t_wake > out;
 	u64 blocked = settle(t, now - ran);
 	lose(LOSS_HEALED);
-	if (dur < HEALED_MIN_NS)
+	if (dur < SHORT_NS)
 		return 0;
 	struct off_rec *o = bpf_ringbuf_reserve(&events, sizeof *o, 0);
 	if (!o) {
@@ -277,13 +288,13 @@ static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct 
 }
 
 /*
- * A running thread whose books say "off CPU": its switch-in was never reported.
- * The scheduler's own clock says how long it has run since; it is behind by up to
- * a tick for a thread that has run longer than one.
+ * Ends what the books say of a running thread that is over. If they say "off CPU", its
+ * switch-in was never reported. The scheduler's own clock says how long it has run
+ * since; it is behind by up to a tick for a thread that has run longer than one.
  */
 static __always_inline void heal(struct thr *t, struct task_struct *task, u64 now)
 {
-	if (t->t_out)
+	if (t->t_out | t->spin_from)
 		heal_off(t, task, now);
 }
 

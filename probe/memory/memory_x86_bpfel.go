@@ -30,10 +30,15 @@ type MemoryThr struct {
 	Oncpu       uint64
 	Seq         uint32
 	Involuntary uint32
+	Spins       uint32
+	Pad0        uint32
 	T_in        uint64
 	T_out       uint64
 	T_wake      uint64
 	T_total     uint64
+	SpinFrom    uint64
+	SpinTo      uint64
+	Looked      uint64
 	ExecOut     uint64
 	GapStart    uint64
 	Tramp       uint64
@@ -42,6 +47,8 @@ type MemoryThr struct {
 		V           [11]uint64
 		Seq         uint32
 		Involuntary uint32
+		Spins       uint32
+		Pad         uint32
 	}
 	OffWindow    uint64
 	OffCount     uint32
@@ -84,6 +91,8 @@ type MemoryThr struct {
 			V           [11]uint64
 			Seq         uint32
 			Involuntary uint32
+			Spins       uint32
+			Pad         uint32
 		}
 	}
 }

@@ -21,6 +21,7 @@ u32 followed = 0;                          /* threads adopted because they woke 
 const volatile u32 follow_max = 512;
 
 #include "wait.h"
+#include "look.h"
 
 // Who ran on a CPU lately, so that a thread that waited for it can name them.
 #define NRAN 16
@@ -267,10 +268,11 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 	return 0;
 }
 
+// A thread that is preempted on its way to sleep stays runnable, whatever its state.
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
-	return switched(prev, next, state);
+	return switched(prev, next, preempt ? 0 : state);
 }
 
 // What the kernel charges everybody for having programs here at all.
@@ -284,14 +286,14 @@ int empty_waking(void *ctx) { return 0; }
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_stateless, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	return switched(prev, next, prev->__state);
+	return switched(prev, next, preempt ? 0 : prev->__state);
 }
 
-// A traced thread was blocked until `w` woke it. Who released a lock or fed a pipe
-// or socket is accounted for from now on, and if it kept a dispatching thread
-// waiting, its totals are reported now and often, so that its own time can be
+// A traced thread has waited since `since` until `w` woke it. Who released a lock or
+// fed a pipe or socket is accounted for from now on, and if it kept a dispatching
+// thread waiting, its totals are reported now and often, so that its own time can be
 // split over just that wait.
-static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 now)
+static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 since, u64 now)
 {
 	if (t->waker_tgid == self_tgid || (t->class != CLASS_FUTEX && t->class != CLASS_PIPE && t->class != CLASS_NET))
 		return;
@@ -306,7 +308,7 @@ static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 n
 		x->t_in = now;
 		__sync_fetch_and_add(&followed, 1);
 	}
-	if (!(t->role & ROLE_DISPATCH) || now - t->t_out < watch_min_ns || x->t_out || !x->t_in)
+	if (!(t->role & ROLE_DISPATCH) || now - since < watch_min_ns || x->t_out || !x->t_in)
 		return;
 	x->watched = 1;
 	u64 oncpu = x->oncpu;
@@ -340,8 +342,9 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	t->waker_nr = nr;
 	if (nr >= 0 && nr < 512 && class_of[nr & 511] == CLASS_FUTEX)
 		t->waker_uaddr = SYSCALL_ARG1(r);
-	if ((t->role & ROLE_MASK) == ROLE_TRACED && t->t_out)
-		woken_by(t, w, now);
+	u64 since = t->t_out ? t->t_out : t->spin_from;
+	if ((t->role & ROLE_MASK) == ROLE_TRACED && since)
+		woken_by(t, w, since, now);
 	return 0;
 }
 
@@ -402,6 +405,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	abandon(t, task->pid, task->tgid, now);
+	heal(t, task, now);
 	queue_leave(t);
 	if (t->t_in && !t->t_out) {
 		u64 oncpu = t->oncpu;
@@ -437,7 +441,12 @@ int adopt(struct bpf_iter__task *ctx)
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_timer, struct hrtimer *timer, s64 *now)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thr *t = thread_of(task);
 	s64 at = 0;
+
+	if (t)
+		look(t, task);
 	bpf_probe_read_kernel(&at, sizeof at, now);
 	s64 late = at - timer->node.expires;
 	if (late < (s64)stall_min_ns || late > 10000000000 || timer->is_soft) /* soft timers wait for their softirq */

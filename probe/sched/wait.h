@@ -15,7 +15,7 @@ static __always_inline u32 futex_owner(u64 uaddr, u32 op, u32 val)
 {
 	u32 cmd = op & 0x7f, v = 0;
 
-	if (cmd == 6 || cmd == 13) { /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2: the word is the owner's tid */
+	if (cmd == FUTEX_LOCK_PI || cmd == FUTEX_LOCK_PI2) { /* the word is the owner's tid */
 		bpf_probe_read_user(&v, 4, (void *)uaddr);
 		return v & 0x3fffffff;
 	}
