@@ -42,6 +42,7 @@ func (w *Writer) insertGPUProcess(p *store.GPUProcess) error {
 // insertXid keeps an error. One whose nanosecond is taken moves up.
 func (w *Writer) insertXid(x *store.Xid) error {
 	w.txRows++
+	w.session.count(x.At, x.At, 0) // a recording may begin or end with it
 	var gpu, name any // null
 	if x.GPU >= 0 {
 		gpu = int64(x.GPU)

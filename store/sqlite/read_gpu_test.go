@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	zsqlite "zombiezen.com/go/sqlite"
@@ -139,5 +140,28 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 	want := []string{"0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0", "2 90 120 60 0 650.5 2 <nil> 1980 2 12.5", "0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// An error of a GPU before the first call, or after the last, is part of the recording:
+// windows that are counted from its ends hold it.
+func TestARecordingReachesToErrorsOfGPUs(t *testing.T) {
+	t.Parallel()
+	for _, at := range []uint64{t0 - 5e9, t0 + 60e9} {
+		w, path := create(t, sqlite.Options{})
+		b := fullBatch(t)
+		b.Xids = []store.Xid{{At: at, GPU: 1, Code: 79}}
+		must(t, w.Write(b))
+		must(t, w.Close())
+		r := reader(t, path)
+		sum, err := r.Summary(t.Context())
+		must(t, err)
+		win, _, err := store.Span{Since: store.DefaultSince}.Window(sum, time.Unix(0, int64(at)))
+		must(t, err)
+		xids, err := r.Xids(t.Context(), win)
+		must(t, err)
+		if len(xids) != 1 || xids[0].At != at {
+			t.Errorf("at %d: %+v in %+v", at, xids, win)
+		}
 	}
 }
