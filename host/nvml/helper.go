@@ -167,7 +167,7 @@ func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 			r.add(&Taken{Xids: []Xid{rec.xid(gpus)}})
 		case kindRound:
 			r.add(&round)
-			r.rounded(time.Duration(rec.amount()))
+			r.rounded(rec.since(), time.Duration(rec.amount()))
 			round = Taken{}
 			select {
 			case alive <- struct{}{}:
@@ -200,14 +200,37 @@ func (r *Reader) add(t *Taken) {
 	}
 }
 
-// rounded notes that all GPUs were read.
-func (r *Reader) rounded(cpu time.Duration) {
+// rounded notes that all GPUs were read, at a time of CLOCK_MONOTONIC. It counts the
+// rounds that were missed before, by when the helper made them: what comes late because
+// this process was not given a CPU is there.
+func (r *Reader) rounded(at uint64, cpu time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := time.Now(); r.last.Before(now) {
-		r.last = now
-	}
+	r.miss(at)
+	r.last = max(r.last, at)
 	r.state.Err = nil
 	r.state.Rounds++
 	r.state.CPU = cpu
+}
+
+// miss counts the rounds that should have been since the last one, and are not followed
+// by one within a period.
+func (r *Reader) miss(until uint64) {
+	if r.last == 0 || until < r.last {
+		return
+	}
+	period := uint64(r.opts.Period)
+	if n := (until - r.last) / period; n > 1 {
+		r.pending.Missed += n - 1
+		r.last += (n - 1) * period
+	}
+}
+
+// monotonic is CLOCK_MONOTONIC, ns; 0 if it cannot be read.
+func monotonic() uint64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0
+	}
+	return uint64(t.Nano())
 }

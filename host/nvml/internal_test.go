@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
@@ -158,5 +159,38 @@ func TestAsWhomALibraryIsLoaded(t *testing.T) {
 	if f, err := w.open(); err == nil {
 		f.Close()
 		t.Error("opened though it is another user's by now")
+	}
+}
+
+// Rounds are missed by the clock of who makes them, whenever this process hears of them.
+func TestRoundsHeardLateAreNotMissed(t *testing.T) {
+	t.Parallel()
+	second := uint64(time.Second)
+	now := monotonic()
+	for _, tt := range []struct {
+		name   string
+		ago    []uint64 // of the rounds heard, half seconds
+		failed bool     // the helper has ended
+		want   uint64
+	}{
+		{"none", nil, false, 0},
+		{"none, and there will be none", nil, true, 0},
+		{"all late at once", []uint64{8, 6, 4, 2, 0}, false, 0},
+		{"one not made up for", []uint64{8, 4, 3, 1}, false, 1},
+		{"three not made up for", []uint64{9, 1}, false, 3},
+		{"the last word may be on its way", []uint64{8}, false, 0},
+		{"no word for long", []uint64{12, 11}, false, 4},
+		{"the helper has ended", []uint64{9}, true, 3},
+	} {
+		r := &Reader{opts: Options{Period: time.Second}}
+		for _, ago := range tt.ago {
+			r.rounded(now-ago*second/2, 0)
+		}
+		if tt.failed {
+			r.state.Err = errors.New("ended")
+		}
+		if got := r.Take().Missed + r.Take().Missed; got != tt.want {
+			t.Errorf("%s: %d missed, want %d", tt.name, got, tt.want)
+		}
 	}
 }

@@ -152,8 +152,8 @@ type Reader struct {
 	mu      sync.Mutex // guards what follows
 	pending Taken
 	state   State
-	last    time.Time // of the latest round, or up to which missed ones were counted; zero before the first
-	further []string  // libraries that others use, the latest last
+	last    uint64   // of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
+	further []string // libraries that others use, the latest last
 }
 
 // Start looks for the library and reads until Close. It returns at once; without a
@@ -243,7 +243,7 @@ func (r *Reader) failed(err error) {
 	r.state.Err = err
 	switch {
 	case before != nil && before.Error() == err.Error():
-	case r.last.IsZero():
+	case r.last == 0:
 		r.opts.Logger.Debug("no readings of GPUs", "err", err)
 	default:
 		r.opts.Logger.Warn("no readings of GPUs for now", "err", err)
@@ -257,16 +257,16 @@ func (r *Reader) State() State {
 	return r.state
 }
 
+// overdue is after how many periods without a word a helper is taken to miss rounds.
+const overdue = 5
+
 // Take returns what came since the last call. It never waits for the helper.
 func (r *Reader) Take() Taken {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.last.IsZero() {
-		if late := time.Since(r.last); late >= 2*r.opts.Period {
-			n := late/r.opts.Period - 1
-			r.pending.Missed += uint64(n)
-			r.last = r.last.Add(n * r.opts.Period)
-		}
+	// A helper that is there may only be late, or its word is: what it missed it says.
+	if now := monotonic(); r.state.Err != nil || now > r.last+overdue*uint64(r.opts.Period) {
+		r.miss(now)
 	}
 	t := r.pending
 	r.pending = Taken{}

@@ -42,6 +42,7 @@ type record [recordSize]byte
 func (r *record) kind() kind     { return kind(binary.LittleEndian.Uint32(r[:])) }
 func (r *record) gpu() int       { return int(binary.LittleEndian.Uint32(r[4:])) }
 func (r *record) at() time.Time  { return time.Unix(0, int64(binary.LittleEndian.Uint64(r[8:]))) }
+func (r *record) since() uint64  { return binary.LittleEndian.Uint64(r[8:]) } // a round's time, CLOCK_MONOTONIC ns
 func (r *record) amount() uint64 { return binary.LittleEndian.Uint64(r[headSize:]) }
 func (r *record) number() uint32 { return binary.LittleEndian.Uint32(r[headSize+8:]) }
 func (r *record) bus() string    { return text(r[busAt : busAt+busSize]) }

@@ -103,7 +103,7 @@ static uint64_t now(clockid_t clock)
 
 static void send(struct record *r)
 {
-	r->at = now(CLOCK_REALTIME);
+	r->at = now(r->kind == RECORD_ROUND ? CLOCK_MONOTONIC : CLOCK_REALTIME);
 	if (write(1, r, sizeof *r) != (ssize_t)sizeof *r)
 		_exit(0); // nobody reads on
 }
@@ -340,14 +340,16 @@ int main(int argc, char **argv, char **env)
 		_exit(2);
 	for (const char *p = argv[2]; *p >= '0' && *p <= '9'; p++)
 		period = period * 10 + (uint64_t)(*p - '0');
+	if (!period)
+		_exit(2);
+	period *= MS;
 	confine();
 	load(argv[1]);
 	begin_driver();
-	for (next = now(CLOCK_MONOTONIC);; next += period * MS) {
-		uint64_t at = now(CLOCK_MONOTONIC);
-		if (at > next + period * MS)
-			next = at; // readings that were late are not made up for
+	for (next = now(CLOCK_MONOTONIC);;) {
 		sleep_until(next);
 		read_all();
+		uint64_t at = now(CLOCK_MONOTONIC);
+		next += at > next ? ((at - next) / period + 1) * period : period; // those that were late are not made up for
 	}
 }

@@ -45,7 +45,7 @@ enum { TEXT = 96, BUS = 32 };
 struct record {
 	uint32_t kind;
 	uint32_t gpu;
-	uint64_t at; // CLOCK_REALTIME, ns
+	uint64_t at; // CLOCK_REALTIME, ns; of RECORD_ROUND CLOCK_MONOTONIC
 	union {
 		struct {
 			uint64_t value[FIELDS];

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,11 +276,18 @@ API int nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long types, nvmlE
 	return 0;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 API int nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms)
 {
-	const unsigned int step = 10;
+	uint64_t end = now_ns() + ms * 1000000ull;
 	(void)set;
-	for (unsigned int waited = 0;; waited += step) {
+	for (;;) {
 		BEHAVE(0);
 		int n, gpu, code;
 		const char *v = find("xid", -1);
@@ -290,8 +298,9 @@ API int nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned 
 				return 0;
 			}
 		}
-		if (waited >= ms)
+		uint64_t now = now_ns();
+		if (now >= end)
 			return NVML_ERROR_TIMEOUT;
-		nanosleep(&(struct timespec){.tv_nsec = step * 1000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = (long)(end - now < 10000000 ? end - now : 10000000)}, NULL);
 	}
 }
