@@ -26,10 +26,6 @@ const (
 // every thread of the machine, some 0.3 us each.
 const cpuEvery = 5 * time.Second
 
-// maxUnborn bounds the mappings remembered of processes that may turn out to
-// be children of watched ones.
-const maxUnborn = 4096
-
 // prints takes the footprints of a run. The loop owns it.
 type prints struct {
 	policy    FootprintPolicy
@@ -41,7 +37,7 @@ type prints struct {
 	procs     map[uint32]*event.ProcessCPU // watched, and those that ended lately
 	libs      map[event.MappedLibrary]bool
 	fresh     []event.MappedLibrary
-	strangers []probe.Mapped
+	strangers unborn
 	ended     bool // a process did since CPU times were read
 	read      time.Time
 	last      *event.Footprint // what finish read, for the last tick
@@ -135,14 +131,14 @@ func (p *prints) library(pid uint32, path string) {
 }
 
 // mapped notes a file mapped executable by a watched process, or by one that may
-// be the child of one: births are told later than mappings.
+// be the child of one.
 func (p *prints) mapped(m probe.Mapped) {
 	switch {
 	case p.probe == nil:
 	case p.procs[uint32(m.PID)] != nil:
 		p.library(uint32(m.PID), m.Path)
-	case len(p.strangers) < maxUnborn:
-		p.strangers = append(p.strangers, m)
+	default:
+		p.strangers.add(m)
 	}
 }
 
@@ -158,11 +154,7 @@ func (p *prints) life(l *event.Life) {
 		}
 		p.probe.Unended(l.PID)
 		p.begin(l.PID, l.Parent.PID, l.At)
-		for _, m := range p.strangers {
-			if uint32(m.PID) == l.PID {
-				p.library(l.PID, m.Path)
-			}
-		}
+		p.strangers.of(l.PID, func(path string) { p.library(l.PID, path) })
 	case event.LifeExit:
 		if c := p.procs[l.PID]; c != nil {
 			c.Ended = l.At
@@ -178,7 +170,7 @@ func (p *prints) take(now time.Time, comm func(pid uint32) string) *event.Footpr
 		p.last = nil
 		return f
 	}
-	p.strangers = p.strangers[:0]
+	p.strangers.forget(since)
 	if p.probe == nil {
 		return nil
 	}
