@@ -21,8 +21,8 @@
 #define EARLY_NS 50000
 
 struct snap {
+	u32 seq, involuntary, spins, pad; /* spins: of seq, those that are no switch-in */
 	u64 v[NCLASS];
-	u32 seq, involuntary, spins, pad;
 };
 
 struct frame {
@@ -32,39 +32,44 @@ struct frame {
 	struct snap s;
 };
 
+/*
+ * What every call looks at comes first, so that it shares a cache line with what the
+ * kernel puts before it, 8 or 16 bytes; and the first frame begins one.
+ */
 struct thr {
-	u64 v[NCLASS], oncpu; /* running totals, ns */
-	u32 seq, involuntary, spins, pad0; /* spins: of seq, those that are no switch-in */
-	u64 t_in, t_out, t_wake, t_total;
-	/* the wait on the CPU in progress, spin_from 0 if there is none; when a timer
-	 * interrupted the thread last */
-	u64 spin_from, spin_to, looked;
-	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
+	u32 seq, depth;
+	u64 t_out;
+	u64 spin_from;  /* the wait on the CPU in progress began, 0 if there is none */
 	u64 gap_start;  /* return of the last outermost call, 0 before one */
-	u64 tramp;      /* address probed functions return to, 0 not known yet */
-	struct snap gap; /* totals at that time */
-	u64 off_window; /* rate limit of interval records: start of the second */
-	u32 off_count;
-	u32 depth;
 	u8 role;
 	u8 gpu; /* device + 1; 0 unknown */
 	u8 queued;  /* counted in queue.waiting */
 	u8 watched; /* has kept a dispatching thread waiting: totals are wanted often */
+	u32 off_count;
+	struct snap gap; /* totals at gap_start */
+
+	u64 v[NCLASS], oncpu; /* running totals, ns */
+	u32 involuntary, spins;
+	u64 t_in, t_wake, t_total;
+	u64 spin_to, looked; /* looked: when a timer interrupted the thread last */
+	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
+	u64 tramp;      /* address probed functions return to, 0 not known yet */
+	u64 off_window; /* rate limit of interval records: start of the second */
 	/* the off-CPU interval in progress */
 	u8 class, state;
 	s16 nr, waker_nr;
 	u16 out_cpu;
-	u8 pad;
 	u64 uaddr, waker_uaddr, ino;
-	u32 waker, waker_tgid, holder, pad2;
+	u32 waker, waker_tgid, holder, pad;
 	char waker_comm[COMM_LEN];
 	u64 gave_up; /* the condition whose last wait nobody is known to have ended; 0 none */
 	/* the reclaim that is not reported yet: its kind, 0 if none; since when its
 	 * current part is in progress; begin and end of the parts before it */
 	u32 reclaim, reclaim_parts;
-	u64 reclaim_in, reclaim_start, reclaim_end, reclaim_ns;
+	u64 reclaim_in, reclaim_start, reclaim_end, reclaim_ns, pad2;
 	struct frame fr[DEPTH];
 };
+_Static_assert(__builtin_offsetof(struct thr, fr) % 64 == 48, "the first frame and its cache line");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -142,52 +142,49 @@ type SessionStackWindow struct {
 }
 
 type SessionThr struct {
-	_           structs.HostLayout
-	V           [11]uint64
-	Oncpu       uint64
-	Seq         uint32
-	Involuntary uint32
-	Spins       uint32
-	Pad0        uint32
-	T_in        uint64
-	T_out       uint64
-	T_wake      uint64
-	T_total     uint64
-	SpinFrom    uint64
-	SpinTo      uint64
-	Looked      uint64
-	ExecOut     uint64
-	GapStart    uint64
-	Tramp       uint64
-	Gap         struct {
+	_        structs.HostLayout
+	Seq      uint32
+	Depth    uint32
+	T_out    uint64
+	SpinFrom uint64
+	GapStart uint64
+	Role     uint8
+	Gpu      uint8
+	Queued   uint8
+	Watched  uint8
+	OffCount uint32
+	Gap      struct {
 		_           structs.HostLayout
-		V           [11]uint64
 		Seq         uint32
 		Involuntary uint32
 		Spins       uint32
 		Pad         uint32
+		V           [11]uint64
 	}
+	V            [11]uint64
+	Oncpu        uint64
+	Involuntary  uint32
+	Spins        uint32
+	T_in         uint64
+	T_wake       uint64
+	T_total      uint64
+	SpinTo       uint64
+	Looked       uint64
+	ExecOut      uint64
+	Tramp        uint64
 	OffWindow    uint64
-	OffCount     uint32
-	Depth        uint32
-	Role         uint8
-	Gpu          uint8
-	Queued       uint8
-	Watched      uint8
 	Class        uint8
 	State        uint8
 	Nr           int16
 	WakerNr      int16
 	OutCpu       uint16
-	Pad          uint8
-	_            [3]byte
 	Uaddr        uint64
 	WakerUaddr   uint64
 	Ino          uint64
 	Waker        uint32
 	WakerTgid    uint32
 	Holder       uint32
-	Pad2         uint32
+	Pad          uint32
 	WakerComm    [16]int8
 	GaveUp       uint64
 	Reclaim      uint32
@@ -196,6 +193,7 @@ type SessionThr struct {
 	ReclaimStart uint64
 	ReclaimEnd   uint64
 	ReclaimNs    uint64
+	Pad2         uint64
 	Fr           [8]struct {
 		_      structs.HostLayout
 		Start  uint64
@@ -205,11 +203,11 @@ type SessionThr struct {
 		Cookie uint64
 		S      struct {
 			_           structs.HostLayout
-			V           [11]uint64
 			Seq         uint32
 			Involuntary uint32
 			Spins       uint32
 			Pad         uint32
+			V           [11]uint64
 		}
 	}
 }
