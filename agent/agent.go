@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -43,6 +44,15 @@ type Options struct {
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)
+	// Awaited say whether somebody waits for an answer of this process, which takes only
+	// the CPU that others leave while nobody does. They are asked ten times a second or
+	// more, and must not block.
+	Awaited []func() bool
+}
+
+// awaited reports whether somebody waits for an answer.
+func (o *Options) awaited() bool {
+	return slices.ContainsFunc(o.Awaited, func(f func() bool) bool { return f() })
 }
 
 // ErrNoProcess says that a process of Options.PIDs does not exist.

@@ -13,7 +13,8 @@ import (
 // watches. All other threads, which store what was drained, are idle work: a
 // waking program takes their CPU at once. If they fall behind because nothing is
 // left over, they become batch work too, until they have caught up: on a machine that
-// others use up, that is soon.
+// others use up, that is soon. So they do while somebody waits for an answer of this
+// process.
 type guest struct {
 	log    *slog.Logger
 	fs     proc.FS
@@ -45,11 +46,11 @@ func mayRise() bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
-// watch is told, before each drain, how full the ring is and whether the recorder
-// has all its work still to do, or some of it for too long.
-func (g *guest) watch(fill float64, late bool) {
+// watch is told, before each drain, how full the ring is and whether there is work that
+// must not wait for a CPU to be left over.
+func (g *guest) watch(fill float64, urgent bool) {
 	switch {
-	case late || fill > behindFill:
+	case urgent || fill > behindFill:
 		g.hurry()
 	case g.behind && fill < caughtUp:
 		g.behind = false

@@ -225,7 +225,7 @@ func (r *run) turn() error {
 			return err
 		}
 	}
-	r.guest.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t))
+	r.guest.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.awaited())
 	gone := r.leaving.gone()
 	r.drain()
 	for _, pid := range gone {

@@ -39,6 +39,14 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certi
 		ConnState: c.state, ConnContext: c.context,
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
+	if a := o.Awaited; a != nil {
+		a.listens(ln)
+		hs.Handler = a.count(hs.Handler)
+		hs.ConnState = func(conn net.Conn, s http.ConnState) {
+			c.state(conn, s)
+			a.state(conn, s)
+		}
+	}
 	served := make(chan error, 1)
 	if cert == nil {
 		if o.ClientCAs != nil {

@@ -1,0 +1,79 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+)
+
+// idleThreads counts this process's threads that take only what others leave.
+func idleThreads(t *testing.T) (n int) {
+	t.Helper()
+	tids, err := proc.New("").Threads(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tid := range tids {
+		a, err := unix.SchedGetAttr(tid, 0)
+		if errors.Is(err, unix.ESRCH) {
+			continue // it has ended
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Policy == unix.SCHED_IDLE {
+			n++
+		}
+	}
+	return n
+}
+
+// The tracer takes only the CPU that others leave, unless somebody waits for it; at the
+// end the process is what it was.
+func TestWhoIsAwaitedIsNotIdleWork(t *testing.T) {
+	kerneltest.Require(t)
+	var awaited atomic.Bool
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	started, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := agent.Run(ctx, agent.Options{
+			PIDs: []int{os.Getpid()}, UID: agent.AnyUser, Awaited: []func() bool{func() bool { return false }, awaited.Load},
+			Started: func(agent.Start) { close(started) },
+		})
+		done <- err
+	}()
+	select {
+	case <-started:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	until := func(what string, ok func(int) bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); !ok(idleThreads(t)); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d threads are idle work", what, idleThreads(t))
+			}
+		}
+	}
+	some, none := func(n int) bool { return n > 0 }, func(n int) bool { return n == 0 }
+	until("nobody waits", some)
+	awaited.Store(true)
+	until("somebody waits", none)
+	awaited.Store(false)
+	until("nobody waits any longer", some)
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	until("the end", none)
+}
