@@ -43,7 +43,7 @@ func (w *Writer) insertGPUProcess(p *store.GPUProcess) error {
 func (w *Writer) insertXid(x *store.Xid) error {
 	w.txRows++
 	w.session.count(x.At, x.At, 0) // a recording may begin or end with it
-	var gpu, name any // null
+	var gpu, name any              // null
 	if x.GPU >= 0 {
 		gpu = int64(x.GPU)
 	}
