@@ -24,8 +24,8 @@ func (r *Reader) read(ctx context.Context, w way) error {
 		return &Failure{Stage: StageStart, Text: err.Error()}
 	}
 	r.opts.Logger.Debug("reading GPUs", "library", w, "pid", cmd.Process.Pid)
-	r.runs(w, cmd.Process.Pid)
-	defer r.runs(w, 0)
+	r.runs(w, cmd.Process.Pid, func() bool { return unread(out) })
+	defer r.runs(w, 0, nil)
 	heard := make(chan error, 1)
 	alive := make(chan struct{}, 1)
 	go func() { heard <- r.hear(out, alive) }()
@@ -42,11 +42,12 @@ func (r *Reader) read(ctx context.Context, w way) error {
 	return err
 }
 
-// runs notes that a helper runs, or none if pid is 0.
-func (r *Reader) runs(w way, pid int) {
+// runs notes that a helper runs, or none if pid is 0, and how to find out whether it has
+// written what was not heard yet.
+func (r *Reader) runs(w way, pid int, unread func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state.Library, r.state.PID = w.String(), pid
+	r.state.Library, r.state.PID, r.unread = w.String(), pid, unread
 	if pid != 0 {
 		r.state.Rounds, r.state.CPU = 0, 0
 	}
@@ -211,6 +212,24 @@ func (r *Reader) rounded(at uint64, cpu time.Duration) {
 	r.state.Err = nil
 	r.state.Rounds++
 	r.state.CPU = cpu
+}
+
+// unread reports whether there is something to read in a pipe.
+func unread(pipe io.Reader) bool {
+	f, ok := pipe.(*os.File)
+	if !ok {
+		return false
+	}
+	c, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	p := []unix.PollFd{{Events: unix.POLLIN}}
+	_ = c.Control(func(fd uintptr) { // one that is closed has nothing
+		p[0].Fd = int32(fd)
+		_, err = unix.Poll(p, 0)
+	})
+	return err == nil && p[0].Revents&unix.POLLIN != 0
 }
 
 // miss counts the rounds that should have been since the last one, and are not followed

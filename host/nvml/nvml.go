@@ -152,8 +152,9 @@ type Reader struct {
 	mu      sync.Mutex // guards what follows
 	pending Taken
 	state   State
-	last    uint64   // of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
-	further []string // libraries that others use, the latest last
+	last    uint64      // of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
+	unread  func() bool // whether the helper wrote what was not heard yet; nil without one
+	further []string    // libraries that others use, the latest last
 }
 
 // Start looks for the library and reads until Close. It returns at once; without a
@@ -257,16 +258,12 @@ func (r *Reader) State() State {
 	return r.state
 }
 
-// overdue is after how many periods without a word a helper is taken to miss rounds.
-const overdue = 5
-
 // Take returns what came since the last call. It never waits for the helper.
 func (r *Reader) Take() Taken {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A helper that is there may only be late, or its word is: what it missed it says.
-	if now := monotonic(); r.state.Err != nil || now > r.last+overdue*uint64(r.opts.Period) {
-		r.miss(now)
+	if r.unread == nil || !r.unread() { // else its word says when it was
+		r.miss(monotonic())
 	}
 	t := r.pending
 	r.pending = Taken{}

@@ -211,6 +211,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	path := fullRecording(t)
 	for _, tc := range []struct{ q, says string }{
 		{"select * from evnts", "did you mean events?"},
+		{"select * from main.evnts", "did you mean events?"},
 		{"select * from cudaMaloc", "did you mean cudaMalloc?"},
 		{"select durations from events", "did you mean duration?"},
 		{"select e.timestmp from events e", "did you mean timestamp?"},

@@ -49,7 +49,7 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		for t := range names {
 			tables = append(tables, t)
 		}
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(m[1], tables, "tables and views"))
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), tables, "tables and views"))
 	}
 	if m := noColumn.FindStringSubmatch(text); m != nil {
 		used := word.FindAllString(sql, -1)
@@ -59,11 +59,13 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 				columns = append(columns, c...)
 			}
 		}
-		column := m[1][strings.LastIndexByte(m[1], '.')+1:]
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(column, columns, "columns"))
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), columns, "columns"))
 	}
 	return fmt.Errorf("%w: %s", ErrSyntax, text)
 }
+
+// unqualified is a name without that of its schema or table.
+func unqualified(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // schemaNames lists the columns of every table and view.
 func (r *Rows) schemaNames() map[string][]string {
