@@ -35,13 +35,13 @@ var faults = []fault{
 	{Expect: Expect{"read-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
 	{Expect: Expect{"mmap-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
 	{Expect: Expect{"lock-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: periodic},
-	{Expect: Expect{"loader-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: periodic},
+	{Expect: Expect{"loader-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: ahead},
 	{Expect: Expect{"mem-pressure", kinds(diagnose.MemoryPressure), Victim, "", true}, args: periodic},
 
 	{Expect: Expect{"peer-pipe", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
 	{Expect: Expect{"peer-unix", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
 	{Expect: Expect{"peer-tcp", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"loader-cpu", kinds(diagnose.InputStarvation), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"loader-cpu", kinds(diagnose.InputStarvation), Culprit, "running", true}, args: ahead},
 
 	{Expect: Expect{"gpu", kinds(diagnose.GPUWait), Victim, "blocked", true}, args: periodic},
 	{Expect: Expect{"gpu-trend", kinds(diagnose.GPUWait), Victim, "blocked", true}, args: growing},
@@ -64,10 +64,17 @@ var pairs = [][2]string{
 func kinds(k ...string) []string { return k }
 
 // periodic draws a fault that lasts some ms and returns.
-func periodic(d *draw, m Magnitude) []string {
+func periodic(d *draw, m Magnitude) []string { return lasting(d, m, 0) }
+
+// ahead draws such a fault of a data worker. It works ahead by some 4 ms, which the pipe
+// holds: what is shorter than that reaches nobody.
+func ahead(d *draw, m Magnitude) []string { return lasting(d, m, 4) }
+
+// lasting draws a periodic fault of which the first ms are hidden.
+func lasting(d *draw, m Magnitude, hidden int) []string {
 	lasts := ranges{Small: {6, 10}, Medium: {15, 30}, Large: {40, 80}}
 	every := ranges{Small: {60, 90}, Medium: {100, 160}, Large: {160, 220}}
-	return arguments("--fault-ms", d.of(lasts, m), "--period-ms", d.of(every, m))
+	return arguments("--fault-ms", d.of(lasts, m)+hidden, "--period-ms", d.of(every, m))
 }
 
 // hogs draws how many threads spin beside the victim, and for how much of the time.
