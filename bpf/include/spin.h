@@ -2,7 +2,7 @@
 /*
  * Waits that never leave the CPU. Who waits for a futex with priority inheritance
  * spins in the kernel as long as the owner runs on another CPU
- * (rtmutex_spin_on_owner of kernel/locking/rtmutex.c, from 5.16): no switch says that
+ * (rtmutex_spin_on_owner of kernel/locking/rtmutex.c): no switch says that
  * it waits. Timers that expire, the tick among them, are when it is looked at
  * (probe/sched/look.h); the wake-up, or else what the thread is seen to do next, says
  * when it ended. So a wait shorter than a tick may be missed.
