@@ -82,7 +82,8 @@ type subject struct {
 	rest    *rest               // time that no episode holds
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
-	alone      int // waits for the GPU that no other process's use of it explains
+	launching  *launching // what it does to launch, if that binds it
+	alone      int        // waits for the GPU that no other process's use of it explains
 
 	steps      ledger.Steps
 	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves

@@ -215,6 +215,8 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"select * from cudaMaloc", "did you mean cudaMalloc?"},
 		{"select durations from events", "did you mean duration?"},
 		{"select e.timestmp from events e", "did you mean timestamp?"},
+		{"select comm, calls from ops", "no such column: comm; it is in allocations, "},
+		{"select e.futex_ns from events e", "; it is in ledger"},
 		{"select zzzzzz from off_cpu", "columns are "},
 		{"select zzzzzz from culprits", "columns are comm, duration_ns, node"},
 		{"selec 1", "syntax error"},

@@ -52,11 +52,14 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), tables, "tables and views"))
 	}
 	if m := noColumn.FindStringSubmatch(text); m != nil {
+		if in := having(names, unqualified(m[1])); len(in) > 0 {
+			return fmt.Errorf("%w: %s; it is in %s", ErrSyntax, text, strings.Join(in, ", "))
+		}
 		used := word.FindAllString(sql, -1)
 		var columns []string
-		for table, c := range names {
+		for table, r := range names {
 			if slices.ContainsFunc(used, func(w string) bool { return strings.EqualFold(w, table) }) {
-				columns = append(columns, c...)
+				columns = append(columns, r.columns...)
 			}
 		}
 		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), columns, "columns"))
@@ -67,18 +70,52 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 // unqualified is a name without that of its schema or table.
 func unqualified(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// schemaNames lists the columns of every table and view.
-func (r *Rows) schemaNames() map[string][]string {
-	names := make(map[string][]string)
+// having names the views that have a column, or else the tables; not many.
+func having(names map[string]*relation, column string) []string {
+	var views, tables []string
+	for name, r := range names {
+		switch {
+		case !slices.ContainsFunc(r.columns, func(c string) bool { return strings.EqualFold(c, column) }):
+		case r.view:
+			views = append(views, name)
+		default:
+			tables = append(tables, name)
+		}
+	}
+	in := views
+	if len(in) == 0 {
+		in = tables
+	}
+	slices.Sort(in)
+	const most = 6
+	if len(in) > most {
+		in = append(in[:most:most], "…")
+	}
+	return in
+}
+
+// relation is a table or a view.
+type relation struct {
+	view    bool
+	columns []string
+}
+
+// schemaNames lists every table and view.
+func (r *Rows) schemaNames() map[string]*relation {
+	names := map[string]*relation{}
 	if err := r.conn.SetAuthorizer(nil); err != nil {
 		return names
 	}
 	// Without names there is just no suggestion.
-	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name from (
-			select name from sqlite_schema where type in ('table', 'view')
-			union select name from sqlite_temp_schema where name not like 'old\_%' escape '\' and name not like 'earlier\_%' escape '\'
+	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name, s.type = 'view' from (
+			select name, type from sqlite_schema where type in ('table', 'view')
+			union select name, type from sqlite_temp_schema where name not like 'old\_%' escape '\' and name not like 'earlier\_%' escape '\'
 		) s left join pragma_table_info(s.name) c`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		names[s.ColumnText(0)] = append(names[s.ColumnText(0)], s.ColumnText(1))
+		name := s.ColumnText(0)
+		if names[name] == nil {
+			names[name] = &relation{view: s.ColumnBool(2)}
+		}
+		names[name].columns = append(names[name].columns, s.ColumnText(1))
 		return nil
 	}})
 	return names
