@@ -100,6 +100,16 @@ func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
 	}
 }
 
+// TestLaunchingThatBindsIsSeenWithoutASeries: earlier recordings have none.
+func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
+	in := diagnose.InputOf(read(t, "testdata/launch_bound.txtar"))
+	in.Series = nil
+	r := diagnose.Diagnose(in)
+	if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.LaunchBound || r.Chains[0].LostPct < 60 {
+		t.Errorf("%s: %+v", r.Verdict, r.Chains)
+	}
+}
+
 func TestQuietEarlierRecordingSaysHowFarThatReaches(t *testing.T) {
 	r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0)))
 	const want = "nothing found: 100 calls in 99 ms checked; no cause took more than 0.0 % of a thread's time inside them, and the time between them was not recorded"

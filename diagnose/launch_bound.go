@@ -115,7 +115,7 @@ func (s *scene) launchingOf(t *subject) (*launching, bool) {
 }
 
 // launchingBySecond is for the steps of the series, in order. The time that other causes
-// took is taken to be spread evenly.
+// took is taken to be spread evenly. Without a series it is one step for all.
 func (s *scene) launchingBySecond(t *subject) []*launching {
 	by := map[uint64]*launching{}
 	left := share(t.rest.room, t.wall())
@@ -130,6 +130,13 @@ func (s *scene) launchingBySecond(t *subject) []*launching {
 			}
 			l.add(t, i, spent{sec.Calls, uint64(float64(sec.SumNS) * share(t.rest.ops[o.Op], o.SumNS))})
 		}
+	}
+	if len(by) == 0 { // an earlier Ingero kept no series
+		all := t.newLaunching(t.rest.room)
+		for i, o := range t.ops {
+			all.add(t, i, spent{o.Calls, t.rest.ops[o.Op]})
+		}
+		return []*launching{all}
 	}
 	var seconds []*launching
 	for _, at := range slices.Sorted(maps.Keys(by)) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/report"
 )
 
@@ -110,7 +111,10 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	}
 	if at < len(r.Chains) {
 		c := &r.Chains[at]
-		if c.Effect.Op != betweenCalls && c.Effect.Op != "" {
+		switch {
+		case c.Cause.Kind == diagnose.MemoryLeak:
+			q = append(q, question{"the code that made what is still allocated", "run_sql", map[string]any{"sql": leakQuery(c)}})
+		case c.Effect.Op != betweenCalls && c.Effect.Op != "":
 			q = append(q, in.aboutCalls(c))
 		}
 		if sql := evidenceQuery(c); sql != "" {
@@ -130,7 +134,7 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 // where it is known that no stack was taken.
 func (in *diagnoseIn) aboutCalls(c *report.Chain) question {
 	these := map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}
-	if len(c.Stack) == 0 && len(c.Evidence.EventIDs) > 0 {
+	if len(c.Stack) == 0 {
 		return in.ask("exact figures of these calls", "get_trace_stats", these)
 	}
 	return in.ask("the code that makes these calls", "get_stacks", these)
@@ -155,6 +159,11 @@ func (in *diagnoseIn) ask(why, tool string, args map[string]any) question {
 	return question{why, tool, a}
 }
 
+// leakQuery selects the places whose live allocations grow, with the innermost function.
+func leakQuery(c *report.Chain) string {
+	return fmt.Sprintf("select c.op, c.live_bytes, c.live_count, c.grown_bytes, c.grown_count, f.symbol, f.file, f.line from leak_candidates c left join stack_frames f on f.stack_hash = c.stack_hash and f.depth = 0 where c.pid = %d order by c.grown_bytes desc limit 10", c.Effect.PID)
+}
+
 // evidenceQuery selects the rows a finding rests on.
 func evidenceQuery(c *report.Chain) string {
 	if len(c.Evidence.EventIDs) == 0 {
@@ -167,8 +176,8 @@ func evidenceQuery(c *report.Chain) string {
 		return "select * from events where id = '" + strings.ReplaceAll(id, "'", "''") + "'"
 	}
 	switch from[len(at):] {
-	case "":
-		return "select * from ledger where timestamp = " + at
+	case "": // calls that never left the CPU have no ledger of their own
+		return "select e.*, l.* from events e left join ledger l on l.timestamp = e.timestamp and l.pid = e.pid and l.tid = e.tid where e.timestamp = " + at
 	case "g":
 		return "select * from ledger where span = 'gap' and timestamp = " + at
 	case "o":

@@ -39,14 +39,13 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 					list = append(list, chainOf(c))
 				}
 			}
-			if out.Chains, out.NextCursor, err = page(list, in.paging, in, &out.common); err != nil {
-				return err
-			}
 			out.NotExplained = []gap{}
 			if in.Cursor == "" {
 				out.rest(r)
+				in.taken = sizeOf(out.NotExplained)
 			}
-			return nil
+			out.Chains, out.NextCursor, err = page(list, in.paging, in, &out.common)
+			return err
 		})
 		return out, err
 	},
@@ -55,9 +54,6 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 // rest adds, on the first page, what is no chain.
 func (c *chainsOut) rest(r *report.Report) {
 	c.NotExplained = first(gapsOf(r), maxGaps)
-	if len(c.Chains) > 1 {
-		c.NotExplained = first(c.NotExplained, 0)
-	}
 	groups := report.GroupStored(r.StoredChains)
 	for i, group := range groups {
 		if i == maxRecorded {

@@ -53,6 +53,11 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			if err != nil {
 				return err
 			}
+			if sites.Partial {
+				if sites.Without, err = v.unlocated(ctx, op, sites); err != nil {
+					return err
+				}
+			}
 			out.describe(sites)
 			sites.Sort(string(in.By))
 			list, err := v.sites(ctx, sites.List)
@@ -82,10 +87,28 @@ func (s *stacksOut) describe(sites *diagnose.Sites) {
 		return
 	}
 	if sites.Partial {
-		s.Note = joined(s.Note, "only slow, failed, first and waiting calls, because there are very many")
+		s.Note = joined(s.Note, "only slow, failed, first and waiting calls were looked at, because there are very many")
 	} else {
 		s.Note = joined(s.Note, "all stored calls, by weight")
 	}
+}
+
+// unlocated is how many calls there are in no place.
+func (v *view) unlocated(ctx context.Context, op event.Op, sites *diagnose.Sites) (uint64, error) {
+	list, err := v.OpStats(ctx, v.win)
+	if err != nil {
+		return 0, err
+	}
+	var all, located uint64
+	for i := range list {
+		if o := &list[i]; v.wants(o.PID) && (op == 0 || o.Op == op) {
+			all += o.Calls
+		}
+	}
+	for i := range sites.List {
+		located += sites.List[i].Calls
+	}
+	return all - min(all, located), nil
 }
 
 // joined adds to a note.

@@ -37,7 +37,7 @@ type graphHeat struct {
 	PID      uint32  `json:"pid"`
 	Exec     string  `json:"graph_exec"`
 	Launches uint64  `json:"launches"`
-	Hz       float64 `json:"hz"`
+	Hz       float64 `json:"hz,omitempty"` // of those with enough stored launches
 }
 
 func (f frequencyOut) rows() int { return len(f.Graphs) }
@@ -116,12 +116,19 @@ func rate(bySecond map[uint64]uint64, length uint64) (mean float64, least, most 
 	return round(float64(sum) / float64(seconds)), least, most
 }
 
+// minStored is of how many stored launches a rate is estimated where others stand for more.
+const minStored = 10
+
 // heats are the rates of single graphs, most launches first.
 func heats(lives []graphLife) []graphHeat {
 	var list []graphHeat
 	for i := range lives {
 		g := &lives[i]
-		list = append(list, graphHeat{PID: g.PID, Exec: g.Exec, Launches: g.Launches, Hz: hertz(g.Launches, g.last-min(g.first, g.last))})
+		heat := graphHeat{PID: g.PID, Exec: g.Exec, Launches: g.Launches}
+		if g.stored >= minStored || g.stored > 1 && g.stored == g.Launches {
+			heat.Hz = hertz(g.Launches, g.last-min(g.first, g.last))
+		}
+		list = append(list, heat)
 	}
 	slices.SortStableFunc(list, func(a, b graphHeat) int {
 		return cmp.Or(cmp.Compare(b.Launches, a.Launches), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Exec, b.Exec))
@@ -129,11 +136,12 @@ func heats(lives []graphLife) []graphHeat {
 	return list
 }
 
-// length is how long the window is, in ns.
+// length is how long the recorded part of the window is, in ns, with all of each second
+// that it touches: what is counted is counted by the second.
 func (v *view) length() uint64 {
-	from, to := max(v.win.From, v.sum.First), v.sum.Last
+	from, to := max(v.win.From/1e9*1e9, v.sum.First), v.sum.Last
 	if v.win.To != 0 {
-		to = min(to, v.win.To)
+		to = min(to, (v.win.To+1e9-1)/1e9*1e9)
 	}
 	return to - min(from, to)
 }

@@ -83,6 +83,7 @@ type graphLife struct {
 	LastLaunch    string `json:"last_launch,omitempty"`
 	Destroyed     string `json:"destroyed,omitempty"`
 
+	stored      uint64 // launches that have a row
 	first, last uint64 // Unix ns: made, or first launched; last launched
 }
 
@@ -101,6 +102,7 @@ func (g *graphLife) count(c *event.Call) {
 		if g.first == 0 {
 			g.first = c.Start
 		}
+		g.stored++
 		g.Launches, g.LaunchNS, g.last = g.Launches+n, g.LaunchNS+n*c.Duration, c.Start
 		g.LastLaunch = clock(c.Start)
 	case "cudaGraphExecUpdate":

@@ -34,8 +34,8 @@ func (p paging) offset(key any) (int, error) {
 	if p.Cursor == "" {
 		return 0, nil
 	}
-	at, of := parse(p.Cursor)
-	if of != fingerprint(key) || at < 0 || at > longest {
+	at, _ := parse(p.Cursor)
+	if own, _, _ := strings.Cut(p.Cursor, pin); own != next(at, key) || at < 0 || at > longest {
 		return 0, errCursor
 	}
 	return at, nil
@@ -52,8 +52,8 @@ func parse(cursor string) (at int, of uint32) {
 // next is the cursor of the part that begins at an offset.
 func next(at int, key any) string { return fmt.Sprintf("%d.%x", at, fingerprint(key)) }
 
-// fingerprint tells questions apart by their arguments, whatever part of the answer
-// they ask for.
+// fingerprint tells questions apart by the tool and its arguments, whatever part of the
+// answer they ask for.
 func fingerprint(key any) uint32 {
 	b, _ := json.Marshal(key) // it came from JSON
 	var args map[string]any
@@ -63,7 +63,7 @@ func fingerprint(key any) uint32 {
 		b, _ = json.Marshal(args)
 	}
 	h := fnv.New32a()
-	_, _ = h.Write(b) // never fails
+	_, _ = fmt.Fprintf(h, "%T %s", key, b) // never fails
 	return h.Sum32()
 }
 
@@ -117,9 +117,14 @@ func besides[T any](processes []T, p *paging, c *common) []T {
 	if rest := len(processes) - n; rest > 0 {
 		c.Note = joined(c.Note, fmt.Sprintf("%d more processes: ask for one with pid", rest))
 	}
-	b, _ := json.Marshal(processes[:n]) // it was made of what can be written
-	p.taken += len(b)
+	p.taken += sizeOf(processes[:n])
 	return processes[:n]
+}
+
+// sizeOf is how many bytes something of an answer has, as JSON.
+func sizeOf(v any) int {
+	b, _ := json.Marshal(v) // it was made of what can be written
+	return len(b)
 }
 
 // fitting is how many items fit into an answer: at least one.

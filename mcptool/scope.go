@@ -67,6 +67,9 @@ func (in scope) span() store.Span {
 	if in.Since == "" {
 		in.Since = store.DefaultSince
 	}
+	if _, err := time.Parse(time.RFC3339Nano, in.Since); err == nil {
+		return store.Span{From: in.Since}
+	}
 	return store.Span{Since: in.Since}
 }
 
@@ -79,15 +82,19 @@ func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pids []uint32
+	var pids, others []uint32 // others have the name, and another pid
 	var names []string
 	for i := range list {
 		p := &list[i]
 		if p.Traced {
 			names = append(names, p.Name)
 		}
-		if (in.PID == 0 || int64(p.PID) == in.PID) && (in.Process == "" || strings.EqualFold(p.Name, in.Process)) {
+		called := in.Process == "" || strings.EqualFold(p.Name, in.Process) || strings.EqualFold(string(name(p.Name)), in.Process)
+		switch {
+		case called && (in.PID == 0 || int64(p.PID) == in.PID):
 			pids = append(pids, p.PID)
+		case called:
+			others = append(others, p.PID)
 		}
 	}
 	switch {
@@ -95,11 +102,23 @@ func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
 		return pids, nil
 	case in.Process == "":
 		return nil, fmt.Errorf("no process %d was recorded; leave pid out, or take one from get_trace_stats", in.PID)
+	case len(others) > 0:
+		return nil, fmt.Errorf("process %d is not called %s; who is has pid %s", in.PID, name(in.Process), listed(others))
 	}
 	for i := range names {
 		names[i] = string(name(names[i]))
 	}
 	return nil, fmt.Errorf("no process %s was recorded; %s", name(in.Process), sqlite.Suggest(in.Process, names, "the traced ones"))
+}
+
+// listed writes some numbers.
+func listed(pids []uint32) string {
+	const most = 5
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(first(pids, most)), " ", ", "), "[]")
+	if len(pids) > most {
+		text += ", …"
+	}
+	return text
 }
 
 // wants reports whether a process is in the scope.
@@ -124,10 +143,28 @@ func (v *view) common(ctx context.Context) (common, error) {
 		to = v.sum.Last + 1 // it is the first moment that is not in it
 	}
 	note := v.note
+	if v.cuts(from, false) || v.cuts(to, true) {
+		note = joined(note, bySeconds)
+	}
 	if uncounted(v.Recording) {
 		note = joined(note, lossUnknown)
 	}
 	return common{Window: clock(from) + "/" + clock(to), Note: note, Lost: event.LossCounts(lost), live: goesOn(&v.sum)}, nil
+}
+
+// bySeconds is told where a window begins or ends within a second.
+const bySeconds = "counts, sums and rates are of the whole seconds that this window touches"
+
+// cuts reports whether a bound of the window cuts a second of the recording in two, so
+// that something of it lies outside.
+func (v *view) cuts(at uint64, end bool) bool {
+	if at%1e9 == 0 || uncounted(v.Recording) {
+		return false
+	}
+	if end {
+		return at <= v.sum.Last
+	}
+	return at > v.sum.First && at <= v.sum.Last
 }
 
 // lossUnknown is told where nothing lost does not mean that there was none.
@@ -164,6 +201,9 @@ func opNamed(s string) (event.Op, error) {
 	}
 	var names []string
 	for i := range event.Catalog {
+		if strings.EqualFold(event.Catalog[i].Name, s) {
+			return event.Catalog[i].Op, nil
+		}
 		names = append(names, event.Catalog[i].Name)
 	}
 	return 0, fmt.Errorf("there is no operation %s; %s", name(s), sqlite.Suggest(s, names, "operations"))

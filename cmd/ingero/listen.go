@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -175,6 +176,9 @@ func (c *console) serviceToken(a *listenAddress) (token, from string, err error)
 	}
 	if err == nil && len(token) < minToken {
 		err = usage("the token from %s has %d characters; take at least %d, for example from: openssl rand -hex 32", from, len(token), minToken)
+	}
+	if err == nil && strings.ContainsFunc(token, unicode.IsSpace) {
+		err = usage("the token from %s has spaces or several lines, which no client can send; take one word, for example from: openssl rand -hex 32", from)
 	}
 	return token, from, err
 }

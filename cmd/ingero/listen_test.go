@@ -43,6 +43,10 @@ func TestTokenComesFromWhereItIsGiven(t *testing.T) {
 	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil || !strings.Contains(err.Error(), "0 characters") {
 		t.Errorf("an empty file: %v", err)
 	}
+	write(given, file+"\n"+own+"\n")
+	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil || !strings.Contains(err.Error(), "several lines") {
+		t.Errorf("a file of two lines: %v", err)
+	}
 }
 
 // TestLogBesideTheTableIsBounded writes more than a run of days would.

@@ -126,6 +126,12 @@ func Suggest(wrong string, names []string, kind string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	best, at := "", len(wrong)/2+1
+	const beginning = 4 // letters from which on what begins so is meant
+	for _, n := range names {
+		if len(wrong) >= beginning && len(n) > len(wrong) && strings.EqualFold(n[:len(wrong)], wrong) && (best == "" || len(n) < len(best)) {
+			best, at = n, 0
+		}
+	}
 	for _, n := range names {
 		if d := distance(strings.ToLower(wrong), strings.ToLower(n)); d < at {
 			best, at = n, d
