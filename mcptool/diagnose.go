@@ -177,7 +177,7 @@ func evidenceQuery(c *report.Chain) string {
 	}
 	switch from[len(at):] {
 	case "": // calls that never left the CPU have no ledger of their own
-		return "select e.*, l.* from events e left join ledger l on l.timestamp = e.timestamp and l.pid = e.pid and l.tid = e.tid where e.timestamp = " + at
+		return fmt.Sprintf("select * from events left join (select * from ledger where timestamp = %[1]s) using (timestamp, pid, tid) where timestamp = %[1]s", at)
 	case "g":
 		return "select * from ledger where span = 'gap' and timestamp = " + at
 	case "o":
