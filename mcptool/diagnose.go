@@ -57,7 +57,12 @@ var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
 	name:  "diagnose",
 	about: "Start here: why does the GPU wait? Verdict, first cause with path, proved share, evidence and fixes, and what to call next.",
 	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
-		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error { return out.fill(r, &in) })
+		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
+			if r.Events == 0 && (in.PID != 0 || in.Process != "") {
+				out.Note = joined(out.Note, "it is asked for one process only; leave pid and process out for all")
+			}
+			return out.fill(r, &in)
+		})
 		return out, err
 	},
 }

@@ -151,3 +151,12 @@ func TestWindowsThatCutASecondSaySo(t *testing.T) {
 		}
 	}
 }
+
+func TestAProcessWithoutCallsIsNotTakenForAnEmptyRecording(t *testing.T) {
+	cs := connect(t, crowd(t), mcptool.Options{})
+	var d struct{ Note string }
+	call(t, cs, "diagnose", map[string]any{"since": "all", "pid": 900}, &d) // who took a CPU
+	if !strings.Contains(d.Note, "one process only") {
+		t.Errorf("the note is %q", d.Note)
+	}
+}

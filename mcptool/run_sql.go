@@ -55,9 +55,9 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		var st recordingState
 		switch st, out.Lost = s.recording(ctx); {
 		case !st.OK:
-			out.Note = "what was lost is unknown: " + st.Problem
+			out.Note = data(joined(string(out.Note), "what was lost is unknown: "+string(st.Problem)))
 		case st.uncounted:
-			out.Note = lossUnknown
+			out.Note = data(joined(string(out.Note), lossUnknown))
 		}
 		return out, ctx.Err()
 	},
@@ -83,7 +83,11 @@ func (s *sqlOut) fill(rows *sqlite.Rows, from int, in *sqlIn) error {
 			return fmt.Errorf("write row: %w", err)
 		}
 		if room -= len(b) + 1; len(s.Rows) == count || len(s.Rows) > 0 && room < 0 {
-			s.NextCursor = next(from+len(s.Rows), in.SQL)
+			if at := from + len(s.Rows); at <= longest {
+				s.NextCursor = next(at, in.SQL)
+			} else {
+				s.Note = "there are more rows than can be paged through; narrow the statement"
+			}
 			return nil
 		}
 		s.CutValues += shortened

@@ -191,6 +191,30 @@ func readToken(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
+// addressesOf are the numeric addresses under which an address to listen on is reached:
+// its own, or those of this machine if it is all of them.
+func addressesOf(listen string) []string {
+	host, _, err := net.SplitHostPort(listen)
+	ip := net.ParseIP(host)
+	if err != nil || host != "" && ip == nil {
+		return nil
+	}
+	if ip != nil && !ip.IsUnspecified() {
+		return []string{host}
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // a certificate for fewer names is one, too
+	}
+	var ips []string
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			ips = append(ips, n.IP.String())
+		}
+	}
+	return ips
+}
+
 // serviceCert reads the certificate that was given, or the one that is kept for this user.
 func (c *console) serviceCert(a *listenAddress, names []string) (*webserver.Cert, error) {
 	if a.cert != "" {
@@ -204,8 +228,10 @@ func (c *console) serviceCert(a *listenAddress, names []string) (*webserver.Cert
 		return nil, fmt.Errorf("create the folder of the certificate: %w; or pass --tls-cert and --tls-key", err)
 	}
 	valid := append([]string{"localhost", "127.0.0.1", "::1"}, names...)
-	if host, _, err := net.SplitHostPort(a.address); err == nil && net.ParseIP(host) != nil && !slices.Contains(valid, host) {
-		valid = append(valid, host)
+	for _, ip := range addressesOf(a.address) {
+		if !slices.Contains(valid, ip) {
+			valid = append(valid, ip)
+		}
 	}
 	if h, err := os.Hostname(); err == nil && !slices.Contains(valid, h) {
 		valid = append(valid, h)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -63,5 +65,26 @@ func TestLogBesideTheTableIsBounded(t *testing.T) {
 	text := l.String()
 	if len(text) > maxLog+100 || !strings.HasPrefix(text, "…\nx") || !strings.HasSuffix(text, "x\nthe last\n") {
 		t.Errorf("%d bytes, from %.20q", len(text), text)
+	}
+}
+
+func TestAddressesOfACertificate(t *testing.T) {
+	if got := addressesOf("192.0.2.7:9090"); !slices.Equal(got, []string{"192.0.2.7"}) {
+		t.Errorf("one address: %v", got)
+	}
+	if got := addressesOf("gpu1:9090"); len(got) != 0 {
+		t.Errorf("a name: %v", got)
+	}
+	for _, all := range []string{"0.0.0.0:9090", "[::]:9090", ":9090"} {
+		own, err := net.InterfaceAddrs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range own {
+			ip := a.(*net.IPNet).IP
+			if got := addressesOf(all); slices.Contains(got, ip.String()) != ip.IsGlobalUnicast() {
+				t.Errorf("%s: %v, and this machine has %s", all, got, ip)
+			}
+		}
 	}
 }
