@@ -177,8 +177,8 @@ func (c *console) serviceToken(a *listenAddress) (token, from string, err error)
 	if err == nil && len(token) < minToken {
 		err = usage("the token from %s has %d characters; take at least %d, for example from: openssl rand -hex 32", from, len(token), minToken)
 	}
-	if err == nil && strings.ContainsFunc(token, unicode.IsSpace) {
-		err = usage("the token from %s has spaces or several lines, which no client can send; take one word, for example from: openssl rand -hex 32", from)
+	if err == nil && strings.ContainsFunc(token, unicode.IsControl) {
+		err = usage("the token from %s has several lines or control characters, which no client can send; take one line, for example from: openssl rand -hex 32", from)
 	}
 	return token, from, err
 }
