@@ -82,12 +82,12 @@ var stacksTool = tool[stacksIn, stacksOut]{
 // describe says what was looked at.
 func (s *stacksOut) describe(sites *diagnose.Sites) {
 	s.Without = sites.Without
-	if len(sites.List) == 0 && sites.Without > 0 {
+	if len(sites.List) == 0 && sites.Without > 0 && !sites.Partial {
 		s.Note = joined(s.Note, "no stack of these calls was taken; ingero trace --stack=all takes those of all")
 		return
 	}
 	if sites.Partial {
-		s.Note = joined(s.Note, "only slow, failed, first and waiting calls were looked at, because there are very many")
+		s.Note = joined(s.Note, "only slow, failed, first and waiting calls were looked at, because there are very many; calls_without_stack has the others, by whole seconds")
 	} else {
 		s.Note = joined(s.Note, "all stored calls, by weight")
 	}

@@ -59,6 +59,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+			v.bySecond(&out.common)
 			if v.whole() && op == 0 && in.Layer == "" {
 				out.Stored = v.sum.Stored
 			}

@@ -48,6 +48,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 	run: func(ctx context.Context, s *server, in frequencyIn) (out frequencyOut, err error) {
 		out.Processes, out.Graphs = []graphRate{}, []graphHeat{}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+			v.bySecond(&out.common)
 			uses, err := v.graphUses(ctx)
 			if err != nil || len(uses) == 0 {
 				return err

@@ -149,6 +149,10 @@ func TestWindowsThatCutASecondSaySo(t *testing.T) {
 		if strings.Contains(part.Note, "whole seconds") != says {
 			t.Errorf("%s: the note is %q", since, part.Note)
 		}
+		part.Note = ""
+		if call(t, cs, "get_stacks", map[string]any{"since": since}, &part); strings.Contains(part.Note, "whole seconds") {
+			t.Errorf("%s: the stacks, which are of the window alone, have the note %q", since, part.Note)
+		}
 	}
 }
 
@@ -158,5 +162,41 @@ func TestAProcessWithoutCallsIsNotTakenForAnEmptyRecording(t *testing.T) {
 	call(t, cs, "diagnose", map[string]any{"since": "all", "pid": 900}, &d) // who took a CPU
 	if !strings.Contains(d.Note, "one process only") {
 		t.Errorf("the note is %q", d.Note)
+	}
+}
+
+// TestCallsOfWhichNoStackIsShownAreCounted asks for more calls than are looked at one by one.
+func TestCallsOfWhichNoStackIsShownAreCounted(t *testing.T) {
+	began := time.Now().Add(-5 * time.Minute)
+	who := event.Thread{PID: 100, TID: 100}
+	b := &store.Batch{
+		Processes: []store.Process{{PID: 100, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}},
+		Stacks:    []event.Stack{{ID: 7, PID: 100, Frames: []event.Frame{{Kind: event.FrameNative, Symbol: "step", Module: "trainer"}}}},
+	}
+	launch, _ := event.ByName("cudaLaunchKernel")
+	at := uint64(began.UnixNano())
+	for i := range 100_100 {
+		c := event.Call{Start: at, Duration: 5000, Thread: who, Op: launch.Op, GPU: event.NoGPU}
+		if i%1000 == 999 {
+			c.Duration, c.Stack = 10_000_000, 7
+		}
+		b.Calls = append(b.Calls, c)
+		at += 1_000_000 + c.Duration // few enough a second for all to be stored
+	}
+	cs := connect(t, written(t, began, b), mcptool.Options{})
+	var stats struct{ Calls uint64 }
+	call(t, cs, "get_trace_stats", map[string]any{"since": "all"}, &stats)
+	var got struct {
+		Without uint64 `json:"calls_without_stack"`
+		Note    string
+		Stacks  []struct{ Calls uint64 }
+	}
+	call(t, cs, "get_stacks", map[string]any{"since": "all", "limit": 1000}, &got)
+	sum := got.Without
+	for _, s := range got.Stacks {
+		sum += s.Calls
+	}
+	if sum != stats.Calls || len(got.Stacks) != 1 || got.Without < 100_000 || !strings.Contains(got.Note, "very many") {
+		t.Errorf("%d calls in %d stacks and without, of %d; the note is %q", sum, len(got.Stacks), stats.Calls, got.Note)
 	}
 }

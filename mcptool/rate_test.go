@@ -19,3 +19,20 @@ func TestRateOfLaunches(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRateOfAGraphFromFewLaunches: two that stand for many say nothing of how often.
+func TestNoRateOfAGraphFromFewLaunches(t *testing.T) {
+	for _, c := range []struct {
+		g    graphLife
+		want float64
+	}{
+		{graphLife{Launches: 29, stored: 2, first: 1e9, last: 1e9 + 26e6}, 0},
+		{graphLife{Launches: 33, stored: 1, first: 1e9, last: 1e9}, 0},
+		{graphLife{Launches: 20, stored: 20, first: 1e9, last: 3e9}, 10},
+		{graphLife{Launches: 300, stored: minStored, first: 1e9, last: 4e9}, 100},
+	} {
+		if got := heats([]graphLife{c.g})[0].Hz; got != c.want {
+			t.Errorf("%d launches, %d stored: %v a second, want %v", c.g.Launches, c.g.stored, got, c.want)
+		}
+	}
+}

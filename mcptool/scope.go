@@ -143,16 +143,20 @@ func (v *view) common(ctx context.Context) (common, error) {
 		to = v.sum.Last + 1 // it is the first moment that is not in it
 	}
 	note := v.note
-	if v.cuts(from, false) || v.cuts(to, true) {
-		note = joined(note, bySeconds)
-	}
 	if uncounted(v.Recording) {
 		note = joined(note, lossUnknown)
 	}
 	return common{Window: clock(from) + "/" + clock(to), Note: note, Lost: event.LossCounts(lost), live: goesOn(&v.sum)}, nil
 }
 
-// bySeconds is told where a window begins or ends within a second.
+// bySecond notes that what an answer counts by the second is more than the window where
+// that begins or ends within one.
+func (v *view) bySecond(c *common) {
+	if v.cuts(v.win.From, false) || v.cuts(v.win.To, true) {
+		c.Note = joined(c.Note, bySeconds)
+	}
+}
+
 const bySeconds = "counts, sums and rates are of the whole seconds that this window touches"
 
 // cuts reports whether a bound of the window cuts a second of the recording in two, so

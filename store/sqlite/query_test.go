@@ -217,6 +217,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"select e.timestmp from events e", "did you mean timestamp?"},
 		{"select comm, calls from ops", "no such column: comm; it is in allocations, "},
 		{"select e.futex_ns from events e", "; it is in ledger"},
+		{"select duration from ledger", "no such column: duration; did you mean duration_ns? duration is in "},
 		{"select zzzzzz from off_cpu", "columns are "},
 		{"select zzzzzz from culprits", "columns are comm, duration_ns, node"},
 		{"selec 1", "syntax error"},

@@ -52,17 +52,25 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), tables, "tables and views"))
 	}
 	if m := noColumn.FindStringSubmatch(text); m != nil {
-		if in := having(names, unqualified(m[1])); len(in) > 0 {
-			return fmt.Errorf("%w: %s; it is in %s", ErrSyntax, text, strings.Join(in, ", "))
-		}
-		used := word.FindAllString(sql, -1)
+		wrong, used := unqualified(m[1]), word.FindAllString(sql, -1)
 		var columns []string
 		for table, r := range names {
 			if slices.ContainsFunc(used, func(w string) bool { return strings.EqualFold(w, table) }) {
 				columns = append(columns, r.columns...)
 			}
 		}
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), columns, "columns"))
+		in := having(names, wrong)
+		if len(in) == 0 {
+			return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(wrong, columns, "columns"))
+		}
+		// Words of the statement that are no tables of it may bring columns of that name.
+		columns = slices.DeleteFunc(columns, func(c string) bool { return strings.EqualFold(c, wrong) })
+		slices.Sort(columns) // of two that are as near the same one each time
+		hint := "it"
+		if near := nearest(wrong, columns); near != "" {
+			hint = "did you mean " + near + "? " + wrong
+		}
+		return fmt.Errorf("%w: %s; %s is in %s", ErrSyntax, text, hint, strings.Join(in, ", "))
 	}
 	return fmt.Errorf("%w: %s", ErrSyntax, text)
 }
@@ -125,6 +133,21 @@ func (r *Rows) schemaNames() map[string]*relation {
 func Suggest(wrong string, names []string, kind string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
+	if best := nearest(wrong, names); best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	if len(names) == 0 {
+		return "see the tables and views with: select name from sqlite_schema"
+	}
+	const most = 30
+	if len(names) > most {
+		names = append(names[:most:most], "…")
+	}
+	return kind + " are " + strings.Join(names, ", ")
+}
+
+// nearest is the name that is spelt most alike, or begins so; empty if none is.
+func nearest(wrong string, names []string) string {
 	best, at := "", len(wrong)/2+1
 	const beginning = 4 // letters from which on what begins so is meant
 	for _, n := range names {
@@ -137,17 +160,7 @@ func Suggest(wrong string, names []string, kind string) string {
 			best, at = n, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %s?", best)
-	}
-	if len(names) == 0 {
-		return "see the tables and views with: select name from sqlite_schema"
-	}
-	const most = 30
-	if len(names) > most {
-		names = append(names[:most:most], "…")
-	}
-	return kind + " are " + strings.Join(names, ", ")
+	return best
 }
 
 // distance is the number of letters to insert, delete or replace between a and b.
