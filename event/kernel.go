@@ -28,7 +28,7 @@ var graphSteps = func() map[Op]string {
 		if !ok {
 			verb, ok = strings.CutPrefix(Catalog[i].Name, "cu")
 		}
-		if ok && (strings.HasPrefix(verb, "Graph") || strings.Contains(verb, "Captur")) {
+		if ok && (strings.HasPrefix(verb, "Graph") || strings.Contains(verb, "aptur")) {
 			steps[Catalog[i].Op] = verb
 		}
 	}

@@ -72,6 +72,7 @@ func cookie(i *event.Info) uint64 {
 // Found is what a library file has of the functions a probe wants.
 type Found struct {
 	Targets []Target
+	Same    []string // functions that one of Targets counts: another name of it, or a jump to it
 	Missing []string // functions the file does not have
 }
 
@@ -84,6 +85,22 @@ func (f *Found) Slow() []string {
 		}
 	}
 	return s
+}
+
+// For returns what is probed by a back end, and the functions that it leaves out: those
+// that are seldom called, where each probe has its cost.
+func (f *Found) For(b Backend) (targets []Target, leftOut []string) {
+	if b != BackendPerf {
+		return f.Targets, nil
+	}
+	for _, t := range f.Targets {
+		if t.Seldom {
+			leftOut = append(leftOut, t.Symbol)
+		} else {
+			targets = append(targets, t)
+		}
+	}
+	return targets, leftOut
 }
 
 // Find looks up the library's functions in the ELF file at path.
@@ -104,25 +121,52 @@ func (l *Library) Find(path string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read symbols of %s: %w", path, err)
 	}
+	return l.choose(f, byName), nil
+}
+
+// candidate is a function that may be probed.
+type candidate struct {
+	op   *event.Info
+	sym  elf.Symbol
+	at   uint64 // file offset of its first byte
+	same bool   // counted by the probe of another name
+}
+
+// choose makes targets of a file's functions: one for each piece of code, however many
+// names it has and whatever only jumps to it.
+func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
 	var found Found
-	at := map[uint64]bool{} // several names may share one address
+	var list []candidate
+	starts, names := map[uint64]bool{}, map[string]bool{}
 	for _, op := range l.Ops {
 		for _, name := range op.SymbolNames() {
 			if len(byName[name]) == 0 {
 				found.Missing = append(found.Missing, name)
 			}
 			for _, s := range byName[name] {
-				off, ok := fileOffset(f, s.Value)
-				if !ok || at[off] {
-					continue
+				if at, ok := fileOffset(f, s.Value); ok {
+					list = append(list, candidate{op, s, at, starts[at]})
+					starts[at], names[name] = true, true
 				}
-				at[off] = true
-				skip, slow := chooseOffset(f.Machine, codeAt(f, s))
-				found.Targets = append(found.Targets, Target{name, off + uint64(skip), cookie(op), slow})
 			}
 		}
 	}
-	return &found, nil
+	t := thunks{f: f}
+	for i := range list {
+		c := &list[i]
+		if !c.same {
+			addr, name := t.target(c.sym)
+			to, ok := fileOffset(f, addr)
+			c.same = name != c.sym.Name && names[name] || ok && to != c.at && starts[to]
+		}
+		if c.same {
+			found.Same = append(found.Same, c.sym.Name)
+			continue
+		}
+		skip, slow := chooseOffset(f.Machine, codeAt(f, c.sym))
+		found.Targets = append(found.Targets, Target{c.sym.Name, c.at + uint64(skip), cookie(c.op), slow, c.op.Seldom})
+	}
+	return &found
 }
 
 // openRegular opens a file for reading without waiting, as a FIFO in its place

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,20 +78,26 @@ func TestFindOnEveryKindOfFunctionEntry(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(found.Missing) > 0 {
-					t.Errorf("%s: no %v", l.file, found.Missing)
+				at := functions(t, path)
+				for _, name := range found.Missing {
+					if at[name] != 0 {
+						t.Errorf("%s: %s is said to be missing", l.file, name)
+					}
 				}
 				want := 0
 				for _, op := range l.lib.Ops {
-					want += len(op.SymbolNames())
+					for _, name := range op.SymbolNames() {
+						if at[name] != 0 {
+							want++
+						}
+					}
 				}
-				if len(found.Targets) != want {
+				if len(found.Targets) != want || want < 30 {
 					t.Errorf("%s: %d targets, want %d", l.file, len(found.Targets), want)
 				}
 				if n := len(found.Slow()); n > 0 != l.want.slow || n > 0 && n != want {
 					t.Errorf("%s: %d slow functions", l.file, n)
 				}
-				at := functions(t, path)
 				for _, target := range found.Targets {
 					if target.Offset != at[target.Symbol]+l.want.skip {
 						t.Errorf("%s: %s is probed %d behind its start, want %d", l.file, target.Symbol, target.Offset-at[target.Symbol], l.want.skip)
@@ -265,7 +272,7 @@ func TestLibrariesInTheSameFilesAreJoined(t *testing.T) {
 		t.Error("joining changed a library that was joined")
 	}
 	found, err := joined[0].Find("../internal/cudastub/prebuilt/linux_amd64/lib/libcudart.so.12")
-	if err != nil || len(found.Missing) > 0 {
+	if err != nil || slices.Contains(found.Missing, "cudaGraphLaunch") || slices.Contains(found.Missing, "cudaMalloc") {
 		t.Fatalf("missing %v (%v)", found.Missing, err)
 	}
 	at := map[uint64]string{}

@@ -32,6 +32,7 @@ type Target struct {
 	Offset uint64 // file offset of the instruction to probe
 	Cookie uint64 // what the program finds in bpf_get_attach_cookie
 	Slow   bool   // the kernel has to single-step that instruction
+	Seldom bool   // of an operation that BackendPerf leaves out
 }
 
 // closers closes in order and returns the first error.

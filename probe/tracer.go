@@ -130,14 +130,15 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Targets) == 0 {
+	targets, leftOut := found.For(t.variant.backend)
+	if len(targets) == 0 {
 		return nil, fmt.Errorf("%s has none of the %s functions", path, lib.Name)
 	}
 	attach := t.variant.attach
 	if t.opts.Empty {
 		attach = t.variant.empty
 	}
-	c, err := attach(t.calls, path, found.Targets, pid)
+	c, err := attach(t.calls, path, targets, pid)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -149,7 +150,8 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 	t.mu.Lock()
 	t.links[a] = struct{}{}
 	t.mu.Unlock()
-	t.log.Debug("attached", "probe", lib.Name, "file", path, "pid", pid, "functions", len(found.Targets), "slow", len(found.Slow()))
+	t.log.Debug("attached", "probe", lib.Name, "file", path, "pid", pid, "functions", len(targets),
+		"slow", len(found.Slow()), "left_out", len(leftOut))
 	return a, nil
 }
 

@@ -94,12 +94,98 @@ static __always_inline void set_args(struct frame *f, u64 a, u64 b, u64 c, u64 d
 	f->arg[3] = d;
 }
 
+/* The offsets are those of cudaMemcpy3DParms: srcPtr.ptr, dstPtr.ptr, and extent followed by kind. */
+static __always_inline void copy_3d(struct frame *f, u64 p)
+{
+	struct {
+		u64 w, h, d;
+		u32 kind, pad;
+	} e = {};
+	u64 src = 0, dst = 0;
+
+	bpf_probe_read_user(&src, sizeof src, (void *)(p + 32));
+	bpf_probe_read_user(&dst, sizeof dst, (void *)(p + 96));
+	bpf_probe_read_user(&e, sizeof e, (void *)(p + 128));
+	set_args(f, e.w * e.h * e.d, e.kind, dst, src);
+}
+
+/* WidthInBytes and Height of CUDA_MEMCPY2D; those and Depth of CUDA_MEMCPY3D and its peer form. */
+#define CU_2D_SIZE 112
+#define CU_3D_SIZE 176
+static __always_inline void driver_copy(struct frame *f, u64 size, bool deep)
+{
+	u64 e[3] = { 0, 0, 1 };
+
+	bpf_probe_read_user(e, deep ? 24 : 16, (void *)size);
+	set_args(f, e[0] * e[1] * e[2], 0, 0, 0);
+}
+
+/* cudaExtent by value: x86-64 passes it in memory, arm64 a pointer to a copy. */
+static __always_inline void alloc_3d(struct frame *f, struct pt_regs *c)
+{
+	u64 e[3] = {};
+
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(e, sizeof e, (void *)STACK_ARGS(c));
+#else
+	bpf_probe_read_user(e, sizeof e, (void *)PT_REGS_PARM2(c));
+#endif
+	set_args(f, e[0] * e[1] * e[2], 0, 0, 0);
+	f->out = PT_REGS_PARM1(c);
+}
+
+/* Functions that are seldom called. Not inlined: others do not come here. */
+static __attribute__((noinline)) int rare_args(struct frame *f, struct pt_regs *c, u32 shape)
+{
+	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
+
+	if (!f)
+		return 0;
+	switch (shape) {
+	case SHAPE_FILL_16:
+		set_args(f, p3 * 2, p1, (u16)p2, 0);
+		break;
+	case SHAPE_FILL_32:
+		set_args(f, p3 * 4, p1, (u32)p2, 0);
+		break;
+	case SHAPE_FILL_2D:
+		set_args(f, p4 * PT_REGS_PARM5(c), p1, (u32)p3, 0);
+		break;
+	case SHAPE_COPY_3D:
+		copy_3d(f, p1);
+		break;
+	case SHAPE_COPY_SYMBOL:
+		set_args(f, p3, (u32)PT_REGS_PARM5(c), p1, p2);
+		break;
+	case SHAPE_CU_COPY_PEER:
+		set_args(f, PT_REGS_PARM5(c), p1, p3, 0);
+		break;
+	case SHAPE_CU_COPY_2D:
+		driver_copy(f, p1 + CU_2D_SIZE, false);
+		break;
+	case SHAPE_CU_COPY_3D:
+		driver_copy(f, p1 + CU_3D_SIZE, true);
+		break;
+	case SHAPE_CU_ARRAY:
+		set_args(f, p4, p1, 0, 0);
+		break;
+	case SHAPE_ALLOC_3D:
+		alloc_3d(f, c);
+		break;
+	}
+	return 0;
+}
+
 static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 shape)
 {
 	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
 	f->out = 0;
 	if (shape >= SHAPE_INIT_RANK) {
 		nccl_args(f, c, shape);
+		return;
+	}
+	if (shape >= SHAPE_FILL_16 && shape <= SHAPE_ALLOC_3D) {
+		rare_args(f, c, shape);
 		return;
 	}
 	switch (shape) {

@@ -65,6 +65,8 @@ type Library struct {
 	BuildID  string       `json:"build_id"`
 	Timed    bool         `json:"timed"`
 	Attached []string     `json:"attached"` // functions; attached to as soon as tracing begins
+	Same     []string     `json:"same"`     // functions that are counted by one of Attached: they are it, or jump to it
+	LeftOut  []string     `json:"left_out"` // functions that this way of attaching leaves out: they are seldom called
 	Missing  []string     `json:"missing"`  // functions that the file does not have
 	Slow     []string     `json:"slow"`     // functions whose first instruction has to be single-stepped
 }
@@ -162,7 +164,7 @@ func (e *exam) devices(pid int) (n int) {
 func (e *exam) library(p *Process, f *discover.File) {
 	l := Library{
 		Kind: f.Kind, Path: f.Mapping.Path, Embedded: f.Embedded, Deleted: f.Mapping.Deleted,
-		Attached: []string{}, Missing: []string{}, Slow: []string{},
+		Attached: []string{}, Same: []string{}, LeftOut: []string{}, Missing: []string{}, Slow: []string{},
 	}
 	base := filepath.Base(l.Path)
 	if !f.Embedded {
@@ -190,9 +192,12 @@ func (e *exam) library(p *Process, f *discover.File) {
 		})
 	default:
 		l.Timed = true
-		for _, t := range c.found.Targets {
+		targets, leftOut := c.found.For(probe.Backend(e.opts.Backend))
+		for _, t := range targets {
 			l.Attached = append(l.Attached, t.Symbol)
 		}
+		l.Same = append(l.Same, c.found.Same...)
+		l.LeftOut = append(l.LeftOut, leftOut...)
 		l.Missing = append(l.Missing, c.found.Missing...)
 		l.Slow = append(l.Slow, c.found.Slow()...)
 	}

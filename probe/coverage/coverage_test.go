@@ -187,7 +187,7 @@ func TestTheFormOfTheReport(t *testing.T) {
 			PID: 1, Name: "n", Traced: coverage.Partly, NotSeen: []coverage.Reason{{Code: "c"}},
 			Libraries: []coverage.Library{{
 				Kind: "runtime", Path: "/p", Embedded: true, Deleted: true, Soname: "s", Version: "v", BuildID: "b", Timed: true,
-				Attached: []string{"a"}, Missing: []string{}, Slow: []string{},
+				Attached: []string{"a"}, Same: []string{}, LeftOut: []string{}, Missing: []string{}, Slow: []string{},
 			}},
 		}},
 	}

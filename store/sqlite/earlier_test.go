@@ -65,7 +65,7 @@ func TestEarlierCallsGetDepthAndLedgerFromTheirRows(t *testing.T) {
 		"100/100 cudaStreamSynchronize at 1001000000 for 3000000 depth 0 off 1000000 other 1000000",
 		"200/200 cudaLaunchKernel at 1030000000 for 6000 depth 0 off 0 other 0",
 		"200/200 cudaLaunchKernel at 1031000000 for 9006000 depth 0 off 0 other 0",
-		"200/200 op-1279 at 1045000000 for 6000 depth 0 off 0 other 0",
+		"200/200 cuMemcpy at 1045000000 for 6000 depth 0 off 0 other 0",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("calls (-want +got):\n%s", d)
