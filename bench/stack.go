@@ -13,12 +13,18 @@ import (
 	"github.com/ingero-io/ingero/probe"
 )
 
-// stackDepths are the functions between the thread's start and the call.
-var stackDepths = []int{0, 50, 500}
+// stackDepths are the functions between the thread's start and the call. Each takes some
+// 32 bytes of the stack: the last two are as large as those that large local arrays make.
+var stackDepths = []int{0, 50, 500, 2000, 8000}
 
-// copies is how many calls are measured at a time: their stacks must fit into half
-// of the ring.
-const copies = 100
+// copiesOf is how many calls are measured at a time: their stacks must fit into half
+// of the ring, where a large one takes up to 512 KB.
+func copiesOf(depth int) int {
+	if depth > 500 {
+		return 10
+	}
+	return 100
+}
 
 // measureStack tells what a stack costs the thread it is of and the tracer, and
 // what that makes in a training loop.
@@ -77,6 +83,7 @@ func copyRound(l *lab, v *cudastub.Victim, p probe.StackPolicy, depth int) (c co
 		return c, err
 	}
 	defer func() { _ = t.Close() }() // detaching cannot be mended here
+	copies := copiesOf(depth)
 	if err := attachStubs(l, t, v.PID()); err != nil {
 		return c, err
 	}
@@ -90,8 +97,8 @@ func copyRound(l *lab, v *cudastub.Victim, p probe.StackPolicy, depth int) (c co
 		before := threadCPU()
 		r.Reset()
 		t.Drain(&r, 1<<20)
-		drain = append(drain, float64(threadCPU()-before)/copies)
-		call = append(call, float64(a.Int("cpu_ns"))/copies)
+		drain = append(drain, float64(threadCPU()-before)/float64(copies))
+		call = append(call, float64(a.Int("cpu_ns"))/float64(copies))
 		if p == probe.StackAll && len(r.Stacks) != copies {
 			return c, fmt.Errorf("%d of %d stacks were recorded", len(r.Stacks), copies)
 		}

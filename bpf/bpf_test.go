@@ -125,7 +125,7 @@ func TestProbesReserveWholeRecords(t *testing.T) {
 			sizes[size] = name
 			continue
 		}
-		for _, data := range []int64{1 << 10, 4 << 10, 16 << 10, 32 << 10} { // ustack.h
+		for _, data := range []int64{1 << 10, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10} { // ustack.h
 			sizes[size+data] = name
 		}
 	}

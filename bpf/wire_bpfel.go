@@ -420,13 +420,15 @@ type WireSockRec struct {
 }
 
 type WireStackRec struct {
-	_    structs.HostLayout
-	H    WireHdr
-	Tgid uint32
-	Len  uint32
-	Pc   uint64
-	Sp   uint64
-	Reg  [11]uint64
+	_     structs.HostLayout
+	H     WireHdr
+	Tgid  uint32
+	Len   uint32
+	Pc    uint64
+	Sp    uint64
+	Reg   [11]uint64
+	Far   uint64
+	Pages [2]uint64
 }
 
 type WireStallRec struct {

@@ -46,13 +46,30 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 		return false
 	}
 	arch := d.unwind.Arch()
-	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), &unwind.Memory{Base: w.Sp, Data: data[:w.Len]})
+	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stackMemory(w, data[:w.Len]))
 	s := RawStack{ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole}
 	if p, ok := d.python.take(w.H.Tid, w.H.Start); ok {
 		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
 	}
 	d.keepStack(r, w.H.Start, s)
 	return true
+}
+
+// Stacks that need more than 4 KB are copied by pages: nearPages from the one of the
+// stack pointer up, the others from w.Far up (bpf/include/ustack.h).
+const (
+	nearPages = 96
+	farPages  = 32
+)
+
+// stackMemory is what was copied of a stack.
+func stackMemory(w *bpf.WireStackRec, data []byte) *unwind.Memory {
+	if w.Far == 0 {
+		return &unwind.Memory{Base: w.Sp, Data: data}
+	}
+	return &unwind.Memory{
+		Base: w.Sp &^ (unwind.PageBytes - 1), Data: data, Near: nearPages * unwind.PageBytes, Far: w.Far, Pages: w.Pages[:],
+	}
 }
 
 // keepStack adds a stack and keeps its id for the call of the thread that began at

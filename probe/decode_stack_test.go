@@ -80,6 +80,40 @@ func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {
 	}
 }
 
+// What was copied by pages is read where it was: behind the gap too, and not where a page
+// could not be read.
+func TestStackMemoryOfPages(t *testing.T) {
+	w := &bpf.WireStackRec{Sp: 0x7f0000000ff0, Far: 0x7f0000400000, Pages: [2]uint64{^uint64(0) &^ (1 << 1), ^uint64(0)}}
+	data := make([]byte, (nearPages+2)*unwind.PageBytes)
+	put := func(page, at int, v uint64) { binary.LittleEndian.PutUint64(data[page*unwind.PageBytes+at:], v) }
+	put(0, 0xff0, 1)
+	put(1, 0, 2)
+	put(nearPages-1, 0xff8, 3)
+	put(nearPages, 0, 4)
+	put(nearPages+1, 0xff8, 5)
+	mem := stackMemory(w, data)
+	for _, c := range []struct {
+		addr, want uint64
+		ok         bool
+	}{
+		{0x7f0000000ff0, 1, true},
+		{0x7f0000000ff9, 0, false}, // its last byte is in a page that could not be read
+		{0x7f0000001000, 0, false},
+		{0x7f0000000000 + nearPages*unwind.PageBytes - 8, 3, true},
+		{0x7f0000000000 + nearPages*unwind.PageBytes - 7, 0, false}, // into the gap
+		{0x7f0000000000 + nearPages*unwind.PageBytes, 0, false},
+		{0x7f00003ffff8, 0, false},
+		{0x7f0000400000, 4, true},
+		{0x7f0000401ff8, 5, true},
+		{0x7f0000401ff9, 0, false},
+		{0x7effffffffff, 0, false},
+	} {
+		if v, ok := mem.Word(c.addr); v != c.want || ok != c.ok {
+			t.Errorf("%#x: got %d, %v, want %d, %v", c.addr, v, ok, c.want, c.ok)
+		}
+	}
+}
+
 func TestStackLongerThanItsRecordIsMalformed(t *testing.T) {
 	for _, n := range []uint32{89, 1 << 20, math.MaxUint32} {
 		b := stackRec(1, 100, 0xa, 0xb, 0)

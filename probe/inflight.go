@@ -283,10 +283,13 @@ func (t *Tracer) flightPython(w *bpf.WireFlightRec) ([]python.Frame, uint64) {
 	}, &layout, w.ThreadPointer)
 }
 
-// maxStackCopy is STACK_MAX of bpf/include/event.h.
-const maxStackCopy = 32768
-
-const stackSlack = 64 // as in bpf/include/ustack.h
+// As in bpf/include/ustack.h, in bytes.
+const (
+	maxStackCopy = (nearPages + farPages) * unwind.PageBytes
+	blindCopy    = 8 * unwind.PageBytes
+	saneStack    = 64 << 20
+	stackSlack   = 64
+)
 
 // copyStack reads a thread's stack from its stack pointer up.
 func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
@@ -295,9 +298,10 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 		top = w.StartStack + stackSlack
 	}
 	n := top - w.Sp
-	if top < w.Sp || n > maxStackCopy {
-		n = maxStackCopy
+	if n > saneStack { // a stack of its own
+		n = blindCopy
 	}
+	n = min(n, maxStackCopy)
 	if n == 0 {
 		return &unwind.Memory{Base: w.Sp}
 	}

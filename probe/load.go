@@ -105,7 +105,7 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 	}
 	if t.opts.Stack == StackSlow {
 		vars["stack_every"] = uint64(stackSample)
-		vars["stack_quota"] = uint32(stackQuota)
+		vars["stack_quota"], vars["stack_pages"] = uint32(stackQuota), uint32(pageQuota)
 	}
 	return set(s, vars)
 }

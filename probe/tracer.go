@@ -50,8 +50,12 @@ const (
 	livesRing     = 256 << 10 // of thread.h
 	stackSample   = 4096 - 1
 	// stackQuota is how many stacks a CPU takes in 1.07 s. One costs the traced
-	// thread 1 to 5 us and the tracer some 10: docs/stacks.md.
+	// thread 1 to 5 us, 70 ns more for each KB above 32 KB, and the tracer some 10 us:
+	// docs/stacks.md.
 	stackQuota = 1000
+	// pageQuota is how many pages of 4 KB are copied meanwhile of stacks larger than
+	// 32 KB: 64 MB, or 16 pages for each stack. They cost some 5 ms.
+	pageQuota = 16384
 )
 
 // Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one

@@ -103,7 +103,9 @@ enum loss {
 #define NCULPRIT 4
 #define NKSTACK 14
 #define NSAVED 11        /* registers that functions leave as they were: arm64 has most */
-#define STACK_MAX 32768  /* bytes of user stack that are copied */
+#define STACK_PAGE 4096  /* bytes that are read of a user stack at a time */
+#define STACK_NEAR 96    /* pages that are copied from the stack pointer up, at most */
+#define STACK_FAR 32     /* and of a stack that is larger, from its beginning down */
 #define COMM_LEN 16
 #define NAME_SHORT 200
 #define NAME_MORE 3856
@@ -197,8 +199,11 @@ struct life_rec {
 };
 
 /*
- * The registers after a call returned, and behind this as much of the user stack
- * from sp up as could be copied. The record may be longer than that.
+ * The registers after a call returned, and behind this a copy of the user stack. The
+ * record may be longer than that. If `far` is 0, the copy is the bytes from sp up.
+ * Else it is pages of STACK_PAGE bytes: STACK_NEAR of them from the one that sp is in,
+ * the others from `far` up; some may not have been readable, as those that a large
+ * local array has but never used.
  */
 struct stack_rec {
 	struct hdr h;
@@ -206,6 +211,8 @@ struct stack_rec {
 	u32 len; /* bytes of stack */
 	u64 pc, sp;
 	u64 reg[NSAVED]; /* x86-64: rbx, rbp, r12 to r15; arm64: x19 to x29 */
+	u64 far;
+	u64 pages[(STACK_NEAR + STACK_FAR) / 64]; /* bit n % 64 of [n / 64]: page n could be read */
 };
 
 /* A span in which a CPU did not even take its timer interrupts. */
@@ -349,7 +356,7 @@ _Static_assert(sizeof(struct off_rec) == 120, "off_rec");
 _Static_assert(sizeof(struct off_full_rec) == 120 + 8 + 4 * 32 + 8 + 112, "off_full_rec");
 _Static_assert(sizeof(struct total_rec) == 144, "total_rec");
 _Static_assert(sizeof(struct life_rec) == 56, "life_rec");
-_Static_assert(sizeof(struct stack_rec) == 128, "stack_rec");
+_Static_assert(sizeof(struct stack_rec) == 152, "stack_rec");
 _Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
 _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");

@@ -138,7 +138,8 @@ type CallQueue struct {
 type CallStackWindow struct {
 	_     structs.HostLayout
 	At    uint64
-	Taken uint64
+	Taken uint32
+	Pages uint32
 }
 
 type CallThr struct {
@@ -238,6 +239,7 @@ const (
 	CallVarStackAll          = "stack_all"
 	CallVarStackEvery        = "stack_every"
 	CallVarStackFailed       = "stack_failed"
+	CallVarStackPages        = "stack_pages"
 	CallVarStackQuota        = "stack_quota"
 	CallVarStackRoom         = "stack_room"
 	CallVarUseLedger         = "use_ledger"
@@ -320,6 +322,7 @@ type CallVariableSpecs struct {
 	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
 	StackFailed *ebpf.VariableSpec `ebpf:"stack_failed"`
+	StackPages  *ebpf.VariableSpec `ebpf:"stack_pages"`
 	StackQuota  *ebpf.VariableSpec `ebpf:"stack_quota"`
 	StackRoom   *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger   *ebpf.VariableSpec `ebpf:"use_ledger"`
@@ -383,6 +386,7 @@ type CallVariables struct {
 	StackAll    *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery  *ebpf.Variable `ebpf:"stack_every"`
 	StackFailed *ebpf.Variable `ebpf:"stack_failed"`
+	StackPages  *ebpf.Variable `ebpf:"stack_pages"`
 	StackQuota  *ebpf.Variable `ebpf:"stack_quota"`
 	StackRoom   *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger   *ebpf.Variable `ebpf:"use_ledger"`

@@ -138,7 +138,8 @@ type SessionQueue struct {
 type SessionStackWindow struct {
 	_     structs.HostLayout
 	At    uint64
-	Taken uint64
+	Taken uint32
+	Pages uint32
 }
 
 type SessionThr struct {
@@ -233,6 +234,7 @@ const (
 	SessionVarStackAll      = "stack_all"
 	SessionVarStackEvery    = "stack_every"
 	SessionVarStackFailed   = "stack_failed"
+	SessionVarStackPages    = "stack_pages"
 	SessionVarStackQuota    = "stack_quota"
 	SessionVarStackRoom     = "stack_room"
 	SessionVarUseLedger     = "use_ledger"
@@ -310,6 +312,7 @@ type SessionVariableSpecs struct {
 	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
 	StackFailed *ebpf.VariableSpec `ebpf:"stack_failed"`
+	StackPages  *ebpf.VariableSpec `ebpf:"stack_pages"`
 	StackQuota  *ebpf.VariableSpec `ebpf:"stack_quota"`
 	StackRoom   *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger   *ebpf.VariableSpec `ebpf:"use_ledger"`
@@ -373,6 +376,7 @@ type SessionVariables struct {
 	StackAll    *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery  *ebpf.Variable `ebpf:"stack_every"`
 	StackFailed *ebpf.Variable `ebpf:"stack_failed"`
+	StackPages  *ebpf.Variable `ebpf:"stack_pages"`
 	StackQuota  *ebpf.Variable `ebpf:"stack_quota"`
 	StackRoom   *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger   *ebpf.Variable `ebpf:"use_ledger"`

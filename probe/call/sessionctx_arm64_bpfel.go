@@ -138,7 +138,8 @@ type SessionCtxQueue struct {
 type SessionCtxStackWindow struct {
 	_     structs.HostLayout
 	At    uint64
-	Taken uint64
+	Taken uint32
+	Pages uint32
 }
 
 type SessionCtxThr struct {
@@ -233,6 +234,7 @@ const (
 	SessionCtxVarStackAll      = "stack_all"
 	SessionCtxVarStackEvery    = "stack_every"
 	SessionCtxVarStackFailed   = "stack_failed"
+	SessionCtxVarStackPages    = "stack_pages"
 	SessionCtxVarStackQuota    = "stack_quota"
 	SessionCtxVarStackRoom     = "stack_room"
 	SessionCtxVarUseLedger     = "use_ledger"
@@ -310,6 +312,7 @@ type SessionCtxVariableSpecs struct {
 	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
 	StackFailed *ebpf.VariableSpec `ebpf:"stack_failed"`
+	StackPages  *ebpf.VariableSpec `ebpf:"stack_pages"`
 	StackQuota  *ebpf.VariableSpec `ebpf:"stack_quota"`
 	StackRoom   *ebpf.VariableSpec `ebpf:"stack_room"`
 	UseLedger   *ebpf.VariableSpec `ebpf:"use_ledger"`
@@ -373,6 +376,7 @@ type SessionCtxVariables struct {
 	StackAll    *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery  *ebpf.Variable `ebpf:"stack_every"`
 	StackFailed *ebpf.Variable `ebpf:"stack_failed"`
+	StackPages  *ebpf.Variable `ebpf:"stack_pages"`
 	StackQuota  *ebpf.Variable `ebpf:"stack_quota"`
 	StackRoom   *ebpf.Variable `ebpf:"stack_room"`
 	UseLedger   *ebpf.Variable `ebpf:"use_ledger"`

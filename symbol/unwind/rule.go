@@ -99,7 +99,7 @@ func (g *regRule) value(cfa uint64, r *Regs, mem *Memory) (uint64, bool) {
 	case ruleSame:
 		return r.get(g.reg)
 	case ruleOffset:
-		return mem.word(cfa + uint64(g.off))
+		return mem.Word(cfa + uint64(g.off))
 	case ruleValue:
 		return cfa + uint64(g.off), true
 	case ruleRegister:
@@ -109,7 +109,7 @@ func (g *regRule) value(cfa uint64, r *Regs, mem *Memory) (uint64, bool) {
 		if !ok {
 			return 0, false
 		}
-		return mem.word(at)
+		return mem.Word(at)
 	case ruleValueExpr:
 		return evaluate(g.code, r, mem, cfa)
 	}
@@ -124,11 +124,11 @@ func stepFrame(a *Arch, r *Regs, mem *Memory) outcome {
 	if !ok || fp < sp || fp&7 != 0 {
 		return stuck
 	}
-	saved, ok := mem.word(fp)
+	saved, ok := mem.Word(fp)
 	if !ok {
 		return stuck
 	}
-	ret, ok := mem.word(fp + 8)
+	ret, ok := mem.Word(fp + 8)
 	if !ok {
 		return stuck
 	}

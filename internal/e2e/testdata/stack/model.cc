@@ -120,6 +120,28 @@ __attribute__((noinline)) double behind_exception()
 	}
 }
 
+// Frames with large local arrays, of which most pages are never written.
+#define FRAME(kb, callee)                                     \
+	__attribute__((noinline)) double frame##kb(int n)     \
+	{                                                     \
+		volatile char block[kb * 1024];               \
+		block[0] = block[sizeof block - 1] = char(n); \
+		double r = callee(n + 1);                     \
+		return r + block[0] + block[sizeof block - 1]; \
+	}
+FRAME(20, direct)
+FRAME(36, direct)
+FRAME(48, frame36)
+FRAME(200, frame48)
+FRAME(3000, frame36)
+
+__attribute__((noinline)) double frames_in_thread()
+{
+	std::thread t([] { sink += long(frame200(4)); });
+	t.join();
+	return sink;
+}
+
 double run(const std::string &how, int n)
 {
 	double r;
@@ -131,6 +153,16 @@ double run(const std::string &how, int n)
 		r = through_libc();
 	else if (how == "signal")
 		r = in_signal();
+	else if (how == "frame20")
+		r = frame20(n);
+	else if (how == "frame36")
+		r = frame36(n);
+	else if (how == "frame200")
+		r = frame200(n);
+	else if (how == "frame3000")
+		r = frame3000(n);
+	else if (how == "frames_in_thread")
+		r = frames_in_thread();
 	else if (how == "thread")
 		r = in_thread();
 	else
