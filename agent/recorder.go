@@ -286,6 +286,7 @@ func (r *recorder) close() error {
 		close(r.work)
 		<-r.done
 		err = r.err
+		r.native.Close()
 		for _, s := range r.sinks {
 			if c, ok := s.(io.Closer); ok {
 				err = errors.Join(err, c.Close())

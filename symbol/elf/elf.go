@@ -19,11 +19,11 @@ import (
 	"github.com/ingero-io/ingero/symbol/space"
 )
 
-// How much is kept. A table costs 16 bytes and a name per function: a large
-// framework library takes some 30 MB, an ordinary one well under one.
+// How much is kept. A table costs 16 bytes and a name per function, or 8 bytes if its
+// names stay in the file: libtorch_cuda, whose names are 70 MB, takes 1 MB.
 const (
 	maxFiles      = 64
-	maxTableBytes = 64 << 20
+	maxTableBytes = 16 << 20
 )
 
 // Resolver names addresses of processes. It is safe for concurrent use.
@@ -86,11 +86,17 @@ func (r *Resolver) Fork(parent, child int) {
 
 // Forget drops what is known of a process's memory. Call it when the process
 // executes a new program, loads or unloads a library, and when it has ended and
-// its last stacks are resolved: addresses and process ids are used again.
+// its last stacks are resolved: addresses and process ids are used again. Files that no
+// process maps which is known are closed: open, they would keep a file system busy.
 func (r *Resolver) Forget(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.spaces.Forget(pid)
+	if !r.spaces.Forget(pid) {
+		return
+	}
+	mapped := map[fileID]bool{}
+	r.spaces.Each(func(m *mapping) { mapped[fileID{m.Dev, m.Inode}] = true })
+	r.files.closeUnless(mapped)
 }
 
 // name fills in what the mapping and its file know of the frame's address.
@@ -114,7 +120,7 @@ func (r *Resolver) name(pid int, m *mapping, f *event.Frame) {
 func (r *Resolver) table(pid int, m *mapping) *table {
 	id := fileID{m.Dev, m.Inode}
 	t := r.files.get(id)
-	if m.State == fileUnreadable || t != nil && m.State == fileKnown {
+	if m.State == fileUnreadable || t.ready() && m.State == fileKnown {
 		return t
 	}
 	file, version, err := r.open(pid, m)
@@ -122,14 +128,22 @@ func (r *Resolver) table(pid int, m *mapping) *table {
 		m.State = fileUnreadable
 		return t
 	}
-	defer file.Close()
 	m.State = fileKnown
 	if t == nil || t.version != version { // inode numbers are used again, too
 		t = load(file)
 		t.version = version
 		r.files.put(id, t)
 	}
+	t.keep(file)
 	return t
+}
+
+// Close closes all files.
+func (r *Resolver) Close() {
+	r.Return()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files.closeUnless(nil)
 }
 
 // open opens the mapping's file, as long as the process has it or somebody has lent it.

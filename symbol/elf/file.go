@@ -86,8 +86,18 @@ func (c *tables) oldest() (id fileID) {
 	return id
 }
 
+// closeUnless closes the files of big tables that are not in keep.
+func (c *tables) closeUnless(keep map[fileID]bool) {
+	for id, t := range c.byID {
+		if !keep[id] {
+			t.close()
+		}
+	}
+}
+
 func (c *tables) drop(id fileID) {
 	if t := c.byID[id]; t != nil {
+		t.close()
 		c.bytes -= t.size()
 		delete(c.byID, id)
 	}

@@ -18,8 +18,8 @@ func (r *Resolver) Function(pid int, addr uint64) string {
 	if !ok {
 		return ""
 	}
-	if i := t.find(at); i >= 0 && t.syms[i].addr == at {
-		return t.name(i)
+	if linked, start := t.function(at); start == at {
+		return linked
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,8 +21,10 @@ type table struct {
 	segments []segment
 	buildID  string // in hex, empty if there is none
 	syms     []sym
-	names    string // syms[i]'s is from syms[i].name to syms[i+1].name
-	readable map[int]string
+	names    string    // syms[i]'s is from syms[i].name to syms[i+1].name
+	big      *bigTable // instead of syms and names
+	file     *os.File  // what big reads; nil: closed, or not needed
+	readable map[string]string
 	version  fileVersion
 	used     uint64
 }
@@ -37,14 +40,14 @@ type sym struct {
 }
 
 const (
-	maxReadable = 4096 // demangled names kept per file
+	maxReadable = 1024 // demangled names kept per file
 	maxName     = 12   // demangled names end after 1<<12 bytes
 	maxNesting  = 8    // functions that may begin inside another one
 )
 
 // load reads a file's symbols. A file that is not ELF, or is damaged, has none.
 func load(r io.ReaderAt) *table {
-	t := &table{readable: map[int]string{}}
+	t := &table{readable: map[string]string{}}
 	f, err := elf.NewFile(r)
 	if err != nil || f.Class != elf.ELFCLASS64 {
 		return t
@@ -54,6 +57,10 @@ func load(r io.ReaderAt) *table {
 			t.segments = append(t.segments, segment{p.Off, p.Filesz, p.Vaddr})
 		}
 	}
+	t.buildID = buildID(f)
+	if t.big = bigOf(f, r); t.big != nil {
+		return t
+	}
 	var c collector
 	c.section(f, elf.SHT_SYMTAB)
 	c.section(f, elf.SHT_DYNSYM)
@@ -62,13 +69,38 @@ func load(r io.ReaderAt) *table {
 			c.section(d, elf.SHT_SYMTAB)
 		}
 	}
-	t.buildID = buildID(f)
 	t.syms, t.names = c.finish()
 	return t
 }
 
 // size is the memory a table takes, in bytes.
-func (t *table) size() int { return len(t.names) + 16*len(t.syms) + 512 }
+func (t *table) size() int {
+	n := len(t.names) + 16*len(t.syms) + 512
+	if t.big != nil {
+		n += t.big.size()
+	}
+	return n
+}
+
+// keep gives a big table its file, to be closed with it; any other needs none.
+func (t *table) keep(file *os.File) {
+	if t.big == nil || t.file != nil {
+		file.Close()
+		return
+	}
+	t.file, t.big.file = file, file
+}
+
+// close closes the file of a big table. Until it is given one again, it names nothing.
+func (t *table) close() {
+	if t.file != nil {
+		t.file.Close()
+		t.file, t.big.file = nil, nil
+	}
+}
+
+// ready reports whether there is a table, with what it reads.
+func (t *table) ready() bool { return t != nil && (t.big == nil || t.file != nil) }
 
 // virtual converts a file offset in the code to the file's own address for it.
 func (t *table) virtual(off uint64) (uint64, bool) {
@@ -82,19 +114,28 @@ func (t *table) virtual(off uint64) (uint64, bool) {
 
 // symbol is the readable name of the function at addr, empty if there is none.
 func (t *table) symbol(addr uint64) string {
-	i := t.find(addr)
-	if i < 0 {
-		return ""
-	}
-	name, ok := t.readable[i]
+	linked, _ := t.function(addr)
+	name, ok := t.readable[linked]
 	if !ok {
-		name = demangle.Filter(t.name(i), demangle.MaxLength(maxName))
+		name = demangle.Filter(linked, demangle.MaxLength(maxName))
 		if len(t.readable) >= maxReadable {
 			clear(t.readable)
 		}
-		t.readable[i] = name
+		t.readable[linked] = name
 	}
 	return name
+}
+
+// function is the name, as linked, and the address of the function that contains addr;
+// empty if there is none.
+func (t *table) function(addr uint64) (linked string, start uint64) {
+	if t.big != nil {
+		return t.big.find(addr)
+	}
+	if i := t.find(addr); i >= 0 {
+		return t.name(i), t.syms[i].addr
+	}
+	return "", 0
 }
 
 // find returns the function that contains addr: the one that begins last before

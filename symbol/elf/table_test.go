@@ -47,7 +47,7 @@ func build(sections ...[]testSym) *table {
 		data, names := section(s...)
 		c.add(data, names, binary.LittleEndian)
 	}
-	t := &table{readable: map[int]string{}}
+	t := &table{readable: map[string]string{}}
 	t.syms, t.names = c.finish()
 	return t
 }
@@ -152,7 +152,7 @@ func FuzzSymbols(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, names []byte, addr uint64) {
 		var c collector
 		c.add(data, names, binary.LittleEndian)
-		tab := &table{readable: map[int]string{}}
+		tab := &table{readable: map[string]string{}}
 		tab.syms, tab.names = c.finish()
 		if i := tab.find(addr); i >= 0 && tab.syms[i].addr > addr {
 			t.Fatalf("symbol at %#x for %#x", tab.syms[i].addr, addr)

@@ -26,7 +26,7 @@ const MaxFrames = 128
 // hundred bytes.
 const (
 	maxFiles = 128
-	maxRows  = 1 << 15
+	maxRows  = 1 << 13
 )
 
 // Unwinder unwinds stacks of processes. It is for one goroutine.

@@ -1,0 +1,173 @@
+package elf
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+	"sort"
+)
+
+// bigBytes is the size of a symbol section and its strings from which they stay in the
+// file: the names of a library as large as libtorch_cuda are 70 MB, of which a stack
+// needs a few hundred bytes.
+const bigBytes = 1 << 20
+
+// bigTable is the functions of a file with many of them. Only their order by address is
+// kept, 8 bytes for each; sizes and names are read when they are asked for.
+type bigTable struct {
+	order            binary.ByteOrder
+	file             io.ReaderAt // nil: closed
+	symbols, strings elf.SectionHeader
+	base             uint64 // the lowest address
+	index            []place
+}
+
+// place is where a function is: its address, as the distance from the lowest one, and
+// its number in the symbol section.
+type place struct{ addr, symbol uint32 }
+
+const (
+	maxAliases = 16      // names of one address that are looked at
+	maxLong    = 1 << 16 // bytes of a name as linked
+	readAtOnce = 2048    // symbols
+)
+
+// bigOf returns the functions of a file that has many, nil if they are few.
+func bigOf(f *elf.File, file io.ReaderAt) *bigTable {
+	if b := newBig(f, file, f.SectionByType(elf.SHT_SYMTAB)); b != nil {
+		return b
+	}
+	if s := f.SectionByType(elf.SHT_SYMTAB); s != nil && s.Size > symSize {
+		return nil
+	}
+	return newBig(f, file, f.SectionByType(elf.SHT_DYNSYM)) // stripped
+}
+
+// newBig returns the functions of a section if they are to stay in the file, nil if not:
+// what is compressed can only be read as a whole.
+func newBig(f *elf.File, file io.ReaderAt, s *elf.Section) *bigTable {
+	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) {
+		return nil
+	}
+	strs := f.Sections[s.Link]
+	if strs.Type != elf.SHT_STRTAB || s.Size+strs.Size < bigBytes || (s.Flags|strs.Flags)&elf.SHF_COMPRESSED != 0 {
+		return nil
+	}
+	b := &bigTable{order: f.ByteOrder, file: file, symbols: s.SectionHeader, strings: strs.SectionHeader}
+	n, lowest := 0, uint64(math.MaxUint64)
+	b.each(func(_ uint32, addr uint64) { n, lowest = n+1, min(lowest, addr) })
+	b.base, b.index = lowest, make([]place, 0, n)
+	b.each(func(i uint32, addr uint64) {
+		if addr-lowest <= math.MaxUint32 && len(b.index) < n {
+			b.index = append(b.index, place{uint32(addr - lowest), i})
+		}
+	})
+	slices.SortFunc(b.index, func(x, y place) int {
+		return cmp.Or(cmp.Compare(x.addr, y.addr), cmp.Compare(x.symbol, y.symbol))
+	})
+	return b
+}
+
+// each calls f with the number and the address of each function.
+func (b *bigTable) each(f func(symbol uint32, addr uint64)) {
+	buf, size := make([]byte, readAtOnce*symSize), b.symbols.FileSize
+	for at := uint64(0); at+symSize <= size; at += uint64(len(buf)) {
+		n, err := b.read(&b.symbols, at, buf[:min(uint64(len(buf)), size-at)])
+		for i := 0; i+symSize <= n; i += symSize {
+			number := (at + uint64(i)) / symSize
+			if addr, ok := functionAt(b.order, buf[i:]); ok && number <= math.MaxUint32 {
+				f(uint32(number), addr)
+			}
+		}
+		if err != nil {
+			return // damaged, or the file has become shorter
+		}
+	}
+}
+
+// read fills buf from a place in a section; what is behind its end is not told from it.
+func (b *bigTable) read(s *elf.SectionHeader, at uint64, buf []byte) (n int, err error) {
+	if b.file == nil || at >= s.FileSize {
+		return 0, io.EOF
+	}
+	return b.file.ReadAt(buf, int64(s.Offset+at))
+}
+
+// functionAt is the address of a symbol that is a function of the file's own.
+func functionAt(order binary.ByteOrder, s []byte) (addr uint64, ok bool) {
+	kind := elf.ST_TYPE(s[4])
+	addr = order.Uint64(s[8:])
+	own := order.Uint16(s[6:]) != uint16(elf.SHN_UNDEF) && order.Uint32(s) != 0
+	return addr, own && addr != 0 && (kind == elf.STT_FUNC || kind == elf.STT_GNU_IFUNC)
+}
+
+// size is the memory the table takes, in bytes.
+func (b *bigTable) size() int { return 8 * len(b.index) }
+
+// find returns the name, as linked, and the address of the function that contains addr,
+// as table.find does; of several names the one that compareNames puts first.
+func (b *bigTable) find(addr uint64) (name string, start uint64) {
+	if addr < b.base || addr-b.base > math.MaxUint32 {
+		return "", 0
+	}
+	off := uint32(addr - b.base)
+	end := sort.Search(len(b.index), func(i int) bool { return b.index[i].addr > off })
+	for n := 0; end > 0 && n < maxNesting; n++ {
+		at := b.index[end-1].addr
+		from := end - 1
+		for from > 0 && b.index[from-1].addr == at {
+			from--
+		}
+		if name := b.best(b.index[from:end], uint64(off-at), n == 0); name != "" {
+			return name, b.base + uint64(at)
+		}
+		end = from
+	}
+	return "", 0
+}
+
+// best is the name to show of those of one address, empty if none of them reaches so
+// many bytes behind it. One without a size does if nearest is true.
+func (b *bigTable) best(names []place, behind uint64, nearest bool) string {
+	var c collector
+	for _, p := range names[:min(len(names), maxAliases)] {
+		var s [symSize]byte
+		if _, err := b.read(&b.symbols, uint64(p.symbol)*symSize, s[:]); err != nil {
+			return ""
+		}
+		c.strs = append(c.strs, b.text(b.order.Uint32(s[:])))
+		r := rawSym{
+			size: uint32(min(b.order.Uint64(s[16:]), math.MaxUint32)),
+			str:  uint8(len(c.strs) - 1), local: elf.ST_BIND(s[4]) == elf.STB_LOCAL,
+		}
+		if len(c.text(r)) > 0 {
+			c.syms = append(c.syms, r)
+		}
+	}
+	if len(c.syms) == 0 {
+		return ""
+	}
+	r := slices.MinFunc(c.syms, c.compareNames)
+	if behind < uint64(r.size) || r.size == 0 && nearest {
+		return string(c.text(r))
+	}
+	return ""
+}
+
+// text reads a string up to its end.
+func (b *bigTable) text(at uint32) []byte {
+	for n := 512; ; n *= 4 {
+		buf := make([]byte, n)
+		got, err := b.read(&b.strings, uint64(at), buf)
+		if end := bytes.IndexByte(buf[:got], 0); end >= 0 {
+			return buf[:end]
+		}
+		if err != nil || n >= maxLong {
+			return nil // without an end, or longer than anybody's name
+		}
+	}
+}
