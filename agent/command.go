@@ -81,13 +81,15 @@ func (c *command) release() error {
 }
 
 // libraryDirs are the folders the program's loader will search before the
-// system's: LD_LIBRARY_PATH and the program's own folder.
+// system's, LD_LIBRARY_PATH and the program's own folder, and those from which Python
+// loads what its packages bring: a library that is attached to only once it is mapped
+// loses the calls that are made until then.
 func (c *command) libraryDirs() []string {
 	dirs := cudalib.SearchPath(os.Getenv("LD_LIBRARY_PATH"))
 	if p, err := filepath.EvalSymlinks(c.cmd.Path); err == nil {
 		dirs = append(dirs, filepath.Dir(p), filepath.Join(filepath.Dir(p), "lib"), filepath.Join(filepath.Dir(p), "..", "lib"))
 	}
-	return dirs
+	return append(dirs, cudalib.PythonDirs(c.cmd.Path, os.Getenv)...)
 }
 
 // stop asks the program to end, as Ctrl+C at its terminal would.

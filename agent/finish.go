@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/probe"
 )
 
 // endCommand asks the command to end and records it until it has. One that
@@ -37,7 +39,10 @@ func (r *run) finish() (Summary, error) {
 	if r.command != nil {
 		r.endCommand()
 	}
-	r.watcher.Drain(r.prints.mapped)
+	r.watcher.Drain(func(m probe.Mapped) {
+		r.prints.mapped(m)
+		r.targets.unnoticed(m)
+	})
 	r.drain() // who began and ended, before their footprints are read
 	r.prints.finish(r.people.name)
 	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())

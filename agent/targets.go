@@ -197,7 +197,7 @@ func (x *targets) mapped(m probe.Mapped) bool {
 		return false
 	}
 	any, fresh := x.process(m.PID)
-	if fresh {
+	if fresh || !any && x.unattached(m) {
 		x.late += since(m.At)
 	}
 	if !any {
@@ -207,6 +207,27 @@ func (x *targets) mapped(m probe.Mapped) bool {
 		x.log.Warn("cannot account for the threads", "pid", m.PID, "err", err)
 	}
 	return true
+}
+
+// unattached reports whether a file that was mapped is a CUDA library with a probe that has
+// not been put into it, in a process that has ended since: nobody knows what it called.
+func (x *targets) unattached(m probe.Mapped) bool {
+	if x.finder.Library(m.Path) == nil {
+		return false
+	}
+	for k, a := range x.attached {
+		if a != nil && k.ino == m.Inode && (k.pid == 0 || k.pid == m.PID) {
+			return false
+		}
+	}
+	return true
+}
+
+// unnoticed counts what a process that is to be traced mapped too late to be attached to.
+func (x *targets) unnoticed(m probe.Mapped) {
+	if x.wants(m.PID) && x.unattached(m) {
+		x.late += since(m.At)
+	}
 }
 
 // since is the time from a moment of the kernel's clock, CLOCK_MONOTONIC, to now.

@@ -1,0 +1,90 @@
+package cudalib
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// packages are the folders of Python's packages, below an interpreter's prefix: of venv,
+// conda and a plain installation, and of pyenv, whose commands are scripts.
+var packages = []string{
+	"lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3*/dist-packages",
+	"lib/python3/dist-packages", "versions/*/lib/python3*/site-packages",
+}
+
+// brought are the folders of a package folder in which wheels bring CUDA's libraries:
+// NVIDIA's own, PyTorch's, and those that auditwheel packs.
+var brought = []string{"nvidia/*/lib", "torch/lib", "*.libs"}
+
+// PythonDirs are the folders from which Python would load CUDA's libraries when program is
+// run: program may be an interpreter, a script that names one, or another program that runs
+// the one of the environment. env reads a variable of the environment. Folders that do not
+// exist are left out.
+func PythonDirs(program string, env func(string) string) []string {
+	sites := SearchPath(env("PYTHONPATH"))
+	for _, bin := range interpreters(program, env) {
+		prefix := filepath.Dir(filepath.Dir(bin))
+		for _, p := range packages {
+			sites = append(sites, glob(filepath.Join(prefix, p))...)
+		}
+	}
+	if home := env("HOME"); home != "" {
+		sites = append(sites, glob(filepath.Join(home, ".local", packages[0]))...)
+	}
+	slices.Sort(sites)
+	var dirs []string
+	for _, s := range slices.Compact(sites) {
+		for _, b := range brought {
+			dirs = append(dirs, glob(filepath.Join(s, b))...)
+		}
+	}
+	return dirs
+}
+
+// interpreters are what program may be or run, also as a link points to it: packages may be
+// where the link is, or where the interpreter is.
+func interpreters(program string, env func(string) string) []string {
+	bins := []string{program, shebang(program)}
+	for _, name := range []string{"python3", "python"} {
+		if p, err := exec.LookPath(name); err == nil {
+			bins = append(bins, p)
+		}
+	}
+	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if dir := env(v); dir != "" {
+			bins = append(bins, filepath.Join(dir, "bin", "python3"))
+		}
+	}
+	for _, b := range slices.Clone(bins) {
+		if p, err := filepath.EvalSymlinks(b); err == nil {
+			bins = append(bins, p)
+		}
+	}
+	return slices.DeleteFunc(bins, func(b string) bool { return !filepath.IsAbs(b) })
+}
+
+// shebang is the interpreter that a script names; empty if it is none.
+func shebang(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()                                        // nothing was written
+	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n') // longer ones the kernel refuses as well
+	rest, ok := strings.CutPrefix(string(line), "#!")
+	words := strings.Fields(rest)
+	if !ok || len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// glob lists what matches; a prefix that is itself a strange pattern matches nothing.
+func glob(pattern string) []string {
+	found, _ := filepath.Glob(pattern)
+	return found
+}
