@@ -1,0 +1,18 @@
+// Package realtest is for tests that need programs of other people: "make real" runs them.
+package realtest
+
+import (
+	"os"
+	"testing"
+)
+
+// Env is the variable that has such tests run.
+const Env = "INGERO_REAL"
+
+// Require skips a test unless real programs may be fetched and run.
+func Require(t testing.TB) {
+	t.Helper()
+	if os.Getenv(Env) == "" {
+		t.Skip("needs real programs, which are fetched: run make real")
+	}
+}
