@@ -38,7 +38,7 @@ func (p *people) throttles(l []store.Throttle, now time.Time) []store.Throttle {
 	if m.groups == nil {
 		return l
 	}
-	done := map[string]bool{}
+	done, throttled := map[string]bool{}, map[string]bool{}
 	for pid, q := range p.processes {
 		if !q.Traced {
 			continue
@@ -49,24 +49,54 @@ func (p *people) throttles(l []store.Throttle, now time.Time) []store.Throttle {
 		}
 		groups, err := m.groups.CPU(of)
 		if err != nil {
+			p.regroup(pid, of, false)
 			continue
 		}
+		held := false
 		for _, g := range groups {
-			if done[g.Path] {
-				continue
+			if !done[g.Path] {
+				done[g.Path] = true
+				if t, ok := m.throttle(g, now); ok {
+					throttled[g.Path] = true
+					l = append(l, t)
+				}
 			}
-			done[g.Path] = true
-			before, known := m.before[g.Path]
-			m.before[g.Path] = g
-			if known && g.ThrottledNS > before.ThrottledNS {
-				l = append(l, store.Throttle{
-					At: uint64(now.UnixNano()), Cgroup: g.Path,
-					Periods: g.Throttled - before.Throttled, NS: g.ThrottledNS - before.ThrottledNS,
-				})
-			}
+			held = held || throttled[g.Path]
 		}
+		p.regroup(pid, of, held)
 	}
 	return l
+}
+
+// throttle is by how much a group was held back since it was read last; false if it
+// was not.
+func (m *machine) throttle(g cgroup.Group, now time.Time) (store.Throttle, bool) {
+	before, known := m.before[g.Path]
+	m.before[g.Path] = g
+	if !known || g.ThrottledNS <= before.ThrottledNS {
+		return store.Throttle{}, false
+	}
+	return store.Throttle{
+		At: uint64(now.UnixNano()), Cgroup: g.Path,
+		Periods: g.Throttled - before.Throttled, NS: g.ThrottledNS - before.ThrottledNS,
+		QuotaUS: g.QuotaUS, PeriodUS: g.PeriodUS, Version: g.Version,
+	}, true
+}
+
+// regroup notes that a process is in other control groups than it was: one may be moved
+// at any time. A group whose quota held it back stays on record when it leaves it, until
+// another one does; held says that this one did now.
+func (p *people) regroup(pid uint32, of map[string]string, held bool) {
+	group := groupOf(of)
+	if held {
+		p.heldBack[pid] = true
+	} else if p.heldBack[pid] {
+		return
+	}
+	if q := p.processes[pid]; q.Cgroup != group {
+		q.Cgroup = group
+		p.put(q)
+	}
 }
 
 // limits looks up the memory limits of processes that met one.

@@ -26,6 +26,7 @@ type people struct {
 	last      event.Thread // of the last call looked at: most calls repeat it
 	dispatch  map[event.Thread]bool
 	limited   map[uint32]bool // processes whose memory limit was looked up
+	heldBack  map[uint32]bool // processes whose recorded control group's quota held them back
 	newLimits []store.MemoryLimit
 	sched     scheduling
 	execs     executed
@@ -39,7 +40,7 @@ const maxLookups = 64
 func newPeople(fs proc.FS) *people {
 	return &people{
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
-		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{},
+		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, heldBack: map[uint32]bool{},
 		pruneAt: maxStrangers,
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
@@ -72,10 +73,19 @@ func (p *people) process(pid int, traced bool) {
 func (p *people) details(pid int, q *store.Process) {
 	q.Command, _ = p.fs.Command(pid)
 	if g, err := p.fs.Cgroups(pid); err == nil {
-		q.Cgroup = cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
+		q.Cgroup = groupOf(g)
+	}
+	if p.heldBack[uint32(pid)] {
+		q.Cgroup = p.processes[uint32(pid)].Cgroup
 	}
 	o, rank := p.owners.Of(pid)
 	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
+}
+
+// groupOf is the control group that is told of a process, given those that it is in by
+// controller: that of the CPU controller, if it is in one.
+func groupOf(g map[string]string) string {
+	return cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
 }
 
 // below is a control group's path, empty for the root: in a hybrid layout a process
@@ -201,6 +211,7 @@ func (p *people) forget(l *event.Life) {
 	delete(p.sched.known, l.Thread)
 	if l.PID == l.TID {
 		delete(p.limited, l.PID)
+		delete(p.heldBack, l.PID)
 	}
 	if p.last == l.Thread {
 		p.last = event.Thread{}

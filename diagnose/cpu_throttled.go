@@ -110,23 +110,97 @@ func claimThrottled(s *scene, a *account) []piece {
 	return append(pieces, p)
 }
 
-func tellThrottled(s *scene, f *finding, c *report.Chain) {
-	t := f.root(s)
-	group := "its cgroup"
-	if p := s.procs[t.PID]; p != nil && p.Cgroup != "" {
-		group = "cgroup " + p.Cgroup
-	}
-	c.Cause.Detail = group + " was out of CPU quota"
-	var periods, ns uint64
-	for _, r := range s.in.Throttles {
-		if s.inCgroup(t.PID, r.Cgroup) {
-			periods += r.Periods
-			ns += r.NS
-			group = "cgroup " + r.Cgroup
+// quota is a control group's CPU quota, and how often it ran out in the window.
+type quota struct {
+	group       string // path in its hierarchy
+	periods, ns uint64 // throttled: number, and time summed over CPUs
+	us, period  uint64 // CPU time in microseconds that it has each period of so many; 0 if not recorded
+	version     uint8  // of control groups, 0 if not recorded
+	first, last uint64 // Unix ns of the readings that counted some
+}
+
+// quotaOf is the quota that held a process back longest; nil if none is known to have.
+// Of groups within each other the inner one is named, if both ran out as long.
+func (s *scene) quotaOf(pid uint32) *quota {
+	by := map[string]*quota{}
+	for i := range s.in.Throttles {
+		r := &s.in.Throttles[i]
+		if r.NS == 0 || !s.inCgroup(pid, r.Cgroup) {
+			continue
+		}
+		q := by[r.Cgroup]
+		if q == nil {
+			q = &quota{group: r.Cgroup, first: r.At}
+			by[r.Cgroup] = q
+		}
+		q.periods += r.Periods
+		q.ns += r.NS
+		q.first, q.last = min(q.first, r.At), max(q.last, r.At)
+		if r.PeriodUS > 0 {
+			q.us, q.period, q.version = r.QuotaUS, r.PeriodUS, r.Version
 		}
 	}
-	if ns > 0 {
-		c.Cause.Detail = fmt.Sprintf("%s was out of CPU quota in %d periods, %s in all", group, periods, span(ns))
+	var most *quota
+	for _, q := range by {
+		if most == nil || cmp.Or(cmp.Compare(q.ns, most.ns), cmp.Compare(len(q.group), len(most.group))) > 0 {
+			most = q
+		}
+	}
+	return most
+}
+
+// detail says how often the quota ran out.
+func (q *quota) detail() string {
+	s := fmt.Sprintf("cgroup %s was out of CPU quota in %s, %s in all", q.group, report.Plural(q.periods, "period"), span(q.ns))
+	if q.period > 0 {
+		s += fmt.Sprintf("; it may run %s of CPU time each %s", span(q.us*1000), span(q.period*1000))
+	}
+	return s
+}
+
+// minRegular is the share of the quota's periods, between the first second with a throttled
+// one and the last, that are throttled from which on the loss comes once a period.
+const minRegular = 0.5
+
+// pattern replaces a pattern that was measured by what is known: the kernel gives the quota
+// anew once a period, so that a thread which uses it up loses time at that interval.
+func (q *quota) pattern(p *report.Pattern) {
+	if p == nil || q == nil || q.period == 0 || q.periods < minTimes {
+		return
+	}
+	ns := q.period * 1000
+	elapsed := q.last - q.first + uint64(time.Second) // a reading counts the second before it
+	if float64(q.periods)*float64(ns) >= minRegular*float64(elapsed) {
+		p.Kind, p.Times, p.PeriodNS = periodic, int(q.periods), ns
+	}
+}
+
+// advice says where to give it more. The folder is where distributions mount the hierarchy.
+func (q *quota) advice() (raise, look string) {
+	const kubernetes = " (Kubernetes: the container's CPU limit)"
+	if q.version == 1 {
+		dir := "/sys/fs/cgroup/cpu" + q.group
+		return fmt.Sprintf("write more than %d to %s/cpu.cfs_quota_us, or -1 for no quota%s", q.us, dir, kubernetes), dir + "/cpu.stat"
+	}
+	dir := "/sys/fs/cgroup" + q.group
+	return fmt.Sprintf("raise the quota in %s/cpu.max, or write \"max\" to it%s", dir, kubernetes), dir + "/cpu.stat"
+}
+
+func tellThrottled(s *scene, f *finding, c *report.Chain) {
+	t := f.root(s)
+	q := s.quotaOf(t.PID)
+	group := "its cgroup"
+	switch p := s.procs[t.PID]; {
+	case q != nil:
+		group = "cgroup " + q.group
+		c.Cause.Detail = q.detail()
+		q.pattern(c.Pattern)
+	case p != nil && below(p.Cgroup):
+		group = "cgroup " + p.Cgroup
+		q = &quota{group: p.Cgroup}
+		fallthrough
+	default:
+		c.Cause.Detail = group + " was out of CPU quota"
 	}
 	if f.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was throttled: %s was out of CPU quota", f.process(s), f.pct(), s.who(t, f.sub.PID), group)
@@ -135,12 +209,15 @@ func tellThrottled(s *scene, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(s), f.pct(), group)
 		c.Path = []report.Step{f.step(s, "throttled", "CPU quota of "+group, f.lost)}
 	}
-	path := "the cgroup"
-	if g, ok := strings.CutPrefix(group, "cgroup "); ok {
-		path = "/sys/fs/cgroup" + g
+	if q == nil {
+		c.Recommendations = []string{
+			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's CPU limit)", t.PID, s.name(t.PID, "")),
+		}
+		return
 	}
-	c.Recommendations = []string{
-		fmt.Sprintf("raise the quota in %s/cpu.max, or write \"max\" to it (Kubernetes: the container's CPU limit)", path),
-		fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s/cpu.stat", s.name(t.PID, ""), path),
-	}
+	raise, look := q.advice()
+	c.Recommendations = []string{raise, fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", s.name(t.PID, ""), look)}
 }
+
+// below reports whether a group is below the root, which has no quota.
+func below(group string) bool { return group != "" && group != "/" }

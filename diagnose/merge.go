@@ -71,7 +71,7 @@ func (s *scene) shared(f *finding) string {
 			return fmt.Sprintf("%s %d", f.kind, list[0].PID)
 		}
 	case f.kind == CPUThrottled:
-		if p := s.procs[t.PID]; p != nil && p.Cgroup != "" {
+		if p := s.procs[t.PID]; p != nil && below(p.Cgroup) {
 			return f.kind + " " + p.Cgroup
 		}
 	case f.kind == CollectiveWait:

@@ -50,7 +50,7 @@ func InputOf(r *eventtext.Recording) *Input {
 		in.Threads = append(in.Threads, store.ThreadInfo{Thread: t.Thread, Comm: t.Comm, Dispatch: t.Dispatch})
 	}
 	for _, t := range r.Throttles {
-		in.Throttles = append(in.Throttles, store.Throttle{At: t.At, Cgroup: t.Cgroup, Periods: t.Periods, NS: t.NS})
+		in.Throttles = append(in.Throttles, store.Throttle{At: t.At, Cgroup: t.Cgroup, Periods: t.Periods, NS: t.NS, QuotaUS: t.Quota / 1000, PeriodUS: t.Period / 1000, Version: t.Version})
 	}
 	for _, s := range r.Stats {
 		o := store.OpStat{

@@ -60,7 +60,7 @@ type Process struct {
 	Parent                     uint32
 	Name                       string // the kernel's task name of the main thread
 	Command                    string // command line, NUL replaced by spaces, at most 1 KiB
-	Cgroup                     string // path, empty if unknown
+	Cgroup                     string // path, empty if unknown: the last in which its quota held it back, else the last
 	Rank, LocalRank, WorldSize int    // -1 if unknown
 	Traced                     bool
 	Owner                      owner.Owner // whose it is, as far as known
@@ -126,6 +126,9 @@ type Throttle struct {
 	Cgroup  string
 	Periods uint64 // throttled periods in the second
 	NS      uint64 // time throttled, summed over CPUs
+
+	QuotaUS, PeriodUS uint64 // CPU time that it may have each period; 0: not recorded
+	Version           uint8  // of control groups, 1 or 2; 0: not recorded
 }
 
 // MemoryLimit is the memory limit that a process was under when it first

@@ -49,7 +49,7 @@ gap . thread=main dur=3.2ms next=cudaLaunchKernel futex=2ms runq=1ms
 total +1s thread=hog on_cpu=10ms sleep=990ms runtime=10.1ms followed
 life +0 fork thread=main parent=hog
 life +1s unfinished thread=main op=cudaFree dur=1s
-throttle +1s cgroup=/job periods=10 time=800ms
+throttle +1s cgroup=/job periods=10 time=800ms quota=20ms period=100ms version=1
 gpu +1s index=1 temp=84 clock=1200 max=1980 util=97 reasons=0x44 mem=100 mem_total=81920
 gpu +2s
 memory +1s pid=100 live=300 count=3 peak=400 allocs=5 frees=2 failed=1 bytes=500 alloc_time=1ms free_time=2ms unknown=4 untracked=6

@@ -238,6 +238,9 @@ func (w *writer) throttle(t *Throttle) {
 	w.text("cgroup", t.Cgroup)
 	w.num("periods", t.Periods)
 	w.dur("time", t.NS)
+	w.dur("quota", t.Quota)
+	w.dur("period", t.Period)
+	w.num("version", uint64(t.Version))
 }
 
 func (w *writer) stall(s *event.Stall) {

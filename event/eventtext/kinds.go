@@ -185,6 +185,7 @@ func doLife(p *parser, f *fields) {
 func doThrottle(p *parser, f *fields) {
 	p.rec.Throttles = append(p.rec.Throttles, Throttle{
 		At: f.time(event.Thread{}), Cgroup: f.text("cgroup"), Periods: f.uint("periods", 64), NS: f.dur("time"),
+		Quota: f.dur("quota"), Period: f.dur("period"), Version: uint8(f.uint("version", 8)),
 	})
 }
 

@@ -106,6 +106,9 @@ type Throttle struct {
 	Cgroup  string
 	Periods uint64
 	NS      uint64
+	Quota   uint64 // ns of CPU time a period; 0: not recorded
+	Period  uint64 // ns
+	Version uint8  // of control groups; 0: not recorded
 }
 
 // Limit is the memory limit that a process is under.

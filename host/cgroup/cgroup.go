@@ -27,6 +27,7 @@ type Group struct {
 	Path        string // in its hierarchy: "/system.slice/job.service"
 	QuotaUS     uint64 // CPU time per period
 	PeriodUS    uint64
+	Version     uint8  // of control groups: 1 or 2
 	Periods     uint64 // that began with a runnable thread in the group
 	Throttled   uint64 // of those, in which the quota ran out
 	ThrottledNS uint64 // summed over CPUs, so it may exceed the wall clock's time
@@ -232,6 +233,7 @@ func readV1(dir string, g *Group) (bool, error) {
 	if err := limit(g, quota[0], period[0]); err != nil {
 		return false, err
 	}
+	g.Version = 1
 	return true, stat(dir, g)
 }
 
@@ -248,6 +250,7 @@ func readV2(dir string, g *Group) (bool, error) {
 	if err := limit(g, w[0], w[1]); err != nil {
 		return false, err
 	}
+	g.Version = 2
 	return true, stat(dir, g)
 }
 

@@ -70,7 +70,7 @@ func TestQuotasOfAGroupAndItsAncestors(t *testing.T) {
 		cpu + "jobs/j1/cpu.cfs_period_us": "100000\n",
 		cpu + "jobs/j1/x/":                "",
 	}
-	jobs := cgroup.Group{Path: "/jobs", QuotaUS: 150000, PeriodUS: 100000, Periods: 100, Throttled: 7, ThrottledNS: 123456789}
+	jobs := cgroup.Group{Path: "/jobs", QuotaUS: 150000, PeriodUS: 100000, Version: 1, Periods: 100, Throttled: 7, ThrottledNS: 123456789}
 	hybridFiles := tree{"sys/fs/cgroup/unified/jobs/": ""}
 	maps.Copy(hybridFiles, v1Files)
 	hybridFiles["proc/self/mountinfo"] = hybrid
@@ -106,12 +106,12 @@ func TestQuotasOfAGroupAndItsAncestors(t *testing.T) {
 		{"v1 without the controller", v1Files, map[string]string{"": "/jobs"}, nil, cgroup.ErrNoController},
 		{"hybrid", hybridFiles, map[string]string{"cpu": "/jobs", "": "/jobs"}, []cgroup.Group{jobs}, nil},
 		{"v2 nested", v2Files, map[string]string{"": "/a/b/c/off"}, []cgroup.Group{
-			{Path: "/a/b/c", QuotaUS: 1000, PeriodUS: 10000},
-			{Path: "/a", QuotaUS: 50000, PeriodUS: 100000, Periods: 100, Throttled: 7, ThrottledNS: 123456000},
+			{Path: "/a/b/c", QuotaUS: 1000, PeriodUS: 10000, Version: 2},
+			{Path: "/a", QuotaUS: 50000, PeriodUS: 100000, Version: 2, Periods: 100, Throttled: 7, ThrottledNS: 123456000},
 		}, nil},
 		{"v2 above our namespace", v2Files, map[string]string{"": "/../other"}, nil, fs.ErrNotExist},
 		{"container", container, map[string]string{"cpu": "/docker/0 1/sub"}, []cgroup.Group{
-			{Path: "/docker/0 1", QuotaUS: 20000, PeriodUS: 10000},
+			{Path: "/docker/0 1", QuotaUS: 20000, PeriodUS: 10000, Version: 1},
 		}, nil},
 		{"container, other's group", container, map[string]string{"cpu": "/docker/0 12"}, nil, fs.ErrNotExist},
 		{"none", tree{"proc/self/mountinfo": noise}, map[string]string{"cpu": "/"}, nil, cgroup.ErrNoController},

@@ -51,7 +51,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.culprit, "insert or replace into culprit values (?, ?, ?, ?)"},
 		{&i.threadTime, "insert into thread_time values (" + values(17) + ")"},
 		{&i.life, "insert into life values (" + values(6) + ")"},
-		{&i.throttle, "insert into throttle values (" + values(5) + ")"},
+		{&i.throttle, "insert into throttle values (" + values(8) + ")"},
 		{&i.gpu, "insert into gpu_snapshot (ts, gpu, " + gpuColumns + ", session) values (" + values(3+int(store.NumGPUColumns)) + ")"},
 		{&i.reclaim, "insert into reclaim values (" + values(6) + ")"},
 		{&i.socket, "insert or replace into socket values (" + values(7) + ")"},
@@ -248,6 +248,9 @@ func (w *Writer) insertThrottle(t *store.Throttle) error {
 	b.set(3, int64(t.Periods))
 	b.set(4, int64(t.NS))
 	b.set(5, w.session.id)
+	b.opt(6, int64(t.QuotaUS))
+	b.opt(7, int64(t.PeriodUS))
+	b.opt(8, int64(t.Version))
 	w.txRows++
 	_, err := b.runAt(t.At)
 	return err

@@ -231,11 +231,18 @@ func (r *Reader) Lives(ctx context.Context, w store.Window) ([]event.Life, error
 // Throttles implements store.Reader.
 func (r *Reader) Throttles(ctx context.Context, w store.Window) ([]store.Throttle, error) {
 	var out []store.Throttle
-	err := r.rows(ctx, `select h.ts, g.path, h.periods, h.ns from throttle h left join cgroup g on g.id = h.cgroup
+	quota := "null, null, null" // recordings before schema 16
+	if ok, err := r.hasColumn(ctx, "throttle", "quota_us"); err != nil {
+		return nil, err
+	} else if ok {
+		quota = "h.quota_us, h.period_us, h.version"
+	}
+	err := r.rows(ctx, "select h.ts, g.path, h.periods, h.ns, "+quota+` from throttle h left join cgroup g on g.id = h.cgroup
 		where h.ts between ? and ? order by h.ts`, bounds(w), func(s *sqlite.Stmt) error {
 		out = append(out, store.Throttle{
 			At: uint64(s.ColumnInt64(0)), Cgroup: s.ColumnText(1),
 			Periods: uint64(s.ColumnInt64(2)), NS: uint64(s.ColumnInt64(3)),
+			QuotaUS: uint64(s.ColumnInt64(4)), PeriodUS: uint64(s.ColumnInt64(5)), Version: uint8(s.ColumnInt64(6)),
 		})
 		return nil
 	})

@@ -178,6 +178,16 @@ func (r *Reader) has(ctx context.Context, table string) (found bool, err error) 
 	return found, err
 }
 
+// hasColumn reports whether a table of the recording has a column.
+func (r *Reader) hasColumn(ctx context.Context, table, column string) (found bool, err error) {
+	query := fmt.Sprintf("select 1 from pragma_table_info('%s') where name = '%s'", table, column)
+	err = r.rows(ctx, query, nil, func(*sqlite.Stmt) error {
+		found = true
+		return nil
+	})
+	return found, err
+}
+
 // bounds are the inclusive keys of a window.
 func bounds(w store.Window) []int64 {
 	to := int64(math.MaxInt64)

@@ -615,7 +615,7 @@ select m.timestamp, m.node, m.pid, m.comm, m.space, m.live_bytes, m.live_count, 
 from memory m where m.allocs + m.frees + m.failed > 0;
 
 create view throttles as
-select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns, s.node
+select h.ts as timestamp, g.path as cgroup, h.periods, h.ns as throttled_ns, h.quota_us, h.period_us, h.version as cgroup_version, s.node
 from throttle h left join cgroup g on g.id = h.cgroup left join session s on s.id = coalesce(h.session, (select max(id) from session));
 
 -- Exact statistics per second, thread and operation, whatever was thinned.

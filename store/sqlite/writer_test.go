@@ -126,7 +126,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		}}},
 		Kernels:   []store.Kernel{{PID: 100, Func: 1<<64 - 1, Name: "softmax<float>", Symbol: "_Z7softmaxIfEvPT_", Source: store.KernelRegistered}},
 		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
-		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234}},
+		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234, QuotaUS: 20_000, PeriodUS: 100_000, Version: 1}},
 		InFlight: []event.InFlight{
 			{
 				At: t0 + 9e6, Start: t0 + 1e6, Thread: engine, Comm: "engine", Op: sync, Inner: sync + 1, GPU: 1, Args: [event.NumArgs]uint64{7, 0, 0, math.MaxUint64},
