@@ -1,0 +1,278 @@
+// Package hollow is a GPU without a GPU: libcuda.so.1 and libcudart.so.12 and .so.13 with
+// NVIDIA's names, versions and calling conventions, for real CUDA programs to run on. Memory
+// is memory of the host and copies copy; each stream is a queue with simulated time; kernels
+// compute nothing. Each call is counted, in a file that can be read while the program runs:
+// what a tracer says is compared with it.
+//
+// The libraries are compiled by gcc when they are needed, into a cache folder; nothing of
+// NVIDIA's is needed for that. docs/real.md has the settings, and in what it is not like a GPU.
+package hollow
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+//go:embed src/*.c src/*.h
+var sources embed.FS
+
+// names are the functions that NVIDIA's libraries export, one a line: libcudart of the wheels
+// nvidia-cuda-runtime 12.8.90 and 13.0.96, libcuda of Debian's 535.261 with those that cuda.h of
+// 13.0 declares.
+//
+//go:embed names
+var names embed.FS
+
+// A library that is built: its soname, which sources it is made of, and how.
+type library struct {
+	soname  string
+	prefix  []string // of the files in src
+	flags   []string
+	version string // of its symbols; none: they have no version
+	needs   []string
+}
+
+var libraries = []library{
+	{soname: "libcuda.so.1", prefix: []string{
+		"copy", "drv_", "engine", "graph", "host", "memory", "settings", "shm", "wait",
+	}},
+	{soname: "libcudart.so.12", prefix: []string{"rt_"}, flags: []string{"-DCUDART=12"},
+		version: "libcudart.so.12", needs: []string{"libcuda.so.1"}},
+	{soname: "libcudart.so.13", prefix: []string{"rt_"}, flags: []string{"-DCUDART=13"},
+		version: "libcudart.so.13", needs: []string{"libcuda.so.1"}},
+}
+
+// CacheDir is the folder for what is built and fetched: INGERO_REAL_CACHE, or ingero-real in
+// the user's cache.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("INGERO_REAL_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a cache folder: %w; set INGERO_REAL_CACHE", err)
+	}
+	return filepath.Join(dir, "ingero-real"), nil
+}
+
+// Build compiles the libraries, unless they are in the cache, and returns their folder. Two
+// processes may build at once.
+func Build(ctx context.Context) (dir string, err error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	key, err := sourceKey()
+	if err != nil {
+		return "", fmt.Errorf("read the hollow GPU's sources: %w", err)
+	}
+	dir = filepath.Join(cache, "hollow-"+key)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("build the hollow GPU: %w", err)
+	}
+	work, err := os.MkdirTemp(cache, "building-")
+	if err != nil {
+		return "", fmt.Errorf("build the hollow GPU: %w", err)
+	}
+	defer os.RemoveAll(work)
+	if err := os.Chmod(work, 0o755); err != nil {
+		return "", fmt.Errorf("build the hollow GPU: %w", err)
+	}
+	if err := buildAll(ctx, work); err != nil {
+		return "", fmt.Errorf("build the hollow GPU: %w", err)
+	}
+	if err := os.Rename(work, dir); err != nil {
+		if _, other := os.Stat(dir); other == nil {
+			return dir, nil // another process was faster
+		}
+		return "", fmt.Errorf("build the hollow GPU: %w", err)
+	}
+	return dir, nil
+}
+
+// sourceKey changes with anything that the libraries are made of.
+func sourceKey() (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, runtime.GOARCH, buildFlags, libraries)
+	for _, tree := range []fs.FS{sources, names} {
+		err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := fs.ReadFile(tree, path)
+			fmt.Fprintln(h, path, len(data))
+			h.Write(data)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+var buildFlags = []string{"-std=gnu11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fno-omit-frame-pointer", "-Wall"}
+
+func buildAll(ctx context.Context, work string) error {
+	src := filepath.Join(work, "src")
+	if err := os.CopyFS(work, sources); err != nil {
+		return err
+	}
+	for _, l := range libraries {
+		if err := l.build(ctx, work, src); err != nil {
+			return fmt.Errorf("%s: %w", l.soname, err)
+		}
+	}
+	return nil
+}
+
+func (l library) build(ctx context.Context, work, src string) error {
+	files, err := l.files(src)
+	if err != nil {
+		return err
+	}
+	exported, err := l.exported()
+	if err != nil {
+		return err
+	}
+	made, err := implemented(files)
+	if err != nil {
+		return err
+	}
+	stubs := filepath.Join(work, l.soname+".stubs.c")
+	if err := os.WriteFile(stubs, []byte(stubSource(exported, made)), 0o644); err != nil {
+		return err
+	}
+	script := filepath.Join(work, l.soname+".map")
+	if err := os.WriteFile(script, []byte(l.versionScript(exported)), 0o644); err != nil {
+		return err
+	}
+	args := slices.Concat(buildFlags, l.flags, []string{"-I", src, "-shared", "-Wl,-soname," + l.soname,
+		"-Wl,--version-script," + script, "-o", filepath.Join(work, l.soname)}, files, []string{stubs})
+	for _, n := range l.needs {
+		args = append(args, filepath.Join(work, n))
+	}
+	return compile(ctx, append(args, "-lpthread", "-ldl"))
+}
+
+func compile(ctx context.Context, args []string) error {
+	out, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w; install gcc and the C library's headers (libc6-dev)", err)
+	case err != nil:
+		return fmt.Errorf("gcc: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (l library) files(src string) (files []string, err error) {
+	entries, err := os.ReadDir(src)
+	for _, e := range entries {
+		has := func(p string) bool { return strings.HasPrefix(e.Name(), p) }
+		if strings.HasSuffix(e.Name(), ".c") && slices.ContainsFunc(l.prefix, has) {
+			files = append(files, filepath.Join(src, e.Name()))
+		}
+	}
+	return files, err
+}
+
+func (l library) exported() ([]string, error) {
+	data, err := names.ReadFile("names/" + l.soname)
+	return strings.Fields(string(data)), err
+}
+
+var definition = regexp.MustCompile(`(?m)^API(?:_OF\([^)]*\))? (\w+)\(`)
+
+func implemented(files []string) (map[string]bool, error) {
+	made := map[string]bool{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range definition.FindAllStringSubmatch(string(data), -1) {
+			made[m[1]] = true
+		}
+	}
+	return made, nil
+}
+
+// stubSource are the functions that are only counted and answer "not supported" (801).
+func stubSource(exported []string, made map[string]bool) string {
+	var b strings.Builder
+	b.WriteString("#include \"hollow.h\"\n")
+	for _, name := range exported {
+		if !made[name] {
+			fmt.Fprintf(&b, "API %s(void) { HIT; return 801; }\n", name)
+		}
+	}
+	return b.String()
+}
+
+func (l library) versionScript(exported []string) string {
+	own := ""
+	if len(l.needs) == 0 {
+		own = " hollow_*;"
+	}
+	return fmt.Sprintf("%s { global: %s;%s local: *; };\n", l.version, strings.Join(exported, "; "), own)
+}
+
+// Supported are the functions that do something, by library; the rest of what NVIDIA's export is
+// counted and answers "not supported".
+func Supported() (map[string][]string, error) {
+	work, err := os.MkdirTemp("", "hollow-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	if err := os.CopyFS(work, sources); err != nil {
+		return nil, err
+	}
+	all := map[string][]string{}
+	for _, l := range libraries {
+		files, err := l.files(filepath.Join(work, "src"))
+		if err != nil {
+			return nil, err
+		}
+		made, err := implemented(files)
+		if err != nil {
+			return nil, err
+		}
+		exported, err := l.exported()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range exported {
+			if made[name] {
+				all[l.soname] = append(all[l.soname], name)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Env are the variables for a program that is to run on the libraries in dir, with what it
+// shares in file (made when it begins; one file for several processes counts all of them).
+func Env(dir, file string) []string {
+	path := dir
+	if old := os.Getenv("LD_LIBRARY_PATH"); old != "" {
+		path += ":" + old
+	}
+	return []string{"LD_LIBRARY_PATH=" + path, "HOLLOW_FILE=" + file}
+}

@@ -1,0 +1,92 @@
+/* Copies and fills. The bytes move at the call, or at the launch of the graph; that they
+ * move takes simulated time in the stream. */
+#include <string.h>
+
+#include "engine.h"
+
+enum { STAGED = 64 << 10 }; /* a copy from pageable memory up to this size does not wait */
+
+void copy_now(const struct copy *c)
+{
+	for (size_t z = 0; z < c->depth; z++) {
+		for (size_t y = 0; y < c->height; y++) {
+			char *to = c->to + z * c->to_slice + y * c->to_pitch;
+			if (c->from)
+				memmove(to, c->from + z * c->from_slice + y * c->from_pitch, c->width);
+			else if (c->element <= 1)
+				memset(to, c->value, c->width);
+			else
+				for (size_t x = 0; x < c->width; x += (size_t)c->element)
+					memcpy(to + x, &c->value, (size_t)c->element);
+		}
+	}
+}
+
+static bool on_device(const struct range *r)
+{
+	return r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED || r->kind == RANGE_RESERVED;
+}
+
+uint64_t copy_ns(const struct copy *c, bool *pageable, bool *to_host)
+{
+	struct range from = {0}, to = {0};
+	const struct settings *s = settings();
+	double bytes = (double)c->width * (double)c->height * (double)c->depth, rate = s->device_rate;
+	range_find(c->to, &to);
+	if (c->from)
+		range_find(c->from, &from);
+	*to_host = !on_device(&to);
+	*pageable = to.kind == RANGE_NONE || (c->from && from.kind == RANGE_NONE);
+	if (*pageable)
+		rate = s->pageable_rate;
+	else if (*to_host || (c->from && !on_device(&from)))
+		rate = s->pinned_rate;
+	return s->copy_ns + (uint64_t)(bytes / rate * 1e9);
+}
+
+int copy_queue(struct stream *s, const struct copy *c, bool sync)
+{
+	static struct row *row;
+	bool pageable, to_host;
+	if (!row)
+		row = hollow_row(ROW_BYTES, "copied");
+	size_t bytes = c->width * c->height * c->depth;
+	uint64_t ns = copy_ns(c, &pageable, &to_host);
+	if (!s)
+		return INVALID_HANDLE;
+	pthread_mutex_lock(&engine);
+	if (s->capture) {
+		capture_add(s, NODE_COPY)->copy = *c;
+		pthread_mutex_unlock(&engine);
+		return sync ? CAPTURE_IMPLICIT : OK;
+	}
+	hollow_add(row, bytes);
+	stream_run(s, NULL, ns);
+	struct stamp *done = sync || (pageable && (to_host || bytes > STAGED)) ? stamp_take(s) : NULL;
+	pthread_mutex_unlock(&engine);
+	copy_now(c);
+	if (done)
+		wait_stamp(done);
+	return OK;
+}
+
+int set_queue(struct stream *s, const struct copy *c, bool sync)
+{
+	if (!s)
+		return INVALID_HANDLE;
+	uint64_t ns = settings()->copy_ns +
+		      (uint64_t)((double)(c->width * c->height * c->depth) / settings()->device_rate * 1e9);
+	pthread_mutex_lock(&engine);
+	if (s->capture) {
+		capture_add(s, NODE_SET)->copy = *c;
+		pthread_mutex_unlock(&engine);
+		return OK;
+	}
+	stream_run(s, NULL, ns);
+	struct stamp *done = sync ? stamp_take(s) : NULL;
+	pthread_mutex_unlock(&engine);
+	copy_now(c);
+	if (done)
+		wait_stamp(done);
+	return OK;
+}
