@@ -16,6 +16,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/symbol/elf"
 	"github.com/ingero-io/ingero/symbol/kallsyms"
@@ -243,7 +244,7 @@ func (r *recorder) locate(u *unit) {
 	for i := range u.batch.Stacks {
 		s := &u.batch.Stacks[i]
 		if f := event.Site(s.Frames); f != nil {
-			r.where[s.ID] = f.String()
+			r.where[s.ID] = report.ShortName(f.String(), report.NameWidth)
 		}
 	}
 	for i := 0; u.status != nil && i < len(u.status.InFlight); i++ {

@@ -136,7 +136,7 @@ func (sp *spoiler) fix(capturer uint32) []string {
 	case sp.by() != "":
 		what = sp.by()
 	case sp.caller != nil && sp.caller.Symbol != "":
-		what = printable(sp.caller.Symbol)
+		what = called(sp.caller.Symbol)
 	}
 	if sp.TID != capturer {
 		return []string{fmt.Sprintf("the call is another thread's than the one that captures: capture in thread-local mode (cudaStreamCaptureModeThreadLocal; in PyTorch capture_error_mode=\"thread_local\"), or let %s rest meanwhile", what)}

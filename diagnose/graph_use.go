@@ -201,7 +201,7 @@ func (s *scene) siteOf(o *store.OpStat) string {
 		}
 		st := s.in.Stacks[c.Stack]
 		if f := event.Site(st.Frames); f != nil {
-			return printable(f.String())
+			return called(f.String())
 		}
 	}
 	return ""

@@ -69,7 +69,7 @@ func (g *growth) where(s *scene, c *report.Chain) {
 	caller := ""
 	if st, ok := s.in.Stacks[g.site.Stack]; ok && len(st.Frames) > 0 && share >= minShare {
 		c.Stack = Frames(&st)
-		caller = printable(namable(st.Frames).String())
+		caller = called(namable(st.Frames).String())
 	}
 	switch {
 	case caller != "":

@@ -19,6 +19,9 @@ func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 // printable makes a name that a process chose fit for terminals.
 func printable(s string) string { return report.Printable(s) }
 
+// called is a function or where it is, for a sentence.
+func called(s string) string { return report.ShortName(printable(s), report.NameWidth) }
+
 // percent is part of whole in [0, 100].
 func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
 

@@ -180,7 +180,7 @@ func (s *scene) site(f *finding) string {
 		}
 		st := s.in.Stacks[p.acc.Call.Stack]
 		if fr := event.Site(st.Frames); fr != nil {
-			return printable(fr.String())
+			return called(fr.String())
 		}
 	}
 	return ""

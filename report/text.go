@@ -195,9 +195,6 @@ func (t *text) chain(c *Chain) {
 	}
 }
 
-// maxStack bounds the frames that are written: the innermost say most.
-const maxStack = 12
-
 // viewOf is the SQL view that has an event: gaps between calls and ranks' parts in
 // collective operations are in others than the rest.
 func viewOf(id string) string {
@@ -208,18 +205,6 @@ func viewOf(id string) string {
 		return "collectives"
 	}
 	return "events"
-}
-
-func (t *text) stack(frames []string) {
-	label := "  stack  "
-	for i, s := range frames {
-		if i == maxStack-1 && len(frames) > maxStack {
-			t.wrap(label, fmt.Sprintf("… %d more (--json has them)", len(frames)-i))
-			return
-		}
-		t.wrap(label, s)
-		label = "         "
-	}
 }
 
 // path writes each step below the one it is the cause of. Those that ran while
@@ -285,7 +270,7 @@ func (t *text) effect(e *Effect) {
 	}
 	t.wrap("  calls  ", s)
 	if e.Kernel != "" {
-		t.wrap("  kernel ", e.Kernel)
+		t.wrap("  kernel ", ShortName(e.Kernel, t.width-9))
 	}
 }
 

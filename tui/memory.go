@@ -118,7 +118,7 @@ func (p memory) opens(m *Model, h *tally.Holder) func(int) []string {
 func siteLine(s *tally.Site) string {
 	line := fmt.Sprintf("%9s in %s by %s", report.Bytes(s.LiveBytes), report.Plural(s.LiveCount, "block"), s.Op)
 	if s.Where != "" {
-		line += " at " + report.OneLine(s.Where)
+		line += " at " + report.OneLine(report.ShortName(s.Where, report.NameWidth))
 	}
 	return line
 }

@@ -117,11 +117,28 @@ func (t *table) symbol(addr uint64) string {
 	linked, _ := t.function(addr)
 	name, ok := t.readable[linked]
 	if !ok {
-		name = demangle.Filter(linked, demangle.MaxLength(maxName))
+		name = readable(linked)
 		if len(t.readable) >= maxReadable {
 			clear(t.readable)
 		}
 		t.readable[linked] = name
+	}
+	return name
+}
+
+// stubPrefix is what nvcc puts before the mangled name of the function that launches a
+// kernel, which it mangles again.
+const stubPrefix = "__device_stub_"
+
+// readable is a name for people: "__device_stub_add<float>(float*)" for
+// "_ZL36__device_stub__Z3addIfEvPT_Pf".
+func readable(linked string) string {
+	name := demangle.Filter(linked, demangle.MaxLength(maxName))
+	if kernel, ok := strings.CutPrefix(name, stubPrefix); ok {
+		kernel, _, _ = strings.Cut(kernel, "(")
+		if inner := demangle.Filter(kernel, demangle.MaxLength(maxName)); inner != kernel {
+			return stubPrefix + strings.TrimPrefix(inner, "void ")
+		}
 	}
 	return name
 }

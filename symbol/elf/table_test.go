@@ -86,6 +86,22 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
+func TestReadableNames(t *testing.T) {
+	for linked, want := range map[string]string{
+		"main": "main",
+		"_Z19ggml_cuda_op_add_idR25ggml_backend_cuda_contextP11ggml_tensor": "ggml_cuda_op_add_id(" +
+			"ggml_backend_cuda_context&, ggml_tensor*)",
+		"_ZL99__device_stub__Z33flash_attn_stream_k_fixup_generalILi512ELi4ELi16EEvPfPK6float2iiii5uint3S4_S4_S4_" +
+			"PfPK6float2iiiiRK5uint3S5_S5_S5_": "__device_stub_flash_attn_stream_k_fixup_general<512, 4, 16>(" +
+			"float*, float2 const*, int, int, int, int, uint3, uint3, uint3, uint3)",
+		"_Z18__device_stub__foov": "__device_stub__foo()",
+	} {
+		if got := readable(linked); got != want {
+			t.Errorf("%s: got %s, want %s", linked, got, want)
+		}
+	}
+}
+
 func TestAddressesComeFromTheCodeSegment(t *testing.T) {
 	tab := table{segments: []segment{{0x1000, 0x500, 0x401000}, {0x3000, 0x10, 0x803000}}}
 	for off, want := range map[uint64]uint64{0xfff: 0, 0x1000: 0x401000, 0x14ff: 0x4014ff, 0x1500: 0, 0x3008: 0x803008, 0x3010: 0} {
