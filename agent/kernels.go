@@ -52,7 +52,7 @@ type kernelTable struct {
 
 type knownName struct {
 	text unique.Handle[string]
-	from uint64 // where the text is in the process's memory, if it could not be read yet
+	from uint64 // where the text is in the process's memory, if it was not read yet; NameSame: the kernel
 	kind probe.NameKind
 }
 
@@ -135,14 +135,7 @@ func (k *kernels) forget(pid uint32) {
 func (k *kernels) learn(n *probe.KernelName) {
 	t := k.table(n.PID)
 	name := knownName{text: unique.Make(n.Name), kind: n.Kind}
-	switch {
-	case n.Kind == probe.NameSame:
-		of, ok := t.find(n.From)
-		if !ok {
-			return
-		}
-		name.text, name.from = of.text, of.from
-	case n.Name == "":
+	if n.Name == "" {
 		name.from = n.From
 	}
 	old, ok := t.names[n.Func]
@@ -168,6 +161,23 @@ func (t *kernelTable) find(fn uint64) (knownName, bool) {
 	return knownName{}, false
 }
 
+// maxSame bounds how many handles are made of one another: a kernel's of its host function, a
+// function's of the kernel.
+const maxSame = 4
+
+// resolve finds the name of a function, and the function that has it if it is one of
+// another.
+func (t *kernelTable) resolve(fn uint64) (name knownName, of uint64, ok bool) {
+	for range maxSame {
+		name, ok = t.find(fn)
+		if !ok || name.kind != probe.NameSame {
+			return name, fn, ok
+		}
+		fn = name.from
+	}
+	return knownName{}, fn, false
+}
+
 func (k *kernels) launched(c *event.Call) {
 	key := kernelKey{c.PID, c.Args[0], true}
 	slot := &k.recent[(key.fn>>4^key.fn>>14^uint64(key.pid))&uint64(len(k.recent)-1)]
@@ -183,7 +193,7 @@ func (k *kernels) launched(c *event.Call) {
 
 // tell says what a function is called, unless nobody knows.
 func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
-	name, ok := t.find(fn)
+	name, of, ok := t.resolve(fn)
 	symbol := ""
 	source := store.KernelBySymbol
 	if ok {
@@ -191,12 +201,9 @@ func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 			symbol = k.read(int(pid), name.from)
 		}
 		source = store.KernelSource(name.kind)
-		if name.kind == probe.NameSame {
-			source = store.KernelLoaded
-		}
 	}
 	if symbol == "" {
-		symbol, source = k.symbol(int(pid), fn), store.KernelBySymbol
+		symbol, source = k.symbol(int(pid), of), store.KernelBySymbol
 	}
 	if old, told := t.told[fn]; told && old == symbol {
 		return

@@ -90,6 +90,26 @@ func TestAFunctionMadeOfAKernelHasItsName(t *testing.T) {
 		store.Kernel{PID: 1, Func: 0x7100, Name: "triton_add", Symbol: "triton_add", Source: store.KernelLoaded})
 }
 
+// A program compiled with CUDA 13 launches by a handle that was made of the host function.
+func TestAHandleHasTheNameOfItsHostFunction(t *testing.T) {
+	n := newNames(t)
+	same := func(fn, of uint64) probe.KernelName {
+		return probe.KernelName{At: 1, PID: 1, Kind: probe.NameSame, Func: fn, From: of}
+	}
+	// Of one the registration was seen, of one it was not, and one becomes known later.
+	n.drain(probe.Records{KernelNames: []probe.KernelName{
+		registered(1, 1, 0x300, "gemm"), same(0x7000, 0x300), same(0x7100, 0x7000), same(0x7200, 0x200), same(0x7300, 0x400),
+	}, Calls: []event.Call{launch(1, 0x7000), launch(1, 0x7100), launch(1, 0x7200), launch(1, 0x7300)}},
+		store.Kernel{PID: 1, Func: 0x7000, Name: "gemm", Symbol: "gemm", Source: store.KernelRegistered},
+		store.Kernel{PID: 1, Func: 0x7100, Name: "gemm", Symbol: "gemm", Source: store.KernelRegistered},
+		store.Kernel{PID: 1, Func: 0x7200, Name: "copy", Symbol: "_Z4copyPf", Source: store.KernelBySymbol},
+	)
+	// Handles that are made of one another have no name, and no end.
+	n.drain(probe.Records{
+		KernelNames: []probe.KernelName{same(0x7400, 0x7500), same(0x7500, 0x7400)}, Calls: []event.Call{launch(1, 0x7400)},
+	})
+}
+
 func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "old")}})

@@ -198,7 +198,7 @@ var driverOps = []Info{
 		Doc:  "Ends the page-locking of memory that the host keeps, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 139), Name: "cuStreamBeginRecaptureToGraph", Role: RoleCapture,
+		Op: op(SourceDriver, 139), Name: "cuStreamBeginRecaptureToGraph", Seldom: true, Role: RoleCapture,
 		Args:    []Arg{argStream, argMode, argGraph},
 		Symbols: perStream("cuStreamBeginRecaptureToGraph"),
 		Doc:     "Begins to record a stream's work anew in a graph, through the driver API.",

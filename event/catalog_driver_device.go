@@ -12,16 +12,16 @@ var driverCode = []Info{
 		Doc:  "Loads a module's code with options, compiling it if need be.",
 	},
 	{
-		Op: op(SourceDriver, 92), Name: "cuModuleLoadFatBinary", Shape: ShapeCreate, Role: RoleLoad,
+		Op: op(SourceDriver, 92), Name: "cuModuleLoadFatBinary", Seldom: true, Shape: ShapeCreate, Role: RoleLoad,
 		Args: []Arg{argModule, argImage},
 		Doc:  "Loads the code that fits the device.",
 	},
 	{
-		Op: op(SourceDriver, 93), Name: "cuModuleUnload", Role: RoleLoad, Args: []Arg{argModule},
+		Op: op(SourceDriver, 93), Name: "cuModuleUnload", Seldom: true, Role: RoleLoad, Args: []Arg{argModule},
 		Doc: "Unloads a module's code.",
 	},
 	{
-		Op: op(SourceDriver, 94), Name: "cuModuleGetFunction", Shape: ShapeCreate, Role: RoleLoad,
+		Op: op(SourceDriver, 94), Name: "cuModuleGetFunction", Seldom: true, Shape: ShapeCreate, Role: RoleLoad,
 		Args: []Arg{argCuFunc, argModule},
 		Doc:  "Looks a kernel up in a module; may load its code.",
 	},
@@ -52,11 +52,11 @@ var driverCode = []Info{
 		Doc:  "Loads kernels from a file, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 99), Name: "cuLibraryUnload", Role: RoleLoad, Args: []Arg{argLibrary},
+		Op: op(SourceDriver, 99), Name: "cuLibraryUnload", Seldom: true, Role: RoleLoad, Args: []Arg{argLibrary},
 		Doc: "Unloads kernels, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 100), Name: "cuLibraryGetKernel", Shape: ShapeCreate, Role: RoleLoad,
+		Op: op(SourceDriver, 100), Name: "cuLibraryGetKernel", Seldom: true, Shape: ShapeCreate, Role: RoleLoad,
 		Args: []Arg{argKernel, argLibrary},
 		Doc:  "Looks a kernel up, through the driver API.",
 	},
@@ -66,12 +66,12 @@ var driverCode = []Info{
 		Doc: "Loads a library into the context.",
 	},
 	{
-		Op: op(SourceDriver, 102), Name: "cuKernelGetFunction", Shape: ShapeCreate, Role: RoleLoad,
+		Op: op(SourceDriver, 102), Name: "cuKernelGetFunction", Seldom: true, Shape: ShapeCreate, Role: RoleLoad,
 		Args: []Arg{argCuFunc, argKernel},
 		Doc:  "Gives a kernel's function in the context; may load its code.",
 	},
 	{
-		Op: op(SourceDriver, 103), Name: "cuFuncLoad", Role: RoleLoad, Args: []Arg{argCuFunc},
+		Op: op(SourceDriver, 103), Name: "cuFuncLoad", Seldom: true, Role: RoleLoad, Args: []Arg{argCuFunc},
 		Doc: "Loads a kernel's code.",
 	},
 	{
@@ -80,7 +80,7 @@ var driverCode = []Info{
 		Doc:     "Begins to link code.",
 	},
 	{
-		Op: op(SourceDriver, 105), Name: "cuLinkAddData", Role: RoleLoad,
+		Op: op(SourceDriver, 105), Name: "cuLinkAddData", Seldom: true, Role: RoleLoad,
 		Symbols: []string{"cuLinkAddData_v2", "cuLinkAddFile_v2"},
 		Doc:     "Adds code to be linked, compiling it if need be.",
 	},
@@ -102,7 +102,7 @@ var driverCode = []Info{
 		Doc:     "Queues a kernel in the way of CUDA 3.",
 	},
 	{
-		Op: op(SourceDriver, 110), Name: "cuLaunchHostFunc", Args: []Arg{argStream, argHostFunc},
+		Op: op(SourceDriver, 110), Name: "cuLaunchHostFunc", Seldom: true, Args: []Arg{argStream, argHostFunc},
 		Symbols: perStream("cuLaunchHostFunc", "cuLaunchHostFunc_v2"),
 		Doc:     "Queues a call of the host, through the driver API.",
 	},
@@ -117,12 +117,12 @@ var driverDevice = []Info{
 		Doc:  "Takes the device's context, which the first time makes it.",
 	},
 	{
-		Op: op(SourceDriver, 113), Name: "cuDevicePrimaryCtxRelease", Args: []Arg{argDevice},
+		Op: op(SourceDriver, 113), Name: "cuDevicePrimaryCtxRelease", Seldom: true, Args: []Arg{argDevice},
 		Symbols: []string{"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2"},
 		Doc:     "Gives the device's context back; the last one ends it.",
 	},
 	{
-		Op: op(SourceDriver, 114), Name: "cuDevicePrimaryCtxReset", Args: []Arg{argDevice},
+		Op: op(SourceDriver, 114), Name: "cuDevicePrimaryCtxReset", Seldom: true, Args: []Arg{argDevice},
 		Symbols: []string{"cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset_v2"},
 		Doc:     "Ends the device's context.",
 	},
@@ -132,22 +132,22 @@ var driverDevice = []Info{
 		Doc: "Says how the device's context is to be used.",
 	},
 	{
-		Op: op(SourceDriver, 116), Name: "cuCtxCreate", Shape: ShapeCreate, Args: []Arg{argContext},
+		Op: op(SourceDriver, 116), Name: "cuCtxCreate", Seldom: true, Shape: ShapeCreate, Args: []Arg{argContext},
 		Symbols: []string{"cuCtxCreate_v2", "cuCtxCreate_v3", "cuCtxCreate_v4"},
 		Doc:     "Makes a context.",
 	},
 	{
-		Op: op(SourceDriver, 117), Name: "cuCtxDestroy", Args: []Arg{argContext},
+		Op: op(SourceDriver, 117), Name: "cuCtxDestroy", Seldom: true, Args: []Arg{argContext},
 		Symbols: []string{"cuCtxDestroy_v2"},
 		Doc:     "Ends a context.",
 	},
 	{
-		Op: op(SourceDriver, 118), Name: "cuCtxSetLimit",
+		Op: op(SourceDriver, 118), Name: "cuCtxSetLimit", Seldom: true,
 		Args: []Arg{{Name: "limit", Unit: UnitEnum, Doc: "CUlimit"}, argValue},
 		Doc:  "Sets a limit of the context; some wait for the device.",
 	},
 	{
-		Op: op(SourceDriver, 119), Name: "cuCtxEnablePeerAccess", Args: []Arg{argContext},
+		Op: op(SourceDriver, 119), Name: "cuCtxEnablePeerAccess", Seldom: true, Args: []Arg{argContext},
 		Doc: "Maps another context's memory.",
 	},
 	{
@@ -160,11 +160,12 @@ var driverDevice = []Info{
 		Doc:     "Makes or ends a context with a part of the device.",
 	},
 	{
-		Op: op(SourceDriver, 122), Name: "cuStreamCreate", Shape: ShapeCreate, Args: []Arg{argStream, argFlags},
-		Doc: "Creates a stream through the driver API.",
+		Op: op(SourceDriver, 122), Name: "cuStreamCreate", Seldom: true, Shape: ShapeCreate,
+		Args: []Arg{argStream, argFlags},
+		Doc:  "Creates a stream through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 123), Name: "cuStreamCreateWithPriority", Shape: ShapeCreate,
+		Op: op(SourceDriver, 123), Name: "cuStreamCreateWithPriority", Seldom: true, Shape: ShapeCreate,
 		Args: []Arg{argStream, argFlags, {Name: "priority", Unit: UnitNone, Doc: "lower is more urgent"}},
 		Doc:  "Creates a stream with a priority, through the driver API.",
 	},
@@ -174,7 +175,7 @@ var driverDevice = []Info{
 		Doc:    "Creates a stream of a part of the device.",
 	},
 	{
-		Op: op(SourceDriver, 125), Name: "cuStreamDestroy", Args: []Arg{argStream},
+		Op: op(SourceDriver, 125), Name: "cuStreamDestroy", Seldom: true, Args: []Arg{argStream},
 		Symbols: []string{"cuStreamDestroy_v2"},
 		Doc:     "Frees a stream once its work is done, through the driver API.",
 	},
@@ -189,7 +190,7 @@ var driverDevice = []Info{
 		Doc:     "Makes a stream wait for an event, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 128), Name: "cuStreamWaitValue",
+		Op: op(SourceDriver, 128), Name: "cuStreamWaitValue", Seldom: true,
 		Args: []Arg{argStream, argPtr, {Name: "value", Unit: UnitCount, Doc: "value waited for"}, argFlags},
 		Symbols: perStream(
 			"cuStreamWaitValue32", "cuStreamWaitValue32_v2", "cuStreamWaitValue64", "cuStreamWaitValue64_v2",
@@ -197,7 +198,7 @@ var driverDevice = []Info{
 		Doc: "Makes a stream wait for a value in memory.",
 	},
 	{
-		Op: op(SourceDriver, 129), Name: "cuStreamWriteValue",
+		Op: op(SourceDriver, 129), Name: "cuStreamWriteValue", Seldom: true,
 		Args: []Arg{argStream, argPtr, {Name: "value", Unit: UnitCount, Doc: "value written"}, argFlags},
 		Symbols: perStream(
 			"cuStreamWriteValue32", "cuStreamWriteValue32_v2", "cuStreamWriteValue64", "cuStreamWriteValue64_v2",
@@ -205,7 +206,7 @@ var driverDevice = []Info{
 		Doc: "Queues the writing of a value to memory.",
 	},
 	{
-		Op: op(SourceDriver, 130), Name: "cuStreamBatchMemOp", Args: []Arg{argStream},
+		Op: op(SourceDriver, 130), Name: "cuStreamBatchMemOp", Seldom: true, Args: []Arg{argStream},
 		Symbols: perStream("cuStreamBatchMemOp", "cuStreamBatchMemOp_v2"),
 		Doc:     "Queues several waits for values and writings of them.",
 	},
@@ -220,11 +221,12 @@ var driverDevice = []Info{
 		Doc: "Makes managed memory belong to a stream, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 133), Name: "cuEventCreate", Shape: ShapeCreate, Args: []Arg{argEvent, argFlags},
-		Doc: "Creates an event through the driver API.",
+		Op: op(SourceDriver, 133), Name: "cuEventCreate", Seldom: true, Shape: ShapeCreate,
+		Args: []Arg{argEvent, argFlags},
+		Doc:  "Creates an event through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 134), Name: "cuEventDestroy", Args: []Arg{argEvent},
+		Op: op(SourceDriver, 134), Name: "cuEventDestroy", Seldom: true, Args: []Arg{argEvent},
 		Symbols: []string{"cuEventDestroy_v2"},
 		Doc:     "Frees an event through the driver API.",
 	},
@@ -238,7 +240,7 @@ var driverDevice = []Info{
 		Doc: "Asks whether an event has happened, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 137), Name: "cuEventElapsedTime",
+		Op: op(SourceDriver, 137), Name: "cuEventElapsedTime", Seldom: true,
 		Symbols: []string{"cuEventElapsedTime", "cuEventElapsedTime_v2"},
 		Doc:     "Asks how long it was between two events, through the driver API.",
 	},

@@ -14,17 +14,19 @@ var driverCopies = []Info{
 		Doc:     "Queues a copy through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 42), Name: "cuMemcpyPeer", Shape: ShapeCuCopyPeer, Role: RoleCopy, Args: argsCuCopy,
+		Op: op(SourceDriver, 42), Name: "cuMemcpyPeer", Seldom: true, Shape: ShapeCuCopyPeer, Role: RoleCopy,
+		Args:    argsCuCopy,
 		Symbols: perDefault("cuMemcpyPeer"),
 		Doc:     "Copies between two contexts.",
 	},
 	{
-		Op: op(SourceDriver, 43), Name: "cuMemcpyPeerAsync", Shape: ShapeCuCopyPeer, Role: RoleCopy,
+		Op: op(SourceDriver, 43), Name: "cuMemcpyPeerAsync", Seldom: true, Shape: ShapeCuCopyPeer, Role: RoleCopy,
 		Args: argsCuCopy, Symbols: perStream("cuMemcpyPeerAsync"),
 		Doc: "Queues a copy between two contexts.",
 	},
 	{
-		Op: op(SourceDriver, 44), Name: "cuMemcpy2D", Shape: ShapeCuCopy2D, Role: RoleCopy, Args: argsBytes,
+		Op: op(SourceDriver, 44), Name: "cuMemcpy2D", Seldom: true, Shape: ShapeCuCopy2D, Role: RoleCopy,
+		Args:    argsBytes,
 		Symbols: perDefault("cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2"),
 		Doc:     "Copies a matrix and waits for it, through the driver API.",
 	},
@@ -54,7 +56,7 @@ var driverCopies = []Info{
 		Doc: "Queues the copy of a block between two contexts.",
 	},
 	{
-		Op: op(SourceDriver, 50), Name: "cuMemcpyBatchAsync", Role: RoleCopy, Args: argsBatch,
+		Op: op(SourceDriver, 50), Name: "cuMemcpyBatchAsync", Seldom: true, Role: RoleCopy, Args: argsBatch,
 		Symbols: perStream("cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2"),
 		Doc:     "Queues several copies through the driver API.",
 	},
@@ -64,7 +66,7 @@ var driverCopies = []Info{
 		Doc:     "Queues several copies of blocks through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 52), Name: "cuMemcpyWithAttributesAsync", Shape: ShapeCuCopy, Role: RoleCopy,
+		Op: op(SourceDriver, 52), Name: "cuMemcpyWithAttributesAsync", Seldom: true, Shape: ShapeCuCopy, Role: RoleCopy,
 		Args: argsCuCopy, Symbols: perStream("cuMemcpyWithAttributesAsync"),
 		Doc: "Queues a copy with attributes through the driver API.",
 	},
@@ -109,12 +111,13 @@ var driverCopies = []Info{
 		Doc:     "Queues a fill with a byte.",
 	},
 	{
-		Op: op(SourceDriver, 61), Name: "cuMemsetD16", Shape: ShapeFill16, Role: RoleCopy, Args: argsFill,
+		Op: op(SourceDriver, 61), Name: "cuMemsetD16", Seldom: true, Shape: ShapeFill16, Role: RoleCopy, Args: argsFill,
 		Symbols: perDefault("cuMemsetD16_v2"),
 		Doc:     "Fills device memory with 2 bytes.",
 	},
 	{
-		Op: op(SourceDriver, 62), Name: "cuMemsetD16Async", Shape: ShapeFill16, Role: RoleCopy, Args: argsFill,
+		Op: op(SourceDriver, 62), Name: "cuMemsetD16Async", Seldom: true, Shape: ShapeFill16, Role: RoleCopy,
+		Args:    argsFill,
 		Symbols: perStream("cuMemsetD16Async"),
 		Doc:     "Queues a fill with 2 bytes.",
 	},
@@ -153,15 +156,15 @@ var driverCopies = []Info{
 // driverMemory are functions of the CUDA driver that map, share and move memory.
 var driverMemory = []Info{
 	{
-		Op: op(SourceDriver, 69), Name: "cuMemGetInfo", Symbols: []string{"cuMemGetInfo_v2"},
+		Op: op(SourceDriver, 69), Name: "cuMemGetInfo", Seldom: true, Symbols: []string{"cuMemGetInfo_v2"},
 		Doc: "Asks how much memory of the device is free, through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 70), Name: "cuMemAddressReserve", Shape: ShapeAlloc, Args: argsAlloc,
+		Op: op(SourceDriver, 70), Name: "cuMemAddressReserve", Seldom: true, Shape: ShapeAlloc, Args: argsAlloc,
 		Doc: "Reserves addresses for memory that is mapped there later.",
 	},
 	{
-		Op: op(SourceDriver, 71), Name: "cuMemAddressFree", Args: []Arg{argPtr, argBytes},
+		Op: op(SourceDriver, 71), Name: "cuMemAddressFree", Seldom: true, Args: []Arg{argPtr, argBytes},
 		Doc: "Gives such addresses back.",
 	},
 	{
@@ -196,7 +199,7 @@ var driverMemory = []Info{
 		Doc: "Shares memory with another process.",
 	},
 	{
-		Op: op(SourceDriver, 77), Name: "cuMemPrefetchAsync", Args: []Arg{argPtr, argBytes},
+		Op: op(SourceDriver, 77), Name: "cuMemPrefetchAsync", Seldom: true, Args: []Arg{argPtr, argBytes},
 		Symbols: perStream("cuMemPrefetchAsync", "cuMemPrefetchAsync_v2"),
 		Doc:     "Queues the moving of managed memory to where it will be used, through the driver API.",
 	},
@@ -219,7 +222,7 @@ var driverMemory = []Info{
 		Doc: "Frees a memory pool through the driver API.",
 	},
 	{
-		Op: op(SourceDriver, 82), Name: "cuMemPoolTrimTo",
+		Op: op(SourceDriver, 82), Name: "cuMemPoolTrimTo", Seldom: true,
 		Args: []Arg{argPool, {Name: "keep_bytes", Unit: UnitBytes, Doc: "bytes that the pool may keep"}},
 		Doc:  "Gives a pool's unused memory back to the device, through the driver API.",
 	},

@@ -61,7 +61,7 @@ var graphOps = []Info{
 		Doc: "Asks whether a stream's work is recorded, and in which graph.",
 	},
 	{
-		Op: op(SourceGraph, 12), Name: "cudaStreamBeginRecaptureToGraph", Role: RoleCapture,
+		Op: op(SourceGraph, 12), Name: "cudaStreamBeginRecaptureToGraph", Seldom: true, Role: RoleCapture,
 		Args:    []Arg{argStream, argMode, argGraph},
 		Symbols: perStream("cudaStreamBeginRecaptureToGraph"),
 		Doc:     "Begins to record a stream's work anew in a graph that was recorded before.",

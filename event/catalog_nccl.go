@@ -104,7 +104,7 @@ var ncclOps = []Info{
 		Doc:     "Queues a copy of a part of one rank's data to each; bytes are those each receives.",
 	},
 	{
-		Op: op(SourceNCCL, 25), Name: "ncclGetUniqueId",
+		Op: op(SourceNCCL, 25), Name: "ncclGetUniqueId", Seldom: true,
 		Doc: "Makes the id by which ranks find each other; opens a connection to be found by.",
 	},
 	{
@@ -113,22 +113,22 @@ var ncclOps = []Info{
 	},
 	{Op: op(SourceNCCL, 27), Name: "ncclMemFree", Role: RoleFree, Args: []Arg{argPtr}, Doc: "Frees such memory."},
 	{
-		Op: op(SourceNCCL, 28), Name: "ncclCommRegister", Args: []Arg{argComm, argPtr, argBytes},
+		Op: op(SourceNCCL, 28), Name: "ncclCommRegister", Seldom: true, Args: []Arg{argComm, argPtr, argBytes},
 		Doc: "Registers memory with a communicator.",
 	},
-	{Op: op(SourceNCCL, 29), Name: "ncclCommDeregister", Args: []Arg{argComm}, Doc: "Ends that."},
+	{Op: op(SourceNCCL, 29), Name: "ncclCommDeregister", Seldom: true, Args: []Arg{argComm}, Doc: "Ends that."},
 	{
-		Op: op(SourceNCCL, 30), Name: "ncclCommWindowRegister", Args: []Arg{argComm, argPtr, argBytes},
+		Op: op(SourceNCCL, 30), Name: "ncclCommWindowRegister", Seldom: true, Args: []Arg{argComm, argPtr, argBytes},
 		Doc: "Registers memory that other ranks reach; waits until all ranks have.",
 	},
-	{Op: op(SourceNCCL, 31), Name: "ncclCommWindowDeregister", Args: []Arg{argComm}, Doc: "Ends that."},
+	{Op: op(SourceNCCL, 31), Name: "ncclCommWindowDeregister", Seldom: true, Args: []Arg{argComm}, Doc: "Ends that."},
 	{
-		Op: op(SourceNCCL, 32), Name: "ncclCommSuspend", Args: []Arg{argComm},
+		Op: op(SourceNCCL, 32), Name: "ncclCommSuspend", Seldom: true, Args: []Arg{argComm},
 		Symbols: []string{"ncclCommSuspend", "ncclCommResume", "ncclCommRevoke"},
 		Doc:     "Stops a communicator for a while, goes on with it, or ends what it is doing.",
 	},
 	{
-		Op: op(SourceNCCL, 33), Name: "ncclPutSignal",
+		Op: op(SourceNCCL, 33), Name: "ncclPutSignal", Seldom: true,
 		Symbols: []string{"ncclPutSignal", "ncclSignal", "ncclWaitSignal"},
 		Doc:     "Queues a write to another rank's memory, or a signal, or waiting for one; it has no number.",
 	},

@@ -3,7 +3,7 @@ package event
 // runtimeCopies are functions of the CUDA runtime that move or fill memory in less usual ways.
 var runtimeCopies = []Info{
 	{
-		Op: op(SourceCUDA, 34), Name: "cudaMemcpy3D", Shape: ShapeCopy3D, Role: RoleCopy, Args: argsCopy,
+		Op: op(SourceCUDA, 34), Name: "cudaMemcpy3D", Seldom: true, Shape: ShapeCopy3D, Role: RoleCopy, Args: argsCopy,
 		Symbols: perDefault("cudaMemcpy3D"),
 		Doc:     "Copies a block and waits for it; bytes are elements where it is an array.",
 	},
@@ -33,12 +33,13 @@ var runtimeCopies = []Info{
 		Doc: "Queues a copy to a variable on the device.",
 	},
 	{
-		Op: op(SourceCUDA, 40), Name: "cudaMemcpyFromSymbol", Shape: ShapeCopySymbol, Role: RoleCopy, Args: argsCopy,
+		Op: op(SourceCUDA, 40), Name: "cudaMemcpyFromSymbol", Seldom: true, Shape: ShapeCopySymbol, Role: RoleCopy,
+		Args:    argsCopy,
 		Symbols: perDefault("cudaMemcpyFromSymbol"),
 		Doc:     "Copies from a variable on the device, src, and waits for it.",
 	},
 	{
-		Op: op(SourceCUDA, 41), Name: "cudaMemcpyFromSymbolAsync", Shape: ShapeCopySymbol, Role: RoleCopy,
+		Op: op(SourceCUDA, 41), Name: "cudaMemcpyFromSymbolAsync", Seldom: true, Shape: ShapeCopySymbol, Role: RoleCopy,
 		Args: argsCopy, Symbols: perStream("cudaMemcpyFromSymbolAsync"),
 		Doc: "Queues a copy from a variable on the device.",
 	},
@@ -53,7 +54,7 @@ var runtimeCopies = []Info{
 		Doc:     "Queues several copies of blocks.",
 	},
 	{
-		Op: op(SourceCUDA, 44), Name: "cudaMemcpyWithAttributesAsync", Shape: ShapeCuCopy, Role: RoleCopy,
+		Op: op(SourceCUDA, 44), Name: "cudaMemcpyWithAttributesAsync", Seldom: true, Shape: ShapeCuCopy, Role: RoleCopy,
 		Args: argsCuCopy, Symbols: perStream("cudaMemcpyWithAttributesAsync"),
 		Doc: "Queues a copy with attributes.",
 	},
@@ -88,12 +89,13 @@ var runtimeCopies = []Info{
 		Doc:     "Copies between arrays for textures and waits for it.",
 	},
 	{
-		Op: op(SourceCUDA, 51), Name: "cudaMemset2D", Shape: ShapeFill2D, Role: RoleCopy, Args: argsFill,
+		Op: op(SourceCUDA, 51), Name: "cudaMemset2D", Seldom: true, Shape: ShapeFill2D, Role: RoleCopy, Args: argsFill,
 		Symbols: perDefault("cudaMemset2D"),
 		Doc:     "Fills a matrix.",
 	},
 	{
-		Op: op(SourceCUDA, 52), Name: "cudaMemset2DAsync", Shape: ShapeFill2D, Role: RoleCopy, Args: argsFill,
+		Op: op(SourceCUDA, 52), Name: "cudaMemset2DAsync", Seldom: true, Shape: ShapeFill2D, Role: RoleCopy,
+		Args:    argsFill,
 		Symbols: perStream("cudaMemset2DAsync"),
 		Doc:     "Queues the filling of a matrix.",
 	},

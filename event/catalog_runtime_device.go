@@ -9,11 +9,11 @@ var runtimeDevice = []Info{
 		Doc:     "Asks whether a stream's work is done.",
 	},
 	{
-		Op: op(SourceCUDA, 56), Name: "cudaStreamDestroy", Args: []Arg{argStream},
+		Op: op(SourceCUDA, 56), Name: "cudaStreamDestroy", Seldom: true, Args: []Arg{argStream},
 		Doc: "Frees a stream once its work is done.",
 	},
 	{
-		Op: op(SourceCUDA, 57), Name: "cudaStreamAddCallback", Args: []Arg{argStream},
+		Op: op(SourceCUDA, 57), Name: "cudaStreamAddCallback", Seldom: true, Args: []Arg{argStream},
 		Symbols: perStream("cudaStreamAddCallback"),
 		Doc:     "Queues a call of the host, after which the stream goes on.",
 	},
@@ -32,7 +32,7 @@ var runtimeDevice = []Info{
 		Symbols: []string{"cudaEventCreate", "cudaEventCreateWithFlags"},
 		Doc:     "Creates an event; cudaEventCreate has no flags.",
 	},
-	{Op: op(SourceCUDA, 61), Name: "cudaEventDestroy", Args: []Arg{argEvent}, Doc: "Frees an event."},
+	{Op: op(SourceCUDA, 61), Name: "cudaEventDestroy", Seldom: true, Args: []Arg{argEvent}, Doc: "Frees an event."},
 	{
 		Op: op(SourceCUDA, 62), Name: "cudaEventElapsedTime",
 		Symbols: []string{"cudaEventElapsedTime", "cudaEventElapsedTime_v2"},
@@ -51,18 +51,21 @@ var runtimeDevice = []Info{
 		Symbols: []string{"cudaGetDeviceProperties", "cudaGetDeviceProperties_v2"},
 		Doc:     "Asks all properties of a device; slow.",
 	},
-	{Op: op(SourceCUDA, 66), Name: "cudaInitDevice", Args: []Arg{argDevice}, Doc: "Makes a device ready for use."},
+	{
+		Op: op(SourceCUDA, 66), Name: "cudaInitDevice", Seldom: true, Args: []Arg{argDevice},
+		Doc: "Makes a device ready for use.",
+	},
 	{
 		Op: op(SourceCUDA, 67), Name: "cudaDeviceReset",
 		Symbols: []string{"cudaDeviceReset", "cudaThreadExit"},
 		Doc:     "Ends all use of the device by the process and frees what it has there.",
 	},
 	{
-		Op: op(SourceCUDA, 68), Name: "cudaSetDeviceFlags", Args: []Arg{argFlags},
+		Op: op(SourceCUDA, 68), Name: "cudaSetDeviceFlags", Seldom: true, Args: []Arg{argFlags},
 		Doc: "Says how the thread's device is to be used, such as how to wait for it.",
 	},
 	{
-		Op: op(SourceCUDA, 69), Name: "cudaDeviceSetLimit",
+		Op: op(SourceCUDA, 69), Name: "cudaDeviceSetLimit", Seldom: true,
 		Args:    []Arg{argLimit, argValue},
 		Symbols: []string{"cudaDeviceSetLimit", "cudaThreadSetLimit"},
 		Doc:     "Sets a limit of the device; some wait for it.",
@@ -72,7 +75,7 @@ var runtimeDevice = []Info{
 		Doc: "Asks whether a device can reach another one's memory.",
 	},
 	{
-		Op: op(SourceCUDA, 71), Name: "cudaDeviceEnablePeerAccess", Args: []Arg{argPeer},
+		Op: op(SourceCUDA, 71), Name: "cudaDeviceEnablePeerAccess", Seldom: true, Args: []Arg{argPeer},
 		Doc: "Maps another device's memory.",
 	},
 	{
@@ -81,8 +84,9 @@ var runtimeDevice = []Info{
 	},
 	{Op: op(SourceCUDA, 73), Name: "cudaMemGetInfo", Doc: "Asks how much memory of the device is free."},
 	{
-		Op: op(SourceCUDA, 74), Name: "cudaMalloc3D", Shape: ShapeAlloc3D, Role: RoleAlloc, Args: argsAlloc,
-		Doc: "Allocates a block with padded rows; bytes are those asked for.",
+		Op: op(SourceCUDA, 74), Name: "cudaMalloc3D", Seldom: true, Shape: ShapeAlloc3D, Role: RoleAlloc,
+		Args: argsAlloc,
+		Doc:  "Allocates a block with padded rows; bytes are those asked for.",
 	},
 	{
 		Op: op(SourceCUDA, 75), Name: "cudaMallocArray", Seldom: true,
@@ -95,7 +99,7 @@ var runtimeDevice = []Info{
 		Doc:     "Frees an array for textures.",
 	},
 	{
-		Op: op(SourceCUDA, 77), Name: "cudaMemPrefetchAsync", Args: []Arg{argPtr, argBytes},
+		Op: op(SourceCUDA, 77), Name: "cudaMemPrefetchAsync", Seldom: true, Args: []Arg{argPtr, argBytes},
 		Symbols: perStream("cudaMemPrefetchAsync", "cudaMemPrefetchAsync_v2"),
 		Doc:     "Queues the moving of managed memory to where it will be used.",
 	},
@@ -107,30 +111,33 @@ var runtimeDevice = []Info{
 		Doc: "Queues the moving, or the discarding, of several pieces of managed memory.",
 	},
 	{
-		Op: op(SourceCUDA, 79), Name: "cudaMemAdvise", Args: []Arg{argPtr, argBytes},
+		Op: op(SourceCUDA, 79), Name: "cudaMemAdvise", Seldom: true, Args: []Arg{argPtr, argBytes},
 		Symbols: []string{"cudaMemAdvise", "cudaMemAdvise_v2"},
 		Doc:     "Says how managed memory will be used.",
 	},
 	{
-		Op: op(SourceCUDA, 80), Name: "cudaMemPoolCreate", Shape: ShapeCreate, Args: []Arg{argPool},
+		Op: op(SourceCUDA, 80), Name: "cudaMemPoolCreate", Seldom: true, Shape: ShapeCreate, Args: []Arg{argPool},
 		Doc: "Creates a memory pool.",
 	},
-	{Op: op(SourceCUDA, 81), Name: "cudaMemPoolDestroy", Args: []Arg{argPool}, Doc: "Frees a memory pool."},
+	{
+		Op: op(SourceCUDA, 81), Name: "cudaMemPoolDestroy", Seldom: true, Args: []Arg{argPool},
+		Doc: "Frees a memory pool.",
+	},
 	{
 		Op: op(SourceCUDA, 82), Name: "cudaMemPoolTrimTo",
 		Args: []Arg{argPool, {Name: "keep_bytes", Unit: UnitBytes, Doc: "bytes that the pool may keep"}},
 		Doc:  "Gives a pool's unused memory back to the device.",
 	},
 	{
-		Op: op(SourceCUDA, 83), Name: "cudaMemPoolSetAttribute", Args: []Arg{argPool, argAttribute},
+		Op: op(SourceCUDA, 83), Name: "cudaMemPoolSetAttribute", Seldom: true, Args: []Arg{argPool, argAttribute},
 		Doc: "Sets a property of a memory pool, such as when it gives memory back.",
 	},
 	{
-		Op: op(SourceCUDA, 84), Name: "cudaMemPoolGetAttribute", Args: []Arg{argPool, argAttribute},
+		Op: op(SourceCUDA, 84), Name: "cudaMemPoolGetAttribute", Seldom: true, Args: []Arg{argPool, argAttribute},
 		Doc: "Asks for a property of a memory pool.",
 	},
 	{
-		Op: op(SourceCUDA, 85), Name: "cudaMemPoolSetAccess", Args: []Arg{argPool},
+		Op: op(SourceCUDA, 85), Name: "cudaMemPoolSetAccess", Seldom: true, Args: []Arg{argPool},
 		Doc: "Makes a pool's memory reachable for other devices.",
 	},
 	{
@@ -142,7 +149,7 @@ var runtimeDevice = []Info{
 		Doc: "Shares a pool, or memory of it, with another process.",
 	},
 	{
-		Op: op(SourceCUDA, 87), Name: "cudaIpcGetMemHandle",
+		Op: op(SourceCUDA, 87), Name: "cudaIpcGetMemHandle", Seldom: true,
 		Symbols: []string{"cudaIpcGetMemHandle", "cudaIpcGetEventHandle"},
 		Doc:     "Gives another process a way to reach memory or an event.",
 	},
@@ -152,7 +159,7 @@ var runtimeDevice = []Info{
 		Doc:     "Maps memory, or opens an event, of another process.",
 	},
 	{
-		Op: op(SourceCUDA, 89), Name: "cudaIpcCloseMemHandle", Args: []Arg{argPtr},
+		Op: op(SourceCUDA, 89), Name: "cudaIpcCloseMemHandle", Seldom: true, Args: []Arg{argPtr},
 		Doc: "Unmaps another process's memory.",
 	},
 	{
@@ -173,7 +180,7 @@ var runtimeCode = []Info{
 		Doc: "Sets a property of a kernel; the first time it may load its code.",
 	},
 	{
-		Op: op(SourceCUDA, 93), Name: "cudaGetFuncBySymbol", Shape: ShapeCreate, Role: RoleLoad,
+		Op: op(SourceCUDA, 93), Name: "cudaGetFuncBySymbol", Seldom: true, Shape: ShapeCreate, Role: RoleLoad,
 		Args: []Arg{{Name: "cu_func", Unit: UnitHandle, Doc: "CUfunction returned"}, argFunc},
 		Doc:  "Gives a kernel's handle in the driver; the first time it may load its code.",
 	},
@@ -188,11 +195,11 @@ var runtimeCode = []Info{
 		Doc:  "Loads kernels from a file.",
 	},
 	{
-		Op: op(SourceCUDA, 96), Name: "cudaLibraryUnload", Role: RoleLoad, Args: []Arg{argLibrary},
+		Op: op(SourceCUDA, 96), Name: "cudaLibraryUnload", Seldom: true, Role: RoleLoad, Args: []Arg{argLibrary},
 		Doc: "Unloads kernels.",
 	},
 	{
-		Op: op(SourceCUDA, 97), Name: "cudaLibraryGetKernel", Shape: ShapeCreate, Role: RoleLoad,
+		Op: op(SourceCUDA, 97), Name: "cudaLibraryGetKernel", Seldom: true, Shape: ShapeCreate, Role: RoleLoad,
 		Args: []Arg{argKernel, argLibrary},
 		Doc:  "Looks a kernel up; may load its code.",
 	},

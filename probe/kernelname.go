@@ -18,8 +18,8 @@ type NameKind uint8
 // The kinds: enum name of bpf/include/event.h.
 const (
 	NameRegistered NameKind = 1 // __cudaRegisterFunction: Func is the function a runtime launch names
-	NameLoaded     NameKind = 2 // cuModuleGetFunction, cuLibraryGetKernel: Func is a handle
-	NameSame       NameKind = 3 // cuKernelGetFunction: Func has the name of the kernel From
+	NameLoaded     NameKind = 2 // cuModuleGetFunction, cudaLibraryGetKernel: Func is a handle
+	NameSame       NameKind = 3 // __cudaGetKernel, cuKernelGetFunction: Func has the name of the kernel From
 )
 
 // KernelName is a kernel's name as its program knows it, mangled in general.
@@ -29,7 +29,7 @@ type KernelName struct {
 	Kind NameKind
 	Func uint64 // what launches name the kernel by
 	From uint64 // where the name is in the process's memory; NameSame: the kernel
-	Name string // empty if it could not be read, and of NameSame
+	Name string // empty if it could not be read or came with too many others, and of NameSame
 }
 
 // nameRing is the size of the ring of names.
@@ -42,7 +42,11 @@ var (
 	lookingUp   = []*event.Info{
 		{Name: "cuModuleGetFunction", Op: event.Op(NameLoaded)},
 		{Name: "cuLibraryGetKernel", Op: event.Op(NameLoaded)},
+		{Name: "cudaLibraryGetKernel", Op: event.Op(NameLoaded)},
 		{Name: "cuKernelGetFunction", Op: event.Op(NameSame)},
+		{Name: "__cudaGetKernel", Op: event.Op(NameSame)},
+		{Name: "cudaGetKernel", Op: event.Op(NameSame)},
+		{Name: "cudaGetFuncBySymbol", Op: event.Op(NameSame)},
 	}
 )
 
@@ -140,12 +144,12 @@ func (t *Tracer) NamesFD() int {
 }
 
 func kernelName(b []byte, r *Records, toUnix uint64) bool {
-	w, ok := as[bpf.WireNameRec](b)
-	if !ok {
+	if len(b) < int(unsafe.Offsetof(bpf.WireNameRec{}.Name)) {
 		return false
 	}
+	w := (*bpf.WireNameRec)(unsafe.Pointer(&b[0])) // up to Name
 	n := KernelName{At: w.H.Start + toUnix, PID: w.Tgid, Kind: NameKind(w.H.Sub), Func: w.Func, From: w.From}
-	if w.Len > 0 {
+	if w.Len > 0 && len(b) > int(unsafe.Offsetof(w.Name)) {
 		text := b[unsafe.Offsetof(w.Name):]
 		text = text[:min(int(w.Len), len(text))]
 		n.Name = string(bytes.TrimRight(text, "\x00"))

@@ -247,7 +247,7 @@ struct sock_rec {
 	u8 raddr[16]; /* of the other end; IPv4 mapped into IPv6 */
 };
 
-/* The name of a kernel, as the process of thread hdr.tid knows it. */
+/* The name of a kernel, as the process of thread hdr.tid knows it. Without a text it ends before name. */
 struct name_rec {
 	struct hdr h;
 	u64 func, from;

@@ -4,8 +4,8 @@
 // What is the kernel called that a launch names by a pointer? The attach cookie
 // says which function is called: enum name. Of __cudaRegisterFunction (crt/host_runtime.h
 // of CUDA: handle, host function, device function, name, …) the entry says all; of
-// those that look a kernel up (cuda.h: out, module or library, name; out, kernel)
-// the result is in memory at return.
+// those that look a kernel up (cuda.h: out, module or library, name; out, kernel; and
+// cuda_runtime_api.h: out, host function) the result is in memory at return.
 #include "thread.h"
 #include "hold.h"
 
@@ -14,6 +14,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile u32 self_tgid = 0; /* the tracer: never traced */
 
 #define WAKE_BYTES (128 << 10) /* waiting in the ring: time for the reader to come */
+#define TEXT_BYTES (256 << 10) /* waiting in the ring: no more text; libtorch registers 24,000 names at once */
+#define BRIEF __builtin_offsetof(struct name_rec, name)
 
 /* Names come in thousands when a program starts; they must displace nothing else. */
 struct {
@@ -64,25 +66,39 @@ static __always_inline void tell_long(u64 id, u8 kind, u64 func, u64 from)
 	bpf_ringbuf_submit(l, wakeup());
 }
 
+/* Tells where a name is, not what it says: user space can read it there. */
+static __always_inline void tell_where(u64 id, u8 kind, u64 func, u64 from)
+{
+	struct name_rec *r = bpf_ringbuf_reserve(&names, BRIEF, 0);
+	if (!r) {
+		lose(LOSS_NAME);
+		return;
+	}
+	fill(r, id, kind, func, from);
+	bpf_ringbuf_submit(r, wakeup());
+}
+
 /*
  * A name that cannot be read, because nobody has touched its page yet, is told
- * without one: user space can read it where it is.
+ * without one, as are names that come faster than they are drained.
  */
 static __always_inline void tell(u64 id, u8 kind, u64 func, u64 from)
 {
+	if (kind == NAME_SAME || bpf_ringbuf_query(&names, BPF_RB_AVAIL_DATA) > TEXT_BYTES) {
+		tell_where(id, kind, func, from);
+		return;
+	}
 	struct name_rec *r = bpf_ringbuf_reserve(&names, sizeof *r, 0);
 	if (!r) {
 		lose(LOSS_NAME);
 		return;
 	}
 	fill(r, id, kind, func, from);
-	if (kind != NAME_SAME) {
-		r->len = bpf_probe_read_user_str(r->name, sizeof r->name, (void *)from);
-		if (r->len == sizeof r->name) {
-			bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
-			tell_long(id, kind, func, from);
-			return;
-		}
+	r->len = bpf_probe_read_user_str(r->name, sizeof r->name, (void *)from);
+	if (r->len == sizeof r->name) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+		tell_long(id, kind, func, from);
+		return;
 	}
 	bpf_ringbuf_submit(r, wakeup());
 }
@@ -116,7 +132,8 @@ static __always_inline int leave(struct pt_regs *c, u64 kind)
 		return 0;
 	if (!(s32)PT_REGS_RC(c))
 		bpf_probe_read_user(&func, sizeof func, (void *)l->out);
-	if (func)
+	/* NVIDIA's __cudaGetKernel answers with the host function itself. */
+	if (func && !(kind == NAME_SAME && func == l->from))
 		tell(k.id, kind, func, l->from);
 	bpf_map_delete_elem(&lookups, &k);
 	return 0;
