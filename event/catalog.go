@@ -227,13 +227,21 @@ func (s Source) Called() bool {
 type indexes struct {
 	byOp   map[Op]*Info
 	byName map[string]*Info
+	// bySymbol is of functions of libraries only.
+	bySymbol map[string]*Info
 }
 
 var index = func() indexes {
-	x := indexes{make(map[Op]*Info, len(Catalog)), make(map[string]*Info, len(Catalog))}
+	x := indexes{make(map[Op]*Info, len(Catalog)), make(map[string]*Info, len(Catalog)), map[string]*Info{}}
 	for i := range Catalog {
 		x.byOp[Catalog[i].Op] = &Catalog[i]
 		x.byName[Catalog[i].Name] = &Catalog[i]
+		if !Catalog[i].Op.Source().Called() {
+			continue
+		}
+		for _, name := range Catalog[i].SymbolNames() {
+			x.bySymbol[name] = &Catalog[i]
+		}
 	}
 	return x
 }()

@@ -1,5 +1,6 @@
 // Command gen writes the files that follow from the event catalogue: the C
-// header bpf/include/ops.h and the reference docs/events.md; and docs/metrics.md,
+// header bpf/include/ops.h and the reference docs/events.md; docs/api.md, which says of
+// each function of NVIDIA's libraries whether it is traced; and docs/metrics.md,
 // which follows from the catalogue of metrics; and docs/openapi.json, which follows from
 // the node API. Run it from the repository's root, by
 // "make generate".
@@ -16,9 +17,15 @@ import (
 )
 
 func main() {
+	lists, err := readAPI(apiLists)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
 	for path, content := range map[string][]byte{
 		"bpf/include/ops.h": header(),
 		"docs/events.md":    reference(),
+		"docs/api.md":       apiPage(lists),
 		"docs/metrics.md":   metricsPage(),
 		"docs/openapi.json": nodeAPI(),
 	} {

@@ -40,7 +40,7 @@ type Traced string
 
 // The answers.
 const (
-	Yes    Traced = "yes"    // every CUDA library in it is timed
+	Yes    Traced = "yes"    // every CUDA library in it is timed, and every function that launches
 	Partly Traced = "partly" // some is not; see Process.NotSeen
 	No     Traced = "no"
 )
@@ -83,7 +83,7 @@ type Options struct {
 
 // Examine looks at the processes. An error says that there is no /proc.
 func Examine(o *Options) (*Report, error) {
-	e := &exam{opts: o, fs: proc.New(o.Proc), functions: map[fileKey]*content{}, report: &Report{
+	e := &exam{opts: o, fs: proc.New(o.Proc), functions: map[fileKey]*content{}, names: map[fileKey]*symbols{}, report: &Report{
 		Schema: 1, Complete: true, Backend: o.Backend, Reasons: append([]Reason{}, o.Reasons...), Processes: []Process{},
 	}}
 	e.finder = discover.New(e.fs, o.Libraries)
@@ -120,6 +120,7 @@ type exam struct {
 	fs        proc.FS
 	finder    *discover.Finder
 	functions map[fileKey]*content
+	names     map[fileKey]*symbols
 	report    *Report
 }
 
@@ -139,6 +140,7 @@ func (e *exam) process(pid int) {
 	for i := range files {
 		e.library(&p, &files[i])
 	}
+	e.compare(&p, files)
 	if devices > 0 {
 		p.NotSeen = append(p.NotSeen, Reason{
 			Code: "no_library", What: "what it does with the GPU",
@@ -238,7 +240,7 @@ func (p *Process) conclude(works bool) {
 	p.Traced = Yes
 	for _, r := range p.NotSeen {
 		switch r.Code {
-		case "no_runtime": // nothing that could be timed is missed
+		case "no_runtime", "untraced_function": // what runs on the GPU is seen
 		default:
 			p.Traced = Partly
 		}
