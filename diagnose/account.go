@@ -58,7 +58,7 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 		a.split = split
 	}
 	a.first = s.first(e.Call)
-	a.base = max(s.baseline(e.Call, a.first), sub.usual[e.Op])
+	a.base = max(s.baseline(e.Call, a.first), sub.usualFor(e.Call))
 	a.excess(&split)
 	return a
 }

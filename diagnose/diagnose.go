@@ -49,6 +49,7 @@ func (s *scene) report() *report.Report {
 		r.Chains = append(r.Chains, s.leaks[i].chain(s))
 	}
 	r.Chains = append(r.Chains, s.graphFaults()...)
+	slices.SortStableFunc(r.Chains, worstFirst)
 	r.Idle = s.idleThreads()
 	r.Ended = s.ended()
 	r.GPUErrors = s.gpuErrors()
@@ -62,6 +63,15 @@ func (s *scene) report() *report.Report {
 	r.Verdict = s.verdict(r, worst, few)
 	return r
 }
+
+// worstFirst orders chains by severity alone. In a report they come by time lost, and
+// those that lose none last; among equals that order stays.
+func worstFirst(a, b report.Chain) int {
+	return cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity))
+}
+
+// severities are the values of report.Chain.Severity, the worst first.
+var severities = []string{"HIGH", "MEDIUM", "LOW"}
 
 // find finds what all threads lost.
 func (s *scene) find() {

@@ -23,10 +23,15 @@ func opOf(t *testing.T, name string) event.Op {
 	return i.Op
 }
 
-// earlierInput has 100 calls of 10 us, one a millisecond. Every tenth takes slow
+// earlierInput has 100 calls of 10 us, one a millisecond; of 60 us, if
+// they wait for the GPU: 10 us is a wait for nothing. Every tenth takes slow
 // longer, of which off was off the CPU.
 func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switches) *diagnose.Input {
-	const usual, t0 = 10_000, 1_000_000_000
+	const t0 = 1_000_000_000
+	usual := uint64(10_000)
+	if op.Role() == event.RoleSync {
+		usual = 60_000
+	}
 	o := store.OpStat{Thread: old, Op: op, First: t0, Hist: &stats.Histogram{}}
 	in := &diagnose.Input{
 		First: 1, // long before the window, so that nothing is a first call

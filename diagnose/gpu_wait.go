@@ -47,6 +47,11 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 		f.process(s), f.pct(), e.Op, e.SlowCalls, e.Calls, span(e.MaxNS), span(e.P50NS))
 	c.Cause.Detail = "nothing on the host held the calls up: " + f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
 	c.Cause.Detail += "; " + f.waitedHow()
+	if base := f.worst().acc.base; f.worst().acc.ofWork() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %d waits",
+			f.process(s), f.pct(), e.Op, span(e.MaxNS), span(base), e.SlowCalls)
+		c.Cause.Detail += f.slower(base)
+	}
 	if g, ok := s.growing(f.sub, f.op().op); ok && f.op().call {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(s), f.pct(), e.Op, span(g.first), span(g.last))
 		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: the work grows, or the GPU gets slower", span(g.first), span(g.last))

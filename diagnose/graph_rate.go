@@ -16,6 +16,7 @@ const (
 	fallenFar   = 0.25
 	eagerEach   = 2   // kernels launched one by one for each graph that is not
 	longerShare = 0.5 // of what a launch takes longer, that is in calls of one operation
+	hostShare   = 0.5 // of the time that launches are missing from, that the host took
 )
 
 // graphRates compares the halves of the time in which a process launches.
@@ -89,10 +90,31 @@ func (r *graphRates) attribute(parts [2][]graphSecond, width float64) {
 // eager reports whether kernels are launched one by one instead.
 func (r *graphRates) eager() bool { return r.kernels-r.kernelsB >= eagerEach*(r.before-r.now) }
 
+// missing is the time, of so many seconds of which they are few in half, that the
+// launches which do not come would have filled, ns.
+func (r *graphRates) missing(seconds int) float64 {
+	return (1 - r.now/r.before) * float64(seconds) / 2 * 1e9
+}
+
+// hostTook is the time that causes on the host took from the thread of a process which
+// lost most by them, ns.
+func (s *scene) hostTook(pid uint32) float64 {
+	var most uint64
+	for _, t := range s.subjects {
+		if t.PID == pid {
+			most = max(most, t.lostOnHost)
+		}
+	}
+	return float64(most)
+}
+
 func launchDrop(s *scene, g *graphUse) (report.Chain, bool) {
 	r, fell := s.rates(g)
 	if !fell || !r.eager() && r.share < longerShare {
 		return report.Chain{}, false
+	}
+	if !r.eager() && s.hostTook(g.pid) >= hostShare*r.missing(len(g.seconds)-2) {
+		return report.Chain{}, false // the host was late, not the GPU
 	}
 	severity := "LOW"
 	if r.now < fallenFar*r.before {

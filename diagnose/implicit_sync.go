@@ -17,6 +17,7 @@ const (
 	maxShortWait = 200 * time.Microsecond // median, or mean without what the host added
 	minWaits     = 4.0                    // a step
 	minShortPct  = 10.0                   // of the time that no other cause took
+	maxWaitsEach = 2                      // for each kernel
 	maxSmallCopy = 64 << 10               // bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization behavior")
 )
 
@@ -55,6 +56,9 @@ func (s *scene) shortWaitsOf(t *subject) (w waitMix, many bool) {
 	if t.count > 0 && launches >= 2*t.count { // a single launch may as well be a part of a step that is waited for
 		w.steps, w.unit = float64(t.count), "a step"
 	}
+	if w.calls > maxWaitsEach*max(launches, 1) { // most find nothing queued: launches are not seen, or they wait for none
+		return w, false
+	}
 	return w, w.steps > 0 && float64(w.calls) >= minWaits*max(w.steps, 1)
 }
 
@@ -85,18 +89,21 @@ func shortWaits(s *scene, t *subject) []piece {
 	if !many {
 		return nil
 	}
-	lost := make([]uint64, len(w.short))
+	lost, calls := make([]uint64, len(w.short)), make([]uint64, len(w.short))
 	var longest int
-	var total uint64
+	var total, extra uint64
 	for i, o := range w.short {
-		lost[i] = t.rest.ops[o.Op]
+		n, brief := o.Hist.Below(uint64(maxShortWait))
+		calls[i] = min(n, o.Calls)
+		extra += calls[i]
+		lost[i] = min(t.rest.ops[o.Op], brief)
 		total += lost[i]
 		if w.last(o) > w.last(w.short[longest]) {
 			longest = i
 		}
 	}
-	extra := w.calls
-	if float64(w.long) < w.steps/2 { // no other call waits for the step's work
+	all := extra
+	if float64(w.long) < w.steps/2 && w.last(w.short[longest]) <= uint64(maxShortWait) { // no other call waits for the step's work
 		keep := min(lost[longest], uint64(w.steps*float64(w.last(w.short[longest]))))
 		lost[longest] -= keep
 		total -= keep
@@ -107,7 +114,7 @@ func shortWaits(s *scene, t *subject) []piece {
 	}
 	var pieces []piece
 	for i, o := range w.short {
-		n := uint64(float64(extra) * float64(o.Calls) / float64(w.calls))
+		n := uint64(float64(extra) * share(calls[i], all))
 		pieces = append(pieces, s.stand(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
 	return pieces

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // When a thread is bound by launching: most of its time goes to launches, each as
@@ -128,13 +129,13 @@ func (s *scene) launchingBySecond(t *subject) []*launching {
 				l = t.newLaunching(uint64(float64(to-from) * left))
 				by[sec.Second] = l
 			}
-			l.add(t, i, spent{sec.Calls, uint64(float64(sec.SumNS) * share(t.rest.ops[o.Op], o.SumNS))})
+			l.add(t, i, spent{sec.Calls, uint64(float64(sec.SumNS) * share(t.busyIn(o), o.SumNS))})
 		}
 	}
 	if len(by) == 0 { // an earlier Ingero kept no series
 		all := t.newLaunching(t.rest.room)
 		for i, o := range t.ops {
-			all.add(t, i, spent{o.Calls, t.rest.ops[o.Op]})
+			all.add(t, i, spent{o.Calls, t.busyIn(o)})
 		}
 		return []*launching{all}
 	}
@@ -143,6 +144,16 @@ func (s *scene) launchingBySecond(t *subject) []*launching {
 		seconds = append(seconds, by[at])
 	}
 	return seconds
+}
+
+// busyIn is the time in an operation's calls that no other cause took, ns. In waits for
+// the GPU the time counts that gpu_wait took as well: the GPU was at work in it.
+func (t *subject) busyIn(o *store.OpStat) uint64 {
+	ns := t.rest.ops[o.Op]
+	if o.Op.Role() == event.RoleSync {
+		ns = min(o.SumNS, ns+t.rest.onGPU[o.Op])
+	}
+	return ns
 }
 
 // launchTime takes the time of a thread's launches if that is what it does.

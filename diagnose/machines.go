@@ -156,7 +156,7 @@ func name(r *report.Report) {
 	}
 }
 
-// onceEach ranks the chains, hangs first and then by time lost. A rank that kept those
+// onceEach ranks the chains, hangs first, then by severity and by time lost. A rank that kept those
 // of several machines waiting is told once, by the machine that lost most.
 func onceEach(list []report.Chain) []report.Chain {
 	hangs := func(c *report.Chain) int {
@@ -166,7 +166,7 @@ func onceEach(list []report.Chain) []report.Chain {
 		return 1
 	}
 	slices.SortStableFunc(list, func(a, b report.Chain) int {
-		return cmp.Or(cmp.Compare(hangs(&a), hangs(&b)), cmp.Compare(b.LostNS, a.LostNS))
+		return cmp.Or(cmp.Compare(hangs(&a), hangs(&b)), worstFirst(a, b), cmp.Compare(b.LostNS, a.LostNS))
 	})
 	type rank struct {
 		node string

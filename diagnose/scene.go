@@ -80,6 +80,10 @@ type subject struct {
 	ops     []*store.OpStat     // its outermost operations, by number
 	usual   map[event.Op]uint64 // what calls take that their median understates, ns
 	rest    *rest               // time that no episode holds
+	// usualWork is what waits for work take where most waits find none, ns; waitWork
+	// is that of single waits whose work is known, by start.
+	usualWork map[event.Op]uint64
+	waitWork  map[uint64]uint64
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
 	launching  *launching // what it does to launch, if that binds it
@@ -122,6 +126,7 @@ func newScene(in *Input) *scene {
 	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readSubjects()
 	s.readSteps()
+	s.readWork()
 	s.leaks = s.growths()
 	s.readGraphs()
 	s.readFlights()

@@ -56,6 +56,7 @@ func (n nesting) outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 type rest struct {
 	ops   map[event.Op]uint64 // inside calls, waits that need no baseline left out
 	taken map[event.Op]uint64 // by claims
+	onGPU map[event.Op]uint64 // of that, in which the GPU was at work
 	room  uint64              // of the thread's wall time
 }
 
@@ -63,7 +64,7 @@ type rest struct {
 // that needs no baseline belongs to the claims, whether or not they took it; in a
 // sync call other waits may be for the GPU.
 func (s *scene) unclaimed(t *subject, claimed []piece) *rest {
-	r := &rest{ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, room: t.wall()}
+	r := &rest{ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, onGPU: map[event.Op]uint64{}, room: t.wall()}
 	waits := map[event.Op]uint64{}
 	for i := range claimed {
 		p := &claimed[i]
@@ -74,6 +75,9 @@ func (s *scene) unclaimed(t *subject, claimed []piece) *rest {
 			waits[p.acc.Op] += p.lost
 		default:
 			r.taken[p.acc.Op] += p.lost
+			if p.key.kind == GPUWait {
+				r.onGPU[p.acc.Op] += p.lost
+			}
 		}
 	}
 	for _, o := range t.ops {

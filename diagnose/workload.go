@@ -41,10 +41,25 @@ func (s *scene) readSteps() {
 			continue
 		}
 		t.steps = steps
-		if st := s.stats[threadOp{t.Thread, steps.Op}]; st != nil {
-			t.count = st.Calls // each step has one
+		t.count = s.countSteps(t)
+	}
+}
+
+// countSteps is how many calls end a step. Long ones are recorded one by one.
+func (s *scene) countSteps(t *subject) uint64 {
+	if t.steps.Least == 0 {
+		if st := s.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
+			return st.Calls
+		}
+		return 0
+	}
+	var n uint64
+	for i := range t.episodes {
+		if e := &t.episodes[i]; e.Call != nil && e.Op == t.steps.Op && e.Duration >= t.steps.Least {
+			n++
 		}
 	}
+	return n
 }
 
 func inOrder(a, b event.CallTime) int {

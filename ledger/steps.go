@@ -8,9 +8,10 @@ import (
 )
 
 // Steps is the repetition in one thread's calls: a training step, a decode step.
-// A step ends when a call of Op does.
+// A step ends when a call of Op does, or a long one of them.
 type Steps struct {
 	Op      event.Op
+	Least   uint64     // ns; if not 0, only calls of Op that take as long end a step
 	Calls   []StepCall // of one step, by op; Op is one of them, with 1
 	Sampled []Step     // those looked at, by time
 }
@@ -61,11 +62,60 @@ func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
 	for _, op := range ops {
-		if s, ok := stepsBy(op, spans, counts, thinned, coarse); ok {
+		if s, ok := stepsBy(op, 0, spans, counts, thinned, coarse); ok {
 			return s, true
 		}
 	}
+	for _, op := range waiting(counts) { // of many waits in a step one is for its work
+		if least := longer(op, spans); least > 0 {
+			if s, ok := stepsBy(op, least, spans, counts, thinned, coarse); ok {
+				return s, true
+			}
+		}
+	}
 	return Steps{}, false
+}
+
+// waiting are the operations that wait for the GPU, the most frequent first.
+func waiting(counts map[event.Op]int) []event.Op {
+	var ops []event.Op
+	for op := range counts {
+		if op.Role() == event.RoleSync {
+			ops = append(ops, op)
+		}
+	}
+	slices.SortFunc(ops, func(a, b event.Op) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return ops
+}
+
+// When calls of an operation are of two lengths.
+const (
+	minLonger = 150_000 // ns: shorter calls may be thinned (store.SlowExcess)
+	farLonger = 5       // times the next shorter call
+)
+
+// longer is the least duration of an operation's long calls, ns; 0 if its calls are not
+// of two lengths far from each other.
+func longer(op event.Op, spans [][]event.CallTime) uint64 {
+	var d []uint64
+	for _, span := range spans {
+		for i := range span {
+			if span[i].Op == op {
+				d = append(d, span[i].Duration)
+			}
+		}
+	}
+	slices.Sort(d)
+	var least uint64
+	widest := float64(farLonger)
+	for i := 1; i+minSteps <= len(d); i++ {
+		if times := float64(d[i]) / float64(max(d[i-1], 1)); d[i] >= minLonger && times >= widest {
+			least, widest = d[i], times
+		}
+	}
+	return least
 }
 
 func weight(c *event.CallTime) int { return int(max(c.Weight, 1)) }
@@ -81,13 +131,26 @@ func rank(op event.Op) int {
 	return 2
 }
 
-// stepsBy cuts the spans at the calls of an operation, and tells whether what
-// lies between them repeats itself. Numbers of calls are known up to coarse.
-func stepsBy(op event.Op, spans [][]event.CallTime, counts, thinned map[event.Op]int, coarse int) (Steps, bool) {
-	s := Steps{Op: op}
+// stepsBy cuts the spans at the calls of an operation that take at least so long, and
+// tells whether what lies between them repeats itself. Numbers of calls are known up
+// to coarse.
+func stepsBy(op event.Op, least uint64, spans [][]event.CallTime, counts, thinned map[event.Op]int, coarse int) (Steps, bool) {
+	s := Steps{Op: op, Least: least}
+	ends := func(c *event.CallTime) bool { return c.Op == op && c.Duration >= least }
 	calls := map[event.Op]*[]int{} // of each step
+	times := counts[op]
+	if least > 0 {
+		times = 0
+		for _, span := range spans {
+			for i := range span {
+				if ends(&span[i]) {
+					times++
+				}
+			}
+		}
+	}
 	for o, n := range counts {
-		if n*rarest >= counts[op] {
+		if n*rarest >= times {
 			calls[o] = new([]int)
 		}
 	}
@@ -95,7 +158,7 @@ func stepsBy(op event.Op, spans [][]event.CallTime, counts, thinned map[event.Op
 	for _, span := range spans {
 		last := -1
 		for i := range span {
-			if span[i].Op != op {
+			if !ends(&span[i]) {
 				continue
 			}
 			if last >= 0 {

@@ -1,0 +1,151 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/stats"
+)
+
+// A wait for the GPU is held against waits for the same work: a program may wait many
+// times for nothing, and once in a while for what it gave the GPU to do.
+const (
+	minSameWork = 2    // waits for the same work that make a usual time: rare work must not be held against other work
+	emptyWait   = 20e3 // ns; half of an operation's calls shorter than this found nothing queued (2 to 10 us)
+	unlikeWaits = 2.0  // times the median that the usual wait for work takes, for the median to be of other waits
+	longWait    = 100e3
+	mixedWork   = 3.0 // 90th percentile of long waits against their median, from which they wait for different work
+)
+
+// readWork finds the usual time of the waits for each work that a thread's calls show.
+// Where the recording is thinned, only the length of a wait tells whether it had work.
+func (s *scene) readWork() {
+	by := map[event.Thread][]ledger.Wait{}
+	thinned := map[uint32]bool{}
+	for _, span := range s.in.Spans {
+		for pid, calls := range outermostByProcess(span) {
+			list, exact := ledger.Waits(calls, blocks)
+			if !exact {
+				thinned[pid] = true
+			}
+			for _, w := range list {
+				by[w.Thread] = append(by[w.Thread], w)
+			}
+		}
+	}
+	for _, t := range s.subjects {
+		t.usualWork, t.waitWork = map[event.Op]uint64{}, map[uint64]uint64{}
+		if !thinned[t.PID] {
+			t.byWork(by[t.Thread])
+		}
+		s.byLength(t)
+		for op, v := range t.usualWork { // a median that is of the same waits says more
+			if st := s.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(s.median(st)) {
+				delete(t.usualWork, op)
+			}
+		}
+	}
+}
+
+func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
+	by := map[uint32][]event.CallTime{}
+	for i := range span {
+		if c := &span[i]; c.Depth == 0 {
+			by[c.PID] = append(by[c.PID], *c)
+		}
+	}
+	for _, calls := range by {
+		slices.SortFunc(calls, func(a, b event.CallTime) int {
+			return cmp.Or(inOrder(a, b), cmp.Compare(a.TID, b.TID))
+		})
+	}
+	return by
+}
+
+// byWork takes the median of waits for the same work. A wait whose work is not known
+// is held against the work that takes longest.
+func (t *subject) byWork(waits []ledger.Wait) {
+	type same struct {
+		op   event.Op
+		work ledger.Work
+	}
+	took := map[same][]uint64{}
+	for i := range waits {
+		if w := &waits[i]; !w.Work.Empty() {
+			k := same{w.Op, w.Work.Size()}
+			took[k] = append(took[k], w.Duration)
+		}
+	}
+	usual := map[same]uint64{}
+	for k, v := range took {
+		if len(v) >= minSameWork {
+			usual[k] = stats.Median(v)
+			t.usualWork[k.op] = max(t.usualWork[k.op], usual[k])
+		}
+	}
+	for i := range waits {
+		w := &waits[i]
+		if v := usual[same{w.Op, w.Work.Size()}]; v > 0 {
+			t.waitWork[w.Start] = v
+		}
+	}
+}
+
+// byLength takes the median of an operation's long waits, if most of its calls found
+// nothing queued and the work is not known otherwise. Long waits are all recorded one
+// by one.
+func (s *scene) byLength(t *subject) {
+	long := map[event.Op][]uint64{}
+	for i := range t.episodes {
+		e := &t.episodes[i]
+		if e.Call == nil || e.Op.Role() != event.RoleSync || e.Duration < longWait || t.usualWork[e.Op] != 0 {
+			continue
+		}
+		if st := s.stats[threadOp{t.Thread, e.Op}]; st != nil && s.median(st) <= emptyWait {
+			long[e.Op] = append(long[e.Op], e.Duration)
+		}
+	}
+	for op, v := range long {
+		usual := stats.Median(v)
+		if most := stats.Percentile(v, 0.9); float64(most) > mixedWork*float64(usual) {
+			usual = stats.Percentile(v, 0.95)
+		}
+		t.usualWork[op] = usual
+	}
+}
+
+// usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of
+// its operation says it.
+func (t *subject) usualFor(c *event.Call) uint64 {
+	if t.usualWork[c.Op] == 0 {
+		return t.usual[c.Op]
+	}
+	if v := t.waitWork[c.Start]; v > 0 {
+		return v
+	}
+	return max(t.usual[c.Op], t.usualWork[c.Op])
+}
+
+// ofWork reports whether a call is held against waits for the same work.
+func (a *account) ofWork() bool { return a.Call != nil && a.sub.usualWork[a.Op] != 0 && a.base != 0 }
+
+// slower words since when a finding's waits take longer, and by which factor.
+func (f *finding) slower(base uint64) string {
+	first := ^uint64(0)
+	var sum, n uint64
+	for _, p := range f.pieces {
+		if !p.standing {
+			first = min(first, p.acc.Start)
+			sum += p.acc.Duration
+			n++
+		}
+	}
+	if n == 0 || base == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; since %s these waits took %.1f times as long as waits for the same work usually do",
+		clockOf(first/1e9), float64(sum/n)/float64(base))
+}
