@@ -48,6 +48,9 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
 	kind, shown, proved := s.state(r.last(), o, gap)
+	if gap && kind == LockContention && len(r.chain) == 2 && s.turn(o, r.last()) {
+		kind = idleKind
+	}
 	r.answer = s.answers(o, &r.chain[1])
 	if r.answer && (kind == InputStarvation || kind == idleKind) {
 		kind = PeerWait

@@ -18,6 +18,7 @@ type scene struct {
 	names       map[uint32]string          // of processes
 	parents     map[uint32]uint32          // of processes
 	paths       map[event.File]string      // of files, by process and inode; made by path
+	launchers   map[event.Thread]bool      // threads that give work to the GPU
 	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse    map[uint32]uint64          // Unix ns of a process's first call
 	born        map[uint32]bool            // processes whose beginning was seen
@@ -102,7 +103,7 @@ func (t *subject) wall() uint64 { return t.to - min(t.from, t.to) }
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
-		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
+		launchers: map[event.Thread]bool{}, firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
 	}
 	for _, pid := range in.tracers() {
@@ -194,6 +195,9 @@ func (s *scene) readStats() {
 	for i := range s.in.Ops {
 		o := &s.in.Ops[i]
 		s.stats[threadOp{o.Thread, o.Op}] = o
+		if o.Op.Role() == event.RoleLaunch && o.Calls > 0 {
+			s.launchers[o.Thread] = true
+		}
 		k := processOp{o.PID, o.Op}
 		if v, ok := s.firstOp[k]; !ok || o.First < v {
 			s.firstOp[k] = o.First

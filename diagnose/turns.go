@@ -1,0 +1,34 @@
+package diagnose
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+)
+
+// Threads of one program that take turns: PyTorch's main thread hands the backward pass
+// to its autograd thread and waits until that is done. What the other one does then is
+// this thread's work, and what holds it up is found there: the wait is no lock's.
+
+// sameObject is how far apart two words of one lock or condition are at most: the words
+// of a condition of glibc are within its 48 bytes.
+const sameObject = 64
+
+// turn reports whether a thread waited between its calls for the thread of a link to
+// whom it had handed its work: that one gives work to the GPU too, had itself been
+// waiting, and was woken by the waiter, through something else than it answered by. Two
+// threads that are after the same lock wait for the same word.
+func (s *scene) turn(o *event.OffCPU, l *ledger.Link) bool {
+	if !byFutex(l) || o.Holder != 0 || l.Thread.PID != o.PID || !s.launchers[l.Thread] {
+		return false
+	}
+	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
+	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
+		_, e := ledger.Blocked(w)
+		if w.Class == event.Futex && w.Waker.TID == o.TID && e >= from && e < to && distance(w.Futex, o.Futex) > sameObject {
+			return true
+		}
+	}
+	return false
+}
+
+func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
