@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
@@ -26,6 +27,7 @@ type people struct {
 	last      event.Thread // of the last call looked at: most calls repeat it
 	dispatch  map[event.Thread]bool
 	limited   map[uint32]bool // processes whose memory limit was looked up
+	looks     map[uint32]int  // seconds since a process was found to call CUDA itself
 	heldBack  map[uint32]bool // processes whose recorded control group's quota held them back
 	newLimits []store.MemoryLimit
 	sched     scheduling
@@ -40,7 +42,7 @@ const maxLookups = 64
 func newPeople(fs proc.FS) *people {
 	return &people{
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
-		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, heldBack: map[uint32]bool{},
+		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
 		pruneAt: maxStrangers,
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
@@ -78,8 +80,42 @@ func (p *people) details(pid int, q *store.Process) {
 	if p.heldBack[uint32(pid)] {
 		q.Cgroup = p.processes[uint32(pid)].Cgroup
 	}
+	p.framework(pid, q)
 	o, rank := p.owners.Of(pid)
 	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
+}
+
+// framework reads which framework a process uses. The files of one that ended are those
+// that it had when it was read last.
+func (p *people) framework(pid int, q *store.Process) {
+	q.Framework = p.processes[uint32(pid)].Framework
+	list, err := p.fs.Maps(pid)
+	if err != nil {
+		return
+	}
+	paths := make([]string, 0, len(list))
+	for i := range list {
+		if len(paths) == 0 || paths[len(paths)-1] != list[i].Path { // a file's mappings follow each other
+			paths = append(paths, list[i].Path)
+		}
+	}
+	q.Framework = framework.Of(paths)
+}
+
+// frameworks looks again at traced processes that call CUDA themselves as far as is known:
+// libraries are loaded at any time, most of them early. So it looks after 1, 2, 4, … seconds.
+func (p *people) frameworks() {
+	for pid, q := range p.processes {
+		if !q.Traced || q.Framework != framework.CUDA {
+			delete(p.looks, pid)
+			continue
+		}
+		p.looks[pid]++
+		if n := p.looks[pid]; n&(n-1) == 0 {
+			p.framework(int(pid), &q)
+			p.put(q)
+		}
+	}
 }
 
 // groupOf is the control group that is told of a process, given those that it is in by
@@ -211,6 +247,7 @@ func (p *people) forget(l *event.Life) {
 	delete(p.sched.known, l.Thread)
 	if l.PID == l.TID {
 		delete(p.limited, l.PID)
+		delete(p.looks, l.PID)
 		delete(p.heldBack, l.PID)
 	}
 	if p.last == l.Thread {

@@ -90,3 +90,39 @@ func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
 		t.Errorf("%v is remembered", p.execs)
 	}
 }
+
+// The framework is what a process maps; libraries that it loads later count too.
+func TestTheFrameworkIsFoundWhenItIsLoadedLater(t *testing.T) {
+	root := t.TempDir()
+	maps := func(files ...string) {
+		t.Helper()
+		text := ""
+		for i, f := range files {
+			text += fmt.Sprintf("%x-%x r-xp 00000000 fe:00 %d %s\n", 0x1000*(i+1), 0x1000*(i+2), i+1, f)
+		}
+		if err := os.MkdirAll(filepath.Join(root, "7"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "7", "maps"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newPeople(proc.New(root))
+	maps("/usr/bin/python3.12", "/usr/lib/libcudart.so.12")
+	p.process(7, true)
+	if got := p.processes[7].Framework; got != "CUDA" {
+		t.Errorf("before: %q", got)
+	}
+	maps("/usr/bin/python3.12", "/usr/lib/libcudart.so.12", "/venv/torch/lib/libtorch_cuda.so")
+	p.frameworks()
+	if got := p.processes[7].Framework; got != "PyTorch" {
+		t.Errorf("after a second: %q", got)
+	}
+	if err := os.Remove(filepath.Join(root, "7", "maps")); err != nil {
+		t.Fatal(err)
+	}
+	p.process(7, true)
+	if got := p.processes[7].Framework; got != "PyTorch" {
+		t.Errorf("after its end: %q", got)
+	}
+}

@@ -16,6 +16,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
 	r.gpus.take(&u.batch, func(pid uint32) { r.people.stranger(pid, "") })
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
+	r.people.frameworks()
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
 	at := uint64(now.UnixNano())

@@ -142,11 +142,7 @@ func tellChurn(s *scene, f *finding, c *report.Chain) {
 		}
 	}
 	c.Path = []report.Step{f.step(s, "running", "allocating and freeing", f.lost)}
-	c.Recommendations = []string{
-		fmt.Sprintf("let %s keep its memory: allocate the largest tensors once, before the loop, and reuse them; do not call torch.cuda.empty_cache() in it", f.process(s)),
-		"in PyTorch use the caching allocator with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which does not fragment; torch.cuda.set_per_process_memory_fraction(0.8) bounds it",
-		"elsewhere cudaMallocAsync and cudaFreeAsync, with cudaMemPoolAttrReleaseThreshold raised so that the pool keeps what is freed",
-	}
+	c.Recommendations = s.advise(f.sub.PID, []string{"process", f.process(s)}, adviceKeepMemory, adviceAllocator, advicePool)
 }
 
 // freeing is the part of the finding that was lost in freeing.

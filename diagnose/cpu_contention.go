@@ -250,10 +250,8 @@ func (s *scene) makeRoom(f *finding, victim uint32, list []runner) []string {
 		elsewhere = "<other CPUs>"
 	}
 	if top.PID == victim {
-		return []string{
-			fmt.Sprintf("run fewer threads in %s than it has CPUs: OMP_NUM_THREADS, torch.set_num_threads, data loader workers", s.name(victim, "")),
-			fmt.Sprintf("or give the thread that launches work a CPU of its own: taskset -cp %s %d", cpus, f.sub.TID),
-		}
+		return append(s.advise(victim, []string{"process", s.name(victim, "")}, adviceFewThreads),
+			fmt.Sprintf("or give the thread that launches work a CPU of its own: taskset -cp %s %d", cpus, f.sub.TID))
 	}
 	if kernelTask(top.Comm) {
 		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: taskset -cp %s %d", top.name, elsewhere, f.sub.TID)}

@@ -37,8 +37,8 @@ func tellDriverCPU(s *scene, f *finding, c *report.Chain) {
 	case event.RoleCopy:
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s have fewer copies and launches in flight: a full queue makes %s spin", f.process(s), e.Op),
-			"or, if the memory is pageable, page-lock it (cudaHostAlloc, pin_memory=True): the CPU copies it first",
 		}
+		c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, nil, advicePinned)...)
 	case event.RoleAlloc, event.RoleFree:
 		c.Recommendations = []string{fmt.Sprintf("keep and reuse device memory instead of calling %s in the loop: cudaMallocAsync with a pool, or the framework's caching allocator", e.Op)}
 	default:

@@ -42,9 +42,11 @@ func poolGrowth(s *scene, g *graphUse) (report.Chain, bool) {
 	}
 	c := s.graphChain(g, GraphPool, severity, made)
 	c.Evidence.Sample = int(min(g.left(), 1<<31-1))
-	c.Summary = fmt.Sprintf("%s keeps ever more executable graphs: %s made and not destroyed, %.2g more each second", c.Cause.Process, report.Count(g.left()), rate)
-	c.Cause.Detail = fmt.Sprintf("%s were made and %s destroyed; in the last quarter of the time %s more, in the second %s; each launched %.2g times",
-		report.Count(made.calls), report.Count(g.calls(graphDestroy)), report.Count(uint64(by[3])), report.Count(uint64(by[1])), float64(g.calls(graphLaunch))/float64(max(made.calls, 1)))
+	c.Summary = fmt.Sprintf("%s keeps ever more executable graphs: %s made and not destroyed, %s more each second", c.Cause.Process, report.Count(g.left()),
+		report.Number(rate))
+	c.Cause.Detail = fmt.Sprintf("%s were made and %s destroyed; in the last quarter of the time %s more, in the second %s; each launched %s times",
+		report.Count(made.calls), report.Count(g.calls(graphDestroy)), report.Count(uint64(by[3])), report.Count(uint64(by[1])),
+		report.Number(float64(g.calls(graphLaunch))/float64(max(made.calls, 1))))
 	if site := s.siteOf(made.most); site != "" {
 		c.Cause.Detail += "; made by " + site
 	}

@@ -101,7 +101,7 @@ func recaptures(s *scene, t *subject) []piece {
 
 func tellRecapture(s *scene, f *finding, c *report.Chain) {
 	g := s.capturesOf(f.sub)
-	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, each launched %.2g times", f.process(s), f.pct(), report.Count(g.made), float64(g.launched)/float64(g.made))
+	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, each launched %s times", f.process(s), f.pct(), report.Count(g.made), report.Number(float64(g.launched)/float64(g.made)))
 	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, the longest %s; %s",
 		report.Count(g.late), report.Count(g.made), span(g.sum/g.made), span(g.longest), launchedOf(&g))
 	site := s.site(f)
@@ -115,8 +115,8 @@ func tellRecapture(s *scene, f *finding, c *report.Chain) {
 	c.Recommendations = []string{
 		fmt.Sprintf("make each graph once and keep it%s; where only parameters change, cudaGraphExecUpdate changes the executable graph in place", site),
 		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape needs a new graph", f.process(s)),
-		"capture all of them during warm-up: torch.cuda.graph after a few eager steps; with torch.compile, mode=\"reduce-overhead\" and mark_dynamic for what varies",
 	}
+	c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, nil, adviceCaptureEarly)...)
 }
 
 func launchedOf(g *captures) string {

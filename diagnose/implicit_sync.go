@@ -123,7 +123,7 @@ func shortWaits(s *scene, t *subject) []piece {
 func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
 	w, _ := s.shortWaitsOf(f.sub)
 	e := c.Effect
-	per := func(calls uint64) string { return fmt.Sprintf("%.3g", float64(calls)/w.steps) }
+	per := func(calls uint64) string { return report.Number(float64(calls) / w.steps) }
 	c.Summary = fmt.Sprintf("%s lost %s in short waits for the GPU: %s %s, most of them %s of %s",
 		f.process(s), f.pct(), per(w.calls), w.unit, e.Op, span(e.P50NS))
 	var ops []string
@@ -141,14 +141,14 @@ func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
 	if f.op().op.Role() == event.RoleCopy {
 		c.Recommendations = []string{
 			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked memory and one synchronisation", site),
-			fmt.Sprintf("in PyTorch %s comes from .item(), .cpu(), .tolist(), print(tensor) or `if tensor`: torch.cuda.set_sync_debug_mode(\"warn\") names the lines", e.Op),
 		}
+		c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, []string{"op", e.Op}, adviceSyncCopy)...)
 		return
 	}
 	c.Recommendations = []string{
 		fmt.Sprintf("wait once a step instead of calling %s%s after every few kernels: work in one stream stays in order, and cudaStreamWaitEvent orders streams without the CPU", e.Op, site),
-		fmt.Sprintf("see whether CUDA_LAUNCH_BLOCKING=1 is set for pid %d; in PyTorch torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait", f.sub.PID),
 	}
+	c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)...)
 }
 
 // size words the mean size of an operation's copies.

@@ -17,8 +17,6 @@ func tellInput(s *scene, f *finding, c *report.Chain) {
 	c.Summary = fmt.Sprintf("%s lost %s waiting for input from its worker %s, which was %s", f.process(s), f.pct(), who, did.short("computing it"))
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
 	c.Path = f.path(s, did.state(), did.on())
-	c.Recommendations = []string{
-		fmt.Sprintf("give %s more workers like %s, or let them prepare more in advance (DataLoader: num_workers, prefetch_factor)", f.process(s), who),
-		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID),
-	}
+	c.Recommendations = append(s.advise(f.sub.PID, []string{"process", f.process(s), "worker", who}, adviceWorkers),
+		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID))
 }

@@ -91,9 +91,7 @@ func (g *growth) where(s *scene, c *report.Chain) {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("page-locked memory cannot be swapped out: let %s reuse its buffers", name))
 		return
 	}
-	c.Recommendations = append(c.Recommendations,
-		"in PyTorch look for tensors that outlive their step: losses summed without .item() or .detach(), outputs appended to a list, hooks and closures; torch.cuda.memory._record_memory_history() shows each",
-	)
+	c.Recommendations = append(c.Recommendations, s.advise(g.pid, nil, adviceLeak)...)
 }
 
 // namable is the frame to name: the innermost of Python, or else the innermost

@@ -211,13 +211,11 @@ func tellPageable(s *scene, f *finding, c *report.Chain) {
 		c.Cause.Detail += fmt.Sprintf("; %s waits for the copy in any case: counted is what it took beyond %.0f GB/s", op, busRate)
 	}
 	c.Path = []report.Step{f.step(s, "running", "copying pageable memory", f.lost)}
-	c.Recommendations = []string{
-		fmt.Sprintf("page-lock what %s copies in %s (%s): pin_memory=True in the DataLoader, or cudaHostAlloc for the buffer", f.process(s), op, sizes),
-		"allocate such buffers once and reuse them: page-locking is slow itself",
-	}
+	then := adviceCopyIn
 	if kinds[2] {
-		c.Recommendations = append(c.Recommendations, "for results copied to the host: copy into a page-locked tensor (pin_memory=True) with non_blocking=True")
-	} else {
-		c.Recommendations = append(c.Recommendations, "then copy with non_blocking=True, or cudaMemcpyAsync on a stream of its own, while the GPU computes")
+		then = adviceCopyOut
 	}
+	values := []string{"process", f.process(s), "op", op, "sizes", sizes}
+	c.Recommendations = slices.Concat(s.advise(f.sub.PID, values, advicePageLock),
+		[]string{"allocate such buffers once and reuse them: page-locking is slow itself"}, s.advise(f.sub.PID, nil, then))
 }

@@ -60,6 +60,7 @@ func (s *scene) processes() []report.Process {
 		if info := s.procs[pid]; info != nil {
 			p.Node = cmp.Or(info.Node, p.Node)
 			p.Owner = s.owner(pid)
+			p.Framework = string(info.Framework)
 			if info.Rank >= 0 {
 				p.Rank = &info.Rank
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/stats"
@@ -44,6 +45,7 @@ func InputOf(r *eventtext.Recording) *Input {
 		in.Processes = append(in.Processes, store.Process{
 			PID: p.PID, Parent: p.Parent, Name: p.Name, Command: p.Command, Cgroup: p.Cgroup,
 			Rank: p.Rank, LocalRank: -1, WorldSize: -1, Traced: p.Traced, Owner: owner.FromPath(p.Cgroup),
+			Framework: framework.Name(p.Framework),
 		})
 	}
 	for _, t := range r.Threads {

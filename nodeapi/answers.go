@@ -136,7 +136,7 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 			if v.wants(p.PID) {
 				out.Processes = append(out.Processes, wire.Process{
 					PID: p.PID, Parent: p.Parent, Name: p.Name, Command: p.Command, Traced: p.Traced,
-					Rank: p.Rank, LocalRank: p.LocalRank, WorldSize: p.WorldSize, Threads: append([]wire.Thread{}, of[p.PID]...),
+					Rank: p.Rank, LocalRank: p.LocalRank, WorldSize: p.WorldSize, Framework: string(p.Framework), Threads: append([]wire.Thread{}, of[p.PID]...),
 				})
 			}
 		}

@@ -16,10 +16,19 @@ func Duration(ns uint64) string {
 	return strconv.FormatUint(ns, 10) + " ns"
 }
 
+// Number writes v as a person does: three significant digits, thousands separated, and
+// never an exponent: 1,360, 23.6, 0.05.
+func Number(v float64) string {
+	if v >= 999.5 {
+		return Count(uint64(v + 0.5))
+	}
+	return digits3(v)
+}
+
 // digits3 writes v with three significant digits and no trailing zeros.
 func digits3(v float64) string {
 	if v >= 999.5 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		return Count(uint64(v + 0.5))
 	}
 	s := strconv.FormatFloat(v, 'g', 3, 64)
 	f, err := strconv.ParseFloat(s, 64)

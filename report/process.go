@@ -24,6 +24,9 @@ func (t *text) process(p *Process) {
 	if p.Rank != nil {
 		head += fmt.Sprintf(", rank %d", *p.Rank)
 	}
+	if p.Framework != "" {
+		head += ", " + p.Framework
+	}
 	t.line(t.paint(bold, head))
 	if p.Owner != nil && p.Owner.Text != "" {
 		t.wrap("  of     ", p.Owner.Text)

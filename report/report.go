@@ -235,6 +235,8 @@ type Process struct {
 	Rank    *int   `json:"rank"`
 	Ops     []Op   `json:"ops"`
 
+	Framework string `json:"framework,omitempty"` // PyTorch, llama.cpp, …; CUDA: none; empty: not recorded
+
 	Owner    *Owner   `json:"owner,omitempty"`
 	Memory   *Memory  `json:"memory,omitempty"`   // device memory, if any was allocated
 	Warnings []string `json:"warnings,omitempty"` // what stands out in how it uses memory, in words

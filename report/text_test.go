@@ -168,7 +168,7 @@ func TestWriteTextKeepsToTheWidth(t *testing.T) {
 func TestDuration(t *testing.T) {
 	for ns, want := range map[uint64]string{
 		0: "0 ns", 850: "850 ns", 1000: "1 us", 5030: "5.03 us", 12_400_000: "12.4 ms", 999_600: "1 ms",
-		3_050_000_000: "3.05 s", 7_200_000_000_000: "7200 s",
+		3_050_000_000: "3.05 s", 7_200_000_000_000: "7,200 s",
 	} {
 		if got := report.Duration(ns); got != want {
 			t.Errorf("Duration(%d) = %q, want %q", ns, got, want)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/stats"
 )
@@ -64,7 +65,8 @@ type Process struct {
 	Rank, LocalRank, WorldSize int    // -1 if unknown
 	Traced                     bool
 	Owner                      owner.Owner // whose it is, as far as known
-	Node                       string      // empty if the recording is of one node
+	Framework                  framework.Name
+	Node                       string // empty if the recording is of one node
 }
 
 // ThreadInfo names a thread.

@@ -304,9 +304,9 @@ func short(n uint64) string {
 	case n < 1_000_000:
 		return fmt.Sprintf("%.0fk", float64(n)/1e3)
 	case n < 1_000_000_000:
-		return fmt.Sprintf("%.3gM", float64(n)/1e6)
+		return report.Number(float64(n)/1e6) + "M"
 	}
-	return fmt.Sprintf("%.3gG", float64(n)/1e9)
+	return report.Number(float64(n)/1e9) + "G"
 }
 
 // ago is how long before now something was, in a few characters.

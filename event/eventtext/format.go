@@ -137,6 +137,7 @@ func (w *writer) process(p *Process) {
 	w.num("parent", uint64(p.Parent))
 	w.text("command", p.Command)
 	w.text("cgroup", p.Cgroup)
+	w.text("framework", p.Framework)
 	w.int("rank", int64(p.Rank), -1)
 	w.flag("traced", p.Traced)
 }

@@ -33,7 +33,7 @@ func doProcess(p *parser, f *fields) {
 	f.fail(err)
 	p.rec.Processes = append(p.rec.Processes, Process{
 		Name: name, PID: uint32(f.uint("pid", 32)), Parent: uint32(f.uint("parent", 32)),
-		Command: f.text("command"), Cgroup: f.text("cgroup"),
+		Command: f.text("command"), Cgroup: f.text("cgroup"), Framework: f.text("framework"),
 		Rank: int(f.int("rank", 32, -1)), Traced: f.flag("traced"),
 	})
 }

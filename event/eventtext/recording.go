@@ -88,7 +88,8 @@ type Process struct {
 	PID, Parent uint32
 	Command     string
 	Cgroup      string
-	Rank        int // -1 if unknown
+	Framework   string // as host/framework calls it
+	Rank        int    // -1 if unknown
 	Traced      bool
 }
 

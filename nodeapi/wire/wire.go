@@ -152,6 +152,7 @@ type Process struct {
 	Traced    bool     `json:"traced"`
 	Rank      int      `json:"rank"` // -1 if it has none
 	LocalRank int      `json:"local_rank"`
+	Framework string   `json:"framework,omitempty"` // PyTorch, llama.cpp, …; CUDA: none; absent: not recorded
 	WorldSize int      `json:"world_size"`
 	Threads   []Thread `json:"threads"`
 }

@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
@@ -80,13 +81,19 @@ func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 	found := make(map[uint32]store.Process)
 	type life struct{ from, to int64 }
 	during := make(map[uint32]life) // by process, the session that found tells what it says
+	by := "null" // recordings before schema 17
+	if ok, err := r.hasColumn(ctx, "process", "framework"); err != nil {
+		return nil, err
+	} else if ok {
+		by = "p.framework"
+	}
 	err := r.rows(ctx, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size, p.traced,
-		s.started_ns, max(s.stopped_ns, s.flushed_ns, s.last_ns)
+		s.started_ns, max(s.stopped_ns, s.flushed_ns, s.last_ns), `+by+`
 		from process p left join cgroup g on g.id = p.cgroup left join session s on s.id = p.session order by p.id`, nil, func(s *sqlite.Stmt) error {
 		p := store.Process{
 			PID: uint32(s.ColumnInt64(0)), Parent: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Command: s.ColumnText(3),
 			Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),
-			Traced: s.ColumnInt64(8) != 0,
+			Traced: s.ColumnInt64(8) != 0, Framework: framework.Name(s.ColumnText(11)),
 		}
 		// Of tracers that ran at the same time, the one that traced it knows it best.
 		in := life{s.ColumnInt64(9), s.ColumnInt64(10)}

@@ -197,9 +197,9 @@ func (w *Writer) writeProcesses() error {
 		if p.Cgroup != "" {
 			cgroup = w.cgroups.id(p.Cgroup)
 		}
-		err := exec(w.conn, "insert or replace into process values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		err := exec(w.conn, "insert or replace into process values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			p.id, w.session.id, int64(p.PID), int64(p.Parent), p.Name, p.Command, cgroup,
-			orNull(p.Rank), orNull(p.LocalRank), orNull(p.WorldSize), p.Traced)
+			orNull(p.Rank), orNull(p.LocalRank), orNull(p.WorldSize), p.Traced, nullText(string(p.Framework)))
 		if err != nil {
 			return err
 		}

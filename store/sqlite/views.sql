@@ -16,7 +16,7 @@ create view cgroups as
 select id as cgroup_id, path from cgroup;
 
 create view processes as
-select s.node, p.pid, p.parent as parent_pid, p.name, p.command, g.path as cgroup, p.rank, p.local_rank, p.world_size, p.traced,
+select s.node, p.pid, p.parent as parent_pid, p.name, p.command, g.path as cgroup, p.rank, p.local_rank, p.world_size, p.traced, p.framework,
   o.cgroup_id as kernel_cgroup_id, o.container, o.runtime, o.pod_uid, o.namespace, o.pod, o.pod_container, o.slurm_job, o.slurm_step, o.unit, o.ns_pid
 from process p join session s on s.id = p.session left join cgroup g on g.id = p.cgroup left join owner o on o.process = p.id;
 

@@ -120,7 +120,7 @@ func fullBatch(t testing.TB) *store.Batch {
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
 		}}},
-		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true, Owner: owner.Owner{
+		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true, Framework: "PyTorch", Owner: owner.Owner{
 			CgroupID: 77, Container: "1a2b", Runtime: "containerd", PodUID: "u-1", Namespace: "ml", Pod: "train-0", PodContainer: "worker",
 			SlurmJob: "4711", SlurmStep: "batch", Unit: "x.service", NSPID: 7,
 		}}},

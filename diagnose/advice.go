@@ -1,0 +1,177 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/ingero-io/ingero/host/framework"
+)
+
+// The topics on which programs of one framework are advised otherwise than those of
+// another. What is the same for all is told by the cause itself.
+const (
+	adviceFewThreads   = CPUContention
+	adviceWorkers      = InputStarvation
+	advicePageLock     = PageableCopy
+	adviceCopyIn       = PageableCopy + " to the device"
+	adviceCopyOut      = PageableCopy + " to the host"
+	advicePinned       = DriverCPU + " copy"
+	adviceKeepMemory   = AllocChurn
+	adviceAllocator    = AllocChurn + " allocator"
+	advicePool         = AllocChurn + " pool"
+	adviceLeak         = MemoryLeak
+	adviceSyncCopy     = ImplicitSync + " copy"
+	adviceSync         = ImplicitSync
+	adviceCaptureEarly = GraphRecapture
+)
+
+// advice is what to do, by topic and framework. Unknown has what is said of recordings
+// that do not tell the framework. CUDA has what is said to programs that call CUDA
+// themselves, and to frameworks without words of their own; where it is missing, they are
+// told nothing. Words in braces are replaced: {process}, {op}, {sizes}, {pid}, {worker}.
+var advice = map[string]map[framework.Name]string{
+	adviceFewThreads: {
+		framework.Unknown: "run fewer threads in {process} than it has CPUs: OMP_NUM_THREADS, " +
+			"torch.set_num_threads, data loader workers",
+		framework.PyTorch: "run fewer threads in {process} than it has CPUs: OMP_NUM_THREADS, " +
+			"torch.set_num_threads, num_workers",
+		framework.Llama: "run fewer threads in {process} than it has CPUs: --threads and --threads-batch (n_threads)",
+		framework.ONNX: "run fewer threads in {process} than it has CPUs: intra_op_num_threads of the " +
+			"session's options",
+		framework.CUDA: "run fewer threads in {process} than it has CPUs (OMP_NUM_THREADS, if it uses OpenMP)",
+	},
+	adviceWorkers: {
+		framework.Unknown: "give {process} more workers like {worker}, or let them prepare more in advance " +
+			"(DataLoader: num_workers, prefetch_factor)",
+		framework.PyTorch: "give {process} more workers like {worker}, or let them prepare more in advance " +
+			"(DataLoader: num_workers, prefetch_factor)",
+		framework.JAX: "give {process} more workers like {worker}, or let them prepare more in advance " +
+			"(tf.data: num_parallel_calls, prefetch)",
+		framework.TensorFlow: "give {process} more workers like {worker}, or let them prepare more in advance " +
+			"(tf.data: num_parallel_calls, prefetch)",
+		framework.CUDA: "give {process} more workers like {worker}, or let them prepare more in advance",
+	},
+	advicePageLock: {
+		framework.Unknown: "page-lock what {process} copies in {op} ({sizes}): pin_memory=True in the " +
+			"DataLoader, or cudaHostAlloc for the buffer",
+		framework.PyTorch: "page-lock what {process} copies in {op} ({sizes}): pin_memory=True in the " +
+			"DataLoader, or tensor.pin_memory()",
+		framework.Llama: "page-lock what {process} copies in {op} ({sizes}): keep weights and KV cache on the " +
+			"GPU (--n-gpu-layers), and see that GGML_CUDA_NO_PINNED is not set",
+		framework.CuPy: "page-lock what {process} copies in {op} ({sizes}): cupyx.empty_pinned and " +
+			"cupyx.zeros_pinned make such arrays",
+		framework.ONNX: "page-lock what {process} copies in {op} ({sizes}): bind inputs and outputs " +
+			"(io_binding) to OrtValues on the device or in CUDA pinned memory",
+		framework.JAX: "page-lock what {process} copies in {op} ({sizes}): put it on the device ahead " +
+			"(jax.device_put), or keep it in memory of kind pinned_host",
+		framework.CUDA: "page-lock what {process} copies in {op} ({sizes}): allocate it with cudaMallocHost, " +
+			"or cudaHostRegister a buffer that is there",
+	},
+	adviceCopyIn: {
+		framework.Unknown: "then copy with non_blocking=True, or cudaMemcpyAsync on a stream of its own, while " +
+			"the GPU computes",
+		framework.PyTorch: "then copy with non_blocking=True, while the GPU computes",
+		framework.CUDA:    "then copy with cudaMemcpyAsync on a stream of its own, while the GPU computes",
+	},
+	adviceCopyOut: {
+		framework.Unknown: "for results copied to the host: copy into a page-locked tensor (pin_memory=True) " +
+			"with non_blocking=True",
+		framework.PyTorch: "for results copied to the host: copy into a page-locked tensor (pin_memory=True) " +
+			"with non_blocking=True",
+		framework.CUDA: "for results copied to the host: cudaMemcpyAsync into page-locked memory, and wait for " +
+			"an event when they are read",
+	},
+	advicePinned: {
+		framework.Unknown: "or, if the memory is pageable, page-lock it (cudaHostAlloc, pin_memory=True): the " +
+			"CPU copies it first",
+		framework.PyTorch: "or, if the memory is pageable, page-lock it (pin_memory=True): the CPU copies it first",
+		framework.CUDA: "or, if the memory is pageable, page-lock it (cudaMallocHost, cudaHostRegister): the " +
+			"CPU copies it first",
+	},
+	adviceKeepMemory: {
+		framework.Unknown: "let {process} keep its memory: allocate the largest tensors once, before the loop, " +
+			"and reuse them; do not call torch.cuda.empty_cache() in it",
+		framework.PyTorch: "let {process} keep its memory: allocate the largest tensors once, before the loop, " +
+			"and reuse them; do not call torch.cuda.empty_cache() in it",
+		framework.CuPy: "let {process} keep its memory: allocate the largest arrays once, before the loop, and " +
+			"reuse them (out=); do not call free_all_blocks() of the memory pool in it",
+		framework.CUDA: "let {process} keep its memory: allocate the largest buffers once, before the loop, " +
+			"and reuse them",
+	},
+	adviceAllocator: {
+		framework.Unknown: "in PyTorch use the caching allocator with " +
+			"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which does not fragment; " +
+			"torch.cuda.set_per_process_memory_fraction(0.8) bounds it",
+		framework.PyTorch: "use the caching allocator with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, " +
+			"which does not fragment; torch.cuda.set_per_process_memory_fraction(0.8) bounds it",
+		framework.JAX: "let XLA allocate once at the start: XLA_PYTHON_CLIENT_PREALLOCATE=true, and not " +
+			"XLA_PYTHON_CLIENT_ALLOCATOR=platform",
+	},
+	advicePool: {
+		framework.Unknown: "elsewhere cudaMallocAsync and cudaFreeAsync, with cudaMemPoolAttrReleaseThreshold " +
+			"raised so that the pool keeps what is freed",
+		framework.PyTorch: "",
+		framework.JAX:     "",
+		framework.CUDA: "or use cudaMallocAsync and cudaFreeAsync, with cudaMemPoolAttrReleaseThreshold raised " +
+			"so that the pool keeps what is freed",
+	},
+	adviceLeak: {
+		framework.Unknown: "in PyTorch look for tensors that outlive their step: losses summed without .item() " +
+			"or .detach(), outputs appended to a list, hooks and closures; " +
+			"torch.cuda.memory._record_memory_history() shows each",
+		framework.PyTorch: "look for tensors that outlive their step: losses summed without .item() or " +
+			".detach(), outputs appended to a list, hooks and closures; " +
+			"torch.cuda.memory._record_memory_history() shows each",
+		framework.JAX: "look for arrays that outlive their step, such as outputs appended to a list: " +
+			"jax.live_arrays() lists them",
+		framework.CUDA: "see that every path frees what it allocates, also those on which an error returns " +
+			"early: compute-sanitizer --leak-check full lists what is left",
+	},
+	adviceSyncCopy: {
+		framework.Unknown: "in PyTorch {op} comes from .item(), .cpu(), .tolist(), print(tensor) or `if " +
+			"tensor`: torch.cuda.set_sync_debug_mode(\"warn\") names the lines",
+		framework.PyTorch: "{op} comes from .item(), .cpu(), .tolist(), print(tensor) or `if tensor`: " +
+			"torch.cuda.set_sync_debug_mode(\"warn\") names the lines",
+		framework.JAX: "{op} comes from float(x), np.asarray(x), print(x) or `if x`: " +
+			"jax.transfer_guard(\"log\") names them",
+		framework.CuPy: "{op} comes from .get(), float(x), cupy.asnumpy or `if x`: keep such values on the GPU " +
+			"until the end of the step",
+	},
+	adviceSync: {
+		framework.Unknown: "see whether CUDA_LAUNCH_BLOCKING=1 is set for pid {pid}; in PyTorch " +
+			"torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait",
+		framework.PyTorch: "see whether CUDA_LAUNCH_BLOCKING=1 is set for pid {pid}; " +
+			"torch.cuda.set_sync_debug_mode(\"warn\") names the lines that wait",
+		framework.CUDA: "see whether CUDA_LAUNCH_BLOCKING=1 is set for pid {pid}",
+	},
+	adviceCaptureEarly: {
+		framework.Unknown: "capture all of them during warm-up: torch.cuda.graph after a few eager steps; with " +
+			"torch.compile, mode=\"reduce-overhead\" and mark_dynamic for what varies",
+		framework.PyTorch: "capture all of them during warm-up: torch.cuda.graph after a few eager steps; with " +
+			"torch.compile, mode=\"reduce-overhead\" and mark_dynamic for what varies",
+		framework.CUDA: "capture all of them during warm-up, one for each shape that will come",
+	},
+}
+
+// advise returns what is said on topics to a process, in their order. values are pairs:
+// what is written in braces, and what it stands for.
+func (s *scene) advise(pid uint32, values []string, topics ...string) []string {
+	var by framework.Name
+	if p := s.procs[pid]; p != nil {
+		by = p.Framework
+	}
+	for i := 0; i < len(values); i += 2 {
+		values[i] = "{" + values[i] + "}"
+	}
+	words := strings.NewReplacer(values...)
+	var list []string
+	for _, topic := range topics {
+		text, ok := advice[topic][by]
+		if !ok {
+			text = advice[topic][framework.CUDA]
+		}
+		if text != "" {
+			list = append(list, words.Replace(text))
+		}
+	}
+	return list
+}

@@ -1,0 +1,50 @@
+// Package framework says by which framework a process uses the GPU, from the files that
+// it maps. It opens none of them.
+package framework
+
+import (
+	"path"
+	"regexp"
+)
+
+// Name is what a framework is called; Unknown if it was not looked for or not recorded.
+type Name string
+
+// The frameworks, and what is none: a program that calls CUDA itself.
+const (
+	Unknown    Name = ""
+	PyTorch    Name = "PyTorch"
+	JAX        Name = "JAX"
+	TensorFlow Name = "TensorFlow"
+	CuPy       Name = "CuPy"
+	ONNX       Name = "ONNX Runtime"
+	Llama      Name = "llama.cpp"
+	CUDA       Name = "CUDA"
+)
+
+// marks are the files by which a framework is known, as its packages name them. A process
+// that maps several is of the first: the one that calls the others, or whose buffers they use.
+var marks = []struct {
+	name Name
+	base *regexp.Regexp // of the file's name
+	dir  *regexp.Regexp // of its folder; either is enough
+}{
+	{PyTorch, regexp.MustCompile(`^lib(torch|torch_cpu|torch_cuda\w*|torch_python|c10|c10_cuda)\.so`), nil},
+	{JAX, regexp.MustCompile(`^(xla_extension|xla_cuda_plugin|pjrt_c_api_gpu_plugin)\b.*\.so`), regexp.MustCompile(`/jaxlib(/|$)`)},
+	{TensorFlow, regexp.MustCompile(`^(libtensorflow\w*|_pywrap_tensorflow\w*)\.so`), nil},
+	{CuPy, nil, regexp.MustCompile(`/(cupy|cupy_backends)(/|$)`)},
+	{ONNX, regexp.MustCompile(`^(libonnxruntime\w*\.so|onnxruntime_pybind11_state\b.*\.so)`), nil},
+	{Llama, regexp.MustCompile(`^(lib(llama|ggml)[-.\w]*\.so|llama-(cli|server|bench|simple|batched)$)`), nil},
+}
+
+// Of is the framework of a process that maps the given files; CUDA if they are of none.
+func Of(paths []string) Name {
+	for _, m := range marks {
+		for _, p := range paths {
+			if m.base != nil && m.base.MatchString(path.Base(p)) || m.dir != nil && m.dir.MatchString(path.Dir(p)) {
+				return m.name
+			}
+		}
+	}
+	return CUDA
+}
