@@ -11,7 +11,6 @@ import (
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/symbol/elf"
-	"github.com/ingero-io/ingero/symbol/kernelname"
 )
 
 // How many names are kept, of all processes together, and of how many processes.
@@ -30,8 +29,9 @@ type kernels struct {
 	read   func(pid int, addr uint64) string // a string in a process's memory
 	procs  map[uint32]*kernelTable
 	recent [1 << 10]kernelKey // launches looked at last: most repeat one
-	known  int                // names in all of procs
-	lost   uint64             // names that there was no room for, not told yet
+	nest   nestedLaunches
+	known  int    // names in all of procs
+	lost   uint64 // names that there was no room for, not told yet
 	fresh  []store.Kernel
 	ended  []uint32 // since the last second
 	ending []uint32 // in the second before: their last calls have been drained
@@ -46,8 +46,9 @@ type kernelKey struct {
 // kernelTable is what is known of one process.
 type kernelTable struct {
 	names  map[uint64]knownName
-	told   map[uint64]string // by function, of those launched; empty if unknown
-	parent *kernelTable      // of a fork: its functions are where its parent's are
+	told   map[uint64]toldName // by function, of those launched
+	passed map[uint64]uint64   // by driver's function without a name of its own: the runtime's that has it
+	parent *kernelTable        // of a fork: its functions are where its parent's are
 }
 
 type knownName struct {
@@ -79,6 +80,7 @@ func (k *kernels) observe(r *probe.Records, list []store.Kernel) []store.Kernel 
 	for i := range r.Calls {
 		if c := &r.Calls[i]; c.Op.LaunchesKernel() {
 			k.launched(c)
+			k.nested(c)
 		}
 	}
 	list, k.fresh = k.fresh, nil
@@ -117,7 +119,7 @@ func (k *kernels) table(pid uint32) *kernelTable {
 			clear(k.procs)
 			k.known = 0
 		}
-		t = &kernelTable{names: map[uint64]knownName{}, told: map[uint64]string{}}
+		t = &kernelTable{names: map[uint64]knownName{}, told: map[uint64]toldName{}, passed: map[uint64]uint64{}}
 		k.procs[pid] = t
 	}
 	return t
@@ -128,6 +130,7 @@ func (k *kernels) forget(pid uint32) {
 		k.known -= len(t.names)
 		delete(k.procs, pid)
 		clear(k.recent[:])
+		clear(k.nest.recent[:])
 	}
 }
 
@@ -149,6 +152,7 @@ func (k *kernels) learn(n *probe.KernelName) {
 	t.names[n.Func] = name
 	if _, told := t.told[n.Func]; told && old != name { // launched before its name came, or another one since
 		k.tell(n.PID, t, n.Func)
+		k.named(n.PID, t, n.Func)
 	}
 }
 
@@ -205,14 +209,12 @@ func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 	if symbol == "" {
 		symbol, source = k.symbol(int(pid), of), store.KernelBySymbol
 	}
-	if old, told := t.told[fn]; told && old == symbol {
+	if old, told := t.told[fn]; told && old.symbol == symbol {
 		return
 	}
-	t.told[fn] = symbol
+	t.told[fn] = toldName{symbol, source}
 	if symbol != "" {
-		k.fresh = append(k.fresh, store.Kernel{
-			PID: pid, Func: fn, Symbol: kernelname.Linked(symbol), Name: kernelname.Readable(symbol), Source: source,
-		})
+		k.fresh = append(k.fresh, t.told[fn].kernel(pid, fn))
 	}
 }
 
