@@ -61,12 +61,18 @@ int copy_queue(struct stream *s, const struct copy *c, bool sync)
 		return sync ? CAPTURE_IMPLICIT : OK;
 	}
 	hollow_add(row, bytes);
+	bool behind = s->head, wait = sync || (pageable && (to_host || bytes > STAGED));
+	if (behind && !wait && !(pageable && c->from)) { /* what it copies is not there yet */
+		stream_copy(s, c, ns);
+		pthread_mutex_unlock(&engine);
+		return OK;
+	}
 	stream_run(s, NULL, ns);
-	struct stamp *done = sync || (pageable && (to_host || bytes > STAGED)) ? stamp_take(s) : NULL;
+	struct stamp *done = wait ? stamp_take(s) : NULL;
 	pthread_mutex_unlock(&engine);
-	copy_now(c);
 	if (done)
 		wait_stamp(done);
+	copy_now(c);
 	return OK;
 }
 
@@ -82,11 +88,16 @@ int set_queue(struct stream *s, const struct copy *c, bool sync)
 		pthread_mutex_unlock(&engine);
 		return OK;
 	}
+	if (s->head && !sync) {
+		stream_copy(s, c, ns);
+		pthread_mutex_unlock(&engine);
+		return OK;
+	}
 	stream_run(s, NULL, ns);
 	struct stamp *done = sync ? stamp_take(s) : NULL;
 	pthread_mutex_unlock(&engine);
-	copy_now(c);
 	if (done)
 		wait_stamp(done);
+	copy_now(c);
 	return OK;
 }

@@ -146,6 +146,14 @@ uint64_t stream_run(struct stream *s, struct func *f, uint64_t ns)
 	return 0;
 }
 
+void stream_copy(struct stream *s, const struct copy *c, uint64_t ns)
+{
+	struct op *o = queue(s, OP_RUN);
+	o->ns = ns;
+	o->copy = malloc(sizeof *c);
+	*o->copy = *c;
+}
+
 struct stamp *stamp_take(struct stream *s)
 {
 	struct stamp *t = calloc(1, sizeof *t);
@@ -194,6 +202,10 @@ static bool advance(struct stream *s)
 	switch (o->kind) {
 	case OP_RUN:
 		run(s, o->queued, o->func, o->ns);
+		if (o->copy) {
+			copy_now(o->copy);
+			free(o->copy);
+		}
 		break;
 	case OP_STAMP:
 		o->stamp->known = true;

@@ -68,6 +68,7 @@ struct op {
 	enum op_kind kind;
 	uint64_t queued, ns; /* of OP_RUN: how long, before slowness if func is set */
 	struct func *func;
+	struct copy *copy; /* of OP_RUN behind something of unknown end: done when it is known */
 	struct stamp *stamp;
 	struct stream *stream;
 	hollow_reached reached;
@@ -160,6 +161,7 @@ struct stream *stream_of(void *handle);		 /* NULL: no such stream */
 struct stream *stream_new(unsigned flags, int priority);
 void stream_free(struct stream *s);
 uint64_t stream_run(struct stream *s, struct func *f, uint64_t ns);	 /* L; end, or 0 if unknown */
+void stream_copy(struct stream *s, const struct copy *c, uint64_t ns);	 /* L; s->head is not NULL */
 struct stamp *stamp_take(struct stream *s);				 /* L; refs 1 */
 void stamp_drop(struct stamp *t);					 /* L */
 void stream_wait(struct stream *s, struct stamp *t);			 /* L */

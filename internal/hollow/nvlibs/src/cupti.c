@@ -1,0 +1,16 @@
+/* CUPTI: there is nothing to profile; what asks is told so. */
+#include "nvlibs.h"
+
+API cuptiGetVersion(uint32_t *version)
+{
+	HIT;
+	*version = 130200;
+	return 0;
+}
+
+API cuptiGetResultString(int status, const char **text)
+{
+	HIT;
+	*text = status ? "CUPTI_ERROR_NOT_SUPPORTED (hollow CUPTI)" : "CUPTI_SUCCESS";
+	return 0;
+}
