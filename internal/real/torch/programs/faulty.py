@@ -1,0 +1,218 @@
+"""A training loop with a fault that is switched on after some steps, and the truth about it:
+a JSON line for each time it struck, with CLOCK_MONOTONIC in ns and who did it, and one at
+the end with the length of a step before and since."""
+
+import argparse
+import ctypes
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+FAULTS = ("none", "worker-cpu", "worker-disk", "worker-net", "gil", "mutex", "checkpoint", "item", "empty-cache",
+          "pageable", "recapture")
+
+
+def tell(**what):
+    # One write, also from the data workers, so that lines stay whole.
+    os.write(sys.stdout.fileno(), (json.dumps(what) + "\n").encode())
+
+
+class struck:
+    """Tells when a fault began and ended."""
+
+    def __init__(self, kind, step):
+        self.kind, self.step = kind, step
+
+    def __enter__(self):
+        self.begin = time.monotonic_ns()
+
+    def __exit__(self, *_):
+        tell(what="fault", kind=self.kind, step=self.step, begin=self.begin, end=time.monotonic_ns(),
+             pid=os.getpid(), tid=threading.get_native_id())
+
+
+def burn(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+class Samples(Dataset):
+    def __init__(self, a):
+        self.a, self.count = a, a.steps * a.batch
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        step = i // self.a.batch
+        if step >= self.a.after and i % self.a.batch == 0 and self.a.fault.startswith("worker-"):
+            with struck(self.a.fault, step):
+                getattr(self, self.a.fault[len("worker-"):])()
+        noise = torch.Generator().manual_seed(i)
+        return torch.randn(256, generator=noise), i % 10
+
+    def cpu(self):
+        burn(self.a.ms / 1e3)
+
+    def disk(self):
+        """Reads a file that is not cached, again and again, for the time."""
+        end = time.monotonic() + self.a.ms / 1e3
+        while time.monotonic() < end:
+            with open(self.a.file, "rb", buffering=0) as f:
+                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                while f.read(1 << 20):
+                    pass
+
+    def net(self):
+        """Asks a server of this machine, which takes the time to answer."""
+        with socket.create_connection(("127.0.0.1", self.a.port)) as s:
+            s.sendall(b"?")
+            s.recv(1)
+
+
+def serve(seconds):
+    """A server in a process of its own; returns its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    if os.fork():
+        return listener.getsockname()[1]
+    parent = os.getppid()
+    listener.settimeout(1)
+    while os.getppid() == parent:
+        try:
+            s, _ = listener.accept()
+        except TimeoutError:
+            continue
+        threading.Thread(target=answer, args=(s, seconds), daemon=True).start()
+    os._exit(0)
+
+
+def answer(s, seconds):
+    with s:
+        s.recv(1)
+        time.sleep(seconds)
+        s.sendall(b"!")
+
+
+class Rival:
+    """A thread that takes a lock, now and then, for the time: Python's own (a call into C
+    that keeps it), or a mutex that the training loop needs once a step."""
+
+    def __init__(self, a):
+        self.a, self.libc = a, ctypes.CDLL(None)  # which gives Python's lock away meanwhile
+        self.mutex = ctypes.create_string_buffer(64)  # pthread_mutex_t, zeros initialise it
+        self.on = threading.Event()
+        if a.fault in ("gil", "mutex"):
+            threading.Thread(target=self.run, name="rival", daemon=True).start()
+
+    def run(self):
+        self.on.wait()
+        numbers = list(range(int(self.a.ms * 20000), 0, -1))  # some 20 million a second
+        while True:
+            if self.a.fault == "gil":
+                with struck("gil", -1):
+                    sum(numbers)
+            else:
+                with struck("mutex", -1):
+                    self.libc.pthread_mutex_lock(self.mutex)
+                    self.libc.usleep(int(self.a.ms * 1000))
+                    self.libc.pthread_mutex_unlock(self.mutex)
+            time.sleep(self.a.ms / 1e3)
+
+    def meet(self):
+        if self.a.fault == "mutex":
+            self.libc.pthread_mutex_lock(self.mutex)
+            self.libc.pthread_mutex_unlock(self.mutex)
+
+
+def arguments():
+    a = argparse.ArgumentParser()
+    a.add_argument("--fault", choices=FAULTS, default="none")
+    a.add_argument("--steps", type=int, default=60)
+    a.add_argument("--after", type=int, default=30, help="steps without the fault")
+    a.add_argument("--ms", type=float, default=40, help="how long it strikes")
+    a.add_argument("--batch", type=int, default=8)
+    a.add_argument("--dir", default=tempfile.gettempdir(), help="for files, on a disk")
+    return a.parse_args()
+
+
+def main():
+    a = arguments()
+    a.file, a.port = os.path.join(a.dir, "samples"), 0
+    if a.fault == "worker-disk":
+        with open(a.file, "wb") as f:
+            f.write(os.urandom(16 << 20))
+            os.fsync(f.fileno())
+    if a.fault == "worker-net":
+        a.port = serve(a.ms / 1e3)
+
+    torch.manual_seed(1)
+    rival = Rival(a)
+    loader = DataLoader(Samples(a), batch_size=a.batch, num_workers=1, prefetch_factor=2, pin_memory=True)
+    model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+    loss_of = nn.CrossEntropyLoss()
+    big = torch.randn(int(a.ms * 250_000))  # a MB for each ms
+
+    def step(x, y):
+        loss = loss_of(model(x), y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def strike(n, x, y, loss):
+        if a.fault == "item":
+            with struck("item", n):
+                print(f"step {n}: loss {loss.item()}", file=sys.stderr)
+        elif a.fault == "empty-cache":
+            with struck("empty-cache", n):
+                torch.cuda.empty_cache()
+        elif a.fault == "pageable":
+            with struck("pageable", n):
+                big.cuda()
+        elif a.fault == "checkpoint" and n % 5 == 0:
+            with struck("checkpoint", n), open(os.path.join(a.dir, "checkpoint"), "wb") as f:
+                torch.save({"model": model.state_dict(), "more": big}, f)
+                f.flush()
+                os.fsync(f.fileno())
+        elif a.fault == "recapture":
+            with struck("recapture", n):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    model(x)
+                graph.replay()
+
+    took = ([], [])
+    last = time.monotonic_ns()
+    for n, (x, y) in enumerate(loader):
+        if n == a.after:
+            rival.on.set()
+        rival.meet()
+        x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
+        loss = step(x, y)
+        if n >= a.after:
+            strike(n, x, y, loss)
+        if n % 4 == 3:
+            torch.cuda.synchronize()
+        now = time.monotonic_ns()
+        took[n >= a.after].append(now - last)
+        last = now
+    torch.cuda.synchronize()
+
+    def mean(ns):
+        return sum(ns) / max(1, len(ns))
+
+    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, step_ns=mean(took[0]), faulty_step_ns=mean(took[1]))
+
+
+if __name__ == "__main__":
+    main()
