@@ -107,6 +107,12 @@ test-dashboard: build $(E2E)/node_modules/installed ## try the dashboard's page 
 test-web: $(WEB)/node_modules/installed ## test what the page computes (needs npm)
 	cd $(WEB) && npm test --silent
 
+# Programs of other people on a GPU that is simulated: docs/real.md. What is fetched, and how
+# much it is, is said before; it stays in the cache.
+.PHONY: real
+real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm; fetches 320 MB)
+	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m ./internal/real/...
+
 KERNEL ?= all
 ARCH   ?= amd64
 
