@@ -132,7 +132,7 @@ func TestEveryCallOfLlamaIsRecorded(t *testing.T) {
 		{"CUDA 13, prompts", 13, 89, nil, []string{"--mode", "prompt", "--tokens", "40"}, "__cudaLaunchKernel"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			env := append([]string{fmt.Sprintf("HOLLOW=kernel.default=5us;device.sm=%d", c.sm)}, c.env...)
+			env := append([]string{fmt.Sprintf("HOLLOW=kernel.default=100us;device.sm=%d", c.sm)}, c.env...)
 			db, counts := traced(t, c.cuda, env, c.args...)
 			recorded := query(t, db, "select op, sum(weight) from calls group by op")
 			calls := truth(t, counts)
