@@ -108,10 +108,12 @@ test-web: $(WEB)/node_modules/installed ## test what the page computes (needs np
 	cd $(WEB) && npm test --silent
 
 # Programs of other people on a GPU that is simulated: docs/real.md. What is fetched, and how
-# much it is, is said before; it stays in the cache.
+# much it is, is said before; it stays in the cache. REAL: the packages of the programs to run.
+REAL ?= ./internal/real/...
+
 .PHONY: real
-real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm; fetches 320 MB)
-	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m ./internal/real/...
+real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip; fetches 890 MB)
+	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m $(REAL)
 
 KERNEL ?= all
 ARCH   ?= amd64
