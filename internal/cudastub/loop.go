@@ -59,7 +59,7 @@ type Injection struct {
 	PeerComm    string `json:"peer_comm"`
 }
 
-// LoopRun is a running "victim loop".
+// LoopRun is a running "victim loop", or another program that tells the truth about itself.
 type LoopRun struct {
 	cmd            *exec.Cmd
 	stdin          io.WriteCloser
@@ -71,15 +71,22 @@ type LoopRun struct {
 // lists them). It does nothing until Begin, so that a tracer can attach first.
 func (f Files) StartLoop(ctx context.Context, o Options, args ...string) (*LoopRun, error) {
 	args = append([]string{"loop", "--wait-stdin"}, args...)
-	r := &LoopRun{cmd: f.command(ctx, o, f.Victim, args...)}
+	return StartTruthful(f.command(ctx, o, f.Victim, args...))
+}
+
+// StartTruthful starts a program that waits for the end of its standard input before its
+// first CUDA call, prints a [Truth] as JSON to standard output when it ends, and ends early
+// on SIGTERM.
+func StartTruthful(cmd *exec.Cmd) (*LoopRun, error) {
+	r := &LoopRun{cmd: cmd}
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	var err error
 	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start loop: %w", err)
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	r.begin = sync.OnceValue(r.stdin.Close)
 	if err := r.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start loop: %w", err)
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	return r, nil
 }
@@ -98,7 +105,7 @@ func (r *LoopRun) Stop() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
 func (r *LoopRun) Wait() (Truth, error) {
 	var t Truth
 	if err := r.Begin(); err != nil {
-		return t, fmt.Errorf("begin loop: %w", err)
+		return t, fmt.Errorf("begin %s: %w", r.cmd.Path, err)
 	}
 	err := r.cmd.Wait()
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,13 @@ import (
 
 // Options say what to run and how to record it.
 type Options struct {
-	Args   []string // of "victim loop" (victim/options.c)
+	Args []string // of "victim loop" (victim/options.c)
+	// Program prepares another program to trace than "victim loop", whose arguments Args
+	// are; it has to keep to what cudastub.StartTruthful says. nil: "victim loop".
+	Program func(ctx context.Context, args []string) (*exec.Cmd, error)
+	// During runs beside the program, from its first call on, until ctx is done at the
+	// program's end. It adds what it did to the truth. nil: nothing.
+	During func(ctx context.Context, pid int) (func(*cudastub.Truth), error)
 	Beside []string // of a second "victim loop" that runs meanwhile; nil: none
 	Dir    string   // for the program and what it writes, on a disk (see Folder)
 	DB     string   // where to record
@@ -79,7 +86,7 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 		}
 		defer end()
 	}
-	loop, err := files.StartLoop(ctx, cudastub.Options{}, append([]string{"--dir", o.Dir}, o.Args...)...)
+	loop, err := o.start(ctx, files)
 	if err != nil {
 		return truth, sum, startError(o.Dir, err)
 	}
@@ -93,7 +100,7 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 		case <-ctx.Done():
 			_ = loop.Stop() // it may have ended already
 		}
-		truth, truthErr = loop.Wait()
+		truth, truthErr = o.wait(ctx, loop)
 	}()
 	sum, err = agent.Run(ctx, o.agent(loop.PID(), func() { close(attached) }))
 	if err != nil {
@@ -110,6 +117,41 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 		return truth, sum, errors.New("the program was traced, but none of its calls was seen; please report this with the output of ingero check --json")
 	}
 	return truth, sum, nil
+}
+
+// start starts the program, which does nothing until it is told to begin.
+func (o *Options) start(ctx context.Context, files cudastub.Files) (*cudastub.LoopRun, error) {
+	if o.Program == nil {
+		return files.StartLoop(ctx, cudastub.Options{}, append([]string{"--dir", o.Dir}, o.Args...)...)
+	}
+	cmd, err := o.Program(ctx, o.Args)
+	if err != nil {
+		return nil, err
+	}
+	return cudastub.StartTruthful(cmd)
+}
+
+// wait lets the program run to its end, with what goes on beside it.
+func (o *Options) wait(ctx context.Context, loop *cudastub.LoopRun) (cudastub.Truth, error) {
+	if o.During == nil || ctx.Err() != nil {
+		return loop.Wait()
+	}
+	beside, stop := context.WithCancel(ctx)
+	defer stop()
+	var tell func(*cudastub.Truth)
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tell, err = o.During(beside, loop.PID())
+	}()
+	truth, truthErr := loop.Wait()
+	stop()
+	<-done
+	if tell != nil {
+		tell(&truth)
+	}
+	return truth, errors.Join(truthErr, err)
 }
 
 func startError(dir string, err error) error {
