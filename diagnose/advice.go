@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/host/framework"
@@ -22,6 +23,12 @@ const (
 	adviceSyncCopy     = ImplicitSync + " copy"
 	adviceSync         = ImplicitSync
 	adviceCaptureEarly = GraphRecapture
+	adviceGraphUnused  = GraphLaunchDrop
+	adviceCaptureMode  = GraphCapture + " by another thread"
+	adviceCaptureFirst = GraphCapture + " at first use"
+	adviceCapturePool  = GraphCapture + " of memory"
+	adviceCaptureSync  = GraphCapture + " by a wait"
+	adviceFuse         = LaunchBound
 )
 
 // advice is what to do, by topic and framework. Unknown has what is said of recordings
@@ -150,6 +157,56 @@ var advice = map[string]map[framework.Name]string{
 			"torch.compile, mode=\"reduce-overhead\" and mark_dynamic for what varies",
 		framework.CUDA: "capture all of them during warm-up, one for each shape that will come",
 	},
+	adviceGraphUnused: {
+		framework.Unknown: "find out why the graph is not used: a shape, dtype or batch size for which none was " +
+			"captured, or a guard that fails; with torch.compile, TORCH_LOGS=recompiles,cudagraphs says so",
+		framework.PyTorch: "find out why the graph is not used: a shape, dtype or batch size for which none was " +
+			"captured, or a guard that fails; with torch.compile, TORCH_LOGS=recompiles,cudagraphs says so",
+		framework.CUDA: "find out why the graph is not used: a shape, type or batch size for which none was captured",
+	},
+	adviceCaptureMode: {
+		framework.Unknown: "the call is another thread's than the one that captures: capture in thread-local mode " +
+			"(cudaStreamCaptureModeThreadLocal; in PyTorch capture_error_mode=\"thread_local\"), or let {caller} " +
+			"rest meanwhile",
+		framework.PyTorch: "the call is another thread's than the one that captures: capture with " +
+			"capture_error_mode=\"thread_local\", or let {caller} rest meanwhile",
+		framework.CUDA: "the call is another thread's than the one that captures: capture in thread-local mode " +
+			"(cudaStreamCaptureModeThreadLocal), or let {caller} rest meanwhile",
+	},
+	adviceCaptureFirst: {
+		framework.Unknown: "use {caller} once before the capture, on the same stream: run a few eager steps first, " +
+			"as torch.cuda.make_graphed_callables does, and create handles and workspaces then",
+		framework.PyTorch: "use {caller} once before the capture, on the same stream: run a few eager steps first, " +
+			"as torch.cuda.make_graphed_callables does, and create handles and workspaces then",
+		framework.CUDA: "use {caller} once before the capture, on the same stream, and create handles and " +
+			"workspaces then",
+	},
+	adviceCapturePool: {
+		framework.Unknown: "allocate in captures only by a stream-ordered pool: cudaMallocAsync, or PyTorch's " +
+			"allocator inside torch.cuda.graph",
+		framework.PyTorch: "allocate in captures only by PyTorch's allocator inside torch.cuda.graph, or by " +
+			"cudaMallocAsync",
+		framework.CUDA: "allocate in captures only by a stream-ordered pool: cudaMallocAsync",
+	},
+	adviceCaptureSync: {
+		framework.Unknown: "move {op} out of the capture: nothing in it may wait for the GPU (.item(), .cpu(), " +
+			"printing a tensor, and memory that is freed do)",
+		framework.PyTorch: "move {op} out of the capture: nothing in it may wait for the GPU (.item(), .cpu(), " +
+			"printing a tensor, and memory that is freed do)",
+		framework.CUDA: "move {op} out of the capture: nothing in it may wait for the GPU, as copies to the host, " +
+			"and memory that is freed, do",
+	},
+	adviceFuse: {
+		framework.Unknown: "or have fewer and larger kernels: fuse them (torch.compile, fused optimisers), or give " +
+			"each more work (a larger batch)",
+		framework.PyTorch: "or have fewer and larger kernels: fuse them (torch.compile, fused optimisers), or give " +
+			"each more work (a larger batch)",
+		framework.JAX: "or have fewer and larger kernels: put more of the step into one jax.jit, or give each more " +
+			"work (a larger batch)",
+		framework.Llama: "or give each kernel more work: more sequences in a batch (--parallel, --batch-size); see " +
+			"that GGML_CUDA_DISABLE_GRAPHS is not set",
+		framework.CUDA: "or have fewer and larger kernels: fuse them, or give each more work (a larger batch)",
+	},
 }
 
 // advise returns what is said on topics to a process, in their order. values are pairs:
@@ -159,6 +216,7 @@ func (s *scene) advise(pid uint32, values []string, topics ...string) []string {
 	if p := s.procs[pid]; p != nil {
 		by = p.Framework
 	}
+	values = slices.Clone(values)
 	for i := 0; i < len(values); i += 2 {
 		values[i] = "{" + values[i] + "}"
 	}

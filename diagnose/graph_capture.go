@@ -125,12 +125,12 @@ func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
 		}
 	}
 	graphPath(&c, sp.Op, "running", sp.Op.String()+" in a capture", sp.Duration)
-	c.Recommendations = sp.fix(end.most.TID)
+	c.Recommendations = s.captureAdvice(sp, end.most.TID)
 	return c, true
 }
 
-// fix says what to do about it. capturer is the thread that captures.
-func (sp *spoiler) fix(capturer uint32) []string {
+// captureAdvice says what to do about it. capturer is the thread that captures.
+func (s *scene) captureAdvice(sp *spoiler, capturer uint32) []string {
 	what := "what calls " + sp.Op.String()
 	switch {
 	case sp.by() != "":
@@ -138,15 +138,16 @@ func (sp *spoiler) fix(capturer uint32) []string {
 	case sp.caller != nil && sp.caller.Symbol != "":
 		what = called(sp.caller.Symbol)
 	}
+	words := []string{"caller", what}
 	if sp.TID != capturer {
-		return []string{fmt.Sprintf("the call is another thread's than the one that captures: capture in thread-local mode (cudaStreamCaptureModeThreadLocal; in PyTorch capture_error_mode=\"thread_local\"), or let %s rest meanwhile", what)}
+		return s.advise(sp.PID, words, adviceCaptureMode)
 	}
 	fix := []string{}
 	if sp.sets() {
-		fix = append(fix, fmt.Sprintf("use %s once before the capture, on the same stream: run a few eager steps first, as torch.cuda.make_graphed_callables does, and create handles and workspaces then", what))
+		fix = s.advise(sp.PID, words, adviceCaptureFirst)
 	}
 	if sp.Op.Role() == event.RoleSync || sp.Op.Role() == event.RoleCopy || sp.Op.Role() == event.RoleFree {
-		fix = append(fix, fmt.Sprintf("move %s out of the capture: nothing in it may wait for the GPU (.item(), .cpu(), printing a tensor, and memory that is freed do)", sp.Op))
+		fix = append(fix, s.advise(sp.PID, []string{"op", sp.Op.String()}, adviceCaptureSync)...)
 	}
-	return append(fix, "allocate in captures only by a stream-ordered pool: cudaMallocAsync, or PyTorch's allocator inside torch.cuda.graph")
+	return append(fix, s.advise(sp.PID, nil, adviceCapturePool)...)
 }

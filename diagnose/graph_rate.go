@@ -129,10 +129,8 @@ func launchDrop(s *scene, g *graphUse) (report.Chain, bool) {
 		c.Summary = fall + ", and kernels one by one instead"
 		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at, perSecond(r.kernels), perSecond(r.kernelsB))
 		graphPath(&c, launch.most.Op, "running", "kernels launched one by one", r.kernelNS)
-		c.Recommendations = []string{
-			"find out why the graph is not used: a shape, dtype or batch size for which none was captured, or a guard that fails; with torch.compile, TORCH_LOGS=recompiles,cudagraphs says so",
-			"pad inputs to the sizes that were captured, or capture the sizes that come",
-		}
+		c.Recommendations = append(s.advise(g.pid, nil, adviceGraphUnused),
+			"pad inputs to the sizes that were captured, or capture the sizes that come")
 		return c, true
 	}
 	c.Summary = fmt.Sprintf("%s, because %s takes longer", fall, r.longer)

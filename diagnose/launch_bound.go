@@ -192,8 +192,6 @@ func tellLaunchBound(s *scene, f *finding, c *report.Chain) {
 		site = " of " + site
 	}
 	c.Path = []report.Step{f.step(s, "running", "inside "+e.Op, f.lost)}
-	c.Recommendations = []string{
-		fmt.Sprintf("put the launches%s into a CUDA graph: one cudaGraphLaunch instead of many %s", site, e.Op),
-		"or have fewer and larger kernels: fuse them (torch.compile, fused optimisers), or give each more work (a larger batch)",
-	}
+	graph := fmt.Sprintf("put the launches%s into a CUDA graph: one cudaGraphLaunch instead of many %s", site, e.Op)
+	c.Recommendations = append([]string{graph}, s.advise(f.sub.PID, nil, adviceFuse)...)
 }
