@@ -65,20 +65,24 @@ type LoopRun struct {
 	stdin          io.WriteCloser
 	stdout, stderr bytes.Buffer
 	begin          func() error
+	parse          func(printed []byte, t *Truth) error
 }
 
 // StartLoop starts a training loop with the options of "victim loop" (victim/options.c
 // lists them). It does nothing until Begin, so that a tracer can attach first.
 func (f Files) StartLoop(ctx context.Context, o Options, args ...string) (*LoopRun, error) {
 	args = append([]string{"loop", "--wait-stdin"}, args...)
-	return StartTruthful(f.command(ctx, o, f.Victim, args...))
+	return StartTruthful(f.command(ctx, o, f.Victim, args...), nil)
 }
 
 // StartTruthful starts a program that waits for the end of its standard input before its
-// first CUDA call, prints a [Truth] as JSON to standard output when it ends, and ends early
-// on SIGTERM.
-func StartTruthful(cmd *exec.Cmd) (*LoopRun, error) {
-	r := &LoopRun{cmd: cmd}
+// first CUDA call, tells the truth on standard output, and ends early on SIGTERM. parse reads
+// what it printed; nil: a [Truth] as JSON.
+func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*LoopRun, error) {
+	if parse == nil {
+		parse = func(printed []byte, t *Truth) error { return json.Unmarshal(printed, t) }
+	}
+	r := &LoopRun{cmd: cmd, parse: parse}
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	var err error
 	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
@@ -111,7 +115,7 @@ func (r *LoopRun) Wait() (Truth, error) {
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return t, fmt.Errorf("run loop: %w", exitError(err, &r.stderr))
 	}
-	if jsonErr := json.Unmarshal(r.stdout.Bytes(), &t); jsonErr != nil {
+	if jsonErr := r.parse(r.stdout.Bytes(), &t); jsonErr != nil {
 		return t, errors.Join(err, fmt.Errorf("read the loop's truth: %w%s", jsonErr, said(&r.stderr)))
 	}
 	return t, err

@@ -27,9 +27,10 @@ type Options struct {
 	// Program prepares another program to trace than "victim loop", whose arguments Args
 	// are; it has to keep to what cudastub.StartTruthful says. nil: "victim loop".
 	Program func(ctx context.Context, args []string) (*exec.Cmd, error)
+	Parse   func(printed []byte, t *cudastub.Truth) error // of Program; nil: a Truth as JSON
 	// During runs beside the program, from its first call on, until ctx is done at the
 	// program's end. It adds what it did to the truth. nil: nothing.
-	During func(ctx context.Context, pid int) (func(*cudastub.Truth), error)
+	During func(ctx context.Context, pid int) (Tell, error)
 	Beside []string // of a second "victim loop" that runs meanwhile; nil: none
 	Dir    string   // for the program and what it writes, on a disk (see Folder)
 	DB     string   // where to record
@@ -46,6 +47,9 @@ type Options struct {
 	Started func()               // called when everything is attached
 	Sinks   []agent.Sink
 }
+
+// Tell adds to the truth what was done to a program from outside.
+type Tell func(*cudastub.Truth)
 
 // Traced is what a run was.
 type Traced struct {
@@ -128,7 +132,7 @@ func (o *Options) start(ctx context.Context, files cudastub.Files) (*cudastub.Lo
 	if err != nil {
 		return nil, err
 	}
-	return cudastub.StartTruthful(cmd)
+	return cudastub.StartTruthful(cmd, o.Parse)
 }
 
 // wait lets the program run to its end, with what goes on beside it.
@@ -138,7 +142,7 @@ func (o *Options) wait(ctx context.Context, loop *cudastub.LoopRun) (cudastub.Tr
 	}
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
-	var tell func(*cudastub.Truth)
+	var tell Tell
 	var err error
 	done := make(chan struct{})
 	go func() {

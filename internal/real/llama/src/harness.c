@@ -4,7 +4,7 @@
  * end of its standard input before the CUDA libraries are loaded.
  *
  *   harness LIBRARIES MODEL [--mode decode|prompt|serve] [--seconds S] [--tokens N] [--seed N]
- *           [--lock-ms MS --period-ms MS --start-after S]
+ *           [--lock-ms MS --period-ms MS --start-after S] [--pin CPU]
  *
  * decode: one token after the other. prompt: prompts of 256 tokens. serve: requests that come
  * after pauses, each a prompt and some tokens. --lock-ms: another thread holds a lock for so
@@ -13,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -190,6 +191,15 @@ static void serve(void)
 	decode((int32_t)(10 + rand_r(&opt.seed) % 60));
 }
 
+static void pin(int cpu)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		fail("there is no such CPU to run on");
+}
+
 static void options(int argc, char **argv)
 {
 	for (int i = 3; i + 1 < argc; i += 2) {
@@ -208,6 +218,8 @@ static void options(int argc, char **argv)
 			opt.period_ms = atof(value);
 		else if (!strcmp(name, "--start-after"))
 			opt.start_after = atof(value);
+		else if (!strcmp(name, "--pin"))
+			pin(atoi(value));
 		else
 			fail("there is no such option; harness.c lists them");
 	}

@@ -12,6 +12,9 @@ import tempfile
 import threading
 import time
 
+if "--wait-stdin" in sys.argv:  # a tracer attaches first
+    sys.stdin.buffer.read()
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -135,6 +138,9 @@ class Rival:
 
 def arguments():
     a = argparse.ArgumentParser()
+    a.add_argument("--wait-stdin", action="store_true", help="begin at the end of standard input")
+    a.add_argument("--pin", type=int, help="CPU of the training loop and its backward thread")
+    a.add_argument("--pin-workers", type=int, help="CPU of the data workers")
     a.add_argument("--fault", choices=FAULTS, default="none")
     a.add_argument("--steps", type=int, default=60)
     a.add_argument("--after", type=int, default=30, help="steps without the fault")
@@ -156,7 +162,8 @@ def main():
 
     torch.manual_seed(1)
     rival = Rival(a)
-    loader = DataLoader(Samples(a), batch_size=a.batch, num_workers=1, prefetch_factor=2, pin_memory=True)
+    loader = DataLoader(Samples(a), batch_size=a.batch, num_workers=1, prefetch_factor=2, pin_memory=True,
+                        worker_init_fn=None if a.pin_workers is None else lambda _: os.sched_setaffinity(0, {a.pin_workers}))
     model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
     loss_of = nn.CrossEntropyLoss()
@@ -192,8 +199,11 @@ def main():
                 graph.replay()
 
     took = ([], [])
+    batches = iter(loader)  # starts the workers
+    if a.pin is not None:
+        os.sched_setaffinity(0, {a.pin})
     last = time.monotonic_ns()
-    for n, (x, y) in enumerate(loader):
+    for n, (x, y) in enumerate(batches):
         if n == a.after:
             rival.on.set()
         rival.meet()
