@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
 )
 
@@ -19,8 +20,9 @@ type Case struct {
 	// Allowed are the kinds that a control may report.
 	Allowed []string `json:"allowed,omitempty"`
 
-	needs  int  // CPUs
-	whatIf bool // also run without the fault, to compare what was predicted
+	needs  int                // CPUs
+	whatIf bool               // also run without the fault, to compare what was predicted
+	real   func(*rig.Options) // has the rig run a real program; nil: the stand-in program
 }
 
 // Control says that nothing is to be found.

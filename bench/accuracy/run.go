@@ -71,6 +71,9 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 		Args: c.Args, Beside: c.Beside, Dir: dir, DB: db,
 		Backend: o.Backend, Node: "bench", Version: o.Version, Flags: "bench diagnosis",
 	}
+	if c.real != nil {
+		c.real(&opts)
+	}
 	run, err := rig.Run(ctx, opts, nil)
 	if errors.Is(err, cudastub.ErrUnsupported) || errors.Is(err, cudastub.ErrUsage) {
 		return Result{Case: c, Skipped: reason(err)}, nil

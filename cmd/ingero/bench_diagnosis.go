@@ -24,6 +24,7 @@ import (
 type diagnosisFlags struct {
 	accuracy.Options
 	baseline string
+	real     bool
 	asJSON   bool
 }
 
@@ -39,8 +40,12 @@ func (c *console) benchDiagnosisCommand() *cobra.Command {
 through this machine's kernel, explains each recording, and counts how often the
 explanation is right. The faults' names, durations, duty cycles and pinning are
 drawn from --seed; the same seed draws the same faults. It takes some ten minutes,
-with --quick three. No GPU is needed.`,
-		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence --json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings",
+with --quick three. No GPU is needed.
+
+With --real it runs llama.cpp and PyTorch instead, on libraries that simulate a GPU,
+which takes some ten minutes. They are fetched the first time (890 MB, with npm and pip)
+and stay in the user's cache, or in $INGERO_REAL_CACHE.`,
+		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence --json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings\n  sudo ingero bench diagnosis --real --only llama",
 		Args:    arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("seconds") && !(f.Seconds >= accuracy.MinSeconds && f.Seconds <= maxSeconds) {
@@ -56,6 +61,7 @@ with --quick three. No GPU is needed.`,
 	fl.Float64Var(&f.Seconds, "seconds", 0, fmt.Sprintf("length of each run (default %d, with --quick %d)", accuracy.DefaultSeconds, accuracy.QuickSeconds))
 	fl.StringVar(&f.baseline, "baseline", "", "score another rule on the same recordings too ("+coOccurrence+")")
 	fl.StringVar(&f.Keep, "keep", "", "leave the recordings in this folder")
+	fl.BoolVar(&f.real, "real", false, "run llama.cpp and PyTorch (--only "+strings.Join(accuracy.RealNames(), ",")+")")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(accuracy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("baseline", cobra.FixedCompletions([]string{coOccurrence}, cobra.ShellCompDirectiveNoFileComp))
@@ -75,13 +81,14 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 	if o.CPUs, err = ownCPUs(); err != nil {
 		return err
 	}
-	cases, err := accuracy.Cases(&o)
-	if err != nil {
-		return usageError{err}
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	cases, done, err := c.diagnosisCases(ctx, f.real, &o)
+	if err != nil {
+		return err
+	}
+	defer done()
 	p := &benchProgress{c: c}
 	o.Version = build().Version
 	o.Progress = func(done, of int, name string) { p.say(fmt.Sprintf("%d of %d: %s", done+1, of, name)) }
@@ -94,6 +101,25 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 		return errors.Join(writeJSON(c.out, r), err)
 	}
 	return errors.Join(c.writeAccuracy(r), err)
+}
+
+// diagnosisCases draws what is to be run. done removes what was made for it.
+func (c *console) diagnosisCases(ctx context.Context, realPrograms bool, o *accuracy.Options) (cases []accuracy.Case, done func(), err error) {
+	if !realPrograms {
+		if cases, err = accuracy.Cases(o); err != nil {
+			err = usageError{err}
+		}
+		return cases, func() {}, err
+	}
+	p, err := accuracy.FetchReal(ctx, c.err)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cases, err = accuracy.RealCases(o, p); err != nil {
+		p.Close()
+		return nil, nil, usageError{err}
+	}
+	return cases, p.Close, nil
 }
 
 // ownCPUs are those this process may run on.

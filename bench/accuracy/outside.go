@@ -1,0 +1,183 @@
+package accuracy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/rig"
+)
+
+// outside is a fault that strikes a running program from outside, until ctx is done. What it
+// returns adds what was done to the truth.
+type outside func(ctx context.Context, s *surroundings) (rig.Tell, error)
+
+// surroundings are of a running program.
+type surroundings struct {
+	pid    int
+	dir    string // for files
+	shared string // the hollow GPU's file
+	gpu    string // its settings
+}
+
+// sleep waits; false: ctx was done before.
+func sleep(ctx context.Context, seconds float64) bool {
+	select {
+	case <-time.After(time.Duration(seconds * 1e9)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// pinned finds the CPU of a flag in the arguments of a run, or draws one and adds the flag.
+func pinned(d *draw, r *realRun, flag string) int {
+	for i, a := range r.args {
+		if a == flag {
+			cpu, _ := strconv.Atoi(r.args[i+1]) // it was written by a draw
+			return cpu
+		}
+	}
+	here, there := d.twoCPUs()
+	r.args = append(r.args, arguments(flag, here)...)
+	if slices.Contains(r.args, "--steps") { // PyTorch
+		r.args = append(r.args, arguments("--pin-workers", there)...)
+	}
+	return here
+}
+
+// hogBesideLoop is another program on the CPU of the thread that launches.
+func hogBesideLoop(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin")) }
+
+// hogBesideWorker is another program on the CPU of the data worker.
+func hogBesideWorker(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin-workers")) }
+
+func hog(d *draw, cpu int) outside {
+	args := arguments("--seconds 60 --launches 0 --memcpy-us 0 --sync-us 0 --host-us 2000 --pin", cpu, "--name", d.pick(others))
+	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
+		dir, err := os.MkdirTemp(s.dir, "hog-")
+		if err != nil {
+			return nil, err
+		}
+		files, err := cudastub.Extract(dir)
+		if err != nil {
+			return nil, err
+		}
+		run, err := files.StartLoop(context.WithoutCancel(ctx), cudastub.Options{}, append([]string{"--dir", dir}, args...)...)
+		if err != nil {
+			return nil, err
+		}
+		err = run.Begin()
+		<-ctx.Done()
+		_ = run.Stop() // it may have ended already
+		own, waitErr := run.Wait()
+		return func(t *cudastub.Truth) {
+			t.CulpritPID, t.CulpritTID, t.CulpritComm = own.PID, own.TID, own.Comm
+		}, errors.Join(err, waitErr)
+	}
+}
+
+// slower has every kernel take longer from now on.
+func slower(d *draw, _ *realRun) outside {
+	factor := float64(d.between(15, 22)) / 10
+	return change(fmt.Sprintf("slow=%g", factor))
+}
+
+// slowerNowAndThen has every kernel take longer for a part of each period.
+func slowerNowAndThen(d *draw, _ *realRun) outside {
+	return change(fmt.Sprintf("period.every=%dms\nperiod.for=%dms\nperiod.slow=%d", d.between(800, 1200), d.between(250, 350), d.between(2, 3)))
+}
+
+func change(settings string) outside {
+	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
+		err := hollow.Set(s.shared, strings.ReplaceAll(s.gpu, ";", "\n")+"\n"+settings)
+		<-ctx.Done()
+		return nil, err
+	}
+}
+
+// quotaOf gives the program less of a CPU than it needs.
+func quotaOf(d *draw, _ *realRun) outside {
+	pct, period := d.between(30, 50), 50_000*d.between(1, 2)
+	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
+		group, err := quotaGroup(pct*period/100, period)
+		if err != nil {
+			return nil, err
+		}
+		err = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(s.pid)), 0o644)
+		<-ctx.Done()
+		// The program has ended: its group is empty. One that has not yet gone is tried again.
+		for range 50 {
+			if os.Remove(group) == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return func(t *cudastub.Truth) { t.Cgroup = group }, err
+	}
+}
+
+// quotaGroup makes a control group with a quota (us per period in us), in version 1 or 2.
+func quotaGroup(quota, period int) (string, error) {
+	name := "ingero-bench-" + strconv.Itoa(os.Getpid())
+	for _, v := range []struct {
+		dir   string
+		files map[string]string
+	}{
+		{"/sys/fs/cgroup/cpu/" + name, map[string]string{"cpu.cfs_period_us": strconv.Itoa(period), "cpu.cfs_quota_us": strconv.Itoa(quota)}},
+		{"/sys/fs/cgroup/" + name, map[string]string{"cpu.max": fmt.Sprint(quota, " ", period)}},
+	} {
+		if os.Mkdir(v.dir, 0o755) != nil {
+			continue
+		}
+		var err error
+		for file, value := range v.files {
+			err = errors.Join(err, os.WriteFile(filepath.Join(v.dir, file), []byte(value), 0o644))
+		}
+		if err == nil {
+			return v.dir, nil
+		}
+		_ = os.Remove(v.dir) // it has no CPU controller
+	}
+	return "", errors.New("make a control group with a quota: this machine has no CPU controller that can be written")
+}
+
+// parseLines reads what faulty.py prints: a JSON line for each time the fault struck, and one
+// at the end.
+func parseLines(printed []byte, t *cudastub.Truth) error {
+	ended := false
+	for line := range bytes.Lines(printed) {
+		var l struct {
+			What       string
+			Begin, End int64
+			PID, TID   int
+			Steps      int64
+			Fault      string
+		}
+		if err := json.Unmarshal(line, &l); err != nil {
+			return fmt.Errorf("%w: %.200q", err, line)
+		}
+		switch l.What {
+		case "fault":
+			t.FaultCount++
+			t.InjectedNS += l.End - l.Begin
+			t.CulpritPID, t.CulpritTID = l.PID, l.TID
+		case "end":
+			t.PID, t.TID, t.Steps, t.Fault, ended = l.PID, l.PID, l.Steps, l.Fault, true
+		}
+	}
+	if !ended {
+		return errors.New("the program did not come to its end")
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package accuracy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/real/llama"
+	"github.com/ingero-io/ingero/internal/real/torch"
+	"github.com/ingero-io/ingero/internal/rig"
+)
+
+// RealPrograms are programs of other people, fetched and ready to run on the hollow GPU
+// (docs/real.md).
+type RealPrograms struct {
+	llama    llama.Files
+	llamaGPU string // folder of the GPU's libraries for llama.cpp
+	torch    torch.Files
+}
+
+// FetchReal fetches and builds what is not in the cache, and says so to progress. Close
+// removes what is not kept there.
+func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err error) {
+	p = &RealPrograms{}
+	if p.llama, err = llama.Fetch(ctx, progress); err != nil {
+		return nil, err
+	}
+	if p.torch, err = torch.Fetch(ctx, progress); err != nil {
+		return nil, err
+	}
+	if p.llamaGPU, err = os.MkdirTemp("", "ingero-hollow-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the hollow GPU: %w", err)
+	}
+	if err := llama.GPU(ctx, p.llamaGPU); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close removes what is not kept in the cache.
+func (p *RealPrograms) Close() {
+	_ = os.RemoveAll(p.llamaGPU) // what stays is in the folder for temporary files
+}
+
+// realProgram is which program a case runs.
+type realProgram string
+
+const (
+	llama12 realProgram = "llama.cpp, CUDA 12"
+	llama13 realProgram = "llama.cpp, CUDA 13"
+	pytorch realProgram = "PyTorch"
+)
+
+// realCase is a run of a real program, with a fault or as a control.
+type realCase struct {
+	name    string
+	program realProgram
+	fault   *Expect  // nil: a control
+	allowed []string // kinds that a control may report
+	needs   int      // CPUs
+	draw    func(*draw) realRun
+}
+
+// realRun is what is drawn of a case.
+type realRun struct {
+	program realProgram
+	args    []string
+	env     []string
+	gpu     string  // settings of the hollow GPU (docs/real.md)
+	outside outside // nil: the fault, if there is one, is the program's own
+}
+
+// realSettle is after how many seconds an outside fault begins: import, loading and some
+// seconds of healthy steps come first.
+const realSettle = 5
+
+// decode draws arguments and GPU of a run of llama.cpp that decodes.
+func decode(d *draw, env ...string) realRun {
+	return realRun{
+		args: arguments("--seconds", 10, "--seed", d.between(1, 1<<20)), env: env,
+		gpu: fmt.Sprintf("kernel.default=%dus;device.sm=%d", d.between(8, 40), []int{89, 90}[d.rng.IntN(2)]),
+	}
+}
+
+const noGraphs = "GGML_CUDA_DISABLE_GRAPHS=1"
+
+// train draws arguments and GPU of a PyTorch training run with a fault of its own.
+func train(fault string, ms span) func(*draw) realRun {
+	return func(d *draw) realRun {
+		return realRun{
+			args: arguments("--fault", fault, "--ms", d.of(ranges{Medium: ms}, Medium), "--steps", 500, "--after", 250),
+			gpu:  fmt.Sprintf("kernel.default=%dus", d.between(60, 120)),
+		}
+	}
+}
+
+// steady is a healthy training run that lasts for some ten seconds.
+func steady(d *draw) realRun {
+	return realRun{args: arguments("--steps", 900, "--after", 900), gpu: fmt.Sprintf("kernel.default=%dus", d.between(60, 120))}
+}
+
+// with gives a run a fault from outside.
+func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*draw) realRun {
+	return func(d *draw) realRun {
+		r := run(d)
+		r.outside = fault(d, &r)
+		return r
+	}
+}
+
+func decoding(d *draw) realRun { return decode(d) }
+
+var realCases = []realCase{
+	{name: "cpu-hog", program: pytorch, fault: &Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, needs: 2, draw: with(steady, hogBesideLoop)},
+	{name: "worker-hog", program: pytorch, fault: &Expect{"worker-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", false}, needs: 2, draw: with(steadyWorker, hogBesideWorker)},
+	{name: "worker-cpu", program: pytorch, fault: &Expect{"worker-cpu", kinds(diagnose.InputStarvation), Culprit, "running", false}, draw: train("worker-cpu", span{25, 50})},
+	{name: "worker-disk", program: pytorch, fault: &Expect{"worker-disk", kinds(diagnose.BlockIO), Culprit, "blocked", false}, draw: train("worker-disk", span{25, 50})},
+	{name: "worker-net", program: pytorch, fault: &Expect{"worker-net", kinds(diagnose.PeerWait, diagnose.NetworkWait), Culprit, "", false}, draw: train("worker-net", span{25, 50})},
+	{name: "gil", program: pytorch, fault: &Expect{"gil", kinds(diagnose.LockContention), Culprit, "running", false}, draw: train("gil", span{15, 40})},
+	{name: "mutex", program: pytorch, fault: &Expect{"mutex", kinds(diagnose.LockContention), Culprit, "", false}, draw: train("mutex", span{15, 40})},
+	{name: "checkpoint", program: pytorch, fault: &Expect{"checkpoint", kinds(diagnose.BlockIO), Victim, "blocked", false}, draw: train("checkpoint", span{20, 60})},
+	{name: "pageable", program: pytorch, fault: &Expect{"pageable", kinds(diagnose.PageableCopy), Victim, "", false}, draw: train("pageable", span{20, 40})},
+	{name: "recapture", program: pytorch, fault: &Expect{"recapture", kinds(diagnose.GraphRecapture), Victim, "", false}, draw: train("recapture", span{20, 40})},
+	{name: "slow-gpu", program: pytorch, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(steady, slower)},
+
+	{name: "cpu-hog", program: llama13, fault: &Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
+	{name: "quota", program: llama12, fault: &Expect{"quota", kinds(diagnose.CPUThrottled), Victim, "throttled", false}, draw: with(decoding, quotaOf)},
+	{name: "mutex", program: llama13, fault: &Expect{"mutex", kinds(diagnose.LockContention), Culprit, "running", false}, draw: func(d *draw) realRun {
+		r := decode(d)
+		r.args = append(r.args, arguments("--lock-ms", d.between(15, 40), "--period-ms", d.between(100, 180), "--start-after", 3)...)
+		return r
+	}},
+	{name: "slow-gpu", program: llama13, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(decoding, slower)},
+	{name: "slow-gpu", program: llama12, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(eager, slower)},
+	{name: "slow-gpu-now-and-then", program: llama13, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(decoding, slowerNowAndThen)},
+
+	{name: "healthy decode", program: llama13, draw: decoding},
+	{name: "healthy decode without graphs", program: llama12, draw: eager},
+	{name: "prompts", program: llama12, draw: func(d *draw) realRun {
+		r := decode(d)
+		r.args = append(r.args, "--mode", "prompt")
+		return r
+	}},
+	{name: "server with pauses", program: llama13, draw: func(d *draw) realRun {
+		r := decode(d)
+		r.args = append(r.args, "--mode", "serve")
+		return r
+	}},
+	{name: "healthy training", program: pytorch, draw: steady},
+	{name: "training on a slow GPU", program: pytorch, draw: func(d *draw) realRun {
+		r := steady(d)
+		r.gpu = fmt.Sprintf("kernel.default=%dus", d.between(200, 400))
+		return r
+	}},
+	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: func(d *draw) realRun {
+		r := steady(d)
+		r.gpu = "kernel.default=2us"
+		return r
+	}},
+}
+
+func eager(d *draw) realRun { return decode(d, noGraphs) }
+
+// pinnedDecode runs on one CPU.
+func pinnedDecode(d *draw) realRun {
+	r := decode(d)
+	r.args = append(r.args, "--pin", fmt.Sprint(d.cpu()))
+	return r
+}
+
+// steadyWorker has the data worker on a CPU of its own, and gives it more to do.
+func steadyWorker(d *draw) realRun {
+	r := steady(d)
+	here, there := d.twoCPUs()
+	r.args = append(r.args, arguments("--pin", here, "--pin-workers", there, "--batch", 64)...)
+	return r
+}
+
+// RealNames lists what Options.Only may say of real programs.
+func RealNames() []string {
+	names := []string{"llama", "pytorch", controlsName}
+	for i := range realCases {
+		if f := realCases[i].fault; f != nil && !slices.Contains(names, f.Fault) {
+			names = append(names, f.Fault)
+		}
+	}
+	return names
+}
+
+// RealCases draws what is to be run of real programs.
+func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
+	for _, n := range o.Only {
+		if !slices.Contains(RealNames(), n) {
+			return nil, fmt.Errorf("there is no fault %q of real programs; there are %s", n, strings.Join(RealNames(), ", "))
+		}
+	}
+	var cases []Case
+	for i := range realCases {
+		k := &realCases[i]
+		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, k.is) {
+			continue
+		}
+		c := Case{Name: string(k.program) + ": " + k.name, Allowed: append([]string{diagnose.ColdStart}, k.allowed...), needs: max(k.needs, 1)}
+		if len(o.CPUs) >= c.needs {
+			r := k.draw(newDraw(o.Seed, c.Name, o.CPUs, o.Quick))
+			r.program = k.program
+			c.Args = r.args
+			c.real = func(opts *rig.Options) { r.into(opts, p) }
+		}
+		if k.fault != nil {
+			c.Expect = []Expect{*k.fault}
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// is reports whether a name of RealNames means the case.
+func (k *realCase) is(name string) bool {
+	switch name {
+	case "llama":
+		return k.program != pytorch
+	case "pytorch":
+		return k.program == pytorch
+	case controlsName:
+		return k.fault == nil
+	}
+	return k.fault != nil && k.fault.Fault == name
+}
+
+// into has the rig run the program.
+func (r realRun) into(o *rig.Options, p *RealPrograms) {
+	shared := filepath.Join(o.Dir, "hollow")
+	if r.program == pytorch {
+		o.Parse = parseLines
+	}
+	o.Program = func(ctx context.Context, args []string) (*exec.Cmd, error) {
+		cmd := p.command(ctx, r.program, shared, o.Dir, args)
+		cmd.Env = append(cmd.Env, r.env...)
+		return cmd, hollow.Set(shared, strings.ReplaceAll(r.gpu, ";", "\n"))
+	}
+	if r.outside != nil {
+		o.During = func(ctx context.Context, pid int) (rig.Tell, error) {
+			if !sleep(ctx, realSettle) {
+				return nil, nil
+			}
+			return r.outside(ctx, &surroundings{pid: pid, dir: o.Dir, shared: shared, gpu: r.gpu})
+		}
+	}
+}
+
+func (p *RealPrograms) command(ctx context.Context, which realProgram, shared, dir string, args []string) *exec.Cmd {
+	var cmd *exec.Cmd
+	switch which {
+	case pytorch:
+		cmd = p.torch.Command(ctx, shared, append([]string{"faulty.py", "--wait-stdin", "--dir", dir}, args...)...)
+	case llama12:
+		cmd = p.llama.Command(ctx, 12, p.llamaGPU, []string{"HOLLOW_FILE=" + shared}, args...)
+	case llama13:
+		cmd = p.llama.Command(ctx, 13, p.llamaGPU, []string{"HOLLOW_FILE=" + shared}, args...)
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	return cmd
+}
