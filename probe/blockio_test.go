@@ -151,12 +151,19 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 			t.Errorf("%s by %s (%d)", s.Op, s.Comm, s.PID)
 		}
 	}
-	if want := [4]uint64{r1 - r0, (rs1 - rs0) * 512, w1 - w0, (ws1 - ws0) * 512}; got != want || want[3] != 40*65536 || want[1] != 3000*4096 {
-		t.Errorf("reads, bytes, writes, bytes %v; the kernel counts %v", got, want)
-	}
 	lost, err := tr.Losses()
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Another disk may interrupt the program: what it misses then is told.
+	missing := 3000 - min(got[0], 3000)
+	if missing > lost[event.LostRequest] {
+		t.Errorf("%d reads are missing, %d told", missing, lost[event.LostRequest])
+	}
+	t.Logf("%d missing, %d told", missing, lost[event.LostRequest])
+	got[0], got[1] = got[0]+missing, got[1]+missing*4096
+	if want := [4]uint64{r1 - r0, (rs1 - rs0) * 512, w1 - w0, (ws1 - ws0) * 512}; got != want || want[3] != 40*65536 || want[1] != 3000*4096 {
+		t.Errorf("reads, bytes, writes, bytes %v, with %d missing; the kernel counts %v", got, missing, want)
 	}
 	sector, rows := uint64(3*128), uint64(0)
 	for _, q := range r.Requests {
@@ -177,8 +184,8 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	if sector != 43*128 {
 		t.Errorf("the last write ended at sector %d", sector)
 	}
-	if n := rows + lost[event.LostRequestThinned]; n != got[0]+got[2] || lost[event.LostRequest] != 0 || lost[event.LostRequestThinned] == 0 {
-		t.Errorf("%d requests recorded and %d left out, of %d; %d lost", rows, lost[event.LostRequestThinned], got[0]+got[2], lost[event.LostRequest])
+	if n := rows + lost[event.LostRequestThinned]; n != got[0]+got[2]-missing || lost[event.LostRequestThinned] == 0 {
+		t.Errorf("%d requests recorded and %d left out, of %d; %d lost", rows, lost[event.LostRequestThinned], got[0]+got[2]-missing, lost[event.LostRequest])
 	}
 }
 

@@ -120,10 +120,17 @@ func (p *Pages) forget(idle []uint32) {
 func (p *Pages) Missed() uint64 { return missed(p.c, pages.Program) }
 
 // missed is how often the kernel did not run programs because another run of the same
-// was in progress on the CPU.
+// was in progress on the CPU. c may be nil, and have only some of the programs.
 func missed(c *ebpf.Collection, names ...string) (n uint64) {
+	if c == nil {
+		return 0
+	}
 	for _, name := range names {
-		if s, err := c.Programs[name].Stats(); err == nil { // kernels before 5.12 do not tell
+		p := c.Programs[name]
+		if p == nil {
+			continue
+		}
+		if s, err := p.Stats(); err == nil { // kernels before 5.12 do not tell
 			n += s.RecursionMisses
 		}
 	}
