@@ -155,7 +155,7 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another disk may interrupt the program: what it misses then is told.
+	// The kernel does not tell of each completion: that is told.
 	missing := 3000 - min(got[0], 3000)
 	if missing > lost[event.LostRequest] {
 		t.Errorf("%d reads are missing, %d told", missing, lost[event.LostRequest])

@@ -259,8 +259,7 @@ func (t *Tracer) Losses() (n [event.NumLossKinds]uint64, err error) {
 		}
 	}
 	n[event.LostStack] += t.decode.python.missed
-	// An interrupt whose program already runs on the CPU, for the request or packet of another
-	// device, is not told.
+	// What happens in an interrupt of the same program is not told.
 	n[event.LostRequest] += missed(t.blockio, "rq_issue", "rq_complete")
 	n[event.LostConnection] += missed(t.tcp, "retransmit", "set_state")
 	return n, nil

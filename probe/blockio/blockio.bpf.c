@@ -198,7 +198,9 @@ int rq_issue(u64 *ctx)
 	u64 key = ctx[0], now = bpf_ktime_get_ns();
 	struct flight *f = bpf_map_lookup_elem(&flights, &key);
 
-	if (!f || f->issued) /* not inserted: its maker is here; or left from an earlier use of the memory */
+	if (f && f->issued) /* an earlier use of the memory, whose end the kernel did not tell */
+		lose(LOSS_REQUEST);
+	if (!f || f->issued) /* not inserted: its maker is here */
 		f = fly(key, now);
 	if (!f)
 		return 0;
