@@ -64,8 +64,10 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
-	for _, name := range []string{"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
-		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches", "control_turns"} {
+	for _, name := range []string{
+		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
+		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches", "control_turns",
+	} {
 		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))

@@ -23,8 +23,12 @@ func TestWaitsHaveTheWorkOfAllThreadsSinceTheLastOne(t *testing.T) {
 	a, b := event.Thread{PID: 1, TID: 1}, event.Thread{PID: 1, TID: 2}
 	var span []event.CallTime
 	for i, c := range []event.CallTime{
-		{Thread: a, Op: sync}, {Thread: b, Op: launch}, {Thread: b, Op: graph}, {Thread: a, Op: cp},
-		{Thread: a, Op: sync}, {Thread: a, Op: sync},
+		{Thread: a, Op: sync},
+		{Thread: b, Op: launch},
+		{Thread: b, Op: graph},
+		{Thread: a, Op: cp},
+		{Thread: a, Op: sync},
+		{Thread: a, Op: sync},
 	} {
 		c.Start = uint64(i)
 		span = append(span, c)

@@ -48,10 +48,14 @@ var libraries = []library{
 	{soname: "libcuda.so.1", prefix: []string{
 		"copy", "drv_", "engine", "graph", "host", "memory", "settings", "shm", "wait",
 	}},
-	{soname: "libcudart.so.12", prefix: []string{"rt_"}, flags: []string{"-DCUDART=12"},
-		version: "libcudart.so.12", needs: []string{"libcuda.so.1"}},
-	{soname: "libcudart.so.13", prefix: []string{"rt_"}, flags: []string{"-DCUDART=13"},
-		version: "libcudart.so.13", needs: []string{"libcuda.so.1"}},
+	{
+		soname: "libcudart.so.12", prefix: []string{"rt_"}, flags: []string{"-DCUDART=12"},
+		version: "libcudart.so.12", needs: []string{"libcuda.so.1"},
+	},
+	{
+		soname: "libcudart.so.13", prefix: []string{"rt_"}, flags: []string{"-DCUDART=13"},
+		version: "libcudart.so.13", needs: []string{"libcuda.so.1"},
+	},
 }
 
 // CacheDir is the folder for what is built and fetched: INGERO_REAL_CACHE, or ingero-real in
@@ -162,8 +166,10 @@ func (l library) build(ctx context.Context, work, src string) error {
 	if err := os.WriteFile(script, []byte(l.versionScript(exported)), 0o644); err != nil {
 		return err
 	}
-	args := slices.Concat(buildFlags, l.flags, []string{"-I", src, "-shared", "-Wl,-soname," + l.soname,
-		"-Wl,--version-script," + script, "-o", filepath.Join(work, l.soname)}, files, []string{stubs})
+	args := slices.Concat(buildFlags, l.flags, []string{
+		"-I", src, "-shared", "-Wl,-soname," + l.soname,
+		"-Wl,--version-script," + script, "-o", filepath.Join(work, l.soname),
+	}, files, []string{stubs})
 	for _, n := range l.needs {
 		args = append(args, filepath.Join(work, n))
 	}

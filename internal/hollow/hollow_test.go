@@ -166,7 +166,7 @@ func TestLibrariesExportWhatNVIDIAsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range strings.Fields(string(data)) {
+		for name := range strings.FieldsSeq(string(data)) {
 			if !have[name] {
 				t.Errorf("%s does not export %s (version %q)", soname, name, version)
 			}

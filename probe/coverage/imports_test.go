@@ -53,13 +53,15 @@ func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
 		1: {[]string{"cudaMalloc", "__cudaLaunchKernel", "cudaGetDevice"}, "session", coverage.Yes, nil},
 		2: {[]string{"cudaLaunchKernelTomorrow"}, "session", coverage.Partly, []string{"untraced_launch " + launches + "cudaLaunchKernelTomorrow"}},
 		3: {
-			[]string{"cudaMalloc", "cudaFrobnicate", "cudaWaitExternalSemaphoresAsync"}, "session", coverage.Yes,
+			[]string{"cudaMalloc", "cudaFrobnicate", "cudaWaitExternalSemaphoresAsync"},
+			"session", coverage.Yes,
 			[]string{"untraced_function " + calls + "cudaFrobnicate", "untraced_function " + calls + "cudaWaitExternalSemaphoresAsync"},
 		},
 		4: {[]string{"cudaMalloc", "cudaLaunchMine"}, "session", coverage.Yes, nil}, // not one of CUDA's
 		5: {[]string{"cudaLaunchCooperativeKernelMultiDevice"}, "session", coverage.Yes, nil},
 		6: {
-			[]string{"cudaLaunchCooperativeKernelMultiDevice"}, "perf", coverage.Partly,
+			[]string{"cudaLaunchCooperativeKernelMultiDevice"},
+			"perf", coverage.Partly,
 			[]string{"untraced_launch " + launches + "cudaLaunchCooperativeKernelMultiDevice"},
 		},
 		7: {[]string{"cudaMalloc", "cudaLaunchKernelTomorrow"}, "", coverage.No, []string{"untraced_launch " + launches + "cudaLaunchKernelTomorrow"}},

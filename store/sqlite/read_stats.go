@@ -81,7 +81,7 @@ func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 	found := make(map[uint32]store.Process)
 	type life struct{ from, to int64 }
 	during := make(map[uint32]life) // by process, the session that found tells what it says
-	by := "null" // recordings before schema 17
+	by := "null"                    // recordings before schema 17
 	if ok, err := r.hasColumn(ctx, "process", "framework"); err != nil {
 		return nil, err
 	} else if ok {

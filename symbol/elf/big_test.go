@@ -125,7 +125,8 @@ func TestBigTablesChooseNamesAsOthersDo(t *testing.T) {
 	}
 	data, names := section(syms...)
 	f := &elf.File{FileHeader: elf.FileHeader{ByteOrder: binary.LittleEndian}, Sections: []*elf.Section{
-		{}, {SectionHeader: elf.SectionHeader{Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)), FileSize: uint64(len(data))}},
+		{},
+		{SectionHeader: elf.SectionHeader{Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)), FileSize: uint64(len(data))}},
 		{SectionHeader: elf.SectionHeader{
 			Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: uint64(len(data) + bigBytes), FileSize: uint64(len(names)),
 		}},
@@ -148,7 +149,8 @@ func FuzzBig(f *testing.F) {
 	f.Add(data, names, uint64(11))
 	f.Fuzz(func(_ *testing.T, data, names []byte, addr uint64) {
 		e := &elf.File{FileHeader: elf.FileHeader{ByteOrder: binary.LittleEndian}, Sections: []*elf.Section{
-			{}, {SectionHeader: elf.SectionHeader{Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)), FileSize: uint64(len(data))}},
+			{},
+			{SectionHeader: elf.SectionHeader{Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)), FileSize: uint64(len(data))}},
 			{SectionHeader: elf.SectionHeader{
 				Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: bigBytes, FileSize: uint64(len(names)),
 			}},
