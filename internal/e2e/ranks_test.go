@@ -208,8 +208,10 @@ func TestNobodyIsLateInAnEvenJob(t *testing.T) {
 	for _, ranks := range []string{"2", "8"} {
 		t.Run(ranks, func(t *testing.T) {
 			// The ranks wait for their GPUs most of the time, so that two CPUs are enough for
-			// eight, and nothing else that runs on this machine can keep them from it.
-			j := train(t, "--steps", "100", "--host-us", "20", "--gpu-us", "8000", "--fifo", "1", "--ranks", ranks)
+			// eight, and nothing else that runs on this machine can keep them from it. All wake
+			// up at once: with 8 ms on the GPU they truly waited for each other's CPU for up to
+			// 3 % of the time.
+			j := train(t, "--steps", "100", "--host-us", "20", "--gpu-us", "20000", "--fifo", "1", "--ranks", ranks)
 			for _, c := range j.Report.Chains {
 				t.Errorf("found %s", c.Summary)
 			}
