@@ -197,14 +197,15 @@ int rq_issue(u64 *ctx)
 	struct request *rq = (struct request *)ctx[0];
 	u64 key = ctx[0], now = bpf_ktime_get_ns();
 	struct flight *f = bpf_map_lookup_elem(&flights, &key);
+	u64 made = BPF_CORE_READ(rq, start_time_ns); /* 0 if the device keeps no statistics */
+	bool again = f && f->issued && made && made == f->made; /* the device had no room for it before */
 
-	if (f && f->issued) /* an earlier use of the memory, whose end the kernel did not tell */
+	if (f && f->issued && made && !again) /* an earlier use of the memory, whose end the kernel did not tell */
 		lose(LOSS_REQUEST);
-	if (!f || f->issued) /* not inserted: its maker is here */
+	if (!f || (f->issued && !again)) /* not inserted: its maker is here */
 		f = fly(key, now);
 	if (!f)
 		return 0;
-	u64 made = BPF_CORE_READ(rq, start_time_ns); /* 0 if the device keeps no statistics */
 	if (made && made < f->made && now - made < 60000000000)
 		f->made = made;
 	f->issued = now;
