@@ -74,7 +74,7 @@ int main(void)
 func TestLaunchesOfCUDA13AreCountedAndNamed(t *testing.T) {
 	kerneltest.Require(t)
 	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("needs gcc; how handles get names is tested without, too")
+		kerneltest.Lacks(t, "gcc is missing")
 	}
 	dir := t.TempDir()
 	library, program := filepath.Join(dir, "libcudart.so.13"), filepath.Join(dir, "cuda13")

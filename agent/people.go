@@ -118,8 +118,8 @@ func (p *people) frameworks() {
 	}
 }
 
-// groupOf is the control group that is told of a process, given those that it is in by
-// controller: that of the CPU controller, if it is in one.
+// groupOf picks the control group to record for a process from its groups by controller:
+// that of the CPU controller, if it has one.
 func groupOf(g map[string]string) string {
 	return cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
 }

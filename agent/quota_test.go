@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A process that is moved into a group while it is traced is told to be in the group whose
-// quota held it back, also after it left it again.
+// A process is recorded in the group whose quota throttled it, also if it was moved into it
+// while traced, and after it left.
 func TestTheGroupThatHeldAProcessBackIsRecorded(t *testing.T) {
 	for _, tc := range []struct {
 		name, mounts, dir string

@@ -76,7 +76,7 @@ var typedArgs = []struct {
 func buildAPI(t *testing.T, times int) (dir, program string) {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("needs gcc: the stand-in's own functions are tested without")
+		kerneltest.Lacks(t, "gcc is missing")
 	}
 	dir = t.TempDir()
 	gcc := func(out, source string, args ...string) {

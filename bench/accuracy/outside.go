@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +62,8 @@ func hogBesideLoop(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--
 func hogBesideWorker(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin-workers")) }
 
 func hog(d *draw, cpu int) outside {
-	args := arguments("--seconds 60 --launches 0 --memcpy-us 0 --sync-us 0 --host-us 2000 --pin", cpu, "--name", d.pick(others))
+	args := arguments("--seconds 60 --launches 0 --memcpy-us 0 --sync-us 0 --host-us 2000",
+		"--pin", cpu, "--name", d.pick(others))
 	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
 		dir, err := os.MkdirTemp(s.dir, "hog-")
 		if err != nil {
@@ -73,7 +73,8 @@ func hog(d *draw, cpu int) outside {
 		if err != nil {
 			return nil, err
 		}
-		run, err := files.StartLoop(context.WithoutCancel(ctx), cudastub.Options{}, append([]string{"--dir", dir}, args...)...)
+		args := append([]string{"--dir", dir}, args...)
+		run, err := files.StartLoop(context.WithoutCancel(ctx), cudastub.Options{}, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +96,8 @@ func slower(d *draw, _ *realRun) outside {
 
 // slowerNowAndThen has every kernel take longer for a part of each period.
 func slowerNowAndThen(d *draw, _ *realRun) outside {
-	return change(fmt.Sprintf("period.every=%dms\nperiod.for=%dms\nperiod.slow=%d", d.between(800, 1200), d.between(250, 350), d.between(2, 3)))
+	return change(fmt.Sprintf("period.every=%dms\nperiod.for=%dms\nperiod.slow=%d",
+		d.between(800, 1200), d.between(250, 350), d.between(2, 3)))
 }
 
 func change(settings string) outside {
@@ -110,46 +112,14 @@ func change(settings string) outside {
 func quotaOf(d *draw, _ *realRun) outside {
 	pct, period := d.between(30, 50), 50_000*d.between(1, 2)
 	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
-		group, err := quotaGroup(pct*period/100, period)
+		q, err := rig.NewQuota(pct*period/100, period)
 		if err != nil {
 			return nil, err
 		}
-		err = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(s.pid)), 0o644)
+		err = q.Move(s.pid)
 		<-ctx.Done()
-		// The program has ended: its group is empty. One that has not yet gone is tried again.
-		for range 50 {
-			if os.Remove(group) == nil {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		return func(t *cudastub.Truth) { t.Cgroup = group }, err
+		return func(t *cudastub.Truth) { t.Cgroup = q.Path }, errors.Join(err, q.Remove())
 	}
-}
-
-// quotaGroup makes a control group with a quota (us per period in us), in version 1 or 2.
-func quotaGroup(quota, period int) (string, error) {
-	name := "ingero-bench-" + strconv.Itoa(os.Getpid())
-	for _, v := range []struct {
-		dir   string
-		files map[string]string
-	}{
-		{"/sys/fs/cgroup/cpu/" + name, map[string]string{"cpu.cfs_period_us": strconv.Itoa(period), "cpu.cfs_quota_us": strconv.Itoa(quota)}},
-		{"/sys/fs/cgroup/" + name, map[string]string{"cpu.max": fmt.Sprint(quota, " ", period)}},
-	} {
-		if os.Mkdir(v.dir, 0o755) != nil {
-			continue
-		}
-		var err error
-		for file, value := range v.files {
-			err = errors.Join(err, os.WriteFile(filepath.Join(v.dir, file), []byte(value), 0o644))
-		}
-		if err == nil {
-			return v.dir, nil
-		}
-		_ = os.Remove(v.dir) // it has no CPU controller
-	}
-	return "", errors.New("make a control group with a quota: this machine has no CPU controller that can be written")
 }
 
 // parseLines reads what faulty.py prints: a JSON line for each time the fault struck, and one

@@ -38,7 +38,7 @@ func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err er
 	if p.llamaGPU, err = os.MkdirTemp("", "ingero-hollow-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the hollow GPU: %w", err)
 	}
-	if err := llama.GPU(ctx, p.llamaGPU); err != nil {
+	if err := p.llama.GPU(ctx, p.llamaGPU); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -61,7 +61,7 @@ const (
 
 // realCase is a run of a real program, with a fault or as a control.
 type realCase struct {
-	name    string
+	name    string // empty: the fault's
 	program realProgram
 	fault   *Expect  // nil: a control
 	allowed []string // kinds that a control may report
@@ -103,9 +103,7 @@ func train(fault string, ms span) func(*draw) realRun {
 }
 
 // steady is a healthy training run that lasts for some ten seconds.
-func steady(d *draw) realRun {
-	return realRun{args: arguments("--steps", 900, "--after", 900), gpu: fmt.Sprintf("kernel.default=%dus", d.between(60, 120))}
-}
+func steady(d *draw) realRun { return kernelsOf(60, 120)(d) }
 
 // with gives a run a fault from outside.
 func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*draw) realRun {
@@ -118,53 +116,87 @@ func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*dr
 
 func decoding(d *draw) realRun { return decode(d) }
 
-var realCases = []realCase{
-	{name: "cpu-hog", program: pytorch, fault: &Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, needs: 2, draw: with(steady, hogBesideLoop)},
-	{name: "worker-hog", program: pytorch, fault: &Expect{"worker-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", false}, needs: 2, draw: with(steadyWorker, hogBesideWorker)},
-	{name: "worker-cpu", program: pytorch, fault: &Expect{"worker-cpu", kinds(diagnose.InputStarvation), Culprit, "running", false}, draw: train("worker-cpu", span{25, 50})},
-	{name: "worker-disk", program: pytorch, fault: &Expect{"worker-disk", kinds(diagnose.BlockIO), Culprit, "blocked", false}, draw: train("worker-disk", span{25, 50})},
-	{name: "worker-net", program: pytorch, fault: &Expect{"worker-net", kinds(diagnose.PeerWait, diagnose.NetworkWait), Culprit, "", false}, draw: train("worker-net", span{25, 50})},
-	{name: "gil", program: pytorch, fault: &Expect{"gil", kinds(diagnose.LockContention), Culprit, "running", false}, draw: train("gil", span{15, 40})},
-	{name: "mutex", program: pytorch, fault: &Expect{"mutex", kinds(diagnose.LockContention), Culprit, "", false}, draw: train("mutex", span{15, 40})},
-	{name: "checkpoint", program: pytorch, fault: &Expect{"checkpoint", kinds(diagnose.BlockIO), Victim, "blocked", false}, draw: train("checkpoint", span{20, 60})},
-	{name: "pageable", program: pytorch, fault: &Expect{"pageable", kinds(diagnose.PageableCopy), Victim, "", false}, draw: train("pageable", span{20, 40})},
-	{name: "recapture", program: pytorch, fault: &Expect{"recapture", kinds(diagnose.GraphRecapture), Victim, "", false}, draw: train("recapture", span{20, 40})},
-	{name: "slow-gpu", program: pytorch, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(steady, slower)},
+var realCases = slices.Concat(faultsOf(pytorch), []realCase{
+	{program: pytorch, fault: hogOnCPU, needs: 2, draw: with(steady, hogBesideLoop)},
+	{
+		program: pytorch, needs: 2, draw: with(steadyWorker, hogBesideWorker),
+		fault: expect("worker-hog", Culprit, "running", diagnose.CPUContention, diagnose.InputStarvation),
+	},
+	{program: pytorch, fault: slowGPU, draw: with(steady, slower)},
 
-	{name: "cpu-hog", program: llama13, fault: &Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
-	{name: "quota", program: llama12, fault: &Expect{"quota", kinds(diagnose.CPUThrottled), Victim, "throttled", false}, draw: with(decoding, quotaOf)},
-	{name: "mutex", program: llama13, fault: &Expect{"mutex", kinds(diagnose.LockContention), Culprit, "running", false}, draw: func(d *draw) realRun {
-		r := decode(d)
-		r.args = append(r.args, arguments("--lock-ms", d.between(15, 40), "--period-ms", d.between(100, 180), "--start-after", 3)...)
-		return r
-	}},
-	{name: "slow-gpu", program: llama13, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(decoding, slower)},
-	{name: "slow-gpu", program: llama12, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(eager, slower)},
-	{name: "slow-gpu-now-and-then", program: llama13, fault: &Expect{"slow-gpu", kinds(diagnose.GPUWait, diagnose.GraphLaunchDrop), Victim, "", false}, draw: with(decoding, slowerNowAndThen)},
+	{program: llama13, fault: hogOnCPU, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
+	{
+		program: llama12, draw: with(decoding, quotaOf),
+		fault: expect("quota", Victim, "throttled", diagnose.CPUThrottled),
+	},
+	{
+		program: llama13, draw: decodingWithLock,
+		fault: expect("mutex", Culprit, "running", diagnose.LockContention),
+	},
+	{program: llama13, fault: slowGPU, draw: with(decoding, slower)},
+	{program: llama12, fault: slowGPU, draw: with(eager, slower)},
+	{name: "slow-gpu now and then", program: llama13, fault: slowGPU, draw: with(decoding, slowerNowAndThen)},
 
 	{name: "healthy decode", program: llama13, draw: decoding},
 	{name: "healthy decode without graphs", program: llama12, draw: eager},
-	{name: "prompts", program: llama12, draw: func(d *draw) realRun {
-		r := decode(d)
-		r.args = append(r.args, "--mode", "prompt")
-		return r
-	}},
-	{name: "server with pauses", program: llama13, draw: func(d *draw) realRun {
-		r := decode(d)
-		r.args = append(r.args, "--mode", "serve")
-		return r
-	}},
+	{name: "prompts", program: llama12, draw: mode("prompt")},
+	{name: "server with pauses", program: llama13, draw: mode("serve")},
 	{name: "healthy training", program: pytorch, draw: steady},
-	{name: "training on a slow GPU", program: pytorch, draw: func(d *draw) realRun {
-		r := steady(d)
-		r.gpu = fmt.Sprintf("kernel.default=%dus", d.between(200, 400))
+	{name: "training on a slow GPU", program: pytorch, draw: kernelsOf(200, 400)},
+	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2)},
+})
+
+var (
+	hogOnCPU = expect("cpu-hog", Culprit, "running", diagnose.CPUContention)
+	slowGPU  = expect("slow-gpu", Victim, "", diagnose.GPUWait, diagnose.GraphLaunchDrop)
+)
+
+func expect(fault string, named Party, path string, kinds ...string) *Expect {
+	return &Expect{Fault: fault, Kinds: kinds, Named: named, Path: path}
+}
+
+// faultsOf are the faults that PyTorch's training loop has of its own (faulty.py).
+func faultsOf(p realProgram) []realCase {
+	var list []realCase
+	for _, f := range []struct {
+		*Expect
+		ms span
+	}{
+		{expect("worker-cpu", Culprit, "running", diagnose.InputStarvation), span{25, 50}},
+		{expect("worker-disk", Culprit, "blocked", diagnose.BlockIO), span{25, 50}},
+		{expect("worker-net", Culprit, "", diagnose.PeerWait, diagnose.NetworkWait), span{25, 50}},
+		{expect("gil", Culprit, "running", diagnose.LockContention), span{15, 40}},
+		{expect("mutex", Culprit, "", diagnose.LockContention), span{15, 40}},
+		{expect("checkpoint", Victim, "blocked", diagnose.BlockIO), span{20, 60}},
+		{expect("pageable", Victim, "", diagnose.PageableCopy), span{20, 40}},
+		{expect("recapture", Victim, "", diagnose.GraphRecapture), span{20, 40}},
+	} {
+		list = append(list, realCase{program: p, fault: f.Expect, draw: train(f.Fault, f.ms)})
+	}
+	return list
+}
+
+func decodingWithLock(d *draw) realRun {
+	r := decode(d)
+	lock := arguments("--lock-ms", d.between(15, 40), "--period-ms", d.between(100, 180), "--start-after", 3)
+	r.args = append(r.args, lock...)
+	return r
+}
+
+func mode(name string) func(*draw) realRun {
+	return func(d *draw) realRun {
+		r := decode(d)
+		r.args = append(r.args, "--mode", name)
 		return r
-	}},
-	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: func(d *draw) realRun {
-		r := steady(d)
-		r.gpu = "kernel.default=2us"
-		return r
-	}},
+	}
+}
+
+// kernelsOf is a healthy training run whose kernels take from so many us to so many.
+func kernelsOf(from, to int) func(*draw) realRun {
+	return func(d *draw) realRun {
+		gpu := fmt.Sprintf("kernel.default=%dus", d.between(from, to))
+		return realRun{args: arguments("--steps", 900, "--after", 900), gpu: gpu}
+	}
 }
 
 func eager(d *draw) realRun { return decode(d, noGraphs) }
@@ -199,7 +231,8 @@ func RealNames() []string {
 func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 	for _, n := range o.Only {
 		if !slices.Contains(RealNames(), n) {
-			return nil, fmt.Errorf("there is no fault %q of real programs; there are %s", n, strings.Join(RealNames(), ", "))
+			return nil, fmt.Errorf("there is no fault %q of real programs; there are %s",
+				n, strings.Join(RealNames(), ", "))
 		}
 	}
 	var cases []Case
@@ -208,7 +241,11 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, k.is) {
 			continue
 		}
-		c := Case{Name: string(k.program) + ": " + k.name, Allowed: append([]string{diagnose.ColdStart}, k.allowed...), needs: max(k.needs, 1)}
+		c := Case{Allowed: append([]string{diagnose.ColdStart}, k.allowed...), needs: max(k.needs, 1)}
+		if c.Name = k.name; c.Name == "" {
+			c.Name = k.fault.Fault
+		}
+		c.Name = string(k.program) + ": " + c.Name
 		if len(o.CPUs) >= c.needs {
 			r := k.draw(newDraw(o.Seed, c.Name, o.CPUs, o.Quick))
 			r.program = k.program

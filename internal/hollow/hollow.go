@@ -23,6 +23,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/ingero-io/ingero/internal/real"
 )
 
 //go:embed src/*.c src/*.h
@@ -58,55 +60,18 @@ var libraries = []library{
 	},
 }
 
-// CacheDir is the folder for what is built and fetched: INGERO_REAL_CACHE, or ingero-real in
-// the user's cache.
-func CacheDir() (string, error) {
-	if dir := os.Getenv("INGERO_REAL_CACHE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find a cache folder: %w; set INGERO_REAL_CACHE", err)
-	}
-	return filepath.Join(dir, "ingero-real"), nil
-}
-
-// Build compiles the libraries, unless they are in the cache, and returns their folder. Two
-// processes may build at once.
+// Build compiles the libraries, unless they are in the cache, and returns their folder.
 func Build(ctx context.Context) (dir string, err error) {
-	cache, err := CacheDir()
-	if err != nil {
-		return "", err
-	}
 	key, err := sourceKey()
 	if err != nil {
 		return "", fmt.Errorf("read the hollow GPU's sources: %w", err)
 	}
-	dir = filepath.Join(cache, "hollow-"+key)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", fmt.Errorf("build the hollow GPU: %w", err)
-	}
-	work, err := os.MkdirTemp(cache, "building-")
-	if err != nil {
-		return "", fmt.Errorf("build the hollow GPU: %w", err)
-	}
-	defer os.RemoveAll(work)
-	if err := os.Chmod(work, 0o755); err != nil {
-		return "", fmt.Errorf("build the hollow GPU: %w", err)
-	}
-	if err := buildAll(ctx, work); err != nil {
-		return "", fmt.Errorf("build the hollow GPU: %w", err)
-	}
-	if err := os.Rename(work, dir); err != nil {
-		if _, other := os.Stat(dir); other == nil {
-			return dir, nil // another process was faster
+	return real.Once("hollow-"+key, func(dir string) error {
+		if err := buildAll(ctx, dir); err != nil {
+			return fmt.Errorf("build the hollow GPU: %w", err)
 		}
-		return "", fmt.Errorf("build the hollow GPU: %w", err)
-	}
-	return dir, nil
+		return nil
+	})
 }
 
 // sourceKey changes with anything that the libraries are made of.

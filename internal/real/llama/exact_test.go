@@ -26,7 +26,7 @@ func traced(t *testing.T, cuda int, env []string, args ...string) (db, counts st
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := llama.GPU(t.Context(), dir); err != nil {
+	if err := f.GPU(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	db, counts = filepath.Join(dir, "run.db"), filepath.Join(dir, "counts")

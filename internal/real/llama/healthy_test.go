@@ -26,7 +26,7 @@ func run(t *testing.T, cuda int, gpu string, env []string, during func(ctx conte
 		t.Fatal(err)
 	}
 	libraries, dir := t.TempDir(), t.TempDir()
-	if err := llama.GPU(t.Context(), libraries); err != nil {
+	if err := f.GPU(t.Context(), libraries); err != nil {
 		t.Fatal(err)
 	}
 	shared := filepath.Join(dir, "hollow")
