@@ -96,20 +96,28 @@ func (s *scene) stealShare() float64 {
 // discount takes from what a finding explains the time on a CPU that the
 // hypervisor is to be expected to have taken in the same operations: it hits all
 // work alike, in pieces too short to be seen as stalls. What it took of the excess
-// itself only made that longer; so the usual work of the operations counts.
+// itself only made that longer; so the usual work of the operations counts: for waits that
+// are held against the same work, all that they took but what was lost.
 func (s *scene) discount(f *finding) {
 	share := s.stealShare()
 	if share == 0 {
 		return
 	}
 	var usual uint64
-	done := map[event.Op]bool{}
+	done, lost := map[event.Op]bool{}, map[event.Op]uint64{}
+	for _, p := range f.pieces {
+		lost[p.acc.Op] += p.lost
+	}
 	for _, p := range f.pieces {
 		st := s.stats[threadOp{f.sub.Thread, p.acc.Op}]
 		if st == nil || st.Hist == nil || done[p.acc.Op] {
 			continue
 		}
 		done[p.acc.Op] = true
+		if p.acc.ofWork() {
+			usual += st.SumNS - min(st.SumNS, lost[p.acc.Op])
+			continue
+		}
 		usual += st.Calls * s.median(st)
 	}
 	f.explained -= min(f.explained, uint64(share*float64(usual)))
