@@ -135,7 +135,7 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	},
 	{program: llama13, fault: slowGPU, draw: with(decoding, slower)},
 	{program: llama12, fault: slowGPU, draw: with(eager, slower)},
-	{name: "slow-gpu now and then", program: llama13, fault: slowGPU, draw: with(decoding, slowerNowAndThen)},
+	{name: "slow-gpu-now-and-then", program: llama13, fault: slowGPU, draw: with(decoding, slowerNowAndThen)},
 
 	{name: "healthy decode", program: llama13, draw: decoding},
 	{name: "healthy decode without graphs", program: llama12, draw: eager},
