@@ -186,22 +186,22 @@ func openRegular(path string) (*os.File, error) {
 // functions returns the file's own functions by name: those it exports and, if
 // the library was linked into it, local ones, of which several may have one name.
 func (l *Library) functions(f *elf.File) (map[string][]elf.Symbol, error) {
-	syms, err := f.DynamicSymbols()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return nil, err
-	}
-	if l.Embedded {
-		local, err := f.Symbols()
-		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-			return nil, err
-		}
-		syms = append(syms, local...)
-	}
 	wanted := map[string]bool{}
 	for _, op := range l.Ops {
 		for _, name := range op.SymbolNames() {
 			wanted[name] = true
 		}
+	}
+	syms, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	if l.Embedded {
+		local, err := elffile.Functions(f, wanted)
+		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+			return nil, err
+		}
+		syms = append(syms, local...)
 	}
 	byName := map[string][]elf.Symbol{}
 	for _, s := range syms {
