@@ -18,8 +18,9 @@ import (
 type guest struct {
 	log    *slog.Logger
 	fs     proc.FS
-	drain  int  // the thread that drains
-	free   bool // idle work may be left again: without CAP_SYS_NICE it may not
+	before unix.SchedAttr // of the thread that drains, before it was set back
+	drain  int            // the thread that drains
+	free   bool           // idle work may be left again: without CAP_SYS_NICE it may not
 	behind bool
 	known  map[int]uint32 // policies given, by thread
 }
@@ -35,8 +36,20 @@ const (
 // drains, and locked.
 func newGuest(log *slog.Logger) *guest {
 	g := &guest{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise(), known: map[int]uint32{}}
+	if a, err := unix.SchedGetAttr(0, 0); err == nil { // else it is taken for an ordinary one
+		g.before = *a
+	}
 	g.apply()
 	return g
+}
+
+// spare gives a program that this process started the policy that it would have had
+// without the tracer: children inherit, and SCHED_FLAG_RESET_ON_FORK changes only real-time
+// policies and negative nice values (sched(7)).
+func (g *guest) spare(pid int) {
+	if err := unix.SchedSetAttr(pid, &g.before, 0); err != nil {
+		g.log.Warn("the started program has the tracer's scheduling policy", "err", err)
+	}
 }
 
 // mayRise reports whether this process may leave the idle policy.
@@ -66,8 +79,8 @@ func (g *guest) hurry() {
 	}
 }
 
-// apply sets the policy of every thread that has another one. New threads, and a
-// command that is started, have the ordinary one, so it is called at every drain.
+// apply sets the policy of every thread that has another one. New threads have that of the
+// thread that made them, so it is called at every drain.
 func (g *guest) apply() {
 	tids, err := g.fs.Threads(unix.Getpid())
 	if err != nil {

@@ -1,9 +1,12 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,4 +79,23 @@ func TestWhoIsAwaitedIsNotIdleWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("the end", none)
+}
+
+// The tracer leaves the CPU to others; a program that it starts does not.
+func TestAStartedProgramKeepsItsPolicy(t *testing.T) {
+	kerneltest.Require(t)
+	before, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	o := agent.Options{Command: []string{"cat", "/proc/self/stat"}, UID: agent.AnyUser, Stdout: &said}
+	if _, err := agent.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(said.String(), ") ")
+	fields := strings.Fields(after) // from the third on (proc_pid_stat(5))
+	if len(fields) < 39 || fields[38] != strconv.Itoa(int(before.Policy)) {
+		t.Errorf("the policy of the program is not %d: %q", before.Policy, said.String())
+	}
 }

@@ -150,6 +150,7 @@ func (r *run) start() error {
 		if r.command, err = startHeld(&r.opts); err != nil {
 			return err
 		}
+		r.guest.spare(r.command.cmd.Process.Pid)
 		if !r.command.held {
 			r.log.Warn("the program could not be held at its start, so its first calls may be missed; ingero check says why and what to do")
 		}

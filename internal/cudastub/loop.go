@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Truth is what a training loop knows about itself at its end. Counts and ids are
@@ -91,6 +93,13 @@ func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*
 	r.begin = sync.OnceValue(r.stdin.Close)
 	if err := r.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	// A tracer in this process leaves the CPU to others, and children inherit that: a hog
+	// that is started beside a traced program would take nothing.
+	if err := unix.SchedSetAttr(r.PID(), &unix.SchedAttr{Policy: unix.SCHED_NORMAL}, 0); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		return nil, fmt.Errorf("give %s the ordinary scheduling policy: %w", cmd.Path, err)
 	}
 	return r, nil
 }
