@@ -80,6 +80,7 @@ func (s *scene) find() {
 	}
 	sortFindings(s.all)
 	for _, f := range s.all {
+		f.sub.lost += f.lost
 		if !gpuSide(f.kind) && f.kind != Unknown {
 			f.sub.lostOnHost += f.lost
 		}

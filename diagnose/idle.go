@@ -49,7 +49,9 @@ func (s *scene) idleThreads() []report.Idle {
 	return list
 }
 
-// restOf is how long a thread waited for work, and the class of most of it.
+// restOf is how long a thread waited for work, and the class of most of it. Sums between
+// calls are of whole seconds, which may begin before the window: what was lost in the
+// window is no rest.
 func (s *scene) restOf(t *subject) (total uint64, most string) {
 	on := map[string]uint64{}
 	for k, v := range t.idle {
@@ -67,7 +69,7 @@ func (s *scene) restOf(t *subject) (total uint64, most string) {
 			}
 		}
 	}
-	return min(total, t.wall()), most
+	return min(total, t.wall()-min(t.wall(), t.lost)), most
 }
 
 var idleWords = []struct {

@@ -93,6 +93,7 @@ type subject struct {
 	steps      ledger.Steps
 	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
 	lostOnHost uint64 // by all findings that are not the GPU's own time
+	lost       uint64 // ns, by all findings and without one
 	// lostBetween is the time between calls, by class, that is lost and no rest.
 	lostBetween [event.NumClasses + 1]uint64
 	churn       map[event.Op]bool // operations whose calls are the cost of allocating again and again

@@ -1,0 +1,69 @@
+package diagnose
+
+import "github.com/ingero-io/ingero/event"
+
+// Spent is what a thread's time was given to by all findings, told or not.
+type Spent struct {
+	event.Thread
+	Wall    uint64            // ns, from its first call to its last
+	Lost    map[string]uint64 // ns, by kind of cause; Unknown is the unexplained
+	GPUBusy uint64            // ns of it, in which the GPU is said to have been at work
+	GPUIdle uint64            // ns of the thread's time in which the GPU is said to have been idle between launches
+	Episode uint64            // episodes of which more was given away than they took
+	Op      uint64            // operations of which more was given away than they took
+}
+
+// Spend finds what each thread of a recording lost.
+func Spend(in *Input) []Spent {
+	s := newScene(in)
+	s.find()
+	by := map[event.Thread]*Spent{}
+	var list []Spent
+	for _, t := range s.subjects {
+		by[t.Thread] = &Spent{Thread: t.Thread, Wall: t.wall(), Lost: map[string]uint64{}}
+		if t.launching != nil {
+			by[t.Thread].GPUIdle = t.launching.room
+		}
+	}
+	episodes, ops := map[threadOp]map[uint64]uint64{}, map[threadOp]uint64{}
+	took := map[threadOp]map[uint64]uint64{}
+	for _, f := range s.all {
+		v := by[f.sub.Thread]
+		v.Lost[f.kind] += f.lost
+		if gpuSide(f.kind) {
+			v.GPUBusy += f.lost
+		}
+		for _, p := range f.pieces {
+			k := threadOp{f.sub.Thread, p.acc.Op}
+			if p.acc.Call != nil {
+				ops[k] += p.lost
+			} else {
+				k.op = 0
+			}
+			if p.standing {
+				continue
+			}
+			if episodes[k] == nil {
+				episodes[k], took[k] = map[uint64]uint64{}, map[uint64]uint64{}
+			}
+			episodes[k][p.acc.Start] += p.lost
+			took[k][p.acc.Start] = max(took[k][p.acc.Start], p.acc.Duration)
+		}
+	}
+	for k, list := range episodes {
+		for at, lost := range list {
+			if lost > took[k][at] {
+				by[k.Thread].Episode++
+			}
+		}
+	}
+	for k, lost := range ops {
+		if st := s.stats[k]; st != nil && lost > st.SumNS {
+			by[k.Thread].Op++
+		}
+	}
+	for _, t := range s.subjects {
+		list = append(list, *by[t.Thread])
+	}
+	return list
+}
