@@ -11,11 +11,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// What the live diagnosis looks at, and what it may cost.
-const (
-	liveWindow = 5 * time.Second
-	liveShare  = 0.015 // of one core; a diagnosis that took long makes the next one wait
-)
+// liveShare is what the live diagnosis may cost, of one core: one that took long makes the
+// next one wait.
+const liveShare = 0.015
 
 // Live explains a recording while it is being made: after each second that was
 // stored it diagnoses the last five and hands over the report. It is a Sink.
@@ -97,10 +95,11 @@ func (l *Live) loop(ctx context.Context) {
 }
 
 func (l *Live) diagnose(ctx context.Context, r store.Reader, now time.Time) error {
-	in, err := diagnose.Load(ctx, r, store.Window{From: uint64(now.Add(-liveWindow).UnixNano())})
+	in, err := diagnose.Load(ctx, r, store.Window{From: uint64(now.Add(-diagnose.LiveWindow).UnixNano())})
 	if err != nil {
 		return err
 	}
+	in.Live = true
 	l.found(diagnose.Diagnose(in))
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 func absorb(scenes []*scene) {
 	for _, s := range scenes {
 		for _, f := range s.list {
-			if f.kind != CollectiveWait || !f.told() {
+			if f.kind != CollectiveWait || !f.told(s) {
 				continue
 			}
 			at, late := s.home(f.Thread)

@@ -33,7 +33,7 @@ func (s *scene) report() *report.Report {
 		if f.within != nil {
 			continue
 		}
-		if !f.told() {
+		if !f.told(s) {
 			if f.lostPct() >= minPct {
 				few += f.sample
 			}
@@ -92,7 +92,7 @@ func (s *scene) find() {
 func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	f.sort()
 	c := report.Chain{
-		ID: f.id(s), Severity: f.severity(),
+		ID: f.id(s), Severity: f.severity(s),
 		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
 		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
 	}
@@ -107,7 +107,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 		}
 	}
 	f.tellOwn(s, &c)
-	c.Cause.Detail += f.alike(s)
+	c.Cause.Detail += f.stretchWords(s) + f.alike(s)
 	if w := s.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}

@@ -113,34 +113,10 @@ func sortFindings(list []*finding) {
 	})
 }
 
-// told reports whether the finding is worth a word.
-func (f *finding) told() bool {
-	if f.stall >= uint64(minStall) {
-		return true
-	}
-	if f.lostPct() < minPct {
-		return false
-	}
-	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample
-}
-
 func (f *finding) lostPct() float64 { return percent(f.lost, f.sub.wall()) }
 
 func (f *finding) explainedPct(s *scene) float64 {
 	return percent(f.explained, f.lost) * (1 - s.missing)
-}
-
-// severity is by share of the thread's time, or by the longest stall.
-func (f *finding) severity() string {
-	switch pct := f.lostPct(); {
-	case f.kind == LaunchBound && pct < dominantPct:
-		return "MEDIUM" // a property of the program rather than a fault
-	case pct >= 10 || f.stall >= 1e9:
-		return "HIGH"
-	case pct >= minPct:
-		return "MEDIUM"
-	}
-	return "LOW"
 }
 
 // compare says which of two pieces lost more; of two that lost as much the earlier counts.

@@ -72,6 +72,7 @@ type Input struct {
 	Earlier *store.Earlier
 
 	PerProcess bool // fill in Report.Processes
+	Live       bool // the window is the last LiveWindow of a program that runs
 }
 
 // tracers are the process ids of all tracers.

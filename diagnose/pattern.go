@@ -112,22 +112,27 @@ type timeline []float64
 
 func (f *finding) timeline(s *scene) timeline {
 	line := make(timeline, buckets)
-	width := float64(s.to-s.from) / buckets
-	for _, p := range f.pieces {
-		if p.standing {
-			s.spread(line, p)
-			continue
-		}
-		from := float64(max(p.acc.Start, s.from) - s.from)
-		to := from + float64(p.lost)
-		for i := int(from / width); i < buckets && float64(i)*width < to; i++ {
-			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
-		}
-	}
+	f.fill(line, s, s.from, s.to)
 	for i, v := range line {
 		line[i] = math.Round(min(v, 1)*1000) / 1000
 	}
 	return line
+}
+
+// fill adds what was lost to each equal part of the time between two times.
+func (f *finding) fill(line timeline, s *scene, begin, end uint64) {
+	width := float64(end-begin) / float64(len(line))
+	for _, p := range f.pieces {
+		if p.standing {
+			s.spread(line, p, begin, end)
+			continue
+		}
+		from := float64(max(p.acc.Start, begin) - begin)
+		to := from + float64(p.lost)
+		for i := int(from / width); i < len(line) && float64(i)*width < to; i++ {
+			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
+		}
+	}
 }
 
 // covered is the share of the timeline in which something was lost, and at least the

@@ -190,27 +190,27 @@ func (s *scene) site(f *finding) string {
 	return ""
 }
 
-// spread puts a standing piece on a timeline: where its operation's calls were,
+// spread puts a standing piece on a timeline between two times: where its operation's calls were,
 // by what they took beyond the base.
-func (s *scene) spread(line timeline, p *piece) {
+func (s *scene) spread(line timeline, p *piece, begin, stop uint64) {
 	series := s.series[threadOp{p.acc.sub.Thread, p.acc.Op}]
 	excess := func(o *store.OpSecond) float64 { return float64(o.SumNS - min(o.SumNS, o.Calls*p.acc.base)) }
 	var sum float64
 	for i := range series {
 		sum += excess(&series[i])
 	}
-	if sum == 0 || s.to <= s.from {
+	if sum == 0 || stop <= begin {
 		return
 	}
-	width := float64(s.to-s.from) / float64(len(line))
+	width := float64(stop-begin) / float64(len(line))
 	for i := range series {
 		o := &series[i]
-		start := max(o.Second*1e9, s.from, p.acc.sub.from)
-		end := min((o.Second+max(s.in.SeriesStep, 1))*1e9, s.to, p.acc.sub.to)
+		start := max(o.Second*1e9, begin, p.acc.sub.from)
+		end := min((o.Second+max(s.in.SeriesStep, 1))*1e9, stop, p.acc.sub.to)
 		if start >= end {
 			continue
 		}
-		from, to := float64(start-s.from)/width, float64(end-s.from)/width
+		from, to := float64(start-begin)/width, float64(end-begin)/width
 		rate := float64(p.lost) * excess(o) / sum / float64(end-start)
 		for b := int(from); b < len(line) && float64(b) < to; b++ {
 			line[b] += rate * (min(to, float64(b+1)) - max(from, float64(b)))
