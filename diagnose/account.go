@@ -116,7 +116,10 @@ func (a *account) excess(split *ledger.Split) {
 	if !store.IsSlow(rest, a.base) || a.base == 0 && !a.loads() {
 		return
 	}
-	over := rest - a.base
+	over := a.sub.excess(a.Call, rest-a.base)
+	if a.base != 0 && !store.IsSlow(a.base+over, a.base) {
+		return
+	}
 	for _, c := range soft {
 		v := min(over, split.NS[c])
 		a.left[c] += v

@@ -13,11 +13,11 @@ import (
 // A wait for the GPU is held against waits for the same work: a program may wait many
 // times for nothing, and once in a while for what it gave the GPU to do.
 const (
-	minSameWork = 2    // waits for the same work that make a usual time: rare work must not be held against other work
-	emptyWait   = 20e3 // ns; half of an operation's calls shorter than this found nothing queued (2 to 10 us)
-	unlikeWaits = 2.0  // times the median that the usual wait for work takes, for the median to be of other waits
-	longWait    = 100e3
-	mixedWork   = 3.0 // 90th percentile of long waits against their median, from which they wait for different work
+	minSameWork = 2     // waits for the same work that make a usual time: rare work must not be held against other work
+	emptyWait   = 20e3  // ns; half of an operation's calls shorter than this found nothing queued (2 to 10 us)
+	unlikeWaits = 2.0   // times the median that the usual wait for work takes, for the median to be of other waits
+	longWait    = 100e3 // ns; as long as it takes to be slow (store.SlowExcess)
+	mixedWork   = 3.0   // 90th percentile of long waits against their median, from which they wait for different work
 )
 
 // readWork finds the usual time of the waits for each work that a thread's calls show.
@@ -37,7 +37,7 @@ func (s *scene) readWork() {
 		}
 	}
 	for _, t := range s.subjects {
-		t.usualWork, t.waitWork = map[event.Op]uint64{}, map[uint64]uint64{}
+		t.usualWork, t.waitWork, t.later = map[event.Op]uint64{}, map[uint64]uint64{}, map[uint64]uint64{}
 		if !thinned[t.PID] {
 			t.byWork(by[t.Thread])
 		}
@@ -72,12 +72,16 @@ func (t *subject) byWork(waits []ledger.Wait) {
 		op   event.Op
 		work ledger.Work
 	}
-	took := map[same][]uint64{}
+	took, cycles := map[same][]uint64{}, map[same][]cycle{}
 	for i := range waits {
 		if w := &waits[i]; !w.Work.Empty() {
 			k := same{w.Op, w.Work.Size()}
 			took[k] = append(took[k], w.Duration)
+			cycles[k] = append(cycles[k], cycle{w.Start, w.Took()})
 		}
+	}
+	for _, c := range cycles {
+		t.compare(c)
 	}
 	usual := map[same]uint64{}
 	for k, v := range took {
@@ -98,22 +102,18 @@ func (t *subject) byWork(waits []ledger.Wait) {
 // nothing queued and the work is not known otherwise. Long waits are all recorded one
 // by one.
 func (s *scene) byLength(t *subject) {
-	long := map[event.Op][]uint64{}
-	for i := range t.episodes {
-		e := &t.episodes[i]
-		if e.Call == nil || e.Op.Role() != event.RoleSync || e.Duration < longWait || t.usualWork[e.Op] != 0 {
+	for op, waits := range s.longWaits(t) {
+		durations := make([]uint64, len(waits))
+		for i := range waits {
+			durations[i] = waits[i].call.Duration
+		}
+		usual := stats.Median(durations)
+		if most := stats.Percentile(durations, 0.9); float64(most) > mixedWork*float64(usual) && !s.sameThroughout(t, waits) {
+			t.usualWork[op] = stats.Percentile(durations, 0.95)
 			continue
 		}
-		if st := s.stats[threadOp{t.Thread, e.Op}]; st != nil && s.median(st) <= emptyWait {
-			long[e.Op] = append(long[e.Op], e.Duration)
-		}
-	}
-	for op, v := range long {
-		usual := stats.Median(v)
-		if most := stats.Percentile(v, 0.9); float64(most) > mixedWork*float64(usual) {
-			usual = stats.Percentile(v, 0.95)
-		}
 		t.usualWork[op] = usual
+		t.compare(cyclesOf(waits))
 	}
 }
 

@@ -85,6 +85,9 @@ type subject struct {
 	// is that of single waits whose work is known, by start.
 	usualWork map[event.Op]uint64
 	waitWork  map[uint64]uint64
+	// later is by how much the work of a wait took longer than usual, ns, by the wait's
+	// start; without an entry it is not known.
+	later map[uint64]uint64
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
 	launching  *launching // what it does to launch, if that binds it

@@ -47,8 +47,13 @@ func (w Work) since(v Work) Work {
 // since the thread's wait before it.
 type Wait struct {
 	event.CallTime
-	Work Work
+	Work  Work
+	Began uint64 // Unix ns at which the first of that work was handed over, 0 if there is none
 }
+
+// Took is the time from the first of the work that was handed over to the end of the wait
+// for it, ns: what the GPU needed, however much of it the thread spent on launching.
+func (w *Wait) Took() uint64 { return w.End() - min(w.Began, w.End()) }
 
 // Waits finds the waits in an unbroken sequence of the outermost calls of one process,
 // by start. waits says which operations wait. The first wait of each thread is left
@@ -58,20 +63,28 @@ type Wait struct {
 // after a wait, so what was queued for it is not known.
 func Waits(span []event.CallTime, waits func(event.Op) bool) (list []Wait, exact bool) {
 	var all Work
-	at := map[event.Thread]Work{} // at the thread's last wait
+	at := map[event.Thread]Work{}      // at the thread's last wait
+	began := map[event.Thread]uint64{} // the first work since then, 0: none
 	for i := range span {
 		c := &span[i]
 		if weight(c) > 1 {
 			return nil, false
 		}
 		if !waits(c.Op) {
-			all.add(c.Op, 1)
+			before := all
+			if all.add(c.Op, 1); all != before {
+				for t, v := range began {
+					if v == 0 {
+						began[t] = c.Start
+					}
+				}
+			}
 			continue
 		}
 		if before, ok := at[c.Thread]; ok {
-			list = append(list, Wait{*c, all.since(before)})
+			list = append(list, Wait{*c, all.since(before), began[c.Thread]})
 		}
-		at[c.Thread] = all
+		at[c.Thread], began[c.Thread] = all, 0
 	}
 	return list, true
 }

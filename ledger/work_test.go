@@ -30,13 +30,16 @@ func TestWaitsHaveTheWorkOfAllThreadsSinceTheLastOne(t *testing.T) {
 		{Thread: a, Op: sync},
 		{Thread: a, Op: sync},
 	} {
-		c.Start = uint64(i)
+		c.Start, c.Duration = uint64(10*i), 5
 		span = append(span, c)
 	}
 	waits := func(op event.Op) bool { return op.Role() == event.RoleSync }
 	list, exact := Waits(span, waits)
 	if !exact || len(list) != 2 || list[0].Work != (Work{1, 1, 1}) || !list[1].Work.Empty() {
 		t.Errorf("got %+v, exact %v", list, exact)
+	}
+	if list[0].Began != 10 || list[0].Took() != 35 || list[1].Began != 0 {
+		t.Errorf("the work was handed over from %d, %d ns before the wait's end; %+v", list[0].Began, list[0].Took(), list[1])
 	}
 	span[1].Weight = 2
 	if _, exact := Waits(span, waits); exact {

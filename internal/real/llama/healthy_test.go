@@ -58,6 +58,7 @@ func TestHealthyLlamaIsSilent(t *testing.T) {
 		args []string
 	}{
 		{"decode with graphs", 13, "kernel.default=20us", nil, []string{"--seconds", "4"}},
+		{"decode without graphs", 12, "kernel.default=8us", []string{"GGML_CUDA_DISABLE_GRAPHS=1"}, []string{"--seconds", "4"}},
 		{"prompts", 12, "kernel.default=20us", nil, []string{"--mode", "prompt", "--seconds", "4"}},
 		{"server with pauses", 13, "kernel.default=20us", nil, []string{"--mode", "serve", "--seconds", "4"}},
 	} {
