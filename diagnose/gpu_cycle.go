@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/stats"
 )
 
@@ -122,4 +123,45 @@ func (s *scene) sameThroughout(t *subject, waits []queuedWait) bool {
 		}
 	}
 	return usual > 0 && float64(alike) >= sameSeconds*float64(len(ratios))
+}
+
+// backlog is what shows that the GPU is behind in a second: cycles that end with a long wait,
+// for work that the GPU had not done when the thread had launched all of it.
+type backlog struct{ cycles, waits uint64 } // ns
+
+const (
+	minBehindPct = 5.0 // percent of the time in such waits
+	minCovered   = 0.8 // share of the time in such cycles
+	longCycle    = 2.0 // times the median: a cycle in which other waits were short
+)
+
+// all reports whether the GPU is behind whenever it is waited for, in so much time.
+func (b backlog) all(ns uint64) bool {
+	return percent(b.waits, ns) >= minBehindPct && share(b.cycles, ns) >= minCovered
+}
+
+// behind finds the cycles of a thread that end with a long wait, by second of the series. A
+// thread whose every cycle does is not bound by launching, however much of the time that takes.
+func (s *scene) behind(t *subject) map[uint64]backlog {
+	var took []uint64
+	var ends []*ledger.Episode
+	var last uint64
+	for i := range t.episodes {
+		if e := &t.episodes[i]; e.Call != nil && blocks(e.Op) && e.Duration >= longWait {
+			if last != 0 {
+				took, ends = append(took, e.End()-min(last, e.End())), append(ends, e)
+			}
+			last = e.End()
+		}
+	}
+	step := max(s.in.SeriesStep, 1)
+	most := longCycle * float64(stats.Median(took))
+	by := map[uint64]backlog{}
+	for i, e := range ends {
+		if float64(took[i]) <= most {
+			at := e.Start / 1e9 / step * step
+			by[at] = backlog{by[at].cycles + took[i], by[at].waits + e.Duration}
+		}
+	}
+	return by
 }

@@ -38,6 +38,7 @@ type launching struct {
 	ops      []spent // by place among the subject's operations
 	launches spent
 	waits    spent // for the GPU
+	behind   bool  // the GPU is, each time that it is waited for
 }
 
 func (t *subject) newLaunching(room uint64) *launching {
@@ -76,7 +77,7 @@ func (l *launching) addPart(t *subject, m *launching, part, times float64) {
 func (l *launching) share() float64 { return share(l.launches.ns, l.room) }
 
 func (l *launching) bound() bool {
-	return l.launches.calls > 0 && float64(l.launches.calls) >= minLaunchRate*float64(l.room)/1e9 &&
+	return !l.behind && l.launches.calls > 0 && float64(l.launches.calls) >= minLaunchRate*float64(l.room)/1e9 &&
 		percent(l.launches.ns, l.room) >= minLaunchPct && percent(l.waits.ns, l.room) <= maxWaitPct
 }
 
@@ -119,7 +120,7 @@ func (s *scene) launchingOf(t *subject) (*launching, bool) {
 // took is taken to be spread evenly. Without a series it is one step for all.
 func (s *scene) launchingBySecond(t *subject) []*launching {
 	by := map[uint64]*launching{}
-	left := share(t.rest.room, t.wall())
+	left, behind := share(t.rest.room, t.wall()), s.behind(t)
 	for i, o := range t.ops {
 		for _, sec := range s.series[threadOp{t.Thread, o.Op}] {
 			l := by[sec.Second]
@@ -127,6 +128,7 @@ func (s *scene) launchingBySecond(t *subject) []*launching {
 				from := max(sec.Second*1e9, t.from)
 				to := max(from, min((sec.Second+max(s.in.SeriesStep, 1))*1e9, t.to))
 				l = t.newLaunching(uint64(float64(to-from) * left))
+				l.behind = behind[sec.Second].all(to - from)
 				by[sec.Second] = l
 			}
 			l.add(t, i, spent{sec.Calls, uint64(float64(sec.SumNS) * share(t.busyIn(o), o.SumNS))})
