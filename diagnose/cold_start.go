@@ -46,7 +46,10 @@ func tellColdStart(s *scene, f *finding, c *report.Chain) {
 	if len(f.pieces) > 1 {
 		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(s), span(f.lost), span(f.worst().lost), op)
 	}
-	c.Cause.Detail = fmt.Sprintf("first calls create the context and load code; the median %s takes %s", op, span(c.Effect.P50NS))
+	c.Cause.Detail = "first calls create the context and load code"
+	if c.Effect.Calls >= minCalls {
+		c.Cause.Detail += fmt.Sprintf("; the median %s takes %s", op, span(c.Effect.P50NS))
+	}
 	if k := s.kernelOf(f.worst().acc.Call); k != "" {
 		c.Cause.Detail = fmt.Sprintf("first launch of %s; %s", k, c.Cause.Detail)
 	}

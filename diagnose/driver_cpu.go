@@ -20,8 +20,8 @@ func claimDriverCPU(_ *scene, a *account) []piece {
 
 func tellDriverCPU(s *scene, f *finding, c *report.Chain) {
 	e := c.Effect
-	c.Summary = fmt.Sprintf("%s lost %s on CPU inside %s: %d of %d calls took up to %s instead of %s",
-		f.process(s), f.pct(), e.Op, e.SlowCalls, e.Calls, span(e.MaxNS), span(e.P50NS))
+	c.Summary = fmt.Sprintf("%s lost %s on CPU inside %s: %s",
+		f.process(s), f.pct(), e.Op, f.tookLonger(&e))
 	c.Cause.Detail = "the library itself ran; the thread was neither blocked nor short of a CPU"
 	c.Path = []report.Step{f.step(s, "running", "inside "+e.Op, f.lost)}
 	if n := f.nested(); n != nil {

@@ -203,6 +203,37 @@ func placeOf(a *account) place {
 // betweenCalls is the effect's op for the time between calls.
 const betweenCalls = "between calls"
 
+// longest are what the longest of the finding's calls took, and what a call of its kind with
+// the same work usually takes, ns. That is 0 if it is not known: most waits of a thread may
+// find nothing queued, and say nothing of one that does.
+func (f *finding) longest() (took, usual uint64) {
+	at := f.op()
+	for _, p := range f.pieces {
+		a := p.acc
+		if placeOf(a) != at || p.standing || a.Duration <= took {
+			continue
+		}
+		took, usual = a.Duration, a.base
+		if a.role == event.RoleSync && !a.ofWork() && float64(usual) <= emptyWait {
+			usual = 0
+		}
+	}
+	return took, usual
+}
+
+// tookLonger words how many calls were slow, and against what.
+func (f *finding) tookLonger(e *report.Effect) string {
+	took, usual := f.longest()
+	words := fmt.Sprintf("%s of %s calls took up to %s", report.Count(e.SlowCalls), report.Count(e.Calls), span(took))
+	if e.SlowCalls >= e.Calls {
+		words = fmt.Sprintf("calls took up to %s", span(took))
+	}
+	if usual > 0 {
+		words += " instead of " + span(usual)
+	}
+	return words
+}
+
 // effect describes what was slow, by exact statistics.
 func (f *finding) effect(s *scene) report.Effect {
 	at := f.op()
@@ -211,6 +242,7 @@ func (f *finding) effect(s *scene) report.Effect {
 	for _, p := range f.pieces {
 		switch {
 		case placeOf(p.acc) != at:
+		case p.standing && p.acc.base == 0: // none is slow: they are too many
 		case p.standing:
 			e.SlowCalls += uint64(p.count)
 		case p.lost >= uint64(store.SlowExcess):

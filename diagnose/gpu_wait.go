@@ -43,13 +43,13 @@ func claimGPUWait(_ *scene, a *account) []piece {
 
 func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 	e := c.Effect
-	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: %d of %d calls took up to %s instead of %s",
-		f.process(s), f.pct(), e.Op, e.SlowCalls, e.Calls, span(e.MaxNS), span(e.P50NS))
+	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: %s",
+		f.process(s), f.pct(), e.Op, f.tookLonger(&e))
 	c.Cause.Detail = "nothing on the host held the calls up: " + f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
 	c.Cause.Detail += "; " + f.waitedHow()
-	if base := f.worst().acc.base; f.worst().acc.ofWork() {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %d waits",
-			f.process(s), f.pct(), e.Op, span(e.MaxNS), span(base), e.SlowCalls)
+	if took, base := f.longest(); base > 0 && f.worst().acc.ofWork() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %s",
+			f.process(s), f.pct(), e.Op, span(took), span(base), plural(int(e.SlowCalls), "wait", "waits"))
 		c.Cause.Detail += f.slower(base)
 	}
 	if g, ok := s.growing(f.sub, f.op().op); ok && f.op().call {

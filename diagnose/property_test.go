@@ -132,11 +132,27 @@ func TestReportsAreSound(t *testing.T) {
 		check(t, in, r)
 		checkSums(t, path, in, r)
 		checkEvidence(t, path, in, r, kinds)
+		for _, c := range r.Chains {
+			checkWords(t, path, &c)
+		}
 	}
 	for _, k := range []store.EventKind{store.CallEvent, store.OffCPUEvent, store.GapEvent, store.CollectiveEvent} {
 		if kinds[k] == 0 {
 			t.Errorf("no case names an event of kind %q as evidence", k)
 		}
+	}
+}
+
+// checkWords asserts that slow calls are some of those there were, and that what is not
+// about slow calls has none.
+func checkWords(t *testing.T, path string, c *report.Chain) {
+	t.Helper()
+	if e := &c.Effect; e.Calls > 0 && e.SlowCalls > e.Calls {
+		t.Errorf("%s: %d of %d %s calls were slow", path, e.SlowCalls, e.Calls, e.Op)
+	}
+	many := []string{diagnose.ImplicitSync, diagnose.LaunchBound}
+	if slices.Contains(many, c.Cause.Kind) && c.Effect.SlowCalls > 0 {
+		t.Errorf("%s: %s is about many calls, not about %d slow ones", path, c.Cause.Kind, c.Effect.SlowCalls)
 	}
 }
 

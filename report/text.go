@@ -261,9 +261,16 @@ func (t *text) step(label string, s *Step, node string) {
 }
 
 func (t *text) effect(e *Effect) {
-	s := fmt.Sprintf("%s of %s %s calls slow", Count(e.SlowCalls), Count(e.Calls), e.Op)
+	what := e.Op + " calls"
 	if e.Op == betweenCalls {
-		s = fmt.Sprintf("%s of %s pauses between calls slow", Count(e.SlowCalls), Count(e.Calls))
+		what = "pauses between calls"
+	}
+	s := fmt.Sprintf("%s of %s %s slow", Count(e.SlowCalls), Count(e.Calls), what)
+	switch {
+	case e.SlowCalls == 0: // what counts is how many there are
+		s = Count(e.Calls) + " " + what
+	case e.SlowCalls >= e.Calls: // nothing to be slow against
+		s = fmt.Sprintf("each of %s %s", Count(e.Calls), what)
 	}
 	if e.MaxNS > 0 {
 		s += fmt.Sprintf(": p50 %s, p99 %s, max %s", Duration(e.P50NS), Duration(e.P99NS), Duration(e.MaxNS))

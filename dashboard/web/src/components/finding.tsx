@@ -90,5 +90,7 @@ export function Who(props: { process: string; thread?: string; pid: number; tid?
 /** What was slow, in words. */
 export function slow(e: Effect): string {
   const what = e.op === "between calls" ? "pauses between calls" : `${e.op} calls`;
-  return `${count(e.slow_calls)} of ${count(e.calls)} ${what}`;
+  const many = count(e.calls);
+  if (e.slow_calls === 0) return `${many} ${what}`;
+  return e.slow_calls >= e.calls ? `each of ${many} ${what}` : `${count(e.slow_calls)} of ${many} ${what}`;
 }
