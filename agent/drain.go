@@ -55,6 +55,10 @@ func (r *run) drain() {
 		r.ranks.Calls(u.records.Calls)
 		r.ranks.Lives(u.records.Lives)
 		r.forgetComms(u.records.Lives)
+		if r.inner != nil {
+			r.inner.lives(u.records.Lives)
+			r.inner.calls(u.records.Calls)
+		}
 		r.flights.calls(u.records.Calls)
 		r.flights.lives(u.records.Lives)
 		r.people.observe(&u.records)

@@ -47,6 +47,7 @@ type run struct {
 	memory   *memory.Tracker
 	ranks    *collective.Tracker
 	flights  *flights
+	inner    *innerLinks // nil: all launches of the driver are counted
 	leaving  leaving
 	prints   *prints
 	pages    *pageCounts
@@ -91,6 +92,9 @@ func newRun(o Options) (*run, error) {
 		}
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
+	if !o.InnerLaunches && r.tracer.Backend() != probe.BackendPerf {
+		r.inner = newInnerLinks(r.targets)
+	}
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people, r.hostIO = newPeople(fs), newHostIO(fs)
 	r.prints = newPrints(&o, r.tracer, fs, r.log)
@@ -232,6 +236,7 @@ func (r *run) turn() error {
 	for _, pid := range gone {
 		r.ended(pid)
 	}
+	r.innerLaunches(time.Now())
 	if now := time.Now(); now.Sub(r.second) >= time.Second {
 		r.tick(now, false)
 	}

@@ -15,6 +15,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u := r.recorder.unit()
 	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
 	r.gpus.take(&u.batch, func(pid uint32) { r.people.stranger(pid, "") })
+	r.innerSecond(now, span)
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
 	r.people.frameworks()
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
@@ -81,6 +82,9 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	n[event.LostFootprint] += r.prints.missed
 	n[event.LostPages] += r.pages.missed
 	n[event.LostReading] += r.gpus.missed
+	if r.inner != nil {
+		n[event.InnerLaunch] = uint64(r.inner.missing(time.Now())) / ms
+	}
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {
 		if d := v - r.losses[k]; d > 0 {

@@ -49,11 +49,12 @@ func Join(libs ...*Library) []*Library {
 	return joined
 }
 
-// setsDevice and shortToo are COOKIE_SETS_DEVICE and COOKIE_SHORT_TOO of
-// bpf/include/call.h.
+// setsDevice, shortToo and inner are COOKIE_SETS_DEVICE, COOKIE_SHORT_TOO and COOKIE_INNER
+// of bpf/include/call.h.
 const (
 	setsDevice = 1
 	shortToo   = 2
+	inner      = 4
 )
 
 // cookie packs what a program needs to know of a function: op | shape << 16 |
@@ -65,6 +66,9 @@ func cookie(i *event.Info) uint64 {
 	}
 	if i.Role == event.RoleAlloc { // where memory is from is of interest however soon it was had
 		c |= shortToo << 24
+	}
+	if i.Op.Inner() {
+		c |= inner << 24
 	}
 	return c
 }

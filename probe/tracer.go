@@ -92,6 +92,7 @@ type Attachment struct {
 	PID     int // 0: every process
 	Found   *Found
 	close   closers
+	inner   *innerLinks
 }
 
 // Open loads the programs and attaches the scheduler's. Nothing is timed before
@@ -142,15 +143,21 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 	if t.opts.Empty {
 		attach = t.variant.empty
 	}
-	c, err := attach(t.calls, path, targets, pid)
+	rest, inner := t.split(targets)
+	c, err := attach(t.calls, path, rest, pid)
 	if err != nil {
+		return nil, explain(err)
+	}
+	in, err := t.attachInner(path, inner, pid)
+	if err != nil {
+		_ = c.Close() // the error to tell is why attaching failed
 		return nil, explain(err)
 	}
 	names, err := t.attachNames(lib, path, pid)
 	if err != nil {
 		t.log.Info("names of kernels are not learnt", "file", path, "err", err)
 	}
-	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: append(c, names...)}
+	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: append(c, names...), inner: in}
 	t.mu.Lock()
 	t.links[a] = struct{}{}
 	t.mu.Unlock()
@@ -168,7 +175,7 @@ func (t *Tracer) Detach(a *Attachment) error {
 	if !open {
 		return nil
 	}
-	return a.close.Close()
+	return errors.Join(a.inner.end(), a.close.Close())
 }
 
 // Adopt begins to account for all threads the processes have now. Threads they
@@ -281,7 +288,7 @@ func (t *Tracer) DetachAll() error {
 	t.mu.Unlock()
 	var errs []error
 	for a := range links {
-		errs = append(errs, a.close.Close())
+		errs = append(errs, a.inner.end(), a.close.Close())
 	}
 	errs = append(errs, t.hooks.Close())
 	t.hooks = nil

@@ -22,6 +22,8 @@ type bench struct {
 	victim  *cudastub.Victim
 	libDir  string // where the libraries are
 	records probe.Records
+
+	attached []*probe.Attachment
 }
 
 func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool) *bench {
@@ -65,7 +67,7 @@ func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool
 		pid = victim.PID()
 	}
 	for _, file := range []string{"libcudart.so.12", "libcuda.so.1"} {
-		attachAll(t, tr, filepath.Join(dir, file), pid)
+		b.attached = append(b.attached, attachAll(t, tr, filepath.Join(dir, file), pid)...)
 	}
 	if err := tr.Adopt(victim.PID()); err != nil {
 		t.Fatal(err)
@@ -74,16 +76,19 @@ func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool
 }
 
 // attachAll attaches every probe that is for the file.
-func attachAll(t *testing.T, tr *probe.Tracer, path string, pid int) {
+func attachAll(t *testing.T, tr *probe.Tracer, path string, pid int) (list []*probe.Attachment) {
 	t.Helper()
 	for _, lib := range all.Libraries() {
 		if !lib.File.MatchString(filepath.Base(path)) {
 			continue
 		}
-		if _, err := tr.Attach(lib, path, pid); err != nil {
+		a, err := tr.Attach(lib, path, pid)
+		if err != nil {
 			t.Fatal(err)
 		}
+		list = append(list, a)
 	}
+	return list
 }
 
 // do runs a command and returns its answer and the records it made.

@@ -16,12 +16,25 @@
 
 #define COOKIE_SETS_DEVICE 1
 #define COOKIE_SHORT_TOO 2 /* a stack may be wanted of a call that is as short as can be */
+#define COOKIE_INNER 4     /* may lose its probe while it is called, as it is only within other calls */
 
 const volatile u32 self_tgid = 0;    /* the tracer: never traced */
 const volatile bool use_ledger = 1;
 const volatile bool stack_all = 0;   /* a stack for every call */
 const volatile bool stack_failed = 0; /* and for each that fails */
 const volatile u64 stack_every = 0;  /* power of two - 1: also 1 in N by the clock's low bits; 0: none */
+
+/*
+ * Set before the first time that functions with COOKIE_INNER lose their probes. A half of
+ * a call that is missing from then on is one of the calls that are not counted separately.
+ */
+volatile bool inner_off = 0;
+
+static __always_inline void lose_half(u32 loss, u64 cookie)
+{
+	if (!(inner_off && cookie >> 24 & COOKIE_INNER))
+		lose(loss);
+}
 
 /* Where the kernel makes a probed function return to; 0 if not set up yet. */
 static __always_inline u64 trampoline(struct thr *t)
@@ -71,7 +84,7 @@ static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp, 
 	for (int i = 0; i < DEPTH; i++) {
 		if (!d || d > DEPTH || in_progress(t, c, &t->fr[(d - 1) & (DEPTH - 1)], sp, now))
 			break;
-		lose(LOSS_UNFINISHED);
+		lose_half(LOSS_UNFINISHED, t->fr[(d - 1) & (DEPTH - 1)].cookie);
 		d--;
 	}
 	return d;
@@ -164,7 +177,8 @@ static __always_inline bool wants_stack(u64 cookie, u64 start, u64 dur, s32 ret)
 	return l && l->stack && dur >= l->stack;
 }
 
-static __always_inline void call_return(struct pt_regs *c)
+/* `attached` is the cookie of the function that returns. */
+static __always_inline void call_return(struct pt_regs *c, u64 attached)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thr *t = thread_of(task);
@@ -178,14 +192,14 @@ static __always_inline void call_return(struct pt_regs *c)
 	for (int i = 0; i < DEPTH; i++) {
 		if (!d || t->fr[(d - 1) & (DEPTH - 1)].sp >= sp)
 			break;
-		lose(LOSS_UNFINISHED);
+		lose_half(LOSS_UNFINISHED, t->fr[(d - 1) & (DEPTH - 1)].cookie);
 		d--;
 	}
 	struct frame *f = &t->fr[(d - 1) & (DEPTH - 1)];
 	if (!d || f->sp != sp) {
 		t->depth = d;
 		if (d < DEPTH) /* else nested too deep, counted at entry */
-			lose(LOSS_UNMATCHED);
+			lose_half(LOSS_UNMATCHED, attached);
 		return;
 	}
 	d--;

@@ -20,7 +20,7 @@ SEC("uretprobe.multi/call")
 int multi_return(struct pt_regs *c)
 {
 	hold_cpu();
-	call_return(c);
+	call_return(c, bpf_get_attach_cookie(c));
 	release_cpu();
 	return 0;
 }
@@ -38,7 +38,7 @@ SEC("uretprobe/call")
 int perf_return(struct pt_regs *c)
 {
 	hold_cpu();
-	call_return(c);
+	call_return(c, bpf_get_attach_cookie(c));
 	release_cpu();
 	return 0;
 }

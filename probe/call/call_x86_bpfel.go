@@ -235,6 +235,7 @@ const (
 	CallProgPerfEmpty        = "perf_empty"
 	CallProgPerfEnter        = "perf_enter"
 	CallProgPerfReturn       = "perf_return"
+	CallVarInnerOff          = "inner_off"
 	CallVarSelfTgid          = "self_tgid"
 	CallVarStackAll          = "stack_all"
 	CallVarStackEvery        = "stack_every"
@@ -318,6 +319,7 @@ type CallMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CallVariableSpecs struct {
+	InnerOff    *ebpf.VariableSpec `ebpf:"inner_off"`
 	SelfTgid    *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
@@ -382,6 +384,7 @@ func (m *CallMaps) Close() error {
 //
 // It can be passed to LoadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CallVariables struct {
+	InnerOff    *ebpf.Variable `ebpf:"inner_off"`
 	SelfTgid    *ebpf.Variable `ebpf:"self_tgid"`
 	StackAll    *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery  *ebpf.Variable `ebpf:"stack_every"`

@@ -23,7 +23,7 @@ int session_call(struct pt_regs *c)
 
 	hold_cpu();
 	if (is_return(c))
-		call_return(c);
+		call_return(c, bpf_get_attach_cookie(c));
 	else
 		unarmed = !call_enter(c, bpf_get_attach_cookie(c));
 	release_cpu();

@@ -230,6 +230,7 @@ const (
 	SessionMapThreads       = "threads"
 	SessionProgSessionCall  = "session_call"
 	SessionProgSessionEmpty = "session_empty"
+	SessionVarInnerOff      = "inner_off"
 	SessionVarSelfTgid      = "self_tgid"
 	SessionVarStackAll      = "stack_all"
 	SessionVarStackEvery    = "stack_every"
@@ -308,6 +309,7 @@ type SessionMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionVariableSpecs struct {
+	InnerOff    *ebpf.VariableSpec `ebpf:"inner_off"`
 	SelfTgid    *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
@@ -372,6 +374,7 @@ func (m *SessionMaps) Close() error {
 //
 // It can be passed to LoadSessionObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionVariables struct {
+	InnerOff    *ebpf.Variable `ebpf:"inner_off"`
 	SelfTgid    *ebpf.Variable `ebpf:"self_tgid"`
 	StackAll    *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery  *ebpf.Variable `ebpf:"stack_every"`

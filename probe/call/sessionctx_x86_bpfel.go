@@ -230,6 +230,7 @@ const (
 	SessionCtxMapThreads       = "threads"
 	SessionCtxProgSessionCall  = "session_call"
 	SessionCtxProgSessionEmpty = "session_empty"
+	SessionCtxVarInnerOff      = "inner_off"
 	SessionCtxVarSelfTgid      = "self_tgid"
 	SessionCtxVarStackAll      = "stack_all"
 	SessionCtxVarStackEvery    = "stack_every"
@@ -308,6 +309,7 @@ type SessionCtxMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SessionCtxVariableSpecs struct {
+	InnerOff    *ebpf.VariableSpec `ebpf:"inner_off"`
 	SelfTgid    *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StackAll    *ebpf.VariableSpec `ebpf:"stack_all"`
 	StackEvery  *ebpf.VariableSpec `ebpf:"stack_every"`
@@ -372,6 +374,7 @@ func (m *SessionCtxMaps) Close() error {
 //
 // It can be passed to LoadSessionCtxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SessionCtxVariables struct {
+	InnerOff    *ebpf.Variable `ebpf:"inner_off"`
 	SelfTgid    *ebpf.Variable `ebpf:"self_tgid"`
 	StackAll    *ebpf.Variable `ebpf:"stack_all"`
 	StackEvery  *ebpf.Variable `ebpf:"stack_every"`

@@ -1,0 +1,107 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// innerLinks are the links of an attachment on the driver's launches (event.Op.Inner). They
+// are apart from those on its other functions, so that they can be taken off: each such call
+// costs 0.6 us, and in most programs it is a part of one that is recorded anyway.
+type innerLinks struct {
+	mu      sync.Mutex
+	targets []Target // none where they cannot be taken off
+	file    *os.File // the same one is attached to again, whatever has its name by then
+	pid     int      // 0: every process
+	close   closers  // nil: taken off
+	ended   bool
+}
+
+// split parts a file's functions in those that keep their probes and those that may lose
+// them. With a perf event for each function all keep them: taking one off takes the kernel a
+// tenth of a second.
+func (t *Tracer) split(all []Target) (rest, apart []Target) {
+	if t.variant.backend == BackendPerf || t.opts.Empty {
+		return all, nil
+	}
+	for _, f := range all {
+		if f.Cookie>>24&inner != 0 {
+			apart = append(apart, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	if len(rest) == 0 {
+		return all, nil
+	}
+	return rest, apart
+}
+
+// attachInner probes functions that split set apart.
+func (t *Tracer) attachInner(path string, targets []Target, pid int) (*innerLinks, error) {
+	in := &innerLinks{targets: targets, pid: pid}
+	if len(targets) == 0 {
+		return in, nil
+	}
+	var err error
+	if in.file, err = openRegular(path); err != nil {
+		return nil, err
+	}
+	if err := in.attach(t); err != nil {
+		in.file.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func (l *innerLinks) attach(t *Tracer) (err error) {
+	l.close, err = t.variant.attach(t.calls, fmt.Sprintf("/proc/self/fd/%d", l.file.Fd()), l.targets, l.pid)
+	return err
+}
+
+// HasInner reports whether the attachment has probes that SetInner takes off.
+func (a *Attachment) HasInner() bool { return len(a.inner.targets) > 0 }
+
+// SetInner takes the probes off the driver's launches of an attachment, or puts them back on,
+// which takes the kernel some 50 ms. A launch that is under way meanwhile has no record; no
+// other call is touched. It may be called from any goroutine, and does nothing to an
+// attachment that has ended.
+func (t *Tracer) SetInner(a *Attachment, on bool) error {
+	in := a.inner
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended || len(in.targets) == 0 || on == (in.close != nil) {
+		return nil
+	}
+	if on {
+		if err := in.attach(t); err != nil {
+			return fmt.Errorf("probe the driver's launches again: %w", explain(err))
+		}
+		return nil
+	}
+	// Halves of calls that are missing from now on are no loss.
+	if err := t.calls.Variables["inner_off"].Set(true); err != nil {
+		return fmt.Errorf("take the probes off the driver's launches: %w", err)
+	}
+	c := in.close
+	in.close = nil
+	if err := c.Close(); err != nil {
+		return fmt.Errorf("take the probes off the driver's launches: %w", err)
+	}
+	return nil
+}
+
+// end takes the probes off for good.
+func (l *innerLinks) end() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || len(l.targets) == 0 {
+		return nil
+	}
+	l.ended = true
+	c := l.close
+	l.close = nil
+	return errors.Join(c.Close(), l.file.Close())
+}
