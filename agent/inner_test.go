@@ -189,7 +189,8 @@ func TestALaunchIsNotTakenForThatOfALaterCall(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.x.calls([]event.Call{
 		opCall(1, "cuLaunchKernel", 10, 1, 1), opCall(1, "cudaLaunchKernel", 20, 5, 0),
-		opCall(1, "cuLaunchKernel", 31, 1, 2), opCall(1, "cuLaunchKernelEx", 30, 3, 1), opCall(1, "cudaLaunchKernel", 29, 5, 0),
+		opCall(1, "cuLaunchKernel", 31, 1, 2), opCall(1, "cuLaunchKernelEx", 30, 3, 1),
+		opCall(1, "cudaLaunchKernel", 29, 5, 0),
 	})
 	if p := r.x.procs[1]; p.nested != 1 || p.bare != 0 {
 		t.Errorf("%d nested, %d alone, want 1 and 0", p.nested, p.bare)

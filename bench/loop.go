@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
@@ -18,14 +19,31 @@ type training struct {
 	flags  []string // of the tracer
 	target *Target
 	floor  bool // also with programs that do nothing
+	// seconds is how long it runs, if not as long as most: probes that tell nothing are
+	// taken off after the first seconds only.
+	seconds float64
 }
 
 var trainings = []training{
-	{"20 k launches/s", nil, nil, atLeast(0.975), true},
-	{"2 k launches/s", []string{"--host-us", "9180"}, nil, atLeast(0.995), false},
-	{"20 k launches/s, a driver call in each", []string{"--nested"}, nil, nil, false},
-	{"20 k launches/s, every source on", nil, []string{"--footprint", "--pages"}, atLeast(0.96), false},
+	{name: "20 k launches/s", target: atLeast(0.975), floor: true},
+	{name: "2 k launches/s", args: []string{"--host-us", "9180"}, target: atLeast(0.995)},
+	{name: "20 k launches/s, a driver call in each", args: few, seconds: long},
+	{name: "20 k launches/s, each driver call counted", args: few, flags: counted, seconds: long},
+	{name: "200 k launches/s, a driver call in each", args: many, seconds: long},
+	{name: "200 k launches/s, each driver call counted", args: many, flags: counted, seconds: long},
+	{name: "20 k launches/s, every source on", flags: []string{"--footprint", "--pages"}, target: atLeast(0.96)},
 }
+
+// few is the usual step, many one of 200 launches in a millisecond.
+var (
+	few  = []string{"--nested"}
+	many = append(few, strings.Fields("--launches 200 --launch-us 3 --memcpy-us 20 --sync-us 200 --host-us 180")...)
+	// counted has each of the driver's launches counted.
+	counted = []string{"--inner-launches"}
+)
+
+// long is how many seconds a loop runs of which the first three cost more than the others.
+const long = 20
 
 // trained is a run of the loop.
 type trained struct {
@@ -142,7 +160,11 @@ func measureLoop(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
 	for i := range trainings {
 		k := &trainings[i]
-		p, err := l.pairs(ctx, "loop: "+k.name, pick(l, 4, 10), pick(l, 1.5, 3.0), k)
+		rounds, seconds := pick(l, 4, 10), pick(l, 1.5, 3.0)
+		if k.seconds > 0 {
+			rounds, seconds = pick(l, 2, 5), k.seconds
+		}
+		p, err := l.pairs(ctx, "loop: "+k.name, rounds, seconds, k)
 		if err != nil {
 			return rows, err
 		}

@@ -76,6 +76,9 @@ func Losses(losses []event.Loss) string {
 			continue
 		}
 		info := event.Losses[l.Kind]
+		if l.Kind == event.InnerLaunch {
+			continue // not lost: their time is in the calls around them
+		}
 		text := Count(l.Count) + " " + info.Name
 		if info.Approximate {
 			approximate = append(approximate, text)

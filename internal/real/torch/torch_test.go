@@ -53,7 +53,7 @@ func trace(t *testing.T, f *Files, settings string, args ...string) (r traced) {
 	var err error
 	r.summary, err = agent.Run(t.Context(), agent.Options{
 		Command: cmd.Args, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: probe.StackSlow,
-		Stdout: &out, Stderr: &errs,
+		Stdout: &out, Stderr: &errs, InnerLaunches: true,
 		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
 			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
 		}},
