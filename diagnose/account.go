@@ -227,6 +227,7 @@ type piece struct {
 type key struct {
 	kind string
 	event.Thread
+	loading bool // before the process's first launch
 }
 
 // The rule of silence.

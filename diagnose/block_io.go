@@ -16,7 +16,7 @@ func claimBlockIO(s *scene, a *account) []piece {
 		return pieces
 	}
 	v += a.between(v)
-	p := piece{acc: a, key: key{kind: BlockIO}, class: event.BlockIO, lost: v, explained: v, stall: min(longestIO(a.Rows), a.Duration)}
+	p := piece{acc: a, key: key{kind: BlockIO, loading: s.loads(a)}, class: event.BlockIO, lost: v, explained: v, stall: min(longestIO(a.Rows), a.Duration)}
 	for _, o := range a.Rows {
 		if o.Class == event.BlockIO {
 			p.count++
@@ -96,6 +96,9 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 	}
 	if inode != 0 && path == "" {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the file: find / -xdev -inum %d", inode))
+	}
+	if f.loading {
+		s.tellLoading(f, c)
 	}
 	c.Path = append(c.Path, report.Step{Layer: "IO", Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: "blocked", On: disk, NS: waited})
 }

@@ -98,7 +98,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	}
 	c.Pattern = f.pattern(s)
 	c.Alternatives = f.alternatives(all)
-	if c.Pattern == nil || c.Pattern.Kind != once { // one stall says nothing of the next step
+	if !f.loading && (c.Pattern == nil || c.Pattern.Kind != once) { // one stall says nothing of the next step
 		c.PerStep, c.WhatIf = f.perStep(s), f.whatIf(s)
 	}
 	for _, k := range causes {
@@ -125,7 +125,11 @@ func (f *finding) cause(s *scene) report.Cause {
 func (f *finding) id(s *scene) string {
 	h := fnv.New64a()
 	at, t := s.home(f.Thread)
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", f.kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, s.machineOf(at))
+	kind := f.kind
+	if f.loading {
+		kind += " loading"
+	}
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, s.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 

@@ -17,7 +17,7 @@ const highPct = 10.0 // of the time that counts, from which a cause is HIGH
 
 // told reports whether the finding is worth a word.
 func (f *finding) told(s *scene) bool {
-	if f.stall >= uint64(minStall) {
+	if f.stall >= uint64(minStall) || f.loading && f.lost >= uint64(minStall) {
 		return true
 	}
 	if f.lostPct() < minPct && !f.concentrated(s) {

@@ -21,6 +21,7 @@ type scene struct {
 	launchers   map[event.Thread]bool      // threads that give work to the GPU
 	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse    map[uint32]uint64          // Unix ns of a process's first call
+	firstLaunch map[uint32]uint64          // Unix ns of a process's first launch
 	born        map[uint32]bool            // processes whose beginning was seen
 	held        map[*event.OffCPU]uint64   // run-queue time that was really throttling
 	subjects    []*subject                 // dispatching threads, by id
@@ -107,7 +108,8 @@ func (t *subject) wall() uint64 { return t.to - min(t.from, t.to) }
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
-		launchers: map[event.Thread]bool{}, firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, born: map[uint32]bool{}, parents: map[uint32]uint32{},
+		launchers: map[event.Thread]bool{}, firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
+		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
 	}
 	for _, pid := range in.tracers() {
@@ -201,6 +203,9 @@ func (s *scene) readStats() {
 		s.stats[threadOp{o.Thread, o.Op}] = o
 		if o.Op.Role() == event.RoleLaunch && o.Calls > 0 {
 			s.launchers[o.Thread] = true
+			if v, ok := s.firstLaunch[o.PID]; !ok || o.First < v {
+				s.firstLaunch[o.PID] = o.First
+			}
 		}
 		k := processOp{o.PID, o.Op}
 		if v, ok := s.firstOp[k]; !ok || o.First < v {

@@ -1,0 +1,40 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/report"
+)
+
+// A process that starts reads what it works on: weights, code, data. That is from its first
+// traced call to its first launch. In a long recording it is little; who waits for a server to
+// start wants to know all the same.
+
+// loads reports whether an episode is before its process's first launch. If the recording
+// began before the window, or the process launches nothing, that is not known.
+func (s *scene) loads(a *account) bool {
+	if s.in.First != 0 && s.from > s.in.First && !s.born[a.Thread.PID] {
+		return false
+	}
+	return a.Start < s.firstLaunch[a.Thread.PID]
+}
+
+// tellLoading words a finding of a process that starts.
+func (s *scene) tellLoading(f *finding, c *report.Chain) {
+	how := ""
+	switch f.flavour(s) {
+	case flavours.mapped:
+		how = ", in page faults of mapped files"
+	case flavours.read:
+		how = ", for what it read"
+	case flavours.writeback:
+		how = ", for what it wrote"
+	}
+	c.Summary = fmt.Sprintf("%s waited %s for the disk while it loaded%s", f.process(s), span(f.lost), how)
+	began, launched := s.firstUse[f.sub.PID], s.firstLaunch[f.sub.PID]
+	c.Cause.Detail += fmt.Sprintf("; from its first CUDA call to its first launch it took %s", span(launched-min(launched, began)))
+	c.Recommendations = []string{
+		"have the files in the page cache before it starts (cat FILES >/dev/null), or on a faster disk",
+		"read files in large pieces by several threads instead of page by page as they are touched: without mmap, or with MADV_POPULATE_READ",
+	}
+}
