@@ -115,6 +115,18 @@ REAL ?= ./internal/real/...
 real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip; fetches 890 MB)
 	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m $(REAL)
 
+# What is tried on a machine with a GPU (docs/gpu.md): the folder alone is all it needs.
+GPU_KIT := dist/ingero-gpu
+
+.PHONY: gpu-kit
+gpu-kit: build ## put all that gpu/run needs on a machine with a GPU into dist/ingero-gpu.tar.gz
+	rm -rf $(GPU_KIT) $(GPU_KIT).tar.gz
+	mkdir -p $(GPU_KIT)/kit $(GPU_KIT)/programs
+	cp gpu/run bin/ingero docs/api.md docs/gpu.md $(GPU_KIT)/
+	cp gpu/kit/*.py $(GPU_KIT)/kit/
+	cp gpu/programs/*.py internal/real/torch/programs/faulty.py internal/real/torch/programs/ddp.py $(GPU_KIT)/programs/
+	tar -C dist -czf $(GPU_KIT).tar.gz ingero-gpu
+
 KERNEL ?= all
 ARCH   ?= amd64
 

@@ -146,6 +146,7 @@ def arguments():
     a.add_argument("--after", type=int, default=30, help="steps without the fault")
     a.add_argument("--ms", type=float, default=40, help="how long it strikes")
     a.add_argument("--batch", type=int, default=8)
+    a.add_argument("--work", type=int, default=0, help="matrix products of a step, which keep the GPU busy")
     a.add_argument("--dir", default=tempfile.gettempdir(), help="for files, on a disk")
     return a.parse_args()
 
@@ -169,7 +170,11 @@ def main():
     loss_of = nn.CrossEntropyLoss()
     big = torch.randn(int(a.ms * 250_000))  # a MB for each ms
 
+    factor = torch.randn(2048, 2048).cuda() if a.work else None
+
     def step(x, y):
+        for _ in range(a.work):
+            torch.mm(factor, factor)
         loss = loss_of(model(x), y)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -1,0 +1,223 @@
+"""One run of calls.py under the tracer, and the steps that read it: coverage, calls, nested,
+python, readings."""
+
+import os
+import re
+
+from . import process, smi
+from .result import NotDone
+
+# Runtime calls that PyTorch's profiler leaves out of what CUPTI tells it, because there are so
+# many (kineto, CuptiActivityProfiler), or that it does not ask CUPTI for.
+BY_KINETO = "torch.profiler leaves out cudaGetDevice, cudaSetDevice, cudaGetLastError, the making of events, " \
+    "and all of the driver but launches"
+
+
+class Run:
+    """The run. Its parts are done once, in order; a step that needs what failed is not done."""
+
+    def __init__(self, kit):
+        self.kit, self.db, self.parts, self.failed, self.pid = kit, kit.file("calls.db"), {}, "", 0
+        self.covered, self.samples = None, smi.Samples()
+
+    def record(self, load):
+        """load: s of work for the GPU, during which nvidia-smi is asked."""
+        kit = self.kit
+        program = [kit.python, kit.program("calls.py"), "--products", str(kit.products(20))]
+        if kit.options.counts:
+            program += ["--counts", kit.options.counts]
+        talk = kit.ingero.trace(self.db, kit.file("calls.log"), program, more=kit.ingero.every_launch)
+        try:
+            self.pid = talk.wait_for("what", "ready", 90)["pid"]
+            self.covered = kit.ingero.coverage()
+            for part, limit in (("counted", 60), ("paced", 30), ("marked", 30)):
+                talk.tell(part)
+                self.parts[part] = talk.wait_for("what", part, limit)
+            if load:
+                with self.samples:
+                    talk.tell(f"load {load}")
+                    self.parts["load"] = talk.wait_for("what", "load", load + 30)
+            code = talk.finish(30)
+            if code != 0:
+                raise NotDone(f"the traced program ended with {code}: {talk.errors()}")
+        except NotDone as e:
+            self.failed = str(e)
+        finally:
+            talk.close()
+
+    def need(self, part):
+        if part not in self.parts:
+            raise NotDone(self.failed or f"the run has no part {part}")
+        return self.parts[part]
+
+    def seconds(self, part):
+        """Condition for op_seconds: nothing else is called in these seconds."""
+        p = self.need(part)
+        return f"timestamp between {int(p['begin']) * 10**9} and {int(p['end']) * 10**9} and pid = {self.pid}"
+
+    def between(self, part):
+        p = self.need(part)
+        return f"timestamp between {int(p['begin'] * 1e9)} and {int(p['end'] * 1e9)} and pid = {self.pid}"
+
+
+def operations(path):
+    """Which operation counts the calls of a function, from the table of docs/api.md."""
+    ops = {}
+    with open(path) as f:
+        for line in f:
+            m = re.match(r"\| `(\w+)` \| `(\w+)` \|", line)
+            if m:
+                ops[m[1]] = m[2]
+    if len(ops) < 100:
+        raise NotDone(f"{path} is not the table of functions")
+    return ops
+
+
+def coverage(run, result):
+    if run.covered is None:
+        raise NotDone(run.failed)
+    mine = [p for p in run.covered["processes"] if p["pid"] == run.pid]
+    if not mine:
+        raise NotDone(f"check --coverage does not list the program (pid {run.pid})")
+    p = mine[0]
+    result.facts = {"traced": p["traced"], "backend": run.covered["backend"], "not_seen": p["not_seen"], "libraries": [
+        {"kind": lib["kind"], "file": lib["path"], "version": lib["version"], "functions": len(lib["attached"] or []),
+         "slow": lib["slow"] or []} for lib in p["libraries"]]}
+    kinds = {lib["kind"] for lib in p["libraries"] if lib["timed"]}
+    for lib in result.facts["libraries"]:
+        result.lines.append(f"{lib['kind']:<8} {lib['functions']:4d} functions  {lib['file']}")
+    result.lines += [f"not seen: {n['what']}: {n['why']}" for n in p["not_seen"] or []]
+    wrong = []
+    if p["traced"] != "yes":
+        wrong.append(f"the program is traced: {p['traced']}")
+    wrong += [f"no {k} is timed" for k in ("runtime", "driver") if k not in kinds]
+    result.judge(wrong, f"traced: yes, {sum(lib['functions'] for lib in result.facts['libraries'])} functions "
+                        f"of {len(p['libraries'])} libraries, by {run.covered['backend']}")
+
+
+def compare(truth, recorded, ops, only_named):
+    """Differences between what another counted and what was recorded, by operation, and rows of
+    a table. only_named: the other does not tell every operation."""
+    wanted, rows, wrong = {}, [], []
+    untraced = {}
+    for name, n in truth.items():
+        plain = re.sub(r"(_v\d+)+$", "", name)
+        op = ops.get(name) or ops.get(plain)
+        if op:
+            wanted[op] = wanted.get(op, 0) + n
+        elif re.match(r"(cuda|cu|nccl)[A-Z]", name) and not name.startswith(("cublas", "cudnn", "cupti", "cuda_")):
+            untraced[name] = n
+    for op in sorted(set(wanted) | set(recorded), key=lambda o: -recorded.get(o, 0)):
+        want, got = wanted.get(op), recorded.get(op, 0)
+        if want is None:
+            verdict = "not told" if only_named else "wrong"
+        elif want == got:
+            verdict = "same"
+        elif only_named and not op.startswith("cuda") and want < got:
+            verdict = "fewer, nested"  # CUPTI need not tell driver calls of the runtime's own
+        else:
+            verdict = "wrong"
+        if verdict == "wrong":
+            wrong.append(f"{op}: {want or 0} counted, {got} recorded")
+        rows.append({"op": op, "counted": want, "recorded": got, "verdict": verdict})
+    return rows, wrong, untraced
+
+
+def calls(run, result):
+    part, kit = run.need("counted"), run.kit
+    when = run.seconds("counted")
+    rows = kit.ingero.query(run.db, f"select op, sum(calls) as n from op_seconds where {when} group by 1")
+    recorded = {r["op"]: r["n"] for r in rows}
+    truth, by = part["cupti"], "CUPTI"
+    if not truth and part["other"]:
+        truth, by = part["other"], "the simulated GPU"
+    result.facts = {"counted_by": by if truth else "", "cupti": part["cupti_why"] or "works", "recorded": recorded,
+                    "losses": kit.ingero.losses(run.db)}
+    if not recorded:
+        result.judge(["nothing was recorded"], "")
+        return
+    if not truth:
+        result.measured(f"not compared: {part['cupti_why']}; {sum(recorded.values()):,} calls were recorded")
+        return
+    table, wrong, untraced = compare(truth, recorded, operations(kit.api), by == "CUPTI")
+    result.facts.update(operations=table, not_traced=untraced)
+    result.lines = [f"{t['op']:<32} {t['recorded']:>8}  {t['verdict']}" for t in table]
+    told = [t for t in table if t["counted"] is not None]
+    said = f"{sum(t['recorded'] for t in told):,} calls of {len(told)} operations as {by} counts them"
+    if by == "CUPTI":
+        said += f"; {len(table) - len(told)} operations it does not tell: {BY_KINETO}"
+    else:
+        said += f" (CUPTI: {part['cupti_why']})"
+    result.judge(wrong, said)
+
+
+NESTED = """
+select r.op as runtime, count(*) as calls,
+  sum(exists (select 1 from cuda_events d where d.source = 4 and d.depth > 0 and d.tid = r.tid and d.pid = r.pid
+    and d.timestamp between r.timestamp and r.timestamp + r.duration_ns)) as with_driver_call
+from cuda_events r where r.source = 1 and r.weight = 1 and {when} group by 1 order by 2 desc"""
+
+DRIVER = """
+select op, sum(weight) as calls, sum(case when depth > 0 then weight else 0 end) as within
+from cuda_events where source = 4 and {when} group by 1 order by 2 desc"""
+
+
+def nested(run, result):
+    """Which driver functions are called within runtime calls: those that are seen are exported
+    symbols, because nothing else has a probe."""
+    when = run.between("paced")
+    runtime = run.kit.ingero.query(run.db, NESTED.format(when=when))
+    driver = run.kit.ingero.query(run.db, DRIVER.format(when=when))
+    result.facts = {"runtime": runtime, "driver": driver, "thinned": run.kit.ingero.query(
+        run.db, f"select coalesce(sum(weight - 1), 0) as n from cuda_events where {when}")[0]["n"]}
+    result.lines = [f"of {r['calls']:6d} {r['runtime']:<32} {r['with_driver_call']:6d} have a driver call within"
+                    for r in runtime]
+    result.lines += [f"of {d['calls']:6d} {d['op']:<32} {d['within']:6d} are within another traced call"
+                     for d in driver]
+    if not runtime:
+        raise NotDone("no runtime calls were recorded")
+    launches = [r for r in runtime if "Launch" in r["runtime"]]
+    total, have = sum(r["calls"] for r in launches), sum(r["with_driver_call"] for r in launches)
+    bare = sum(d["calls"] - d["within"] for d in driver if "Launch" in d["op"])
+    result.measured(f"of {total} launches by the runtime {have} call an exported launch of the driver; {bare} driver "
+                    "launches are bare")
+
+
+def python(run, result):
+    run.need("marked")
+    program = run.kit.program("calls.py")
+    with open(program) as f:
+        mark = next(i for i, t in enumerate(f, 1) if "# MARK" in t)
+    rows = run.kit.ingero.query(run.db, f"""
+        select e.op, count(*) as calls, count(distinct e.stack_hash) as stacks,
+          sum(exists (select 1 from stack_frames f where f.stack_hash = e.stack_hash and f.kind = 'python')) as python,
+          sum(exists (select 1 from stack_frames f where f.stack_hash = e.stack_hash and f.kind = 'python'
+            and f.line = {mark} and f.file = '{program.replace("'", "''")}')) as marked
+        from cuda_events e where e.depth = 0 and e.stack_hash <> 0 and {run.between("marked")}
+        group by 1 order by 2 desc""")
+    result.facts = {"file": os.path.basename(program), "line": mark, "operations": rows}
+    result.lines = [f"{r['op']:<32} {r['calls']:5d} stacks, {r['python']:5d} with Python frames" for r in rows]
+    waits = [r for r in rows if r["op"] == "cudaDeviceSynchronize"]
+    if not waits:
+        raise NotDone("no wait was slow enough to have its stack taken")
+    wrong = [f"{r['marked']} of {r['calls']} stacks of {r['op']} have {os.path.basename(program)}:{mark}"
+             for r in waits if r["marked"] != r["calls"]]
+    n = sum(r["calls"] for r in waits)
+    stacks, frames = sum(r["calls"] for r in rows), sum(r["python"] for r in rows)
+    result.judge(wrong, f"all {n} stacks of waits have the line that waits ({os.path.basename(program)}:{mark}); "
+                        f"{frames} of {stacks} stacks have Python frames")
+
+
+def readings(run, result):
+    load = run.need("load")
+    told = run.kit.ingero.query(run.db, f"""select * from gpu_snapshots
+        where timestamp between {int(load["begin"] * 1e9)} and {int(load["end"] * 1e9)} order by timestamp""")
+    gpus = run.kit.ingero.query(run.db, "select * from gpus")
+    smi.compare(told, gpus, run.samples, result)
+
+
+STEPS = {"coverage": (coverage, "what of a PyTorch program is traced"),
+         "calls": (calls, "each CUDA call is recorded, as another counts them"),
+         "nested": (nested, "which driver functions NVIDIA's runtime calls by their exported names"),
+         "python": (python, "stacks name the Python line"),
+         "readings": (readings, "readings of the GPU, beside nvidia-smi's")}

@@ -1,0 +1,56 @@
+"""The tracer under test."""
+
+import json
+import os
+import shutil
+
+from . import process
+from .result import NotDone
+
+WITHIN = 20  # s that an answer about a recording may take
+
+
+def find(path, beside):
+    """Where the binary is: as told, else beside gpu/run, else on the PATH."""
+    for candidate in [path] if path else [os.path.join(beside, "ingero"), shutil.which("ingero")]:
+        if candidate and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
+            return os.path.abspath(candidate)
+    raise NotDone((path or "ingero") + " is not here; say where it is with --ingero PATH")
+
+
+class Ingero:
+    def __init__(self, path):
+        self.path = path
+        self.version = process.last_line(process.run([path, "version"], WITHIN).stdout)
+        usage = process.run([path, "trace", "--help"], WITHIN).stdout
+        # Driver launches within the runtime's may lose their probes while tracing: not here,
+        # where they are what is looked at.
+        self.every_launch = ["--inner-launches"] if "--inner-launches" in usage else []
+
+    def json(self, *args, codes=(0,)):
+        done = process.run([self.path, *args], WITHIN)
+        if done.returncode not in codes:
+            raise NotDone(f"ingero {args[0]}: " + process.last_line(done.stderr))
+        return json.loads(done.stdout)
+
+    def check(self):
+        return self.json("check", "--json", codes=(0, 1))
+
+    def coverage(self):
+        return self.json("check", "--coverage", "--json", codes=(0, 1))
+
+    def query(self, db, sql):
+        """Rows as objects."""
+        return self.json("query", db, "--format", "json", "--limit", "0", " ".join(sql.split()))
+
+    def explain(self, db):
+        return self.json("explain", db, "--since", "all", "--json")
+
+    def trace(self, db, log, what, stack="slow", more=(), **popen):
+        """Starts to record: what is a command (a list) or the number of a process."""
+        args = [self.path, "trace", "--json", "--stack", stack, "--out", db, *more]
+        args += ["--pid", str(what)] if isinstance(what, int) else ["--", *what]
+        return process.Talk(args, log, **popen)
+
+    def losses(self, db):
+        return {r["kind"]: r["n"] for r in self.query(db, "select kind, sum(count) as n from losses group by 1")}

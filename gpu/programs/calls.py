@@ -1,0 +1,162 @@
+"""A small seeded training and an inference loop whose CUDA calls are counted by others, too:
+by torch.profiler (CUPTI), and by a command that prints counts, if there is one (--counts).
+
+It prints JSON lines, and goes on to its next part at a line on standard input. Each part that
+is counted has more than a second without any call before and after it: seconds of Unix time
+divide it from the others. The parts: counted, paced (a few calls at a time), marked (waits at a
+known line), load (so many seconds of work for the GPU)."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import torch
+from torch import nn
+
+
+def tell(**what):
+    print(json.dumps(what), flush=True)
+
+
+def quiet():
+    """Makes no call until 0.4 s of the second after the next one have passed."""
+    now = time.time()
+    time.sleep(int(now) + 2.4 - now)
+
+
+def counts_of(command):
+    """What a command prints: lines "call N … NAME" are counts so far."""
+    if not command:
+        return {}
+    text = subprocess.run(command, shell=True, check=True, stdout=subprocess.PIPE).stdout.decode()
+    return {m[2]: int(m[1]) for m in re.finditer(r"^call +(\d+) .*?(\w+)$", text, re.M)}
+
+
+class Loop:
+    def __init__(self):
+        torch.manual_seed(1)
+        self.model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+        self.model = self.model.cuda()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.loss_of = nn.CrossEntropyLoss()
+        self.big = torch.randn(2048, 2048).cuda()
+
+    def train(self, n):
+        for i in range(n):
+            x, y = torch.randn(32, 256).cuda(), torch.randint(0, 10, (32,)).cuda()
+            loss = self.loss_of(self.model(x), y)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            if i % 10 == 9:
+                loss.item()
+        torch.cuda.synchronize()
+
+    @torch.no_grad()
+    def infer(self, n):
+        for _ in range(n):
+            self.model(torch.randn(4, 256).cuda()).argmax(1).cpu()
+
+    def work(self, n):
+        for _ in range(n):
+            torch.mm(self.big, self.big)
+
+    def marked(self, n):
+        """Its wait is the line that stacks have to name."""
+        self.work(n)
+        torch.cuda.synchronize()  # MARK
+
+
+def profiled(part):
+    """Runs a part under torch.profiler; returns the calls that CUPTI told of it."""
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
+        quiet()
+        with record_function("counted"):
+            part()
+        quiet()
+    events = list(p.events())
+    spans = [e.time_range for e in events if e.name == "counted"]
+    if not spans:
+        raise RuntimeError("torch.profiler did not record the part")
+    begin, end = min(s.start for s in spans), max(s.end for s in spans)
+    told = {}
+    for e in events:
+        if re.match(r"(cuda|cu)[A-Z]", e.name) and begin <= e.time_range.start <= end:
+            told[e.name] = told.get(e.name, 0) + 1
+    return told
+
+
+def counted(loop, a):
+    def part():
+        loop.train(a.train)
+        loop.infer(a.infer)
+
+    span, cupti, why = [], {}, ""
+
+    def timed():
+        before = counts_of(a.counts)
+        span.append(time.time())
+        part()
+        span.append(time.time())
+        after = counts_of(a.counts)
+        span.append({k: v - before.get(k, 0) for k, v in after.items() if v > before.get(k, 0)})
+
+    if a.cupti:
+        try:
+            cupti = profiled(timed)
+            why = "" if cupti else "torch.profiler told no CUDA call: CUPTI does not work here"
+        except Exception as e:  # CUPTI that may not be used, or an older interface
+            why = f"torch.profiler failed: {type(e).__name__}: {e}".splitlines()[0]
+    if len(span) < 3:
+        span.clear()
+        quiet()
+        timed()
+        quiet()
+    tell(what="counted", begin=span[0], end=span[1], cupti=cupti, cupti_why=why, other=span[2])
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--train", type=int, default=50)
+    a.add_argument("--infer", type=int, default=50)
+    a.add_argument("--paced", type=int, default=40)
+    a.add_argument("--marked", type=int, default=30)
+    a.add_argument("--products", type=int, default=20, help="a marked wait is for so many matrix products")
+    a.add_argument("--counts", default="", help="command that prints what was called so far")
+    a.add_argument("--no-cupti", dest="cupti", action="store_false")
+    a = a.parse_args()
+
+    loop = Loop()
+    loop.train(3)
+    loop.infer(3)
+    tell(what="ready", pid=os.getpid())
+    for line in sys.stdin:
+        part, *number = line.split()
+        if part == "counted":
+            counted(loop, a)
+            continue
+        time.sleep(0.2)
+        begin = time.time()
+        if part == "paced":
+            for _ in range(a.paced):
+                loop.train(1)
+                time.sleep(0.05)
+        elif part == "marked":
+            for _ in range(a.marked):
+                loop.marked(1)
+                loop.marked(a.products)
+        elif part == "load":
+            while time.time() < begin + float(number[0]):
+                loop.work(a.products)
+                torch.cuda.synchronize()
+        tell(what=part, begin=begin, end=time.time())
+
+
+if __name__ == "__main__":
+    main()

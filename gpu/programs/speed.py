@@ -1,0 +1,60 @@
+"""Says how many steps a second it makes. A line "MODE SECONDS" on standard input has it work
+for that long: eager (a small network, whose launches take most of a step), busy (the same with
+matrix products, which keep the GPU busy), graph (a CUDA graph of the small network)."""
+
+import argparse
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--products", type=int, default=4, help="matrix products of a step of busy")
+    a = a.parse_args()
+
+    torch.manual_seed(1)
+    layers = []
+    for _ in range(12):
+        layers += [nn.Linear(256, 256), nn.ReLU()]
+    model = nn.Sequential(*layers).cuda()
+    x, big = torch.randn(32, 256).cuda(), torch.randn(2048, 2048).cuda()
+    out = torch.empty_like(big)
+
+    def forward():
+        with torch.no_grad():
+            return model(x)
+
+    def busy():
+        forward()
+        for _ in range(a.products):
+            torch.mm(big, big, out=out)
+
+    aside = torch.cuda.Stream()
+    with torch.cuda.stream(aside):
+        for _ in range(3):
+            busy()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        forward()
+    modes = {"eager": forward, "busy": busy, "graph": graph.replay}
+    print(json.dumps({"what": "ready"}), flush=True)
+    for line in sys.stdin:
+        mode, seconds = line.split()
+        steps, step = 0, modes[mode]
+        began = time.monotonic()
+        while time.monotonic() < began + float(seconds):
+            for _ in range(5):
+                step()
+            torch.cuda.synchronize()
+            steps += 5
+        rate = steps / (time.monotonic() - began)
+        print(json.dumps({"what": "speed", "mode": mode, "steps_per_s": rate}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Tests of what gpu/run judges, with answers made up: of CUPTI and of nvidia-smi, which no
+machine without a GPU has. Run: python3 -m unittest discover -s gpu/tests"""
+
+import os
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from kit import causes, counted, nccl, result, smi  # noqa: E402
+
+API = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/api.md")
+
+
+class Calls(unittest.TestCase):
+    def verdicts(self, truth, recorded, only_named=True):
+        rows, wrong, _ = counted.compare(truth, recorded, counted.operations(API), only_named)
+        return {r["op"]: r["verdict"] for r in rows}, wrong
+
+    def test_names_of_one_operation_are_added(self):
+        told = {"cudaLaunchKernel": 5, "__cudaLaunchKernel": 2, "cuMemcpyHtoDAsync_v2": 3}
+        verdicts, wrong = self.verdicts(told, {"cudaLaunchKernel": 7, "cuMemcpyHtoDAsync": 3})
+        self.assertEqual(verdicts, {"cudaLaunchKernel": "same", "cuMemcpyHtoDAsync": "same"})
+        self.assertEqual(wrong, [])
+
+    def test_a_missing_call_is_wrong(self):
+        verdicts, wrong = self.verdicts({"cudaLaunchKernel": 7, "cudaMalloc": 1}, {"cudaLaunchKernel": 6})
+        self.assertEqual(verdicts, {"cudaLaunchKernel": "wrong", "cudaMalloc": "wrong"})
+        self.assertEqual(len(wrong), 2)
+
+    def test_cupti_may_tell_fewer_driver_calls_but_not_more_and_not_of_the_runtime(self):
+        fewer, _ = self.verdicts({"cuLaunchKernel": 3}, {"cuLaunchKernel": 9})
+        self.assertEqual(fewer, {"cuLaunchKernel": "fewer, nested"})
+        self.assertTrue(self.verdicts({"cuLaunchKernel": 9}, {"cuLaunchKernel": 3})[1])
+        self.assertTrue(self.verdicts({"cudaMalloc": 3}, {"cudaMalloc": 9})[1])
+
+    def test_what_a_full_count_does_not_have_is_wrong(self):
+        self.assertEqual(self.verdicts({}, {"cudaFree": 1})[0]["cudaFree"], "not told")
+        self.assertTrue(self.verdicts({}, {"cudaFree": 1}, only_named=False)[1])
+
+
+class Readings(unittest.TestCase):
+    GPU = {"gpu_id": 0, "uuid": "GPU-1", "name": "H100", "driver_version": "550.54"}
+    TOLD = {"gpu_id": 0, "mem_used_mb": 1000, "temp_c": 50, "util_pct": 90, "clock_mhz": 1980, "power_w": 400.0}
+
+    def compare(self, **changed):
+        row = {"uuid": "GPU-1", "name": "H100", "driver_version": "550.54", "memory.used": "1003",
+               "temperature.gpu": "51", "utilization.gpu": "95", "clocks.sm": "1980", "power.draw": "410.5"}
+        samples, r = smi.Samples(), result.Result("readings", "")
+        samples.rows = [{**row, **changed}]
+        smi.compare([self.TOLD], [self.GPU], samples, r)
+        return r
+
+    def test_readings_near_each_other_are_right(self):
+        self.assertEqual(self.compare().outcome, "right")
+
+    def test_each_reading_that_is_apart_is_wrong(self):
+        for field, value in (("memory.used", "1300"), ("temperature.gpu", "60"), ("power.draw", "[N/A]"),
+                             ("name", "A100"), ("uuid", "GPU-2")):
+            with self.subTest(field):
+                self.assertEqual(self.compare(**{field: value}).outcome, "wrong")
+
+    def test_nvidia_smi_is_asked_and_its_failure_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, tool = os.environ["PATH"], os.path.join(folder, "nvidia-smi")
+            os.environ["PATH"] = folder + ":" + path
+            try:
+                says = "echo 0, GPU-1, H100, 550.54, 1, 2, 3, 4, 5"
+                for body, rows in ((says, True), ("echo no devices; exit 6", False)):
+                    with open(tool, "w") as f:
+                        f.write("#!/bin/sh\n" + body + "\n")
+                    os.chmod(tool, 0o755)
+                    samples = smi.Samples()
+                    with samples:
+                        end = time.monotonic() + 10
+                        while not samples.rows and not samples.why and time.monotonic() < end:
+                            time.sleep(0.05)
+                    self.assertEqual(bool(samples.rows), rows)
+                    self.assertEqual(samples.why, "" if rows else "nvidia-smi: no devices")
+                    if rows:
+                        self.assertEqual(samples.rows[0]["clocks.sm"], "4")
+            finally:
+                os.environ["PATH"] = path
+
+
+class Causes(unittest.TestCase):
+    GIL = next(c for c in causes.CAUSES if c.name == "gil")
+    HEALTHY = next(c for c in causes.CAUSES if c.name == "healthy")
+
+    def chain(self, kind, pid, tid):
+        return {"cause": {"kind": kind, "pid": pid, "tid": tid, "process": "python3"}}
+
+    def right(self, cause, chains, slower=0.5):
+        return causes.judge(cause, chains, 10, 12, slower)[0]
+
+    def test_kind_and_party_have_to_be_right(self):
+        self.assertTrue(self.right(self.GIL, [self.chain("lock_contention", 10, 12)]))
+        self.assertFalse(self.right(self.GIL, [self.chain("lock_contention", 10, 11)]))
+        self.assertFalse(self.right(self.GIL, [self.chain("gpu_wait", 10, 12)]))
+        self.assertFalse(self.right(self.GIL, [self.chain("gpu_wait", 10, 10), self.chain("lock_contention", 10, 12)]))
+        self.assertTrue(self.right(self.GIL, [self.chain("cold_start", 10, 10), self.chain("lock_contention", 10, 12)]))
+
+    def test_silence_is_right_only_where_nothing_is_noticed(self):
+        self.assertFalse(self.right(self.GIL, []))
+        self.assertTrue(self.right(self.GIL, [], slower=0.05))
+        self.assertFalse(self.right(self.GIL, [], slower=None))
+        self.assertTrue(self.right(self.HEALTHY, []))
+        self.assertFalse(self.right(self.HEALTHY, [self.chain("gpu_wait", 10, 10)]))
+
+
+class Ranks(unittest.TestCase):
+    def rows(self, *counts, ranks=2):
+        return [{"rank": r, "op": "ncclAllReduce", "n": n, "numbers": n, "ranks": ranks} for r, n in enumerate(counts)]
+
+    def test_ranks_have_to_be_there_and_alike(self):
+        self.assertEqual(nccl.judge(self.rows(41, 41), 2)[1], [])
+        self.assertTrue(nccl.judge(self.rows(41, 40), 2)[1])
+        self.assertTrue(nccl.judge(self.rows(41), 2)[1])
+        self.assertTrue(nccl.judge(self.rows(5, 5), 2)[1])
+        twice = self.rows(41, 41)
+        twice[0]["numbers"] = 40
+        self.assertTrue(nccl.judge(twice, 2)[1])
+
+
+class Codes(unittest.TestCase):
+    def test_exit_codes(self):
+        def code(*outcomes):
+            steps = []
+            for o in outcomes:
+                r = result.Result("a", "b")
+                r.outcome = o
+                steps.append(r)
+            return result.exit_code(steps)
+
+        self.assertEqual(code("right", "measured", "not done"), 0)
+        self.assertEqual(code("right", "wrong"), 1)
+        self.assertEqual(code("not done", "not done"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
