@@ -31,9 +31,12 @@ type Options struct {
 	// During runs beside the program, from its first call on, until ctx is done at the
 	// program's end. It adds what it did to the truth. nil: nothing.
 	During func(ctx context.Context, pid int) (Tell, error)
-	Beside []string // of a second "victim loop" that runs meanwhile; nil: none
-	Dir    string   // for the program and what it writes, on a disk (see Folder)
-	DB     string   // where to record
+	// Running has the program begin before the tracer, which attaches when it returns; it is to
+	// wait until the program uses CUDA. nil: the tracer is there first.
+	Running func(ctx context.Context, pid int) error
+	Beside  []string // of a second "victim loop" that runs meanwhile; nil: none
+	Dir     string   // for the program and what it writes, on a disk (see Folder)
+	DB      string   // where to record
 
 	Everyone bool // trace every process that uses CUDA, not only the program and its children
 	Backend  probe.Backend
@@ -93,6 +96,13 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 	loop, err := o.start(ctx, files)
 	if err != nil {
 		return truth, sum, startError(o.Dir, err)
+	}
+	if o.Running != nil {
+		if err := errors.Join(loop.Begin(), o.Running(ctx, loop.PID())); err != nil {
+			_ = loop.Stop()    // it may have ended already
+			_, _ = loop.Wait() // what it says of itself is of no interest
+			return truth, sum, fmt.Errorf("let the program run before it is traced: %w", err)
+		}
 	}
 	attached, ended := make(chan struct{}), make(chan struct{})
 	var truthErr error

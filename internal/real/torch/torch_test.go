@@ -31,6 +31,7 @@ func fetch(t *testing.T) Files {
 
 // traced is what a run under the whole tracer gave.
 type traced struct {
+	db       string
 	said     string
 	recorded map[event.Op]uint64
 	called   map[string]uint64 // by the hollow GPU's own count
@@ -38,7 +39,13 @@ type traced struct {
 }
 
 // trace runs a program as "ingero trace -- python3 ..." does, and reads the recording.
-func trace(t *testing.T, f *Files, settings string, args ...string) (r traced) {
+func trace(t *testing.T, f *Files, settings string, args ...string) traced {
+	t.Helper()
+	return traceWith(t, f, settings, probe.StackSlow, args...)
+}
+
+// traceWith is told of which calls stacks are to be taken.
+func traceWith(t *testing.T, f *Files, settings string, stacks probe.StackPolicy, args ...string) (r traced) {
 	t.Helper()
 	kerneltest.Require(t)
 	dir := t.TempDir()
@@ -52,7 +59,7 @@ func trace(t *testing.T, f *Files, settings string, args ...string) (r traced) {
 	var out, errs bytes.Buffer
 	var err error
 	r.summary, err = agent.Run(t.Context(), agent.Options{
-		Command: cmd.Args, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: probe.StackSlow,
+		Command: cmd.Args, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: stacks,
 		Stdout: &out, Stderr: &errs, InnerLaunches: true,
 		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
 			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
@@ -61,7 +68,7 @@ func trace(t *testing.T, f *Files, settings string, args ...string) (r traced) {
 	if err != nil || r.summary.ExitCode != 0 {
 		t.Fatalf("exit code %d, %v\n%s", r.summary.ExitCode, err, tail(errs.String()))
 	}
-	r.said = out.String()
+	r.said, r.db = out.String(), db
 	rd, err := sqlite.OpenReader(db)
 	if err != nil {
 		t.Fatal(err)
