@@ -91,9 +91,14 @@ func cyclesOf(waits []queuedWait) []cycle {
 func (s *scene) sameThroughout(t *subject, waits []queuedWait) bool {
 	step := max(s.in.SeriesStep, 1)
 	launches := map[uint64]uint64{}
-	for i := range s.in.Series {
-		if o := &s.in.Series[i]; o.PID == t.PID && o.Op.Role() == event.RoleLaunch {
-			launches[o.Second] += o.Calls
+	for _, u := range s.subjects {
+		for _, o := range u.ops { // not those within others, which are not always counted
+			if u.PID != t.PID || o.Op.Role() != event.RoleLaunch {
+				continue
+			}
+			for _, second := range s.series[threadOp{u.Thread, o.Op}] {
+				launches[second.Second] += second.Calls
+			}
 		}
 	}
 	took := map[uint64][]uint64{}
