@@ -89,7 +89,7 @@ func TestKitOnTheHollowGPU(t *testing.T) {
 	env := append(f.Env(shared), "HOLLOW=kernel.default=80us")
 	r, printed := tryGPU(t, dir+"/ingero-gpu/run", env, "--counts", dir+"/hollow counts "+shared, "--seconds", "120",
 		"--cause-seconds", "2.5", "--only",
-		"check,coverage,calls,nested,python,readings,nccl,causes", "--causes", "checkpoint,pageable")
+		"check,coverage,calls,nested,python,readings,nccl,causes", "--causes", "pageable")
 	want := map[string][2]string{
 		"check": {"right", "attaches by"}, "coverage": {"right", "traced: yes"},
 		"calls":  {"right", "as the simulated GPU counts them (CUPTI: torch.profiler told no CUDA call"},
