@@ -70,7 +70,7 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 			fmt.Sprintf("let %s write to a buffer under the lock, and to the file after unlocking", who),
 			"or put the file on a faster device: the lock is held for as long as the disk takes",
 		}
-		if f.worst().row.Class != event.Futex {
+		if !f.locked() {
 			c.Recommendations = []string{
 				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap", f.process(s), who),
 				"or put the data on a faster device, or in memory",

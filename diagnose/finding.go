@@ -335,10 +335,17 @@ func (f *finding) lock() string { return fmt.Sprintf("lock %#x", f.worst().row.F
 
 // behind words what the thread waited for, up to "waited for …".
 func (f *finding) behind(who string) string {
-	if f.worst().row.Class == event.Futex {
+	if f.locked() {
 		return "a lock that " + who + " held while it"
 	}
 	return "data from " + who + ", which"
+}
+
+// locked reports whether the thread waited for a lock, as it seems: nobody in its chain
+// waited for something to be sent.
+func (f *finding) locked() bool {
+	w := f.worst()
+	return w.row.Class == event.Futex && !slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
 }
 
 // file is the inode that most of a finding's waits for the disk were for, 0 if none is

@@ -63,15 +63,19 @@ const (
 )
 
 // interpreter reports whether the lock is CPython's own: the process runs Python,
-// and at least two waits for the same word timed out after its interval.
+// and at least two waits for the word of the longest wait timed out after its interval.
 func (s *scene) interpreter(f *finding) bool {
 	p := s.procs[f.sub.PID]
 	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {
 		return false
 	}
-	timeouts := 0
+	worst := f.worst()
+	if worst.row == nil || worst.row.Holder != 0 { // CPython's is a condition, which has no owner
+		return false
+	}
+	timeouts, word := 0, worst.row.Futex
 	for _, q := range f.pieces {
-		if q.row == nil || q.row.WakerFutex != 0 || q.row.Holder != 0 {
+		if q.row == nil || q.row.WakerFutex != 0 || q.row.Holder != 0 || distance(q.row.Futex, word) > sameObject {
 			continue
 		}
 		if b, e := ledger.Blocked(q.row); e-b >= switchInterval-switchLate/10 && e-b <= switchInterval+switchLate {

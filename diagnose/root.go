@@ -12,6 +12,8 @@ type root struct {
 	shown     uint64        // of that, ns in which the last link was in the kind's state
 	chain     []ledger.Link // waiter first
 	answer    bool          // it was the answer of a process that works for the waiter
+	between   bool          // the wait was between calls
+	turn      bool          // the waiter had handed its work to the next thread of the chain
 }
 
 // last is the link at the root.
@@ -24,7 +26,7 @@ const half = 0.5
 // in somebody who sleeps, polls or lives outside is a wait for work; inside a
 // call it is not known what it is.
 func (s *scene) root(o *event.OffCPU, gap bool) root {
-	r := root{kind: Unknown, chain: s.x.Follow(o)}
+	r := root{kind: Unknown, chain: s.x.Follow(o), between: gap}
 	if serving(o) && gap {
 		r.chain = r.chain[:1] // whatever the client did meanwhile
 	}
@@ -47,8 +49,11 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		l := &r.chain[i]
 		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
-	kind, shown, proved := s.state(r.last(), o, gap)
-	if gap && kind == LockContention && len(r.chain) == 2 && s.turn(o, r.last()) {
+	kind, shown, proved := s.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
+	if kind == LockContention && r.last().Proof != ledger.ByHolder && s.supplies(&r, o) {
+		kind = InputStarvation
+	}
+	if r.turn = gap && s.turn(o, &r.chain[1]); r.turn {
 		kind = idleKind
 	}
 	r.answer = s.answers(o, &r.chain[1])
@@ -59,14 +64,15 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 	return r
 }
 
-// state classifies a chain's last link: the kind of cause it is, the share of its
+// state classifies the last link of the chain of o, whom the thread before it awaited
+// in before: the kind of cause it is, the share of its
 // span that shows it, and the share that is explained. The two differ for the
 // holder of a lock: what it ran beside its wait kept the lock as well.
-func (s *scene) state(l *ledger.Link, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
+func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
 	switch {
-	case asked(o) && bySending(l):
+	case asked(before) && bySending(l):
 		resting, released = PeerWait, PeerWait
 	case gap:
 		resting = idleKind
@@ -135,8 +141,10 @@ const askGap = 1_000_000
 // to be for answers: not every question's wait is recorded.
 const minAnswers = 0.25
 
-// settle makes answers of all waits of a thread for a process that mostly answers.
+// settle makes of all waits of a thread for another one what most of them are: answers
+// of a process that works for it, or the other's turn.
 func (s *scene) settle(t *subject) {
+	s.settleTurns(t)
 	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for _, r := range t.waits {
 		if len(r.chain) > 1 && (r.kind == InputStarvation || r.answer) {

@@ -19,6 +19,9 @@ type scene struct {
 	parents     map[uint32]uint32          // of processes
 	paths       map[event.File]string      // of files, by process and inode; made by path
 	launchers   map[event.Thread]bool      // threads that give work to the GPU
+	workers     map[event.Thread]bool      // threads that do, or wait for it
+	working     map[uint32]bool            // processes with such threads
+	receivers   map[event.Thread]bool      // threads that take in what data workers send
 	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse    map[uint32]uint64          // Unix ns of a process's first call
 	firstLaunch map[uint32]uint64          // Unix ns of a process's first launch
@@ -108,7 +111,8 @@ func (t *subject) wall() uint64 { return t.to - min(t.from, t.to) }
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
-		launchers: map[event.Thread]bool{}, firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
+		launchers: map[event.Thread]bool{}, workers: map[event.Thread]bool{}, working: map[uint32]bool{}, receivers: map[event.Thread]bool{},
+		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
 		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
 	}
@@ -131,6 +135,7 @@ func newScene(in *Input) *scene {
 	s.readHeaps()
 	s.readStaged()
 	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
+	s.readReceivers()
 	s.readSubjects()
 	s.readSteps()
 	s.readWork()
@@ -207,6 +212,9 @@ func (s *scene) readStats() {
 				s.firstLaunch[o.PID] = o.First
 			}
 		}
+		if isWork(o.Op.Role()) && o.Calls > 0 {
+			s.workers[o.Thread], s.working[o.PID] = true, true
+		}
 		k := processOp{o.PID, o.Op}
 		if v, ok := s.firstOp[k]; !ok || o.First < v {
 			s.firstOp[k] = o.First
@@ -243,7 +251,7 @@ func (s *scene) readSubjects() {
 	for _, t := range by {
 		t.from, t.to = max(t.from, s.from), min(t.to, s.to)
 		t.episodes = slices.DeleteFunc(ledger.PlaceReclaims(episodes[t.Thread], s.reclaims[t.Thread]), func(e ledger.Episode) bool {
-			return e.Start < t.from || e.Start >= t.to
+			return e.Start < t.from || e.Start >= t.to || e.Call == nil && !s.handsOver(t.Thread)
 		})
 		s.readWaits(t)
 		t.ops = s.nested.outermost(s.in.Ops, t.Thread)

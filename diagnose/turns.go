@@ -31,4 +31,34 @@ func (s *scene) turn(o *event.OffCPU, l *ledger.Link) bool {
 	return false
 }
 
+// settleTurns makes turns of all waits between calls of a thread for one that it mostly
+// takes turns with: not every time that the other one waited is recorded.
+func (s *scene) settleTurns(t *subject) {
+	turns, waits := map[uint32]uint64{}, map[uint32]uint64{}
+	for o, r := range t.waits {
+		if tid := r.behind(o); tid != 0 {
+			waits[tid]++
+			if r.turn {
+				turns[tid]++
+			}
+		}
+	}
+	for o, r := range t.waits {
+		if tid := r.behind(o); tid != 0 && !r.turn && r.between && s.launchers[r.chain[1].Thread] &&
+			share(turns[tid], waits[tid]) >= minAnswers {
+			r.turn, r.kind = true, idleKind
+			t.waits[o] = r
+		}
+	}
+}
+
+// behind is the thread of the waiter's own process that released what it waited for, 0 if
+// that is not what ended the wait.
+func (r *root) behind(o *event.OffCPU) uint32 {
+	if len(r.chain) < 2 || !byFutex(&r.chain[1]) || r.chain[1].Thread.PID != o.PID || o.Holder != 0 {
+		return 0
+	}
+	return r.chain[1].Thread.TID
+}
+
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }

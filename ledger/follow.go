@@ -81,13 +81,13 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	l.Split, l.Known = x.Between(tid, from, to)
 	l.Rows = x.Overlapping(tid, from, to)
 	c := l.Split.Largest()
-	if !l.Known || !Followable(c) {
+	if !l.Known || !Followable(c) && c != event.Poll {
 		return l
 	}
 	var most uint64
 	for _, o := range l.Rows {
 		b, e := Blocked(o)
-		if v := overlap(b, e, from, to); o.Class == c && v > most {
+		if v := overlap(b, e, from, to); o.Class == c && v > most && (c != event.Poll || delivers(o)) {
 			l.Wait, most = o, v
 		}
 	}
@@ -95,7 +95,9 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 }
 
 // Followable reports whether a wait of the class ends by another thread's doing,
-// so that the one who woke the waiter is the one it waited for.
+// so that the one who woke the waiter is the one it waited for. A poll is no such wait
+// by itself: it is for whatever comes first. But a thread that others wait for, and that
+// polls, waits for who then sends it something.
 func Followable(c event.Class) bool {
 	return c == event.Futex || c == event.Pipe || c == event.Network
 }
@@ -113,6 +115,9 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if o.Class == event.Network && !delivers(o) {
 		tid := x.peer(o)
 		return tid, ByPeer, tid != 0 && tid != o.TID
+	}
+	if o.Class == event.Poll && delivers(o) {
+		return w.TID, ByWake, true
 	}
 	if !Followable(o.Class) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || interrupts(o.WakerComm) {
 		return 0, 0, false
@@ -140,7 +145,7 @@ func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) 
 	return 0, 0, false
 }
 
-// delivers reports whether the waker of a socket wait is the one at its other end,
+// delivers reports whether the waker of a socket wait or a poll is the one at its other end,
 // and not a thread in whose name a network interrupt came.
 func delivers(o *event.OffCPU) bool {
 	w := o.Waker

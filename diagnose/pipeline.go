@@ -1,0 +1,61 @@
+package diagnose
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+)
+
+// Input comes through several hands: PyTorch's training loop waits for the thread that
+// pins memory, that one for a thread of a data worker which passes batches on, and that
+// one for the worker itself. They hand over by queues and conditions, whose waits look
+// like waits for a lock.
+
+// minReceived is how many waits for data workers make a thread one that takes in what
+// they send.
+const minReceived = 3
+
+// supplies reports whether the last thread of a chain makes or passes on input, and does
+// not hold a lock: it is of a data worker that was reached by what it sends, or takes in
+// what data workers send.
+func (s *scene) supplies(r *root, o *event.OffCPU) bool {
+	last := r.last()
+	if last.Thread.PID == o.PID {
+		return last.Proof != ledger.ByHabit && s.receivers[last.Thread]
+	}
+	for i := 1; i < len(r.chain); i++ {
+		if l := &r.chain[i]; l.Thread.PID == last.Thread.PID {
+			return bySending(l) && s.feeds(l.Thread.PID, o.PID)
+		}
+	}
+	return false
+}
+
+// readReceivers finds the threads that take in what data workers send: they wait for
+// descendants of their process and give the GPU no work.
+func (s *scene) readReceivers() {
+	from := map[event.Thread]int{}
+	for i := range s.in.OffCPU {
+		o := &s.in.OffCPU[i]
+		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !s.launchers[o.Thread] && receives(o) && s.feeds(o.Waker.PID, o.PID) {
+			from[o.Thread]++
+		}
+	}
+	for t, n := range from {
+		if n >= minReceived {
+			s.receivers[t] = true
+		}
+	}
+}
+
+// handsOver reports whether a thread gives work to the GPU or waits for it. What another
+// one loses between its calls costs the GPU only as far as such a thread waits for it,
+// and is found there.
+func (s *scene) handsOver(t event.Thread) bool { return s.workers[t] || !s.working[t.PID] }
+
+func isWork(r event.Role) bool {
+	switch r {
+	case event.RoleLaunch, event.RoleSync, event.RoleCopy, event.RoleCollective:
+		return true
+	}
+	return false
+}
