@@ -22,6 +22,7 @@ type Case struct {
 
 	needs  int                // CPUs
 	whatIf bool               // also run without the fault, to compare what was predicted
+	pace   *pace              // what a real program measures of itself; nil: it does not
 	real   func(*rig.Options) // has the rig run a real program; nil: the stand-in program
 }
 

@@ -1,9 +1,7 @@
 package accuracy
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -58,6 +56,14 @@ func pinned(d *draw, r *realRun, flag string) int {
 // hogBesideLoop is another program on the CPU of the thread that launches.
 func hogBesideLoop(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin")) }
 
+// hogBesideAutograd is another program on the CPU of the thread that runs the backward pass,
+// which is not that of the thread that runs the loop.
+func hogBesideAutograd(d *draw, r *realRun) outside {
+	here, there := d.twoCPUs()
+	r.args = append(r.args, arguments("--pin", here, "--pin-workers", here, "--pin-autograd", there)...)
+	return hog(d, there)
+}
+
 // hogBesideWorker is another program on the CPU of the data worker.
 func hogBesideWorker(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin-workers")) }
 
@@ -102,9 +108,29 @@ func slowerNowAndThen(d *draw, _ *realRun) outside {
 
 func change(settings string) outside {
 	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
-		err := hollow.Set(s.shared, strings.ReplaceAll(s.gpu, ";", "\n")+"\n"+settings)
+		err := s.set(settings)
 		<-ctx.Done()
 		return nil, err
+	}
+}
+
+// set adds to the settings that the GPU had at the start.
+func (s *surroundings) set(settings string) error {
+	return hollow.Set(s.shared, strings.ReplaceAll(s.gpu, ";", "\n")+"\n"+settings)
+}
+
+// drifting has every kernel take longer each half second, up to twice as long.
+func drifting(d *draw, _ *realRun) outside {
+	each := float64(d.between(8, 12)) / 100
+	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
+		for factor := 1 + each; ; factor += each {
+			if err := s.set(fmt.Sprintf("slow=%.2f", min(factor, 2))); err != nil {
+				return nil, err
+			}
+			if !sleep(ctx, 0.5) {
+				return nil, nil
+			}
+		}
 	}
 }
 
@@ -120,34 +146,4 @@ func quotaOf(d *draw, _ *realRun) outside {
 		<-ctx.Done()
 		return func(t *cudastub.Truth) { t.Cgroup = q.Path }, errors.Join(err, q.Remove())
 	}
-}
-
-// parseLines reads what faulty.py prints: a JSON line for each time the fault struck, and one
-// at the end.
-func parseLines(printed []byte, t *cudastub.Truth) error {
-	ended := false
-	for line := range bytes.Lines(printed) {
-		var l struct {
-			What       string
-			Begin, End int64
-			PID, TID   int
-			Steps      int64
-			Fault      string
-		}
-		if err := json.Unmarshal(line, &l); err != nil {
-			return fmt.Errorf("%w: %.200q", err, line)
-		}
-		switch l.What {
-		case "fault":
-			t.FaultCount++
-			t.InjectedNS += l.End - l.Begin
-			t.CulpritPID, t.CulpritTID = l.PID, l.TID
-		case "end":
-			t.PID, t.TID, t.Steps, t.Fault, ended = l.PID, l.PID, l.Steps, l.Fault, true
-		}
-	}
-	if !ended {
-		return errors.New("the program did not come to its end")
-	}
-	return nil
 }

@@ -78,7 +78,7 @@ type realRun struct {
 	outside outside // nil: the fault, if there is one, is the program's own
 }
 
-// realSettle is after how many seconds an outside fault begins: import, loading and some
+// realSettle is after how many seconds an outside fault of llama.cpp begins: loading and some
 // seconds of healthy steps come first.
 const realSettle = 5
 
@@ -92,18 +92,21 @@ func decode(d *draw, env ...string) realRun {
 
 const noGraphs = "GGML_CUDA_DISABLE_GRAPHS=1"
 
+// An allocation of 16 MB by cudaMalloc was measured to take 890 us, one of 64 KB 180 us
+// (README of github.com/rtj1/cuda-mempool): 300 us each is not too long.
+
 // train draws arguments and GPU of a PyTorch training run with a fault of its own.
 func train(fault string, ms span) func(*draw) realRun {
 	return func(d *draw) realRun {
 		return realRun{
 			args: arguments("--fault", fault, "--ms", d.of(ranges{Medium: ms}, Medium), "--steps", 500, "--after", 250),
-			gpu:  fmt.Sprintf("kernel.default=%dus", d.between(60, 120)),
+			gpu:  fmt.Sprintf("kernel.default=%dus;alloc=300us;free=300us", d.between(500, 700)),
 		}
 	}
 }
 
 // steady is a healthy training run that lasts for some ten seconds.
-func steady(d *draw) realRun { return kernelsOf(60, 120)(d) }
+func steady(d *draw) realRun { return kernelsOf(500, 700)(d) }
 
 // with gives a run a fault from outside.
 func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*draw) realRun {
@@ -122,7 +125,12 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 		program: pytorch, needs: 2, draw: with(steadyWorker, hogBesideWorker),
 		fault: expect("worker-hog", Culprit, "running", diagnose.CPUContention, diagnose.InputStarvation),
 	},
+	{
+		program: pytorch, needs: 2, draw: with(steady, hogBesideAutograd),
+		fault: expect("autograd-hog", Culprit, "running", diagnose.CPUContention),
+	},
 	{program: pytorch, fault: slowGPU, draw: with(steady, slower)},
+	{program: pytorch, fault: driftingGPU, draw: with(steady, drifting)},
 
 	{program: llama13, fault: hogOnCPU, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
 	{
@@ -142,13 +150,18 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "prompts", program: llama12, draw: mode("prompt")},
 	{name: "server with pauses", program: llama13, draw: mode("serve")},
 	{name: "healthy training", program: pytorch, draw: steady},
-	{name: "training on a slow GPU", program: pytorch, draw: kernelsOf(200, 400)},
+	{name: "training on a slow GPU", program: pytorch, draw: kernelsOf(1000, 1400)},
+	{name: "evaluation now and then", program: pytorch, draw: kernelsOf(500, 700, "--eval-every", 50)},
+	{name: "gradient accumulation", program: pytorch, draw: kernelsOf(500, 700, "--accumulate", 4)},
+	{name: "more work from half of the steps on", program: pytorch, draw: kernelsOf(400, 500, "--grow")},
 	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2)},
 })
 
 var (
 	hogOnCPU = expect("cpu-hog", Culprit, "running", diagnose.CPUContention)
 	slowGPU  = expect("slow-gpu", Victim, "", diagnose.GPUWait, diagnose.GraphLaunchDrop)
+
+	driftingGPU = expect("drifting-gpu", Victim, "", diagnose.GPUWait, diagnose.GraphLaunchDrop)
 )
 
 func expect(fault string, named Party, path string, kinds ...string) *Expect {
@@ -165,15 +178,31 @@ func faultsOf(p realProgram) []realCase {
 		{expect("worker-cpu", Culprit, "running", diagnose.InputStarvation), span{25, 50}},
 		{expect("worker-disk", Culprit, "blocked", diagnose.BlockIO), span{25, 50}},
 		{expect("worker-net", Culprit, "", diagnose.PeerWait, diagnose.NetworkWait), span{25, 50}},
-		{expect("gil", Culprit, "running", diagnose.LockContention), span{15, 40}},
-		{expect("mutex", Culprit, "", diagnose.LockContention), span{15, 40}},
+		{expect("gil", Culprit, "running", diagnose.LockContention), span{60, 100}},
+		{expect("mutex", Culprit, "", diagnose.LockContention), span{30, 50}},
 		{expect("checkpoint", Victim, "blocked", diagnose.BlockIO), span{20, 60}},
 		{expect("pageable", Victim, "", diagnose.PageableCopy), span{20, 40}},
+		{expect("item", Victim, "", diagnose.ImplicitSync), span{20, 40}},
+		{expect("empty-cache", Victim, "", diagnose.AllocChurn), span{20, 40}},
 		{expect("recapture", Victim, "", diagnose.GraphRecapture), span{20, 40}},
 	} {
-		list = append(list, realCase{program: p, fault: f.Expect, draw: train(f.Fault, f.ms)})
+		draw := train(f.Fault, f.ms)
+		if f.Fault == "item" {
+			draw = withHostWork(draw)
+		}
+		list = append(list, realCase{program: p, fault: f.Expect, draw: draw})
 	}
 	return list
+}
+
+// withHostWork gives each step work for the CPU, which the GPU's work hides unless the step
+// waits for the GPU before.
+func withHostWork(run func(*draw) realRun) func(*draw) realRun {
+	return func(d *draw) realRun {
+		r := run(d)
+		r.args = append(r.args, arguments("--host-ms", d.between(3, 5))...)
+		return r
+	}
 }
 
 func decodingWithLock(d *draw) realRun {
@@ -192,10 +221,10 @@ func mode(name string) func(*draw) realRun {
 }
 
 // kernelsOf is a healthy training run whose kernels take from so many us to so many.
-func kernelsOf(from, to int) func(*draw) realRun {
+func kernelsOf(from, to int, more ...any) func(*draw) realRun {
 	return func(d *draw) realRun {
 		gpu := fmt.Sprintf("kernel.default=%dus", d.between(from, to))
-		return realRun{args: arguments("--steps", 900, "--after", 900), gpu: gpu}
+		return realRun{args: append(arguments("--steps", 900, "--after", 900), arguments(more...)...), gpu: gpu}
 	}
 }
 
@@ -250,7 +279,10 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 			r := k.draw(newDraw(o.Seed, c.Name, o.CPUs, o.Quick))
 			r.program = k.program
 			c.Args = r.args
-			c.real = func(opts *rig.Options) { r.into(opts, p) }
+			if r.program == pytorch {
+				c.pace = &pace{}
+			}
+			c.real = func(opts *rig.Options) { r.into(opts, p, c.pace) }
 		}
 		if k.fault != nil {
 			c.Expect = []Expect{*k.fault}
@@ -274,19 +306,24 @@ func (k *realCase) is(name string) bool {
 }
 
 // into has the rig run the program.
-func (r realRun) into(o *rig.Options, p *RealPrograms) {
+func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 	shared := filepath.Join(o.Dir, "hollow")
-	if r.program == pytorch {
-		o.Parse = parseLines
+	if measured != nil {
+		o.Parse = measured.parse
 	}
 	o.Program = func(ctx context.Context, args []string) (*exec.Cmd, error) {
 		cmd := p.command(ctx, r.program, shared, o.Dir, args)
 		cmd.Env = append(cmd.Env, r.env...)
+		_ = os.Remove(filepath.Join(o.Dir, steadyFile)) // of an earlier run
 		return cmd, hollow.Set(shared, strings.ReplaceAll(r.gpu, ";", "\n"))
 	}
 	if r.outside != nil {
 		o.During = func(ctx context.Context, pid int) (rig.Tell, error) {
-			if !sleep(ctx, realSettle) {
+			if measured != nil {
+				if !measured.settle(ctx, o.Dir) {
+					return nil, nil
+				}
+			} else if !sleep(ctx, realSettle) {
 				return nil, nil
 			}
 			return r.outside(ctx, &surroundings{pid: pid, dir: o.Dir, shared: shared, gpu: r.gpu})

@@ -82,6 +82,10 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 		return Result{}, err
 	}
 	x := judge(c, run)
+	if c.pace != nil {
+		x.CostShare, x.InputShare = c.pace.cost()
+		x.Skipped = c.pace.notJudged(c.Control())
+	}
 	if o.Keep != "" {
 		x.Recording = db
 	}
@@ -91,7 +95,7 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	if o.Baseline {
 		x.Baseline = judgeRule(&x, CoOccurrence(run.Input), &run.Truth)
 	}
-	if !c.whatIf || x.Disturbed {
+	if !c.whatIf || !x.judged() {
 		return x, nil
 	}
 	opts.Args, opts.DB = healthy(c.Args), filepath.Join(dir, "healthy.db")

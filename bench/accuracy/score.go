@@ -13,12 +13,15 @@ import (
 // Result is a case, what was found, and how right it is.
 type Result struct {
 	Case
-	Skipped   string  `json:"skipped,omitempty"`   // why it did not run; nothing below is set then
+	Skipped   string  `json:"skipped,omitempty"`   // why it did not run, or what it is no example of: not judged
 	Disturbed bool    `json:"disturbed,omitempty"` // the machine had too much else to do, each time: not judged
 	Runs      int     `json:"runs"`                // how often it was run; the last one counts
 	Steal     float64 `json:"steal"`               // share of the CPUs' working time that the hypervisor took
 	OtherLoad float64 `json:"other_load"`          // share of the CPUs' time that programs with no part in the run used
 	Recording string  `json:"recording,omitempty"` // with Options.Keep
+
+	CostShare  float64 `json:"cost_share,omitempty"`  // of the steps' time, by a real program's fault, as it measured
+	InputShare float64 `json:"input_share,omitempty"` // of its steps' time without the fault, for which it waited for data
 
 	InjectedNS int64         `json:"injected_ns"` // as the program measured it
 	Steps      int64         `json:"steps"`

@@ -1,6 +1,10 @@
 """A training loop with a fault that is switched on after some steps, and the truth about it:
 a JSON line for each time it struck, with CLOCK_MONOTONIC in ns and who did it, and one at
-the end with the length of a step before and since."""
+the end with when each step ended, and for how long each waited for its batch (ns; 0: it was
+there already, and whatever taking it took was not the worker's doing).
+
+What a step needs of the host and of the worker is less than what the GPU needs, if its kernels
+take 150 us or more: batches wait for the loop then, not the loop for batches."""
 
 import argparse
 import ctypes
@@ -60,8 +64,7 @@ class Samples(Dataset):
         if step >= self.a.after and i % self.a.batch == 0 and self.a.fault.startswith("worker-"):
             with struck(self.a.fault, step):
                 getattr(self, self.a.fault[len("worker-"):])()
-        noise = torch.Generator().manual_seed(i)
-        return torch.randn(256, generator=noise), i % 10
+        return torch.randn(256), i % 10
 
     def cpu(self):
         burn(self.a.ms / 1e3)
@@ -128,7 +131,9 @@ class Rival:
                     self.libc.pthread_mutex_lock(self.mutex)
                     self.libc.usleep(int(self.a.ms * 1000))
                     self.libc.pthread_mutex_unlock(self.mutex)
-            time.sleep(self.a.ms / 1e3)
+            # The loop needs Python's lock for little more than a quarter of its time, between waits
+            # for the GPU, so that it is held for most of the time to be in the way.
+            time.sleep(self.a.ms / (4e3 if self.a.fault == "gil" else 1e3))
 
     def meet(self):
         if self.a.fault == "mutex":
@@ -141,14 +146,29 @@ def arguments():
     a.add_argument("--wait-stdin", action="store_true", help="begin at the end of standard input")
     a.add_argument("--pin", type=int, help="CPU of the training loop and its backward thread")
     a.add_argument("--pin-workers", type=int, help="CPU of the data workers")
+    a.add_argument("--pin-autograd", type=int, help="CPU of the thread that runs the backward pass")
     a.add_argument("--fault", choices=FAULTS, default="none")
     a.add_argument("--steps", type=int, default=60)
     a.add_argument("--after", type=int, default=30, help="steps without the fault")
     a.add_argument("--ms", type=float, default=40, help="how long it strikes")
     a.add_argument("--batch", type=int, default=8)
     a.add_argument("--work", type=int, default=0, help="matrix products of a step, which keep the GPU busy")
+    a.add_argument("--host-ms", type=float, default=0, help="Python's own work in each step")
+    a.add_argument("--eval-every", type=int, default=0, help="steps between evaluations of ten batches")
+    a.add_argument("--accumulate", type=int, default=1, help="batches for each step of the optimizer")
+    a.add_argument("--grow", action="store_true", help="from half of the steps on, each has twice the work")
     a.add_argument("--dir", default=tempfile.gettempdir(), help="for files, on a disk")
     return a.parse_args()
+
+
+def pin_autograd(cpu):
+    """Pins the backward pass's thread, which exists since the first one, by its name."""
+    for tid in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{tid}/comm") as f:
+            if f.read().startswith("pt_autograd_"):
+                os.sched_setaffinity(int(tid), {cpu})
+                return
+    raise SystemExit("there is no thread pt_autograd_0")
 
 
 def main():
@@ -163,7 +183,7 @@ def main():
 
     torch.manual_seed(1)
     rival = Rival(a)
-    loader = DataLoader(Samples(a), batch_size=a.batch, num_workers=1, prefetch_factor=2, pin_memory=True,
+    loader = DataLoader(Samples(a), batch_size=a.batch, num_workers=1, prefetch_factor=8, pin_memory=True,
                         worker_init_fn=None if a.pin_workers is None else lambda _: os.sched_setaffinity(0, {a.pin_workers}))
     model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
@@ -171,15 +191,29 @@ def main():
     big = torch.randn(int(a.ms * 250_000))  # a MB for each ms
 
     factor = torch.randn(2048, 2048).cuda() if a.work else None
+    # What a step allocates and frees, when the fault is that the cache is emptied.
+    scratch = [m << 20 for m in range(24, 40, 2)] if a.fault == "empty-cache" else []
 
-    def step(x, y):
+    def step(n, x, y):
+        buffers = [torch.empty(size, dtype=torch.uint8, device="cuda") for size in scratch]
         for _ in range(a.work):
             torch.mm(factor, factor)
-        loss = loss_of(model(x), y)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+        for _ in range(2 if a.grow and n >= a.steps // 2 else 1):
+            loss = loss_of(model(x), y)
+            loss.backward()
+        if n % a.accumulate == a.accumulate - 1:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        del buffers
         return loss
+
+    def evaluate(x):
+        model.eval()
+        with torch.no_grad():
+            for _ in range(10):
+                model(x)
+        torch.cuda.synchronize()
+        model.train()
 
     def strike(n, x, y, loss):
         if a.fault == "item":
@@ -200,33 +234,39 @@ def main():
             with struck("recapture", n):
                 graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(graph):
-                    model(x)
+                    for _ in range(int(a.ms)):
+                        model(x)
                 graph.replay()
 
-    took = ([], [])
+    ends, waits = [], []
     batches = iter(loader)  # starts the workers
     if a.pin is not None:
         os.sched_setaffinity(0, {a.pin})
-    last = time.monotonic_ns()
-    for n, (x, y) in enumerate(batches):
+    for n in range(a.steps):
+        # The queue of batches in pinned memory. One worker's batches come in order, so that
+        # whatever is in it is the next one.
+        ready, asked = batches._data_queue.qsize() > 0, time.monotonic_ns()
+        x, y = next(batches)
+        waits.append(0 if ready else time.monotonic_ns() - asked)
         if n == a.after:
             rival.on.set()
+        if n == a.steps // 3:  # whoever disturbs the program from outside may begin
+            open(os.path.join(a.dir, "steady"), "w").close()
+        if n == 2 and a.pin_autograd is not None:
+            pin_autograd(a.pin_autograd)
         rival.meet()
         x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
-        loss = step(x, y)
+        loss = step(n, x, y)
         if n >= a.after:
             strike(n, x, y, loss)
+        burn(a.host_ms / 1e3)
+        if a.eval_every and n % a.eval_every == a.eval_every - 1:
+            evaluate(x)
         if n % 4 == 3:
             torch.cuda.synchronize()
-        now = time.monotonic_ns()
-        took[n >= a.after].append(now - last)
-        last = now
+        ends.append(time.monotonic_ns())
     torch.cuda.synchronize()
-
-    def mean(ns):
-        return sum(ns) / max(1, len(ns))
-
-    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, step_ns=mean(took[0]), faulty_step_ns=mean(took[1]))
+    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, after=a.after, ends=ends, waits=waits)
 
 
 if __name__ == "__main__":

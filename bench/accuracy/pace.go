@@ -1,0 +1,140 @@
+package accuracy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+)
+
+// pace is how fast a PyTorch program was, as it measured itself: how much a fault slowed it
+// down, and whether it waited for its data before.
+type pace struct {
+	ends  []int64 // when each step ended, ns, CLOCK_MONOTONIC
+	waits []int64 // how long each step waited for its batch, ns; 0: it was there already
+	after int     // steps before the fault of its own
+	since int64   // when the fault from outside began, ns; 0: there was none
+}
+
+// What is judged. A machine's noise is some percent of a step, so that a fault which costs
+// less is not to be told from it; and a loop that waits longer for its data than that is a
+// case of a slow data worker, whatever it was to be.
+const (
+	leastCost = 0.03 // of the steps' time
+	mostInput = 0.03 // of the steps' time without the fault
+	warmUp    = 20   // steps, which allocate, load kernels and fill the loader's queue
+)
+
+// parse reads what faulty.py prints: a JSON line for each time the fault struck, and one at
+// the end.
+func (p *pace) parse(printed []byte, t *cudastub.Truth) error {
+	ended := false
+	for line := range bytes.Lines(printed) {
+		var l struct {
+			What        string
+			Begin, End  int64
+			PID, TID    int
+			Steps       int64
+			Fault       string
+			After       int
+			Ends, Waits []int64
+		}
+		if err := json.Unmarshal(line, &l); err != nil {
+			return fmt.Errorf("%w: %.200q", err, line)
+		}
+		switch l.What {
+		case "fault":
+			t.FaultCount++
+			t.InjectedNS += l.End - l.Begin
+			t.CulpritPID, t.CulpritTID = l.PID, l.TID
+		case "end":
+			t.PID, t.TID, t.Steps, t.Fault, ended = l.PID, l.PID, l.Steps, l.Fault, true
+			p.ends, p.waits, p.after = l.Ends, l.Waits, l.After
+		}
+	}
+	if !ended {
+		return errors.New("the program did not come to its end")
+	}
+	return nil
+}
+
+// steadyFile is what faulty.py makes in its folder after a third of its steps.
+const steadyFile = "steady"
+
+// settle waits until a third of the steps are done: import and loading take long on a busy
+// machine. The fault from outside begins now. false: ctx was done before.
+func (p *pace) settle(ctx context.Context, dir string) bool {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, steadyFile)); err == nil {
+			p.since = monotonic()
+			return true
+		}
+		if !sleep(ctx, 0.05) {
+			return false
+		}
+	}
+}
+
+// monotonic is the time of CLOCK_MONOTONIC, ns.
+func monotonic() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // which does not fail
+	return t.Nano()
+}
+
+// split is after how many steps the fault began.
+func (p *pace) split() int {
+	if p.since == 0 {
+		return min(p.after, len(p.ends))
+	}
+	n, _ := slices.BinarySearch(p.ends, p.since)
+	return n
+}
+
+// step is the mean duration of the steps from one to before another, ns, and how much of it
+// was waiting for data; 0 if there are none.
+func (p *pace) step(from, to int) (took, waited float64) {
+	if to <= from || from < 1 {
+		return 0, 0
+	}
+	for _, w := range p.waits[from:to] {
+		waited += float64(w)
+	}
+	n := float64(to - from)
+	return float64(p.ends[to-1]-p.ends[from-1]) / n, waited / n
+}
+
+// cost is the share of the steps' time that the fault took, and input that of waiting for
+// data without it. They are 0 if there are no steps to compare.
+func (p *pace) cost() (cost, input float64) {
+	at := p.split()
+	before, waited := p.step(warmUp, at)
+	with, _ := p.step(max(at, warmUp), len(p.ends))
+	if before > 0 {
+		input = waited / before
+	}
+	if before > 0 && with > 0 {
+		cost = 1 - before/with
+	}
+	return cost, input
+}
+
+// notJudged is why the run is no example of what it was to be; empty: it is one.
+func (p *pace) notJudged(control bool) string {
+	cost, input := p.cost()
+	switch {
+	case input > mostInput:
+		return fmt.Sprintf("without a fault the loop waited %.0f %% of its time for data", 100*input)
+	case !control && cost < leastCost:
+		return fmt.Sprintf("the fault cost %.1f %% of the steps' time", 100*cost)
+	}
+	return ""
+}
