@@ -85,5 +85,6 @@ func (f *finding) stretchWords(s *scene) string {
 		return ""
 	}
 	lost, from := f.stretch(s)
-	return fmt.Sprintf("; %s of it within %d seconds from %s on", span(min(lost, f.lost)), int(LiveWindow/time.Second)+1, clockOf(from/1e9))
+	seconds := int(LiveWindow/time.Second) + 1
+	return fmt.Sprintf("; %s of it within %d seconds from %s on", span(min(lost, f.lost)), seconds, clockOf(from/1e9))
 }

@@ -32,9 +32,11 @@ func (s *scene) tellLoading(f *finding, c *report.Chain) {
 	}
 	c.Summary = fmt.Sprintf("%s waited %s for the disk while it loaded%s", f.process(s), span(f.lost), how)
 	began, launched := s.firstUse[f.sub.PID], s.firstLaunch[f.sub.PID]
-	c.Cause.Detail += fmt.Sprintf("; from its first CUDA call to its first launch it took %s", span(launched-min(launched, began)))
+	took := span(launched - min(launched, began))
+	c.Cause.Detail += "; from its first CUDA call to its first launch it took " + took
 	c.Recommendations = []string{
 		"have the files in the page cache before it starts (cat FILES >/dev/null), or on a faster disk",
-		"read files in large pieces by several threads instead of page by page as they are touched: without mmap, or with MADV_POPULATE_READ",
+		"read files in large pieces by several threads instead of page by page as they are touched: " +
+			"without mmap, or with MADV_POPULATE_READ",
 	}
 }

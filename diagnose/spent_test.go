@@ -29,7 +29,8 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 			t.Errorf("%s: thread %d gave away %d ns of %d: %v", name, s.TID, sum, s.Wall, s.Lost)
 		}
 		if s.Episode > 0 || s.Op > 0 {
-			t.Errorf("%s: thread %d: %d episodes and %d operations gave away more than they took: %v", name, s.TID, s.Episode, s.Op, s.Lost)
+			t.Errorf("%s: thread %d: %d episodes and %d operations gave away more than they took: %v",
+				name, s.TID, s.Episode, s.Op, s.Lost)
 		}
 		if s.GPUIdle+s.GPUBusy > s.Wall {
 			t.Errorf("%s: thread %d: the GPU is busy for %d ns and idle for %d of %d", name, s.TID, s.GPUBusy, s.GPUIdle, s.Wall)
@@ -98,16 +99,46 @@ type trait struct {
 }
 
 var traits = []trait{
-	{name: "launches", calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize"}, short: 8e3, wait: 0.01, long: 3e6, gap: 2e3, late: 0.02},
-	{name: "bound by launching", calls: []string{"cudaLaunchKernel"}, short: 6e3, wait: 0.001, long: 1e6, gap: 1e3},
-	{name: "many launches", calls: []string{"cudaLaunchKernel"}, short: 9e3, wait: 0.01, long: 2e6, gap: 1e3, times: 100},
-	{name: "launches, then waits", calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize", "cudaDeviceSynchronize"}, short: 6e3, wait: 0.01, long: 1e6, gap: 500, late: 0.2},
-	{name: "short waits", calls: []string{"cudaStreamSynchronize", "cudaMemcpy", "cudaLaunchKernel", "cudaLaunchKernel"}, short: 30e3, wait: 0.02, long: 10e6, gap: 5e3, late: 0.05},
-	{name: "growing waits", calls: []string{"cudaLaunchKernel", "cudaStreamSynchronize"}, short: 100e3, wait: 0.01, long: 1e6, gap: 20e3, grows: true},
-	{name: "copies", calls: []string{"cudaMemcpyAsync", "cudaMemcpy", "cudaLaunchKernel", "cudaEventSynchronize"}, short: 300e3, wait: 0.1, long: 20e6, gap: 100e3, late: 0.1},
-	{name: "allocations", calls: []string{"cudaMalloc", "cudaFree", "cudaLaunchKernel", "cudaStreamSynchronize"}, short: 150e3, wait: 0.05, long: 10e6, gap: 10e3, late: 0.1},
-	{name: "graphs", calls: []string{"cudaGraphLaunch", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaGraphInstantiate", "cudaStreamBeginCapture", "cudaStreamEndCapture"}, short: 40e3, wait: 0.02, long: 5e6, gap: 10e3, late: 0.05},
-	{name: "host waits", calls: []string{"cudaLaunchKernel", "cudaStreamSynchronize", "cudaMemcpyAsync"}, short: 50e3, wait: 0.5, long: 100e6, gap: 1e6, late: 0.05},
+	{
+		name: "launches", calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize"},
+		short: 8e3, wait: 0.01, long: 3e6, gap: 2e3, late: 0.02,
+	},
+	{
+		name: "bound by launching", calls: []string{"cudaLaunchKernel"},
+		short: 6e3, wait: 0.001, long: 1e6, gap: 1e3,
+	},
+	{
+		name: "many launches", calls: []string{"cudaLaunchKernel"},
+		short: 9e3, wait: 0.01, long: 2e6, gap: 1e3, times: 100,
+	},
+	{
+		name: "launches, then waits", calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize", "cudaDeviceSynchronize"},
+		short: 6e3, wait: 0.01, long: 1e6, gap: 500, late: 0.2,
+	},
+	{
+		name: "short waits", calls: []string{"cudaStreamSynchronize", "cudaMemcpy", "cudaLaunchKernel", "cudaLaunchKernel"},
+		short: 30e3, wait: 0.02, long: 10e6, gap: 5e3, late: 0.05,
+	},
+	{
+		name: "growing waits", calls: []string{"cudaLaunchKernel", "cudaStreamSynchronize"},
+		short: 100e3, wait: 0.01, long: 1e6, gap: 20e3, grows: true,
+	},
+	{
+		name: "copies", calls: []string{"cudaMemcpyAsync", "cudaMemcpy", "cudaLaunchKernel", "cudaEventSynchronize"},
+		short: 300e3, wait: 0.1, long: 20e6, gap: 100e3, late: 0.1,
+	},
+	{
+		name: "allocations", calls: []string{"cudaMalloc", "cudaFree", "cudaLaunchKernel", "cudaStreamSynchronize"},
+		short: 150e3, wait: 0.05, long: 10e6, gap: 10e3, late: 0.1,
+	},
+	{
+		name: "graphs", calls: []string{"cudaGraphLaunch", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaGraphInstantiate", "cudaStreamBeginCapture", "cudaStreamEndCapture"},
+		short: 40e3, wait: 0.02, long: 5e6, gap: 10e3, late: 0.05,
+	},
+	{
+		name: "host waits", calls: []string{"cudaLaunchKernel", "cudaStreamSynchronize", "cudaMemcpyAsync"},
+		short: 50e3, wait: 0.5, long: 100e6, gap: 1e6, late: 0.05,
+	},
 }
 
 // program makes a recording of some threads whose calls, gaps and waits follow each other

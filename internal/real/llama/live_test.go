@@ -61,7 +61,8 @@ func (c *liveRun) watch(t *testing.T) (live []report.Chain, r *rig.Result) {
 		}, nil)
 	defer func() { _ = diagnosis.Close() }() // if the run never began
 	o := rig.Options{
-		Args: c.args, Dir: dir, DB: db, Node: "node-1", Backend: probe.Backend(kerneltest.Backend()), Sinks: []agent.Sink{diagnosis},
+		Args: c.args, Dir: dir, DB: db, Node: "node-1",
+		Backend: probe.Backend(kerneltest.Backend()), Sinks: []agent.Sink{diagnosis},
 		Program: func(ctx context.Context, args []string) (*exec.Cmd, error) {
 			cmd := f.Command(ctx, cmp.Or(c.cuda, 13), libraries, append(c.env, "HOLLOW_FILE="+shared), args...)
 			return cmd, hollow.Set(shared, c.gpu)
