@@ -42,6 +42,7 @@ type finding struct {
 func (s *scene) findings(t *subject) []*finding {
 	by := map[key]*finding{}
 	all := s.pieces(t)
+	joinOthers(t, all)
 	for i := range all {
 		p := &all[i]
 		if p.acc.Call == nil {

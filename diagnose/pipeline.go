@@ -47,6 +47,31 @@ func (s *scene) readReceivers() {
 	}
 }
 
+// joinOthers makes one cause of what the threads of another process that a thread waits for
+// are the root of: a server may have a thread for each request, and a data worker passes on
+// in one what it makes in another. The one that most time was lost to is named.
+func joinOthers(t *subject, pieces []piece) {
+	lost := map[key]uint64{}
+	most := map[key]event.Thread{} // by kind and process
+	whole := func(k key) key { k.TID = 0; return k }
+	joins := func(k key) bool {
+		return (k.kind == PeerWait || k.kind == InputStarvation) && k.PID != 0 && k.PID != t.PID
+	}
+	for i := range pieces {
+		if p := &pieces[i]; joins(p.key) {
+			lost[p.key] += p.lost
+			if best, ok := most[whole(p.key)]; !ok || lost[p.key] > lost[key{p.key.kind, best, p.key.loading}] {
+				most[whole(p.key)] = p.key.Thread
+			}
+		}
+	}
+	for i := range pieces {
+		if p := &pieces[i]; joins(p.key) {
+			p.key.Thread = most[whole(p.key)]
+		}
+	}
+}
+
 // handsOver reports whether a thread gives work to the GPU or waits for it. What another
 // one loses between its calls costs the GPU only as far as such a thread waits for it,
 // and is found there.
