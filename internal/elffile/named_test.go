@@ -2,6 +2,7 @@ package elffile_test
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,7 +61,7 @@ func TestFunctionsAgreeWithAllSymbols(t *testing.T) {
 
 // TestFunctionsOfAStrippedFile: no symbols is not the same as no such function.
 func TestFunctionsOfAStrippedFile(t *testing.T) {
-	if _, err := elffile.Functions(&elf.File{}, nil); err != elf.ErrNoSymbols {
+	if _, err := elffile.Functions(&elf.File{}, nil); !errors.Is(err, elf.ErrNoSymbols) {
 		t.Errorf("error %v, want %v", err, elf.ErrNoSymbols)
 	}
 }
