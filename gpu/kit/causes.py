@@ -53,7 +53,20 @@ def calibrate(kit):
     ends = [v for v in kit.lines(done.stdout) if v.get("what") == "end"]
     if done.returncode != 0 or not ends:
         raise NotDone("faulty.py: " + kit.last(done.stderr))
-    return ends[0]["faulty_step_ns"] / 1e9  # the second half: the first has the start in it
+    return paces(ends[0])[1] / 1e9  # the second half: the first has the start in it
+
+
+WARM_UP = 20  # steps, which allocate, load kernels and fill the loader's queue
+
+
+def paces(end):
+    """Length of a step in ns, before the fault and with it, from what faulty.py says at the
+    end: when each step ended, and after how many the fault began."""
+    def mean(part):
+        return (part[-1] - part[0]) / (len(part) - 1) if len(part) > 1 else 0.0
+
+    ends, after = end["ends"], end["after"]
+    return mean(ends[min(WARM_UP, after // 2):after]), mean(ends[max(after - 1, 0):])
 
 
 def arguments(kit, cause, step):
@@ -169,7 +182,8 @@ def one(kit, cause, step):
     said, hog = trace(kit, cause, step, db)
     share = others.share()
     pid, tid, end = parties(cause, said, hog)
-    slower = end["faulty_step_ns"] / end["step_ns"] - 1 if cause.kinds and not cause.hog and end["step_ns"] else None
+    before, since = paces(end)
+    slower = since / before - 1 if cause.kinds and not cause.hog and before else None
     report = kit.ingero.explain(db)
     right, says = judge(cause, report["chains"], pid, tid, slower)
     if not right and share > DISTURBED:

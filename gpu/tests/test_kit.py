@@ -111,6 +111,17 @@ class Causes(unittest.TestCase):
         self.assertFalse(self.right(self.HEALTHY, [self.chain("gpu_wait", 10, 10)]))
 
 
+class Paces(unittest.TestCase):
+    def test_a_fault_in_the_second_half(self):
+        ends = [10 * n for n in range(100)] + [990 + 15 * n for n in range(1, 101)]
+        before, since = causes.paces({"ends": ends, "after": 100})
+        self.assertAlmostEqual(before, 10)
+        self.assertAlmostEqual(since, 15)
+
+    def test_no_steps_with_the_fault(self):
+        self.assertEqual(causes.paces({"ends": [10, 20, 30, 40], "after": 4}), (10.0, 0.0))
+
+
 class Ranks(unittest.TestCase):
     def rows(self, *counts, ranks=2):
         return [{"rank": r, "op": "ncclAllReduce", "n": n, "numbers": n, "ranks": ranks} for r, n in enumerate(counts)]
