@@ -18,10 +18,14 @@ import (
 func claimContention(s *scene, a *account) []piece {
 	pieces := a.through(CPUContention)
 	p := piece{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
-	var idle uint64
+	var idle, hidden uint64
 	for _, o := range a.Rows {
 		queue := min(o.RunQueue, o.Duration)
 		queue -= min(queue, s.held[o])
+		if v := s.hidden(o.PID, o.Start+o.Duration, queue); v > 0 {
+			hidden += v
+			continue
+		}
 		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
@@ -32,6 +36,7 @@ func claimContention(s *scene, a *account) []piece {
 		}
 		p.stall = max(p.stall, queue-nobody)
 	}
+	a.take(event.RunQueue, hidden)
 	if v := a.take(event.RunQueue, idle); v > 0 {
 		pieces = append(pieces, piece{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
 	}

@@ -22,6 +22,7 @@ type scene struct {
 	workers     map[event.Thread]bool      // threads that do, or wait for it
 	working     map[uint32]bool            // processes with such threads
 	receivers   map[event.Thread]bool      // threads that take in what data workers send
+	queued      map[uint32][]queuedSpell   // when processes had work queued on the GPU, by time
 	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse    map[uint32]uint64          // Unix ns of a process's first call
 	firstLaunch map[uint32]uint64          // Unix ns of a process's first launch
@@ -136,6 +137,7 @@ func newScene(in *Input) *scene {
 	s.readStaged()
 	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readReceivers()
+	s.readQueued()
 	s.readSubjects()
 	s.readSteps()
 	s.readWork()
