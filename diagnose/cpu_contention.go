@@ -22,11 +22,11 @@ func claimContention(s *scene, a *account) []piece {
 	for _, o := range a.Rows {
 		queue := min(o.RunQueue, o.Duration)
 		queue -= min(queue, s.held[o])
-		if v := s.hidden(o.PID, o.Start+o.Duration, queue); v > 0 {
-			hidden += v
+		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
-		if o.Class == event.Throttled || queue == 0 {
+		if v := s.hidden(o.PID, o.Start+o.Duration, queue); v > 0 {
+			hidden += v
 			continue
 		}
 		nobody := min(ledger.Idle(o), queue)

@@ -48,7 +48,6 @@ func (s *scene) readQueued() {
 		}
 	}
 	steps := s.queuedSteps()
-	s.queued = map[uint32][]queuedSpell{}
 	for pid, list := range waits {
 		if len(steps[pid].lead) == 0 {
 			continue // nothing says when work is queued
@@ -110,5 +109,6 @@ func (s *scene) hidden(pid uint32, ended, ns uint64) uint64 {
 		return 0
 	}
 	spells[n].spare -= ns
+	s.delays[pid] += ns
 	return ns
 }

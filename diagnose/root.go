@@ -64,10 +64,10 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 	return r
 }
 
-// state classifies the last link of the chain of o, whom the thread before it awaited
-// in before: the kind of cause it is, the share of its
-// span that shows it, and the share that is explained. The two differ for the
-// holder of a lock: what it ran beside its wait kept the lock as well.
+// state classifies the last link of the chain of o; before is the wait that it ended. It
+// returns the kind of cause, the share of the link's span that shows it, and the share that
+// is explained. The two differ for the holder of a lock: what it ran beside its wait kept
+// the lock as well.
 func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for

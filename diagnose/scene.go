@@ -23,6 +23,7 @@ type scene struct {
 	working     map[uint32]bool            // processes with such threads
 	receivers   map[event.Thread]bool      // threads that take in what data workers send
 	queued      map[uint32][]queuedSpell   // when processes had work queued on the GPU, by time
+	delays      map[uint32]uint64          // ns by process that hidden found to cost nothing
 	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
 	firstUse    map[uint32]uint64          // Unix ns of a process's first call
 	firstLaunch map[uint32]uint64          // Unix ns of a process's first launch
@@ -112,7 +113,8 @@ func (t *subject) wall() uint64 { return t.to - min(t.from, t.to) }
 func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
-		launchers: map[event.Thread]bool{}, workers: map[event.Thread]bool{}, working: map[uint32]bool{}, receivers: map[event.Thread]bool{},
+		launchers: map[event.Thread]bool{}, workers: map[event.Thread]bool{}, working: map[uint32]bool{},
+		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, delays: map[uint32]uint64{},
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
 		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},

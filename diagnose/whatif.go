@@ -52,7 +52,8 @@ func gpuSide(kind string) bool {
 const early = 0.7
 
 // absorbed is how much shorter than usual the synchronizations were that came
-// back early: the GPU had worked on while the host was held up.
+// back early: the GPU had worked on while the host was held up. Delays that were found to
+// cost nothing shortened them too, and are no part of any loss.
 func (s *scene) absorbed(t *subject) uint64 {
 	var total uint64
 	for k, st := range s.stats {
@@ -63,7 +64,7 @@ func (s *scene) absorbed(t *subject) uint64 {
 		n, sum := st.Hist.Below(uint64(early * float64(usual)))
 		total += n*usual - min(sum, n*usual)
 	}
-	return total
+	return total - min(total, s.delays[t.PID])
 }
 
 // minAlternative is the share of a finding's time from which another kind that

@@ -43,7 +43,7 @@ drawn from --seed; the same seed draws the same faults. It takes some ten minute
 with --quick three. No GPU is needed.
 
 With --real it runs llama.cpp and PyTorch instead, on libraries that simulate a GPU,
-which takes some five minutes. They are fetched the first time (890 MB, with npm and pip)
+which takes some ten minutes. They are fetched the first time (890 MB, with npm and pip)
 and stay in the user's cache, or in $INGERO_REAL_CACHE.`,
 		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence --json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings\n  sudo ingero bench diagnosis --real --only llama",
 		Args:    arguments(0, 0, "no arguments"),
