@@ -44,8 +44,8 @@ func (p *people) throttles(l []store.Throttle, now time.Time) []store.Throttle {
 			continue
 		}
 		of, err := p.fs.Cgroups(int(pid))
-		if err != nil {
-			continue // it ended
+		if err != nil || p.fs.Ended(int(pid)) {
+			continue // what is read by now is not its own group
 		}
 		groups, err := m.groups.CPU(of)
 		if err != nil {

@@ -77,8 +77,8 @@ func (p *people) details(pid int, q *store.Process) {
 	if g, err := p.fs.Cgroups(pid); err == nil {
 		q.Cgroup = groupOf(g)
 	}
-	if p.heldBack[uint32(pid)] {
-		q.Cgroup = p.processes[uint32(pid)].Cgroup
+	if before := p.processes[q.PID].Cgroup; p.heldBack[q.PID] || before != "" && p.fs.Ended(pid) {
+		q.Cgroup = before
 	}
 	p.framework(pid, q)
 	o, rank := p.owners.Of(pid)

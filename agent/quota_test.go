@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/cgroup"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/store"
@@ -87,6 +88,14 @@ func TestTheGroupThatHeldAProcessBackIsRecorded(t *testing.T) {
 			p.process(7, true)
 			if got := p.processes[7].Cgroup; got != "/jobs" {
 				t.Errorf("after it left the group that held it back, its group is %q", got)
+			}
+			// Until it is reaped, a dead process is in the root of a hierarchy of version 1.
+			write("proc/7/stat", "7 (trainer) Z 1 7 7")
+			p.forget(&event.Life{Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 7}})
+			step("/")
+			p.process(7, true)
+			if got := p.processes[7].Cgroup; got != "/jobs" {
+				t.Errorf("after it ended, its group is %q", got)
 			}
 		})
 	}

@@ -73,18 +73,33 @@ func (f FS) Command(pid int) (string, error) {
 
 // Parent is the parent's process id.
 func (f FS) Parent(pid int) (int, error) {
-	b, err := os.ReadFile(f.path(pid, "stat"))
+	fields, err := f.stat(pid)
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, may hold anything; the fields after the last
-	// parenthesis are state and parent.
+	return strconv.Atoi(fields[1])
+}
+
+// stat is /proc/PID/stat behind the process's name: its state, its parent, and more.
+func (f FS) stat(pid int) ([]string, error) {
+	b, err := os.ReadFile(f.path(pid, "stat"))
+	if err != nil {
+		return nil, err
+	}
+	// The name, in parentheses, may hold anything.
 	i := bytes.LastIndexByte(b, ')')
 	fields := strings.Fields(string(b[i+1:]))
 	if i < 0 || len(fields) < 2 {
-		return 0, fmt.Errorf("%s: malformed", f.path(pid, "stat"))
+		return nil, fmt.Errorf("%s: malformed", f.path(pid, "stat"))
 	}
-	return strconv.Atoi(fields[1])
+	return fields, nil
+}
+
+// Ended reports whether a process is dead and only waits to be reaped. It has left its
+// control groups of version 1 then, and is in their roots.
+func (f FS) Ended(pid int) bool {
+	fields, err := f.stat(pid)
+	return err == nil && (fields[0] == "Z" || fields[0] == "X")
 }
 
 // UID is the process's owner.
