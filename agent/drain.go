@@ -36,16 +36,27 @@ func (r *run) period() time.Duration {
 	return slowDrain
 }
 
-// drain empties the ring, a chunk at a time.
-func (r *run) drain() {
+// drain empties the ring, a chunk at a time, into units that next gives. It reports whether
+// the ring is empty: while there is no unit, what is in it waits. Births and deaths do not,
+// since new processes need their probes before they make calls.
+func (r *run) drain(next func() *unit) bool {
 	for {
 		if r.recorder.busy() {
 			r.guest.hurry() // or nobody frees a unit
 		}
-		u := r.recorder.unit()
+		u := next()
+		if u == nil {
+			told := len(r.told.Lives)
+			r.tracer.DrainLives(&r.told)
+			r.lives(r.told.Lives[told:])
+			return false
+		}
+		told := len(r.told.Lives)
+		u.records.Lives = append(u.records.Lives, r.told.Lives...)
+		r.told.Reset()
 		n := r.tracer.Drain(&u.records, chunk)
 		r.hostIO.observe(&u.records, r.watched())
-		r.lives(u.records.Lives)
+		r.lives(u.records.Lives[told:])
 		if len(u.records.Calls) > 0 && r.first == 0 {
 			r.first = time.Since(r.began)
 		}
@@ -74,7 +85,7 @@ func (r *run) drain() {
 			r.recorder.send(u)
 		}
 		if n < chunk {
-			return
+			return true
 		}
 	}
 }
@@ -87,6 +98,9 @@ func (r *run) lives(lives []event.Life) {
 		r.prints.life(l)
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
+			if r.leaving.remove(pid) { // the id is used again
+				r.ended(pid)
+			}
 			r.targets.forked(int(l.Parent.PID), pid)
 			r.hostIO.begin(pid, true)
 			r.pythons.forked(int(l.Parent.PID), pid)

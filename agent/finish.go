@@ -23,7 +23,7 @@ func (r *run) endCommand() {
 			r.log.Warn("the command does not end; killing it", "pid", r.command.cmd.Process.Pid)
 			r.command.kill()
 		case <-time.After(r.period()):
-			r.drain()
+			r.drain(r.recorder.unit)
 		}
 	}
 }
@@ -31,7 +31,7 @@ func (r *run) endCommand() {
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.guest.hurry()
-	r.drain() // between two looks, or a call that ended would seem to have been left
+	r.drain(r.recorder.unit) // between two looks, or a call that ended would seem to have been left
 	last := r.recorder.unit()
 	last.looked = true
 	r.look(&last.records) // before what is asked to end does
@@ -43,14 +43,14 @@ func (r *run) finish() (Summary, error) {
 		r.prints.mapped(m)
 		r.targets.unnoticed(m)
 	})
-	r.drain() // who began and ended, before their footprints are read
+	r.drain(r.recorder.unit) // who began and ended, before their footprints are read
 	r.prints.finish(r.people.name)
 	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())
-	r.drain()
+	r.drain(r.recorder.unit)
 	r.flights.closed = true
 	now := time.Now()
 	r.stopped = true
-	r.tick(now, true)
+	r.tick(r.recorder.unit(), now, true)
 	r.gpus.close()
 	err = errors.Join(err, r.recorder.close())
 	s := Summary{

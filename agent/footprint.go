@@ -154,7 +154,7 @@ func (p *prints) life(l *event.Life) {
 		}
 		p.probe.Unended(l.PID)
 		p.begin(l.PID, l.Parent.PID, l.At)
-		p.strangers.of(l.PID, func(path string) { p.library(l.PID, path) })
+		p.strangers.of(l.PID, func(m *probe.Mapped) { p.library(l.PID, m.Path) })
 	case event.LifeExit:
 		if c := p.procs[l.PID]; c != nil {
 			c.Ended = l.At

@@ -8,22 +8,32 @@ import (
 	"github.com/ingero-io/ingero/host/proc"
 )
 
-// guest makes this process take only what others leave (sched(7)). The thread
-// that drains the ring is batch work: its wake-ups never preempt the programs it
-// watches. All other threads, which store what was drained, are idle work: a
-// waking program takes their CPU at once. If they fall behind because nothing is
-// left over, they become batch work too, until they have caught up: on a machine that
-// others use up, that is soon. So they do while somebody waits for an answer of this
-// process.
+// guest makes this process give way to others (sched(7)). All its threads are batch work:
+// their wake-ups never preempt the programs it watches. All but the thread that drains the
+// ring also have a quarter of an ordinary thread's share and short turns, so that a waking
+// program takes their CPU at once. They have the whole share while they are behind, and while
+// somebody waits for an answer of this process.
+//
+// They are not SCHED_IDLE, whose share is 0.3 %: beside programs that use all CPUs such a
+// thread kept what the runtime of Go needs of it, to collect garbage for one, for up to 13 s.
+// Nothing was attached to new processes meanwhile.
 type guest struct {
 	log    *slog.Logger
 	fs     proc.FS
 	before unix.SchedAttr // of the thread that drains, before it was set back
 	drain  int            // the thread that drains
-	free   bool           // idle work may be left again: without CAP_SYS_NICE it may not
+	free   bool           // a share may be raised again: without CAP_SYS_NICE it may not
 	behind bool
-	known  map[int]uint32 // policies given, by thread
+	known  map[int]int32 // nice values given, by thread
 }
+
+const (
+	// giveWay is the nice value with a quarter to a third of the ordinary share.
+	giveWay = 5
+	// shortTurn is how long a thread runs, in ns, before one that woke takes its CPU: 0.1 ms,
+	// the shortest there is. Kernels before 6.12 have one length for all.
+	shortTurn = 100_000
+)
 
 // The fill of the ring from which the recorder is behind, and below which it has
 // caught up.
@@ -35,9 +45,10 @@ const (
 // newGuest sets this process back. The calling thread must be the one that
 // drains, and locked.
 func newGuest(log *slog.Logger) *guest {
-	g := &guest{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise(), known: map[int]uint32{}}
+	g := &guest{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise(), known: map[int]int32{}}
 	if a, err := unix.SchedGetAttr(0, 0); err == nil { // else it is taken for an ordinary one
 		g.before = *a
+		g.before.Runtime = 0 // the length of turns that all have
 	}
 	g.apply()
 	return g
@@ -52,7 +63,7 @@ func (g *guest) spare(pid int) {
 	}
 }
 
-// mayRise reports whether this process may leave the idle policy.
+// mayRise reports whether this process may lower its nice values.
 func mayRise() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -60,7 +71,7 @@ func mayRise() bool {
 }
 
 // watch is told, before each drain, how full the ring is and whether there is work that
-// must not wait for a CPU to be left over.
+// must not wait.
 func (g *guest) watch(fill float64, urgent bool) {
 	switch {
 	case urgent || fill > behindFill:
@@ -71,7 +82,7 @@ func (g *guest) watch(fill float64, urgent bool) {
 	g.apply()
 }
 
-// hurry makes all threads batch work until they have caught up.
+// hurry gives all threads the whole share until they have caught up.
 func (g *guest) hurry() {
 	if !g.behind {
 		g.behind = true
@@ -79,8 +90,8 @@ func (g *guest) hurry() {
 	}
 }
 
-// apply sets the policy of every thread that has another one. New threads have that of the
-// thread that made them, so it is called at every drain.
+// apply sets back every thread that is not yet. New threads are like the one that made
+// them, so it is called at every drain.
 func (g *guest) apply() {
 	tids, err := g.fs.Threads(unix.Getpid())
 	if err != nil {
@@ -88,29 +99,31 @@ func (g *guest) apply() {
 		return
 	}
 	for _, tid := range tids {
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-		if g.free && !g.behind && tid != g.drain {
-			attr.Policy = unix.SCHED_IDLE
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: g.before.Nice}
+		if tid != g.drain {
+			attr.Runtime = shortTurn
+			if g.free && !g.behind {
+				attr.Nice = max(attr.Nice, giveWay)
+			}
 		}
-		if p, ok := g.known[tid]; ok && p == attr.Policy {
+		if n, ok := g.known[tid]; ok && n == attr.Nice {
 			continue
 		}
-		g.known[tid] = attr.Policy
+		g.known[tid] = attr.Nice
 		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
 			g.log.Debug("set scheduling policy", "tid", tid, "err", err) // the thread may have ended
 		}
 	}
 }
 
-// leave gives the process its ordinary policy back.
+// leave gives the process its policy back.
 func (g *guest) leave() {
 	tids, err := g.fs.Threads(unix.Getpid())
 	if err != nil {
 		return // nothing more to do for a process that ends
 	}
 	for _, tid := range tids {
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
-		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
+		if err := unix.SchedSetAttr(tid, &g.before, 0); err != nil {
 			g.log.Debug("reset scheduling policy", "tid", tid, "err", err)
 		}
 	}

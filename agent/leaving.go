@@ -21,6 +21,13 @@ func (l *leaving) add(pid int) {
 	}
 }
 
+// remove takes out a process, and reports whether it was there.
+func (l *leaving) remove(pid int) bool {
+	before := len(l.pids)
+	l.pids = slices.DeleteFunc(l.pids, func(p int) bool { return p == pid })
+	return len(l.pids) < before
+}
+
 // gone takes out those that have no thread left. A thread leaves /proc after its end
 // was recorded, so what is drained from now on holds all of it.
 func (l *leaving) gone() (gone []int) {

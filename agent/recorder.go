@@ -37,9 +37,9 @@ func (u *unit) empty() bool {
 	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
 }
 
-// units is how many are under way at most. When the recorder is behind, the loop
-// waits for one, the ring fills, and the kernel counts what does not fit: nothing
-// is dropped in between.
+// units is how many are under way at most. When the recorder is behind, calls wait in
+// the ring until there is one; the ring fills, and the kernel counts what does not fit:
+// nothing is dropped in between.
 const units = 4
 
 // recorder resolves stacks, writes the recording and feeds the sinks, in a
@@ -106,8 +106,19 @@ func session(rec *Recording, b probe.Backend) store.Session {
 }
 
 // unit returns an empty unit, waiting for one if all are under way.
-func (r *recorder) unit() *unit {
-	u := <-r.free
+func (r *recorder) unit() *unit { return empty(<-r.free) }
+
+// ready returns an empty unit, nil if all are under way.
+func (r *recorder) ready() *unit {
+	select {
+	case u := <-r.free:
+		return empty(u)
+	default:
+		return nil
+	}
+}
+
+func empty(u *unit) *unit {
 	u.records.Reset()
 	u.batch.Processes, u.batch.Threads = nil, nil
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil

@@ -52,6 +52,7 @@ type run struct {
 	prints   *prints
 	pages    *pageCounts
 	recorder *recorder
+	told     probe.Records // births and deaths that were handled, but are in no unit yet
 	gpus     *gpus
 	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
@@ -231,14 +232,22 @@ func (r *run) turn() error {
 		}
 	}
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.awaited())
+	var second *unit // taken before the drain, which takes what there is
+	if t.Sub(r.second) >= time.Second {
+		second = r.recorder.ready()
+	}
 	gone := r.leaving.gone()
-	r.drain()
+	all := r.drain(r.recorder.ready)
 	for _, pid := range gone {
-		r.ended(pid)
+		if all {
+			r.ended(pid)
+		} else { // some of its calls are in the ring yet
+			r.leaving.add(pid)
+		}
 	}
 	r.innerLaunches(time.Now())
-	if now := time.Now(); now.Sub(r.second) >= time.Second {
-		r.tick(now, false)
+	if second != nil {
+		r.tick(second, time.Now(), false)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {
 		time.Sleep(d) // a storm of new processes must not make us spin

@@ -8,11 +8,10 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// tick does what is done once a second, and at the last.
-func (r *run) tick(now time.Time, last bool) {
+// tick does what is done once a second, and at the last. It fills an empty unit.
+func (r *run) tick(u *unit, now time.Time, last bool) {
 	span := now.Sub(r.second)
 	r.second = now
-	u := r.recorder.unit()
 	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
 	r.gpus.take(&u.batch, func(pid uint32) { r.people.stranger(pid, "") })
 	r.innerSecond(now, span)
@@ -37,6 +36,7 @@ func (r *run) tick(now time.Time, last bool) {
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
+	r.targets.unborn.forget(since)
 	r.slim(now)
 }
 

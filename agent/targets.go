@@ -44,6 +44,7 @@ type targets struct {
 	names    map[fileKey]string            // what the process calls the file
 	traced   map[int]bool                  // processes known to use a library
 	late     time.Duration                 // in which processes had a library that was not attached to yet
+	unborn   unborn                        // CUDA libraries that strangers mapped: they may turn out to be in the family
 	scanned  time.Time                     // when all processes were looked at last
 	self     int
 }
@@ -193,7 +194,11 @@ func (x *targets) installed(extra []string, pid int) {
 // mapped handles a file that some process mapped executable just now. It
 // reports whether a process began to be traced.
 func (x *targets) mapped(m probe.Mapped) bool {
-	if !x.wants(m.PID) || !x.finder.Matters(m, x.traced[m.PID]) {
+	if !x.wants(m.PID) {
+		x.stranger(m)
+		return false
+	}
+	if !x.finder.Matters(m, x.traced[m.PID]) {
 		return false
 	}
 	any, fresh := x.process(m.PID)
@@ -207,6 +212,26 @@ func (x *targets) mapped(m probe.Mapped) bool {
 		x.log.Warn("cannot account for the threads", "pid", m.PID, "err", err)
 	}
 	return true
+}
+
+// stranger remembers what a process that is not to be traced mapped of what gets probes.
+func (x *targets) stranger(m probe.Mapped) {
+	if m.PID != x.self && x.probed(m) {
+		x.unborn.add(m)
+	}
+}
+
+// probed reports whether a file that was mapped is one that gets probes.
+func (x *targets) probed(m probe.Mapped) bool {
+	if x.finder.Library(m.Path) != nil {
+		return true
+	}
+	for k, a := range x.attached {
+		if a != nil && k.ino == m.Inode { // a program with a runtime of its own, in another process
+			return true
+		}
+	}
+	return false
 }
 
 // unattached reports whether a file that was mapped is a CUDA library with a probe that has
@@ -225,7 +250,10 @@ func (x *targets) unattached(m probe.Mapped) bool {
 
 // unnoticed counts what a process that is to be traced mapped too late to be attached to.
 func (x *targets) unnoticed(m probe.Mapped) {
-	if x.wants(m.PID) && x.unattached(m) {
+	switch {
+	case !x.wants(m.PID):
+		x.stranger(m)
+	case x.unattached(m):
 		x.late += since(m.At)
 	}
 }
@@ -248,6 +276,9 @@ func (x *targets) forked(parent, child int) {
 		return
 	}
 	x.family[child] = true
+	late := time.Duration(0)
+	x.unborn.of(uint32(child), func(m *probe.Mapped) { late = max(late, since(m.At)) })
+	x.late += late
 	inherit := map[fileKey]*probe.Attachment{}
 	for k, a := range x.attached {
 		if k.pid == parent && a != nil {

@@ -24,10 +24,10 @@ func (u *unborn) add(m probe.Mapped) {
 }
 
 // of tells what a process mapped.
-func (u unborn) of(pid uint32, path func(string)) {
+func (u unborn) of(pid uint32, mapped func(*probe.Mapped)) {
 	for i := range u {
 		if uint32(u[i].PID) == pid {
-			path(u[i].Path)
+			mapped(&u[i])
 		}
 	}
 }

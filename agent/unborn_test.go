@@ -13,7 +13,7 @@ func TestMappingsWaitForTheBirthOfTheirProcess(t *testing.T) {
 	t.Parallel()
 	var u unborn
 	of := func(pid uint32) (paths []string) {
-		u.of(pid, func(p string) { paths = append(paths, p) })
+		u.of(pid, func(m *probe.Mapped) { paths = append(paths, m.Path) })
 		return paths
 	}
 	now := 100 * time.Second

@@ -217,11 +217,10 @@ func iterate(p *ebpf.Program) error {
 }
 
 // Drain appends up to limit event records, and all records of births, deaths and
-// names, to r. It
-// returns how many event records it read.
+// names, to r. It returns how many event records it read.
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
-	t.lives.drain(1<<30, read)
+	t.DrainLives(r)
 	if t.ooms != nil {
 		t.ooms.drain(1<<30, read)
 	}
@@ -235,6 +234,12 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 	r.Code = t.decode.unwind.News(r.Code)
 	t.sendAgain()
 	return n
+}
+
+// DrainLives reads only births and deaths, and programs that processes began to execute, into
+// r. They belong before what Drain reads next.
+func (t *Tracer) DrainLives(r *Records) {
+	t.lives.drain(1<<30, func(b []byte) { t.decode.record(b, r) })
 }
 
 // Fill is how full the event ring is, 0 to 1.
