@@ -150,9 +150,11 @@ func TestEveryCallOfLlamaIsRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := hollow.By(rows, hollow.Call)[c.by]; n < 100 {
+			called := hollow.By(rows, hollow.Call)
+			if n := called[c.by]; n < 100 {
 				t.Errorf("only %d launches by %s: this run tests something else", n, c.by)
 			}
+			realtest.Covered(t, fmt.Sprintf("llama.cpp, CUDA %d", c.cuda), called)
 		})
 	}
 }

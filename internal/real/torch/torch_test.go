@@ -151,6 +151,7 @@ func TestTrainingIsRecordedCallForCall(t *testing.T) {
 				t.Errorf("the checkpoint: %v, %v", info, err)
 			}
 			r.compare(t)
+			realtest.Covered(t, "PyTorch, training", r.called)
 		})
 	}
 }
@@ -188,6 +189,7 @@ func TestRanksMeetAndAreRecordedCallForCall(t *testing.T) {
 				t.Errorf("NCCL was hardly used: %v", r.called)
 			}
 			r.compare(t)
+			realtest.Covered(t, "PyTorch, training by several ranks", r.called)
 		})
 	}
 }
@@ -199,6 +201,7 @@ func TestGraphsAreRecordedCallForCall(t *testing.T) {
 		t.Errorf("%d graphs launched", r.called["cudaGraphLaunch"])
 	}
 	r.compare(t)
+	realtest.Covered(t, "PyTorch, graphs", r.called)
 }
 
 // Each fault strikes, and says when.

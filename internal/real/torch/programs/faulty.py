@@ -33,17 +33,17 @@ def tell(**what):
 
 
 class struck:
-    """Tells when a fault began and ended."""
+    """Tells when a fault began and ended, and whose it is: this thread's, or another process's."""
 
-    def __init__(self, kind, step):
-        self.kind, self.step = kind, step
+    def __init__(self, kind, step, pid=None):
+        self.kind, self.step, self.pid = kind, step, pid
 
     def __enter__(self):
         self.begin = time.monotonic_ns()
 
     def __exit__(self, *_):
         tell(what="fault", kind=self.kind, step=self.step, begin=self.begin, end=time.monotonic_ns(),
-             pid=os.getpid(), tid=threading.get_native_id())
+             pid=self.pid or os.getpid(), tid=self.pid or threading.get_native_id())
 
 
 def burn(seconds):
@@ -62,7 +62,7 @@ class Samples(Dataset):
     def __getitem__(self, i):
         step = i // self.a.batch
         if step >= self.a.after and i % self.a.batch == 0 and self.a.fault.startswith("worker-"):
-            with struck(self.a.fault, step):
+            with struck(self.a.fault, step, self.a.server if self.a.fault == "worker-net" else None):
                 getattr(self, self.a.fault[len("worker-"):])()
         return torch.randn(256), i % 10
 
@@ -96,10 +96,10 @@ def listen():
 
 
 def serve(seconds):
-    """A server in a process of its own; returns its port."""
+    """A server in a process of its own; returns its port and process id."""
     listener = listen()
-    if os.fork():
-        return listener.getsockname()[1]
+    if pid := os.fork():
+        return listener.getsockname()[1], pid
     parent = os.getppid()
     listener.settimeout(1)
     while os.getppid() == parent:
@@ -183,13 +183,13 @@ def pin_autograd(cpu):
 
 def main():
     a = arguments()
-    a.file, a.port = os.path.join(a.dir, "samples"), 0
+    a.file, a.port, a.server = os.path.join(a.dir, "samples"), 0, 0
     if a.fault == "worker-disk":
         with open(a.file, "wb") as f:
             f.write(os.urandom(16 << 20))
             os.fsync(f.fileno())
     if a.fault == "worker-net":
-        a.port = serve(a.ms / 1e3)
+        a.port, a.server = serve(a.ms / 1e3)
 
     torch.manual_seed(1)
     rival = Rival(a)
@@ -243,10 +243,9 @@ def main():
         elif a.fault == "recapture":
             with struck("recapture", n):
                 graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
+                with torch.cuda.graph(graph):  # not replayed: that would be more work for the GPU
                     for _ in range(int(a.ms)):
                         model(x)
-                graph.replay()
 
     ends, waits = [], []
     batches = iter(loader)  # starts the workers

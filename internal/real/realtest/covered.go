@@ -1,0 +1,131 @@
+package realtest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+var update = flag.Bool("update-coverage", false, "add what programs called to the table in docs/coverage.md")
+
+const (
+	begin = "<!-- table: what real programs call, written by internal/real -->\n"
+	end   = "<!-- end of table -->\n"
+)
+
+// cuda matches functions of the CUDA runtime, the driver and NCCL, and not those of libraries
+// such as cuBLAS.
+var cuda = regexp.MustCompile(`^(__cuda|cuda|cu[A-Z]|nccl)`)
+
+// row is a program's line of the table.
+type row struct {
+	program  string
+	traced   int      // operations of the catalogue that it called
+	untraced []string // functions that it called, in order
+}
+
+func (r *row) String() string {
+	return fmt.Sprintf("| %s | %d | `%s` |\n", r.program, r.traced, strings.Join(r.untraced, "`, `"))
+}
+
+// parse reads a line of the table.
+func parse(line string) (r row, ok bool) {
+	cells := strings.Split(line, "|")
+	if len(cells) != 5 {
+		return r, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(cells[2]))
+	r = row{program: strings.TrimSpace(cells[1]), traced: n}
+	for name := range strings.SplitSeq(strings.TrimSpace(cells[3]), ", ") {
+		if name = strings.Trim(name, "`"); name != "" {
+			r.untraced = append(r.untraced, name)
+		}
+	}
+	return r, err == nil
+}
+
+// classify parts the functions that a program called in operations that are traced and
+// functions that are not. Those of which nobody said that they do not matter are errors.
+func classify(program string, called map[string]uint64) (r row, errs []error) {
+	ops := map[event.Op]bool{}
+	r.program = program
+	for name := range called {
+		if called[name] == 0 || !cuda.MatchString(name) {
+			continue
+		}
+		if i, ok := event.BySymbol(name); ok {
+			ops[i.Op] = true
+			continue
+		}
+		why, known := event.WhyUntraced(name)
+		switch {
+		case !known:
+			errs = append(errs, fmt.Errorf("%s calls %s %d times: it is not traced, and event/untraced.go does not say why", program, name, called[name]))
+		case why.Matters:
+			errs = append(errs, fmt.Errorf("%s calls %s %d times: it is not traced, and it matters: %s", program, name, called[name], why.Why))
+		}
+		r.untraced = append(r.untraced, name)
+	}
+	r.traced = len(ops)
+	slices.Sort(r.untraced)
+	return r, errs
+}
+
+// Covered checks each function of CUDA and NCCL that a program called: it is traced, or there is
+// a reason not to. docs/coverage.md has to have it in the program's row. called has counts by
+// function.
+func Covered(t *testing.T, program string, called map[string]uint64) {
+	t.Helper()
+	got, errs := classify(program, called)
+	for _, err := range errs {
+		t.Error(err)
+	}
+	_, here, _, _ := runtime.Caller(0)
+	doc := filepath.Join(filepath.Dir(here), "../../../docs/coverage.md")
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	table, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", doc)
+	}
+	lines := strings.SplitAfter(table, "\n")
+	at := slices.IndexFunc(lines, func(l string) bool {
+		r, ok := parse(l)
+		return ok && r.program == program
+	})
+	var said row
+	if at >= 0 {
+		said, _ = parse(lines[at])
+	}
+	more := slices.DeleteFunc(slices.Clone(got.untraced), func(f string) bool { return slices.Contains(said.untraced, f) })
+	if len(more) == 0 && got.traced <= said.traced {
+		return
+	}
+	if !*update {
+		t.Errorf("%s: docs/coverage.md lacks that it calls %d traced operations and %v; -update-coverage if this is meant", program, got.traced, more)
+		return
+	}
+	said.program, said.traced = program, max(said.traced, got.traced)
+	said.untraced = append(said.untraced, more...)
+	slices.Sort(said.untraced)
+	if at >= 0 {
+		lines[at] = said.String()
+	} else {
+		lines = append(lines, said.String())
+	}
+	if err := os.WriteFile(doc, []byte(before+begin+strings.Join(lines, "")+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
