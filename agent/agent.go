@@ -47,8 +47,8 @@ type Options struct {
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)
-	// Awaited say whether somebody waits for an answer of this process, which takes only
-	// the CPU that others leave while nobody does. They are asked ten times a second or
+	// Awaited say whether somebody waits for an answer of this process, which gives
+	// way to other programs while nobody does. They are asked ten times a second or
 	// more, and must not block.
 	Awaited []func() bool
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Awaited knows whether somebody waits for a server's answer. It serves a process that
-// otherwise takes only the CPU that others leave: it asks from a thread that has one.
+// otherwise gives way to other programs: it asks from a thread that does not.
 // The zero value is ready; Options has it.
 type Awaited struct {
 	mu      sync.Mutex // guards the rest
