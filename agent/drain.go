@@ -36,6 +36,10 @@ func (r *run) period() time.Duration {
 	return slowDrain
 }
 
+// maxTold bounds the births and deaths that wait for the recorder, some 100 bytes each. With
+// more than that the kernel counts those that its ring has no place for.
+const maxTold = 1 << 16
+
 // drain empties the ring, a chunk at a time, into units that next gives. It reports whether
 // the ring is empty: while there is no unit, what is in it waits. Births and deaths do not,
 // since new processes need their probes before they make calls.
@@ -46,9 +50,10 @@ func (r *run) drain(next func() *unit) bool {
 		}
 		u := next()
 		if u == nil {
-			told := len(r.told.Lives)
-			r.tracer.DrainLives(&r.told)
-			r.lives(r.told.Lives[told:])
+			if told := len(r.told.Lives); told < maxTold {
+				r.tracer.DrainLives(&r.told)
+				r.lives(r.told.Lives[told:])
+			}
 			return false
 		}
 		told := len(r.told.Lives)
