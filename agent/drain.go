@@ -36,13 +36,13 @@ func (r *run) period() time.Duration {
 	return slowDrain
 }
 
-// maxTold bounds the births and deaths that wait for the recorder, some 100 bytes each. With
-// more than that the kernel counts those that its ring has no place for.
-const maxTold = 1 << 16
+// maxEarly bounds the process starts and exits that are handled while the recorder is behind,
+// some 100 bytes each. More stay in the kernel's ring, which counts what it has no room for.
+const maxEarly = 1 << 16
 
-// drain empties the ring, a chunk at a time, into units that next gives. It reports whether
-// the ring is empty: while there is no unit, what is in it waits. Births and deaths do not,
-// since new processes need their probes before they make calls.
+// drain empties the ring, a chunk at a time, into units from next. It reports whether the ring
+// is empty: if next has none (nil), the calls wait in it. Process starts do not wait, as a new
+// process needs its probes before its first call.
 func (r *run) drain(next func() *unit) bool {
 	for {
 		if r.recorder.busy() {
@@ -50,18 +50,18 @@ func (r *run) drain(next func() *unit) bool {
 		}
 		u := next()
 		if u == nil {
-			if told := len(r.told.Lives); told < maxTold {
-				r.tracer.DrainLives(&r.told)
-				r.lives(r.told.Lives[told:])
+			if handled := len(r.early.Lives); handled < maxEarly {
+				r.tracer.DrainLives(&r.early)
+				r.lives(r.early.Lives[handled:])
 			}
 			return false
 		}
-		told := len(r.told.Lives)
-		u.records.Lives = append(u.records.Lives, r.told.Lives...)
-		r.told.Reset()
+		handled := len(r.early.Lives)
+		u.records.Lives = append(u.records.Lives, r.early.Lives...)
+		r.early.Reset()
 		n := r.tracer.Drain(&u.records, chunk)
 		r.hostIO.observe(&u.records, r.watched())
-		r.lives(u.records.Lives[told:])
+		r.lives(u.records.Lives[handled:])
 		if len(u.records.Calls) > 0 && r.first == 0 {
 			r.first = time.Since(r.began)
 		}
@@ -103,7 +103,7 @@ func (r *run) lives(lives []event.Life) {
 		r.prints.life(l)
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
-			if r.leaving.remove(pid) { // the id is used again
+			if r.leaving.remove(pid) { // an old process with the same id
 				r.ended(pid)
 			}
 			r.targets.forked(int(l.Parent.PID), pid)

@@ -23,15 +23,18 @@ func (r *run) endCommand() {
 			r.log.Warn("the command does not end; killing it", "pid", r.command.cmd.Process.Pid)
 			r.command.kill()
 		case <-time.After(r.period()):
-			r.drain(r.recorder.unit)
+			r.drainAll()
 		}
 	}
 }
 
+// drainAll empties the ring, however long the recorder takes.
+func (r *run) drainAll() { r.drain(r.recorder.unit) }
+
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.guest.hurry()
-	r.drain(r.recorder.unit) // between two looks, or a call that ended would seem to have been left
+	r.drainAll() // between two looks, or a call that ended would seem to have been left
 	last := r.recorder.unit()
 	last.looked = true
 	r.look(&last.records) // before what is asked to end does
@@ -43,10 +46,10 @@ func (r *run) finish() (Summary, error) {
 		r.prints.mapped(m)
 		r.targets.unnoticed(m)
 	})
-	r.drain(r.recorder.unit) // who began and ended, before their footprints are read
+	r.drainAll() // who began and ended, before their footprints are read
 	r.prints.finish(r.people.name)
 	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())
-	r.drain(r.recorder.unit)
+	r.drainAll()
 	r.flights.closed = true
 	now := time.Now()
 	r.stopped = true

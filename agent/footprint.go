@@ -28,22 +28,22 @@ const cpuEvery = 5 * time.Second
 
 // prints takes the footprints of a run. The loop owns it.
 type prints struct {
-	policy    FootprintPolicy
-	tracer    *probe.Tracer
-	probe     *probe.Footprint // nil until a process is watched
-	fs        proc.FS
-	log       *slog.Logger
-	sum       *footprint.Sum
-	procs     map[uint32]*event.ProcessCPU // watched, and those that ended lately
-	libs      map[event.MappedLibrary]bool
-	fresh     []event.MappedLibrary
-	strangers unborn
-	ended     bool // a process did since CPU times were read
-	read      time.Time
-	last      *event.Footprint // what finish read, for the last tick
-	missed    uint64
-	calls     uint64 // counted so far
-	failed    bool   // said once
+	policy  FootprintPolicy
+	tracer  *probe.Tracer
+	probe   *probe.Footprint // nil until a process is watched
+	fs      proc.FS
+	log     *slog.Logger
+	sum     *footprint.Sum
+	procs   map[uint32]*event.ProcessCPU // watched, and those that ended lately
+	libs    map[event.MappedLibrary]bool
+	fresh   []event.MappedLibrary
+	pending pendingMaps
+	ended   bool // a process did since CPU times were read
+	read    time.Time
+	last    *event.Footprint // what finish read, for the last tick
+	missed  uint64
+	calls   uint64 // counted so far
+	failed  bool   // said once
 }
 
 func newPrints(o *Options, t *probe.Tracer, fs proc.FS, log *slog.Logger) *prints {
@@ -138,7 +138,7 @@ func (p *prints) mapped(m probe.Mapped) {
 	case p.procs[uint32(m.PID)] != nil:
 		p.library(uint32(m.PID), m.Path)
 	default:
-		p.strangers.add(m)
+		p.pending.add(m)
 	}
 }
 
@@ -154,7 +154,7 @@ func (p *prints) life(l *event.Life) {
 		}
 		p.probe.Unended(l.PID)
 		p.begin(l.PID, l.Parent.PID, l.At)
-		p.strangers.of(l.PID, func(m *probe.Mapped) { p.library(l.PID, m.Path) })
+		p.pending.of(l.PID, func(m *probe.Mapped) { p.library(l.PID, m.Path) })
 	case event.LifeExit:
 		if c := p.procs[l.PID]; c != nil {
 			c.Ended = l.At
@@ -170,7 +170,7 @@ func (p *prints) take(now time.Time, comm func(pid uint32) string) *event.Footpr
 		p.last = nil
 		return f
 	}
-	p.strangers.forget(since)
+	p.pending.forget(since)
 	if p.probe == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
-// givingWay counts this process's threads that have a smaller share of a CPU than others.
+// givingWay counts the threads of this process whose nice value is raised.
 func givingWay(t *testing.T) (n int) {
 	t.Helper()
 	tids, err := proc.New("").Threads(os.Getpid())
@@ -34,7 +34,7 @@ func givingWay(t *testing.T) (n int) {
 			t.Fatal(err)
 		}
 		if a.Policy == unix.SCHED_IDLE {
-			t.Errorf("thread %d is idle work: it may keep what the others wait for for seconds", tid)
+			t.Errorf("thread %d is SCHED_IDLE: beside busy programs the others may wait for it for seconds", tid)
 		}
 		if a.Nice > 0 {
 			n++

@@ -28,17 +28,15 @@ func (l *leaving) remove(pid int) bool {
 	return len(l.pids) < before
 }
 
-// gone takes out those that have no thread left. A thread leaves /proc after its end
-// was recorded, so what is drained from now on holds all of it.
+// gone lists those that have no thread left. A thread leaves /proc after its end was
+// recorded, so what is drained from now on holds all of it.
 func (l *leaving) gone() (gone []int) {
-	l.pids = slices.DeleteFunc(l.pids, func(pid int) bool {
+	for _, pid := range l.pids {
 		tids, err := l.fs.Threads(pid)
-		ended := err != nil || !slices.ContainsFunc(tids, func(tid int) bool { return tid != pid })
-		if ended {
+		if err != nil || !slices.ContainsFunc(tids, func(tid int) bool { return tid != pid }) {
 			gone = append(gone, pid)
 		}
-		return ended
-	})
+	}
 	return gone
 }
 

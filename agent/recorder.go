@@ -106,19 +106,20 @@ func session(rec *Recording, b probe.Backend) store.Session {
 }
 
 // unit returns an empty unit, waiting for one if all are under way.
-func (r *recorder) unit() *unit { return empty(<-r.free) }
+func (r *recorder) unit() *unit { return cleared(<-r.free) }
 
 // ready returns an empty unit, nil if all are under way.
 func (r *recorder) ready() *unit {
 	select {
 	case u := <-r.free:
-		return empty(u)
+		return cleared(u)
 	default:
 		return nil
 	}
 }
 
-func empty(u *unit) *unit {
+// cleared empties a unit that was used, and keeps its memory.
+func cleared(u *unit) *unit {
 	u.records.Reset()
 	u.batch.Processes, u.batch.Threads = nil, nil
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil

@@ -52,7 +52,7 @@ type run struct {
 	prints   *prints
 	pages    *pageCounts
 	recorder *recorder
-	told     probe.Records // births and deaths that were handled, but are in no unit yet
+	early    probe.Records // process starts and exits that were handled, but are in no unit yet
 	gpus     *gpus
 	guest    *guest
 	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
@@ -232,22 +232,21 @@ func (r *run) turn() error {
 		}
 	}
 	r.guest.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.awaited())
-	var second *unit // taken before the drain, which takes what there is
+	var due *unit // of the second; got before the drain, which takes all that there are
 	if t.Sub(r.second) >= time.Second {
-		second = r.recorder.ready()
+		due = r.recorder.ready()
 	}
 	gone := r.leaving.gone()
-	all := r.drain(r.recorder.ready)
-	for _, pid := range gone {
-		if all {
-			r.ended(pid)
-		} else { // some of its calls are in the ring yet
-			r.leaving.add(pid)
+	if r.drain(r.recorder.ready) { // else some of their calls are still in the ring
+		for _, pid := range gone {
+			if r.leaving.remove(pid) {
+				r.ended(pid)
+			}
 		}
 	}
 	r.innerLaunches(time.Now())
-	if second != nil {
-		r.tick(second, time.Now(), false)
+	if due != nil {
+		r.tick(due, time.Now(), false)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {
 		time.Sleep(d) // a storm of new processes must not make us spin

@@ -36,7 +36,7 @@ func (r *run) tick(u *unit, now time.Time, last bool) {
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
-	r.targets.unborn.forget(since)
+	r.targets.pending.forget(since)
 	r.slim(now)
 }
 

@@ -44,7 +44,7 @@ type targets struct {
 	names    map[fileKey]string            // what the process calls the file
 	traced   map[int]bool                  // processes known to use a library
 	late     time.Duration                 // in which processes had a library that was not attached to yet
-	unborn   unborn                        // CUDA libraries that strangers mapped: they may turn out to be in the family
+	pending  pendingMaps                   // of files with probes, by processes that are not known to be in the family
 	scanned  time.Time                     // when all processes were looked at last
 	self     int
 }
@@ -195,7 +195,7 @@ func (x *targets) installed(extra []string, pid int) {
 // reports whether a process began to be traced.
 func (x *targets) mapped(m probe.Mapped) bool {
 	if !x.wants(m.PID) {
-		x.stranger(m)
+		x.keep(m)
 		return false
 	}
 	if !x.finder.Matters(m, x.traced[m.PID]) {
@@ -214,10 +214,11 @@ func (x *targets) mapped(m probe.Mapped) bool {
 	return true
 }
 
-// stranger remembers what a process that is not to be traced mapped of what gets probes.
-func (x *targets) stranger(m probe.Mapped) {
+// keep remembers that a process mapped a file with probes which may be a child of a traced
+// one: its fork may not be reported yet.
+func (x *targets) keep(m probe.Mapped) {
 	if m.PID != x.self && x.probed(m) {
-		x.unborn.add(m)
+		x.pending.add(m)
 	}
 }
 
@@ -252,7 +253,7 @@ func (x *targets) unattached(m probe.Mapped) bool {
 func (x *targets) unnoticed(m probe.Mapped) {
 	switch {
 	case !x.wants(m.PID):
-		x.stranger(m)
+		x.keep(m)
 	case x.unattached(m):
 		x.late += since(m.At)
 	}
@@ -277,7 +278,7 @@ func (x *targets) forked(parent, child int) {
 	}
 	x.family[child] = true
 	late := time.Duration(0)
-	x.unborn.of(uint32(child), func(m *probe.Mapped) { late = max(late, since(m.At)) })
+	x.pending.of(uint32(child), func(m *probe.Mapped) { late = max(late, since(m.At)) })
 	x.late += late
 	inherit := map[fileKey]*probe.Attachment{}
 	for k, a := range x.attached {

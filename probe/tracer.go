@@ -236,8 +236,8 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 	return n
 }
 
-// DrainLives reads only births and deaths, and programs that processes began to execute, into
-// r. They belong before what Drain reads next.
+// DrainLives appends to r only process starts, exits and programs executed. They belong
+// before what Drain reads next.
 func (t *Tracer) DrainLives(r *Records) {
 	t.lives.drain(1<<30, func(b []byte) { t.decode.record(b, r) })
 }

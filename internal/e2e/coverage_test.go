@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/doctable"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
@@ -276,25 +276,19 @@ func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 		table += "| " + strings.Join(append(row, m.stack, m.says), " | ") + " |\n"
 	}
 	t.Log("\n" + table)
-	const doc, begin, end = "../../docs/coverage.md", "<!-- table: printed by internal/e2e TestCoverage -->\n", "<!-- end of table -->\n"
-	text, err := os.ReadFile(doc)
+	doc, err := doctable.Read("../../docs/coverage.md", "printed by internal/e2e TestCoverage")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table", doc)
-	}
-	want := before + begin + table + end + after
 	switch {
-	case want == string(text):
+	case doc.Text == table:
 	case *update:
-		if err := os.WriteFile(doc, []byte(want), 0o644); err != nil {
+		doc.Text = table
+		if err := doc.Write(); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s says otherwise; -update if this is meant:\n%s", doc, table)
+		t.Errorf("docs/coverage.md says otherwise; -update if this is meant:\n%s", table)
 	}
 }
 

@@ -211,7 +211,7 @@ func TestNobodyIsLateInAnEvenJob(t *testing.T) {
 			// eight, and nothing else that runs on this machine can keep them from it. All wake
 			// up at once, and truly wait for each other's CPU then: with 20 ms on the GPU for up to
 			// 2.5 % of the time.
-			j := train(t, "--steps", "60", "--host-us", "20", "--gpu-us", "50000", "--fifo", "1", "--ranks", ranks)
+			j := train(t, "--steps", "100", "--host-us", "20", "--gpu-us", "50000", "--fifo", "1", "--ranks", ranks)
 			for _, c := range j.Report.Chains {
 				t.Errorf("found %s", c.Summary)
 			}

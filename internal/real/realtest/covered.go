@@ -3,7 +3,6 @@ package realtest
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -13,14 +12,10 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/doctable"
 )
 
 var update = flag.Bool("update-coverage", false, "add what programs called to the table in docs/coverage.md")
-
-const (
-	begin = "<!-- table: what real programs call, written by internal/real -->\n"
-	end   = "<!-- end of table -->\n"
-)
 
 // cuda matches functions of the CUDA runtime, the driver and NCCL, and not those of libraries
 // such as cuBLAS.
@@ -53,8 +48,8 @@ func parse(line string) (r row, ok bool) {
 	return r, err == nil
 }
 
-// classify parts the functions that a program called in operations that are traced and
-// functions that are not. Those of which nobody said that they do not matter are errors.
+// classify splits the functions that a program called into traced operations and functions
+// that are not traced. Of these, one without a known reason, or one that matters, is an error.
 func classify(program string, called map[string]uint64) (r row, errs []error) {
 	ops := map[event.Op]bool{}
 	r.program = program
@@ -69,9 +64,11 @@ func classify(program string, called map[string]uint64) (r row, errs []error) {
 		why, known := event.WhyUntraced(name)
 		switch {
 		case !known:
-			errs = append(errs, fmt.Errorf("%s calls %s %d times: it is not traced, and event/untraced.go does not say why", program, name, called[name]))
+			errs = append(errs, fmt.Errorf("%s calls %s %d times: it is not traced, and event/untraced.go does not say why",
+				program, name, called[name]))
 		case why.Matters:
-			errs = append(errs, fmt.Errorf("%s calls %s %d times: it is not traced, and it matters: %s", program, name, called[name], why.Why))
+			errs = append(errs, fmt.Errorf("%s calls %s %d times: it is not traced, and it matters: %s",
+				program, name, called[name], why.Why))
 		}
 		r.untraced = append(r.untraced, name)
 	}
@@ -90,17 +87,12 @@ func Covered(t *testing.T, program string, called map[string]uint64) {
 		t.Error(err)
 	}
 	_, here, _, _ := runtime.Caller(0)
-	doc := filepath.Join(filepath.Dir(here), "../../../docs/coverage.md")
-	text, err := os.ReadFile(doc)
+	page := filepath.Join(filepath.Dir(here), "../../../docs/coverage.md")
+	doc, err := doctable.Read(page, "what real programs call, written by internal/real")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	table, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table", doc)
-	}
-	lines := strings.SplitAfter(table, "\n")
+	lines := strings.SplitAfter(doc.Text, "\n")
 	at := slices.IndexFunc(lines, func(l string) bool {
 		r, ok := parse(l)
 		return ok && r.program == program
@@ -114,7 +106,8 @@ func Covered(t *testing.T, program string, called map[string]uint64) {
 		return
 	}
 	if !*update {
-		t.Errorf("%s: docs/coverage.md lacks that it calls %d traced operations and %v; -update-coverage if this is meant", program, got.traced, more)
+		t.Errorf("%s: docs/coverage.md lacks that it calls %d traced operations and %v; -update-coverage if this is meant",
+			program, got.traced, more)
 		return
 	}
 	said.program, said.traced = program, max(said.traced, got.traced)
@@ -125,7 +118,8 @@ func Covered(t *testing.T, program string, called map[string]uint64) {
 	} else {
 		lines = append(lines, said.String())
 	}
-	if err := os.WriteFile(doc, []byte(before+begin+strings.Join(lines, "")+end+after), 0o644); err != nil {
+	doc.Text = strings.Join(lines, "")
+	if err := doc.Write(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/probe"
+)
+
+const (
+	maxPending = 4096             // mappings kept; the oldest go first
+	pendingFor = 10 * time.Second // longer than a fork takes to be reported on a busy machine
+)
+
+// pendingMaps are mappings of processes that may turn out to be children of traced ones:
+// forks are reported later than mappings, on a busy machine by seconds.
+type pendingMaps []probe.Mapped
+
+func (p *pendingMaps) add(m probe.Mapped) {
+	if len(*p) == maxPending {
+		*p = slices.Delete(*p, 0, maxPending/8)
+	}
+	*p = append(*p, m)
+}
+
+// of passes on what a process mapped.
+func (p pendingMaps) of(pid uint32, mapped func(*probe.Mapped)) {
+	for i := range p {
+		if uint32(p[i].PID) == pid {
+			mapped(&p[i])
+		}
+	}
+}
+
+// forget drops mappings whose process will not be reported as a child any more. age is that
+// of a moment of CLOCK_MONOTONIC.
+func (p *pendingMaps) forget(age func(ktime uint64) time.Duration) {
+	*p = slices.DeleteFunc(*p, func(m probe.Mapped) bool { return age(m.At) > pendingFor })
+}
