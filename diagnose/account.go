@@ -59,6 +59,9 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 	}
 	a.first = s.first(e.Call)
 	a.base = max(s.baseline(e.Call, a.first), sub.usualFor(e.Call))
+	if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
+		a.base = l.usual
+	}
 	a.excess(&split)
 	return a
 }

@@ -90,17 +90,7 @@ func cyclesOf(waits []queuedWait) []cycle {
 // They may then be longer in some seconds than in others, which is not for other work.
 func (s *scene) sameThroughout(t *subject, waits []queuedWait) bool {
 	step := max(s.in.SeriesStep, 1)
-	launches := map[uint64]uint64{}
-	for _, u := range s.subjects {
-		for _, o := range u.ops { // not those within others, which are not always counted
-			if u.PID != t.PID || o.Op.Role() != event.RoleLaunch {
-				continue
-			}
-			for _, second := range s.series[threadOp{u.Thread, o.Op}] {
-				launches[second.Second] += second.Calls
-			}
-		}
-	}
+	launches := s.launchesOf(t.PID)
 	took := map[uint64][]uint64{}
 	for _, w := range waits {
 		at := w.call.Start / 1e9 / step * step

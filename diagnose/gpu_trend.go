@@ -75,11 +75,15 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 }
 
 // growingWaits takes what waits for the GPU took beyond what they took at the
-// start, if they grow: none of them is slow against those just before it.
+// start, if they grow, or have grown at once: none of them is slow against those just
+// before it.
 func growingWaits(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, o := range t.ops {
 		g, ok := s.growing(t, o.Op)
+		if l, shifted := t.levels[o.Op]; shifted {
+			g, ok = waitGrowth{base: l.usual, excess: l.excess, calls: l.calls - min(l.calls, t.slowCalls(o.Op, l.usual))}, true
+		}
 		if !ok || t.usual[o.Op] != 0 {
 			continue
 		}
@@ -91,4 +95,15 @@ func growingWaits(s *scene, t *subject) []piece {
 		pieces = append(pieces, p...)
 	}
 	return pieces
+}
+
+// slowCalls are the calls of an operation that were claimed one by one, as slow against the
+// usual, ns.
+func (t *subject) slowCalls(op event.Op, usual uint64) (n uint64) {
+	for i := range t.episodes {
+		if e := &t.episodes[i]; e.Call != nil && e.Op == op && store.IsSlow(e.Duration, usual) {
+			n++
+		}
+	}
+	return n
 }

@@ -94,6 +94,8 @@ type subject struct {
 	// later is by how much the work of a wait took longer than usual, ns, by the wait's
 	// start; without an entry it is not known.
 	later map[uint64]uint64
+	// levels are the operations whose waits became longer at once and stayed so.
+	levels map[event.Op]gpuLevel
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
 	launching  *launching // what it does to launch, if that binds it
@@ -143,6 +145,7 @@ func newScene(in *Input) *scene {
 	s.readSubjects()
 	s.readSteps()
 	s.readWork()
+	s.readLevels()
 	s.leaks = s.growths()
 	s.readGraphs()
 	s.readFlights()
