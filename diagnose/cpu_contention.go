@@ -25,8 +25,9 @@ func claimContention(s *scene, a *account) []piece {
 		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
-		if v := s.hidden(o.PID, o.Start+o.Duration, queue); v > 0 {
-			hidden += v
+		v := s.costless(a, o, queue)
+		hidden += v
+		if queue -= v; queue == 0 {
 			continue
 		}
 		nobody := min(ledger.Idle(o), queue)

@@ -45,23 +45,18 @@ type gpuLevel struct {
 // readLevels finds where waits of a thread are for more work than usual, and where they
 // became longer for as much work.
 func (s *scene) readLevels() {
-	launches := map[uint32]map[uint64]uint64{}
 	for _, t := range s.subjects {
 		t.levels = map[event.Op]gpuLevel{}
 		for _, o := range t.ops {
 			if o.Op.Role() != event.RoleSync || s.median(o) <= emptyWait { // means of waits with work and without say nothing
 				continue
 			}
-			if launches[t.PID] == nil {
-				launches[t.PID] = s.launchesOf(t.PID)
-			}
-			seconds := s.waitSeconds(t, o.Op, launches[t.PID])
-			if _, grows := s.growing(t, o.Op); grows {
-				continue
-			}
-			if l, ok := levelBefore(seconds); ok {
-				t.levels[o.Op] = l
-				t.forget(o.Op) // most cycles, which said what is usual, may be of those after
+			seconds := s.waitSeconds(t, o.Op)
+			if _, grows := s.growing(t, o.Op); !grows {
+				if l, ok := levelBefore(seconds); ok {
+					t.levels[o.Op] = l
+					t.forget(o.Op) // most cycles, which said what is usual, may be of those after
+				}
 			}
 			t.moreWork(o.Op, seconds, max(s.in.SeriesStep, 1))
 		}
@@ -71,7 +66,11 @@ func (s *scene) readLevels() {
 // launchesOf are a process's launches, by second of the series: not those within other calls,
 // which are not always counted.
 func (s *scene) launchesOf(pid uint32) map[uint64]uint64 {
+	if known := s.launched[pid]; known != nil {
+		return known
+	}
 	launches := map[uint64]uint64{}
+	s.launched[pid] = launches
 	for _, t := range s.subjects {
 		for _, o := range t.ops {
 			if t.PID != pid || o.Op.Role() != event.RoleLaunch {
@@ -85,8 +84,9 @@ func (s *scene) launchesOf(pid uint32) map[uint64]uint64 {
 	return launches
 }
 
-func (s *scene) waitSeconds(t *subject, op event.Op, launches map[uint64]uint64) []waitSecond {
+func (s *scene) waitSeconds(t *subject, op event.Op) []waitSecond {
 	step := max(s.in.SeriesStep, 1)
+	launches := s.launchesOf(t.PID)
 	var list []waitSecond
 	for _, o := range s.series[threadOp{t.Thread, op}] {
 		if o.Calls == 0 {

@@ -35,6 +35,9 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	}
 	var seconds []store.OpSecond
 	lowest := ^uint64(0)
+	launches := s.launchesOf(t.PID)
+	each := func(o *store.OpSecond) float64 { return float64(launches[o.Second]) / float64(o.Calls) }
+	var work [4][]float64 // launches for each call
 	for _, o := range s.series[threadOp{t.Thread, op}] {
 		at := o.Second*1e9 + max(s.in.SeriesStep, 1)*5e8
 		if o.Calls == 0 || at < t.from || at >= t.to {
@@ -42,6 +45,7 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 		}
 		q := min(3, int(4*float64(at-t.from)/float64(wall)))
 		means[q] = append(means[q], o.SumNS/o.Calls)
+		work[q] = append(work[q], each(&o))
 		calls[q] += o.Calls
 		lowest = min(lowest, o.SumNS/o.Calls)
 		seconds = append(seconds, o)
@@ -64,12 +68,22 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	if m[3] < minGrowth*m[0] || m[3]-m[0] < float64(store.SlowExcess) || most > maxAtOnce*(m[3]-m[0]) {
 		return g, false
 	}
+	slices.Sort(work[0])
+	slices.Sort(work[3])
+	first, last := work[0][len(work[0])/2], work[3][len(work[3])/2]
+	if first > 0 && last > first && m[3]/last < minGrowth*m[0]/first { // so much more is launched for them
+		return g, false
+	}
 	// From the middle of the first quarter back to the start, along the line to
 	// the middle of the last.
 	g = waitGrowth{first: uint64(m[0]), last: uint64(m[3]), calls: calls[1] + calls[2] + calls[3]}
 	g.base = max(lowest, uint64(max(0, m[0]-(m[3]-m[0])/6)))
 	for _, o := range seconds {
-		g.excess += o.SumNS - min(o.SumNS, o.Calls*g.base)
+		more := 1.0
+		if v := each(&o); first > 0 && v > first {
+			more = v / first
+		}
+		g.excess += o.SumNS - min(o.SumNS, uint64(float64(o.Calls*g.base)*more))
 	}
 	return g, true
 }

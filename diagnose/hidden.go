@@ -15,6 +15,7 @@ import (
 
 // queuedSpell is the time between two long waits of a process for the GPU.
 type queuedSpell struct {
+	began uint64 // Unix ns of the end of the wait before it
 	from  uint64 // Unix ns from which work is queued
 	to    uint64 // of the wait's start
 	spare uint64 // ns of that wait that no delay has taken yet
@@ -23,6 +24,10 @@ type queuedSpell struct {
 // usualLead is the quantile of the times from a wait's end to the first launch after it
 // that says from when on work is queued.
 const usualLead = 0.9
+
+// unseenGap is how many times as long as usual the time between two long waits is if
+// there are others in it.
+const unseenGap = 2
 
 // longCall is a long wait for the GPU, Unix ns.
 type longCall struct{ start, end uint64 }
@@ -59,12 +64,63 @@ func (s *scene) readQueued() {
 		list = slices.Compact(list) // many are known by both
 		for i := 1; i < len(list); i++ {
 			wait := list[i]
-			from := max(list[i-1].end, wait.start-min(wait.start, length)) + lead
+			ended := list[i-1].end
+			from := max(ended, wait.start-min(wait.start, length)) + lead
+			if wait.start-min(wait.start, ended) > unseenGap*length { // waits between them are not listed
+				ended = from - lead
+			}
 			if from < wait.start {
-				s.queued[pid] = append(s.queued[pid], queuedSpell{from, wait.start, wait.end - wait.start})
+				s.queued[pid] = append(s.queued[pid], queuedSpell{ended, from, wait.start, wait.end - wait.start})
+			}
+		}
+		if lead < length {
+			s.unseen[pid] = s.unseenOf(pid, list, float64(length-lead)/float64(length))
+		}
+	}
+}
+
+// unseenWaits are the long waits of a process that no list holds: what they came to in each
+// second, ns, and in which share of the time between such waits work is queued.
+type unseenWaits struct {
+	share float64
+	spare map[uint64]uint64 // that no delay has taken yet
+	mean  map[uint64]uint64 // of one wait
+}
+
+// unseenOf subtracts the listed waits from the exact sums.
+func (s *scene) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
+	step := max(s.in.SeriesStep, 1)
+	u := unseenWaits{queued, map[uint64]uint64{}, map[uint64]uint64{}}
+	calls := map[uint64]uint64{}
+	for k, series := range s.series {
+		if k.PID != pid || k.op.Role() != event.RoleSync || k.op.Source() == event.SourceDriver {
+			continue
+		}
+		for _, o := range series {
+			if o.Calls > 0 && o.SumNS/o.Calls >= longWait {
+				u.spare[o.Second] += o.SumNS
+				calls[o.Second] += o.Calls
 			}
 		}
 	}
+	for at, n := range calls {
+		u.mean[at] = u.spare[at] / n
+	}
+	for _, w := range listed {
+		at := w.start / 1e9 / step * step
+		u.spare[at] -= min(u.spare[at], w.end-w.start)
+	}
+	return u
+}
+
+// hidden takes from a delay what cost nothing if it came before a wait that is not listed.
+func (u *unseenWaits) hidden(at, ns uint64) uint64 {
+	v := uint64(u.share * float64(ns))
+	if ns > u.mean[at] || v > u.spare[at] {
+		return 0
+	}
+	u.spare[at] -= v
+	return v
 }
 
 // queuedSteps are what the spans show of the times between long waits, ns: from a wait's end
@@ -99,13 +155,34 @@ func (s *scene) queuedSteps() map[uint32]queuedSteps {
 	return steps
 }
 
+// costless is how much of a delay in an episode cost nothing, ns. Within a wait for the GPU
+// that is all of it if the GPU was still at work when it was over.
+func (s *scene) costless(a *account, o *event.OffCPU, ns uint64) uint64 {
+	ended := o.Start + o.Duration
+	switch {
+	case a.Call == nil || !blocks(a.Op):
+		return s.hidden(o.PID, ended, ns)
+	case a.role == event.RoleSync && a.End() > ended+longWait:
+		s.delays[o.PID] += ns
+		return ns
+	}
+	return 0
+}
+
 // hidden takes from a delay of a process's thread, in ns, what cost nothing, and returns
 // that: the delay ended at a time when work was queued, and the wait at the end of the spell
 // was at least as long as all delays in it.
 func (s *scene) hidden(pid uint32, ended, ns uint64) uint64 {
 	spells := s.queued[pid]
 	n, _ := slices.BinarySearchFunc(spells, ended, func(v queuedSpell, at uint64) int { return cmp.Compare(v.to, at) })
-	if n == len(spells) || ended < spells[n].from+ns || spells[n].spare < ns {
+	if n == len(spells) || ended < spells[n].began {
+		step := max(s.in.SeriesStep, 1)
+		u := s.unseen[pid]
+		v := u.hidden(ended/1e9/step*step, ns)
+		s.delays[pid] += v
+		return v
+	}
+	if ended < spells[n].from+ns || spells[n].spare < ns {
 		return 0
 	}
 	spells[n].spare -= ns

@@ -15,26 +15,28 @@ type scene struct {
 	x           *ledger.Index
 	from, to    uint64
 	procs       map[uint32]*store.Process
-	names       map[uint32]string          // of processes
-	parents     map[uint32]uint32          // of processes
-	paths       map[event.File]string      // of files, by process and inode; made by path
-	launchers   map[event.Thread]bool      // threads that give work to the GPU
-	workers     map[event.Thread]bool      // threads that do, or wait for it
-	working     map[uint32]bool            // processes with such threads
-	receivers   map[event.Thread]bool      // threads that take in what data workers send
-	queued      map[uint32][]queuedSpell   // when processes had work queued on the GPU, by time
-	delays      map[uint32]uint64          // ns by process that hidden found to cost nothing
-	firstOp     map[processOp]uint64       // Unix ns of a process's first call of an op
-	firstUse    map[uint32]uint64          // Unix ns of a process's first call
-	firstLaunch map[uint32]uint64          // Unix ns of a process's first launch
-	born        map[uint32]bool            // processes whose beginning was seen
-	held        map[*event.OffCPU]uint64   // run-queue time that was really throttling
-	subjects    []*subject                 // dispatching threads, by id
-	all         []*finding                 // made by find
-	list        []*finding                 // of them, each root once
-	stats       map[threadOp]*store.OpStat // exact statistics
-	medians     map[*store.OpStat]uint64   // of them, made by median, ns
-	gapStats    map[event.Thread]gapTotals // exact statistics
+	names       map[uint32]string            // of processes
+	parents     map[uint32]uint32            // of processes
+	paths       map[event.File]string        // of files, by process and inode; made by path
+	launchers   map[event.Thread]bool        // threads that give work to the GPU
+	workers     map[event.Thread]bool        // threads that do, or wait for it
+	working     map[uint32]bool              // processes with such threads
+	receivers   map[event.Thread]bool        // threads that take in what data workers send
+	queued      map[uint32][]queuedSpell     // when processes had work queued on the GPU, by time
+	launched    map[uint32]map[uint64]uint64 // launches of processes by second, made by launchesOf
+	unseen      map[uint32]unseenWaits       // waits of processes for the GPU that are not known one by one
+	delays      map[uint32]uint64            // ns by process that hidden found to cost nothing
+	firstOp     map[processOp]uint64         // Unix ns of a process's first call of an op
+	firstUse    map[uint32]uint64            // Unix ns of a process's first call
+	firstLaunch map[uint32]uint64            // Unix ns of a process's first launch
+	born        map[uint32]bool              // processes whose beginning was seen
+	held        map[*event.OffCPU]uint64     // run-queue time that was really throttling
+	subjects    []*subject                   // dispatching threads, by id
+	all         []*finding                   // made by find
+	list        []*finding                   // of them, each root once
+	stats       map[threadOp]*store.OpStat   // exact statistics
+	medians     map[*store.OpStat]uint64     // of them, made by median, ns
+	gapStats    map[event.Thread]gapTotals   // exact statistics
 	nested      nesting
 	series      map[threadOp][]store.OpSecond
 	gpus        map[int][]store.GPUSnapshot // by index, by time
@@ -116,7 +118,7 @@ func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
 		launchers: map[event.Thread]bool{}, workers: map[event.Thread]bool{}, working: map[uint32]bool{},
-		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, delays: map[uint32]uint64{},
+		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, unseen: map[uint32]unseenWaits{}, launched: map[uint32]map[uint64]uint64{}, delays: map[uint32]uint64{},
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
 		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
