@@ -2,9 +2,11 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -24,6 +26,7 @@ type captures struct {
 	late     uint64          // of them, after the beginning
 	launched uint64          // graphs
 	longest  uint64          // ns of one call
+	between  uint64          // ns from begin to end of all captures, in none of these calls
 }
 
 func (s *scene) capturesOf(t *subject) captures {
@@ -47,6 +50,12 @@ func (s *scene) capturesOf(t *subject) captures {
 	if c.made == 0 {
 		return c
 	}
+	for _, o := range c.ops {
+		if o.Op.GraphStep() == captureEnd {
+			c.between += o.Calls * s.whileCapturing(t)
+		}
+	}
+	c.sum += c.between
 	after := t.from + uint64(beginningShare*float64(t.wall()))
 	for op := range makes {
 		for _, o := range s.series[threadOp{t.Thread, op}] {
@@ -56,6 +65,30 @@ func (s *scene) capturesOf(t *subject) captures {
 		}
 	}
 	return c
+}
+
+// whileCapturing is what a thread usually does between the begin and the end of a capture, in
+// calls of other roles and of its own, ns: the calls that are captured give the GPU no work.
+func (s *scene) whileCapturing(t *subject) uint64 {
+	var took []uint64
+	for _, span := range s.in.Spans {
+		var began, within uint64
+		for _, c := range outermostByProcess(span)[t.PID] {
+			if c.TID != t.TID || c.Op.Role() != event.RoleCapture {
+				continue
+			}
+			if strings.HasPrefix(c.Op.GraphStep(), captureBegin) {
+				began, within = c.Start, 0
+			}
+			within += c.Duration * uint64(max(c.Weight, 1))
+			if c.Op.GraphStep() == captureEnd && began != 0 {
+				all := c.End() - began
+				took = append(took, all-min(all, within))
+				began = 0
+			}
+		}
+	}
+	return stats.Median(took)
 }
 
 func (s *scene) recaptured(t *subject) bool {
@@ -89,6 +122,11 @@ func recaptures(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, o := range c.ops {
 		v := t.take(o, t.rest.ops[o.Op])
+		if o.Op.GraphStep() == captureEnd {
+			between := min(c.between, t.rest.room)
+			t.rest.room -= between
+			v += between
+		}
 		pieces = append(pieces, s.stand(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for i := range pieces {
@@ -101,7 +139,11 @@ func recaptures(s *scene, t *subject) []piece {
 
 func tellRecapture(s *scene, f *finding, c *report.Chain) {
 	g := s.capturesOf(f.sub)
-	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, each launched %s times", f.process(s), f.pct(), report.Count(g.made), report.Number(float64(g.launched)/float64(g.made)))
+	launched := "none launched"
+	if g.launched > 0 {
+		launched = fmt.Sprintf("each launched %s times", report.Number(float64(g.launched)/float64(g.made)))
+	}
+	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, %s", f.process(s), f.pct(), report.Count(g.made), launched)
 	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, the longest %s; %s",
 		report.Count(g.late), report.Count(g.made), span(g.sum/g.made), span(g.longest), launchedOf(&g))
 	site := s.site(f)
@@ -109,9 +151,11 @@ func tellRecapture(s *scene, f *finding, c *report.Chain) {
 		c.Cause.Detail += "; called from " + site
 		site = " in " + site
 	}
-	c.Path = []report.Step{
-		f.step(s, "running", "capture and "+c.Effect.Op, f.lost),
+	on := "capture and " + c.Effect.Op
+	if f.op().op.GraphStep() == captureEnd {
+		on = "capture, mostly between its begin and its end"
 	}
+	c.Path = []report.Step{f.step(s, "running", on, f.lost)}
 	c.Recommendations = []string{
 		fmt.Sprintf("make each graph once and keep it%s; where only parameters change, cudaGraphExecUpdate changes the executable graph in place", site),
 		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape needs a new graph", f.process(s)),

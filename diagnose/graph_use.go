@@ -18,6 +18,7 @@ const (
 	graphUpdate  = "GraphExecUpdate"
 	graphLaunch  = "GraphLaunch"
 	graphDestroy = "GraphExecDestroy"
+	captureBegin = "StreamBeginCapture" // and what it is called when it captures into a graph
 	captureEnd   = "StreamEndCapture"
 )
 
