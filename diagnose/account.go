@@ -224,6 +224,7 @@ type piece struct {
 	part      *event.Collective // what shows that wait, if its call was not kept
 	why       string            // for Unknown
 	standing  bool              // known from exact statistics only: acc is a typical one of many calls
+	beside    bool              // not within acc's calls: between these and others, or within those of other operations
 }
 
 // key says which pieces have the same cause.

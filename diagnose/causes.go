@@ -85,7 +85,7 @@ var causes = []cause{
 	{kind: Unknown, claim: claimStalled},
 	{kind: Unknown, claim: claimUnreported},
 	{kind: GraphRecapture, claim: claimRecapture, structure: recaptures, tell: tellRecapture},
-	{kind: ImplicitSync, structure: shortWaits, tell: tellImplicitSync},
+	{kind: ImplicitSync, structure: implicitSyncs, tell: tellImplicitSync},
 	{kind: LaunchBound, structure: launchTime, tell: tellLaunchBound},
 	{kind: PageableCopy, claim: claimPageable, tell: tellPageable},
 	{kind: AllocChurn, claim: claimChurn, structure: churnTime, tell: tellChurn},

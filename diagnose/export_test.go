@@ -35,7 +35,7 @@ func Spend(in *Input) []Spent {
 		}
 		for _, p := range f.pieces {
 			k := threadOp{f.sub.Thread, p.acc.Op}
-			if p.acc.Call != nil {
+			if p.acc.Call != nil && !p.beside {
 				ops[k] += p.lost
 			} else {
 				k.op = 0

@@ -58,7 +58,7 @@ func (s *scene) readLevels() {
 					t.forget(o.Op) // most cycles, which said what is usual, may be of those after
 				}
 			}
-			t.moreWork(o.Op, seconds, max(s.in.SeriesStep, 1))
+			t.moreWork(o.Op, s.median(o), seconds, max(s.in.SeriesStep, 1))
 		}
 	}
 }
@@ -114,8 +114,10 @@ func (t *subject) forget(op event.Op) {
 // moreWork bounds what waits lose in seconds with more launches for each wait than usual: by
 // how much a cycle is longer than its launches usually take. Where that is not known, they
 // lose nothing.
-func (t *subject) moreWork(op event.Op, seconds []waitSecond, step uint64) {
-	usual := weighted(seconds, 0.5, func(v *waitSecond) float64 { return v.launches })
+func (t *subject) moreWork(op event.Op, median uint64, seconds []waitSecond, step uint64) {
+	// If half of the waits are for more work, the median may be of either half.
+	least := slices.DeleteFunc(slices.Clone(seconds), func(v waitSecond) bool { return v.mean > maxLevelSpread*float64(median) })
+	usual := weighted(least, 0.5, func(v *waitSecond) float64 { return v.launches })
 	if usual == 0 {
 		return
 	}

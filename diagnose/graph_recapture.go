@@ -26,7 +26,7 @@ type captures struct {
 	late     uint64          // of them, after the beginning
 	launched uint64          // graphs
 	longest  uint64          // ns of one call
-	between  uint64          // ns from begin to end of all captures, in none of these calls
+	between  uint64          // ns from the begin of a capture to its end, in none of these calls
 }
 
 func (s *scene) capturesOf(t *subject) captures {
@@ -50,12 +50,12 @@ func (s *scene) capturesOf(t *subject) captures {
 	if c.made == 0 {
 		return c
 	}
+	c.between = s.whileCapturing(t)
 	for _, o := range c.ops {
 		if o.Op.GraphStep() == captureEnd {
-			c.between += o.Calls * s.whileCapturing(t)
+			c.sum += o.Calls * c.between
 		}
 	}
-	c.sum += c.between
 	after := t.from + uint64(beginningShare*float64(t.wall()))
 	for op := range makes {
 		for _, o := range s.series[threadOp{t.Thread, op}] {
@@ -122,12 +122,12 @@ func recaptures(s *scene, t *subject) []piece {
 	var pieces []piece
 	for _, o := range c.ops {
 		v := t.take(o, t.rest.ops[o.Op])
-		if o.Op.GraphStep() == captureEnd {
-			between := min(c.between, t.rest.room)
-			t.rest.room -= between
-			v += between
-		}
 		pieces = append(pieces, s.stand(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
+	}
+	for _, o := range c.ops {
+		if o.Op.GraphStep() == captureEnd {
+			pieces = append(pieces, s.standBeside(t, o, GraphRecapture, o.Calls*c.between, 0)...)
+		}
 	}
 	for i := range pieces {
 		if pieces[i].acc.Op.GraphStep() == graphMake {

@@ -120,7 +120,20 @@ func shortWaits(s *scene, t *subject) []piece {
 	return pieces
 }
 
+// implicitSyncs are the short waits, and those that come earlier than they did before.
+func implicitSyncs(s *scene, t *subject) []piece {
+	if pieces := shortWaits(s, t); pieces != nil {
+		return pieces
+	}
+	return earlier(s, t)
+}
+
 func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
+	if f.worst().class == event.OnCPU {
+		w := s.early[f.sub.Thread]
+		w.tell(s, f, c)
+		return
+	}
 	w, _ := s.shortWaitsOf(f.sub)
 	e := c.Effect
 	per := func(calls uint64) string { return report.Number(float64(calls) / w.steps) }

@@ -23,6 +23,7 @@ type scene struct {
 	working     map[uint32]bool              // processes with such threads
 	receivers   map[event.Thread]bool        // threads that take in what data workers send
 	queued      map[uint32][]queuedSpell     // when processes had work queued on the GPU, by time
+	early       map[event.Thread]earlyWaits  // waits that came later before, by the thread that waits
 	launched    map[uint32]map[uint64]uint64 // launches of processes by second, made by launchesOf
 	unseen      map[uint32]unseenWaits       // waits of processes for the GPU that are not known one by one
 	delays      map[uint32]uint64            // ns by process that hidden found to cost nothing
@@ -118,7 +119,7 @@ func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
 		launchers: map[event.Thread]bool{}, workers: map[event.Thread]bool{}, working: map[uint32]bool{},
-		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, unseen: map[uint32]unseenWaits{}, launched: map[uint32]map[uint64]uint64{}, delays: map[uint32]uint64{},
+		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, unseen: map[uint32]unseenWaits{}, launched: map[uint32]map[uint64]uint64{}, early: map[event.Thread]earlyWaits{}, delays: map[uint32]uint64{},
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
 		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
@@ -148,6 +149,7 @@ func newScene(in *Input) *scene {
 	s.readSteps()
 	s.readWork()
 	s.readLevels()
+	s.readEarlyWaits()
 	s.leaks = s.growths()
 	s.readGraphs()
 	s.readFlights()

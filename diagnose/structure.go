@@ -128,6 +128,18 @@ func (s *scene) stand(t *subject, o *store.OpStat, kind string, class event.Clas
 	}}
 }
 
+// standBeside makes a piece of a thread's time that is not within an operation's calls, but
+// belongs to them.
+func (s *scene) standBeside(t *subject, o *store.OpStat, kind string, v, count uint64) []piece {
+	v = min(v, t.rest.room)
+	t.rest.room -= v
+	pieces := s.stand(t, o, kind, event.OnCPU, v, count)
+	for i := range pieces {
+		pieces[i].beside = true
+	}
+	return pieces
+}
+
 // typical is a call that stands for all of its operation: the longest one whose
 // stack is known, else the longest one known, else the first.
 func (s *scene) typical(t *subject, o *store.OpStat) *account {
