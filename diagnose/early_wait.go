@@ -187,7 +187,7 @@ func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits,
 	}
 	var most threadOp
 	for k, n := range more {
-		if n > more[most] || n == more[most] && k.op < most.op {
+		if n > more[most] || n == more[most] && cmp.Or(cmp.Compare(k.op, most.op), cmp.Compare(k.TID, most.TID)) < 0 {
 			most = k
 		}
 	}
@@ -212,9 +212,9 @@ func middleOf(list []waitRate, of func(*waitRate) float64) float64 {
 	return values[len(values)/2]
 }
 
-// earlier takes the time in which the GPU had nothing to do because the thread waited earlier
+// takeEarlyWaits takes the time in which the GPU had nothing to do because the thread waited earlier
 // than before.
-func earlier(s *scene, t *subject) []piece {
+func takeEarlyWaits(s *scene, t *subject) []piece {
 	w, ok := s.early[t.Thread]
 	if !ok {
 		return nil

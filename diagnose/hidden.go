@@ -34,7 +34,8 @@ type longCall struct{ start, end uint64 }
 
 // readQueued finds the spells of each process, by time. Unusual calls are known one by one,
 // of the others those in the spans are. Where waits may be missing, a spell begins no sooner
-// before its wait than is usual.
+// before its wait than is usual, and the waits that are missing are what the exact sums of
+// each second hold beyond those that are known.
 func (s *scene) readQueued() {
 	waits := map[uint32][]longCall{}
 	add := func(pid uint32, o event.Op, depth uint8, start, end uint64) {

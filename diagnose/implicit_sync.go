@@ -125,7 +125,7 @@ func implicitSyncs(s *scene, t *subject) []piece {
 	if pieces := shortWaits(s, t); pieces != nil {
 		return pieces
 	}
-	return earlier(s, t)
+	return takeEarlyWaits(s, t)
 }
 
 func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
