@@ -21,6 +21,7 @@ const (
 	minMoreWaits  = 2.0  // times the waits for each launch, in each second
 	maxWaitSpread = 1.5  // times the fewest waits for each launch before, that the most are
 	sameBusy      = 0.15 // by which the GPU's time for a launch differs at most: it is the same work
+	minOfSecond   = 0.25 // of a second that must be known
 	minLeads      = 5    // times from a wait to the next launch that say what is usual
 )
 
@@ -35,9 +36,10 @@ type earlyWaits struct {
 	waits         uint64        // after that time, beyond as many for each launch as before
 }
 
-// waitRate is a whole second of a process, or some in a long recording.
+// waitRate is a second of a process, or some in a long recording.
 type waitRate struct {
 	at              uint64
+	ns              float64 // in which it made calls
 	waits, launches float64
 	by              map[threadOp]float64 // waits
 }
@@ -85,7 +87,8 @@ func (s *scene) leads() map[uint32][]lead {
 	return by
 }
 
-// waitRates are the whole seconds of a process in which it launches, by time.
+// waitRates are the seconds of a process in which it launches, by time. The first and the last
+// count if it made calls in a good part of them.
 func (s *scene) waitRates(pid uint32) []waitRate {
 	launches := s.launchesOf(pid)
 	rates := map[uint64]*waitRate{}
@@ -119,7 +122,9 @@ func (s *scene) waitRates(pid uint32) []waitRate {
 	}
 	var list []waitRate
 	for _, v := range rates {
-		if v.launches > 0 && v.at*1e9 >= from && (v.at+step)*1e9 <= to {
+		begin, end := max(v.at*1e9, from), min((v.at+step)*1e9, to)
+		v.ns = float64(end - min(begin, end))
+		if v.launches > 0 && v.ns >= minOfSecond*float64(step)*1e9 {
 			list = append(list, *v)
 		}
 	}
@@ -162,7 +167,7 @@ func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits,
 				took = append(took, l.ns)
 			}
 		}
-		all = second / middleOf(list, func(v *waitRate) float64 { return v.launches })
+		all = middleOf(list, func(v *waitRate) float64 { return v.ns / v.launches })
 		return all, middleOf(list, each) * float64(stats.Median(took)), len(took) >= minLeads
 	}
 	was, idleWas, known := cost(before)

@@ -16,6 +16,7 @@ import (
 // queuedSpell is the time between two long waits of a process for the GPU.
 type queuedSpell struct {
 	began uint64 // Unix ns of the end of the wait before it
+	known bool   // that wait is: it is not only what is usual
 	from  uint64 // Unix ns from which work is queued
 	to    uint64 // of the wait's start
 	spare uint64 // ns of that wait that no delay has taken yet
@@ -65,13 +66,14 @@ func (s *scene) readQueued() {
 		list = slices.Compact(list) // many are known by both
 		for i := 1; i < len(list); i++ {
 			wait := list[i]
-			ended := list[i-1].end
-			from := max(ended, wait.start-min(wait.start, length)) + lead
-			if wait.start-min(wait.start, ended) > unseenGap*length { // waits between them are not listed
-				ended = from - lead
+			began := list[i-1].end
+			from := max(began, wait.start-min(wait.start, length)) + lead
+			known := wait.start-min(wait.start, began) <= unseenGap*length // else waits between them are not listed
+			if !known {
+				began = from - lead
 			}
 			if from < wait.start {
-				s.queued[pid] = append(s.queued[pid], queuedSpell{ended, from, wait.start, wait.end - wait.start})
+				s.queued[pid] = append(s.queued[pid], queuedSpell{began, known, from, wait.start, wait.end - wait.start})
 			}
 		}
 		if lead < length {
@@ -176,7 +178,7 @@ func (s *scene) costless(a *account, o *event.OffCPU, ns uint64) uint64 {
 func (s *scene) hidden(pid uint32, ended, ns uint64) uint64 {
 	spells := s.queued[pid]
 	n, _ := slices.BinarySearchFunc(spells, ended, func(v queuedSpell, at uint64) int { return cmp.Compare(v.to, at) })
-	if n == len(spells) || ended < spells[n].began {
+	if n == len(spells) || ended < spells[n].began || !spells[n].known && ended < spells[n].from+ns {
 		step := max(s.in.SeriesStep, 1)
 		u := s.unseen[pid]
 		v := u.hidden(ended/1e9/step*step, ns)

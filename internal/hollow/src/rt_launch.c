@@ -218,6 +218,13 @@ static int launch_ptsz(void *kernel, dim grid, dim block, void **args, size_t sh
 	return rt_done(cuLaunchKernel_ptsz(kernel, SHAPE, stream, args, NULL));
 }
 
+/* Host stub, or a cudaKernel_t, which the real one takes too. */
+static void *either(const void *f)
+{
+	void *kernel = rt_kernel(f);
+	return kernel ? kernel : (void *)f;
+}
+
 API cudaLaunchKernel(const void *host, dim grid, dim block, void **args, size_t shared, void *stream)
 {
 	BEGIN;
@@ -230,10 +237,12 @@ API cudaLaunchKernel_ptsz(const void *host, dim grid, dim block, void **args, si
 	return launch_ptsz(rt_kernel(host), grid, block, args, shared, stream);
 }
 
+/* The handle is the host function itself, as in NVIDIA's libcudart 13.0.96, where
+ * __cudaLaunchKernel is a jump to cudaLaunchKernel. */
 API __cudaGetKernel(void **kernel, const void *host)
 {
 	BEGIN;
-	*kernel = rt_kernel(host);
+	*kernel = rt_kernel(host) ? (void *)host : NULL;
 	return *kernel ? OK : rt_done(INVALID_DEVICE_FUNCTION);
 }
 
@@ -247,13 +256,13 @@ API cudaGetKernel(void **kernel, const void *host)
 API __cudaLaunchKernel(void *kernel, dim grid, dim block, void **args, size_t shared, void *stream)
 {
 	BEGIN;
-	return launch(kernel, grid, block, args, shared, stream);
+	return launch(either(kernel), grid, block, args, shared, stream);
 }
 
 API __cudaLaunchKernel_ptsz(void *kernel, dim grid, dim block, void **args, size_t shared, void *stream)
 {
 	BEGIN;
-	return launch_ptsz(kernel, grid, block, args, shared, stream);
+	return launch_ptsz(either(kernel), grid, block, args, shared, stream);
 }
 
 API cudaLaunchCooperativeKernel(const void *host, dim grid, dim block, void **args, size_t shared, void *stream)
@@ -263,13 +272,6 @@ API cudaLaunchCooperativeKernel(const void *host, dim grid, dim block, void **ar
 	if (!kernel)
 		return rt_done(INVALID_DEVICE_FUNCTION);
 	return rt_done(cuLaunchCooperativeKernel(kernel, SHAPE, stream, args));
-}
-
-/* Host stub, or a cudaKernel_t, which the real one takes too. */
-static void *either(const void *f)
-{
-	void *kernel = rt_kernel(f);
-	return kernel ? kernel : (void *)f;
 }
 
 struct config_ex { /* cudaLaunchConfig_t */
