@@ -22,6 +22,7 @@ const (
 	adviceLeak         = MemoryLeak
 	adviceSyncCopy     = ImplicitSync + " copy"
 	adviceSync         = ImplicitSync
+	adviceReadLater    = ImplicitSync + " later"
 	adviceCaptureEarly = GraphRecapture
 	adviceGraphUnused  = GraphLaunchDrop
 	adviceCaptureMode  = GraphCapture + " by another thread"
@@ -34,7 +35,7 @@ const (
 // advice is what to do, by topic and framework. Unknown has what is said of recordings
 // that do not tell the framework. CUDA has what is said to programs that call CUDA
 // themselves, and to frameworks without words of their own; where it is missing, they are
-// told nothing. Words in braces are replaced: {process}, {op}, {sizes}, {pid}, {worker}.
+// told nothing. Words in braces are replaced: {process}, {op}, {sizes}, {pid}, {worker}, {site}.
 var advice = map[string]map[framework.Name]string{
 	adviceFewThreads: {
 		framework.Unknown: "run fewer threads in {process} than it has CPUs: OMP_NUM_THREADS, " +
@@ -142,6 +143,15 @@ var advice = map[string]map[framework.Name]string{
 			"jax.transfer_guard(\"log\") names them",
 		framework.CuPy: "{op} comes from .get(), float(x), cupy.asnumpy or `if x`: keep such values on the GPU " +
 			"until the end of the step",
+	},
+	adviceReadLater: {
+		framework.Unknown: "read results later{site}: copy them without waiting (cudaMemcpyAsync to page-locked memory; " +
+			"in PyTorch .to(\"cpu\", non_blocking=True)) and look at them some steps later, or only every so many steps",
+		framework.PyTorch: "read results later{site}: copy them without waiting (.to(\"cpu\", non_blocking=True)) and " +
+			"look at them some steps later, or only every so many steps",
+		framework.JAX: "read results later{site}: jax.device_get some steps later, or only every so many steps",
+		framework.CUDA: "read results later{site}: copy them without waiting (cudaMemcpyAsync to page-locked memory) " +
+			"and look at them some steps later, or only every so many steps",
 	},
 	adviceSync: {
 		framework.Unknown: "see whether CUDA_LAUNCH_BLOCKING=1 is set for pid {pid}; in PyTorch " +

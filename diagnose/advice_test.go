@@ -21,7 +21,8 @@ var ofPyTorch = regexp.MustCompile(`(?i)torch|DataLoader|pin_memory|\.item\(\)|n
 // to its programs.
 func TestAdviceFitsTheFramework(t *testing.T) {
 	for _, name := range []string{
-		"pageable_copy", "alloc_churn", "memory_leak", "implicit_sync", "implicit_sync_same_op", "graph_recapture",
+		"pageable_copy", "alloc_churn", "memory_leak", "implicit_sync", "implicit_sync_same_op", "implicit_sync_early",
+		"graph_recapture", "graph_recapture_capturing",
 		"input_starvation", "driver_cpu", "launch_bound", "graph_launch_drop", "graph_capture_failed",
 	} {
 		a, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))

@@ -19,13 +19,17 @@ func claimContention(s *scene, a *account) []piece {
 	pieces := a.through(CPUContention)
 	p := piece{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
 	var idle, hidden uint64
+	var over uint64 // ns that a wait for the GPU took longer than usual
+	if a.Call != nil {
+		over = a.sub.excess(a.Call, a.Duration-min(a.Duration, a.base))
+	}
 	for _, o := range a.Rows {
 		queue := min(o.RunQueue, o.Duration)
 		queue -= min(queue, s.held[o])
 		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
-		v := s.costless(a, o, queue)
+		v := s.costless(a, o, queue, &over)
 		hidden += v
 		if queue -= v; queue == 0 {
 			continue

@@ -167,15 +167,15 @@ func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits,
 				took = append(took, l.ns)
 			}
 		}
-		all = middleOf(list, func(v *waitRate) float64 { return v.ns / v.launches })
-		return all, middleOf(list, each) * float64(stats.Median(took)), len(took) >= minLeads
+		all = medianOf(list, func(v *waitRate) float64 { return v.ns / v.launches })
+		return all, medianOf(list, each) * float64(stats.Median(took)), len(took) >= minLeads
 	}
 	was, idleWas, known := cost(before)
 	is, idleIs, knownToo := cost(after)
 	if !known || !knownToo || idleIs <= idleWas || math.Abs((is-idleIs)-(was-idleWas)) > sameBusy*(was-idleWas) {
 		return w, false
 	}
-	w.before, w.after = middleOf(before, each), middleOf(after, each)
+	w.before, w.after = medianOf(before, each), medianOf(after, each)
 	w.lead = uint64(idleIs / w.after)
 	more := map[threadOp]float64{}
 	for _, v := range after {
@@ -200,23 +200,6 @@ func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits,
 	return w, w.op != nil
 }
 
-func extremesOf(list []waitRate, of func(*waitRate) float64) (low, high float64) {
-	low = math.MaxFloat64
-	for i := range list {
-		low, high = min(low, of(&list[i])), max(high, of(&list[i]))
-	}
-	return low, high
-}
-
-func middleOf(list []waitRate, of func(*waitRate) float64) float64 {
-	values := make([]float64, len(list))
-	for i := range list {
-		values[i] = of(&list[i])
-	}
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
 // takeEarlyWaits takes the time in which the GPU had nothing to do because the thread waited earlier
 // than before.
 func takeEarlyWaits(s *scene, t *subject) []piece {
@@ -238,8 +221,5 @@ func (w *earlyWaits) tell(s *scene, f *finding, c *report.Chain) {
 	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new ones in %s; for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. The GPU takes as long for a launch as before%s",
 		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)
 	c.Path = []report.Step{f.step(s, "running", "its own work, while the GPU has nothing to do", f.lost)}
-	c.Recommendations = []string{
-		fmt.Sprintf("read results later%s: copy them without waiting (cudaMemcpyAsync to page-locked memory; in PyTorch .to(\"cpu\", non_blocking=True)) and look at them some steps later, or only every so many steps", site),
-	}
-	c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)...)
+	c.Recommendations = s.advise(f.sub.PID, []string{"site", site, "pid", itoa(f.sub.PID)}, adviceReadLater, adviceSync)
 }

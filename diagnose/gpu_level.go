@@ -185,8 +185,8 @@ func meanWait(v *waitSecond) float64 { return v.mean }
 
 // longer compares the waits of two stretches: by how many times those after are longer.
 func longer(before, after []waitSecond) (times float64, ok bool) {
-	low, high := extremes(before)
-	least, _ := extremes(after)
+	low, high := extremesOf(before, meanWait)
+	least, _ := extremesOf(after, meanWait)
 	if low <= 0 || high > maxLevelSpread*low || least < minLevelStep*high || waitsIn(before) < minLevelCalls || waitsIn(after) < minLevelCalls {
 		return 0, false
 	}
@@ -203,14 +203,6 @@ func longer(before, after []waitSecond) (times float64, ok bool) {
 	return is / was, a > 0 && b-a >= minCycleShare*(is-was)
 }
 
-func extremes(list []waitSecond) (low, high float64) {
-	low = math.MaxFloat64
-	for i := range list {
-		low, high = min(low, list[i].mean), max(high, list[i].mean)
-	}
-	return low, high
-}
-
 func waitsIn(list []waitSecond) (n uint64) {
 	for i := range list {
 		n += list[i].calls
@@ -218,32 +210,7 @@ func waitsIn(list []waitSecond) (n uint64) {
 	return n
 }
 
-func medianOf(list []waitSecond, of func(*waitSecond) float64) float64 {
-	return weightedBy(list, 0.5, of, func(*waitSecond) uint64 { return 1 })
-}
-
 // weighted is a quantile over waits, of what is known of their seconds.
 func weighted(list []waitSecond, q float64, of func(*waitSecond) float64) float64 {
-	return weightedBy(list, q, of, func(v *waitSecond) uint64 { return v.calls })
-}
-
-func weightedBy(list []waitSecond, q float64, of func(*waitSecond) float64, weight func(*waitSecond) uint64) float64 {
-	type value struct {
-		v float64
-		n uint64
-	}
-	var all []value
-	var total uint64
-	for i := range list {
-		all = append(all, value{of(&list[i]), weight(&list[i])})
-		total += weight(&list[i])
-	}
-	slices.SortFunc(all, func(a, b value) int { return cmp.Compare(a.v, b.v) })
-	var sum uint64
-	for _, v := range all {
-		if sum += v.n; float64(sum) >= q*float64(total) {
-			return v.v
-		}
-	}
-	return 0
+	return quantileOf(list, q, of, func(v *waitSecond) uint64 { return v.calls })
 }

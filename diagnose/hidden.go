@@ -159,15 +159,19 @@ func (s *scene) queuedSteps() map[uint32]queuedSteps {
 }
 
 // costless is how much of a delay in an episode cost nothing, ns. Within a wait for the GPU
-// that is all of it if the GPU was still at work when it was over.
-func (s *scene) costless(a *account, o *event.OffCPU, ns uint64) uint64 {
+// that is what the GPU was still at work for when it was over, as far as the wait did not
+// last longer than usual: who waits may also drive what it waits for. over is by how much it
+// did, without the delays before this one.
+func (s *scene) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
 	ended := o.Start + o.Duration
 	switch {
 	case a.Call == nil || !blocks(a.Op):
 		return s.hidden(o.PID, ended, ns)
 	case a.role == event.RoleSync && a.End() > ended+longWait:
-		s.delays[o.PID] += ns
-		return ns
+		cost := min(ns, *over)
+		*over -= cost
+		s.delays[o.PID] += ns - cost
+		return ns - cost
 	}
 	return 0
 }
