@@ -7,6 +7,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -41,6 +42,8 @@ type Metrics struct {
 	gauges     map[string]metric.Float64Gauge
 	sums       map[string]metric.Float64UpDownCounter
 	processes  map[uint32]*process
+	ended      []uint32 // processes, since the last second
+	ending     []uint32 // in the second before: their last calls have come
 	calls      map[callKey]metric.MeasurementOption
 	states     map[stateKey]metric.MeasurementOption
 	held       map[heldKey]uint64     // bytes
@@ -148,11 +151,21 @@ func (m *Metrics) Batch(b *store.Batch) {
 		l := &b.Losses[i]
 		m.counters[losses].Add(ctx, float64(l.Count), metric.WithAttributes(attribute.String(attrLoss, l.Kind.String())))
 	}
-	for i := range b.Lives { // last: the calls before its end are its own
+	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeExit && l.PID == l.TID {
-			m.forget(l.PID)
+			m.release(l.PID)
+			m.ended = append(m.ended, l.PID)
 		}
 	}
+}
+
+// over forgets the processes that ended before the second that is over: their ends may be
+// told sooner than their last calls.
+func (m *Metrics) over() {
+	for _, pid := range m.ending {
+		m.forget(pid)
+	}
+	m.ending, m.ended = m.ended, nil
 }
 
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
@@ -160,14 +173,21 @@ func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
 // named learns who a process is. What was known of it is of another program.
 func (m *Metrics) named(p *store.Process) {
 	m.forget(p.PID)
+	again := func(pid uint32) bool { return pid == p.PID }
+	m.ended, m.ending = slices.DeleteFunc(m.ended, again), slices.DeleteFunc(m.ending, again)
 	m.processes[p.PID] = &process{report.Printable(p.Name), p.Rank}
 }
 
-func (m *Metrics) forget(pid uint32) {
+// release says that a process has no memory any more.
+func (m *Metrics) release(pid uint32) {
 	for space := range event.NumSpaces {
 		m.hold(heldKey{pid, space}, 0)
 		delete(m.held, heldKey{pid, space})
 	}
+}
+
+func (m *Metrics) forget(pid uint32) {
+	m.release(pid)
 	delete(m.processes, pid)
 	for k := range m.calls {
 		if k.pid == pid {
@@ -283,6 +303,7 @@ type Tracer struct {
 
 // Second adds it.
 func (m *Metrics) Second(t *Tracer) {
+	m.over()
 	ctx := context.Background()
 	m.gauges[callsInFlight].Record(ctx, float64(t.InFlight))
 	m.gauges[tracerCPU].Record(ctx, t.CPU)

@@ -242,8 +242,26 @@ func TestSeriesAreBounded(t *testing.T) {
 	if len(f.GetMetric()) > maxSeries || calls != n || !overflow {
 		t.Errorf("%d series with %d calls (overflow: %v), want at most %d with %d", len(f.GetMetric()), calls, overflow, maxSeries, n)
 	}
+	for range 2 { // until then a process's last calls may come
+		m.Second(&Tracer{})
+	}
 	if len(m.processes)+len(m.calls)+len(m.states) != 0 {
 		t.Errorf("%d processes, %d and %d sets are kept of processes that ended", len(m.processes), len(m.calls), len(m.states))
+	}
+}
+
+// The end of a process may be told before its last calls.
+func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
+	m, s := scraped(t)
+	thread := event.Thread{PID: 10, TID: 10}
+	call := store.Batch{Calls: []event.Call{{Thread: thread, Op: opNamed(t, "cudaLaunchKernel"), Duration: ms}}}
+	m.Batch(&store.Batch{Processes: []store.Process{{PID: 10, Name: "trainer", Rank: -1}}, Calls: call.Calls})
+	m.Batch(&store.Batch{Lives: []event.Life{{Kind: event.LifeExit, Thread: thread}}})
+	m.Second(&Tracer{})
+	m.Batch(&call)
+	h := only(t, get(t, s), "ingero_call_duration_seconds").GetHistogram()
+	if h.GetSampleCount() != 2 {
+		t.Errorf("the process made %d calls, want 2", h.GetSampleCount())
 	}
 }
 

@@ -30,7 +30,7 @@ func TestACollectorReceivesATrace(t *testing.T) {
 			address := map[string]string{"http": c.HTTP, "grpc": c.GRPC}[scheme]
 			db := filepath.Join(home, "run.db")
 			r := runIn(t, home, "trace", "--json", "--otlp", scheme+"://"+address, "--node", "gpu-node-07", "--db", db,
-				"--", files.Victim, "loop", "--seconds", "5", "--fault", "lock")
+				"--", files.Victim, "loop", "--seconds", "12", "--fault", "lock") // on a slow machine seconds pass between two live diagnoses
 			if r.code != 0 {
 				t.Fatalf("%+v", r)
 			}
