@@ -46,45 +46,16 @@ type waitRate struct {
 
 func (v *waitRate) each() float64 { return v.waits / v.launches }
 
-// lead is the time from the end of a long wait to the process's next launch.
-type lead struct{ at, ns uint64 }
-
 // readEarlyWaits finds them in each process.
 func (s *scene) readEarlyWaits() {
-	leads := s.leads()
-	for pid := range s.working {
-		if len(leads[pid]) < 2*minLeads {
+	for pid, q := range s.steps {
+		if len(q.leads) < 2*minLeads {
 			continue
 		}
-		if w, ok := s.earlyWaitsOf(pid, leads[pid]); ok {
+		if w, ok := s.earlyWaitsOf(pid, q.leads); ok {
 			s.early[w.thread] = w
 		}
 	}
-}
-
-// leads are those that the spans show, by process and time.
-func (s *scene) leads() map[uint32][]lead {
-	by := map[uint32][]lead{}
-	for _, span := range s.in.Spans {
-		for pid, calls := range outermostByProcess(span) {
-			var ended uint64 // the last long wait
-			for i := range calls {
-				c := &calls[i]
-				switch c.Op.Role() {
-				case event.RoleSync:
-					if c.Duration >= longWait {
-						ended = c.End()
-					}
-				case event.RoleLaunch, event.RoleCollective:
-					if ended != 0 && c.Start >= ended {
-						by[pid] = append(by[pid], lead{ended, c.Start - ended})
-						ended = 0
-					}
-				}
-			}
-		}
-	}
-	return by
 }
 
 // waitRates are the seconds of a process in which it launches, by time. The first and the last
@@ -161,12 +132,7 @@ func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits,
 	// The time for a launch, and that of it in which the GPU has nothing to do.
 	cost := func(list []waitRate) (all, idle float64, ok bool) {
 		from, to := list[0].at*1e9, list[len(list)-1].at*1e9+uint64(second)
-		var took []uint64
-		for _, l := range leads {
-			if l.at >= from && l.at < to {
-				took = append(took, l.ns)
-			}
-		}
+		took := leadTimes(leads, from, to)
 		all = medianOf(list, func(v *waitRate) float64 { return v.ns / v.launches })
 		return all, medianOf(list, each) * float64(stats.Median(took)), len(took) >= minLeads
 	}
@@ -216,9 +182,12 @@ func (w *earlyWaits) tell(s *scene, f *finding, c *report.Chain) {
 	if site != "" {
 		from, site = "; called from "+site, " in "+site
 	}
-	c.Summary = fmt.Sprintf("%s lost %s because it waits for the GPU earlier: %.1f times as many waits for each launch, and %s from %s to the next launch",
+	c.Summary = fmt.Sprintf("%s lost %s because it waits for the GPU earlier: "+
+		"%.1f times as many waits for each launch, and %s from %s to the next launch",
 		f.process(s), f.pct(), w.after/w.before, span(w.lead), c.Effect.Op)
-	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new ones in %s; for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. The GPU takes as long for a launch as before%s",
+	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new ones in %s; "+
+		"for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. "+
+		"The GPU takes as long for a launch as before%s",
 		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)
 	c.Path = []report.Step{f.step(s, "running", "its own work, while the GPU has nothing to do", f.lost)}
 	c.Recommendations = s.advise(f.sub.PID, []string{"site", site, "pid", itoa(f.sub.PID)}, adviceReadLater, adviceSync)

@@ -95,7 +95,8 @@ func (s *scene) waitSeconds(t *subject, op event.Op) []waitSecond {
 		n := float64(o.Calls)
 		list = append(list, waitSecond{
 			at: o.Second, whole: o.Second*1e9 > t.from && (o.Second+step)*1e9 < t.to,
-			calls: o.Calls, mean: float64(o.SumNS) / n, cycle: float64(step) * 1e9 / n, launches: float64(launches[o.Second]) / n,
+			calls: o.Calls, mean: float64(o.SumNS) / n,
+			cycle: float64(step) * 1e9 / n, launches: float64(launches[o.Second]) / n,
 		})
 	}
 	slices.SortFunc(list, func(a, b waitSecond) int { return cmp.Compare(a.at, b.at) })
@@ -116,7 +117,8 @@ func (t *subject) forget(op event.Op) {
 // lose nothing.
 func (t *subject) moreWork(op event.Op, median uint64, seconds []waitSecond, step uint64) {
 	// If half of the waits are for more work, the median may be of either half.
-	least := slices.DeleteFunc(slices.Clone(seconds), func(v waitSecond) bool { return v.mean > maxLevelSpread*float64(median) })
+	longest := maxLevelSpread * float64(median)
+	least := slices.DeleteFunc(slices.Clone(seconds), func(v waitSecond) bool { return v.mean > longest })
 	usual := weighted(least, 0.5, func(v *waitSecond) float64 { return v.launches })
 	if usual == 0 {
 		return
@@ -187,7 +189,10 @@ func meanWait(v *waitSecond) float64 { return v.mean }
 func longer(before, after []waitSecond) (times float64, ok bool) {
 	low, high := extremesOf(before, meanWait)
 	least, _ := extremesOf(after, meanWait)
-	if low <= 0 || high > maxLevelSpread*low || least < minLevelStep*high || waitsIn(before) < minLevelCalls || waitsIn(after) < minLevelCalls {
+	if low <= 0 || high > maxLevelSpread*low || least < minLevelStep*high {
+		return 0, false
+	}
+	if waitsIn(before) < minLevelCalls || waitsIn(after) < minLevelCalls {
 		return 0, false
 	}
 	was, is := medianOf(before, meanWait), medianOf(after, meanWait)

@@ -55,7 +55,8 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 		}
 	}
 	if l, ok := f.sub.levels[f.op().op]; ok && f.op().call {
-		c.Cause.Detail += fmt.Sprintf("; since %s these waits took %.1f times as long as before, for as many launches", clockOf(l.since/1e9), l.times)
+		c.Cause.Detail += fmt.Sprintf("; since %s these waits took %.1f times as long as before, for as many launches",
+			clockOf(l.since/1e9), l.times)
 	}
 	if g, ok := s.growing(f.sub, f.op().op); ok && f.op().call {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(s), f.pct(), e.Op, span(g.first), span(g.last))

@@ -143,7 +143,8 @@ func tellRecapture(s *scene, f *finding, c *report.Chain) {
 	if g.launched > 0 {
 		launched = fmt.Sprintf("each launched %s times", report.Number(float64(g.launched)/float64(g.made)))
 	}
-	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, %s", f.process(s), f.pct(), report.Count(g.made), launched)
+	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, %s",
+		f.process(s), f.pct(), report.Count(g.made), launched)
 	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, the longest %s; %s",
 		report.Count(g.late), report.Count(g.made), span(g.sum/g.made), span(g.longest), launchedOf(&g))
 	site := s.site(f)

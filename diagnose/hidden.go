@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -54,12 +55,13 @@ func (s *scene) readQueued() {
 			add(c.PID, c.Op, c.Depth, c.Start, c.End())
 		}
 	}
-	steps := s.queuedSteps()
+	s.steps = s.queuedSteps()
 	for pid, list := range waits {
-		if len(steps[pid].lead) == 0 {
+		q := s.steps[pid]
+		if len(q.leads) == 0 {
 			continue // nothing says when work is queued
 		}
-		lead, length := stats.Percentile(steps[pid].lead, usualLead), stats.Median(steps[pid].length)
+		lead, length := stats.Percentile(leadTimes(q.leads, 0, math.MaxUint64), usualLead), stats.Median(q.length)
 		slices.SortFunc(list, func(a, b longCall) int {
 			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.start, b.start))
 		})
@@ -126,9 +128,25 @@ func (u *unseenWaits) hidden(at, ns uint64) uint64 {
 	return v
 }
 
-// queuedSteps are what the spans show of the times between long waits, ns: from a wait's end
-// to the next launch, and to the next long wait.
-type queuedSteps struct{ lead, length []uint64 }
+// queuedSteps are what the spans show of the times between long waits: from a wait's end to
+// the next launch, and to the next long wait, ns.
+type queuedSteps struct {
+	leads  []lead
+	length []uint64
+}
+
+// lead is the time from the end of a long wait, at Unix ns, to the process's next launch, ns.
+type lead struct{ at, ns uint64 }
+
+// leadTimes are those of leads from a time to another, Unix ns.
+func leadTimes(leads []lead, from, to uint64) (ns []uint64) {
+	for _, l := range leads {
+		if l.at >= from && l.at < to {
+			ns = append(ns, l.ns)
+		}
+	}
+	return ns
+}
 
 func (s *scene) queuedSteps() map[uint32]queuedSteps {
 	steps := map[uint32]queuedSteps{}
@@ -144,7 +162,7 @@ func (s *scene) queuedSteps() map[uint32]queuedSteps {
 					}
 					if launched != 0 && c.Start >= launched {
 						q := steps[pid]
-						steps[pid] = queuedSteps{append(q.lead, launched-ended), append(q.length, c.Start-ended)}
+						steps[pid] = queuedSteps{append(q.leads, lead{ended, launched - ended}), append(q.length, c.Start-ended)}
 					}
 					ended, launched = c.End(), 0
 				case event.RoleLaunch, event.RoleCollective:

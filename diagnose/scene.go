@@ -22,6 +22,7 @@ type scene struct {
 	workers     map[event.Thread]bool        // threads that do, or wait for it
 	working     map[uint32]bool              // processes with such threads
 	receivers   map[event.Thread]bool        // threads that take in what data workers send
+	steps       map[uint32]queuedSteps       // of processes, between long waits for the GPU
 	queued      map[uint32][]queuedSpell     // when processes had work queued on the GPU, by time
 	early       map[event.Thread]earlyWaits  // waits that came later before, by the thread that waits
 	launched    map[uint32]map[uint64]uint64 // launches of processes by second, made by launchesOf
@@ -119,7 +120,8 @@ func newScene(in *Input) *scene {
 	s := &scene{
 		in: in, procs: map[uint32]*store.Process{}, names: map[uint32]string{},
 		launchers: map[event.Thread]bool{}, workers: map[event.Thread]bool{}, working: map[uint32]bool{},
-		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, unseen: map[uint32]unseenWaits{}, launched: map[uint32]map[uint64]uint64{}, early: map[event.Thread]earlyWaits{}, delays: map[uint32]uint64{},
+		receivers: map[event.Thread]bool{}, queued: map[uint32][]queuedSpell{}, unseen: map[uint32]unseenWaits{},
+		launched: map[uint32]map[uint64]uint64{}, early: map[event.Thread]earlyWaits{}, delays: map[uint32]uint64{},
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
 		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},

@@ -29,8 +29,9 @@ func TestACollectorReceivesATrace(t *testing.T) {
 			c, home := collectortest.Start(t, false), t.TempDir()
 			address := map[string]string{"http": c.HTTP, "grpc": c.GRPC}[scheme]
 			db := filepath.Join(home, "run.db")
+			// So long, as on a slow machine seconds pass between two live diagnoses.
 			r := runIn(t, home, "trace", "--json", "--otlp", scheme+"://"+address, "--node", "gpu-node-07", "--db", db,
-				"--", files.Victim, "loop", "--seconds", "12", "--fault", "lock") // on a slow machine seconds pass between two live diagnoses
+				"--", files.Victim, "loop", "--seconds", "12", "--fault", "lock")
 			if r.code != 0 {
 				t.Fatalf("%+v", r)
 			}

@@ -17,7 +17,8 @@ func TestLaunchesOfARunningLlamaAreNamed(t *testing.T) {
 	for _, cuda := range []int{12, 13} {
 		t.Run(fmt.Sprintf("CUDA %d", cuda), func(t *testing.T) {
 			c := liveRun{
-				cuda: cuda, gpu: "kernel.default=20us", running: true, env: []string{"GGML_CUDA_DISABLE_GRAPHS=1"}, args: []string{"--seconds", "4"},
+				cuda: cuda, gpu: "kernel.default=20us", running: true,
+				env: []string{"GGML_CUDA_DISABLE_GRAPHS=1"}, args: []string{"--seconds", "4"},
 			}
 			_, r := c.watch(t)
 			const launches = "select case when kernel is null then 'without' else 'with' end, count(*) from events where op "
