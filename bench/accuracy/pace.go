@@ -15,13 +15,13 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// pace is how fast a PyTorch program was, as it measured itself: how much a fault slowed it
+// pace is how fast a real program was, as it measured itself: how much a fault slowed it
 // down, and whether it waited for its data before.
 type pace struct {
 	ends  []int64 // when each step ended, ns, CLOCK_MONOTONIC
-	waits []int64 // how long each step waited for its batch, ns; 0: it was there already
-	after int     // steps before the fault of its own
-	since int64   // when the fault from outside began, ns; 0: there was none
+	waits []int64 // how long each step of PyTorch waited for its batch, ns; 0: it was there already
+	after int     // steps before a fault of PyTorch's own
+	since int64   // when another fault began, ns; 0: there was none
 }
 
 // What is judged. A machine's noise is some percent of a step, so that a fault which costs
@@ -33,9 +33,23 @@ const (
 	warmUp    = 20   // steps, which allocate, load kernels and fill the loader's queue
 )
 
-// parse reads what faulty.py prints: a JSON line for each time the fault struck, and one at
+// parseLlama reads what harness.c prints: one JSON object.
+func (p *pace) parseLlama(printed []byte, t *cudastub.Truth) error {
+	own := struct {
+		*cudastub.Truth
+		Ends  []int64
+		Since int64
+	}{Truth: t}
+	if err := json.Unmarshal(printed, &own); err != nil {
+		return fmt.Errorf("%w: %.200q", err, printed)
+	}
+	p.ends, p.since = own.Ends, max(p.since, own.Since)
+	return nil
+}
+
+// parseTorch reads what faulty.py prints: a JSON line for each time the fault struck, and one at
 // the end.
-func (p *pace) parse(printed []byte, t *cudastub.Truth) error {
+func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 	ended := false
 	for line := range bytes.Lines(printed) {
 		var l struct {
@@ -69,12 +83,11 @@ func (p *pace) parse(printed []byte, t *cudastub.Truth) error {
 // steadyFile is what faulty.py makes in its folder after a third of its steps.
 const steadyFile = "steady"
 
-// settle waits until a third of the steps are done: import and loading take long on a busy
-// machine. The fault from outside begins now. false: ctx was done before.
-func (p *pace) settle(ctx context.Context, dir string) bool {
+// settle waits until a third of PyTorch's steps are done: import and loading take long on a busy
+// machine. false: ctx was done before.
+func settle(ctx context.Context, dir string) bool {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, steadyFile)); err == nil {
-			p.since = monotonic()
 			return true
 		}
 		if !sleep(ctx, 0.05) {
@@ -105,8 +118,10 @@ func (p *pace) step(from, to int) (took, waited float64) {
 	if to <= from || from < 1 {
 		return 0, 0
 	}
-	for _, w := range p.waits[from:to] {
-		waited += float64(w)
+	if p.waits != nil {
+		for _, w := range p.waits[from:to] {
+			waited += float64(w)
+		}
 	}
 	n := float64(to - from)
 	return float64(p.ends[to-1]-p.ends[from-1]) / n, waited / n

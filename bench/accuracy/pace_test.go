@@ -71,7 +71,7 @@ func TestWhatFaultyPrints(t *testing.T) {
 	fault := `{"what":"fault","begin":5,"end":9,"pid":7,"tid":8}` + "\n"
 	var p pace
 	var truth cudastub.Truth
-	if err := p.parse([]byte(fault+fault+string(end)+"\n"), &truth); err != nil {
+	if err := p.parseTorch([]byte(fault+fault+string(end)+"\n"), &truth); err != nil {
 		t.Fatal(err)
 	}
 	if truth.FaultCount != 2 || truth.InjectedNS != 8 || truth.CulpritTID != 8 || truth.PID != 7 || truth.Steps != 3 {
@@ -80,7 +80,7 @@ func TestWhatFaultyPrints(t *testing.T) {
 	if len(p.ends) != 3 || p.after != 2 || p.waits[2] != 2 {
 		t.Errorf("the pace is %+v", p)
 	}
-	if err := p.parse([]byte(fault), &truth); err == nil {
+	if err := p.parseTorch([]byte(fault), &truth); err == nil {
 		t.Error("a program that did not come to its end has no error")
 	}
 }

@@ -278,10 +278,7 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 		if len(o.CPUs) >= c.needs {
 			r := k.draw(newDraw(o.Seed, c.Name, o.CPUs, o.Quick))
 			r.program = k.program
-			c.Args = r.args
-			if r.program == pytorch {
-				c.pace = &pace{}
-			}
+			c.Args, c.pace = r.args, &pace{}
 			c.real = func(opts *rig.Options) { r.into(opts, p, c.pace) }
 		}
 		if k.fault != nil {
@@ -308,8 +305,9 @@ func (k *realCase) is(name string) bool {
 // into has the rig run the program.
 func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 	shared := filepath.Join(o.Dir, "hollow")
-	if measured != nil {
-		o.Parse = measured.parse
+	o.Parse = measured.parseLlama
+	if r.program == pytorch {
+		o.Parse = measured.parseTorch
 	}
 	o.Program = func(ctx context.Context, args []string) (*exec.Cmd, error) {
 		cmd := p.command(ctx, r.program, shared, o.Dir, args)
@@ -319,13 +317,11 @@ func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 	}
 	if r.outside != nil {
 		o.During = func(ctx context.Context, pid int) (rig.Tell, error) {
-			if measured != nil {
-				if !measured.settle(ctx, o.Dir) {
-					return nil, nil
-				}
-			} else if !sleep(ctx, realSettle) {
+			settled := r.program == pytorch && settle(ctx, o.Dir) || r.program != pytorch && sleep(ctx, realSettle)
+			if !settled {
 				return nil, nil
 			}
+			measured.since = monotonic()
 			return r.outside(ctx, &surroundings{pid: pid, dir: o.Dir, shared: shared, gpu: r.gpu})
 		}
 	}

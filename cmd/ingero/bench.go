@@ -78,7 +78,11 @@ func benchNames(g bench.Group) []string {
 func (c *console) listBenches() error {
 	var b strings.Builder
 	for _, m := range bench.All {
-		fmt.Fprintf(&b, "  %-9s %-10s %s\n", m.Group, m.Name, m.About)
+		fetches := ""
+		if m.Fetches != "" {
+			fetches = " (only by name: may have to fetch " + m.Fetches + ")"
+		}
+		fmt.Fprintf(&b, "  %-9s %-10s %s%s\n", m.Group, m.Name, m.About, fetches)
 	}
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "diagnosis", "", "how often explanations of known faults are right")
 	b.WriteString("\nMeasure: ingero bench overhead, store or diagnosis; --quick for a first look, --only NAME for one\n")

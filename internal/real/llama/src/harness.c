@@ -1,7 +1,8 @@
 /*
  * A program that serves tokens with llama.cpp, through libllama's C interface, and tells the
- * truth about itself: it prints one JSON object at its end (cudastub.Truth). It waits for the
- * end of its standard input before the CUDA libraries are loaded.
+ * truth about itself: it prints one JSON object at its end (cudastub.Truth, and when each step
+ * ended, "ends", and when the other thread began to take the lock, "since": ns, CLOCK_MONOTONIC).
+ * It waits for the end of its standard input before the CUDA libraries are loaded.
  *
  *   harness LIBRARIES MODEL [--mode decode|prompt|serve] [--seconds S] [--tokens N] [--seed N]
  *           [--lock-ms MS --period-ms MS --start-after S] [--pin CPU]
@@ -73,6 +74,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t holder;
 static uint64_t injected; /* ns waited for the lock */
 static long struck;
+static uint64_t since; /* the lock is taken */
+static uint64_t ends[1 << 20];
 
 static uint64_t now(void)
 {
@@ -105,7 +108,7 @@ static void *hold(void *unused)
 {
 	prctl(PR_SET_NAME, "kv-compactor");
 	__atomic_store_n(&holder, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	uint64_t next = now() + (uint64_t)(opt.start_after * 1e9);
+	uint64_t next = since = now() + (uint64_t)(opt.start_after * 1e9);
 	while (!ended) {
 		struct timespec t = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
@@ -162,10 +165,12 @@ static int32_t step(int32_t *list, int32_t n)
 	if (llama_decode(context, llama_batch_get_one(list, n)))
 		fail("llama_decode failed");
 	used += n;
-	tokens++;
 	const float *logits = llama_get_logits_ith(context, -1);
 	if (!logits)
 		fail("there are no logits");
+	if (tokens < (long)(sizeof(ends) / sizeof(*ends)))
+		ends[tokens] = now();
+	tokens++;
 	return best(logits, vocabulary);
 }
 
@@ -272,6 +277,9 @@ int main(int argc, char **argv)
 		printf(",\"fault\":\"mutex\",\"fault_count\":%ld,\"injected_ns\":%llu,\"culprit_pid\":%d,\"culprit_tid\":%d,"
 		       "\"culprit_comm\":\"kv-compactor\",\"holder_pid\":%d,\"holder_tid\":%d,\"holder_comm\":\"kv-compactor\"",
 		       struck, (unsigned long long)injected, getpid(), holder, getpid(), holder);
-	puts("}");
+	printf(",\"since\":%llu,\"ends\":[", (unsigned long long)since);
+	for (long i = 0; i < tokens && i < (long)(sizeof(ends) / sizeof(*ends)); i++)
+		printf("%s%llu", i ? "," : "", (unsigned long long)ends[i]);
+	puts("]}");
 	return 0;
 }

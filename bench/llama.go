@@ -1,0 +1,189 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/real/llama"
+)
+
+// decoding is a run of llama.cpp that is measured with and without the tracer.
+type decoding struct {
+	name   string
+	env    []string
+	target *Target
+	late   bool // the tracer finds the program running
+}
+
+var decodings = []decoding{
+	{name: "with graphs", target: atLeast(0.985)},
+	{name: "with graphs, attached while it runs", target: atLeast(0.985), late: true},
+	{name: "without graphs", target: atLeast(0.975), env: noGraphs},
+	{name: "without graphs, attached while it runs", target: atLeast(0.975), env: noGraphs, late: true},
+}
+
+var noGraphs = []string{"GGML_CUDA_DISABLE_GRAPHS=1"}
+
+const (
+	// llamaKernel has the GPU take some 200,000 kernels a second.
+	llamaKernel = "kernel.default=5us"
+	// runsAlone is how long the program runs before a late tracer comes.
+	runsAlone = 2 * time.Second
+	// settles is how many seconds are not measured: loading, attaching, and the seconds after
+	// which probes that tell nothing are taken off.
+	settles = 8.0
+	// llamaWindow is how many tokens are timed together. The median of the windows is a run's
+	// figure, so that other load of the machine counts only if it is there most of the time.
+	llamaWindow = 20
+)
+
+// llamaFiles are llama.cpp and a hollow GPU for it.
+type llamaFiles struct {
+	llama.Files
+	gpu string
+}
+
+func (l *lab) fetchLlama(ctx context.Context) (f llamaFiles, err error) {
+	l.say("llama: fetching and building, 320 MB if nothing is in the cache")
+	if f.Files, err = llama.Fetch(ctx, sayer{l}); err != nil {
+		return f, err
+	}
+	f.gpu = filepath.Join(l.dir, "hollow-gpu")
+	return f, f.GPU(ctx, f.gpu)
+}
+
+// sayer passes on what is written to it as progress.
+type sayer struct{ *lab }
+
+func (s sayer) Write(b []byte) (int, error) {
+	s.say("%s", b)
+	return len(b), nil
+}
+
+// llamaRun is a run's figures, of what was measured.
+type llamaRun struct {
+	perToken float64 // ns
+	launches float64 // kernels of the GPU a second, those of graphs included
+}
+
+// decode runs llama.cpp, and a tracer beside it if asked for.
+func (l *lab) decode(ctx context.Context, f *llamaFiles, k *decoding, traced bool, seconds float64) (r llamaRun, err error) {
+	l.number++
+	shared := filepath.Join(l.dir, fmt.Sprintf("hollow%d", l.number))
+	if err := hollow.Set(shared, llamaKernel); err != nil {
+		return r, err
+	}
+	cmd := f.Command(ctx, 13, f.gpu, append([]string{"HOLLOW_FILE=" + shared}, k.env...),
+		"--seconds", strconv.FormatFloat(settles+seconds, 'f', 2, 64))
+	var tokens struct{ Ends []int64 }
+	run, err := cudastub.StartTruthful(cmd, func(printed []byte, _ *cudastub.Truth) error { return json.Unmarshal(printed, &tokens) })
+	if err != nil {
+		return r, err
+	}
+	var t *tracer
+	if traced {
+		if t, err = l.attach(ctx, run, k.late); err != nil {
+			_ = run.Stop() // the first error is the one to tell
+			_, _ = run.Wait()
+			return r, err
+		}
+	}
+	if _, err := run.Wait(); err != nil {
+		return r, err
+	}
+	if t != nil {
+		if err := t.stop(); err != nil {
+			return r, err
+		}
+		if rec, err := t.recorded(ctx); err != nil {
+			return r, err
+		} else if rec.calls == 0 {
+			return r, fmt.Errorf("the tracer recorded no call of llama.cpp%s", t.said())
+		}
+	}
+	rows, err := hollow.Counts(shared)
+	if err != nil {
+		return r, err
+	}
+	var kernels float64
+	for _, n := range hollow.By(rows, hollow.Executed) {
+		kernels += float64(n)
+	}
+	if r.perToken = perToken(tokens.Ends, int64(seconds*1e9)); r.perToken == 0 {
+		return r, fmt.Errorf("llama.cpp decoded only %d tokens", len(tokens.Ends))
+	}
+	r.launches = kernels / float64(len(tokens.Ends)) * 1e9 / r.perToken
+	return r, nil
+}
+
+// attach starts a tracer on the program before its first CUDA call, or while it runs.
+func (l *lab) attach(ctx context.Context, run *cudastub.LoopRun, late bool) (*tracer, error) {
+	if late {
+		if err := run.Begin(); err != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(runsAlone):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return l.trace(ctx, run.PID())
+}
+
+// perToken is the median duration of a token, ns, by windows of llamaWindow tokens in the last
+// ns of the run; 0 if there is no such window.
+func perToken(ends []int64, last int64) float64 {
+	var s series
+	for i := len(ends) - 1; i >= llamaWindow && ends[i-llamaWindow] >= ends[len(ends)-1]-last; i -= llamaWindow {
+		s = append(s, float64(ends[i]-ends[i-llamaWindow])/llamaWindow)
+	}
+	if len(s) == 0 {
+		return 0
+	}
+	return s.median()
+}
+
+// measureLlama tells the share of its tokens a second that llama.cpp keeps.
+func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
+	f, err := l.fetchLlama(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	rounds, seconds := pick(l, 2, 5), pick(l, 4, 8.0)
+	for i := range decodings {
+		k := &decodings[i]
+		var without, with, launches series
+		for n := range rounds {
+			l.say("llama: %s: pair %d of %d", k.name, n+1, rounds)
+			for _, traced := range []bool{n%2 == 1, n%2 == 0} { // neither is always first
+				r, err := l.decode(ctx, &f, k, traced, seconds)
+				if err != nil {
+					return rows, err
+				}
+				if traced {
+					with = append(with, r.perToken)
+				} else {
+					without, launches = append(without, r.perToken), append(launches, r.launches)
+				}
+			}
+		}
+		share := without.over(with, ratio)
+		kept, moves := estimate(func(s ...series) float64 { return s[0].median() }, share)
+		rows = append(rows, Row{
+			Name: k.name + ", tokens/s kept", Unit: Ratio, Measured: kept, Error: moves, Target: k.target,
+			Detail: map[string]float64{
+				"without_per_s": 1e9 / without.median(), "with_per_s": 1e9 / with.median(), "best_to_best": without.min() / with.min(),
+				"worst_pair": share.min(), "kernels_per_s": launches.median(), "rounds": float64(len(share)),
+			},
+		}.judge())
+	}
+	return rows, nil
+}
