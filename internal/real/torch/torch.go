@@ -20,11 +20,7 @@ import (
 	"github.com/ingero-io/ingero/internal/real"
 )
 
-const (
-	version = "2.15.0"
-	fetchMB = 567 // the wheels' sizes
-	diskMB  = 1400
-)
+const version = "2.15.0"
 
 // requirements are the wheels with their checksums.
 //
@@ -38,8 +34,17 @@ var programs embed.FS
 type Files struct {
 	Python   string // the interpreter
 	Site     string // its packages
-	Programs string // folder of train.py, ddp.py, graphs.py and faulty.py
+	Programs string // folder of train.py, ddp.py, graphs.py, compiled.py and faulty.py
 	GPU      string // folder of the hollow libraries
+	Triton   string // its package; empty unless it was fetched
+	tag      string // of the interpreter's version, such as cpython-311
+}
+
+// wheels are packages of PyPI that are fetched together.
+type wheels struct {
+	name            string
+	requirements    []byte // with checksums
+	fetchMB, diskMB int    // the wheels' sizes, and unpacked
 }
 
 // Fetch fetches and builds what is not in the cache, and says so to progress. It needs
@@ -55,8 +60,10 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if err != nil {
 		return f, fmt.Errorf("ask %s for its version: %w", f.Python, err)
 	}
-	tag := strings.TrimSpace(string(out))
-	dir, err := real.Once("torch/"+version+"-"+tag, func(dir string) error { return f.install(ctx, dir, progress) })
+	f.tag = strings.TrimSpace(string(out))
+	dir, err := real.Once("torch/"+version+"-"+f.tag, func(dir string) error {
+		return f.install(ctx, dir, wheels{"PyTorch " + version + " and what it imports", requirements, 567, 1400}, progress)
+	})
 	if err != nil {
 		return f, err
 	}
@@ -64,21 +71,21 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if f.Programs, err = unpack(); err != nil {
 		return f, err
 	}
-	f.GPU, err = f.gpu(ctx, tag)
+	f.GPU, err = f.gpu(ctx)
 	return f, err
 }
 
-func (f *Files) install(ctx context.Context, dir string, progress io.Writer) error {
-	fmt.Fprintf(progress, "fetching PyTorch %s and what it imports, %d MB (%d MB on disk)\n", version, fetchMB, diskMB)
+func (f *Files) install(ctx context.Context, dir string, w wheels, progress io.Writer) error {
+	fmt.Fprintf(progress, "fetching %s, %d MB (%d MB on disk)\n", w.name, w.fetchMB, w.diskMB)
 	list := filepath.Join(dir, "requirements.txt")
-	if err := os.WriteFile(list, requirements, 0o644); err != nil {
-		return fmt.Errorf("fetch PyTorch: %w", err)
+	if err := os.WriteFile(list, w.requirements, 0o644); err != nil {
+		return fmt.Errorf("fetch %s: %w", w.name, err)
 	}
 	out, err := exec.CommandContext(ctx, f.Python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
 		"--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", filepath.Join(dir, "site"),
 		"--requirement", list).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("fetch PyTorch with pip (Debian: python3-pip): %w\n%s", err, out)
+		return fmt.Errorf("fetch %s with pip (Debian: python3-pip): %w\n%s", w.name, err, out)
 	}
 	return nil
 }
@@ -102,7 +109,7 @@ func unpack() (string, error) {
 }
 
 // gpu builds the libraries that PyTorch links.
-func (f *Files) gpu(ctx context.Context, tag string) (string, error) {
+func (f *Files) gpu(ctx context.Context) (string, error) {
 	below, err := hollow.Build(ctx)
 	if err != nil {
 		return "", err
@@ -111,7 +118,7 @@ func (f *Files) gpu(ctx context.Context, tag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := fmt.Sprintf("torch/gpu-%s-%s-%s-%s", version, tag, filepath.Base(below), key)
+	name := fmt.Sprintf("torch/gpu-%s-%s-%s-%s", version, f.tag, filepath.Base(below), key)
 	return real.Once(name, func(dir string) error {
 		users, err := filepath.Glob(filepath.Join(f.Site, "torch/lib/*.so"))
 		if err != nil || len(users) == 0 {
@@ -136,5 +143,9 @@ func (f *Files) Command(ctx context.Context, shared string, args ...string) *exe
 
 // Env are the variables that a program needs.
 func (f *Files) Env(shared string) []string {
-	return append(hollow.Env(f.GPU, shared), "PYTHONPATH="+f.Site, "OMP_NUM_THREADS=1")
+	path := f.Site
+	if f.Triton != "" {
+		path += ":" + f.Triton
+	}
+	return append(hollow.Env(f.GPU, shared), "PYTHONPATH="+path, "OMP_NUM_THREADS=1")
 }
