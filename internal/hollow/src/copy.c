@@ -1,10 +1,42 @@
 /* Copies and fills. The bytes move at the call, or at the launch of the graph; that they
  * move takes simulated time in the stream. */
+#define _GNU_SOURCE
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine.h"
 
-enum { STAGED = 64 << 10 }; /* a copy from pageable memory up to this size does not wait */
+enum {
+	STAGED = 64 << 10, /* a copy from pageable memory up to this size does not wait */
+	LARGE = 1 << 20,   /* from this size on the GPU's memory is zeroed by the page */
+	PAGE = 4096,
+};
+
+/* Zeroes by giving whole pages back to the kernel. To write them takes milliseconds of the
+ * calling thread, which spends none where there is a GPU. */
+static void zero_pages(char *to, size_t n)
+{
+	char *first = (char *)(((uintptr_t)to + PAGE - 1) & -(uintptr_t)PAGE);
+	char *end = (char *)((uintptr_t)(to + n) & -(uintptr_t)PAGE);
+	if (madvise(first, (size_t)(end - first), MADV_DONTNEED)) {
+		memset(to, 0, n);
+		return;
+	}
+	memset(to, 0, (size_t)(first - to));
+	memset(end, 0, (size_t)(to + n - end));
+}
+
+static void fill(char *to, const struct copy *c)
+{
+	struct range r;
+	if (!c->value && c->width >= LARGE && range_find(to, &r) && r.kind == RANGE_DEVICE)
+		zero_pages(to, c->width);
+	else if (c->element <= 1)
+		memset(to, c->value, c->width);
+	else
+		for (size_t x = 0; x < c->width; x += (size_t)c->element)
+			memcpy(to + x, &c->value, (size_t)c->element);
+}
 
 void copy_now(const struct copy *c)
 {
@@ -13,11 +45,8 @@ void copy_now(const struct copy *c)
 			char *to = c->to + z * c->to_slice + y * c->to_pitch;
 			if (c->from)
 				memmove(to, c->from + z * c->from_slice + y * c->from_pitch, c->width);
-			else if (c->element <= 1)
-				memset(to, c->value, c->width);
 			else
-				for (size_t x = 0; x < c->width; x += (size_t)c->element)
-					memcpy(to + x, &c->value, (size_t)c->element);
+				fill(to, c);
 		}
 	}
 }

@@ -66,6 +66,18 @@ static void copies(void)
 	C(cudaMemset(device, 5, 10));
 	C(cudaMemcpy(out, device, 11, 2));
 	printf("set %d\n", out[0] == 5 && out[9] == 5 && out[10] == in[10]);
+	enum { LARGE = 3 << 20, BEGIN = 4001, END = LARGE - 77 };
+	static char large[LARGE];
+	handle more;
+	size_t wrong = 0;
+	C(cudaMalloc(&more, LARGE));
+	C(cudaMemset(more, 5, LARGE));
+	C(cudaMemset((char *)more + BEGIN, 0, END - BEGIN));
+	C(cudaMemcpy(large, more, LARGE, 2));
+	for (size_t i = 0; i < LARGE; i++)
+		wrong += large[i] != (i < BEGIN || i >= END ? 5 : 0);
+	printf("set_large_wrong %zu\n", wrong);
+	C(cudaFree(more));
 	int a[24]; /* cudaPointerAttributes; the type is first */
 	C(cudaPointerGetAttributes(a, (char *)device + 5));
 	printf("type_device %d\n", a[0]);

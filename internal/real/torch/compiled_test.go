@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// Triton's kernels are launched by the driver, from C that gcc has made a moment before.
+// Triton's kernels were made a moment before, and are launched by the driver's function.
 func TestCompiledTrainingIsRecordedCallForCall(t *testing.T) {
 	f := fetch(t)
 	if err := f.FetchTriton(t.Context(), os.Stderr); err != nil {
