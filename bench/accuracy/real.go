@@ -35,6 +35,9 @@ func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err er
 	if p.torch, err = torch.Fetch(ctx, progress); err != nil {
 		return nil, err
 	}
+	if err := p.torch.FetchTriton(ctx, progress); err != nil {
+		return nil, err
+	}
 	if p.llamaGPU, err = os.MkdirTemp("", "ingero-hollow-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the hollow GPU: %w", err)
 	}
@@ -154,6 +157,7 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "evaluation now and then", program: pytorch, draw: kernelsOf(500, 700, "--eval-every", 50)},
 	{name: "gradient accumulation", program: pytorch, draw: kernelsOf(500, 700, "--accumulate", 4)},
 	{name: "more work from half of the steps on", program: pytorch, draw: kernelsOf(400, 500, "--grow")},
+	{name: "warm-up with compilation", program: pytorch, draw: kernelsOf(500, 700, "--compile --steps 600 --after 600")},
 	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2)},
 })
 

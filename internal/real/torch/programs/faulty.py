@@ -167,6 +167,7 @@ def arguments():
     a.add_argument("--eval-every", type=int, default=0, help="steps between evaluations of ten batches")
     a.add_argument("--accumulate", type=int, default=1, help="batches for each step of the optimizer")
     a.add_argument("--grow", action="store_true", help="from half of the steps on, each has twice the work")
+    a.add_argument("--compile", action="store_true", help="through torch.compile: the first steps compile, anew each time")
     a.add_argument("--dir", default=tempfile.gettempdir(), help="for files, on a disk")
     return a.parse_args()
 
@@ -197,6 +198,9 @@ def main():
                         worker_init_fn=None if a.pin_workers is None else lambda _: os.sched_setaffinity(0, {a.pin_workers}))
     model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+    if a.compile:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=a.dir)
+        model = torch.compile(model)
     loss_of = nn.CrossEntropyLoss()
     big = torch.randn(int(a.ms * 250_000))  # a MB for each ms
 
