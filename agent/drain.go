@@ -22,7 +22,7 @@ func (r *run) mappings() {
 	})
 	for _, pid := range fresh { // by now, all that it has mapped is attached to
 		r.people.process(pid, true)
-		r.prints.also(pid)
+		r.prints.also(pid, r.people.name)
 	}
 }
 
@@ -116,7 +116,7 @@ func (r *run) lives(lives []event.Life) {
 			r.leaving.add(pid)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
-			r.prints.also(pid)
+			r.prints.also(pid, r.people.name)
 			r.pythons.look(pid)
 		}
 	}

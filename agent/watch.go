@@ -36,7 +36,7 @@ func (r *run) rescan() error {
 	for pid := range r.targets.traced {
 		if !known[pid] {
 			r.people.process(pid, true)
-			r.prints.also(pid)
+			r.prints.also(pid, r.people.name)
 		}
 		r.pythons.look(pid)
 	}
