@@ -36,14 +36,14 @@ type Options struct {
 	// Pages counts the memory that each process of the machine is given. Every page
 	// costs who asks for it some tens of nanoseconds then.
 	Pages bool
-	// InnerLaunches counts launches of the driver also where all of them are within calls of
-	// the runtime: 0.6 us more for each.
-	InnerLaunches bool
-	RingMB        int // 0: 16
-	Sinks         []Sink
-	Logger        *slog.Logger
-	ProcRoot      string   // empty: /proc
-	NVML          []string // folders in which NVIDIA's management library is looked for first
+	// InnerCalls counts launches, waits and copies of the driver also where all of them are
+	// within calls of the runtime: 0.6 us more for each.
+	InnerCalls bool
+	RingMB     int // 0: 16
+	Sinks      []Sink
+	Logger     *slog.Logger
+	ProcRoot   string   // empty: /proc
+	NVML       []string // folders in which NVIDIA's management library is looked for first
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)

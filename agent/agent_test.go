@@ -74,7 +74,7 @@ func (c *counter) Second(*agent.Status) { c.seconds++ }
 
 func (c *counter) options() agent.Options {
 	return agent.Options{
-		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Sinks: []agent.Sink{c}, InnerLaunches: true,
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Sinks: []agent.Sink{c}, InnerCalls: true,
 		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return c, nil }},
 	}
 }

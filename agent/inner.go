@@ -7,32 +7,42 @@ import (
 )
 
 const (
-	// innerRate is from how many launches of the driver a second within calls of the runtime
-	// their probe is worth the trouble: at 0.6 us each it takes 0.6 % of a core.
-	innerRate = 10_000
-	// innerSeconds is how many seconds in a row have to show no other launch of the driver:
+	// innerRate is from how many calls of the driver a second within calls of the runtime
+	// their probes are worth the trouble: at 0.6 us each they take 0.3 % of a core.
+	innerRate = 5_000
+	// innerSeconds is how many seconds in a row have to show no other such call of the driver:
 	// two, as one may lie between two that do.
 	innerSeconds = 2
-	// checkEvery and checkFor say when the probe is put back to look whether all launches of
+	// checkEvery and checkFor say when the probes are put back to look whether all such calls of
 	// the driver still are within calls of the runtime: 1 % of the time, which leaves 1 % of
-	// the cost. A tenth of a second has many steps of a program that launches that often.
+	// the cost. A tenth of a second has many steps of a program that calls that often.
 	checkEvery = 10 * time.Second
 	checkFor   = 100 * time.Millisecond
 )
 
-// innerLaunches decides when the probes on the driver's launches may be taken off: when every
-// launch is a part of a traced call of the runtime. It looks at each group of processes
-// that have one link in common. Pure: times are given.
-type innerLaunches struct {
-	group  func(pid uint32) int // of a process: itself if it has links of its own, else 0
-	open   [1 << 8]openInner    // by thread
-	procs  map[uint32]*innerProcess
-	groups map[int]*innerGroup
+// innerCalls decides when the probes on the driver's launches, waits or copies (event.InnerRoles)
+// may be taken off: when every one is a part of a traced call of the runtime. It looks at each role
+// by itself, and at each group of processes that have their links in common. Pure: times are given.
+type innerCalls struct {
+	group  func(pid uint32) int              // of a process: itself if it has links of its own, else 0
+	open   map[event.Role]*[1 << 8]openInner // by thread
+	procs  map[innerProcessKey]*innerProcess
+	groups map[innerGroupKey]*innerGroup
 	off    time.Duration // for how long some group had no probe, until `since`
-	since  time.Time     // from when on a group has had none; zero: all have it
+	since  time.Time     // from when on a group has had none; zero: all have them
 }
 
-// openInner are launches of the driver within a call that has not returned yet.
+type innerProcessKey struct {
+	pid  uint32
+	role event.Role
+}
+
+type innerGroupKey struct {
+	group int
+	role  event.Role
+}
+
+// openInner are calls of the driver, of one role, within a call that has not returned yet.
 type openInner struct {
 	event.Thread
 	start uint64 // of the last one
@@ -40,16 +50,16 @@ type openInner struct {
 	depth uint8
 }
 
-// innerProcess is what a process launched in a second, or in a check.
+// innerProcess is what a process called in a second, or in a check, of one role.
 type innerProcess struct {
 	nested uint64
 	bare   uint64 // by the driver's functions alone
 	fresh  bool   // not all of its libraries may have had their probes yet
-	alone  bool   // once it has launched by the driver's functions alone, it will again
+	alone  bool   // once it has called the driver's functions alone, it will again
 }
 
 type innerGroup struct {
-	quiet   int       // seconds in a row with innerRate launches, all within calls of the runtime
+	quiet   int       // seconds in a row with innerRate calls, all within calls of the runtime
 	off     bool      // the probes are taken off
 	checks  bool      // the probes are on to look
 	turn    time.Time // when to check, or to end the check
@@ -57,76 +67,89 @@ type innerGroup struct {
 	joined  bool      // by a thread of which nothing is known
 }
 
-func newInnerLaunches(group func(uint32) int) *innerLaunches {
-	return &innerLaunches{group: group, procs: map[uint32]*innerProcess{}, groups: map[int]*innerGroup{}}
+func newInnerCalls(group func(uint32) int) *innerCalls {
+	x := &innerCalls{
+		group: group, open: map[event.Role]*[1 << 8]openInner{},
+		procs: map[innerProcessKey]*innerProcess{}, groups: map[innerGroupKey]*innerGroup{},
+	}
+	for _, role := range event.InnerRoles {
+		x.open[role] = &[1 << 8]openInner{}
+	}
+	return x
 }
 
 // calls looks at calls in the order in which those of a thread returned.
-func (x *innerLaunches) calls(calls []event.Call) {
-	for i := range calls {
-		c := &calls[i]
-		o := &x.open[c.TID&uint32(len(x.open)-1)]
-		around := o.count > 0 && o.depth == c.Depth+1 && o.Thread == c.Thread
-		if around {
-			x.returned(c, o)
-		}
-		switch {
-		case !c.Op.Inner():
-		case c.Depth == 0:
-			x.process(c.PID).bare++
-		case o.Thread == c.Thread && o.depth == c.Depth && o.count > 0:
-			o.start = c.Start
-			o.count++
-		default: // what another thread left there is not known then
-			*o = openInner{c.Thread, c.Start, 1, c.Depth}
+func (x *innerCalls) calls(calls []event.Call) {
+	for _, role := range event.InnerRoles {
+		open := x.open[role]
+		for i := range calls {
+			c := &calls[i]
+			o := &open[c.TID&uint32(len(open)-1)]
+			if o.count > 0 && o.depth == c.Depth+1 && o.Thread == c.Thread {
+				x.returned(c, o, role)
+			}
+			switch {
+			case !c.Op.Inner() || c.Op.Role() != role:
+			case c.Depth == 0:
+				x.process(c.PID, role).bare++
+			case o.Thread == c.Thread && o.depth == c.Depth && o.count > 0:
+				o.start = c.Start
+				o.count++
+			default: // what another thread left there is not known then
+				*o = openInner{c.Thread, c.Start, 1, c.Depth}
+			}
 		}
 	}
 }
 
-// returned handles the call around launches of the driver. One of the driver's launches is
-// looked at itself; a call of another thread's time was lost.
-func (x *innerLaunches) returned(c *event.Call, o *openInner) {
+// returned handles the call around calls of the driver of a role. One of that role is looked at
+// itself; a call of another thread's time was lost.
+func (x *innerCalls) returned(c *event.Call, o *openInner, role event.Role) {
 	switch s := c.Op.Source(); {
-	case c.Op.Inner() || o.start < c.Start:
+	case c.Op.Inner() && c.Op.Role() == role || o.start < c.Start:
 	case s == event.SourceCUDA || s == event.SourceGraph:
-		x.process(c.PID).nested += o.count
+		x.process(c.PID, role).nested += o.count
 	default: // a collective operation's, for one, which is no launch in the recording
-		x.process(c.PID).bare += o.count
+		x.process(c.PID, role).bare += o.count
 	}
 	*o = openInner{}
 }
 
-func (x *innerLaunches) process(pid uint32) *innerProcess {
-	p := x.procs[pid]
+func (x *innerCalls) process(pid uint32, role event.Role) *innerProcess {
+	k := innerProcessKey{pid, role}
+	p := x.procs[k]
 	if p == nil {
 		p = &innerProcess{fresh: true}
-		x.procs[pid] = p
+		x.procs[k] = p
 	}
 	return p
 }
 
 // lives handles threads that make their first call, and forgets processes that ended.
-func (x *innerLaunches) lives(lives []event.Life) {
+func (x *innerCalls) lives(lives []event.Life) {
 	for i := range lives {
-		switch l := &lives[i]; {
-		case l.Kind == event.LifeFirst:
-			x.process(l.PID)
-			if g := x.groups[x.group(l.PID)]; g != nil {
-				g.joined = true
-			}
-		case l.Kind == event.LifeExit && l.PID == l.TID:
-			delete(x.procs, l.PID)
-			if k := x.group(l.PID); k != 0 {
-				delete(x.groups, k) // its links are gone
+		l := &lives[i]
+		for _, role := range event.InnerRoles {
+			switch k := (innerGroupKey{x.group(l.PID), role}); {
+			case l.Kind == event.LifeFirst:
+				x.process(l.PID, role)
+				if g := x.groups[k]; g != nil {
+					g.joined = true
+				}
+			case l.Kind == event.LifeExit && l.PID == l.TID:
+				delete(x.procs, innerProcessKey{l.PID, role})
+				if k.group != 0 {
+					delete(x.groups, k) // its links are gone
+				}
 			}
 		}
 	}
 }
 
-// sum adds up what a group launched since the last time.
-func (x *innerLaunches) sum(k int) (nested uint64, alone bool) {
-	for pid, p := range x.procs {
-		if x.group(pid) != k {
+// sum adds up what a group called since the last time.
+func (x *innerCalls) sum(k innerGroupKey) (nested uint64, alone bool) {
+	for of, p := range x.procs {
+		if of.role != k.role || x.group(of.pid) != k.group {
 			continue
 		}
 		p.alone = p.alone || p.bare > 0 && !p.fresh
@@ -137,16 +160,16 @@ func (x *innerLaunches) sum(k int) (nested uint64, alone bool) {
 	return nested, alone
 }
 
-// change is that a group's probes are to be put on or taken off.
+// change is that a group's probes of a role are to be put on or taken off.
 type change struct {
-	group int
-	on    bool
+	innerGroupKey
+	on bool
 }
 
 // second handles a second's calls, and says which groups need their probes no more.
-func (x *innerLaunches) second(now time.Time, span time.Duration) (list []change) {
-	for pid := range x.procs {
-		if k := x.group(pid); x.groups[k] == nil {
+func (x *innerCalls) second(now time.Time, span time.Duration) (list []change) {
+	for of := range x.procs {
+		if k := (innerGroupKey{x.group(of.pid), of.role}); x.groups[k] == nil {
 			x.groups[k] = &innerGroup{}
 		}
 	}
@@ -166,14 +189,14 @@ func (x *innerLaunches) second(now time.Time, span time.Duration) (list []change
 	return list
 }
 
-func (g *innerGroup) take(k int, now time.Time) change {
+func (g *innerGroup) take(k innerGroupKey, now time.Time) change {
 	g.off, g.checks, g.turning, g.quiet, g.turn = true, false, true, 0, now.Add(checkEvery)
 	return change{k, false}
 }
 
 // check says which groups have their probes put back now, to look, and which have them taken
 // off again. A thread that is new to a group is looked at for as long as those before it.
-func (x *innerLaunches) check(now time.Time) (list []change) {
+func (x *innerCalls) check(now time.Time) (list []change) {
 	for k, g := range x.groups {
 		switch {
 		case g.turning:
@@ -195,8 +218,8 @@ func (x *innerLaunches) check(now time.Time) (list []change) {
 }
 
 // turned says that a change was made.
-func (x *innerLaunches) turned(c change, now time.Time) {
-	g := x.groups[c.group]
+func (x *innerCalls) turned(c change, now time.Time) {
+	g := x.groups[c.innerGroupKey]
 	if g == nil {
 		return
 	}
@@ -206,13 +229,13 @@ func (x *innerLaunches) turned(c change, now time.Time) {
 	}
 }
 
-// missing is for how long launches of the driver were not counted separately, in any group.
-func (x *innerLaunches) missing(now time.Time) time.Duration {
+// missing is for how long calls of the driver were not counted separately, in any group.
+func (x *innerCalls) missing(now time.Time) time.Duration {
 	x.count(now)
 	return x.off // none is counted twice, however many groups there are
 }
 
-func (x *innerLaunches) count(now time.Time) {
+func (x *innerCalls) count(now time.Time) {
 	if !x.since.IsZero() {
 		x.off += now.Sub(x.since)
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/ingero-io/ingero/probe"
 )
 
-// innerLinks takes the probes off the driver's launches, and puts them back on, beside the
-// run's loop: the kernel takes some 50 ms for it.
+// innerLinks takes the probes off the driver's launches, waits and copies, and puts them back on,
+// beside the run's loop: the kernel takes some 50 ms for it.
 type innerLinks struct {
-	*innerLaunches
+	*innerCalls
 	done chan change
 }
 
-// maxTurning is how many groups may have their probes changed before somebody looks.
+// maxTurning is how many groups of a role may have their probes changed before somebody looks.
 const maxTurning = 64
 
 func newInnerLinks(t *targets) *innerLinks {
@@ -21,11 +21,11 @@ func newInnerLinks(t *targets) *innerLinks {
 	if t.named {
 		group = func(pid uint32) int { return int(pid) }
 	}
-	return &innerLinks{newInnerLaunches(group), make(chan change, maxTurning)}
+	return &innerLinks{newInnerCalls(group), make(chan change, maxTurning)}
 }
 
-// innerLaunches learns which probes were changed, and has those changed that are due.
-func (r *run) innerLaunches(now time.Time) {
+// innerCalls learns which probes were changed, and has those changed that are due.
+func (r *run) innerCalls(now time.Time) {
 	if r.inner == nil {
 		return
 	}
@@ -56,15 +56,15 @@ func (r *run) innerSecond(now time.Time, span time.Duration) {
 func (r *run) turnInner(c change) {
 	var list []*probe.Attachment
 	for k, a := range r.targets.attached {
-		if k.pid == c.group && a != nil && a.HasInner() {
+		if k.pid == c.group && a != nil && a.HasInner(c.role) {
 			list = append(list, a)
 		}
 	}
-	r.log.Debug("driver launches within runtime calls", "pid", c.group, "counted", c.on, "files", len(list))
+	r.log.Debug("driver calls within runtime calls", "role", c.role, "pid", c.group, "counted", c.on, "files", len(list))
 	go func() {
 		for _, a := range list {
-			if err := r.tracer.SetInner(a, c.on); err != nil {
-				r.log.Debug("probes on the driver's launches", "pid", c.group, "err", err)
+			if err := r.tracer.SetInner(a, c.role, c.on); err != nil {
+				r.log.Debug("probes on the driver's calls", "pid", c.group, "err", err)
 			}
 		}
 		r.inner.done <- c

@@ -24,7 +24,7 @@ func innerTrace(t *testing.T, everyone bool, f func(do func(string) cudastub.Ans
 	t.Cleanup(func() { v.Close() })
 	c := newCounter()
 	o := c.options()
-	o.InnerLaunches = false
+	o.InnerCalls = false
 	if !everyone {
 		o.PIDs = []int{v.PID()}
 	}
@@ -64,7 +64,7 @@ func innerTrace(t *testing.T, everyone bool, f func(do func(string) cudastub.Ans
 
 func notSeparately(s *agent.Summary) time.Duration {
 	for _, l := range s.Losses {
-		if l.Kind == event.InnerLaunch {
+		if l.Kind == event.InnerCalls {
 			return time.Duration(l.Count) * time.Millisecond
 		}
 	}

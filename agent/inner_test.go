@@ -8,18 +8,20 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// innerRun feeds an innerLaunches by seconds.
+// innerRun feeds an innerCalls by seconds.
 type innerRun struct {
 	t   *testing.T
-	x   *innerLaunches
+	x   *innerCalls
 	now time.Time
 }
 
 func newInnerRun(t *testing.T, group func(uint32) int) *innerRun {
-	return &innerRun{t, newInnerLaunches(group), time.Unix(1000, 0)}
+	return &innerRun{t, newInnerCalls(group), time.Unix(1000, 0)}
 }
 
 func oneGroup(uint32) int { return 0 }
+
+func launches(group int, on bool) change { return change{innerGroupKey{group, event.RoleLaunch}, on} }
 
 func opCall(pid uint32, name string, start, dur uint64, depth uint8) event.Call {
 	i, ok := event.ByName(name)
@@ -65,7 +67,7 @@ func (r *innerRun) check(after time.Duration, want ...change) {
 // off brings a process's group to where its probes are off.
 func (r *innerRun) off(pid uint32) {
 	r.t.Helper()
-	k := change{r.x.group(pid), false}
+	k := launches(r.x.group(pid), false)
 	r.second(nested(pid, "cudaLaunchKernel", innerRate))
 	r.second(nested(pid, "cudaLaunchKernel", innerRate), k)
 	r.x.turned(k, r.now)
@@ -79,7 +81,7 @@ func TestLaunchesWithinTheRuntimesNeedNoProbeOfTheirOwn(t *testing.T) {
 		r := newInnerRun(t, oneGroup)
 		var off []change
 		if want {
-			off = []change{{0, false}}
+			off = []change{launches(0, false)}
 		}
 		r.second(nested(1, outer, innerRate))
 		r.second(nested(1, outer, innerRate), off...)
@@ -122,7 +124,7 @@ func TestOneProcessKeepsTheProbeOfAllWhoShareIt(t *testing.T) {
 	r = newInnerRun(t, func(pid uint32) int { return int(pid) })
 	r.second(bare(2))
 	r.second(append(bare(2), nested(1, "cudaLaunchKernel", innerRate)...))
-	r.second(append(bare(2), nested(1, "cudaLaunchKernel", innerRate)...), change{1, false})
+	r.second(append(bare(2), nested(1, "cudaLaunchKernel", innerRate)...), launches(1, false))
 }
 
 func TestTheProbeIsPutBackToLook(t *testing.T) {
@@ -130,11 +132,11 @@ func TestTheProbeIsPutBackToLook(t *testing.T) {
 	r.off(1)
 	r.second(nested(1, "cudaLaunchKernel", 0))
 	r.check(checkEvery-2*time.Second, nil...)
-	r.check(time.Second, change{0, true})
+	r.check(time.Second, launches(0, true))
 	r.x.calls(nested(1, "cudaLaunchKernel", innerRate/10))
 	r.check(checkFor/2, nil...)
-	r.check(checkFor/2, change{0, false})
-	r.check(checkEvery, change{0, true})
+	r.check(checkFor/2, launches(0, false))
+	r.check(checkEvery, launches(0, true))
 	r.x.calls(append(nested(1, "cudaLaunchKernel", innerRate/10), bare(1)...))
 	r.check(checkFor, nil...)
 	for range 100 {
@@ -146,7 +148,7 @@ func TestAThreadThatIsNewIsLookedAt(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.off(1)
 	r.x.lives([]event.Life{{Kind: event.LifeFirst, Thread: event.Thread{PID: 2, TID: 2}}})
-	r.check(0, change{0, true})
+	r.check(0, launches(0, true))
 	r.check(checkFor, nil...) // no short look
 	r.second(nested(1, "cudaLaunchKernel", innerRate))
 	r.off(1)
@@ -155,7 +157,7 @@ func TestAThreadThatIsNewIsLookedAt(t *testing.T) {
 func TestAProcessThatStopsLaunchingHasItsProbeBack(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.off(1)
-	r.check(checkEvery, change{0, true})
+	r.check(checkEvery, launches(0, true))
 	r.check(checkFor, nil...)
 	r.off(1) // once it launches again
 }
@@ -192,7 +194,31 @@ func TestALaunchIsNotTakenForThatOfALaterCall(t *testing.T) {
 		opCall(1, "cuLaunchKernel", 31, 1, 2), opCall(1, "cuLaunchKernelEx", 30, 3, 1),
 		opCall(1, "cudaLaunchKernel", 29, 5, 0),
 	})
-	if p := r.x.procs[1]; p.nested != 1 || p.bare != 0 {
+	if p := r.x.procs[innerProcessKey{1, event.RoleLaunch}]; p.nested != 1 || p.bare != 0 {
 		t.Errorf("%d nested, %d alone, want 1 and 0", p.nested, p.bare)
+	}
+}
+
+// What is within another call of the runtime, or by the driver alone, is asked for each role.
+func TestWaitsAndCopiesAreLookedAtByThemselves(t *testing.T) {
+	r := newInnerRun(t, oneGroup)
+	var calls []event.Call
+	for i := range innerRate {
+		at := uint64(i) * 10
+		calls = append(calls,
+			opCall(1, "cuLaunchKernel", at, 1, 0), // by the driver alone
+			opCall(1, "cuMemcpyHtoDAsync", at+2, 1, 1), opCall(1, "cuStreamSynchronize", at+4, 1, 1),
+			opCall(1, "cudaMemcpy", at+1, 5, 0))
+	}
+	r.x.calls(calls)
+	_ = r.x.second(r.now, time.Second)
+	r.x.calls(calls)
+	got := map[change]bool{}
+	for _, c := range r.x.second(r.now, time.Second) {
+		got[c] = true
+	}
+	want := map[change]bool{{innerGroupKey{0, event.RoleCopy}, false}: true, {innerGroupKey{0, event.RoleSync}, false}: true}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -47,7 +47,7 @@ type run struct {
 	memory   *memory.Tracker
 	ranks    *collective.Tracker
 	flights  *flights
-	inner    *innerLinks // nil: all launches of the driver are counted
+	inner    *innerLinks // nil: all calls of the driver are counted
 	leaving  leaving
 	prints   *prints
 	pages    *pageCounts
@@ -93,7 +93,7 @@ func newRun(o Options) (*run, error) {
 		}
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
-	if !o.InnerLaunches && r.tracer.Backend() != probe.BackendPerf {
+	if !o.InnerCalls && r.tracer.Backend() != probe.BackendPerf {
 		r.inner = newInnerLinks(r.targets)
 	}
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
@@ -244,7 +244,7 @@ func (r *run) turn() error {
 			}
 		}
 	}
-	r.innerLaunches(time.Now())
+	r.innerCalls(time.Now())
 	if due != nil {
 		r.tick(due, time.Now(), false)
 	}

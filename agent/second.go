@@ -83,7 +83,7 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	n[event.LostPages] += r.pages.missed
 	n[event.LostReading] += r.gpus.missed
 	if r.inner != nil {
-		n[event.InnerLaunch] = uint64(r.inner.missing(time.Now())) / ms
+		n[event.InnerCalls] = uint64(r.inner.missing(time.Now())) / ms
 	}
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {

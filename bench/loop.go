@@ -39,7 +39,7 @@ var (
 	few  = []string{"--nested"}
 	many = append(few, strings.Fields("--launches 200 --launch-us 3 --memcpy-us 20 --sync-us 200 --host-us 180")...)
 	// counted has each of the driver's launches counted.
-	counted = []string{"--inner-launches"}
+	counted = []string{"--inner-calls"}
 )
 
 // long is how many seconds a loop runs of which the first three cost more than the others.

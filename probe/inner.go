@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/ingero-io/ingero/event"
 )
 
-// innerLinks are the links of an attachment on the driver's launches (event.Op.Inner). They
-// are apart from those on its other functions, so that they can be taken off: each such call
-// costs 0.6 us, and in most programs it is a part of one that is recorded anyway.
+// innerLinks are the links of an attachment on the driver's functions of one role that are
+// event.Op.Inner. They are apart from those on its other functions, so that they can be taken off:
+// each such call costs 0.6 us, and in most programs it is a part of one that is recorded anyway.
 type innerLinks struct {
 	mu      sync.Mutex
-	targets []Target // none where they cannot be taken off
+	targets []Target
 	file    *os.File // the same one is attached to again, whatever has its name by then
 	pid     int      // 0: every process
 	close   closers  // nil: taken off
@@ -20,15 +22,17 @@ type innerLinks struct {
 }
 
 // split parts a file's functions in those that keep their probes and those that may lose
-// them. With a perf event for each function all keep them: taking one off takes the kernel a
-// tenth of a second.
-func (t *Tracer) split(all []Target) (rest, apart []Target) {
+// them, by role. With a perf event for each function all keep them: taking one off takes the
+// kernel a tenth of a second.
+func (t *Tracer) split(all []Target) (rest []Target, apart map[event.Role][]Target) {
 	if t.variant.backend == BackendPerf || t.opts.Empty {
 		return all, nil
 	}
+	apart = map[event.Role][]Target{}
 	for _, f := range all {
 		if f.Cookie>>24&inner != 0 {
-			apart = append(apart, f)
+			role := event.Op(f.Cookie).Role()
+			apart[role] = append(apart[role], f)
 		} else {
 			rest = append(rest, f)
 		}
@@ -40,20 +44,22 @@ func (t *Tracer) split(all []Target) (rest, apart []Target) {
 }
 
 // attachInner probes functions that split set apart.
-func (t *Tracer) attachInner(path string, targets []Target, pid int) (*innerLinks, error) {
-	in := &innerLinks{targets: targets, pid: pid}
-	if len(targets) == 0 {
-		return in, nil
+func (t *Tracer) attachInner(path string, apart map[event.Role][]Target, pid int) (map[event.Role]*innerLinks, error) {
+	list := map[event.Role]*innerLinks{}
+	for role, targets := range apart {
+		in := &innerLinks{targets: targets, pid: pid}
+		var err error
+		if in.file, err = openRegular(path); err == nil {
+			if err = in.attach(t); err != nil {
+				in.file.Close()
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, endInner(list))
+		}
+		list[role] = in
 	}
-	var err error
-	if in.file, err = openRegular(path); err != nil {
-		return nil, err
-	}
-	if err := in.attach(t); err != nil {
-		in.file.Close()
-		return nil, err
-	}
-	return in, nil
+	return list, nil
 }
 
 func (l *innerLinks) attach(t *Tracer) (err error) {
@@ -62,42 +68,53 @@ func (l *innerLinks) attach(t *Tracer) (err error) {
 }
 
 // HasInner reports whether the attachment has probes that SetInner takes off.
-func (a *Attachment) HasInner() bool { return len(a.inner.targets) > 0 }
+func (a *Attachment) HasInner(role event.Role) bool { return a.inner[role] != nil }
 
-// SetInner takes the probes off the driver's launches of an attachment, or puts them back on,
-// which takes the kernel some 50 ms. A launch that is under way meanwhile has no record; no
-// other call is touched. It may be called from any goroutine, and does nothing to an
-// attachment that has ended.
-func (t *Tracer) SetInner(a *Attachment, on bool) error {
-	in := a.inner
+// SetInner takes the probes off the driver's functions of a role (event.InnerRoles) in an
+// attachment, or puts them back on, which takes the kernel some 50 ms. A call of them that is under
+// way meanwhile has no record; no other call is touched. It may be called from any goroutine, and
+// does nothing to an attachment that has ended.
+func (t *Tracer) SetInner(a *Attachment, role event.Role, on bool) error {
+	in := a.inner[role]
+	if in == nil {
+		return nil
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.ended || len(in.targets) == 0 || on == (in.close != nil) {
+	if in.ended || on == (in.close != nil) {
 		return nil
 	}
 	if on {
 		if err := in.attach(t); err != nil {
-			return fmt.Errorf("probe the driver's launches again: %w", explain(err))
+			return fmt.Errorf("probe the driver's functions again: %w", explain(err))
 		}
 		return nil
 	}
 	// Halves of calls that are missing from now on are no loss.
 	if err := t.calls.Variables["inner_off"].Set(true); err != nil {
-		return fmt.Errorf("take the probes off the driver's launches: %w", err)
+		return fmt.Errorf("take the probes off the driver's functions: %w", err)
 	}
 	c := in.close
 	in.close = nil
 	if err := c.Close(); err != nil {
-		return fmt.Errorf("take the probes off the driver's launches: %w", err)
+		return fmt.Errorf("take the probes off the driver's functions: %w", err)
 	}
 	return nil
 }
 
-// end takes the probes off for good.
+// endInner takes the probes off for good.
+func endInner(list map[event.Role]*innerLinks) error {
+	var errs []error
+	for _, l := range list {
+		errs = append(errs, l.end())
+	}
+	return errors.Join(errs...)
+}
+
 func (l *innerLinks) end() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended || len(l.targets) == 0 {
+	if l.ended {
 		return nil
 	}
 	l.ended = true

@@ -16,10 +16,10 @@ import (
 func (b *bench) setInner(on bool) (files int) {
 	b.t.Helper()
 	for _, a := range b.attached {
-		if a.HasInner() {
+		if a.HasInner(event.RoleLaunch) {
 			files++
 		}
-		if err := b.tracer.SetInner(a, on); err != nil {
+		if err := b.tracer.SetInner(a, event.RoleLaunch, on); err != nil {
 			b.t.Fatal(err)
 		}
 	}

@@ -92,7 +92,7 @@ type Attachment struct {
 	PID     int // 0: every process
 	Found   *Found
 	close   closers
-	inner   *innerLinks
+	inner   map[event.Role]*innerLinks
 }
 
 // Open loads the programs and attaches the scheduler's. Nothing is timed before
@@ -175,7 +175,7 @@ func (t *Tracer) Detach(a *Attachment) error {
 	if !open {
 		return nil
 	}
-	return errors.Join(a.inner.end(), a.close.Close())
+	return errors.Join(endInner(a.inner), a.close.Close())
 }
 
 // Adopt begins to account for all threads the processes have now. Threads they
@@ -293,7 +293,7 @@ func (t *Tracer) DetachAll() error {
 	t.mu.Unlock()
 	var errs []error
 	for a := range links {
-		errs = append(errs, a.inner.end(), a.close.Close())
+		errs = append(errs, endInner(a.inner), a.close.Close())
 	}
 	errs = append(errs, t.hooks.Close())
 	t.hooks = nil

@@ -76,7 +76,7 @@ func Losses(losses []event.Loss) string {
 			continue
 		}
 		info := event.Losses[l.Kind]
-		if l.Kind == event.InnerLaunch {
+		if l.Kind == event.InnerCalls {
 			continue // not lost: their time is in the calls around them
 		}
 		text := Count(l.Count) + " " + info.Name

@@ -107,7 +107,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, or with =false of none (default of --pid without CUDA)")
 	fl.Lookup("footprint").NoOptDefVal = "true"
 	fl.BoolVar(&f.pages, "pages", false, "count the pages of memory that each process of the machine is given, by the second")
-	fl.BoolVar(&f.inner, "inner-launches", false, "count cuLaunchKernel and the like also where each is within a call of the runtime")
+	fl.BoolVar(&f.inner, "inner-calls", false, "count launches, waits and copies of the driver also where each is within a call of the runtime")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
 	fl.StringVar(&f.serve, "dashboard", "", "show the recording in a browser, and serve it to other nodes, at this address while it is made (127.0.0.1:8080)")
@@ -212,7 +212,7 @@ func (t *tracing) found(r *report.Report) {
 func (t *tracing) options(f *traceFlags, command []string) error {
 	o := &t.opts
 	o.UID, o.Command, o.Duration, o.Stack = agent.AnyUser, command, f.duration, probe.StackPolicy(f.stack)
-	o.Footprint, o.Pages, o.InnerLaunches = agent.FootprintPolicy(f.print), f.pages, f.inner
+	o.Footprint, o.Pages, o.InnerCalls = agent.FootprintPolicy(f.print), f.pages, f.inner
 	if !slices.Contains([]probe.StackPolicy{probe.StackSlow, probe.StackAll, probe.StackOff}, o.Stack) {
 		return usage("--stack %q is unknown; use slow, all or off", f.stack)
 	}

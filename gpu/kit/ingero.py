@@ -25,7 +25,7 @@ class Ingero:
         usage = process.run([path, "trace", "--help"], WITHIN).stdout
         # Driver launches within the runtime's may lose their probes while tracing: not here,
         # where they are what is looked at.
-        self.every_launch = ["--inner-launches"] if "--inner-launches" in usage else []
+        self.every_launch = ["--inner-calls"] if "--inner-calls" in usage else []
 
     def json(self, *args, codes=(0,)):
         done = process.run([self.path, *args], WITHIN)

@@ -42,7 +42,7 @@ func record(t *testing.T, backend probe.Backend) *recording {
 	started, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		s, err := agent.Run(ctx, agent.Options{
-			PIDs: []int{victim.PID()}, UID: agent.AnyUser, Backend: backend, InnerLaunches: true,
+			PIDs: []int{victim.PID()}, UID: agent.AnyUser, Backend: backend, InnerCalls: true,
 			Started: func(agent.Start) { close(started) },
 			Record: &agent.Recording{Path: r.db, Node: "n", Open: func(s store.Session) (store.Writer, error) {
 				return sqlite.OpenWriter(r.db, sqlite.Options{Session: s})

@@ -56,7 +56,7 @@ func traced(t *testing.T, cuda int, env []string, args ...string) (db, counts st
 		ended <- cmd.Wait()
 	}()
 	summary, err := agent.Run(ctx, agent.Options{
-		PIDs: []int{cmd.Process.Pid}, UID: agent.AnyUser, InnerLaunches: true,
+		PIDs: []int{cmd.Process.Pid}, UID: agent.AnyUser, InnerCalls: true,
 		Started: func(agent.Start) { close(attached) },
 		Record: &agent.Recording{Path: db, Node: "n", Open: func(s store.Session) (store.Writer, error) {
 			return sqlite.OpenWriter(db, sqlite.Options{Session: s})

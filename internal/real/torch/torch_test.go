@@ -62,7 +62,7 @@ func traceWith(t *testing.T, f *Files, settings string, stacks probe.StackPolicy
 	var err error
 	r.summary, err = agent.Run(t.Context(), agent.Options{
 		Command: cmd.Args, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: stacks,
-		Stdout: &out, Stderr: &errs, InnerLaunches: true,
+		Stdout: &out, Stderr: &errs, InnerCalls: true,
 		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
 			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
 		}},
