@@ -34,7 +34,7 @@ func (s *scene) report() *report.Report {
 			continue
 		}
 		if !f.told(s) {
-			if f.lostPct() >= minPct {
+			if f.lostPct() >= f.leastPct(s) {
 				few += f.sample
 			}
 			continue

@@ -20,7 +20,7 @@ func (f *finding) told(s *scene) bool {
 	if f.stall >= uint64(minStall) || f.loading && f.lost >= uint64(minStall) {
 		return true
 	}
-	if f.lostPct() < minPct && !f.concentrated(s) {
+	if f.lostPct() < f.leastPct(s) && !f.concentrated(s) {
 		return false
 	}
 	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample

@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
@@ -24,6 +25,21 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 	for _, c := range diagnose.Diagnose(in).Chains {
 		if c.Cause.Kind == diagnose.DriverCPU {
 			t.Errorf("with all of the CPU stolen the driver is still blamed, explaining %.1f %%", c.ExplainedPct)
+		}
+	}
+}
+
+// Where a hypervisor takes the CPUs, whoever has one while another waits is kept from it, too.
+func TestSmallContentionIsNotBlamedWhileTheHypervisorTakesTheCPUs(t *testing.T) {
+	in := diagnose.InputOf(read(t, "testdata/cpu_contention_small.txtar"))
+	for stolen, want := range map[float64]string{0: "backup-agent", 12: "nothing wrong"} {
+		in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: stolen}}
+		r := diagnose.Diagnose(in)
+		if !strings.Contains(r.Verdict, want) {
+			t.Errorf("with %.0f of 50 %% stolen: %s; want %q", stolen, r.Verdict, want)
+		}
+		if told := len(r.Notes) == 1 && strings.Contains(r.Notes[0], "the hypervisor took 24 %"); told != (stolen > 0) {
+			t.Errorf("with %.0f of 50 %% stolen the notes are %q", stolen, r.Notes)
 		}
 	}
 }

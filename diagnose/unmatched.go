@@ -50,7 +50,9 @@ func (s *scene) ranks() map[uint32]collective.Rank {
 }
 
 // notes say what was recorded and cannot be judged.
-func (s *scene) notes() (list []string) {
+func (s *scene) notes() []string { return append(s.stolenNote(), s.unmatchedNote()...) }
+
+func (s *scene) unmatchedNote() []string {
 	if s.unmatched == 0 {
 		return nil
 	}
