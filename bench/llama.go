@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -55,6 +56,9 @@ func (l *lab) fetchLlama(ctx context.Context) (f llamaFiles, err error) {
 		return f, err
 	}
 	f.gpu = filepath.Join(l.dir, "hollow-gpu")
+	if err := os.Mkdir(f.gpu, 0o755); err != nil {
+		return f, fmt.Errorf("make a folder for the hollow GPU: %w", err)
+	}
 	return f, f.GPU(ctx, f.gpu)
 }
 

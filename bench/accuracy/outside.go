@@ -65,7 +65,11 @@ func hogBesideAutograd(d *draw, r *realRun) outside {
 }
 
 // hogBesideWorker is another program on the CPU of the data worker.
-func hogBesideWorker(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin-workers")) }
+func hogBesideWorker(d *draw, r *realRun) outside {
+	here, there := d.twoCPUs()
+	r.args = append(r.args, arguments("--pin", here, "--pin-workers", there)...)
+	return hog(d, there)
+}
 
 func hog(d *draw, cpu int) outside {
 	args := arguments("--seconds 60 --launches 0 --memcpy-us 0 --sync-us 0 --host-us 2000",

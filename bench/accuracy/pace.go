@@ -22,6 +22,8 @@ type pace struct {
 	waits []int64 // how long each step of PyTorch waited for its batch, ns; 0: it was there already
 	after int     // steps before a fault of PyTorch's own
 	since int64   // when another fault began, ns; 0: there was none
+
+	atOnce bool // the fault is there from the start
 }
 
 // What is judged. A machine's noise is some percent of a step, so that a fault which costs
@@ -148,7 +150,7 @@ func (p *pace) notJudged(control bool) string {
 	switch {
 	case input > mostInput:
 		return fmt.Sprintf("without a fault the loop waited %.0f %% of its time for data", 100*input)
-	case !control && cost < leastCost:
+	case !control && !p.atOnce && cost < leastCost:
 		return fmt.Sprintf("the fault cost %.1f %% of the steps' time", 100*cost)
 	}
 	return ""

@@ -69,6 +69,7 @@ type realCase struct {
 	fault   *Expect  // nil: a control
 	allowed []string // kinds that a control may report
 	needs   int      // CPUs
+	atOnce  bool     // the fault is there from the start: there are no steps without it
 	draw    func(*draw) realRun
 }
 
@@ -111,6 +112,18 @@ func train(fault string, ms span) func(*draw) realRun {
 // steady is a healthy training run that lasts for some ten seconds.
 func steady(d *draw) realRun { return kernelsOf(500, 700)(d) }
 
+// kernelsPerStep is how many kernels a step of faulty.py has, about.
+const kernelsPerStep = 33
+
+// steadyWith is a steady run that needs a CPU for a share of the GPU's time of each step: so little
+// that the GPU hides it, and so much that it does not once another program takes half of that CPU.
+func steadyWith(flag string, share float64) func(*draw) realRun {
+	return func(d *draw) realRun {
+		us := d.between(500, 700)
+		return kernelsOf(us, us, flag, fmt.Sprintf("%.1f", share*float64(us*kernelsPerStep)/1e3))(d)
+	}
+}
+
 // with gives a run a fault from outside.
 func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*draw) realRun {
 	return func(d *draw) realRun {
@@ -123,17 +136,19 @@ func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*dr
 func decoding(d *draw) realRun { return decode(d) }
 
 var realCases = slices.Concat(faultsOf(pytorch), []realCase{
-	{program: pytorch, fault: hogOnCPU, needs: 2, draw: with(steady, hogBesideLoop)},
+	{program: pytorch, fault: hogOnCPU, needs: 2, draw: with(steadyWith("--host-ms", 0.3), hogBesideLoop)},
 	{
-		program: pytorch, needs: 2, draw: with(steadyWorker, hogBesideWorker),
+		program: pytorch, needs: 2, draw: with(steadyWith("--worker-ms", 0.6), hogBesideWorker),
 		fault: expect("worker-hog", Culprit, "running", diagnose.CPUContention, diagnose.InputStarvation),
 	},
 	{
-		program: pytorch, needs: 2, draw: with(steady, hogBesideAutograd),
+		program: pytorch, needs: 2, draw: with(steadyWith("--backward-ms", 0.4), hogBesideAutograd),
 		fault: expect("autograd-hog", Culprit, "running", diagnose.CPUContention),
 	},
 	{program: pytorch, fault: slowGPU, draw: with(steady, slower)},
 	{program: pytorch, fault: driftingGPU, draw: with(steady, drifting)},
+
+	{program: pytorch, fault: expect("cold", Victim, "running", diagnose.ColdStart), atOnce: true, draw: coldStart},
 
 	{program: llama13, fault: hogOnCPU, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
 	{
@@ -158,7 +173,7 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "gradient accumulation", program: pytorch, draw: kernelsOf(500, 700, "--accumulate", 4)},
 	{name: "more work from half of the steps on", program: pytorch, draw: kernelsOf(400, 500, "--grow")},
 	{name: "warm-up with compilation", program: pytorch, draw: kernelsOf(500, 700, "--compile --steps 600 --after 600")},
-	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2)},
+	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2, "--work", 1000)},
 })
 
 var (
@@ -232,20 +247,19 @@ func kernelsOf(from, to int, more ...any) func(*draw) realRun {
 	}
 }
 
+// coldStart has the code of each kernel loaded at its first launch.
+func coldStart(d *draw) realRun {
+	r := steady(d)
+	r.gpu += fmt.Sprintf(";load.cpu=%dms", d.between(30, 60))
+	return r
+}
+
 func eager(d *draw) realRun { return decode(d, noGraphs) }
 
 // pinnedDecode runs on one CPU.
 func pinnedDecode(d *draw) realRun {
 	r := decode(d)
 	r.args = append(r.args, "--pin", fmt.Sprint(d.cpu()))
-	return r
-}
-
-// steadyWorker has the data worker on a CPU of its own, and gives it more to do.
-func steadyWorker(d *draw) realRun {
-	r := steady(d)
-	here, there := d.twoCPUs()
-	r.args = append(r.args, arguments("--pin", here, "--pin-workers", there, "--batch", 64)...)
 	return r
 }
 
@@ -282,7 +296,7 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 		if len(o.CPUs) >= c.needs {
 			r := k.draw(newDraw(o.Seed, c.Name, o.CPUs, o.Quick))
 			r.program = k.program
-			c.Args, c.pace = r.args, &pace{}
+			c.Args, c.pace = r.args, &pace{atOnce: k.atOnce}
 			c.real = func(opts *rig.Options) { r.into(opts, p, c.pace) }
 		}
 		if k.fault != nil {

@@ -290,6 +290,8 @@ static int launch(struct func *f, const unsigned *grid, const unsigned *block, u
 	    (uint64_t)block[0] * block[1] * block[2] > 1024)
 		return INVALID_VALUE;
 	hollow_add(f->launched, 1);
+	if (!__atomic_exchange_n(&f->loaded, true, __ATOMIC_RELAXED))
+		hollow_busy(settings()->load_ns);
 	hollow_busy(settings()->launch_ns);
 	pthread_mutex_lock(&engine);
 	if (s->capture) {

@@ -38,7 +38,7 @@ enum { MAX_SETTINGS = 512, MAX_DEPTH = 4096, MAX_DEVICES = 8 };
 
 struct settings {
 	uint64_t generation, since;
-	uint64_t kernel_ns, launch_ns, latency_ns, graph_ns, alloc_ns, free_ns, copy_ns;
+	uint64_t kernel_ns, launch_ns, latency_ns, graph_ns, load_ns, alloc_ns, free_ns, copy_ns;
 	uint64_t period_every, period_for, memory;
 	double slow, jitter, period_slow, drift, pinned_rate, pageable_rate, device_rate;
 	uint32_t depth;
@@ -52,6 +52,7 @@ struct func { /* CUfunction, CUkernel and cudaKernel_t */
 	struct row *launched, *executed;
 	void *module;
 	int dynamic_shared;
+	bool loaded; /* its code is on the device, since its first launch */
 };
 
 /* A moment that may not be known yet. */

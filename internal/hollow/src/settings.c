@@ -84,6 +84,7 @@ static struct settings *load(void)
 	s->launch_ns = (uint64_t)number(s, "launch.cpu", 1500);
 	s->latency_ns = (uint64_t)number(s, "launch.latency", 3e3);
 	s->graph_ns = (uint64_t)number(s, "graph.cpu", 5e3);
+	s->load_ns = (uint64_t)number(s, "load.cpu", 0);
 	s->alloc_ns = (uint64_t)number(s, "alloc", 50e3);
 	s->free_ns = (uint64_t)number(s, "free", 20e3);
 	s->copy_ns = (uint64_t)number(s, "copy.latency", 2e3);

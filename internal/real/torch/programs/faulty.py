@@ -47,8 +47,16 @@ class struck:
 
 
 def burn(seconds):
+    """Keeps this thread running until so much time has passed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
+        pass
+
+
+def work(seconds):
+    """Needs so much time of a CPU: longer, if others take it."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
         pass
 
 
@@ -61,6 +69,8 @@ class Samples(Dataset):
 
     def __getitem__(self, i):
         step = i // self.a.batch
+        if i % self.a.batch == 0:
+            work(self.a.worker_ms / 1e3)
         if step >= self.a.after and i % self.a.batch == 0 and self.a.fault.startswith("worker-"):
             with struck(self.a.fault, step, self.a.server if self.a.fault == "worker-net" else None):
                 getattr(self, self.a.fault[len("worker-"):])()
@@ -164,6 +174,8 @@ def arguments():
     a.add_argument("--batch", type=int, default=8)
     a.add_argument("--work", type=int, default=0, help="matrix products of a step, which keep the GPU busy")
     a.add_argument("--host-ms", type=float, default=0, help="Python's own work in each step")
+    a.add_argument("--backward-ms", type=float, default=0, help="of the thread that runs the backward pass, in a hook")
+    a.add_argument("--worker-ms", type=float, default=0, help="of a data worker for each batch")
     a.add_argument("--eval-every", type=int, default=0, help="steps between evaluations of ten batches")
     a.add_argument("--accumulate", type=int, default=1, help="batches for each step of the optimizer")
     a.add_argument("--grow", action="store_true", help="from half of the steps on, each has twice the work")
@@ -197,6 +209,8 @@ def main():
     loader = DataLoader(Samples(a), batch_size=a.batch, num_workers=1, prefetch_factor=8, pin_memory=True,
                         worker_init_fn=None if a.pin_workers is None else lambda _: os.sched_setaffinity(0, {a.pin_workers}))
     model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).cuda()
+    if a.backward_ms:
+        model[0].weight.register_hook(lambda _: work(a.backward_ms / 1e3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
     if a.compile:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=a.dir)
@@ -272,7 +286,7 @@ def main():
         loss = step(n, x, y)
         if n >= a.after:
             strike(n, x, y, loss)
-        burn(a.host_ms / 1e3)
+        work(a.host_ms / 1e3)
         if a.eval_every and n % a.eval_every == a.eval_every - 1:
             evaluate(x)
         if n % 4 == 3:
