@@ -120,11 +120,16 @@ func (f *injected) right(c *report.Chain) bool {
 	return f.kind(c) && f.Named.is(c.Cause.PID, c.Cause.TID, c.Cause.Thread, f.truth)
 }
 
-// shown reports whether a chain's path leads from the program's dispatching
-// thread, through the lock's holder or the process that is waited for, if there
+// shown reports whether a chain's path leads from a dispatching thread of the
+// program, through the lock's holder or the process that is waited for, if there
 // is one, to who is to blame, in the right state.
 func (f *injected) shown(c *report.Chain) bool {
-	if len(c.Path) == 0 || !Victim.is(c.Path[0].PID, c.Path[0].TID, c.Path[0].Thread, f.truth) {
+	if len(c.Path) == 0 {
+		return false
+	}
+	first := &c.Path[0]
+	if !Victim.is(first.PID, first.TID, first.Thread, f.truth) &&
+		(int(first.PID) != f.truth.PID || !slices.Contains(f.truth.Dispatchers, int(first.TID))) {
 		return false
 	}
 	on := func(p Party, state string) bool {

@@ -62,6 +62,7 @@ func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 			Fault       string
 			After       int
 			Ends, Waits []int64
+			Dispatchers []int
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
 			return fmt.Errorf("%w: %.200q", err, line)
@@ -73,6 +74,7 @@ func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 			t.CulpritPID, t.CulpritTID = l.PID, l.TID
 		case "end":
 			t.PID, t.TID, t.Steps, t.Fault, ended = l.PID, l.PID, l.Steps, l.Fault, true
+			t.Dispatchers = l.Dispatchers
 			p.ends, p.waits, p.after = l.Ends, l.Waits, l.After
 		}
 	}

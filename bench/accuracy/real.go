@@ -113,7 +113,7 @@ func train(fault string, ms span) func(*draw) realRun {
 func steady(d *draw) realRun { return kernelsOf(500, 700)(d) }
 
 // kernelsPerStep is how many kernels a step of faulty.py has, about.
-const kernelsPerStep = 33
+const kernelsPerStep = 17
 
 // steadyWith is a steady run that needs a CPU for a share of the GPU's time of each step: so little
 // that the GPU hides it, and so much that it does not once another program takes half of that CPU.
@@ -136,13 +136,13 @@ func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*dr
 func decoding(d *draw) realRun { return decode(d) }
 
 var realCases = slices.Concat(faultsOf(pytorch), []realCase{
-	{program: pytorch, fault: hogOnCPU, needs: 2, draw: with(steadyWith("--host-ms", 0.3), hogBesideLoop)},
+	{program: pytorch, fault: hogOnCPU, needs: 2, draw: with(steadyWith("--host-ms", 0.5), hogBesideLoop)},
 	{
 		program: pytorch, needs: 2, draw: with(steadyWith("--worker-ms", 0.6), hogBesideWorker),
 		fault: expect("worker-hog", Culprit, "running", diagnose.CPUContention, diagnose.InputStarvation),
 	},
 	{
-		program: pytorch, needs: 2, draw: with(steadyWith("--backward-ms", 0.4), hogBesideAutograd),
+		program: pytorch, needs: 2, draw: with(steadyWith("--backward-ms", 0.5), hogBesideAutograd),
 		fault: expect("autograd-hog", Culprit, "running", diagnose.CPUContention),
 	},
 	{program: pytorch, fault: slowGPU, draw: with(steady, slower)},
@@ -250,7 +250,7 @@ func kernelsOf(from, to int, more ...any) func(*draw) realRun {
 // coldStart has the code of each kernel loaded at its first launch.
 func coldStart(d *draw) realRun {
 	r := steady(d)
-	r.gpu += fmt.Sprintf(";load.cpu=%dms", d.between(30, 60))
+	r.gpu += fmt.Sprintf(";load.cpu=%dms", d.between(100, 200))
 	return r
 }
 

@@ -37,6 +37,8 @@ type Truth struct {
 	InvoluntarySwitches int64 `json:"involuntary_switches"` // of the first dispatching thread
 	VoluntarySwitches   int64 `json:"voluntary_switches"`
 	CPUNS               int64 `json:"cpu_ns"` // its CPU time
+
+	Dispatchers []int `json:"dispatchers,omitempty"` // further threads that dispatch, if the first is not alone
 }
 
 // Injection is what one fault did, and who was behind it. Who was not involved

@@ -184,13 +184,12 @@ def arguments():
     return a.parse_args()
 
 
-def pin_autograd(cpu):
-    """Pins the backward pass's thread, which exists since the first one, by its name."""
+def autograd():
+    """The backward pass's thread, which exists since the first one, by its name."""
     for tid in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{tid}/comm") as f:
             if f.read().startswith("pt_autograd_"):
-                os.sched_setaffinity(int(tid), {cpu})
-                return
+                return int(tid)
     raise SystemExit("there is no thread pt_autograd_0")
 
 
@@ -280,7 +279,7 @@ def main():
         if n == a.steps // 3:  # whoever disturbs the program from outside may begin
             open(os.path.join(a.dir, "steady"), "w").close()
         if n == 2 and a.pin_autograd is not None:
-            pin_autograd(a.pin_autograd)
+            os.sched_setaffinity(autograd(), {a.pin_autograd})
         rival.meet()
         x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
         loss = step(n, x, y)
@@ -293,7 +292,8 @@ def main():
             torch.cuda.synchronize()
         ends.append(time.monotonic_ns())
     torch.cuda.synchronize()
-    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, after=a.after, ends=ends, waits=waits)
+    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, after=a.after, ends=ends, waits=waits,
+         dispatchers=[autograd()])
 
 
 if __name__ == "__main__":
