@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,14 +14,25 @@ enum { SCHED_AUTO = 0, SCHED_SPIN = 1, SCHED_YIELD = 2, SCHED_BLOCK = 4, SCHED_M
 
 __thread bool wait_by_sleeping;
 
-static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+/* A thread that sleeps until a moment is known. */
+struct sleeper {
+	struct sleeper *next;
+	struct stamp *until;
+	int timer; /* what it polls */
+};
+
+static struct sleeper *sleepers; /* L */
 static int interrupts = -1; /* stands for the driver's device file, which a blocking wait polls */
 
 int streams_of(int device, struct stamp **out, int room);
 
+/* By timers, so that it is an interrupt that ends a wait, as of a GPU, and not another thread. */
 void wake_waiting(void)
 {
-	pthread_cond_broadcast(&news);
+	static const struct itimerspec now = {.it_value.tv_nsec = 1};
+	for (struct sleeper *s = sleepers; s; s = s->next)
+		if (s->until->known)
+			timerfd_settime(s->timer, 0, &now, NULL);
 }
 
 static unsigned mode(void)
@@ -61,14 +73,34 @@ void wait_until(uint64_t when)
 		RELAX();
 }
 
+/* Called with the lock held, which it lets go meanwhile. */
+static void sleep_until_known(struct stamp *t)
+{
+	struct sleeper own = {sleepers, t, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
+	if (own.timer < 0)
+		abort();
+	sleepers = &own;
+	while (!t->known) {
+		struct pollfd p = {.fd = own.timer, .events = POLLIN};
+		pthread_mutex_unlock(&engine);
+		ppoll(&p, 1, NULL, NULL);
+		pthread_mutex_lock(&engine);
+	}
+	struct sleeper **at = &sleepers;
+	while (*at != &own)
+		at = &(*at)->next;
+	*at = own.next;
+	close(own.timer);
+}
+
 /* Waits for a moment that may not be known yet, and drops it. */
 void wait_stamp(struct stamp *t)
 {
 	pthread_mutex_lock(&engine);
 	while (!t->known) {
 		if (mode() == SCHED_BLOCK) {
-			pthread_cond_wait(&news, &engine);
-			continue;
+			sleep_until_known(t);
+			break;
 		}
 		pthread_mutex_unlock(&engine);
 		if (mode() == SCHED_YIELD)
