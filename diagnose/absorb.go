@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,22 +19,26 @@ func absorb(scenes []*scene) {
 			if f.kind != CollectiveWait || !f.told(s) {
 				continue
 			}
-			at, late := s.home(f.Thread)
+			at, _ := s.home(f.Thread)
 			r := s.reason(f)
 			if !r.known {
 				continue
 			}
 			spans := s.spans(f)
 			for _, g := range at.list {
-				if g.sub.Thread != late || g.within != nil || len(g.victims) > 0 || g.kind == Unknown {
+				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.kind == Unknown {
 					continue
 				}
 				class, ns := g.worst().class, g.inside(spans)
-				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2
+				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2 &&
+					g.worst().acc.role != event.RoleSync // reason counts waits for the GPU apart
 				if ns < g.lost/2 || class != r.class && !shows {
 					continue
 				}
-				g.within, f.own = f, append(f.own, g)
+				g.within = f
+				if share(ns, r.late) >= minDoing {
+					f.own = append(f.own, g)
+				}
 				if shows {
 					f.because, r.class = g, class
 				}
@@ -68,24 +73,21 @@ func (s *scene) spans(f *finding) (list []spell) {
 			list = append(list, when)
 		}
 	}
-	slices.SortFunc(list, func(a, b spell) int {
-		switch {
-		case a.from < b.from:
-			return -1
-		case a.from > b.from:
-			return 1
-		}
-		return 0
-	})
-	var joined []spell
+	return joined(list)
+}
+
+// joined are spans in order, made one where they overlap.
+func joined(list []spell) []spell {
+	slices.SortFunc(list, func(a, b spell) int { return cmp.Compare(a.from, b.from) })
+	var out []spell
 	for _, v := range list {
-		if n := len(joined); n > 0 && v.from < joined[n-1].to {
-			joined[n-1].to = max(joined[n-1].to, v.to)
+		if n := len(out); n > 0 && v.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, v.to)
 			continue
 		}
-		joined = append(joined, v)
+		out = append(out, v)
 	}
-	return joined
+	return out
 }
 
 // inside is how much of what a finding lost was lost in given spans.

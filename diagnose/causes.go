@@ -99,7 +99,7 @@ var causes = []cause{
 // pieces is what the causes claim of a thread's time: first of its episodes, one
 // by one, then of what no episode holds, which is known by statistics only.
 func (s *scene) pieces(t *subject) []piece {
-	t.usual = s.usualWaits(t)
+	t.usual, t.usualMet = s.usualWaits(t), s.usualMeetings(t)
 	t.recaptures = s.recaptured(t)
 	pieces := make([]piece, 0, len(t.episodes))
 	for i := range t.episodes {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/stats"
 )
 
 // lateness is a part of a wait: for one late rank alone, or, without a meeting, until
@@ -33,6 +34,37 @@ func (s *scene) waited(t event.Thread, start, end uint64) (list []lateness) {
 		at = max(at, to)
 	}
 	return list
+}
+
+// usualMeetings is what a thread's waits for collectives usually take, ns, by their start: the
+// median of their operation's, without the time for which a late rank is to blame. A program
+// that adds up gradients over several batches has shorter waits as well, for other work.
+func (s *scene) usualMeetings(t *subject) map[uint64]uint64 {
+	took, starts := map[event.Op][]uint64{}, map[event.Op][]uint64{}
+	seen := map[uint64]bool{}
+	for i := range s.collectives {
+		c := &s.collectives[i]
+		if c.SyncOp == 0 || c.PID != t.PID || c.SyncTID != t.TID || seen[c.SyncStart] {
+			continue
+		}
+		seen[c.SyncStart] = true
+		v := c.SyncEnd - c.SyncStart
+		for _, l := range s.waited(t.Thread, c.SyncStart, c.SyncEnd) {
+			v -= min(v, l.ns)
+		}
+		took[c.SyncOp], starts[c.SyncOp] = append(took[c.SyncOp], v), append(starts[c.SyncOp], c.SyncStart)
+	}
+	usual := map[uint64]uint64{}
+	for op, list := range took {
+		if len(list) < minSameWork {
+			continue
+		}
+		v := stats.Median(list)
+		for _, start := range starts[op] {
+			usual[start] = v
+		}
+	}
+	return usual
 }
 
 // claimCollective takes the time in which a synchronisation waited for a rank that

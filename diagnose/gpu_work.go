@@ -120,6 +120,9 @@ func (s *scene) byLength(t *subject) {
 // usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of
 // its operation says it.
 func (t *subject) usualFor(c *event.Call) uint64 {
+	if v := t.usualMet[c.Start]; v > 0 {
+		return max(v, t.usual[c.Op])
+	}
 	if t.usualWork[c.Op] == 0 {
 		return t.usual[c.Op]
 	}

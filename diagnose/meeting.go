@@ -60,6 +60,8 @@ type meetings struct {
 	at        map[barrier][]*meeting
 	straggler map[member]bool
 	complete  map[uint32][]uint64        // by process: when the last rank entered its collectives, by time
+	waits     map[event.Thread][]spell   // of threads for collectives, by time, of which none overlap
+	begun     map[member]uint64          // when ranks entered their communicator's first operation, Unix ns
 	of        map[uint32]map[uint64]bool // by process: its communicators
 }
 
@@ -75,7 +77,10 @@ func (m *meetings) together(a, b uint32) bool {
 }
 
 func (s *scene) readCollectives() {
-	s.met = meetings{map[barrier][]*meeting{}, map[member]bool{}, map[uint32][]uint64{}, map[uint32]map[uint64]bool{}}
+	s.met = meetings{
+		at: map[barrier][]*meeting{}, straggler: map[member]bool{}, complete: map[uint32][]uint64{},
+		waits: map[event.Thread][]spell{}, begun: map[member]uint64{}, of: map[uint32]map[uint64]bool{},
+	}
 	by := map[meetingKey]*meeting{}
 	own := len(s.collectives)
 	for i := range own + len(s.guests) {
@@ -85,8 +90,15 @@ func (s *scene) readCollectives() {
 		} else {
 			c = &s.guests[i-own]
 		}
+		if c.SyncOp != 0 {
+			t := event.Thread{PID: c.PID, TID: c.SyncTID}
+			s.met.waits[t] = append(s.met.waits[t], spell{c.SyncStart, c.SyncEnd})
+		}
 		if !matched(c) {
 			continue
+		}
+		if c.Seq == 1 {
+			s.met.begun[member{c.CommID, c.Rank}] = c.At
 		}
 		k := keyOf(c)
 		if by[k] == nil {
@@ -115,12 +127,15 @@ func (s *scene) readCollectives() {
 				s.met.at[b] = append(s.met.at[b], m)
 			}
 		}
-		if m.late() >= minLate {
+		if m.late() >= minLate && !s.met.begins(m) {
 			cost[member{k.id, m.last().Rank}] += m.late()
 		}
 	}
 	for pid := range s.met.complete {
 		slices.Sort(s.met.complete[pid])
+	}
+	for t, list := range s.met.waits {
+		s.met.waits[t] = joined(list)
 	}
 	for _, list := range s.met.at {
 		slices.SortFunc(list, func(a, b *meeting) int {
@@ -160,5 +175,14 @@ func (m *meeting) sound() bool {
 // or very late. Ranks that are late in turn, by little, are as even as a job can be.
 func (m *meetings) straggles(x *meeting) bool {
 	last := x.last()
-	return x.late() >= minLate && m.straggler[member{last.CommID, last.Rank}] || x.late() >= uint64(minStall)
+	again := x.late() >= minLate && m.straggler[member{last.CommID, last.Rank}]
+	return (again || x.late() >= uint64(minStall)) && !m.begins(x)
+}
+
+// begins reports whether the last rank had only just come to its communicator's first
+// operation, and was very late: it loaded its code after others. That is over then.
+func (m *meetings) begins(x *meeting) bool {
+	last := x.last()
+	at, ok := m.begun[member{last.CommID, last.Rank}]
+	return ok && x.late() >= uint64(minStall) && last.At < at+uint64(beginning)
 }

@@ -95,6 +95,7 @@ type subject struct {
 	// is that of single waits whose work is known, by start.
 	usualWork map[event.Op]uint64
 	waitWork  map[uint64]uint64
+	usualMet  map[uint64]uint64 // what waits for collectives usually take, ns, by start
 	// later is by how much the work of a wait took longer than usual, ns, by the wait's
 	// start; without an entry it is not known.
 	later map[uint64]uint64

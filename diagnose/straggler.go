@@ -23,21 +23,26 @@ type reason struct {
 	met     []*meeting // those that cost most, by time
 	late    uint64     // sum
 	split   ledger.Split
-	gpu     uint64      // of the time, in synchronisations: it waited for its own GPU
-	class   event.Class // what made it late
+	by      map[event.Thread]*ledger.Split // the same, by whose time it was
+	gpu     uint64                         // of the time, in synchronisations: it waited for its own GPU
+	class   event.Class                    // what made it late
 	known   bool
 	runners ledger.Runners
 	rows    []*event.OffCPU
+	seen    map[*event.OffCPU]bool
 	behind  []ledger.Link // of the longest wait, if it was for another thread
 }
 
 func (s *scene) reason(f *finding) *reason {
 	at, _ := s.home(f.Thread)
-	r := &reason{at: at, met: struckMost(f)}
+	r := &reason{at: at, met: struckMost(f), by: map[event.Thread]*ledger.Split{}, seen: map[*event.OffCPU]bool{}}
 	var most uint64
 	for _, m := range r.met {
 		r.late += m.late()
-		most = r.add(s, m, most)
+		at, t, when := s.before(m)
+		for _, p := range at.parts(t, when) {
+			most = r.add(at, p, most)
+		}
 	}
 	// A wait that makes up half of the lateness is what made it late; else it was at work.
 	r.class = event.OnCPU
@@ -71,35 +76,45 @@ func struckMost(f *finding) (met []*meeting) {
 	return met
 }
 
-// add adds what the late rank did before a meeting. Of its waits for another thread,
-// only one longer than most says who stood behind; add returns the longest.
-func (r *reason) add(s *scene, m *meeting, most uint64) uint64 {
-	s, last, when := s.before(m)
-	from, entered := when.from, when.to
-	split, ok := s.x.Between(last.TID, from, entered)
+// add adds a part of what the late rank did before a meeting. Of its waits for another
+// thread, only one longer than most says who stood behind; add returns the longest.
+func (r *reason) add(s *scene, p part, most uint64) uint64 {
+	split, ok := s.x.Between(p.TID, p.from, p.to)
 	if !ok {
 		return most
 	}
 	r.known = true
-	rows := s.x.Overlapping(last.TID, from, entered)
-	busyWithIO(&split, &ledger.Link{From: from, To: entered, Split: split, Rows: rows})
-	r.split.Add(&split)
+	rows := s.x.Overlapping(p.TID, p.from, p.to)
+	if p.sync { // whether it sleeps or spins
+		kept := split.NS[event.RunQueue] + split.NS[event.Throttled]
+		r.gpu += split.Wall - min(kept, split.Wall)
+		only := ledger.Split{Wall: kept}
+		only.NS[event.RunQueue], only.NS[event.Throttled] = split.NS[event.RunQueue], split.NS[event.Throttled]
+		split = only
+	}
+	busyWithIO(&split, &ledger.Link{From: p.from, To: p.to, Split: split, Rows: rows})
 	for _, o := range rows {
-		r.rows = append(r.rows, o)
-		r.runners.Add(o)
+		if !r.seen[o] {
+			r.seen[o] = true
+			r.rows = append(r.rows, o)
+			r.runners.Add(o)
+		}
+		v := min(p.blocked(o), split.NS[o.Class])
 		if o.Op.Role() == event.RoleSync {
-			b, e := ledger.Blocked(o)
-			b, e = max(b, from), min(e, entered)
-			v := min(e-min(b, e), r.split.NS[o.Class])
 			r.gpu += v
-			r.split.NS[o.Class] -= v
-			r.split.Wall -= v
+			split.NS[o.Class] -= v
+			split.Wall -= v
 			continue
 		}
-		if ledger.Followable(o.Class) && o.Duration > most {
+		if ledger.Followable(o.Class) && v > 0 && o.Duration > most {
 			most, r.behind = o.Duration, s.x.Follow(o)
 		}
 	}
+	if r.by[p.Thread] == nil {
+		r.by[p.Thread] = &ledger.Split{}
+	}
+	r.by[p.Thread].Add(&split)
+	r.split.Add(&split)
 	return most
 }
 
@@ -188,7 +203,7 @@ func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, 
 		from = 0
 	}
 	who := s.whoever(f.Thread, from)
-	s, t := s.home(f.Thread)
+	s, t := r.at, r.thread(f)
 	step := func(layer, state, on string, ns uint64) report.Step {
 		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns, Node: node}
 	}
@@ -203,7 +218,7 @@ func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, 
 		if !ok {
 			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
 		}
-		by := s.who(c.Thread, from)
+		by := s.who(c.Thread, t.PID)
 		steps = append(steps, report.Step{Layer: "HOST", Process: s.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node})
 		return "it waited for a CPU that " + by + " had", steps,
 			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
@@ -228,7 +243,7 @@ func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, 
 	short = "it " + doingWords[r.class]
 	if len(r.behind) > 1 {
 		for _, l := range r.behind[1:] {
-			short += " that " + s.who(l.Thread, from) + " ended"
+			short += " that " + s.who(l.Thread, t.PID) + " ended"
 			d := doing{l.Split}
 			steps = append(steps, report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node})
 		}
