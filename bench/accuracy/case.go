@@ -122,7 +122,8 @@ func (f *injected) right(c *report.Chain) bool {
 
 // shown reports whether a chain's path leads from a dispatching thread of the
 // program, through the lock's holder or the process that is waited for, if there
-// is one, to who is to blame, in the right state.
+// is one, to who is to blame, in the right state. If that is a process that is waited
+// for, it leads on to who runs and keeps it from its work, if there is somebody.
 func (f *injected) shown(c *report.Chain) bool {
 	if len(c.Path) == 0 {
 		return false
@@ -141,6 +142,9 @@ func (f *injected) shown(c *report.Chain) bool {
 		if pid, _, _ := p.ids(f.truth); pid != 0 && !on(p, "") {
 			return false
 		}
+	}
+	if f.Named == peer && f.truth.CulpritPID != 0 && !on(Culprit, "running") {
+		return false
 	}
 	return on(f.Named, f.Path)
 }

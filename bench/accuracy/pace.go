@@ -49,8 +49,8 @@ func (p *pace) parseLlama(printed []byte, t *cudastub.Truth) error {
 	return nil
 }
 
-// parseTorch reads what faulty.py prints: a JSON line for each time the fault struck, and one at
-// the end.
+// parseTorch reads what faulty.py and ranks.py print: a JSON line for each time the fault struck,
+// and one at the end; before that, which process the first one's peer is, if it has one.
 func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 	ended := false
 	for line := range bytes.Lines(printed) {
@@ -72,6 +72,8 @@ func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 			t.FaultCount++
 			t.InjectedNS += l.End - l.Begin
 			t.CulpritPID, t.CulpritTID = l.PID, l.TID
+		case "peer":
+			t.PeerPID, t.PeerTID = l.PID, l.TID
 		case "end":
 			t.PID, t.TID, t.Steps, t.Fault, ended = l.PID, l.PID, l.Steps, l.Fault, true
 			t.Dispatchers = l.Dispatchers
@@ -84,7 +86,7 @@ func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 	return nil
 }
 
-// steadyFile is what faulty.py makes in its folder after a third of its steps.
+// steadyFile is what faulty.py and ranks.py make in their folder after a third of its steps.
 const steadyFile = "steady"
 
 // settle waits until a third of PyTorch's steps are done: import and loading take long on a busy

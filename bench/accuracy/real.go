@@ -60,7 +60,14 @@ const (
 	llama12 realProgram = "llama.cpp, CUDA 12"
 	llama13 realProgram = "llama.cpp, CUDA 13"
 	pytorch realProgram = "PyTorch"
+	ranks   realProgram = "PyTorch, two ranks"
 )
+
+// scripts are the programs of internal/real/torch that PyTorch runs.
+var scripts = map[realProgram]string{pytorch: "faulty.py", ranks: "ranks.py"}
+
+// torch reports whether PyTorch runs the program.
+func (p realProgram) torch() bool { return scripts[p] != "" }
 
 // realCase is a run of a real program, with a fault or as a control.
 type realCase struct {
@@ -149,6 +156,8 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{program: pytorch, fault: driftingGPU, draw: with(steady, drifting)},
 
 	{program: pytorch, fault: expect("cold", Victim, "running", diagnose.ColdStart), atOnce: true, draw: coldStart},
+	lateRank("late-cpu", "running"), lateRank("late-disk", "blocked"), lateRank("late-lock", "blocked"),
+	{program: ranks, fault: lateByHog, needs: 2, draw: with(evenRanks("--host-ms", "12"), hogBesideRank)},
 
 	{program: llama13, fault: hogOnCPU, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
 	{
@@ -173,6 +182,8 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "gradient accumulation", program: pytorch, draw: kernelsOf(500, 700, "--accumulate", 4)},
 	{name: "more work from half of the steps on", program: pytorch, draw: kernelsOf(400, 500, "--grow")},
 	{name: "warm-up with compilation", program: pytorch, draw: kernelsOf(500, 700, "--compile --steps 600 --after 600")},
+	{name: "healthy", program: ranks, draw: evenRanks()},
+	{name: "gradient accumulation", program: ranks, draw: evenRanks("--accumulate", "4")},
 	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2, "--work", 1000)},
 })
 
@@ -265,7 +276,7 @@ func pinnedDecode(d *draw) realRun {
 
 // RealNames lists what Options.Only may say of real programs.
 func RealNames() []string {
-	names := []string{"llama", "pytorch", controlsName}
+	names := []string{"llama", "pytorch", "ranks", controlsName}
 	for i := range realCases {
 		if f := realCases[i].fault; f != nil && !slices.Contains(names, f.Fault) {
 			names = append(names, f.Fault)
@@ -311,9 +322,11 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 func (k *realCase) is(name string) bool {
 	switch name {
 	case "llama":
-		return k.program != pytorch
+		return !k.program.torch()
 	case "pytorch":
-		return k.program == pytorch
+		return k.program.torch()
+	case "ranks":
+		return k.program == ranks
 	case controlsName:
 		return k.fault == nil
 	}
@@ -324,7 +337,7 @@ func (k *realCase) is(name string) bool {
 func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 	shared := filepath.Join(o.Dir, "hollow")
 	o.Parse = measured.parseLlama
-	if r.program == pytorch {
+	if r.program.torch() {
 		o.Parse = measured.parseTorch
 	}
 	o.Program = func(ctx context.Context, args []string) (*exec.Cmd, error) {
@@ -335,7 +348,7 @@ func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 	}
 	if r.outside != nil {
 		o.During = func(ctx context.Context, pid int) (rig.Tell, error) {
-			settled := r.program == pytorch && settle(ctx, o.Dir) || r.program != pytorch && sleep(ctx, realSettle)
+			settled := r.program.torch() && settle(ctx, o.Dir) || !r.program.torch() && sleep(ctx, realSettle)
 			if !settled {
 				return nil, nil
 			}
@@ -348,8 +361,8 @@ func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 func (p *RealPrograms) command(ctx context.Context, which realProgram, shared, dir string, args []string) *exec.Cmd {
 	var cmd *exec.Cmd
 	switch which {
-	case pytorch:
-		cmd = p.torch.Command(ctx, shared, append([]string{"faulty.py", "--wait-stdin", "--dir", dir}, args...)...)
+	case pytorch, ranks:
+		cmd = p.torch.Command(ctx, shared, append([]string{scripts[which], "--wait-stdin", "--dir", dir}, args...)...)
 	case llama12:
 		cmd = p.llama.Command(ctx, 12, p.llamaGPU, []string{"HOLLOW_FILE=" + shared}, args...)
 	case llama13:

@@ -34,7 +34,7 @@ var programs embed.FS
 type Files struct {
 	Python   string // the interpreter
 	Site     string // its packages
-	Programs string // folder of train.py, ddp.py, graphs.py, compiled.py and faulty.py
+	Programs string // folder of train.py, ddp.py, graphs.py, compiled.py, faulty.py and ranks.py
 	GPU      string // folder of the hollow libraries
 	Triton   string // its package; empty unless it was fetched
 	tag      string // of the interpreter's version, such as cpython-311

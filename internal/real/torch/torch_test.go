@@ -207,10 +207,15 @@ func TestGraphsAreRecordedCallForCall(t *testing.T) {
 // Each fault strikes, and says when.
 func TestFaultyTrainingTellsTheTruth(t *testing.T) {
 	f := fetch(t)
-	for _, fault := range []string{"worker-net", "mutex"} {
+	for _, fault := range []string{"worker-net", "mutex", "late-disk", "late-lock"} {
 		t.Run(fault, func(t *testing.T) {
 			dir := t.TempDir()
-			cmd := f.Command(t.Context(), filepath.Join(dir, "hollow"), "faulty.py", "--fault", fault, "--dir", dir)
+			program := "faulty.py"
+			if strings.HasPrefix(fault, "late-") {
+				program = "ranks.py"
+			}
+			cmd := f.Command(t.Context(), filepath.Join(dir, "hollow"), program, "--fault", fault, "--dir", dir)
+			cmd.Env = append(cmd.Env, "HOLLOW=devices=2")
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatal(err)

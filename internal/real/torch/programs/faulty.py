@@ -60,6 +60,24 @@ def work(seconds):
         pass
 
 
+def random_file(path):
+    """Writes a file to read from."""
+    with open(path, "wb") as f:
+        f.write(os.urandom(16 << 20))
+        os.fsync(f.fileno())
+    return path
+
+
+def read_uncached(path, seconds):
+    """Reads a file that is not cached, again and again, for the time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with open(path, "rb", buffering=0) as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            while f.read(1 << 20):
+                pass
+
+
 class Samples(Dataset):
     def __init__(self, a):
         self.a, self.count = a, a.steps * a.batch
@@ -80,13 +98,7 @@ class Samples(Dataset):
         burn(self.a.ms / 1e3)
 
     def disk(self):
-        """Reads a file that is not cached, again and again, for the time."""
-        end = time.monotonic() + self.a.ms / 1e3
-        while time.monotonic() < end:
-            with open(self.a.file, "rb", buffering=0) as f:
-                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-                while f.read(1 << 20):
-                    pass
+        read_uncached(self.a.file, self.a.ms / 1e3)
 
     def net(self):
         """Asks a server of this machine, which takes the time to answer."""
@@ -197,9 +209,7 @@ def main():
     a = arguments()
     a.file, a.port, a.server = os.path.join(a.dir, "samples"), 0, 0
     if a.fault == "worker-disk":
-        with open(a.file, "wb") as f:
-            f.write(os.urandom(16 << 20))
-            os.fsync(f.fileno())
+        random_file(a.file)
     if a.fault == "worker-net":
         a.port, a.server = serve(a.ms / 1e3)
 

@@ -1,0 +1,41 @@
+package accuracy
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/diagnose"
+)
+
+// lateRank is a run of two ranks (ranks.py) of which the second is late for each collective
+// operation, or for each second or third, by a fault of its own. The path shows it in the state.
+func lateRank(fault, state string) realCase {
+	return realCase{
+		program: ranks, fault: expect(fault, Culprit, state, diagnose.CollectiveWait),
+		draw: func(d *draw) realRun {
+			r := evenRanks("--fault", fault, "--every", d.between(1, 3), "--ms", d.between(25, 45))(d)
+			r.args = append(r.args, "--after", "150")
+			return r
+		},
+	}
+}
+
+// lateByHog is a second rank whose CPU another program has: it is the rank that is to be
+// named, and the path leads on to the program.
+var lateByHog = expect("late-hog", peer, "runnable", diagnose.CollectiveWait)
+
+// evenRanks are two ranks with the same work.
+func evenRanks(more ...any) func(*draw) realRun {
+	return func(d *draw) realRun {
+		return realRun{
+			args: append(arguments("--steps", 300, "--after", 300), arguments(more...)...),
+			gpu:  fmt.Sprintf("devices=2;kernel.default=%dus", d.between(900, 1200)),
+		}
+	}
+}
+
+// hogBesideRank is another program on the CPU of the second rank.
+func hogBesideRank(d *draw, r *realRun) outside {
+	here, there := d.twoCPUs()
+	r.args = append(r.args, arguments("--pin", here, "--pin-late", there)...)
+	return hog(d, there)
+}

@@ -1,0 +1,153 @@
+"""Trains on two ranks with DistributedDataParallel, one of which is late before every so many
+collective operations, after some steps. The process that is started is rank 0, and starts rank 1,
+the late one. The truth comes as from faulty.py: a line for each time that rank 1 was late, by rank 1,
+and one at the end by rank 0, which first says who rank 1 is.
+
+Waits for the GPU sleep, so that two ranks and a tracer get on with two CPUs. Each step waits for the
+GPU at its end, so that nothing but the launches of the step hides that a rank is late."""
+
+import argparse
+import contextlib
+import ctypes
+import datetime
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from faulty import burn, random_file, read_uncached, struck, tell, work
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+FAULTS = ("none", "late-cpu", "late-disk", "late-lock")
+RANKS = 2
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+BLOCKING_SYNC = 4  # cudaDeviceScheduleBlockingSync of driver_types.h
+
+
+class Holder:
+    """A thread that takes a mutex when it is asked to, and keeps it for the time."""
+
+    def __init__(self, ms):
+        self.ms, self.libc = ms, ctypes.CDLL(None)
+        self.mutex = ctypes.create_string_buffer(64)  # pthread_mutex_t, zeros initialise it
+        self.asked, self.has = threading.Semaphore(0), threading.Semaphore(0)
+        threading.Thread(target=self.run, name="holder", daemon=True).start()
+
+    def run(self):
+        while True:
+            self.asked.acquire()
+            self.libc.pthread_mutex_lock(self.mutex)
+            self.has.release()
+            self.libc.usleep(int(self.ms * 1000))
+            self.libc.pthread_mutex_unlock(self.mutex)
+
+    def meet(self):
+        self.asked.release()
+        self.has.acquire()
+        self.libc.pthread_mutex_lock(self.mutex)
+        self.libc.pthread_mutex_unlock(self.mutex)
+
+
+def strike(a):
+    """What makes the late rank late."""
+    if a.fault == "late-cpu":
+        return lambda: burn(a.ms / 1e3)
+    if a.fault == "late-disk":
+        file = random_file(os.path.join(a.dir, "samples"))
+        return lambda: read_uncached(file, a.ms / 1e3)
+    return Holder(a.ms).meet
+
+
+def arguments():
+    a = argparse.ArgumentParser()
+    a.add_argument("--wait-stdin", action="store_true", help="begin at the end of standard input (faulty.py does it)")
+    a.add_argument("--pin", type=int, help="CPU of rank 0")
+    a.add_argument("--pin-late", type=int, help="CPU of rank 1")
+    a.add_argument("--fault", choices=FAULTS, default="none")
+    a.add_argument("--steps", type=int, default=60)
+    a.add_argument("--after", type=int, default=30, help="steps without the fault")
+    a.add_argument("--every", type=int, default=1, help="steps from one that it strikes to the next")
+    a.add_argument("--ms", type=float, default=40, help="how long it strikes")
+    a.add_argument("--host-ms", type=float, default=0, help="CPU time of Python's own work in each step")
+    a.add_argument("--accumulate", type=int, default=1, help="batches for each step of the optimizer, with one collective")
+    a.add_argument("--dir", default=tempfile.gettempdir(), help="for files, on a disk")
+    a.add_argument("--rank", type=int, default=0, help="given by rank 0 to those that it starts")
+    a.add_argument("--port", type=int, default=0, help="likewise: where the ranks meet")
+    return a.parse_args()
+
+
+def start(port):
+    """Starts rank 1, with the same arguments."""
+    given = [w for w in sys.argv[1:] if w != "--wait-stdin"]
+    return subprocess.Popen([sys.executable, __file__, *given, "--rank", "1", "--port", str(port)], stdin=subprocess.DEVNULL)
+
+
+def join(a, store):
+    """Makes the group of ranks, each with a GPU of its own, when all are there."""
+    store.set(f"rank {a.rank}", "")
+    store.wait([f"rank {r}" for r in range(RANKS)])
+    cudart = ctypes.CDLL("libcudart.so.13")
+    if cudart.cudaSetDevice(a.rank) or cudart.cudaSetDeviceFlags(BLOCKING_SYNC):
+        raise SystemExit("the waits for the GPU cannot be made to sleep")
+    torch.cuda.set_device(a.rank)
+    dist.init_process_group("nccl", store=store, rank=a.rank, world_size=RANKS, device_id=torch.device("cuda", a.rank),
+                            timeout=datetime.timedelta(seconds=60))
+
+
+def train(a):
+    """Returns when each step ended, CLOCK_MONOTONIC in ns."""
+    torch.manual_seed(1)
+    layers = [layer for _ in range(4) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    model = DistributedDataParallel(nn.Sequential(*layers, nn.Linear(64, 10)).cuda(), device_ids=[a.rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+    loss_of = nn.CrossEntropyLoss()
+    x, y = torch.randn(32, 64).cuda(), torch.randint(0, 10, (32,)).cuda()
+    is_late = strike(a) if a.rank == 1 and a.fault != "none" else None
+    pin = a.pin_late if a.rank else a.pin
+    if pin is not None:
+        os.sched_setaffinity(0, {pin})
+    ends = []
+    for n in range(a.steps):
+        if n == a.steps // 3 and a.rank == 0:  # whoever disturbs the program from outside may begin
+            open(os.path.join(a.dir, "steady"), "w").close()
+        if is_late and n >= a.after and n % a.every == 0:
+            with struck(a.fault, n):
+                is_late()
+        work(a.host_ms / 1e3)
+        update = n % a.accumulate == a.accumulate - 1
+        with contextlib.nullcontext() if update else model.no_sync():
+            loss_of(model(x), y).backward()
+        if update:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        ends.append(time.monotonic_ns())
+    return ends
+
+
+def main():
+    a = arguments()
+    if a.rank:  # ends when rank 0 does
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    store = dist.TCPStore("127.0.0.1", a.port, RANKS, a.rank == 0, wait_for_workers=False)
+    other = start(store.port) if a.rank == 0 else None
+    join(a, store)
+    ends = train(a)
+    dist.destroy_process_group()
+    if other is None:
+        return
+    if other.wait():
+        raise SystemExit("rank 1 failed")
+    tell(what="peer", pid=other.pid, tid=other.pid)
+    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, after=a.after, ends=ends)
+
+
+if __name__ == "__main__":
+    main()
