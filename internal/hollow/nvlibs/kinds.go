@@ -35,6 +35,7 @@ var kinds = map[string]kind{
 		prefix: "cusparse", sources: []string{"cusparse.c"}, refused: 10, failed: 6,
 		compute: regexp.MustCompile(`^cusparse([SDCZX][a-z0-9]+(_solve)?|Sp(MM|MV|GEMM_compute|SV_solve|SM_solve)|SDDMM)$`),
 	},
+	"libcurand":       {prefix: "curand", refused: 204},
 	"libcusparseLt":   {prefix: "cusparseLt", refused: 10},
 	"libcufile":       {prefix: "cuFile", refused: 5001},
 	"libnccl":         {prefix: "nccl", sources: []string{"nccl.c", "nccl_comm.c", "nccl_data.c"}, refused: 5},

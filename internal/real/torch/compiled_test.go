@@ -19,12 +19,12 @@ func TestCompiledTrainingIsRecordedCallForCall(t *testing.T) {
 	t.Setenv("TRITON_CACHE_DIR", made)
 	t.Setenv("TORCHINDUCTOR_COMPILE_THREADS", "1") // no processes that would be busy beside
 	r := trace(t, &f, "", "compiled.py", "--steps", "50")
-	r.compare(t)
-	realtest.Covered(t, "PyTorch, torch.compile", r.called)
-	if n := r.called["cuLaunchKernel"]; n < 3*50 {
+	r.Compare(t)
+	realtest.Covered(t, "PyTorch, torch.compile", r.Called)
+	if n := r.Called["cuLaunchKernel"]; n < 3*50 {
 		t.Errorf("only %d kernels launched by the driver's function", n)
 	}
-	if n := count(t, r.db, `kernel like 'triton_%'`); n < 3*50 {
+	if n := count(t, r.DB, `kernel like 'triton_%'`); n < 3*50 {
 		t.Errorf("only %d launches are recorded with the name of a kernel of Triton's", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/real/realtest"
 )
 
 const repository = "../../.."
@@ -82,7 +83,7 @@ func TestKitOnTheHollowGPU(t *testing.T) {
 		{"go", "build", "-o", dir + "/hollow", "github.com/ingero-io/ingero/internal/hollow/cmd"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, tail(string(out)))
+			t.Fatalf("%v: %v\n%s", args, err, realtest.Tail(string(out)))
 		}
 	}
 	shared := filepath.Join(dir, "shared")

@@ -4,15 +4,12 @@ package torch
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/ingero-io/ingero/internal/hollow"
@@ -40,72 +37,21 @@ type Files struct {
 	tag      string // of the interpreter's version, such as cpython-311
 }
 
-// wheels are packages of PyPI that are fetched together.
-type wheels struct {
-	name            string
-	requirements    []byte // with checksums
-	fetchMB, diskMB int    // the wheels' sizes, and unpacked
-}
-
 // Fetch fetches and builds what is not in the cache, and says so to progress. It needs
 // python3 (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
-	if runtime.GOARCH != "amd64" {
-		return f, errors.New("fetch PyTorch: its checksums are those of the wheels for x86-64")
-	}
-	if f.Python, err = exec.LookPath("python3"); err != nil {
-		return f, fmt.Errorf("find Python: %w", err)
-	}
-	out, err := exec.CommandContext(ctx, f.Python, "-c", "import sys; print(sys.implementation.cache_tag)").Output()
-	if err != nil {
-		return f, fmt.Errorf("ask %s for its version: %w", f.Python, err)
-	}
-	f.tag = strings.TrimSpace(string(out))
-	dir, err := real.Once("torch/"+version+"-"+f.tag, func(dir string) error {
-		return f.install(ctx, dir, wheels{"PyTorch " + version + " and what it imports", requirements, 567, 1400}, progress)
-	})
-	if err != nil {
+	if f.Python, f.tag, err = real.Python(ctx); err != nil {
 		return f, err
 	}
-	f.Site = filepath.Join(dir, "site")
-	if f.Programs, err = unpack(); err != nil {
+	w := real.Wheels{Name: "PyTorch " + version + " and what it imports", Requirements: requirements, FetchMB: 567, DiskMB: 1400}
+	if f.Site, err = w.Fetch(ctx, f.Python, "torch/"+version+"-"+f.tag, progress); err != nil {
+		return f, err
+	}
+	if f.Programs, err = real.Unpack("torch", programs); err != nil {
 		return f, err
 	}
 	f.GPU, err = f.gpu(ctx)
 	return f, err
-}
-
-func (f *Files) install(ctx context.Context, dir string, w wheels, progress io.Writer) error {
-	fmt.Fprintf(progress, "fetching %s, %d MB (%d MB on disk)\n", w.name, w.fetchMB, w.diskMB)
-	list := filepath.Join(dir, "requirements.txt")
-	if err := os.WriteFile(list, w.requirements, 0o644); err != nil {
-		return fmt.Errorf("fetch %s: %w", w.name, err)
-	}
-	out, err := exec.CommandContext(ctx, f.Python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", filepath.Join(dir, "site"),
-		"--requirement", list).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("fetch %s with pip (Debian: python3-pip): %w\n%s", w.name, err, out)
-	}
-	return nil
-}
-
-// unpack writes the programs into the cache.
-func unpack() (string, error) {
-	h := sha256.New()
-	list, err := programs.ReadDir("programs")
-	for _, e := range list {
-		text, e := programs.ReadFile("programs/" + e.Name())
-		err = errors.Join(err, e)
-		h.Write(text)
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the programs: %w", err)
-	}
-	dir, err := real.Once(fmt.Sprintf("torch/programs-%x", h.Sum(nil)[:8]), func(dir string) error {
-		return os.CopyFS(dir, programs)
-	})
-	return filepath.Join(dir, "programs"), err
 }
 
 // gpu builds the libraries that PyTorch links.

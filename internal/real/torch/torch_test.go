@@ -1,7 +1,6 @@
 package torch
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -11,14 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/hollow"
-	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/realtest"
 	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 func fetch(t *testing.T) Files {
@@ -31,101 +24,17 @@ func fetch(t *testing.T) Files {
 	return f
 }
 
-// traced is what a run under the whole tracer gave.
-type traced struct {
-	db       string
-	said     string
-	recorded map[event.Op]uint64
-	called   map[string]uint64 // by the hollow GPU's own count
-	summary  agent.Summary
-}
-
 // trace runs a program as "ingero trace -- python3 ..." does, and reads the recording.
-func trace(t *testing.T, f *Files, settings string, args ...string) traced {
+func trace(t *testing.T, f *Files, settings string, args ...string) realtest.Traced {
 	t.Helper()
 	return traceWith(t, f, settings, probe.StackSlow, args...)
 }
 
 // traceWith is told of which calls stacks are to be taken.
-func traceWith(t *testing.T, f *Files, settings string, stacks probe.StackPolicy, args ...string) (r traced) {
+func traceWith(t *testing.T, f *Files, settings string, stacks probe.StackPolicy, args ...string) realtest.Traced {
 	t.Helper()
-	kerneltest.Require(t)
-	dir := t.TempDir()
-	db, shared := filepath.Join(dir, "run.db"), filepath.Join(dir, "hollow")
-	cmd := f.Command(t.Context(), shared, args...)
-	for _, v := range f.Env(shared) {
-		name, value, _ := strings.Cut(v, "=")
-		t.Setenv(name, value)
-	}
-	t.Setenv("HOLLOW", settings)
-	var out, errs bytes.Buffer
-	var err error
-	r.summary, err = agent.Run(t.Context(), agent.Options{
-		Command: cmd.Args, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: stacks,
-		Stdout: &out, Stderr: &errs, InnerCalls: true,
-		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
-			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
-		}},
-	})
-	if err != nil || r.summary.ExitCode != 0 {
-		t.Fatalf("exit code %d, %v\n%s", r.summary.ExitCode, err, tail(errs.String()))
-	}
-	r.said, r.db = out.String(), db
-	rd, err := sqlite.OpenReader(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rd.Close() // a reader has nothing to lose
-	stats, err := rd.OpStats(t.Context(), store.Window{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.recorded = map[event.Op]uint64{}
-	for i := range stats {
-		r.recorded[stats[i].Op] += stats[i].Calls
-	}
-	rows, err := hollow.Counts(shared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.called = map[string]uint64{}
-	for _, row := range rows {
-		if row.Kind == hollow.Call {
-			r.called[row.Name] += row.Count
-		}
-	}
-	return r
-}
-
-func tail(s string) string { return s[max(0, len(s)-4000):] }
-
-// compare fails the test unless each call of each operation was recorded.
-func (r *traced) compare(t *testing.T) {
-	t.Helper()
-	var all, ops uint64
-	for op := range event.Catalog {
-		var want uint64
-		for _, name := range event.Catalog[op].SymbolNames() {
-			want += r.called[name]
-		}
-		got := r.recorded[event.Catalog[op].Op]
-		if got != want {
-			t.Errorf("%s: the GPU counts %d calls, %d recorded", event.Catalog[op].Name, want, got)
-		}
-		all += got
-		if got > 0 {
-			ops++
-		}
-	}
-	if all < 1000 {
-		t.Errorf("only %d calls recorded", all)
-	}
-	for _, l := range r.summary.Losses {
-		if l.Kind.Counts() || l.Kind == event.LostLate {
-			t.Errorf("lost %d %s", l.Count, l.Kind)
-		}
-	}
-	t.Logf("%d calls of %d operations; the tracer used %d MB at most", all, ops, r.summary.MaxRSS>>20)
+	shared := filepath.Join(t.TempDir(), "hollow")
+	return realtest.Trace(t, f.Command(t.Context(), shared, args...).Args, f.Env(shared), settings, stacks)
 }
 
 // last is the JSON line that the program says at its end.
@@ -144,14 +53,14 @@ func TestTrainingIsRecordedCallForCall(t *testing.T) {
 			checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 			r := trace(t, &f, "", "train.py", "--model", model, "--checkpoint", checkpoint)
 			var end struct{ Steps, Evaluations int }
-			if last(t, r.said, &end); end.Steps != 40 || end.Evaluations != 2 {
-				t.Errorf("it says %s", r.said)
+			if last(t, r.Said, &end); end.Steps != 40 || end.Evaluations != 2 {
+				t.Errorf("it says %s", r.Said)
 			}
 			if info, err := os.Stat(checkpoint); err != nil || info.Size() < 100_000 {
 				t.Errorf("the checkpoint: %v, %v", info, err)
 			}
-			r.compare(t)
-			realtest.Covered(t, "PyTorch, training", r.called)
+			r.Compare(t)
+			realtest.Covered(t, "PyTorch, training", r.Called)
 		})
 	}
 }
@@ -182,14 +91,14 @@ func TestRanksMeetAndAreRecordedCallForCall(t *testing.T) {
 				}
 			}
 			r := trace(t, &f, "devices = 4", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, "ddp.py")
-			if !strings.Contains(r.said, `"ranks": `+ranks) {
-				t.Errorf("it says %s", r.said)
+			if !strings.Contains(r.Said, `"ranks": `+ranks) {
+				t.Errorf("it says %s", r.Said)
 			}
-			if r.called["ncclAllReduce"] == 0 || r.called["ncclCommInitRankConfig"]+r.called["ncclCommInitRank"] == 0 {
-				t.Errorf("NCCL was hardly used: %v", r.called)
+			if r.Called["ncclAllReduce"] == 0 || r.Called["ncclCommInitRankConfig"]+r.Called["ncclCommInitRank"] == 0 {
+				t.Errorf("NCCL was hardly used: %v", r.Called)
 			}
-			r.compare(t)
-			realtest.Covered(t, "PyTorch, training by several ranks", r.called)
+			r.Compare(t)
+			realtest.Covered(t, "PyTorch, training by several ranks", r.Called)
 		})
 	}
 }
@@ -197,11 +106,11 @@ func TestRanksMeetAndAreRecordedCallForCall(t *testing.T) {
 func TestGraphsAreRecordedCallForCall(t *testing.T) {
 	f := fetch(t)
 	r := trace(t, &f, "", "graphs.py", "--steps", "50")
-	if r.called["cudaGraphLaunch"] < 50 {
-		t.Errorf("%d graphs launched", r.called["cudaGraphLaunch"])
+	if r.Called["cudaGraphLaunch"] < 50 {
+		t.Errorf("%d graphs launched", r.Called["cudaGraphLaunch"])
 	}
-	r.compare(t)
-	realtest.Covered(t, "PyTorch, graphs", r.called)
+	r.Compare(t)
+	realtest.Covered(t, "PyTorch, graphs", r.Called)
 }
 
 // Each fault strikes, and says when.

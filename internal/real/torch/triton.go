@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"io"
-	"path/filepath"
 
 	"github.com/ingero-io/ingero/internal/real"
 )
@@ -18,10 +17,8 @@ const tritonVersion = "3.9.0"
 
 // FetchTriton fetches Triton, which torch.compile needs, if it is not in the cache: programs find it
 // from then on. What it makes needs gcc and Python's headers (Debian: python3-dev).
-func (f *Files) FetchTriton(ctx context.Context, progress io.Writer) error {
-	dir, err := real.Once("torch/triton-"+tritonVersion+"-"+f.tag, func(dir string) error {
-		return f.install(ctx, dir, wheels{"Triton " + tritonVersion, triton, 286, 999}, progress)
-	})
-	f.Triton = filepath.Join(dir, "site")
+func (f *Files) FetchTriton(ctx context.Context, progress io.Writer) (err error) {
+	w := real.Wheels{Name: "Triton " + tritonVersion, Requirements: triton, FetchMB: 286, DiskMB: 999}
+	f.Triton, err = w.Fetch(ctx, f.Python, "torch/triton-"+tritonVersion+"-"+f.tag, progress)
 	return err
 }

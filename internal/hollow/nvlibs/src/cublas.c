@@ -16,6 +16,18 @@ API cublasDestroy_v2(void *handle)
 	return 0;
 }
 
+API_OF(const char *) cublasGetStatusName(int status)
+{
+	HIT;
+	return status ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_SUCCESS";
+}
+
+API_OF(const char *) cublasGetStatusString(int status)
+{
+	HIT;
+	return status ? "not supported (hollow cuBLAS)" : "success";
+}
+
 API cublasSetStream_v2(struct handle *h, void *stream)
 {
 	HIT;

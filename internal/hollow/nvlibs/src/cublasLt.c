@@ -1,7 +1,17 @@
 /* cuBLASLt: matrix products with descriptors, of which none is looked at. */
 #include "nvlibs.h"
 
-enum { FAILED = 13, ALLOC_FAILED = 3, DESCRIPTOR = 256 };
+enum { FAILED = 13, REFUSED = 15, ALLOC_FAILED = 3, DESCRIPTOR = 256 };
+
+/* cublasLtMatrixLayoutAttribute_t of cublasLt.h; a layout keeps each as 8 bytes */
+enum {
+	LAYOUT_TYPE = 0,
+	LAYOUT_ROWS = 2,
+	LAYOUT_COLUMNS = 3,
+	LAYOUT_LD = 4,
+	LAYOUT_BATCHES = 5,
+	LAYOUT_ATTRIBUTES = 8,
+};
 
 /* cublasLtMatmulHeuristicResult_t of cublasLt.h */
 struct heuristic {
@@ -16,6 +26,19 @@ API_OF(size_t) cublasLtGetVersion(void)
 {
 	HIT;
 	return 130400;
+}
+
+API cublasLtCreate(void **handle)
+{
+	HIT;
+	return nvlibs_new(handle, sizeof(struct handle), ALLOC_FAILED);
+}
+
+API cublasLtDestroy(void *handle)
+{
+	HIT;
+	free(handle);
+	return 0;
 }
 
 API cublasLtMatmulDescCreate(void **desc, int compute, int scale)
@@ -56,10 +79,18 @@ API cublasLtMatmulPreferenceSetAttribute(void *pref, int what, const void *value
 	return 0;
 }
 
-API cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns, int64_t ld)
+API cublasLtMatrixLayoutCreate(uint64_t **layout, int type, uint64_t rows, uint64_t columns, int64_t ld)
 {
 	HIT;
-	return nvlibs_new(layout, DESCRIPTOR, ALLOC_FAILED);
+	int status = nvlibs_new((void **)layout, DESCRIPTOR, ALLOC_FAILED);
+	if (!status) {
+		(*layout)[LAYOUT_TYPE] = (uint64_t)type;
+		(*layout)[LAYOUT_ROWS] = rows;
+		(*layout)[LAYOUT_COLUMNS] = columns;
+		(*layout)[LAYOUT_LD] = (uint64_t)ld;
+		(*layout)[LAYOUT_BATCHES] = 1;
+	}
+	return status;
 }
 
 API cublasLtMatrixLayoutDestroy(void *layout)
@@ -69,9 +100,22 @@ API cublasLtMatrixLayoutDestroy(void *layout)
 	return 0;
 }
 
-API cublasLtMatrixLayoutSetAttribute(void *layout, int what, const void *value, size_t size)
+API cublasLtMatrixLayoutSetAttribute(uint64_t *layout, unsigned what, const void *value, size_t size)
 {
 	HIT;
+	if (what < LAYOUT_ATTRIBUTES && size <= sizeof *layout)
+		memcpy(layout + what, value, size);
+	return 0;
+}
+
+API cublasLtMatrixLayoutGetAttribute(const uint64_t *layout, unsigned what, void *value, size_t size, size_t *written)
+{
+	HIT;
+	if (what >= LAYOUT_ATTRIBUTES || size > sizeof *layout)
+		return REFUSED;
+	memcpy(value, layout + what, size);
+	if (written)
+		*written = size;
 	return 0;
 }
 

@@ -1,0 +1,73 @@
+// Package onnx runs ONNX Runtime, as PyPI's wheel for CUDA 13 brings it, on the hollow GPU, with a
+// program of ours (programs).
+package onnx
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/hollow/nvlibs"
+	"github.com/ingero-io/ingero/internal/real"
+)
+
+const version = "1.31.1"
+
+// requirements are the wheels with their checksums.
+//
+//go:embed requirements.txt
+var requirements []byte
+
+//go:embed programs/*.py
+var programs embed.FS
+
+// Files is where ONNX Runtime is, and what runs it.
+type Files struct {
+	Python   string // the interpreter
+	Site     string // its packages
+	Programs string // folder of infer.py
+	GPU      string // folder of the hollow libraries
+}
+
+// Fetch fetches and builds what is not in the cache, and says so to progress. It needs
+// python3 (3.11 to 3.13) with pip, and gcc.
+func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
+	var tag string
+	if f.Python, tag, err = real.Python(ctx); err != nil {
+		return f, err
+	}
+	w := real.Wheels{Name: "ONNX Runtime " + version + " and NumPy", Requirements: requirements, FetchMB: 272, DiskMB: 420}
+	if f.Site, err = w.Fetch(ctx, f.Python, "onnx/"+version+"-"+tag, progress); err != nil {
+		return f, err
+	}
+	if f.Programs, err = real.Unpack("onnx", programs); err != nil {
+		return f, err
+	}
+	f.GPU, err = f.gpu(ctx, tag)
+	return f, err
+}
+
+// gpu builds the libraries that ONNX Runtime links.
+func (f *Files) gpu(ctx context.Context, tag string) (string, error) {
+	below, err := hollow.Build(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, err := nvlibs.Key()
+	if err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("onnx/gpu-%s-%s-%s-%s", version, tag, filepath.Base(below), key)
+	return real.Once(name, func(dir string) error {
+		return nvlibs.Build(ctx, below, dir, filepath.Join(f.Site, "onnxruntime/capi/libonnxruntime_providers_cuda.so"))
+	})
+}
+
+// Env are the variables that a program needs. shared is the file of the hollow GPU's settings and
+// counts.
+func (f *Files) Env(shared string) []string {
+	return append(hollow.Env(f.GPU, shared), "PYTHONPATH="+f.Site)
+}

@@ -1,0 +1,110 @@
+package realtest
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// Traced is what a run under the whole tracer gave.
+type Traced struct {
+	DB       string
+	Said     string // on standard output
+	Recorded map[event.Op]uint64
+	Called   map[string]uint64 // by the hollow GPU's own count
+	Summary  agent.Summary
+}
+
+// Trace runs a program as "ingero trace -- COMMAND" does, and reads the recording. env are what
+// hollow.Env gives and the program needs besides; settings are those of the hollow GPU.
+func Trace(t *testing.T, command, env []string, settings string, stacks probe.StackPolicy) (r Traced) {
+	t.Helper()
+	kerneltest.Require(t)
+	db, shared := filepath.Join(t.TempDir(), "run.db"), ""
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		if name == "HOLLOW_FILE" {
+			shared = value
+		}
+		t.Setenv(name, value)
+	}
+	t.Setenv("HOLLOW", settings)
+	var out, errs bytes.Buffer
+	var err error
+	r.Summary, err = agent.Run(t.Context(), agent.Options{
+		Command: command, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: stacks,
+		Stdout: &out, Stderr: &errs, InnerCalls: true,
+		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
+			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
+		}},
+	})
+	if err != nil || r.Summary.ExitCode != 0 {
+		t.Fatalf("exit code %d, %v\n%s", r.Summary.ExitCode, err, Tail(errs.String()))
+	}
+	r.Said, r.DB = out.String(), db
+	rd, err := sqlite.OpenReader(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close() // a reader has nothing to lose
+	stats, err := rd.OpStats(t.Context(), store.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Recorded = map[event.Op]uint64{}
+	for i := range stats {
+		r.Recorded[stats[i].Op] += stats[i].Calls
+	}
+	rows, err := hollow.Counts(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Called = map[string]uint64{}
+	for _, row := range rows {
+		if row.Kind == hollow.Call {
+			r.Called[row.Name] += row.Count
+		}
+	}
+	return r
+}
+
+// Tail is the end of what a program printed.
+func Tail(s string) string { return s[max(0, len(s)-4000):] }
+
+// Compare fails the test unless each call of each operation was recorded.
+func (r *Traced) Compare(t *testing.T) {
+	t.Helper()
+	var all, ops uint64
+	for op := range event.Catalog {
+		var want uint64
+		for _, name := range event.Catalog[op].SymbolNames() {
+			want += r.Called[name]
+		}
+		got := r.Recorded[event.Catalog[op].Op]
+		if got != want {
+			t.Errorf("%s: the GPU counts %d calls, %d recorded", event.Catalog[op].Name, want, got)
+		}
+		all += got
+		if got > 0 {
+			ops++
+		}
+	}
+	if all < 1000 {
+		t.Errorf("only %d calls recorded", all)
+	}
+	for _, l := range r.Summary.Losses {
+		if l.Kind.Counts() || l.Kind == event.LostLate {
+			t.Errorf("lost %d %s", l.Count, l.Kind)
+		}
+	}
+	t.Logf("%d calls of %d operations; the tracer used %d MB at most", all, ops, r.Summary.MaxRSS>>20)
+}

@@ -1,0 +1,78 @@
+package real
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Wheels are packages of PyPI, for x86-64, that are fetched together.
+type Wheels struct {
+	Name            string // in words
+	Requirements    []byte // what pip reads: versions and checksums
+	FetchMB, DiskMB int    // the wheels' sizes, and unpacked
+}
+
+// Python finds python3 and its version, such as cpython-311, which wheels are made for.
+func Python(ctx context.Context) (path, tag string, err error) {
+	if path, err = exec.LookPath("python3"); err != nil {
+		return "", "", fmt.Errorf("find Python: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, path, "-c", "import sys; print(sys.implementation.cache_tag)").Output()
+	if err != nil {
+		return "", "", fmt.Errorf("ask %s for its version: %w", path, err)
+	}
+	return path, strings.TrimSpace(string(out)), nil
+}
+
+// Fetch fetches the wheels into a folder of the cache, below name, unless they are there, says so to
+// progress, and returns the folder of the packages. It needs pip.
+func (w *Wheels) Fetch(ctx context.Context, python, name string, progress io.Writer) (string, error) {
+	dir, err := Once(name, func(dir string) error { return w.install(ctx, python, dir, progress) })
+	return filepath.Join(dir, "site"), err
+}
+
+func (w *Wheels) install(ctx context.Context, python, dir string, progress io.Writer) error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("fetch %s: its checksums are those of the wheels for x86-64", w.Name)
+	}
+	fmt.Fprintf(progress, "fetching %s, %d MB (%d MB on disk)\n", w.Name, w.FetchMB, w.DiskMB)
+	list := filepath.Join(dir, "requirements.txt")
+	if err := os.WriteFile(list, w.Requirements, 0o644); err != nil {
+		return fmt.Errorf("fetch %s: %w", w.Name, err)
+	}
+	out, err := exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", filepath.Join(dir, "site"),
+		"--requirement", list).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("fetch %s with pip (Debian: python3-pip): %w\n%s", w.Name, err, out)
+	}
+	return nil
+}
+
+// Unpack writes the folder programs of a package of this repository into the cache, below name, and
+// returns where it is.
+func Unpack(name string, programs embed.FS) (string, error) {
+	h := sha256.New()
+	list, err := programs.ReadDir("programs")
+	for _, e := range list {
+		text, e := programs.ReadFile("programs/" + e.Name())
+		err = errors.Join(err, e)
+		h.Write(text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the programs: %w", err)
+	}
+	dir, err := Once(fmt.Sprintf("%s/programs-%x", name, h.Sum(nil)[:8]), func(dir string) error {
+		return os.CopyFS(dir, programs)
+	})
+	return filepath.Join(dir, "programs"), err
+}
