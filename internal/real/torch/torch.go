@@ -43,7 +43,10 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if f.Python, f.tag, err = real.Python(ctx); err != nil {
 		return f, err
 	}
-	w := real.Wheels{Name: "PyTorch " + version + " and what it imports", Requirements: requirements, FetchMB: 567, DiskMB: 1400}
+	w := real.Wheels{
+		Name: "PyTorch " + version + " and what it imports", Requirements: requirements,
+		FetchMB: 567, DiskMB: 1400,
+	}
 	if f.Site, err = w.Fetch(ctx, f.Python, "torch/"+version+"-"+f.tag, progress); err != nil {
 		return f, err
 	}

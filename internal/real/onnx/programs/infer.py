@@ -32,7 +32,8 @@ def node(op, inputs, output):
 
 
 def tensor(name, array):
-    return field(5, b"".join(field(1, d) for d in array.shape) + field(2, FLOAT) + field(8, name) + field(9, array.tobytes()))
+    dims = b"".join(field(1, d) for d in array.shape)
+    return field(5, dims + field(2, FLOAT) + field(8, name) + field(9, array.tobytes()))
 
 
 def value(n, name, shape):
@@ -44,7 +45,8 @@ def network(layers, batch, width):
     """A ModelProto (onnx.proto): MatMul, Add and Relu in each layer."""
     rng, x, graph = np.random.default_rng(1), "x", b""
     for n in range(layers):
-        graph += node("MatMul", [x, f"w{n}"], f"m{n}") + node("Add", [f"m{n}", f"b{n}"], f"a{n}") + node("Relu", [f"a{n}"], f"r{n}")
+        graph += node("MatMul", [x, f"w{n}"], f"m{n}") + node("Add", [f"m{n}", f"b{n}"], f"a{n}")
+        graph += node("Relu", [f"a{n}"], f"r{n}")
         graph += tensor(f"w{n}", rng.standard_normal((width, width), dtype=np.float32))
         graph += tensor(f"b{n}", rng.standard_normal(width, dtype=np.float32))
         x = f"r{n}"
