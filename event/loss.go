@@ -100,7 +100,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostFootprint:      {"footprint", "entries", false, "entries of footprints not recorded because a table was full: counts of system calls, files, sockets, programs or their names", "entries of footprints (tables full)"},
 	LostPages:          {"pages", "allocations", false, "allocations of pages not counted because they interrupted the counting of another one, or because there were too many processes", "allocations of pages (one at a time is counted on a CPU)"},
 	LostReading:        {"gpu_reading", "readings", true, "readings of the GPUs that did not come, one a second, after there had been some: the driver did not answer, or the process that asks it ended", "readings of the GPUs (the driver did not answer)"},
-	InnerCalls: {"inner_calls", "milliseconds", true, "milliseconds in which launches, waits or copies of the driver (`cuLaunchKernel`, `cuStreamSynchronize` and the like) were not counted separately, because each was within a call of the runtime, which is recorded; `--inner-calls` counts them", "milliseconds in which driver calls within runtime calls were not counted separately"},
+	InnerCalls:         {"inner_calls", "milliseconds", true, "milliseconds in which launches, waits or copies of the driver (`cuLaunchKernel`, `cuStreamSynchronize` and the like) were not counted separately, because each was within a call of the runtime, which is recorded; `--inner-calls` counts them", "milliseconds in which driver calls within runtime calls were not counted separately"},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it
