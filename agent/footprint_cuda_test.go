@@ -32,7 +32,7 @@ func TestFootprintEndsWhenCUDAIsLoaded(t *testing.T) {
 	}
 }
 
-// lateFootprint traces a process that loads CUDA, and is given commands a second later.
+// lateFootprint traces a process that loads CUDA, and is given commands once it is known to use CUDA.
 func lateFootprint(t *testing.T, policy agent.FootprintPolicy, commands int) agent.Summary {
 	t.Helper()
 	files, err := cudastub.Extract(t.TempDir())
@@ -46,7 +46,13 @@ func lateFootprint(t *testing.T, policy agent.FootprintPolicy, commands int) age
 	t.Cleanup(func() { v.Close() })
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	o := newCounter().options()
+	c := newCounter()
+	recorded := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.calls[uint32(v.PID())]["cudaMalloc"] > 0
+	}
+	o := c.options()
 	o.PIDs, o.Footprint = []int{v.PID()}, policy
 	o.Started = func(agent.Start) {
 		go func() {
@@ -57,7 +63,10 @@ func lateFootprint(t *testing.T, policy agent.FootprintPolicy, commands int) age
 				}
 			}
 			do("dlopen")
-			time.Sleep(2 * time.Second)
+			for ctx.Err() == nil && !recorded() {
+				do("call cudaMalloc 1") // the library may have no probes yet
+				time.Sleep(50 * time.Millisecond)
+			}
 			for range commands {
 				do("call cudaMalloc 1")
 			}

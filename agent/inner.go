@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -24,8 +25,8 @@ const (
 // may be taken off: when every one is a part of a traced call of the runtime. It looks at each role
 // by itself, and at each group of processes that have their links in common. Pure: times are given.
 type innerCalls struct {
-	group  func(pid uint32) int              // of a process: itself if it has links of its own, else 0
-	open   map[event.Role]*[1 << 8]openInner // by thread
+	group  func(pid uint32) int                     // of a process: itself if it has links of its own, else 0
+	open   [1 << 8][len(event.InnerRoles)]openInner // by thread, and index of the role
 	procs  map[innerProcessKey]*innerProcess
 	groups map[innerGroupKey]*innerGroup
 	off    time.Duration // for how long some group had no probe, until `since`
@@ -68,30 +69,29 @@ type innerGroup struct {
 }
 
 func newInnerCalls(group func(uint32) int) *innerCalls {
-	x := &innerCalls{
-		group: group, open: map[event.Role]*[1 << 8]openInner{},
-		procs: map[innerProcessKey]*innerProcess{}, groups: map[innerGroupKey]*innerGroup{},
+	return &innerCalls{
+		group: group, procs: map[innerProcessKey]*innerProcess{}, groups: map[innerGroupKey]*innerGroup{},
 	}
-	for _, role := range event.InnerRoles {
-		x.open[role] = &[1 << 8]openInner{}
-	}
-	return x
 }
 
 // calls looks at calls in the order in which those of a thread returned.
 func (x *innerCalls) calls(calls []event.Call) {
-	for _, role := range event.InnerRoles {
-		open := x.open[role]
-		for i := range calls {
-			c := &calls[i]
-			o := &open[c.TID&uint32(len(open)-1)]
+	for i := range calls {
+		c := &calls[i]
+		own := -1 // index of its role, if it is a call of the driver that matters
+		if c.Op.Inner() {
+			own = slices.Index(event.InnerRoles[:], c.Op.Role())
+		}
+		open := &x.open[c.TID&uint32(len(x.open)-1)]
+		for k := range open {
+			o := &open[k]
 			if o.count > 0 && o.depth == c.Depth+1 && o.Thread == c.Thread {
-				x.returned(c, o, role)
+				x.returned(c, o, event.InnerRoles[k])
 			}
 			switch {
-			case !c.Op.Inner() || c.Op.Role() != role:
+			case k != own:
 			case c.Depth == 0:
-				x.process(c.PID, role).bare++
+				x.process(c.PID, event.InnerRoles[k]).bare++
 			case o.Thread == c.Thread && o.depth == c.Depth && o.count > 0:
 				o.start = c.Start
 				o.count++

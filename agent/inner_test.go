@@ -217,7 +217,10 @@ func TestWaitsAndCopiesAreLookedAtByThemselves(t *testing.T) {
 	for _, c := range r.x.second(r.now, time.Second) {
 		got[c] = true
 	}
-	want := map[change]bool{{innerGroupKey{0, event.RoleCopy}, false}: true, {innerGroupKey{0, event.RoleSync}, false}: true}
+	want := map[change]bool{
+		{innerGroupKey{0, event.RoleCopy}, false}: true,
+		{innerGroupKey{0, event.RoleSync}, false}: true,
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -77,7 +77,9 @@ type llamaRun struct {
 }
 
 // decode runs llama.cpp, and a tracer beside it if asked for.
-func (l *lab) decode(ctx context.Context, f *llamaFiles, k *decoding, traced bool, seconds float64) (r llamaRun, err error) {
+func (l *lab) decode(
+	ctx context.Context, f *llamaFiles, k *decoding, traced bool, seconds float64,
+) (r llamaRun, err error) {
 	l.number++
 	shared := filepath.Join(l.dir, fmt.Sprintf("hollow%d", l.number))
 	if err := hollow.Set(shared, llamaKernel); err != nil {
@@ -86,7 +88,9 @@ func (l *lab) decode(ctx context.Context, f *llamaFiles, k *decoding, traced boo
 	cmd := f.Command(ctx, 13, f.gpu, append([]string{"HOLLOW_FILE=" + shared}, k.env...),
 		"--seconds", strconv.FormatFloat(settles+seconds, 'f', 2, 64))
 	var tokens struct{ Ends []int64 }
-	run, err := cudastub.StartTruthful(cmd, func(printed []byte, _ *cudastub.Truth) error { return json.Unmarshal(printed, &tokens) })
+	run, err := cudastub.StartTruthful(cmd, func(printed []byte, _ *cudastub.Truth) error {
+		return json.Unmarshal(printed, &tokens)
+	})
 	if err != nil {
 		return r, err
 	}
@@ -184,8 +188,8 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 		rows = append(rows, Row{
 			Name: k.name + ", tokens/s kept", Unit: Ratio, Measured: kept, Error: moves, Target: k.target,
 			Detail: map[string]float64{
-				"without_per_s": 1e9 / without.median(), "with_per_s": 1e9 / with.median(), "best_to_best": without.min() / with.min(),
-				"worst_pair": share.min(), "kernels_per_s": launches.median(), "rounds": float64(len(share)),
+				"without_per_s": 1e9 / without.median(), "with_per_s": 1e9 / with.median(),
+				"best_to_best": without.min() / with.min(), "worst_pair": share.min(), "kernels_per_s": launches.median(), "rounds": float64(len(share)),
 			},
 		}.judge())
 	}

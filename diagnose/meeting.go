@@ -81,6 +81,45 @@ func (s *scene) readCollectives() {
 		at: map[barrier][]*meeting{}, straggler: map[member]bool{}, complete: map[uint32][]uint64{},
 		waits: map[event.Thread][]spell{}, begun: map[member]uint64{}, of: map[uint32]map[uint64]bool{},
 	}
+	cost := map[member]uint64{}
+	ranks := map[uint64]map[int32]bool{}
+	for k, m := range s.gather() {
+		slices.SortFunc(m.members, func(a, b *event.Collective) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rank, b.Rank))
+		})
+		if !m.sound() {
+			continue
+		}
+		if ranks[k.id] == nil {
+			ranks[k.id] = map[int32]bool{}
+		}
+		for _, c := range m.members {
+			ranks[k.id][c.Rank] = true
+			s.met.complete[c.PID] = append(s.met.complete[c.PID], m.last().At)
+			if b := (barrier{event.Thread{PID: c.PID, TID: c.SyncTID}, c.SyncStart}); c.SyncOp != 0 && c != m.last() {
+				s.met.at[b] = append(s.met.at[b], m)
+			}
+		}
+		if m.late() >= minLate && !s.met.begins(m) {
+			cost[member{k.id, m.last().Rank}] += m.late()
+		}
+	}
+	s.met.order()
+	for who, ns := range cost {
+		var rest uint64
+		for r := range ranks[who.id] {
+			if r != who.rank {
+				rest += cost[member{who.id, r}]
+			}
+		}
+		n := uint64(len(ranks[who.id]) - 1)
+		s.met.straggler[who] = n > 0 && ns*n >= apart*rest
+	}
+}
+
+// gather puts the ranks' parts of each operation together, and notes who waited for collectives,
+// when ranks entered their first one, and which processes are in a communicator.
+func (s *scene) gather() map[meetingKey]*meeting {
 	by := map[meetingKey]*meeting{}
 	own := len(s.collectives)
 	for i := range own + len(s.guests) {
@@ -110,47 +149,22 @@ func (s *scene) readCollectives() {
 		s.met.of[c.PID][c.CommID] = true
 		by[k].members = append(by[k].members, c)
 	}
-	cost := map[member]uint64{}
-	ranks := map[uint64]map[int32]bool{}
-	for k, m := range by {
-		slices.SortFunc(m.members, func(a, b *event.Collective) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rank, b.Rank)) })
-		if !m.sound() {
-			continue
-		}
-		if ranks[k.id] == nil {
-			ranks[k.id] = map[int32]bool{}
-		}
-		for _, c := range m.members {
-			ranks[k.id][c.Rank] = true
-			s.met.complete[c.PID] = append(s.met.complete[c.PID], m.last().At)
-			if b := (barrier{event.Thread{PID: c.PID, TID: c.SyncTID}, c.SyncStart}); c.SyncOp != 0 && c != m.last() {
-				s.met.at[b] = append(s.met.at[b], m)
-			}
-		}
-		if m.late() >= minLate && !s.met.begins(m) {
-			cost[member{k.id, m.last().Rank}] += m.late()
-		}
+	return by
+}
+
+// order sorts the lists by time.
+func (m *meetings) order() {
+	for _, list := range m.complete {
+		slices.Sort(list)
 	}
-	for pid := range s.met.complete {
-		slices.Sort(s.met.complete[pid])
+	for t, list := range m.waits {
+		m.waits[t] = joined(list)
 	}
-	for t, list := range s.met.waits {
-		s.met.waits[t] = joined(list)
-	}
-	for _, list := range s.met.at {
+	for _, list := range m.at {
 		slices.SortFunc(list, func(a, b *meeting) int {
-			return cmp.Or(cmp.Compare(a.last().At, b.last().At), cmp.Compare(a.last().Seq, b.last().Seq), cmp.Compare(a.last().Comm, b.last().Comm))
+			x, y := a.last(), b.last()
+			return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Comm, y.Comm))
 		})
-	}
-	for who, ns := range cost {
-		var rest uint64
-		for r := range ranks[who.id] {
-			if r != who.rank {
-				rest += cost[member{who.id, r}]
-			}
-		}
-		n := uint64(len(ranks[who.id]) - 1)
-		s.met.straggler[who] = n > 0 && ns*n >= apart*rest
 	}
 }
 

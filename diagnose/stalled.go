@@ -94,16 +94,16 @@ func (s *scene) stealShare() float64 {
 	return min(1, stolen/busy)
 }
 
-// What a hypervisor takes makes waits for a CPU longer, too: who has the CPU then is kept from it
-// itself. Healthy training lost 2.1 to 3.3 % to its own threads where 24 % was stolen, and less
-// than 2 % where nothing was (docs/accuracy.md): so much more must be lost before a thread is
-// blamed, as a share of what is stolen.
+// A hypervisor also takes CPU time from the thread that another one waits for, which makes the wait
+// longer. Healthy training was reported with 2.1 to 3.3 % of contention by its own threads where the
+// hypervisor took 24 %, and with less than 2 % where it took nothing (docs/accuracy.md). So the limit
+// from which contention is reported rises by this share of what the hypervisor takes.
 const stolenDoubt = 0.15
 
-// minStolen is the share stolen from which it is told.
+// minStolen is the share of the CPUs' working time from which the report says what the hypervisor took.
 const minStolen = 0.1
 
-// leastPct is the share of the thread's time, in %, from which the finding is told.
+// leastPct is the limit from which a finding is reported, in % of the thread's time.
 func (f *finding) leastPct(s *scene) float64 {
 	if f.kind == CPUContention {
 		return minPct + 100*stolenDoubt*s.stealShare()
@@ -117,8 +117,10 @@ func (s *scene) stolenNote() (list []string) {
 	if v < minStolen {
 		return nil
 	}
-	return []string{fmt.Sprintf("the hypervisor took %.0f %% of the time in which this machine's CPUs had work: everything on it was slower for that, and waits for a CPU of less than %.1f %% of a thread's time may be its doing (steal_pct in system_snapshots)",
-		100*v, minPct+100*stolenDoubt*v)}
+	const words = "the hypervisor took %.0f %% of the time in which this machine's CPUs had work: everything on it " +
+		"was slower for that, and waits for a CPU of less than %.1f %% of a thread's time may be its doing " +
+		"(steal_pct in system_snapshots)"
+	return []string{fmt.Sprintf(words, 100*v, minPct+100*stolenDoubt*v)}
 }
 
 // discount takes from what a finding explains the time on a CPU that the

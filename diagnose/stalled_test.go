@@ -29,7 +29,7 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 	}
 }
 
-// Where a hypervisor takes the CPUs, whoever has one while another waits is kept from it, too.
+// A hypervisor that takes CPU time makes waits for a CPU longer: little contention proves nothing then.
 func TestSmallContentionIsNotBlamedWhileTheHypervisorTakesTheCPUs(t *testing.T) {
 	in := diagnose.InputOf(read(t, "testdata/cpu_contention_small.txtar"))
 	for stolen, want := range map[float64]string{0: "backup-agent", 12: "nothing wrong"} {

@@ -151,10 +151,12 @@ func op(s Source, n uint8) Op { return Op(s)<<8 | Op(n) }
 
 // Inner reports whether the operation is a launch, a wait or a copy of the driver, which most
 // programs make only by way of the runtime's: each is then a call within a call that says the same.
-func (o Op) Inner() bool { return o.Source() == SourceDriver && slices.Contains(InnerRoles, o.Role()) }
+func (o Op) Inner() bool {
+	return o.Source() == SourceDriver && slices.Contains(InnerRoles[:], o.Role())
+}
 
 // InnerRoles are the roles of operations that are [Op.Inner].
-var InnerRoles = []Role{RoleLaunch, RoleSync, RoleCopy}
+var InnerRoles = [...]Role{RoleLaunch, RoleSync, RoleCopy}
 
 // String returns the operation's name.
 func (o Op) String() string {

@@ -184,7 +184,10 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "warm-up with compilation", program: pytorch, draw: kernelsOf(500, 700, "--compile --steps 600 --after 600")},
 	{name: "healthy", program: ranks, draw: evenRanks()},
 	{name: "gradient accumulation", program: ranks, draw: evenRanks("--accumulate", "4")},
-	{name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound}, draw: kernelsOf(2, 2, "--work", 1000)},
+	{
+		name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound},
+		draw: kernelsOf(2, 2, "--work", 1000),
+	},
 })
 
 var (

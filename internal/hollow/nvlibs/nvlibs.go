@@ -21,6 +21,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/real"
 )
 
 //go:embed src kinds.go nvlibs.go
@@ -83,8 +86,28 @@ func share(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// Key changes with anything that the libraries are made of.
-func Key() (string, error) {
+// Cached builds what Build does, with the hollow GPU, into a folder of the cache, unless it is there.
+// Its name begins with name, which is to change with the users; users finds them.
+func Cached(ctx context.Context, name string, users func() ([]string, error)) (string, error) {
+	below, err := hollow.Build(ctx)
+	if err != nil {
+		return "", err
+	}
+	own, err := key()
+	if err != nil {
+		return "", err
+	}
+	return real.Once(fmt.Sprintf("%s-%s-%s", name, filepath.Base(below), own), func(dir string) error {
+		list, err := users()
+		if err != nil {
+			return err
+		}
+		return Build(ctx, below, dir, list...)
+	})
+}
+
+// key changes with anything that the libraries are made of.
+func key() (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -5,7 +5,6 @@ package onnx
 import (
 	"context"
 	"embed"
-	"fmt"
 	"io"
 	"path/filepath"
 
@@ -46,24 +45,10 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if f.Programs, err = real.Unpack("onnx", programs); err != nil {
 		return f, err
 	}
-	f.GPU, err = f.gpu(ctx, tag)
-	return f, err
-}
-
-// gpu builds the libraries that ONNX Runtime links.
-func (f *Files) gpu(ctx context.Context, tag string) (string, error) {
-	below, err := hollow.Build(ctx)
-	if err != nil {
-		return "", err
-	}
-	key, err := nvlibs.Key()
-	if err != nil {
-		return "", err
-	}
-	name := fmt.Sprintf("onnx/gpu-%s-%s-%s-%s", version, tag, filepath.Base(below), key)
-	return real.Once(name, func(dir string) error {
-		return nvlibs.Build(ctx, below, dir, filepath.Join(f.Site, "onnxruntime/capi/libonnxruntime_providers_cuda.so"))
+	f.GPU, err = nvlibs.Cached(ctx, "onnx/gpu-"+version+"-"+tag, func() ([]string, error) {
+		return []string{filepath.Join(f.Site, "onnxruntime/capi/libonnxruntime_providers_cuda.so")}, nil
 	})
+	return f, err
 }
 
 // Env are the variables that a program needs. shared is the file of the hollow GPU's settings and

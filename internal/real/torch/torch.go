@@ -53,28 +53,14 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if f.Programs, err = real.Unpack("torch", programs); err != nil {
 		return f, err
 	}
-	f.GPU, err = f.gpu(ctx)
-	return f, err
-}
-
-// gpu builds the libraries that PyTorch links.
-func (f *Files) gpu(ctx context.Context) (string, error) {
-	below, err := hollow.Build(ctx)
-	if err != nil {
-		return "", err
-	}
-	key, err := nvlibs.Key()
-	if err != nil {
-		return "", err
-	}
-	name := fmt.Sprintf("torch/gpu-%s-%s-%s-%s", version, f.tag, filepath.Base(below), key)
-	return real.Once(name, func(dir string) error {
+	f.GPU, err = nvlibs.Cached(ctx, "torch/gpu-"+version+"-"+f.tag, func() ([]string, error) {
 		users, err := filepath.Glob(filepath.Join(f.Site, "torch/lib/*.so"))
 		if err != nil || len(users) == 0 {
-			return fmt.Errorf("find PyTorch's libraries in %s: %w", f.Site, err)
+			return nil, fmt.Errorf("find PyTorch's libraries in %s: %w", f.Site, err)
 		}
-		return nvlibs.Build(ctx, below, dir, users...)
+		return users, nil
 	})
+	return f, err
 }
 
 // Command prepares a run of a program (train.py) or of a module ("-m", "torch.distributed.run")
