@@ -66,17 +66,8 @@ func (r *run) drain(next func() *unit) bool {
 			r.first = time.Since(r.began)
 		}
 		r.meter.calls(u.records.Calls)
-		r.memory.Calls(u.records.Calls)
-		r.memory.Lives(u.records.Lives)
-		r.ranks.Calls(u.records.Calls)
-		r.ranks.Lives(u.records.Lives)
-		r.forgetComms(u.records.Lives)
-		if r.inner != nil {
-			r.inner.lives(u.records.Lives)
-			r.inner.calls(u.records.Calls)
-		}
-		r.flights.calls(u.records.Calls)
-		r.flights.lives(u.records.Lives)
+		r.accounts.observe(&u.records)
+		r.accounts.tell(u)
 		r.people.observe(&u.records)
 		r.hostIO.take(&u.batch.IO)
 		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
@@ -103,30 +94,20 @@ func (r *run) lives(lives []event.Life) {
 		r.prints.life(l)
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
-			if r.leaving.remove(pid) { // an old process with the same id
-				r.ended(pid)
-			}
+			r.ended(r.leaving.remove(pid)) // an old process with the same id
 			r.targets.forked(int(l.Parent.PID), pid)
 			r.hostIO.begin(pid, true)
 			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
+			r.leaving.remove(pid) // another thread has taken the place of the first one
 			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
 			r.pythons.executed(pid)
-		case l.Kind == event.LifeExit && isProcess:
-			r.leaving.add(pid)
+		case l.Kind == event.LifeExit:
+			r.leaving.add(l)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
 			r.people.process(pid, true)
 			r.prints.also(pid, r.people.name)
 			r.pythons.look(pid)
-		}
-	}
-}
-
-// forgetComms drops what the kernel counts for processes that ended.
-func (r *run) forgetComms(lives []event.Life) {
-	for i := range lives {
-		if l := &lives[i]; l.Kind == event.LifeExit && l.PID == l.TID {
-			r.tracer.ForgetComms(l.PID)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func (r *run) finish() (Summary, error) {
 	r.prints.finish(r.people.name)
 	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())
 	r.drainAll()
-	r.flights.closed = true
+	r.accounts.ended(r.leaving.take(r.leaving.gone()))
+	r.accounts.flights.closed = true
 	now := time.Now()
 	r.stopped = true
 	r.tick(r.recorder.unit(), now, true)

@@ -29,7 +29,7 @@ func newFlights() *flights { return &flights{open: map[event.Thread]*flight{}} }
 // look reads what has not returned. Threads that hold what others wait for are
 // looked at too, and those that hold what these wait for.
 func (r *run) look(rec *probe.Records) {
-	if r.flights.closed {
+	if r.accounts.flights.closed {
 		return
 	}
 	var list []event.InFlight
@@ -46,7 +46,7 @@ func (r *run) look(rec *probe.Records) {
 		}
 		asked = more
 	}
-	r.flights.saw(list)
+	r.accounts.flights.saw(list)
 }
 
 // holders are the threads that hold what those of the list wait for, but for those
@@ -141,17 +141,23 @@ func (f *flights) calls(calls []event.Call) {
 
 // lives notes which threads ended, or began another program, in their call.
 func (f *flights) lives(lives []event.Life) {
-	if len(f.open) == 0 {
-		return
-	}
 	for i := range lives {
-		l := &lives[i]
-		if l.Kind != event.LifeUnfinished && l.Kind != event.LifeExit {
-			continue
+		if l := &lives[i]; l.Kind == event.LifeUnfinished {
+			f.died(l)
 		}
-		if o := f.open[l.Thread]; o != nil {
-			f.end(o, event.Died, max(l.At, o.Start))
-		}
+	}
+}
+
+// ended notes which threads ended, of which no more calls will come.
+func (f *flights) ended(ends []event.Life) {
+	for i := range ends {
+		f.died(&ends[i])
+	}
+}
+
+func (f *flights) died(l *event.Life) {
+	if o := f.open[l.Thread]; o != nil {
+		f.end(o, event.Died, max(l.At, o.Start))
 	}
 }
 

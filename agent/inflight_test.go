@@ -47,6 +47,14 @@ func TestHowACallInFlightEnds(t *testing.T) {
 		t.Errorf("a call whose thread ended: %+v", o)
 	}
 	f = open()
+	exit := []event.Life{{Kind: event.LifeExit, Thread: first.Thread, At: 4 * sec}}
+	f.lives(exit) // read before the call, which had returned
+	f.calls([]event.Call{{Thread: first.Thread, Op: first.Op, Start: 10, Duration: 3 * sec}})
+	f.ended(exit)
+	if o := outcome(t, f); o.Outcome != event.Returned || o.Age() != 3*sec {
+		t.Errorf("a call that returned before its thread ended: %+v", o)
+	}
+	f = open()
 	f.saw(nil) // it returned after the last drain: its record is to come
 	if l := f.take(nil); len(l) != 0 || len(f.status()) != 0 {
 		t.Errorf("judged before its record could come: %+v", l)

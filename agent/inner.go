@@ -125,22 +125,33 @@ func (x *innerCalls) process(pid uint32, role event.Role) *innerProcess {
 	return p
 }
 
-// lives handles threads that make their first call, and forgets processes that ended.
+// lives handles threads that make their first call.
 func (x *innerCalls) lives(lives []event.Life) {
 	for i := range lives {
 		l := &lives[i]
+		if l.Kind != event.LifeFirst {
+			continue
+		}
 		for _, role := range event.InnerRoles {
-			switch k := (innerGroupKey{x.group(l.PID), role}); {
-			case l.Kind == event.LifeFirst:
-				x.process(l.PID, role)
-				if g := x.groups[k]; g != nil {
-					g.joined = true
-				}
-			case l.Kind == event.LifeExit && l.PID == l.TID:
-				delete(x.procs, innerProcessKey{l.PID, role})
-				if k.group != 0 {
-					delete(x.groups, k) // its links are gone
-				}
+			x.process(l.PID, role)
+			if g := x.groups[innerGroupKey{x.group(l.PID), role}]; g != nil {
+				g.joined = true
+			}
+		}
+	}
+}
+
+// ended forgets processes that ended, with their first threads.
+func (x *innerCalls) ended(ends []event.Life) {
+	for i := range ends {
+		l := &ends[i]
+		if l.PID != l.TID {
+			continue
+		}
+		for _, role := range event.InnerRoles {
+			delete(x.procs, innerProcessKey{l.PID, role})
+			if group := x.group(l.PID); group != 0 {
+				delete(x.groups, innerGroupKey{group, role}) // its links are gone
 			}
 		}
 	}

@@ -26,29 +26,29 @@ func newInnerLinks(t *targets) *innerLinks {
 
 // innerCalls learns which probes were changed, and has those changed that are due.
 func (r *run) innerCalls(now time.Time) {
-	if r.inner == nil {
+	if r.accounts.inner == nil {
 		return
 	}
 	for {
 		select {
-		case c := <-r.inner.done:
-			r.inner.turned(c, now)
+		case c := <-r.accounts.inner.done:
+			r.accounts.inner.turned(c, now)
 			continue
 		default:
 		}
 		break
 	}
-	for _, c := range r.inner.check(now) {
+	for _, c := range r.accounts.inner.check(now) {
 		r.turnInner(c)
 	}
 }
 
 // innerSecond has the probes taken off where a second's calls showed that they tell nothing.
 func (r *run) innerSecond(now time.Time, span time.Duration) {
-	if r.inner == nil || r.stopped {
+	if r.accounts.inner == nil || r.stopped {
 		return
 	}
-	for _, c := range r.inner.second(now, span) {
+	for _, c := range r.accounts.inner.second(now, span) {
 		r.turnInner(c)
 	}
 }
@@ -67,6 +67,6 @@ func (r *run) turnInner(c change) {
 				r.log.Debug("probes on the driver's calls", "pid", c.group, "err", err)
 			}
 		}
-		r.inner.done <- c
+		r.accounts.inner.done <- c
 	}()
 }

@@ -118,13 +118,28 @@ func TestOneProcessKeepsTheProbeOfAllWhoShareIt(t *testing.T) {
 	for range 5 {
 		r.second(append(bare(2), nested(1, "cudaLaunchKernel", innerRate)...))
 	}
-	r.x.lives([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 2, TID: 2}}})
+	r.x.ended([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 2, TID: 2}}})
 	r.off(1)
 
 	r = newInnerRun(t, func(pid uint32) int { return int(pid) })
 	r.second(bare(2))
 	r.second(append(bare(2), nested(1, "cudaLaunchKernel", innerRate)...))
 	r.second(append(bare(2), nested(1, "cudaLaunchKernel", innerRate)...), launches(1, false))
+}
+
+// The end of a process is read before its last calls, which may be by the driver alone.
+func TestLastCallsOfTheDriverDoNotOutliveTheirProcess(t *testing.T) {
+	r := newInnerRun(t, oneGroup)
+	r.second(nil)
+	r.second(bare(2))
+	exit := []event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 2, TID: 2}}}
+	r.x.lives(exit)
+	r.x.calls(bare(2))
+	r.x.ended(exit)
+	if len(r.x.procs) != 0 {
+		t.Errorf("%d processes are known, which all ended", len(r.x.procs))
+	}
+	r.off(1)
 }
 
 func TestTheProbeIsPutBackToLook(t *testing.T) {
@@ -179,7 +194,7 @@ func TestTheTimeWithoutTheProbeIsCountedOnce(t *testing.T) {
 		t.Errorf("%v, want 3s", d)
 	}
 	for _, pid := range []uint32{1, 2} {
-		r.x.lives([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}})
+		r.x.ended([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}})
 	}
 	if d := r.x.missing(r.now.Add(4*time.Second)) + r.x.missing(r.now.Add(9*time.Second)); d != 8*time.Second {
 		t.Errorf("%v in all, want 4s and 4s", d)

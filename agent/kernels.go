@@ -33,8 +33,6 @@ type kernels struct {
 	known  int    // names in all of procs
 	lost   uint64 // names that there was no room for, not told yet
 	fresh  []store.Kernel
-	ended  []uint32 // since the last second
-	ending []uint32 // in the second before: their last calls have been drained
 }
 
 type kernelKey struct {
@@ -62,9 +60,13 @@ func newKernels(native *elf.Resolver) *kernels {
 }
 
 // observe learns names and appends to list what kernels launched for the first
-// time are called, and those whose names became known only now.
-func (k *kernels) observe(r *probe.Records, list []store.Kernel) []store.Kernel {
+// time are called, and those whose names became known only now. Processes that ended
+// before are forgotten.
+func (k *kernels) observe(r *probe.Records, ended []uint32, list []store.Kernel) []store.Kernel {
 	k.fresh = list
+	for _, pid := range ended {
+		k.forget(pid)
+	}
 	names := r.KernelNames
 	for i := range r.Lives {
 		l := &r.Lives[i]
@@ -87,12 +89,8 @@ func (k *kernels) observe(r *probe.Records, list []store.Kernel) []store.Kernel 
 	return list
 }
 
-// second forgets the processes that ended before the second that is over.
-func (k *kernels) second() (lost uint64) {
-	for _, pid := range k.ending {
-		k.forget(pid)
-	}
-	k.ending, k.ended = k.ended, k.ending[:0]
+// missed is for how many names there was no room since the last call.
+func (k *kernels) missed() (lost uint64) {
 	lost, k.lost = k.lost, 0
 	return lost
 }
@@ -107,8 +105,6 @@ func (k *kernels) life(l *event.Life) {
 			k.forget(l.PID)
 			k.table(l.PID).parent = p
 		}
-	case l.Kind == event.LifeExit && k.procs[l.PID] != nil:
-		k.ended = append(k.ended, l.PID)
 	}
 }
 

@@ -33,7 +33,7 @@ func newNames(t *testing.T) *names {
 // become known with it.
 func (n *names) drain(r probe.Records, want ...store.Kernel) {
 	n.t.Helper()
-	if diff := cmp.Diff(want, n.k.observe(&r, nil)); diff != "" {
+	if diff := cmp.Diff(want, n.k.observe(&r, nil, nil)); diff != "" {
 		n.t.Error(diff)
 	}
 }
@@ -125,9 +125,7 @@ func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
 	n.drain(probe.Records{Lives: []event.Life{life(event.LifeExit, 20, 1, 0)}})
 	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}},
 		store.Kernel{PID: 1, Func: 0x300, Name: "old", Symbol: "old", Source: store.KernelRegistered})
-	n.k.second()
-	n.k.second()
-	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}})
+	n.k.observe(&probe.Records{Calls: []event.Call{launch(1, 0x300)}}, []uint32{1}, nil)
 	if n.k.known != 1 {
 		t.Errorf("%d names are kept, want that of process 2", n.k.known)
 	}
@@ -137,10 +135,10 @@ func TestNamesBeyondTheBoundAreCounted(t *testing.T) {
 	n := newNames(t)
 	n.k.known = maxKernelNames
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")}, Calls: []event.Call{launch(1, 0x300)}})
-	if lost := n.k.second(); lost != 1 {
+	if lost := n.k.missed(); lost != 1 {
 		t.Errorf("%d names lost, want 1", lost)
 	}
-	if lost := n.k.second(); lost != 0 {
+	if lost := n.k.missed(); lost != 0 {
 		t.Errorf("%d names lost twice", lost)
 	}
 }

@@ -3,35 +3,52 @@ package agent
 import (
 	"slices"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/proc"
 )
 
-// leaving are processes whose first thread has ended. Others of their threads may go
-// on, or be ended a little later: on a busy machine that is long enough for the probes
-// to be gone by then, and nobody would know how their calls ended.
+// leaving are threads and processes that have ended, until whoever adds up calls may be told: ends
+// are read before calls, and the last calls of a thread may still be in the ring. Other threads of
+// a process may go on when its first one has ended, or be ended a little later: on a busy machine
+// that is long enough for the probes to be gone by then.
 type leaving struct {
-	fs   proc.FS
-	pids []int
+	fs      proc.FS
+	threads []event.Life // but first ones
+	procs   []event.Life // whose first thread has ended; At is when the last one that is known of did
 }
 
-// add notes that the first thread of a process has ended.
-func (l *leaving) add(pid int) {
-	if !slices.Contains(l.pids, pid) {
-		l.pids = append(l.pids, pid)
+// add notes that a thread has ended.
+func (l *leaving) add(end *event.Life) {
+	i := l.index(int(end.PID))
+	switch {
+	case end.PID != end.TID:
+		l.threads = append(l.threads, *end)
+		if i >= 0 {
+			l.procs[i].At = max(l.procs[i].At, end.At)
+		}
+	case i < 0:
+		l.procs = append(l.procs, *end)
 	}
 }
 
-// remove takes out a process, and reports whether it was there.
-func (l *leaving) remove(pid int) bool {
-	before := len(l.pids)
-	l.pids = slices.DeleteFunc(l.pids, func(p int) bool { return p == pid })
-	return len(l.pids) < before
+func (l *leaving) index(pid int) int {
+	return slices.IndexFunc(l.procs, func(p event.Life) bool { return int(p.PID) == pid })
 }
 
-// gone lists those that have no thread left. A thread leaves /proc after its end was
+// remove takes out a process, which is empty if it was not there.
+func (l *leaving) remove(pid int) (ends []event.Life) {
+	if i := l.index(pid); i >= 0 {
+		ends = append(ends, l.procs[i])
+		l.procs = slices.Delete(l.procs, i, i+1)
+	}
+	return ends
+}
+
+// gone lists the processes that have no thread left. A thread leaves /proc after its end was
 // recorded, so what is drained from now on holds all of it.
 func (l *leaving) gone() (gone []int) {
-	for _, pid := range l.pids {
+	for i := range l.procs {
+		pid := int(l.procs[i].PID)
 		tids, err := l.fs.Threads(pid)
 		if err != nil || !slices.ContainsFunc(tids, func(tid int) bool { return tid != pid }) {
 			gone = append(gone, pid)
@@ -40,10 +57,26 @@ func (l *leaving) gone() (gone []int) {
 	return gone
 }
 
-// ended forgets a process that has no thread any more.
-func (r *run) ended(pid int) {
-	r.targets.exited(pid)
-	r.hostIO.forget(uint32(pid))
-	r.pythons.exited(pid)
-	r.meter.exited(uint32(pid))
+// take takes out the threads that ended, and then the given processes.
+func (l *leaving) take(gone []int) (ends []event.Life) {
+	ends, l.threads = l.threads, nil
+	for _, pid := range gone {
+		ends = append(ends, l.remove(pid)...)
+	}
+	return ends
+}
+
+// ended is told which threads and processes have ended, when all their calls have been.
+// A process ends with the end of its first thread.
+func (r *run) ended(ends []event.Life) {
+	r.accounts.ended(ends)
+	for i := range ends {
+		if l := &ends[i]; l.PID == l.TID {
+			r.targets.exited(int(l.PID))
+			r.hostIO.forget(l.PID)
+			r.pythons.exited(int(l.PID))
+			r.meter.exited(l.PID)
+			r.tracer.ForgetComms(l.PID)
+		}
+	}
 }

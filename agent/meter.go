@@ -201,7 +201,7 @@ func (r *run) status(now time.Time, span time.Duration) *Status {
 		At:       now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
 		PerSecond: float64(r.meter.total-r.meter.prev) / span.Seconds(),
 		Ops:       r.meter.ops(span, func(pid uint32) string { return r.people.processes[pid].Name }),
-		InFlight:  r.flights.status(),
+		InFlight:  r.accounts.flights.status(),
 		Processes: r.people.traced(), Losses: lossList(r.losses), Fill: r.tracer.Fill(),
 		CPU: float64(cpu-r.meter.cpu) / float64(span), RSS: rss,
 	}

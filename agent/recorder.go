@@ -34,7 +34,7 @@ type unit struct {
 }
 
 func (u *unit) empty() bool {
-	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
+	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Ended) == 0 && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
 }
 
 // units is how many are under way at most. When the recorder is behind, calls wait in
@@ -125,7 +125,7 @@ func cleared(u *unit) *unit {
 	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
 	u.batch.GPUDevices, u.batch.GPUMemory, u.batch.Xids = nil, nil, nil
 	u.batch.Memory, u.batch.MemorySites, u.batch.InFlight = nil, nil, nil
-	u.batch.Collectives = u.batch.Collectives[:0]
+	u.batch.Collectives, u.batch.Ended = u.batch.Collectives[:0], u.batch.Ended[:0]
 	u.batch.IO.Reset()
 	u.batch.Footprint = nil
 	u.flush, u.looked, u.status = false, false, nil
@@ -207,9 +207,9 @@ func (r *recorder) fill(u *unit) {
 			}
 		}
 	}
-	b.Kernels = r.kernels.observe(rec, b.Kernels[:0])
+	b.Kernels = r.kernels.observe(rec, b.Ended, b.Kernels[:0])
 	if u.flush {
-		if n := r.kernels.second(); n > 0 {
+		if n := r.kernels.missed(); n > 0 {
 			b.Losses = append(b.Losses, event.Loss{Kind: event.LostName, Count: n})
 		}
 	}

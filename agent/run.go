@@ -9,12 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/collective"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/nvml"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/memory"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
 )
@@ -44,10 +42,7 @@ type run struct {
 	people   *people
 	hostIO   *hostIO
 	meter    *meter
-	memory   *memory.Tracker
-	ranks    *collective.Tracker
-	flights  *flights
-	inner    *innerLinks // nil: all calls of the driver are counted
+	accounts accounts
 	leaving  leaving
 	prints   *prints
 	pages    *pageCounts
@@ -92,16 +87,15 @@ func newRun(o Options) (*run, error) {
 			return nil, fmt.Errorf("watch names: %w", err)
 		}
 	}
+	r.accounts = newAccounts()
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
 	if !o.InnerCalls && r.tracer.Backend() != probe.BackendPerf {
-		r.inner = newInnerLinks(r.targets)
+		r.accounts.inner = newInnerLinks(r.targets)
 	}
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
 	r.people, r.hostIO = newPeople(fs), newHostIO(fs)
 	r.prints = newPrints(&o, r.tracer, fs, r.log)
-	r.meter, r.memory = newMeter(), memory.NewTracker(memory.MaxLive)
-	r.ranks = collective.NewTracker()
-	r.flights, r.leaving.fs = newFlights(), fs
+	r.meter, r.leaving.fs = newMeter(), fs
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
@@ -237,12 +231,8 @@ func (r *run) turn() error {
 		due = r.recorder.ready()
 	}
 	gone := r.leaving.gone()
-	if r.drain(r.recorder.ready) { // else some of their calls are still in the ring
-		for _, pid := range gone {
-			if r.leaving.remove(pid) {
-				r.ended(pid)
-			}
-		}
+	if r.drain(r.recorder.ready) || len(r.leaving.threads) > maxEarly { // else some of their calls are still in the ring
+		r.ended(r.leaving.take(gone))
 	}
 	r.innerCalls(time.Now())
 	if due != nil {

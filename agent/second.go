@@ -19,12 +19,13 @@ func (r *run) tick(u *unit, now time.Time, last bool) {
 	r.people.frameworks()
 	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
 	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
+	r.accounts.tell(u)
 	at := uint64(now.UnixNano())
 	if r.stopped {
 		at = 0
 	}
-	u.batch.Collectives = r.ranks.Take(at, u.batch.Collectives)
-	u.batch.Memory, u.batch.MemorySites = r.memory.Take(uint64(now.UnixNano()), u.batch.Memory[:0], u.batch.MemorySites[:0])
+	u.batch.Collectives = r.accounts.ranks.Take(at, u.batch.Collectives)
+	u.batch.Memory, u.batch.MemorySites = r.accounts.memory.Take(uint64(now.UnixNano()), u.batch.Memory, u.batch.MemorySites[:0])
 	r.requests(&u.batch.IO, last)
 	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
 	u.batch.IO.Pages = r.pages.take(now)
@@ -32,7 +33,7 @@ func (r *run) tick(u *unit, now time.Time, last bool) {
 	r.setLimits(r.meter.limits(span))
 	u.looked = true
 	r.look(&u.records)
-	u.batch.InFlight = r.flights.take(u.batch.InFlight[:0])
+	u.batch.InFlight = r.accounts.flights.take(u.batch.InFlight[:0])
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.people.prune()
@@ -82,8 +83,8 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	n[event.LostFootprint] += r.prints.missed
 	n[event.LostPages] += r.pages.missed
 	n[event.LostReading] += r.gpus.missed
-	if r.inner != nil {
-		n[event.InnerCalls] = uint64(r.inner.missing(time.Now())) / ms
+	if r.accounts.inner != nil {
+		n[event.InnerCalls] = uint64(r.accounts.inner.missing(time.Now())) / ms
 	}
 	n[event.LostLate] = (uint64(r.targets.late) + ms - 1) / ms
 	for k, v := range n {

@@ -99,16 +99,29 @@ func (t *Tracker) Calls(calls []event.Call) {
 	}
 }
 
-// Lives forgets processes that ended, or that execute a new program. It is to be
-// called after the calls that came before.
+// Lives forgets processes that execute a new program. It is to be called after the calls that
+// came before.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
-		l := &lives[i]
-		gone := l.Kind == event.LifeExec || l.Kind == event.LifeExit && l.PID == l.TID
-		if p := t.procs[l.PID]; p != nil && gone {
-			t.done = p.abandon(^uint64(0), t.done)
-			delete(t.procs, l.PID)
+		if l := &lives[i]; l.Kind == event.LifeExec {
+			t.forget(l.PID)
 		}
+	}
+}
+
+// Ended forgets processes that ended, with their first threads, of which no more calls will come.
+func (t *Tracker) Ended(ends []event.Life) {
+	for i := range ends {
+		if l := &ends[i]; l.PID == l.TID {
+			t.forget(l.PID)
+		}
+	}
+}
+
+func (t *Tracker) forget(pid uint32) {
+	if p := t.procs[pid]; p != nil {
+		t.done = p.abandon(^uint64(0), t.done)
+		delete(t.procs, pid)
 	}
 }
 

@@ -115,9 +115,27 @@ func TestWhatNobodyWaitsForIsGivenUp(t *testing.T) {
 		t.Errorf("%d given up because of their age, want %d", n, collective.MaxPending)
 	}
 	k.Calls(r.calls[:3])
-	k.Lives([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 1, TID: 1}}})
+	k.Ended([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 1, TID: 1}}})
 	if n := len(k.Take(1, nil)); n != 3 {
 		t.Errorf("%d given up with their process, want 3", n)
+	}
+}
+
+// The end of a process is read before its last calls.
+func TestCallsAfterAnExitAreOfTheProcessThatEnded(t *testing.T) {
+	r := &trace{t: t, at: 100}
+	r.call("ncclCommInitRank", 0xc0, 4, 2, 99)
+	r.call("ncclAllReduce", 0xc0, 64, 7<<32|4<<40|3, 5)
+	r.call("cudaStreamSynchronize", 5)
+	k := collective.NewTracker()
+	k.Calls(r.calls[:1])
+	exit := []event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 1, TID: 1}}}
+	k.Lives(exit)
+	k.Calls(r.calls[1:])
+	k.Ended(exit)
+	list := k.Take(1, nil)
+	if len(list) != 1 || list[0].SyncStart != 300 || list[0].Rank != 2 || list[0].Ranks != 4 {
+		t.Errorf("%+v, want one of rank 2 of 4, waited for at 300", list)
 	}
 }
 

@@ -119,28 +119,47 @@ func (t *Tracker) apply(c *event.Call) {
 	t.live += len(p.live) - before
 }
 
-// Lives forgets processes that ended, or that execute a new program, and the
-// threads that ended. It is to be called after the calls that came before.
+// Lives forgets processes that execute a new program. It is to be called after the calls that
+// came before.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
-		l := &lives[i]
-		if l.Kind == event.LifeExit {
-			delete(t.held, l.Thread)
-		}
-		gone := l.Kind == event.LifeExec || l.Kind == event.LifeExit && l.PID == l.TID
-		if p := t.procs[l.PID]; p != nil && gone {
-			t.ended = p.records(l.At, t.ended)
-			t.live -= len(p.live)
-			delete(t.procs, l.PID)
+		if l := &lives[i]; l.Kind == event.LifeExec {
+			t.forget(l)
 		}
 	}
+}
+
+// Ended forgets threads that ended, and processes with their first threads, of which no more calls
+// will come.
+func (t *Tracker) Ended(ends []event.Life) {
+	for i := range ends {
+		l := &ends[i]
+		delete(t.held, l.Thread)
+		if l.PID == l.TID {
+			t.forget(l)
+		}
+	}
+}
+
+func (t *Tracker) forget(l *event.Life) {
+	if p := t.procs[l.PID]; p != nil {
+		t.ended = p.records(l.At, t.ended)
+		t.live -= len(p.live)
+		delete(t.procs, l.PID)
+	}
+}
+
+// TakeEnded appends the last records of processes that ended.
+func (t *Tracker) TakeEnded(m []event.Memory) []event.Memory {
+	m = append(m, t.ended...)
+	t.ended = t.ended[:0]
+	return m
 }
 
 // Take appends a record of each process and space to m, and to s the sites that
 // hold most memory as far as they changed. at is the time in Unix ns.
 func (t *Tracker) Take(at uint64, m []event.Memory, s []event.MemorySite) ([]event.Memory, []event.MemorySite) {
-	m = append(m, t.ended...)
-	t.ended = t.ended[:0]
+	m = t.TakeEnded(m)
 	procs := make([]*process, 0, len(t.procs))
 	for _, p := range t.procs {
 		procs = append(procs, p)

@@ -174,13 +174,39 @@ func TestAProcessThatEndsIsForgotten(t *testing.T) {
 	} {
 		m := start(t)
 		m.alloc("cudaMalloc", 0x1000, 10, 0)
-		m.tracker.Lives([]event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 8}}, l})
+		lives := []event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 8}}, l}
+		m.tracker.Lives(lives)
+		if l.Kind == event.LifeExit {
+			m.tracker.Ended(lives)
+		}
 		if r := m.device(); r.At != 99 || r.Allocs != 1 {
 			t.Errorf("%s: last record %+v", l.Kind, r)
 		}
 		if list, sites := m.tracker.Take(200, nil, nil); len(list)+len(sites) != 0 {
 			t.Errorf("%s: still there: %+v %+v", l.Kind, list, sites)
 		}
+	}
+}
+
+// The ends of a process and its threads are read before their last calls.
+func TestCallsAfterAnExitAreOfTheProcessThatEnded(t *testing.T) {
+	m := start(t)
+	m.alloc("cudaMalloc", 0x1000, 10, 0)
+	m.call("cuMemAlloc", event.Call{Args: [event.NumArgs]uint64{20, 0x2000}, Depth: 1, Start: 2000, Duration: 5})
+	exits := []event.Life{
+		{Kind: event.LifeExit, At: 3000, Thread: event.Thread{PID: 7, TID: 8}},
+		{Kind: event.LifeExit, At: 3000, Thread: event.Thread{PID: 7, TID: 7}},
+	}
+	m.tracker.Lives(exits)
+	m.call("cudaLaunchKernel", event.Call{Start: 1990, Duration: 30}) // the call around it
+	m.free("cudaFree", 0x1000)
+	m.tracker.Ended(exits)
+	r := m.device()
+	if r.At != 3000 || r.Allocs != 2 || r.Frees != 1 || r.UnknownFrees != 0 || r.LiveBytes != 20 {
+		t.Errorf("last record %+v", r)
+	}
+	if list, _ := m.tracker.Take(4000, nil, nil); len(list) != 0 {
+		t.Errorf("still there: %+v", list)
 	}
 }
 

@@ -42,8 +42,6 @@ type Metrics struct {
 	gauges     map[string]metric.Float64Gauge
 	sums       map[string]metric.Float64UpDownCounter
 	processes  map[uint32]*process
-	ended      []uint32 // processes, since the last second
-	ending     []uint32 // in the second before: their last calls have come
 	calls      map[callKey]metric.MeasurementOption
 	states     map[stateKey]metric.MeasurementOption
 	held       map[heldKey]uint64     // bytes
@@ -128,6 +126,9 @@ func (m *Metrics) Close(ctx context.Context) error { return m.provider.Shutdown(
 // Batch adds what was recorded.
 func (m *Metrics) Batch(b *store.Batch) {
 	ctx := context.Background()
+	for _, pid := range b.Ended {
+		m.forget(pid)
+	}
 	for i := range b.Processes {
 		m.named(&b.Processes[i])
 	}
@@ -144,28 +145,15 @@ func (m *Metrics) Batch(b *store.Batch) {
 		}
 	}
 	for i := range b.Memory {
-		m.hold(heldKey{b.Memory[i].PID, b.Memory[i].Space}, b.Memory[i].LiveBytes)
+		if pid := b.Memory[i].PID; !slices.Contains(b.Ended, pid) { // else it is what it had at the end
+			m.hold(heldKey{pid, b.Memory[i].Space}, b.Memory[i].LiveBytes)
+		}
 	}
 	m.machine(ctx, b)
 	for i := range b.Losses {
 		l := &b.Losses[i]
 		m.counters[losses].Add(ctx, float64(l.Count), metric.WithAttributes(attribute.String(attrLoss, l.Kind.String())))
 	}
-	for i := range b.Lives {
-		if l := &b.Lives[i]; l.Kind == event.LifeExit && l.PID == l.TID {
-			m.release(l.PID)
-			m.ended = append(m.ended, l.PID)
-		}
-	}
-}
-
-// over forgets the processes that ended before the second that is over: their ends may be
-// told sooner than their last calls.
-func (m *Metrics) over() {
-	for _, pid := range m.ending {
-		m.forget(pid)
-	}
-	m.ending, m.ended = m.ended, nil
 }
 
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
@@ -173,21 +161,15 @@ func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
 // named learns who a process is. What was known of it is of another program.
 func (m *Metrics) named(p *store.Process) {
 	m.forget(p.PID)
-	again := func(pid uint32) bool { return pid == p.PID }
-	m.ended, m.ending = slices.DeleteFunc(m.ended, again), slices.DeleteFunc(m.ending, again)
 	m.processes[p.PID] = &process{report.Printable(p.Name), p.Rank}
 }
 
-// release says that a process has no memory any more.
-func (m *Metrics) release(pid uint32) {
+// forget drops a process, which has no memory any more.
+func (m *Metrics) forget(pid uint32) {
 	for space := range event.NumSpaces {
 		m.hold(heldKey{pid, space}, 0)
 		delete(m.held, heldKey{pid, space})
 	}
-}
-
-func (m *Metrics) forget(pid uint32) {
-	m.release(pid)
 	delete(m.processes, pid)
 	for k := range m.calls {
 		if k.pid == pid {
@@ -303,7 +285,6 @@ type Tracer struct {
 
 // Second adds it.
 func (m *Metrics) Second(t *Tracer) {
-	m.over()
 	ctx := context.Background()
 	m.gauges[callsInFlight].Record(ctx, float64(t.InFlight))
 	m.gauges[tracerCPU].Record(ctx, t.CPU)

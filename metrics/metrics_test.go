@@ -186,7 +186,7 @@ func TestPrometheusReadsWhatWasRecorded(t *testing.T) {
 
 	// A finding that is over, and a process that ended, are told to be.
 	m.Findings(&report.Report{})
-	m.Batch(&store.Batch{Lives: []event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: 10, TID: 10}}}})
+	m.Batch(&store.Batch{Ended: []uint32{10}, Memory: []event.Memory{{PID: 10, LiveBytes: 7}}})
 	all = get(t, s)
 	if v := only(t, all, "ingero_findings").GetGauge().GetValue(); v != 0 {
 		t.Errorf("%v findings, want none", v)
@@ -227,8 +227,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		m.Batch(&store.Batch{
 			Processes: []store.Process{{PID: i, Name: fmt.Sprintf("job-%d", i), Rank: -1}},
 			Calls:     []event.Call{{Thread: event.Thread{PID: i, TID: i}, Op: launch, Duration: ms}},
-			Lives:     []event.Life{{Kind: event.LifeExit, Thread: event.Thread{PID: i, TID: i}}},
 		})
+		m.Batch(&store.Batch{Ended: []uint32{i}})
 	}
 	f := get(t, s)["ingero_call_duration_seconds"]
 	var calls uint64
@@ -241,9 +241,6 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	if len(f.GetMetric()) > maxSeries || calls != n || !overflow {
 		t.Errorf("%d series with %d calls (overflow: %v), want at most %d with %d", len(f.GetMetric()), calls, overflow, maxSeries, n)
-	}
-	for range 2 { // until then a process's last calls may come
-		m.Second(&Tracer{})
 	}
 	if len(m.processes)+len(m.calls)+len(m.states) != 0 {
 		t.Errorf("%d processes, %d and %d sets are kept of processes that ended", len(m.processes), len(m.calls), len(m.states))
@@ -262,6 +259,10 @@ func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 	h := only(t, get(t, s), "ingero_call_duration_seconds").GetHistogram()
 	if h.GetSampleCount() != 2 {
 		t.Errorf("the process made %d calls, want 2", h.GetSampleCount())
+	}
+	m.Batch(&store.Batch{Ended: []uint32{10}})
+	if len(m.processes)+len(m.calls) != 0 {
+		t.Error("the process is known after its last calls")
 	}
 }
 

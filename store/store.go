@@ -150,6 +150,7 @@ type Batch struct {
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Lives       []event.Life
+	Ended       []uint32 // processes of which no call comes after those of earlier batches: not the same as in Lives
 	Stacks      []event.Stack
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim
