@@ -36,11 +36,14 @@ func (s *scene) readWork() {
 			}
 		}
 	}
+	seldom := s.seldomWaits()
 	for _, t := range s.subjects {
 		t.usualWork, t.waitWork, t.later = map[event.Op]uint64{}, map[uint64]uint64{}, map[uint64]uint64{}
+		known := seldom[t.Thread]
 		if !thinned[t.PID] {
-			t.byWork(by[t.Thread])
+			known = append(known, by[t.Thread]...)
 		}
+		t.byWork(distinct(known))
 		s.byLength(t)
 		for op, v := range t.usualWork { // a median that is of the same waits says more
 			if st := s.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(s.median(st)) {
@@ -48,6 +51,33 @@ func (s *scene) readWork() {
 			}
 		}
 	}
+}
+
+// seldomWaits are the waits of threads that seldom wait, by thread, of which the work is known
+// well: of a thinned recording, too.
+func (s *scene) seldomWaits() map[event.Thread][]ledger.Wait {
+	by := map[event.Thread][]ledger.Wait{}
+	for _, span := range s.in.Seldom {
+		for _, calls := range outermostByProcess(span) {
+			list, _ := ledger.Waits(calls, blocks)
+			for _, w := range list {
+				if w.Known() {
+					by[w.Thread] = append(by[w.Thread], w)
+				}
+			}
+		}
+	}
+	return by
+}
+
+// distinct leaves each wait of a thread once: spans may overlap.
+func distinct(waits []ledger.Wait) []ledger.Wait {
+	have := map[uint64]bool{}
+	return slices.DeleteFunc(waits, func(w ledger.Wait) bool {
+		seen := have[w.Start]
+		have[w.Start] = true
+		return seen
+	})
 }
 
 func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {

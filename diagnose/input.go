@@ -37,6 +37,7 @@ type Input struct {
 	Calls       []event.Call       // the notable ones
 	Gaps        []event.Gap        // the notable ones
 	Spans       [][]event.CallTime // all calls of some short spans, for the order they come in
+	Seldom      [][]event.CallTime // all calls from the first to the last wait of a thread that seldom waits
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,29 @@ const (
 	maxSpans  = 12
 	spanCalls = 2000
 )
+
+// Waits of a thread that seldom waits for the GPU are hardly met by those spans. What was given
+// to the GPU for them is read from the first of them to the last.
+const (
+	seldomWaits = 200    // calls of such an operation at most
+	maxSeldom   = 4      // operations, those whose waits are longest
+	seldomCalls = 10_000 // of each; 40,000 take some 20 ms to read
+)
+
+// seldom are the operations, by thread, that wait seldom and once in a while for long.
+func (in *Input) seldom() []store.OpStat {
+	var list []store.OpStat
+	for i := range in.Ops {
+		o := &in.Ops[i]
+		if o.Op.Role() == event.RoleSync && o.Calls >= 2*minSameWork && o.Calls <= seldomWaits && store.IsSlow(o.MaxNS, o.Hist.Quantile(0.5)) {
+			list = append(list, *o)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.OpStat) int {
+		return cmp.Or(cmp.Compare(b.SumNS, a.SumNS), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
+	})
+	return list[:min(len(list), maxSeldom)]
+}
 
 // maxStacks bounds how many stacks Load resolves.
 const maxStacks = 64
@@ -73,6 +97,17 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 	}
 	if err := in.loadSpans(ctx, r); err != nil {
 		return fmt.Errorf("read calls: %w", err)
+	}
+	for _, o := range in.seldom() {
+		var buf []event.CallTime
+		err := r.CallTimes(ctx, store.Window{From: o.First, To: o.Last + 1}, func(c *event.CallTime) bool {
+			buf = append(buf, *c)
+			return len(buf) < seldomCalls
+		})
+		if err != nil {
+			return fmt.Errorf("read calls: %w", err)
+		}
+		in.Seldom = append(in.Seldom, buf)
 	}
 	return nil
 }

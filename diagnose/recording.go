@@ -80,6 +80,11 @@ func InputOf(r *eventtext.Recording) *Input {
 	in.follow(r)
 	in.followRanks(r)
 	in.count(r.Calls)
+	for _, o := range in.seldom() {
+		all := timesOf(r.Calls)
+		all = slices.DeleteFunc(all, func(c event.CallTime) bool { return c.Start < o.First || c.Start > o.Last })
+		in.Seldom = append(in.Seldom, all[:min(len(all), seldomCalls)])
+	}
 	in.countSeconds(r.Calls)
 	in.countGaps(r.Gaps)
 	return in
@@ -87,13 +92,7 @@ func InputOf(r *eventtext.Recording) *Input {
 
 // cut takes the spans that Load would read out of all calls.
 func cut(all []event.Call) [][]event.CallTime {
-	calls := make([]event.CallTime, len(all))
-	for i := range all {
-		calls[i] = all[i].Time()
-	}
-	slices.SortFunc(calls, func(a, b event.CallTime) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
-	})
+	calls := timesOf(all)
 	if len(calls) <= maxSpans*spanCalls {
 		return [][]event.CallTime{calls}
 	}
@@ -103,6 +102,18 @@ func cut(all []event.Call) [][]event.CallTime {
 		spans = append(spans, calls[at:at+spanCalls])
 	}
 	return spans
+}
+
+// timesOf are calls as Load reads them, by start.
+func timesOf(all []event.Call) []event.CallTime {
+	calls := make([]event.CallTime, len(all))
+	for i := range all {
+		calls[i] = all[i].Time()
+	}
+	slices.SortFunc(calls, func(a, b event.CallTime) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
+	})
+	return calls
 }
 
 // follow keeps what the text says of memory or, if it says nothing, what follows

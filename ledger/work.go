@@ -48,8 +48,16 @@ func (w Work) since(v Work) Work {
 type Wait struct {
 	event.CallTime
 	Work  Work
+	Loose int    // calls by which Work may be off, because rows of a thinned recording stand for several
 	Began uint64 // Unix ns at which the first of that work was handed over, 0 if there is none
 }
+
+// certain is how many times larger than Loose work is that is known well: sizes that are told
+// apart differ by more.
+const certain = 10
+
+// Known reports whether the work is known well enough to be held against that of other waits.
+func (w *Wait) Known() bool { return certain*w.Loose <= w.Work.Kernels+w.Work.Graphs+w.Work.Copies }
 
 // Took is the time from the first of the work that was handed over to the end of the wait
 // for it, ns: what the GPU needed, however much of it the thread spent on launching.
@@ -59,32 +67,60 @@ func (w *Wait) Took() uint64 { return w.End() - min(w.Began, w.End()) }
 // by start. waits says which operations wait. The first wait of each thread is left
 // out: what was queued before it is not known.
 //
-// It is false if the sequence is thinned: a row may then stand for calls before and
-// after a wait, so what was queued for it is not known.
+// exact is false if the sequence is thinned: a row may then stand for calls before and
+// after a wait, which the wait's Loose says.
 func Waits(span []event.CallTime, waits func(event.Op) bool) (list []Wait, exact bool) {
-	var all Work
-	at := map[event.Thread]Work{}      // at the thread's last wait
-	began := map[event.Thread]uint64{} // the first work since then, 0: none
+	r := reader{at: map[event.Thread]Work{}, began: map[event.Thread]uint64{}, loose: map[event.Thread]map[giver]int{}}
+	exact = true
 	for i := range span {
 		c := &span[i]
-		if weight(c) > 1 {
-			return nil, false
-		}
+		exact = exact && weight(c) == 1
 		if !waits(c.Op) {
-			before := all
-			if all.add(c.Op, 1); all != before {
-				for t, v := range began {
-					if v == 0 {
-						began[t] = c.Start
-					}
-				}
-			}
+			r.hand(c)
 			continue
 		}
-		if before, ok := at[c.Thread]; ok {
-			list = append(list, Wait{*c, all.since(before), began[c.Thread]})
+		if before, ok := r.at[c.Thread]; ok {
+			list = append(list, Wait{*c, r.all.since(before), r.offBy(c.Thread), r.began[c.Thread]})
 		}
-		at[c.Thread], began[c.Thread] = all, 0
+		r.at[c.Thread], r.began[c.Thread], r.loose[c.Thread] = r.all, 0, map[giver]int{}
 	}
-	return list, true
+	return list, exact
+}
+
+// giver is a thread's operation, of which consecutive calls may share a row.
+type giver struct {
+	event.Thread
+	event.Op
+}
+
+// reader adds up work.
+type reader struct {
+	all   Work
+	at    map[event.Thread]Work          // at the thread's last wait
+	began map[event.Thread]uint64        // the first work since then, 0: none
+	loose map[event.Thread]map[giver]int // calls beyond one that a row since then stands for, at most
+}
+
+func (r *reader) hand(c *event.CallTime) {
+	before, n := r.all, weight(c)
+	if r.all.add(c.Op, n); r.all == before {
+		return
+	}
+	for t, v := range r.began {
+		if v == 0 {
+			r.began[t] = c.Start
+		}
+		if g := (giver{c.Thread, c.Op}); n > 1 {
+			r.loose[t][g] = max(r.loose[t][g], n-1)
+		}
+	}
+}
+
+// offBy is by how many calls the work since a thread's last wait may be off: a row at either
+// end may stand for calls beyond it.
+func (r *reader) offBy(t event.Thread) (n int) {
+	for _, v := range r.loose[t] {
+		n += 2 * v
+	}
+	return n
 }

@@ -42,8 +42,31 @@ func TestWaitsHaveTheWorkOfAllThreadsSinceTheLastOne(t *testing.T) {
 		t.Errorf("the work was handed over from %d, %d ns before the wait's end; %+v", list[0].Began, list[0].Took(), list[1])
 	}
 	span[1].Weight = 2
-	if _, exact := Waits(span, waits); exact {
+	list, exact = Waits(span, waits)
+	if exact {
 		t.Error("a thinned sequence is taken for an exact one")
+	}
+	if list[0].Work.Kernels != 2 || list[0].Loose != 2 || list[0].Known() || list[1].Loose != 0 || !list[1].Known() {
+		t.Errorf("one of 4 calls may have come before the first wait, or after the second: got %+v", list)
+	}
+}
+
+func TestMuchWorkOfAThinnedSequenceIsKnown(t *testing.T) {
+	launch, sync := opNamed(t, "cudaLaunchKernel"), opNamed(t, "cudaStreamSynchronize")
+	span := []event.CallTime{{Op: sync}}
+	for range 20 {
+		span = append(span, event.CallTime{Op: launch, Weight: 3})
+	}
+	span = append(span, event.CallTime{Op: sync}, event.CallTime{Op: launch, Weight: 3}, event.CallTime{Op: sync})
+	for i := range span {
+		span[i].Start = uint64(10 * i)
+	}
+	list, exact := Waits(span, func(op event.Op) bool { return op.Role() == event.RoleSync })
+	if exact || len(list) != 2 || list[0].Work.Kernels != 60 || list[0].Loose != 4 || list[1].Loose != 4 {
+		t.Fatalf("got %+v, exact %v", list, exact)
+	}
+	if !list[0].Known() || list[1].Known() {
+		t.Error("60 kernels are known well if they may be 56 or 64, 3 are not if they may be none")
 	}
 }
 
