@@ -210,6 +210,9 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 			details, fixes = append(details, why), append(fixes, fix)
 		}
 	}
+	if text := f.sinceBegun(s.who(victim, f.sub.PID)); text != "" {
+		details = append(details, text)
+	}
 	if f.self > 0 {
 		details = append(details, "ingero itself ran "+span(f.self))
 	}

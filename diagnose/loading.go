@@ -10,6 +10,9 @@ import (
 // traced call to its first launch. In a long recording it is little; who waits for a server to
 // start wants to know all the same.
 
+// WhileLoading is what the summary of a finding says that is of a process's start.
+const WhileLoading = "while it loaded"
+
 // loads reports whether an episode is before its process's first launch. If the recording
 // began before the window, or the process launches nothing, that is not known.
 func (s *scene) loads(a *account) bool {
@@ -30,7 +33,7 @@ func (s *scene) tellLoading(f *finding, c *report.Chain) {
 	case flavours.writeback:
 		how = ", for what it wrote"
 	}
-	c.Summary = fmt.Sprintf("%s waited %s for the disk while it loaded%s", f.process(s), span(f.lost), how)
+	c.Summary = fmt.Sprintf("%s waited %s for the disk %s%s", f.process(s), span(f.lost), WhileLoading, how)
 	began, launched := s.firstUse[f.sub.PID], s.firstLaunch[f.sub.PID]
 	took := span(launched - min(launched, began))
 	c.Cause.Detail += "; from its first CUDA call to its first launch it took " + took

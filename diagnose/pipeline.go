@@ -55,7 +55,7 @@ func joinOthers(t *subject, pieces []piece) {
 	most := map[key]event.Thread{} // by kind and process
 	whole := func(k key) key { k.TID = 0; return k }
 	joins := func(k key) bool {
-		return (k.kind == PeerWait || k.kind == InputStarvation) && k.PID != 0 && k.PID != t.PID
+		return (k.kind == PeerWait || k.kind == InputStarvation || k.kind == CPUContention) && k.PID != 0 && k.PID != t.PID
 	}
 	for i := range pieces {
 		if p := &pieces[i]; joins(p.key) {

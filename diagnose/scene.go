@@ -280,6 +280,7 @@ func (s *scene) readSubjects() {
 // readWaits follows every wait of a thread to its root.
 func (s *scene) readWaits(t *subject) {
 	var rest, all [event.NumClasses]uint64
+	got := map[uint32]uint64{} // by process: the end of the last wait for it, Unix ns
 	for i := range t.episodes {
 		e := &t.episodes[i]
 		for i, o := range e.Rows {
@@ -287,6 +288,9 @@ func (s *scene) readWaits(t *subject) {
 				continue
 			}
 			r := s.root(renewed(e.Rows, i), e.Call == nil)
+			from := r.last().Thread.PID
+			s.delayed(&r, got[from])
+			got[from] = o.Start + o.Duration
 			t.waits[o] = r
 			if e.Call == nil {
 				all[o.Class] += o.Duration

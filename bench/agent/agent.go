@@ -21,6 +21,7 @@ const MaxCalls = 3
 type Finding struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
+	Summary string `json:"summary"`
 	Culprit struct {
 		Process string `json:"process"`
 		PID     uint32 `json:"pid"`

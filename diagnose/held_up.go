@@ -1,0 +1,82 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+)
+
+// A data worker may be late because it waited for a CPU before the thread that needs its batch
+// began to wait: the batches that were ready hid it until then. Without those waits it would have
+// been done by so much earlier, and the thread would have waited for that much less.
+
+const (
+	minHeldUp = 0.25 // share of a worker's time for a batch in which it waited for a CPU, for that to be unusual
+	maxBatch  = 2e9  // ns; no batch is looked at from before that
+)
+
+// delayed finds out by how much sooner a data worker would have been done with what a thread
+// waited for, had it not waited for a CPU since it began. If that is half of the thread's wait or
+// more, who had the CPU is to blame for so much of it. before is when the thread got what it waited
+// for from that process the last time, Unix ns, or 0.
+func (s *scene) delayed(r *root, before uint64) {
+	last := r.last()
+	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != r.chain[0].Thread.PID && s.feeds(last.Thread.PID, r.chain[0].Thread.PID)
+	if !worker || r.answer || r.kind != InputStarvation && r.kind != CPUContention {
+		return
+	}
+	from := max(before, s.resumed(last), last.To-min(last.To, maxBatch))
+	if from >= last.From {
+		return
+	}
+	split, ok := s.x.Between(last.Thread.TID, from, last.To)
+	if !ok {
+		return
+	}
+	l := *last
+	l.From, l.Split, l.Rows = from, split, s.x.Overlapping(last.Thread.TID, from, last.To)
+	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], s.heldIn(&l))
+	wait := r.chain[0].To - r.chain[0].From
+	sooner := min(queue, wait)
+	if share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp || r.kind == CPUContention && sooner <= r.explained {
+		return
+	}
+	r.chain[len(r.chain)-1] = l
+	r.kind, r.explained, r.shown = CPUContention, sooner, sooner
+}
+
+// resumed is when a worker took up what it did at the end of a link: when its last wait for
+// another process was over, Unix ns, or 0.
+func (s *scene) resumed(l *ledger.Link) uint64 {
+	rows := s.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
+	for i := len(rows) - 1; i >= 0; i-- {
+		o := rows[i]
+		_, end := ledger.Blocked(o)
+		waits := o.Class == event.Poll || receives(o)
+		if waits && o.Waker.PID != 0 && o.Waker.PID != o.PID && end <= l.To {
+			return end
+		}
+	}
+	return 0
+}
+
+// sinceBegun words how long the threads at the root of a finding's waits took for what was waited
+// for, if it is known from when on they were at it; else it is empty.
+func (f *finding) sinceBegun(who string) string {
+	var d doing
+	for _, p := range f.pieces {
+		if p.row == nil {
+			continue
+		}
+		if l := &p.chain[len(p.chain)-1]; l.Known && l.From < p.chain[0].From {
+			d.Add(&l.Split)
+		}
+	}
+	if d.Wall == 0 {
+		return ""
+	}
+	queue := d.NS[event.RunQueue]
+	return fmt.Sprintf("from when it began what was waited for, %s ran %s and waited for a CPU %s: without that it would have been done before, or sooner",
+		who, span(d.OnCPU), span(queue))
+}
