@@ -140,13 +140,22 @@ func drifting(d *draw, _ *realRun) outside {
 
 // quotaOf gives the program less of a CPU than it needs.
 func quotaOf(d *draw, _ *realRun) outside {
-	pct, period := d.between(30, 50), 50_000*d.between(1, 2)
+	return limited(d, d.between(30, 50), func(s *surroundings) (int, error) { return s.pid, nil })
+}
+
+// limited gives a process a quota, in percent of a CPU.
+func limited(d *draw, pct int, find func(*surroundings) (pid int, err error)) outside {
+	period := 50_000 * d.between(1, 2)
 	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {
+		pid, err := find(s)
+		if err != nil {
+			return nil, err
+		}
 		q, err := rig.NewQuota(pct*period/100, period)
 		if err != nil {
 			return nil, err
 		}
-		err = q.Move(s.pid)
+		err = q.Move(pid)
 		<-ctx.Done()
 		return func(t *cudastub.Truth) { t.Cgroup = q.Path }, errors.Join(err, q.Remove())
 	}

@@ -2,6 +2,9 @@ package accuracy
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 
 	"github.com/ingero-io/ingero/diagnose"
 )
@@ -23,6 +26,9 @@ func lateRank(fault, state string) realCase {
 // named, and the path leads on to the program.
 var lateByHog = expect("late-hog", peer, "runnable", diagnose.CollectiveWait)
 
+// lateByQuota is a second rank that has too little of a CPU, for which nobody else is to blame.
+var lateByQuota = expect("late-quota", peer, "throttled", diagnose.CollectiveWait)
+
 // evenRanks are two ranks with the same work.
 func evenRanks(more ...any) func(*draw) realRun {
 	return func(d *draw) realRun {
@@ -38,4 +44,17 @@ func hogBesideRank(d *draw, r *realRun) outside {
 	here, there := d.twoCPUs()
 	r.args = append(r.args, arguments("--pin", here, "--pin-late", there)...)
 	return hog(d, there)
+}
+
+// quotaOfRank gives the second rank less of a CPU than it needs: it runs for about a third of a step.
+func quotaOfRank(d *draw, r *realRun) outside {
+	here, there := d.twoCPUs()
+	r.args = append(r.args, arguments("--pin", here, "--pin-late", there)...)
+	return limited(d, d.between(12, 20), func(s *surroundings) (int, error) {
+		text, err := os.ReadFile(filepath.Join(s.dir, steadyFile)) // rank 0 has written it
+		if err != nil {
+			return 0, fmt.Errorf("find the second rank: %w", err)
+		}
+		return strconv.Atoi(string(text))
+	})
 }

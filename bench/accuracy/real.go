@@ -158,6 +158,8 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 
 	{program: pytorch, fault: expect("cold", Victim, "running", diagnose.ColdStart), atOnce: true, draw: coldStart},
 	lateRank("late-cpu", "running"), lateRank("late-disk", "blocked"), lateRank("late-lock", "blocked"),
+	lateRank("late-faults", "blocked"),
+	{program: ranks, fault: lateByQuota, needs: 2, draw: with(evenRanks("--host-ms", "12"), quotaOfRank)},
 	{program: ranks, fault: lateByHog, needs: 2, draw: with(evenRanks("--host-ms", "12"), hogBesideRank)},
 
 	{program: llama13, fault: hogOnCPU, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},

@@ -116,7 +116,7 @@ func TestGraphsAreRecordedCallForCall(t *testing.T) {
 // Each fault strikes, and says when.
 func TestFaultyTrainingTellsTheTruth(t *testing.T) {
 	f := fetch(t)
-	for _, fault := range []string{"worker-net", "mutex", "late-disk", "late-lock"} {
+	for _, fault := range []string{"worker-net", "mutex", "late-disk", "late-lock", "late-faults"} {
 		t.Run(fault, func(t *testing.T) {
 			dir := t.TempDir()
 			program := "faulty.py"

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import ctypes
 import datetime
+import mmap
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-FAULTS = ("none", "late-cpu", "late-disk", "late-lock")
+FAULTS = ("none", "late-cpu", "late-disk", "late-lock", "late-faults")
 RANKS = 2
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 BLOCKING_SYNC = 4  # cudaDeviceScheduleBlockingSync of driver_types.h
@@ -55,13 +56,28 @@ class Holder:
         self.libc.pthread_mutex_unlock(self.mutex)
 
 
+def touch_uncached(path, seconds):
+    """Touches the pages of a mapped file that is not cached, again and again, for the time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with open(path, "rb", buffering=0) as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            with mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as pages:
+                pages.madvise(mmap.MADV_RANDOM)  # a fault for each page
+                for at in range(0, len(pages), mmap.PAGESIZE):
+                    pages[at]
+                    if time.monotonic() >= end:
+                        break
+
+
 def strike(a):
     """What makes the late rank late."""
     if a.fault == "late-cpu":
         return lambda: burn(a.ms / 1e3)
-    if a.fault == "late-disk":
+    if a.fault in ("late-disk", "late-faults"):
         file = random_file(os.path.join(a.dir, "samples"))
-        return lambda: read_uncached(file, a.ms / 1e3)
+        take = read_uncached if a.fault == "late-disk" else touch_uncached
+        return lambda: take(file, a.ms / 1e3)
     return Holder(a.ms).meet
 
 
@@ -101,8 +117,8 @@ def join(a, store):
                             timeout=datetime.timedelta(seconds=60))
 
 
-def train(a):
-    """Returns when each step ended, CLOCK_MONOTONIC in ns."""
+def train(a, other):
+    """Returns when each step ended, CLOCK_MONOTONIC in ns. other is the process of rank 1, on rank 0."""
     torch.manual_seed(1)
     layers = [layer for _ in range(4) for layer in (nn.Linear(64, 64), nn.ReLU())]
     model = DistributedDataParallel(nn.Sequential(*layers, nn.Linear(64, 10)).cuda(), device_ids=[a.rank])
@@ -116,7 +132,9 @@ def train(a):
     ends = []
     for n in range(a.steps):
         if n == a.steps // 3 and a.rank == 0:  # whoever disturbs the program from outside may begin
-            open(os.path.join(a.dir, "steady"), "w").close()
+            with open(os.path.join(a.dir, "steady.new"), "w") as f:
+                f.write(str(other.pid))
+            os.rename(f.name, os.path.join(a.dir, "steady"))
         if is_late and n >= a.after and n % a.every == 0:
             with struck(a.fault, n):
                 is_late()
@@ -139,7 +157,7 @@ def main():
     store = dist.TCPStore("127.0.0.1", a.port, RANKS, a.rank == 0, wait_for_workers=False)
     other = start(store.port) if a.rank == 0 else None
     join(a, store)
-    ends = train(a)
+    ends = train(a, other)
     dist.destroy_process_group()
     if other is None:
         return
