@@ -112,7 +112,7 @@ test-web: $(WEB)/node_modules/installed ## test what the page computes (needs np
 REAL ?= ./internal/real/...
 
 .PHONY: real
-real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip, Python's headers; fetches 1.4 GB)
+real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip, Python's headers; fetches 1.8 GB)
 	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m $(REAL)
 
 # What is tried on a machine with a GPU (docs/gpu.md): the folder alone is all it needs.

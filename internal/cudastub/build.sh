@@ -49,7 +49,8 @@ build_nvml() { # compiler, strip, directory, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	mkdir -p "$out"
 	# shellcheck disable=SC2086
-	"$cc" "${common[@]}" "${library[@]}" $extra "${link[@]}" -Wl,-soname,libnvidia-ml.so.1 -o "$out/libnvidia-ml.so.1" stub/nvml.c
+	"$cc" "${common[@]}" "${library[@]}" $extra "${link[@]}" -Wl,-soname,libnvidia-ml.so.1 \
+		-o "$out/libnvidia-ml.so.1" stub/nvml.c stub/nvml_readings.c
 	"$strip" --strip-debug "$out/libnvidia-ml.so.1"
 	chmod 755 "$out/libnvidia-ml.so.1"
 }

@@ -1,12 +1,19 @@
 package cudastub
 
 import (
+	"embed"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
+
+// NVMLSource is what a stand-in for NVIDIA's management library is made of that describes GPUs which
+// somebody else simulates (stub/nvml.c). It includes a header of host/nvml.
+//
+//go:embed stub/nvml.c stub/nvml_stub.h
+var NVMLSource embed.FS
 
 // NVML is a copy of the stand-in for NVIDIA's management library.
 type NVML struct {

@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/real"
 )
 
@@ -78,7 +80,7 @@ func Build(ctx context.Context) (dir string, err error) {
 func sourceKey() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.GOARCH, buildFlags, libraries)
-	for _, tree := range []fs.FS{sources, names} {
+	for _, tree := range []fs.FS{sources, names, cudastub.NVMLSource, nvml.Header} {
 		err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -106,6 +108,9 @@ func buildAll(ctx context.Context, work string) error {
 		if err := l.build(ctx, work, src); err != nil {
 			return fmt.Errorf("%s: %w", l.soname, err)
 		}
+	}
+	if err := buildNVML(ctx, work, src); err != nil {
+		return fmt.Errorf("%s: %w", nvmlName, err)
 	}
 	return nil
 }

@@ -38,10 +38,15 @@ type function struct {
 type imports map[string]map[function]bool
 
 // Build makes the libraries that the given programs and libraries need in the folder dir, with
-// those of the hollow GPU, which hollow.Build left in the folder below.
+// those of the hollow GPU, which hollow.Build left in the folder below. A user may be the name of one
+// of NVIDIA's libraries, which a program opens by itself: it has the functions that are written here.
 func Build(ctx context.Context, below, dir string, users ...string) error {
 	needed := imports{}
 	for _, u := range users {
+		if library.MatchString(u) && kindOf(u) != nil {
+			needed.add(u)
+			continue
+		}
 		if err := needed.read(u); err != nil {
 			return fmt.Errorf("find out what %s imports: %w", u, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,8 +52,18 @@ func TestAProgramFindsWhatItImports(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpu, shared := t.TempDir(), filepath.Join(dir, "shared")
-	if err := nvlibs.Build(t.Context(), below, gpu, bin); err != nil {
+	if err := nvlibs.Build(t.Context(), below, gpu, bin, "libcudnn.so.9"); err != nil {
 		t.Fatal(err)
+	}
+	opened, err := elf.Open(filepath.Join(gpu, "libcudnn.so.9")) // which no program imports
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close() // only read
+	if list, err := opened.DynamicSymbols(); err != nil || !slices.ContainsFunc(list, func(s elf.Symbol) bool {
+		return s.Name == "cudnnGetVersion" && s.Section != elf.SHN_UNDEF
+	}) {
+		t.Errorf("libcudnn has no cudnnGetVersion (%v)", err)
 	}
 	cmd := exec.Command(bin)
 	cmd.Env = append(os.Environ(), hollow.Env(gpu, shared)...)

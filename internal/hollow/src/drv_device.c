@@ -33,6 +33,33 @@ static bool known(int device)
 	return device >= 0 && device < device_count();
 }
 
+int hollow_devices(void)
+{
+	return device_count();
+}
+
+uint64_t hollow_memory(void)
+{
+	return settings()->memory;
+}
+
+uint64_t hollow_used(int device)
+{
+	return known(device) ? __atomic_load_n(&devices[device].used, __ATOMIC_RELAXED) : 0;
+}
+
+void hollow_name(int device, char *to, size_t size)
+{
+	(void)device; /* all are alike */
+	snprintf(to, size, "Hollow GPU sm_%d", settings()->sm);
+}
+
+void hollow_uuid(int device, unsigned char to[16])
+{
+	memcpy(to, "hollow GPU no. ", 15);
+	to[15] = (unsigned char)('0' + device);
+}
+
 API cuInit(unsigned flags)
 {
 	HIT;
@@ -71,7 +98,7 @@ API cuDeviceGetName(char *name, int size, int device)
 	HIT;
 	if (!known(device))
 		return INVALID_DEVICE;
-	snprintf(name, (size_t)size, "Hollow GPU sm_%d", settings()->sm);
+	hollow_name(device, name, (size_t)size);
 	return OK;
 }
 
@@ -80,8 +107,7 @@ API cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 	HIT;
 	if (!known(device))
 		return INVALID_DEVICE;
-	memcpy(uuid, "hollow GPU no. ", 15);
-	uuid[15] = (unsigned char)('0' + device);
+	hollow_uuid(device, uuid);
 	return OK;
 }
 

@@ -69,6 +69,7 @@ static const struct {
 	{"cuDeviceGetUuid", "cuDeviceGetUuid_v2", 11040},
 	{"cuGetProcAddress", "cuGetProcAddress_v2", 12000},
 	{"cuGraphAddKernelNode", "cuGraphAddKernelNode_v2", 12000},
+	{"cuGraphAddNode", "cuGraphAddNode_v2", 12030},
 	{"cuGraphExecUpdate", "cuGraphExecUpdate_v2", 12000},
 	{"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2", 11000},
 	{"cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset_v2", 11000},

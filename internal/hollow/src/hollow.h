@@ -57,6 +57,14 @@ VISIBLE void hollow_setting(const char *key, char *out, size_t size);
 /* A time (ns), size (bytes) or number of the settings; without one, otherwise. */
 VISIBLE double hollow_number(const char *key, double otherwise);
 
+/* The simulated GPUs, as libcuda and libnvidia-ml describe them. Memory is in bytes, of each one;
+ * what is used is used by this process. */
+VISIBLE int hollow_devices(void);
+VISIBLE uint64_t hollow_memory(void);
+VISIBLE uint64_t hollow_used(int device);
+VISIBLE void hollow_name(int device, char *to, size_t size);
+VISIBLE void hollow_uuid(int device, unsigned char to[16]);
+
 /* A kernel (CUfunction) by its name, for libraries that launch kernels of their own with
  * cuLaunchKernel. Lives for ever; call it once for a name. */
 VISIBLE void *hollow_kernel(const char *name);

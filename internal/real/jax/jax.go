@@ -1,0 +1,65 @@
+// Package jax runs JAX, as PyPI's wheels for CUDA 13 bring it, on the hollow GPU, with a program of ours
+// (programs).
+package jax
+
+import (
+	"context"
+	"embed"
+	"io"
+
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/hollow/nvlibs"
+	"github.com/ingero-io/ingero/internal/real"
+)
+
+const version = "0.10.2"
+
+// requirements are the wheels with their checksums.
+//
+//go:embed requirements.txt
+var requirements []byte
+
+//go:embed programs/*.py
+var programs embed.FS
+
+// Files is where JAX is, and what runs it.
+type Files struct {
+	Python   string // the interpreter
+	Site     string // its packages
+	Programs string // folder of grad.py
+	GPU      string // folder of the hollow libraries
+	NVML     string // folder of the hollow management library, by which JAX looks for GPUs
+}
+
+// Fetch fetches and builds what is not in the cache, and says so to progress. It needs
+// python3 (3.11 to 3.13) with pip, and gcc.
+func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
+	var tag string
+	if f.Python, tag, err = real.Python(ctx); err != nil {
+		return f, err
+	}
+	w := real.Wheels{Name: "JAX " + version + " and what it imports", Requirements: requirements, FetchMB: 373, DiskMB: 1250}
+	if f.Site, err = w.Fetch(ctx, f.Python, "jax/"+version+"-"+tag, progress); err != nil {
+		return f, err
+	}
+	if f.Programs, err = real.Unpack("jax", programs); err != nil {
+		return f, err
+	}
+	below, err := hollow.Build(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.NVML = hollow.NVMLDir(below)
+	// It imports none of them, but opens them and looks their functions up.
+	f.GPU, err = nvlibs.Cached(ctx, "jax/gpu-"+version, func() ([]string, error) {
+		return []string{"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"}, nil
+	})
+	return f, err
+}
+
+// Env are the variables that a program needs. shared is the file of the hollow GPU's settings and
+// counts. JAX would ask libraries for their versions that it does not need.
+func (f *Files) Env(shared string) []string {
+	return append(hollow.Env(f.GPU+":"+f.NVML, shared),
+		"PYTHONPATH="+f.Site, "JAX_PLATFORMS=cuda", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1")
+}
