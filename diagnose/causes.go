@@ -70,6 +70,7 @@ type cause struct {
 // of the other process.
 var causes = []cause{
 	{kind: idleKind, claim: claimIdle},
+	{kind: idleKind, claim: claimJoining},
 	{kind: Unknown, claim: claimUnrecorded},
 	{kind: ColdStart, claim: claimColdStart, tell: tellColdStart},
 	{kind: CollectiveWait, claim: claimCollective, structure: lateCollectives, tell: tellCollective},

@@ -49,7 +49,7 @@ func (s *scene) idleThreads() []report.Idle {
 	return list
 }
 
-// restOf is how long a thread waited for work, and the class of most of it. Sums between
+// restOf is how long a thread waited for work, and what it waited in for most of it. Sums between
 // calls are of whole seconds, which may begin before the window: what was lost in the
 // window is no rest.
 func (s *scene) restOf(t *subject) (total uint64, most string) {
@@ -62,32 +62,31 @@ func (s *scene) restOf(t *subject) (total uint64, most string) {
 		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
 	}
 	for _, c := range idleWords {
-		if v := on[c.class.String()]; v > 0 {
+		if v := on[c.in]; v > 0 {
 			total += v
 			if most == "" || v > on[most] {
-				most = c.class.String()
+				most = c.in
 			}
 		}
 	}
 	return min(total, t.wall()-min(t.wall(), t.lost)), most
 }
 
-var idleWords = []struct {
-	class event.Class
-	on    string
-}{
-	{event.Poll, "poll: no request or event came"},
-	{event.Network, "socket: nothing was received"},
-	{event.Pipe, "pipe: nothing was written to it"},
-	{event.Futex, "condition: no work was handed over"},
-	{event.Sleep, "sleep: it had asked to sleep"},
+// idleWords are what threads without work wait in: a class, or a communicator's other ranks.
+var idleWords = []struct{ in, on string }{
+	{event.Poll.String(), "poll: no request or event came"},
+	{event.Network.String(), "socket: nothing was received"},
+	{event.Pipe.String(), "pipe: nothing was written to it"},
+	{event.Futex.String(), "condition: no work was handed over"},
+	{event.Sleep.String(), "sleep: it had asked to sleep"},
+	{joining, "a new communicator: another rank joined it later"},
 }
 
-func idleOn(class string) string {
+func idleOn(in string) string {
 	for _, w := range idleWords {
-		if w.class.String() == class {
+		if w.in == in {
 			return w.on
 		}
 	}
-	return class
+	return in
 }

@@ -53,6 +53,7 @@ type scene struct {
 	kernels     map[processFunc]string // what launched kernels are called
 	resends     map[line][]uint64      // made by resentAt
 	met         meetings
+	joins       joins
 	abroad      map[uint32]foreign // threads of other machines, by the number they have here
 	guests      []event.Collective // their parts in collective operations
 	flights     []flying           // calls that had not returned, the oldest first
@@ -147,6 +148,7 @@ func newScene(in *Input) *scene {
 	s.readStaged()
 	s.reclaims = ledger.ReclaimsByThread(in.Reclaims)
 	s.readReceivers()
+	s.readJoins()
 	s.readQueued()
 	s.readSubjects()
 	s.readSteps()

@@ -1,0 +1,63 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// A rank that joins a communicator waits in the call until all ranks have come. That one of
+// them loads its code after others is the order in which they were started, and over then: the
+// time is that of a thread without work, not a first call that takes long.
+
+// joining is the key of such time among what threads without work wait in.
+const joining = "joining"
+
+// joins are when ranks came to their communicators, by the id that all have in common.
+type joins map[uint64][]*event.Call
+
+// joinID is the id of the communicator that a call joins, 0 if it joins none.
+func joinID(c *event.Call) uint64 {
+	info := c.Op.Info()
+	if info == nil || c.Ret != 0 || info.Shape != event.ShapeInitRank && info.Shape != event.ShapeInitScalable {
+		return 0
+	}
+	return c.Args[3]
+}
+
+func (s *scene) readJoins() {
+	s.joins = joins{}
+	for i := range s.in.Calls {
+		if c := &s.in.Calls[i]; joinID(c) != 0 {
+			s.joins[joinID(c)] = append(s.joins[joinID(c)], c)
+		}
+	}
+}
+
+// claimJoining takes the time in which a rank waited for ranks that came later.
+func claimJoining(s *scene, a *account) []piece {
+	if a.Call == nil || joinID(a.Call) == 0 {
+		return nil
+	}
+	var last uint64
+	for _, c := range s.joins[joinID(a.Call)] {
+		if c.PID != a.sub.PID {
+			last = max(last, min(c.Start, a.End()))
+		}
+	}
+	left := last - min(last, a.Start)
+	for _, o := range a.open {
+		if o.Start < last {
+			v := a.take(o.Class, min(o.Duration, left))
+			a.sub.idle[joining] += v
+			left -= v
+		}
+	}
+	a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool { return o.Start < last })
+	for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU}) {
+		v := a.take(c, left)
+		a.sub.idle[joining] += v
+		left -= v
+	}
+	return nil
+}
