@@ -58,8 +58,10 @@ func (r *run) drain(next func() *unit) bool {
 		}
 		handled := len(r.early.Lives)
 		u.records.Lives = append(u.records.Lives, r.early.Lives...)
+		r.malformed += uint64(r.early.Malformed)
 		r.early.Reset()
 		n := r.tracer.Drain(&u.records, chunk)
+		r.malformed += uint64(u.records.Malformed)
 		r.hostIO.observe(&u.records, r.watched())
 		r.lives(u.records.Lives[handled:])
 		if len(u.records.Calls) > 0 && r.first == 0 {

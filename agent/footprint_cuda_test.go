@@ -2,12 +2,16 @@ package agent_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/report"
 )
 
 // Where returns of probed functions are system calls, counting those would cost each CUDA call more
@@ -25,6 +29,17 @@ func TestFootprintEndsWhenCUDAIsLoaded(t *testing.T) {
 			if c.Syscall == "read" {
 				reads += c.Calls
 			}
+		}
+		var b strings.Builder
+		if err := report.WriteFootprint(&b, s.Footprint, report.TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(b.String(), "until CUDA was loaded, "); told != ends {
+			t.Errorf("policy %q: told to be of the time until CUDA was loaded: %v, in\n%s", policy, told, &b)
+		}
+		counted := slices.ContainsFunc(s.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver })
+		if counted != ends {
+			t.Errorf("policy %q: told to have ended: %v", policy, counted)
 		}
 		if reads == 0 || ends == (reads >= commands) {
 			t.Errorf("policy %q: %d reads counted, of %d after CUDA was loaded", policy, reads, commands)

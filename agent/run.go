@@ -29,32 +29,33 @@ const (
 
 // run is one run of the tracer. Its loop owns everything but the recorder.
 type run struct {
-	opts     Options
-	log      *slog.Logger
-	began    time.Time
-	tracer   *probe.Tracer
-	watcher  *probe.MapWatcher
-	missed   bool // a mapping was not told of: processes have to be looked for
-	blind    bool // the watcher may not watch: processes are looked for by and by
-	targets  *targets
-	pythons  *pythons
-	command  *command
-	people   *people
-	hostIO   *hostIO
-	meter    *meter
-	accounts accounts
-	leaving  leaving
-	prints   *prints
-	pages    *pageCounts
-	recorder *recorder
-	early    probe.Records // process starts and exits that were handled, but are in no unit yet
-	gpus     *gpus
-	guest    *guest
-	losses   [event.NumLossKinds]uint64 // last reading of the kernel's counters
-	first    time.Duration
-	second   time.Time
-	slimmed  time.Time // when memory was given back
-	stopped  bool      // no more calls will come
+	opts      Options
+	log       *slog.Logger
+	began     time.Time
+	tracer    *probe.Tracer
+	watcher   *probe.MapWatcher
+	missed    bool // a mapping was not told of: processes have to be looked for
+	blind     bool // the watcher may not watch: processes are looked for by and by
+	targets   *targets
+	pythons   *pythons
+	command   *command
+	people    *people
+	hostIO    *hostIO
+	meter     *meter
+	accounts  accounts
+	leaving   leaving
+	prints    *prints
+	pages     *pageCounts
+	recorder  *recorder
+	early     probe.Records // process starts and exits that were handled, but are in no unit yet
+	gpus      *gpus
+	guest     *guest
+	losses    [event.NumLossKinds]uint64 // last reading of the kernel's counters
+	malformed uint64                     // records that could not be read
+	first     time.Duration
+	second    time.Time
+	slimmed   time.Time // when memory was given back
+	stopped   bool      // no more calls will come
 }
 
 func newRun(o Options) (*run, error) {

@@ -29,6 +29,7 @@ type Sum struct {
 	libs     map[event.MappedLibrary]bool
 	cpu      map[uint32]event.ProcessCPU
 	leftOut  uint64
+	over     uint64 // Unix ns at which it ended, because CUDA was loaded
 }
 
 type (
@@ -58,6 +59,18 @@ func New(arch string) *Sum {
 // IsZero reports whether nothing was added.
 func (s *Sum) IsZero() bool {
 	return len(s.syscalls)+len(s.touched)+len(s.misses)+len(s.programs)+len(s.libs)+len(s.cpu) == 0
+}
+
+// Over says that nothing was counted from a time (Unix ns) on, because CUDA was loaded.
+func (s *Sum) Over(at uint64) { s.over = at }
+
+// taken is for how long a footprint was taken that ended early, in ns.
+func (s *Sum) taken() uint64 {
+	first := s.over
+	for _, c := range s.cpu {
+		first = min(first, c.First)
+	}
+	return s.over - first
 }
 
 // room reports whether one more entry may be kept, and counts it if not.
@@ -142,6 +155,7 @@ func (s *Sum) Report() *report.Footprint {
 	r := &report.Footprint{
 		Processes: []report.FootprintProcess{}, Syscalls: []report.FootprintSyscall{}, Files: []report.FootprintFile{}, Sockets: []report.FootprintSocket{},
 		Missing: []report.FootprintMissing{}, Programs: []report.FootprintProgram{}, Libraries: []report.FootprintLibrary{}, LeftOut: s.leftOut,
+		UntilNS: s.taken(),
 	}
 	for _, x := range s.syscalls {
 		r.Syscalls = append(r.Syscalls, *x)

@@ -75,6 +75,24 @@ func TestFootprintFitsTheTerminal(t *testing.T) {
 	}
 }
 
+func TestAFootprintThatEndedEarlyIsNotToldAsAWholeOne(t *testing.T) {
+	s := sample()
+	first := ^uint64(0)
+	for _, p := range s.Report().Processes {
+		first = min(first, p.FirstNS)
+	}
+	for at, want := range map[uint64]string{0: "", first + 3_200_000_000: "until CUDA was loaded, 3.2 s:"} {
+		s.Over(at)
+		var b strings.Builder
+		if err := report.WriteFootprint(&b, s.Report(), report.TextOptions{Width: 132}); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(b.String(), "until CUDA"); told != (want != "") || !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+}
+
 // What io_uring does is not seen, which is said where it was used.
 func TestUseOfIOUringIsTold(t *testing.T) {
 	for enters, want := range map[uint64]string{0: "", 1: "entered once:", 7: "entered 7 times:"} {

@@ -23,7 +23,7 @@ type Records struct {
 	Requests    []event.Request
 	Connections []event.Connection
 	Code        []unwind.News // what processes have mapped; no records, and in the order of their becoming known
-	Malformed   int           // records of unknown kind or size: a bug, never expected
+	Malformed   int           // records of unknown kind or size: a bug, counted as event.LostMalformed
 }
 
 // Reset empties the records and keeps their memory.

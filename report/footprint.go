@@ -12,10 +12,11 @@ type Footprint struct {
 	Syscalls  []FootprintSyscall `json:"syscalls"`
 	Files     []FootprintFile    `json:"files"` // devices, directories and pipes too
 	Sockets   []FootprintSocket  `json:"sockets"`
-	Missing   []FootprintMissing `json:"not_opened"` // what could not be opened or executed
-	Programs  []FootprintProgram `json:"programs"`   // executed, in order
-	Libraries []FootprintLibrary `json:"libraries"`  // mapped executable
-	LeftOut   uint64             `json:"left_out"`   // entries beyond what is kept in memory
+	Missing   []FootprintMissing `json:"not_opened"`              // what could not be opened or executed
+	Programs  []FootprintProgram `json:"programs"`                // executed, in order
+	Libraries []FootprintLibrary `json:"libraries"`               // mapped executable
+	LeftOut   uint64             `json:"left_out"`                // entries beyond what is kept in memory
+	UntilNS   uint64             `json:"until_cuda_ns,omitempty"` // how long it was taken, if it ended because CUDA was loaded
 }
 
 // FootprintProcess is a process that was watched.

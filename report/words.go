@@ -76,8 +76,8 @@ func Losses(losses []event.Loss) string {
 			continue
 		}
 		info := event.Losses[l.Kind]
-		if l.Kind == event.InnerCalls {
-			continue // not lost: their time is in the calls around them
+		if l.Kind == event.InnerCalls || l.Kind == event.FootprintOver {
+			continue // not lost: the time is in the calls around them; the footprint says how long it was
 		}
 		text := Count(l.Count) + " " + info.Name
 		if info.Approximate {

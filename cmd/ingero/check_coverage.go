@@ -42,7 +42,7 @@ func coverageText(r *coverage.Report) string {
 }
 
 func writeCovered(b *strings.Builder, p *coverage.Process) {
-	fmt.Fprintf(b, "%d %s: traced: %s\n", p.PID, clean(p.Name), p.Traced)
+	fmt.Fprintf(b, "%d %s: traced: %s\n", p.PID, clean(p.Name), howTraced(p))
 	for i := range p.Libraries {
 		l := &p.Libraries[i]
 		name := clean(l.Path)
@@ -71,6 +71,21 @@ func writeCovered(b *strings.Builder, p *coverage.Process) {
 		fmt.Fprintf(b, "           %s\n", cmp.Or(strings.Join(facts, ", "), "nothing is known of it"))
 	}
 	writeReasons(b, "  not seen: ", p.NotSeen)
+}
+
+// howTraced is p.Traced in words that fit what is said to be not seen: what runs on the GPU is seen,
+// but for some other functions.
+func howTraced(p *coverage.Process) string {
+	n := 0
+	for _, r := range p.NotSeen {
+		if r.Code == "untraced_function" {
+			n += 1 + strings.Count(r.What, ", ") // functions with the same reason are told together
+		}
+	}
+	if n == 0 || p.Traced != coverage.Yes {
+		return string(p.Traced)
+	}
+	return "yes, but for " + plural(uint64(n), "function")
 }
 
 func writeReasons(b *strings.Builder, before string, reasons []coverage.Reason) {
