@@ -1,8 +1,12 @@
 /* Communicators of the hollow NCCL: where the ranks meet, and the thread that acts for each. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,26 +53,65 @@ static void *act(void *arg)
 	return NULL;
 }
 
+#define PLACE "/dev/shm"
+#define REGION "hollow-nccl-"
+
+/* Removes the regions of ranks that ended before they had met: nobody has a lock on them. */
+static void sweep(void)
+{
+	DIR *d = opendir(PLACE);
+	for (struct dirent *e; d && (e = readdir(d));) {
+		if (strncmp(e->d_name, REGION, strlen(REGION)))
+			continue;
+		int fd = openat(dirfd(d), e->d_name, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+			unlinkat(dirfd(d), e->d_name, 0);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Opens a region and locks it, for as long as the rank waits for others. */
+static int open_region(const char *path)
+{
+	for (;;) {
+		struct stat s;
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return fd;
+		if (!flock(fd, LOCK_SH) && !fstat(fd, &s) && s.st_nlink)
+			return fd;
+		close(fd); /* somebody removed it meanwhile */
+	}
+}
+
 /* Opens the region of the id, and waits for the other ranks. */
 static int join(struct comm *c)
 {
 	char path[64];
 	uint64_t word[2];
 	memcpy(word, c->id.bytes, sizeof word);
-	snprintf(path, sizeof path, "/dev/shm/hollow-nccl-%016llx%016llx", (unsigned long long)word[0],
+	snprintf(path, sizeof path, PLACE "/" REGION "%016llx%016llx", (unsigned long long)word[0],
 		 (unsigned long long)word[1]);
 	c->size = sizeof(struct region) + (size_t)CHUNK * (size_t)(c->ranks + c->ranks * c->ranks);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, (off_t)c->size))
+	sweep();
+	int fd = open_region(path);
+	if (fd < 0)
 		return SYSTEM_ERROR;
-	c->region = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (c->region == MAP_FAILED)
+	c->region = MAP_FAILED;
+	if (!ftruncate(fd, (off_t)c->size))
+		c->region = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (c->region == MAP_FAILED) {
+		close(fd);
 		return SYSTEM_ERROR;
+	}
 	bool last = __atomic_add_fetch(&c->region->joined, 1, __ATOMIC_ACQ_REL) == (uint32_t)c->ranks;
 	bool met = meet(c, &c->region->callers);
-	if (last)
+	if (last || !met)
 		unlink(path);
+	close(fd);
 	return met ? 0 : SYSTEM_ERROR;
 }
 

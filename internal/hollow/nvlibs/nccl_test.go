@@ -1,0 +1,88 @@
+package nvlibs_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/hollow/nvlibs"
+)
+
+// rank joins a communicator as rank 0 of as many as it is told, whose id is its second argument.
+const rank = `
+#include <stdlib.h>
+#include <string.h>
+struct id { char bytes[128]; };
+int ncclCommInitRank(void **, int, struct id, int);
+int main(int argc, char **argv)
+{
+	void *comm;
+	struct id id = {{0}};
+	memcpy(id.bytes, argv[2], 16);
+	return ncclCommInitRank(&comm, atoi(argv[1]), id, 0);
+}`
+
+// A rank that is killed while it waits for another one leaves its region, which the next one removes.
+func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	source, bin, gpu := filepath.Join(dir, "rank.c"), filepath.Join(dir, "rank"), t.TempDir()
+	if err := os.WriteFile(source, []byte(rank), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	below, err := hollow.Build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nvlibs.Build(t.Context(), below, gpu, "libnccl.so.2"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-o", bin, source, filepath.Join(gpu, "libnccl.so.2")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	start := func(ranks, id string) *exec.Cmd {
+		cmd := exec.Command(bin, ranks, id)
+		cmd.Env = append(os.Environ(), hollow.Env(gpu, filepath.Join(dir, "shared"))...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	// The name is the id's first two words, in hexadecimal.
+	dead, alive := "/dev/shm/hollow-nccl-61616161616161616161616161616161", "/dev/shm/hollow-nccl-62626262626262626262626262626262"
+	appears := func(path string) {
+		for range 500 {
+			if _, err := os.Stat(path); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("%s does not appear", path)
+	}
+	killed, waits := start("2", "aaaaaaaaaaaaaaaa"), start("2", "bbbbbbbbbbbbbbbb")
+	defer func() {
+		_ = waits.Process.Kill() // it runs as long as it is not
+		_ = waits.Wait()
+		os.Remove(alive)
+	}()
+	appears(dead)
+	appears(alive)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait() // says that it was killed
+	if err := start("1", "cccccccccccccccc").Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for path, there := range map[string]bool{
+		dead: false, alive: true, "/dev/shm/hollow-nccl-63636363636363636363636363636363": false,
+	} {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) == there {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
