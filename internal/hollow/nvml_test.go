@@ -12,8 +12,8 @@ import (
 func TestTheManagementLibraryDescribesTheSameGPUs(t *testing.T) {
 	dir := build(t)
 	out := filepath.Join(t.TempDir(), "nvml")
-	text, err := exec.Command("gcc", "-O1", "-Wall", "-Werror", "-o", out, "testdata/nvml.c", filepath.Join(dir, "libcuda.so.1"),
-		filepath.Join(hollow.NVMLDir(dir), "libnvidia-ml.so.1")).CombinedOutput()
+	text, err := exec.Command("gcc", "-O1", "-Wall", "-Werror", "-o", out, "testdata/nvml.c",
+		filepath.Join(dir, "libcuda.so.1"), filepath.Join(hollow.NVMLDir(dir), "libnvidia-ml.so.1")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -55,26 +55,5 @@ __attribute__((noinline)) static int drv_launch_ex_ptsz(const cudaLaunchConfig_t
 	return cuLaunchKernelEx_ptsz(&d, (void *)func, args, 0);
 }
 
-enum {
-#define FN ROW_INDEX
-#include "cudart.def"
-#undef FN
-	ROW_COUNT
-};
-
-static struct stub_row rows[] = {
-#define FN ROW_INIT
-#include "cudart.def"
-#undef FN
-};
-
-#define FN ROW_FUNCTION
-#include "cudart.def"
-#undef FN
-
-static struct stub_table table = {.rows = rows, .n = ROW_COUNT};
-
-__attribute__((constructor)) static void init(void)
-{
-	cudastub_register(&table);
-}
+#define FUNCTIONS "cudart.def"
+#include "rows.h"

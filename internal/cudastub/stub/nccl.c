@@ -352,26 +352,5 @@ static int group_end(void)
 	return err;
 }
 
-enum {
-#define FN ROW_INDEX
-#include "nccl.def"
-#undef FN
-	ROW_COUNT
-};
-
-static struct stub_row rows[] = {
-#define FN ROW_INIT
-#include "nccl.def"
-#undef FN
-};
-
-#define FN ROW_FUNCTION
-#include "nccl.def"
-#undef FN
-
-static struct stub_table table = {.rows = rows, .n = ROW_COUNT};
-
-__attribute__((constructor)) static void init(void)
-{
-	cudastub_register(&table);
-}
+#define FUNCTIONS "nccl.def"
+#include "rows.h"

@@ -122,7 +122,8 @@ static int add_child(struct node **out, struct graph *g, struct node *const *dep
 	return OK;
 }
 
-API cuGraphAddChildGraphNode(struct node **out, struct graph *g, struct node *const *deps, size_t n, struct graph *child)
+API cuGraphAddChildGraphNode(struct node **out, struct graph *g, struct node *const *deps, size_t n,
+			     struct graph *child)
 {
 	HIT;
 	return add_child(out, g, deps, n, child);
@@ -141,7 +142,8 @@ static int add_host(struct node **out, struct graph *g, struct node *const *deps
 	return OK;
 }
 
-API cuGraphAddHostNode(struct node **out, struct graph *g, struct node *const *deps, size_t n, const struct host_params *p)
+API cuGraphAddHostNode(struct node **out, struct graph *g, struct node *const *deps, size_t n,
+		       const struct host_params *p)
 {
 	HIT;
 	return add_host(out, g, deps, n, p);

@@ -38,7 +38,10 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if f.Python, tag, err = real.Python(ctx); err != nil {
 		return f, err
 	}
-	w := real.Wheels{Name: "JAX " + version + " and what it imports", Requirements: requirements, FetchMB: 373, DiskMB: 1250}
+	w := real.Wheels{
+		Name: "JAX " + version + " and what it imports", Requirements: requirements,
+		FetchMB: 373, DiskMB: 1250,
+	}
 	if f.Site, err = w.Fetch(ctx, f.Python, "jax/"+version+"-"+tag, progress); err != nil {
 		return f, err
 	}
