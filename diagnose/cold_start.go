@@ -12,13 +12,13 @@ import (
 const beginning = 500 * time.Millisecond
 
 // first reports whether the call belongs to a cold start: the process's first of
-// its operation, or one in its first moments. If the recording began before the
+// its operation, or of a kernel, or one in its first moments. If the recording began before the
 // window, what comes first in it need not be the first.
 func (s *scene) first(c *event.Call) bool {
 	if s.in.First != 0 && s.from > s.in.First && !s.born[c.PID] {
 		return false
 	}
-	if c.Start == s.firstOp[processOp{c.PID, c.Op}] {
+	if c.Start == s.firstOp[processOp{c.PID, c.Op}] || s.kernelLoads[barrier{c.Thread, c.Start}] {
 		return true
 	}
 	return c.Start < s.firstUse[c.PID]+uint64(beginning) && c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy

@@ -54,6 +54,7 @@ type scene struct {
 	resends     map[line][]uint64      // made by resentAt
 	met         meetings
 	joins       joins
+	kernelLoads map[barrier]bool   // launches that load their kernel's code
 	abroad      map[uint32]foreign // threads of other machines, by the number they have here
 	guests      []event.Collective // their parts in collective operations
 	flights     []flying           // calls that had not returned, the oldest first
@@ -151,6 +152,7 @@ func newScene(in *Input) *scene {
 	s.readJoins()
 	s.readQueued()
 	s.readSubjects()
+	s.readKernelLoads()
 	s.readSteps()
 	s.readWork()
 	s.readLevels()
