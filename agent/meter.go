@@ -161,14 +161,15 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 	return r
 }
 
-// slowest is the duration that maxSlow calls a second exceed, of n calls in the
-// last span with durations as in h.
+// slowest is the duration that at most maxSlow calls a second exceed, of n calls in
+// the last span with durations as in h. Calls that all take as long as the usual long
+// one, such as the wait at the end of each token, do not exceed it.
 func slowest(h *stats.Histogram, n uint64, span time.Duration) time.Duration {
 	share := maxSlow * span.Seconds() / float64(max(n, 1))
 	if share >= 1 {
 		return 0
 	}
-	return time.Duration(h.Quantile(1 - share))
+	return time.Duration(h.Covers(1-share)) + 1
 }
 
 // ops lists the operations, busiest in the last second first, then by calls.

@@ -68,6 +68,33 @@ func TestStacksOfSlowCallsAreForTheSlowest(t *testing.T) {
 	}
 }
 
+// TestAUsualLongWaitGetsNoStack: llama.cpp makes 14 waits a token. One of them waits
+// for the token, always about as long: a thousand a second that are not slow.
+func TestAUsualLongWaitGetsNoStack(t *testing.T) {
+	wait, _ := event.ByName("cudaStreamSynchronize")
+	m := newMeter()
+	var list []event.Call
+	for i := range uint64(1163) {
+		for range 13 {
+			list = append(list, event.Call{Op: wait.Op, Duration: 1_600, Thread: event.Thread{PID: 1, TID: 1}})
+		}
+		list = append(list, event.Call{Op: wait.Op, Duration: 783_000 + i%1000, Thread: event.Thread{PID: 1, TID: 1}})
+	}
+	m.calls(list)
+	got, stacks := m.limits(time.Second)[wait.Op].stack, 0
+	for i := range list {
+		if time.Duration(list[i].Duration) >= got {
+			stacks++
+		}
+	}
+	if stacks > maxSlow {
+		t.Errorf("%d of %d waits get a stack, from %v on, want at most %d", stacks, len(list), got, maxSlow)
+	}
+	if got > 850*time.Microsecond {
+		t.Errorf("a wait that takes 850us, not 783us as usual, gets no stack: only from %v on", got)
+	}
+}
+
 // TestEndedProcessesAreSummedUp: the newest of those that ended stay listed, what
 // the others did still counts for the limits.
 func TestEndedProcessesAreSummedUp(t *testing.T) {

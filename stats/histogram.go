@@ -158,27 +158,49 @@ func (h *Histogram) Count() uint64 { return h.n }
 // with a relative error of at most 1.1 % before rounding to a whole number; 0 if
 // the histogram is empty.
 func (h *Histogram) Quantile(q float64) uint64 {
+	i := h.rank(q)
+	switch {
+	case i < 0:
+		return 0
+	case i == 0:
+		return 1
+	}
+	// The middle of the bucket halves the error of its bounds.
+	return uint64(math.Round((upper(i) + upper(i-1)) / 2))
+}
+
+// Covers returns a value that at least a share q in [0, 1] of the values do not
+// exceed: the end of the bucket in which the quantile lies, at most 2.2 % above it;
+// 0 if the histogram is empty. Where many values are nearly the same, half of them
+// may be above their Quantile, but none is above this. Exact up to 2^53.
+func (h *Histogram) Covers(q float64) uint64 {
+	i := h.rank(q)
+	if i < 0 {
+		return 0
+	}
+	if u := upper(i); u < math.MaxUint64 {
+		return uint64(u)
+	}
+	return math.MaxUint64
+}
+
+// rank is the bucket in which the value lies that a share q of the values does not
+// exceed; -1 if the histogram is empty.
+func (h *Histogram) rank(q float64) int {
 	var total uint64
 	for _, c := range h.counts {
 		total += uint64(c)
 	}
 	if total == 0 {
-		return 0
+		return -1
 	}
 	rank := uint64(math.Ceil(q * float64(total)))
 	rank = min(max(rank, 1), total)
-	for i, c := range h.counts {
-		if uint64(c) >= rank {
-			if h.lo+i == 0 {
-				return 1
-			}
-			// The middle of the bucket halves the error of its bounds.
-			u, l := upper(h.lo+i), upper(h.lo+i-1)
-			return uint64(math.Round((u + l) / 2))
-		}
-		rank -= uint64(c)
+	i := 0
+	for ; uint64(h.counts[i]) < rank; i++ {
+		rank -= uint64(h.counts[i])
 	}
-	return 0
+	return h.lo + i
 }
 
 // Below returns how many values lie in buckets that end at or below v, and about

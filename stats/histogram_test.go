@@ -278,3 +278,36 @@ func TestEachBucketIsVisitedOnce(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestNoMoreThanTheRestIsAboveWhatCovers: of values of any kind, near to each
+// other or not.
+func TestNoMoreThanTheRestIsAboveWhatCovers(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		var h stats.Histogram
+		all := make([]uint64, 1+rng.IntN(2000))
+		from, spread := uint64(1)<<rng.IntN(52), uint64(1)<<rng.IntN(52) // up to 52 days of ns
+		for i := range all {
+			all[i] = from + rng.Uint64N(spread)
+			h.Add(all[i])
+		}
+		q := rng.Float64()
+		got, above := h.Covers(q), 0
+		for _, v := range all {
+			if v > got {
+				above++
+			}
+		}
+		if float64(above) > (1-q)*float64(len(all)) {
+			t.Errorf("%d of %d values are above %d, which covers %.3f of them", above, len(all), got, q)
+		}
+		slices.Sort(all)
+		if top := float64(all[len(all)-1]); float64(got) > top*math.Exp2(1./32)+1 {
+			t.Errorf("%d covers %.3f of values of at most %.0f", got, q, top)
+		}
+	}
+	if got := new(stats.Histogram).Covers(0.5); got != 0 {
+		t.Errorf("an empty histogram covers up to %d", got)
+	}
+}
