@@ -12,6 +12,8 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/real/llama"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/cuda"
 )
 
 // decoding is a run of llama.cpp that is measured with and without the tracer.
@@ -76,9 +78,18 @@ type llamaRun struct {
 	launches float64 // kernels of the GPU a second, those of graphs included
 }
 
-// decode runs llama.cpp, and a tracer beside it if asked for.
+// observer is what runs beside a program that is measured.
+type observer int
+
+const (
+	nobody observer = iota
+	theTracer
+	theFloor // programs that do nothing on each function of the runtime, before its first call
+)
+
+// decode runs llama.cpp, and what observes it beside.
 func (l *lab) decode(
-	ctx context.Context, f *llamaFiles, k *decoding, traced bool, seconds float64,
+	ctx context.Context, f *llamaFiles, k *decoding, beside observer, seconds float64,
 ) (r llamaRun, err error) {
 	l.number++
 	shared := filepath.Join(l.dir, fmt.Sprintf("hollow%d", l.number))
@@ -95,12 +106,19 @@ func (l *lab) decode(
 		return r, err
 	}
 	var t *tracer
-	if traced {
-		if t, err = l.attach(ctx, run, k.late); err != nil {
-			_ = run.Stop() // the first error is the one to tell
-			_, _ = run.Wait()
-			return r, err
+	switch beside {
+	case theTracer:
+		t, err = l.attach(ctx, run, k.late)
+	case theFloor:
+		var floor *probe.Tracer
+		if floor, err = emptyRuntime(filepath.Join(f.gpu, "libcudart.so.13"), run.PID()); err == nil {
+			defer func() { _ = floor.Close() }() // detaching cannot be mended here
 		}
+	}
+	if err != nil {
+		_ = run.Stop() // the first error is the one to tell
+		_, _ = run.Wait()
+		return r, err
 	}
 	if _, err := run.Wait(); err != nil {
 		return r, err
@@ -128,6 +146,20 @@ func (l *lab) decode(
 	}
 	r.launches = kernels / float64(len(tokens.Ends)) * 1e9 / r.perToken
 	return r, nil
+}
+
+// emptyRuntime puts programs that do nothing on the runtime's functions in a process. The
+// driver's have none: those that are called often lose their probes under a tracer, too.
+func emptyRuntime(path string, pid int) (*probe.Tracer, error) {
+	t, err := probe.Open(probe.Options{Empty: true})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.Attach(cuda.Library(), path, pid); err != nil {
+		_ = t.Close() // the error to tell is why attaching failed
+		return nil, err
+	}
+	return t, nil
 }
 
 // attach starts a tracer on the program before its first CUDA call, or while it runs.
@@ -168,30 +200,44 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 	rounds, seconds := pick(l, 2, 5), pick(l, 4, 8.0)
 	for i := range decodings {
 		k := &decodings[i]
-		var without, with, launches series
+		observers := []observer{nobody, theTracer}
+		if !k.late {
+			observers = append(observers, theFloor)
+		}
+		var perToken [theFloor + 1]series
+		var launches series
 		for n := range rounds {
-			l.say("llama: %s: pair %d of %d", k.name, n+1, rounds)
-			for _, traced := range []bool{n%2 == 1, n%2 == 0} { // neither is always first
-				r, err := l.decode(ctx, &f, k, traced, seconds)
+			l.say("llama: %s: round %d of %d", k.name, n+1, rounds)
+			for i := range observers {
+				who := observers[(i+n)%len(observers)] // none is always first
+				r, err := l.decode(ctx, &f, k, who, seconds)
 				if err != nil {
 					return rows, err
 				}
-				if traced {
-					with = append(with, r.perToken)
-				} else {
-					without, launches = append(without, r.perToken), append(launches, r.launches)
+				perToken[who] = append(perToken[who], r.perToken)
+				if who == nobody {
+					launches = append(launches, r.launches)
 				}
 			}
 		}
+		without, with, floor := perToken[nobody], perToken[theTracer], perToken[theFloor]
 		share := without.over(with, ratio)
 		kept, moves := estimate(func(s ...series) float64 { return s[0].median() }, share)
-		rows = append(rows, Row{
+		row := Row{
 			Name: k.name + ", tokens/s kept", Unit: Ratio, Measured: kept, Error: moves, Target: k.target,
 			Detail: map[string]float64{
 				"without_per_s": 1e9 / without.median(), "with_per_s": 1e9 / with.median(),
 				"best_to_best": without.min() / with.min(), "worst_pair": share.min(), "kernels_per_s": launches.median(), "rounds": float64(len(share)),
 			},
-		}.judge())
+		}
+		rows = append(rows, row.judge())
+		if len(floor) > 0 {
+			kept, moves := estimate(func(s ...series) float64 { return s[0].median() }, without.over(floor, ratio))
+			rows = append(rows, Row{
+				Name: k.name + ", programs that do nothing", Unit: Ratio, Measured: kept, Error: moves,
+				Detail: map[string]float64{"with_per_s": 1e9 / floor.median()},
+			})
+		}
 	}
 	return rows, nil
 }
