@@ -104,6 +104,7 @@ type Status struct {
 	Syscalls  uint64 // system calls counted since the start, of processes whose footprint is taken
 	PerSecond float64
 	Ops       []OpStatus       // busiest first
+	Unusual   bool             // a call that returned in the last second took far longer than its kind does
 	InFlight  []event.InFlight // calls that had not returned after a second, oldest first
 	Where     []string         // of each of them: the program's own code that it is in, empty if unknown
 	Processes []Traced

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ingero-io/ingero/diagnose"
@@ -11,9 +12,34 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// liveShare is what the live diagnosis may cost, of one core: one that took long makes the
-// next one wait.
-const liveShare = 0.015
+// What the live diagnosis may cost. One that took long makes the next one wait, unless a call
+// has just taken far longer than usual: the cause of that is what people wait for.
+const (
+	liveShare   = 0.015                  // of one core, in the long run
+	liveCredit  = 400 * time.Millisecond // that it may use at once, after a rest and at the start
+	liveReserve = 100 * time.Millisecond // of that, for seconds with an unusually long call
+)
+
+// allowance is the time that the live diagnosis may still use. It grows by liveShare up to
+// liveCredit; what one diagnosis takes more than is left is owed.
+type allowance struct {
+	left time.Duration
+	at   time.Time // when left was reckoned
+}
+
+// may says whether a diagnosis may begin; urgent: something unusual happened.
+func (a *allowance) may(now time.Time, urgent bool) bool {
+	if a.at.IsZero() {
+		a.left = liveCredit
+	} else {
+		a.left = min(a.left+time.Duration(liveShare*float64(now.Sub(a.at))), liveCredit)
+	}
+	a.at = now
+	if urgent {
+		return a.left > 0
+	}
+	return a.left > liveReserve
+}
 
 // Live explains a recording while it is being made: after each second that was
 // stored it diagnoses the last five and hands over the report. It is a Sink.
@@ -24,7 +50,9 @@ type Live struct {
 	wake  chan time.Time
 	stop  context.CancelFunc
 	done  sync.WaitGroup
-	rest  time.Time // no diagnosis before then
+	left  allowance
+	// urgent is set when a call was unusually long, until a diagnosis begins.
+	urgent atomic.Bool
 }
 
 // NewLive starts a live diagnosis. open opens the recording for reading once its
@@ -46,6 +74,9 @@ func (l *Live) Batch(*store.Batch) {}
 // Second implements Sink. While a diagnosis is going on a second is left out: the
 // next one covers it.
 func (l *Live) Second(s *Status) {
+	if s.Unusual {
+		l.urgent.Store(true)
+	}
 	select {
 	case l.wake <- s.At:
 	default:
@@ -74,9 +105,10 @@ func (l *Live) loop(ctx context.Context) {
 			return
 		case now = <-l.wake:
 		}
-		if now.Before(l.rest) {
+		if !l.left.may(now, l.urgent.Load()) {
 			continue
 		}
+		l.urgent.Store(false)
 		if r == nil {
 			opened, err := l.open()
 			if err != nil {
@@ -90,7 +122,7 @@ func (l *Live) loop(ctx context.Context) {
 			l.log.Warn("cannot diagnose the recording", "err", err)
 			return
 		}
-		l.rest = now.Add(time.Duration(float64(time.Since(began)) / liveShare))
+		l.left.left -= time.Since(began)
 	}
 }
 

@@ -30,7 +30,7 @@ type opMeter struct {
 	op            event.Op
 	calls, errors uint64
 	prev          uint64
-	max           uint64
+	max, longest  uint64 // ns, since the start and in this second
 	hist          stats.Histogram
 }
 
@@ -83,7 +83,7 @@ func (m *meter) calls(calls []event.Call) {
 		}
 		o.calls++
 		o.hist.Add(c.Duration)
-		o.max = max(o.max, c.Duration)
+		o.longest = max(o.longest, c.Duration)
 		if c.Ret != 0 {
 			o.errors++
 		}
@@ -161,6 +161,24 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 	return r
 }
 
+const (
+	stalled   = 100 * time.Millisecond // no call this short is worth to be told at once
+	farLonger = 10                     // times what 99 of 100 calls of its kind take at most
+)
+
+// unusual reports whether a call since the last ops took far longer than its kind does. It
+// is to be called before ops.
+func (m *meter) unusual() bool {
+	for _, p := range m.procs {
+		for _, o := range p.ops {
+			if o != nil && o.longest > uint64(stalled) && o.hist.Count() >= minSamples && o.longest > farLonger*o.hist.Quantile(0.99) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // slowest is the duration that at most maxSlow calls a second exceed, of n calls in
 // the last span with durations as in h. Calls that all take as long as the usual long
 // one, such as the wait at the end of each token, do not exceed it.
@@ -180,6 +198,7 @@ func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
 			if o == nil {
 				continue
 			}
+			o.max, o.longest = max(o.max, o.longest), 0
 			r = append(r, OpStatus{
 				PID: pid, Comm: name(pid), Op: o.op, Calls: o.calls, Errors: o.errors,
 				PerSecond: float64(o.calls-o.prev) / span.Seconds(),
@@ -198,6 +217,7 @@ func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
 func (r *run) status(now time.Time, span time.Duration) *Status {
 	cpu, rss := usage()
 	s := &Status{
+		Unusual:  r.meter.unusual(),
 		Syscalls: r.prints.calls,
 		At:       now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
 		PerSecond: float64(r.meter.total-r.meter.prev) / span.Seconds(),

@@ -116,3 +116,37 @@ func TestEndedProcessesAreSummedUp(t *testing.T) {
 		t.Errorf("%d calls, want %d", m.total, n)
 	}
 }
+
+// TestAnUnusualCallIsToldOnce: in the second in which it returned, and only if its kind is
+// known to be much shorter.
+func TestAnUnusualCallIsToldOnce(t *testing.T) {
+	wait, _ := event.ByName("cudaStreamSynchronize")
+	second := func(m *meter, n int, d time.Duration) bool {
+		list := make([]event.Call, n)
+		for i := range list {
+			list[i] = event.Call{Op: wait.Op, Duration: uint64(d), Thread: event.Thread{PID: 1, TID: 1}}
+		}
+		m.calls(list)
+		defer m.ops(time.Second, func(uint32) string { return "" })
+		return m.unusual()
+	}
+	m := newMeter()
+	if second(m, 1, time.Second) {
+		t.Error("the first call of a kind is told to be unusual")
+	}
+	m = newMeter()
+	for i, c := range []struct {
+		n    int
+		d    time.Duration
+		want bool
+	}{{10_000, time.Millisecond, false}, {1, 400 * time.Millisecond, true}, {100, time.Millisecond, false}, {1, 90 * time.Millisecond, false}} {
+		if got := second(m, c.n, c.d); got != c.want {
+			t.Errorf("second %d, %d calls of %v: unusual is %v", i, c.n, c.d, got)
+		}
+	}
+	m = newMeter()
+	second(m, 1000, 50*time.Millisecond)
+	if second(m, 1, 400*time.Millisecond) {
+		t.Error("a call that takes 8 times what its kind does is told to be unusual")
+	}
+}
