@@ -40,27 +40,30 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 
 # Packages whose tests load eBPF programs or run programs against the clock. One at a
 # time: they measure, and would disturb each other. And never from the cache: it does
-# not know the kernel.
-KERNEL_TESTS := ./agent/... ./bench/... ./cmd/ingero/... ./demo/... ./internal/... ./probe/...
+# not know the kernel. Those of LONG_KERNEL_TESTS take minutes each.
+LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./probe/...
 pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|probe)(/|$$)')
+short_kernel = $(shell $(GO) list ./bench/... ./demo/... ./internal/... | grep -v '/ingero/internal/e2e')
 
 .PHONY: test
-test: ## vet and run all tests, those that need the kernel if root
+test: ## vet and run the tests, but for the long ones of test-kernel where that can run
 	$(GO) vet ./...
 ifeq ($(CAN_TRACE),yes)
 	$(GO) test -count=1 -timeout 15m $(pure)
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(KERNEL_TESTS)
-	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(short_kernel)
+	@echo
+	@echo "The long tests of the tracer: make test-kernel (15 minutes)"
 else
 	$(GO) test -timeout 15m ./...
 	@echo
 	@echo "SKIPPED: tests that load eBPF programs need root and /sys/kernel/btf/vmlinux."
-	@echo "         Run them with: sudo make test-kernel"
+	@echo "         Run them with: sudo make test && sudo make test-kernel"
 endif
 
 .PHONY: test-kernel
-test-kernel: ## run the tests that need root and a kernel with BTF, and only those packages
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(KERNEL_TESTS)
+test-kernel: ## run the long tests that need root and a kernel with BTF
+	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
+	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
 
 # The public tools of the protocol, with a Node.js that runs them: npm packages, pinned,
 # of which nothing runs when they are installed.
