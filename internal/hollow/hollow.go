@@ -50,7 +50,7 @@ type library struct {
 
 var libraries = []library{
 	{soname: "libcuda.so.1", prefix: []string{
-		"copy", "drv_", "engine", "graph", "host", "memory", "settings", "shm", "wait",
+		"copy", "drv_", "engine", "graph", "host", "memory", "settings", "shm", "stacks", "wait",
 	}},
 	{
 		soname: "libcudart.so.12", prefix: []string{"rt_"}, flags: []string{"-DCUDART=12"},

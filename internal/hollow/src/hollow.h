@@ -34,6 +34,10 @@ static inline void hollow_add(struct row *r, uint64_t n)
 	__atomic_fetch_add(&r->count, n, __ATOMIC_RELAXED);
 }
 
+/* stacks.c: whether stacks are written down, and how. */
+VISIBLE extern int hollow_stacks;
+VISIBLE void hollow_stack(const char *function, const void *caller);
+
 /* Counts a call of the function it stands in. */
 #define HIT                                                                                                  \
 	do {                                                                                                 \
@@ -44,6 +48,8 @@ static inline void hollow_add(struct row *r, uint64_t n)
 			__atomic_store_n(&hit_row, r_, __ATOMIC_RELEASE);                                    \
 		}                                                                                            \
 		hollow_add(r_, 1);                                                                           \
+		if (__builtin_expect(hollow_stacks, 0))                                                      \
+			hollow_stack(__func__, __builtin_return_address(0));                                 \
 	} while (0)
 
 /* The host's CLOCK_MONOTONIC in ns: also the clock of the GPU. */
