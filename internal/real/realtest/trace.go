@@ -24,6 +24,9 @@ type Traced struct {
 	Summary  agent.Summary
 }
 
+// allStacksMB is a ring with room for the copies of all native stacks.
+const allStacksMB = 512
+
 // Trace runs a program as "ingero trace -- COMMAND" does, and reads the recording. env are what
 // hollow.Env gives and the program needs besides; settings are those of the hollow GPU.
 func Trace(t *testing.T, command, env []string, settings string, stacks probe.StackPolicy) (r Traced) {
@@ -39,10 +42,14 @@ func Trace(t *testing.T, command, env []string, settings string, stacks probe.St
 	}
 	t.Setenv("HOLLOW", settings)
 	var out, errs bytes.Buffer
+	ring := 0
+	if stacks == probe.StackAll {
+		ring = allStacksMB
+	}
 	var err error
 	r.Summary, err = agent.Run(t.Context(), agent.Options{
 		Command: command, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: stacks,
-		Stdout: &out, Stderr: &errs, InnerCalls: true,
+		Stdout: &out, Stderr: &errs, InnerCalls: true, RingMB: ring,
 		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
 			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
 		}},
