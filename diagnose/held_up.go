@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
@@ -22,7 +23,8 @@ const (
 // for from that process the last time, Unix ns, or 0.
 func (s *scene) delayed(r *root, before uint64) {
 	last := r.last()
-	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != r.chain[0].Thread.PID && s.feeds(last.Thread.PID, r.chain[0].Thread.PID)
+	own := r.chain[0].Thread.PID
+	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && s.feeds(last.Thread.PID, own)
 	if !worker || r.answer || r.kind != InputStarvation && r.kind != CPUContention {
 		return
 	}
@@ -39,7 +41,8 @@ func (s *scene) delayed(r *root, before uint64) {
 	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], s.heldIn(&l))
 	wait := r.chain[0].To - r.chain[0].From
 	sooner := min(queue, wait)
-	if share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp || r.kind == CPUContention && sooner <= r.explained {
+	told := r.kind == CPUContention && sooner <= r.explained
+	if told || share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp {
 		return
 	}
 	r.chain[len(r.chain)-1] = l
@@ -50,8 +53,7 @@ func (s *scene) delayed(r *root, before uint64) {
 // another process was over, Unix ns, or 0.
 func (s *scene) resumed(l *ledger.Link) uint64 {
 	rows := s.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
-	for i := len(rows) - 1; i >= 0; i-- {
-		o := rows[i]
+	for _, o := range slices.Backward(rows) {
 		_, end := ledger.Blocked(o)
 		waits := o.Class == event.Poll || receives(o)
 		if waits && o.Waker.PID != 0 && o.Waker.PID != o.PID && end <= l.To {
@@ -77,6 +79,6 @@ func (f *finding) sinceBegun(who string) string {
 		return ""
 	}
 	queue := d.NS[event.RunQueue]
-	return fmt.Sprintf("from when it began what was waited for, %s ran %s and waited for a CPU %s: without that it would have been done before, or sooner",
-		who, span(d.OnCPU), span(queue))
+	return fmt.Sprintf("from when it began what was waited for, %s ran %s and waited for a CPU %s: "+
+		"without that it would have been done before, or sooner", who, span(d.OnCPU), span(queue))
 }
