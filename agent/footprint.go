@@ -45,9 +45,9 @@ type prints struct {
 	read    time.Time
 	last    *event.Footprint // what finish read, for the last tick
 	missed  uint64
-	calls   uint64    // counted so far
-	failed  bool      // said once
-	over    time.Time // when a watched process had loaded CUDA: nobody is watched from then on
+	calls   uint64 // counted so far
+	failed  bool   // said once
+	over    bool   // a watched process has loaded CUDA: nobody is watched any more
 }
 
 func newPrints(o *Options, t *probe.Tracer, fs proc.FS, log *slog.Logger) *prints {
@@ -87,18 +87,18 @@ func (p *prints) also(pid int, comm func(pid uint32) string) {
 	switch {
 	case p.policy == FootprintOn && !watched:
 		p.watch(pid)
-	case p.policy == FootprintAuto && watched && p.over.IsZero():
+	case p.policy == FootprintAuto && watched && !p.over:
 		p.log.Debug("the footprint ends: CUDA is traced from here on", "pid", pid)
 		p.finish(comm)
 		p.close()
 		clear(p.procs)
-		p.over = time.Now()
-		p.sum.Over(uint64(p.over.UnixNano()))
+		p.over = true
+		p.sum.Over(uint64(time.Now().UnixNano()))
 	}
 }
 
 func (p *prints) watch(pids ...int) {
-	if len(pids) == 0 || p.failed || !p.over.IsZero() {
+	if len(pids) == 0 || p.failed || p.over {
 		return
 	}
 	err := error(nil)

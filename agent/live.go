@@ -24,7 +24,7 @@ const (
 // liveCredit; what one diagnosis takes more than is left is owed.
 type allowance struct {
 	left time.Duration
-	at   time.Time // when left was reckoned
+	at   time.Time // of the last call of may
 }
 
 // may says whether a diagnosis may begin; urgent: something unusual happened.

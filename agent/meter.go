@@ -162,8 +162,8 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 }
 
 const (
-	stalled   = 100 * time.Millisecond // no call this short is worth to be told at once
-	farLonger = 10                     // times what 99 of 100 calls of its kind take at most
+	stall     = 100 * time.Millisecond // a shorter call need not be reported at once
+	farLonger = 10                     // times the 99th percentile of its kind
 )
 
 // unusual reports whether a call since the last ops took far longer than its kind does. It
@@ -171,7 +171,10 @@ const (
 func (m *meter) unusual() bool {
 	for _, p := range m.procs {
 		for _, o := range p.ops {
-			if o != nil && o.longest > uint64(stalled) && o.hist.Count() >= minSamples && o.longest > farLonger*o.hist.Quantile(0.99) {
+			if o == nil || o.longest < uint64(stall) || o.hist.Count() < minSamples {
+				continue
+			}
+			if o.longest > farLonger*o.hist.Quantile(0.99) {
 				return true
 			}
 		}

@@ -117,9 +117,9 @@ func TestEndedProcessesAreSummedUp(t *testing.T) {
 	}
 }
 
-// TestAnUnusualCallIsToldOnce: in the second in which it returned, and only if its kind is
+// TestACallIsUnusualOnce: in the second in which it returned, and only if its kind is
 // known to be much shorter.
-func TestAnUnusualCallIsToldOnce(t *testing.T) {
+func TestACallIsUnusualOnce(t *testing.T) {
 	wait, _ := event.ByName("cudaStreamSynchronize")
 	second := func(m *meter, n int, d time.Duration) bool {
 		list := make([]event.Call, n)
@@ -132,14 +132,19 @@ func TestAnUnusualCallIsToldOnce(t *testing.T) {
 	}
 	m := newMeter()
 	if second(m, 1, time.Second) {
-		t.Error("the first call of a kind is told to be unusual")
+		t.Error("the first call of its kind is unusual")
 	}
 	m = newMeter()
 	for i, c := range []struct {
 		n    int
 		d    time.Duration
 		want bool
-	}{{10_000, time.Millisecond, false}, {1, 400 * time.Millisecond, true}, {100, time.Millisecond, false}, {1, 90 * time.Millisecond, false}} {
+	}{
+		{10_000, time.Millisecond, false},
+		{1, 400 * time.Millisecond, true},
+		{100, time.Millisecond, false},
+		{1, 90 * time.Millisecond, false},
+	} {
 		if got := second(m, c.n, c.d); got != c.want {
 			t.Errorf("second %d, %d calls of %v: unusual is %v", i, c.n, c.d, got)
 		}
@@ -147,6 +152,6 @@ func TestAnUnusualCallIsToldOnce(t *testing.T) {
 	m = newMeter()
 	second(m, 1000, 50*time.Millisecond)
 	if second(m, 1, 400*time.Millisecond) {
-		t.Error("a call that takes 8 times what its kind does is told to be unusual")
+		t.Error("a call of 8 times the usual duration is unusual")
 	}
 }

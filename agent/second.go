@@ -81,8 +81,8 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 	}
 	const ms = uint64(time.Millisecond)
 	n[event.LostFootprint] += r.prints.missed
-	if over := r.prints.over; !over.IsZero() {
-		n[event.FootprintOver] = uint64(max(time.Since(over).Milliseconds(), 1))
+	if r.prints.over {
+		n[event.FootprintOver]++
 	}
 	n[event.LostMalformed] += r.malformed
 	n[event.LostPages] += r.pages.missed

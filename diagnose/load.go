@@ -201,7 +201,8 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 	}
 	sum := footprint.New(in.Arch)
 	sum.Add(&fp)
-	if slices.ContainsFunc(in.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver }) && len(fp.Syscalls) > 0 {
+	over := slices.ContainsFunc(in.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver })
+	if over && len(fp.Syscalls) > 0 {
 		sum.Over(fp.Syscalls[len(fp.Syscalls)-1].At) // they are in order
 	}
 	in.Footprint = sum.Report()

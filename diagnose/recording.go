@@ -24,8 +24,44 @@ func InputOf(r *eventtext.Recording) *Input {
 		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{}, InFlight: slices.Clone(r.InFlight),
 	}
 	in.Nodes = r.Nodes
+	in.takeMachine(r)
+	in.takeProcesses(r)
+	in.takeGPUs(r)
+	for _, s := range r.Stats {
+		o := store.OpStat{
+			Thread: s.Thread, Op: s.Op, Calls: s.Calls, Errors: s.Errors, SumNS: s.SumNS, MaxNS: s.MaxNS,
+			Bytes: s.Bytes, First: s.First, Last: s.Last, Ledger: s.Ledger, Hist: &stats.Histogram{},
+		}
+		for _, d := range s.Durations {
+			o.Hist.AddN(d.NS, d.N)
+		}
+		in.Ops = append(in.Ops, o)
+	}
+	in.Spans = cut(r.Calls)
+	in.follow(r)
+	in.followRanks(r)
+	in.count(r.Calls)
+	for _, o := range in.seldom() {
+		all := timesOf(r.Calls)
+		all = slices.DeleteFunc(all, func(c event.CallTime) bool { return c.Start < o.First || c.Start > o.Last })
+		in.Seldom = append(in.Seldom, all[:min(len(all), seldomCalls)])
+	}
+	in.countSeconds(r.Calls)
+	in.countGaps(r.Gaps)
+	return in
+}
+
+// takeMachine takes what the kernel and the devices did.
+func (in *Input) takeMachine(r *eventtext.Recording) {
 	in.IO = store.HostIO{
-		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files), Connections: slices.Clone(r.Connections), Pages: slices.Clone(r.Pages),
+		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files),
+		Connections: slices.Clone(r.Connections), Pages: slices.Clone(r.Pages),
+	}
+	for _, t := range r.Throttles {
+		in.Throttles = append(in.Throttles, store.Throttle{
+			At: t.At, Cgroup: t.Cgroup, Periods: t.Periods, NS: t.NS,
+			QuotaUS: t.Quota / 1000, PeriodUS: t.Period / 1000, Version: t.Version,
+		})
 	}
 	for _, q := range r.Scheduling {
 		in.Scheduling = append(in.Scheduling, store.Scheduling{
@@ -35,6 +71,10 @@ func InputOf(r *eventtext.Recording) *Input {
 	for _, l := range r.Limits {
 		in.Limits = append(in.Limits, store.MemoryLimit{PID: l.PID, Cgroup: l.Cgroup, Bytes: l.Bytes})
 	}
+}
+
+// takeProcesses takes processes, threads, and the names of what they call.
+func (in *Input) takeProcesses(r *eventtext.Recording) {
 	for _, k := range r.Kernels {
 		in.Kernels = append(in.Kernels, store.Kernel{PID: k.PID, Func: k.Func, Name: k.Name})
 	}
@@ -51,19 +91,9 @@ func InputOf(r *eventtext.Recording) *Input {
 	for _, t := range r.Threads {
 		in.Threads = append(in.Threads, store.ThreadInfo{Thread: t.Thread, Comm: t.Comm, Dispatch: t.Dispatch})
 	}
-	for _, t := range r.Throttles {
-		in.Throttles = append(in.Throttles, store.Throttle{At: t.At, Cgroup: t.Cgroup, Periods: t.Periods, NS: t.NS, QuotaUS: t.Quota / 1000, PeriodUS: t.Period / 1000, Version: t.Version})
-	}
-	for _, s := range r.Stats {
-		o := store.OpStat{
-			Thread: s.Thread, Op: s.Op, Calls: s.Calls, Errors: s.Errors, SumNS: s.SumNS, MaxNS: s.MaxNS,
-			Bytes: s.Bytes, First: s.First, Last: s.Last, Ledger: s.Ledger, Hist: &stats.Histogram{},
-		}
-		for _, d := range s.Durations {
-			o.Hist.AddN(d.NS, d.N)
-		}
-		in.Ops = append(in.Ops, o)
-	}
+}
+
+func (in *Input) takeGPUs(r *eventtext.Recording) {
 	for _, g := range r.GPUs {
 		in.GPUs = append(in.GPUs, store.GPUSnapshot{
 			At: g.At, GPU: g.Index, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz, UtilPct: g.UtilPct,
@@ -76,18 +106,6 @@ func InputOf(r *eventtext.Recording) *Input {
 	for _, x := range r.Xids {
 		in.Xids = append(in.Xids, store.Xid{At: x.At, GPU: x.Index, Code: x.Code})
 	}
-	in.Spans = cut(r.Calls)
-	in.follow(r)
-	in.followRanks(r)
-	in.count(r.Calls)
-	for _, o := range in.seldom() {
-		all := timesOf(r.Calls)
-		all = slices.DeleteFunc(all, func(c event.CallTime) bool { return c.Start < o.First || c.Start > o.Last })
-		in.Seldom = append(in.Seldom, all[:min(len(all), seldomCalls)])
-	}
-	in.countSeconds(r.Calls)
-	in.countGaps(r.Gaps)
-	return in
 }
 
 // cut takes the spans that Load would read out of all calls.

@@ -223,7 +223,8 @@ func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, 
 		return "it waited for a CPU that " + by + " had", steps,
 			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
 	case r.class == event.Throttled:
-		return "it was held back by its CPU quota", []report.Step{step("HOST", "throttled", "CPU quota", ns)}, fmt.Sprintf("raise the CPU quota of %s", who)
+		steps := []report.Step{step("HOST", "throttled", "CPU quota", ns)}
+		return "it was held back by its CPU quota", steps, fmt.Sprintf("raise the CPU quota of %s", who)
 	case r.class == event.BlockIO:
 		disk := "the disk" + r.file()
 		return "it waited for " + disk, []report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},

@@ -47,7 +47,7 @@ const (
 	LostReading                        // reading of the GPUs that did not come
 	InnerCalls                         // milliseconds without some probes on the driver's launches, waits and copies within runtime calls
 	LostMalformed                      // record of the kernel side that the decoder does not understand
-	FootprintOver                      // milliseconds without a footprint, because CUDA was loaded
+	FootprintOver                      // footprint that ended, because CUDA was loaded
 	NumLossKinds
 )
 
@@ -103,8 +103,15 @@ var Losses = [NumLossKinds]LossInfo{
 	LostPages:          {"pages", "allocations", false, "allocations of pages not counted because they interrupted the counting of another one, or because there were too many processes", "allocations of pages (one at a time is counted on a CPU)"},
 	LostReading:        {"gpu_reading", "readings", true, "readings of the GPUs that did not come, one a second, after there had been some: the driver did not answer, or the process that asks it ended", "readings of the GPUs (the driver did not answer)"},
 	InnerCalls:         {"inner_calls", "milliseconds", true, "milliseconds in which launches, waits or copies of the driver (`cuLaunchKernel`, `cuStreamSynchronize` and the like) were not counted separately, because each was within a call of the runtime, which is recorded; `--inner-calls` counts them", "milliseconds in which driver calls within runtime calls were not counted separately"},
-	LostMalformed:      {"malformed", "records", false, "records of the kernel side that the tracer could not read, which is a bug", "records that could not be read (a bug)"},
-	FootprintOver:      {"footprint_over", "milliseconds", true, "milliseconds since the footprint of a process ended because it loaded CUDA: calls of CUDA cost less without; `--footprint` goes on", "milliseconds without a footprint, since CUDA was loaded"},
+	LostMalformed: {
+		"malformed", "records", false,
+		"records of the kernel side that the tracer could not read, which is a bug", "records that could not be read (a bug)",
+	},
+	FootprintOver: {
+		"footprint_over", "footprints", true,
+		"footprints that ended because a process loaded CUDA, whose calls cost less without; `--footprint` goes on",
+		"footprints that ended as CUDA was loaded",
+	},
 }
 
 // Counts reports whether a loss of this kind counts records that are missing: it

@@ -16,7 +16,7 @@ type Footprint struct {
 	Programs  []FootprintProgram `json:"programs"`                // executed, in order
 	Libraries []FootprintLibrary `json:"libraries"`               // mapped executable
 	LeftOut   uint64             `json:"left_out"`                // entries beyond what is kept in memory
-	UntilNS   uint64             `json:"until_cuda_ns,omitempty"` // how long it was taken, if it ended because CUDA was loaded
+	UntilNS   uint64             `json:"until_cuda_ns,omitempty"` // how long, if it ended because CUDA was loaded
 }
 
 // FootprintProcess is a process that was watched.

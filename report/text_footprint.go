@@ -38,7 +38,8 @@ func (t *text) footprint(f *Footprint) {
 	}
 	if f.UntilNS > 0 {
 		t.line("")
-		t.wrap("", fmt.Sprintf("footprint until CUDA was loaded, %s: it ended there, because calls of CUDA cost less without; --footprint goes on", span(f.UntilNS)))
+		t.wrap("", fmt.Sprintf("footprint until CUDA was loaded, %s: it ended there, because calls of CUDA cost less without; "+
+			"--footprint goes on", span(f.UntilNS)))
 	}
 	t.processTable(f)
 	t.syscallTable(f)

@@ -77,7 +77,7 @@ func Losses(losses []event.Loss) string {
 		}
 		info := event.Losses[l.Kind]
 		if l.Kind == event.InnerCalls || l.Kind == event.FootprintOver {
-			continue // not lost: the time is in the calls around them; the footprint says how long it was
+			continue // not lost: the calls around them have the time; the footprint says when it ended
 		}
 		text := Count(l.Count) + " " + info.Name
 		if info.Approximate {

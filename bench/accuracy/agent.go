@@ -31,7 +31,7 @@ func (c *Case) investigate(ctx context.Context, db string, t *cudastub.Truth) (*
 	told := make([]bool, len(faults))
 	blamed := false
 	calls, err := agent.Investigate(ctx, db, func(f *agent.Finding) bool {
-		blamed = blamed || !c.allows(f.Kind, f.Summary)
+		blamed = blamed || !slices.Contains(c.Allowed, f.Kind)
 		ch := report.Chain{Cause: report.Cause{
 			Kind: f.Kind, Process: f.Culprit.Process, PID: f.Culprit.PID, TID: f.Culprit.TID,
 			Thread: cmp.Or(f.Culprit.Thread, f.Culprit.Process),

@@ -2,9 +2,7 @@ package accuracy
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
@@ -21,9 +19,6 @@ type Case struct {
 	Expect []Expect `json:"expect,omitempty"`
 	// Allowed are the kinds that a control may report.
 	Allowed []string `json:"allowed,omitempty"`
-	// AllowedLoading are those that it may report of its start, before its first launch: a program
-	// that reads much for the first time does wait for the disk.
-	AllowedLoading []string `json:"allowed_loading,omitempty"`
 
 	needs  int                // CPUs
 	whatIf bool               // also run without the fault, to compare what was predicted
@@ -33,12 +28,6 @@ type Case struct {
 
 // Control says that nothing is to be found.
 func (c *Case) Control() bool { return len(c.Expect) == 0 }
-
-// allows reports whether a control may report a finding.
-func (c *Case) allows(kind, summary string) bool {
-	return slices.Contains(c.Allowed, kind) ||
-		slices.Contains(c.AllowedLoading, kind) && strings.Contains(summary, diagnose.WhileLoading)
-}
 
 // Magnitude says how strong a fault is.
 type Magnitude string

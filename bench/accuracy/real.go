@@ -38,6 +38,9 @@ func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err er
 	if err := p.torch.FetchTriton(ctx, progress); err != nil {
 		return nil, err
 	}
+	if err := p.torch.ReadFiles(); err != nil {
+		return nil, err
+	}
 	if p.llamaGPU, err = os.MkdirTemp("", "ingero-hollow-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the hollow GPU: %w", err)
 	}
@@ -75,7 +78,6 @@ type realCase struct {
 	program realProgram
 	fault   *Expect  // nil: a control
 	allowed []string // kinds that a control may report
-	loading []string // kinds that it may report of its start
 	needs   int      // CPUs
 	atOnce  bool     // the fault is there from the start: there are no steps without it
 	draw    func(*draw) realRun
@@ -184,10 +186,7 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "evaluation now and then", program: pytorch, draw: kernelsOf(500, 700, "--eval-every", 50)},
 	{name: "gradient accumulation", program: pytorch, draw: kernelsOf(500, 700, "--accumulate", 4)},
 	{name: "more work from half of the steps on", program: pytorch, draw: kernelsOf(400, 500, "--grow")},
-	{
-		name: "warm-up with compilation", program: pytorch, loading: []string{diagnose.BlockIO}, // it loads a compiler
-		draw: kernelsOf(500, 700, "--compile --steps 600 --after 600"),
-	},
+	{name: "warm-up with compilation", program: pytorch, draw: kernelsOf(500, 700, "--compile --steps 600 --after 600")},
 	{name: "healthy", program: ranks, draw: evenRanks()},
 	{name: "gradient accumulation", program: ranks, draw: evenRanks("--accumulate", "4")},
 	{
@@ -308,7 +307,7 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, k.is) {
 			continue
 		}
-		c := Case{Allowed: append([]string{diagnose.ColdStart}, k.allowed...), AllowedLoading: k.loading, needs: max(k.needs, 1)}
+		c := Case{Allowed: append([]string{diagnose.ColdStart}, k.allowed...), needs: max(k.needs, 1)}
 		if c.Name = k.name; c.Name == "" {
 			c.Name = k.fault.Fault
 		}

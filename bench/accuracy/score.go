@@ -74,7 +74,7 @@ func (r *Result) score(chains []report.Chain, t *cudastub.Truth) {
 		r.First = &chains[0].Cause
 	}
 	if r.Control() {
-		r.FalseBlame = slices.ContainsFunc(chains, func(c report.Chain) bool { return !r.allows(c.Cause.Kind, c.Summary) })
+		r.FalseBlame = slices.ContainsFunc(chains, func(c report.Chain) bool { return !slices.Contains(r.Allowed, c.Cause.Kind) })
 		return
 	}
 	faults := r.injected(t)

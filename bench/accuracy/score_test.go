@@ -117,21 +117,6 @@ func TestControlsMustBeSilent(t *testing.T) {
 	}
 }
 
-func TestWhatAControlWaitedForWhileItLoadedIsAllowedOnlyThere(t *testing.T) {
-	disk := chain(diagnose.BlockIO, 10, 11)
-	loading := disk
-	loading.Summary = "train waited 480 ms for the disk " + diagnose.WhileLoading + ", for what it read"
-	for _, tt := range []struct {
-		chain report.Chain
-		want  bool
-	}{{disk, true}, {loading, false}} {
-		r := Result{Case: Case{AllowedLoading: []string{diagnose.BlockIO}}}
-		if r.score([]report.Chain{tt.chain}, &hogged); r.FalseBlame != tt.want {
-			t.Errorf("%q: scored %+v", tt.chain.Summary, r)
-		}
-	}
-}
-
 func TestAmountsAreComparedWhereTheTruthIsExact(t *testing.T) {
 	exact := Result{Case: Case{Expect: []Expect{findFault("lock").Expect}}}
 	exact.score([]report.Chain{chain(diagnose.LockContention, 10, 12)}, &locked)

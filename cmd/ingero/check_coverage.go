@@ -79,7 +79,7 @@ func howTraced(p *coverage.Process) string {
 	n := 0
 	for _, r := range p.NotSeen {
 		if r.Code == "untraced_function" {
-			n += 1 + strings.Count(r.What, ", ") // functions with the same reason are told together
+			n += 1 + strings.Count(r.What, ", ") // one entry lists all functions with the same reason
 		}
 	}
 	if n == 0 || p.Traced != coverage.Yes {

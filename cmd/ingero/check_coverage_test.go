@@ -10,7 +10,9 @@ import (
 // What is said of a process does not contradict what is said to be not seen of it.
 func TestTracedIsToldWithWhatIsNot(t *testing.T) {
 	for want, p := range map[string]coverage.Process{
-		"7 train: traced: yes\n": {Traced: coverage.Yes, NotSeen: []coverage.Reason{{Code: "no_runtime", What: "no runtime calls"}}},
+		"7 train: traced: yes\n": {
+			Traced: coverage.Yes, NotSeen: []coverage.Reason{{Code: "no_runtime", What: "no runtime calls"}},
+		},
 		"7 train: traced: yes, but for 1 function\n": {
 			Traced: coverage.Yes, NotSeen: []coverage.Reason{{Code: "untraced_function", What: "calls of ncclCommGrow"}},
 		},

@@ -21,8 +21,31 @@ type Wheels struct {
 	FetchMB, DiskMB int    // the wheels' sizes, and unpacked
 }
 
-// Python finds python3 and its version, such as cpython-311, which wheels are made for.
-func Python(ctx context.Context) (path, tag string, err error) {
+// Installed is where a package of PyPI and programs of ours that use it are.
+type Installed struct {
+	Python   string // the interpreter
+	Tag      string // of its version, such as cpython-311
+	Site     string // folder of the wheels' packages
+	Programs string // folder of our programs
+}
+
+// Prepare fetches the wheels and unpacks the programs, unless they are in the cache, below name, and says
+// so to progress. It needs python3 (3.11 to 3.13) with pip.
+func (w *Wheels) Prepare(
+	ctx context.Context, name, version string, programs embed.FS, progress io.Writer,
+) (p Installed, err error) {
+	if p.Python, p.Tag, err = findPython(ctx); err != nil {
+		return p, err
+	}
+	if p.Site, err = w.Fetch(ctx, p.Python, name+"/"+version+"-"+p.Tag, progress); err != nil {
+		return p, err
+	}
+	p.Programs, err = unpack(name, programs)
+	return p, err
+}
+
+// findPython finds python3 and its version, such as cpython-311, which wheels are made for.
+func findPython(ctx context.Context) (path, tag string, err error) {
 	if path, err = exec.LookPath("python3"); err != nil {
 		return "", "", fmt.Errorf("find Python: %w", err)
 	}
@@ -58,9 +81,9 @@ func (w *Wheels) install(ctx context.Context, python, dir string, progress io.Wr
 	return nil
 }
 
-// Unpack writes the folder programs of a package of this repository into the cache, below name, and
+// unpack writes the folder programs of a package of this repository into the cache, below name, and
 // returns where it is.
-func Unpack(name string, programs embed.FS) (string, error) {
+func unpack(name string, programs embed.FS) (string, error) {
 	h := sha256.New()
 	list, err := programs.ReadDir("programs")
 	for _, e := range list {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +42,8 @@ func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
 	if err := nvlibs.Build(t.Context(), below, gpu, "libnccl.so.2"); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-o", bin, source, filepath.Join(gpu, "libnccl.so.2")).CombinedOutput(); err != nil {
+	compile := exec.Command("gcc", "-o", bin, source, filepath.Join(gpu, "libnccl.so.2"))
+	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	start := func(ranks, id string) *exec.Cmd {
@@ -53,8 +55,9 @@ func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
 		return cmd
 	}
 	// The name is the id's first two words, in hexadecimal.
-	dead, alive := "/dev/shm/hollow-nccl-61616161616161616161616161616161", "/dev/shm/hollow-nccl-62626262626262626262626262626262"
-	appears := func(path string) {
+	dead := "/dev/shm/hollow-nccl-" + strings.Repeat("61", 16)
+	alive := "/dev/shm/hollow-nccl-" + strings.Repeat("62", 16)
+	appears := func(path string) { // another process makes it: asked again, up to 5 s
 		for range 500 {
 			if _, err := os.Stat(path); err == nil {
 				return

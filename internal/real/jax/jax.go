@@ -24,28 +24,19 @@ var programs embed.FS
 
 // Files is where JAX is, and what runs it.
 type Files struct {
-	Python   string // the interpreter
-	Site     string // its packages
-	Programs string // folder of grad.py
-	GPU      string // folder of the hollow libraries
-	NVML     string // folder of the hollow management library, by which JAX looks for GPUs
+	real.Installed        // with grad.py
+	GPU            string // folder of the hollow libraries
+	NVML           string // folder of the hollow management library, by which JAX looks for GPUs
 }
 
 // Fetch fetches and builds what is not in the cache, and says so to progress. It needs
 // python3 (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
-	var tag string
-	if f.Python, tag, err = real.Python(ctx); err != nil {
-		return f, err
-	}
 	w := real.Wheels{
 		Name: "JAX " + version + " and what it imports", Requirements: requirements,
 		FetchMB: 373, DiskMB: 1250,
 	}
-	if f.Site, err = w.Fetch(ctx, f.Python, "jax/"+version+"-"+tag, progress); err != nil {
-		return f, err
-	}
-	if f.Programs, err = real.Unpack("jax", programs); err != nil {
+	if f.Installed, err = w.Prepare(ctx, "jax", version, programs, progress); err != nil {
 		return f, err
 	}
 	below, err := hollow.Build(ctx)

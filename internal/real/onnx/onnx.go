@@ -25,27 +25,18 @@ var programs embed.FS
 
 // Files is where ONNX Runtime is, and what runs it.
 type Files struct {
-	Python   string // the interpreter
-	Site     string // its packages
-	Programs string // folder of infer.py
-	GPU      string // folder of the hollow libraries
+	real.Installed        // with infer.py
+	GPU            string // folder of the hollow libraries
 }
 
 // Fetch fetches and builds what is not in the cache, and says so to progress. It needs
 // python3 (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
-	var tag string
-	if f.Python, tag, err = real.Python(ctx); err != nil {
-		return f, err
-	}
 	w := real.Wheels{Name: "ONNX Runtime " + version + " and NumPy", Requirements: requirements, FetchMB: 272, DiskMB: 420}
-	if f.Site, err = w.Fetch(ctx, f.Python, "onnx/"+version+"-"+tag, progress); err != nil {
+	if f.Installed, err = w.Prepare(ctx, "onnx", version, programs, progress); err != nil {
 		return f, err
 	}
-	if f.Programs, err = real.Unpack("onnx", programs); err != nil {
-		return f, err
-	}
-	f.GPU, err = nvlibs.Cached(ctx, "onnx/gpu-"+version+"-"+tag, func() ([]string, error) {
+	f.GPU, err = nvlibs.Cached(ctx, "onnx/gpu-"+version+"-"+f.Tag, func() ([]string, error) {
 		return []string{filepath.Join(f.Site, "onnxruntime/capi/libonnxruntime_providers_cuda.so")}, nil
 	})
 	return f, err

@@ -25,7 +25,10 @@ func TestStacksThatDifferAreFound(t *testing.T) {
 		frames []event.Frame
 		want   StackCounts
 	}{
-		{"same", []event.Frame{inner, line, line, loop, outer}, StackCounts{Calls: 1, SameCalls: 1, Stacks: 1, SameStacks: 1}},
+		{
+			"same", []event.Frame{inner, line, line, loop, outer},
+			StackCounts{Calls: 1, SameCalls: 1, Stacks: 1, SameStacks: 1},
+		},
 		{"one frame wrong", []event.Frame{inner, line, at("libpython.so", 0x24), outer}, StackCounts{Calls: 1, Stacks: 1}},
 		{"the end is missing", []event.Frame{inner, line, loop}, StackCounts{Calls: 1, Stacks: 1}},
 		{"lines only", []event.Frame{line}, StackCounts{LinesOnly: 1}},

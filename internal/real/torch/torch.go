@@ -29,31 +29,22 @@ var programs embed.FS
 
 // Files is where PyTorch is, and what runs it.
 type Files struct {
-	Python   string // the interpreter
-	Site     string // its packages
-	Programs string // folder of train.py, ddp.py, graphs.py, compiled.py, faulty.py and ranks.py
-	GPU      string // folder of the hollow libraries
-	Triton   string // its package; empty unless it was fetched
-	tag      string // of the interpreter's version, such as cpython-311
+	real.Installed        // with train.py, ddp.py, graphs.py, compiled.py, faulty.py and ranks.py
+	GPU            string // folder of the hollow libraries
+	Triton         string // its package; empty unless it was fetched
 }
 
 // Fetch fetches and builds what is not in the cache, and says so to progress. It needs
 // python3 (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
-	if f.Python, f.tag, err = real.Python(ctx); err != nil {
-		return f, err
-	}
 	w := real.Wheels{
 		Name: "PyTorch " + version + " and what it imports", Requirements: requirements,
 		FetchMB: 567, DiskMB: 1400,
 	}
-	if f.Site, err = w.Fetch(ctx, f.Python, "torch/"+version+"-"+f.tag, progress); err != nil {
+	if f.Installed, err = w.Prepare(ctx, "torch", version, programs, progress); err != nil {
 		return f, err
 	}
-	if f.Programs, err = real.Unpack("torch", programs); err != nil {
-		return f, err
-	}
-	f.GPU, err = nvlibs.Cached(ctx, "torch/gpu-"+version+"-"+f.tag, func() ([]string, error) {
+	f.GPU, err = nvlibs.Cached(ctx, "torch/gpu-"+version+"-"+f.Tag, func() ([]string, error) {
 		users, err := filepath.Glob(filepath.Join(f.Site, "torch/lib/*.so"))
 		if err != nil || len(users) == 0 {
 			return nil, fmt.Errorf("find PyTorch's libraries in %s: %w", f.Site, err)
