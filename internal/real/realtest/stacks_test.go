@@ -26,7 +26,8 @@ func TestStacksThatDifferAreFound(t *testing.T) {
 		want   StackCounts
 	}{
 		{
-			"same", []event.Frame{inner, line, line, loop, outer},
+			"same",
+			[]event.Frame{inner, line, line, loop, outer},
 			StackCounts{Calls: 1, SameCalls: 1, Stacks: 1, SameStacks: 1},
 		},
 		{"one frame wrong", []event.Frame{inner, line, at("libpython.so", 0x24), outer}, StackCounts{Calls: 1, Stacks: 1}},

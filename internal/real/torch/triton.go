@@ -41,7 +41,7 @@ func (f *Files) ReadFiles() error {
 			if err != nil {
 				return err
 			}
-			defer file.Close() // only read
+			defer func() { _ = file.Close() }() // only read
 			_, err = io.Copy(io.Discard, file)
 			return err
 		})
