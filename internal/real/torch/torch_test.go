@@ -119,11 +119,15 @@ func TestFaultyTrainingTellsTheTruth(t *testing.T) {
 	for _, fault := range []string{"worker-net", "mutex", "late-disk", "late-lock", "late-faults"} {
 		t.Run(fault, func(t *testing.T) {
 			dir := t.TempDir()
-			program := "faulty.py"
-			if strings.HasPrefix(fault, "late-") {
+			program, steps := "faulty.py", "60"
+			switch {
+			case strings.HasPrefix(fault, "late-"):
 				program = "ranks.py"
+			case fault == "mutex": // strikes by the clock, not by the step, and a step takes a millisecond
+				steps = "400"
 			}
-			cmd := f.Command(t.Context(), filepath.Join(dir, "hollow"), program, "--fault", fault, "--dir", dir)
+			cmd := f.Command(t.Context(), filepath.Join(dir, "hollow"), program,
+				"--fault", fault, "--steps", steps, "--dir", dir)
 			cmd.Env = append(cmd.Env, "HOLLOW=devices=2")
 			out, err := cmd.Output()
 			if err != nil {

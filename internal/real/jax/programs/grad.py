@@ -6,6 +6,11 @@ import json
 
 import jax
 import jax.numpy as jnp
+from jax._src import hardware_utils
+
+# JAX takes a machine without /dev/nvidia0 or /dev/nvidiactl for one without a GPU, and the hollow GPU
+# makes no files there.
+hardware_utils.has_visible_nvidia_gpu = lambda: True
 
 
 def loss(weights, x, y):
