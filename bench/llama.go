@@ -76,6 +76,7 @@ func (s sayer) Write(b []byte) (int, error) {
 type llamaRun struct {
 	perToken float64 // ns
 	launches float64 // kernels of the GPU a second, those of graphs included
+	lost     uint64  // calls that the tracer's recording says were lost
 }
 
 // observer is what runs beside a program that is measured.
@@ -127,11 +128,14 @@ func (l *lab) decode(
 		if err := t.stop(); err != nil {
 			return r, err
 		}
-		if rec, err := t.recorded(ctx); err != nil {
+		rec, err := t.recorded(ctx)
+		if err != nil {
 			return r, err
-		} else if rec.calls == 0 {
+		}
+		if rec.calls == 0 {
 			return r, fmt.Errorf("the tracer recorded no call of llama.cpp%s", t.said())
 		}
+		r.lost = rec.lost
 	}
 	rows, err := hollow.Counts(shared)
 	if err != nil {
@@ -206,6 +210,7 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 		}
 		var perToken [theFloor + 1]series
 		var launches series
+		var lost uint64
 		for n := range rounds {
 			l.say("llama: %s: round %d of %d", k.name, n+1, rounds)
 			for i := range observers {
@@ -215,6 +220,7 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 					return rows, err
 				}
 				perToken[who] = append(perToken[who], r.perToken)
+				lost += r.lost
 				if who == nobody {
 					launches = append(launches, r.launches)
 				}
@@ -230,7 +236,8 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 				"best_to_best": without.min() / with.min(), "worst_pair": share.min(), "kernels_per_s": launches.median(), "rounds": float64(len(share)),
 			},
 		}
-		rows = append(rows, row.judge())
+		all := Row{Name: k.name + ", calls lost", Unit: Calls, Measured: float64(lost), Target: atMost(0)}
+		rows = append(rows, row.judge(), all.judge())
 		if len(floor) > 0 {
 			kept, moves := estimate(func(s ...series) float64 { return s[0].median() }, without.over(floor, ratio))
 			rows = append(rows, Row{

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,8 @@ import (
 type tracer struct {
 	cmd     *exec.Cmd
 	db      string
-	began   time.Time // when the process was started
-	lines   *bufio.Reader
+	began   time.Time       // when the process was started
+	lines   chan tracerLine // what read may ask for; closed at the tracer's end
 	stderr  bytes.Buffer
 	peak    uint64 // bytes of memory, once stopped
 	start   traceStart
@@ -45,6 +46,34 @@ type traceSummary struct {
 	Calls      uint64            `json:"calls"`
 	Lost       map[string]uint64 `json:"lost"`
 	FirstEvent int64             `json:"first_event_ns"`
+}
+
+// tracerLine is a line of "ingero trace --json".
+type tracerLine struct {
+	kind string
+	text []byte
+	err  error // it is no line of JSON
+}
+
+// maxLines is more than a tracer tells of start, findings and summary.
+const maxLines = 4096
+
+// listen reads what the tracer prints, as its user would; a tracer that is not read drops lines.
+func (t *tracer) listen(out io.Reader) {
+	defer close(t.lines)
+	for lines := bufio.NewReaderSize(out, 1<<20); ; {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var head struct {
+			Type string `json:"type"`
+		}
+		err = json.Unmarshal(text, &head)
+		if err != nil || head.Type != "call" && head.Type != "second" {
+			t.lines <- tracerLine{head.Type, text, err}
+		}
+	}
 }
 
 // trace starts the tracer on a process, with further flags, and waits until it is
@@ -64,7 +93,8 @@ func (l *lab) trace(ctx context.Context, pid int, flags ...string) (*tracer, err
 	if err := t.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the tracer: %w", err)
 	}
-	t.lines = bufio.NewReaderSize(out, 1<<20)
+	t.lines = make(chan tracerLine, maxLines)
+	go t.listen(out)
 	if err := t.read("start", &t.start); err != nil {
 		return nil, errors.Join(err, t.end())
 	}
@@ -73,21 +103,15 @@ func (l *lab) trace(ctx context.Context, pid int, flags ...string) (*tracer, err
 
 // read reads lines up to one of the given type.
 func (t *tracer) read(kind string, into any) error {
-	for {
-		line, err := t.lines.ReadBytes('\n')
-		if err != nil {
-			return fmt.Errorf("the tracer ended without a line of type %s%s", kind, t.said())
+	for line := range t.lines {
+		if line.err != nil {
+			return fmt.Errorf("read the tracer's output: %w", line.err)
 		}
-		var head struct {
-			Type string `json:"type"`
-		}
-		if err := json.Unmarshal(line, &head); err != nil {
-			return fmt.Errorf("read the tracer's output: %w", err)
-		}
-		if head.Type == kind {
-			return json.Unmarshal(line, into)
+		if line.kind == kind {
+			return json.Unmarshal(line.text, into)
 		}
 	}
+	return fmt.Errorf("the tracer ended without a line of type %s%s", kind, t.said())
 }
 
 func (t *tracer) said() string {

@@ -38,9 +38,6 @@ func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err er
 	if err := p.torch.FetchTriton(ctx, progress); err != nil {
 		return nil, err
 	}
-	if err := p.torch.ReadFiles(); err != nil {
-		return nil, err
-	}
 	if p.llamaGPU, err = os.MkdirTemp("", "ingero-hollow-"); err != nil {
 		return nil, fmt.Errorf("make a folder for the hollow GPU: %w", err)
 	}
@@ -352,6 +349,12 @@ func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 		cmd := p.command(ctx, r.program, shared, o.Dir, args)
 		cmd.Env = append(cmd.Env, r.env...)
 		_ = os.Remove(filepath.Join(o.Dir, steadyFile)) // of an earlier run
+		if r.program.torch() {
+			// Each time: the host of a virtual machine may take pages back that were not used for minutes.
+			if err := p.torch.ReadFiles(); err != nil {
+				return nil, err
+			}
+		}
 		return cmd, hollow.Set(shared, strings.ReplaceAll(r.gpu, ";", "\n"))
 	}
 	if r.outside != nil {

@@ -296,7 +296,7 @@ func (t *tracing) choose(f *traceFlags) error {
 		}
 		t.view = newJSONView(out, t.opts.Record)
 	case started:
-		t.view = &lineView{out: t.c.err, width: t.c.width(t.c.err), wait: "starting " + quote(t.opts.Command[0])}
+		t.view = newLineView(t.c.err, t.c.width(t.c.err), "starting "+quote(t.opts.Command[0]))
 	case live:
 		nodes, why, err := t.others(&f.fleet)
 		if err != nil {
@@ -310,7 +310,7 @@ func (t *tracing) choose(f *traceFlags) error {
 		t.view = &liveView{c: t.c, log: buffered, opts: o, ready: make(chan struct{})}
 		log = buffered
 	default:
-		t.view = &lineView{out: out, width: t.c.width(out), wait: noProcess}
+		t.view = newLineView(out, t.c.width(out), noProcess)
 	}
 	t.log, t.opts.Logger = log, t.c.logger(log)
 	return nil

@@ -29,14 +29,21 @@ func flying() *agent.Status {
 
 func TestCallsInFlightAreShown(t *testing.T) {
 	var out bytes.Buffer
-	lines := &lineView{out: &out}
+	lines := newLineView(&out, 0, "")
 	lines.Second(flying())
+	if err := lines.lines.close(); err != nil {
+		t.Fatal(err)
+	}
 	want := "in flight: engine\\x1b (tid 2) in cudaStreamSynchronize for 5 s, blocked on a lock held by hold (tid 3), called at train.py:9 in step"
 	if n := strings.Count(out.String(), want); n != 5 || !strings.Contains(out.String(), "2 more calls in flight") {
 		t.Errorf("%d of 5 lines:\n%s", n, out.String())
 	}
 	out.Reset()
-	newJSONView(&out, nil).Second(flying())
+	view := newJSONView(&out, nil)
+	view.Second(flying())
+	if err := view.lines.close(); err != nil {
+		t.Fatal(err)
+	}
 	var second jsonSecond
 	if err := json.Unmarshal(out.Bytes(), &second); err != nil {
 		t.Fatal(err)

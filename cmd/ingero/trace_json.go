@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
@@ -20,13 +20,11 @@ import (
 type jsonView struct {
 	record *agent.Recording
 
-	mu     sync.Mutex // guards enc: the start is told by another goroutine
-	enc    *json.Encoder
+	lines  *outlet
 	usual  map[opKey]time.Duration // medians of the last second
 	comms  map[uint32]string
 	budget int    // calls that may still be printed in this second
 	left   uint64 // calls not printed for that reason
-	err    error  // the first, usually a closed pipe
 	cancel context.CancelFunc
 	told   findings
 }
@@ -75,9 +73,11 @@ const maxCallLines = 1000
 const minMedian = 10
 
 func newJSONView(out io.Writer, r *agent.Recording) *jsonView {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	return &jsonView{record: r, enc: e, usual: map[opKey]time.Duration{}, comms: map[uint32]string{}, budget: maxCallLines}
+	v := &jsonView{
+		record: r, usual: map[opKey]time.Duration{}, comms: map[uint32]string{}, budget: maxCallLines, cancel: func() {},
+	}
+	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads on after a failure
+	return v
 }
 
 func (v *jsonView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
@@ -88,16 +88,18 @@ func (v *jsonView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 	return agent.Run(ctx, o)
 }
 
-// print writes a line. Nobody reads on after a failure, so the run ends.
-func (v *jsonView) print(line any) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.err != nil {
-		return
-	}
-	if v.err = v.enc.Encode(line); v.err != nil {
-		v.cancel()
-	}
+// print writes a line, however long its reader pauses.
+func (v *jsonView) print(line any) { v.encode(line, true) }
+
+// offer writes a line that is dropped if too many wait for their reader.
+func (v *jsonView) offer(line any) { v.encode(line, false) }
+
+func (v *jsonView) encode(line any, must bool) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(line) // all lines are structs of this file, which can be encoded
+	v.lines.print(b.Bytes(), must)
 }
 
 type jsonProcess struct {
@@ -147,6 +149,7 @@ type jsonSecond struct {
 	CallsPerS   float64           `json:"calls_per_s"`
 	Syscalls    uint64            `json:"syscalls"`     // counted since the start, if any are
 	CallsUntold uint64            `json:"calls_untold"` // slow or failed, beyond what a second may print
+	Dropped     uint64            `json:"lines_dropped"` // call and second, since the start: too many waited to be read
 	Ops         []jsonOp          `json:"ops"`
 	InFlight    []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
 	Processes   []jsonProcess     `json:"processes"`
@@ -214,7 +217,7 @@ type jsonOp struct {
 func (v *jsonView) Second(s *agent.Status) {
 	l := jsonSecond{
 		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
-		Syscalls: s.Syscalls, CallsUntold: v.left, Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
+		Syscalls: s.Syscalls, CallsUntold: v.left, Dropped: v.lines.lost(), Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
 		InFlight: jsonFlights(s), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
 	}
 	for _, o := range s.Ops {
@@ -227,7 +230,7 @@ func (v *jsonView) Second(s *agent.Status) {
 		}
 	}
 	v.budget, v.left = maxCallLines, 0
-	v.print(l)
+	v.offer(l)
 }
 
 func lostByKind(losses []event.Loss) map[string]uint64 {
@@ -284,7 +287,7 @@ func (v *jsonView) Batch(b *store.Batch) {
 			continue
 		}
 		v.budget--
-		v.print(jsonCall{
+		v.offer(jsonCall{
 			Type: "call", At: c.Start, Duration: c.Duration, PID: c.PID, TID: c.TID, Process: v.comms[c.PID],
 			Op: c.Op.String(), Ret: c.Ret, Slow: slow, Failed: failed, Args: namedArgs(c), OffCPU: ledgerMap(&c.Ledger),
 		})
@@ -326,6 +329,7 @@ type jsonSummary struct {
 	ExitCode   int               `json:"exit_code"`
 	Next       string            `json:"next,omitempty"`
 	Footprint  *report.Footprint `json:"footprint,omitempty"`
+	Dropped    uint64            `json:"lines_dropped"`
 }
 
 func (v *jsonView) summary(s *agent.Summary, next string) error {
@@ -333,6 +337,7 @@ func (v *jsonView) summary(s *agent.Summary, next string) error {
 		Type: "summary", Elapsed: int64(s.Elapsed), Calls: s.Calls, Processes: jsonProcesses(s.Processes),
 		Libraries: append([]string{}, s.Libraries...), Lost: lostByKind(s.Losses), CPU: int64(s.CPU), MaxRSS: s.MaxRSS,
 		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next, Footprint: s.Footprint,
+		Dropped: v.lines.lost(),
 	})
-	return v.err
+	return v.lines.close()
 }

@@ -17,14 +17,18 @@ import (
 
 // lineView prints a line a second.
 type lineView struct {
-	out    io.Writer
+	lines  *outlet
 	width  int // of the terminal, 0 if there is none
 	cancel context.CancelFunc
 	wait   string        // what to say while no process is traced
 	last   time.Duration // of the last line
 	told   findings
+}
 
-	mu sync.Mutex // guards out: findings come from another goroutine
+func newLineView(out io.Writer, width int, wait string) *lineView {
+	v := &lineView{width: width, wait: wait, cancel: func() {}}
+	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads on after a failure
+	return v
 }
 
 // found prints each finding once, when it appears.
@@ -34,14 +38,11 @@ func (v *lineView) found(r *report.Report) {
 	}
 }
 
-// print writes a line. If nobody reads on, the run ends.
-func (v *lineView) print(line string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, err := fmt.Fprintln(v.out, line); err != nil {
-		v.cancel()
-	}
-}
+// print writes a line, however long its reader pauses.
+func (v *lineView) print(line string) { v.lines.print([]byte(line+"\n"), true) }
+
+// offer writes a line that is dropped if too many wait for their reader.
+func (v *lineView) offer(line string) { v.lines.print([]byte(line+"\n"), false) }
 
 // shortSecond is the least time between two lines: the last one of a run is left
 // to the summary.
@@ -120,12 +121,12 @@ func (v *lineView) Second(s *agent.Status) {
 		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, report.Rate(o.PerSecond),
 			duration(o.P50), duration(o.P99), duration(o.Max))
 	}
-	v.print(line)
+	v.offer(line)
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
-		v.print("       " + report.Flight(&s.InFlight[i], uint64(s.At.UnixNano()), s.Whereabouts(i)))
+		v.offer("       " + report.Flight(&s.InFlight[i], uint64(s.At.UnixNano()), s.Whereabouts(i)))
 	}
 	if n := len(s.InFlight) - maxFlights; n > 0 {
-		v.print(fmt.Sprintf("       … and %d more calls in flight", n))
+		v.offer(fmt.Sprintf("       … and %d more calls in flight", n))
 	}
 }
 
@@ -145,7 +146,15 @@ func counted(s *agent.Status) string {
 const maxFlights = 5
 
 func (v *lineView) summary(s *agent.Summary, next string) error {
-	return writeSummary(v.out, s, next, report.TextOptions{Width: v.width})
+	if n := v.lines.lost(); n > 0 {
+		v.print(plural(n, "line") + " not printed, as nothing was read for so long")
+	}
+	var b bytes.Buffer
+	if err := writeSummary(&b, s, next, report.TextOptions{Width: v.width}); err != nil {
+		return err
+	}
+	v.lines.print(b.Bytes(), true)
+	return v.lines.close()
 }
 
 // writeSummary tells a person how a run ended and what to do next.

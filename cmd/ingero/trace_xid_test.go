@@ -14,13 +14,21 @@ func TestErrorsOfGPUsAreShown(t *testing.T) {
 	at := uint64(time.Unix(1000, 0).UnixNano())
 	b := &store.Batch{Xids: []store.Xid{{At: at, GPU: 1, Code: 79}, {At: at + 1, GPU: -1, Code: 9999}}}
 	var out bytes.Buffer
-	(&lineView{out: &out}).Batch(b)
+	text := newLineView(&out, 0, "")
+	text.Batch(b)
+	if err := text.lines.close(); err != nil {
+		t.Fatal(err)
+	}
 	const first, second = "[GPU ERROR] GPU 1 reported Xid 79 (GPU has fallen off the bus)", "[GPU ERROR] a GPU reported Xid 9999 (see https://docs.nvidia.com/deploy/xid-errors)"
 	if got := out.String(); got != first+"\n"+second+"\n" {
 		t.Errorf("lines:\n%s", got)
 	}
 	out.Reset()
-	newJSONView(&out, nil).Batch(b)
+	view := newJSONView(&out, nil)
+	view.Batch(b)
+	if err := view.lines.close(); err != nil {
+		t.Fatal(err)
+	}
 	var lines []jsonXid
 	for d := json.NewDecoder(&out); d.More(); {
 		var x jsonXid

@@ -29,6 +29,7 @@ func NewQuota(us, period int) (*Quota, error) {
 	}{
 		{"/sys/fs/cgroup/cpu", [][2]string{{"cpu.cfs_period_us", strconv.Itoa(period)}, {"cpu.cfs_quota_us", strconv.Itoa(us)}}},
 		{"/sys/fs/cgroup", [][2]string{{"cpu.max", fmt.Sprint(us, " ", period)}}},
+		{"/sys/fs/cgroup/unified", [][2]string{{"cpu.max", fmt.Sprint(us, " ", period)}}}, // beside groups of version 1
 	} {
 		q := &Quota{Path: path, Dir: v.mount + path}
 		if _, err := os.Stat(filepath.Join(v.mount, "cgroup.procs")); err != nil {

@@ -46,6 +46,17 @@ class struck:
              pid=self.pid or os.getpid(), tid=self.pid or threading.get_native_id())
 
 
+def sums_per_ms():
+    """How many numbers Python sums up in a millisecond on this machine: the best of some tries."""
+    numbers = list(range(100000, 0, -1))
+    best = float("inf")
+    for _ in range(5):
+        begin = time.monotonic()
+        sum(numbers)
+        best = min(best, time.monotonic() - begin)
+    return len(numbers) / best / 1e3
+
+
 def burn(seconds):
     """Keeps this thread running until so much time has passed."""
     end = time.monotonic() + seconds
@@ -152,8 +163,8 @@ class Rival:
             threading.Thread(target=self.run, name="rival", daemon=True).start()
 
     def run(self):
+        numbers = list(range(int(self.a.ms * sums_per_ms()), 0, -1))
         self.on.wait()
-        numbers = list(range(int(self.a.ms * 20000), 0, -1))  # some 20 million a second
         while True:
             if self.a.fault == "gil":
                 with struck("gil", -1):

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// A reader that pauses holds nothing up. What was dropped meanwhile is told, and neither findings nor the
+// summary are among it.
+func TestTracingGoesOnWhileNobodyReadsItsLines(t *testing.T) {
+	read, write := io.Pipe() // which has no room at all
+	v := newJSONView(write, nil)
+	launch, _ := event.ByName("cudaLaunchKernel")
+	failed := event.Call{Op: launch.Op, Duration: 1000, Ret: 1}
+	const seconds, perSecond = 20, 500
+	for range seconds {
+		b := &store.Batch{}
+		for range perSecond {
+			b.Calls = append(b.Calls, failed)
+		}
+		v.Batch(b) // would never return
+		v.Second(&agent.Status{At: time.Unix(1000, 0)})
+	}
+	v.found(&report.Report{Chains: []report.Chain{{ID: "1", Severity: "HIGH"}}})
+
+	var calls, told, findings uint64
+	var last jsonSummary
+	done := make(chan error)
+	go func() {
+		lines := json.NewDecoder(read)
+		for {
+			var line json.RawMessage
+			if err := lines.Decode(&line); err != nil {
+				done <- err
+				return
+			}
+			var kind struct{ Type string }
+			_ = json.Unmarshal(line, &kind) // it was just decoded
+			switch kind.Type {
+			case "call":
+				calls++
+			case "second":
+				told++
+			case "finding":
+				findings++
+			case "summary":
+				_ = json.Unmarshal(line, &last) // likewise
+			}
+		}
+	}()
+	if err := v.summary(&agent.Summary{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if last.Dropped == 0 || calls+told+last.Dropped != seconds*(perSecond+1) || findings != 1 {
+		t.Errorf("%d calls, %d seconds and %d findings were read; %d lines dropped", calls, told, findings, last.Dropped)
+	}
+}
+
+// Nobody reads on after a failure: the run is told to end.
+func TestLinesThatCannotBeWrittenEndTheRun(t *testing.T) {
+	ended := make(chan struct{})
+	o := newOutlet(failing{}, func() { close(ended) })
+	o.print([]byte("first\n"), true)
+	<-ended
+	o.print([]byte("second\n"), true)
+	if err := o.close(); !errors.Is(err, errFailing) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+var errFailing = errors.New("nobody reads")
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errFailing }
+
+// Lines are written in their order, each whole.
+func TestLinesStayInOrder(t *testing.T) {
+	var got, want bytes.Buffer
+	o := newOutlet(&got, func() {})
+	for i := range 1000 {
+		line := []byte{byte('a' + i%26), '\n'}
+		want.Write(line)
+		o.print(line, i%2 == 0)
+		line[0] = '!' // the caller may use it again
+	}
+	if err := o.close(); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) || o.lost() != 0 {
+		t.Errorf("%v, %d lines dropped, %d bytes of %d", err, o.lost(), got.Len(), want.Len())
+	}
+}
