@@ -16,7 +16,6 @@ import (
 var (
 	noTable  = regexp.MustCompile(`no such table: (\S+)`)
 	noColumn = regexp.MustCompile(`no such column: (\S+)`)
-	word     = regexp.MustCompile(`\w+`)
 )
 
 // explain turns an error of compiling a statement into what to write instead.
@@ -52,27 +51,40 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), tables, "tables and views"))
 	}
 	if m := noColumn.FindStringSubmatch(text); m != nil {
-		wrong, used := unqualified(m[1]), word.FindAllString(sql, -1)
-		var columns []string
-		for table, r := range names {
-			if slices.ContainsFunc(used, func(w string) bool { return strings.EqualFold(w, table) }) {
-				columns = append(columns, r.columns...)
-			}
-		}
-		in := having(names, wrong)
-		if len(in) == 0 {
-			return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(wrong, columns, "columns"))
-		}
-		// Words of the statement that are no tables of it may bring columns of that name.
-		columns = slices.DeleteFunc(columns, func(c string) bool { return strings.EqualFold(c, wrong) })
-		slices.Sort(columns) // of two that are as near the same one each time
-		hint := "it"
-		if near := nearest(wrong, columns); near != "" {
-			hint = "did you mean " + near + "? " + wrong
-		}
-		return fmt.Errorf("%w: %s; %s is in %s", ErrSyntax, text, hint, strings.Join(in, ", "))
+		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, columnHint(names, m[1], readings(sql)))
 	}
 	return fmt.Errorf("%w: %s", ErrSyntax, text)
+}
+
+// columnHint says what to write instead of a column that is not there: one of what the
+// statement reads, or what columns that has; and which other views have it.
+func columnHint(names map[string]*relation, column string, asked []reading) string {
+	table, wrong, qualified := strings.Cut(column, ".")
+	if !qualified {
+		wrong = column
+	}
+	wrong = unqualified(wrong)
+	var read, columns []string
+	for _, a := range asked {
+		if qualified && !strings.EqualFold(table, a.name) && !strings.EqualFold(table, a.alias) {
+			continue
+		}
+		for name, r := range names {
+			if strings.EqualFold(name, a.name) && !slices.Contains(read, name) {
+				read, columns = append(read, name), append(columns, r.columns...)
+			}
+		}
+	}
+	columns = slices.DeleteFunc(columns, func(c string) bool { return strings.EqualFold(c, wrong) }) // of another table
+	hint := Suggest(wrong, columns, "columns of "+strings.Join(read, ", "))
+	in := having(names, wrong)
+	switch {
+	case len(in) == 0:
+		return hint
+	case len(columns) == 0:
+		return "it is in " + strings.Join(in, ", ")
+	}
+	return hint + "; " + wrong + " is in " + strings.Join(in, ", ")
 }
 
 // unqualified is a name without that of its schema or table.
