@@ -264,4 +264,14 @@ type Op struct {
 	TotalNS uint64 `json:"total_ns"`
 	Bytes   uint64 `json:"bytes"`
 	Errors  uint64 `json:"errors"`
+
+	// Kinds are short and long calls, where there are two kinds with hardly any in between:
+	// then P50NS is normal for the more numerous only.
+	Kinds []OpKind `json:"kinds,omitempty"`
+}
+
+// OpKind is a part of an operation's calls, which take about as long as each other.
+type OpKind struct {
+	Calls uint64 `json:"calls"`
+	P50NS uint64 `json:"p50_ns"` // of these
 }
