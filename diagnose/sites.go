@@ -16,16 +16,39 @@ type Site struct {
 	Op      event.Op
 	Stack   uint64 // StackID
 	Kernel  string // that is launched, if known
-	Calls   uint64
-	TotalNS uint64
+	Calls   uint64 // that have this stack: slow ones, unless stacks of all were taken
+	TotalNS uint64 // of these
 	MaxNS   uint64
+}
+
+// SiteOp is an operation of a process: all of its calls, exactly, and those with a stack.
+// Mostly slow calls have one, so that their mean says nothing of the others.
+type SiteOp struct {
+	Calls, TotalNS     uint64 // of the whole seconds of the window
+	Located, LocatedNS uint64 // calls with a stack, and their time
+}
+
+// SiteOpKey says which.
+type SiteOpKey struct {
+	PID uint32
+	Op  event.Op
 }
 
 // Sites are the places that make the calls of a recording.
 type Sites struct {
 	List    []Site
+	Ops     map[SiteOpKey]*SiteOp
 	Without uint64 // calls of which no stack was taken
-	Partial bool   // only notable calls, because there are very many
+	Partial bool   // only notable calls were looked at, because there are very many
+}
+
+// All adds up the operations.
+func (s *Sites) All() (all SiteOp) {
+	for _, o := range s.Ops {
+		all.Calls, all.TotalNS = all.Calls+o.Calls, all.TotalNS+o.TotalNS
+		all.Located, all.LocatedNS = all.Located+o.Located, all.LocatedNS+o.LocatedNS
+	}
+	return all
 }
 
 // allCalls is up to how many stored calls every one is looked at.
@@ -37,9 +60,11 @@ type sitesReader interface {
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
-// FindSites adds up the calls of each place, those only that are wanted. stored is how
-// many rows of calls the recording has.
-func FindSites(ctx context.Context, r sitesReader, w store.Window, stored uint64, wants func(*event.Call) bool) (*Sites, error) {
+// FindSites adds up the calls of each place, those only of processes and operations that
+// are wanted. stored is how many rows of calls the recording has.
+func FindSites(
+	ctx context.Context, r sitesReader, w store.Window, stored uint64, wants func(SiteOpKey) bool,
+) (*Sites, error) {
 	type key struct {
 		pid    uint32
 		op     event.Op
@@ -50,17 +75,18 @@ func FindSites(ctx context.Context, r sitesReader, w store.Window, stored uint64
 	if err != nil {
 		return nil, err
 	}
-	s := &Sites{}
+	s := &Sites{Ops: map[SiteOpKey]*SiteOp{}}
+	if err := s.countAll(ctx, r, w, wants); err != nil {
+		return nil, err
+	}
 	at := map[key]int{}
 	visit := func(c *event.Call) bool {
-		if !wants(c) {
+		of := s.Ops[SiteOpKey{c.PID, c.Op}]
+		if of == nil || c.Stack == 0 {
 			return true
 		}
 		n := uint64(max(c.Weight, 1))
-		if c.Stack == 0 {
-			s.Without += n
-			return true
-		}
+		of.Located, of.LocatedNS = of.Located+n, of.LocatedNS+n*c.Duration
 		k := key{pid: c.PID, op: c.Op, stack: c.Stack}
 		if c.Op.LaunchesKernel() {
 			k.kernel = called[launched{c.PID, c.Args[0]}]
@@ -77,9 +103,32 @@ func FindSites(ctx context.Context, r sitesReader, w store.Window, stored uint64
 		return true
 	}
 	if s.Partial = stored > allCalls; s.Partial {
-		return s, r.NotableCalls(ctx, w, visit)
+		err = r.NotableCalls(ctx, w, visit)
+	} else {
+		err = r.Calls(ctx, w, visit)
 	}
-	return s, r.Calls(ctx, w, visit)
+	for _, o := range s.Ops {
+		s.Without += o.Calls - min(o.Located, o.Calls)
+	}
+	return s, err
+}
+
+// countAll takes the operations that are wanted from the exact statistics.
+func (s *Sites) countAll(ctx context.Context, r store.Reader, w store.Window, wants func(SiteOpKey) bool) error {
+	list, err := r.OpStats(ctx, w)
+	for i := range list {
+		o := &list[i]
+		k := SiteOpKey{o.PID, o.Op}
+		if !wants(k) {
+			continue
+		}
+		if s.Ops[k] == nil {
+			s.Ops[k] = &SiteOp{}
+		}
+		s.Ops[k].Calls += o.Calls
+		s.Ops[k].TotalNS += o.SumNS
+	}
+	return err
 }
 
 // launched is a kernel by its handle.

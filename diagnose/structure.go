@@ -27,8 +27,9 @@ func (n nesting) add(c *event.Call) {
 }
 
 // outermost are the operations of a thread whose time does not also count in
-// another one. A driver operation of which that is not known counts only if the
-// thread makes no runtime calls.
+// another one. Where a recording does not say which calls were within others, it is
+// concluded from the known ones. A driver operation of which that is not known counts
+// only if the thread makes no runtime calls.
 func (n nesting) outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 	var ops, driver []*store.OpStat
 	for i := range all {
@@ -38,6 +39,10 @@ func (n nesting) outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 		}
 		nested, seen := n[threadOp{t, o.Op}]
 		switch {
+		case o.NestedKnown:
+			if out := o.Outermost(); out.Calls > 0 {
+				ops = append(ops, &out)
+			}
 		case nested > 0:
 		case seen || o.Op.Source() != event.SourceDriver:
 			ops = append(ops, o)

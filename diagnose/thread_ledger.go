@@ -23,6 +23,38 @@ type ThreadLedger struct {
 // Wall is the time that the ledger splits.
 func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
 
+// nestingOf reads what is needed to tell nested calls where the statistics do not.
+func nestingOf(ctx context.Context, r store.Reader, w store.Window, ops []store.OpStat) (nesting, error) {
+	n := nesting{}
+	if !slices.ContainsFunc(ops, func(o store.OpStat) bool { return !o.NestedKnown }) {
+		return n, nil
+	}
+	return n, r.NotableCalls(ctx, w, func(c *event.Call) bool {
+		n.add(c)
+		return true
+	})
+}
+
+// Outermost are the statistics of the calls that are within no other one, so that sums over
+// operations count no time twice.
+func Outermost(ctx context.Context, r store.Reader, w store.Window, ops []store.OpStat) ([]store.OpStat, error) {
+	n, err := nestingOf(ctx, r, w, ops)
+	if err != nil {
+		return nil, err
+	}
+	var list []store.OpStat
+	done := map[event.Thread]bool{}
+	for i := range ops {
+		if t := ops[i].Thread; !done[t] {
+			done[t] = true
+			for _, o := range n.outermost(ops, t) {
+				list = append(list, *o)
+			}
+		}
+	}
+	return list, nil
+}
+
 // ThreadLedgers adds up the time of each thread that makes calls, most time in them first.
 func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]ThreadLedger, error) {
 	ops, err := r.OpStats(ctx, w)
@@ -33,11 +65,7 @@ func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]Threa
 	if err != nil {
 		return nil, err
 	}
-	nested := nesting{}
-	err = r.NotableCalls(ctx, w, func(c *event.Call) bool {
-		nested.add(c)
-		return true
-	})
+	nested, err := nestingOf(ctx, r, w, ops)
 	if err != nil {
 		return nil, err
 	}

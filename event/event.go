@@ -132,6 +132,15 @@ func (l *Ledger) Add(o *Ledger) {
 	l.Involuntary = addSat(l.Involuntary, o.Involuntary)
 }
 
+// Sub takes a part away; nothing becomes negative.
+func (l *Ledger) Sub(o *Ledger) {
+	for i, v := range o.NS {
+		l.NS[i] -= min(l.NS[i], v)
+	}
+	l.Voluntary -= min(l.Voluntary, o.Voluntary)
+	l.Involuntary -= min(l.Involuntary, o.Involuntary)
+}
+
 func addSat(a, b uint16) uint16 {
 	if s := a + b; s >= a {
 		return s

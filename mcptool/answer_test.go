@@ -31,7 +31,7 @@ type statsAnswer struct {
 	Stored       int `json:"stored_rows"`
 	Ops          []opRow
 	NextCursor   string `json:"next_cursor"`
-	Lost         map[string]int
+	Dropped      map[string]string
 }
 
 // TestStatisticsAreThoseOfTheRollUps compares with what "ingero query" sums up of a
@@ -53,8 +53,8 @@ func TestStatisticsAreThoseOfTheRollUps(t *testing.T) {
 		}
 		calls += want.Calls
 	}
-	if n != 3 || got.Calls != calls || len(got.Lost) != 0 {
-		t.Errorf("%d operations, %d calls of %d, lost %v", n, got.Calls, calls, got.Lost)
+	if n != 3 || got.Calls != calls || len(got.Dropped) != 0 {
+		t.Errorf("%d operations, %d calls of %d, lost %v", n, got.Calls, calls, got.Dropped)
 	}
 }
 

@@ -43,7 +43,7 @@ func broken(t *testing.T) map[string][2]string {
 // needsRecording are the tools that cannot answer without one.
 var needsRecording = map[string]bool{
 	"diagnose": true, "get_trace_stats": true, "get_causal_chains": true, "get_stacks": true, "graph_lifecycle": true,
-	"graph_frequency": true, "run_sql": true,
+	"graph_frequency": true, "run_sql": true, "get_timeline": true,
 }
 
 func TestEachToolSaysWhatIsWrongWithTheRecording(t *testing.T) {

@@ -47,7 +47,7 @@ func TestListOfToolsIsWithinItsBudget(t *testing.T) {
 
 // defaults are each tool's arguments when it is called as simply as possible.
 var defaults = map[string]map[string]any{
-	"diagnose": {}, "get_trace_stats": {}, "get_causal_chains": {}, "get_stacks": {}, "graph_lifecycle": {}, "graph_frequency": {},
+	"diagnose": {}, "get_trace_stats": {}, "get_timeline": {"buckets": 60}, "get_causal_chains": {}, "get_stacks": {}, "graph_lifecycle": {}, "graph_frequency": {},
 	"get_check": {}, "get_test_report": {}, "run_demo": {"scenario": "incident"}, "query_fleet": {"action": "chains"},
 	"run_sql": {"sql": "select * from events"},
 }
@@ -96,7 +96,7 @@ func TestDefaultAnswersAreWithinTheirBudget(t *testing.T) {
 			if n := tokens(t, res); n > answerBudget {
 				t.Errorf("%s: %s answers in %d tokens, more than %d", what, tool.Name, n, answerBudget)
 			}
-			if !strings.Contains(textOf(res), `"lost":`) {
+			if !strings.Contains(textOf(res), `"dropped":`) {
 				t.Errorf("%s: %s does not say what was lost", what, tool.Name)
 			}
 		}

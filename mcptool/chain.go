@@ -12,11 +12,11 @@ type finding struct {
 	Severity     severity `json:"severity"`
 	Kind         string   `json:"kind"`
 	Summary      data     `json:"summary"`
-	LostNS       uint64   `json:"lost_ns"`
+	LostNS       uint64   `json:"lost_ns" jsonschema:"time the thread lost"`
 	LostPct      float64  `json:"lost_pct" jsonschema:"of the thread's time"`
 	ExplainedPct float64  `json:"explained_pct" jsonschema:"of lost_ns"`
 	Culprit      party    `json:"culprit"`
-	Evidence     []string `json:"evidence" jsonschema:"events/ledger ids"`
+	Evidence     []string `json:"evidence" jsonschema:"NODE:TIME of a call; with g gap between calls, o off CPU, c collective, p process"`
 	Fix          []data   `json:"fix"`
 }
 

@@ -50,19 +50,25 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	return res, nil
 }
 
-// processNames are the names of the traced processes.
+// processNames are the names of the traced processes, each once.
 func (s *server) processNames(ctx context.Context) (names []string, err error) {
 	err = s.src.Read(ctx, func(r sqlite.Recording) error {
-		list, err := r.Processes(ctx)
-		for i := range list {
-			if list[i].Traced && list[i].Name != "" {
-				names = append(names, list[i].Name)
-			}
-		}
+		names, err = tracedOf(ctx, r)
 		return err
 	})
 	slices.Sort(names)
 	return slices.Compact(names), err
+}
+
+// tracedOf are the names of the traced processes of a recording.
+func tracedOf(ctx context.Context, r sqlite.Recording) (names []string, err error) {
+	list, err := r.Processes(ctx)
+	for i := range list {
+		if list[i].Traced && list[i].Name != "" {
+			names = append(names, list[i].Name)
+		}
+	}
+	return names, err
 }
 
 // matching are the values that begin with what was typed, then those that hold it.

@@ -13,7 +13,7 @@ import (
 
 type diagnoseIn struct {
 	scope
-	Finding string `json:"finding,omitempty" jsonschema:"id"`
+	Finding string `json:"finding,omitempty" jsonschema:"id of another one; default the worst"`
 }
 
 type diagnoseOut struct {
@@ -123,12 +123,13 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 			q = append(q, in.aboutCalls(c))
 		}
 		if sql := evidenceQuery(c); sql != "" {
-			q = append(q, question{"the evidence itself", "run_sql", map[string]any{"sql": sql}})
+			q = append(q, question{"who held it up, row by row", "run_sql", map[string]any{"sql": sql}})
 		}
 	}
 	if len(r.Chains) == 0 {
-		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil))
-		if n := r.Window.Note; strings.HasSuffix(n, "for everything)") || strings.HasPrefix(n, "nothing was recorded then") {
+		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil),
+			in.ask("whether something changed, and when", "get_timeline", nil))
+		if n := r.Window.Note; strings.Contains(n, "the recording has ") || strings.HasPrefix(n, "nothing was recorded then") {
 			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
 		}
 	}
@@ -162,33 +163,4 @@ func (in *diagnoseIn) ask(why, tool string, args map[string]any) question {
 	}
 	maps.Copy(a, args)
 	return question{why, tool, a}
-}
-
-// leakQuery selects the places whose live allocations grow, with the innermost function.
-func leakQuery(c *report.Chain) string {
-	return fmt.Sprintf("select c.op, c.live_bytes, c.live_count, c.grown_bytes, c.grown_count, f.symbol, f.file, f.line from leak_candidates c left join stack_frames f on f.stack_hash = c.stack_hash and f.depth = 0 where c.pid = %d order by c.grown_bytes desc limit 10", c.Effect.PID)
-}
-
-// evidenceQuery selects the rows a finding rests on.
-func evidenceQuery(c *report.Chain) string {
-	if len(c.Evidence.EventIDs) == 0 {
-		return ""
-	}
-	id := c.Evidence.EventIDs[0]
-	from := id[strings.LastIndexByte(id, ':')+1:]
-	at := strings.TrimRight(from, "abcdefghijklmnopqrstuvwxyz")
-	if len(at) < len("1700000000000000000") { // an earlier Ingero counted its events
-		return "select * from events where id = '" + strings.ReplaceAll(id, "'", "''") + "'"
-	}
-	switch from[len(at):] {
-	case "": // calls that never left the CPU have no ledger of their own
-		return fmt.Sprintf("select * from events left join (select * from ledger where timestamp = %[1]s) using (timestamp, pid, tid) where timestamp = %[1]s", at)
-	case "g":
-		return "select * from ledger where span = 'gap' and timestamp = " + at
-	case "o":
-		return "select * from off_cpu where timestamp = " + at
-	case "c":
-		return "select * from collectives where timestamp = " + at
-	}
-	return "select * from events where timestamp = " + at
 }

@@ -9,8 +9,8 @@ import (
 
 type chainsIn struct {
 	scope
-	Severity severity `json:"severity,omitempty" jsonschema:"at least"`
-	Kind     kind     `json:"kind,omitempty"`
+	Severity severity `json:"severity,omitempty" jsonschema:"at least; default LOW"`
+	Kind     kind     `json:"kind,omitempty" jsonschema:"only this cause; default all"`
 	paging
 }
 

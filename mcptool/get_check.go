@@ -3,39 +3,55 @@ package mcptool
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-type checkIn struct{}
+type checkIn struct {
+	Machine bool `json:"machine,omitempty" jsonschema:"also check whether this machine can be traced; default false"`
+}
 
+// checkOut is what matters of a recording before its numbers are believed: what is in it,
+// what is not, and what stands for more than itself.
 type checkOut struct {
-	Lost      map[string]uint64 `json:"lost"`
-	Recording recordingState    `json:"recording"`
-	CanTrace  bool              `json:"can_trace" jsonschema:"this machine"`
-	Checks    []check           `json:"checks"`
-	Processes []data            `json:"cuda_processes"`
+	Dropped   dropped        `json:"dropped"` // words of ours
+	Recording recordingState `json:"recording"`
+	Traced    data           `json:"traced,omitempty"`
+	Sampled   string         `json:"sampled,omitempty"`
+	Machine   *machineState  `json:"this_machine,omitempty"`
 }
 
 // recordingState is what can be said of the recording.
 type recordingState struct {
-	Path     data   `json:"path"`
+	Path     data   `json:"path,omitempty"` // if it cannot be read
 	OK       bool   `json:"ok"`
 	Problem  data   `json:"problem,omitempty"`
-	Machine  data   `json:"machine,omitempty"` // that was recorded
-	Sessions int    `json:"sessions"`
-	Live     bool   `json:"live" jsonschema:"recording goes on, or was cut off"`
+	Machine  data   `json:"machine,omitempty"`  // that was recorded
+	Sessions int    `json:"sessions,omitempty"` // if several
+	State    string `json:"state,omitempty"`    // being written, or cut off; empty: complete
 	Window   string `json:"window,omitempty"`
 	Calls    uint64 `json:"calls"`
-	Stored   uint64 `json:"stored_rows"`
 
-	uncounted bool // it does not say what was lost
+	name      data
+	stored    uint64   // calls that have a row
+	uncounted bool     // it does not say what was lost
+	traced    []string // processes that were
+}
+
+// machineState is whether the machine that the server runs on, which need not be the
+// recorded one, can be traced.
+type machineState struct {
+	CanTrace  bool    `json:"can_trace"`
+	Checks    []check `json:"checks"`
+	Processes []data  `json:"cuda_processes"`
 }
 
 type check struct {
@@ -45,62 +61,112 @@ type check struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-func (c checkOut) rows() int { return len(c.Checks) }
+func (c checkOut) rows() int {
+	if c.Machine == nil {
+		return 1
+	}
+	return len(c.Machine.Checks)
+}
 
 var checkTool = tool[checkIn, checkOut]{
 	name:  "get_check",
-	about: "Can the recording be read, what does it cover; can this machine be traced.",
-	run: func(ctx context.Context, s *server, _ checkIn) (checkOut, error) {
-		r := s.examined.get(s.opts.Now())
-		out := checkOut{CanTrace: r.OK, Checks: []check{}, Processes: []data{}}
-		out.Recording, out.Lost = s.recording(ctx)
-		for _, c := range r.Checks {
-			out.Checks = append(out.Checks, check{c.Name, status(c.Status), data(cut(visible(c.Detail), maxName)), c.Remedy})
+	about: "What the recording covers: who was traced, what is missing, what is a sample.",
+	run: func(ctx context.Context, s *server, in checkIn) (checkOut, error) {
+		st, lost := s.recording(ctx)
+		out := checkOut{Recording: st, Dropped: droppedOf(lost)}
+		if st.OK {
+			out.Traced, out.Sampled = st.whoWasTraced(), st.whatIsSampled()
 		}
-		for _, p := range r.Processes[:min(len(r.Processes), maxOthers)] {
-			line := fmt.Sprintf("%s (pid %d)", name(p.Comm), p.PID)
-			if len(p.NotSeen) > 0 {
-				line += ", not seen: " + strings.Join(p.NotSeen, "; ")
-			}
-			out.Processes = append(out.Processes, prose(line))
-		}
-		if n := len(r.Processes) - maxOthers; n > 0 {
-			out.Processes = append(out.Processes, data(fmt.Sprintf("%d more; ingero check --coverage lists all", n)))
+		if in.Machine {
+			out.Machine = s.machine()
 		}
 		return out, ctx.Err()
 	},
 }
 
+// whoWasTraced names the first of the processes.
+func (st *recordingState) whoWasTraced() data {
+	const shown, long = 2, 24
+	list := []string{}
+	for _, n := range first(st.traced, shown) {
+		list = append(list, string(name(cut(visible(n), long))))
+	}
+	if n := len(st.traced) - shown; n > 0 {
+		list = append(list, fmt.Sprintf("%d more", n))
+	}
+	return data(strings.TrimSuffix(report.Plural(uint64(len(st.traced)), "process")+": "+strings.Join(list, ", "), ": "))
+}
+
+// whatIsSampled says which numbers rest on all calls, and which do not.
+func (st *recordingState) whatIsSampled() string {
+	if st.stored >= st.Calls {
+		return "nothing: each call has a row"
+	}
+	return report.Plural(st.stored, "call") + " have a row; statistics count all"
+}
+
+// machine examines this machine.
+func (s *server) machine() *machineState {
+	r := s.examined.get(s.opts.Now())
+	out := &machineState{CanTrace: r.OK, Checks: []check{}, Processes: []data{}}
+	for _, c := range r.Checks {
+		out.Checks = append(out.Checks, check{c.Name, status(c.Status), data(cut(visible(c.Detail), maxName)), c.Remedy})
+	}
+	for _, p := range r.Processes[:min(len(r.Processes), maxOthers)] {
+		line := fmt.Sprintf("%s (pid %d)", name(p.Comm), p.PID)
+		if len(p.NotSeen) > 0 {
+			line += ", not seen: " + strings.Join(p.NotSeen, "; ")
+		}
+		out.Processes = append(out.Processes, prose(line))
+	}
+	if n := len(r.Processes) - maxOthers; n > 0 {
+		out.Processes = append(out.Processes, data(fmt.Sprintf("%d more; ingero check --coverage lists all", n)))
+	}
+	return out
+}
+
 // recording says what there is to read. That it cannot be read is an answer, too.
 func (s *server) recording(ctx context.Context) (recordingState, map[string]uint64) {
-	st := recordingState{Path: name(s.src.Name())}
+	st := recordingState{name: name(filepath.Base(s.src.Name()))}
+	st.Path = st.name
 	var sum store.Summary
 	err := s.src.Read(ctx, func(r sqlite.Recording) (err error) {
-		sum, err = r.Summary(ctx)
+		if sum, err = r.Summary(ctx); err != nil {
+			return err
+		}
 		st.uncounted = uncounted(r)
+		st.traced, err = tracedOf(ctx, r)
 		return err
 	})
 	if err != nil {
 		st.Problem = prose(err.Error())
 		return st, map[string]uint64{}
 	}
-	st.OK, st.Sessions, st.Calls, st.Stored = true, len(sum.Sessions), sum.Calls, sum.Stored
+	st.OK, st.Path, st.Calls, st.stored = true, "", sum.Calls, sum.Stored
+	if n := len(sum.Sessions); n > 1 {
+		st.Sessions = n
+	}
 	if sum.Last != 0 {
 		st.Window = clock(sum.First) + "/" + clock(sum.Last+1)
 	}
 	if n := len(sum.Sessions); n > 0 {
 		last := &sum.Sessions[n-1]
-		st.Machine = prose(machine(&sum, last))
+		st.Machine = prose(recordedOn(&sum, last))
 		if st.uncounted {
 			st.Machine += "; " + lossUnknown
 		}
-		st.Live = goesOn(&sum)
+		switch {
+		case sum.Live(s.opts.Now()):
+			st.State = "being written"
+		case last.Stopped == 0 && !st.uncounted:
+			st.State = "cut off: the tracer did not stop by itself"
+		}
 	}
 	return st, event.LossCounts(sum.Losses)
 }
 
-// machine words what is known of the machine that was recorded.
-func machine(sum *store.Summary, s *store.Session) string {
+// recordedOn words what is known of the machine that was recorded.
+func recordedOn(sum *store.Summary, s *store.Session) string {
 	var parts []string
 	add := func(what, value string) {
 		if value = strings.TrimSpace(value); value != "" {
@@ -108,9 +174,11 @@ func machine(sum *store.Summary, s *store.Session) string {
 		}
 	}
 	add("node", sum.Node)
-	add("host", s.Host)
+	if s.Host != sum.Node {
+		add("host", s.Host)
+	}
 	add("Linux", s.Kernel+" "+s.Arch)
-	return strings.Join(append(parts, fmt.Sprintf("%d CPUs", s.CPUs), "recorded by Ingero "+s.Version), ", ")
+	return strings.Join(append(parts, fmt.Sprintf("%d CPUs", s.CPUs), "Ingero "+s.Version), ", ")
 }
 
 // examined keeps what was found out about this machine for a while: finding out
@@ -136,7 +204,8 @@ func (e *examined) get(now time.Time) *doctor.Report {
 // String words the state for people and models.
 func (st *recordingState) String() string {
 	if !st.OK {
-		return fmt.Sprintf("%s cannot be read: %s", st.Path, st.Problem)
+		return fmt.Sprintf("%s cannot be read: %s", st.name, st.Problem)
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%s: %s; %d sessions, %d calls, %s", st.Path, st.Machine, st.Sessions, st.Calls, st.Window), ", ")
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s; %s, %d calls, %s",
+		st.name, st.Machine, report.Plural(uint64(max(st.Sessions, 1)), "session"), st.Calls, st.Window), ", ")
 }

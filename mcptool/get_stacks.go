@@ -3,37 +3,43 @@ package mcptool
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
 )
 
 type stacksIn struct {
 	scope
-	Op     string `json:"op,omitempty"`
-	By     order  `json:"by,omitempty"`
-	Frames int    `json:"frames,omitempty"`
+	Op     string `json:"op,omitempty" jsonschema:"only this operation; default all"`
+	By     order  `json:"by,omitempty" jsonschema:"what to sort by; default total"`
+	Frames int    `json:"frames,omitempty" jsonschema:"of a stack, at most 128; default 8"`
 	paging
 }
 
 type stacksOut struct {
 	common
-	Without    uint64      `json:"calls_without_stack"`
+	Without    uint64      `json:"calls_without_stack"` // exact
 	Stacks     []stackSite `json:"stacks"`
 	NextCursor string      `json:"next_cursor,omitempty"`
 }
 
-// stackSite is a place in the code that makes calls.
+// stackSite is a place in the code that makes calls. Its figures are of the calls that have
+// a stack there, mostly slow ones; those of the operation are of all its calls, exactly.
 type stackSite struct {
-	Process data   `json:"process"`
-	PID     uint32 `json:"pid"`
-	Op      string `json:"op"`
-	Kernel  data   `json:"kernel,omitempty"`
-	Calls   uint64 `json:"calls"`
-	AvgNS   uint64 `json:"avg_ns"`
-	MaxNS   uint64 `json:"max_ns"`
-	TotalNS uint64 `json:"total_ns"`
-	Frames  []data `json:"frames"`
+	Process data    `json:"process"`
+	PID     uint32  `json:"pid"`
+	Op      string  `json:"op"`
+	Kernel  data    `json:"kernel,omitempty"`
+	Calls   uint64  `json:"calls"`
+	AvgNS   uint64  `json:"avg_ns"`
+	MaxNS   uint64  `json:"max_ns"`
+	TotalNS uint64  `json:"total_ns"`
+	OfCalls uint64  `json:"op_calls"`
+	OfAvgNS uint64  `json:"op_avg_ns"`
+	OfPct   float64 `json:"op_time_pct"` // of the operation's time that TotalNS is
+	Frames  []data  `json:"frames"`
 }
 
 func (s stacksOut) rows() int { return len(s.Stacks) }
@@ -47,24 +53,22 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
-			sites, err := diagnose.FindSites(ctx, v, v.win, v.sum.Stored, func(c *event.Call) bool {
-				return v.wants(c.PID) && (op == 0 || c.Op == op)
+			if v.cutsSecond() {
+				out.Note = joined(out.Note, "op_… and calls_without_stack are of the whole seconds that this window touches")
+			}
+			sites, err := diagnose.FindSites(ctx, v, v.Window, v.Sum.Stored, func(k diagnose.SiteOpKey) bool {
+				return v.wants(k.PID) && (op == 0 || k.Op == op)
 			})
 			if err != nil {
 				return err
 			}
-			if sites.Partial {
-				if sites.Without, err = v.unlocated(ctx, op, sites); err != nil {
-					return err
-				}
-			}
 			out.describe(sites)
 			sites.Sort(string(in.By))
-			list, err := v.sites(ctx, sites.List)
+			list, err := v.sites(ctx, sites)
 			if err != nil {
 				return err
 			}
-			frames := min(cmp.Or(max(in.Frames, 0), maxFrames), maxRows)
+			frames := min(cmp.Or(max(in.Frames, 0), maxFrames), allFrames)
 			if err := v.resolve(ctx, list, frames, in.paging); err != nil {
 				return err
 			}
@@ -79,36 +83,32 @@ var stacksTool = tool[stacksIn, stacksOut]{
 	},
 }
 
-// describe says what was looked at.
+// describe says of which calls the figures are.
 func (s *stacksOut) describe(sites *diagnose.Sites) {
 	s.Without = sites.Without
-	if len(sites.List) == 0 && sites.Without > 0 && !sites.Partial {
+	all := sites.All()
+	switch {
+	case all.Calls == 0:
+	case len(sites.List) == 0 && !sites.Partial:
 		s.Note = joined(s.Note, "no stack of these calls was taken; ingero trace --stack=all takes those of all")
-		return
+	case sites.Without == 0:
+		s.Note = joined(s.Note, "all of these calls have a stack")
+	default:
+		s.Note = joined(s.Note, fmt.Sprintf("stacks are taken of slow calls and of few others: "+
+			"%s of %s calls, %s %% of their time, and all figures are of these; op_… are of all calls of the operation",
+			report.Count(all.Located), report.Count(all.Calls), share(all.LocatedNS, all.TotalNS)))
 	}
 	if sites.Partial {
-		s.Note = joined(s.Note, "only slow, failed, first and waiting calls were looked at, because there are very many; calls_without_stack has the others, by whole seconds")
-	} else {
-		s.Note = joined(s.Note, "all stored calls, by weight")
+		s.Note = joined(s.Note, "of very many calls only slow, failed, first and waiting ones were looked at")
 	}
 }
 
-// unlocated is how many calls there are in no place.
-func (v *view) unlocated(ctx context.Context, op event.Op, sites *diagnose.Sites) (uint64, error) {
-	list, err := v.OpStats(ctx, v.win)
-	if err != nil {
-		return 0, err
-	}
-	var all, located uint64
-	for i := range list {
-		if o := &list[i]; v.wants(o.PID) && (op == 0 || o.Op == op) {
-			all += o.Calls
-		}
-	}
-	for i := range sites.List {
-		located += sites.List[i].Calls
-	}
-	return all - min(all, located), nil
+// share is a percentage with one decimal, at most 100.
+func share(part, of uint64) string { return fmt.Sprintf("%.1f", percent(part, of)) }
+
+// percent is a share in percent, rounded to one decimal.
+func percent(part, of uint64) float64 {
+	return math.Round(1000*float64(min(part, of))/float64(max(of, 1))) / 10
 }
 
 // joined adds to a note.
@@ -126,17 +126,19 @@ type placed struct {
 }
 
 // sites are the places as they are answered.
-func (v *view) sites(ctx context.Context, sites []diagnose.Site) ([]placed, error) {
+func (v *view) sites(ctx context.Context, sites *diagnose.Sites) ([]placed, error) {
 	names, err := v.names(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []placed
-	for i := range sites {
-		k := &sites[i]
+	for i := range sites.List {
+		k := &sites.List[i]
+		of := sites.Ops[diagnose.SiteOpKey{PID: k.PID, Op: k.Op}]
 		list = append(list, placed{stackSite{
 			PID: k.PID, Process: name(names[k.PID]), Op: k.Op.String(), Kernel: name(k.Kernel),
 			Calls: k.Calls, AvgNS: k.TotalNS / k.Calls, MaxNS: k.MaxNS, TotalNS: k.TotalNS, Frames: []data{},
+			OfCalls: of.Calls, OfAvgNS: of.TotalNS / max(of.Calls, 1), OfPct: percent(k.TotalNS, of.TotalNS),
 		}, k.Stack})
 	}
 	return list, nil
@@ -163,6 +165,9 @@ func (v *view) resolve(ctx context.Context, list []placed, frames int, p paging)
 	}
 	return nil
 }
+
+// allFrames are the frames that a stack has at most.
+const allFrames = 128
 
 // minSite is how many bytes a site has at least as JSON.
 const minSite = 100

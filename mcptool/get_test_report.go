@@ -11,20 +11,20 @@ import (
 )
 
 type testReportIn struct {
-	Failed bool `json:"failed,omitempty"`
+	Failed bool `json:"failed,omitempty" jsonschema:"only cases that went wrong; default false"`
 	paging
 }
 
 type testReportOut struct {
-	Lost        map[string]uint64 `json:"lost"`
-	Note        string            `json:"note,omitempty"`
-	Cases       int               `json:"cases"`
-	Controls    int               `json:"controls"`
-	FirstCause  float64           `json:"first_cause" jsonschema:"share, 0 to 1"`
-	Culprit     float64           `json:"culprit"`
-	FalseBlames int               `json:"false_blames"`
-	Results     []testCase        `json:"results"`
-	NextCursor  string            `json:"next_cursor,omitempty"`
+	Dropped     dropped    `json:"dropped"`
+	Note        string     `json:"note,omitempty"`
+	Cases       int        `json:"cases"`
+	Controls    int        `json:"controls"`
+	FirstCause  float64    `json:"first_cause" jsonschema:"share, 0 to 1"`
+	Culprit     float64    `json:"culprit"`
+	FalseBlames int        `json:"false_blames"`
+	Results     []testCase `json:"results"`
+	NextCursor  string     `json:"next_cursor,omitempty"`
 }
 
 // testCase is a fault that was injected, and what was found.
@@ -67,7 +67,7 @@ var testReportTool = tool[testReportIn, testReportOut]{
 		if path == "" {
 			path = filepath.Join(filepath.Dir(s.src.Name()), "test-report.json")
 		}
-		out = testReportOut{Lost: map[string]uint64{}, Results: []testCase{}}
+		out = testReportOut{Dropped: dropped{}, Results: []testCase{}}
 		r, err := readReport(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			out.Note = "there is no report yet; make one with: sudo ingero bench diagnosis --quick --json > " + string(name(path))

@@ -12,34 +12,41 @@ import (
 
 type statsIn struct {
 	scope
-	Op    string `json:"op,omitempty"`
-	Layer layer  `json:"layer,omitempty"`
+	Op    string `json:"op,omitempty" jsonschema:"only this operation; default all"`
+	Layer layer  `json:"layer,omitempty" jsonschema:"only calls of this library; default all"`
 	paging
 }
 
 type statsOut struct {
 	common
-	Calls      uint64    `json:"calls"`
+	Calls      uint64    `json:"calls" jsonschema:"outermost ones, unless op or layer is given"`
 	Stored     uint64    `json:"stored_rows,omitempty"` // where all of the recording is asked for
 	Ops        []opStats `json:"ops"`
-	OffCPU     []waiting `json:"off_cpu" jsonschema:"where these threads waited"`
+	OffCPU     []waiting `json:"off_cpu" jsonschema:"what these threads waited for, nothing twice"`
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
 // opStats are exact statistics of an operation of a process.
 type opStats struct {
-	Process data   `json:"process"`
-	PID     uint32 `json:"pid"`
-	Op      string `json:"op"`
-	Calls   uint64 `json:"calls"`
-	Errors  uint64 `json:"errors,omitempty"`
-	AvgNS   uint64 `json:"avg_ns"`
-	P50NS   uint64 `json:"p50_ns"`
-	P95NS   uint64 `json:"p95_ns"`
-	P99NS   uint64 `json:"p99_ns"`
-	MaxNS   uint64 `json:"max_ns"`
-	TotalNS uint64 `json:"total_ns"`
-	Bytes   uint64 `json:"bytes,omitempty"`
+	Process data          `json:"process"`
+	PID     uint32        `json:"pid"`
+	Op      string        `json:"op"`
+	Calls   uint64        `json:"calls"`
+	Errors  uint64        `json:"errors,omitempty"`
+	AvgNS   uint64        `json:"avg_ns"`
+	P50NS   uint64        `json:"p50_ns"`
+	P95NS   uint64        `json:"p95_ns"`
+	P99NS   uint64        `json:"p99_ns"`
+	MaxNS   uint64        `json:"max_ns"`
+	TotalNS uint64        `json:"total_ns"`
+	Bytes   uint64        `json:"bytes,omitempty"`
+	Kinds   []kindOfCalls `json:"kinds,omitempty" jsonschema:"if short and long ones differ: p50_ns is of the more numerous"`
+}
+
+// kindOfCalls are calls of about the same length.
+type kindOfCalls struct {
+	Calls uint64 `json:"calls"`
+	P50NS uint64 `json:"p50_ns"`
 }
 
 // waiting is the time that threads were off the CPU in calls and between them.
@@ -61,31 +68,37 @@ var traceStatsTool = tool[statsIn, statsOut]{
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
 			v.bySecond(&out.common)
 			if v.whole() && op == 0 && in.Layer == "" {
-				out.Stored = v.sum.Stored
+				out.Stored = v.Sum.Stored
 			}
-			list, err := v.OpStats(ctx, v.win)
+			list, err := v.OpStats(ctx, v.Window)
 			if err != nil {
 				return err
 			}
 			list = slices.DeleteFunc(list, func(o store.OpStat) bool {
 				return !v.wants(o.PID) || op != 0 && o.Op != op || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
 			})
-			gaps, err := v.GapStats(ctx, v.win)
+			gaps, err := v.GapStats(ctx, v.Window)
 			if err != nil {
 				return err
 			}
 			if op != 0 || in.Layer != "" {
 				gaps = nil // between calls is in none of them
 			}
-			out.OffCPU = v.waits(list, gaps)
+			outermost := list
+			if op == 0 && in.Layer == "" {
+				if outermost, err = diagnose.Outermost(ctx, v, v.Window, list); err != nil {
+					return err
+				}
+			}
+			for i := range outermost {
+				out.Calls += outermost[i].Calls
+			}
+			out.OffCPU = v.waits(outermost, gaps)
 			names, err := v.names(ctx)
 			if err != nil {
 				return err
 			}
 			table := opsOf(list, names)
-			for _, o := range table {
-				out.Calls += o.Calls
-			}
 			out.Ops, out.NextCursor, err = page(table, in.paging, in, &out.common)
 			return err
 		})
@@ -98,7 +111,12 @@ func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 	var all []opStats
 	for pid, ops := range diagnose.OpTable(list) {
 		for _, o := range ops {
+			kinds := []kindOfCalls{}
+			for _, k := range o.Kinds {
+				kinds = append(kinds, kindOfCalls(k))
+			}
 			all = append(all, opStats{
+				Kinds:   kinds,
 				Process: name(names[pid]), PID: pid, Op: o.Op, Calls: o.Calls, Errors: o.Errors, AvgNS: o.TotalNS / max(o.Calls, 1),
 				P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
 			})

@@ -70,7 +70,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 
 // graphRates are the rates of each process, from the exact series.
 func (v *view) graphRates(ctx context.Context, uses []graphUse) ([]graphRate, error) {
-	series, err := v.OpSeries(ctx, v.win, 1)
+	series, err := v.OpSeries(ctx, v.Window, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +140,9 @@ func heats(lives []graphLife) []graphHeat {
 // length is how long the recorded part of the window is, in ns, with all of each second
 // that it touches: what is counted is counted by the second.
 func (v *view) length() uint64 {
-	from, to := max(v.win.From/1e9*1e9, v.sum.First), v.sum.Last
-	if v.win.To != 0 {
-		to = min(to, (v.win.To+1e9-1)/1e9*1e9)
+	from, to := max(v.Window.From/1e9*1e9, v.Sum.First), v.Sum.Last
+	if v.Window.To != 0 {
+		to = min(to, (v.Window.To+1e9-1)/1e9*1e9)
 	}
 	return to - min(from, to)
 }

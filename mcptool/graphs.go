@@ -27,7 +27,7 @@ type graphUse struct {
 
 // graphUses adds up the graph operations of each process.
 func (v *view) graphUses(ctx context.Context) ([]graphUse, error) {
-	list, err := v.OpStats(ctx, v.win)
+	list, err := v.OpStats(ctx, v.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +172,9 @@ const maxGraphCalls = 20_000
 func (v *view) recentGraphs(ctx context.Context, c *common) (store.Window, error) {
 	const steps = 1000 // of the series, at most
 	step := max(1, v.length()/1e9/steps)
-	series, err := v.OpSeries(ctx, v.win, step)
+	series, err := v.OpSeries(ctx, v.Window, step)
 	if err != nil {
-		return v.win, err
+		return v.Window, err
 	}
 	var calls uint64
 	for i := len(series) - 1; i >= 0; i-- {
@@ -185,19 +185,19 @@ func (v *view) recentGraphs(ctx context.Context, c *common) (store.Window, error
 		if calls += o.Calls; calls <= maxGraphCalls {
 			continue
 		}
-		w := v.win
-		if from := (o.Second + step) * 1e9; from < v.sum.Last && from > w.From { // else the last second alone has that many
+		w := v.Window
+		if from := (o.Second + step) * 1e9; from < v.Sum.Last && from > w.From { // else the last second alone has that many
 			w.From = from
 		}
 		c.Note = joined(c.Note, "single graphs since "+clock(w.From)+", totals of all")
 		return w, nil
 	}
-	return v.win, nil
+	return v.Window, nil
 }
 
 // where is the scope as a condition on a public view.
 func (v *view) where() string {
-	from, to := v.win.From, v.win.To
+	from, to := v.Window.From, v.Window.To
 	if to == 0 || to > math.MaxInt64 {
 		to = math.MaxInt64
 	}

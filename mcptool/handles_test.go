@@ -150,7 +150,9 @@ func TestWindowsThatCutASecondSaySo(t *testing.T) {
 			t.Errorf("%s: the note is %q", since, part.Note)
 		}
 		part.Note = ""
-		if call(t, cs, "get_stacks", map[string]any{"since": since}, &part); strings.Contains(part.Note, "whole seconds") {
+		call(t, cs, "get_stacks", map[string]any{"since": since}, &part)
+		told := strings.Contains(part.Note, "op_… and calls_without_stack are of the whole seconds")
+		if told != says || strings.Contains(part.Note, "counts, sums") {
 			t.Errorf("%s: the stacks, which are of the window alone, have the note %q", since, part.Note)
 		}
 	}

@@ -91,3 +91,9 @@ func made(t testing.TB, l storetest.Load) string {
 	}
 	return path
 }
+
+// thinnedRecording has more calls than rows.
+func thinnedRecording(t testing.TB) string {
+	t.Helper()
+	return made(t, storetest.Load{Calls: 300_000, Rate: 150_000})
+}

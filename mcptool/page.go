@@ -21,8 +21,8 @@ const (
 
 // paging is how a part of a list is asked for.
 type paging struct {
-	Limit  int    `json:"limit,omitempty"`
-	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"at most 1000; default what 2000 tokens hold"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor; default the begin"`
 
 	taken int // bytes of the answer that something else has
 }

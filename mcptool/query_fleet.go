@@ -4,23 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/ingero-io/ingero/fleet"
 )
 
 type fleetIn struct {
-	Action action `json:"action"`
-	SQL    string `json:"sql,omitempty"`
-	Since  string `json:"since,omitempty"`
+	Action action `json:"action" jsonschema:"what to ask"`
+	SQL    string `json:"sql,omitempty" jsonschema:"of action sql, at most 16 KiB; default none"`
+	Since  string `json:"since,omitempty" jsonschema:"as in diagnose"`
 }
 
 // fleetOut is a table, whatever was asked: the nodes are what differs. It is as short as
 // it can be said: each client pays for the list of tools.
 type fleetOut struct {
-	Lost  map[string]uint64 `json:"lost"`
-	Notes []data            `json:"notes"` // how much there is, who did not answer, and what to beware of
-	Rows  []fleetRow        `json:"rows"`  // the first has the names of the columns
+	Dropped dropped    `json:"dropped"`
+	Notes   []data     `json:"notes"` // how much there is, who did not answer, and what to beware of
+	Rows    []tableRow `json:"rows"`  // the first has the names of the columns
 }
 
 func (f fleetOut) rows() int { return max(len(f.Rows)-1, 0) }
@@ -30,7 +29,7 @@ var queryFleetTool = tool[fleetIn, fleetOut]{
 	about: "Ask all nodes at once. Row one names columns.",
 	run: func(ctx context.Context, s *server, in fleetIn) (out fleetOut, err error) {
 		out = fleetOut{
-			Lost: map[string]uint64{}, Rows: []fleetRow{},
+			Dropped: dropped{}, Rows: []tableRow{},
 			Notes: []data{"no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or run_sql on it, and ask the server of each other node"},
 		}
 		if s.opts.Fleet == nil {
@@ -64,7 +63,7 @@ func (f *fleetOut) fill(t *fleetTable) {
 	for _, c := range t.columns {
 		head = append(head, cut(visible(c), maxName))
 	}
-	all := []fleetRow{head}
+	all := []tableRow{head}
 	for _, r := range t.rows {
 		line, _ := shown(r)
 		all = append(all, line)
@@ -74,7 +73,7 @@ func (f *fleetOut) fill(t *fleetTable) {
 	if n := len(all) - len(f.Rows); n > 0 {
 		f.Notes[0] += data(fmt.Sprintf("; %d more do not fit: ask for less, with a shorter since, or sql with limit", n))
 	}
-	maps.Copy(f.Lost, t.Lost)
+	f.Dropped = droppedOf(t.Lost)
 	lines := t.Complaints()
 	f.Notes = append(f.Notes, each(lines, maxNotes, prose)...)
 	if n := len(lines) - maxNotes; n > 0 {

@@ -45,7 +45,6 @@ func TestQueryFleetAsksAllNodes(t *testing.T) {
 		{map[string]any{"action": "sql", "sql": "select count(*) as n from events"}, 2, "1 rows from 2 node(s)", "2 of 3"},
 	} {
 		var out struct {
-			Lost  map[string]uint64
 			Notes []string
 			Rows  [][]any
 		}

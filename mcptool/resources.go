@@ -89,7 +89,7 @@ var everything = scope{Since: "all"}
 
 func readSummary(ctx context.Context, s *server, _ string) (string, error) {
 	st, lost := s.recording(ctx)
-	return written(map[string]any{"recording": st, "lost": lost})
+	return written(map[string]any{"recording": st, "dropped": droppedOf(lost)})
 }
 
 // findings explains the whole recording and calls f with the report.
@@ -103,7 +103,7 @@ func readFindings(ctx context.Context, s *server, _ string) (text string, err er
 		for i := range r.Chains {
 			list = append(list, findingOf(&r.Chains[i]))
 		}
-		text, err = written(map[string]any{"verdict": prose(r.Verdict), "findings": list, "not_explained": gapsOf(r), "lost": r.Lost})
+		text, err = written(map[string]any{"verdict": prose(r.Verdict), "findings": list, "not_explained": gapsOf(r), "dropped": droppedOf(r.Lost)})
 		return err
 	})
 	return text, err

@@ -7,17 +7,17 @@ import (
 )
 
 type demoIn struct {
-	Scenario scenario `json:"scenario"`
+	Scenario scenario `json:"scenario" jsonschema:"which fault"`
 }
 
 type demoOut struct {
-	Lost    map[string]uint64 `json:"lost"`
-	Story   string            `json:"story"`
-	Expect  string            `json:"expected_kind"`
-	Right   bool              `json:"right"`
-	Verdict data              `json:"verdict"`
-	Found   string            `json:"found_kind,omitempty"`
-	Fix     []data            `json:"fix"`
+	Dropped dropped `json:"dropped"`
+	Story   string  `json:"story"`
+	Expect  string  `json:"expected_kind"`
+	Right   bool    `json:"right"`
+	Verdict data    `json:"verdict"`
+	Found   string  `json:"found_kind,omitempty"`
+	Fix     []data  `json:"fix"`
 }
 
 func (d demoOut) rows() int {
@@ -40,7 +40,7 @@ var runDemoTool = tool[demoIn, demoOut]{
 			return out, err
 		}
 		quoteNames(r.Report)
-		out = demoOut{Lost: r.Report.Lost, Story: sc.Story, Expect: sc.Expect, Right: r.Right, Verdict: prose(r.Report.Verdict), Fix: []data{}}
+		out = demoOut{Dropped: droppedOf(r.Report.Lost), Story: sc.Story, Expect: sc.Expect, Right: r.Right, Verdict: prose(r.Report.Verdict), Fix: []data{}}
 		if len(r.Report.Chains) > 0 {
 			f := findingOf(&r.Report.Chains[max(r.Rank-1, 0)])
 			out.Found, out.Fix = f.Kind, f.Fix

@@ -10,17 +10,18 @@ import (
 )
 
 type sqlIn struct {
-	SQL string `json:"sql" jsonschema:"views: resource ingero://schema"`
+	SQL string `json:"sql" jsonschema:"at most 16 KiB; views: resource ingero://schema"`
 	paging
 }
 
 type sqlOut struct {
-	Lost       map[string]uint64 `json:"lost"`
-	Note       data              `json:"note,omitempty"`
-	Columns    []data            `json:"columns"`
-	Rows       [][]any           `json:"rows" jsonschema:"data; large integers as strings"`
-	CutValues  int               `json:"cut_values,omitempty"`
-	NextCursor string            `json:"next_cursor,omitempty"`
+	Window     string  `json:"window,omitempty"` // of the whole recording
+	Dropped    dropped `json:"dropped"`
+	Note       data    `json:"note,omitempty"`
+	Columns    []data  `json:"columns"`
+	Rows       [][]any `json:"rows" jsonschema:"data; large integers as strings"`
+	CutValues  int     `json:"cut_values,omitempty"`
+	NextCursor string  `json:"next_cursor,omitempty"`
 }
 
 func (s sqlOut) rows() int { return len(s.Rows) }
@@ -52,8 +53,9 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		if err := out.fill(rows, from, &in); err != nil {
 			return out, err
 		}
-		var st recordingState
-		switch st, out.Lost = s.recording(ctx); {
+		st, lost := s.recording(ctx)
+		out.Window, out.Dropped = st.Window, droppedOf(lost)
+		switch {
 		case !st.OK:
 			out.Note = data(joined(string(out.Note), "what was lost is unknown: "+string(st.Problem)))
 		case st.uncounted:

@@ -28,7 +28,7 @@ type (
 	scenario string // of demo.Scenarios
 	order    string // of stacks
 	action   string // of query_fleet
-	fleetRow []any  // of its answer; that values are text, number or null need not be said twice
+	tableRow []any  // of a table; that values are text, number or null need not be said twice
 )
 
 var schemas = map[reflect.Type]*jsonschema.Schema{
@@ -41,7 +41,8 @@ var schemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[scenario](): enum(scenarios()...),
 	reflect.TypeFor[order]():    enum("total", "max", "calls"),
 	reflect.TypeFor[action]():   enum("chains", "sql", "ops", "overview"),
-	reflect.TypeFor[fleetRow](): {Type: "array"},
+	reflect.TypeFor[tableRow](): {Type: "array"},
+	reflect.TypeFor[dropped]():  {Type: "object"},
 	// A value of SQL, or an argument: some clients refuse a schema that is just true.
 	reflect.TypeFor[any](): {Description: "text, number or null"},
 }
@@ -89,7 +90,55 @@ func schemaOf[T any](input bool) *jsonschema.Schema {
 		panic(fmt.Sprintf("mcptool: schema of %v: %v", reflect.TypeFor[T](), err))
 	}
 	tidy(s, input)
+	if !input {
+		for _, p := range s.Properties {
+			fold(p)
+		}
+	}
 	return s
+}
+
+// fold says in words what objects below a field of an answer hold: as a schema it takes four
+// times the tokens, in a list that each client pays for.
+func fold(s *jsonschema.Schema) {
+	if s.Items != nil && s.Items.Items != nil {
+		return // rows of a table
+	}
+	words := fields(s)
+	if words == "" {
+		return
+	}
+	if s.Description != "" {
+		words = s.Description + ": " + words
+	}
+	s.Description = words
+	s.Items, s.Properties, s.PropertyOrder, s.AdditionalProperties = nil, nil, nil, nil
+}
+
+// fields are the names of what is in an object, or in the objects of a list, with what is
+// said of them.
+func fields(s *jsonschema.Schema) string {
+	if s.Items != nil {
+		if f := fields(s.Items); f != "" {
+			return "[" + f + "]"
+		}
+		return ""
+	}
+	var list []string
+	for _, name := range s.PropertyOrder {
+		p := s.Properties[name]
+		if p.Description != "" {
+			name += " (" + p.Description + ")"
+		}
+		if f := fields(p); f != "" {
+			name += " " + f
+		}
+		list = append(list, name)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(list, ", ") + "}"
 }
 
 // tidy says of lists that they are never null: the tools make them so.

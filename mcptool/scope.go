@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // scope is the part of a recording that a call is about.
 type scope struct {
-	Since   string `json:"since,omitempty" jsonschema:"5m (default), all, FROM/TO"`
-	PID     int64  `json:"pid,omitempty"` // any number that a client sends; those there are fit into 32 bits
-	Process string `json:"process,omitempty"`
+	Since   string `json:"since,omitempty" jsonschema:"5m, 1d, all, FROM/TO; default all, 5m while being written"`
+	PID     int64  `json:"pid,omitempty" jsonschema:"only this process; default all"` // any number that a client sends
+	Process string `json:"process,omitempty" jsonschema:"only of this name; default all"`
 }
 
 // common is what every answer on a recording says.
 type common struct {
-	Window string            `json:"window"`         // FROM/TO, as in ISO 8601
-	Note   string            `json:"note,omitempty"` // how the window was chosen
-	Lost   map[string]uint64 `json:"lost"`           // records lost, by kind
+	Window  string  `json:"window"`         // FROM/TO, as in ISO 8601
+	Note    string  `json:"note,omitempty"` // how the window was chosen, and what it leaves out
+	Dropped dropped `json:"dropped"`        // of the whole recording
 
 	live bool // the recording goes on
 }
@@ -31,29 +32,22 @@ type common struct {
 // view is an open recording, cut to a scope.
 type view struct {
 	sqlite.Recording
-	win  store.Window
-	note string
-	sum  store.Summary
+	recording.Part
 	pids []uint32 // only these; empty: all
 }
 
 // read opens the recording for a call, and tells what every answer on it says.
 func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) error) error {
 	return s.src.Read(ctx, func(r sqlite.Recording) error {
-		sum, err := r.Summary(ctx)
-		if err != nil {
-			return err
-		}
-		v := &view{Recording: r, sum: sum}
-		if v.win, v.note, err = in.span().Window(sum, s.opts.Now()); err != nil {
+		v := &view{Recording: r}
+		var err error
+		if v.Part, err = recording.Choose(ctx, r, in.span(), s.opts.Now()); err != nil {
 			return err
 		}
 		if v.pids, err = v.choose(ctx, in); err != nil {
 			return err
 		}
-		if *c, err = v.common(ctx); err != nil {
-			return err
-		}
+		*c = v.common()
 		return f(v)
 	})
 }
@@ -63,9 +57,6 @@ func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) er
 func (in scope) span() store.Span {
 	if from, to, ok := strings.Cut(in.Since, "/"); ok {
 		return store.Span{From: strings.TrimSpace(from), To: strings.TrimSpace(to)}
-	}
-	if in.Since == "" {
-		in.Since = store.DefaultSince
 	}
 	if _, err := time.Parse(time.RFC3339Nano, in.Since); err == nil {
 		return store.Span{From: in.Since}
@@ -125,37 +116,30 @@ func listed(pids []uint32) string {
 func (v *view) wants(pid uint32) bool { return len(v.pids) == 0 || slices.Contains(v.pids, pid) }
 
 // whole reports whether the scope is all that was recorded.
-func (v *view) whole() bool {
-	return len(v.pids) == 0 && v.win.From <= v.sum.First && (v.win.To == 0 || v.win.To > v.sum.Last)
-}
+func (v *view) whole() bool { return len(v.pids) == 0 && v.Whole() }
 
-// common tells the window and what was lost in it.
-func (v *view) common(ctx context.Context) (common, error) {
-	lost, err := v.Losses(ctx, v.win)
-	if err != nil {
-		return common{}, err
-	}
-	from, to := v.win.From, v.win.To
-	if from == 0 {
-		from = v.sum.First
-	}
-	if to == 0 && v.sum.Last != 0 {
-		to = v.sum.Last + 1 // it is the first moment that is not in it
-	}
-	note := v.note
+// common tells the window, what it leaves out, and what could not be recorded.
+func (v *view) common() common {
+	from, to := v.Bounds()
+	note := v.Note
 	if uncounted(v.Recording) {
 		note = joined(note, lossUnknown)
 	}
-	return common{Window: clock(from) + "/" + clock(to), Note: note, Lost: event.LossCounts(lost), live: goesOn(&v.sum)}, nil
+	return common{
+		Window: clock(from) + "/" + clock(to), Note: note, Dropped: droppedOf(event.LossCounts(v.Sum.Losses)), live: v.Live,
+	}
 }
 
 // bySecond notes that what an answer counts by the second is more than the window where
 // that begins or ends within one.
 func (v *view) bySecond(c *common) {
-	if v.cuts(v.win.From, false) || v.cuts(v.win.To, true) {
+	if v.cutsSecond() {
 		c.Note = joined(c.Note, bySeconds)
 	}
 }
+
+// cutsSecond reports whether the window begins or ends within a second of the recording.
+func (v *view) cutsSecond() bool { return v.cuts(v.Window.From, false) || v.cuts(v.Window.To, true) }
 
 const bySeconds = "counts, sums and rates are of the whole seconds that this window touches"
 
@@ -166,9 +150,9 @@ func (v *view) cuts(at uint64, end bool) bool {
 		return false
 	}
 	if end {
-		return at <= v.sum.Last
+		return at <= v.Sum.Last
 	}
-	return at > v.sum.First && at <= v.sum.Last
+	return at > v.Sum.First && at <= v.Sum.Last
 }
 
 // lossUnknown is told where nothing lost does not mean that there was none.
@@ -178,12 +162,6 @@ const lossUnknown = "an earlier Ingero recorded this and did not count what it l
 func uncounted(r sqlite.Recording) bool {
 	_, earlier := r.(store.EarlierReader)
 	return earlier
-}
-
-// goesOn reports whether more is being recorded, or the tracer was cut off.
-func goesOn(sum *store.Summary) bool {
-	n := len(sum.Sessions)
-	return n > 0 && sum.Sessions[n-1].Stopped == 0
 }
 
 // clock is a time as RFC 3339 with nanoseconds: as a number it would not survive a

@@ -7,6 +7,7 @@ import "github.com/modelcontextprotocol/go-sdk/mcp"
 var tools = []interface{ add(*server, *mcp.Server) }{
 	diagnoseTool,
 	traceStatsTool,
+	timelineTool,
 	causalChainsTool,
 	stacksTool,
 	runSQLTool,

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
@@ -26,9 +25,7 @@ func clock(_ context.Context, a *API, in *input) (wire.Time, error) {
 
 func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
+		out.About = a.about(v)
 		r, err := a.explain(ctx, v)
 		if err != nil {
 			return err
@@ -37,7 +34,7 @@ func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err er
 		for i := range r.Chains {
 			out.Findings[r.Chains[i].Severity]++
 		}
-		s := &v.sum
+		s := &v.Sum
 		out.Schema, out.FirstNS, out.LastNS, out.Calls, out.Stored, out.Sessions = s.Schema, s.First, s.Last, s.Calls, s.Stored, sessions(s)
 		return nil
 	})
@@ -46,10 +43,8 @@ func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err er
 
 func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
-		list, err := v.OpStats(ctx, v.win)
+		out.About = a.about(v)
+		list, err := v.OpStats(ctx, v.Window)
 		if err != nil {
 			return err
 		}
@@ -84,15 +79,13 @@ func chains(ctx context.Context, a *API, in *input) (r *report.Report, err error
 
 func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
-		stored := v.sum.Stored
+		out.About = a.about(v)
+		stored := v.Sum.Stored
 		if in.slow {
 			stored = math.MaxUint64 // of very many only these are looked at
 		}
-		sites, err := diagnose.FindSites(ctx, v, v.win, stored, func(c *event.Call) bool {
-			return v.wants(c.PID) && (in.op == 0 || c.Op == in.op)
+		sites, err := diagnose.FindSites(ctx, v, v.Window, stored, func(k diagnose.SiteOpKey) bool {
+			return v.wants(k.PID) && (in.op == 0 || k.Op == in.op)
 		})
 		if err != nil {
 			return err
@@ -101,7 +94,9 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 		out.Without, out.Partial, out.Total, out.Stacks = sites.Without, sites.Partial, len(sites.List), []wire.Site{}
 		for i := range sites.List[:min(len(sites.List), in.limit)] {
 			s := &sites.List[i]
+			of := sites.Ops[diagnose.SiteOpKey{PID: s.PID, Op: s.Op}]
 			site := wire.Site{
+				OpCalls: of.Calls, OpTotalNS: of.TotalNS,
 				PID: s.PID, Process: v.names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS,
 			}
 			if site.Frames, err = frames(ctx, v, s.Stack); err != nil {
@@ -130,7 +125,7 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 			t := &threads[i]
 			of[t.PID] = append(of[t.PID], wire.Thread{TID: t.TID, Name: t.Comm, Dispatch: t.Dispatch})
 		}
-		out.Node, out.Processes = a.node(v.sum.Node), []wire.Process{}
+		out.Node, out.Processes = a.node(v.Sum.Node), []wire.Process{}
 		for i := range list {
 			p := &list[i]
 			if v.wants(p.PID) {
@@ -147,15 +142,15 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 
 func snapshots(ctx context.Context, a *API, in *input) (out wire.Snapshots, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		machine, err := v.Snapshots(ctx, v.win)
+		machine, err := v.Snapshots(ctx, v.Window)
 		if err != nil {
 			return err
 		}
-		gpus, err := v.GPUSnapshots(ctx, v.win)
+		gpus, err := v.GPUSnapshots(ctx, v.Window)
 		if err != nil {
 			return err
 		}
-		out.Node, out.Machine, out.GPUs = a.node(v.sum.Node), []wire.System{}, []wire.GPU{}
+		out.About, out.Machine, out.GPUs = a.about(v), []wire.System{}, []wire.GPU{}
 		for i := range machine {
 			s := &machine[i]
 			out.Machine = append(out.Machine, wire.System{

@@ -29,9 +29,7 @@ type perSecond interface {
 // heatmap counts the calls of an operation by when they were and how long they took.
 func heatmap(ctx context.Context, a *API, in *input) (out wire.Heatmap, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
+		out.About = a.about(v)
 		h := heat{view: v, in: in, out: &out, cells: map[[2]uint64]uint64{}, from: out.Window.FromNS, to: max(out.Window.ToNS, out.Window.FromNS+1)}
 		if err := h.choose(ctx); err != nil {
 			return err
@@ -64,7 +62,7 @@ func (h *heat) wants(t event.Thread) bool {
 // choose finds what operations there are, and takes the one asked for, or the one that
 // took most time.
 func (h *heat) choose(ctx context.Context) error {
-	list, err := h.view.OpStats(ctx, h.view.win)
+	list, err := h.view.OpStats(ctx, h.view.Window)
 	if err != nil {
 		return err
 	}

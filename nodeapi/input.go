@@ -44,7 +44,7 @@ type param struct {
 }
 
 var params = []param{
-	{"since", "string", `how far back to look, "5m", or "all"; in a saved recording, counted from the end of its data; 5m if nothing is said`, nil, func(in *input, v string) error {
+	{"since", "string", `how far back to look, "5m", or "all"; in a saved recording, counted from the end of its data. If nothing is said, all of it, or 5m of one that is being written`, nil, func(in *input, v string) error {
 		in.span.Since = v
 		return nil
 	}},
@@ -170,8 +170,5 @@ func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, erro
 		}
 	}
 	in.limit = min(in.limit, maxLimit)
-	if in.span.From == "" && in.span.To == "" && in.span.Since == "" {
-		in.span.Since = store.DefaultSince
-	}
 	return in, 0, nil
 }

@@ -34,11 +34,9 @@ type laneView struct {
 // summed up in buckets of time.
 func laneTimes(ctx context.Context, a *API, in *input) (out wire.Lanes, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
+		out.About = a.about(v)
 		state := a.src.State()
-		return a.lanes.Use(ctx, state, &v.sum, v.Recording, func(p *lanes.Pyramid, machines []store.Reader) error {
+		return a.lanes.Use(ctx, state, &v.Sum, v.Recording, func(p *lanes.Pyramid, machines []store.Reader) error {
 			l := &laneView{in: in, view: v, p: p, machines: machines, out: &out, ops: map[event.Op]int64{}}
 			l.from, l.to = out.Window.FromNS, max(out.Window.ToNS, out.Window.FromNS+1)
 			return l.answer(ctx, a)

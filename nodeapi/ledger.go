@@ -10,9 +10,7 @@ import (
 
 func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
+		out.About = a.about(v)
 		threads, err := v.Threads(ctx)
 		if err != nil {
 			return err
@@ -21,7 +19,7 @@ func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err erro
 		for i := range threads {
 			names[threads[i].Thread] = threads[i].Comm
 		}
-		list, err := diagnose.ThreadLedgers(ctx, v, v.win)
+		list, err := diagnose.ThreadLedgers(ctx, v, v.Window)
 		if err != nil {
 			return err
 		}

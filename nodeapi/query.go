@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -45,8 +46,8 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	}
 	out.Truncated, out.Node, out.Lost = rows.Truncated(), a.opts.Node, map[string]uint64{}
 	_ = a.src.Read(ctx, func(r sqlite.Recording) error { // a file that is no recording has no name
-		sum, err := r.Summary(ctx)
-		out.Node, out.Lost = a.node(sum.Node), event.LossCounts(sum.Losses)
+		part, err := recording.Choose(ctx, r, store.Span{Since: "all"}, a.opts.Now())
+		out.About = a.about(&view{Part: part})
 		return err
 	})
 	return out, nil

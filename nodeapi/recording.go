@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-func recording(ctx context.Context, a *API, _ *input) (out wire.Recording, err error) {
+func recorded(ctx context.Context, a *API, _ *input) (out wire.Recording, err error) {
 	err = a.src.Read(ctx, func(r sqlite.Recording) error {
 		s, err := r.Summary(ctx)
 		if err != nil {

@@ -60,7 +60,7 @@ func routes() []route {
 		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.", []string{"pid", "process"}, processes),
 		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),
 		get[wire.Rows]("query", "One read-only SQLite statement; docs/sql.md has the views. It may take 5 s and 16 KiB.", nil, query).asking(),
-		get[wire.Recording]("recording", "What was recorded, and when: cheap, because no causes are looked for.", nil, recording),
+		get[wire.Recording]("recording", "What was recorded, and when: cheap, because no causes are looked for.", nil, recorded),
 		get[wire.Ledgers]("ledger", "Where each thread's time went: on a CPU, or off it by class, in calls and between them.", scope, ledgers),
 		{method: http.MethodGet, path: Prefix + "openapi.json", about: "This document.", free: true, kind: "application/json", run: openAPI},
 		{method: http.MethodGet, path: "/metrics", about: "The recording's state for Prometheus. What is traced right now is told by \"ingero trace --prometheus\".", kind: metricsType, run: metrics},

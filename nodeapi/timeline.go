@@ -12,15 +12,13 @@ import (
 // as the limit says, and none that begin after next_ns.
 func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
+		out.About = a.about(v)
 		out.Calls, out.OffCPU = []wire.Call{}, []wire.OffCPU{}
 		wanted := func(t event.Thread, op event.Op) bool {
 			return v.wants(t.PID) && (in.tid == 0 || t.TID == in.tid) && (in.op == 0 || op == in.op)
 		}
 		// One more of each than is wanted tells where the rest begins.
-		err := v.Calls(ctx, v.win, func(c *event.Call) bool {
+		err := v.Calls(ctx, v.Window, func(c *event.Call) bool {
 			if wanted(c.Thread, c.Op) {
 				out.Calls = append(out.Calls, callOf(c))
 			}
@@ -29,7 +27,7 @@ func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err er
 		if err != nil {
 			return err
 		}
-		err = v.OffCPU(ctx, v.win, func(o *event.OffCPU) bool {
+		err = v.OffCPU(ctx, v.Window, func(o *event.OffCPU) bool {
 			if wanted(o.Thread, o.Op) {
 				out.OffCPU = append(out.OffCPU, offCPUOf(o))
 			}

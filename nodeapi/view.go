@@ -10,17 +10,15 @@ import (
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // view is the part of a recording that a request is about.
 type view struct {
 	sqlite.Recording
-	sum   store.Summary
-	win   store.Window
-	note  string
+	recording.Part
 	names map[uint32]string
 	pids  []uint32 // only these; empty: all
 }
@@ -28,13 +26,13 @@ type view struct {
 // read opens the recording for a request.
 func (a *API) read(ctx context.Context, in *input, f func(*view) error) error {
 	return a.src.Read(ctx, func(r sqlite.Recording) error {
-		sum, err := r.Summary(ctx)
-		if err != nil {
+		v := &view{Recording: r, names: map[uint32]string{}, pids: in.pids}
+		var err error
+		if v.Part, err = recording.Choose(ctx, r, in.span, a.opts.Now()); err != nil {
+			if recording.IsSpanError(err) {
+				err = asked{err}
+			}
 			return err
-		}
-		v := &view{Recording: r, sum: sum, names: map[uint32]string{}, pids: in.pids}
-		if v.win, v.note, err = in.span.Window(sum, a.opts.Now()); err != nil {
-			return asked{err}
 		}
 		list, err := r.Processes(ctx)
 		if err != nil {
@@ -79,21 +77,17 @@ func (v *view) wants(pid uint32) bool { return len(v.pids) == 0 || slices.Contai
 // node is what the recording is called; a recording that does not say is this machine's.
 func (a *API) node(recorded string) string { return cmp.Or(recorded, a.opts.Node) }
 
-// about tells the window and what was lost in it.
-func (a *API) about(ctx context.Context, v *view) (wire.About, error) {
-	lost, err := v.Losses(ctx, v.win)
-	if err != nil {
-		return wire.About{}, err
-	}
-	w := report.Window{FromNS: v.win.From, ToNS: v.win.To, Note: v.note}
-	w.FromNS, w.ToNS = cmp.Or(w.FromNS, v.sum.First), cmp.Or(w.ToNS, v.sum.Last)
-	return wire.About{Node: a.node(v.sum.Node), Window: w, Lost: event.LossCounts(lost)}, nil
+// about tells the window and what could not be recorded.
+func (a *API) about(v *view) wire.About {
+	w := report.Window{Note: v.Note}
+	w.FromNS, w.ToNS = v.Bounds()
+	return wire.About{Node: a.node(v.Sum.Node), Window: w, Lost: event.LossCounts(v.Sum.Losses)}
 }
 
 // explain diagnoses the window.
 func (a *API) explain(ctx context.Context, v *view) (*report.Report, error) {
-	return diagnose.Explain(ctx, v.Recording, v.win, func(in *diagnose.Input) {
-		in.DB, in.Note = a.src.Name(), v.note
+	return diagnose.Explain(ctx, v.Recording, v.Window, func(in *diagnose.Input) {
+		in.DB, in.Note = a.src.Name(), v.Note
 		in.Only(v.pids)
 	})
 }

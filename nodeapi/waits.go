@@ -23,11 +23,9 @@ type waitKey struct {
 // waits adds up the time off the CPU by where it was spent.
 func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 	err = a.read(ctx, in, func(v *view) error {
-		if out.About, err = a.about(ctx, v); err != nil {
-			return err
-		}
+		out.About = a.about(v)
 		found := map[waitKey]*wire.WaitSite{}
-		err := v.OffCPU(ctx, v.win, func(o *event.OffCPU) bool {
+		err := v.OffCPU(ctx, v.Window, func(o *event.OffCPU) bool {
 			if !v.wants(o.PID) || in.op != 0 && o.Op != in.op {
 				return true
 			}

@@ -10,17 +10,19 @@ import (
 // Span is a part of a recording as people ask for it. Since may be "all"; From
 // and To win over it.
 type Span struct {
-	Since    string // a duration: "5m", "1d", or seconds
+	Since    string // a duration: "5m", "1d", or seconds; "all"; empty: see DefaultSince
 	From, To string // times: RFC 3339, "2006-01-02 15:04:05", or Unix time
 	Dashes   string // what stands before the names of these in errors and notes: "--" on a command line
 }
 
-// DefaultSince is how far back is looked if nobody asks for anything.
+// DefaultSince is how far back is looked in a recording that is being written, if nobody
+// asks for anything. Of others all is taken.
 const DefaultSince = "5m"
 
 // Window turns a span into a window of a recording. A note says how it was chosen
 // when it is not what was asked for, or not everything there is: a saved recording
-// must never look empty.
+// must never look empty. It is counted from now where the recording goes on, else from its
+// end. Who asks a recording does so by package recording, which says what is left out.
 func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
 	if s.From != "" || s.To != "" {
 		w, err := s.absolute()
@@ -30,28 +32,34 @@ func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
 		utc := func(ns uint64) string { return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339) }
 		return w, fmt.Sprintf("nothing was recorded then: the recording is from %s to %s", utc(sum.First), utc(sum.Last)), nil
 	}
-	if s.Since == "all" {
-		return Window{}, "", nil
+	live := sum.Live(now)
+	if s.Since == "all" || s.Since == "" && !live {
+		note := ""
+		if s.Since == "" && sum.Last != 0 {
+			note = ended(now, sum.Last) + "; this is all of it"
+		}
+		return Window{}, note, nil
+	}
+	if s.Since == "" {
+		s.Since = DefaultSince
 	}
 	since, err := s.since()
-	if err != nil {
+	if err != nil || sum.Last == 0 {
 		return Window{}, "", err
 	}
-	if sum.Last == 0 {
-		return Window{}, "", nil
-	}
-	end := max(uint64(now.UnixNano()), sum.Last+1) // our clock may be behind that of the recorded machine
-	note := ""
-	if sum.Last+uint64(since) < end {
-		end = sum.Last + 1
-		note = fmt.Sprintf("the recording ends %s; this is its last %s", ago(now, sum.Last), Short(since))
+	end := sum.Last + 1
+	if live {
+		end = max(uint64(now.UnixNano()), end) // our clock may be behind that of the recorded machine
 	}
 	from := end - min(end, uint64(since))
+	note := ""
 	switch {
-	case from <= sum.First && note != "":
-		note = fmt.Sprintf("the recording ends %s; this is all of it", ago(now, sum.Last))
-	case from > sum.First && note != "":
-		note += fmt.Sprintf(" of %s (%ssince all for everything)", Short(time.Duration(sum.Last-sum.First)), s.Dashes)
+	case live:
+	case from <= sum.First:
+		note = ended(now, sum.Last) + "; this is all of it"
+	default:
+		note = fmt.Sprintf("%s; this is its last %s of %s (%ssince all for everything)",
+			ended(now, sum.Last), Short(since), Short(time.Duration(sum.Last-sum.First)), s.Dashes)
 	}
 	return Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
 }
@@ -106,13 +114,16 @@ func (s Span) time(name, value string) (uint64, error) {
 	return 0, fmt.Errorf(`%s%s %q is no time; write for example 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
 }
 
-// ago says when something was, in words.
-func ago(now time.Time, ns uint64) string {
+// ended says when a recording ended, in words.
+func ended(now time.Time, ns uint64) string {
 	t := time.Unix(0, int64(ns))
-	if d := now.Sub(t); d < 48*time.Hour {
-		return Short(d.Round(time.Second)) + " ago"
+	switch d := now.Sub(t); {
+	case d < 0:
+		return "the recording has ended"
+	case d < 48*time.Hour:
+		return "the recording ends " + Short(d.Round(time.Second)) + " ago"
 	}
-	return "on " + t.UTC().Format("2006-01-02 15:04 UTC")
+	return "the recording ends on " + t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
 // Short is a duration without trailing zero units: 5m, 1h30m.

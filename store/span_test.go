@@ -11,10 +11,11 @@ import (
 func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) uint64 { return uint64(now.Add(d).UnixNano()) }
-	span := store.Span{Since: store.DefaultSince}
+	span := store.Span{}
+	going := []store.Session{{Started: at(-time.Minute)}}
 	for _, sum := range []store.Summary{
-		{First: at(-time.Minute), Last: at(time.Minute)},
-		{First: at(time.Hour), Last: at(time.Hour + time.Minute)},
+		{First: at(-time.Minute), Last: at(time.Minute), Sessions: going},
+		{First: at(time.Hour), Last: at(time.Hour + time.Minute), Sessions: going},
 	} {
 		got, note, err := span.Window(sum, now)
 		if want := (store.Window{From: sum.First, To: sum.Last + 1}); err != nil || got != want || note != "" {

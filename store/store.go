@@ -13,7 +13,6 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/host/owner"
-	"github.com/ingero-io/ingero/stats"
 )
 
 // The errors a caller decides on. Implementations wrap them with the path and
@@ -40,6 +39,7 @@ type Session struct {
 	ID      int64
 	Started uint64 // Unix ns
 	Stopped uint64 // Unix ns, 0 if it did not stop cleanly
+	Flushed uint64 // Unix ns at which the tracer last wrote; 0: unknown
 	Node    string
 	Host    string
 	Kernel  string
@@ -199,39 +199,20 @@ type Summary struct {
 	Losses   []event.Loss // non-zero only
 }
 
-// OpStat is the exact statistics of one operation on one thread over a window
-// of whole seconds, from the roll-ups.
-type OpStat struct {
-	event.Thread
-	Op     event.Op
-	Calls  uint64
-	Errors uint64
-	SumNS  uint64
-	MaxNS  uint64
-	Bytes  uint64           // sum of the operation's bytes argument
-	First  uint64           // Unix ns of the earliest call
-	Last   uint64           // Unix ns of the latest call's end
-	Ledger event.Ledger     // sum over all calls
-	Hist   *stats.Histogram // durations in ns
-}
+// liveFor is how long ago a tracer that has not stopped wrote last, at most, if it is
+// there yet: it writes once a second, and is given time on a busy machine.
+const liveFor = time.Minute
 
-// OpSecond is the exact statistics of one operation on one thread in one second,
-// or in a few.
-type OpSecond struct {
-	Second uint64 // Unix seconds at its start
-	event.Thread
-	Op    event.Op
-	Calls uint64
-	SumNS uint64
-	MaxNS uint64
-}
-
-// GapStat sums the time between a thread's outermost calls over a window.
-type GapStat struct {
-	event.Thread
-	Gaps   uint64 // gaps with a ledger
-	SumNS  uint64 // their durations
-	Ledger event.Ledger
+// Live reports whether more is being recorded. A tracer that was killed did not stop, but
+// writes no more.
+func (s *Summary) Live(now time.Time) bool {
+	for i := range s.Sessions {
+		e := &s.Sessions[i]
+		if wrote := max(e.Flushed, s.Last); e.Stopped == 0 && wrote != 0 && wrote+uint64(liveFor) > uint64(now.UnixNano()) {
+			return true
+		}
+	}
+	return false
 }
 
 // Reader reads a recording and never changes it. Visitors are called in order

@@ -36,8 +36,8 @@ evidence is not enough. It never changes the recording.
 With --nodes it asks many machines at once, where "ingero dashboard" serves their
 recordings, and says on which of them the GPU waits, the worst first. If some do not
 answer, it says what the others found, and the exit code is 3.`,
-		Example: `  ingero explain                            the last five minutes of the default database
-  ingero explain run.db --since all         everything in a saved recording
+		Example: `  ingero explain                            the default recording; the last 5m while it is made
+  ingero explain run.db --since 30m         the last half hour of a saved recording
   ingero explain --per-process --since 30s  with the statistics of every process
   ingero explain --pid 4821 --json          one process, for programs
   ingero explain --nodes gpu-node-01:8080,gpu-node-02:8080  which node, and why`,
@@ -84,8 +84,8 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return err
 	}
 	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
-	rep, err := diagnose.Explain(ctx, v.rec, v.window, func(in *diagnose.Input) {
-		in.DB, in.Note, in.PerProcess = v.path, v.note, f.perProcess
+	rep, err := diagnose.Explain(ctx, v.rec, v.Window, func(in *diagnose.Input) {
+		in.DB, in.Note, in.PerProcess = v.path, v.Note, f.perProcess
 		in.Only(f.pids)
 	})
 	if err != nil {

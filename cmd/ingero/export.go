@@ -82,8 +82,8 @@ func (c *console) export(ctx context.Context, f *exportFlags) error {
 		return err
 	}
 	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
-	if v.note != "" {
-		fmt.Fprintf(c.err, "ingero: %s\n", v.note)
+	if v.Note != "" {
+		fmt.Fprintf(c.err, "ingero: %s\n", v.Note)
 	}
 	write := func(w io.Writer) error {
 		if format.Table != nil {
@@ -103,27 +103,27 @@ func (f *exportFlags) outFile(db string, format *export.Format) string {
 }
 
 func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Format, v *view) error {
-	o := export.Options{Window: v.window}
+	o := export.Options{Window: v.Window}
 	if format.Findings {
 		var err error
-		if o.Report, err = diagnose.Explain(ctx, v.rec, v.window, nil); err != nil {
+		if o.Report, err = diagnose.Explain(ctx, v.rec, v.Window, nil); err != nil {
 			return err
 		}
 	}
 	p := &benchProgress{c: c}
 	if c.isTerminal(c.err) {
-		o.Progress = func(n uint64) { p.say(fmt.Sprintf("%d of about %d rows", n, max(v.sum.Stored, n))) }
+		o.Progress = func(n uint64) { p.say(fmt.Sprintf("%d of about %d rows", n, max(v.Sum.Stored, n))) }
 		defer p.end()
 	}
 	return format.Write(ctx, w, v.rec, o)
 }
 
 func (c *console) exportTable(ctx context.Context, w io.Writer, format *export.Format, v *view) error {
-	to := v.window.To
+	to := v.Window.To
 	if to == 0 {
 		to = 1<<63 - 1
 	}
-	query := fmt.Sprintf("select * from events where timestamp >= %d and timestamp < %d", v.window.From, to)
+	query := fmt.Sprintf("select * from events where timestamp >= %d and timestamp < %d", v.Window.From, to)
 	rows, err := sqlite.Query(ctx, v.path, query, sqlite.Limits{Rows: unlimited, Bytes: unlimited, Time: unlimited})
 	if err != nil {
 		return err

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -16,28 +16,18 @@ type windowFlags struct{ store.Span }
 
 func (w *windowFlags) add(f *pflag.FlagSet) {
 	w.Dashes = "--"
-	f.StringVar(&w.Since, "since", store.DefaultSince, `how far back to look, or "all"; in a saved file, counted from the end of its data`)
+	f.StringVar(&w.Since, "since", "",
+		`how far back to look: 5m, 1d, "all"; counted from the end of the data in a saved recording
+(default all of it; 5m of one that is being written)`)
 	f.StringVar(&w.From, "from", "", "begin of the window: RFC 3339, \"2006-01-02 15:04:05\", or a Unix time")
 	f.StringVar(&w.To, "to", "", "end of the window, written as --from")
 }
 
-// choose turns the flags into a window of a recording, with a note on how it was
-// chosen.
-func (w *windowFlags) choose(sum store.Summary, now time.Time) (store.Window, string, error) {
-	win, note, err := w.Window(sum, now)
-	if err != nil {
-		return win, note, usageError{err}
-	}
-	return win, note, nil
-}
-
 // view is a part of a recording.
 type view struct {
-	rec    sqlite.Recording
-	path   string
-	sum    store.Summary
-	window store.Window
-	note   string // how the window was chosen, if it is not what was asked for
+	recording.Part
+	rec  sqlite.Recording
+	path string
 }
 
 // view opens a recording at the window that the flags choose.
@@ -50,13 +40,13 @@ func (c *console) view(ctx context.Context, db string, w *windowFlags) (*view, e
 	if v.rec, err = sqlite.Open(v.path); err != nil {
 		return nil, err
 	}
-	if v.sum, err = v.rec.Summary(ctx); err == nil {
-		v.window, v.note, err = w.choose(v.sum, c.now())
+	if v.Part, err = recording.Choose(ctx, v.rec, w.Span, c.now()); err == nil {
+		return v, nil
 	}
-	if err != nil {
-		return nil, errors.Join(err, v.rec.Close())
+	if recording.IsSpanError(err) {
+		err = usageError{err}
 	}
-	return v, nil
+	return nil, errors.Join(err, v.rec.Close())
 }
 
 // oneRecording takes the recording from the arguments, if it is there and not in the flag.

@@ -9,7 +9,7 @@ import "github.com/ingero-io/ingero/report"
 type About struct {
 	Node   string            `json:"node"` // as the recording is called
 	Window report.Window     `json:"window"`
-	Lost   map[string]uint64 `json:"lost"` // records lost, by kind; never null
+	Lost   map[string]uint64 `json:"lost"` // records that the tracer dropped in the whole recording, by kind; never null
 }
 
 // Health says that a node answers, and whether its recording can be read.
@@ -125,16 +125,19 @@ type Stacks struct {
 	Stacks  []Site `json:"stacks"`
 }
 
-// Site is a place in the code.
+// Site is a place in the code. Its figures are of the calls that have a stack: slow ones and few others, unless
+// those of all were taken. OpCalls and OpTotalNS are of all calls of the operation.
 type Site struct {
-	PID     uint32   `json:"pid"`
-	Process string   `json:"process"`
-	Op      string   `json:"op"`
-	Kernel  string   `json:"kernel,omitempty"` // that is launched
-	Calls   uint64   `json:"calls"`
-	MaxNS   uint64   `json:"max_ns"`
-	TotalNS uint64   `json:"total_ns"`
-	Frames  []string `json:"frames"` // innermost first
+	PID       uint32   `json:"pid"`
+	Process   string   `json:"process"`
+	Op        string   `json:"op"`
+	Kernel    string   `json:"kernel,omitempty"` // that is launched
+	Calls     uint64   `json:"calls"`
+	MaxNS     uint64   `json:"max_ns"`
+	TotalNS   uint64   `json:"total_ns"`
+	OpCalls   uint64   `json:"op_calls"`    // exact, of whole seconds
+	OpTotalNS uint64   `json:"op_total_ns"` // as above
+	Frames    []string `json:"frames"`      // innermost first
 }
 
 // Processes are those of a recording.
@@ -166,7 +169,7 @@ type Thread struct {
 
 // Snapshots are readings of the machine and its GPUs.
 type Snapshots struct {
-	Node    string   `json:"node"`
+	About
 	Machine []System `json:"machine"`
 	GPUs    []GPU    `json:"gpus"`
 }
@@ -206,7 +209,7 @@ type Recording struct {
 	Calls    uint64            `json:"calls"` // exact
 	Stored   uint64            `json:"stored_rows"`
 	Sessions []Session         `json:"sessions"`
-	Lost     map[string]uint64 `json:"lost"` // records lost, by kind; never null
+	Lost     map[string]uint64 `json:"lost"` // records that the tracer dropped, by kind; never null
 }
 
 // Ledgers are where threads' time went, most time in calls first.
@@ -236,11 +239,10 @@ type Question struct {
 
 // Rows are its answer.
 type Rows struct {
-	Node      string            `json:"node"`
-	Lost      map[string]uint64 `json:"lost"` // records that the recording lacks, by kind
-	Columns   []string          `json:"columns"`
-	Rows      [][]any           `json:"rows"`      // blobs in hexadecimal
-	Truncated bool              `json:"truncated"` // there are more
+	About              // of the whole recording
+	Columns   []string `json:"columns"`
+	Rows      [][]any  `json:"rows"`      // blobs in hexadecimal
+	Truncated bool     `json:"truncated"` // there are more
 }
 
 // Failure is an answer with a status of 400 or more.

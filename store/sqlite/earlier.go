@@ -21,8 +21,9 @@ type Recording interface {
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 	// CallsOf visits those of some operations.
 	CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error
-	// Losses returns what was lost in a window, by kind.
-	Losses(ctx context.Context, w store.Window) ([]event.Loss, error)
+	// CallsIn counts the calls of the whole seconds that a window touches, thinned ones
+	// included.
+	CallsIn(ctx context.Context, w store.Window) (uint64, error)
 }
 
 // Open opens a recording of this or of an earlier version (0.8 and 0.9), chosen

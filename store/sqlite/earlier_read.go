@@ -36,8 +36,14 @@ func (r *earlierReader) Summary(ctx context.Context) (store.Summary, error) {
 	return sum, err
 }
 
-// Losses implements Recording: an earlier Ingero recorded none.
-func (r *earlierReader) Losses(context.Context, store.Window) ([]event.Loss, error) { return nil, nil }
+// CallsIn implements Recording.
+func (r *earlierReader) CallsIn(ctx context.Context, w store.Window) (n uint64, err error) {
+	list, err := r.OpStats(ctx, w)
+	for i := range list {
+		n += list[i].Calls
+	}
+	return n, err
+}
 
 // Processes implements store.Reader.
 func (r *earlierReader) Processes(ctx context.Context) ([]store.Process, error) {

@@ -56,7 +56,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.reclaim, "insert into reclaim values (" + values(6) + ")"},
 		{&i.socket, "insert or replace into socket values (" + values(7) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
-			ledgerColumns + ", hist) values (" + values(11+ledgerWidth) + ")"},
+			ledgerColumns + ", hist, nested) values (" + values(12+ledgerWidth) + ")"},
 		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
 		{&i.args, "insert or replace into args values (" + values(5) + ")"},
 		{&i.memory, "insert into memory_second values (" + values(14) + ")"},

@@ -23,12 +23,12 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 		return sum, err
 	}
 	err = r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
-		first_ns, last_ns, calls, stored, pruned, `+boot+` from session order by id`, nil, func(s *sqlite.Stmt) error {
+		first_ns, last_ns, calls, stored, pruned, `+boot+`, flushed_ns from session order by id`, nil, func(s *sqlite.Stmt) error {
 		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
 		sum.Sessions = append(sum.Sessions, store.Session{
 			ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
 			CPUs: int(s.ColumnInt64(5)), Memory: i(6), Version: s.ColumnText(7), Backend: s.ColumnText(8), Flags: s.ColumnText(9),
-			PID: uint32(i(10)), Started: i(11), Stopped: i(12), Boot: s.ColumnText(18),
+			PID: uint32(i(10)), Started: i(11), Stopped: i(12), Boot: s.ColumnText(18), Flushed: i(19),
 		})
 		sum.Node = s.ColumnText(1)
 		if first := i(13); first != 0 && (sum.First == 0 || first < sum.First) {
@@ -47,7 +47,7 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 		return sum, err
 	}
 	sum.Stored -= min(pruned, sum.Stored)
-	sum.Losses, err = r.Losses(ctx, store.Window{})
+	sum.Losses, err = r.losses(ctx)
 	return sum, err
 }
 
@@ -62,17 +62,13 @@ func (r *Reader) bootColumn(ctx context.Context) (column string, err error) {
 	return column, err
 }
 
-// Losses returns what was lost in a window of whole seconds, by kind, non-zero
-// only.
-func (r *Reader) Losses(ctx context.Context, w store.Window) ([]event.Loss, error) {
-	var losses []event.Loss
-	b := bounds(w)
-	err := r.rows(ctx, "select kind, sum(count) from loss where second between ? and ? group by kind order by kind",
-		[]int64{b[0] / second, b[1] / second}, func(s *sqlite.Stmt) error {
-			losses = append(losses, event.Loss{Kind: event.LossKind(s.ColumnInt64(0)), Count: uint64(s.ColumnInt64(1))})
-			return nil
-		})
-	return losses, err
+// losses returns what could not be recorded, by kind, non-zero only.
+func (r *Reader) losses(ctx context.Context) (list []event.Loss, err error) {
+	err = r.rows(ctx, "select kind, sum(count) from loss group by kind order by kind", nil, func(s *sqlite.Stmt) error {
+		list = append(list, event.Loss{Kind: event.LossKind(s.ColumnInt64(0)), Count: uint64(s.ColumnInt64(1))})
+		return nil
+	})
+	return list, err
 }
 
 // Processes implements store.Reader: the described ones in their latest state,
@@ -162,7 +158,18 @@ func compareThreads(a, b event.Thread) int {
 	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 }
 
-var opStatQuery = expand("select thread, op, calls, errors, sum, max, bytes, first, last, %s, hist, id from call_second where id between ? and ? order by id")
+// CallsIn counts the calls of the whole seconds that a window touches, thinned ones
+// included.
+func (r *Reader) CallsIn(ctx context.Context, w store.Window) (n uint64, err error) {
+	const query = "select coalesce(sum(calls), 0) from call_second where id between ? and ?"
+	err = r.rows(ctx, query, seconds(w), func(s *sqlite.Stmt) error {
+		n = uint64(s.ColumnInt64(0))
+		return nil
+	})
+	return n, err
+}
+
+var opStatQuery = "select thread, op, calls, errors, sum, max, bytes, first, last, " + ledgerColumns + ", hist, id, "
 
 type opStatKey struct {
 	event.Thread
@@ -174,6 +181,7 @@ func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, e
 	found := make(map[opStatKey]*store.OpStat)
 	err := r.OpSeconds(ctx, w, func(_ uint64, x *store.OpStat) bool {
 		o := opStatOf(found, opStatKey{x.Thread, x.Op})
+		first := o.Calls == 0
 		o.Calls += x.Calls
 		o.Errors += x.Errors
 		o.SumNS += x.SumNS
@@ -183,6 +191,8 @@ func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, e
 		o.Last = max(o.Last, x.Last)
 		o.Ledger.Add(&x.Ledger)
 		o.Hist.Merge(x.Hist)
+		o.NestedKnown = x.NestedKnown && (o.NestedKnown || first)
+		o.Nested.Add(&x.Nested)
 		return true
 	})
 	out := make([]store.OpStat, 0, len(found))
@@ -201,7 +211,14 @@ func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, e
 func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec uint64, o *store.OpStat) bool) error {
 	o := store.OpStat{Hist: new(stats.Histogram)}
 	var blob []byte
-	return r.rows(ctx, opStatQuery, seconds(w), func(s *sqlite.Stmt) error {
+	nested := "null" // recordings before schema 18
+	if ok, err := r.hasColumn(ctx, "call_second", "nested"); err != nil {
+		return err
+	} else if ok {
+		nested = "nested"
+	}
+	query := opStatQuery + nested + " from call_second where id between ? and ? order by id"
+	return r.rows(ctx, query, seconds(w), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(0))
 		if err != nil {
 			return err
@@ -212,6 +229,9 @@ func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec u
 			Thread: t.Thread, Op: event.Op(u(1)), Calls: u(2), Errors: u(3), SumNS: u(4), MaxNS: u(5), Bytes: u(6), First: u(7), Last: u(8), Hist: hist,
 		}
 		readLedger(s, 9, &o.Ledger)
+		if o.NestedKnown = !s.ColumnIsNull(11 + ledgerWidth); s.ColumnBool(11 + ledgerWidth) {
+			o.Nested = store.Sums{Calls: o.Calls, NS: o.SumNS, Ledger: o.Ledger}
+		}
 		n := s.ColumnLen(9 + ledgerWidth)
 		blob = slices.Grow(blob[:0], n)[:n]
 		s.ColumnBytes(9+ledgerWidth, blob)

@@ -15,6 +15,7 @@ type sumKey struct {
 	second uint64
 	id     event.Thread
 	op     event.Op
+	nested bool
 }
 
 type gapKey struct {
@@ -39,7 +40,7 @@ func (w *Writer) roll(s *series, sec uint64) {
 		s.median.rolled(&s.sum.hist)
 		s.thread = w.threads.get(s.id, "")
 	}
-	key := sumKey{sec, s.id, s.op}
+	key := sumKey{sec, s.id, s.op, s.nested}
 	sum := w.sums[key]
 	if sum == nil {
 		if n := len(w.freeSums); n > 0 {
@@ -49,7 +50,7 @@ func (w *Writer) roll(s *series, sec uint64) {
 		}
 		hist := sum.hist
 		hist.Reset()
-		*sum = callSum{second: sec, thread: s.thread, op: s.op, first: ^uint64(0), hist: hist}
+		*sum = callSum{second: sec, thread: s.thread, op: s.op, nested: s.nested, first: ^uint64(0), hist: hist}
 		w.sums[key] = sum
 	}
 	s.sum = sum
@@ -119,6 +120,7 @@ func (w *Writer) writeSums() error {
 		b.set(10, int64(s.last))
 		b.ledger(11, &s.ledger)
 		b.stmt.BindBytes(11+ledgerWidth, blob)
+		b.stmt.BindBool(12+ledgerWidth, s.nested)
 		if err := b.run(); err != nil {
 			return err
 		}

@@ -10,11 +10,13 @@ import (
 
 const second = 1_000_000_000
 
-// series is what the writer knows of one operation on one thread.
+// series is what the writer knows of one operation on one thread: of its calls within
+// other ones, or of those that are not.
 type series struct {
 	thread   *thread
 	id       event.Thread
 	op       event.Op
+	nested   bool
 	whole    bool // every call of it is stored
 	bytesArg int
 
@@ -25,9 +27,15 @@ type series struct {
 	group group
 }
 
-// seriesKey packs a thread id and an operation; a thread id belongs to one
-// process at a time.
-func seriesKey(tid uint32, op event.Op) uint64 { return uint64(tid)<<16 | uint64(op) }
+// seriesKey packs a thread id, an operation and whether its calls are nested; a thread id
+// belongs to one process at a time.
+func seriesKey(tid uint32, op event.Op, nested bool) uint64 {
+	key := uint64(tid)<<17 | uint64(op)
+	if nested {
+		key |= 1 << 16
+	}
+	return key
+}
 
 // callSum is a row of call_second.
 type callSum struct {
@@ -35,6 +43,7 @@ type callSum struct {
 	id     int64 // 0 until it was first written
 	thread *thread
 	op     event.Op
+	nested bool
 	calls  uint64
 	errors uint64
 	sum    uint64

@@ -621,7 +621,7 @@ from throttle h left join cgroup g on g.id = h.cgroup left join session s on s.i
 -- Exact statistics per second, thread and operation, whatever was thinned.
 create view op_seconds as
 select (r.id >> 20) * 1000000000 as timestamp, s.node, t.pid, t.tid, t.comm, o.source, o.name as op, r.calls,
-  coalesce(r.errors, 0) as errors, r.sum as sum_ns, r.sum / r.calls as avg_ns, r.max as max_ns, coalesce(r.bytes, 0) as bytes
+  coalesce(r.errors, 0) as errors, r.sum as sum_ns, r.sum / r.calls as avg_ns, r.max as max_ns, coalesce(r.bytes, 0) as bytes, r.nested
 from call_second r
 left join thread t on t.id = r.thread
 left join session s on s.id = t.session

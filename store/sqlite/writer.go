@@ -164,9 +164,10 @@ func (w *Writer) keep(c *event.Call, s *series, notable bool) {
 
 // seriesOf finds the state of a call's thread and operation.
 func (w *Writer) seriesOf(c *event.Call) *series {
-	key := seriesKey(c.TID, c.Op)
+	nested := c.Depth > 0
+	key := seriesKey(c.TID, c.Op, nested)
 	slot := &w.recent[(key^key>>16*7)&63]
-	if s := *slot; s != nil && s.id == c.Thread && s.op == c.Op {
+	if s := *slot; s != nil && s.id == c.Thread && s.op == c.Op && s.nested == nested {
 		return s
 	}
 	s := w.series[key]
@@ -179,7 +180,7 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 			t.dispatch = true
 			w.threads.touch(t)
 		}
-		s = &series{thread: t, id: c.Thread, op: c.Op, bytesArg: -1}
+		s = &series{thread: t, id: c.Thread, op: c.Op, nested: nested, bytesArg: -1}
 		if i := c.Op.Info(); i != nil {
 			s.bytesArg = i.BytesArg()
 		}

@@ -280,7 +280,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	}
 	sum, err := r.Summary(ctx)
 	must(t, err)
-	session.ID, session.Stopped = 1, t0
+	session.ID, session.Stopped, session.Flushed = 1, t0, t0
 	migrations, err := filepath.Glob("migration/*.sql")
 	must(t, err)
 	check("summary", store.Summary{
@@ -300,7 +300,7 @@ func brute(calls []event.Call) map[opKey]*store.OpStat {
 		k := opKey{c.Thread, c.Op}
 		o := out[k]
 		if o == nil {
-			o = &store.OpStat{Thread: c.Thread, Op: c.Op, First: c.Start, Hist: new(stats.Histogram)}
+			o = &store.OpStat{Thread: c.Thread, Op: c.Op, First: c.Start, Hist: new(stats.Histogram), NestedKnown: true}
 			out[k] = o
 		}
 		n := uint64(max(c.Weight, 1))
@@ -316,6 +316,9 @@ func brute(calls []event.Call) map[opKey]*store.OpStat {
 		}
 		o.Ledger.Add(&c.Ledger)
 		o.Hist.AddN(c.Duration, uint32(n))
+		if c.Depth > 0 {
+			o.Nested.Add(&store.Sums{Calls: n, NS: n * c.Duration, Ledger: c.Ledger})
+		}
 	}
 	return out
 }

@@ -1,0 +1,183 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Mark is a moment at which a timeline changes noticeably, and lastingly.
+type Mark struct {
+	At   uint64 // Unix ns, to the second
+	What string
+}
+
+// When a change is noticeable.
+const (
+	markRatio = 1.25 // of a rate, a number of calls or a duration, one way or the other
+	markShare = 0.05 // of the thread's time, for a class of waiting
+	markNoise = 4    // times the usual distance of a value from the median of its part
+	markParts = 2    // buckets that a part has at least
+	maxMarks  = 6
+)
+
+// measure is something that is watched for changes.
+type measure struct {
+	of    func(b *TimeBucket) (float64, bool) // false: nothing is known of it there
+	share bool                                // of time, else a number
+	what  func(before, after float64) string
+}
+
+// measures are those that marks are made of.
+func (t *Timeline) measures() []measure {
+	second := float64(time.Second)
+	list := []measure{{
+		of: func(b *TimeBucket) (float64, bool) {
+			return float64(b.Calls) * second / float64(max(b.SpanNS, 1)), true
+		},
+		what: func(x, y float64) string { return fmt.Sprintf("%.4g instead of %.4g calls a second", y, x) },
+	}}
+	if t.PerStep != "" {
+		list = []measure{
+			{
+				of: func(b *TimeBucket) (float64, bool) { return b.StepNS(), b.Steps > 0 },
+				what: func(x, y float64) string {
+					return fmt.Sprintf("a step takes %s instead of %s", report.Duration(uint64(y)), report.Duration(uint64(x)))
+				},
+			},
+			{
+				of:   func(b *TimeBucket) (float64, bool) { return float64(b.Calls) / float64(max(b.Steps, 1)), b.Steps > 0 },
+				what: func(x, y float64) string { return fmt.Sprintf("%.4g instead of %.4g calls a step", y, x) },
+			},
+		}
+	}
+	for class := range event.NumClasses {
+		list = append(list, measure{
+			of: func(b *TimeBucket) (float64, bool) {
+				return float64(b.Waits.NS[class]) / float64(max(b.SpanNS, 1)), true
+			},
+			share: true,
+			what: func(x, y float64) string {
+				return fmt.Sprintf("waits of class %s take %.0f %% instead of %.0f %% of the time", class, 100*y, 100*x)
+			},
+		})
+	}
+	return list
+}
+
+// mark finds the moments.
+func (t *Timeline) mark(ctx context.Context, r store.Reader) error {
+	words := map[int][]string{}
+	for _, m := range t.measures() {
+		var at []int
+		var values []float64
+		for i := range t.Buckets {
+			v, known := m.of(&t.Buckets[i])
+			if partly := t.Buckets[i].SpanNS < t.BucketNS/2; known && !partly {
+				at, values = append(at, i), append(values, v)
+			}
+		}
+		for _, c := range changes(values, 0, m.share) {
+			words[at[c.at]] = append(words[at[c.at]], m.what(c.before, c.after))
+		}
+	}
+	var places []int
+	for i := range words {
+		places = append(places, i)
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Or(cmp.Compare(len(words[b]), len(words[a])), cmp.Compare(a, b)) })
+	places = places[:min(len(places), maxMarks)]
+	slices.Sort(places)
+	for _, i := range places {
+		at, err := t.refine(ctx, r, i)
+		if err != nil {
+			return err
+		}
+		t.Marks = append(t.Marks, Mark{at, strings.Join(words[i], "; ")})
+	}
+	return nil
+}
+
+// change is a place of a series at which it goes from one level to another.
+type change struct {
+	at            int
+	before, after float64 // medians
+}
+
+// changes splits a series where its parts differ most, and those again, as long as the parts
+// differ noticeably. base is added to the places.
+func changes(v []float64, base int, share bool) []change {
+	best := split(v)
+	if best < markParts || len(v)-best < markParts {
+		return nil
+	}
+	x, y := median(v[:best]), median(v[best:])
+	noise := median(append(distances(v[:best], x), distances(v[best:], y)...))
+	noticeable := max(x, y) >= markRatio*min(x, y)
+	if share {
+		noticeable = math.Abs(x-y) >= markShare
+	}
+	if !noticeable || math.Abs(x-y) <= markNoise*noise {
+		return nil
+	}
+	list := changes(v[:best], base, share)
+	list = append(list, change{base + best, x, y})
+	return append(list, changes(v[best:], base+best, share)...)
+}
+
+// split is the place of a series whose two sides differ most in their means, for as many
+// values as they have.
+func split(v []float64) (best int) {
+	var sum, left, most float64
+	for _, x := range v {
+		sum += x
+	}
+	for i := 1; i < len(v); i++ {
+		left += v[i-1]
+		n, m := float64(i), float64(len(v)-i)
+		if d := math.Abs(left/n-(sum-left)/m) * math.Sqrt(n*m); d > most*(1+1e-9) {
+			best, most = i, d
+		}
+	}
+	return best
+}
+
+func distances(v []float64, from float64) []float64 {
+	var d []float64
+	for _, x := range v {
+		d = append(d, math.Abs(x-from))
+	}
+	return d
+}
+
+// refine finds the second of a change at the begin of a bucket, in it and the one before.
+func (t *Timeline) refine(ctx context.Context, r store.Reader, i int) (uint64, error) {
+	at := t.window(i).From
+	if t.BucketNS <= uint64(time.Second) {
+		return at, nil
+	}
+	w := store.Window{From: at - t.BucketNS, To: min(at+t.BucketNS, t.live[1])}
+	series, err := r.OpSeries(ctx, w, 1)
+	if err != nil {
+		return 0, err
+	}
+	v := make([]float64, (w.To-w.From)/uint64(time.Second))
+	for _, o := range series {
+		k := (o.Second*uint64(time.Second) - min(w.From, o.Second*uint64(time.Second))) / uint64(time.Second)
+		if o.Thread == t.Thread && (t.PerStep == "" || o.Op == t.steps.Op) && k < uint64(len(v)) {
+			v[k] += float64(o.Calls)
+		}
+	}
+	if k := split(v); k > 0 {
+		return w.From + uint64(k)*uint64(time.Second), nil
+	}
+	return at, nil
+}

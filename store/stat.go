@@ -1,0 +1,70 @@
+package store
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/stats"
+)
+
+// OpStat is the exact statistics of one operation on one thread over a window
+// of whole seconds, from the roll-ups.
+type OpStat struct {
+	event.Thread
+	Op     event.Op
+	Calls  uint64
+	Errors uint64
+	SumNS  uint64
+	MaxNS  uint64
+	Bytes  uint64           // sum of the operation's bytes argument
+	First  uint64           // Unix ns of the earliest call
+	Last   uint64           // Unix ns of the latest call's end
+	Ledger event.Ledger     // sum over all calls
+	Hist   *stats.Histogram // durations in ns
+	// Nested are those of the calls that were within other calls of the thread: their time
+	// counts in those, too.
+	Nested      Sums
+	NestedKnown bool // Nested is recorded
+}
+
+// Sums are calls added up.
+type Sums struct {
+	Calls  uint64
+	NS     uint64
+	Ledger event.Ledger
+}
+
+// Add adds others.
+func (s *Sums) Add(o *Sums) {
+	s.Calls += o.Calls
+	s.NS += o.NS
+	s.Ledger.Add(&o.Ledger)
+}
+
+// Outermost are the calls that are within no other one, so that sums over operations count
+// no time twice. Errors, bytes, histogram and maximum remain those of all calls.
+func (o *OpStat) Outermost() OpStat {
+	out := *o
+	out.Calls -= min(out.Calls, o.Nested.Calls)
+	out.SumNS -= min(out.SumNS, o.Nested.NS)
+	out.Ledger.Sub(&o.Nested.Ledger)
+	out.Nested = Sums{}
+	return out
+}
+
+// OpSecond is the exact statistics of one operation on one thread in one second,
+// or in a few.
+type OpSecond struct {
+	Second uint64 // Unix seconds at its start
+	event.Thread
+	Op    event.Op
+	Calls uint64
+	SumNS uint64
+	MaxNS uint64
+}
+
+// GapStat sums the time between a thread's outermost calls over a window.
+type GapStat struct {
+	event.Thread
+	Gaps   uint64 // gaps with a ledger
+	SumNS  uint64 // their durations
+	Ledger event.Ledger
+}
