@@ -101,7 +101,9 @@ func (r *run) lives(lives []event.Life) {
 			r.hostIO.begin(pid, true)
 			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
-			r.leaving.remove(pid) // another thread has taken the place of the first one
+			if len(r.leaving.remove(pid)) > 0 { // another thread has taken the place of the first one
+				r.targets.replaced(pid)
+			}
 			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
 			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit:

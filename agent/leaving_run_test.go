@@ -41,20 +41,21 @@ int main(void)
 }
 `
 
-// The end of a first thread is not that of its process, whose other threads may go on for long.
-func TestAProcessGoesOnWithoutItsFirstThread(t *testing.T) {
+// built compiles a library with the name of CUDA's runtime, and a program that uses it.
+func built(t *testing.T, librarySource, programSource string) (program string) {
+	t.Helper()
 	kerneltest.Require(t)
 	if _, err := exec.LookPath("gcc"); err != nil {
 		kerneltest.Lacks(t, "gcc is missing")
 	}
 	dir := t.TempDir()
-	library, program := filepath.Join(dir, "libcudart.so.12"), filepath.Join(dir, "leaver")
+	library, program := filepath.Join(dir, "libcudart.so.12"), filepath.Join(dir, "program")
 	for _, c := range []struct {
 		file, source string
 		args         []string
 	}{
-		{library, leaverLibrary, []string{"-fPIC", "-shared", "-Wl,-soname,libcudart.so.12"}},
-		{program, leaverProgram, []string{library, "-pthread", "-Wl,-rpath," + dir}},
+		{library, librarySource, []string{"-fPIC", "-shared", "-Wl,-soname,libcudart.so.12"}},
+		{program, programSource, []string{library, "-pthread", "-Wl,-rpath," + dir}},
 	} {
 		if err := os.WriteFile(c.file+".c", []byte(c.source), 0o600); err != nil {
 			t.Fatal(err)
@@ -64,6 +65,12 @@ func TestAProcessGoesOnWithoutItsFirstThread(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
+	return program
+}
+
+// The end of a first thread is not that of its process, whose other threads may go on for long.
+func TestAProcessGoesOnWithoutItsFirstThread(t *testing.T) {
+	program := built(t, leaverLibrary, leaverProgram)
 	c := newCounter()
 	o := c.options()
 	o.Command = []string{program}
@@ -76,5 +83,53 @@ func TestAProcessGoesOnWithoutItsFirstThread(t *testing.T) {
 	}
 	if made != 11 || freed != 10 || unknown != 0 {
 		t.Errorf("%d allocations and %d frees, %d of them of unknown memory; want 11, 10 and none", made, freed, unknown)
+	}
+}
+
+// executorProgram calls CUDA; then its second thread executes it anew, which calls CUDA after half a
+// second, as programs do that load libraries first.
+const executorProgram = `
+#include <pthread.h>
+#include <unistd.h>
+int cudaMalloc(void **, unsigned long), cudaFree(void *);
+static char *self;
+static void *more;
+static void *execute(void *unused)
+{
+	execl(self, self, "again", (char *)0);
+	_exit(1);
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	self = argv[0];
+	if (argc > 1)
+		usleep(500 * 1000);
+	for (int i = 0; i < 10; i++)
+		cudaMalloc(&more, 100);
+	if (argc > 1)
+		return 0;
+	usleep(200 * 1000);
+	pthread_create(&t, 0, execute, 0);
+	pthread_join(t, 0);
+}
+`
+
+// The kernel ties the probes of a process to its first thread's task, which is gone once another thread
+// has executed a program.
+func TestAProgramThatAnotherThreadExecutesIsTraced(t *testing.T) {
+	program := built(t, leaverLibrary, executorProgram)
+	c := newCounter()
+	o := c.options()
+	o.Command = []string{program}
+	if _, err := agent.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var made uint64
+	for _, m := range c.memory {
+		made += m.Allocs
+	}
+	if made != 20 {
+		t.Errorf("%d allocations; want 10 of each program", made)
 	}
 }

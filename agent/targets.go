@@ -301,10 +301,22 @@ func (x *targets) forked(parent, child int) {
 	x.process(child) // what the parent had mapped just before, of which nobody told yet
 }
 
+// replaced links the libraries of a process anew whose first thread's place another one has taken, by
+// executing a program: the kernel ties the links of a process to the task of its first thread.
+func (x *targets) replaced(pid int) {
+	x.unlink(pid)
+	x.process(pid)
+}
+
 // exited forgets a process and closes its links.
 func (x *targets) exited(pid int) {
 	delete(x.family, pid)
 	delete(x.traced, pid)
+	x.unlink(pid)
+}
+
+// unlink closes the links of a process.
+func (x *targets) unlink(pid int) {
 	for k, a := range x.attached {
 		if k.pid != pid || pid == 0 {
 			continue
@@ -314,7 +326,7 @@ func (x *targets) exited(pid int) {
 		if a != nil {
 			go func() { // slow on the perf back end; nothing depends on its end
 				if err := x.tracer.Detach(a); err != nil {
-					x.log.Debug("detach from a process that ended", "pid", pid, "err", err)
+					x.log.Debug("detach from a process", "pid", pid, "err", err)
 				}
 			}()
 		}
