@@ -18,6 +18,7 @@ type machine struct {
 	groups *cgroup.Reader // nil: no CPU controller
 	before map[string]cgroup.Group
 	cpu    proc.CPUTime // at the last reading
+	cpus   map[int]proc.CPUTime
 	psi    map[string]proc.Pressure
 	psiAt  time.Time
 	swap   *proc.Swapping // at the last reading
@@ -128,7 +129,7 @@ func (p *people) snapshot(now time.Time) []store.Snapshot {
 		At: uint64(now.UnixNano()), SwapMB: (i.Totalswap - i.Freeswap) * unit >> 20,
 		Load: math.Round(float64(i.Loads[0])/65536*100) / 100,
 	}
-	s.CPUPct, s.StealPct = p.machine.busy(p.fs)
+	s.CPUPct, s.StealPct, s.CPUs = p.machine.busy(p.fs)
 	s.Pressure = p.machine.pressure(p.fs, now)
 	s.SwapIn, s.SwapOut = p.machine.swapping(p.fs)
 	if avail, total, err := p.fs.Memory(); err == nil && total > 0 {
@@ -139,19 +140,26 @@ func (p *people) snapshot(now time.Time) []store.Snapshot {
 }
 
 // busy is the share of all CPUs' time that was not idle since the last call, and
-// the share that the hypervisor took of it, in percent.
-func (m *machine) busy(fs proc.FS) (busy, stolen float64) {
-	now, err := fs.CPUTime()
+// the share that the hypervisor took of it, in percent; and how busy each CPU was.
+func (m *machine) busy(fs proc.FS) (busy, stolen float64, each store.CPUBusy) {
+	now, cpus, err := fs.CPUTime()
 	if err != nil {
-		return 0, 0
+		return 0, 0, ""
 	}
-	before := m.cpu
-	m.cpu = now
+	before, were := m.cpu, m.cpus
+	m.cpu, m.cpus = now, cpus
 	total := float64(now.Total - before.Total)
 	if before.Total == 0 || total == 0 {
-		return 0, 0
+		return 0, 0, ""
 	}
-	return 100 * float64(now.Busy-before.Busy) / total, 100 * float64(now.Stolen-before.Stolen) / total
+	pct := map[int]float64{}
+	for n, c := range cpus {
+		if b, ok := were[n]; ok && c.Total > b.Total {
+			pct[n] = 100 * float64(c.Busy-min(b.Busy, c.Busy)) / float64(c.Total-b.Total)
+		}
+	}
+	of := func(ticks uint64) float64 { return 100 * float64(ticks) / total }
+	return of(now.Busy - before.Busy), of(now.Stolen - before.Stolen), store.NewCPUBusy(pct)
 }
 
 // pressure is the share of the time since the last call in which tasks waited.

@@ -31,14 +31,17 @@ func TestSnapshotsAreOfTheSecondBefore(t *testing.T) {
 		return fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n", someUS, fullUS)
 	}
 	write("meminfo", "MemTotal: 8388608 kB\nMemFree: 1 kB\nMemAvailable: 2097152 kB\n")
-	write("stat", "cpu 1000 0 500 8000 500 0 0 100 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n")
+	write("stat", "cpu 1000 0 500 8000 500 0 0 100 0 0\n"+
+		"cpu0 450 0 250 4050 250 0 0 0 0 0\ncpu2 550 0 250 4000 250 0 0 100 0 0\n")
 	for name, v := range map[string][2]int{"cpu": {1000, 0}, "memory": {2000, 1000}, "io": {3000, 2000}} {
 		write("pressure/"+name, psi(v[0], v[1]))
 	}
 	p := newPeople(proc.New(root))
 	began := time.Unix(1_700_000_000, 0)
 	p.snapshot(began)
-	write("stat", "cpu 1060 0 510 8100 500 0 0 130 0 0\n") // 100 of 200 ticks busy, 30 of them stolen
+	// 100 of 200 ticks busy, 30 of them stolen
+	write("stat", "cpu 1060 0 510 8100 500 0 0 130 0 0\n"+
+		"cpu0 500 0 250 4100 250 0 0 0 0 0\ncpu2 560 0 260 4000 250 0 0 130 0 0\nintr 7\n")
 	for name, v := range map[string][2]int{"cpu": {101_000, 0}, "memory": {202_000, 51_000}, "io": {903_000, 402_000}} {
 		write("pressure/"+name, psi(v[0], v[1]))
 	}
@@ -51,6 +54,7 @@ func TestSnapshotsAreOfTheSecondBefore(t *testing.T) {
 	want := store.Snapshot{
 		At: uint64(now.UnixNano()), CPUPct: 50, StealPct: 15, MemPct: 75, MemAvailableMB: 2048,
 		Pressure: store.Pressure{CPU: 10, Memory: 20, MemoryFull: 5, IO: 90, IOFull: 40},
+		CPUs:     store.NewCPUBusy(map[int]float64{0: 50, 2: 100}),
 	}
 	swap, load := s.SwapMB, s.Load
 	s.SwapMB, s.Load = 0, 0

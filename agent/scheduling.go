@@ -6,8 +6,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// scheduling knows how the scheduler treats the threads that waited for a CPU, and
-// those that ran meanwhile.
+// scheduling knows how the scheduler treats the threads that make calls, those that waited
+// for a CPU, and those that ran meanwhile, and on which CPUs they may run.
 type scheduling struct {
 	known map[event.Thread]store.Scheduling
 	fresh []store.Scheduling
@@ -24,6 +24,9 @@ const maxScheduled = 1 << 14
 // observe looks up the threads of an interval that are not known yet. A thread that
 // is gone stays unknown.
 func (s *scheduling) observe(fs proc.FS, o *event.OffCPU) {
+	if o.Dispatch { // a fix for others must leave it its CPUs
+		s.look(fs, o.Thread)
+	}
 	if o.RunQueue < minWait || len(o.Culprits) == 0 {
 		return
 	}
@@ -46,6 +49,7 @@ func (s *scheduling) look(fs proc.FS, t event.Thread) {
 		return
 	}
 	v := store.Scheduling{Thread: t, Policy: store.Policy(p.Policy), Nice: int8(p.Nice), Realtime: uint8(p.Realtime)}
+	v.CPUs, _ = fs.Affinity(int(t.PID), int(t.TID)) // without it, what else is known still counts
 	s.known[t] = v
 	s.fresh = append(s.fresh, v)
 }

@@ -197,7 +197,8 @@ func (a *account) through(kind string) []piece {
 		if v == 0 {
 			continue
 		}
-		p := piece{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), shown: min(v, r.shown), stall: v, chain: r.chain, row: o}
+		p := piece{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v, chain: r.chain, row: o}
+		p.freed, p.reach = max(p.explained, min(v, r.freed)), r.reach
 		p.key = key{kind: kind}
 		if len(r.chain) > 1 {
 			p.key.Thread = r.last().Thread
@@ -215,7 +216,8 @@ type piece struct {
 	class     event.Class // what the thread itself was doing
 	lost      uint64
 	explained uint64
-	shown     uint64            // of it, for a wait for another thread, in the root's own state
+	freed     uint64            // for a wait for another thread: what would end with the cause, explained or more
+	reach     float64           // for a wait for another thread: share of it that led to the root
 	stall     uint64            // longest uninterrupted part
 	count     int               // waits it consists of; 0 means 1
 	chain     []ledger.Link     // for a wait for another thread

@@ -61,8 +61,7 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 	waited, did := f.explained, f.flavour(s)
 	t := f.root(s)
 	if f.through() {
-		who := s.who(t, f.sub.PID)
-		waited = f.shown
+		who := f.about(s)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(s), f.pct(), f.behind(who))
 		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk) + did.detail
 		c.Path = f.path(s, "blocked", on)
@@ -72,7 +71,8 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 		}
 		if !f.locked() {
 			c.Recommendations = []string{
-				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap", f.process(s), who),
+				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap",
+					f.process(s), s.who(t, f.sub.PID)),
 				"or put the data on a faster device, or in memory",
 			}
 		}

@@ -79,7 +79,7 @@ func (s *scene) runners(f *finding) {
 	if f.through() {
 		// Root explains the share of the wait; the names, the share of that.
 		named := share(r.Named-min(r.Named, f.self), r.Queue)
-		f.explained = uint64(float64(f.explained) * named)
+		f.explained, f.beside = uint64(float64(f.explained)*named), uint64(float64(f.beside)*named)
 		return
 	}
 	listed := r.Queue - min(r.Queue, r.Idle)
@@ -210,8 +210,14 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 			details, fixes = append(details, why), append(fixes, fix)
 		}
 	}
-	if text := f.sinceBegun(s.who(victim, f.sub.PID)); text != "" {
+	if text := f.sinceBegun(f.about(s)); text != "" {
 		details = append(details, text)
+	}
+	n := s.planOf(f).needs
+	for _, text := range []string{n.words(f.cpus), s.boundWords(f), s.loadWords(f)} {
+		if text != "" {
+			details = append(details, text)
+		}
 	}
 	if f.self > 0 {
 		details = append(details, "ingero itself ran "+span(f.self))
@@ -222,7 +228,15 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
 	}
 	if f.through() {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU", f.process(s), f.pct(), s.who(victim, f.sub.PID), culprit)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU",
+			f.process(s), f.pct(), f.about(s), culprit)
+		if f.several() {
+			had := fmt.Sprintf("while others, most %s, had CPU %s", culprit, cpus)
+			if s.planOf(f).own {
+				had = "and had to share CPU " + cpus
+			}
+			c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which were runnable %s", f.process(s), f.pct(), f.about(s), had)
+		}
 		c.Path = f.path(s, "runnable", "CPU "+cpus)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(s), f.pct(), culprit)
@@ -235,7 +249,7 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 		}
 		c.Path = append(c.Path, report.Step{Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), State: "running", On: "CPU " + cpus, NS: r.NS})
 	}
-	c.Recommendations = append(fixes, s.makeRoom(f, victim.PID, list)...)
+	c.Recommendations = append(fixes, s.makeRoom(f, victim, list)...)
 }
 
 // kernelTask reports whether a task is a thread of the kernel, which has no
@@ -249,40 +263,7 @@ func kernelTask(comm string) bool {
 	return false
 }
 
-// makeRoom recommends how to keep the culprits off the victim's CPUs.
-func (s *scene) makeRoom(f *finding, victim uint32, list []runner) []string {
-	var free []string
-	for i := range s.in.CPUs {
-		if !f.cpus[uint16(i)] {
-			free = append(free, strconv.Itoa(i))
-		}
-	}
-	cpus, top := cpuList(f.cpus), list[0]
-	elsewhere := strings.Join(free, ",")
-	if elsewhere == "" {
-		elsewhere = "<other CPUs>"
-	}
-	if top.PID == victim {
-		return append(s.advise(victim, []string{"process", s.name(victim, "")}, adviceFewThreads),
-			fmt.Sprintf("or give the thread that launches work a CPU of its own: taskset -cp %s %d", cpus, f.sub.TID))
-	}
-	if kernelTask(top.Comm) {
-		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: taskset -cp %s %d", top.name, elsewhere, f.sub.TID)}
-	}
-	var r []string
-	for _, c := range list[:min(len(list), 3)] {
-		if c.PID == victim || c.NS*10 < top.NS || kernelTask(c.Comm) {
-			continue
-		}
-		if len(free) > 0 {
-			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, elsewhere, c.PID))
-		} else {
-			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, s.name(victim, ""), c.PID))
-		}
-	}
-	return append(r, fmt.Sprintf("or limit it by a cgroup: cpu.weight=1 or cpu.max for %s, cpuset.cpus for %s", top.name, s.name(victim, "")))
-}
-
+// cpuList writes a set of CPUs as taskset takes it: 0,2-4.
 func cpuList(cpus map[uint16]bool) string {
 	var l []int
 	for c := range cpus {

@@ -203,7 +203,8 @@ func tellThrottled(s *scene, f *finding, c *report.Chain) {
 		c.Cause.Detail = group + " was out of CPU quota"
 	}
 	if f.through() {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was throttled: %s was out of CPU quota", f.process(s), f.pct(), s.who(t, f.sub.PID), group)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which %s throttled: %s was out of CPU quota",
+			f.process(s), f.pct(), f.about(s), f.was(), group)
 		c.Path = f.path(s, "throttled", "CPU quota of "+group)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(s), f.pct(), group)

@@ -96,6 +96,7 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
 		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
 	}
+	c.Also, c.Culprits, c.Rest = f.also(s), f.culprits(s), f.rest(s)
 	c.Pattern = f.pattern(s)
 	c.Alternatives = f.alternatives(all)
 	if !f.loading && (c.Pattern == nil || c.Pattern.Kind != once) { // one stall says nothing of the next step
@@ -126,6 +127,9 @@ func (f *finding) id(s *scene) string {
 	h := fnv.New64a()
 	at, t := s.home(f.Thread)
 	kind := f.kind
+	if f.several() {
+		at, t, kind = s, event.Thread{}, s.placeKey(f)+cpuList(f.cpus)
+	}
 	if f.loading {
 		kind += " loading"
 	}

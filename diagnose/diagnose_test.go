@@ -114,6 +114,18 @@ func essence(r *report.Report) string {
 		}
 		if w := c.WhatIf; w != nil {
 			fmt.Fprintf(&b, "  without it %s a step (%s to %s) instead of %s\n", report.Duration(w.StepNS), report.Duration(w.LowNS), report.Duration(w.HighNS), report.Duration(w.NowNS))
+			if w.Remains != "" {
+				fmt.Fprintf(&b, "  remains %s\n", w.Remains)
+			}
+		}
+		for _, p := range c.Culprits {
+			fmt.Fprintf(&b, "  culprit %s/%d %.1f%% %s\n", p.Process, p.TID, p.Pct, report.Duration(p.NS))
+		}
+		if len(c.Also) > 0 {
+			fmt.Fprintf(&b, "  kinds %s\n", strings.Join(c.Also, " "))
+		}
+		for _, r := range c.Rest {
+			fmt.Fprintf(&b, "  rest %.1f%% of the %s: %s\n", r.Pct, r.Of, r.What)
 		}
 		for _, a := range c.Alternatives {
 			fmt.Fprintf(&b, "  also %s, %.1f%%: %s\n", a.Kind, a.Pct, a.Why)

@@ -67,3 +67,9 @@ func Spend(in *Input) []Spent {
 	}
 	return list
 }
+
+// LaunchCPUs are the CPUs that threads which give the GPU work need.
+func LaunchCPUs(in *Input) map[uint16]bool { return newScene(in).reserve() }
+
+// ParseCPUs reads a list of CPUs.
+var ParseCPUs = parseCPUs

@@ -20,10 +20,11 @@ type finding struct {
 	most      *piece // that lost most
 	lost      uint64
 	explained uint64
-	shown     uint64 // of it, in the state of the root, if another thread's
+	beside    uint64 // not explained, but would end with the cause
 	stall     uint64
 	sample    int        // waits, or calls
 	related   int        // waits for the same thread, whatever they came down to
+	parts     []sharer   // the threads that were waited for, if more than one; most time first
 	others    int        // threads of the process that lost time the same way
 	victims   []victim   // other processes that did
 	within    *finding   // of a rank's own loss, what others lost by it: told there
@@ -68,7 +69,7 @@ func (s *scene) findings(t *subject) []*finding {
 	}
 	relate(list)
 	sortFindings(list)
-	return list
+	return s.oneOfEach(list)
 }
 
 // relate counts the waits for each thread over all that they came down to. The
@@ -95,7 +96,7 @@ func (f *finding) add(p *piece) {
 	}
 	f.lost += p.lost
 	f.explained += p.explained
-	f.shown += p.shown
+	f.beside += max(p.explained, p.freed) - p.explained
 	f.stall = max(f.stall, p.stall)
 	switch {
 	case p.count > 0:
@@ -179,9 +180,15 @@ func (f *finding) step(s *scene, state, on string, ns uint64) report.Step {
 func (f *finding) path(s *scene, state, on string) []report.Step {
 	chain := f.worst().chain
 	path := []report.Step{f.step(s, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
+	if f.several() {
+		return append(path, f.partSteps(s, state, on)...)
+	}
 	for i := 1; i < len(chain); i++ {
 		l := &chain[i]
-		st := report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: state, On: on, NS: f.shown}
+		st := report.Step{
+			Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID,
+			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
+		}
 		if i < len(chain)-1 {
 			st.State, st.On, st.NS = "blocked", f.waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
 		}

@@ -45,7 +45,12 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 	e := c.Effect
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: %s",
 		f.process(s), f.pct(), e.Op, f.tookLonger(&e))
-	c.Cause.Detail = "nothing on the host held the calls up: " + f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
+	c.Cause.Detail = f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
+	if held := f.heldOnHost(); held == "" {
+		c.Cause.Detail = "nothing on the host held the calls up: " + c.Cause.Detail
+	} else {
+		c.Cause.Detail += "; in the same calls the thread also " + held + ", which is not counted here"
+	}
 	c.Cause.Detail += "; " + f.waitedHow()
 	if took, base := f.longest(); base > 0 && f.worst().acc.ofWork() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %s",
@@ -77,6 +82,29 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 	}
 	c.Recommendations = append(c.Recommendations,
 		"check for others on the same GPU and for clock limits: nvidia-smi --query-compute-apps=pid,name --format=csv; nvidia-smi -q -d PERFORMANCE")
+}
+
+// heldOnHost words what held the same calls up on the host, which is no part of the finding; empty
+// if nothing worth a word did.
+func (f *finding) heldOnHost() string {
+	var by [event.NumClasses]uint64
+	seen := map[*account]bool{}
+	for _, p := range f.pieces {
+		if p.standing || seen[p.acc] {
+			continue
+		}
+		seen[p.acc] = true
+		for _, c := range []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault} {
+			by[c] += p.acc.split.NS[c]
+		}
+	}
+	var parts []string
+	for c, ns := range by {
+		if percent(ns, f.lost) >= minAlternative {
+			parts = append(parts, fmt.Sprintf("%s %s", doingWords[c], span(ns)))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // onGPU words a text with the GPU of the worst call, if the process has said

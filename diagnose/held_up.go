@@ -40,13 +40,13 @@ func (s *scene) delayed(r *root, before uint64) {
 	l.From, l.Split, l.Rows = from, split, s.x.Overlapping(last.Thread.TID, from, last.To)
 	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], s.heldIn(&l))
 	wait := r.chain[0].To - r.chain[0].From
-	sooner := min(queue, wait)
+	sooner := min(queue, uint64(float64(wait)*r.reach))
 	told := r.kind == CPUContention && sooner <= r.explained
 	if told || share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp {
 		return
 	}
 	r.chain[len(r.chain)-1] = l
-	r.kind, r.explained, r.shown = CPUContention, sooner, sooner
+	r.kind, r.explained, r.freed = CPUContention, sooner, sooner
 }
 
 // resumed is when a worker took up what it did at the end of a link: when its last wait for

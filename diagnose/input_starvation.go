@@ -12,15 +12,16 @@ func claimInput(_ *scene, a *account) []piece { return a.through(InputStarvation
 
 func tellInput(s *scene, f *finding, c *report.Chain) {
 	t := f.root(s)
-	who := s.who(t, f.sub.PID)
+	one, who := s.who(t, f.sub.PID), f.about(s)
 	did := f.doing()
 	from := "its worker " + who
-	if t.PID == f.sub.PID {
-		from = who // which says that it is the program's own thread
+	if t.PID == f.sub.PID || f.several() {
+		from = who // which says that it is the program's own thread, or that they are workers
 	}
-	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which was %s", f.process(s), f.pct(), from, did.short("computing it"))
+	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which %s %s",
+		f.process(s), f.pct(), from, f.was(), did.short("computing it"))
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
 	c.Path = f.path(s, did.state(), did.on())
-	c.Recommendations = append(s.advise(f.sub.PID, []string{"process", f.process(s), "worker", who}, adviceWorkers),
+	c.Recommendations = append(s.advise(f.sub.PID, []string{"process", f.process(s), "worker", one}, adviceWorkers),
 		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID))
 }

@@ -14,8 +14,7 @@ import (
 func claimLock(_ *scene, a *account) []piece { return a.through(LockContention) }
 
 func tellLock(s *scene, f *finding, c *report.Chain) {
-	t := f.root(s)
-	who := s.who(t, f.sub.PID)
+	who := f.about(s)
 	l := f.worst().chain[len(f.worst().chain)-1]
 	state, did := "blocked", "it waited"
 	switch class := l.Split.Largest(); {

@@ -151,7 +151,7 @@ func tellMemory(s *scene, f *finding, c *report.Chain) {
 	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(s, t.PID)
 	c.Cause.Detail += f.swapWords(s, t.PID) + got.words(everybody)
 	if f.through() {
-		w := s.who(t, f.sub.PID)
+		w := f.about(s)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(s), f.pct(), f.behind(w))
 		c.Path = f.path(s, "blocked", on)
 	} else {

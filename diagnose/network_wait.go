@@ -74,7 +74,7 @@ func tellNetwork(s *scene, f *finding, c *report.Chain) {
 	t := f.root(s)
 	on := "an answer from " + end
 	if f.through() && t != f.sub.Thread {
-		who := s.who(t, f.sub.PID)
+		who := f.about(s)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(s), f.pct(), f.behind(who), end)
 		c.Path = f.path(s, "blocked", on)
 	} else {

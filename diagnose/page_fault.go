@@ -70,7 +70,7 @@ func tellPageFault(s *scene, f *finding, c *report.Chain) {
 	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(s), f.pct(), f.place())
 	c.Path = []report.Step{f.step(s, "blocked", "page fault", f.lost)}
 	if f.through() {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(s), f.pct(), s.who(t, f.sub.PID))
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(s), f.pct(), f.about(s))
 		c.Path = f.path(s, "blocked", "page fault")
 	}
 	if f.onLock(s) {

@@ -2,8 +2,7 @@ package diagnose
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
@@ -49,16 +48,8 @@ func (s *scene) priority(victim event.Thread, c *runner) (why, fix string) {
 // nodeOf is the memory node of a CPU, -1 if there is but one or it is in none.
 func (s *scene) nodeOf(cpu uint16) int {
 	for node, list := range s.in.Nodes {
-		for part := range strings.SplitSeq(list, ",") {
-			lo, hi, ranged := strings.Cut(part, "-")
-			if !ranged {
-				hi = lo
-			}
-			first, err := strconv.Atoi(lo)
-			last, err2 := strconv.Atoi(hi)
-			if err == nil && err2 == nil && first <= int(cpu) && int(cpu) <= last {
-				return node
-			}
+		if slices.Contains(parseCPUs(list), cpu) {
+			return node
 		}
 	}
 	return -1

@@ -66,6 +66,7 @@ func (in *Input) takeMachine(r *eventtext.Recording) {
 	for _, q := range r.Scheduling {
 		in.Scheduling = append(in.Scheduling, store.Scheduling{
 			Thread: event.Thread{PID: q.PID, TID: q.TID}, Policy: store.Policy(q.Policy), Nice: q.Nice, Realtime: q.RealtimePrio,
+			CPUs: q.CPUs,
 		})
 	}
 	for _, l := range r.Limits {

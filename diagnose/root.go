@@ -8,8 +8,9 @@ import (
 // root is what a wait for another thread comes down to.
 type root struct {
 	kind      string
-	explained uint64        // of the wait, ns that the evidence assigns to it
-	shown     uint64        // of that, ns in which the last link was in the kind's state
+	explained uint64        // of the wait, ns in which the last link is on record in the kind's state
+	freed     uint64        // of the wait, ns that end with the cause: a lock's holder also ran beside its wait
+	reach     float64       // share of the wait in which the middle links waited for the last one
 	chain     []ledger.Link // waiter first
 	answer    bool          // it was the answer of a process that works for the waiter
 	between   bool          // the wait was between calls
@@ -26,7 +27,7 @@ const half = 0.5
 // in somebody who sleeps, polls or lives outside is a wait for work; inside a
 // call it is not known what it is.
 func (s *scene) root(o *event.OffCPU, gap bool) root {
-	r := root{kind: Unknown, chain: s.x.Follow(o), between: gap}
+	r := root{kind: Unknown, chain: s.x.Follow(o), between: gap, reach: 1}
 	if serving(o) && gap {
 		r.chain = r.chain[:1] // whatever the client did meanwhile
 	}
@@ -38,18 +39,17 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 	if len(r.chain) == 1 {
 		switch {
 		case resent, asked(o):
-			r.kind, r.explained, r.shown = NetworkWait, uint64(blocked), uint64(blocked)
+			r.kind, r.explained, r.freed = NetworkWait, uint64(blocked), uint64(blocked)
 		case gap && o.Holder == 0:
-			r.kind, r.explained, r.shown = idleKind, uint64(blocked), uint64(blocked)
+			r.kind, r.explained, r.freed = idleKind, uint64(blocked), uint64(blocked)
 		}
 		return r
 	}
-	reach := 1.0 // share of the wait that led to the last link
 	for i := 1; i < len(r.chain)-1; i++ {
 		l := &r.chain[i]
-		reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
+		r.reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
-	kind, shown, proved := s.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
+	kind, shown, freed := s.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
 	if kind == LockContention && r.last().Proof != ledger.ByHolder && s.supplies(&r, o) {
 		kind = InputStarvation
 	}
@@ -60,15 +60,15 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 	if r.answer && (kind == InputStarvation || kind == idleKind) {
 		kind = PeerWait
 	}
-	r.kind, r.shown, r.explained = kind, uint64(blocked*reach*shown), uint64(blocked*reach*proved)
+	r.kind, r.explained, r.freed = kind, uint64(blocked*r.reach*shown), uint64(blocked*r.reach*freed)
 	return r
 }
 
 // state classifies the last link of the chain of o; before is the wait that it ended. It
 // returns the kind of cause, the share of the link's span that shows it, and the share that
-// is explained. The two differ for the holder of a lock: what it ran beside its wait kept
-// the lock as well.
-func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, proved float64) {
+// would end with it. The two differ for the holder of a lock: what it ran beside its wait
+// kept the lock as well.
+func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, freed float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
 	switch {
@@ -105,11 +105,11 @@ func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind s
 		{NetworkWait, answer},
 	} {
 		if p := share(v.ns, wall); p >= half {
-			proved := p
+			freed := p
 			if locked {
-				proved = min(1, p+share(running, wall))
+				freed = min(1, p+share(running, wall))
 			}
-			return v.kind, p, proved
+			return v.kind, p, freed
 		}
 		busy += v.ns
 	}

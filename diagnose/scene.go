@@ -62,6 +62,7 @@ type scene struct {
 	unmatched   int                // of them, that are nobody's
 	holds       map[uint32][]int   // GPUs of whose memory a process had some, as the driver tells
 	xids        []store.Xid        // by time
+	planned     map[*finding]*plan // made by plans
 }
 
 type processOp struct {

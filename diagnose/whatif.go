@@ -26,16 +26,33 @@ func (f *finding) whatIf(s *scene) *report.WhatIf {
 	if !gpuSide(f.kind) {
 		hidden = uint64(float64(s.absorbed(f.sub)) * share(f.lost, f.sub.lostOnHost))
 	}
-	gain := float64(f.explained-min(hidden, f.explained)) / float64(n)
+	freed := min(f.explained+f.beside, f.lost)
+	gain := float64(freed-min(hidden, freed)) / float64(n)
 	least := float64(f.lost) / float64(n)
 	without := func(gain float64) uint64 { return uint64(max(float64(now)-gain, 0)) }
 	w := &report.WhatIf{NowNS: now, StepNS: without(gain)}
 	w.LowNS = without(max(gain*(1+bandShare), min(least, gain*(1+2*bandShare))))
 	w.HighNS = without(gain * (1 - bandShare))
+	if least := f.leastStep(s); least > w.StepNS {
+		w.StepNS, w.LowNS, w.HighNS = min(least, now), min(max(least, w.LowNS), now), min(max(least, w.HighNS), now)
+		w.Remains = "what the workers themselves need of the CPUs they can have"
+	} else if others := f.sub.lost - min(f.lost, f.sub.lost); 100*(others/n) >= now {
+		w.Remains = fmt.Sprintf("%s a step lost otherwise", span(others/n))
+	}
 	if w.StepNS > 0 {
 		w.FasterBy = round(100 * (float64(now)/float64(w.StepNS) - 1))
 	}
 	return w
+}
+
+// leastStep is what a step takes at least on the CPUs that a fix can give the program's workers, ns;
+// 0 if that is no matter, or not known.
+func (f *finding) leastStep(s *scene) uint64 {
+	if f.kind != CPUContention {
+		return 0
+	}
+	p := s.planOf(f)
+	return p.needs.least(max(len(p.to), p.needs.now))
 }
 
 // gpuSide reports whether a cause is of the GPU's own time: removing it hides
@@ -67,17 +84,19 @@ func (s *scene) absorbed(t *subject) uint64 {
 	return total - min(total, s.delays[t.PID])
 }
 
-// minAlternative is the share of a finding's time from which another kind that
-// was found in the same calls is worth a word, in percent.
+// minAlternative is the share of what was lost in the same calls from which another kind that was
+// found there is worth a word, in percent.
 const minAlternative = 1.0
 
-// alternatives are the other kinds that were found in the same calls and pauses.
+// alternatives are the other kinds that were found in the same calls and pauses. Their shares are of
+// what was lost there to all kinds, so that they add up with this finding's own.
 func (f *finding) alternatives(all []*finding) []report.Alternative {
 	in := map[*account]bool{}
 	for _, p := range f.pieces {
 		in[p.acc] = true
 	}
 	lost := map[string]uint64{}
+	sum := f.lost
 	for _, g := range all {
 		if g == f || g.sub != f.sub {
 			continue
@@ -85,19 +104,21 @@ func (f *finding) alternatives(all []*finding) []report.Alternative {
 		for _, p := range g.pieces {
 			if in[p.acc] {
 				lost[g.kind] += p.lost
+				sum += p.lost
 			}
 		}
 	}
 	var list []report.Alternative
 	for kind, ns := range lost {
-		pct := 100 * float64(ns) / float64(max(f.lost, 1))
-		if kind == f.kind || ns >= f.lost || pct < minAlternative {
+		pct := percent(ns, sum)
+		if kind == f.kind || pct < minAlternative {
 			continue
 		}
-		list = append(list, report.Alternative{
-			Kind: kind, Pct: round(pct),
-			Why: fmt.Sprintf("only %s in the same calls, against %s", span(ns), span(f.lost)),
-		})
+		why := "only %s in the same calls, against %s"
+		if ns >= f.lost {
+			why = "%s in the same calls, told on its own, against %s"
+		}
+		list = append(list, report.Alternative{Kind: kind, Pct: round(pct), Why: fmt.Sprintf(why, span(ns), span(f.lost))})
 	}
 	slices.SortFunc(list, func(a, b report.Alternative) int {
 		return cmp.Or(cmp.Compare(b.Pct, a.Pct), cmp.Compare(a.Kind, b.Kind))

@@ -141,6 +141,15 @@ func (x *Index) Accounted(tid uint32) bool {
 	return k != nil && k.known
 }
 
+// Span is the time for which a thread was accounted for, Unix ns; false if it was not.
+func (x *Index) Span(tid uint32) (from, to uint64, ok bool) {
+	k := x.threads[tid]
+	if k == nil || !k.known {
+		return 0, 0, false
+	}
+	return k.since, k.until, k.until > k.since
+}
+
 // Overlapping returns the thread's intervals that overlap [from, to), by start.
 func (x *Index) Overlapping(tid uint32, from, to uint64) []*event.OffCPU {
 	k := x.threads[tid]

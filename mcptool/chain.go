@@ -2,6 +2,7 @@ package mcptool
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ingero-io/ingero/report"
 )
@@ -84,9 +85,25 @@ func findingOf(c *report.Chain) finding {
 	return out
 }
 
+// shares are the culprits, if there are several, and what is not explained, in words.
+func shares(c *report.Chain) (lines []string) {
+	if len(c.Culprits) > 0 {
+		var who []string
+		for _, v := range c.Culprits {
+			who = append(who, fmt.Sprintf("%s %.1f %%", partyOf(v.Process, v.PID, v.TID, v.Thread), v.Pct))
+		}
+		lines = append(lines, "culprits: "+strings.Join(who, ", "))
+	}
+	for _, v := range c.Rest {
+		lines = append(lines, fmt.Sprintf("not explained: %.1f %% of the %s, %s", v.Pct, v.Of, v.What))
+	}
+	return lines
+}
+
 func chainOf(c *report.Chain) chain {
 	out := chain{
-		finding: findingOf(c), Path: []step{}, Detail: prose(c.Cause.Detail), Effect: effectOf(&c.Effect), Stack: each(c.Stack, maxFrames, frame),
+		finding: findingOf(c), Path: []step{}, Detail: prose(strings.Join(append([]string{c.Cause.Detail}, shares(c)...), "; ")),
+		Effect: effectOf(&c.Effect), Stack: each(c.Stack, maxFrames, frame),
 	}
 	for i := range c.Path[:min(len(c.Path), maxSteps)] {
 		p := &c.Path[i]

@@ -50,6 +50,7 @@ func (d diagnoseOut) rows() int {
 // The parts of an answer of diagnose.
 const (
 	maxOthers = 3
+	maxShares = 4
 	maxGaps   = 2
 )
 
@@ -85,7 +86,7 @@ func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
 		switch {
 		case i == at:
 			f := chainOf(c)
-			d.Finding, d.Path = &f.finding, lines(f.Path)
+			d.Finding, d.Path = &f.finding, append(lines(f.Path), each(shares(c), maxShares, prose)...)
 		case len(d.Others) < maxOthers:
 			d.Others = append(d.Others, other{ID: c.ID, Summary: data(cut(string(prose(c.Summary)), maxName))})
 		}

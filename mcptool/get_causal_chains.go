@@ -3,6 +3,7 @@ package mcptool
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ingero-io/ingero/report"
 )
@@ -35,7 +36,7 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 			var list []chain
 			for i := range r.Chains {
 				c := &r.Chains[i]
-				if atLeast(c.Severity, in.Severity) && (in.Kind == "" || c.Cause.Kind == string(in.Kind)) {
+				if atLeast(c.Severity, in.Severity) && isOf(c, in.Kind) {
 					list = append(list, chainOf(c))
 				}
 			}
@@ -49,6 +50,11 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 		})
 		return out, err
 	},
+}
+
+// isOf reports whether a finding is of a kind: its cause, or how the thread waited for it.
+func isOf(c *report.Chain, k kind) bool {
+	return k == "" || c.Cause.Kind == string(k) || slices.Contains(c.Also, string(k))
 }
 
 // rest adds, on the first page, what is no chain.

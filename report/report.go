@@ -55,6 +55,9 @@ type Chain struct {
 	PerStep      *PerStep      `json:"per_step,omitempty"`         // if the workload repeats itself
 	WhatIf       *WhatIf       `json:"what_if,omitempty"`          // if the workload repeats itself
 	Alternatives []Alternative `json:"alternatives,omitempty"`     // other kinds considered, most time first
+	Rest         []Rest        `json:"rest,omitempty"`             // what of LostNS is not explained, most time first
+	Also         []string      `json:"also,omitempty"`             // kinds of how the thread waited, if the cause is another
+	Culprits     []Culprit     `json:"culprits,omitempty"`         // if there are several, most time first
 	Counter      string        `json:"counter_evidence,omitempty"` // what would suggest otherwise, and why it does not
 	Owners       []Owner       `json:"owners,omitempty"`           // of the processes named, as far as known
 }
@@ -81,14 +84,34 @@ type WhatIf struct {
 	StepNS   uint64  `json:"step_ns"`
 	LowNS    uint64  `json:"low_ns"`
 	HighNS   uint64  `json:"high_ns"`
-	FasterBy float64 `json:"faster_pct"` // throughput gained, percent
+	FasterBy float64 `json:"faster_pct"`        // throughput gained, percent
+	Remains  string  `json:"remains,omitempty"` // what is still lost then
 }
 
 // Alternative is a cause that was considered for the same lost time.
 type Alternative struct {
 	Kind string  `json:"kind"`
-	Pct  float64 `json:"pct"` // of LostNS
+	Pct  float64 `json:"pct"` // of what was lost in the same calls to all causes
 	Why  string  `json:"why"` // what speaks against it being the cause
+}
+
+// Rest is lost time beside the cause. Its shares and the explained one make up all that was lost.
+type Rest struct {
+	Of   string  `json:"of"` // hold: of a lock; wait; lost time
+	What string  `json:"what"`
+	NS   uint64  `json:"ns"`
+	Pct  float64 `json:"pct"` // of LostNS
+}
+
+// Culprit is one of several threads that a finding is about: that were waited for, or that had the
+// CPU of a thread which was runnable.
+type Culprit struct {
+	Process string  `json:"process"`
+	PID     uint32  `json:"pid"`
+	TID     uint32  `json:"tid"`
+	Thread  string  `json:"thread"`
+	NS      uint64  `json:"ns"`
+	Pct     float64 `json:"pct"` // of the lost time; of threads that had a CPU, of the time they are known to have had it
 }
 
 // Workload is the repetition found in one dispatching thread's calls.
@@ -162,6 +185,8 @@ type Step struct {
 	State   string `json:"state"` // running, runnable, throttled, blocked
 	On      string `json:"on"`    // what it was blocked on, or what ran instead
 	NS      uint64 `json:"ns"`
+
+	Beside bool `json:"beside,omitempty"` // it was waited for as the step before it was, not by it
 
 	Node string `json:"node,omitempty"` // in a report of several machines
 }

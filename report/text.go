@@ -173,6 +173,7 @@ func (t *text) chain(c *Chain) {
 	if c.LostNS > 0 { // a leak takes memory, not time
 		t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
 			Duration(c.LostNS), pct(c.LostPct), pct(c.ExplainedPct), Plural(uint64(c.Evidence.Sample), "wait")))
+		t.rest(c.Rest)
 		t.pattern(c.Pattern)
 		t.steps(c)
 		t.effect(&c.Effect)
@@ -180,6 +181,7 @@ func (t *text) chain(c *Chain) {
 	if c.Cause.Detail != "" {
 		t.wrap("  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
 	}
+	t.culprits(c.Culprits)
 	t.owners(c.Owners)
 	t.doubts(c)
 	if ids := c.Evidence.EventIDs; len(ids) > 0 {
@@ -214,13 +216,16 @@ func (t *text) path(steps []Step, node string) {
 	ran := func(i int) bool {
 		return i < len(steps) && steps[parent].State == "runnable" && steps[i].Layer == "HOST" && steps[i].State == "running"
 	}
+	beside := func(i int) bool { // the step after i stands beside it
+		return i+1 < len(steps) && (ran(i) && ran(i+1) || steps[i+1].Beside)
+	}
 	for i := range steps {
 		if i > 0 {
-			if i > 1 && !(ran(i-1) && ran(i)) {
+			if i > 1 && !beside(i-1) {
 				parent, indent = i-1, indent+2
 			}
 			label = strings.Repeat(" ", indent) + "└ "
-			if ran(i) && ran(i+1) {
+			if beside(i) {
 				label = strings.Repeat(" ", indent) + "├ "
 			}
 		}

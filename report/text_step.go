@@ -68,7 +68,35 @@ func (t *text) steps(c *Chain) {
 	if w.FasterBy >= 1 {
 		s += fmt.Sprintf(": %.0f %% faster", w.FasterBy)
 	}
+	if w.Remains != "" {
+		s += "; what remains: " + w.Remains
+	}
 	t.wrap("  steps  ", s)
+}
+
+// rest says what of the lost time the cause does not explain.
+func (t *text) rest(list []Rest) {
+	label := "  rest   "
+	for _, r := range list {
+		t.wrap(label, fmt.Sprintf("%s of the %s: %s (%s)", pct(r.Pct), r.Of, r.What, Duration(r.NS)))
+		label = "         "
+	}
+}
+
+// culprits names them with their shares, if there are several.
+func (t *text) culprits(list []Culprit) {
+	if len(list) == 0 {
+		return
+	}
+	var parts []string
+	for _, c := range list {
+		who := c.Process
+		if c.Thread != "" && c.Thread != c.Process {
+			who += "/" + c.Thread
+		}
+		parts = append(parts, fmt.Sprintf("%s (pid %d) %s, %s", who, c.PID, pct(c.Pct), Duration(c.NS)))
+	}
+	t.wrap("  who    ", strings.Join(parts, "; "))
 }
 
 // doubts says what else was considered, and what would suggest otherwise.

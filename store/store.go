@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -118,7 +119,8 @@ type Scheduling struct {
 	event.Thread
 	Policy   Policy
 	Nice     int8
-	Realtime uint8 // priority, 1 to 99; 0 if the policy has none
+	Realtime uint8  // priority, 1 to 99; 0 if the policy has none
+	CPUs     string // on which it may run, as the kernel lists them (0-3,8); empty if not recorded
 }
 
 // Snapshot is the state of the machine at one moment.
@@ -133,6 +135,39 @@ type Snapshot struct {
 	SwapOut        uint64  // bytes swapped out in it
 	Load           float64 // one-minute load average
 	Pressure       Pressure
+	CPUs           CPUBusy // each CPU's part of it; empty if not recorded
+}
+
+// CPUBusy is how busy each CPU of a machine was in a second: a byte each, by number. It is a string
+// so that it can be compared, and small: a machine of 256 CPUs has 256 bytes a second.
+type CPUBusy string
+
+// noCPU is the byte of a number that no CPU has which is online. All bytes are ASCII, so that SQL can
+// read them (cpu_loads in views.sql).
+const noCPU = 127
+
+// NewCPUBusy makes one of the percentages of CPUs by number, 0 to 100.
+func NewCPUBusy(pct map[int]float64) CPUBusy {
+	most := -1
+	for cpu := range pct {
+		most = max(most, cpu)
+	}
+	b := make([]byte, most+1)
+	for cpu := range b {
+		b[cpu] = noCPU
+		if v, ok := pct[cpu]; ok {
+			b[cpu] = 1 + byte(math.Round(min(100, max(0, v))))
+		}
+	}
+	return CPUBusy(b)
+}
+
+// Pct is how busy a CPU was, 0 to 100; false if it was not online or is not recorded.
+func (b CPUBusy) Pct(cpu int) (float64, bool) {
+	if cpu < 0 || cpu >= len(b) || b[cpu] == noCPU || b[cpu] == 0 {
+		return 0, false
+	}
+	return float64(b[cpu] - 1), true
 }
 
 // Pressure is the share of the second before in which tasks waited for a resource,

@@ -107,7 +107,7 @@ func (w *writer) limit(l *Limit) {
 func doSched(p *parser, f *fields) {
 	p.rec.Scheduling = append(p.rec.Scheduling, Sched{
 		PID: uint32(f.uint("pid", 32)), TID: uint32(f.uint("tid", 32)), Policy: uint8(f.uint("policy", 8)),
-		Nice: int8(f.int("nice", 8, 0)), RealtimePrio: uint8(f.uint("rt", 8)),
+		Nice: int8(f.int("nice", 8, 0)), RealtimePrio: uint8(f.uint("rt", 8)), CPUs: f.text("cpus"),
 	})
 }
 
@@ -120,6 +120,7 @@ func (w *writer) sched(s *Sched) {
 		w.set("nice", strconv.Itoa(int(s.Nice)))
 	}
 	w.num("rt", uint64(s.RealtimePrio))
+	w.text("cpus", s.CPUs)
 }
 
 func doNodes(p *parser, f *fields) {

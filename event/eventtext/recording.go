@@ -125,6 +125,7 @@ type Sched struct {
 	Policy       uint8
 	Nice         int8
 	RealtimePrio uint8
+	CPUs         string // on which it may run; empty if not recorded
 }
 
 // Symbol names a kernel address.

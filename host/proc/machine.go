@@ -75,23 +75,45 @@ type CPUTime struct {
 	Total  uint64
 }
 
-// CPUTime reads it.
-func (f FS) CPUTime() (t CPUTime, err error) {
+// CPUTime reads it, and that of each CPU by its number. CPUs that are offline are left out.
+func (f FS) CPUTime() (all CPUTime, each map[int]CPUTime, err error) {
 	path := filepath.Join(f.root, "stat")
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return t, err
+		return all, nil, err
 	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 6 || fields[0] != "cpu" {
-		return t, fmt.Errorf("%s: malformed", path)
+	each = map[int]CPUTime{}
+	for line := range strings.Lines(string(b)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || !strings.HasPrefix(fields[0], "cpu") {
+			break // they come first
+		}
+		t, ok := ticks(fields)
+		if !ok {
+			return all, nil, fmt.Errorf("%s: malformed", path)
+		}
+		if fields[0] == "cpu" {
+			all = t
+		} else if n, err := strconv.Atoi(fields[0][len("cpu"):]); err == nil {
+			each[n] = t
+		}
+	}
+	if all.Total == 0 {
+		return all, nil, fmt.Errorf("%s: malformed", path)
+	}
+	return all, each, nil
+}
+
+// ticks reads a line of /proc/stat.
+func ticks(fields []string) (t CPUTime, ok bool) {
+	if len(fields) < 6 {
+		return t, false
 	}
 	const idle, iowait, steal, guest = 4, 5, 8, 9 // guest time is contained in user time
 	for i, s := range fields[1:] {
 		n, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
-			return t, fmt.Errorf("%s: malformed", path)
+			return t, false
 		}
 		if i+1 >= guest {
 			break
@@ -104,7 +126,7 @@ func (f FS) CPUTime() (t CPUTime, err error) {
 			t.Busy += n
 		}
 	}
-	return t, nil
+	return t, true
 }
 
 // Pressure is for how long tasks have waited for a resource since boot

@@ -36,3 +36,18 @@ func (f FS) Scheduling(pid, tid int) (s Scheduling, err error) {
 	}
 	return s, nil
 }
+
+// Affinity lists the CPUs that a thread may run on, as the kernel writes them: 0-3,8.
+func (f FS) Affinity(pid, tid int) (string, error) {
+	path := f.path(pid, "task", strconv.Itoa(tid), "status")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(b)) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			return strings.TrimSpace(list), nil
+		}
+	}
+	return "", fmt.Errorf("%s: malformed", path)
+}

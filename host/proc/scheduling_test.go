@@ -28,6 +28,12 @@ func TestSchedulingOfAThread(t *testing.T) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, "status"), []byte("Name:\tx\nCpus_allowed:\t10f\nCpus_allowed_list:\t0-3,8\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := proc.New(root).Affinity(7, 8); got != "0-3,8" || err != nil {
+		t.Errorf("affinity %q, %v", got, err)
+	}
 	for _, bad := range []string{"", "8 (x) S 1 2", "8 (x) S 2 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 39 x 1 0 9 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 3"} {
 		if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(bad), 0o644); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ type usage struct {
 }
 
 func readUsage() (u usage, err error) {
-	if u.all, err = proc.New("/proc").CPUTime(); err != nil {
+	if u.all, _, err = proc.New("/proc").CPUTime(); err != nil {
 		return u, err
 	}
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {

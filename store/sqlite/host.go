@@ -50,10 +50,10 @@ func (w *Writer) insertStall(s *event.Stall) error {
 
 func (w *Writer) insertSnapshot(s *store.Snapshot) error {
 	w.txRows++
-	return exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	return exec(w.conn, "insert or replace into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		int64(s.At), s.CPUPct, s.MemPct, int64(s.MemAvailableMB), int64(s.SwapMB), s.Load, s.StealPct,
 		s.Pressure.CPU, s.Pressure.Memory, s.Pressure.MemoryFull, s.Pressure.IO, s.Pressure.IOFull, w.session.id,
-		int64(s.SwapIn), int64(s.SwapOut))
+		int64(s.SwapIn), int64(s.SwapOut), bytesOrNull(string(s.CPUs)))
 }
 
 func (w *Writer) insertLimit(l *store.MemoryLimit) error {
@@ -113,4 +113,12 @@ func readSocket(s *sqlite.Stmt, i int) event.Socket {
 		}
 	}
 	return k
+}
+
+// bytesOrNull is what a blob column gets.
+func bytesOrNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
 }

@@ -273,6 +273,11 @@ func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapsho
 		if s.ColumnCount() > 13 { // the same
 			n.SwapIn, n.SwapOut = uint64(s.ColumnInt64(13)), uint64(s.ColumnInt64(14))
 		}
+		if s.ColumnCount() > 15 { // the same
+			b := make([]byte, s.ColumnLen(15))
+			s.ColumnBytes(15, b)
+			n.CPUs = store.CPUBusy(b)
+		}
 		out = append(out, n)
 		return nil
 	})

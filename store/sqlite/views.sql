@@ -45,7 +45,7 @@ from reclaim r left join thread t on t.id = r.thread left join session s on s.id
 
 create view scheduling_policies as
 select s.node, t.pid, t.tid, case t.policy when 0 then 'SCHED_OTHER' when 1 then 'SCHED_FIFO' when 2 then 'SCHED_RR' when 3 then 'SCHED_BATCH'
-  when 5 then 'SCHED_IDLE' when 6 then 'SCHED_DEADLINE' end as policy, t.nice, t.realtime
+  when 5 then 'SCHED_IDLE' when 6 then 'SCHED_DEADLINE' end as policy, t.nice, t.realtime, t.cpus as allowed_cpus
   from scheduling t join session s on s.id = t.session;
 
 create view memory_limits as
@@ -68,6 +68,24 @@ from snapshot x left join session s on s.id = coalesce(x.session, (select max(id
 left join gpu_snapshot g on g.session is x.session and g.ts between x.ts - 3000000000 and x.ts
   and not exists (select 1 from gpu_snapshot later where later.session is g.session and later.gpu = g.gpu and later.ts > g.ts and later.ts <= x.ts)
 group by x.ts;
+
+-- How busy each CPU was in each second; null for one that was offline. A byte of cpus is the
+-- percentage plus 1.
+create view cpu_loads as
+with recursive n(cpu) as (
+  select 0 union all select cpu + 1 from n where cpu + 1 < (select max(length(cpus)) from snapshot)
+)
+select x.ts as timestamp, n.cpu, nullif(unicode(cast(substr(x.cpus, n.cpu + 1, 1) as text)) - 1, 126) as busy_pct,
+  100 - nullif(unicode(cast(substr(x.cpus, n.cpu + 1, 1) as text)) - 1, 126) as idle_pct, s.node
+from snapshot x join n on n.cpu < length(x.cpus)
+left join session s on s.id = coalesce(x.session, (select max(id) from session));
+
+-- On which CPUs threads ran again after the waits that were recorded one by one.
+create view thread_cpus as
+select s.node, t.pid, t.tid, t.comm, coalesce(x.in_cpu, 0) as cpu, count(*) as waits_recorded,
+  (select q.cpus from scheduling q where q.session = t.session and q.pid = t.pid and q.tid = t.tid) as allowed_cpus
+from interval x join thread t on t.id = x.thread left join session s on s.id = t.session
+group by t.session, t.id, coalesce(x.in_cpu, 0);
 
 create view gpu_snapshots as
 select ts as timestamp, gpu as gpu_id, temp as temp_c, clock as clock_mhz, max_clock as max_clock_mhz, mem_clock as mem_clock_mhz,

@@ -137,8 +137,8 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 9e6, Start: t0 + 3e6, End: t0 + 10e6, Thread: engine, Comm: "engine", Op: sync, GPU: event.NoGPU, Doing: event.Running, Syscall: -1, Outcome: event.Returned},
 		},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
-		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99}},
-		Snapshots:  []store.Snapshot{{At: t0, CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, SwapIn: 4096, SwapOut: 8192, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
+		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99, CPUs: "0-3,8"}},
+		Snapshots:  []store.Snapshot{{At: t0, CPUs: store.NewCPUBusy(map[int]float64{0: 0, 2: 99.6}), CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, SwapIn: 4096, SwapOut: 8192, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
 			{At: t0 + 6},

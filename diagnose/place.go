@@ -1,0 +1,246 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/report"
+)
+
+// One problem is one finding: a thread that waits for several threads which lose time in the same
+// way at the same place has one problem, not as many as there are threads. Four data workers on one
+// CPU are to be told once, and mended once: fixes for one of them at a time contradict each other.
+
+// sharer is what was lost to one of the threads that a finding is about.
+type sharer struct {
+	event.Thread
+	comm            string
+	lost, explained uint64 // ns
+}
+
+// oneOfEach makes one finding of those of a thread that are of one kind and at one place. The list is
+// in order of time lost, and stays so.
+func (s *scene) oneOfEach(list []*finding) []*finding {
+	var kept []*finding
+	at := map[string][]*finding{}
+	for _, f := range list {
+		where := s.placeKey(f)
+		same := slices.IndexFunc(at[where], func(k *finding) bool { return sharePlace(k, f) })
+		if where == "" || same < 0 {
+			kept = append(kept, f)
+			at[where] = append(at[where], f)
+			continue
+		}
+		at[where][same].join(f)
+	}
+	for _, f := range kept {
+		if len(f.parts) > 0 {
+			f.finish(s)
+		}
+	}
+	sortFindings(kept)
+	return kept
+}
+
+// placeKey names where another thread's part in a loss happened, empty for a loss that is gathered
+// with no other.
+func (s *scene) placeKey(f *finding) string {
+	if !f.through() || len(f.worst().chain) < 2 {
+		return ""
+	}
+	t := f.root(s)
+	of := ""
+	switch f.kind {
+	case CPUContention:
+		of = "CPU" // which one is compared by sharePlace
+	case LockContention:
+		of = fmt.Sprintf("%d %s", f.sub.PID, f.lock())
+	case BlockIO:
+		if d := f.disk(s); d != nil {
+			of = d.name
+		}
+	case MemoryPressure:
+		if p := s.procs[t.PID]; p != nil {
+			of = p.Cgroup
+		}
+	case CPUThrottled:
+		q := s.quotaOf(t.PID)
+		if q == nil {
+			return ""
+		}
+		of = q.group
+	case InputStarvation:
+		of = strings.TrimRight(s.name(t.PID, ""), "0123456789")
+	case NetworkWait:
+		of = f.endpoint()
+	case PageFault, PeerWait:
+		of = itoa(t.PID)
+	default:
+		return ""
+	}
+	// How the thread waited is part of the problem: a lock is made free otherwise than data are.
+	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), t.PID == f.sub.PID, of)
+}
+
+// sharePlace reports whether findings with the same key are at the same place: of CPU contention,
+// whether they have a CPU in common.
+func sharePlace(a, b *finding) bool {
+	if a.kind != CPUContention {
+		return true
+	}
+	for cpu := range b.cpus {
+		if a.cpus[cpu] {
+			return true
+		}
+	}
+	return false
+}
+
+// join adds the time of another finding of the same problem.
+func (f *finding) join(o *finding) {
+	if len(f.parts) == 0 {
+		f.parts = []sharer{f.sharer()}
+	}
+	f.parts = append(f.parts, o.sharer())
+	for _, p := range o.pieces {
+		f.add(p)
+	}
+	for c := range o.cpus {
+		f.cpus[c] = true
+	}
+	f.related += o.related
+}
+
+func (f *finding) sharer() sharer {
+	last := f.worst().chain[len(f.worst().chain)-1]
+	return sharer{Thread: f.Thread, comm: last.Comm, lost: f.lost, explained: f.explained}
+}
+
+// finish makes what was gathered look as if it had been found at once.
+func (f *finding) finish(s *scene) {
+	slices.SortStableFunc(f.pieces, func(a, b *piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	slices.SortFunc(f.parts, func(a, b sharer) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+	f.Thread = f.parts[0].Thread
+	if f.kind == CPUContention {
+		f.explained, f.beside, f.runners = 0, 0, ledger.Runners{}
+		for _, p := range f.pieces {
+			f.explained += p.explained
+			f.beside += max(p.explained, p.freed) - p.explained
+		}
+		s.runners(f)
+	}
+}
+
+// several reports whether the finding is about more than one thread.
+func (f *finding) several() bool { return len(f.parts) > 1 }
+
+// about names the threads that a finding's waits came down to.
+func (f *finding) about(s *scene) string {
+	if !f.several() {
+		return s.who(f.root(s), f.sub.PID)
+	}
+	names := []string{}
+	count := map[string]int{}
+	for _, p := range f.parts {
+		n := s.name(p.PID, p.comm)
+		if p.PID == f.sub.PID {
+			n = cmp.Or(printable(p.comm), itoa(p.TID))
+		}
+		if count[n]++; count[n] == 1 {
+			names = append(names, n)
+		}
+	}
+	whose := "threads of other processes"
+	switch {
+	case f.parts[0].PID == f.sub.PID:
+		whose = "threads of its own"
+	case s.feeds(f.parts[0].PID, f.sub.PID):
+		whose = "workers"
+	}
+	if whose == "workers" || len(names) > maxNamed {
+		whose = fmt.Sprintf("%d %s", len(f.parts), whose)
+	}
+	if len(names) > maxNamed {
+		names = append(names[:maxNamed], "…")
+	}
+	return fmt.Sprintf("%s (%s)", whose, strings.Join(names, ", "))
+}
+
+// maxNamed is how many names of threads a sentence has.
+const maxNamed = 4
+
+// was is the verb for what a finding is about.
+func (f *finding) was() string {
+	if f.several() {
+		return "were"
+	}
+	return "was"
+}
+
+// maxParts is how many of the threads that a finding is about are steps of its path.
+const maxParts = 3
+
+// partSteps are the ends of the path, side by side: what each thread did that was waited for.
+func (f *finding) partSteps(s *scene, state, on string) []report.Step {
+	var steps []report.Step
+	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
+		steps = append(steps, report.Step{
+			Layer: "HOST", Process: s.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
+			State: state, On: on, NS: p.explained, Beside: i > 0,
+		})
+	}
+	return steps
+}
+
+// culprits are the threads that a finding is about, with their shares: those that had the CPU of a
+// thread that was runnable, else those that were waited for. Nil if there is but one.
+func (f *finding) culprits(s *scene) []report.Culprit {
+	var list []report.Culprit
+	if f.kind == CPUContention {
+		ran := f.ranked(s)
+		all := total(ran)
+		for _, r := range ran[:min(len(ran), maxRunners)] {
+			list = append(list, report.Culprit{
+				Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), NS: r.NS, Pct: round(percent(r.NS, all)),
+			})
+		}
+	} else {
+		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
+			list = append(list, report.Culprit{
+				Process: s.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
+				Pct: round(percent(p.lost, f.lost)),
+			})
+		}
+	}
+	list = slices.DeleteFunc(list, func(c report.Culprit) bool { return c.Pct < 100*minUse })
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// also are the other kinds that somebody may look for who knows only how the thread waited: for
+// data from its workers, or for a lock.
+func (f *finding) also(s *scene) []string {
+	if !f.through() || len(f.worst().chain) < 2 || f.kind == Unknown || f.kind == PeerWait {
+		return nil
+	}
+	chain := f.worst().chain
+	kind := ""
+	switch t := f.root(s); {
+	case f.locked():
+		kind = LockContention
+	case t.PID != f.sub.PID && s.feeds(t.PID, f.sub.PID) && slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
+		kind = InputStarvation
+	}
+	if kind == "" || kind == f.kind {
+		return nil
+	}
+	return []string{kind}
+}

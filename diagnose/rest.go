@@ -1,0 +1,133 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
+)
+
+// What a finding's lost time went to beside its cause. A chain explains what its links show: a
+// holder of a lock that waited for the disk for 69 % of the hold explains 69 %, and ran for the rest.
+
+const (
+	minRest  = 1.0 // percent of the lost time from which a part of the rest is told
+	maxRests = 3
+)
+
+// The parts of the rest that no class of a thread's time names.
+const (
+	restBetween   = "the threads in between did something else"
+	restRunners   = "runnable, and who ran was not recorded"
+	restDropped   = "records were dropped"
+	restElsewhere = "not on record"
+)
+
+// counted are the classes of a root's time that its kind counts as the cause.
+func counted(kind string, c event.Class) bool {
+	switch kind {
+	case BlockIO:
+		return c == event.BlockIO
+	case CPUContention:
+		return c == event.RunQueue
+	case CPUThrottled:
+		return c == event.Throttled || c == event.RunQueue
+	case PageFault:
+		return c == event.Fault
+	case NetworkWait:
+		return c == event.Network
+	case MemoryPressure:
+		return c == event.BlockIO || c == event.Fault || c == event.Sleep || c == event.Other
+	case InputStarvation, PeerWait: // whatever kept the other thread at work
+		return c == event.OnCPU || c == event.RunQueue || c == event.Throttled || c == event.BlockIO || c == event.Fault
+	}
+	return false
+}
+
+// rest splits what a finding does not explain; with the explained share its parts make up all of
+// what was lost.
+func (f *finding) rest(s *scene) []report.Rest {
+	explained := uint64(float64(f.explained) * (1 - s.missing))
+	all := f.lost - min(explained, f.lost)
+	by := map[string]uint64{restDropped: f.explained - min(explained, f.explained)}
+	var pieces uint64 // explained by them, before who ran was asked
+	for _, p := range f.pieces {
+		pieces += p.explained
+		f.restOf(p, by)
+	}
+	if f.kind == CPUContention {
+		by[restRunners] += pieces - min(f.explained, pieces)
+	}
+	of := "wait"
+	switch {
+	case f.through() && len(f.worst().chain) > 1 && f.locked():
+		of = "hold"
+	case !f.through():
+		of = "lost time"
+	}
+	return restList(by, all, f.lost, of)
+}
+
+// restOf adds what of a piece is not explained: by what the thread at its root did meanwhile.
+func (f *finding) restOf(p *piece, by map[string]uint64) {
+	if len(p.chain) < 2 || p.row == nil {
+		if f.kind == CPUContention { // claimed without an explanation until it is asked who ran
+			by[restRunners] += p.lost - min(p.explained, p.lost)
+		}
+		return
+	}
+	l := &p.chain[len(p.chain)-1]
+	inside := max(uint64(float64(p.lost)*p.reach), p.explained)
+	by[restBetween] += p.lost - min(inside, p.lost)
+	var others uint64
+	for _, c := range append(classes(), event.OnCPU) {
+		if !counted(f.kind, c) {
+			others += l.Split.Of(c)
+		}
+	}
+	if !l.Known || others == 0 {
+		return
+	}
+	left := float64(inside - p.explained)
+	for _, c := range append(classes(), event.OnCPU) {
+		if !counted(f.kind, c) {
+			by[didWords(c)] += uint64(left * share(l.Split.Of(c), others))
+		}
+	}
+}
+
+// didWords says what the thread that was waited for did.
+func didWords(c event.Class) string {
+	if c == event.OnCPU {
+		return "it ran on a CPU"
+	}
+	return "it " + doingWords[c]
+}
+
+// restList are the largest parts that make up all, and one of what is left.
+func restList(by map[string]uint64, all, lost uint64, of string) []report.Rest {
+	if percent(all, lost) < minRest {
+		return nil
+	}
+	var list []report.Rest
+	for what, ns := range by {
+		if percent(ns, lost) >= minRest {
+			list = append(list, report.Rest{Of: of, What: what, NS: ns})
+		}
+	}
+	slices.SortFunc(list, func(a, b report.Rest) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })
+	list = list[:min(len(list), maxRests)]
+	left := all
+	for i := range list {
+		list[i].NS = min(list[i].NS, left)
+		left -= list[i].NS
+	}
+	if percent(left, lost) >= minRest {
+		list = append(list, report.Rest{Of: of, What: restElsewhere, NS: left})
+	}
+	for i := range list {
+		list[i].Pct = round(percent(list[i].NS, lost))
+	}
+	return slices.DeleteFunc(list, func(r report.Rest) bool { return r.NS == 0 })
+}
