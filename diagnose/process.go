@@ -42,11 +42,7 @@ func OpTable(all []store.OpStat) map[uint32][]report.Op {
 			k.op.P50NS = min(k.hist.Quantile(0.5), k.op.MaxNS)
 			k.op.P95NS = min(k.hist.Quantile(0.95), k.op.MaxNS)
 			k.op.P99NS = min(k.hist.Quantile(0.99), k.op.MaxNS)
-			if brief, long, two := k.hist.Kinds(); two {
-				k.op.Kinds = []report.OpKind{
-					{Calls: brief.Count, P50NS: brief.Median}, {Calls: long.Count, P50NS: min(long.Median, k.op.MaxNS)},
-				}
-			}
+			k.op.Kinds = kindsOf(&k.hist, k.op.MaxNS)
 			list = append(list, k.op)
 		}
 		slices.SortFunc(list, func(a, b report.Op) int {

@@ -49,6 +49,8 @@ type effect struct {
 	P50NS  uint64 `json:"p50_ns"`
 	P99NS  uint64 `json:"p99_ns"`
 	MaxNS  uint64 `json:"max_ns"`
+
+	Kinds []kindOfCalls `json:"kinds,omitempty"`
 }
 
 // step is a link of a path.
@@ -122,7 +124,7 @@ func chainOf(c *report.Chain) chain {
 func effectOf(e *report.Effect) effect {
 	return effect{
 		party: partyOf(e.Process, e.PID, e.TID, e.Thread), Op: e.Op, Kernel: name(e.Kernel),
-		Calls: e.Calls, Slow: e.SlowCalls, P50NS: e.P50NS, P99NS: e.P99NS, MaxNS: e.MaxNS,
+		Calls: e.Calls, Slow: e.SlowCalls, P50NS: e.P50NS, P99NS: e.P99NS, MaxNS: e.MaxNS, Kinds: kindsOf(e.Kinds),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -47,6 +48,13 @@ type opStats struct {
 type kindOfCalls struct {
 	Calls uint64 `json:"calls"`
 	P50NS uint64 `json:"p50_ns"`
+}
+
+func kindsOf(list []report.OpKind) (kinds []kindOfCalls) {
+	for _, k := range list {
+		kinds = append(kinds, kindOfCalls(k))
+	}
+	return kinds
 }
 
 // waiting is the time that threads were off the CPU in calls and between them.
@@ -111,12 +119,8 @@ func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 	var all []opStats
 	for pid, ops := range diagnose.OpTable(list) {
 		for _, o := range ops {
-			kinds := []kindOfCalls{}
-			for _, k := range o.Kinds {
-				kinds = append(kinds, kindOfCalls(k))
-			}
 			all = append(all, opStats{
-				Kinds:   kinds,
+				Kinds:   kindsOf(o.Kinds),
 				Process: name(names[pid]), PID: pid, Op: o.Op, Calls: o.Calls, Errors: o.Errors, AvgNS: o.TotalNS / max(o.Calls, 1),
 				P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
 			})

@@ -158,6 +158,8 @@ type Effect struct {
 	MaxNS     uint64  `json:"max_ns"`
 	TailRatio float64 `json:"tail_ratio"` // p99 / p50
 
+	Kinds []OpKind `json:"kinds,omitempty"` // as of Op
+
 	Kernel string `json:"kernel,omitempty"` // whose launches lost most of the time, if one's did
 
 	Node string `json:"node,omitempty"` // in a report of several machines

@@ -277,7 +277,11 @@ func (t *text) effect(e *Effect) {
 	case e.SlowCalls >= e.Calls: // nothing to be slow against
 		s = fmt.Sprintf("each of %s %s", Count(e.Calls), what)
 	}
-	if e.MaxNS > 0 {
+	switch k := e.Kinds; {
+	case len(k) == 2: // the median of both is normal for neither, or for one
+		s += fmt.Sprintf(": %s took about %s, %s about %s, max %s",
+			Count(k[0].Calls), Duration(k[0].P50NS), Count(k[1].Calls), Duration(k[1].P50NS), Duration(e.MaxNS))
+	case e.MaxNS > 0:
 		s += fmt.Sprintf(": p50 %s, p99 %s, max %s", Duration(e.P50NS), Duration(e.P99NS), Duration(e.MaxNS))
 	}
 	t.wrap("  calls  ", s)
