@@ -50,7 +50,7 @@ func merged(t *testing.T) *recording {
 }
 
 // nodeSums is callSums of each node.
-const nodeSums = "select node || ' ' || op, count(*), sum(duration_ns) from cuda_events group by 1"
+const nodeSums = "select node || ' ' || op, count(*), sum(duration_ns) from cuda_events where stored group by 1"
 
 // waitNodeSums is waitSums of each node.
 var waitNodeSums = strings.NewReplacer("select class, duration_ns", "select node || ' ' || class as class, duration_ns", "select '", "select node || ' ' || '").Replace(waitSums)

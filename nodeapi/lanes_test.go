@@ -51,10 +51,10 @@ func sums(l *wire.Lanes) map[string][2]int64 {
 	return out
 }
 
-// asked is the same from SQL.
+// asked is the same from SQL: a lane shows stored calls, and counts each for those that it stands for.
 func asked(t testing.TB, h http.Handler) map[string][2]int64 {
 	t.Helper()
-	const sql = `select op, sum(duration_ns * weight), sum(weight) from calls where depth = 0 group by op
+	const sql = `select (select name from op_name where id = op), sum(dur * coalesce(weight, 1)), sum(coalesce(weight, 1)) from call where coalesce(depth, 0) = 0 group by 1
 		union all select class, sum(duration_ns - runq_ns), count(*) from off_cpu where duration_ns > runq_ns group by class
 		union all select 'runq', sum(runq_ns), count(*) from off_cpu where runq_ns > 0 group by 1`
 	body, err := json.Marshal(wire.Question{SQL: sql})

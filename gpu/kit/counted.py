@@ -155,10 +155,10 @@ NESTED = """
 select r.op as runtime, count(*) as calls,
   sum(exists (select 1 from cuda_events d where d.source = 4 and d.depth > 0 and d.tid = r.tid and d.pid = r.pid
     and d.timestamp between r.timestamp and r.timestamp + r.duration_ns)) as with_driver_call
-from cuda_events r where r.source = 1 and r.weight = 1 and {when} group by 1 order by 2 desc"""
+from cuda_events r where r.source = 1 and r.stored and {when} group by 1 order by 2 desc"""
 
 DRIVER = """
-select op, sum(weight) as calls, sum(case when depth > 0 then weight else 0 end) as within
+select op, count(*) as calls, sum(depth > 0) as within
 from cuda_events where source = 4 and {when} group by 1 order by 2 desc"""
 
 
@@ -169,7 +169,7 @@ def nested(run, result):
     runtime = run.kit.ingero.query(run.db, NESTED.format(when=when))
     driver = run.kit.ingero.query(run.db, DRIVER.format(when=when))
     result.facts = {"runtime": runtime, "driver": driver, "thinned": run.kit.ingero.query(
-        run.db, f"select coalesce(sum(weight - 1), 0) as n from cuda_events where {when}")[0]["n"]}
+        run.db, f"select coalesce(sum(not stored), 0) as n from cuda_events where {when}")[0]["n"]}
     result.lines = [f"of {r['calls']:6d} {r['runtime']:<32} {r['with_driver_call']:6d} have a driver call within"
                     for r in runtime]
     result.lines += [f"of {d['calls']:6d} {d['op']:<32} {d['within']:6d} are within another traced call"

@@ -63,7 +63,7 @@ func record(t *testing.T, backend probe.Backend) *recording {
 
 // finish ends the run and returns the calls the recording stands for, the rows
 // it holds, and the calls it says were lost.
-func (r *recording) finish() (weight, rows, lost int64) {
+func (r *recording) finish() (calls, rows, lost int64) {
 	r.t.Helper()
 	r.stop()
 	s := <-r.done
@@ -72,7 +72,7 @@ func (r *recording) finish() (weight, rows, lost int64) {
 			lost += int64(l.Count)
 		}
 	}
-	q, err := sqlite.Query(r.t.Context(), r.db, "select sum(weight), count(*) from calls", sqlite.Limits{})
+	q, err := sqlite.Query(r.t.Context(), r.db, "select count(*), sum(stored) from calls", sqlite.Limits{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 // The columns of a call, in the order of the table. Most calls are narrow: they
 // have no return value, stack or weight.
 const (
-	wideRow   = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
-	wide      = 10 // parameters
-	narrowRow = "?, ?, ?, ?, null, ?, ?, ?, null, null"
+	wideRow   = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+	wide      = 11 // parameters
+	narrowRow = "?, ?, ?, ?, null, ?, ?, ?, null, null, null"
 	narrow    = 7
 )
 
@@ -42,6 +42,11 @@ type rowOrder struct {
 func (w *Writer) drain() error {
 	w.order = w.order[:0]
 	for i := range w.pending {
+		if n := w.pending[i].Weight; n > w.tally {
+			if err := w.extendTally(n); err != nil {
+				return err
+			}
+		}
 		w.order = append(w.order, rowOrder{w.pending[i].Start, int32(i)})
 	}
 	byStart := func(a, b rowOrder) int { return cmp.Compare(a.ts, b.ts) }
@@ -68,6 +73,21 @@ func (w *Writer) drain() error {
 	w.pending = w.pending[:0]
 	return nil
 }
+
+// extendTally has the table tally hold the numbers below n: calls that come with a weight of
+// their own may stand for more than maxGroup.
+func (w *Writer) extendTally(n uint32) error {
+	err := exec(w.conn, growTally, int64(n))
+	if err == nil {
+		w.tally = max(n, maxGroup)
+	}
+	return err
+}
+
+// growTally is the statement that adds the numbers below a weight to the table tally.
+const growTally = `with recursive x (n) as (
+	select max(n) + 1 from tally where (select max(n) + 1 from tally) < ?1 union all select n + 1 from x where n + 1 < ?1)
+insert into tally select n from x where n is not null`
 
 // insertCalls inserts the first of the rows, as many as one statement can, and
 // what belongs to them. It returns how many, at least one unless it fails.
@@ -134,8 +154,10 @@ func (w *Writer) bindCall(b *binder, at, width int, c *pendingCall) {
 		b.opt(at+9, w.stackID(c.Stack))
 		if c.Weight > 1 {
 			b.set(at+10, int64(c.Weight))
+			b.set(at+11, int64(c.rest))
 		} else {
 			b.null(at + 10)
+			b.null(at + 11)
 		}
 		at++
 	}
@@ -153,6 +175,13 @@ func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
 	if c.notable {
 		w.ins.notable.set(1, int64(ts))
 		if err := w.ins.notable.run(); err != nil {
+			return err
+		}
+	}
+	if c.mixed {
+		w.ins.restSize.set(1, int64(ts))
+		w.ins.restSize.set(2, int64(c.restSize))
+		if err := w.ins.restSize.run(); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,17 @@ type publicView struct {
 
 // publicViews lists the views of today, and the table that is one for queries, in the order
 // in which they are made: each comes after those that it reads.
-var publicViews = sync.OnceValues(func() (list []publicView, err error) {
+var publicViews = sync.OnceValues(func() ([]publicView, error) {
+	return schemaOfToday("select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
+})
+
+// tables lists the tables of today in the same way.
+var tables = sync.OnceValues(func() ([]publicView, error) {
+	return schemaOfToday("select name from sqlite_schema where type = 'table'")
+})
+
+// schemaOfToday is what a new recording has, of the names that a query selects.
+func schemaOfToday(names string) (list []publicView, err error) {
 	c, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
@@ -37,7 +47,7 @@ var publicViews = sync.OnceValues(func() (list []publicView, err error) {
 	if err := sqlitex.ExecuteScript(c, views(), nil); err != nil {
 		return nil, err
 	}
-	all, err := columnsOf(c, "select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
+	all, err := columnsOf(c, names)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +58,7 @@ var publicViews = sync.OnceValues(func() (list []publicView, err error) {
 		return nil
 	}})
 	return list, err
-})
+}
 
 // columnsOf returns the columns of the tables and views that a query names.
 func columnsOf(c *sqlite.Conn, names string) (map[string][]string, error) {

@@ -46,26 +46,26 @@ from earlier_stack_traces k;
 -- The second argument of a fork is the task created; with us it is the first.
 create temp view old_events as
 select id, timestamp, duration, duration as duration_ns, node, rank, pid, tid, source, op, gpu_id,
-  case op when 'process_fork' then arg1 else arg0 end as arg0, arg1, 0 as arg2, 0 as arg3, ret_code, stack_hash, cgroup_id, 1 as weight
+  case op when 'process_fork' then arg1 else arg0 end as arg0, arg1, 0 as arg2, 0 as arg3, ret_code, stack_hash, cgroup_id, 1 as weight, 1 as stored
 from earlier_event;
 
 create temp view old_calls as
 select id, timestamp, duration, duration as duration_ns, node, rank, pid, tid, comm, source, op, gpu_id, arg0, arg1, 0 as arg2, 0 as arg3,
-  ret_code, stack_hash, cgroup_id, 1 as weight
+  ret_code, stack_hash, cgroup_id, 1 as weight, 1 as stored
 from earlier_event where source in (1, 4, 8, 9);
 
 create temp view old_cuda_events as select * from old_calls;
 
 create temp view old_off_cpu as
 select id, timestamp, duration, duration as duration_ns, node, rank, pid, tid, comm, source, op, gpu_id, 0 as arg0, 0 as arg1, 0 as arg2,
-  0 as arg3, ret_code, stack_hash, cgroup_id, 1 as weight
+  0 as arg3, ret_code, stack_hash, cgroup_id, 1 as weight, 1 as stored
 from earlier_event where source = 3 and op = 'sched_switch';
 
 create temp view old_off_cpu_events as select * from old_off_cpu;
 
 create temp view old_life_events as
 select id, timestamp, duration, duration as duration_ns, node, rank, pid, tid, comm, source, op, gpu_id,
-  case op when 'process_fork' then arg1 else arg0 end as arg0, 0 as arg1, 0 as arg2, 0 as arg3, ret_code, stack_hash, cgroup_id, 1 as weight
+  case op when 'process_fork' then arg1 else arg0 end as arg0, 0 as arg1, 0 as arg2, 0 as arg3, ret_code, stack_hash, cgroup_id, 1 as weight, 1 as stored
 from earlier_event where source = 3 and op in ('process_fork', 'process_exec', 'process_exit');
 
 create temp view old_host_events as

@@ -15,6 +15,7 @@ type inserts struct {
 	narrowCall, narrowCalls     *binder
 	wideCall, wideCalls         *binder
 	notable, ledger, args       *binder
+	restSize                    *binder
 	gap, offCPU, culprit        *binder
 	threadTime, life, throttle  *binder
 	gpu                         *binder
@@ -45,6 +46,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.narrowCalls, insertChunkOf(narrowRow)},
 		{&i.wideCalls, insertChunkOf(wideRow)},
 		{&i.notable, "insert or replace into notable values (?)"},
+		{&i.restSize, "insert or replace into rest_size values (?, ?)"},
 		{&i.ledger, "insert or replace into call_ledger (ts, " + ledgerColumns + ") values (" + values(1+ledgerWidth) + ")"},
 		{&i.gap, "insert into gap (ts, thread, next, dur, notable, " + ledgerColumns + ") values (" + values(5+ledgerWidth) + ")"},
 		{&i.offCPU, "insert into interval values (" + values(20) + ")"},

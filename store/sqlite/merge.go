@@ -200,6 +200,13 @@ func (m *merger) write() (err error) {
 		}
 		m.done += in.size
 	}
+	heaviest, err := queryInt(m.conn, "select max(weight) from call")
+	if err == nil {
+		err = exec(m.conn, growTally, heaviest)
+	}
+	if err != nil {
+		return wrap(m.output, err)
+	}
 	m.result.Calls, err = queryInt(m.conn, "select total(calls) from session")
 	return wrap(m.output, err)
 }

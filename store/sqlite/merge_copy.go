@@ -39,14 +39,14 @@ var mergeRefs = map[string]string{
 
 // mergeChildren are the tables whose key is that of a row of another one.
 var mergeChildren = map[string]struct{ column, of string }{
-	"notable": {"ts", "call"}, "call_ledger": {"ts", "call"},
+	"notable": {"ts", "call"}, "call_ledger": {"ts", "call"}, "rest_size": {"ts", "call"},
 	"culprit": {"off_cpu", "interval"}, "socket": {"ts", "interval"},
 }
 
 // mergeOwn are copied in ways of their own, or not at all: they come with the program.
 var mergeOwn = []string{
 	"meta", "source_name", "op_name", "class_name", "loss_name", "syscall_name",
-	"args", "cgroup", "frame", "frame_build", "stack", "stack_cut", "stack_entry", "causal_chains",
+	"tally", "args", "cgroup", "frame", "frame_build", "stack", "stack_cut", "stack_entry", "causal_chains",
 }
 
 // mergeMachine are the tables whose rows are about the machine and no process.

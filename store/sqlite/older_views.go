@@ -16,6 +16,9 @@ func renew(c *sqlite.Conn) error {
 	if err != nil || version >= schemaVersion {
 		return err
 	}
+	if err := asToday(c, version); err != nil {
+		return err
+	}
 	today, err := publicViews()
 	if err != nil {
 		return fmt.Errorf("list the views: %w", err)
@@ -40,6 +43,43 @@ func renew(c *sqlite.Conn) error {
 		}
 	}
 	return nil
+}
+
+// tallySchema is the first schema with numbers to repeat a row by.
+const tallySchema = 20
+
+// asToday has a recording with an older schema look as if it had the tables of today: those
+// that it lacks are empty, columns that it lacks are null. They are temporary.
+func asToday(c *sqlite.Conn, version int) error {
+	today, err := tables()
+	if err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	have, err := columnsOf(c, "select name from main.sqlite_schema where type = 'table'")
+	if err != nil {
+		return err
+	}
+	if have["call"] == nil {
+		return nil // no recording of ours
+	}
+	for _, t := range today {
+		lacks := slices.DeleteFunc(slices.Clone(t.columns), func(column string) bool { return slices.Contains(have[t.name], column) })
+		statement := "create temp table" + strings.TrimPrefix(t.sql, "CREATE TABLE")
+		switch {
+		case len(lacks) == 0:
+			continue
+		case have[t.name] != nil:
+			statement = fmt.Sprintf("create temp view %q as select *, null as %s from main.%[1]q", t.name, strings.Join(lacks, ", null as "))
+		}
+		if err := exec(c, statement); err != nil {
+			return fmt.Errorf("table %s: %w", t.name, err)
+		}
+	}
+	if version >= tallySchema {
+		return nil
+	}
+	// Rows of such recordings stand for up to 65,536 calls.
+	return exec(c, `with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n from x`)
 }
 
 // readable reports whether all that a view reads is there.

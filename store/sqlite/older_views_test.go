@@ -28,7 +28,8 @@ func TestViewsOfTodayOnOlderRecordings(t *testing.T) {
 		"select count(*) from graph_execs":      47, // as many are stored
 		"select count(*) from graph_captures":   11,
 		"select count(*) from io_requests":      0,
-		"select count(distinct id) from events": 1820,
+		"select count(distinct id) from events": 5406,
+		"select sum(stored) from events":        1820,
 		"select sum(calls) from op_seconds":     5138,
 	} {
 		if got := query(t, graphs, sql)[0][0]; got != want {

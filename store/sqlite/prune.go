@@ -66,7 +66,7 @@ func (w *Writer) usedBytes() (int64, error) {
 
 // rawTables are those whose rows are pruned by time.
 var rawTables = []string{
-	"call", "call_ledger", "notable", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective",
+	"call", "call_ledger", "notable", "rest_size", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective",
 	"request", "tcp", "syscall_second", "program", "page_second", "host_memory", "request_second", "memory_second",
 	"snapshot", "gpu_snapshot", "gpu_process", "stall",
 }

@@ -24,7 +24,30 @@ type series struct {
 	median medianOf
 	sum    *callSum // of the second being filled
 
-	group group
+	group  group
+	extent extent
+}
+
+// extent is how long the calls of a second took so far.
+type extent struct {
+	second   uint64
+	min, max uint64
+}
+
+// widen takes a call in, and reports whether it was the longest or the shortest so far. Such
+// ones are stored: a dozen of a thousand calls, for max and min to be exact in every second.
+func (r *extent) widen(second, ns uint64) bool {
+	switch {
+	case r.second != second:
+		*r = extent{second, ns, ns}
+	case ns > r.max:
+		r.max = ns
+	case ns < r.min:
+		r.min = ns
+	default:
+		return false
+	}
+	return true
 }
 
 // seriesKey packs a thread id, an operation and whether its calls are nested; a thread id
@@ -111,17 +134,28 @@ func (m *medianOf) counted(n uint64, h *stats.Histogram) {
 	m.value = h.Quantile(0.5)
 }
 
-// group is a run of calls of a series of which one will be stored.
+// group is a run of calls of a series of which one will be stored. They begin within one
+// second, so that sums over seconds stay exact.
 type group struct {
 	n      uint32 // calls in it so far
+	second uint64 // in which they begin
 	weight uint32
+	ns     uint64     // that they took
+	size   uint64     // that they asked for, if their operation has a size
+	mixed  bool       // not all asked for the same
 	chosen event.Call // uniformly among those n
 }
 
 // add puts a call into the group and reports whether it is complete.
-func (g *group) add(c *event.Call, weight uint32, size uint32, rng *rand.PCG) bool {
+func (g *group) add(c *event.Call, weight, size uint32, bytesArg int, rng *rand.PCG) bool {
+	if bytesArg >= 0 {
+		g.mixed = g.mixed || g.n > 0 && c.Args[bytesArg] != g.chosen.Args[bytesArg]
+		g.size += c.Args[bytesArg] * uint64(weight)
+	}
 	g.n++
+	g.second = c.Start / second
 	g.weight += weight
+	g.ns += c.Duration * uint64(weight)
 	if g.n == 1 || uint64(uint32(rng.Uint64()))*uint64(g.n)>>32 == 0 {
 		g.chosen = *c
 	}
@@ -129,10 +163,14 @@ func (g *group) add(c *event.Call, weight uint32, size uint32, rng *rand.PCG) bo
 }
 
 // take empties the group and returns the call that stands for it.
-func (g *group) take() *event.Call {
-	g.chosen.Weight = g.weight
-	g.n, g.weight = 0, 0
-	return &g.chosen
+func (g *group) take(s *series) pendingCall {
+	p := pendingCall{Call: g.chosen, series: s, rest: g.ns - g.chosen.Duration, mixed: g.mixed}
+	if g.mixed {
+		p.restSize = g.size - g.chosen.Args[s.bytesArg]
+	}
+	p.Weight = g.weight
+	*g = group{}
+	return p
 }
 
 // isNotable says whether a call is visited one by one; first is whether it is

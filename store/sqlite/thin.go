@@ -8,8 +8,9 @@ const DefaultRawRate = 10_000
 // tick is the time in which the thinner keeps its budget.
 const tick = second / 10
 
-// maxGroup bounds how many calls one stored row may stand for.
-const maxGroup = 1 << 16
+// maxGroup bounds how many calls one stored row may stand for: as many as the table tally
+// has numbers. A million calls a second are a thousand rows then.
+const maxGroup = 1 << 10
 
 // thinner chooses how many calls share a stored row, so that no more than the
 // budget is stored per tick. Calls that are always kept use it up first.

@@ -23,6 +23,8 @@ var viewSQL string
 func views() string {
 	var b strings.Builder
 	b.WriteString(numbered(strings.NewReplacer("{launches}", opsThat(launchesKernel), "{reducing}", opsThat(reduces),
+		"{copy}", copyOf, "{ns}", copyNS, "{rest}", restNS, "{graph_ns}", graphCopyNS("c"), "{launch_ns}", graphCopyNS("g"), "{repeated}", repeated,
+		"{sized0}", sized(0), "{sized1}", sized(1), "{sized2}", sized(2), "{sized3}", sized(3),
 		"{allocs}", opsThat(allocates), "{pinned_allocs}", opsThat(pins),
 		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}", opsThat(ofGraphs), "{graph_step}", graphStep(),
 		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
@@ -35,6 +37,36 @@ func views() string {
 		}
 	}
 	return b.String()
+}
+
+// The parts of a view that shows a row for each call, over a row c of the table call that
+// stands for c.weight of them. Row n.n is the stored call if that is 0, else one of the
+// others: these share what they took together, evenly.
+const (
+	repeated = "cross join tally n on n.n < coalesce(c.weight, 1)"
+	copyOf   = "case when n.n > 0 then '+' || n.n else '' end"
+	restNS   = "coalesce(c.rest, c.dur * (c.weight - 1))" // where it is not known they took as long as the stored call
+	copyNS   = "case when n.n = 0 then c.dur else " + restNS + " / (c.weight - 1) + (n.n <= " + restNS + " % (c.weight - 1)) end"
+)
+
+// graphCopyNS is copyNS over a row of the view stored_graph_calls.
+func graphCopyNS(row string) string {
+	return strings.ReplaceAll("case when n.n = 0 then r.duration_ns else r.rest_ns / (r.weight - 1) + (n.n <= r.rest_ns % (r.weight - 1)) end", "r.", row+".")
+}
+
+// sizeOfCopy is an argument that is a size, of a call that shares a row.
+func sizeOfCopy(column string) string {
+	return "coalesce((select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z where n.n > 0 and z.ts = c.ts), " + column + ", 0)"
+}
+
+// sized is the n-th argument of any operation.
+func sized(n int) string {
+	column := fmt.Sprintf("a.a%d", n)
+	ops := opsThat(func(i *event.Info) bool { return i.Op.Source().Called() && i.BytesArg() == n })
+	if ops == "" {
+		return fmt.Sprintf("coalesce(%s, 0)", column)
+	}
+	return fmt.Sprintf("case when n.n > 0 and c.op in (%s) then %s else coalesce(%s, 0) end", ops, sizeOfCopy(column), column)
 }
 
 // numbered puts an operation's number in the place of its name in braces.
@@ -133,12 +165,16 @@ func hostView(b *strings.Builder, i *event.Info) {
 // opView is the calls of one operation with its arguments by name.
 func opView(b *strings.Builder, i *event.Info) {
 	fmt.Fprintf(b, "\n-- %s\ncreate view %q as\n", i.Doc, i.Name)
-	b.WriteString("select s.node || ':' || c.ts as id, c.ts as timestamp, c.dur as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
+	b.WriteString("select s.node || ':' || c.ts || " + copyOf + " as id, c.ts as timestamp, " + copyNS + " as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
 	for n, a := range i.Args {
 		for _, f := range a.Fields {
 			fmt.Fprintf(b, "coalesce(a.a%d, 0) >> %d & %d as %q, ", n, f.Shift, 1<<f.Bits-1, f.Name)
 		}
-		if len(a.Fields) == 0 {
+		switch {
+		case len(a.Fields) > 0:
+		case n == i.BytesArg():
+			fmt.Fprintf(b, "%s as %q, ", sizeOfCopy(fmt.Sprintf("a.a%d", n)), a.Name)
+		default:
 			fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
 		}
 	}
@@ -147,11 +183,12 @@ func opView(b *strings.Builder, i *event.Info) {
 		kernel = ", " + kernelColumn + " as kernel"
 	}
 	fmt.Fprintf(b, `coalesce(c.gpu, -1) as gpu_id, coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
-  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth%s
+  1 as weight, coalesce(c.depth, 0) as depth%s, n.n = 0 as stored
 from call c left join thread t on t.id = c.thread left join session s on s.id = t.session
 left join args a on a.id = c.args left join stack k on k.id = c.stack
+%s
 where c.op = %d;
-`, kernel, i.Op)
+`, kernel, repeated, i.Op)
 }
 
 // describe fills the dictionaries that come with the program and creates the

@@ -123,22 +123,27 @@ select k.hash, k.pid, (select count(*) from stack_entry e where e.stack = k.id) 
   exists (select 1 from stack_cut c where c.stack = k.id) as cut
 from stack k;
 
+-- A row for each call: one that stands for weight calls is repeated, the first time as
+-- itself (stored is 1), then for each of the others, which share the time that they took
+-- together. So count, sum and avg are exact, and max, as slow calls are all stored.
 create view calls as
-select s.node || ':' || c.ts as id, c.ts as timestamp, c.dur as duration, c.dur as duration_ns, s.node,
+select s.node || ':' || c.ts || {copy} as id, c.ts as timestamp, {ns} as duration, {ns} as duration_ns, s.node,
   (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,
   t.pid, t.tid, t.comm, o.source, o.name as op, coalesce(c.gpu, -1) as gpu_id,
-  coalesce(a.a0, 0) as arg0, coalesce(a.a1, 0) as arg1, coalesce(a.a2, 0) as arg2, coalesce(a.a3, 0) as arg3,
+  {sized0} as arg0, {sized1} as arg1, {sized2} as arg2, {sized3} as arg3,
   coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
-  coalesce(c.weight, 1) as weight, coalesce(c.depth, 0) as depth,
+  1 as weight, coalesce(c.depth, 0) as depth,
   case when c.op in ({launches}) then
-    (select k.name from kernel k where k.session = t.session and k.pid = t.pid and k.func = a.a0) end as kernel
+    (select k.name from kernel k where k.session = t.session and k.pid = t.pid and k.func = a.a0) end as kernel,
+  n.n = 0 as stored
 from call c
 left join thread t on t.id = c.thread
 left join session s on s.id = t.session
 left join op_name o on o.id = c.op
 left join args a on a.id = c.args
-left join stack k on k.id = c.stack;
+left join stack k on k.id = c.stack
+{repeated};
 
 create view off_cpu_events as
 select s.node || ':' || x.ts || 'o' as id, x.ts as timestamp, x.dur as duration, x.dur as duration_ns, s.node,
@@ -146,7 +151,7 @@ select s.node || ':' || x.ts || 'o' as id, x.ts as timestamp, x.dur as duration,
   t.pid, t.tid, t.comm, 3 as source, 'sched_switch' as op, -1 as gpu_id,
   0 as arg0, 0 as arg1, 0 as arg2, 0 as arg3, 0 as ret_code, coalesce(k.hash, 0) as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
-  1 as weight, 0 as depth, null as kernel
+  1 as weight, 0 as depth, null as kernel, 1 as stored
 from interval x
 left join thread t on t.id = x.thread
 left join session s on s.id = t.session
@@ -162,7 +167,7 @@ select s.node || ':' || l.ts || 'p' as id, l.ts as timestamp, coalesce(l.dur, 0)
   coalesce(case l.kind when 1 then n.tid when 6 then (select g.pid from thread g where g.id = l.parent) end, 0) as arg0, 0 as arg1, 0 as arg2, 0 as arg3,
   0 as ret_code, 0 as stack_hash,
   (select p.cgroup from process p where p.pid = t.pid and p.session = t.session) as cgroup_id,
-  1 as weight, 0 as depth, null as kernel
+  1 as weight, 0 as depth, null as kernel, 1 as stored
 from life l
 left join thread n on n.id = l.thread
 left join thread t on t.id = coalesce(case l.kind when 1 then l.parent end, l.thread)
@@ -240,30 +245,30 @@ from page_second p
 left join thread t on t.id = p.thread
 left join session s on s.id = p.session;
 
--- Calls and host events. A row of a thinned recording stands for weight calls.
+-- Calls and host events. A row that is stored = 0 is a call that was counted only.
 create view events as
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth, kernel from calls
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel, stored from calls
 union all
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth, kernel from off_cpu_events
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel, stored from off_cpu_events
 union all
 select id, timestamp, duration, duration_ns, node, rank, pid, tid, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, cgroup_id, weight, depth, kernel from life_events
+  ret_code, stack_hash, cgroup_id, weight, depth, kernel, stored from life_events
 union all
 select id, timestamp, duration_ns, duration_ns, node, rank, pid, tid, source, op, -1, bytes, sector, device_id, queue_ns,
-  error, 0, cgroup_id, 1, 0, null from io_requests
+  error, 0, cgroup_id, 1, 0, null, 1 from io_requests
 union all
 select id, timestamp, duration_ns, duration_ns, node, rank, pid, tid, source, op, -1, remote_port, retransmits, rtt_us, error,
-  error, 0, cgroup_id, 1, 0, null from tcp_events
+  error, 0, cgroup_id, 1, 0, null, 1 from tcp_events
 union all
 select id, timestamp, 0, 0, node, rank, pid, pid, 3, 'mm_page_alloc', -1, bytes, allocations, pages, failed,
-  0, 0, cgroup_id, allocations, 0, null from page_allocations;
+  0, 0, cgroup_id, allocations, 0, null, 1 from page_allocations;
 
 -- Calls of the CUDA runtime, driver, graphs and NCCL.
 create view cuda_events as
 select id, timestamp, duration_ns, node, rank, pid, tid, comm, source, op, gpu_id, arg0, arg1, arg2, arg3,
-  ret_code, stack_hash, weight, depth, kernel from calls;
+  ret_code, stack_hash, weight, depth, kernel, stored from calls;
 
 -- Intervals off the CPU: what the thread waited for, who woke it, and who ran on
 -- its CPU the longest meanwhile (all of them: culprits).
@@ -434,7 +439,7 @@ from kernel k join session s on s.id = k.session;
 create view kernel_launches as
 select s.node, t.pid, (select p.name from process p where p.pid = t.pid and p.session = t.session) as comm,
   coalesce(k.name, printf('0x%x', coalesce(a.a0, 0))) as kernel, o.name as op, sum(coalesce(c.weight, 1)) as launches,
-  sum(c.dur * coalesce(c.weight, 1)) as total_ns, max(c.dur) as max_ns, min(c.ts) as first, coalesce(a.a0, 0) as func
+  sum(c.dur + coalesce({rest}, 0)) as total_ns, max(c.dur) as max_ns, min(c.ts) as first, coalesce(a.a0, 0) as func
 from call c
 left join thread t on t.id = c.thread
 left join session s on s.id = t.session
@@ -504,23 +509,30 @@ where f.op = 0;
 
 -- What was done to graphs and captures, through the runtime or the driver: what the
 -- runtime asked the driver to do is one row, not two. step is the operation's name
--- without the API's; a0 to a2 are its arguments.
-create view graph_calls as
+-- without the API's; a0 to a2 are its arguments. A row is a stored call, which stands for
+-- weight calls; rest_ns is what the others took.
+create view stored_graph_calls as
 select c.ts as timestamp, c.dur as duration_ns, c.thread, t.session, t.pid, t.tid, t.comm, c.op, n.name as op_name,
   {graph_step} as step, coalesce(a.a0, 0) as a0, coalesce(a.a1, 0) as a1, coalesce(a.a2, 0) as a2,
-  coalesce(c.ret, 0) as ret_code, coalesce(c.weight, 1) as weight, c.stack
+  coalesce(c.ret, 0) as ret_code, coalesce(c.weight, 1) as weight, coalesce({rest}, 0) as rest_ns, c.stack
 from call c join thread t on t.id = c.thread left join args a on a.id = c.args left join op_name n on n.id = c.op
 where c.op in ({graph_ops}) and (coalesce(c.depth, 0) = 0 or c.op >> 8 <> 4
   or coalesce((select p.op >> 8 <> 8 and p.ts + p.dur >= c.ts + c.dur from call p where p.ts < c.ts and p.thread = c.thread and coalesce(p.depth, 0) = c.depth - 1
     order by p.ts desc limit 1), 0));
 
+-- The same, a row for each call.
+create view graph_calls as
+select c.timestamp, {graph_ns} as duration_ns, c.thread, c.session, c.pid, c.tid, c.comm, c.op, c.op_name, c.step, c.a0, c.a1, c.a2,
+  c.ret_code, 1 as weight, c.stack, n.n = 0 as stored
+from stored_graph_calls c cross join tally n on n.n < c.weight;
+
 -- The life of each executable graph: from its instantiation until its destruction, or
--- until another one is made under its handle. Launches of a thinned recording count by
--- weight.
+-- until another one is made under its handle. A launch that was counted only is one of the
+-- graph of the call that was stored for it.
 create view graph_execs as
 with calls_ as materialized (
-  select session, pid, step, a0 as exec, a1 as graph, timestamp as ts, duration_ns as dur, ret_code as ret, weight as n, stack
-  from graph_calls where step in ('GraphInstantiate', 'GraphLaunch', 'GraphExecUpdate', 'GraphUpload', 'GraphExecDestroy')
+  select session, pid, step, a0 as exec, a1 as graph, timestamp as ts, duration_ns as dur, ret_code as ret, weight as n, rest_ns as rest, stack
+  from stored_graph_calls where step in ('GraphInstantiate', 'GraphLaunch', 'GraphExecUpdate', 'GraphUpload', 'GraphExecDestroy')
 ), made as (
   select session, pid, exec, graph, ts, dur, stack, lead(ts) over (partition by session, pid, exec order by ts) as until
   from calls_ where step = 'GraphInstantiate' and ret = 0
@@ -528,7 +540,7 @@ with calls_ as materialized (
 select s.node || ':' || m.ts as id, m.ts as timestamp, s.node, m.pid, (select p.name from process p where p.pid = m.pid and p.session = m.session) as comm,
   m.exec as graph_exec, m.graph, m.dur as instantiate_ns,
   total(case when u.step = 'GraphLaunch' then u.n end) as launches, min(case when u.step = 'GraphLaunch' then u.ts end) as first_launch,
-  max(case when u.step = 'GraphLaunch' then u.ts end) as last_launch, total(case when u.step = 'GraphLaunch' then u.n * u.dur end) as launch_ns,
+  max(case when u.step = 'GraphLaunch' then u.ts end) as last_launch, total(case when u.step = 'GraphLaunch' then u.dur + u.rest end) as launch_ns,
   total(case when u.step = 'GraphExecUpdate' then u.n end) as updates, total(case when u.step = 'GraphUpload' then u.n end) as uploads,
   total(case when u.ret not in (0, 600) then u.n end) as failed, max(case when u.step = 'GraphExecDestroy' and u.ret = 0 then u.ts end) as destroyed,
   coalesce(k.hash, 0) as stack_hash
@@ -546,7 +558,7 @@ create view graph_captures as
 with marks as materialized (
   select *, max(case when step like 'StreamBegin%' then timestamp end) over before as began,
     max(case when step in ('StreamIsCapturing', 'StreamGetCaptureInfo') then timestamp end) over before as asked
-  from graph_calls where step in ('StreamBeginCapture', 'StreamBeginCaptureToGraph', 'StreamEndCapture', 'StreamIsCapturing', 'StreamGetCaptureInfo')
+  from stored_graph_calls where step in ('StreamBeginCapture', 'StreamBeginCaptureToGraph', 'StreamEndCapture', 'StreamIsCapturing', 'StreamGetCaptureInfo')
   window before as (partition by thread order by timestamp)
 )
 select s.node || ':' || e.timestamp as id, coalesce(e.began, e.timestamp) as timestamp, e.timestamp + e.duration_ns - coalesce(e.began, e.timestamp) as duration_ns, s.node, e.pid, e.tid, e.comm,
@@ -565,14 +577,14 @@ where e.step = 'StreamEndCapture';
 -- Launches of graphs, and whether the stream was being captured then: such a launch
 -- becomes a part of the graph that is captured.
 create view graph_launches as
-select s.node || ':' || g.timestamp as id, g.timestamp, g.duration_ns, s.node, g.pid, g.tid, g.comm, g.op_name as op, g.a0 as graph_exec, g.a1 as stream,
-  case when g.began > coalesce(g.ended, 0) then 'active' else 'none' end as capture_status, g.ret_code, g.weight
+select s.node || ':' || g.timestamp || {copy} as id, g.timestamp, {launch_ns} as duration_ns, s.node, g.pid, g.tid, g.comm, g.op_name as op, g.a0 as graph_exec, g.a1 as stream,
+  case when g.began > coalesce(g.ended, 0) then 'active' else 'none' end as capture_status, g.ret_code, 1 as weight, n.n = 0 as stored
 from (
   select *, max(case when step like 'StreamBegin%' then timestamp end) over before as began,
     max(case when step = 'StreamEndCapture' then timestamp end) over before as ended
-  from graph_calls where step in ('GraphLaunch', 'StreamBeginCapture', 'StreamBeginCaptureToGraph', 'StreamEndCapture')
+  from stored_graph_calls where step in ('GraphLaunch', 'StreamBeginCapture', 'StreamBeginCaptureToGraph', 'StreamEndCapture')
   window before as (partition by session, pid, case when step = 'GraphLaunch' then a1 else a0 end order by timestamp)
-) g left join session s on s.id = g.session where g.step = 'GraphLaunch';
+) g left join session s on s.id = g.session cross join tally n on n.n < g.weight where g.step = 'GraphLaunch';
 
 -- The places whose allocations hold, or held, most memory of a process, as told last:
 -- what is live, the most there was, and how often the process was refused. kind tells

@@ -64,6 +64,7 @@ type Writer struct {
 
 	thin     thinner
 	rng      rand.PCG
+	tally    uint32 // weights up to it have their numbers in the table tally
 	pending  []pendingCall
 	order    []rowOrder
 	inTx     bool
@@ -80,8 +81,11 @@ const maxPending = 8192
 
 type pendingCall struct {
 	event.Call
-	series  *series
-	notable bool
+	series   *series
+	notable  bool
+	rest     uint64 // ns that the other Weight-1 calls took
+	restSize uint64 // that they asked for, if mixed
+	mixed    bool   // not all asked for the same
 }
 
 // Write implements store.Writer.
@@ -132,7 +136,11 @@ func (w *Writer) call(c *event.Call) {
 	w.session.count(c.Start, c.End(), uint64(weight))
 	w.thin.advance(c.End())
 
+	if s.group.n > 0 && s.group.second != sec {
+		w.closeGroup(s)
+	}
 	notable := isNotable(c, s.median.value, s.seen == 1, off)
+	extreme := s.extent.widen(sec, c.Duration)
 	if notable || off || s.whole {
 		w.thin.kept++
 		w.keep(c, s, notable)
@@ -140,14 +148,13 @@ func (w *Writer) call(c *event.Call) {
 	}
 	w.thin.seen++
 	size := w.thin.size()
-	if size == 1 && s.group.n == 0 {
+	if size == 1 && s.group.n == 0 || extreme {
 		w.thin.stored++
 		w.keep(c, s, false)
 		return
 	}
-	if s.group.add(c, weight, size, &w.rng) {
-		w.thin.stored++
-		w.keep(s.group.take(), s, false)
+	if s.group.add(c, weight, size, s.bytesArg, &w.rng) {
+		w.closeGroup(s)
 	}
 }
 
@@ -159,7 +166,8 @@ func lifeOfGraph(op event.Op) bool {
 }
 
 func (w *Writer) keep(c *event.Call, s *series, notable bool) {
-	w.pending = append(w.pending, pendingCall{*c, s, notable})
+	rest := c.Duration * uint64(max(c.Weight, 1)-1)
+	w.pending = append(w.pending, pendingCall{Call: *c, series: s, notable: notable, rest: rest})
 }
 
 // seriesOf finds the state of a call's thread and operation.
@@ -206,7 +214,7 @@ func (w *Writer) endThread(id event.Thread) {
 func (w *Writer) closeGroup(s *series) {
 	if s.group.n > 0 {
 		w.thin.stored++
-		w.keep(s.group.take(), s, false)
+		w.pending = append(w.pending, s.group.take(s))
 	}
 }
 
@@ -296,6 +304,7 @@ func (w *Writer) rollback() {
 	w.session.stored -= w.txCalls
 	w.session.pruned -= w.txPruned
 	w.inTx, w.txRows, w.txCalls, w.txPruned = false, 0, 0, 0
+	w.tally = 0
 }
 
 // Close implements store.Writer. It is safe to call twice.

@@ -194,10 +194,10 @@ function Chosen(props: { answer: Answer; map: Map; part: Part }) {
   const b = bounds(map, part);
   const pid = scope.value.pid;
   const sql =
-    `select timestamp, duration_ns, pid, tid, comm, ret_code, weight from cuda_events where op = '${answer.op.replaceAll("'", "''")}'` +
+    `select timestamp, duration_ns, pid, tid, comm, ret_code from cuda_events where stored and op = '${answer.op.replaceAll("'", "''")}'` +
     ` and timestamp >= ${b.from} and timestamp < ${b.to} and duration_ns > ${b.above} and duration_ns <= ${b.most}` +
     `${pid && /^\d+$/.test(pid) ? ` and pid = ${pid}` : ""} order by duration_ns desc limit 50`;
-  const rows = useLoad((signal) => query<[number, number, number, number, string, number, number]>(sql, 50, signal), [sql]);
+  const rows = useLoad((signal) => query<[number, number, number, number, string, number]>(sql, 50, signal), [sql]);
   return (
     <>
       <h2>
@@ -207,6 +207,7 @@ function Chosen(props: { answer: Answer; map: Map; part: Part }) {
         {clock(Number(b.from))} … {clock(Number(b.to))} · <a href={href("timeline", { from: String(b.from), to: String(b.to), since: null })}>timeline of it</a> ·{" "}
         <a href={href("heatmap", { from: String(b.from), to: String(b.to), since: null, op: answer.op })}>heat map of it</a>
       </p>
+      <p>The longest of those that were stored one by one:</p>
       <State of={rows}>
         <table>
           <thead>
@@ -215,11 +216,10 @@ function Chosen(props: { answer: Answer; map: Map; part: Part }) {
               <th class="number">takes</th>
               <th>thread</th>
               <th class="number">returned</th>
-              <th class="number">stands for</th>
             </tr>
           </thead>
           <tbody>
-            {rows.value?.rows.map(([at, took, p, t, comm, ret, weight]) => (
+            {rows.value?.rows.map(([at, took, p, t, comm, ret]) => (
               <tr key={at + "/" + t}>
                 <td>
                   <a href={href("timeline", { from: String(BigInt(at) - BigInt(took)), to: String(BigInt(at) + 2n * BigInt(took) + 1000n), since: null, tid: t })}>{clock(at)}</a>
@@ -229,7 +229,6 @@ function Chosen(props: { answer: Answer; map: Map; part: Part }) {
                   {comm} {t} ({p})
                 </td>
                 <td class="number">{ret}</td>
-                <td class="number">{count(weight)}</td>
               </tr>
             ))}
           </tbody>
