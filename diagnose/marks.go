@@ -22,7 +22,8 @@ type Mark struct {
 
 // When a change is noticeable.
 const (
-	markRatio = 1.25 // of a rate, a number of calls or a duration, one way or the other
+	markRatio = 1.15 // of a rate or a duration, one way or the other
+	markCalls = 1.03 // of the calls of a step, of which each means something
 	markShare = 0.05 // of the thread's time, for a class of waiting
 	markNoise = 4    // times the usual distance of a value from the median of its part
 	markParts = 2    // buckets that a part has at least
@@ -32,7 +33,7 @@ const (
 // measure is something that is watched for changes.
 type measure struct {
 	of    func(b *TimeBucket) (float64, bool) // false: nothing is known of it there
-	share bool                                // of time, else a number
+	ratio float64                             // from which a change is noticeable; 0: it is a share of time
 	what  func(before, after float64) string
 }
 
@@ -40,6 +41,7 @@ type measure struct {
 func (t *Timeline) measures() []measure {
 	second := float64(time.Second)
 	list := []measure{{
+		ratio: markRatio,
 		of: func(b *TimeBucket) (float64, bool) {
 			return float64(b.Calls) * second / float64(max(b.SpanNS, 1)), true
 		},
@@ -48,13 +50,17 @@ func (t *Timeline) measures() []measure {
 	if t.PerStep != "" {
 		list = []measure{
 			{
-				of: func(b *TimeBucket) (float64, bool) { return b.StepNS(), b.Steps > 0 },
+				ratio: markRatio,
+				of:    func(b *TimeBucket) (float64, bool) { return b.StepNS(), b.Steps > 0 },
 				what: func(x, y float64) string {
 					return fmt.Sprintf("a step takes %s instead of %s", report.Duration(uint64(y)), report.Duration(uint64(x)))
 				},
 			},
 			{
-				of:   func(b *TimeBucket) (float64, bool) { return float64(b.Calls) / float64(max(b.Steps, 1)), b.Steps > 0 },
+				ratio: markCalls,
+				of: func(b *TimeBucket) (float64, bool) {
+					return float64(b.Calls) / float64(max(b.Steps, 1)), b.Steps > 0
+				},
 				what: func(x, y float64) string { return fmt.Sprintf("%.4g instead of %.4g calls a step", y, x) },
 			},
 		}
@@ -64,7 +70,6 @@ func (t *Timeline) measures() []measure {
 			of: func(b *TimeBucket) (float64, bool) {
 				return float64(b.Waits.NS[class]) / float64(max(b.SpanNS, 1)), true
 			},
-			share: true,
 			what: func(x, y float64) string {
 				return fmt.Sprintf("waits of class %s take %.0f %% instead of %.0f %% of the time", class, 100*y, 100*x)
 			},
@@ -85,7 +90,7 @@ func (t *Timeline) mark(ctx context.Context, r store.Reader) error {
 				at, values = append(at, i), append(values, v)
 			}
 		}
-		for _, c := range changes(values, 0, m.share) {
+		for _, c := range changes(values, 0, m.ratio) {
 			words[at[c.at]] = append(words[at[c.at]], m.what(c.before, c.after))
 		}
 	}
@@ -93,7 +98,9 @@ func (t *Timeline) mark(ctx context.Context, r store.Reader) error {
 	for i := range words {
 		places = append(places, i)
 	}
-	slices.SortFunc(places, func(a, b int) int { return cmp.Or(cmp.Compare(len(words[b]), len(words[a])), cmp.Compare(a, b)) })
+	slices.SortFunc(places, func(a, b int) int {
+		return cmp.Or(cmp.Compare(len(words[b]), len(words[a])), cmp.Compare(a, b))
+	})
 	places = places[:min(len(places), maxMarks)]
 	slices.Sort(places)
 	for _, i := range places {
@@ -114,23 +121,23 @@ type change struct {
 
 // changes splits a series where its parts differ most, and those again, as long as the parts
 // differ noticeably. base is added to the places.
-func changes(v []float64, base int, share bool) []change {
+func changes(v []float64, base int, ratio float64) []change {
 	best := split(v)
 	if best < markParts || len(v)-best < markParts {
 		return nil
 	}
 	x, y := median(v[:best]), median(v[best:])
 	noise := median(append(distances(v[:best], x), distances(v[best:], y)...))
-	noticeable := max(x, y) >= markRatio*min(x, y)
-	if share {
+	noticeable := max(x, y) >= ratio*min(x, y)
+	if ratio == 0 {
 		noticeable = math.Abs(x-y) >= markShare
 	}
 	if !noticeable || math.Abs(x-y) <= markNoise*noise {
 		return nil
 	}
-	list := changes(v[:best], base, share)
+	list := changes(v[:best], base, ratio)
 	list = append(list, change{base + best, x, y})
-	return append(list, changes(v[best:], base+best, share)...)
+	return append(list, changes(v[best:], base+best, ratio)...)
 }
 
 // split is the place of a series whose two sides differ most in their means, for as many

@@ -46,7 +46,9 @@ func (b *TimeBucket) StepNS() float64 {
 
 // ReadTimeline reads the timeline of the thread that is wanted and spent most time in calls;
 // nil if none made any. There are at most so many buckets.
-func ReadTimeline(ctx context.Context, r store.Reader, w store.Window, buckets int, wants func(event.Thread) bool) (*Timeline, error) {
+func ReadTimeline(
+	ctx context.Context, r store.Reader, w store.Window, buckets int, wants func(event.Thread) bool,
+) (*Timeline, error) {
 	list, err := r.OpStats(ctx, w)
 	if err != nil {
 		return nil, err
@@ -210,7 +212,8 @@ func (t *Timeline) spread(start, duration uint64, l *event.Ledger, call bool) {
 				t.Buckets[i].Waits.NS[class], uint64(float64(ns)*share))
 		}
 		if call {
-			t.Buckets[own].CallNS, t.Buckets[i].CallNS = shifted(t.Buckets[own].CallNS, t.Buckets[i].CallNS, uint64(float64(duration)*share))
+			t.Buckets[own].CallNS, t.Buckets[i].CallNS = shifted(t.Buckets[own].CallNS, t.Buckets[i].CallNS,
+				uint64(float64(duration)*share))
 		}
 	}
 }

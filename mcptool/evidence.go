@@ -26,7 +26,8 @@ func evidenceQuery(c *report.Chain) string {
 	from := id[strings.LastIndexByte(id, ':')+1:]
 	at := strings.TrimRight(from, "abcdefghijklmnopqrstuvwxyz")
 	if len(at) < len("1700000000000000000") { // an earlier Ingero counted its events
-		return "select timestamp, op, duration_ns, pid, tid, ret_code from events where id = '" + strings.ReplaceAll(id, "'", "''") + "'"
+		return "select timestamp, op, duration_ns, pid, tid, ret_code from events where id = '" +
+			strings.ReplaceAll(id, "'", "''") + "'"
 	}
 	switch store.EventKind(from[len(at):]) {
 	case store.CallEvent:
@@ -34,10 +35,10 @@ func evidenceQuery(c *report.Chain) string {
 	case store.GapEvent:
 		return meanwhile(c, at, "ledger", "'gap before ' || op")
 	case store.OffCPUEvent:
-		return waitColumns + " from off_cpu where timestamp = " + at
+		return waitsDuring(c, at, "off_cpu") + " order by timestamp limit 20"
 	case store.CollectiveEvent:
-		return "select c.rank, c.comm, c.tid, c.op, c.queued, c.barrier_wait_ns from collectives c join collectives e using (comm_id, seq) " +
-			"where e.timestamp = " + at + " order by c.queued desc limit 20"
+		return "select c.rank, c.comm, c.tid, c.op, c.queued, c.barrier_wait_ns " +
+			"from collectives c join collectives e using (comm_id, seq) where e.timestamp = " + at + " order by c.queued desc limit 20"
 	}
 	return "select timestamp, op, duration_ns, comm, pid, tid from calls where timestamp = " + at
 }
@@ -47,12 +48,19 @@ const waitColumns = "select timestamp, comm, class, duration_ns, culprit_comm, c
 
 // meanwhile selects a row of a view, called what, and the waits until its end.
 func meanwhile(c *report.Chain, at, view, what string) string {
+	return fmt.Sprintf("select timestamp, comm, %s as what, duration_ns, "+
+		"null as culprit_comm, null as culprit_tid, null as holder_tid, null as waker_comm "+
+		"from %s where timestamp = %s union all %s order by 1 limit 20", what, view, at, waitsDuring(c, at, view))
+}
+
+// waitsDuring selects the waits of the victim and the culprit that were, for a part at
+// least, during a row of a view. None is looked for that began over a second before.
+func waitsDuring(c *report.Chain, at, view string) string {
 	who := fmt.Sprint(c.Effect.TID)
 	if c.Cause.TID != 0 && c.Cause.TID != c.Effect.TID {
 		who += fmt.Sprintf(", %d", c.Cause.TID)
 	}
-	return fmt.Sprintf("select timestamp, comm, %[3]s as what, duration_ns, null as culprit_comm, null as culprit_tid, null as holder_tid, null as waker_comm "+
-		"from %[2]s where timestamp = %[1]s union all %[4]s from off_cpu where tid in (%[5]s) and "+
-		"timestamp between %[1]s and (select max(timestamp + duration_ns) from %[2]s where timestamp = %[1]s) order by 1 limit 20",
-		at, view, what, waitColumns, who)
+	return fmt.Sprintf("%[3]s from off_cpu where tid in (%[4]s) and timestamp + duration_ns > %[1]s and "+
+		"timestamp between %[1]s - 1000000000 and (select max(timestamp + duration_ns) from %[2]s where timestamp = %[1]s)",
+		at, view, waitColumns, who)
 }

@@ -133,7 +133,8 @@ func waitsWorthTelling(t *diagnose.Timeline) []event.Class {
 	var list []event.Class
 	var sum event.Ledger
 	for c := range event.NumClasses {
-		if slices.ContainsFunc(t.Buckets, func(b diagnose.TimeBucket) bool { return percent(b.Waits.NS[c], b.SpanNS) >= leastPct }) {
+		much := func(b diagnose.TimeBucket) bool { return percent(b.Waits.NS[c], b.SpanNS) >= leastPct }
+		if slices.ContainsFunc(t.Buckets, much) {
 			list = append(list, c)
 		}
 	}

@@ -179,6 +179,36 @@ func TestNextShowsTheCulprit(t *testing.T) {
 	}
 }
 
+// TestNextShowsTheHolder: of a lock that was held over writes to the disk, both waits.
+func TestNextShowsTheHolder(t *testing.T) {
+	cs := connect(t, "../investigations/lock-through-disk.db", mcptool.Options{})
+	var d struct {
+		Finding struct{ Culprit struct{ TID int } }
+		Next    []struct {
+			Tool      string
+			Arguments map[string]any
+		}
+	}
+	call(t, cs, "diagnose", nil, &d)
+	waits, held := 0, false
+	for _, n := range d.Next {
+		if n.Tool != "run_sql" {
+			continue
+		}
+		var got struct{ Rows [][]any }
+		call(t, cs, n.Tool, n.Arguments, &got)
+		for _, row := range got.Rows {
+			if row[1] == "metrics-flush" && row[2] == "block_io" {
+				waits++
+			}
+			held = held || row[1] == "trainer" && row[2] == "futex" && row[6] == float64(d.Finding.Culprit.TID)
+		}
+	}
+	if waits == 0 || !held {
+		t.Errorf("%d waits of the holder for the disk; that it held the lock is told: %t", waits, held)
+	}
+}
+
 // TestWhatWasDroppedIsTheSameEverywhere: one number for a loss, in the same words, whichever
 // tool is asked for whichever window; and none of them calls it lost, as time is.
 func TestWhatWasDroppedIsTheSameEverywhere(t *testing.T) {
