@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/diagnose"
@@ -35,7 +36,7 @@ type mark struct {
 	What string `json:"what"`
 }
 
-func (t timelineOut) rows() int { return len(t.Buckets) }
+func (out timelineOut) rows() int { return len(out.Buckets) }
 
 // The parts of an answer of get_timeline.
 const (
@@ -96,11 +97,12 @@ func (out *timelineOut) fill(t *diagnose.Timeline) {
 		out.Marks = append(out.Marks, mark{clock(m.At), m.What})
 	}
 	if n := len(t.Others); n > 0 {
-		note := "one thread of several that make calls; others by tid: "
+		var tids []string
 		for i := range min(n, maxOthers) {
-			note += fmt.Sprintf("%d, ", t.Others[i].TID)
+			tids = append(tids, fmt.Sprint(t.Others[i].TID))
 		}
-		out.Note = joined(out.Note, note[:len(note)-2])
+		note := "one thread of several that make calls; others by tid: " + strings.Join(tids, ", ")
+		out.Note = joined(out.Note, note)
 	}
 	shown := waitsWorthTelling(t)
 	out.Columns = []string{"at_s", "calls_per_s"}

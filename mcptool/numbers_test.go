@@ -2,6 +2,7 @@ package mcptool_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -225,9 +226,7 @@ func TestWhatWasDroppedIsTheSameEverywhere(t *testing.T) {
 	for tool := range needsRecording {
 		for _, since := range []string{"", "all", "3s"} {
 			args := map[string]any{}
-			for k, v := range defaults[tool] {
-				args[k] = v
-			}
+			maps.Copy(args, defaults[tool])
 			if tool != "run_sql" {
 				args["since"] = since
 			}

@@ -6,6 +6,7 @@ package recording
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ type spanError struct{ error }
 // IsSpanError reports whether an error of Choose is one of what was asked, not of the
 // recording.
 func IsSpanError(err error) bool {
-	_, ok := err.(spanError) // Choose wraps it in nothing
+	_, ok := errors.AsType[spanError](err)
 	return ok
 }
 

@@ -147,8 +147,8 @@ type jsonSecond struct {
 	Elapsed     int64             `json:"elapsed_ns"`
 	Calls       uint64            `json:"calls"`
 	CallsPerS   float64           `json:"calls_per_s"`
-	Syscalls    uint64            `json:"syscalls"`     // counted since the start, if any are
-	CallsUntold uint64            `json:"calls_untold"` // slow or failed, beyond what a second may print
+	Syscalls    uint64            `json:"syscalls"`      // counted since the start, if any are
+	CallsUntold uint64            `json:"calls_untold"`  // slow or failed, beyond what a second may print
 	Dropped     uint64            `json:"lines_dropped"` // call and second, since the start: too many waited to be read
 	Ops         []jsonOp          `json:"ops"`
 	InFlight    []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
