@@ -53,6 +53,9 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		if err := out.fill(rows, from, &in); err != nil {
 			return out, err
 		}
+		for _, n := range rows.Notes() {
+			out.Note = data(joined(string(out.Note), n))
+		}
 		st, lost := s.recording(ctx)
 		out.Window, out.Dropped = st.Window, droppedOf(lost)
 		switch {

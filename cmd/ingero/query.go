@@ -43,7 +43,8 @@ Start with these views; docs/sql.md describes all of them:
   events         every call and host event: timestamp, duration_ns, pid, tid, source, op
   cuda_events    calls of the CUDA runtime and driver
   host_events    what the host did to threads, by system call
-  off_cpu        intervals off the CPU: class, waker, lock holder, who ran instead
+  off_cpu        intervals of 0.1 ms or more off the CPU: class, waker, lock holder, who ran
+  off_cpu_times  all time off the CPU by thread and class, exact
   ledger         where the time of each call went
   op_seconds     exact statistics per second, thread and operation
   process_names, sources, ops, sessions, losses`,
@@ -106,6 +107,9 @@ func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql
 	}
 	if err := rows.Err(); err != nil {
 		return err
+	}
+	for _, n := range rows.Notes() {
+		fmt.Fprintf(c.err, "ingero: note: %s\n", n)
 	}
 	if rows.Truncated() {
 		fmt.Fprintf(c.err, "ingero: there is more: stopped after %d rows; --limit 0 prints all\n", f.limit)

@@ -13,10 +13,12 @@ import (
 // only in SQLite's shell.
 type guard struct {
 	refused string // what was refused first
+	reads   statementReads
 }
 
 // Authorize implements sqlite.Authorizer.
 func (g *guard) Authorize(a sqlite.Action) sqlite.AuthResult {
+	g.reads.note(a)
 	switch a.Type() {
 	case sqlite.OpSelect, sqlite.OpRead, sqlite.OpRecursive, sqlite.OpFunction:
 		return sqlite.AuthResultOK

@@ -191,7 +191,7 @@ func TestMergedMachinesStayApart(t *testing.T) {
 			t.Errorf("machine %d (-recorded +merged):\n%s", i, cmp.Diff(want, got))
 		}
 	}
-	once := []string{"sources", "ops", "cgroups", "stack_frames", "stack_traces", "process_names", "collective_arrivals"}
+	once := []string{"sources", "ops", "cgroups", "stack_frames", "stack_traces", "process_names", "collective_arrivals", "filtered_views"}
 	inA, inB, inOut := counting(t, a), counting(t, b), counting(t, out)
 	for _, v := range query(t, out, "select name from sqlite_schema where type = 'view'") {
 		from := fmt.Sprintf("%q", v[0])

@@ -60,6 +60,7 @@ type Rows struct {
 	parent    context.Context
 	limits    Limits
 	columns   []string
+	notes     []string
 	values    []any
 	rows      int
 	bytes     int
@@ -145,6 +146,7 @@ func (r *Rows) prepare(sql string) error {
 	if stmt.BindParamCount() > 0 {
 		return fmt.Errorf("%w: %s has no value; write the value itself", ErrSyntax, cmp.Or(stmt.BindParamName(1), "?"))
 	}
+	r.notes = guard.reads.notes(r.conn, sql[:len(sql)-rest])
 	r.columns = r.names(stmt, sql[:len(sql)-rest])
 	r.values = make([]any, len(r.columns))
 	return nil
@@ -198,6 +200,10 @@ func stripComments(s string) string {
 
 // Columns are the names of the columns.
 func (r *Rows) Columns() []string { return r.columns }
+
+// Notes say what the rows are of where that is easily mistaken: sums over views that do not
+// show all there was, or that have calls within calls.
+func (r *Rows) Notes() []string { return r.notes }
 
 // Next advances to the next row. It returns false at the end, at a limit, and
 // after an error.

@@ -214,3 +214,64 @@ func TestOlderThinnedRecordingsCountEachCall(t *testing.T) {
 		t.Errorf("%v allocations are stored", n)
 	}
 }
+
+// busyCalls are those of two threads that do nothing but call: one call after the other, most
+// with calls within, as deep as three.
+func busyCalls(t testing.TB, seed uint64, n int) []event.Call {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 6))
+	ops := []event.Op{opOf(t, "cudaLaunchKernel"), opOf(t, "cuLaunchKernel"), opOf(t, "cudaMemcpyAsync"), opOf(t, "cuMemAlloc")}
+	var calls []event.Call
+	var add func(thread event.Thread, at, ns uint64, depth uint8)
+	add = func(thread event.Thread, at, ns uint64, depth uint8) {
+		if depth < 3 && rng.IntN(3) > 0 && ns > 100 {
+			half := ns / 2
+			add(thread, at+1, rng.Uint64N(half-2)+1, depth+1)
+			add(thread, at+half, rng.Uint64N(half-2)+1, depth+1)
+		}
+		calls = append(calls, event.Call{Start: at, Duration: ns, Thread: thread, Op: ops[rng.IntN(len(ops))], Depth: depth})
+	}
+	at := [2]uint64{t0, t0}
+	for len(calls) < n {
+		which := 0
+		if at[1] < at[0] {
+			which = 1
+		}
+		ns := 500 + rng.Uint64N(1_000_000)
+		add(event.Thread{PID: 9, TID: 9 + uint32(which)}, at[which], ns, 0)
+		at[which] += ns
+	}
+	return calls
+}
+
+// TestOutermostCallsOfASecondAreAtMostThatSecond: whatever is nested in what, no time of a
+// thread counts twice in sums over outermost calls, and none is missing.
+func TestOutermostCallsOfASecondAreAtMostThatSecond(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		calls := busyCalls(t, seed, 30_000)
+		path := thinnedRecording(t, calls, seed+1)
+		want := sumsOf(calls, func(c *event.Call) string {
+			if c.Depth > 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d %d", c.TID, c.Start/1e9)
+		})
+		for _, sql := range []string{
+			"select tid || ' ' || (timestamp / 1000000000), sum(duration_ns) from events where depth = 0 group by 1",
+			"select tid || ' ' || (timestamp / 1000000000), sum(duration_ns) from cuda_events where depth = 0 group by 1",
+			"select tid || ' ' || (timestamp / 1000000000), sum(sum_ns) from op_seconds where nested = 0 group by 1",
+		} {
+			rows := query(t, path, sql)
+			if len(rows) != len(want) {
+				t.Errorf("%s: %d rows, want %d", sql, len(rows), len(want))
+			}
+			for _, r := range rows {
+				const overlap = 1_000_500 // the last call of a second ends in the next one
+				if ns := uint64(r[1].(int64)); ns != want[r[0].(string)].ns || ns > 1e9+overlap {
+					t.Errorf("%s: %v: %d ns, want %d and at most a second", sql, r[0], ns, want[r[0].(string)].ns)
+				}
+			}
+		}
+	}
+}

@@ -29,6 +29,8 @@ func views() string {
 		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}", opsThat(ofGraphs), "{graph_step}", graphStep(),
 		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
 	ledgerView(&b)
+	threadTimesViews(&b)
+	filteredViewsView(&b)
 	for i := range event.Catalog {
 		if event.Catalog[i].Op.Source().Called() {
 			opView(&b, &event.Catalog[i])
