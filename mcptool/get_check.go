@@ -100,9 +100,9 @@ func (st *recordingState) whoWasTraced() data {
 // whatIsSampled says which numbers rest on all calls, and which do not.
 func (st *recordingState) whatIsSampled() string {
 	if st.stored >= st.Calls {
-		return "nothing: each call has a row"
+		return "nothing: all calls are stored"
 	}
-	return report.Plural(st.stored, "call") + " have a row; statistics count all"
+	return report.Count(st.stored) + " calls are stored one by one, others counted"
 }
 
 // machine examines this machine.

@@ -277,7 +277,7 @@ func TestCheckIsBrief(t *testing.T) {
 	thinned := connect(t, thinnedRecording(t), mcptool.Options{})
 	var got struct{ Traced, Sampled string }
 	call(t, thinned, "get_check", nil, &got)
-	if !strings.Contains(got.Sampled, "calls have a row; statistics count all") || !strings.HasPrefix(got.Traced, "1 process: trainer") {
+	if !strings.Contains(got.Sampled, " calls are stored one by one, others counted") || !strings.HasPrefix(got.Traced, "1 process: trainer") {
 		t.Errorf("%+v", got)
 	}
 }
