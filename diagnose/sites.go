@@ -86,7 +86,7 @@ func FindSites(
 			return true
 		}
 		n := uint64(max(c.Weight, 1))
-		of.Located, of.LocatedNS = of.Located+n, of.LocatedNS+n*c.Duration
+		of.Located, of.LocatedNS = of.Located+n, of.LocatedNS+c.TotalNS()
 		k := key{pid: c.PID, op: c.Op, stack: c.Stack}
 		if c.Op.LaunchesKernel() {
 			k.kernel = called[launched{c.PID, c.Args[0]}]
@@ -98,7 +98,7 @@ func FindSites(
 		}
 		e := &s.List[i]
 		e.Calls += n
-		e.TotalNS += n * c.Duration
+		e.TotalNS += c.TotalNS()
 		e.MaxNS = max(e.MaxNS, c.Duration)
 		return true
 	}

@@ -171,6 +171,15 @@ type Call struct {
 	Ledger Ledger // zero when no context switch fell into the call
 	Stack  uint64 // StackID of the caller, 0 if none was taken
 	Weight uint32 // how many calls this row stands for; 0 and 1 both mean one
+	Rest   uint64 // ns that the other Weight-1 calls took; 0: as long as this one, each
+}
+
+// TotalNS is how long the calls took together that the row stands for.
+func (c *Call) TotalNS() uint64 {
+	if c.Rest == 0 {
+		return c.Duration * uint64(max(c.Weight, 1))
+	}
+	return c.Duration + c.Rest
 }
 
 // End is the Unix time in ns at which the call returned.

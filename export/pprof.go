@@ -117,9 +117,11 @@ func (p *pprofile) calls(ctx context.Context, o Options) error {
 		if failed != nil {
 			return false
 		}
-		weight := int64(max(c.Weight, 1))
-		s.Value[callCount] += weight
-		s.Value[callTime] += weight * int64(min(c.Duration, uint64(24*time.Hour)))
+		const longest = uint64(24 * time.Hour) // of a call; what is longer is damaged
+		n := uint64(max(c.Weight, 1))
+		c.Duration, c.Rest = min(c.Duration, longest), min(c.Rest, (n-1)*longest)
+		s.Value[callCount] += int64(n)
+		s.Value[callTime] += int64(c.TotalNS())
 		return true
 	})
 	if failed != nil {

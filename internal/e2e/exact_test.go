@@ -72,7 +72,8 @@ func (r *recording) finish() (calls, rows, lost int64) {
 			lost += int64(l.Count)
 		}
 	}
-	q, err := sqlite.Query(r.t.Context(), r.db, "select count(*), sum(stored) from calls", sqlite.Limits{})
+	q, err := sqlite.Query(r.t.Context(), r.db, `select count(*), sum(stored), sum(duration_ns) = (select sum(sum_ns) from op_seconds),
+		max(duration_ns) = (select max(max_ns) from op_seconds) from calls`, sqlite.Limits{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -81,6 +82,9 @@ func (r *recording) finish() (calls, rows, lost int64) {
 		r.t.Fatal(q.Err())
 	}
 	v := q.Values()
+	if v[2] != int64(1) || v[3] != int64(1) {
+		r.t.Error("the calls in the view do not take as long as the roll-ups say")
+	}
 	return v[0].(int64), v[1].(int64), lost
 }
 

@@ -22,7 +22,7 @@ func readLedger(s *sqlite.Stmt, i int, l *event.Ledger) {
 }
 
 const callQuery = `select c.ts, c.thread, c.op, c.dur, c.ret, c.gpu, c.depth, c.stack, c.weight,
-	a.a0, a.a1, a.a2, a.a3, l.ts, ` + "%s" + `
+	a.a0, a.a1, a.a2, a.a3, l.ts, ` + "%s" + `, c.rest
 	from call c left join args a on a.id = c.args left join call_ledger l on l.ts = c.ts `
 
 // expand puts the ledger's columns into a query.
@@ -65,6 +65,11 @@ func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*even
 }
 
 func (r *Reader) calls(ctx context.Context, query string, args []int64, visit func(*event.Call) bool) error {
+	if ok, err := r.hasColumn(ctx, "call", "rest"); err != nil {
+		return err
+	} else if !ok {
+		query = strings.Replace(query, "c.rest", "null", 1)
+	}
 	var c event.Call
 	return r.rows(ctx, query, args, func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
@@ -74,7 +79,7 @@ func (r *Reader) calls(ctx context.Context, query string, args []int64, visit fu
 		c = event.Call{
 			Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread,
 			Op: event.Op(s.ColumnInt64(2)), Ret: int32(s.ColumnInt64(4)), GPU: event.NoGPU,
-			Depth: uint8(s.ColumnInt64(6)), Weight: uint32(s.ColumnInt64(8)),
+			Depth: uint8(s.ColumnInt64(6)), Weight: uint32(s.ColumnInt64(8)), Rest: uint64(s.ColumnInt64(14 + ledgerWidth)),
 		}
 		if !s.ColumnIsNull(5) {
 			c.GPU = int8(s.ColumnInt64(5))

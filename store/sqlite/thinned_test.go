@@ -45,7 +45,7 @@ func fastCalls(t testing.TB, seed uint64, n int) []event.Call {
 // thinnedRecording has calls of which at most some hundred a second have a row of their own.
 func thinnedRecording(t testing.TB, calls []event.Call, seed uint64) string {
 	t.Helper()
-	w, path := create(t, sqlite.Options{RawRate: 200, Seed: seed})
+	w, path := create(t, sqlite.Options{RawRate: 200, Seed: seed, Session: store.Session{Node: fmt.Sprint("node ", seed), Started: t0 + seed}})
 	for n := 0; n < len(calls); n += 500 {
 		must(t, w.Write(&store.Batch{
 			Calls:     calls[n:min(n+500, len(calls))],
@@ -118,6 +118,17 @@ func TestViewsOfThinnedCallsCountEachCall(t *testing.T) {
 			}
 			bytes := map[string]string{"cudaMalloc": "sum(bytes)"}[op]
 			compareSums(t, path, "select pid, count(*), sum(duration_ns), max(duration_ns), min(duration_ns), "+cmp.Or(bytes, "0")+" from "+op+" group by pid", sumsOf(calls, of))
+		}
+		rows := map[string]sum{} // as programs read them, which do not ask with SQL
+		for _, c := range allCalls(t, reader(t, path)) {
+			s := rows[c.Op.String()]
+			s.n, s.ns = s.n+uint64(max(c.Weight, 1)), s.ns+c.TotalNS()
+			rows[c.Op.String()] = s
+		}
+		for op, s := range sumsOf(calls, byOp) {
+			if rows[op].n != s.n || rows[op].ns != s.ns {
+				t.Errorf("rows of %s stand for %d calls of %d ns, want %d of %d", op, rows[op].n, rows[op].ns, s.n, s.ns)
+			}
 		}
 		if repeated := query(t, path, "select timestamp, count(*) from calls where stored group by 1 having count(*) > 1"); len(repeated) != 0 {
 			t.Errorf("stored twice: %v", repeated)
@@ -212,6 +223,30 @@ func TestOlderThinnedRecordingsCountEachCall(t *testing.T) {
 	}
 	if n := query(t, path, "select count(*) from cudaMalloc where stored = 1"); n[0][0].(int64) > 2000 {
 		t.Errorf("%v allocations are stored", n)
+	}
+}
+
+// TestMergedThinnedRecordingsCountEachCall: what the others of a row took and asked for is
+// carried along, also where rows are moved, and where a recording is older.
+func TestMergedThinnedRecordingsCountEachCall(t *testing.T) {
+	t.Parallel()
+	calls := fastCalls(t, 7, 10_000)
+	a, b := thinnedRecording(t, calls, 1), thinnedRecording(t, calls, 2)
+	const sums = "select op, count(*), sum(duration_ns), sum(arg0), min(duration_ns), max(duration_ns) from events group by op"
+	out, _ := merge(t, a, b)
+	var want [][]any
+	for _, r := range query(t, a, sums) {
+		want = append(want, []any{r[0], 2 * r[1].(int64), 2 * r[2].(int64), 2 * r[3].(int64), r[4], r[5]})
+	}
+	if got := query(t, out, sums); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("merged: %v, want %v", got, want)
+	}
+	sqlite.Downgrade(t, b, 17)
+	out, _ = merge(t, a, b)
+	for i, r := range query(t, out, sums) {
+		if r[1] != want[i][1] {
+			t.Errorf("merged with an older one: %v, want %v calls", r, want[i][1])
+		}
 	}
 }
 

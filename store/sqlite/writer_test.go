@@ -411,7 +411,7 @@ func checkExact(t *testing.T, path string, calls []event.Call, rate int) {
 	stored := allCalls(t, r)
 	for _, c := range stored {
 		weights[opKey{c.Thread, c.Op}] += uint64(max(c.Weight, 1))
-		c.Weight, c.Start = 0, 0
+		c.Weight, c.Rest, c.Start = 0, 0, 0
 		kept[c]++
 	}
 	for k, o := range want {
