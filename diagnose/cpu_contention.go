@@ -182,47 +182,10 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 	if len(list) == 0 {
 		return // nobody named: the finding explains nothing and is not told
 	}
-	top := list[0]
+	top, cpus := list[0], cpuList(f.cpus)
 	c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread = top.name, top.PID, top.TID, printable(top.Comm)
-	cpus := cpuList(f.cpus)
-	var ran []string
-	for _, r := range list[:min(len(list), maxRunners)] {
-		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
-	}
-	if n := len(list) - len(ran); n > 0 {
-		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
-	}
-	details := []string{"on CPU " + cpus + ", " + strings.Join(ran, ", ")}
-	if f.note != "" {
-		details = append(details, f.note)
-	}
-	if moved, far, all := f.moves(s); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
-		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
-		if far > 0 {
-			text += fmt.Sprintf(", after %d on another memory node", far)
-		}
-		details = append(details, text)
-	}
-	var fixes []string
+	c.Cause.Detail = strings.Join(f.contentionDetails(s, list), "; ")
 	victim := f.root(s)
-	for i := range list[:min(len(list), maxSteps)] {
-		if why, fix := s.priority(victim, &list[i]); why != "" {
-			details, fixes = append(details, why), append(fixes, fix)
-		}
-	}
-	if text := f.sinceBegun(f.about(s)); text != "" {
-		details = append(details, text)
-	}
-	n := s.planOf(f).needs
-	for _, text := range []string{n.words(f.cpus), s.boundWords(f), s.loadWords(f)} {
-		if text != "" {
-			details = append(details, text)
-		}
-	}
-	if f.self > 0 {
-		details = append(details, "ingero itself ran "+span(f.self))
-	}
-	c.Cause.Detail = strings.Join(details, "; ")
 	culprit := fmt.Sprintf("%s (pid %d)", top.name, top.PID)
 	if top.PID == victim.PID {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
@@ -247,9 +210,46 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 		if i > 0 && share(r.NS, known) < minStep {
 			break
 		}
-		c.Path = append(c.Path, report.Step{Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), State: "running", On: "CPU " + cpus, NS: r.NS})
+		c.Path = append(c.Path, report.Step{
+			Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm),
+			State: "running", On: "CPU " + cpus, NS: r.NS,
+		})
 	}
-	c.Recommendations = append(fixes, s.makeRoom(f, victim, list)...)
+	for i := range list[:min(len(list), maxSteps)] {
+		if _, fix := s.priority(victim, &list[i]); fix != "" {
+			c.Recommendations = append(c.Recommendations, fix)
+		}
+	}
+	c.Recommendations = append(c.Recommendations, s.makeRoom(f, victim, list)...)
+}
+
+// contentionDetails say who ran where, why the scheduler let them, and what the machine allows.
+func (f *finding) contentionDetails(s *scene, list []runner) []string {
+	var ran []string
+	for _, r := range list[:min(len(list), maxRunners)] {
+		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
+	}
+	if n := len(list) - len(ran); n > 0 {
+		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
+	}
+	details := []string{"on CPU " + cpuList(f.cpus) + ", " + strings.Join(ran, ", "), f.note}
+	if moved, far, all := f.moves(s); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
+		if far > 0 {
+			text += fmt.Sprintf(", after %d on another memory node", far)
+		}
+		details = append(details, text)
+	}
+	for i := range list[:min(len(list), maxSteps)] {
+		why, _ := s.priority(f.root(s), &list[i])
+		details = append(details, why)
+	}
+	needs := s.planOf(f).needs
+	details = append(details, f.sinceBegun(f.about(s)), needs.words(f.cpus), s.boundWords(f), s.loadWords(f))
+	if f.self > 0 {
+		details = append(details, "ingero itself ran "+span(f.self))
+	}
+	return slices.DeleteFunc(details, func(d string) bool { return d == "" })
 }
 
 // kernelTask reports whether a task is a thread of the kernel, which has no

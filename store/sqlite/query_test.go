@@ -215,7 +215,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"select * from cudaMaloc", "did you mean cudaMalloc?"},
 		{"select durations from events", "did you mean duration?"},
 		{"select e.timestmp from events e", "did you mean timestamp?"},
-		{"select comm, calls from ops", "columns of ops are description, name, op_id, op_number, source_id; comm is in "},
+		{"select comm, calls from ops", "columns of ops are description, name, op_id, op_number, source_id; comm is in allocations, "},
 		{"select e.futex_ns from events e", "; futex_ns is in ledger"},
 		{"select duration from ledger", "no such column: duration; did you mean duration_ns?; duration is in "},
 		{"select zzzzzz from off_cpu", "columns of off_cpu are "},

@@ -125,7 +125,8 @@ from stack k;
 
 -- A row for each call: one that stands for weight calls is repeated, the first time as
 -- itself (stored is 1), then for each of the others, which share the time that they took
--- together. So count, sum and avg are exact, and max, as slow calls are all stored.
+-- together. So count, sum and avg are exact; max and min, too, as the longest and the shortest
+-- call of each second are stored.
 create view calls as
 select s.node || ':' || c.ts || {copy} as id, c.ts as timestamp, {ns} as duration, {ns} as duration_ns, s.node,
   (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,

@@ -1,0 +1,295 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// Fixes of CPU contention: what one moves must not get in the way of a thread that launches the GPU's
+// work, nor of what another fix moves.
+
+// plan says where the threads of one finding may go.
+type plan struct {
+	own   bool     // the threads that ran are of the program that waited for them
+	to    []uint16 // CPUs with room, in order; none if there are none, or the machine is not known
+	needs needs
+}
+
+// needs is how much of the machine a program's workers and its launching thread take.
+type needs struct {
+	workers  int
+	work     uint64 // ns of CPU a step, of the workers; 0 if not known
+	launch   uint64 // ns of CPU a step, of the launching thread
+	now, all int    // CPUs that the workers shared, and those of the machine
+}
+
+// plans makes the plans of all findings of CPU contention at once, so that none takes what another
+// needs: first the CPUs on which somebody waited, then those that workers are spread over; what had
+// their CPU gets what is left.
+func (s *scene) plans() map[*finding]*plan {
+	if s.planned != nil {
+		return s.planned
+	}
+	s.planned = map[*finding]*plan{}
+	launching := s.reserve()
+	taken := maps.Clone(launching)
+	var list []*finding
+	for _, f := range s.list {
+		if f.kind == CPUContention && f.told(s) {
+			list = append(list, f)
+		}
+	}
+	for _, f := range list {
+		for c := range f.cpus {
+			taken[c] = true
+		}
+	}
+	busy := s.busyCPUs()
+	for _, f := range list {
+		if !f.ranOwn(s) {
+			continue
+		}
+		p := &plan{own: true, needs: f.needs(s)}
+		for c := range uint16(s.in.CPUs) {
+			if launching[c] || !f.cpus[c] && (taken[c] || busy[c]) {
+				continue
+			}
+			p.to = append(p.to, c)
+			taken[c] = true
+		}
+		s.planned[f] = p
+	}
+	for _, f := range list {
+		if s.planned[f] != nil {
+			continue
+		}
+		p := &plan{}
+		for c := range uint16(s.in.CPUs) {
+			if !taken[c] && !busy[c] {
+				p.to = append(p.to, c)
+			}
+		}
+		s.planned[f] = p
+	}
+	return s.planned
+}
+
+// planOf is that of a finding; of one that is told within another, an empty one.
+func (s *scene) planOf(f *finding) *plan {
+	if p := s.plans()[f]; p != nil {
+		return p
+	}
+	return &plan{}
+}
+
+// ranOwn reports whether a finding's thread waited for workers of its own program while most of
+// those that had their CPU were of that program too: keeping one off takes from another.
+func (f *finding) ranOwn(s *scene) bool {
+	if !f.through() {
+		return false
+	}
+	var own, all uint64
+	for _, r := range f.ranked(s) {
+		all += r.NS
+		if s.feeds(r.PID, f.sub.PID) {
+			own += r.NS
+		}
+	}
+	t := f.root(s)
+	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && s.feeds(t.PID, f.sub.PID)
+}
+
+// contenders are the workers that waited for a CPU, and those of their program that had it.
+func (f *finding) contenders(s *scene) []event.Thread {
+	seen := map[event.Thread]bool{}
+	add := func(t event.Thread) {
+		if t.PID != f.sub.PID && s.feeds(t.PID, f.sub.PID) {
+			seen[t] = true
+		}
+	}
+	add(f.root(s))
+	for _, p := range f.parts {
+		add(p.Thread)
+	}
+	for _, r := range f.runners.Ranked() {
+		if share(r.NS, f.runners.Named) >= minUse {
+			add(r.Thread)
+		}
+	}
+	list := make([]event.Thread, 0, len(seen))
+	for t := range seen {
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b event.Thread) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+	return list
+}
+
+func (f *finding) needs(s *scene) needs {
+	threads := f.contenders(s)
+	n := needs{workers: len(threads), now: len(f.cpus), all: s.in.CPUs}
+	steps := f.sub.count
+	if steps == 0 {
+		return n
+	}
+	var work uint64
+	for _, t := range threads {
+		ns, ok := s.onCPU(t, f.sub)
+		if !ok {
+			return n
+		}
+		work += ns
+	}
+	launch, _ := s.onCPU(f.sub.Thread, f.sub)
+	n.work, n.launch = work/steps, launch/steps
+	return n
+}
+
+// minAccounted is the share of the time from which a thread's use of CPUs is known well enough.
+const minAccounted = 0.5
+
+// onCPU is how long a thread ran on CPUs from another's first call to its last, ns. What was
+// recorded for most of that time is taken to be alike for the rest.
+func (s *scene) onCPU(t event.Thread, during *subject) (uint64, bool) {
+	from, to, ok := s.x.Span(t.TID)
+	from, to = max(from, during.from), min(to, during.to)
+	if !ok || from >= to || share(to-from, during.wall()) < minAccounted {
+		return 0, false
+	}
+	split, ok := s.x.Between(t.TID, from, to)
+	return uint64(float64(split.OnCPU) / share(to-from, during.wall())), ok
+}
+
+// least is how long a step takes at least where the workers share so many CPUs, ns; 0 if it is not
+// known.
+func (n *needs) least(cpus int) uint64 {
+	if n.work == 0 || cpus == 0 {
+		return 0
+	}
+	return max(n.work/uint64(cpus), n.launch)
+}
+
+// words does the arithmetic: how many steps a second the CPUs allow.
+func (n *needs) words(cpus map[uint16]bool) string {
+	if n.work == 0 || n.now == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s need %s of CPU a step: on CPU %s at best %s", plural(n.workers, "worker", "workers"),
+		span(n.work), cpuList(cpus), rate(n.least(n.now)))
+	if n.workers == 1 {
+		text = strings.Replace(text, " need ", " needs ", 1)
+	}
+	if n.all > n.now {
+		text += fmt.Sprintf("; on all %d CPUs, with %s of the launching thread's, %s at best",
+			n.all, span(n.launch), rate((n.work+n.launch)/uint64(n.all)))
+	}
+	return text
+}
+
+// rate words how often something that takes so long can be done.
+func rate(ns uint64) string {
+	if ns == 0 {
+		return "unlimited"
+	}
+	v := 1e9 / float64(ns)
+	return fmt.Sprintf("%.*f steps/s", decimals(v), v)
+}
+
+// spread recommends how to give a program's workers room, all at once.
+func (p *plan) spread(s *scene, f *finding) []string {
+	var pids []string
+	for _, t := range f.contenders(s) {
+		if id := itoa(t.PID); !slices.Contains(pids, id) {
+			pids = append(pids, id)
+		}
+	}
+	const cheaper = "or make what they do cheaper, or do it before the run or on the GPU: " +
+		"other workers on the same CPU take as much"
+	if len(p.to) > len(f.cpus) && len(pids) > 0 && !s.unbound(f, p.to) {
+		to := numbers(p.to)
+		fix := fmt.Sprintf("let all of them run on CPUs %s, which no launching thread and no other fix needs: "+
+			"for p in %s; do taskset -acp %s $p; done", to, strings.Join(pids, " "), to)
+		if len(pids) == 1 {
+			fix = fmt.Sprintf("let its threads run on CPUs %s, which no launching thread and no other fix needs: taskset -acp %s %s",
+				to, to, pids[0])
+		}
+		if n := p.needs.least(len(p.to)); n > 0 {
+			fix += fmt.Sprintf(" (at best %s)", rate(n))
+		}
+		return []string{fix, cheaper}
+	}
+	why := "give the job more CPUs"
+	if n := p.needs.least(p.needs.now + 1); n > 0 {
+		why += fmt.Sprintf(" (with one more for its workers at best %s)", rate(n))
+	}
+	if n := s.in.CPUs; n > 0 {
+		why += fmt.Sprintf(": none of the machine's %d is free for its workers", n)
+		if cpus := s.cpusOf(f.sub.Thread); len(cpus) > 0 {
+			why += fmt.Sprintf(" (CPU %s: the launching thread, which they would hold up)", numbers(slices.Sorted(slices.Values(cpus))))
+		}
+	}
+	return []string{why, cheaper}
+}
+
+// unbound reports whether the threads that waited may run on all of some CPUs as it is: then nothing
+// keeps them from it but what runs there.
+func (s *scene) unbound(f *finding, cpus []uint16) bool {
+	may := s.allowed(f.root(s))
+	return len(may) > 0 && !slices.ContainsFunc(cpus, func(c uint16) bool { return !slices.Contains(may, c) })
+}
+
+// numbers lists CPUs as taskset takes them.
+func numbers(cpus []uint16) string {
+	set := map[uint16]bool{}
+	for _, c := range cpus {
+		set[c] = true
+	}
+	return cpuList(set)
+}
+
+// makeRoom recommends how to keep the culprits off the victim's CPUs.
+func (s *scene) makeRoom(f *finding, victim event.Thread, list []runner) []string {
+	p := s.planOf(f)
+	cpus, top, to := cpuList(f.cpus), list[0], numbers(p.to)
+	var r []string
+	switch {
+	case p.own:
+		r = p.spread(s, f)
+	case top.PID == victim.PID:
+		r = s.advise(victim.PID, []string{"process", s.name(victim.PID, "")}, adviceFewThreads)
+		if to != "" {
+			r = append(r, fmt.Sprintf("or give the thread that waited a CPU of its own: taskset -cp %s %d", to, victim.TID))
+		}
+		return r
+	case kernelTask(top.Comm):
+		where := "other CPUs"
+		if to != "" {
+			where = fmt.Sprintf("taskset -cp %s %d", to, victim.TID)
+		}
+		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: %s",
+			top.name, where)}
+	}
+	foreign := !p.own
+	for _, c := range list[:min(len(list), 3)] {
+		if c.PID == victim.PID || p.own && s.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
+			continue
+		}
+		foreign = true
+		if to != "" && !p.own {
+			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, to, c.PID))
+		} else {
+			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, s.name(victim.PID, ""), c.PID))
+		}
+	}
+	if foreign {
+		r = append(r, fmt.Sprintf("or limit it by a cgroup: cpu.weight=1 or cpu.max for %s, cpuset.cpus for %s",
+			top.name, s.name(victim.PID, "")))
+	}
+	return r
+}
