@@ -45,19 +45,22 @@ func counted(kind string, c event.Class) bool {
 	return false
 }
 
+// restPart is a part of the rest: a class of the time of the thread that was waited for, or none of it.
+type restPart struct{ what, class string }
+
 // rest splits what a finding does not explain; with the explained share its parts make up all of
 // what was lost.
 func (f *finding) rest(s *scene) []report.Rest {
 	explained := uint64(float64(f.explained) * (1 - s.missing))
 	all := f.lost - min(explained, f.lost)
-	by := map[string]uint64{restDropped: f.explained - min(explained, f.explained)}
+	by := map[restPart]uint64{{what: restDropped}: f.explained - min(explained, f.explained)}
 	var pieces uint64 // explained by them, before who ran was asked
 	for _, p := range f.pieces {
 		pieces += p.explained
 		f.restOf(p, by)
 	}
 	if f.kind == CPUContention {
-		by[restRunners] += pieces - min(f.explained, pieces)
+		by[restPart{what: restRunners}] += pieces - min(f.explained, pieces)
 	}
 	of := "wait"
 	switch {
@@ -70,16 +73,16 @@ func (f *finding) rest(s *scene) []report.Rest {
 }
 
 // restOf adds what of a piece is not explained: by what the thread at its root did meanwhile.
-func (f *finding) restOf(p *piece, by map[string]uint64) {
+func (f *finding) restOf(p *piece, by map[restPart]uint64) {
 	if len(p.chain) < 2 || p.row == nil {
 		if f.kind == CPUContention { // claimed without an explanation until it is asked who ran
-			by[restRunners] += p.lost - min(p.explained, p.lost)
+			by[restPart{what: restRunners}] += p.lost - min(p.explained, p.lost)
 		}
 		return
 	}
 	l := &p.chain[len(p.chain)-1]
 	inside := max(uint64(float64(p.lost)*p.reach), p.explained)
-	by[restBetween] += p.lost - min(inside, p.lost)
+	by[restPart{what: restBetween}] += p.lost - min(inside, p.lost)
 	var others uint64
 	for _, c := range append(classes(), event.OnCPU) {
 		if !counted(f.kind, c) {
@@ -92,28 +95,28 @@ func (f *finding) restOf(p *piece, by map[string]uint64) {
 	left := float64(inside - p.explained)
 	for _, c := range append(classes(), event.OnCPU) {
 		if !counted(f.kind, c) {
-			by[didWords(c)] += uint64(left * share(l.Split.Of(c), others))
+			by[did(c)] += uint64(left * share(l.Split.Of(c), others))
 		}
 	}
 }
 
-// didWords says what the thread that was waited for did.
-func didWords(c event.Class) string {
+// did is what the thread that was waited for did.
+func did(c event.Class) restPart {
 	if c == event.OnCPU {
-		return "it ran on a CPU"
+		return restPart{"it ran on a CPU", c.String()}
 	}
-	return "it " + doingWords[c]
+	return restPart{"it " + doingWords[c], c.String()}
 }
 
 // restList are the largest parts that make up all, and one of what is left.
-func restList(by map[string]uint64, all, lost uint64, of string) []report.Rest {
+func restList(by map[restPart]uint64, all, lost uint64, of string) []report.Rest {
 	if percent(all, lost) < minRest {
 		return nil
 	}
 	var list []report.Rest
-	for what, ns := range by {
+	for part, ns := range by {
 		if percent(ns, lost) >= minRest {
-			list = append(list, report.Rest{Of: of, What: what, NS: ns})
+			list = append(list, report.Rest{Of: of, What: part.what, Class: part.class, NS: ns})
 		}
 	}
 	slices.SortFunc(list, func(a, b report.Rest) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })

@@ -97,10 +97,24 @@ type Alternative struct {
 
 // Rest is lost time beside the cause. Its shares and the explained one make up all that was lost.
 type Rest struct {
-	Of   string  `json:"of"` // hold: of a lock; wait; lost time
-	What string  `json:"what"`
-	NS   uint64  `json:"ns"`
-	Pct  float64 `json:"pct"` // of LostNS
+	Of    string  `json:"of"` // hold: of a lock; wait; lost time
+	What  string  `json:"what"`
+	Class string  `json:"class,omitempty"` // what the thread that was waited for did: on_cpu or a class of waiting; empty if not known
+	NS    uint64  `json:"ns"`
+	Pct   float64 `json:"pct"` // of LostNS
+}
+
+// FollowedPct is the share of LostNS of which it is known what the thread at the end of the path did: the
+// cause, or something else. Of a lock that was held over a write it is the hold, of which the disk, the
+// cause, is a part.
+func (c *Chain) FollowedPct() float64 {
+	pct := c.ExplainedPct
+	for i := range c.Rest {
+		if c.Rest[i].Class != "" {
+			pct += c.Rest[i].Pct
+		}
+	}
+	return pct
 }
 
 // Culprit is one of several threads that a finding is about: that were waited for, or that had the

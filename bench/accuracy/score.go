@@ -138,7 +138,7 @@ func (r *Result) measure(f *injected, c *report.Chain) {
 	r.Path = f.shown(c)
 	r.Explained = c.ExplainedPct / 100
 	if f.Exact && len(r.Expect) == 1 && f.truth.InjectedNS > 0 {
-		found := float64(c.LostNS) * r.Explained
+		found := float64(c.LostNS) * c.FollowedPct() / 100 // a fault with a lock is all of its hold
 		v := relative(found, float64(f.truth.InjectedNS))
 		r.TimeError = &v
 	}
