@@ -3,6 +3,7 @@ package realtest
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,26 +91,44 @@ func Tail(s string) string { return s[max(0, len(s)-4000):] }
 // Compare fails the test unless each call of each operation was recorded.
 func (r *Traced) Compare(t *testing.T) {
 	t.Helper()
-	var all, ops uint64
+	r.compare(t, false)
+}
+
+// CompareLate is Compare for machines whose CPUs are all used up. There a new process may map a
+// library before the tracer's turn comes. It may miss calls only if it says that it came late, and
+// a tenth of all at most.
+func (r *Traced) CompareLate(t *testing.T) {
+	t.Helper()
+	r.compare(t, slices.ContainsFunc(r.Summary.Losses, func(l event.Loss) bool {
+		return l.Kind == event.LostLate && l.Count > 0
+	}))
+}
+
+// compare holds the recorded calls against those that were made. late allows for calls missed
+// before the probes were in place, a tenth of all at most.
+func (r *Traced) compare(t *testing.T, late bool) {
+	t.Helper()
+	var made, all, ops uint64
 	for op := range event.Catalog {
 		var want uint64
 		for _, name := range event.Catalog[op].SymbolNames() {
 			want += r.Called[name]
 		}
 		got := r.Recorded[event.Catalog[op].Op]
-		if got != want {
+		if got > want || got < want && !late {
 			t.Errorf("%s: the GPU counts %d calls, %d recorded", event.Catalog[op].Name, want, got)
 		}
+		made += want
 		all += got
 		if got > 0 {
 			ops++
 		}
 	}
-	if all < 1000 {
-		t.Errorf("only %d calls recorded", all)
+	if all < 1000 || all < made-made/10 {
+		t.Errorf("only %d calls recorded of %d", all, made)
 	}
 	for _, l := range r.Summary.Losses {
-		if l.Kind.Counts() || l.Kind == event.LostLate {
+		if l.Kind.Counts() || l.Kind == event.LostLate && !late {
 			t.Errorf("lost %d %s", l.Count, l.Kind)
 		}
 	}

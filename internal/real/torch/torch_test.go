@@ -97,7 +97,11 @@ func TestRanksMeetAndAreRecordedCallForCall(t *testing.T) {
 			if r.Called["ncclAllReduce"] == 0 || r.Called["ncclCommInitRankConfig"]+r.Called["ncclCommInitRank"] == 0 {
 				t.Errorf("NCCL was hardly used: %v", r.Called)
 			}
-			r.Compare(t)
+			if ranks == "4" {
+				r.CompareLate(t)
+			} else {
+				r.Compare(t)
+			}
 			realtest.Covered(t, "PyTorch, training by several ranks", r.Called)
 		})
 	}
