@@ -27,7 +27,7 @@ var suites = []suite{
 	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher|MakeRoom|PagesAreCounted|IPv6|Compaction", few: "BestBackend|MakeRoom|PagesAreCounted|IPv6", shell: true},
 	{pkg: "probe/nccl", run: "EveryFunction", few: "EveryFunction"},
 	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
-	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms", few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms"},
+	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven", few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven"},
 	{pkg: "cmd/ingero", run: "TestKernelScript/(check|command)", few: "TestKernelScript/check", shell: true},
 	{pkg: "cmd/ingero", run: "TestLockedDown", few: "TestLockedDown", shell: true}, // the last: nothing can be traced after it
 }
