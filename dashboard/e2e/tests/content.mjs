@@ -72,6 +72,7 @@ async function findings(page, server) {
     const all = await text(finding);
     const said = [c.summary, c.cause.kind, c.cause.detail, `${c.explained_pct} %`, ...c.recommendations, ...c.stack, c.counter_evidence ?? ""];
     said.push(...(c.alternatives ?? []).map((a) => a.why), ...(c.owners ?? []).map((w) => w.text ?? ""), c.id);
+    said.push(...(c.rest ?? []).map((r) => r.what), ...(c.also ?? []), ...(c.culprits ?? []).map((w) => w.process), c.what_if?.remains ?? "");
     for (const s of said) assert.ok(all.includes(s.replace(/\s+/g, " ")), `"${s}" is not shown`);
     assert.equal(await finding.locator(".path li").count(), c.path.length);
     assert.equal(await finding.locator(".when rect.part").count(), c.pattern?.timeline.length ?? 0);

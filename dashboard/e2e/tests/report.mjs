@@ -29,7 +29,13 @@ const chain = {
   recommendations: ["do this", "or that"],
   pattern: { kind: "periodic", times: 23, period_ns: 400_000_000, timeline: [0, 0.5, 1, 0] },
   per_step: { lost_ns: 1_480_000, steps: 1180, affected: 24 },
-  what_if: { now_ns: 10_170_000, step_ns: 8_830_000, low_ns: 8_620_000, high_ns: 9_030_000, faster_pct: 15.2 },
+  what_if: { now_ns: 10_170_000, step_ns: 8_830_000, low_ns: 8_620_000, high_ns: 9_030_000, faster_pct: 15.2, remains: "the wait for the loader" },
+  rest: [{ of: "hold", what: "the holder was on a CPU", class: "on_cpu", ns: 388_000_000, pct: 12.4 }],
+  also: ["lock_contention"],
+  culprits: [
+    { process: "hog-one", pid: 611, tid: 612, thread: "hog-one", ns: 930_000_000, pct: 60.4 },
+    { process: "hog-two", pid: 621, tid: 622, thread: "its-thread", ns: 610_000_000, pct: 39.6 },
+  ],
   alternatives: [{ kind: "block_io", pct: 4.5, why: "the disk was idle" }],
   counter_evidence: "the machine was busy",
   owners: [{ pid: 4000, process: "trainer-process", text: "pod train/llama-0", rank: 3, world_size: 8, ns_pid: 17 }],
@@ -69,7 +75,8 @@ const said = {
   findings: [
     ...both, chain.summary, chain.id, "87.6 %", "428", "67 of 2345 cudaMemcpyAsync calls", "softmax_kernel", "1.23 µs", "45.6 µs", "789 µs", "37.1", "trainer-process", "loader-thread", "tid 4001", "gpu-node-02",
     "the cause in detail", "runnable on CPU 3", "running, a system call", "because", "1.00 s", "inner_frame [libx.so]", "train.py:12 in step", "do this", "or that", "1.48 ms", "24 of 1180", "10.2 ms", "8.83 ms", "15.2 % faster",
-    "8.62 ms to 9.03 ms", "block_io", "4.5 %", "the disk was idle", "the machine was busy", "pod train/llama-0", "rank 3 of 8", "pid 17 inside", "every 400 ms, 23 times",
+    "8.62 ms to 9.03 ms", "What remains: the wait for the loader", "12.4 % of the hold: the holder was on a CPU (388 ms)", "The thread waited in lock_contention.",
+    "hog-one", "60.4 %, 930 ms", "hog-two", "its-thread", "39.6 %, 610 ms", "block_io", "4.5 %", "the disk was idle", "the machine was busy", "pod train/llama-0", "rank 3 of 8", "pid 17 inside", "every 400 ms, 23 times",
   ],
 };
 

@@ -36,10 +36,23 @@ export interface Chain {
   recommendations: string[];
   pattern?: Pattern;
   per_step?: { lost_ns: number; steps: number; affected: number };
-  what_if?: { now_ns: number; step_ns: number; low_ns: number; high_ns: number; faster_pct: number };
+  what_if?: { now_ns: number; step_ns: number; low_ns: number; high_ns: number; faster_pct: number; remains?: string };
+  rest?: { of: string; what: string; class?: string; ns: number; pct: number }[]; // lost time beside the cause
+  also?: string[]; // kinds of how the thread waited, if the cause is another
+  culprits?: Culprit[]; // if there are several, most time first
   alternatives?: { kind: string; pct: number; why: string }[];
   counter_evidence?: string;
   owners?: Owner[];
+}
+
+/** One of several threads that a finding is about; pct is its share of the lost time. */
+export interface Culprit {
+  process: string;
+  pid: number;
+  tid: number;
+  thread: string;
+  ns: number;
+  pct: number;
 }
 
 export interface Effect {

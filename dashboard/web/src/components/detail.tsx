@@ -27,7 +27,34 @@ export function Detail(props: { chain: Chain; report: Report }) {
         <p class="cause">
           <code>{c.cause.kind}</code> <Who {...c.cause} />: {c.cause.detail}
         </p>
+        {c.also && (
+          <p>
+            The thread waited in {c.also.map((kind, i) => [i > 0 && ", ", <code key={kind}>{kind}</code>])}.
+          </p>
+        )}
       </section>
+      <Part title="Who takes part">
+        {c.culprits && (
+          <ul class="plain culprits">
+            {c.culprits.map((w) => (
+              <li key={w.tid}>
+                <Who {...w} />: {w.pct} %, {duration(w.ns)}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Part>
+      <Part title="What else was lost">
+        {c.rest && (
+          <ul class="plain rest">
+            {c.rest.map((r, i) => (
+              <li key={i}>
+                {r.pct} % of the {r.of}: {r.what} ({duration(r.ns)})
+              </li>
+            ))}
+          </ul>
+        )}
+      </Part>
       <Part title="What to do">
         {c.recommendations.length > 0 && (
           <ul class="fixes">
@@ -154,6 +181,7 @@ function WhatIf(props: { of: NonNullable<Chain["what_if"]>; steps: Chain["per_st
       <small>
         ({duration(w.low_ns)} to {duration(w.high_ns)})
       </small>
+      {w.remains && <>. What remains: {w.remains}</>}
     </p>
   );
 }
