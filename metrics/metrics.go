@@ -126,9 +126,6 @@ func (m *Metrics) Close(ctx context.Context) error { return m.provider.Shutdown(
 // Batch adds what was recorded.
 func (m *Metrics) Batch(b *store.Batch) {
 	ctx := context.Background()
-	for _, pid := range b.Ended {
-		m.forget(pid)
-	}
 	for i := range b.Processes {
 		m.named(&b.Processes[i])
 	}
@@ -153,6 +150,11 @@ func (m *Metrics) Batch(b *store.Batch) {
 	for i := range b.Losses {
 		l := &b.Losses[i]
 		m.counters[losses].Add(ctx, float64(l.Count), metric.WithAttributes(attribute.String(attrLoss, l.Kind.String())))
+	}
+	for _, pid := range b.Ended { // last, as its last calls are of its name
+		if !slices.ContainsFunc(b.Processes, func(p store.Process) bool { return p.PID == pid }) { // else the id is used again
+			m.forget(pid)
+		}
 	}
 }
 

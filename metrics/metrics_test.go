@@ -260,7 +260,12 @@ func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 	if h.GetSampleCount() != 2 {
 		t.Errorf("the process made %d calls, want 2", h.GetSampleCount())
 	}
-	m.Batch(&store.Batch{Ended: []uint32{10}})
+	// Its last calls may come in one batch with its end.
+	m.Batch(&store.Batch{Calls: call.Calls, Ended: []uint32{10}})
+	h = only(t, get(t, s), "ingero_call_duration_seconds", "process_executable_name=trainer").GetHistogram()
+	if h.GetSampleCount() != 3 {
+		t.Errorf("the process made %d calls, want 3", h.GetSampleCount())
+	}
 	if len(m.processes)+len(m.calls) != 0 {
 		t.Error("the process is known after its last calls")
 	}
