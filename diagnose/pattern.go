@@ -41,7 +41,7 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 	}
 	line := f.timeline(s)
 	list := f.stretches(s)
-	p := &report.Pattern{Kind: irregular, Times: len(list), Timeline: line}
+	p := &report.Pattern{Kind: irregular, FromNS: line.from(s, list), Times: len(list), Timeline: line}
 	switch period, ok := period(list); {
 	case len(list) == 0:
 		p.Kind, p.Times = constant, 1
@@ -55,6 +55,17 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 		p.Kind = constant
 	}
 	return p
+}
+
+// from is when time was lost first: in the first stretch, or, of a loss that no stretch holds, in the first
+// part of the timeline that lost notably.
+func (t timeline) from(s *scene, list []stretch) uint64 {
+	if len(list) > 0 {
+		return max(list[0].from, s.from)
+	}
+	least := notable * slices.Max(t)
+	at := slices.IndexFunc(t, func(v float64) bool { return v > 0 && v >= least })
+	return s.from + uint64(max(at, 0))*(s.to-s.from)/uint64(len(t))
 }
 
 // stretches joins the finding's pieces that follow each other within a few steps,

@@ -21,10 +21,29 @@ type diagnoseOut struct {
 	Verdict      data       `json:"verdict"`
 	Calls        uint64     `json:"calls"`
 	Finding      *finding   `json:"finding,omitempty"`
+	Began        string     `json:"began,omitempty" jsonschema:"first loss"`
+	PerStep      *stepLoss  `json:"per_step,omitempty" jsonschema:"means"`
 	Path         []data     `json:"path" jsonschema:"effect first, root last"`
 	Others       []other    `json:"others"`
 	NotExplained []data     `json:"not_explained"`
 	Next         []question `json:"next"`
+}
+
+// stepLoss is what a finding costs in a step, and what its removal gains.
+type stepLoss struct {
+	NowNS     uint64  `json:"now_ns"`
+	LostNS    uint64  `json:"lost_ns"`
+	WithoutNS uint64  `json:"without_ns"`
+	FasterPct float64 `json:"faster_pct"`
+	Remains   data    `json:"remains,omitempty"`
+}
+
+func stepLossOf(c *report.Chain) *stepLoss {
+	if c.PerStep == nil || c.WhatIf == nil {
+		return nil
+	}
+	w := c.WhatIf
+	return &stepLoss{NowNS: w.NowNS, LostNS: c.PerStep.LostNS, WithoutNS: w.StepNS, FasterPct: w.FasterBy, Remains: prose(w.Remains)}
 }
 
 // other is a finding in one line.
@@ -56,7 +75,7 @@ const (
 
 var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
 	name:  "diagnose",
-	about: "Start here: why does the GPU wait? Verdict, first cause with path, proved share, evidence and fixes, and what to call next.",
+	about: "Start here: why does the GPU wait? Verdict, worst finding, its path and fixes, what to call next.",
 	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
 		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
 			if r.Events == 0 && (in.PID != 0 || in.Process != "") {
@@ -86,6 +105,10 @@ func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
 		switch {
 		case i == at:
 			f := chainOf(c)
+			d.PerStep = stepLossOf(c)
+			if c.Pattern != nil {
+				d.Began = clock(c.Pattern.FromNS)
+			}
 			d.Finding, d.Path = &f.finding, append(lines(f.Path), each(shares(c), maxShares, prose)...)
 		case len(d.Others) < maxOthers:
 			d.Others = append(d.Others, other{ID: c.ID, Summary: data(cut(string(prose(c.Summary)), maxName))})

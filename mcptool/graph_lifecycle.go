@@ -23,7 +23,7 @@ func (l lifecycleOut) rows() int { return len(l.Graphs) }
 
 var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 	name:  "graph_lifecycle",
-	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, and captures that failed.",
+	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, failed captures.",
 	run: func(ctx context.Context, s *server, in lifecycleIn) (out lifecycleOut, err error) {
 		out.Processes, out.Graphs, out.Failed = []graphUse{}, []graphLife{}, []data{}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {

@@ -65,6 +65,7 @@ type Chain struct {
 // Pattern says when a chain's time was lost.
 type Pattern struct {
 	Kind     string    `json:"kind"`      // once, periodic, growing, irregular, constant
+	FromNS   uint64    `json:"from_ns"`   // when time was lost first, since 1970; of a constant loss it may be the window's start
 	Times    int       `json:"times"`     // stretches of lost time
 	PeriodNS uint64    `json:"period_ns"` // of periodic ones, else 0
 	Timeline []float64 `json:"timeline"`  // share of each equal part of the window that was lost, 0 to 1

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,6 +29,33 @@ type Finding struct {
 		TID     uint32 `json:"tid"`
 		Thread  string `json:"thread"` // empty: named as the process
 	} `json:"culprit"`
+
+	// Began is when it lost time first, and PerStep what it costs in a step; zero and nil if that is not told.
+	Began   time.Time `json:"began,omitzero"`
+	PerStep *Step     `json:"per_step,omitempty"`
+}
+
+// Step is what a finding costs in a mean step, and what a step would take without it.
+type Step struct {
+	NowNS     uint64  `json:"now_ns"`
+	LostNS    uint64  `json:"lost_ns"`
+	WithoutNS uint64  `json:"without_ns"`
+	FasterPct float64 `json:"faster_pct"`
+}
+
+// Told is what it was told of a recording.
+type Told struct {
+	Calls          []Call   `json:"calls"`
+	Contradictions []string `json:"contradictions"` // statements that cannot both be true
+}
+
+// Tokens is how much it had to read.
+func (t *Told) Tokens() int {
+	n := 0
+	for _, c := range t.Calls {
+		n += c.Tokens
+	}
+	return n
 }
 
 // Call is a call it made.
@@ -35,46 +63,55 @@ type Call struct {
 	Tool    string         `json:"tool"`
 	Args    map[string]any `json:"arguments"`
 	Finding *Finding       `json:"finding,omitempty"` // what the answer blames, if it does
+	Tokens  int            `json:"tokens"`            // of the answer as it travels, four bytes of JSON each
 }
 
 // answer is what it reads of an answer.
 type answer struct {
-	Finding *Finding `json:"finding"`
+	Finding *Finding  `json:"finding"`
+	Began   time.Time `json:"began"`
+	PerStep *Step     `json:"per_step"`
 	Next    []struct {
 		Tool string         `json:"tool"`
 		Args map[string]any `json:"arguments"`
 	} `json:"next"`
+
+	fields map[string]any // all of it
+	tokens int
 }
 
 // Investigate asks about the recording in a file until done says that what was
 // found is enough, nothing is left to ask, or MaxCalls were made.
-func Investigate(ctx context.Context, db string, done func(*Finding) bool) ([]Call, error) {
+func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Told, error) {
+	t := &Told{Contradictions: []string{}}
 	src := source.File(db)
 	defer func() { _ = src.Close() }() // a reader has nothing to lose
 	ours, theirs := mcp.NewInMemoryTransports()
 	ss, err := mcptool.NewServer(src, mcptool.Options{}).Connect(ctx, ours, nil)
 	if err != nil {
-		return nil, fmt.Errorf("serve %s: %w", db, err)
+		return t, fmt.Errorf("serve %s: %w", db, err)
 	}
 	defer func() { _ = ss.Close() }() // it ends with its client
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent"}, nil).Connect(ctx, theirs, nil)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the server of %s: %w", db, err)
+		return t, fmt.Errorf("connect to the server of %s: %w", db, err)
 	}
 	defer func() { _ = cs.Close() }()
 
-	var made []Call
+	var said []statement
 	todo := []Call{{Tool: "diagnose", Args: map[string]any{}}}
-	for len(todo) > 0 && len(made) < MaxCalls {
+	for len(todo) > 0 && len(t.Calls) < MaxCalls {
 		c := todo[0]
 		a, err := ask(ctx, cs, c)
 		if err != nil {
-			return made, err
+			return t, err
 		}
-		c.Finding = a.Finding
-		made = append(made, c)
+		c.Finding, c.Tokens = a.Finding, a.tokens
+		t.Calls = append(t.Calls, c)
+		said = append(said, statement{c.Tool, c.Args, a.fields})
+		t.Contradictions = contradictions(said)
 		if a.Finding != nil && done(a.Finding) {
-			return made, nil
+			return t, nil
 		}
 		todo = todo[1:]
 		if len(a.Next) > 0 { // what the last answer says to ask goes before what older ones did
@@ -84,7 +121,7 @@ func Investigate(ctx context.Context, db string, done func(*Finding) bool) ([]Ca
 			}
 		}
 	}
-	return made, nil
+	return t, nil
 }
 
 // ask makes a call. One that was suggested and fails is an error: the agent does
@@ -101,13 +138,34 @@ func ask(ctx context.Context, cs *mcp.ClientSession, c Call) (*answer, error) {
 		text, _ := json.Marshal(res.Content) // it came as JSON
 		return nil, fmt.Errorf("call %s with %v: %s", c.Tool, c.Args, text)
 	}
-	b, err := json.Marshal(res.StructuredContent)
-	if err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", c.Tool, err)
-	}
 	a := new(answer)
-	if err := json.Unmarshal(b, a); err != nil {
+	if err := a.read(res); err != nil {
 		return nil, fmt.Errorf("read the answer of %s: %w", c.Tool, err)
 	}
 	return a, nil
+}
+
+// bytesPerToken is how much JSON a token is taken to be.
+const bytesPerToken = 4
+
+func (a *answer) read(res *mcp.CallToolResult) error {
+	whole, err := json.Marshal(res)
+	if err != nil {
+		return err
+	}
+	a.tokens = len(whole) / bytesPerToken
+	b, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &a.fields); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, a); err != nil {
+		return err
+	}
+	if a.Finding != nil {
+		a.Finding.Began, a.Finding.PerStep = a.Began, a.PerStep
+	}
+	return nil
 }

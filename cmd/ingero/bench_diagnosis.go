@@ -222,6 +222,11 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
 	}
 	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls), fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
+	add("  when it began, within 1 s", of(r.Agents.Began), "")
+	add("  lost time per step", of(r.Agents.Lost), "")
+	add("  step time without the cause", of(r.Agents.Gain), "")
+	add("  contradictions", strconv.Itoa(r.Agents.Contradictions), "")
+	add("  most that it reads, tokens", strconv.Itoa(r.Agents.Tokens), "")
 	add("lost time explained, mean", share(r.Explained), "")
 	add("attributed time off by, median", optional(r.MedianTimeError, share), "")
 	add("predicted step time off by, median", optional(r.WhatIfError, share), "")
@@ -229,6 +234,8 @@ func scoreTable(r *accuracy.Report) [][]string {
 	add("time to verdict, longest", seconds(r.WorstVerdictSec), "")
 	return t
 }
+
+func of(p accuracy.Part) string { return fmt.Sprintf("%d of %d", p.Right, p.Cases) }
 
 func mark(right bool) string {
 	if right {

@@ -19,8 +19,11 @@ func TestAccuracyTableShowsWhatDidNotCount(t *testing.T) {
 	r := &accuracy.Report{
 		Seed: 7, Kernel: "6.18", Arch: "amd64", CPUs: 2, Cases: 1, Controls: 1, Skipped: 1, Disturbed: 1,
 		FirstCause: 1, FalseBlames: 1, MedianTimeError: &off,
-		Pairs:    &accuracy.Pairs{Cases: 3, Both: 2, InOrder: 1},
-		Agents:   accuracy.Agents{Cases: 4, Reached: 3},
+		Pairs: &accuracy.Pairs{Cases: 3, Both: 2, InOrder: 1},
+		Agents: accuracy.Agents{
+			Cases: 4, Reached: 3, Contradictions: 5, Tokens: 900,
+			Began: accuracy.Part{Right: 1, Cases: 2}, Lost: accuracy.Part{Right: 2, Cases: 2}, Gain: accuracy.Part{Cases: 2},
+		},
 		Baseline: &accuracy.Baseline{Rule: "cooccurrence", FirstCause: 0.25, FalseBlames: 9},
 		ByCause:  []accuracy.ByCause{{Kind: "lock_contention", Cases: 1, FirstCause: 1, NotJudged: 2}},
 		Results: []accuracy.Result{
@@ -52,6 +55,11 @@ runs that blame the innocent             1             9
 two causes at once, both found      2 of 3
 as the first two, larger first      1 of 3
 an agent is told in 3 calls         3 of 4
+  when it began, within 1 s         1 of 2
+  lost time per step                2 of 2
+  step time without the cause       0 of 2
+  contradictions                         5
+  most that it reads, tokens           900
 lost time explained, mean              0 %
 attributed time off by, median         4 %
 predicted step time off by, median       -

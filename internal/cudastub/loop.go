@@ -48,6 +48,9 @@ type Injection struct {
 	// FaultCount is how often it struck: 1 for a hog, a number of steps where
 	// every step is hit, and for throttle how often the kernel throttled.
 	FaultCount int64 `json:"fault_count"`
+	// FirstNS is when it struck first, in ns since 1970: at the end of what was lost then, or, for hogs and
+	// quotas, when faults began; 0: it never did, or a real program does not tell.
+	FirstNS int64 `json:"first_ns,omitempty"`
 	// InjectedNS is the time above the healthy duration of the section it hits,
 	// for hogs and quotas of the whole step; 0 for leak, which costs no time.
 	InjectedNS int64 `json:"injected_ns"`

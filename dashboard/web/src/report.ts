@@ -95,6 +95,7 @@ export interface Step {
 
 export interface Pattern {
   kind: string;
+  from_ns: number;
   times: number;
   period_ns: number;
   timeline: number[];

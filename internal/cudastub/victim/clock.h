@@ -9,6 +9,7 @@
 #define NS_PER_S 1000000000ull
 
 uint64_t now_ns(void);             /* CLOCK_MONOTONIC */
+uint64_t unix_ns(void);            /* since 1970 */
 uint64_t thread_cpu_ns(void);      /* CPU time of the calling thread */
 void work_ns(uint64_t ns);         /* CPU work; time spent descheduled does not count */
 void sleep_until_ns(uint64_t t);   /* returns early on a signal */

@@ -77,7 +77,13 @@ int injection_due(struct injection *in, uint64_t now)
 void inject(struct injection *in, int64_t lost_ns)
 {
 	in->injected_ns += lost_ns;
-	in->count++;
+	strike(in);
+}
+
+void strike(struct injection *in)
+{
+	if (!in->count++)
+		in->first_ns = unix_ns();
 }
 
 int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns)

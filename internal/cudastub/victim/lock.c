@@ -23,7 +23,7 @@ FRAME static void flush_metrics(struct injection *in)
 
 	pthread_mutex_lock(&r->metrics);
 	(in->fault == &fault_lock_io ? save : compute)(in, injection_ns(in));
-	in->count++;
+	strike(in);
 	pthread_mutex_unlock(&r->metrics);
 }
 

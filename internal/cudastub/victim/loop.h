@@ -48,6 +48,7 @@ struct injection {
 	struct baseline healthy;  /* of the section it hits */
 	int64_t injected_ns;      /* lost in that section */
 	long count;
+	uint64_t first_ns;        /* since 1970, when it struck first; 0: as soon as faults began */
 	const char *name;         /* what its culprit is called */
 	int prepared;
 	struct who culprit, holder, peer; /* peer: who stands between culprit and dispatcher */
@@ -126,6 +127,7 @@ void injection_next(struct injection *in);             /* sets next_ns, a period
 uint64_t injection_ns(struct injection *in);           /* how long the next one is to take */
 int faulty(const struct injection *in);                /* has the time of the faults begun? */
 void inject(struct injection *in, int64_t lost_ns);
+void strike(struct injection *in); /* counts, and notes when it was first */
 int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns);
 void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns);
 struct injection *injection_of(struct run *r, unsigned part); /* NULL if none takes it */

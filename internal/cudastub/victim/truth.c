@@ -63,13 +63,22 @@ static void print_who(const char *role, const struct who *w)
 	print_string(key, w->comm);
 }
 
+/* Since 1970; 0 if it never struck. */
+static uint64_t first_strike(const struct injection *in)
+{
+	if (in->first_ns || !in->count)
+		return in->first_ns;
+	return unix_ns() - now_ns() + in->run->fault_ns;
+}
+
 static void print_injection(const struct injection *in)
 {
 	print_string("fault", in->fault->name);
 	print_who("culprit", &in->culprit);
 	print_who("holder", &in->holder);
 	print_who("peer", &in->peer);
-	printf("\"fault_count\":%ld,\"injected_ns\":%lld", in->count, (long long)in->injected_ns);
+	printf("\"fault_count\":%ld,\"first_ns\":%llu,\"injected_ns\":%lld", in->count,
+	       (unsigned long long)first_strike(in), (long long)in->injected_ns);
 }
 
 void print_truth(const struct run *r, const struct dispatcher *d, int n, double seconds)

@@ -167,7 +167,7 @@ static void *interpret(void *arg)
 		if (in->run->stop)
 			return NULL;
 		eval_frame(in->run, injection_ns(in));
-		in->count++;
+		strike(in);
 		while (in->next_ns <= now_ns())
 			injection_next(in);
 	}
