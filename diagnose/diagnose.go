@@ -88,6 +88,10 @@ func (s *scene) find() {
 	s.list = s.merge(s.all)
 }
 
+// often: a loss in one stretch is told by the step if it is in one of so many steps. One stall says nothing
+// of the next step.
+const often = 10
+
 // chain tells a finding, of all there are.
 func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	f.sort()
@@ -99,8 +103,8 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 	c.Also, c.Culprits, c.Rest = f.also(s), f.culprits(s), f.rest(s)
 	c.Pattern = f.pattern(s)
 	c.Alternatives = f.alternatives(all)
-	if !f.loading && (c.Pattern == nil || c.Pattern.Kind != once) { // one stall says nothing of the next step
-		c.PerStep, c.WhatIf = f.perStep(s), f.whatIf(s)
+	if n := f.perStep(s); n != nil && !f.loading && (c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
+		c.PerStep, c.WhatIf = n, f.whatIf(s)
 	}
 	for _, k := range causes {
 		if k.kind == f.kind && k.tell != nil {

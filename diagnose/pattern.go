@@ -47,6 +47,9 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 		p.Kind, p.Times = constant, 1
 	case line.covered(0) < filled && (len(list) == 1 || float64(longest(list).lost) >= dominant*float64(f.lost)):
 		p.Kind, p.Times = once, 1
+		if f.growsWithin(longest(list)) {
+			p.Kind = growing
+		}
 	case line.grows():
 		p.Kind = growing
 	case ok:
@@ -156,6 +159,17 @@ func (t timeline) covered(share float64) float64 {
 		}
 	}
 	return float64(n) / float64(len(t))
+}
+
+// growsWithin reports whether more and more is lost from the begin of a stretch to its end.
+func (f *finding) growsWithin(of stretch) bool {
+	line := make(timeline, 4)
+	for _, p := range f.pieces {
+		if at := p.acc.Start; !p.standing && at >= of.from && at < of.to {
+			line[uint64(len(line))*(at-of.from)/(of.to-of.from)] += float64(p.lost)
+		}
+	}
+	return line.grows()
 }
 
 // grows reports whether each quarter lost more than the one before, and the last

@@ -45,7 +45,8 @@ func (s *scene) readSteps() {
 	}
 }
 
-// countSteps is how many calls end a step. Long ones are recorded one by one.
+// countSteps is how many calls end a step. Long ones are recorded one by one, and are at
+// least as many as were seen.
 func (s *scene) countSteps(t *subject) uint64 {
 	if t.steps.Least == 0 {
 		if st := s.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
@@ -59,7 +60,7 @@ func (s *scene) countSteps(t *subject) uint64 {
 			n++
 		}
 	}
-	return n
+	return max(n, uint64(len(t.steps.Sampled)))
 }
 
 func inOrder(a, b event.CallTime) int {

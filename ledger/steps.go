@@ -12,7 +12,7 @@ import (
 type Steps struct {
 	Op      event.Op
 	Least   uint64     // ns; if not 0, only calls of Op that take as long end a step
-	Calls   []StepCall // of one step, by op; Op is one of them, with 1
+	Calls   []StepCall // of one step, by op; Op is one of them, with 1; where steps change, of the later ones
 	Sampled []Step     // those looked at, by time
 }
 
@@ -31,15 +31,17 @@ type Step struct {
 const (
 	minSteps = 8    // that make a repetition
 	regular  = 0.8  // share of the steps that must look alike
-	rarest   = 50   // an operation called once in so many steps belongs to none
+	rarest   = 50   // an operation called in one of so many steps only belongs to none
 	unlike   = 0.1  // share by which the calls of a step may differ in number
 	maxWarm  = 0.25 // share of the sampled steps that may be warm-up
+
+	changeParts = 4 // in which steps are looked for by themselves, where they change on the way
 )
 
 // FindSteps finds the shortest repetition that holds every operation which is
-// called at least once in 50 of its steps. Each span is an unbroken sequence of
-// the thread's outermost calls by start; nothing is known of the time between
-// spans. A row of a thinned recording stands for Weight calls about its time; what
+// called in at least one of 50 steps. Where what a step calls changes once, both the
+// steps before and those after are found. Each span is an unbroken sequence of the
+// thread's outermost calls by start; nothing is known of the time between spans. A row of a thinned recording stands for Weight calls about its time; what
 // ends a step is an operation that was not thinned. It is false if the calls do
 // not repeat themselves.
 func FindSteps(spans [][]event.CallTime) (Steps, bool) {
@@ -61,15 +63,18 @@ func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	slices.SortFunc(ops, func(a, b event.Op) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
-	for _, op := range ops {
-		if s, ok := stepsBy(op, 0, spans, counts, thinned, coarse); ok {
-			return s, true
-		}
-	}
-	for _, op := range waiting(counts) { // of many waits in a step one is for its work
-		if least := longer(op, spans); least > 0 {
-			if s, ok := stepsBy(op, least, spans, counts, thinned, coarse); ok {
+	c := cutter{spans: spans, counts: counts, thinned: thinned, coarse: coarse}
+	for _, parts := range []int{1, changeParts} {
+		for _, op := range ops {
+			if s, ok := c.stepsBy(op, 0, parts); ok {
 				return s, true
+			}
+		}
+		for _, op := range waiting(counts) { // of many waits in a step one is for its work
+			if least := longer(op, spans); least > 0 {
+				if s, ok := c.stepsBy(op, least, parts); ok {
+					return s, true
+				}
 			}
 		}
 	}
@@ -131,31 +136,28 @@ func rank(op event.Op) int {
 	return 2
 }
 
+// cutter cuts a thread's calls into steps.
+type cutter struct {
+	spans           [][]event.CallTime
+	counts, thinned map[event.Op]int // by operation: calls, and the most that a row stands for
+	coarse          int              // numbers of calls are known up to this
+}
+
 // stepsBy cuts the spans at the calls of an operation that take at least so long, and
-// tells whether what lies between them repeats itself. Numbers of calls are known up
-// to coarse.
-func stepsBy(op event.Op, least uint64, spans [][]event.CallTime, counts, thinned map[event.Op]int, coarse int) (Steps, bool) {
+// tells whether what lies between them repeats itself: in all of the time, or, of several
+// parts with as many steps each, in all but one, which may hold the moment of a change.
+func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	s := Steps{Op: op, Least: least}
 	ends := func(c *event.CallTime) bool { return c.Op == op && c.Duration >= least }
 	calls := map[event.Op]*[]int{} // of each step
-	times := counts[op]
-	if least > 0 {
-		times = 0
-		for _, span := range spans {
-			for i := range span {
-				if ends(&span[i]) {
-					times++
-				}
-			}
-		}
-	}
-	for o, n := range counts {
-		if n*rarest >= times {
+	times := c.times(ends)
+	for o, n := range c.counts {
+		if n*rarest*parts >= times {
 			calls[o] = new([]int)
 		}
 	}
 	var sizes []int
-	for _, span := range spans {
+	for _, span := range c.spans {
 		last := -1
 		for i := range span {
 			if !ends(&span[i]) {
@@ -168,27 +170,64 @@ func stepsBy(op event.Op, least uint64, spans [][]event.CallTime, counts, thinne
 			last = i
 		}
 	}
-	if len(sizes) < minSteps || !alike(sizes, coarse) {
+	repeated, width := 0, len(sizes)/parts
+	for i := range parts {
+		from, to := i*width, (i+1)*width
+		if i == parts-1 {
+			to = len(sizes)
+		}
+		if list, ok := c.repeat(sizes[from:to], calls, from, op.Role() == event.RoleSync); ok {
+			repeated++
+			s.Calls = list
+		}
+	}
+	if repeated < max(1, parts-1) {
 		return Steps{}, false
 	}
+	slices.SortFunc(s.Sampled, func(a, b Step) int { return cmp.Compare(a.End, b.End) })
+	return s, true
+}
+
+// times is how many calls end a step.
+func (c *cutter) times(ends func(*event.CallTime) bool) (n int) {
+	for _, span := range c.spans {
+		for i := range span {
+			if ends(&span[i]) {
+				n += weight(&span[i])
+			}
+		}
+	}
+	return n
+}
+
+// repeat tells whether the steps of these sizes, of which the first is the from-th, are alike
+// and call the same operations, and which these are.
+func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait bool) ([]StepCall, bool) {
+	if len(sizes) < minSteps || !alike(sizes, c.coarse) {
+		return nil, false
+	}
+	var list []StepCall
 	for o, n := range calls {
+		of := (*n)[from : from+len(sizes)]
 		present, sum := 0, 0
-		for _, v := range *n {
+		for _, v := range of {
 			present += min(v, 1)
 			sum += v
 		}
-		each := StepCall{o, median(*n)}
-		if thinned[o] > 1 { // a row stands for calls of several steps
-			present, each.N = sum, (sum+len(*n)/2)/len(*n)
+		each := StepCall{o, median(of)}
+		if c.thinned[o] > 1 { // a row stands for calls of several steps
+			present, each.N = sum, (sum+len(of)/2)/len(of)
+		}
+		if seldom := present*rarest < len(sizes); seldom && wait {
+			continue
 		}
 		if float64(present) < regular*float64(len(sizes)) {
-			return Steps{}, false
+			return nil, false
 		}
-		s.Calls = append(s.Calls, each)
+		list = append(list, each)
 	}
-	slices.SortFunc(s.Calls, func(a, b StepCall) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Op, b.Op)) })
-	slices.SortFunc(s.Sampled, func(a, b Step) int { return cmp.Compare(a.End, b.End) })
-	return s, true
+	slices.SortFunc(list, func(a, b StepCall) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Op, b.Op)) })
+	return list, true
 }
 
 // tally appends to each operation how often it is called in a step; returns the

@@ -12,7 +12,7 @@ import (
 // sequence makes calls of an alphabet: one letter a call, each taking 10 us of a
 // tick of 20 us.
 func sequence(pattern string, times int) []event.CallTime {
-	names := map[rune]string{'l': "cudaLaunchKernel", 'c': "cudaMemcpyAsync", 'd': "cudaMemcpy", 's': "cudaStreamSynchronize", 'q': "cudaEventQuery"}
+	names := map[rune]string{'l': "cudaLaunchKernel", 'c': "cudaMemcpyAsync", 'd': "cudaMemcpy", 's': "cudaStreamSynchronize", 'q': "cudaEventQuery", 'g': "cudaGraphLaunch"}
 	var calls []event.CallTime
 	at := uint64(1_000_000)
 	for range times {
@@ -46,6 +46,9 @@ func TestFindSteps(t *testing.T) {
 		"a log copy every 60 steps":    {append(sequence(training, 60), append(sequence("d", 1), sequence(training, 60)...)...), "cudaStreamSynchronize", 22 * 20_000},
 		"four micro steps and another": {sequence("cllscllscllscllsllq", 40), "cudaEventQuery", 19 * 20_000},
 		"one operation alone":          {sequence("l", 200), "cudaLaunchKernel", 20_000},
+		"made again now and then":      {append(sequence("cgs", 60), append(sequence("llllgs", 1), sequence("cgs", 60)...)...), "cudaStreamSynchronize", 3 * 20_000},
+		"a wait more in each step":     {append(sequence(training, 100), sequence("c"+"ldldldldldldldldldld"+"s", 300)...), "cudaStreamSynchronize", 22 * 20_000},
+		"more launches from half on":   {append(sequence("clls", 100), sequence("clllllls", 120)...), "cudaStreamSynchronize", 8 * 20_000},
 		"too few":                      {sequence(training, 5), "", 0},
 		"no order":                     {sequence("lcslllsccllllllllslcl"+"lllcccccscl"+"sllllllllllllllllllllllllllllll", 1), "", 0},
 	} {
