@@ -20,7 +20,7 @@ func (s *scene) report() *report.Report {
 	r := &report.Report{
 		Schema: report.Schema, DB: in.DB, Node: in.Node,
 		Window: report.Window{FromNS: s.from, ToNS: s.to, Note: in.Note},
-		Events: events(in), Lost: event.LossCounts(in.Losses),
+		Events: s.outermostCalls(), Lost: event.LossCounts(in.Losses),
 		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
 	}
 	worst, few := 0.0, 0

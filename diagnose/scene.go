@@ -364,7 +364,18 @@ func missing(in *Input) float64 {
 	return float64(lost) / (float64(lost) + float64(events(in)))
 }
 
-// events is how many calls the window holds.
+// outermostCalls is how many calls the window holds that are within no other one.
+func (s *scene) outermostCalls() (n uint64) {
+	if s.in.Events != 0 {
+		return s.in.Events
+	}
+	for _, o := range s.nested.outermostOf(s.in.Ops) {
+		n += o.Calls
+	}
+	return n
+}
+
+// events is how many calls the window holds, those within others included.
 func events(in *Input) uint64 {
 	if in.Events != 0 {
 		return in.Events

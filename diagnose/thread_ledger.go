@@ -42,6 +42,11 @@ func Outermost(ctx context.Context, r store.Reader, w store.Window, ops []store.
 	if err != nil {
 		return nil, err
 	}
+	return n.outermostOf(ops), nil
+}
+
+// outermostOf are the statistics of all threads' outermost calls.
+func (n nesting) outermostOf(ops []store.OpStat) []store.OpStat {
 	var list []store.OpStat
 	done := map[event.Thread]bool{}
 	for i := range ops {
@@ -52,7 +57,7 @@ func Outermost(ctx context.Context, r store.Reader, w store.Window, ops []store.
 			}
 		}
 	}
-	return list, nil
+	return list
 }
 
 // ThreadLedgers adds up the time of each thread that makes calls, most time in them first.

@@ -147,6 +147,9 @@ func (t *Timeline) window(i int) store.Window {
 	return store.Window{From: from, To: from + t.BucketNS}
 }
 
+// Begin is when a bucket begins, Unix ns: the first one with the thread's first call.
+func (t *Timeline) Begin(i int) uint64 { return max(t.window(i).From, t.live[0]) }
+
 // count adds up a bucket by the seconds in which calls and pauses began.
 func (t *Timeline) count(ctx context.Context, r store.Reader, nested nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]

@@ -42,6 +42,7 @@ type recordingState struct {
 
 	name      data
 	stored    uint64   // calls that have a row
+	all       uint64   // calls, those within others too
 	uncounted bool     // it does not say what was lost
 	traced    []string // processes that were
 }
@@ -99,7 +100,7 @@ func (st *recordingState) whoWasTraced() data {
 
 // whatIsSampled says which numbers rest on all calls, and which do not.
 func (st *recordingState) whatIsSampled() string {
-	if st.stored >= st.Calls {
+	if st.stored >= st.all {
 		return "nothing: all calls are stored"
 	}
 	return report.Count(st.stored) + " calls are stored one by one, others counted"
@@ -134,6 +135,9 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 		if sum, err = r.Summary(ctx); err != nil {
 			return err
 		}
+		if st.Calls, err = r.CallsIn(ctx, store.Window{}); err != nil {
+			return err
+		}
 		st.uncounted = uncounted(r)
 		st.traced, err = tracedOf(ctx, r)
 		return err
@@ -142,7 +146,7 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 		st.Problem = prose(err.Error())
 		return st, map[string]uint64{}
 	}
-	st.OK, st.Path, st.Calls, st.stored = true, "", sum.Calls, sum.Stored
+	st.OK, st.Path, st.stored, st.all = true, "", sum.Stored, sum.Calls
 	if n := len(sum.Sessions); n > 1 {
 		st.Sessions = n
 	}

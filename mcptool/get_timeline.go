@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
@@ -26,7 +25,7 @@ type timelineOut struct {
 	PerStep  string     `json:"step,omitempty" jsonschema:"its calls"`
 	BucketNS uint64     `json:"bucket_ns"`
 	Marks    []mark     `json:"marks" jsonschema:"where it changes"`
-	Columns  []string   `json:"columns" jsonschema:"at_s from the window's begin; step_ms mean; others in % of the thread's time"`
+	Columns  []string   `json:"columns" jsonschema:"at_s: begin, from the window's; step_ms mean; others in % of the thread's time"`
 	Buckets  []tableRow `json:"buckets"`
 }
 
@@ -69,7 +68,8 @@ var timelineTool = tool[timelineIn, timelineOut]{
 			if out.Thread, err = v.nameThread(ctx, t.Thread); err != nil {
 				return err
 			}
-			out.fill(t)
+			from, _ := v.Bounds()
+			out.fill(t, from)
 			return nil
 		})
 		return out, err
@@ -91,7 +91,7 @@ func (v *view) nameThread(ctx context.Context, t event.Thread) (party, error) {
 	return partyOf(names[t.PID], t.PID, t.TID, ""), err
 }
 
-func (out *timelineOut) fill(t *diagnose.Timeline) {
+func (out *timelineOut) fill(t *diagnose.Timeline, from uint64) {
 	out.PerStep, out.BucketNS = t.PerStep, t.BucketNS
 	for _, m := range t.Marks {
 		out.Marks = append(out.Marks, mark{clock(m.At), m.What})
@@ -115,7 +115,8 @@ func (out *timelineOut) fill(t *diagnose.Timeline) {
 	}
 	for i := range t.Buckets {
 		b := &t.Buckets[i]
-		row := tableRow{i * int(t.BucketNS/uint64(time.Second)), short(float64(b.Calls) * 1e9 / float64(max(b.SpanNS, 1)))}
+		at := t.Begin(i) - min(from, t.Begin(i))
+		row := tableRow{math.Round(float64(at)/1e6) / 1e3, short(float64(b.Calls) * 1e9 / float64(max(b.SpanNS, 1)))}
 		switch {
 		case t.PerStep != "" && b.Steps == 0:
 			row = append(row, nil, nil)

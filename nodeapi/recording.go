@@ -15,9 +15,13 @@ func recorded(ctx context.Context, a *API, _ *input) (out wire.Recording, err er
 		if err != nil {
 			return err
 		}
+		calls, err := r.CallsIn(ctx, store.Window{})
+		if err != nil {
+			return err
+		}
 		out = wire.Recording{
 			Node: a.node(s.Node), DB: a.src.Name(), Version: a.opts.Version, Schema: s.Schema, FirstNS: s.First, LastNS: s.Last,
-			Calls: s.Calls, Stored: s.Stored, Sessions: sessions(&s), Lost: event.LossCounts(s.Losses),
+			Calls: calls, Stored: s.Stored, Sessions: sessions(&s), Lost: event.LossCounts(s.Losses),
 		}
 		return nil
 	})

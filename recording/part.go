@@ -18,7 +18,7 @@ import (
 // Reader is what must be known of a recording to choose a part of it.
 type Reader interface {
 	Summary(ctx context.Context) (store.Summary, error)
-	// CallsIn counts the calls of the whole seconds that a window touches, thinned ones
+	// CallsIn counts the outermost calls of the whole seconds that a window touches, thinned ones
 	// included.
 	CallsIn(ctx context.Context, w store.Window) (uint64, error)
 }
@@ -87,6 +87,10 @@ func (p *Part) leftOut(ctx context.Context, r Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	all, err := r.CallsIn(ctx, store.Window{})
+	if err != nil {
+		return "", err
+	}
 	where := "before and after"
 	switch {
 	case p.fromBegin():
@@ -94,8 +98,8 @@ func (p *Part) leftOut(ctx context.Context, r Reader) (string, error) {
 	case p.toEnd():
 		where = "before"
 	}
-	if in >= p.Sum.Calls {
+	if in >= all {
 		return "", nil
 	}
-	return fmt.Sprintf("the recording has %s more %s it", report.Plural(p.Sum.Calls-in, "call"), where), nil
+	return fmt.Sprintf("the recording has %s more %s it", report.Plural(all-in, "call"), where), nil
 }

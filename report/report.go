@@ -12,7 +12,7 @@ type Report struct {
 	DB           string            `json:"db"`
 	Node         string            `json:"node"`
 	Window       Window            `json:"window"`
-	Events       uint64            `json:"events"`  // calls in the window, thinned ones included
+	Events       uint64            `json:"events"`  // calls in the window, thinned ones included; those within others are not
 	Lost         map[string]uint64 `json:"lost"`    // by kind, never nil
 	Verdict      string            `json:"verdict"` // one line
 	Chains       []Chain           `json:"chains"`

@@ -38,6 +38,9 @@ func TestAFaultAndAControlOnThisKernel(t *testing.T) {
 		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil || x.Agent == nil || len(x.Agent.Calls) == 0 {
 			t.Errorf("%s was not run or not explained: %+v", x.Name, x)
 		}
+		if n := x.Numbers; n == nil || n.Compared < 100 || len(n.NoRule) > 0 || len(n.Wrong) > 0 && !x.Disturbed {
+			t.Errorf("numbers of %s against the program's own: %+v", x.Name, n)
+		}
 		s, err := sqlite.OpenReader(x.Recording)
 		if err != nil {
 			t.Error(err)

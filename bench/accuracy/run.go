@@ -92,6 +92,9 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	if x.Agent, err = c.investigate(ctx, db, &run.Truth); err != nil {
 		return x, err
 	}
+	if err := x.compareNumbers(ctx, db, run); err != nil {
+		return x, err
+	}
 	if o.Baseline {
 		x.Baseline = judgeRule(&x, CoOccurrence(run.Input), &run.Truth)
 	}

@@ -44,6 +44,7 @@ type Result struct {
 	VerdictSec float64  `json:"verdict_s"` // from opening the recording to the report
 
 	Agent    *Agent     `json:"agent,omitempty"`    // what it reached over MCP
+	Numbers  *Numbers   `json:"numbers,omitempty"`  // that were told, against the program's own
 	Baseline *Judgement `json:"baseline,omitempty"` // what the co-occurrence rule says
 }
 

@@ -3,6 +3,8 @@ package accuracy
 import (
 	"cmp"
 	"slices"
+
+	"github.com/ingero-io/ingero/bench/numbers"
 )
 
 // Report is how right the explanations were. Shares are of the cases that count,
@@ -34,7 +36,11 @@ type Report struct {
 	VerdictSec      *float64 `json:"time_to_verdict_s"` // median
 	WorstVerdictSec float64  `json:"worst_time_to_verdict_s"`
 
-	Agents   Agents    `json:"agents"`          // over MCP
+	Agents Agents `json:"agents"` // over MCP
+
+	Numbers    []numbers.Field `json:"numbers"`    // told, against the program's own, by field
+	Recordings int             `json:"recordings"` // of which they are
+
 	Pairs    *Pairs    `json:"pairs,omitempty"` // two causes at once
 	Baseline *Baseline `json:"baseline,omitempty"`
 	ByCause  []ByCause `json:"by_cause"`
@@ -95,6 +101,7 @@ func (r *Report) sum(baseline bool) {
 	r.FalseBlames = count(all, func(x *Result) bool { return x.FalseBlame })
 	r.amounts(all)
 	r.countAgents(all)
+	r.countNumbers(all)
 	r.byCause()
 	if baseline {
 		r.Baseline = &Baseline{

@@ -84,25 +84,16 @@ type answer struct {
 // found is enough, nothing is left to ask, or MaxCalls were made.
 func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Told, error) {
 	t := &Told{Contradictions: []string{}}
-	src := source.File(db)
-	defer func() { _ = src.Close() }() // a reader has nothing to lose
-	ours, theirs := mcp.NewInMemoryTransports()
-	ss, err := mcptool.NewServer(src, mcptool.Options{}).Connect(ctx, ours, nil)
+	s, err := Open(ctx, db)
 	if err != nil {
-		return t, fmt.Errorf("serve %s: %w", db, err)
+		return t, err
 	}
-	defer func() { _ = ss.Close() }() // it ends with its client
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent"}, nil).Connect(ctx, theirs, nil)
-	if err != nil {
-		return t, fmt.Errorf("connect to the server of %s: %w", db, err)
-	}
-	defer func() { _ = cs.Close() }()
-
+	defer s.Close()
 	var said []statement
 	todo := []Call{{Tool: "diagnose", Args: map[string]any{}}}
 	for len(todo) > 0 && len(t.Calls) < MaxCalls {
 		c := todo[0]
-		a, err := ask(ctx, cs, c)
+		a, err := s.ask(ctx, c.Tool, c.Args)
 		if err != nil {
 			return t, err
 		}
@@ -124,23 +115,66 @@ func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Tol
 	return t, nil
 }
 
-// ask makes a call. One that was suggested and fails is an error: the agent does
-// not know better.
-func ask(ctx context.Context, cs *mcp.ClientSession, c Call) (*answer, error) {
-	res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: c.Tool, Arguments: c.Args})
+// Session asks the tools of the MCP server of a recording.
+type Session struct {
+	src    source.Source
+	server *mcp.ServerSession
+	client *mcp.ClientSession
+}
+
+// Open starts the server of the recording in a file, and connects to it.
+func Open(ctx context.Context, db string) (*Session, error) {
+	s := &Session{src: source.File(db)}
+	ours, theirs := mcp.NewInMemoryTransports()
+	var err error
+	if s.server, err = mcptool.NewServer(s.src, mcptool.Options{}).Connect(ctx, ours, nil); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("serve %s: %w", db, err)
+	}
+	if s.client, err = mcp.NewClient(&mcp.Implementation{Name: "agent"}, nil).Connect(ctx, theirs, nil); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("connect to the server of %s: %w", db, err)
+	}
+	return s, nil
+}
+
+// Close ends both. A reader has nothing to lose.
+func (s *Session) Close() {
+	if s.client != nil {
+		_ = s.client.Close()
+	}
+	if s.server != nil {
+		_ = s.server.Close()
+	}
+	_ = s.src.Close()
+}
+
+// Call calls a tool, and returns the fields of its answer.
+func (s *Session) Call(ctx context.Context, tool string, args map[string]any) (map[string]any, error) {
+	a, err := s.ask(ctx, tool, args)
 	if err != nil {
-		return nil, fmt.Errorf("call %s: %w", c.Tool, err)
+		return nil, err
+	}
+	return a.fields, nil
+}
+
+// ask calls a tool. A call that was suggested and fails is an error: the agent does
+// not know better.
+func (s *Session) ask(ctx context.Context, tool string, args map[string]any) (*answer, error) {
+	res, err := s.client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", tool, err)
 	}
 	if err := res.GetError(); err != nil {
-		return nil, fmt.Errorf("call %s with %v: %w", c.Tool, c.Args, err)
+		return nil, fmt.Errorf("call %s with %v: %w", tool, args, err)
 	}
 	if res.IsError {
 		text, _ := json.Marshal(res.Content) // it came as JSON
-		return nil, fmt.Errorf("call %s with %v: %s", c.Tool, c.Args, text)
+		return nil, fmt.Errorf("call %s with %v: %s", tool, args, text)
 	}
 	a := new(answer)
 	if err := a.read(res); err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", c.Tool, err)
+		return nil, fmt.Errorf("read the answer of %s: %w", tool, err)
 	}
 	return a, nil
 }

@@ -25,6 +25,7 @@ type diagnosisFlags struct {
 	accuracy.Options
 	baseline string
 	real     bool
+	numbers  bool
 	asJSON   bool
 }
 
@@ -62,6 +63,7 @@ and stay in the user's cache, or in $INGERO_REAL_CACHE.`,
 	fl.StringVar(&f.baseline, "baseline", "", "score another rule on the same recordings too ("+coOccurrence+")")
 	fl.StringVar(&f.Keep, "keep", "", "leave the recordings in this folder")
 	fl.BoolVar(&f.real, "real", false, "run llama.cpp and PyTorch (--only "+strings.Join(accuracy.RealNames(), ",")+")")
+	fl.BoolVar(&f.numbers, "numbers", false, "also list each field of the tools and the report, and how often it was right")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(accuracy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("baseline", cobra.FixedCompletions([]string{coOccurrence}, cobra.ShellCompDirectiveNoFileComp))
@@ -99,6 +101,9 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 		return err
 	case f.asJSON:
 		return errors.Join(writeJSON(c.out, r), err)
+	}
+	if f.numbers {
+		err = errors.Join(c.writeNumbers(r), err)
 	}
 	return errors.Join(c.writeAccuracy(r), err)
 }
@@ -144,6 +149,7 @@ func (c *console) writeAccuracy(r *accuracy.Report) error {
 	writeColumns(&b, causeTable(r))
 	b.WriteString("\n")
 	writeColumns(&b, scoreTable(r))
+	writeWrongNumbers(&b, r)
 	fmt.Fprintf(&b, "\nseed %d: %s with one fault, %s, on Linux %s, %s, %s", r.Seed, plural(uint64(r.Cases), "case"),
 		plural(uint64(r.Controls), "control"), r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
 	if r.Disturbed > 0 {
@@ -227,6 +233,9 @@ func scoreTable(r *accuracy.Report) [][]string {
 	add("  step time without the cause", of(r.Agents.Gain), "")
 	add("  contradictions", strconv.Itoa(r.Agents.Contradictions), "")
 	add("  most that it reads, tokens", strconv.Itoa(r.Agents.Tokens), "")
+	if n := countNumbers(r); n.Cases > 0 {
+		add(fmt.Sprintf("numbers told of %d recordings, right", r.Recordings), of(n), "")
+	}
 	add("lost time explained, mean", share(r.Explained), "")
 	add("attributed time off by, median", optional(r.MedianTimeError, share), "")
 	add("predicted step time off by, median", optional(r.WhatIfError, share), "")

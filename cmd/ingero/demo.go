@@ -226,9 +226,5 @@ func truthLines(r *demo.Result) []string {
 
 // callsLine compares what the program counted with what the recording holds.
 func callsLine(t *cudastub.Truth, r *report.Report) string {
-	var made uint64
-	for _, n := range t.Calls {
-		made += uint64(max(n, 0))
-	}
-	return fmt.Sprintf("%s made, %s in the recording", report.Count(made), report.Count(r.Events))
+	return fmt.Sprintf("%s made, %s in the recording", report.Count(uint64(max(t.Outermost(), 0))), report.Count(r.Events))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -18,12 +19,15 @@ import (
 // exact; injected time is measured with the dispatching thread's own clock.
 type Truth struct {
 	PID     int              `json:"pid"`
-	TID     int              `json:"tid"`  // the first dispatching thread, at which faults aim
-	Comm    string           `json:"comm"` // its name
+	TID     int              `json:"tid"`      // the first dispatching thread, at which faults aim
+	Comm    string           `json:"comm"`     // its name
+	BeganNS int64            `json:"began_ns"` // when its clock started, in ns since 1970
 	Steps   int64            `json:"steps"`
 	Seconds float64          `json:"seconds"`
 	StepsPS float64          `json:"steps_per_s"`
 	Calls   map[string]int64 `json:"calls"` // by function, from the first call of the process to its last
+
+	Made map[string]Made `json:"made,omitempty"` // of these, those that the loop makes itself
 
 	Injection            // the fault
 	Also      *Injection `json:"also"` // the second fault, if there is one
@@ -36,9 +40,66 @@ type Truth struct {
 
 	InvoluntarySwitches int64 `json:"involuntary_switches"` // of the first dispatching thread
 	VoluntarySwitches   int64 `json:"voluntary_switches"`
-	CPUNS               int64 `json:"cpu_ns"` // its CPU time
+	CPUNS               int64 `json:"cpu_ns"`      // its CPU time
+	RunnableNS          int64 `json:"runnable_ns"` // its time without a CPU, though it was runnable
 
 	Dispatchers []int `json:"dispatchers,omitempty"` // further threads that dispatch, if the first is not alone
+}
+
+// inner are the functions that the loop never calls itself: the stand-ins of the runtime do, where they nest.
+var inner = []string{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize"}
+
+// Outermost is how many calls the loop made itself.
+func (t *Truth) Outermost() (n int64) {
+	for name, calls := range t.Calls {
+		if !slices.Contains(inner, name) {
+			n += calls
+		}
+	}
+	return n
+}
+
+// Made are the calls of a function, as the program that made them counted and timed them.
+type Made struct {
+	Calls  int64  `json:"calls"`
+	Errors int64  `json:"errors"` // that returned one
+	Bytes  uint64 `json:"bytes"`  // that they were given
+
+	// Inside is by the stand-in's clock within the function, 0 of a call without a behaviour;
+	// Around by the caller's clock. What a tracer measures of each call lies between the two.
+	Inside Times `json:"inside"`
+	Around Times `json:"around"`
+}
+
+// Times are how long calls took, in ns.
+type Times struct {
+	TotalNS uint64      `json:"total_ns"`
+	MaxNS   uint64      `json:"max_ns"`
+	Buckets [][2]uint64 `json:"buckets"` // index and count: 32 buckets for each power of two (victim/made.c)
+}
+
+// Bounds are between which the value lies that a share q of the calls does not exceed, in ns: the
+// bounds of the bucket that holds it. Both are 0 without calls.
+func (t *Times) Bounds(q float64) (low, high uint64) {
+	var n, seen uint64
+	for _, b := range t.Buckets {
+		n += b[1]
+	}
+	for _, b := range t.Buckets {
+		if seen += b[1]; float64(seen) >= q*float64(n) {
+			return bucketBegin(b[0]), min(bucketBegin(b[0]+1), t.MaxNS+1) - 1
+		}
+	}
+	return 0, 0
+}
+
+func bucketBegin(i uint64) uint64 {
+	const bits = 5
+	if i>>bits == 0 {
+		return i
+	}
+	octave := i>>bits - 1
+	return (i - octave<<bits) << octave
 }
 
 // Injection is what one fault did, and who was behind it. Who was not involved

@@ -31,7 +31,7 @@ func Explain(ctx context.Context, db string) (e Explanation, err error) {
 		return e, fmt.Errorf("read the recording: %w", err)
 	}
 	e.Input = machines[0]
-	e.Input.DB = db
+	e.Input.DB, e.Input.PerProcess = db, true
 	e.Report = diagnose.DiagnoseMachines(machines)
 	e.Took = time.Since(began)
 	return e, nil

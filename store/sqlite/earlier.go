@@ -21,7 +21,7 @@ type Recording interface {
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 	// CallsOf visits those of some operations.
 	CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error
-	// CallsIn counts the calls of the whole seconds that a window touches, thinned ones
+	// CallsIn counts the outermost calls of the whole seconds that a window touches, thinned ones
 	// included.
 	CallsIn(ctx context.Context, w store.Window) (uint64, error)
 }

@@ -158,10 +158,15 @@ func compareThreads(a, b event.Thread) int {
 	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 }
 
-// CallsIn counts the calls of the whole seconds that a window touches, thinned ones
-// included.
+// CallsIn counts the calls of the whole seconds that a window touches, thinned ones included,
+// and those within others left out where the recording knows them.
 func (r *Reader) CallsIn(ctx context.Context, w store.Window) (n uint64, err error) {
-	const query = "select coalesce(sum(calls), 0) from call_second where id between ? and ?"
+	query := "select coalesce(sum(calls), 0) from call_second where id between ? and ?"
+	if ok, err := r.hasColumn(ctx, "call_second", "nested"); err != nil {
+		return 0, err
+	} else if ok {
+		query += " and nested is not 1"
+	}
 	err = r.rows(ctx, query, seconds(w), func(s *sqlite.Stmt) error {
 		n = uint64(s.ColumnInt64(0))
 		return nil

@@ -21,6 +21,7 @@ static __thread struct stub_row *recursing;
 static __thread uint32_t recurse_left;
 static __thread struct stub_row *once_row;
 static __thread struct behaviour once_b;
+static __thread uint64_t inside_ns;
 
 static uint64_t now_ns(void)
 {
@@ -102,6 +103,7 @@ static void poll_for(uint64_t ns)
 
 API uint32_t cudastub_enter(struct stub_row *row, struct stub_call *call)
 {
+	call->begin_ns = now_ns();
 	call->outermost = 0;
 	call->b = row->b;
 	if (once_row == row) {
@@ -147,7 +149,16 @@ API int cudastub_finish(struct stub_row *row, struct stub_call *call, uint32_t t
 	}
 	if (call->outermost)
 		recursing = NULL;
+	inside_ns = now_ns() - call->begin_ns;
 	return err;
+}
+
+API uint64_t cudastub_inside_ns(void)
+{
+	uint64_t ns = inside_ns;
+
+	inside_ns = 0;
+	return ns;
 }
 
 API unsigned long long cudastub_fresh(size_t size)

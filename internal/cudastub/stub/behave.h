@@ -55,6 +55,7 @@ struct stub_table {
 /* One slow call: the behaviour as it was when the call began. */
 struct stub_call {
 	struct behaviour b;
+	uint64_t begin_ns;
 	int outermost;
 };
 
@@ -65,6 +66,8 @@ API int cudastub_set(const char *spec);
 API int cudastub_once(const char *spec); /* the next call of that function on this thread */
 API void cudastub_callback(void (*fn)(void *), void *arg);
 API void cudastub_forget(void); /* this thread jumped out of a call */
+API uint64_t cudastub_inside_ns(void); /* how long this thread's last call with a behaviour took within the
+                                        * function; 0 if there was none since it was asked last */
 
 /* For the libraries. */
 API void cudastub_register(struct stub_table *table);

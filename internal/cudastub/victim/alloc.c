@@ -25,11 +25,9 @@ FRAME static void resize_workspaces(struct injection *in, struct dispatcher *d)
 	int slow = faulty(in), kept = slow && in->count < MAX_LIVE ? 1 : 0;
 
 	for (int i = 0; i < BUFFERS; i++)
-		cudaMalloc(&buffers[i], WORKSPACE >> i);
+		CALLED(d, CALL_MALLOC, WORKSPACE >> i, cudaMalloc(&buffers[i], WORKSPACE >> i));
 	for (int i = kept; i < BUFFERS; i++)
-		cudaFree(buffers[i]);
-	d->calls[CALL_MALLOC] += BUFFERS;
-	d->calls[CALL_FREE] += BUFFERS - kept;
+		CALLED(d, CALL_FREE, 0, cudaFree(buffers[i]));
 	if (slow)
 		inject(in, over_baseline(&in->healthy, now_ns() - t, 0));
 	else
@@ -46,8 +44,7 @@ FRAME static void leak_activations(struct injection *in, struct dispatcher *d)
 	size_t bytes = LEAK / 2 + next_random(&in->rng) % LEAK;
 	void *activations;
 
-	cudaMalloc(&activations, bytes);
-	d->calls[CALL_MALLOC]++;
+	CALLED(d, CALL_MALLOC, bytes, cudaMalloc(&activations, bytes));
 	d->run->truth.leaked_bytes += bytes;
 	inject(in, 0);
 }
@@ -56,10 +53,8 @@ FRAME static void use_workspace(struct dispatcher *d)
 {
 	void *workspace;
 
-	cudaMalloc(&workspace, WORKSPACE);
-	cudaFree(workspace);
-	d->calls[CALL_MALLOC]++;
-	d->calls[CALL_FREE]++;
+	CALLED(d, CALL_MALLOC, WORKSPACE, cudaMalloc(&workspace, WORKSPACE));
+	CALLED(d, CALL_FREE, 0, cudaFree(workspace));
 }
 
 static void run_layer(struct injection *in, struct dispatcher *d)

@@ -48,8 +48,7 @@ FRAME static void upload_table(struct injection *in, struct dispatcher *d)
 	bytes = usual_bytes / 2 + next_random(&in->rng) % (usual_bytes + 1);
 	bytes = (bytes < host_bytes ? bytes : host_bytes) & ~(size_t)(PAGE - 1);
 	cudastub_once("cudaMemcpyAsync:copy");
-	cudaMemcpyAsync((void *)0x7e0000000000, host, bytes, KIND_HOST_TO_DEVICE, 0);
-	d->calls[CALL_COPY_ASYNC]++;
+	CALLED(d, CALL_COPY_ASYNC, bytes, cudaMemcpyAsync((void *)0x7e0000000000, host, bytes, KIND_HOST_TO_DEVICE, 0));
 	inject(in, (int64_t)(now_ns() - t));
 }
 
@@ -80,8 +79,8 @@ FRAME static void log_losses(struct injection *in, struct dispatcher *d)
 	uint64_t t = now_ns();
 
 	for (int i = 0; i < n; i++)
-		cudaMemcpy(&loss, (void *)0x7e0000000000, sizeof(loss), KIND_DEVICE_TO_HOST);
-	d->calls[CALL_COPY] += n;
+		CALLED(d, CALL_COPY, sizeof(loss),
+		       cudaMemcpy(&loss, (void *)0x7e0000000000, sizeof(loss), KIND_DEVICE_TO_HOST));
 	if (slow)
 		inject(in, over_baseline(&in->healthy, now_ns() - t, 0));
 	else

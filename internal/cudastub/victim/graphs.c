@@ -11,25 +11,19 @@ static cudaGraphExec_t exec;
 FRAME static void capture_graph(struct injection *in, struct dispatcher *d)
 {
 	if (exec) {
-		cudaGraphExecDestroy(exec);
-		cudaGraphDestroy(graph);
-		d->calls[CALL_EXEC_DESTROY]++;
-		d->calls[CALL_GRAPH_DESTROY]++;
+		CALLED(d, CALL_EXEC_DESTROY, 0, cudaGraphExecDestroy(exec));
+		CALLED(d, CALL_GRAPH_DESTROY, 0, cudaGraphDestroy(graph));
 	}
-	cudaStreamBeginCapture(0, 0);
+	CALLED(d, CALL_BEGIN_CAPTURE, 0, cudaStreamBeginCapture(0, 0));
 	launch(d, d->run->o.launches);
-	cudaStreamEndCapture(0, &graph);
+	CALLED(d, CALL_END_CAPTURE, 0, cudaStreamEndCapture(0, &graph));
 	slow_next("cudaGraphInstantiate", "spin", injection_ns(in));
-	cudaGraphInstantiate(&exec, graph, 0);
-	d->calls[CALL_BEGIN_CAPTURE]++;
-	d->calls[CALL_END_CAPTURE]++;
-	d->calls[CALL_INSTANTIATE]++;
+	CALLED(d, CALL_INSTANTIATE, 0, cudaGraphInstantiate(&exec, graph, 0));
 }
 
 FRAME static void replay_graph(struct dispatcher *d)
 {
-	cudaGraphLaunch(exec, 0);
-	d->calls[CALL_GRAPH_LAUNCH]++;
+	CALLED(d, CALL_GRAPH_LAUNCH, 0, cudaGraphLaunch(exec, 0));
 }
 
 /* The first capture is no fault: a graph has to come from somewhere. */
@@ -83,18 +77,15 @@ FRAME static void create_workspace(struct dispatcher *d)
 {
 	void *workspace = NULL;
 
-	d->calls[CALL_MALLOC]++;
-	cudaMalloc(&workspace, 4 << 20);
+	CALLED(d, CALL_MALLOC, 4 << 20, cudaMalloc(&workspace, 4 << 20));
 }
 
 FRAME static int capture_first_use(struct dispatcher *d)
 {
-	cudaStreamBeginCapture(0, 0);
+	CALLED(d, CALL_BEGIN_CAPTURE, 0, cudaStreamBeginCapture(0, 0));
 	launch(d, d->run->o.launches / 2);
 	create_workspace(d);
-	d->calls[CALL_BEGIN_CAPTURE]++;
-	d->calls[CALL_END_CAPTURE]++;
-	return cudaStreamEndCapture(0, &graph);
+	return CALLED(d, CALL_END_CAPTURE, 0, cudaStreamEndCapture(0, &graph));
 }
 
 static int spoil_graph(struct injection *in, struct dispatcher *d)

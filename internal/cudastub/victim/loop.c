@@ -89,11 +89,25 @@ static struct rusage thread_usage(void)
 	return u;
 }
 
+/* How long this thread was runnable and did not run; 0 if the kernel does not tell. */
+static uint64_t runnable_ns(void)
+{
+	unsigned long long ran, waited = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu %llu", &ran, &waited) != 2)
+		waited = 0;
+	fclose(f);
+	return waited;
+}
+
 static void dispatch(struct dispatcher *d)
 {
 	struct truth *truth = &d->run->truth;
 	struct rusage before = thread_usage(), after;
-	uint64_t cpu = thread_cpu_ns();
+	uint64_t cpu = thread_cpu_ns(), runnable = runnable_ns();
 
 	if (d->primary) {
 		truth->tid = thread_id();
@@ -110,6 +124,7 @@ static void dispatch(struct dispatcher *d)
 	truth->voluntary = after.ru_nvcsw - before.ru_nvcsw;
 	truth->major_faults = after.ru_majflt - before.ru_majflt;
 	truth->cpu_ns = thread_cpu_ns() - cpu;
+	truth->runnable_ns = runnable_ns() - runnable;
 }
 
 static void *dispatch_thread(void *arg)
@@ -160,6 +175,7 @@ static void plan_injections(struct run *r)
 static void set_clock(struct run *r)
 {
 	r->start_ns = now_ns();
+	r->began_ns = unix_ns();
 	r->end_ns = r->start_ns + (uint64_t)(r->o.seconds * 1e9);
 	r->fault_ns = r->start_ns + (uint64_t)(r->o.start_after * 1e9);
 	for (int i = 0; i < r->n_injections; i++)
@@ -249,6 +265,7 @@ static int run_threads(struct run *r, struct dispatcher *d)
 int run_loop(const struct options *o)
 {
 	static struct dispatcher d[MAX_DISPATCHERS];
+	static struct made made[MAX_DISPATCHERS][CALLS];
 	struct run *r = &the_run;
 
 	r->o = *o;
@@ -259,8 +276,9 @@ int run_loop(const struct options *o)
 	if (set_behaviour(o))
 		return EXIT_USAGE;
 	for (int i = 0; i < MAX_DISPATCHERS; i++)
-		d[i] = (struct dispatcher){.run = r, .primary = !i, .server_fd = -1,
+		d[i] = (struct dispatcher){.run = r, .primary = !i, .server_fd = -1, .made = made[i],
 					   .rng = (uint64_t)(o->seed + i + 1) * 0x9e3779b97f4a7c15ull};
+	memset(made, 0, sizeof(made[0]) * (size_t)o->dispatchers); /* no page faults between calls */
 	plan_injections(r);
 	if (set_up(r))
 		return EXIT_UNSUPPORTED;

@@ -60,13 +60,14 @@ struct truth {
 	char comm[16];
 	uint64_t idle_ns, leaked_bytes;
 	long involuntary, voluntary, major_faults;
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, runnable_ns;
 	char cgroup[300];
 };
 
 struct run {
 	struct options o;
 	uint64_t start_ns, fault_ns, end_ns;
+	uint64_t began_ns; /* start_ns since 1970 */
 	pthread_mutex_t metrics; /* taken once a step; what the lock faults hold */
 	volatile sig_atomic_t stop;
 	pid_t children[MAX_CHILDREN];
@@ -82,13 +83,29 @@ enum call {
 	CALL_END_CAPTURE, CALL_INSTANTIATE, CALL_GRAPH_LAUNCH, CALL_GRAPH_DESTROY, CALL_EXEC_DESTROY, CALLS,
 };
 
+/* How often a function was called, and how long the calls took: within it, by the stand-in's clock, which
+ * is 0 of a call without a behaviour, and by the caller's clock around it. What a tracer measures lies between. */
+enum { PART_BITS = 5, SPANS = 60 << PART_BITS }; /* 32 buckets for each power of two */
+
+struct spans {
+	uint64_t total_ns, max_ns;
+	uint32_t n[SPANS];
+};
+
+struct made {
+	long n, errors;
+	uint64_t bytes;
+	struct spans inside, around;
+};
+
 /* One dispatching thread. The first is the one faults aim at. */
 struct dispatcher {
 	struct run *run;
 	int primary, server_fd; /* server_fd: where requests come from, -1 without a server */
 	pthread_t thread;
 	uint64_t rng;
-	long steps, calls[CALLS];
+	long steps;
+	struct made *made; /* by enum call */
 	struct baseline step, launch, sync;
 };
 
@@ -170,6 +187,21 @@ int cgroup_enter(struct cgroup *g, struct run *r, const char *controller); /* 0 
 int cgroup_write(const struct cgroup *g, const char *name, const char *text);
 int cgroup_read(const struct cgroup *g, const char *name, char *out, size_t size);
 void cgroup_leave(struct cgroup *g);
+
+/* made.c */
+uint64_t make(void); /* now */
+void made(struct made *m, uint64_t begin_ns, uint64_t bytes, int rc);
+void add_made(struct made *to, const struct made *m);
+void print_made(const char *name, const struct made *m);
+
+/* A call, timed and counted; its value is what the function returned. */
+#define CALLED(d, call, bytes, expr)                                    \
+	__extension__({                                                 \
+		uint64_t begin_ = make();                               \
+		int rc_ = (expr);                                       \
+		made(&(d)->made[call], begin_, bytes, rc_);             \
+		rc_;                                                    \
+	})
 
 /* truth.c */
 void print_truth(const struct run *r, const struct dispatcher *d, int n, double seconds);

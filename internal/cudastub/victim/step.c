@@ -32,8 +32,7 @@ FRAME static void preprocess(struct dispatcher *d)
 FRAME static void load_batch(struct dispatcher *d)
 {
 	preprocess(d);
-	cudaMemcpyAsync((void *)0x7e0000000000, d, 1 << 20, KIND_HOST_TO_DEVICE, 0);
-	d->calls[CALL_COPY_ASYNC]++;
+	CALLED(d, CALL_COPY_ASYNC, 1 << 20, cudaMemcpyAsync((void *)0x7e0000000000, d, 1 << 20, KIND_HOST_TO_DEVICE, 0));
 }
 
 FRAME static void update_metrics(struct dispatcher *d)
@@ -56,8 +55,7 @@ FRAME void launch(struct dispatcher *d, long n)
 	const dim3 grid = {128, 1, 1}, block = {256, 1, 1};
 
 	for (long i = 0; i < n; i++)
-		cudaLaunchKernel((void *)kernel_softmax, grid, block, 0, 0, 0);
-	d->calls[CALL_LAUNCH] += n;
+		CALLED(d, CALL_LAUNCH, 0, cudaLaunchKernel((void *)kernel_softmax, grid, block, 0, 0, 0));
 }
 
 /* The first launch of a step carries the slow-launch faults. */
@@ -85,8 +83,7 @@ FRAME static void wait_for_gpu(struct dispatcher *d, struct injection *slow)
 {
 	uint64_t t = now_ns(), took;
 
-	cudaStreamSynchronize(0);
-	d->calls[CALL_SYNC]++;
+	CALLED(d, CALL_SYNC, 0, cudaStreamSynchronize(0));
 	took = now_ns() - t;
 	if (slow)
 		inject(slow, over_baseline(&d->sync, took, (uint64_t)d->run->o.sync_us * NS_PER_US));
@@ -197,8 +194,7 @@ static int load_module(struct injection *in, struct dispatcher *d)
 
 	if (in->count || !faulty(in))
 		return 0;
-	cuModuleLoadData(&module, 0);
-	d->calls[CALL_MODULE]++;
+	CALLED(d, CALL_MODULE, 0, cuModuleLoadData(&module, 0));
 	return slow_next("cudaLaunchKernel", "spin", injection_ns(in));
 }
 

@@ -39,18 +39,27 @@ static void print_call(const char *name, long n, int *first)
 /* Every traced call of the process, those that the stand-ins make themselves included. */
 static void print_calls(const struct run *r, const struct dispatcher *d, int n)
 {
-	long sum[CALLS] = {0};
+	static struct made sum[CALLS];
 	int first = 1, nested = r->o.nested;
+	const char *comma = "";
 
 	for (int i = 0; i < n; i++)
 		for (int c = 0; c < CALLS; c++)
-			sum[c] += d[i].calls[c];
+			add_made(&sum[c], &d[i].made[c]);
 	printf("\"calls\":{");
 	for (int c = 0; c < CALLS; c++)
-		print_call(call_names[c], sum[c], &first);
-	print_call("cuLaunchKernel", r->driver_launches ? sum[CALL_LAUNCH] : 0, &first);
-	print_call("cuMemcpyHtoDAsync_v2", nested ? sum[CALL_COPY_ASYNC] : 0, &first);
-	print_call("cuStreamSynchronize", nested ? sum[CALL_SYNC] : 0, &first);
+		print_call(call_names[c], sum[c].n, &first);
+	print_call("cuLaunchKernel", r->driver_launches ? sum[CALL_LAUNCH].n : 0, &first);
+	print_call("cuMemcpyHtoDAsync_v2", nested ? sum[CALL_COPY_ASYNC].n : 0, &first);
+	print_call("cuStreamSynchronize", nested ? sum[CALL_SYNC].n : 0, &first);
+	printf("},\"made\":{");
+	for (int c = 0; c < CALLS; c++) {
+		if (!sum[c].n)
+			continue;
+		printf("%s", comma);
+		print_made(call_names[c], &sum[c]);
+		comma = ",";
+	}
 	printf("},");
 }
 
@@ -90,7 +99,8 @@ void print_truth(const struct run *r, const struct dispatcher *d, int n, double 
 		steps += d[i].steps;
 	printf("{\"pid\":%d,\"tid\":%d,", getpid(), t->tid);
 	print_string("comm", t->comm);
-	printf("\"steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,", steps, seconds,
+	printf("\"began_ns\":%llu,\"steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,", (unsigned long long)r->began_ns,
+	       steps, seconds,
 	       seconds > 0 ? (double)steps / seconds : 0.0);
 	print_calls(r, d, n);
 	print_injection(&r->in[0]);
@@ -103,7 +113,7 @@ void print_truth(const struct run *r, const struct dispatcher *d, int n, double 
 	       (unsigned long long)t->leaked_bytes, t->major_faults);
 	printf("\"client_pid\":%d,", t->client_pid);
 	print_string("cgroup", t->cgroup);
-	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld,\"cpu_ns\":%llu}\n", t->involuntary,
-	       t->voluntary, (unsigned long long)t->cpu_ns);
+	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld,\"cpu_ns\":%llu,\"runnable_ns\":%llu}\n", t->involuntary,
+	       t->voluntary, (unsigned long long)t->cpu_ns, (unsigned long long)t->runnable_ns);
 	fflush(stdout);
 }

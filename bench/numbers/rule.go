@@ -1,0 +1,257 @@
+package numbers
+
+// Counts of calls. Those that the recording says were lost may be missing.
+
+func outermost(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	n := k.outermost()
+	return n - k.lost, n, true
+}
+
+// outermostOfAll is of an answer in which other programs may be, too.
+func outermostOfAll(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	n := k.outermost()
+	if k.t.Fault == "gpu-peer" || k.t.Also != nil && k.t.Also.Fault == "gpu-peer" {
+		return n - k.lost, infinity, true
+	}
+	return n - k.lost, n, true
+}
+
+func callsOf(op string) rule {
+	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+		n := k.calls[op]
+		return max(0, n-k.lost), n, k.alone()
+	}
+}
+
+func callsFailed(op string) rule {
+	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+		n := float64(k.made[op].Errors)
+		return max(0, n-k.lost), n, true
+	}
+}
+
+func callsOfOp(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	op := k.op(n)
+	calls, ok := k.calls[op]
+	low = max(0, calls-k.lost)
+	if inner[op] && k.innerOff {
+		low = 0
+	}
+	return low, calls, ok && (k.alone() || n.number("tid") == 0)
+}
+
+func errorsOfOp(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	m, ok := k.made[k.op(n)]
+	return max(0, float64(m.Errors)-k.lost), float64(m.Errors), ok
+}
+
+func bytesOfOp(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	m, ok := k.made[k.op(n)]
+	high = float64(m.Bytes)
+	if k.lost > 0 {
+		return 0, high, ok
+	}
+	return high, high, ok
+}
+
+func none(*known, *node, float64) (low, high float64, ok bool) { return 0, 0, true }
+
+func launchesPerInstantiate(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	n := k.calls["cudaGraphInstantiate"]
+	v := k.calls["cudaGraphLaunch"] / max(n, 1)
+	return v * (1 - rounding), v * (1 + rounding), n > 0 && k.lost == 0
+}
+
+// Time in calls, between the clock within them and that around them.
+
+func total(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	m, ok := k.made[k.op(n)]
+	low = float64(m.Inside.TotalNS)
+	if k.lost > 0 {
+		low = 0
+	}
+	return low, float64(m.Around.TotalNS), ok && (k.alone() || n.number("tid") == 0)
+}
+
+func totalOf(op string) rule {
+	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+		m, ok := k.made[op]
+		return float64(m.Inside.TotalNS), float64(m.Around.TotalNS), ok && k.lost == 0
+	}
+}
+
+func mean(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	m, ok := k.made[k.op(n)]
+	calls := float64(max(m.Calls, 1))
+	return float64(m.Inside.TotalNS)/calls - 1, float64(m.Around.TotalNS)/calls + 1, ok && k.lost == 0
+}
+
+func longest(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	m, ok := k.made[k.op(n)]
+	return float64(m.Inside.MaxNS), float64(m.Around.MaxNS), ok && k.lost == 0 && k.alone()
+}
+
+func quantile(q float64) rule {
+	return func(k *known, n *node, _ float64) (low, high float64, ok bool) {
+		m, ok := k.made[k.op(n)]
+		from, _ := m.Inside.Bounds(q)
+		_, to := m.Around.Bounds(q)
+		return float64(from)*(1-histogram) - 1, float64(to)*(1+histogram) + 1, ok && k.lost == 0 && k.alone()
+	}
+}
+
+// tailRatio is p99 over p50.
+func tailRatio(k *known, n *node, told float64) (low, high float64, ok bool) {
+	low99, high99, ok := quantile(0.99)(k, n, told)
+	low50, high50, _ := quantile(0.5)(k, n, told)
+	return low99 / max(high50, 1) * (1 - rounding), high99 / max(low50, 1) * (1 + rounding), ok
+}
+
+func inCalls(tolerance float64) rule {
+	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+		low, high = k.within()
+		return low * (1 - tolerance), high * (1 + tolerance), k.lost == 0 && k.alone()
+	}
+}
+
+// withoutStack: each call either has a stack that is shown, or is counted here.
+func withoutStack(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	if _, more := n.get("next_cursor"); more {
+		return 0, 0, false
+	}
+	stacks, _ := n.get("stacks")
+	list, _ := stacks.([]any)
+	var with float64
+	for _, s := range list {
+		o, _ := s.(map[string]any)
+		calls, _ := o["calls"].(float64)
+		with += calls
+	}
+	for _, calls := range k.calls {
+		high += calls
+	}
+	low = k.outermost()
+	return low - with - k.lost, high - with, true
+}
+
+// Time of threads.
+
+func wall(k *known) float64 { return k.wall*(1+edges) + 1e9 } // with what comes before the first step and behind the last
+
+func offCPU(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	off := k.wall - float64(k.t.CPUNS)
+	return off - k.slack(), off + k.slack(), k.alone()
+}
+
+func runnable(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	return float64(k.t.RunnableNS) - k.slack(), float64(k.t.RunnableNS) + k.slack(), k.alone() && k.t.RunnableNS > 0
+}
+
+// slack is how far the kernel's accounts of a thread and the recording's may be apart: what lies at
+// the edges of the run, and what a hypervisor took, which the one counts as running.
+func (k *known) slack() float64 { return (edges + 2*k.stolen) * k.wall }
+
+// duringRun is of a moment: it is not before the program's clock started, nor after its end.
+func duringRun(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	at := float64(k.t.BeganNS)
+	return at - edges*k.wall, at + wall(k), at > 0
+}
+
+func idle(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	if k.t.IdleNS == 0 || n.number("pid") != float64(k.t.PID) {
+		return 0, 0, false
+	}
+	v := float64(k.t.IdleNS)
+	return v - k.slack(), v + k.slack(), true
+}
+
+// Findings.
+
+func lostPct(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	pct := 100 * n.number("lost_ns") / k.wall
+	return pct*(1-edges) - 0.2, pct*(1+edges) + 0.2, k.alone()
+}
+
+func steps(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	v := float64(k.t.Steps)
+	return v - k.lost - 1, v, k.alone() && n.number("pid") == float64(k.t.PID)
+}
+
+// stepTime is the mean time of a step, waits for work left out.
+func stepTime(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	v := (k.wall - float64(k.t.IdleNS)) / float64(max(k.t.Steps, 1))
+	return v * (1 - edges), v * (1 + edges), k.alone() && k.t.Steps > 0
+}
+
+func lostPerStep(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	var lost float64
+	for up := n.up; up != nil; up = up.up { // of the finding; the own field has the same name
+		if v, is := up.fields["lost_ns"].(float64); is {
+			lost = v
+			break
+		}
+		if f, is := up.fields["finding"].(map[string]any); is {
+			lost, _ = f["lost_ns"].(float64)
+			break
+		}
+	}
+	v := lost / float64(max(k.t.Steps, 1))
+	return v*(1-edges) - 1, v*(1+edges) + 1, k.alone() && k.t.Steps > 0
+}
+
+// faster is how many more steps a second there would be, in percent.
+func faster(_ *known, n *node, _ float64) (low, high float64, ok bool) {
+	without := n.number("without_ns") + n.number("step_ns") // one of them is there
+	v := 100 * (n.number("now_ns")/without - 1)
+	return v*(1-rounding) - 0.1, v*(1+rounding) + 0.1, without > 0
+}
+
+// Memory of the device.
+
+func allocated(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	v := float64(k.made["cudaMalloc"].Bytes)
+	return v, v, k.lost == 0
+}
+
+func upToAllocated(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	return float64(k.t.LeakedBytes), float64(k.made["cudaMalloc"].Bytes), k.lost == 0
+}
+
+func liveCount(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	m := k.made["cudaMalloc"]
+	v := float64(m.Calls-m.Errors) - k.calls["cudaFree"]
+	return v, v, k.lost == 0
+}
+
+// Rules of other rules.
+
+func percent(*known, *node, float64) (low, high float64, ok bool) { return 0, 100 + rounding*100, true }
+
+func share(*known, *node, float64) (low, high float64, ok bool) { return 0, 1, true }
+
+func upTo(most func(k *known) float64) rule {
+	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) { return 0, most(k), true }
+}
+
+func near(tolerance float64, of func(k *known) float64) rule {
+	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+		v := of(k)
+		return v * (1 - tolerance), v * (1 + tolerance), k.lost == 0 && k.alone()
+	}
+}
+
+// atMost is of a part of what another rule is about.
+func atMost(all rule) rule {
+	return func(k *known, n *node, told float64) (low, high float64, ok bool) {
+		_, high, ok = all(k, n, told)
+		return 0, high, ok
+	}
+}
+
+// rounded is of a number that may be off by so much, either way.
+func rounded(exact rule, by float64) rule {
+	return func(k *known, n *node, told float64) (low, high float64, ok bool) {
+		low, high, ok = exact(k, n, told)
+		return low * (1 - by), high * (1 + by), ok
+	}
+}
