@@ -136,7 +136,7 @@ func (f *finding) flavour(s *scene) flavour {
 				by[flavours.writeback] += o.Duration
 			case s.mapped(o):
 				by[flavours.mapped] += o.Duration
-			case reads[o.Syscall]:
+			case s.readCalls[o.Syscall]:
 				by[flavours.read] += o.Duration
 			default:
 				by[flavours.other] += o.Duration

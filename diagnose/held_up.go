@@ -55,7 +55,7 @@ func (s *scene) resumed(l *ledger.Link) uint64 {
 	rows := s.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
 	for _, o := range slices.Backward(rows) {
 		_, end := ledger.Blocked(o)
-		waits := o.Class == event.Poll || receives(o)
+		waits := o.Class == event.Poll || s.receives(o)
 		if waits && o.Waker.PID != 0 && o.Waker.PID != o.PID && end <= l.To {
 			return end
 		}

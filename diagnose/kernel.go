@@ -39,10 +39,11 @@ func (s *scene) mapped(o *event.OffCPU) bool {
 	return o.Class == event.BlockIO && (o.Syscall < 0 && !s.within(o, swapIn) || s.within(o, mapping))
 }
 
-// reads are the system calls that read a file, of x86-64 and of arm64: the
-// recording does not say which it is of, and the other one's calls of the same
-// number do no block I/O.
-var reads = map[int16]bool{0: true, 17: true, 19: true, 295: true, 327: true, 63: true, 65: true, 67: true, 69: true, 286: true}
+// reads are the system calls that read a file, and receiving those that only receive.
+const (
+	reads     = "read pread64 readv preadv preadv2"
+	receiving = "recvfrom recvmsg recvmmsg"
+)
 
 // maxKernelStacks bounds how many kernel stacks Load gives names to.
 const maxKernelStacks = 512

@@ -36,7 +36,7 @@ func (s *scene) readReceivers() {
 	from := map[event.Thread]int{}
 	for i := range s.in.OffCPU {
 		o := &s.in.OffCPU[i]
-		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !s.launchers[o.Thread] && receives(o) && s.feeds(o.Waker.PID, o.PID) {
+		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !s.launchers[o.Thread] && s.receives(o) && s.feeds(o.Waker.PID, o.PID) {
 			from[o.Thread]++
 		}
 	}

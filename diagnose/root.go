@@ -168,12 +168,9 @@ func (s *scene) settle(t *subject) {
 
 // receives reports whether a thread waited for something to come: not, as a data
 // worker that is ahead does, for room to write.
-func receives(o *event.OffCPU) bool {
-	return ledger.Followable(o.Class) && (reads[o.Syscall] || receiving[o.Syscall])
+func (s *scene) receives(o *event.OffCPU) bool {
+	return ledger.Followable(o.Class) && s.receiving[o.Syscall]
 }
-
-// receiving are recvfrom, recvmsg and recvmmsg of x86-64 and of arm64.
-var receiving = map[int16]bool{45: true, 47: true, 299: true, 207: true, 212: true, 243: true}
 
 // answers reports whether a thread waited for the answer of a process that works
 // for it: that one had itself been waiting, until the question came, and not
@@ -185,7 +182,7 @@ func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
 	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
-		if _, e := ledger.Blocked(w); receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
+		if _, e := ledger.Blocked(w); s.receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
 			return true
 		}
 	}

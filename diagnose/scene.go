@@ -40,6 +40,8 @@ type scene struct {
 	medians     map[*store.OpStat]uint64     // of them, made by median, ns
 	gapStats    map[event.Thread]gapTotals   // exact statistics
 	nested      nesting
+	readCalls   event.SyscallSet // read a file
+	receiving   event.SyscallSet // wait for something to come from somebody
 	series      map[threadOp][]store.OpSecond
 	gpus        map[int][]store.GPUSnapshot // by index, by time
 	chosen      map[uint32]int              // GPU of a process by its own number
@@ -134,8 +136,9 @@ func newScene(in *Input) *scene {
 		s.names[pid] = "ingero"
 	}
 	s.readNames()
+	s.readCalls, s.receiving = event.SyscallsNamed(in.Arch, reads), event.SyscallsNamed(in.Arch, reads+" "+receiving)
 	s.from, s.to = s.window()
-	s.x = ledger.NewIndex(in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
+	s.x = ledger.NewIndex(in.Arch, in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
 	s.readStats()
 	s.readKernels()
 	s.nested = nesting{}

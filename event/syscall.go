@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,25 @@ import (
 var Syscalls = map[string]map[int]string{
 	"amd64": amd64Syscalls, "x86_64": amd64Syscalls,
 	"arm64": arm64Syscalls, "aarch64": arm64Syscalls,
+}
+
+// SyscallSet are system calls by their numbers, of one architecture.
+type SyscallSet map[int16]bool
+
+// SyscallsNamed are the system calls of these names, separated by white space, that an architecture has.
+// Of an architecture that is not known they are those of x86-64: so are recordings that do not name theirs.
+func SyscallsNamed(arch, names string) SyscallSet {
+	table, ok := Syscalls[arch]
+	if !ok {
+		table = amd64Syscalls
+	}
+	set := SyscallSet{}
+	for nr, name := range table {
+		if slices.Contains(strings.Fields(names), name) {
+			set[int16(nr)] = true
+		}
+	}
+	return set
 }
 
 // SyscallName is the name of a system call; of one that is not known, its number.

@@ -87,7 +87,7 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	var most uint64
 	for _, o := range l.Rows {
 		b, e := Blocked(o)
-		if v := overlap(b, e, from, to); o.Class == c && v > most && (c != event.Poll || delivers(o)) {
+		if v := overlap(b, e, from, to); o.Class == c && v > most && (c != event.Poll || x.delivers(o)) {
 			l.Wait, most = o, v
 		}
 	}
@@ -112,11 +112,11 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 		return x.behindFutex(o)
 	}
 	w := o.Waker
-	if o.Class == event.Network && !delivers(o) {
+	if o.Class == event.Network && !x.delivers(o) {
 		tid := x.peer(o)
 		return tid, ByPeer, tid != 0 && tid != o.TID
 	}
-	if o.Class == event.Poll && delivers(o) {
+	if o.Class == event.Poll && x.delivers(o) {
 		return w.TID, ByWake, true
 	}
 	if !Followable(o.Class) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || interrupts(o.WakerComm) {
@@ -147,22 +147,16 @@ func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) 
 
 // delivers reports whether the waker of a socket wait or a poll is the one at its other end,
 // and not a thread in whose name a network interrupt came.
-func delivers(o *event.OffCPU) bool {
+func (x *Index) delivers(o *event.OffCPU) bool {
 	w := o.Waker
-	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 && transfers[o.WakerSyscall]
+	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 && x.transfers[o.WakerSyscall]
 }
 
 // transfers are the system calls that may end another thread's socket wait. A
 // network interrupt may also arrive while a bystander is in a system call, but
-// seldom in one of these. The recording does not say which architecture it is
-// of, so the numbers of x86-64 (arch/x86/entry/syscalls/syscall_64.tbl) and of
-// arm64 (include/uapi/asm-generic/unistd.h) are both here.
-var transfers = map[int16]bool{
-	0: true, 1: true, 3: true, 18: true, 20: true, 40: true, 42: true, 44: true, 45: true, 46: true, 47: true, 48: true,
-	275: true, 307: true, 426: true,
-	57: true, 63: true, 64: true, 66: true, 71: true, 76: true, 203: true, 206: true, 207: true, 210: true, 211: true,
-	212: true, 269: true,
-}
+// seldom in one of these.
+const transfers = `read write close pwrite64 writev sendfile connect sendto recvfrom sendmsg recvmsg shutdown splice
+	sendmmsg io_uring_enter`
 
 // holds checks the thread id found in a lock word, which is a hint: the word may
 // be no lock at all. It must be another thread that lives during the wait, of

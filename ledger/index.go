@@ -13,6 +13,8 @@ import (
 type Index struct {
 	threads map[uint32]*track
 	peers   map[any]uint32 // who is at the other end of a socket or futex: see learnPeers
+
+	transfers event.SyscallSet
 }
 
 // track is what is known of one TID.
@@ -36,10 +38,11 @@ type Known struct {
 	Comm string
 }
 
-// NewIndex indexes a recording. It keeps pointers into the slices and does not
+// NewIndex indexes a recording made on an architecture. It keeps pointers into the slices and does not
 // change or reorder them.
-func NewIndex(rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
-	x := &Index{threads: map[uint32]*track{}, peers: learnPeers(rows)}
+func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
+	x := &Index{threads: map[uint32]*track{}, transfers: event.SyscallsNamed(arch, transfers)}
+	x.peers = x.learnPeers(rows)
 	for _, n := range names {
 		x.track(n.Thread, n.Comm, 0)
 	}

@@ -26,7 +26,7 @@ func index(r *eventtext.Recording) *ledger.Index {
 	for _, n := range r.Threads {
 		names = append(names, ledger.Known{Thread: n.Thread, Comm: n.Comm})
 	}
-	return ledger.NewIndex(r.OffCPU, r.ThreadTimes, names, r.Lives)
+	return ledger.NewIndex("amd64", r.OffCPU, r.ThreadTimes, names, r.Lives)
 }
 
 func TestSplitOfAddsUpToTheSpan(t *testing.T) {

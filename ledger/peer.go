@@ -33,7 +33,7 @@ func Renews(o, earlier *event.OffCPU) bool {
 // ends the waits for it, and of a connection within the machine, the thread that
 // mostly waits at its other end. Of a futex it is the thread that released it most
 // of the times that it was released and not given up.
-func learnPeers(rows []event.OffCPU) map[any]uint32 {
+func (x *Index) learnPeers(rows []event.OffCPU) map[any]uint32 {
 	by := map[any]map[uint32]uint64{}
 	add := func(key any, tid uint32, ns uint64) {
 		if by[key] == nil {
@@ -49,7 +49,7 @@ func learnPeers(rows []event.OffCPU) map[any]uint32 {
 		if o.Class != event.Network {
 			continue
 		}
-		if o.Inode != 0 && delivers(o) {
+		if o.Inode != 0 && x.delivers(o) {
 			add(inodeOf{o.TID, o.Inode}, o.Waker.TID, 1)
 		}
 		if k := &o.Socket; k.RemotePort != 0 && !k.IsRemote() {

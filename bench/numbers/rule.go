@@ -143,13 +143,21 @@ func offCPU(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	return off - k.slack(), off + k.slack(), k.alone()
 }
 
+// wakeUp is how long a wake-up may be on its way to a sleeping CPU of a virtual machine, in ns. The kernel's
+// account of a thread (/proc/PID/schedstat) begins when it is there, the recording's when it is sent.
+const wakeUp = 150_000
+
 func runnable(k *known, _ *node, _ float64) (low, high float64, ok bool) {
-	return float64(k.t.RunnableNS) - k.slack(), float64(k.t.RunnableNS) + k.slack(), k.alone() && k.t.RunnableNS > 0
+	wakes := float64(k.t.VoluntarySwitches) * wakeUp
+	return float64(k.t.RunnableNS) - k.slack(), float64(k.t.RunnableNS) + k.slack() + wakes, k.alone() && k.t.RunnableNS > 0
 }
 
 // slack is how far the kernel's accounts of a thread and the recording's may be apart: what lies at
-// the edges of the run, and what a hypervisor took, which the one counts as running.
-func (k *known) slack() float64 { return (edges + 2*k.stolen) * k.wall }
+// the edges of the run, such as the wait for the first request, and what a hypervisor took, which the one
+// counts as running.
+func (k *known) slack() float64 {
+	return (edges+2*k.stolen)*k.wall + 2*k.wall/float64(max(k.t.Steps, 1))
+}
 
 // duringRun is of a moment: it is not before the program's clock started, nor after its end.
 func duringRun(k *known, _ *node, _ float64) (low, high float64, ok bool) {

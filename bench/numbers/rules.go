@@ -86,7 +86,7 @@ var rules = map[string]rule{
 	"stacks.max_ns": atMost(longest), "op_time_pct": percent, "calls_without_stack": withoutStack,
 
 	"off_cpu_ns": offCPU, "off_cpu.ns": upTo(wall), "runnable_ns": runnable,
-	"calls_per_s": upTo(func(k *known) float64 { return k.outermost() }), "step_ms": upTo(func(k *known) float64 { return k.wall / 1e6 }),
+	"step_ms":          upTo(func(k *known) float64 { return k.wall / 1e6 }),
 	"calls_per_step":   upTo(func(k *known) float64 { return k.outermost() }),
 	"buckets.in_calls": percent,
 
@@ -120,7 +120,8 @@ var rules = map[string]rule{
 // Why some numbers are not compared, by the end of their path.
 var reasons = map[string]string{
 	"pid": "names a process; who is named is judged as the culprit", "tid": "names a thread; as pid", "holder_tid": "as pid",
-	"bucket_ns": "chosen by the tool", "at_s": "chosen by the tool", "schema": "of the form", "evidence.sample": "how many waits were recorded one by one",
+	"calls_per_s": "of a part of a second or more; calls_of_all adds them up",
+	"bucket_ns":   "chosen by the tool", "at_s": "chosen by the tool", "schema": "of the form", "evidence.sample": "how many waits were recorded one by one",
 	"stored_rows": "of the recording, not of the program", "at_ns": "a moment of the machine's", "graphs.hz": "of the time between a graph's first and last launch, which the program does not note",
 	"min_hz": "as hz", "max_hz": "as hz", "trend_pct": "of sampled steps", "rank": "none here",
 }
