@@ -1,0 +1,195 @@
+// Package layout has no code: its test holds the packages against the table of what each may import.
+package layout_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ingero-io/ingero/"
+
+// row is a package, and what it imports of this module. Tests may import more.
+type row struct{ name, imports string }
+
+// table has the packages in the order of the data, from the kernel to whoever reads: each imports
+// only what stands above it. A new import is a line changed here, where it is seen.
+var table = []row{
+	// What all share: the wire to the kernel, records, statistics, reports.
+	{"bpf", ""},
+	{"config", ""},
+	{"docs", ""},
+	{"event", ""},
+	{"stats", ""},
+	{"event/eventtext", "event"},
+	{"report", "event"},
+
+	// What the machine says of itself.
+	{"host/cgroup", ""},
+	{"host/framework", ""},
+	{"host/proc", ""},
+	{"internal/elffile", ""},
+	{"host/cudalib", "internal/elffile"},
+	{"host/owner", "host/cgroup host/proc"},
+	{"host/nvml", "host/cudalib"},
+
+	// Names of addresses.
+	{"symbol/kallsyms", "event"},
+	{"symbol/kernelname", ""},
+	{"symbol/python", "bpf event host/proc internal/elffile"},
+	{"symbol/space", "host/proc"},
+	{"symbol/elf", "event host/proc internal/elffile symbol/space"},
+	{"symbol/unwind", "host/proc symbol/space"},
+
+	// From the kernel to records.
+	{"probe/blockio", ""},
+	{"probe/call", ""},
+	{"probe/inflight", ""},
+	{"probe/kernelname", ""},
+	{"probe/memory", ""},
+	{"probe/pages", ""},
+	{"probe/sched", "event"},
+	{"probe/syscalls", ""},
+	{"probe/tcp", ""},
+	{"probe", `bpf event host/proc internal/elffile probe/blockio probe/call probe/inflight
+		probe/kernelname probe/memory probe/pages probe/sched probe/syscalls probe/tcp
+		symbol/python symbol/unwind`},
+	{"probe/cuda", "event host/cudalib probe"},
+	{"probe/discover", "host/cudalib host/proc probe"},
+	{"probe/driver", "event host/cudalib probe"},
+	{"probe/nccl", "event host/cudalib probe"},
+	{"probe/coverage", "event host/cudalib host/proc internal/elffile probe probe/discover"},
+	{"probe/graph", "event probe probe/cuda"},
+	{"probe/all", "probe probe/cuda probe/driver probe/graph probe/nccl"},
+	{"internal/doctor", `host/cudalib host/nvml host/proc probe probe/all probe/coverage symbol/python
+		symbol/unwind`},
+
+	// What is accounted for.
+	{"collective", "event"},
+	{"footprint", "event report"},
+	{"ledger", "event"},
+	{"memory", "event"},
+
+	// What is kept.
+	{"store", "event host/framework host/owner stats"},
+	{"recording", "report store"},
+	{"store/sqlite", "event footprint host/framework host/owner stats store"},
+	{"store/source", "store/sqlite"},
+	{"store/sqlite/storetest", "event store store/sqlite"},
+
+	// Why a thread lost time.
+	{"diagnose", `collective event event/eventtext footprint host/framework host/owner ledger
+		memory report stats store`},
+
+	// The running tracer.
+	{"agent", `collective diagnose event footprint host/cgroup host/cudalib host/framework
+		host/nvml host/owner host/proc memory probe probe/all probe/discover report stats
+		store symbol/elf symbol/kallsyms symbol/kernelname symbol/python`},
+	{"tally", "event report store"},
+
+	// Programs that tell the truth about themselves.
+	{"internal/cudastub", ""},
+	{"internal/kerneltest", ""},
+	{"internal/rig", "agent diagnose host/proc internal/cudastub probe report store store/sqlite"},
+	{"demo", "agent diagnose internal/cudastub internal/rig probe report store"},
+
+	// What is sent and served.
+	{"dashboard", ""},
+	{"export/parquet", ""},
+	{"metrics", "event report store"},
+	{"nodeapi/lanes", "event store"},
+	{"nodeapi/wire", "report"},
+	{"webserver", ""},
+	{"export", "event export/parquet report store"},
+	{"fleet", "nodeapi/wire report"},
+	{"mcpserver", "webserver"},
+	{"nodeapi", `diagnose event nodeapi/lanes nodeapi/wire recording report stats store
+		store/source store/sqlite webserver`},
+	{"mcptool", `demo diagnose docs event fleet internal/doctor recording report store
+		store/source store/sqlite symbol/kernelname`},
+
+	// Measurements, tests, and what generates.
+	{"bench/agent", "mcptool store/source"},
+	{"dashboard/e2e/made", "event store store/sqlite store/sqlite/storetest"},
+	{"demo/record", "demo diagnose probe report store"},
+	{"internal/collectortest", ""},
+	{"internal/cudastub/embedded", "internal/cudastub"},
+	{"internal/cudastub/variants", "internal/cudastub"},
+	{"internal/doctable", ""},
+	{"internal/e2e", "internal/kerneltest internal/rig probe"},
+	{"internal/gen", "event metrics nodeapi"},
+	{"internal/mcpconformance", ""},
+	{"internal/nvidiatest", ""},
+	{"internal/pythontest", ""},
+	{"internal/real", ""},
+	{"internal/terminal", ""},
+	{"internal/vm", "probe"},
+	{"internal/wire", "internal/kerneltest"},
+	{"bench/numbers", "bench/agent event internal/cudastub report"},
+	{"internal/hollow", "host/nvml internal/cudastub internal/real"},
+	{"internal/mcpconformance/cmd", "internal/mcpconformance mcpserver webserver"},
+	{"internal/vm/cmd", "internal/vm"},
+	{"internal/vm/guest", "internal/vm probe"},
+	{"internal/hollow/cmd", "internal/hollow"},
+	{"internal/hollow/nvlibs", "internal/hollow internal/real"},
+	{"internal/real/realtest", `agent event internal/doctable internal/hollow internal/kerneltest probe store
+		store/sqlite`},
+	{"internal/real/jax", "internal/hollow internal/hollow/nvlibs internal/real"},
+	{"internal/real/llama", "internal/hollow internal/hollow/nvlibs internal/real"},
+	{"internal/real/onnx", "internal/hollow internal/hollow/nvlibs internal/real"},
+	{"internal/real/torch", "internal/hollow internal/hollow/nvlibs internal/real"},
+	{"bench", `event export internal/cudastub internal/hollow internal/real/llama probe
+		probe/cuda probe/driver report store store/sqlite store/sqlite/storetest`},
+	{"bench/accuracy", `bench/agent bench/numbers diagnose event internal/cudastub internal/hollow
+		internal/real/llama internal/real/torch internal/rig probe report stats`},
+
+	// The command line and the terminal.
+	{"tui", "agent event fleet nodeapi/wire report store tally"},
+	{"cmd/ingero", `agent bench bench/accuracy bench/agent config dashboard demo diagnose event
+		export fleet host/proc internal/cudastub internal/doctor mcpserver mcptool
+		metrics nodeapi probe probe/coverage recording report store store/source
+		store/sqlite tui webserver`},
+}
+
+func TestImportsPointUp(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		var own []string
+		words := strings.Fields(line)
+		for _, w := range words[1:] {
+			if name, ok := strings.CutPrefix(w, module); ok {
+				own = append(own, name)
+			}
+		}
+		slices.Sort(own)
+		real[strings.TrimPrefix(words[0], module)] = own
+	}
+	above := map[string]bool{}
+	for _, r := range table {
+		want := strings.Fields(r.imports)
+		for _, w := range want {
+			if !above[w] {
+				t.Errorf("%s imports %s, which does not stand above it", r.name, w)
+			}
+		}
+		above[r.name] = true
+		got, ok := real[r.name]
+		switch slices.Sort(want); {
+		case !ok:
+			t.Errorf("there is no package %s", r.name)
+		case !slices.Equal(got, want):
+			t.Errorf("%s imports %q; the table says %q", r.name, got, want)
+		}
+		delete(real, r.name)
+	}
+	for name := range real {
+		if name != "internal/layout" {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
+}
