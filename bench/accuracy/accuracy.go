@@ -85,7 +85,7 @@ func Cases(o *Options) ([]Case, error) {
 		}
 		for _, m := range o.magnitudes(f.Fault) {
 			c := f.draw(o, m)
-			c.whatIf = !f.cold && !sampled[f.Kinds[0]] && (m == Medium || o.Quick)
+			c.whatIf = !f.cold && !f.lasts && !sampled[f.Kinds[0]] && (m == Medium || o.Quick)
 			sampled[f.Kinds[0]] = sampled[f.Kinds[0]] || c.whatIf
 			cases = append(cases, c)
 		}

@@ -69,8 +69,11 @@ const (
 
 // is reports whether the ids and the thread's name are those of the party: the
 // thread, or another of its name, if it is one of the program's own; the process
-// otherwise, which may have several threads.
+// otherwise, which may have several threads, or one of several that are to blame.
 func (p Party) is(pid, tid uint32, thread string, t *cudastub.Truth) bool {
+	if p == Culprit && slices.Contains(t.CulpritPIDs, int(pid)) {
+		return true
+	}
 	wantPID, wantTID, comm := p.ids(t)
 	if int(pid) != wantPID || wantPID != t.PID {
 		return int(pid) == wantPID

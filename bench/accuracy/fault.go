@@ -13,6 +13,7 @@ type fault struct {
 	pinned bool    // needs to know the dispatching thread's CPU
 	cold   bool    // happens at once, without a healthy time before
 	least  float64 // seconds it takes to show; 0: any run is long enough
+	lasts  bool    // no fix takes it away on a small machine: there is no program without it to compare with
 	args   func(*draw, Magnitude) []string
 }
 
@@ -24,6 +25,8 @@ var faults = []fault{
 	// The worker is starved of its CPU. Whether that is called starvation or
 	// contention is a matter of words, as long as the hog is named.
 	{Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true}, pinned: true, args: workerHogs},
+	// Four workers take each other's CPU: any of them may be named.
+	{Expect: Expect{"loader-crowd", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true}, pinned: true, lasts: true, args: crowds},
 	{Expect: Expect{"throttle", kinds(diagnose.CPUThrottled), Victim, "throttled", false}, args: quota},
 
 	{Expect: Expect{"lock", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
@@ -87,6 +90,14 @@ func hogs(d *draw, m Magnitude) []string {
 func workerHogs(d *draw, m Magnitude) []string {
 	n := ranges{Small: {2, 2}, Medium: {3, 3}, Large: {4, 6}}
 	return arguments("--hogs", d.of(n, m), "--duty", d.between(80, 100), "--period-ms", d.between(60, 200))
+}
+
+// crowds draws what batches cost workers that share a CPU, each step one batch, and how long a
+// step takes otherwise, which is some 0.65 ms more than the host's own work.
+func crowds(d *draw, m Magnitude) []string {
+	pct := ranges{Small: {84, 88}, Medium: {74, 78}, Large: {60, 66}}
+	ms := d.between(4, 6)
+	return arguments("--fault-ms", ms, "--host-us", 10*ms*d.of(pct, m)-650)
 }
 
 // growing draws how much longer a wait for the device, of 2 ms at first, is at

@@ -20,6 +20,10 @@ var (
 	pooled = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"}}
 	// A data worker, 21, whose CPU a hog takes.
 	starved = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, PeerPID: 21, PeerTID: 21}}
+	// Data workers, 21 to 24, that share a CPU.
+	crowded = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{
+		CulpritPID: 21, CulpritTID: 21, CulpritPIDs: []int{21, 22, 23, 24},
+	}}
 )
 
 // withGPU adds a second fault that cost as much as given; nobody is to blame for it.
@@ -79,6 +83,13 @@ func TestScore(t *testing.T) {
 		{"a hog beside a data worker that is not shown", []Expect{loader}, starved, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true}},
 		{"a hog beside a data worker", []Expect{loader}, starved, []report.Chain{throughWorker}, scored{First: true, Culprit: true, Top3: true, Path: true}},
 		{"the starved data worker itself", []Expect{loader}, starved, []report.Chain{chain(diagnose.InputStarvation, 21, 21)}, scored{First: true, FalseBlame: true, Further: 1}},
+		{
+			"one of several workers",
+			[]Expect{findFault("loader-crowd").Expect},
+			crowded,
+			[]report.Chain{chain(diagnose.CPUContention, 23, 23, step(10, 11, "blocked"), step(22, 22, "runnable"), step(23, 23, "running"))},
+			scored{First: true, Culprit: true, Top3: true, Path: true},
+		},
 		{"two causes, larger first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
 		{"two causes, smaller first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true}},
 		{"two causes of about the same size", []Expect{lock, gpu}, withGPU(locked, 1200), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},

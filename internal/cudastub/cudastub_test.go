@@ -208,7 +208,7 @@ func loop(t *testing.T, files cudastub.Files, args ...string) cudastub.Truth {
 // checkNothingLeft looks for the loop's child processes and its control group.
 func checkNothingLeft(t *testing.T, truth cudastub.Truth) {
 	t.Helper()
-	for _, pid := range []int{truth.PID, truth.CulpritPID, truth.PeerPID, truth.ClientPID} {
+	for _, pid := range append([]int{truth.PID, truth.CulpritPID, truth.PeerPID, truth.ClientPID}, truth.CulpritPIDs...) {
 		if pid != 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			t.Errorf("process %d is still there", pid)
 		}
@@ -267,7 +267,7 @@ func TestCancelledLoopReturnsTruthAndError(t *testing.T) {
 
 func TestChildrenDieWithAKilledLoop(t *testing.T) {
 	files := extract(t)
-	for fault, n := range map[string]int{"cpu-hog": 1, "peer-tcp": 1, "gpu-peer": 1, "loader-hog": 2} {
+	for fault, n := range map[string]int{"cpu-hog": 1, "peer-tcp": 1, "gpu-peer": 1, "loader-hog": 2, "loader-crowd": 4} {
 		t.Run(fault, func(t *testing.T) {
 			run, err := files.StartLoop(t.Context(), cudastub.Options{}, "--fault", fault, "--ping-pong", "0",
 				"--seconds", "60", "--start-after", "60")

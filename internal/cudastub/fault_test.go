@@ -1,6 +1,7 @@
 package cudastub_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
@@ -53,6 +54,12 @@ var faults = []fault{
 	{name: "loader-hog", blames: other, estimated: true, check: func(t *testing.T, truth cudastub.Truth) {
 		if truth.PeerComm != "data-worker" || truth.PeerPID == truth.CulpritPID {
 			t.Errorf("worker %s (%d), hog %s (%d)", truth.PeerComm, truth.PeerPID, truth.CulpritComm, truth.CulpritPID)
+		}
+	}},
+	{name: "loader-crowd", blames: other, check: func(t *testing.T, truth cudastub.Truth) {
+		pids := slices.Compact(slices.Sorted(slices.Values(truth.CulpritPIDs)))
+		if len(pids) != 4 || !slices.Contains(pids, truth.CulpritPID) || slices.Contains(pids, truth.PID) {
+			t.Errorf("%d and %v are to blame", truth.CulpritPID, truth.CulpritPIDs)
 		}
 	}},
 	{name: "gpu"},

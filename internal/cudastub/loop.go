@@ -119,12 +119,15 @@ type Injection struct {
 	CulpritPID  int    `json:"culprit_pid"` // who is to blame
 	CulpritTID  int    `json:"culprit_tid"`
 	CulpritComm string `json:"culprit_comm"`
-	HolderPID   int    `json:"holder_pid"` // lock faults: the thread that holds the lock
-	HolderTID   int    `json:"holder_tid"`
-	HolderComm  string `json:"holder_comm"`
-	PeerPID     int    `json:"peer_pid"` // peer and loader faults: the process that is waited for
-	PeerTID     int    `json:"peer_tid"`
-	PeerComm    string `json:"peer_comm"`
+	// CulpritPIDs are all processes that are to blame, if they are several; CulpritPID is one of them.
+	CulpritPIDs []int `json:"culprit_pids,omitempty"`
+
+	HolderPID  int    `json:"holder_pid"` // lock faults: the thread that holds the lock
+	HolderTID  int    `json:"holder_tid"`
+	HolderComm string `json:"holder_comm"`
+	PeerPID    int    `json:"peer_pid"` // peer and loader faults: the process that is waited for
+	PeerTID    int    `json:"peer_tid"`
+	PeerComm   string `json:"peer_comm"`
 }
 
 // LoopRun is a running "victim loop", or another program that tells the truth about itself.

@@ -11,18 +11,18 @@ static const struct fault fault_none = {.name = "none"};
 
 extern const struct fault fault_cpu_hog, fault_sibling_hog, fault_throttle, fault_lock, fault_lock_io, fault_pi_lock,
 	fault_cond, fault_gil, fault_own_io, fault_read_io, fault_mmap_io, fault_mem_pressure, fault_peer_pipe,
-	fault_peer_unix, fault_peer_tcp, fault_loader_cpu, fault_loader_hog, fault_loader_io, fault_gpu,
-	fault_gpu_peer, fault_gpu_trend, fault_driver_cpu, fault_cold, fault_pageable, fault_alloc_churn, fault_leak,
-	fault_implicit_sync, fault_graph_recapture, fault_graph_pool, fault_graph_lazy, fault_graph_eager, fault_launch_bound,
-	fault_idle_server, fault_peer_far;
+	fault_peer_unix, fault_peer_tcp, fault_loader_cpu, fault_loader_hog, fault_loader_io, fault_loader_crowd,
+	fault_gpu, fault_gpu_peer, fault_gpu_trend, fault_driver_cpu, fault_cold, fault_pageable, fault_alloc_churn,
+	fault_leak, fault_implicit_sync, fault_graph_recapture, fault_graph_pool, fault_graph_lazy, fault_graph_eager,
+	fault_launch_bound, fault_idle_server, fault_peer_far;
 
 static const struct fault *const all_faults[] = {
 	&fault_none, &fault_cpu_hog, &fault_sibling_hog, &fault_throttle, &fault_lock, &fault_lock_io, &fault_pi_lock,
 	&fault_cond, &fault_gil, &fault_own_io, &fault_read_io, &fault_mmap_io, &fault_mem_pressure, &fault_peer_pipe,
-	&fault_peer_unix, &fault_peer_tcp, &fault_loader_cpu, &fault_loader_hog, &fault_loader_io, &fault_gpu,
-	&fault_gpu_peer, &fault_gpu_trend, &fault_driver_cpu, &fault_cold, &fault_pageable, &fault_alloc_churn,
-	&fault_leak, &fault_implicit_sync, &fault_graph_recapture, &fault_graph_pool, &fault_graph_lazy,
-	&fault_graph_eager, &fault_launch_bound, &fault_idle_server,
+	&fault_peer_unix, &fault_peer_tcp, &fault_loader_cpu, &fault_loader_hog, &fault_loader_io,
+	&fault_loader_crowd, &fault_gpu, &fault_gpu_peer, &fault_gpu_trend, &fault_driver_cpu, &fault_cold,
+	&fault_pageable, &fault_alloc_churn, &fault_leak, &fault_implicit_sync, &fault_graph_recapture,
+	&fault_graph_pool, &fault_graph_lazy, &fault_graph_eager, &fault_launch_bound, &fault_idle_server,
 	&fault_peer_far,
 };
 

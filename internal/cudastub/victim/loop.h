@@ -13,7 +13,7 @@
  * program; noipa keeps each one a frame. */
 #define FRAME __attribute__((noipa))
 
-enum { PIN_DEFAULT = -2, PIN_NONE = -1, MAX_DISPATCHERS = 64, MAX_CHILDREN = 8, MAX_INJECTIONS = 2 };
+enum { PIN_DEFAULT = -2, PIN_NONE = -1, MAX_DISPATCHERS = 64, MAX_CHILDREN = 8, MAX_WORKERS = 4, MAX_INJECTIONS = 2 };
 
 enum { EXIT_USAGE = 2, EXIT_UNSUPPORTED = 3 };
 
@@ -52,6 +52,8 @@ struct injection {
 	const char *name;         /* what its culprit is called */
 	int prepared;
 	struct who culprit, holder, peer; /* peer: who stands between culprit and dispatcher */
+	pid_t crowd[MAX_WORKERS]; /* all processes that are to blame, if they are several; culprit is one */
+	int n_crowd;
 };
 
 /* What the loop knows for sure and prints at the end. */

@@ -80,12 +80,22 @@ static uint64_t first_strike(const struct injection *in)
 	return unix_ns() - now_ns() + in->run->fault_ns;
 }
 
+static void print_crowd(const struct injection *in)
+{
+	if (!in->n_crowd)
+		return;
+	for (int i = 0; i < in->n_crowd; i++)
+		printf("%s%d", i ? "," : "\"culprit_pids\":[", in->crowd[i]);
+	printf("],");
+}
+
 static void print_injection(const struct injection *in)
 {
 	print_string("fault", in->fault->name);
 	print_who("culprit", &in->culprit);
 	print_who("holder", &in->holder);
 	print_who("peer", &in->peer);
+	print_crowd(in);
 	printf("\"fault_count\":%ld,\"first_ns\":%llu,\"injected_ns\":%lld", in->count,
 	       (unsigned long long)first_strike(in), (long long)in->injected_ns);
 }
