@@ -65,17 +65,18 @@ const (
 func (s *scene) runners(f *finding) {
 	r := &f.runners
 	rows := 0
+	var waits []*event.OffCPU
 	for _, p := range f.pieces {
 		if p.row != nil {
-			if p.lost == 0 {
-				continue
+			if p.lost > 0 {
+				waits = append(waits, p.chain[len(p.chain)-1].Rows...)
 			}
-			f.addRunners(s, p.chain[len(p.chain)-1].Rows)
 			continue
 		}
-		f.addRunners(s, p.acc.Rows)
+		waits = append(waits, p.acc.Rows...)
 		rows += p.count
 	}
+	f.addRunners(s, waits)
 	if f.through() {
 		// Root explains the share of the wait; the names, the share of that.
 		named := share(r.Named-min(r.Named, f.self), r.Queue)
@@ -91,13 +92,31 @@ func (s *scene) runners(f *finding) {
 	}
 }
 
+// addRunners counts who ran in some waits for a CPU. Where several threads waited for one CPU at once,
+// who ran then was counted for each: of the sums the part is kept that the CPUs had time for.
 func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
+	rows = slices.DeleteFunc(rows, func(o *event.OffCPU) bool {
+		return o.Class == event.Throttled || o.RunQueue == 0 || s.held[o] > 0
+	})
+	slices.SortStableFunc(rows, func(a, b *event.OffCPU) int {
+		_, from := ledger.Blocked(a)
+		_, other := ledger.Blocked(b)
+		return cmp.Compare(from, other)
+	})
+	var waited, once uint64
+	until := map[uint16]uint64{} // by CPU
 	for _, o := range rows {
-		if o.Class == event.Throttled || o.RunQueue == 0 || s.held[o] > 0 {
-			continue
-		}
 		f.runners.Add(o)
-		f.cpus[ledger.CPU(o)] = true
+		cpu := ledger.CPU(o)
+		f.cpus[cpu] = true
+		_, from := ledger.Blocked(o)
+		to := from + min(o.RunQueue, o.Duration)
+		waited += to - from
+		once += to - min(max(from, until[cpu]), to)
+		until[cpu] = max(until[cpu], to)
+	}
+	if once < waited {
+		f.runners.Scale(share(once, waited))
 	}
 	f.self = 0
 	for _, c := range f.runners.Ranked() {

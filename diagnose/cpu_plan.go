@@ -20,11 +20,16 @@ type plan struct {
 	needs needs
 }
 
-// needs is how much of the machine a program's workers and its launching thread take.
+// needs is how much of the machine a program's workers and its launching thread take in the time in
+// which there was too little of it: before, the workers may have had less to do.
 type needs struct {
 	workers  int
-	work     uint64 // ns of CPU a step, of the workers; 0 if not known
-	launch   uint64 // ns of CPU a step, of the launching thread
+	from, to uint64 // Unix ns
+	when     string // in words; empty: all of the time
+	steps    uint64 // that ended in it; 0 if not known
+	work     uint64 // ns of CPU, of the workers; 0 if not known
+	launch   uint64 // ns of CPU, of the launching thread
+	alone    uint64 // ns that the launching thread takes without a wait for the workers
 	now, all int    // CPUs that the workers shared, and those of the machine
 }
 
@@ -134,71 +139,130 @@ func (f *finding) contenders(s *scene) []event.Thread {
 func (f *finding) needs(s *scene) needs {
 	threads := f.contenders(s)
 	n := needs{workers: len(threads), now: len(f.cpus), all: s.in.CPUs}
-	steps := f.sub.count
-	if steps == 0 {
+	if n.from, n.to = f.during(); n.from >= n.to {
 		return n
+	}
+	switch wall := f.sub.wall(); {
+	case share(n.to-n.from, wall) >= minWhole:
+		n.from, n.to = f.sub.from, f.sub.to
+	case share(f.sub.to-n.to, wall) < 1-minWhole:
+		n.when, n.to = "since "+clockOf(n.from/1e9), f.sub.to
+	default:
+		n.when = "from " + clockOf(n.from/1e9) + " to " + clockOf(n.to/1e9)
 	}
 	var work uint64
 	for _, t := range threads {
-		ns, ok := s.onCPU(t, f.sub)
+		ns, ok := s.onCPU(t, n.from, n.to)
 		if !ok {
 			return n
 		}
 		work += ns
 	}
-	launch, _ := s.onCPU(f.sub.Thread, f.sub)
-	n.work, n.launch = work/steps, launch/steps
+	n.steps = f.sub.stepsIn(n.from, n.to)
+	n.launch, _ = s.onCPU(f.sub.Thread, n.from, n.to)
+	n.work, n.alone = work, n.to-n.from-min(f.lost, n.to-n.from)
 	return n
 }
+
+// during is when the time was lost, but for the few waits that came before or after most of them.
+func (f *finding) during() (from, to uint64) {
+	list := slices.Clone(f.pieces)
+	slices.SortStableFunc(list, func(a, b *piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	var before uint64
+	for _, p := range list {
+		if from == 0 && float64(before+p.lost) > fewWaits*float64(f.lost) {
+			from = p.acc.Start
+		}
+		if float64(before) < (1-fewWaits)*float64(f.lost) {
+			to = p.acc.End()
+		}
+		before += p.lost
+	}
+	return max(from, f.sub.from), min(to, f.sub.to)
+}
+
+// fewWaits is the share of the lost time that comes before, or after, the time in which it is lost.
+const fewWaits = 0.01
+
+// minWhole is the share of the time from which all of it is meant.
+const minWhole = 0.9
+
+// stepsIn is how many steps end in a part of the time, as far as those looked at tell; 0 if it is not known.
+func (t *subject) stepsIn(from, to uint64) uint64 {
+	if from <= t.from && to >= t.to {
+		return t.count
+	}
+	var n, sum uint64
+	for _, st := range t.steps.Sampled {
+		if st.End > from && st.End <= to {
+			n++
+			sum += st.Duration
+		}
+	}
+	if n < minSampled || sum == 0 || t.count == 0 {
+		return 0
+	}
+	return min(uint64(float64(to-from)*float64(n)/float64(sum)), t.count)
+}
+
+// minSampled is how many steps have to be looked at to know how long they take.
+const minSampled = 8
 
 // minAccounted is the share of the time from which a thread's use of CPUs is known well enough.
 const minAccounted = 0.5
 
-// onCPU is how long a thread ran on CPUs from another's first call to its last, ns. What was
-// recorded for most of that time is taken to be alike for the rest.
-func (s *scene) onCPU(t event.Thread, during *subject) (uint64, bool) {
+// onCPU is how long a thread ran on CPUs between two times, ns. What was recorded for most of that
+// time is taken to be alike for the rest.
+func (s *scene) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
 	from, to, ok := s.x.Span(t.TID)
-	from, to = max(from, during.from), min(to, during.to)
-	if !ok || from >= to || share(to-from, during.wall()) < minAccounted {
+	from, to = max(from, begin), min(to, end)
+	if !ok || from >= to || share(to-from, end-begin) < minAccounted {
 		return 0, false
 	}
 	split, ok := s.x.Between(t.TID, from, to)
-	return uint64(float64(split.OnCPU) / share(to-from, during.wall())), ok
+	return uint64(float64(split.OnCPU) / share(to-from, end-begin)), ok
 }
 
-// least is how long a step takes at least where the workers share so many CPUs, ns; 0 if it is not
+// least is how long the steps take at least where the workers share so many CPUs, ns; 0 if it is not
 // known.
 func (n *needs) least(cpus int) uint64 {
 	if n.work == 0 || cpus == 0 {
 		return 0
 	}
-	return max(n.work/uint64(cpus), n.launch)
+	return max(n.work/uint64(cpus), n.launch, n.alone)
+}
+
+// saved is by how much sooner they would end, ns, and whether that is known.
+func (n *needs) saved(cpus int) (uint64, bool) {
+	least := n.least(cpus)
+	return n.to - n.from - min(least, n.to-n.from), least > 0
+}
+
+// rate words how many steps a second there can be if all take so long, ns; empty if it is not known.
+func (n *needs) rate(ns uint64) string {
+	if n.steps == 0 || ns == 0 {
+		return ""
+	}
+	v := 1e9 * float64(n.steps) / float64(ns)
+	return fmt.Sprintf("%.*f steps/s", decimals(v), v)
 }
 
 // words does the arithmetic: how many steps a second the CPUs allow.
 func (n *needs) words(cpus map[uint16]bool) string {
-	if n.work == 0 || n.now == 0 {
+	if n.work == 0 || n.now == 0 || n.steps == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s need %s of CPU a step: on CPU %s at best %s", plural(n.workers, "worker", "workers"),
-		span(n.work), cpuList(cpus), rate(n.least(n.now)))
+	text := fmt.Sprintf("%s need %s of CPU a step", plural(n.workers, "worker", "workers"), span(n.work/n.steps))
 	if n.workers == 1 {
 		text = strings.Replace(text, " need ", " needs ", 1)
 	}
+	text = strings.TrimSpace(n.when + " " + text)
+	text += fmt.Sprintf(": on CPU %s at best %s", cpuList(cpus), n.rate(n.least(n.now)))
 	if n.all > n.now {
-		text += fmt.Sprintf("; on all %d CPUs, with %s of the launching thread's, %s at best",
-			n.all, span(n.launch), rate((n.work+n.launch)/uint64(n.all)))
+		all := max((n.work+n.launch)/uint64(n.all), n.least(n.all))
+		text += fmt.Sprintf("; on all %d CPUs, with %s of the launching thread's, %s at best", n.all, span(n.launch/n.steps), n.rate(all))
 	}
 	return text
-}
-
-// rate words how often something that takes so long can be done.
-func rate(ns uint64) string {
-	if ns == 0 {
-		return "unlimited"
-	}
-	v := 1e9 / float64(ns)
-	return fmt.Sprintf("%.*f steps/s", decimals(v), v)
 }
 
 // spread recommends how to give a program's workers room, all at once.
@@ -219,14 +283,14 @@ func (p *plan) spread(s *scene, f *finding) []string {
 			fix = fmt.Sprintf("let its threads run on CPUs %s, which no launching thread and no other fix needs: taskset -acp %s %s",
 				to, to, pids[0])
 		}
-		if n := p.needs.least(len(p.to)); n > 0 {
-			fix += fmt.Sprintf(" (at best %s)", rate(n))
+		if best := p.needs.rate(p.needs.least(len(p.to))); best != "" {
+			fix += fmt.Sprintf(" (at best %s)", best)
 		}
 		return []string{fix, cheaper}
 	}
 	why := "give the job more CPUs"
-	if n := p.needs.least(p.needs.now + 1); n > 0 {
-		why += fmt.Sprintf(" (with one more for its workers at best %s)", rate(n))
+	if best := p.needs.rate(p.needs.least(p.needs.now + 1)); best != "" {
+		why += fmt.Sprintf(" (with one more for its workers at best %s)", best)
 	}
 	if n := s.in.CPUs; n > 0 {
 		why += fmt.Sprintf(": none of the machine's %d is free for its workers", n)

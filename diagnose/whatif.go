@@ -52,7 +52,11 @@ func (f *finding) leastStep(s *scene) uint64 {
 		return 0
 	}
 	p := s.planOf(f)
-	return p.needs.least(max(len(p.to), p.needs.now))
+	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
+	if now := s.stepNS(f.sub); ok {
+		return now - min(saved/f.sub.count, now)
+	}
+	return 0
 }
 
 // gpuSide reports whether a cause is of the GPU's own time: removing it hides

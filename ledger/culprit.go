@@ -65,6 +65,17 @@ func (r *Runners) Add(o *event.OffCPU) {
 	}
 }
 
+// Scale leaves a part of all that was counted, 0 to 1.
+func (r *Runners) Scale(part float64) {
+	of := func(ns *uint64) { *ns = uint64(part * float64(*ns)) }
+	of(&r.Queue)
+	of(&r.Idle)
+	of(&r.Named)
+	for _, c := range r.by {
+		of(&c.NS)
+	}
+}
+
 // Ranked lists the threads that ran, the one that ran longest first.
 func (r *Runners) Ranked() []event.Culprit {
 	l := make([]event.Culprit, 0, len(r.by))
