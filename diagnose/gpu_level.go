@@ -22,12 +22,12 @@ const (
 )
 
 // waitSecond is what the waits of an operation, and the work that they are for, came to in a
-// second, or in some seconds of a long recording.
+// second, or in some seconds of a long recording. What the host held them up is no part of it.
 type waitSecond struct {
 	at       uint64  // Unix seconds at its start
 	whole    bool    // the thread made calls before it and after it
 	calls    uint64  // waits
-	mean     float64 // ns of one
+	mean     float64 // ns of one, without that
 	cycle    float64 // ns from one wait to the next
 	launches float64 // by the process, for each wait
 }
@@ -95,7 +95,7 @@ func (s *scene) waitSeconds(t *subject, op event.Op) []waitSecond {
 		n := float64(o.Calls)
 		list = append(list, waitSecond{
 			at: o.Second, whole: o.Second*1e9 > t.from && (o.Second+step)*1e9 < t.to,
-			calls: o.Calls, mean: float64(o.SumNS) / n,
+			calls: o.Calls, mean: float64(o.OwnNS()) / n,
 			cycle: float64(step) * 1e9 / n, launches: float64(launches[o.Second]) / n,
 		})
 	}

@@ -25,7 +25,8 @@ type waitGrowth struct {
 }
 
 // growing finds out whether the calls of an operation take longer and longer. The
-// median over the seconds of a quarter leaves single slow calls out.
+// median over the seconds of a quarter leaves single slow calls out; what the host held calls up is
+// no part of what they take.
 func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	var means [4][]uint64
 	var calls [4]uint64
@@ -44,10 +45,10 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 			continue
 		}
 		q := min(3, int(4*float64(at-t.from)/float64(wall)))
-		means[q] = append(means[q], o.SumNS/o.Calls)
+		means[q] = append(means[q], o.OwnNS()/o.Calls)
 		work[q] = append(work[q], each(&o))
 		calls[q] += o.Calls
-		lowest = min(lowest, o.SumNS/o.Calls)
+		lowest = min(lowest, o.OwnNS()/o.Calls)
 		seconds = append(seconds, o)
 	}
 	var m [4]float64
@@ -83,7 +84,7 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 		if v := each(&o); first > 0 && v > first {
 			more = v / first
 		}
-		g.excess += o.SumNS - min(o.SumNS, uint64(float64(o.Calls*g.base)*more))
+		g.excess += o.OwnNS() - min(o.OwnNS(), uint64(float64(o.Calls*g.base)*more))
 	}
 	return g, true
 }

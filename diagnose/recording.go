@@ -244,6 +244,9 @@ func (in *Input) countSeconds(calls []event.Call) {
 		s, weight := &in.Series[n], uint64(max(c.Weight, 1))
 		s.Calls += weight
 		s.SumNS += weight * c.Duration
+		for _, held := range []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault} {
+			s.HeldNS += weight * c.Ledger.NS[held]
+		}
 		s.MaxNS = max(s.MaxNS, c.Duration)
 	}
 	if severalLaunch(in.Ops) {

@@ -211,7 +211,7 @@ func (s *scene) site(f *finding) string {
 // by what they took beyond the base.
 func (s *scene) spread(line timeline, p *piece, begin, stop uint64) {
 	series := s.series[threadOp{p.acc.sub.Thread, p.acc.Op}]
-	excess := func(o *store.OpSecond) float64 { return float64(o.SumNS - min(o.SumNS, o.Calls*p.acc.base)) }
+	excess := func(o *store.OpSecond) float64 { return float64(o.OwnNS() - min(o.OwnNS(), o.Calls*p.acc.base)) }
 	var sum float64
 	for i := range series {
 		sum += excess(&series[i])

@@ -73,8 +73,9 @@ func gpuSide(kind string) bool {
 const early = 0.7
 
 // absorbed is how much shorter than usual the synchronizations were that came
-// back early: the GPU had worked on while the host was held up. Delays that were found to
-// cost nothing shortened them too, and are no part of any loss.
+// back early: the GPU had worked on while the host was held up. What the host held such calls
+// up itself is no part of what is usual. Delays that were found to cost nothing shortened them
+// too, and are no part of any loss.
 func (s *scene) absorbed(t *subject) uint64 {
 	var total uint64
 	for k, st := range s.stats {
@@ -82,6 +83,7 @@ func (s *scene) absorbed(t *subject) uint64 {
 			continue
 		}
 		usual := st.Hist.Quantile(0.5)
+		usual -= min(usual, (st.SumNS-itself(st))/max(st.Calls, 1))
 		n, sum := st.Hist.Below(uint64(early * float64(usual)))
 		total += n*usual - min(sum, n*usual)
 	}

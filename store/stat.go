@@ -58,8 +58,14 @@ type OpSecond struct {
 	Op    event.Op
 	Calls uint64
 	SumNS uint64
-	MaxNS uint64
+	// HeldNS is the part of SumNS in which the host held the thread up, whatever it called: it waited for a
+	// CPU, was throttled, or waited for the disk.
+	HeldNS uint64
+	MaxNS  uint64
 }
+
+// OwnNS is what the calls took without that.
+func (o *OpSecond) OwnNS() uint64 { return o.SumNS - min(o.HeldNS, o.SumNS) }
 
 // GapStat sums the time between a thread's outermost calls over a window.
 type GapStat struct {

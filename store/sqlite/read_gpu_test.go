@@ -58,10 +58,11 @@ func TestOpSeriesAddsUpToOpStats(t *testing.T) {
 			}
 			k := key{o.Thread, o.Op}
 			s := sums[k]
-			sums[k] = store.OpSecond{Calls: s.Calls + o.Calls, SumNS: s.SumNS + o.SumNS, MaxNS: max(s.MaxNS, o.MaxNS)}
+			sums[k] = store.OpSecond{Calls: s.Calls + o.Calls, SumNS: s.SumNS + o.SumNS, HeldNS: s.HeldNS + o.HeldNS, MaxNS: max(s.MaxNS, o.MaxNS)}
 		}
 		for _, o := range total {
-			want := store.OpSecond{Calls: o.Calls, SumNS: o.SumNS, MaxNS: o.MaxNS}
+			held := o.Ledger.NS[event.RunQueue] + o.Ledger.NS[event.BlockIO]
+			want := store.OpSecond{Calls: o.Calls, SumNS: o.SumNS, HeldNS: held, MaxNS: o.MaxNS}
 			if got := sums[key{o.Thread, o.Op}]; got != want {
 				t.Errorf("step %d: %s of %d: %+v, want %+v", step, o.Op, o.TID, got, want)
 			}
