@@ -17,9 +17,20 @@ import (
 // disturbed is made again, twice at most.
 func Run(t *testing.T, args ...string) *rig.Result {
 	t.Helper()
+	return run(t, true, args)
+}
+
+// RunAlone is the same for the program and its children alone, whatever else uses CUDA meanwhile.
+func RunAlone(t *testing.T, args ...string) *rig.Result {
+	t.Helper()
+	return run(t, false, args)
+}
+
+func run(t *testing.T, everyone bool, args []string) *rig.Result {
+	t.Helper()
 	kerneltest.Require(t)
 	r, err := rig.Run(t.Context(), rig.Options{
-		Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1", Everyone: true,
+		Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1", Everyone: everyone,
 		Backend: probe.Backend(kerneltest.Backend()),
 	}, func(r *rig.Result) {
 		t.Logf("the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs: once more", 100*r.Stolen(), 100*r.Others)

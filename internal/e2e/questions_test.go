@@ -46,7 +46,8 @@ var questions = []question{
 		args: []string{"--fault", "implicit-sync", "--host-us", "1000", "--seconds", "6", "--start-after", "3"},
 	},
 	{
-		name: "a neighbour beside a GPU-bound program", kinds: []string{diagnose.CPUContention}, culprit: true,
+		name: "a neighbour beside a GPU-bound program", culprit: true, check: checkNeighbour,
+		kinds: []string{diagnose.CPUContention},
 		args: []string{
 			"--fault", "cpu-hog", "--culprit", "indexer", "--pin", "1", "--nice", "0",
 			"--sync-us", "8000", "--host-us", "3000", "--seconds", "6",
@@ -61,7 +62,7 @@ const maxTokens = 4000
 func TestQuestionsAreAnsweredInThreeCalls(t *testing.T) {
 	for _, q := range questions {
 		t.Run(strings.ReplaceAll(q.name, " ", "-"), func(t *testing.T) {
-			r := e2e.Run(t, append([]string{"--seconds", "5", "--start-after", "1.5"}, q.args...)...)
+			r := e2e.RunAlone(t, append([]string{"--seconds", "5", "--start-after", "1.5"}, q.args...)...)
 			q.ask(t, r)
 			if t.Failed() {
 				dump(t, r)
@@ -80,20 +81,28 @@ func (q *question) ask(t *testing.T, r *rig.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d calls, %d tokens", len(told.Calls), told.Tokens())
-	if told.Tokens() > maxTokens || len(told.Contradictions) > 0 {
-		t.Errorf("%d tokens; contradictions %q", told.Tokens(), told.Contradictions)
+	t.Logf("%d calls, %d tokens; the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs",
+		len(told.Calls), told.Tokens(), 100*r.Stolen(), 100*r.Others)
+	if len(told.Contradictions) > 0 {
+		t.Errorf("contradictions: %q", told.Contradictions)
 	}
-	switch {
-	case known && q.check != nil:
+	if !known && !quiet(r) {
+		t.Log("not answered: others had a part in it") // who did most may be one of them, and is rightly named
+		return
+	}
+	if !known || told.Tokens() > maxTokens {
+		t.Errorf("not answered in %d calls and %d tokens: %+v", len(told.Calls), told.Tokens(), told.Calls)
+	}
+	if known && q.check != nil {
 		q.check(t, r)
-	case !known && r.Disturbed():
-		t.Logf("not answered; the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs",
-			100*r.Stolen(), 100*r.Others)
-	case !known:
-		t.Errorf("not answered in %d calls: %+v", len(told.Calls), told.Calls)
 	}
 }
+
+// quiet says that the machine had so little else to do that amounts and the parts of several culprits are
+// those of the program alone.
+func quiet(r *rig.Result) bool { return r.Stolen() <= rig.TooMuchStolen && r.Others <= fewOthers }
+
+const fewOthers = 0.05 // share of the CPUs' time
 
 // right reports whether a finding is of a right kind and blames who is to blame.
 func (q *question) right(f *agent.Finding, r *rig.Result) bool {
@@ -107,6 +116,27 @@ func (q *question) right(f *agent.Finding, r *rig.Result) bool {
 		return pid == r.Truth.PID && tid == r.Truth.CulpritTID
 	}
 	return pid == r.Truth.CulpritPID || slices.Contains(r.Truth.CulpritPIDs, pid)
+}
+
+// checkNeighbour: what a neighbour takes is not lost a second time by a slower GPU, and a step without
+// it is one of those before it.
+func checkNeighbour(t *testing.T, r *rig.Result) {
+	t.Helper()
+	without := (1e9*r.Truth.Seconds - float64(r.Truth.InjectedNS)) / float64(r.Truth.Steps)
+	for i := range r.Report.Chains {
+		c := &r.Report.Chains[i]
+		if c.Cause.Kind == diagnose.GPUWait && !r.Disturbed() {
+			t.Errorf("the GPU is blamed, too: %s", c.Summary)
+		}
+		if int(c.Cause.PID) != r.Truth.CulpritPID || !quiet(r) {
+			continue
+		}
+		if c.WhatIf == nil {
+			t.Error("a step without the neighbour is not told")
+		} else if is := float64(c.WhatIf.StepNS); is < 0.85*without || is > 1.15*without {
+			t.Errorf("a step without the neighbour is said to take %.1f ms, and takes %.1f ms", is/1e6, without/1e6)
+		}
+	}
 }
 
 // checkCrowd: workers that share a CPU are one problem, told with all of them, and mended without the
@@ -127,7 +157,7 @@ func checkCrowd(t *testing.T, r *rig.Result) {
 			}
 		}
 	}
-	if len(found) != 1 && !r.Disturbed() {
+	if len(found) != 1 && quiet(r) {
 		t.Errorf("%d findings of one problem", len(found))
 	}
 	checkShares(t, found[0], r)
@@ -169,7 +199,7 @@ func checkShares(t *testing.T, c *report.Chain, r *rig.Result) {
 		sum += w.Pct
 		ran += w.NS
 	}
-	if slices.Sort(named); !slices.Equal(named, r.Truth.CulpritPIDs) && !r.Disturbed() {
+	if slices.Sort(named); !slices.Equal(named, r.Truth.CulpritPIDs) && quiet(r) {
 		t.Errorf("%v are blamed, want %v: %+v", named, r.Truth.CulpritPIDs, c.Culprits)
 	}
 	if sum > 100.5 {
@@ -186,8 +216,8 @@ var demand = regexp.MustCompile(`4 workers need .* of CPU a step: on CPU \S+ at 
 // checkDemand: workers that need more than their CPU determine how fast steps can be.
 func checkDemand(t *testing.T, c *report.Chain, r *rig.Result) {
 	t.Helper()
-	if r.Input.CPUs > 2 || r.Stolen() > rig.TooMuchStolen || r.Disturbed() {
-		return // there is room for workers, or clocks do not measure what programs do
+	if r.Input.CPUs > 2 || !quiet(r) {
+		return // there is room for the workers, or others took some of it
 	}
 	m := demand.FindStringSubmatch(c.Cause.Detail)
 	if m == nil {
