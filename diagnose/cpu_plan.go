@@ -260,7 +260,8 @@ func (n *needs) words(cpus map[uint16]bool) string {
 	text += fmt.Sprintf(": on CPU %s at best %s", cpuList(cpus), n.rate(n.least(n.now)))
 	if n.all > n.now {
 		all := max((n.work+n.launch)/uint64(n.all), n.least(n.all))
-		text += fmt.Sprintf("; on all %d CPUs, with %s of the launching thread's, %s at best", n.all, span(n.launch/n.steps), n.rate(all))
+		text += fmt.Sprintf("; on all %d CPUs, with %s of the launching thread's, %s at best",
+			n.all, span(n.launch/n.steps), n.rate(all))
 	}
 	return text
 }

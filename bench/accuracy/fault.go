@@ -26,7 +26,10 @@ var faults = []fault{
 	// contention is a matter of words, as long as the hog is named.
 	{Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true}, pinned: true, args: workerHogs},
 	// Four workers take each other's CPU: any of them may be named.
-	{Expect: Expect{"loader-crowd", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true}, pinned: true, lasts: true, args: crowds},
+	{
+		Expect: Expect{"loader-crowd", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true},
+		pinned: true, lasts: true, args: crowds,
+	},
 	{Expect: Expect{"throttle", kinds(diagnose.CPUThrottled), Victim, "throttled", false}, args: quota},
 
 	{Expect: Expect{"lock", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},

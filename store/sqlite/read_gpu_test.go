@@ -23,10 +23,11 @@ func twoProcesses(t *testing.T) (path string, calls []event.Call) {
 	launch, sync := opOf(t, "cudaLaunchKernel"), opOf(t, "cudaStreamSynchronize")
 	const ms = 1_000_000
 	for s := range uint64(4) {
+		held := event.Ledger{NS: [event.NumClasses]uint64{event.RunQueue: 1000 * s, event.BlockIO: 50, event.Sleep: ms}}
 		for i := range uint64(10) {
 			at := t0 + s*1e9 + i*20*ms
 			calls = append(calls, event.Call{Start: at, Duration: 5000, Thread: engine, Op: launch, GPU: 1},
-				event.Call{Start: at + 10_000, Duration: 2*ms + s, Thread: engine, Op: sync, GPU: 1})
+				event.Call{Start: at + 10_000, Duration: 2*ms + s, Thread: engine, Op: sync, GPU: 1, Ledger: held})
 			if s%2 == 1 {
 				calls = append(calls, event.Call{Start: at + 7, Duration: 18 * ms, Thread: event.Thread{PID: 200, TID: 200}, Op: sync, GPU: event.NoGPU})
 			}
@@ -58,7 +59,9 @@ func TestOpSeriesAddsUpToOpStats(t *testing.T) {
 			}
 			k := key{o.Thread, o.Op}
 			s := sums[k]
-			sums[k] = store.OpSecond{Calls: s.Calls + o.Calls, SumNS: s.SumNS + o.SumNS, HeldNS: s.HeldNS + o.HeldNS, MaxNS: max(s.MaxNS, o.MaxNS)}
+			sums[k] = store.OpSecond{
+				Calls: s.Calls + o.Calls, SumNS: s.SumNS + o.SumNS, HeldNS: s.HeldNS + o.HeldNS, MaxNS: max(s.MaxNS, o.MaxNS),
+			}
 		}
 		for _, o := range total {
 			held := o.Ledger.NS[event.RunQueue] + o.Ledger.NS[event.BlockIO]
