@@ -12,10 +12,10 @@ import (
 // maxValue bounds a value that is computed of answers, in bytes.
 const maxValue = 1 << 20
 
-// combine has SQLite compute the answer from the rows of all nodes, which have the node in
+// combine has SQLite compute an answer, with the final statement of a plan or the like, from the rows of all nodes, which have the node in
 // front, then columns, and what is only for sorting at the end. Where rows are not
 // grouped, they stay of that form.
-func combine(ctx context.Context, p *plan, columns int, rows [][]any) (out [][]any, err error) {
+func combine(ctx context.Context, p *plan, sql string, columns int, rows [][]any) (out [][]any, err error) {
 	c, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenMemory)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func combine(ctx context.Context, p *plan, columns int, rows [][]any) (out [][]a
 	c.Limit(sqlite.LimitLength, maxValue)
 	c.SetInterrupt(ctx.Done())
 	out = [][]any{}
-	err = sqlitex.ExecuteTransient(c, p.final, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	err = sqlitex.ExecuteTransient(c, sql, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		line := make([]any, s.ColumnCount())
 		for i := range line {
 			line[i] = value(s, i)

@@ -33,7 +33,8 @@ func (s *statement) combined() (*plan, error) {
 		return nil, err
 	}
 	p := &plan{grouped: true, nodeKey: slices.IndexFunc(c.keys, func(k []token) bool { return len(k) == 1 && k[0].is(nodeColumn) })}
-	var columns []string
+	var columns, sums []string
+	adds := false
 	for _, i := range s.items {
 		e, err := c.rewrite(i.expr, false)
 		if err != nil {
@@ -45,14 +46,33 @@ func (s *statement) combined() (*plan, error) {
 		}
 		p.columns = append(p.columns, n)
 		columns = append(columns, e)
+		sum, other := aggregated(i.expr)
+		if other {
+			e = "null"
+		}
+		sums, adds = append(sums, e), adds || sum && !other
 	}
 	tail, err := c.finalTail()
 	if err != nil {
 		return nil, err
 	}
 	p.final = "select " + strings.Join(columns, ", ") + " from t" + tail
+	if c.having == nil && adds {
+		p.sums = "select " + strings.Join(sums, ", ") + " from t" + c.by()
+	}
 	p.node = c.nodeSQL()
 	return p, nil
+}
+
+// aggregated reports whether an expression has sums, and whether it has other aggregates.
+func aggregated(expr []token) (sum, other bool) {
+	for i := range expr {
+		if aggregate(expr, i) {
+			adds := expr[i].is("sum") || expr[i].is("total")
+			sum, other = sum || adds, other || !adds
+		}
+	}
+	return sum, other
 }
 
 // readKeys finds what is grouped by, behind numbers and aliases.
@@ -94,9 +114,7 @@ func (c *combiner) behind(g []token) ([]token, error) {
 // finalTail is what follows "from t".
 func (c *combiner) finalTail() (string, error) {
 	var b strings.Builder
-	for i := range c.keys {
-		b.WriteString([]string{", ", " group by "}[btoi(i == 0)] + fmt.Sprintf("c%d", i))
-	}
+	b.WriteString(c.by())
 	if c.having != nil {
 		e, err := c.rewrite(c.having, true)
 		if err != nil {
@@ -114,6 +132,15 @@ func (c *combiner) finalTail() (string, error) {
 		b.WriteString([]string{", ", " order by "}[btoi(i == 0)] + e + " " + t.how)
 	}
 	return b.String() + c.tail(), nil
+}
+
+// by is what rows of the table are grouped by.
+func (c *combiner) by() string {
+	var b strings.Builder
+	for i := range c.keys {
+		b.WriteString([]string{", ", " group by "}[btoi(i == 0)] + fmt.Sprintf("c%d", i))
+	}
+	return b.String()
 }
 
 func btoi(b bool) int {

@@ -14,6 +14,7 @@ import (
 type plan struct {
 	node    string   // what each node is asked
 	final   string   // what is asked of the table; empty: the rows stay as they came
+	sums    string   // like final, of rows that have sums only; empty: it cannot be asked of those
 	columns []string // of the answer, nil: as the nodes say
 	hidden  int      // columns at the end of the nodes' rows that are only for sorting
 	grouped bool     // rows stand for all nodes together

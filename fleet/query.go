@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/store"
 )
 
 // Table is what nodes answered to a statement.
@@ -15,6 +16,8 @@ type Table struct {
 	Columns   []string `json:"columns"`
 	Rows      [][]any  `json:"rows"` // of nil, int64, float64 and string
 	Truncated bool     `json:"truncated"`
+	// Notes say what sums are of where that is easily mistaken, once for all nodes.
+	Notes []store.Note `json:"notes,omitempty"`
 	Heard
 }
 
@@ -60,6 +63,7 @@ func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error
 	if err := t.fill(ctx, p, good, labels); err != nil {
 		return nil, err
 	}
+	t.note(ctx, p, good, labels)
 	if limit > 0 && len(t.Rows) > limit {
 		t.Rows, t.Truncated = t.Rows[:limit], true
 	}
@@ -71,8 +75,20 @@ func check(r *wire.Rows) error {
 	if r.Columns == nil || r.Lost == nil {
 		return errGarbage
 	}
-	for _, line := range r.Rows {
-		if len(line) != len(r.Columns) {
+	if err := checkRows(r.Rows, len(r.Columns)); err != nil {
+		return err
+	}
+	for _, n := range r.Notes {
+		if err := checkRows(n.Exact, len(r.Columns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkRows(rows [][]any, columns int) error {
+	for _, line := range rows {
+		if len(line) != columns {
 			return errGarbage
 		}
 		for i, v := range line {
@@ -137,6 +153,11 @@ func relabel(p *plan, good []reply[wire.Rows], labels []string) {
 		for _, line := range r.value.Rows {
 			line[at] = labels[i]
 		}
+		for _, n := range r.value.Notes {
+			for _, line := range n.Exact {
+				line[at] = labels[i]
+			}
+		}
 	}
 }
 
@@ -147,22 +168,26 @@ func (t *Table) fill(ctx context.Context, p *plan, good []reply[wire.Rows], labe
 	rows := union(good, labels)
 	if p.final != "" {
 		var err error
-		if rows, err = combine(ctx, p, len(columns), rows); err != nil {
+		if rows, err = combine(ctx, p, p.final, len(columns), rows); err != nil {
 			return fmt.Errorf("put the answers together: %w", err)
 		}
 	}
+	t.Columns, t.Rows = t.shape(p, columns, rows)
+	return nil
+}
+
+// shape gives rows the column with the node, unless they have one.
+func (t *Table) shape(p *plan, columns []string, rows [][]any) ([]string, [][]any) {
 	if p.grouped {
 		columns = p.columns
 	}
 	if p.grouped && slices.ContainsFunc(columns, isNode) {
-		t.Columns, t.Rows = columns, rows
-		return nil
+		return columns, rows
 	}
 	label := everyNode
 	if t.Partial() {
 		label = fmt.Sprintf("%d of %d", t.Answered(), t.Asked)
 	}
-	t.Columns = append([]string{nodeColumn}, columns...)
 	for i, r := range rows {
 		switch {
 		case p.grouped:
@@ -171,14 +196,13 @@ func (t *Table) fill(ctx context.Context, p *plan, good []reply[wire.Rows], labe
 			rows[i] = r[:1+len(columns)]
 		}
 	}
-	t.Rows = rows
 	if !p.grouped && len(columns) > 0 && isNode(columns[0]) { // the recordings say it
-		t.Columns = columns
-		for i, r := range t.Rows {
-			t.Rows[i] = r[1:]
+		for i, r := range rows {
+			rows[i] = r[1:]
 		}
+		return columns, rows
 	}
-	return nil
+	return append([]string{nodeColumn}, columns...), rows
 }
 
 func isNode(column string) bool { return strings.EqualFold(column, nodeColumn) }
@@ -187,9 +211,15 @@ func isNode(column string) bool { return strings.EqualFold(column, nodeColumn) }
 func union(good []reply[wire.Rows], labels []string) [][]any {
 	all := [][]any{}
 	for i, r := range good {
-		for _, line := range r.value.Rows {
-			all = append(all, append([]any{labels[i]}, line...))
-		}
+		all = append(all, from(labels[i], r.value.Rows)...)
 	}
 	return all
+}
+
+// from has rows say in front which node they are of.
+func from(label string, rows [][]any) (out [][]any) {
+	for _, line := range rows {
+		out = append(out, append([]any{label}, line...))
+	}
+	return out
 }

@@ -2,13 +2,16 @@ package fleet_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/store"
 	recording "github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -195,4 +198,49 @@ func rounded(rows [][]any) string {
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "|")
+}
+
+// TestNotesOfNodesAreOne: what one recording would be said of its sums is said once of all nodes,
+// with the numbers of all.
+func TestNotesOfNodesAreOne(t *testing.T) {
+	waited := func(node string, sleep, futex uint64) string {
+		path := filepath.Join(t.TempDir(), "run.db")
+		at := uint64(time.Now().Add(-time.Minute).UnixNano())
+		who := event.Thread{PID: 100, TID: 100}
+		launch, _ := event.ByName("cudaLaunchKernel")
+		inner, _ := event.ByName("cuLaunchKernel")
+		w, err := recording.OpenWriter(path, recording.Options{Session: store.Session{Started: at, Node: node}})
+		must(t, err)
+		must(t, w.Write(&store.Batch{
+			Calls: []event.Call{
+				{Start: at + 1, Duration: 50, Thread: who, Op: inner.Op, Depth: 1, GPU: event.NoGPU},
+				{Start: at, Duration: sleep / 10, Thread: who, Op: launch.Op, GPU: event.NoGPU},
+			},
+			OffCPU:      []event.OffCPU{{Start: at + 1000, Duration: 100_000, Thread: who, Class: event.Sleep}},
+			ThreadTimes: []event.ThreadTime{{Thread: who, At: at + 1e9, OnCPU: 1, NS: [event.NumClasses]uint64{event.Sleep: sleep, event.Futex: futex}}},
+		}))
+		must(t, w.Close())
+		return path
+	}
+	f := newFleet(t, fleet.Config{Nodes: []string{plain(t, api(t, waited("a", 5000, 300), 0)), plain(t, api(t, waited("b", 7000, 0), 0))}})
+	for sql, want := range map[string]string{
+		"select sum(duration_ns) from off_cpu":                                            "off_cpu_times: node, sum(duration_ns) = all 12300",
+		"select class, count(*) as n, sum(duration_ns) as ns from off_cpu group by class": "off_cpu_times: node, class, ns = all sleep 12000; all futex 300",
+		"select node, sum(duration_ns) from off_cpu group by node order by 2 limit 1":     "node, sum(duration_ns) = b 7000; a 5300",
+		"select sum(duration_ns) from cuda_events":                                        "where depth = 0: node, sum(duration_ns) = all 1200",
+		"select avg(duration_ns) from off_cpu":                                            "off_cpu_times",
+		"select class, sum(duration_ns) from off_cpu group by class having count(*) > 5":  "off_cpu_times",
+		"with x as (select duration_ns as d from off_cpu) select sum(d) from x":           "off_cpu_times",
+		"select sum(duration_ns) from cuda_events where depth = 0":                        "",
+		"select max(duration_ns) from off_cpu":                                            "",
+		"select count(*) from (select * from off_cpu)":                                    "off_cpu_times",
+	} {
+		table, err := f.Query(t.Context(), sql, 0)
+		must(t, err)
+		switch {
+		case want == "" && len(table.Notes) == 0:
+		case len(table.Notes) != 1 || want == "" || !strings.HasSuffix(table.Notes[0].Text, want):
+			t.Errorf("%s: notes %q, want %q", sql, table.Notes, want)
+		}
+	}
 }

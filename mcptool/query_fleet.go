@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ingero-io/ingero/fleet"
 )
@@ -48,6 +49,7 @@ var queryFleetTool = tool[fleetIn, fleetOut]{
 type fleetTable struct {
 	*fleet.Heard
 	note    string
+	notes   []string // what sums are of
 	columns []string
 	rows    [][]any
 }
@@ -74,7 +76,7 @@ func (f *fleetOut) fill(t *fleetTable) {
 		f.Notes[0] += data(fmt.Sprintf("; %d more do not fit: ask for less, with a shorter since, or sql with limit", n))
 	}
 	f.Dropped = droppedOf(t.Lost)
-	lines := t.Complaints()
+	lines := slices.Concat(t.notes, t.Complaints())
 	f.Notes = append(f.Notes, each(lines, maxNotes, prose)...)
 	if n := len(lines) - maxNotes; n > 0 {
 		f.Notes = append(f.Notes, data(fmt.Sprintf("%d more like these", n)))
@@ -107,7 +109,11 @@ func fleetSQL(ctx context.Context, f *fleet.Fleet, sql string) (*fleetTable, err
 	if t.Truncated {
 		note += "; there are more: narrow it with where"
 	}
-	return &fleetTable{Heard: &t.Heard, note: note, columns: t.Columns, rows: t.Rows}, nil
+	out := &fleetTable{Heard: &t.Heard, note: note, columns: t.Columns, rows: t.Rows}
+	for _, n := range t.Notes {
+		out.notes = append(out.notes, n.Text)
+	}
+	return out, nil
 }
 
 func fleetChains(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {

@@ -43,6 +43,7 @@ func TestQueryFleetAsksAllNodes(t *testing.T) {
 		{map[string]any{"action": "ops", "since": "all"}, 3, "", "cudaStreamSynchronize"},
 		{map[string]any{"action": "overview"}, 3, "", "verdict"},
 		{map[string]any{"action": "sql", "sql": "select count(*) as n from events"}, 2, "1 rows from 2 node(s)", "2 of 3"},
+		{map[string]any{"action": "sql", "sql": "select count(*) as n from off_cpu"}, 2, "1 rows from 2 node(s)", "2 of 3"},
 	} {
 		var out struct {
 			Notes []string
@@ -55,6 +56,9 @@ func TestQueryFleetAsksAllNodes(t *testing.T) {
 		text := strings.NewReplacer("[", "", "]", "").Replace(fmt.Sprint(out.Rows))
 		if len(out.Rows) < c.rows || !strings.Contains(text, c.has) || !strings.Contains(out.Notes[0], c.note) {
 			t.Errorf("%v: %+v", c.args, out)
+		}
+		if sql, _ := c.args["sql"].(string); strings.Contains(sql, "off_cpu") && (!strings.Contains(fmt.Sprint(out.Notes), "demo: off_cpu has only") || !strings.Contains(fmt.Sprint(out.Notes), "host-1: off_cpu has only")) {
+			t.Errorf("%v: notes %q do not say what is counted", c.args, out.Notes)
 		}
 		if w := strings.Join(out.Notes[1:], "\n"); !strings.Contains(w, "no answer from 127.0.0.1:1: ") {
 			t.Errorf("%v: notes %q", c.args, out.Notes)

@@ -54,7 +54,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 			return out, err
 		}
 		for _, n := range rows.Notes() {
-			out.Note = data(joined(string(out.Note), n))
+			out.Note = data(joined(string(out.Note), visible(n.Text)))
 		}
 		st, lost := s.recording(ctx)
 		out.Window, out.Dropped = st.Window, droppedOf(lost)

@@ -32,17 +32,16 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	defer rows.Close() // a reader has nothing to lose
 	out.Columns, out.Rows = append([]string{}, rows.Columns()...), [][]any{}
 	for rows.Next() {
-		line := make([]any, len(out.Columns))
-		for i, v := range rows.Values() {
-			line[i] = sqlite.JSONValue(v)
-			if f, ok := line[i].(float64); ok {
-				line[i] = realNumber(f)
-			}
-		}
-		out.Rows = append(out.Rows, line)
+		out.Rows = append(out.Rows, values(rows.Values()))
 	}
 	if err := rows.Err(); err != nil {
 		return out, err
+	}
+	out.Notes = rows.Notes()
+	for _, n := range out.Notes {
+		for i, row := range n.Exact {
+			n.Exact[i] = values(row)
+		}
 	}
 	out.Truncated, out.Node, out.Lost = rows.Truncated(), a.opts.Node, map[string]uint64{}
 	_ = a.src.Read(ctx, func(r sqlite.Recording) error { // a file that is no recording has no name
@@ -51,6 +50,18 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 		return err
 	})
 	return out, nil
+}
+
+// values are those of a row as JSON has them.
+func values(row []any) []any {
+	line := make([]any, len(row))
+	for i, v := range row {
+		line[i] = sqlite.JSONValue(v)
+		if f, ok := line[i].(float64); ok {
+			line[i] = realNumber(f)
+		}
+	}
+	return line
 }
 
 // realNumber is a number that stays one with a fraction: who reads 5 would divide it as an

@@ -105,3 +105,33 @@ func TestLedgersAddUpToNoMoreThanThereIs(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersOfSQLSayWhatSumsAreOf: who asks over HTTP is told what who asks at the command line
+// is, with the number.
+func TestAnswersOfSQLSayWhatSumsAreOf(t *testing.T) {
+	who, first := event.Thread{PID: 7, TID: 7}, uint64(1_700_000_000_000_000_000)
+	launch, _ := event.ByName("cudaLaunchKernel")
+	h := api(t, recordedOnce(t, &store.Batch{
+		Calls:       []event.Call{{Start: first, Duration: 10, Thread: who, Op: launch.Op}, {Start: first + 1, Duration: 5, Thread: who, Op: launch.Op, Depth: 1}},
+		OffCPU:      []event.OffCPU{{Start: first, Duration: 100_000, Thread: who, Class: event.Sleep}},
+		ThreadTimes: []event.ThreadTime{{Thread: who, At: first + 1e9, NS: [event.NumClasses]uint64{event.Sleep: 4_916_000_000}}},
+	}))
+	for sql, want := range map[string]string{
+		"select sum(duration_ns) from off_cpu":     "off_cpu_times: sum(duration_ns) = 4916000000",
+		"select sum(duration_ns) from cuda_events": "sum(duration_ns) = 10",
+		"select duration_ns from off_cpu":          "",
+	} {
+		question, err := json.Marshal(wire.Question{SQL: sql})
+		must(t, err)
+		code, body := ask(t, h, "POST", nodeapi.Prefix+"query", string(question))
+		var got struct {
+			Notes []struct{ Text, Of string }
+		}
+		must(t, json.Unmarshal(body, &got))
+		switch {
+		case code == http.StatusOK && want == "" && len(got.Notes) == 0:
+		case code != http.StatusOK || len(got.Notes) != 1 || want == "" || !strings.Contains(got.Notes[0].Text, want):
+			t.Errorf("%s: status %d, notes %q, want %q", sql, code, got.Notes, want)
+		}
+	}
+}

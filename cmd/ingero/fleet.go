@@ -209,6 +209,9 @@ func (c *console) queryFleet(ctx context.Context, fl *fleet.Fleet, f *queryFlags
 	if f.format == "table" {
 		fmt.Fprintf(c.out, "\n  %d rows from %d node(s)\n", len(t.Rows), t.Answered())
 	}
+	for _, n := range t.Notes {
+		fmt.Fprintf(c.err, "ingero: note: %s\n", n.Text)
+	}
 	if t.Truncated {
 		fmt.Fprintf(c.err, "ingero: there is more: %d rows are shown; narrow it with where, or raise --limit\n", len(t.Rows))
 	}

@@ -109,7 +109,7 @@ func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql
 		return err
 	}
 	for _, n := range rows.Notes() {
-		fmt.Fprintf(c.err, "ingero: note: %s\n", n)
+		fmt.Fprintf(c.err, "ingero: note: %s\n", n.Text)
 	}
 	if rows.Truncated() {
 		fmt.Fprintf(c.err, "ingero: there is more: stopped after %d rows; --limit 0 prints all\n", f.limit)

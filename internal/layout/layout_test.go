@@ -99,10 +99,10 @@ var table = []row{
 	{"export/parquet", ""},
 	{"metrics", "event report store"},
 	{"nodeapi/lanes", "event store"},
-	{"nodeapi/wire", "report"},
+	{"nodeapi/wire", "report store"},
 	{"webserver", ""},
 	{"export", "event export/parquet report store"},
-	{"fleet", "nodeapi/wire report"},
+	{"fleet", "nodeapi/wire report store"},
 	{"mcpserver", "webserver"},
 	{"nodeapi", `diagnose event nodeapi/lanes nodeapi/wire recording report stats store
 		store/source store/sqlite webserver`},

@@ -3,7 +3,10 @@
 // nanoseconds, durations nanoseconds.
 package wire
 
-import "github.com/ingero-io/ingero/report"
+import (
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
+)
 
 // About is what every answer on a recording says of it.
 type About struct {
@@ -239,10 +242,11 @@ type Question struct {
 
 // Rows are its answer.
 type Rows struct {
-	About              // of the whole recording
-	Columns   []string `json:"columns"`
-	Rows      [][]any  `json:"rows"`      // blobs in hexadecimal
-	Truncated bool     `json:"truncated"` // there are more
+	About                  // of the whole recording
+	Columns   []string     `json:"columns"`
+	Rows      [][]any      `json:"rows"`            // blobs in hexadecimal
+	Truncated bool         `json:"truncated"`       // there are more
+	Notes     []store.Note `json:"notes,omitempty"` // of sums over views that do not have all, or have it twice
 }
 
 // Failure is an answer with a status of 400 or more.

@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"zombiezen.com/go/sqlite"
 
 	"github.com/ingero-io/ingero/event"
 )
@@ -15,19 +12,46 @@ type filteredView struct {
 	name    string
 	holds   string // what it has rows of
 	instead string // views whose sums are exact; empty if there is none
+	all     exactView
 }
 
 // filteredViews are also rows of the view filtered_views.
 var filteredViews = []filteredView{
-	{"off_cpu", "intervals of 0.1 ms or more off the CPU, usual waits for the GPU left out", "off_cpu_times"},
-	{"off_cpu_events", "intervals of 0.1 ms or more off the CPU, usual waits for the GPU left out", "off_cpu_times"},
-	{"culprits", "who ran in intervals of 0.1 ms or more", ""},
-	{"ledger", "calls and gaps in which the thread left the CPU; calls within calls are rows of their own", "thread_times"},
-	{"host_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times, syscalls"},
-	{"net_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times"},
-	{"io_events", "of waits, intervals of 0.1 ms or more off the CPU; of requests, those that the rate limit allowed", "off_cpu_times, io_seconds"},
-	{"io_requests", "requests of traced processes that the rate limit allowed, and slow ones of others", "io_seconds"},
-	{"long_calls", "calls of more than a second", "op_seconds"},
+	{"off_cpu", "intervals of 0.1 ms or more off the CPU, usual waits for the GPU left out", "off_cpu_times", exactView{
+		"select node, pid, tid, comm, class, duration_ns from off_cpu_times",
+		[]string{"node", "pid", "tid", "comm", "class", "duration_ns"},
+	}},
+	{"off_cpu_events", "intervals of 0.1 ms or more off the CPU, usual waits for the GPU left out", "off_cpu_times", exactView{
+		"select node, pid, tid, comm, duration_ns, duration_ns as duration from off_cpu_times",
+		[]string{"node", "pid", "tid", "comm", "duration_ns", "duration"},
+	}},
+	{"culprits", "who ran in intervals of 0.1 ms or more", "", exactView{}},
+	{
+		"ledger", "calls and gaps in which the thread left the CPU; calls within calls are rows of their own", "thread_times",
+		exactView{"select * from thread_times", append([]string{"node", "pid", "tid", "comm"}, classColumns()...)},
+	},
+	{"host_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times, syscalls", exactView{}},
+	{"net_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times", exactView{}},
+	{"io_events", "of waits, intervals of 0.1 ms or more off the CPU; of requests, those that the rate limit allowed", "off_cpu_times, io_seconds", exactView{}},
+	{"io_requests", "requests of traced processes that the rate limit allowed, and slow ones of others", "io_seconds", exactView{
+		"select *, queue_ns + device_ns as duration_ns from io_seconds",
+		[]string{"node", "pid", "comm", "op", "device", "bytes", "queue_ns", "device_ns", "duration_ns"},
+	}},
+	{"long_calls", "calls of more than a second", "op_seconds", exactView{}},
+}
+
+// classColumns are those of the classes of waiting, as ledger and thread_times have them.
+func classColumns() (list []string) {
+	for c := range event.NumClasses {
+		list = append(list, c.String()+"_ns")
+	}
+	return list
+}
+
+// keptIn are the tables behind the exact views: a recording of an earlier version may lack them,
+// or have no rows in them.
+var keptIn = map[string]string{
+	"off_cpu_times": "thread_time", "thread_times": "thread_time", "io_seconds": "request_second", "syscalls": "syscall_second",
 }
 
 // filteredViewsView is the statement that makes a view of them.
@@ -43,97 +67,6 @@ func filteredViewsView(b *strings.Builder) {
 		fmt.Fprintf(b, "%s\n  (%s, %s, %s)", strings.Repeat(",", min(i, 1)), text(v.name), text(v.holds), exact)
 	}
 	b.WriteString(";\n")
-}
-
-// callViews have rows of calls within calls.
-var callViews = []string{"events", "calls", "cuda_events", "op_seconds"}
-
-// statementReads is what a statement reads. SQLite tells while it compiles the statement, so
-// that nobody needs to parse SQL.
-type statementReads struct {
-	named   map[string]bool // views whose columns the statement itself names
-	columns map[string]bool // these columns
-	inside  map[string]bool // views that were opened
-	within  map[string]bool // views whose columns another view names
-}
-
-func (r *statementReads) note(a sqlite.Action) {
-	if a.Type() != sqlite.OpRead {
-		return
-	}
-	if r.named == nil {
-		*r = statementReads{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	}
-	table, by := strings.ToLower(a.Table()), strings.ToLower(a.Accessor())
-	if isView(by) { // else the statement, or a table that it defines
-		r.inside[by], r.within[table] = true, true
-		return
-	}
-	r.named[table], r.columns[strings.ToLower(a.Column())] = true, true
-}
-
-// uses reports whether the statement itself reads a view; one that only counts its rows names
-// no columns.
-func (r *statementReads) uses(view string) bool {
-	return r.named[view] || r.inside[view] && !r.within[view]
-}
-
-// isView reports whether a name is that of a public view.
-func isView(name string) bool {
-	list, err := publicViews()
-	return err == nil && name != "" && slices.ContainsFunc(list, func(v publicView) bool { return strings.EqualFold(v.name, name) })
-}
-
-// aggregates are the functions with which a statement makes one row of many. It may have been
-// compiled already.
-func aggregates(c *sqlite.Conn, sql string) map[string]bool {
-	found := map[string]bool{}
-	s, _, err := c.PrepareTransient("explain " + sql)
-	if err != nil {
-		return found // it is an explain itself
-	}
-	defer s.Finalize() //nolint:errcheck // what it has said is of use
-	for {
-		if more, err := s.Step(); err != nil || !more {
-			return found
-		}
-		if s.GetText("opcode") == "AggStep" {
-			name, _, _ := strings.Cut(s.GetText("p4"), "(")
-			found[name] = true
-		}
-	}
-}
-
-func has(set map[string]bool, names ...string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return set[n] })
-}
-
-// notes say what sums of the statement are of, where that is easily mistaken.
-func (r *statementReads) notes(c *sqlite.Conn, sql string) (list []string) {
-	filtered := slices.ContainsFunc(filteredViews, func(v filteredView) bool { return r.uses(v.name) })
-	if !filtered && !has(r.named, callViews...) {
-		return nil
-	}
-	by := aggregates(c, sql)
-	if !has(by, "count", "sum", "total", "avg") {
-		return nil
-	}
-	for _, v := range filteredViews {
-		if !r.uses(v.name) {
-			continue
-		}
-		text := v.name + " has only " + v.holds
-		if v.instead != "" {
-			text += "; all, exact: " + v.instead
-		}
-		list = append(list, text)
-	}
-	if has(by, "sum", "total") && has(r.named, callViews...) && has(r.columns, "duration_ns", "duration", "sum_ns") &&
-		!has(r.columns, "depth", "nested", "op", "source") {
-		list = append(list, "calls within calls are rows too, so that their time counts twice: add where depth = 0 "+
-			"(of op_seconds: nested = 0)")
-	}
-	return list
 }
 
 // threadTimesViews makes the views of what threads' time went to, from running totals: each

@@ -22,11 +22,12 @@ func TestSumsOverFilteredViewsComeWithANote(t *testing.T) {
 		"select count(*) from Off_CPU":                                                  "off_cpu_times",
 		"with x as (select duration_ns as d from off_cpu o) select avg(d) from x":       "off_cpu_times",
 		"select total(sleep_ns) from ledger":                                            "thread_times",
-		"select comm, syscall, count(*) as n from host_events group by 1, 2 -- off_cpu": "syscalls",
+		"select comm, syscall, count(*) as n from host_events group by 1, 2 -- off_cpu": "off_cpu_times",
 		"select pid, sum(duration_ns) from events group by pid":                         "depth = 0",
+		"select pid, sum(duration_ns) from cuda_events where depth = 0 group by pid":    "",
 		"select sum(sum_ns) from op_seconds":                                            "nested = 0",
 		"select sum(sum_ns) from op_seconds where coalesce(nested, 0) = 0":              "",
-		"select pid, sum(duration_ns) from events where depth = 0 group by pid":         "",
+		"select pid, sum(duration_ns) from events where depth = 0 group by pid":         "waits and requests within calls",
 		"select op, sum(duration_ns) from events group by op":                           "",
 		"select pid, count(*), avg(duration_ns) from events group by pid":               "",
 		"select * from off_cpu order by duration_ns desc limit 5":                       "",
@@ -39,11 +40,113 @@ func TestSumsOverFilteredViewsComeWithANote(t *testing.T) {
 	} {
 		rows, err := sqlite.Query(t.Context(), path, sql, sqlite.Limits{})
 		must(t, err)
-		notes := strings.Join(rows.Notes(), "\n")
+		notes := textOf(rows.Notes())
 		rows.Close()
 		if want == "" && notes != "" || !strings.Contains(notes, want) {
 			t.Errorf("%s: notes %q, want %q", sql, notes, want)
 		}
+	}
+}
+
+func textOf(notes []store.Note) string {
+	var list []string
+	for _, n := range notes {
+		list = append(list, n.Text)
+	}
+	return strings.Join(list, "\n")
+}
+
+// waitingCalls are a thread's calls, with calls within, and what its time went to.
+func waitingCalls(t *testing.T, w store.Writer, seed uint64) (outer uint64, waited event.ThreadTime) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 8))
+	thread := event.Thread{PID: 9, TID: 9}
+	b := &store.Batch{}
+	launch, inner := opOf(t, "cudaLaunchKernel"), opOf(t, "cuLaunchKernel")
+	waited = event.ThreadTime{Thread: thread, At: t0}
+	for at := t0; len(b.Calls) < 10_000; {
+		ns := 2000 + rng.Uint64N(5000)
+		b.Calls = append(b.Calls, event.Call{Start: at + 100, Duration: ns - 200, Thread: thread, Op: inner, Depth: 1},
+			event.Call{Start: at, Duration: ns, Thread: thread, Op: launch})
+		if rng.IntN(100) == 0 {
+			b.OffCPU = append(b.OffCPU, event.OffCPU{Start: at + ns, Duration: 200_000, Thread: thread, Class: event.Sleep})
+		}
+		at += ns + 200_000
+		outer += ns
+		waited.NS[event.Sleep] += 200_000
+		waited.NS[event.Futex] += 1000
+		waited.At, waited.OnCPU = at, waited.OnCPU+ns-1000
+	}
+	b.ThreadTimes = []event.ThreadTime{waited}
+	must(t, w.Write(b))
+	must(t, w.Close())
+	return outer, waited
+}
+
+// TestNotesHaveTheExactNumber: where a statement only adds up, the note has what it would have
+// said of all there was.
+func TestNotesHaveTheExactNumber(t *testing.T) {
+	t.Parallel()
+	w, path := create(t, sqlite.Options{RawRate: 50})
+	outer, waited := waitingCalls(t, w, 1)
+	sleep, futex := waited.NS[event.Sleep], waited.NS[event.Futex]
+	for sql, want := range map[string]string{
+		"select sum(duration_ns) from cuda_events":                                          fmt.Sprintf("sum(duration_ns) = %d", outer),
+		"select count(*) as n, sum(duration_ns)/1000 as us, pid from calls c where c.pid=9": fmt.Sprintf("us, pid = %d 9", outer/1000),
+		"select tid, total(duration_ns) from events e group by 1 order by 2 desc limit 3;":  fmt.Sprintf("tid, total(duration_ns) = 9 %d", outer),
+		"select sum(duration_ns) from events where depth = 0":                               fmt.Sprintf("= %d", outer),
+		"select sum(sum_ns) from op_seconds -- all":                                         fmt.Sprintf("sum(sum_ns) = %d", outer),
+		"select sum(duration_ns) from off_cpu":                                              fmt.Sprintf("off_cpu_times: sum(duration_ns) = %d", sleep+futex),
+		"select class, count(*), sum(duration_ns) as ns from main.off_cpu group by class":   fmt.Sprintf("class, ns = sleep %d; futex %d", sleep, futex),
+		"select sum(duration_ns) from Off_CPU where class = 'futex'":                        fmt.Sprintf("sum(duration_ns) = %d", futex),
+		"select sum(sleep_ns), comm from ledger where pid = 9":                              fmt.Sprintf("sum(sleep_ns), comm = %d", sleep),
+		// What cannot be told exactly in this way has the view, and no number.
+		"select sum(duration_ns) from off_cpu where timestamp > 5":                   "exact: off_cpu_times",
+		"select avg(duration_ns) from off_cpu":                                       "exact: off_cpu_times",
+		"select sum(o.duration_ns) from off_cpu o join threads t on t.tid = o.tid":   "exact: off_cpu_times",
+		"select sum(duration_ns) / count(*) from off_cpu":                            "exact: off_cpu_times",
+		"select sum(d) from (select duration_ns as d from off_cpu)":                  "exact: off_cpu_times",
+		"select sum(duration_ns) from off_cpu union select 1":                        "exact: off_cpu_times",
+		"select sum(duration_ns) from off_cpu where syscall = 'from off_cpu_times'":  "exact: off_cpu_times",
+		"select class, sum(duration_ns) from off_cpu group by 1 having count(*) > 1": "exact: off_cpu_times",
+		"select sum(duration_ns) from cuda_events where stored":                      "where depth = 0",
+	} {
+		rows, err := sqlite.Query(t.Context(), path, sql, sqlite.Limits{})
+		must(t, err)
+		for rows.Next() {
+		}
+		must(t, rows.Err())
+		notes := rows.Notes()
+		rows.Close()
+		if got := textOf(notes); !strings.Contains(got, want) || strings.HasPrefix(want, "exact: ") && !strings.HasSuffix(got, want) {
+			t.Errorf("%s: notes %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// TestNotesAreOfTheRecording: a view in which it has nothing is not one to read, nor a column
+// that it does not know.
+func TestNotesAreOfTheRecording(t *testing.T) {
+	t.Parallel()
+	w, bare := create(t, sqlite.Options{})
+	must(t, w.Write(&store.Batch{OffCPU: []event.OffCPU{{Start: t0, Duration: 200_000, Thread: event.Thread{PID: 9, TID: 9}}}}))
+	must(t, w.Close())
+	w, older := create(t, sqlite.Options{RawRate: 50})
+	waitingCalls(t, w, 2)
+	sqlite.Downgrade(t, older, 12)
+	for _, c := range []struct{ path, sql, want, not string }{
+		{bare, "select sum(duration_ns) from off_cpu", "does not hold the rest", "all, exact"},
+		{bare, "select sum(duration_ns) from host_events", "does not hold the rest", "all, exact"},
+		{older, "select sum(sum_ns) from op_seconds", "cuda_events where depth = 0", "nested = 0"},
+		{earlier(t, "0.8"), "select sum(duration_ns) from cuda_events", "of one source", "depth"},
+		{earlier(t, "0.8"), "select sum(duration_ns) from off_cpu", "does not hold the rest", "all, exact"},
+	} {
+		rows, err := sqlite.Query(t.Context(), c.path, c.sql, sqlite.Limits{})
+		must(t, err)
+		if got := textOf(rows.Notes()); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+			t.Errorf("%s: notes %q, want %q and not %q", c.sql, got, c.want, c.not)
+		}
+		rows.Close()
 	}
 }
 

@@ -60,7 +60,7 @@ type Rows struct {
 	parent    context.Context
 	limits    Limits
 	columns   []string
-	notes     []string
+	notes     *asker
 	values    []any
 	rows      int
 	bytes     int
@@ -128,7 +128,7 @@ func (r *Rows) prepare(sql string) error {
 		return err
 	}
 	r.conn.SetInterrupt(r.ctx.Done())
-	guard := &guard{}
+	guard := &guard{reads: newStatementReads(r.conn)}
 	if err := r.conn.SetAuthorizer(guard); err != nil {
 		return err
 	}
@@ -146,8 +146,9 @@ func (r *Rows) prepare(sql string) error {
 	if stmt.BindParamCount() > 0 {
 		return fmt.Errorf("%w: %s has no value; write the value itself", ErrSyntax, cmp.Or(stmt.BindParamName(1), "?"))
 	}
-	r.notes = guard.reads.notes(r.conn, sql[:len(sql)-rest])
 	r.columns = r.names(stmt, sql[:len(sql)-rest])
+	r.notes = &asker{guard.reads, r.conn, sql[:len(sql)-rest], r.columns}
+	guard.reads = statementReads{} // statements to come are ours
 	r.values = make([]any, len(r.columns))
 	return nil
 }
@@ -202,8 +203,14 @@ func stripComments(s string) string {
 func (r *Rows) Columns() []string { return r.columns }
 
 // Notes say what the rows are of where that is easily mistaken: sums over views that do not
-// show all there was, or that have calls within calls.
-func (r *Rows) Notes() []string { return r.notes }
+// show all there was, or that have calls within calls. They may ask the recording once more,
+// for a second at most, so they are for after the rows. Once those are closed there are none.
+func (r *Rows) Notes() []store.Note {
+	if r.conn == nil {
+		return nil
+	}
+	return r.notes.notes(r.parent)
+}
 
 // Next advances to the next row. It returns false at the end, at a limit, and
 // after an error.

@@ -1,6 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { live } from "./route";
+import type { Rows } from "./wire";
 
 // What the server answers is described by /api/v1/openapi.json; the types are in wire.ts.
 
@@ -91,8 +92,8 @@ export function get<T>(name: string, params: Record<string, string>, signal?: Ab
 }
 
 /** Asks a statement of SQL; docs/sql.md has the views. */
-export function query<T extends unknown[]>(sql: string, limit: number, signal?: AbortSignal): Promise<{ columns: string[]; rows: T[]; truncated: boolean }> {
-  return request("query", { method: "POST", body: JSON.stringify({ sql, limit }), signal: signal ?? null }) as Promise<{ columns: string[]; rows: T[]; truncated: boolean }>;
+export function query<T extends unknown[]>(sql: string, limit: number, signal?: AbortSignal): Promise<Rows<T>> {
+  return request("query", { method: "POST", body: JSON.stringify({ sql, limit }), signal: signal ?? null }) as Promise<Rows<T>>;
 }
 
 export interface Loaded<T> {

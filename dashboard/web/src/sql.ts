@@ -1,6 +1,6 @@
 import { asked, get, query, useLoad, type Loaded } from "./api";
 import { scope } from "./route";
-import type { Ops } from "./wire";
+import type { Ops, Rows } from "./wire";
 
 /**
  * Asks a statement. Where the recording lacks a view of it, or a column that is named
@@ -8,7 +8,13 @@ import type { Ops } from "./wire";
  * null statement is none.
  */
 export function useSQL<T extends unknown[]>(sql: string | null, limit = 200, needs = "", once = false): Loaded<T[]> {
-  return useLoad(sql === null ? null : (signal) => rows<T>(sql, limit, needs, signal), [sql, limit], once);
+  const loaded = useAnswer<T>(sql, limit, needs, once);
+  return { ...loaded, value: loaded.value?.rows };
+}
+
+/** useSQL with what the node says of the numbers. */
+export function useAnswer<T extends unknown[]>(sql: string | null, limit = 200, needs = "", once = false): Loaded<Rows<T>> {
+  return useLoad(sql === null ? null : (signal) => answer<T>(sql, limit, needs, signal), [sql, limit], once);
 }
 
 /** useSQL of what never changes, like the frames of a stack. */
@@ -16,10 +22,10 @@ export function useFixed<T extends unknown[]>(sql: string | null): Loaded<T[]> {
   return useSQL<T>(sql, 200, "", true);
 }
 
-async function rows<T extends unknown[]>(sql: string, limit: number, needs: string, signal: AbortSignal): Promise<T[]> {
+async function answer<T extends unknown[]>(sql: string, limit: number, needs: string, signal: AbortSignal): Promise<Rows<T>> {
   const there = await schema();
   const lacks = namesIn(sql).some((n) => !there.has(n)) || (needs && !there.has(needs));
-  return lacks ? [] : (await query<T>(sql, limit, signal)).rows;
+  return lacks ? { columns: [], rows: [], truncated: false } : query<T>(sql, limit, signal);
 }
 
 let known: Promise<Set<string>> | undefined;

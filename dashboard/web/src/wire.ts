@@ -123,3 +123,18 @@ export interface Snapshots {
   machine: SystemReading[];
   gpus: GPUReading[];
 }
+
+/** What the numbers of an answer are of, where that is easily mistaken. */
+export interface Note {
+  text: string;
+  of: string; // the same without the exact numbers
+  exact?: unknown[][];
+}
+
+/** What a statement of SQL answers. */
+export interface Rows<T> {
+  columns: string[];
+  rows: T[];
+  truncated: boolean;
+  notes?: Note[];
+}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { State } from "../state";
-import { useSQL } from "../sql";
+import { useAnswer } from "../sql";
 import { Stack } from "./stack";
 import { Table, type Column, type Kind } from "./table";
 
@@ -13,8 +13,8 @@ export type Of = [title: string, kind?: Kind];
  * out if there is nothing to say. needs is as with useSQL.
  */
 export function Answer(props: { title: string; sql: string | undefined; columns: Of[]; none?: ComponentChildren; first?: number; needs?: string }) {
-  const loaded = useSQL(props.sql ?? null, 500, props.needs);
-  const rows = loaded.value;
+  const loaded = useAnswer(props.sql ?? null, 500, props.needs);
+  const rows = loaded.value?.rows;
   if (rows?.length === 0 && !props.none && !loaded.error) return null;
   const columns: Column<unknown[]>[] = props.columns.map(([title, kind], i) => ({
     title,
@@ -27,6 +27,7 @@ export function Answer(props: { title: string; sql: string | undefined; columns:
       <h2>{props.title}</h2>
       <State of={loaded}>
         {rows && rows.length > 0 ? <Table rows={rows} columns={columns} caption={props.title} quiet first={props.first} /> : <p class="empty">{props.none}</p>}
+        {rows && rows.length > 0 && loaded.value?.notes?.map((n) => <p class="empty">{n.text}</p>)}
       </State>
     </section>
   );
