@@ -175,11 +175,13 @@ type Call struct {
 }
 
 // TotalNS is how long the calls took together that the row stands for.
-func (c *Call) TotalNS() uint64 {
-	if c.Rest == 0 {
-		return c.Duration * uint64(max(c.Weight, 1))
+func (c *Call) TotalNS() uint64 { return totalNS(c.Duration, c.Weight, c.Rest) }
+
+func totalNS(duration uint64, weight uint32, rest uint64) uint64 {
+	if rest == 0 {
+		return duration * uint64(max(weight, 1))
 	}
-	return c.Duration + c.Rest
+	return duration + rest
 }
 
 // End is the Unix time in ns at which the call returned.
@@ -187,7 +189,7 @@ func (c *Call) End() uint64 { return c.Start + c.Duration }
 
 // Time is what the order of calls is read from.
 func (c *Call) Time() CallTime {
-	return CallTime{Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight}
+	return CallTime{Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight, Rest: c.Rest}
 }
 
 // CallTime is a call without what was passed to it and what happened in it. The
@@ -198,7 +200,11 @@ type CallTime struct {
 	Op     Op
 	Depth  uint8
 	Weight uint32
+	Rest   uint64
 }
+
+// TotalNS is how long the calls took together that the row stands for.
+func (c *CallTime) TotalNS() uint64 { return totalNS(c.Duration, c.Weight, c.Rest) }
 
 // End is the Unix time in ns at which the call returned.
 func (c *CallTime) End() uint64 { return c.Start + c.Duration }

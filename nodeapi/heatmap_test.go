@@ -39,7 +39,7 @@ func TestHeatmapCountsEachCallWhereItBelongs(t *testing.T) {
 		want := map[[2]uint64]uint64{}
 		calls := uint64(0)
 		for _, lane := range whole.Lanes {
-			for i := 0; i < len(lane.Calls); i += 5 {
+			for i := 0; i < len(lane.Calls); i += 6 {
 				if whole.Ops[lane.Calls[i+2]] != op {
 					continue
 				}

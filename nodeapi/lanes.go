@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/lanes"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -48,6 +49,7 @@ func laneTimes(ctx context.Context, a *API, in *input) (out wire.Lanes, err erro
 func (l *laneView) answer(ctx context.Context, a *API) error {
 	out := l.out
 	out.Ops, out.Lanes, out.ReadNS, out.Rows = []string{}, []wire.Lane{}, l.p.Read(), l.p.Rows(l.from, l.to)
+	out.Estimate = l.estimate()
 	for c := range event.NumClasses {
 		out.Classes = append(out.Classes, c.String())
 	}
@@ -112,6 +114,21 @@ func (l *laneView) name(ctx context.Context, a *API) error {
 		l.out.Lanes = append(l.out.Lanes, lane)
 	}
 	return nil
+}
+
+// estimate says what is not known of calls that share a row.
+func (l *laneView) estimate() string {
+	n, unknown := l.p.Shared(l.from, l.to)
+	if n == 0 {
+		return ""
+	}
+	text := report.Plural(n, "call") + " of the window were counted, not stored: their time is exact by whole seconds, " +
+		"and shown where one of the same thread and operation was stored"
+	if unknown > 0 {
+		text = report.Plural(n, "call") + " of the window were counted, not stored: they are shown where one of the same thread and operation was stored, " +
+			"and as long as that one, as the recording does not have their time"
+	}
+	return text + "; exact: op_seconds"
 }
 
 // buckets sums up. The window grows to whole buckets.
@@ -192,7 +209,7 @@ func (l *laneView) add(lane *wire.Lane, s lanes.Span) {
 	if class, ok := s.Key.Class(); ok {
 		lane.Waits = append(lane.Waits, start, int64(s.Duration), int64(class))
 	} else {
-		lane.Calls = append(lane.Calls, start, int64(s.Duration), l.op(s.Key.Op()), int64(s.Depth), int64(s.Weight))
+		lane.Calls = append(lane.Calls, start, int64(s.Duration), l.op(s.Key.Op()), int64(s.Depth), int64(s.Weight), int64(s.NS))
 	}
 }
 

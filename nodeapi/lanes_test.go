@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	driver "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/nodeapi"
 	"github.com/ingero-io/ingero/nodeapi/wire"
@@ -39,9 +43,9 @@ func sums(l *wire.Lanes) map[string][2]int64 {
 			}
 			continue
 		}
-		for i := 0; i < len(lane.Calls); i += 5 {
-			if c := lane.Calls[i : i+5]; c[3] == 0 {
-				add(l.Ops[c[2]], c[1]*c[4], c[4])
+		for i := 0; i < len(lane.Calls); i += 6 {
+			if c := lane.Calls[i : i+6]; c[3] == 0 {
+				add(l.Ops[c[2]], c[5], c[4])
 			}
 		}
 		for i := 0; i < len(lane.Waits); i += 3 {
@@ -51,10 +55,10 @@ func sums(l *wire.Lanes) map[string][2]int64 {
 	return out
 }
 
-// asked is the same from SQL: a lane shows stored calls, and counts each for those that it stands for.
+// asked is the same from SQL.
 func asked(t testing.TB, h http.Handler) map[string][2]int64 {
 	t.Helper()
-	const sql = `select (select name from op_name where id = op), sum(dur * coalesce(weight, 1)), sum(coalesce(weight, 1)) from call where coalesce(depth, 0) = 0 group by 1
+	const sql = `select op, sum(sum_ns), sum(calls) from op_seconds where nested = 0 group by op
 		union all select class, sum(duration_ns - runq_ns), count(*) from off_cpu where duration_ns > runq_ns group by class
 		union all select 'runq', sum(runq_ns), count(*) from off_cpu where runq_ns > 0 group by 1`
 	body, err := json.Marshal(wire.Question{SQL: sql})
@@ -86,7 +90,9 @@ func made(t testing.TB, l storetest.Load, rate int) http.Handler {
 	return api(t, path)
 }
 
-func TestLanesAddUpToWhatIsStored(t *testing.T) {
+// TestLanesAddUpToAllCalls: of a thinned recording, too, they have as many calls, and as much
+// time in them, as there was, and say that where they show it is an estimate.
+func TestLanesAddUpToAllCalls(t *testing.T) {
 	h := made(t, storetest.Load{Calls: 20_000, Threads: 3, Waits: true}, 5000)
 	want := asked(t, h)
 	if len(want) < 7 || want["cudaLaunchKernel"][1] < 10_000 {
@@ -99,9 +105,28 @@ func TestLanesAddUpToWhatIsStored(t *testing.T) {
 		if got := sums(&l); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", q, got, want)
 		}
+		if !strings.Contains(l.Estimate, "counted, not stored: their time is exact") {
+			t.Errorf("%s: estimate %q", q, l.Estimate)
+		}
 		if l.BucketNS > 0 != (q != "since=all&rows=50000") || l.ReadNS != 0 || l.Total != 6 || len(l.Lanes) != 6 {
 			t.Errorf("%s: buckets of %d ns, read up to %d, %d of %d lanes", q, l.BucketNS, l.ReadNS, len(l.Lanes), l.Total)
 		}
+	}
+}
+
+func TestLanesSayWhatIsEstimated(t *testing.T) {
+	all := made(t, storetest.Load{Calls: 2000}, 1<<20)
+	if l := lanesOf(t, all, "since=all"); l.Estimate != "" {
+		t.Errorf("each call is stored, and %s", l.Estimate)
+	}
+	path := filepath.Join(t.TempDir(), "older.db")
+	must(t, storetest.Build(path, storetest.Load{Calls: 20_000}, sqlite.Options{RawRate: 5000}))
+	c, err := driver.OpenConn(path, driver.OpenReadWrite)
+	must(t, err)
+	must(t, sqlitex.ExecuteScript(c, "update call set rest = null", nil))
+	must(t, c.Close())
+	if l := lanesOf(t, api(t, path), "since=all"); !strings.Contains(l.Estimate, "does not have their time") {
+		t.Errorf("what calls took is not known, and %q", l.Estimate)
 	}
 }
 

@@ -7,7 +7,11 @@
 // begin at multiples of it, so that the buckets of two questions are the same ones.
 package lanes
 
-import "github.com/ingero-io/ingero/event"
+import (
+	"math/bits"
+
+	"github.com/ingero-io/ingero/event"
+)
 
 // Key is what a thread was busy with: an operation, or a class of waiting.
 type Key uint16
@@ -32,12 +36,37 @@ type ID struct {
 	event.Thread
 }
 
-// Span is something that took a while. A call that stands for others counts Weight times.
+// Span is something that took a while. A call that stands for others counts Weight times, and
+// NS is what all of them took.
 type Span struct {
 	Start, Duration uint64
+	NS              uint64
 	Weight          uint32
 	Key             Key
 	Depth           uint8
+}
+
+// upTo is what of NS is before a moment in the span: evenly over its duration, so that the parts
+// add up to it.
+func (s *Span) upTo(at uint64) uint64 {
+	passed := min(at-min(at, s.Start), s.Duration)
+	if passed == s.Duration {
+		return s.NS
+	}
+	if s.NS == s.Duration {
+		return passed
+	}
+	hi, lo := bits.Mul64(s.NS, passed)
+	ns, _ := bits.Div64(hi, lo, s.Duration) // passed is less, so that it fits
+	return ns
+}
+
+// within is what of NS is between two moments.
+func (s *Span) within(from, to uint64) uint64 {
+	if from <= s.Start {
+		return s.upTo(to)
+	}
+	return s.upTo(to) - s.upTo(from)
 }
 
 // Part is one key's share of a bucket: the time in it, and how many began in it. Calls

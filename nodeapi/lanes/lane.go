@@ -53,7 +53,7 @@ func (l *lane) spread(s Span, shift uint8, n uint32) {
 	end := s.Start + s.Duration
 	for at := s.Start >> shift; ; at++ {
 		from, to := max(s.Start, at<<shift), min(end, (at+1)<<shift)
-		l.count(at, s.Key, (to-from)*uint64(s.Weight), n)
+		l.count(at, s.Key, s.within(from, to), n)
 		if n = 0; to == end {
 			return
 		}

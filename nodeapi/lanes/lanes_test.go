@@ -33,20 +33,24 @@ func TestNothingIsLostWhenBucketsBecomeWider(t *testing.T) {
 		s := newSet(firstShift, limit)
 		id := ID{0, event.Thread{PID: 1, TID: 2}}
 		want := map[Key]Part{}
-		at := from
+		at, shared := from, uint64(0)
 		for range 3000 {
 			key := Key(1 + rng.IntN(3))
 			if rng.IntN(3) == 0 {
 				key = Waiting(event.Class(rng.IntN(3)))
 			}
 			x := Span{Start: at, Duration: rng.Uint64N(1 << rng.IntN(28)), Weight: 1 + uint32(rng.IntN(3)), Key: key, Depth: uint8(rng.IntN(8) / 7)}
-			s.row(0, at)
+			if x.NS = x.Duration * uint64(x.Weight); x.Weight > 1 {
+				x.NS = x.Duration + rng.Uint64N(3*x.Duration+1)
+			}
+			s.row(0, at, x.Weight-1, true)
+			shared += uint64(x.Weight - 1)
 			s.add(id, x)
 			if s.size > limit {
 				t.Fatalf("%d cells, %d are allowed", s.size, limit)
 			}
 			if x.Depth == 0 {
-				want[key] = Part{key, want[key].NS + x.Duration*uint64(x.Weight), want[key].N + uint64(x.Weight)}
+				want[key] = Part{key, want[key].NS + x.NS, want[key].N + uint64(x.Weight)}
 				at += x.Duration
 			}
 			at += rng.Uint64N(1 << rng.IntN(20))
@@ -68,6 +72,9 @@ func TestNothingIsLostWhenBucketsBecomeWider(t *testing.T) {
 		if n := p.Rows(from, at); n != 3000 {
 			t.Errorf("limit %d: %d rows", limit, n)
 		}
+		if n, unknown := p.Shared(from, at); n != shared || unknown != 0 {
+			t.Errorf("limit %d: %d calls share a row, want %d, %d unknown", limit, n, shared, unknown)
+		}
 	}
 }
 
@@ -77,9 +84,9 @@ func TestWhatLastsIsToldWithoutReading(t *testing.T) {
 	p := &Pyramid{settled: s, fresh: newStretch(firstShift, firstShift, maxCells)}
 	id := ID{0, event.Thread{PID: 1, TID: 2}}
 	hour := uint64(time.Hour)
-	long := Span{Start: hour, Duration: hour, Weight: 1, Key: 1, Depth: 2}
+	long := Span{Start: hour, Duration: hour, NS: hour, Weight: 1, Key: 1, Depth: 2}
 	s.calls.add(id, long)
-	s.calls.add(id, Span{Start: 3*hour - 100, Duration: 200, Weight: 1, Key: 1})
+	s.calls.add(id, Span{Start: 3*hour - 100, Duration: 200, NS: 200, Weight: 1, Key: 1})
 	for at, want := range map[uint64]int{hour: 0, hour + p.Reach(): 0, hour + p.Reach() + 1: 1, 2*hour - 1: 1, 2 * hour: 0, 3 * hour: 0} {
 		if got := p.Before(id, at); len(got) != want || want == 1 && got[0] != long {
 			t.Errorf("at %d: %+v", at, got)

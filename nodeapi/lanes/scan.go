@@ -55,7 +55,7 @@ func scan(ctx context.Context, r store.Reader, machine int, w store.Window, into
 	const some = 4096 // rows between looks at the clock
 	end, n := w.To, 0
 	err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {
-		into.calls.row(machine, c.Start)
+		into.calls.row(machine, c.Start, max(c.Weight, 1)-1, c.Rest > 0)
 		into.calls.add(ID{machine, c.Thread}, CallSpan(c))
 		if n++; n%some == 0 && !deadline.IsZero() && time.Now().After(deadline) {
 			end = c.Start + 1
@@ -67,7 +67,7 @@ func scan(ctx context.Context, r store.Reader, machine int, w store.Window, into
 		return w.From, err
 	}
 	err = r.OffCPU(ctx, store.Window{From: w.From, To: end}, func(o *event.OffCPU) bool {
-		into.waits.row(machine, o.Start)
+		into.waits.row(machine, o.Start, 0, true)
 		for _, s := range WaitSpans(o) {
 			into.waits.add(ID{machine, o.Thread}, s)
 		}
@@ -78,7 +78,11 @@ func scan(ctx context.Context, r store.Reader, machine int, w store.Window, into
 
 // CallSpan is a call.
 func CallSpan(c *event.CallTime) Span {
-	return Span{Start: c.Start, Duration: bounded(c.Duration), Weight: max(c.Weight, 1), Key: InCall(c.Op), Depth: c.Depth}
+	d, ns := bounded(c.Duration), c.TotalNS()
+	if d < c.Duration {
+		ns = d * uint64(max(c.Weight, 1))
+	}
+	return Span{Start: c.Start, Duration: d, NS: ns, Weight: max(c.Weight, 1), Key: InCall(c.Op), Depth: c.Depth}
 }
 
 // WaitSpans are the parts of an interval off the CPU: what was waited for, and then
@@ -88,10 +92,10 @@ func WaitSpans(o *event.OffCPU) []Span {
 	runq := min(o.RunQueue, d)
 	out := make([]Span, 0, 2)
 	if runq < d || d == 0 {
-		out = append(out, Span{Start: o.Start, Duration: d - runq, Weight: 1, Key: Waiting(o.Class)})
+		out = append(out, Span{Start: o.Start, Duration: d - runq, NS: d - runq, Weight: 1, Key: Waiting(o.Class)})
 	}
 	if runq > 0 {
-		s := Span{Start: o.Start + d - runq, Duration: runq, Key: Waiting(event.RunQueue), Weight: 1}
+		s := Span{Start: o.Start + d - runq, Duration: runq, NS: runq, Key: Waiting(event.RunQueue), Weight: 1}
 		if len(out) > 0 {
 			return append(out, s)
 		}

@@ -17,7 +17,7 @@ type set struct {
 	limit int
 	size  int
 	lanes map[ID]*lane
-	rows  map[int]*lane // how many stored rows begin in each bucket, by machine
+	rows  map[int]*lane // how many stored rows begin in each bucket, by machine, and calls without one
 }
 
 func newSet(shift uint8, limit int) *set {
@@ -37,15 +37,27 @@ func (s *set) add(id ID, x Span) {
 	s.fit()
 }
 
-// row counts a stored row of a machine.
-func (s *set) row(machine int, start uint64) {
+// What is counted by machine: rows that are stored; and calls that share one, in NS those of
+// which it is not known what they took.
+const (
+	rowKey Key = iota
+	sharedKey
+)
+
+// row counts a stored row of a machine, which stands for some calls more.
+func (s *set) row(machine int, start uint64, shared uint32, known bool) {
 	l := s.rows[machine]
 	if l == nil {
 		l = &lane{}
 		s.rows[machine] = l
 	}
 	s.size -= l.size()
-	l.count(start>>s.shift, 0, 0, 1)
+	l.count(start>>s.shift, rowKey, 0, 1)
+	unknown := uint64(0)
+	if !known {
+		unknown = uint64(shared)
+	}
+	l.count(start>>s.shift, sharedKey, unknown, shared)
 	s.size += l.size()
 }
 
@@ -66,16 +78,18 @@ func (s *set) fit() {
 	}
 }
 
-// between is how many rows begin from one time to another, counted in whole buckets.
-func (s *set) between(from, to uint64) (n uint64) {
+// between is what was counted from one time to another, in whole buckets.
+func (s *set) between(from, to uint64, key Key) (sum Part) {
 	for _, l := range s.rows {
 		first := sort.Search(len(l.cells), func(i int) bool { return l.cells[i].at >= from>>s.shift })
 		for _, c := range l.cells[first:] {
 			if c.at<<s.shift >= to {
 				break
 			}
-			n += uint64(c.n)
+			if c.key == key {
+				sum.NS, sum.N = sum.NS+c.ns, sum.N+uint64(c.n)
+			}
 		}
 	}
-	return n
+	return sum
 }

@@ -64,9 +64,19 @@ func (p *Pyramid) Depth(id ID) int {
 // between multiples of Shift's width.
 func (p *Pyramid) Rows(from, to uint64) (n uint64) {
 	for _, s := range p.sets() {
-		n += s.between(from, to)
+		n += s.between(from, to, rowKey).N
 	}
 	return n
+}
+
+// Shared is about how many calls from one time to another have no row of their own, and of how
+// many of these it is not known what they took.
+func (p *Pyramid) Shared(from, to uint64) (n, unknown uint64) {
+	for _, s := range p.sets() {
+		shared := s.between(from, to, sharedKey)
+		n, unknown = n+shared.N, unknown+shared.NS
+	}
+	return n, unknown
 }
 
 // Shift is the narrowest width of buckets there is, as a power of two.
@@ -129,7 +139,7 @@ func (l *lane) into(out [][]Part, first uint64, shift, own uint8) {
 		}
 		for at := max(first, s.Start>>shift); at < last && at<<shift < end; at++ {
 			b := &out[at-first]
-			*b = plus(*b, Part{s.Key, (min(end, (at+1)<<shift) - max(s.Start, at<<shift)) * uint64(s.Weight), 0})
+			*b = plus(*b, Part{s.Key, s.within(max(s.Start, at<<shift), min(end, (at+1)<<shift)), 0})
 		}
 	}
 }

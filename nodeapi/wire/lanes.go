@@ -13,13 +13,16 @@ type Lanes struct {
 	Ops      []string `json:"ops"`     // what calls are numbered by
 	Classes  []string `json:"classes"` // what waits are numbered by
 	Total    int      `json:"total"`   // threads, of which skip and limit choose some
-	Lanes    []Lane   `json:"lanes"`   // by machine, process and thread
+	// Estimate is what of the answer is estimated, and how; empty: nothing. Waits are those of
+	// 0.1 ms or more, without usual ones for the GPU: all of them are in off_cpu_times.
+	Estimate string `json:"estimate,omitempty"`
+	Lanes    []Lane `json:"lanes"` // by machine, process and thread
 }
 
 // Lane is a thread. Items of its lists have so many numbers each: a call or wait in buckets
 // is bucket, op or class, ns in it, how many began (calls inside of others are in neither);
-// a call one by one is start, duration, op, depth, calls that it stands for; a wait one by
-// one is start, duration, class.
+// a call one by one is start, duration, op, depth, calls that it stands for, ns that these took
+// together; a wait one by one is start, duration, class.
 type Lane struct {
 	Node    string  `json:"node"`
 	PID     uint32  `json:"pid"`

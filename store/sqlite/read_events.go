@@ -49,7 +49,12 @@ func (r *Reader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, vi
 
 // CallTimes implements store.Reader.
 func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
-	const query = "select ts, thread, op, dur, depth, weight from call where ts between ? and ? order by ts"
+	query := "select ts, thread, op, dur, depth, weight, rest from call where ts between ? and ? order by ts"
+	if ok, err := r.hasColumn(ctx, "call", "rest"); err != nil {
+		return err
+	} else if !ok {
+		query = strings.Replace(query, "rest", "null", 1)
+	}
 	var c event.CallTime
 	return r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
@@ -58,7 +63,7 @@ func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*even
 		}
 		c = event.CallTime{
 			Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread,
-			Op: event.Op(s.ColumnInt64(2)), Depth: uint8(s.ColumnInt64(4)), Weight: uint32(s.ColumnInt64(5)),
+			Op: event.Op(s.ColumnInt64(2)), Depth: uint8(s.ColumnInt64(4)), Weight: uint32(s.ColumnInt64(5)), Rest: uint64(s.ColumnInt64(6)),
 		}
 		return stopUnless(visit(&c))
 	})

@@ -10,7 +10,7 @@ export interface Lane {
   thread: string;
   rank: number; // -1: none
   depth: number;
-  calls: number[]; // in buckets: bucket, op, ns, n; one by one: start, duration, op, depth, weight
+  calls: number[]; // in buckets: bucket, op, ns, n; one by one: start, duration, op, depth, weight, ns of all of them
   waits: number[]; // in buckets: bucket, class, ns, n; one by one: start, duration, class
 }
 
@@ -23,18 +23,20 @@ export interface Lanes extends About {
   ops: string[];
   classes: string[];
   total: number;
+  estimate?: string; // what of the answer is estimated
   lanes: Lane[];
 }
 
 /** How many numbers an item of each list has. */
-export const stride = { call: 5, wait: 3, bucket: 4 };
+export const stride = { call: 6, wait: 3, bucket: 4 };
 
 export interface Call {
   start: number; // from the begin of the answer
   duration: number;
   op: string;
   depth: number;
-  weight: number;
+  weight: number; // calls that it stands for
+  ns: number; // what these took together
 }
 
 export interface Wait {
@@ -46,8 +48,8 @@ export interface Wait {
 export function callsOf(a: Lanes, lane: Lane): Call[] {
   const out: Call[] = [];
   for (let i = 0; i + stride.call <= lane.calls.length; i += stride.call) {
-    const [start, duration, op, depth, weight] = lane.calls.slice(i, i + stride.call) as [number, number, number, number, number];
-    out.push({ start, duration, op: a.ops[op] ?? "?", depth, weight });
+    const [start, duration, op, depth, weight, ns] = lane.calls.slice(i, i + stride.call) as [number, number, number, number, number, number];
+    out.push({ start, duration, op: a.ops[op] ?? "?", depth, weight, ns });
   }
   return out;
 }
@@ -91,8 +93,8 @@ export function sumsOf(a: Lanes, from: number, to: number, wanted: (l: Lane) => 
     if (a.bucket_ns === 0) {
       for (const c of callsOf(a, lane)) {
         const began = c.start >= from && c.start < to;
-        const ns = overlap(c.start, c.start + c.duration);
-        if (c.depth === 0 && (began || ns > 0)) add(calls, c.op, ns * c.weight, began ? c.weight : 0);
+        const share = c.duration > 0 ? overlap(c.start, c.start + c.duration) / c.duration : began ? 1 : 0;
+        if (c.depth === 0 && (began || share > 0)) add(calls, c.op, c.ns * share, began ? c.weight : 0);
       }
       for (const w of waitsOf(a, lane)) {
         const began = w.start >= from && w.start < to;

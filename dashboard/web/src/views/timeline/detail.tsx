@@ -254,9 +254,11 @@ export function Selection(props: { stage: Stage; part: View; close: () => void }
               {count(threads)} threads{sums.exact ? "" : `; to ${duration(a.bucket_ns)} at the ends`}
               {a.total > a.lanes.length && `; the first ${count(a.lanes.length)} of ${count(a.total)} threads`}
             </p>
+            {a.estimate && <p class="empty">An estimate: {a.estimate}.</p>}
             <h3>In calls</h3>
             <Sums list={sums.calls} of={width * Math.max(threads, 1)} title={(n) => n} />
             <h3>Off the CPU</h3>
+            <p class="empty">Waits of 0.1 ms or more, without the usual ones for the GPU; the ledger has all.</p>
             <Sums list={sums.waits} of={width * Math.max(threads, 1)} title={(n) => classOf(n).title} />
           </>
         )}
