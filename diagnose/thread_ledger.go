@@ -94,8 +94,13 @@ func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]Threa
 			t.Between.Add(&gaps[i].Ledger)
 		}
 	}
+	borders, err := ReadBorders(ctx, r, w, outermostCall)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]ThreadLedger, 0, len(by))
 	for _, t := range by {
+		borders.cut(t)
 		list = append(list, *t)
 	}
 	slices.SortFunc(list, func(a, b ThreadLedger) int {

@@ -101,7 +101,16 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			for i := range outermost {
 				out.Calls += outermost[i].Calls
 			}
-			out.OffCPU = v.waits(outermost, gaps)
+			borders, err := diagnose.ReadBorders(ctx, v, v.Window, func(c *event.Call) bool {
+				if op == 0 && in.Layer == "" {
+					return c.Depth == 0
+				}
+				return (op == 0 || c.Op == op) && (in.Layer == "" || c.Op.Source().String() == string(in.Layer))
+			})
+			if err != nil {
+				return err
+			}
+			out.OffCPU = v.waits(outermost, gaps, borders)
 			names, err := v.names(ctx)
 			if err != nil {
 				return err
@@ -132,9 +141,10 @@ func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 	return all
 }
 
-// waits adds up ledgers, most time first.
-func (v *view) waits(ops []store.OpStat, gaps []store.GapStat) []waiting {
+// waits adds up ledgers, most time first. Gaps are nil if none are to be added.
+func (v *view) waits(ops []store.OpStat, gaps []store.GapStat, borders *diagnose.Borders) []waiting {
 	var sum event.Ledger
+	wants := func(t event.Thread) bool { return v.wants(t.PID) }
 	for i := range ops {
 		sum.Add(&ops[i].Ledger)
 	}
@@ -142,6 +152,10 @@ func (v *view) waits(ops []store.OpStat, gaps []store.GapStat) []waiting {
 		if v.wants(gaps[i].PID) {
 			sum.Add(&gaps[i].Ledger)
 		}
+	}
+	borders.CutCalls(&sum, wants)
+	if gaps != nil {
+		borders.CutPauses(&sum, wants)
 	}
 	out := []waiting{}
 	for c, ns := range sum.NS {

@@ -19,6 +19,9 @@ type Span struct {
 // asks for anything. Of others all is taken.
 const DefaultSince = "5m"
 
+// Reach is how long before a moment is looked for what lasted beyond it.
+const Reach = 2 * time.Minute
+
 // Window turns a span into a window of a recording. A note says how it was chosen
 // when it is not what was asked for, or not everything there is: a saved recording
 // must never look empty. It is counted from now where the recording goes on, else from its

@@ -74,3 +74,10 @@ type GapStat struct {
 	SumNS  uint64 // their durations
 	Ledger event.Ledger
 }
+
+// WaitNS is the part of a ledger that needs no baseline to be lost time: run
+// queue, throttling, futex, block I/O, page fault, network and pipe waits.
+func WaitNS(l *event.Ledger) uint64 {
+	return l.NS[event.RunQueue] + l.NS[event.Throttled] + l.NS[event.Futex] + l.NS[event.BlockIO] +
+		l.NS[event.Fault] + l.NS[event.Network] + l.NS[event.Pipe]
+}

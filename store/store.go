@@ -267,6 +267,8 @@ type Reader interface {
 	// the recording was thinned.
 	CallTimes(ctx context.Context, w Window, visit func(*event.CallTime) bool) error
 	NotableGaps(ctx context.Context, w Window, visit func(*event.Gap) bool) error
+	// Reaching visits calls and gaps that began up to Reach before a moment and ended after it.
+	Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
 	Throttles(ctx context.Context, w Window) ([]Throttle, error)
@@ -338,13 +340,6 @@ func IsBulkCopy(c *event.Call) bool {
 	}
 	i := c.Op.Info()
 	return i != nil && i.Role == event.RoleCopy && i.BytesArg() >= 0 && c.Args[i.BytesArg()] >= BulkBytes
-}
-
-// WaitNS is the part of a ledger that needs no baseline to be lost time: run
-// queue, throttling, futex, block I/O, page fault, network and pipe waits.
-func WaitNS(l *event.Ledger) uint64 {
-	return l.NS[event.RunQueue] + l.NS[event.Throttled] + l.NS[event.Futex] + l.NS[event.BlockIO] +
-		l.NS[event.Fault] + l.NS[event.Network] + l.NS[event.Pipe]
 }
 
 // IsSlow reports whether a call of the given duration is slow against the

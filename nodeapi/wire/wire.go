@@ -221,7 +221,8 @@ type Ledgers struct {
 	Threads []ThreadLedger `json:"threads"`
 }
 
-// ThreadLedger is a thread that makes calls. The sums are exact, of whole seconds.
+// ThreadLedger is a thread that makes calls. The sums are exact, of whole seconds; of what
+// reaches over an end of the window they have the part in it.
 type ThreadLedger struct {
 	PID       uint32            `json:"pid"`
 	TID       uint32            `json:"tid"`

@@ -112,6 +112,11 @@ func (r *earlierReader) NotableGaps(context.Context, store.Window, func(*event.G
 	return nil
 }
 
+// Reaching implements store.Reader.
+func (r *earlierReader) Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, _ func(*event.Gap) bool) error {
+	return r.Calls(ctx, store.Window{To: at}, func(c *event.Call) bool { return c.End() <= at || call(c) })
+}
+
 // ThreadTimes implements store.Reader.
 func (r *earlierReader) ThreadTimes(context.Context, store.Window, func(*event.ThreadTime) bool) error {
 	return nil

@@ -27,7 +27,7 @@ var filteredViews = []filteredView{
 	}},
 	{"culprits", "who ran in intervals of 0.1 ms or more", "", exactView{}},
 	{
-		"ledger", "calls and gaps in which the thread left the CPU; calls within calls are rows of their own", "thread_times",
+		"ledger", "calls and gaps in which the thread left the CPU; calls within calls are rows of their own (depth > 0)", "thread_times",
 		exactView{"select * from thread_times", append([]string{"node", "pid", "tid", "comm"}, classColumns()...)},
 	},
 	{"host_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times, syscalls", exactView{}},

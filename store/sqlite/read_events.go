@@ -30,6 +30,7 @@ func expand(query string) string { return fmt.Sprintf(query, ledgerColumns) }
 
 var (
 	notableCallQuery = expand(strings.Replace(callQuery, "from call c", "from notable n join call c on c.ts = n.ts", 1) + "where n.ts between ? and ? order by n.ts")
+	reachingQuery    = expand(callQuery + "where c.ts between ? and ? and c.ts + c.dur > ? order by c.ts")
 	allCallQuery     = expand(callQuery + "where c.ts between ? and ? order by c.ts")
 )
 
@@ -111,10 +112,28 @@ func stopUnless(more bool) error {
 
 var notableGapQuery = expand("select ts, thread, next, dur, %s from gap where ts between ? and ? and notable = 1 order by ts")
 
+var reachingGapQuery = expand("select ts, thread, next, dur, %s from gap where ts between ? and ? and ts + dur > ? order by ts")
+
+// Reaching implements store.Reader.
+func (r *Reader) Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error {
+	if at == 0 {
+		return nil
+	}
+	args := append(bounds(store.Window{From: at - min(at, uint64(store.Reach)), To: at}), int64(at))
+	if err := r.calls(ctx, reachingQuery, args, call); err != nil {
+		return err
+	}
+	return r.gaps(ctx, reachingGapQuery, args, gap)
+}
+
 // NotableGaps implements store.Reader.
 func (r *Reader) NotableGaps(ctx context.Context, w store.Window, visit func(*event.Gap) bool) error {
+	return r.gaps(ctx, notableGapQuery, bounds(w), visit)
+}
+
+func (r *Reader) gaps(ctx context.Context, query string, args []int64, visit func(*event.Gap) bool) error {
 	var g event.Gap
-	return r.rows(ctx, notableGapQuery, bounds(w), func(s *sqlite.Stmt) error {
+	return r.rows(ctx, query, args, func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
 		if err != nil {
 			return err

@@ -91,16 +91,16 @@ func ledgerView(b *strings.Builder) {
 		}
 		fmt.Fprintf(&total, "coalesce(l.%s, 0)", c)
 	}
-	row := func(span, id, table, join string) {
+	row := func(span, id, depth, table, join string) {
 		fmt.Fprintf(b, `select s.node || ':' || l.ts%s as id, l.ts as timestamp, '%s' as span, s.node, t.pid, t.tid, t.comm, o.name as op,
-  d.dur as duration_ns, max(d.dur - (%s), 0) as on_cpu_ns, %scoalesce(l.voluntary, 0) as voluntary, coalesce(l.involuntary, 0) as involuntary
+  d.dur as duration_ns, max(d.dur - (%s), 0) as on_cpu_ns, %scoalesce(l.voluntary, 0) as voluntary, coalesce(l.involuntary, 0) as involuntary, %s as depth
 from %s left join thread t on t.id = d.thread left join session s on s.id = t.session left join op_name o on o.id = d.%s`,
-			id, span, &total, &columns, table, join)
+			id, span, &total, &columns, depth, table, join)
 	}
 	b.WriteString("\n-- Where the time of a call or of a gap between calls went.\ncreate view ledger as\n")
-	row("call", "", "call_ledger l join call d on d.ts = l.ts", "op")
+	row("call", "", "coalesce(d.depth, 0)", "call_ledger l join call d on d.ts = l.ts", "op")
 	b.WriteString("\nunion all\n")
-	row("gap", " || 'g'", "gap l join gap d on d.ts = l.ts", "next")
+	row("gap", " || 'g'", "0", "gap l join gap d on d.ts = l.ts", "next")
 	b.WriteString(";\n")
 }
 

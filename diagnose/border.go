@@ -1,0 +1,133 @@
+package diagnose
+
+import (
+	"context"
+	"math/bits"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Statistics by second have all of a call, and of a pause between calls, in the second in which
+// it began. Over the ends of a window that puts time into it that is not in it, and leaves time
+// out: seconds of it where something takes long. border has what is to be taken off and added.
+type border struct {
+	off, add   event.Ledger
+	offNS      uint64 // of all time, not only of waits
+	addNS      uint64
+	begun, cut bool // something reaches over the begin, over the end
+}
+
+// Borders are what calls, and pauses between calls, reach over the ends of a window.
+type Borders struct {
+	calls, pauses map[event.Thread]*border
+	from, to      uint64 // whole seconds; 0: open
+}
+
+// ReadBorders looks for what reaches over the ends of a window that is read by whole seconds.
+// Only calls for which match holds count.
+func ReadBorders(ctx context.Context, r store.Reader, w store.Window, match func(*event.Call) bool) (*Borders, error) {
+	const second = uint64(time.Second)
+	b := &Borders{calls: map[event.Thread]*border{}, pauses: map[event.Thread]*border{}, from: w.From / second * second}
+	if w.To != 0 {
+		b.to = (w.To-1)/second*second + second
+	}
+	for _, end := range []uint64{b.from, b.to} {
+		if end == 0 {
+			continue
+		}
+		begun := func(start uint64) bool { return end == b.from || start >= b.from } // else it is of both ends
+		err := r.Reaching(ctx, end, func(c *event.Call) bool {
+			if match(c) && begun(c.Start) {
+				b.count(b.calls, c.Thread, c.Start, c.Duration, &c.Ledger)
+			}
+			return true
+		}, func(g *event.Gap) bool {
+			if begun(g.Start) {
+				b.count(b.pauses, g.Thread, g.Start, g.Duration, &g.Ledger)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (b *Borders) count(into map[event.Thread]*border, t event.Thread, start, duration uint64, l *event.Ledger) {
+	end := start + duration
+	before, behind := start < b.from, b.to > 0 && end > b.to
+	x := into[t]
+	if x == nil {
+		x = &border{}
+		into[t] = x
+	}
+	if behind {
+		end = b.to
+	}
+	inside := end - max(start, b.from)
+	x.begun, x.cut = x.begun || before, x.cut || behind
+	if before {
+		x.addNS += inside
+	} else {
+		x.offNS += duration - inside
+	}
+	for c, ns := range l.NS {
+		hi, lo := bits.Mul64(ns, inside)
+		in, _ := bits.Div64(hi%duration, lo, duration)
+		if before {
+			x.add.NS[c] += in
+		} else {
+			x.off.NS[c] += ns - min(in, ns)
+		}
+	}
+}
+
+// CutCalls takes what is not in the window from a sum of waits of calls, and adds what is missing.
+func (b *Borders) CutCalls(l *event.Ledger, wants func(event.Thread) bool) { cutAll(b.calls, l, wants) }
+
+// CutPauses does so for pauses between calls.
+func (b *Borders) CutPauses(l *event.Ledger, wants func(event.Thread) bool) {
+	cutAll(b.pauses, l, wants)
+}
+
+func cutAll(of map[event.Thread]*border, l *event.Ledger, wants func(event.Thread) bool) {
+	for t, x := range of {
+		if wants(t) {
+			x.apply(l)
+		}
+	}
+}
+
+func (x *border) apply(l *event.Ledger) {
+	for c := range l.NS {
+		l.NS[c] = l.NS[c] - min(x.off.NS[c], l.NS[c]) + x.add.NS[c]
+	}
+}
+
+// cut has a thread's ledger be of the window only.
+func (b *Borders) cut(t *ThreadLedger) {
+	for _, of := range []map[event.Thread]*border{b.calls, b.pauses} {
+		x := of[t.Thread]
+		if x == nil {
+			continue
+		}
+		if x.begun {
+			t.From = min(t.From, b.from)
+		}
+		if x.cut {
+			t.To = b.to
+		}
+	}
+	if x := b.calls[t.Thread]; x != nil {
+		x.apply(&t.In)
+		t.CallNS = t.CallNS - min(x.offNS, t.CallNS) + x.addNS
+	}
+	if x := b.pauses[t.Thread]; x != nil {
+		x.apply(&t.Between)
+	}
+}
+
+func outermostCall(c *event.Call) bool { return c.Depth == 0 }
