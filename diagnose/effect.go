@@ -99,6 +99,7 @@ func (f *finding) effect(s *scene) report.Effect {
 		e.Op, e.Kernel = at.op.String(), f.kernel(s)
 		if st := s.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
 			e.Calls, e.MaxNS = st.Calls, st.MaxNS
+			e.SlowCalls = min(e.SlowCalls, e.Calls) // those of a standing loss may be recorded one by one, too
 			quantiles(&e, st.Hist)
 		}
 		return e

@@ -70,6 +70,8 @@ func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 				return s, true
 			}
 		}
+	}
+	for _, parts := range []int{1, changeParts} {
 		for _, op := range waiting(counts) { // of many waits in a step one is for its work
 			if least := longer(op, spans); least > 0 {
 				if s, ok := c.stepsBy(op, least, parts); ok {
@@ -181,11 +183,26 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 			s.Calls = list
 		}
 	}
-	if repeated < max(1, parts-1) {
+	if repeated < max(1, parts-1) || least > 0 && !c.covered(&s) {
 		return Steps{}, false
 	}
 	slices.SortFunc(s.Sampled, func(a, b Step) int { return cmp.Compare(a.End, b.End) })
 	return s, true
+}
+
+// covered reports whether the steps are most of the time. Calls that were long at first only, because
+// the work of the GPU was, end no step later on.
+func (c *cutter) covered(s *Steps) bool {
+	var in, all uint64
+	for i := range s.Sampled {
+		in += s.Sampled[i].Duration
+	}
+	for _, span := range c.spans {
+		if n := len(span); n > 0 {
+			all += span[n-1].End() - min(span[0].Start, span[n-1].End())
+		}
+	}
+	return 2*in >= all
 }
 
 // times is how many calls end a step.

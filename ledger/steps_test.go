@@ -64,6 +64,27 @@ func TestFindSteps(t *testing.T) {
 	}
 }
 
+// TestStepsThatEndWithALongWaitFillTheTime: where waits are long in the first quarter only, they end no steps.
+func TestStepsThatEndWithALongWaitFillTheTime(t *testing.T) {
+	for _, later := range []int{0, 300} {
+		var calls []event.CallTime
+		at := uint64(0)
+		for i := range 100 + later {
+			for _, name := range []string{"cudaLaunchKernel", "cudaStreamSynchronize", "cudaStreamSynchronize"} {
+				c := event.CallTime{Start: at, Duration: 2_000, Op: op(t, name), Weight: 2}
+				if i < 100 && len(calls)%3 == 2 {
+					c.Duration, c.Weight = 1_000_000, 1
+				}
+				calls = append(calls, c)
+				at += 1_010_000
+			}
+		}
+		if s, ok := ledger.FindSteps([][]event.CallTime{calls}); ok != (later == 0) {
+			t.Errorf("with %d steps without a long wait: %v, %d steps of at least %d ns", later, ok, len(s.Sampled), s.Least)
+		}
+	}
+}
+
 func TestStepsOfAThinnedRecording(t *testing.T) {
 	var calls []event.CallTime
 	seen := map[event.Op]int{}

@@ -39,7 +39,7 @@ func questions(t *cudastub.Truth) []question {
 		sql("cuda_events", `select op, pid, count(*) as calls, sum(duration_ns) as total_ns, avg(duration_ns) as avg_ns,
 			max(duration_ns) as max_ns from cuda_events where pid = %d group by op, pid`),
 		sql("events_by_window", `select sum(n) as calls_of_all, sum(ns) as ns_of_all from (select (timestamp/30000000000)*30 as w,
-			count(*) as n, sum(duration) as ns from events where pid = %d and depth = 0 group by w)`),
+			count(*) as n, sum(duration) as ns from events where pid = %d and depth = 0 and op like 'cu%%%%' group by w)`),
 		sql("op_seconds", `select op, pid, sum(calls) as calls, sum(sum_ns) as total_ns, max(max_ns) as max_ns
 			from op_seconds where pid = %d group by op, pid`),
 		sql("thread_times", `select pid, sum(runq_ns + throttled_ns) as runnable_ns, sum(duration_ns - on_cpu_ns) as off_cpu_ns

@@ -78,3 +78,36 @@ func TestDocumentedCommandsParse(t *testing.T) {
 		t.Errorf("only %d commands found", n)
 	}
 }
+
+// TestEachPageIsListed: docs/README.md lists all pages, and no link of a page leads nowhere.
+func TestEachPageIsListed(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)]*)?\)`)
+	const list = "../../docs/README.md"
+	pages := []string{"../../README.md", "../../CONTRIBUTING.md"}
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil || len(more) == 0 {
+			t.Fatalf("no pages like %s (%v)", pattern, err)
+		}
+		pages = append(pages, more...)
+	}
+	listed := map[string]bool{list: true, "../../README.md": true}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			to := filepath.Join(filepath.Dir(page), m[1])
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+			listed[to] = listed[to] || page == list
+		}
+	}
+	for _, page := range pages {
+		if !listed[page] {
+			t.Errorf("%s does not list %s", list, page)
+		}
+	}
+}
