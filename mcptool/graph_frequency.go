@@ -25,7 +25,7 @@ type frequencyOut struct {
 type graphRate struct {
 	Process       data    `json:"process"`
 	PID           uint32  `json:"pid"`
-	LaunchHz      float64 `json:"launch_hz"`
+	LaunchHz      float64 `json:"launch_hz" jsonschema:"of whole seconds"`
 	MinHz         uint64  `json:"min_hz"`
 	MaxHz         uint64  `json:"max_hz"`
 	InstantiateHz float64 `json:"instantiate_hz"`

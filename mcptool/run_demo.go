@@ -29,7 +29,7 @@ func (d demoOut) rows() int {
 
 var runDemoTool = tool[demoIn, demoOut]{
 	name:  "run_demo",
-	about: "Explain a recording with a known fault, as an example.",
+	about: "Explain a recording with a known fault.",
 	run: func(ctx context.Context, _ *server, in demoIn) (out demoOut, err error) {
 		sc, err := demo.Find(string(in.Scenario))
 		if err != nil {

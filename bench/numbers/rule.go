@@ -62,6 +62,13 @@ func launchesPerInstantiate(k *known, _ *node, _ float64) (low, high float64, ok
 	return v * (1 - rounding), v * (1 + rounding), n > 0 && k.lost == 0
 }
 
+// launchRate is the mean of whole seconds: it lies between theirs, and the run's own is about that of its
+// whole seconds, of which there are some.
+func launchRate(k *known, n *node, _ float64) (low, high float64, ok bool) {
+	v := k.calls["cudaGraphLaunch"] / k.t.Seconds
+	return max(n.number("min_hz"), v/2), min(n.number("max_hz"), 2*v), k.lost == 0 && k.alone()
+}
+
 // Time in calls, between the clock within them and that around them.
 
 func total(k *known, n *node, _ float64) (low, high float64, ok bool) {

@@ -113,7 +113,7 @@ var rules = map[string]rule{
 	"processes.instantiates": callsOf("cudaGraphInstantiate"), "processes.launches": callsOf("cudaGraphLaunch"),
 	"processes.updates": none, "processes.destroyed": callsOf("cudaGraphExecDestroy"),
 	"launches_per_instantiate": launchesPerInstantiate,
-	"launch_hz":                near(edges, func(k *known) float64 { return k.calls["cudaGraphLaunch"] / k.t.Seconds }),
+	"launch_hz":                launchRate,
 	"instantiate_hz":           near(edges, func(k *known) float64 { return k.calls["cudaGraphInstantiate"] / k.t.Seconds }),
 }
 
