@@ -13,10 +13,12 @@ func TestContradictionsAreFound(t *testing.T) {
 		answers []string
 		want    string // in what is found; empty: nothing
 	}{
-		{[]string{`{` + window + `,"calls":10,"finding":{"id":"a","lost_ns":1500000000,"lost_pct":15,"explained_pct":98.8,
+		{[]string{
+			`{` + window + `,"calls":10,"finding":{"id":"a","lost_ns":1500000000,"lost_pct":15,"explained_pct":98.8,
 			"summary":"trainer lost 15 % of its time"},"path":["x","not explained: 1.2 % of the hold, on CPU"],
 			"began":"2026-11-20T14:00:01Z","per_step":{"now_ns":20,"lost_ns":10,"without_ns":10,"faster_pct":100}}`,
-			`{` + window + `,"calls":10,"chains":[{"id":"a","lost_ns":1500000000}]}`}, ""},
+			`{` + window + `,"calls":10,"chains":[{"id":"a","lost_ns":1500000000}]}`,
+		}, ""},
 		{[]string{`{"finding":{"id":"a","lost_pct":101}}`}, "finding.lost_pct is 101"},
 		{[]string{`{"stacks":[{"op_time_pct":-1}]}`}, "stacks.0.op_time_pct is -1"},
 		{[]string{`{"finding":{"id":"a","explained_pct":99.1},"path":["not explained: 12.0 % of the hold, on CPU"]}`}, "explains and leaves 111.1 %"},
