@@ -60,15 +60,18 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 	return p
 }
 
-// from is when time was lost first: in the first stretch, or, of a loss that no stretch holds, in the first
-// part of the timeline that lost notably.
+// from is when time was lost first: in the first part of the timeline that lost notably, and where the first
+// stretch in it begins.
 func (t timeline) from(s *scene, list []stretch) uint64 {
-	if len(list) > 0 {
-		return max(list[0].from, s.from)
-	}
 	least := notable * slices.Max(t)
 	at := slices.IndexFunc(t, func(v float64) bool { return v > 0 && v >= least })
-	return s.from + uint64(max(at, 0))*(s.to-s.from)/uint64(len(t))
+	begin := s.from + uint64(max(at, 0))*(s.to-s.from)/uint64(len(t))
+	for _, p := range list {
+		if p.to > begin {
+			return max(p.from, begin)
+		}
+	}
+	return begin
 }
 
 // stretches joins the finding's pieces that follow each other within a few steps,

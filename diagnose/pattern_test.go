@@ -41,3 +41,32 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 		}
 	}
 }
+
+// TestALossBeginsWhereItCounts: a little that is lost before does not move the moment, and a single stall
+// begins when it does.
+func TestALossBeginsWhereItCounts(t *testing.T) {
+	const window, ms = 12_000_000_000, 1_000_000
+	lose := func(f *finding, from, to, ns, every uint64) {
+		for at := from; at < to; at += every {
+			f.add(&piece{acc: &account{Episode: &ledger.Episode{Start: at, Duration: ns}}, lost: ns})
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		lose func(*finding)
+		want uint64
+	}{
+		{"noise, and from 3 s on a neighbour", func(f *finding) {
+			lose(f, ms/2, window/4, ms/4, 20*ms)
+			lose(f, window/4, window, 3*ms, 20*ms)
+		}, window / 4},
+		{"one stall", func(f *finding) { lose(f, 7_123*ms, 7_124*ms, 900*ms, 10*ms) }, 7_123 * ms},
+		{"from the begin on", func(f *finding) { lose(f, 5*ms, window, ms, 10*ms) }, 5 * ms},
+	} {
+		f := &finding{sub: &subject{}}
+		tc.lose(f)
+		if got := f.pattern(&scene{to: window}).FromNS; got != tc.want {
+			t.Errorf("%s: from %d ns on, want %d", tc.name, got, tc.want)
+		}
+	}
+}
