@@ -10,15 +10,15 @@ import (
 // accounts add up what processes do, from their calls. They are told of an end when all calls
 // before it have been.
 type accounts struct {
-	memory  *memory.Tracker
-	ranks   *collective.Tracker
-	flights *flights
-	inner   *innerLinks // nil: all calls of the driver are counted
-	over    []uint32    // processes whose end is told, but not to the recorder yet
+	memory          *memory.Tracker
+	ranks           *collective.Tracker
+	inFlightTracker *inFlightTracker
+	inner           *innerLinks // nil: all calls of the driver are counted
+	over            []uint32    // processes whose end is told, but not to the recorder yet
 }
 
 func newAccounts() accounts {
-	return accounts{memory: memory.NewTracker(memory.MaxLive), ranks: collective.NewTracker(), flights: newFlights()}
+	return accounts{memory: memory.NewTracker(memory.MaxLive), ranks: collective.NewTracker(), inFlightTracker: newFlights()}
 }
 
 // observe takes what was drained.
@@ -31,8 +31,8 @@ func (a *accounts) observe(r *probe.Records) {
 		a.inner.lives(r.Lives)
 		a.inner.calls(r.Calls)
 	}
-	a.flights.calls(r.Calls)
-	a.flights.lives(r.Lives)
+	a.inFlightTracker.calls(r.Calls)
+	a.inFlightTracker.lives(r.Lives)
 }
 
 // ended takes threads and processes of which no more calls will come.
@@ -42,7 +42,7 @@ func (a *accounts) ended(ends []event.Life) {
 	if a.inner != nil {
 		a.inner.ended(ends)
 	}
-	a.flights.ended(ends)
+	a.inFlightTracker.ended(ends)
 	for i := range ends {
 		if l := &ends[i]; l.PID == l.TID {
 			a.over = append(a.over, l.PID)

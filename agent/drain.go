@@ -17,12 +17,12 @@ func (r *run) mappings() {
 		if r.targets.wants(m.PID) {
 			r.gpus.mapped(m, r.targets.fs)
 		}
-		r.prints.mapped(m)
+		r.footprints.mapped(m)
 		r.pythons.mapped(m, r.targets)
 	})
 	for _, pid := range fresh { // by now, all that it has mapped is attached to
-		r.people.process(pid, true)
-		r.prints.also(pid, r.people.name)
+		r.processTable.process(pid, true)
+		r.footprints.also(pid, r.processTable.name)
 	}
 }
 
@@ -46,7 +46,7 @@ const maxEarly = 1 << 16
 func (r *run) drain(next func() *unit) bool {
 	for {
 		if r.recorder.busy() {
-			r.guest.hurry() // or nobody frees a unit
+			r.schedPolicy.hurry() // or nobody frees a unit
 		}
 		u := next()
 		if u == nil {
@@ -70,13 +70,13 @@ func (r *run) drain(next func() *unit) bool {
 		r.meter.calls(u.records.Calls)
 		r.accounts.observe(&u.records)
 		r.accounts.tell(u)
-		r.people.observe(&u.records)
+		r.processTable.observe(&u.records)
 		r.hostIO.take(&u.batch.IO)
-		u.batch.Processes, u.batch.Threads = r.people.take(u.batch.Processes, u.batch.Threads)
-		u.batch.Limits = append(u.batch.Limits[:0], r.people.newLimits...)
-		r.people.newLimits = r.people.newLimits[:0]
-		u.batch.Scheduling = append(u.batch.Scheduling[:0], r.people.sched.fresh...)
-		r.people.sched.fresh = r.people.sched.fresh[:0]
+		u.batch.Processes, u.batch.Threads = r.processTable.take(u.batch.Processes, u.batch.Threads)
+		u.batch.Limits = append(u.batch.Limits[:0], r.processTable.newLimits...)
+		r.processTable.newLimits = r.processTable.newLimits[:0]
+		u.batch.Scheduling = append(u.batch.Scheduling[:0], r.processTable.sched.fresh...)
+		r.processTable.sched.fresh = r.processTable.sched.fresh[:0]
 		if u.empty() {
 			r.recorder.reuse(u)
 		} else {
@@ -93,24 +93,24 @@ func (r *run) lives(lives []event.Life) {
 		l := &lives[i]
 		pid := int(l.PID)
 		isProcess := l.PID == l.TID
-		r.prints.life(l)
+		r.footprints.life(l)
 		switch {
 		case l.Kind == event.LifeFork && isProcess:
-			r.ended(r.leaving.remove(pid)) // an old process with the same id
+			r.ended(r.exiting.remove(pid)) // an old process with the same id
 			r.targets.forked(int(l.Parent.PID), pid)
 			r.hostIO.begin(pid, true)
 			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
-			if len(r.leaving.remove(pid)) > 0 { // another thread has taken the place of the first one
+			if len(r.exiting.remove(pid)) > 0 { // another thread has taken the place of the first one
 				r.targets.replaced(pid)
 			}
-			r.people.process(pid, r.targets.traced[pid] || r.prints.procs[l.PID] != nil)
+			r.processTable.process(pid, r.targets.traced[pid] || r.footprints.procs[l.PID] != nil)
 			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit:
-			r.leaving.add(l)
+			r.exiting.add(l)
 		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
-			r.people.process(pid, true)
-			r.prints.also(pid, r.people.name)
+			r.processTable.process(pid, true)
+			r.footprints.also(pid, r.processTable.name)
 			r.pythons.look(pid)
 		}
 	}

@@ -33,10 +33,10 @@ func (e executed) prune() {
 }
 
 // seen notes a thread's name as a record of a time has it.
-func (p *people) seen(t event.Thread, comm string, at uint64, dispatch bool) {
+func (p *processTable) seen(t event.Thread, comm string, at uint64, dispatch bool) {
 	if t.PID == t.TID && at < p.execs[t.PID] {
 		comm = p.processes[t.PID].Name
 	}
 	p.thread(t, comm, dispatch)
-	p.stranger(t.PID, comm)
+	p.addUntraced(t.PID, comm)
 }

@@ -33,7 +33,7 @@ func (r *run) drainAll() { r.drain(r.recorder.unit) }
 
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
-	r.guest.hurry()
+	r.schedPolicy.hurry()
 	r.drainAll() // between two looks, or a call that ended would seem to have been left
 	last := r.recorder.unit()
 	last.looked = true
@@ -43,26 +43,26 @@ func (r *run) finish() (Summary, error) {
 		r.endCommand()
 	}
 	r.watcher.Drain(func(m probe.Mapped) {
-		r.prints.mapped(m)
+		r.footprints.mapped(m)
 		r.targets.unnoticed(m)
 	})
 	r.drainAll() // who began and ended, before their footprints are read
-	r.prints.finish(r.people.name)
+	r.footprints.finish(r.processTable.name)
 	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())
 	r.drainAll()
-	r.accounts.ended(r.leaving.take(r.leaving.gone()))
-	r.accounts.flights.closed = true
+	r.accounts.ended(r.exiting.take(r.exiting.gone()))
+	r.accounts.inFlightTracker.closed = true
 	now := time.Now()
 	r.stopped = true
 	r.tick(r.recorder.unit(), now, true)
 	r.gpus.close()
 	err = errors.Join(err, r.recorder.close())
 	s := Summary{
-		Elapsed: now.Sub(r.began), Calls: r.meter.total, Processes: r.people.traced(), Libraries: r.targets.libraries(),
+		Elapsed: now.Sub(r.began), Calls: r.meter.total, Processes: r.processTable.traced(), Libraries: r.targets.libraries(),
 		Losses: lossList(r.losses), FirstEvent: r.first, DBBytes: r.recorder.size(),
 	}
 	s.CPU, s.MaxRSS = usage()
-	s.Footprint = r.prints.sum.Report()
+	s.Footprint = r.footprints.sum.Report()
 	if r.opts.Record != nil {
 		s.Path = r.opts.Record.Path
 	}
@@ -96,8 +96,8 @@ func (r *run) close() {
 	if r.watcher != nil {
 		r.watcher.Close()
 	}
-	if r.prints != nil {
-		r.prints.close()
+	if r.footprints != nil {
+		r.footprints.close()
 	}
 	if r.pages != nil {
 		r.pages.close()

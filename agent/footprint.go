@@ -29,8 +29,8 @@ const (
 // every thread of the machine, some 0.3 us each.
 const cpuEvery = 5 * time.Second
 
-// prints takes the footprints of a run. The loop owns it.
-type prints struct {
+// footprints takes the footprints of a run. The loop owns it.
+type footprints struct {
 	policy  FootprintPolicy
 	tracer  *probe.Tracer
 	probe   *probe.Footprint // nil until a process is watched
@@ -50,15 +50,15 @@ type prints struct {
 	over    bool   // a watched process has loaded CUDA: nobody is watched any more
 }
 
-func newPrints(o *Options, t *probe.Tracer, fs proc.FS, log *slog.Logger) *prints {
-	return &prints{
+func newPrints(o *Options, t *probe.Tracer, fs proc.FS, log *slog.Logger) *footprints {
+	return &footprints{
 		policy: o.Footprint, tracer: t, fs: fs, log: log, sum: footprint.New(runtime.GOARCH),
 		procs: map[uint32]*event.ProcessCPU{}, libs: map[event.MappedLibrary]bool{},
 	}
 }
 
 // start watches what is there at the beginning.
-func (p *prints) start(x *targets, named []int) {
+func (p *footprints) start(x *targets, named []int) {
 	var pids []int
 	switch p.policy {
 	case FootprintOff:
@@ -66,7 +66,7 @@ func (p *prints) start(x *targets, named []int) {
 		for pid := range x.traced {
 			pids = append(pids, pid)
 		}
-		for pid := range x.family {
+		for pid := range x.processTree {
 			if !x.traced[pid] {
 				pids = append(pids, pid)
 			}
@@ -82,7 +82,7 @@ func (p *prints) start(x *targets, named []int) {
 }
 
 // also handles a process that began to be traced.
-func (p *prints) also(pid int, comm func(pid uint32) string) {
+func (p *footprints) also(pid int, comm func(pid uint32) string) {
 	watched := p.procs[uint32(pid)] != nil
 	switch {
 	case p.policy == FootprintOn && !watched:
@@ -97,7 +97,7 @@ func (p *prints) also(pid int, comm func(pid uint32) string) {
 	}
 }
 
-func (p *prints) watch(pids ...int) {
+func (p *footprints) watch(pids ...int) {
 	if len(pids) == 0 || p.failed || p.over {
 		return
 	}
@@ -131,11 +131,11 @@ func (p *prints) watch(pids ...int) {
 	}
 }
 
-func (p *prints) begin(pid, parent uint32, at uint64) {
+func (p *footprints) begin(pid, parent uint32, at uint64) {
 	p.procs[pid] = &event.ProcessCPU{PID: pid, Parent: parent, First: at}
 }
 
-func (p *prints) library(pid uint32, path string) {
+func (p *footprints) library(pid uint32, path string) {
 	l := event.MappedLibrary{PID: pid, Path: path}
 	if !p.libs[l] && !strings.HasPrefix(path, "//") { // memory without a file: //anon
 		p.libs[l] = true
@@ -145,7 +145,7 @@ func (p *prints) library(pid uint32, path string) {
 
 // mapped notes a file mapped executable by a watched process, or by one that may
 // be the child of one.
-func (p *prints) mapped(m probe.Mapped) {
+func (p *footprints) mapped(m probe.Mapped) {
 	switch {
 	case p.probe == nil:
 	case p.procs[uint32(m.PID)] != nil:
@@ -156,7 +156,7 @@ func (p *prints) mapped(m probe.Mapped) {
 }
 
 // life follows the children of watched processes.
-func (p *prints) life(l *event.Life) {
+func (p *footprints) life(l *event.Life) {
 	if p.probe == nil || l.PID != l.TID {
 		return
 	}
@@ -178,7 +178,7 @@ func (p *prints) life(l *event.Life) {
 }
 
 // take returns what changed since it was called last.
-func (p *prints) take(now time.Time, comm func(pid uint32) string) *event.Footprint {
+func (p *footprints) take(now time.Time, comm func(pid uint32) string) *event.Footprint {
 	if f := p.last; f != nil {
 		p.last = nil
 		return f
@@ -214,7 +214,7 @@ func (p *prints) take(now time.Time, comm func(pid uint32) string) *event.Footpr
 }
 
 // forget drops a process that ended and was told of.
-func (p *prints) forget(pid uint32) {
+func (p *footprints) forget(pid uint32) {
 	delete(p.procs, pid)
 	for l := range p.libs {
 		if l.PID == pid {
@@ -225,7 +225,7 @@ func (p *prints) forget(pid uint32) {
 
 // finish stops counting and reads the rest, while the ledger still runs: on-CPU
 // times come from it.
-func (p *prints) finish(comm func(pid uint32) string) {
+func (p *footprints) finish(comm func(pid uint32) string) {
 	if p.probe == nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (p *prints) finish(comm func(pid uint32) string) {
 	p.last = p.take(time.Now(), comm)
 }
 
-func (p *prints) close() {
+func (p *footprints) close() {
 	if p.probe != nil {
 		if err := p.probe.Close(); err != nil { // what stays attached ends with this process
 			p.log.Warn("cannot detach", "err", err)

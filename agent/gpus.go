@@ -33,7 +33,7 @@ func newGPUs(o nvml.Options) *gpus {
 
 // take adds to a batch what was read since the last call. It never waits. Of each new
 // process, stranger is told.
-func (g *gpus) take(b *store.Batch, stranger func(pid uint32)) {
+func (g *gpus) take(b *store.Batch, addUntraced func(pid uint32)) {
 	t := g.reader.Take()
 	g.missed += t.Missed
 	driver := g.reader.State().Driver.Version
@@ -51,7 +51,7 @@ func (g *gpus) take(b *store.Batch, stranger func(pid uint32)) {
 		r := &t.Readings[i]
 		b.GPUs = append(b.GPUs, snapshotOf(r))
 		if r.Status(nvml.Processes) == 0 {
-			g.changes(r, b, stranger)
+			g.changes(r, b, addUntraced)
 		}
 	}
 }
@@ -88,7 +88,7 @@ const refresh = time.Minute
 
 // changes adds what changed of the processes on a GPU: those there are, and those
 // there were.
-func (g *gpus) changes(r *nvml.Reading, b *store.Batch, stranger func(pid uint32)) {
+func (g *gpus) changes(r *nvml.Reading, b *store.Batch, addUntraced func(pid uint32)) {
 	at := uint64(r.At.UnixNano())
 	there := map[uint32]store.GPUProcess{}
 	for _, p := range r.Processes {
@@ -101,7 +101,7 @@ func (g *gpus) changes(r *nvml.Reading, b *store.Batch, stranger func(pid uint32
 	for pid, p := range there {
 		old, known := g.memory[gpuProcess{r.GPU, pid}]
 		if !known {
-			stranger(pid)
+			addUntraced(pid)
 		}
 		if !known || old.Bytes != p.Bytes || old.Known != p.Known || at-old.At >= uint64(refresh) {
 			g.memory[gpuProcess{r.GPU, pid}] = p

@@ -8,9 +8,9 @@ import (
 	"github.com/ingero-io/ingero/probe"
 )
 
-// flights follows calls that have not returned for a second or more: it looks
+// inFlightTracker follows calls that have not returned for a second or more: it looks
 // what they do once a second, and finds out how they ended.
-type flights struct {
+type inFlightTracker struct {
 	open   map[event.Thread]*flight
 	fresh  []event.InFlight // changes since the last take
 	closed bool             // the probes are gone: nothing will be heard any more
@@ -24,12 +24,12 @@ type flight struct {
 // maxHolders bounds how far a chain of locks is followed in one look.
 const maxHolders = 8
 
-func newFlights() *flights { return &flights{open: map[event.Thread]*flight{}} }
+func newFlights() *inFlightTracker { return &inFlightTracker{open: map[event.Thread]*flight{}} }
 
 // look reads what has not returned. Threads that hold what others wait for are
 // looked at too, and those that hold what these wait for.
 func (r *run) look(rec *probe.Records) {
-	if r.accounts.flights.closed {
+	if r.accounts.inFlightTracker.closed {
 		return
 	}
 	var list []event.InFlight
@@ -46,7 +46,7 @@ func (r *run) look(rec *probe.Records) {
 		}
 		asked = more
 	}
-	r.accounts.flights.saw(list)
+	r.accounts.inFlightTracker.saw(list)
 }
 
 // holders are the threads that hold what those of the list wait for, but for those
@@ -65,7 +65,7 @@ func holders(list []event.InFlight, asked []uint32) []uint32 {
 }
 
 // saw takes what was seen at one look.
-func (f *flights) saw(list []event.InFlight) {
+func (f *inFlightTracker) saw(list []event.InFlight) {
 	seen := map[event.Thread]bool{}
 	for i := range list {
 		n := &list[i]
@@ -117,14 +117,14 @@ func heldUp(list []event.InFlight, holder event.Thread) (start uint64) {
 	return start
 }
 
-func (f *flights) end(o *flight, how event.Outcome, at uint64) {
+func (f *inFlightTracker) end(o *flight, how event.Outcome, at uint64) {
 	o.Outcome, o.End = how, at
 	f.fresh = append(f.fresh, o.InFlight)
 	delete(f.open, o.Thread)
 }
 
 // calls notes which of them have returned.
-func (f *flights) calls(calls []event.Call) {
+func (f *inFlightTracker) calls(calls []event.Call) {
 	if len(f.open) == 0 {
 		return
 	}
@@ -140,7 +140,7 @@ func (f *flights) calls(calls []event.Call) {
 }
 
 // lives notes which threads ended, or began another program, in their call.
-func (f *flights) lives(lives []event.Life) {
+func (f *inFlightTracker) lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeUnfinished {
 			f.died(l)
@@ -149,27 +149,27 @@ func (f *flights) lives(lives []event.Life) {
 }
 
 // ended notes which threads ended, of which no more calls will come.
-func (f *flights) ended(ends []event.Life) {
+func (f *inFlightTracker) ended(ends []event.Life) {
 	for i := range ends {
 		f.died(&ends[i])
 	}
 }
 
-func (f *flights) died(l *event.Life) {
+func (f *inFlightTracker) died(l *event.Life) {
 	if o := f.open[l.Thread]; o != nil {
 		f.end(o, event.Died, max(l.At, o.Start))
 	}
 }
 
 // take appends what changed since the last call.
-func (f *flights) take(l []event.InFlight) []event.InFlight {
+func (f *inFlightTracker) take(l []event.InFlight) []event.InFlight {
 	l = append(l, f.fresh...)
 	f.fresh = f.fresh[:0]
 	return l
 }
 
 // status lists the calls in flight, the oldest first.
-func (f *flights) status() []event.InFlight {
+func (f *inFlightTracker) status() []event.InFlight {
 	var l []event.InFlight
 	for _, o := range f.open {
 		if o.Op != 0 && !o.missing {

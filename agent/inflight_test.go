@@ -14,7 +14,7 @@ func waiting(start, at uint64) event.InFlight {
 }
 
 // outcome is that of the only change since the last take.
-func outcome(t *testing.T, f *flights) event.InFlight {
+func outcome(t *testing.T, f *inFlightTracker) event.InFlight {
 	t.Helper()
 	l := f.take(nil)
 	if len(l) != 1 {
@@ -24,7 +24,7 @@ func outcome(t *testing.T, f *flights) event.InFlight {
 }
 
 func TestHowACallInFlightEnds(t *testing.T) {
-	open := func() *flights {
+	open := func() *inFlightTracker {
 		f := newFlights()
 		f.saw([]event.InFlight{waiting(10, 2*sec)})
 		if o := outcome(t, f); o.Outcome != event.StillInFlight || o.End != 0 {

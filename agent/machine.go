@@ -34,7 +34,7 @@ func newMachine() *machine {
 
 // throttles appends by how much each traced process's groups were held back
 // since the last call.
-func (p *people) throttles(l []store.Throttle, now time.Time) []store.Throttle {
+func (p *processTable) throttles(l []store.Throttle, now time.Time) []store.Throttle {
 	m := p.machine
 	if m.groups == nil {
 		return l
@@ -87,7 +87,7 @@ func (m *machine) throttle(g cgroup.Group, now time.Time) (store.Throttle, bool)
 // regroup notes that a process is in other control groups than it was: one may be moved
 // at any time. A group whose quota held it back stays on record when it leaves it, until
 // another one does; held says that this one did now.
-func (p *people) regroup(pid uint32, of map[string]string, held bool) {
+func (p *processTable) regroup(pid uint32, of map[string]string, held bool) {
 	group := groupOf(of)
 	if held {
 		p.heldBack[pid] = true
@@ -101,7 +101,7 @@ func (p *people) regroup(pid uint32, of map[string]string, held bool) {
 }
 
 // limits looks up the memory limits of processes that met one.
-func (p *people) limits(reclaims []event.Reclaim) {
+func (p *processTable) limits(reclaims []event.Reclaim) {
 	for i := range reclaims {
 		r := &reclaims[i]
 		if r.Kind != event.ReclaimCgroup || p.limited[r.PID] || p.machine.groups == nil {
@@ -119,7 +119,7 @@ func (p *people) limits(reclaims []event.Reclaim) {
 }
 
 // snapshot is the state of the machine, nothing if it cannot be read.
-func (p *people) snapshot(now time.Time) []store.Snapshot {
+func (p *processTable) snapshot(now time.Time) []store.Snapshot {
 	var i unix.Sysinfo_t
 	if err := unix.Sysinfo(&i); err != nil {
 		return nil

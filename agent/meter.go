@@ -221,12 +221,12 @@ func (r *run) status(now time.Time, span time.Duration) *Status {
 	cpu, rss := usage()
 	s := &Status{
 		Unusual:  r.meter.unusual(),
-		Syscalls: r.prints.calls,
+		Syscalls: r.footprints.calls,
 		At:       now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
 		PerSecond: float64(r.meter.total-r.meter.prev) / span.Seconds(),
-		Ops:       r.meter.ops(span, func(pid uint32) string { return r.people.processes[pid].Name }),
-		InFlight:  r.accounts.flights.status(),
-		Processes: r.people.traced(), Losses: lossList(r.losses), Fill: r.tracer.Fill(),
+		Ops:       r.meter.ops(span, func(pid uint32) string { return r.processTable.processes[pid].Name }),
+		InFlight:  r.accounts.inFlightTracker.status(),
+		Processes: r.processTable.traced(), Losses: lossList(r.losses), Fill: r.tracer.Fill(),
 		CPU: float64(cpu-r.meter.cpu) / float64(span), RSS: rss,
 	}
 	r.meter.prev, r.meter.cpu = r.meter.total, cpu

@@ -34,7 +34,7 @@ func (p *pythons) start(x *targets) {
 	for pid := range x.traced {
 		p.look(pid)
 	}
-	for pid := range x.family {
+	for pid := range x.processTree {
 		p.look(pid)
 	}
 }
@@ -67,7 +67,7 @@ func (p *pythons) look(pid int) {
 // mapped handles a file that a process mapped executable just now: an interpreter,
 // or a library that made the process a traced one.
 func (p *pythons) mapped(m probe.Mapped, x *targets) {
-	if !p.off && !p.known[m.PID] && (x.traced[m.PID] || x.family[m.PID]) {
+	if !p.off && !p.known[m.PID] && (x.traced[m.PID] || x.processTree[m.PID]) {
 		p.look(m.PID)
 	}
 }

@@ -24,10 +24,10 @@ import (
 // it has seen as many threads as it wants it calls enough.
 type flightWriter struct {
 	stackWriter
-	flights map[event.Thread]event.InFlight
-	want    int
-	enough  func()
-	where   map[string]bool // what the status says of them
+	inFlightTracker map[event.Thread]event.InFlight
+	want            int
+	enough          func()
+	where           map[string]bool // what the status says of them
 }
 
 // Batch and Second make it a sink, too.
@@ -37,7 +37,7 @@ func (w *flightWriter) Second(s *agent.Status) {
 	for _, at := range s.Where {
 		w.where[filepath.Base(at)] = true
 	}
-	if len(w.flights) == w.want && len(s.Where) == w.want {
+	if len(w.inFlightTracker) == w.want && len(s.Where) == w.want {
 		w.enough()
 	}
 }
@@ -45,7 +45,7 @@ func (w *flightWriter) Second(s *agent.Status) {
 func (w *flightWriter) Write(b *store.Batch) error {
 	for _, f := range b.InFlight {
 		if f.Outcome == event.StillInFlight {
-			w.flights[f.Thread] = f
+			w.inFlightTracker[f.Thread] = f
 		}
 	}
 	return w.stackWriter.Write(b)
@@ -87,7 +87,7 @@ func TestAHangingCallHasItsPythonFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	hung := map[int]int{}
-	for _, f := range w.flights {
+	for _, f := range w.inFlightTracker {
 		hung[int(f.PID)]++
 		script, err := filepath.Abs("testdata/python/hangs.py")
 		if err != nil {

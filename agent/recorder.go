@@ -56,7 +56,7 @@ type recorder struct {
 	where   map[uint64]string // of stacks of calls in flight: see Status
 	free    chan *unit
 	work    chan *unit
-	sent    sending
+	sent    queueLag
 	done    chan struct{}
 	failed  chan error // the first error, once
 	err     error      // set before done is closed

@@ -29,33 +29,33 @@ const (
 
 // run is one run of the tracer. Its loop owns everything but the recorder.
 type run struct {
-	opts      Options
-	log       *slog.Logger
-	began     time.Time
-	tracer    *probe.Tracer
-	watcher   *probe.MapWatcher
-	missed    bool // a mapping was not told of: processes have to be looked for
-	blind     bool // the watcher may not watch: processes are looked for by and by
-	targets   *targets
-	pythons   *pythons
-	command   *command
-	people    *people
-	hostIO    *hostIO
-	meter     *meter
-	accounts  accounts
-	leaving   leaving
-	prints    *prints
-	pages     *pageCounts
-	recorder  *recorder
-	early     probe.Records // process starts and exits that were handled, but are in no unit yet
-	gpus      *gpus
-	guest     *guest
-	losses    [event.NumLossKinds]uint64 // last reading of the kernel's counters
-	malformed uint64                     // records that could not be read
-	first     time.Duration
-	second    time.Time
-	slimmed   time.Time // when memory was given back
-	stopped   bool      // no more calls will come
+	opts         Options
+	log          *slog.Logger
+	began        time.Time
+	tracer       *probe.Tracer
+	watcher      *probe.MapWatcher
+	missed       bool // a mapping was not told of: processes have to be looked for
+	blind        bool // the watcher may not watch: processes are looked for by and by
+	targets      *targets
+	pythons      *pythons
+	command      *command
+	processTable *processTable
+	hostIO       *hostIO
+	meter        *meter
+	accounts     accounts
+	exiting      exiting
+	footprints   *footprints
+	pages        *pageCounts
+	recorder     *recorder
+	early        probe.Records // process starts and exits that were handled, but are in no unit yet
+	gpus         *gpus
+	schedPolicy  *schedPolicy
+	losses       [event.NumLossKinds]uint64 // last reading of the kernel's counters
+	malformed    uint64                     // records that could not be read
+	first        time.Duration
+	second       time.Time
+	slimmed      time.Time // when memory was given back
+	stopped      bool      // no more calls will come
 }
 
 func newRun(o Options) (*run, error) {
@@ -94,9 +94,9 @@ func newRun(o Options) (*run, error) {
 		r.accounts.inner = newInnerLinks(r.targets)
 	}
 	r.pythons = newPythons(r.tracer, fs, o.Stack, r.log)
-	r.people, r.hostIO = newPeople(fs), newHostIO(fs)
-	r.prints = newPrints(&o, r.tracer, fs, r.log)
-	r.meter, r.leaving.fs = newMeter(), fs
+	r.processTable, r.hostIO = newPeople(fs), newHostIO(fs)
+	r.footprints = newPrints(&o, r.tracer, fs, r.log)
+	r.meter, r.exiting.fs = newMeter(), fs
 	r.setLimits(r.meter.limits(time.Second))
 	return r, nil
 }
@@ -105,8 +105,8 @@ func newRun(o Options) (*run, error) {
 func (r *run) run(ctx context.Context) (Summary, error) {
 	runtime.LockOSThread() // a held command knows only the thread that started it
 	defer runtime.UnlockOSThread()
-	r.guest = newGuest(r.log)
-	defer r.guest.leave()
+	r.schedPolicy = newGuest(r.log)
+	defer r.schedPolicy.leave()
 	if err := r.start(); err != nil {
 		return Summary{}, err
 	}
@@ -136,7 +136,7 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 		if err := r.turn(); err != nil {
 			return Summary{}, errors.Join(err, r.recorder.close())
 		}
-		if len(r.opts.PIDs) > 0 && len(r.targets.family) == 0 {
+		if len(r.opts.PIDs) > 0 && len(r.targets.processTree) == 0 {
 			s, err := r.finish()
 			s.AllExited = true
 			return s, err
@@ -150,12 +150,12 @@ func (r *run) start() error {
 		if r.command, err = startHeld(&r.opts); err != nil {
 			return err
 		}
-		r.guest.spare(r.command.cmd.Process.Pid)
+		r.schedPolicy.spare(r.command.cmd.Process.Pid)
 		if !r.command.held {
 			r.log.Warn("the program could not be held at its start, so its first calls may be missed; ingero check says why and what to do")
 		}
 		pid := r.command.cmd.Process.Pid
-		r.targets.family[pid] = true
+		r.targets.processTree[pid] = true
 		r.targets.installed(r.command.libraryDirs(), pid)
 	} else if !r.targets.named {
 		r.targets.installed(nil, 0)
@@ -170,25 +170,25 @@ func (r *run) start() error {
 	r.gpus = newGPUs(nvml.Options{Dirs: r.libraryDirs(), Logger: r.log})
 	r.gpus.running(r.targets.traced, r.targets.fs)
 	for pid := range r.targets.traced {
-		r.people.process(pid, true)
+		r.processTable.process(pid, true)
 	}
 	for pid := range r.watched() {
 		r.hostIO.begin(pid, r.command != nil && pid == r.command.cmd.Process.Pid)
 	}
-	r.prints.start(r.targets, r.opts.PIDs)
+	r.footprints.start(r.targets, r.opts.PIDs)
 	r.pages = newPageCounts(r.opts.Pages, r.tracer, r.log)
-	for pid := range r.prints.procs {
-		r.people.process(int(pid), true)
+	for pid := range r.footprints.procs {
+		r.processTable.process(int(pid), true)
 	}
 	if r.opts.Started != nil {
 		r.opts.Started(Start{
-			Backend: r.tracer.Backend(), Processes: r.people.traced(),
+			Backend: r.tracer.Backend(), Processes: r.processTable.traced(),
 			Libraries: r.targets.libraries(), Took: time.Since(r.began), Footprint: r.printed(),
 		})
 	}
-	r.slim(time.Now())
+	r.releaseCode(time.Now())
 	r.second = time.Now()
-	r.people.snapshot(r.second) // what the first second is measured from
+	r.processTable.snapshot(r.second) // what the first second is measured from
 	if r.command != nil {
 		return r.command.release()
 	}
@@ -207,7 +207,7 @@ func (r *run) libraryDirs() []string {
 
 // printed lists the processes whose footprint is taken.
 func (r *run) printed() []Traced {
-	return slices.DeleteFunc(r.people.traced(), func(t Traced) bool { return r.prints.procs[uint32(t.PID)] == nil })
+	return slices.DeleteFunc(r.processTable.traced(), func(t Traced) bool { return r.footprints.procs[uint32(t.PID)] == nil })
 }
 
 // turn waits a drain period, or for a process or library to appear, and handles
@@ -226,14 +226,14 @@ func (r *run) turn() error {
 			return err
 		}
 	}
-	r.guest.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.awaited())
+	r.schedPolicy.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.awaited())
 	var due *unit // of the second; got before the drain, which takes all that there are
 	if t.Sub(r.second) >= time.Second {
 		due = r.recorder.ready()
 	}
-	gone := r.leaving.gone()
-	if r.drain(r.recorder.ready) || len(r.leaving.threads) > maxEarly { // else some of their calls are still in the ring
-		r.ended(r.leaving.take(gone))
+	gone := r.exiting.gone()
+	if r.drain(r.recorder.ready) || len(r.exiting.threads) > maxEarly { // else some of their calls are still in the ring
+		r.ended(r.exiting.take(gone))
 	}
 	r.innerCalls(time.Now())
 	if due != nil {

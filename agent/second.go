@@ -13,12 +13,12 @@ func (r *run) tick(u *unit, now time.Time, last bool) {
 	span := now.Sub(r.second)
 	r.second = now
 	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
-	r.gpus.take(&u.batch, func(pid uint32) { r.people.stranger(pid, "") })
+	r.gpus.take(&u.batch, func(pid uint32) { r.processTable.addUntraced(pid, "") })
 	r.innerSecond(now, span)
 	u.batch.Losses = r.lost(u.batch.Losses[:0])
-	r.people.frameworks()
-	u.batch.Throttles = r.people.throttles(u.batch.Throttles[:0], now)
-	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.people.snapshot(now)...)
+	r.processTable.frameworks()
+	u.batch.Throttles = r.processTable.throttles(u.batch.Throttles[:0], now)
+	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.processTable.snapshot(now)...)
 	r.accounts.tell(u)
 	at := uint64(now.UnixNano())
 	if r.stopped {
@@ -29,25 +29,25 @@ func (r *run) tick(u *unit, now time.Time, last bool) {
 	r.requests(&u.batch.IO, last)
 	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
 	u.batch.IO.Pages = r.pages.take(now)
-	u.batch.Footprint = r.prints.take(now, r.people.name)
+	u.batch.Footprint = r.footprints.take(now, r.processTable.name)
 	r.setLimits(r.meter.limits(span))
 	u.looked = true
 	r.look(&u.records)
-	u.batch.InFlight = r.accounts.flights.take(u.batch.InFlight[:0])
+	u.batch.InFlight = r.accounts.inFlightTracker.take(u.batch.InFlight[:0])
 	u.status = r.status(now, span)
 	r.recorder.send(u)
-	r.people.prune()
+	r.processTable.prune()
 	r.targets.pending.forget(since)
-	r.slim(now)
+	r.releaseCode(now)
 }
 
 // watched are the processes whose use of the host is of interest: those that use a
 // library, and those that were asked for.
 func (r *run) watched() map[int]bool {
-	if len(r.targets.family) == 0 {
+	if len(r.targets.processTree) == 0 {
 		return r.targets.traced
 	}
-	all := maps.Clone(r.targets.family)
+	all := maps.Clone(r.targets.processTree)
 	maps.Copy(all, r.targets.traced)
 	return all
 }
@@ -80,8 +80,8 @@ func (r *run) lost(l []event.Loss) []event.Loss {
 		return l
 	}
 	const ms = uint64(time.Millisecond)
-	n[event.LostFootprint] += r.prints.missed
-	if r.prints.over {
+	n[event.LostFootprint] += r.footprints.missed
+	if r.footprints.over {
 		n[event.FootprintOver]++
 	}
 	n[event.LostMalformed] += r.malformed

@@ -31,14 +31,14 @@ type fileKey struct {
 // processes are traced. Named processes get links of their own, so that nobody
 // else pays for them; without names one link a file serves every process.
 type targets struct {
-	tracer *probe.Tracer
-	libs   []*probe.Library
-	finder *discover.Finder
-	fs     proc.FS
-	log    *slog.Logger
-	named  bool         // only processes in family
-	uid    int          // of whose processes join the family; AnyUser: nobody's
-	family map[int]bool // named processes and their descendants
+	tracer      *probe.Tracer
+	libs        []*probe.Library
+	finder      *discover.Finder
+	fs          proc.FS
+	log         *slog.Logger
+	named       bool         // only processes in family
+	uid         int          // of whose processes join the family; AnyUser: nobody's
+	processTree map[int]bool // named processes and their descendants
 
 	attached map[fileKey]*probe.Attachment // nil: it failed
 	names    map[fileKey]string            // what the process calls the file
@@ -53,11 +53,11 @@ func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Log
 	x := &targets{
 		tracer: t, libs: libs, finder: discover.New(f, libs), fs: f, log: log,
 		named: len(o.PIDs) > 0 || o.UID != AnyUser || len(o.Command) > 0, uid: o.UID,
-		family: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{}, traced: map[int]bool{}, self: os.Getpid(),
+		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{}, traced: map[int]bool{}, self: os.Getpid(),
 	}
 	x.finder.Eager = x.named // their files are few
 	for _, p := range o.PIDs {
-		x.family[p] = true
+		x.processTree[p] = true
 	}
 	return x
 }
@@ -76,7 +76,7 @@ func (x *targets) wants(pid int) bool {
 	switch {
 	case pid == x.self:
 		return false
-	case !x.named || x.family[pid]:
+	case !x.named || x.processTree[pid]:
 		return true
 	case x.uid == AnyUser:
 		return false
@@ -106,7 +106,7 @@ func (x *targets) scan() error {
 		}
 	}
 	x.scanned = time.Now()
-	for pid := range x.family { // named processes are accounted for even before they load a library
+	for pid := range x.processTree { // named processes are accounted for even before they load a library
 		if !slices.Contains(adopt, pid) {
 			adopt = append(adopt, pid)
 		}
@@ -136,7 +136,7 @@ func (x *targets) process(pid int) (any, fresh bool) {
 	if any {
 		x.traced[pid] = true
 		if x.named {
-			x.family[pid] = true
+			x.processTree[pid] = true
 		}
 	}
 	return any, fresh
@@ -273,10 +273,10 @@ func (x *targets) forked(parent, child int) {
 	if x.traced[parent] {
 		x.traced[child] = true
 	}
-	if !x.named || !x.family[parent] {
+	if !x.named || !x.processTree[parent] {
 		return
 	}
-	x.family[child] = true
+	x.processTree[child] = true
 	late := time.Duration(0)
 	x.pending.of(uint32(child), func(m *probe.Mapped) { late = max(late, since(m.At)) })
 	x.late += late
@@ -310,7 +310,7 @@ func (x *targets) replaced(pid int) {
 
 // exited forgets a process and closes its links.
 func (x *targets) exited(pid int) {
-	delete(x.family, pid)
+	delete(x.processTree, pid)
 	delete(x.traced, pid)
 	x.unlink(pid)
 }

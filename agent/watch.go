@@ -35,8 +35,8 @@ func (r *run) rescan() error {
 	}
 	for pid := range r.targets.traced {
 		if !known[pid] {
-			r.people.process(pid, true)
-			r.prints.also(pid, r.people.name)
+			r.processTable.process(pid, true)
+			r.footprints.also(pid, r.processTable.name)
 		}
 		r.pythons.look(pid)
 	}

@@ -54,7 +54,7 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 	}
 	a.role = e.Op.Role()
 	if a.role == event.RoleSync {
-		a.yield(&split)
+		a.assignToGPU(&split)
 		a.split = split
 	}
 	a.first = s.first(e.Call)
@@ -87,9 +87,9 @@ func queued(e *ledger.Episode, ns uint64) uint64 {
 	return ns
 }
 
-// yield makes GPU wait of those futex, pipe and socket waits in a sync call that
+// assignToGPU makes GPU wait of those futex, pipe and socket waits in a sync call that
 // nobody is known to have caused: drivers wait for the GPU that way too.
-func (a *account) yield(split *ledger.Split) {
+func (a *account) assignToGPU(split *ledger.Split) {
 	var kept [event.NumClasses]uint64
 	open := a.open[:0]
 	for _, o := range a.open {
@@ -222,7 +222,7 @@ type piece struct {
 	count     int               // waits it consists of; 0 means 1
 	chain     []ledger.Link     // for a wait for another thread
 	row       *event.OffCPU     // that wait
-	met       *meeting          // for a wait for a rank
+	met       *collectiveOp     // for a wait for a rank
 	part      *event.Collective // what shows that wait, if its call was not kept
 	why       string            // for Unknown
 	standing  bool              // known from exact statistics only: acc is a typical one of many calls

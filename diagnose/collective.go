@@ -12,7 +12,7 @@ import (
 // lateness is a part of a wait: for one late rank alone, or, without a meeting, until
 // the others were there.
 type lateness struct {
-	met *meeting
+	met *collectiveOp
 	ns  uint64
 }
 
@@ -142,7 +142,7 @@ func lateCollectives(s *scene, t *subject) (pieces []piece) {
 	return pieces
 }
 
-func late(a *account, m *meeting, v uint64) []piece {
+func late(a *account, m *collectiveOp, v uint64) []piece {
 	if v == 0 || m == nil {
 		return nil
 	}

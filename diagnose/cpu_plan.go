@@ -45,7 +45,7 @@ func (s *scene) plans() map[*finding]*plan {
 	taken := maps.Clone(launching)
 	var list []*finding
 	for _, f := range s.list {
-		if f.kind == CPUContention && f.told(s) {
+		if f.kind == CPUContention && f.reportable(s) {
 			list = append(list, f)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *scene) report() *report.Report {
 		if f.within != nil {
 			continue
 		}
-		if !f.told(s) {
+		if !f.reportable(s) {
 			if f.lostPct() >= f.leastPct(s) {
 				few += f.sample
 			}
@@ -122,14 +122,14 @@ func (f *finding) chain(s *scene, all []*finding) report.Chain {
 }
 
 func (f *finding) cause(s *scene) report.Cause {
-	at, t := s.home(f.root(s))
+	at, t := s.resolveThread(f.root(s))
 	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: s.machineOf(at)}
 }
 
 // id is the same whenever the same thread loses time to the same cause.
 func (f *finding) id(s *scene) string {
 	h := fnv.New64a()
-	at, t := s.home(f.Thread)
+	at, t := s.resolveThread(f.Thread)
 	kind := f.kind
 	if f.several() {
 		at, t, kind = s, event.Thread{}, s.placeKey(f)+cpuList(f.cpus)

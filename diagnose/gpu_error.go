@@ -79,7 +79,7 @@ func (s *scene) failedAfter(x *store.Xid) []report.FailedAfter {
 // xidOf is the error that a call in flight hangs after: the first one since it began, or
 // the last one before it that the GPU does not recover from; nil if there is none. A
 // thread that waits for another one's lock, a file or the network does not wait for a GPU.
-func (s *scene) xidOf(f *flying) *store.Xid {
+func (s *scene) xidOf(f *inFlightCall) *store.Xid {
 	root := f.InFlight
 	if n := len(f.chain); n > 0 {
 		root = f.chain[n-1]
@@ -104,7 +104,7 @@ func (s *scene) xidOf(f *flying) *store.Xid {
 }
 
 // tellXid names the error that a hang came with.
-func (s *scene) tellXid(f *flying, c *report.Chain) {
+func (s *scene) tellXid(f *inFlightCall, c *report.Chain) {
 	x := s.xidOf(f)
 	if x == nil {
 		return

@@ -35,22 +35,22 @@ func spoilers(calls []event.Call, n int) []*event.Call {
 	return list[:min(len(list), n)]
 }
 
-// spoiler is the call that made captures of a process fail, and who made it.
-type spoiler struct {
+// captureBreaker is the call that made captures of a process fail, and who made it.
+type captureBreaker struct {
 	*event.Call
 	caller *event.Frame // nil: unknown
 	stack  []string
 	calls  int // like it
 }
 
-// spoiler finds the first call that a capture did not allow, nil if none is known.
-func (s *scene) spoiler(pid uint32) *spoiler {
-	var sp *spoiler
+// captureBreaker finds the first call that a capture did not allow, nil if none is known.
+func (s *scene) captureBreaker(pid uint32) *captureBreaker {
+	var sp *captureBreaker
 	for _, c := range spoilers(s.in.Calls, len(s.in.Calls)) {
 		switch {
 		case c.PID != pid || c.Depth > 0:
 		case sp == nil:
-			sp = &spoiler{Call: c, calls: 1, stack: []string{}}
+			sp = &captureBreaker{Call: c, calls: 1, stack: []string{}}
 		case c.Op == sp.Op:
 			sp.calls++
 		}
@@ -72,13 +72,13 @@ func (s *scene) spoiler(pid uint32) *spoiler {
 
 // sets reports whether the call is one that code makes when it is used first: it
 // allocates, loads code, or makes a stream or an event.
-func (sp *spoiler) sets() bool {
+func (sp *captureBreaker) sets() bool {
 	r := sp.Op.Role()
 	return r == event.RoleAlloc || r == event.RoleLoad || r == event.RoleOther
 }
 
 // by is the library that made the call, empty if it was the program itself.
-func (sp *spoiler) by() string {
+func (sp *captureBreaker) by() string {
 	if sp.caller == nil || !strings.HasPrefix(sp.caller.Module, "lib") {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (sp *spoiler) by() string {
 }
 
 // words say what the capture did not allow, and who did it.
-func (sp *spoiler) words() string {
+func (sp *captureBreaker) words() string {
 	w := fmt.Sprintf("%s is not allowed in one (error %d)", sp.Op, sp.Ret)
 	if sp.caller == nil {
 		return w
@@ -103,7 +103,7 @@ func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
 	if end == nil || end.errors == 0 {
 		return report.Chain{}, false
 	}
-	sp := s.spoiler(g.pid)
+	sp := s.captureBreaker(g.pid)
 	if sp == nil {
 		return report.Chain{}, false // the warning stands, but nobody is to blame
 	}
@@ -130,7 +130,7 @@ func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
 }
 
 // captureAdvice says what to do about it. capturer is the thread that captures.
-func (s *scene) captureAdvice(sp *spoiler, capturer uint32) []string {
+func (s *scene) captureAdvice(sp *captureBreaker, capturer uint32) []string {
 	what := "what calls " + sp.Op.String()
 	switch {
 	case sp.by() != "":

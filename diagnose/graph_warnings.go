@@ -15,7 +15,7 @@ func (s *scene) graphWarnings(p *report.Process) []string {
 		}
 		if o := g.ops[captureEnd]; o != nil && o.errors > 0 {
 			why := ""
-			if sp := s.spoiler(g.pid); sp != nil {
+			if sp := s.captureBreaker(g.pid); sp != nil {
 				why = ": " + sp.words()
 			}
 			w = append(w, fmt.Sprintf("%s of %s graph captures failed%s", report.Count(o.errors), report.Count(o.calls), why))

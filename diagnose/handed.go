@@ -15,7 +15,7 @@ import (
 // part is a piece of time of one thread.
 type part struct {
 	event.Thread
-	spell
+	interval
 	sync bool // in a call that waits for collectives
 }
 
@@ -29,7 +29,7 @@ func (p *part) blocked(o *event.OffCPU) uint64 {
 // parts are what a thread's time comes down to: its own, and, while it waited to be handed
 // work, that of the thread that handed it over, which gives the GPU work, too. A thread of
 // which that is not so, and which ended a wait, held a lock.
-func (s *scene) parts(t event.Thread, when spell) (list []part) {
+func (s *scene) parts(t event.Thread, when interval) (list []part) {
 	at := when.from
 	rows := s.x.Overlapping(t.TID, when.from, when.to)
 	for i, o := range rows {
@@ -39,27 +39,27 @@ func (s *scene) parts(t event.Thread, when spell) (list []part) {
 		if !ok || from >= to || !s.x.Accounted(by.TID) {
 			continue
 		}
-		list = s.met.split(list, t, spell{at, from})
-		list = s.met.split(list, by, spell{from, to})
+		list = s.met.split(list, t, interval{at, from})
+		list = s.met.split(list, by, interval{from, to})
 		at = to
 	}
-	return s.met.split(list, t, spell{at, when.to})
+	return s.met.split(list, t, interval{at, when.to})
 }
 
 // split adds a thread's time, cut where it began and ended to wait for collectives: not all
 // such waits are listed one by one.
-func (m *meetings) split(list []part, t event.Thread, when spell) []part {
+func (m *meetings) split(list []part, t event.Thread, when interval) []part {
 	waits := m.waits[t]
-	n, _ := slices.BinarySearchFunc(waits, when.from, func(w spell, at uint64) int { return cmp.Compare(w.to, at) })
+	n, _ := slices.BinarySearchFunc(waits, when.from, func(w interval, at uint64) int { return cmp.Compare(w.to, at) })
 	for ; n < len(waits) && waits[n].from < when.to; n++ {
 		from, to := max(waits[n].from, when.from), min(waits[n].to, when.to)
 		if from >= to {
 			continue
 		}
 		if when.from < from {
-			list = append(list, part{t, spell{when.from, from}, false})
+			list = append(list, part{t, interval{when.from, from}, false})
 		}
-		list = append(list, part{t, spell{from, to}, true})
+		list = append(list, part{t, interval{from, to}, true})
 		when.from = to
 	}
 	if when.from < when.to {
@@ -83,7 +83,7 @@ func (s *scene) handed(o *event.OffCPU) (by event.Thread, ok bool) {
 
 // thread is that of a late rank's threads which spent most time as the reason says.
 func (r *reason) thread(f *finding) event.Thread {
-	_, most := r.at.home(f.Thread)
+	_, most := r.at.resolveThread(f.Thread)
 	var ns uint64
 	for t, split := range r.by {
 		v := split.Of(r.class)

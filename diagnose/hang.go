@@ -23,8 +23,8 @@ const (
 	busyAge   = 60_000_000_000 // ns, of one that may be loading
 )
 
-// flying is a call in flight and who holds up whom.
-type flying struct {
+// inFlightCall is a call in flight and who holds up whom.
+type inFlightCall struct {
 	*event.InFlight
 	chain []*event.InFlight // the holder of what it waits for, the holder of what that one waits for, …
 	cycle bool              // the last one waits for an earlier one, or for the call itself
@@ -47,7 +47,7 @@ func (s *scene) readFlights() {
 		}
 		s.flights = append(s.flights, follow(f, threads))
 	}
-	slices.SortFunc(s.flights, func(a, b flying) int {
+	slices.SortFunc(s.flights, func(a, b inFlightCall) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
 	})
 }
@@ -56,8 +56,8 @@ func (s *scene) readFlights() {
 const minFlight = 1_000_000_000
 
 // follow walks from a thread to the one that holds what it waits for, and on.
-func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) flying {
-	r := flying{InFlight: f}
+func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFlightCall {
+	r := inFlightCall{InFlight: f}
 	seen := map[event.Thread]bool{f.Thread: true}
 	for at := f; at.Doing == event.Blocked && at.Holder.TID != 0; {
 		if seen[at.Holder] {
@@ -76,7 +76,7 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) flying 
 }
 
 // hangs reports whether a call in flight is beyond what its operation ever takes.
-func (s *scene) hangs(f *flying) bool {
+func (s *scene) hangs(f *inFlightCall) bool {
 	if f.cycle {
 		return true
 	}
@@ -93,7 +93,7 @@ func (s *scene) hangs(f *flying) bool {
 
 // usually is how many of the operation's calls returned to the process, and how long
 // the longest took. A short window may have begun after the call.
-func (s *scene) usually(f *flying) (calls, longest uint64) {
+func (s *scene) usually(f *inFlightCall) (calls, longest uint64) {
 	ops := s.in.before()
 	for i := range ops {
 		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op {
@@ -142,7 +142,7 @@ func (s *scene) inFlight() (list []report.InFlight, chains []report.Chain) {
 }
 
 // hang tells a call that hangs.
-func (s *scene) hang(f *flying, stack []string) report.Chain {
+func (s *scene) hang(f *inFlightCall, stack []string) report.Chain {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d|%d|%d|%d", f.PID, f.TID, f.Op, f.Start)
 	in := f.Age() - min(f.Age(), after(s.from, f.Start)) // of it, in the window
@@ -173,7 +173,7 @@ func (s *scene) hang(f *flying, stack []string) report.Chain {
 func after(a, b uint64) uint64 { return a - min(a, b) }
 
 // sameNS is how much of the call's time was like what the thread does now.
-func (f *flying) sameNS() uint64 {
+func (f *inFlightCall) sameNS() uint64 {
 	switch f.Doing {
 	case event.Running:
 		return f.OnCPU
@@ -184,7 +184,7 @@ func (f *flying) sameNS() uint64 {
 }
 
 // waiting is what the thread does, and what at last holds it up.
-func (s *scene) waiting(f *flying) string {
+func (s *scene) waiting(f *inFlightCall) string {
 	w := printable(f.Waits())
 	switch {
 	case f.cycle:
@@ -199,14 +199,14 @@ func (s *scene) waiting(f *flying) string {
 	return w
 }
 
-func (s *scene) cycleEnd(f *flying) string {
+func (s *scene) cycleEnd(f *inFlightCall) string {
 	if len(f.chain) == 1 {
 		return "this thread: a deadlock"
 	}
 	return fmt.Sprintf("a lock of one of the %d threads before it: a deadlock", len(f.chain))
 }
 
-func (s *scene) hangEffect(f *flying) report.Effect {
+func (s *scene) hangEffect(f *inFlightCall) report.Effect {
 	e := report.Effect{
 		Op: f.Op.String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1, MaxNS: f.Age(),
 	}
@@ -227,7 +227,7 @@ func (s *scene) hangEffect(f *flying) report.Effect {
 	return e
 }
 
-func (s *scene) hangDetail(f *flying) string {
+func (s *scene) hangDetail(f *inFlightCall) string {
 	calls, longest := s.usually(f)
 	d := "nothing to compare it with: no call of this operation returned"
 	if calls > 0 {
@@ -252,7 +252,7 @@ func (s *scene) hangDetail(f *flying) string {
 	return d
 }
 
-func (s *scene) hangPath(f *flying) []report.Step {
+func (s *scene) hangPath(f *inFlightCall) []report.Step {
 	steps := []report.Step{{
 		Layer: f.Op.Source().String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 		State: f.Doing.String(), On: on(f.InFlight), NS: f.Age(),
@@ -290,7 +290,7 @@ func on(f *event.InFlight) string {
 	return "a CPU"
 }
 
-func (s *scene) hangFix(f *flying) []string {
+func (s *scene) hangFix(f *inFlightCall) []string {
 	var fix []string
 	switch {
 	case f.cycle:

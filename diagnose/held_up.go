@@ -38,11 +38,11 @@ func (s *scene) delayed(r *root, before uint64) {
 	}
 	l := *last
 	l.From, l.Split, l.Rows = from, split, s.x.Overlapping(last.Thread.TID, from, last.To)
-	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], s.heldIn(&l))
+	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], s.throttledIn(&l))
 	wait := r.chain[0].To - r.chain[0].From
 	sooner := min(queue, uint64(float64(wait)*r.reach))
-	told := r.kind == CPUContention && sooner <= r.explained
-	if told || share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp {
+	reportable := r.kind == CPUContention && sooner <= r.explained
+	if reportable || share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp {
 		return
 	}
 	r.chain[len(r.chain)-1] = l

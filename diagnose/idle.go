@@ -26,7 +26,7 @@ func claimIdle(_ *scene, a *account) []piece {
 				open += o.Duration
 			}
 		}
-		if a.sub.restful[c] && a.left[c] > open {
+		if a.sub.mostlyIdle[c] && a.left[c] > open {
 			a.sub.idle[c.String()] += a.take(c, a.left[c]-open)
 		}
 	}

@@ -15,8 +15,8 @@ const LiveWindow = 5 * time.Second
 
 const highPct = 10.0 // of the time that counts, from which a cause is HIGH
 
-// told reports whether the finding is worth a word.
-func (f *finding) told(s *scene) bool {
+// reportable reports whether the finding is worth a word.
+func (f *finding) reportable(s *scene) bool {
 	if f.stall >= uint64(minStall) || f.loading && f.lost >= uint64(minStall) {
 		return true
 	}

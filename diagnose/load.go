@@ -68,7 +68,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	if in.Window.To == 0 && sum.Last != 0 {
 		in.Window.To = sum.Last + 1
 	}
-	if e, ok := r.(store.EarlierReader); ok {
+	if e, ok := r.(store.LegacyReader); ok {
 		if in.Earlier, err = e.Earlier(ctx, w); err != nil {
 			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
 		}

@@ -63,11 +63,11 @@ func DiagnoseMachines(ins []*Input) *report.Report {
 	for i, in := range ins {
 		scenes[i] = newScene(in)
 	}
-	meet(scenes)
+	linkMachines(scenes)
 	for _, s := range scenes {
 		s.find()
 	}
-	absorb(scenes)
+	attributeToStraggler(scenes)
 	reports := make([]*report.Report, len(ins))
 	for i, s := range scenes {
 		reports[i] = s.report()

@@ -99,8 +99,8 @@ func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind s
 	}{
 		{MemoryPressure, s.pressed(l)},
 		{BlockIO, io},
-		{CPUThrottled, sp.NS[event.Throttled] + s.heldIn(l)},
-		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.heldIn(l))},
+		{CPUThrottled, sp.NS[event.Throttled] + s.throttledIn(l)},
+		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.throttledIn(l))},
 		{PageFault, sp.NS[event.Fault]},
 		{NetworkWait, answer},
 	} {
@@ -254,8 +254,8 @@ func joinIO(rows []*event.OffCPU, from, to uint64, visit func(b, e uint64)) {
 	}
 }
 
-// heldIn is the run-queue time of a link that was throttling.
-func (s *scene) heldIn(l *ledger.Link) uint64 {
+// throttledIn is the run-queue time of a link that was throttling.
+func (s *scene) throttledIn(l *ledger.Link) uint64 {
 	var v uint64
 	for _, o := range l.Rows {
 		v += s.held[o]

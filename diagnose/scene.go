@@ -11,60 +11,60 @@ import (
 
 // scene is an input made ready to be asked.
 type scene struct {
-	in          *Input
-	x           *ledger.Index
-	from, to    uint64
-	procs       map[uint32]*store.Process
-	names       map[uint32]string            // of processes
-	parents     map[uint32]uint32            // of processes
-	paths       map[event.File]string        // of files, by process and inode; made by path
-	launchers   map[event.Thread]bool        // threads that give work to the GPU
-	workers     map[event.Thread]bool        // threads that do, or wait for it
-	working     map[uint32]bool              // processes with such threads
-	receivers   map[event.Thread]bool        // threads that take in what data workers send
-	steps       map[uint32]queuedSteps       // of processes, between long waits for the GPU
-	queued      map[uint32][]queuedSpell     // when processes had work queued on the GPU, by time
-	early       map[event.Thread]earlyWaits  // waits that came later before, by the thread that waits
-	launched    map[uint32]map[uint64]uint64 // launches of processes by second, made by launchesOf
-	unseen      map[uint32]unseenWaits       // waits of processes for the GPU that are not known one by one
-	delays      map[uint32]uint64            // ns by process that hidden found to cost nothing
-	firstOp     map[processOp]uint64         // Unix ns of a process's first call of an op
-	firstUse    map[uint32]uint64            // Unix ns of a process's first call
-	firstLaunch map[uint32]uint64            // Unix ns of a process's first launch
-	born        map[uint32]bool              // processes whose beginning was seen
-	held        map[*event.OffCPU]uint64     // run-queue time that was really throttling
-	subjects    []*subject                   // dispatching threads, by id
-	all         []*finding                   // made by find
-	list        []*finding                   // of them, each root once
-	stats       map[threadOp]*store.OpStat   // exact statistics
-	medians     map[*store.OpStat]uint64     // of them, made by median, ns
-	gapStats    map[event.Thread]gapTotals   // exact statistics
-	nested      nesting
-	readCalls   event.SyscallSet // read a file
-	receiving   event.SyscallSet // wait for something to come from somebody
-	series      map[threadOp][]store.OpSecond
-	gpus        map[int][]store.GPUSnapshot // by index, by time
-	chosen      map[uint32]int              // GPU of a process by its own number
-	missing     float64                     // share of the records that were lost
-	stalls      []event.Stall               // of CPUs, by start
-	heaps       []*heap                     // what processes have allocated, by process and space
-	leaks       []growth                    // of them, the fastest first
-	graphs      []*graphUse                 // of processes that use any
-	staged      map[threadOp]float64        // operations that copy pageable memory: bytes per ns
-	reclaims    map[event.Thread][]*event.Reclaim
-	kernels     map[processFunc]string // what launched kernels are called
-	resends     map[line][]uint64      // made by resentAt
-	met         meetings
-	joins       joins
-	kernelLoads map[barrier]bool   // launches that load their kernel's code
-	abroad      map[uint32]foreign // threads of other machines, by the number they have here
-	guests      []event.Collective // their parts in collective operations
-	flights     []flying           // calls that had not returned, the oldest first
-	collectives []event.Collective // the input's, with what was found out of them
-	unmatched   int                // of them, that are nobody's
-	holds       map[uint32][]int   // GPUs of whose memory a process had some, as the driver tells
-	xids        []store.Xid        // by time
-	planned     map[*finding]*plan // made by plans
+	in                *Input
+	x                 *ledger.Index
+	from, to          uint64
+	procs             map[uint32]*store.Process
+	names             map[uint32]string            // of processes
+	parents           map[uint32]uint32            // of processes
+	paths             map[event.File]string        // of files, by process and inode; made by path
+	launchers         map[event.Thread]bool        // threads that give work to the GPU
+	workers           map[event.Thread]bool        // threads that do, or wait for it
+	working           map[uint32]bool              // processes with such threads
+	receivers         map[event.Thread]bool        // threads that take in what data workers send
+	steps             map[uint32]queuedSteps       // of processes, between long waits for the GPU
+	queued            map[uint32][]queuedSpell     // when processes had work queued on the GPU, by time
+	early             map[event.Thread]earlyWaits  // waits that came later before, by the thread that waits
+	launched          map[uint32]map[uint64]uint64 // launches of processes by second, made by launchesOf
+	unseen            map[uint32]unseenWaits       // waits of processes for the GPU that are not known one by one
+	delays            map[uint32]uint64            // ns by process that hidden found to cost nothing
+	firstOp           map[processOp]uint64         // Unix ns of a process's first call of an op
+	firstUse          map[uint32]uint64            // Unix ns of a process's first call
+	firstLaunch       map[uint32]uint64            // Unix ns of a process's first launch
+	born              map[uint32]bool              // processes whose beginning was seen
+	held              map[*event.OffCPU]uint64     // run-queue time that was really throttling
+	subjects          []*subject                   // dispatching threads, by id
+	all               []*finding                   // made by find
+	list              []*finding                   // of them, each root once
+	stats             map[threadOp]*store.OpStat   // exact statistics
+	medians           map[*store.OpStat]uint64     // of them, made by median, ns
+	gapStats          map[event.Thread]gapTotals   // exact statistics
+	nested            nesting
+	readCalls         event.SyscallSet // read a file
+	receiving         event.SyscallSet // wait for something to come from somebody
+	series            map[threadOp][]store.OpSecond
+	gpus              map[int][]store.GPUSnapshot // by index, by time
+	chosen            map[uint32]int              // GPU of a process by its own number
+	missing           float64                     // share of the records that were lost
+	stalls            []event.Stall               // of CPUs, by start
+	heaps             []*heap                     // what processes have allocated, by process and space
+	leaks             []growth                    // of them, the fastest first
+	graphs            []*graphUse                 // of processes that use any
+	staged            map[threadOp]float64        // operations that copy pageable memory: bytes per ns
+	reclaims          map[event.Thread][]*event.Reclaim
+	kernels           map[processFunc]string // what launched kernels are called
+	resends           map[line][]uint64      // made by resentAt
+	met               meetings
+	joins             joins
+	kernelLoads       map[barrier]bool   // launches that load their kernel's code
+	abroad            map[uint32]foreign // threads of other machines, by the number they have here
+	remoteCollectives []event.Collective // their parts in collective operations
+	flights           []inFlightCall     // calls that had not returned, the oldest first
+	collectives       []event.Collective // the input's, with what was found out of them
+	unmatched         int                // of them, that are nobody's
+	holds             map[uint32][]int   // GPUs of whose memory a process had some, as the driver tells
+	xids              []store.Xid        // by time
+	planned           map[*finding]*plan // made by plans
 }
 
 type processOp struct {
@@ -90,12 +90,12 @@ type subject struct {
 	episodes []ledger.Episode
 	idle     map[string]uint64 // waits that were for work, by what it waited on
 	waits    map[*event.OffCPU]root
-	// restful says for a class whether most of its recorded waits between calls
+	// mostlyIdle says for a class whether most of its recorded waits between calls
 	// were for work; short ones, which are not recorded, are then taken to be.
-	restful [event.NumClasses]bool
-	ops     []*store.OpStat     // its outermost operations, by number
-	usual   map[event.Op]uint64 // what calls take that their median understates, ns
-	rest    *rest               // time that no episode holds
+	mostlyIdle [event.NumClasses]bool
+	ops        []*store.OpStat     // its outermost operations, by number
+	usual      map[event.Op]uint64 // what calls take that their median understates, ns
+	rest       *rest               // time that no episode holds
 	// usualWork is what waits for work take where most waits find none, ns; waitWork
 	// is that of single waits whose work is known, by start.
 	usualWork map[event.Op]uint64
@@ -310,7 +310,7 @@ func (s *scene) readWaits(t *subject) {
 	}
 	s.settle(t)
 	for c := range event.NumClasses {
-		t.restful[c] = rest[c] > 0 && rest[c] >= all[c]/2
+		t.mostlyIdle[c] = rest[c] > 0 && rest[c] >= all[c]/2
 	}
 }
 

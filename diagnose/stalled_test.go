@@ -38,7 +38,7 @@ func TestSmallContentionIsNotBlamedWhileTheHypervisorTakesTheCPUs(t *testing.T) 
 		if !strings.Contains(r.Verdict, want) {
 			t.Errorf("with %.0f of 50 %% stolen: %s; want %q", stolen, r.Verdict, want)
 		}
-		if told := len(r.Notes) == 1 && strings.Contains(r.Notes[0], "the hypervisor took 24 %"); told != (stolen > 0) {
+		if reportable := len(r.Notes) == 1 && strings.Contains(r.Notes[0], "the hypervisor took 24 %"); reportable != (stolen > 0) {
 			t.Errorf("with %.0f of 50 %% stolen the notes are %q", stolen, r.Notes)
 		}
 	}

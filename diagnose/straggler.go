@@ -19,9 +19,9 @@ const (
 // reason is what the late rank did before it entered, over all of a finding's
 // meetings, and who stood behind that.
 type reason struct {
-	at      *scene     // its machine
-	met     []*meeting // those that cost most, by time
-	late    uint64     // sum
+	at      *scene          // its machine
+	met     []*collectiveOp // those that cost most, by time
+	late    uint64          // sum
 	split   ledger.Split
 	by      map[event.Thread]*ledger.Split // the same, by whose time it was
 	gpu     uint64                         // of the time, in synchronisations: it waited for its own GPU
@@ -34,7 +34,7 @@ type reason struct {
 }
 
 func (s *scene) reason(f *finding) *reason {
-	at, _ := s.home(f.Thread)
+	at, _ := s.resolveThread(f.Thread)
 	r := &reason{at: at, met: struckMost(f), by: map[event.Thread]*ledger.Split{}, seen: map[*event.OffCPU]bool{}}
 	var most uint64
 	for _, m := range r.met {
@@ -61,8 +61,8 @@ func (s *scene) reason(f *finding) *reason {
 }
 
 // struckMost are the meetings of a finding that cost most, by time.
-func struckMost(f *finding) (met []*meeting) {
-	seen := map[*meeting]bool{}
+func struckMost(f *finding) (met []*collectiveOp) {
+	seen := map[*collectiveOp]bool{}
 	var longest uint64
 	for i := range f.pieces {
 		if m := f.pieces[i].met; !seen[m] {
@@ -71,8 +71,8 @@ func struckMost(f *finding) (met []*meeting) {
 			longest = max(longest, m.late())
 		}
 	}
-	met = slices.DeleteFunc(met, func(m *meeting) bool { return float64(m.late()) < struck*float64(longest) })
-	slices.SortFunc(met, func(a, b *meeting) int { return cmp.Compare(a.last().At, b.last().At) })
+	met = slices.DeleteFunc(met, func(m *collectiveOp) bool { return float64(m.late()) < struck*float64(longest) })
+	slices.SortFunc(met, func(a, b *collectiveOp) int { return cmp.Compare(a.last().At, b.last().At) })
 	return met
 }
 
@@ -195,14 +195,14 @@ func (r *reason) file() string {
 	return fmt.Sprintf(" (inode %d)", best)
 }
 
-// told is what a reason says: in words that follow "it", as steps of the path, and
+// reportable is what a reason says: in words that follow "it", as steps of the path, and
 // what to do.
-func (r *reason) told(s *scene, f *finding) (short string, steps []report.Step, fix string) {
+func (r *reason) reportable(s *scene, f *finding) (short string, steps []report.Step, fix string) {
 	node, from := s.machineOf(r.at), f.sub.PID
 	if r.at != s {
 		from = 0
 	}
-	who := s.whoever(f.Thread, from)
+	who := s.threadLabel(f.Thread, from)
 	s, t := r.at, r.thread(f)
 	step := func(layer, state, on string, ns uint64) report.Step {
 		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns, Node: node}
@@ -256,8 +256,8 @@ func tellCollective(s *scene, f *finding, c *report.Chain) {
 	r := s.reason(f)
 	last := r.met[0].last()
 	op := f.worst().met.last().Op
-	who := fmt.Sprintf("rank %d, %s", last.Rank, s.whoever(f.Thread, f.sub.PID))
-	short, steps, fix := r.told(s, f)
+	who := fmt.Sprintf("rank %d, %s", last.Rank, s.threadLabel(f.Thread, f.sub.PID))
+	short, steps, fix := r.reportable(s, f)
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(s), f.pct(), who, op, span(r.median()), short)
 	var b strings.Builder
 	fmt.Fprintf(&b, "rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",

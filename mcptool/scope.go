@@ -160,7 +160,7 @@ const lossUnknown = "an earlier Ingero recorded this and did not count what it l
 
 // uncounted reports whether a recording does not say what was lost.
 func uncounted(r sqlite.Recording) bool {
-	_, earlier := r.(store.EarlierReader)
+	_, earlier := r.(store.LegacyReader)
 	return earlier
 }
 

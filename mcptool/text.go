@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/symbol/kernelname"
+	"github.com/ingero-io/ingero/symbol/gpukernel"
 )
 
 // What a traced process calls itself, its files and its functions ends up in front
@@ -34,7 +34,7 @@ func name(s string) data { return data(quoted(cut(visible(s), maxName))) }
 // Recordings by earlier versions have mangled names.
 func frame(s string) data {
 	if symbol, rest, _ := strings.Cut(s, " "); strings.HasPrefix(symbol, "_Z") {
-		s = strings.TrimSpace(kernelname.Readable(symbol) + " " + rest)
+		s = strings.TrimSpace(gpukernel.Readable(symbol) + " " + rest)
 	}
 	return data(cut(visible(s), maxName))
 }

@@ -36,7 +36,7 @@ func (t *Tracer) hookBlockIO() error {
 	var wanted []string
 	for n, p := range blockio.Programs {
 		// Before 5.11 the request came second.
-		if err := passes(t.types, p.Tracepoint); err != nil {
+		if err := checkTracepoint(t.types, p.Tracepoint); err != nil {
 			if n < 2 {
 				return err
 			}
@@ -57,7 +57,7 @@ func (t *Tracer) hookTCP() error {
 	}
 	var wanted []string
 	for _, p := range tcp.Programs {
-		if err := passes(t.types, p.Tracepoint); err != nil {
+		if err := checkTracepoint(t.types, p.Tracepoint); err != nil {
 			return err
 		}
 		wanted = append(wanted, p.Program)
@@ -66,9 +66,9 @@ func (t *Tracer) hookTCP() error {
 	return err
 }
 
-// passes checks that a tracepoint is there and that its first argument is a pointer to
+// checkTracepoint checks that a tracepoint is there and that its first argument is a pointer to
 // what its programs expect: the structure is in the name of none.
-func passes(types *btf.Cache, tracepoint string) error {
+func checkTracepoint(types *btf.Cache, tracepoint string) error {
 	kernel, err := types.Kernel()
 	if err != nil {
 		return fmt.Errorf("read the kernel's types: %w", err)

@@ -54,7 +54,7 @@ func (t *Tracer) hookMemory() error {
 		return err
 	}
 	m := t.memory.Maps["ooms"]
-	t.ooms, err = newRing(m.FD(), int(m.MaxEntries()))
+	t.oomRing, err = newRing(m.FD(), int(m.MaxEntries()))
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
-	"github.com/ingero-io/ingero/internal/wire"
+	"github.com/ingero-io/ingero/internal/testnet"
 	"github.com/ingero-io/ingero/probe"
 )
 
@@ -22,9 +22,9 @@ import (
 // delays is a spike, and a port where nobody listens refuses.
 func TestTroubleOnConnectionsIsRecorded(t *testing.T) {
 	kerneltest.Require(t)
-	w := wire.New(t, nil)
+	w := testnet.New(t, nil)
 	var l net.Listener
-	w.Far(func() (err error) { l, err = net.Listen("tcp4", wire.FarAddress+":0"); return err })
+	w.Far(func() (err error) { l, err = net.Listen("tcp4", testnet.FarAddress+":0"); return err })
 	t.Cleanup(func() { l.Close() })
 	port := l.Addr().(*net.TCPAddr).Port
 	go func() {

@@ -72,7 +72,7 @@ type Tracer struct {
 	hooks    closers
 	events   *ring
 	lives    *ring
-	ooms     *ring // nil if processes that are ended for lack of memory are not told
+	oomRing  *ring // nil if processes that are ended for lack of memory are not told
 	decode   *decoder
 	python   interpreters
 	blockio  *ebpf.Collection // nil if requests to block devices are not watched
@@ -221,8 +221,8 @@ func iterate(p *ebpf.Program) error {
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.DrainLives(r)
-	if t.ooms != nil {
-		t.ooms.drain(1<<30, read)
+	if t.oomRing != nil {
+		t.oomRing.drain(1<<30, read)
 	}
 	if t.nameRing != nil { // before the calls: a kernel has its name when it is launched
 		t.nameRing.drain(1<<30, read)
@@ -303,12 +303,12 @@ func (t *Tracer) DetachAll() error {
 // Close detaches and unloads everything. It may be called twice.
 func (t *Tracer) Close() error {
 	err := t.DetachAll()
-	for _, r := range []*ring{t.events, t.lives, t.ooms, t.nameRing} {
+	for _, r := range []*ring{t.events, t.lives, t.oomRing, t.nameRing} {
 		if r != nil {
 			r.close()
 		}
 	}
-	t.events, t.lives, t.ooms, t.nameRing = nil, nil, nil, nil
+	t.events, t.lives, t.oomRing, t.nameRing = nil, nil, nil, nil
 	if t.flights != nil {
 		err = errors.Join(err, t.flights.close())
 		t.flights = nil

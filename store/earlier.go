@@ -48,8 +48,8 @@ type StoredChain struct {
 	Recommendations []string
 }
 
-// EarlierReader reads a recording by an earlier Ingero.
-type EarlierReader interface {
+// LegacyReader reads a recording by an earlier Ingero.
+type LegacyReader interface {
 	Reader
 	Earlier(ctx context.Context, w Window) (*Earlier, error)
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // segment is a part of a bar.
@@ -15,7 +15,7 @@ type segment struct {
 }
 
 // segments splits a span into the parts of its bar.
-func segments(s *tally.Span) []segment {
+func segments(s *live.Span) []segment {
 	var list []segment
 	for i := range looks {
 		if ns := s.Of(looks[i].class); ns > 0 {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // calls has every operation of every process, and the calls that do not return.
@@ -72,7 +72,7 @@ func (c calls) page(m *Model, width int) page {
 }
 
 func (c calls) row(m *Model, o *agent.OpStatus) row {
-	time := m.shown.picture.Ops[tally.OpKey{PID: o.PID, Op: o.Op}]
+	time := m.shown.picture.Ops[live.OpKey{PID: o.PID, Op: o.Op}]
 	errors := cell{text: short(o.Errors)}
 	if o.Errors > 0 {
 		errors.ink = bad
@@ -92,7 +92,7 @@ const slight = 0.05
 
 // waitsFor says what the calls of an operation spent most of their time on beside
 // computing.
-func waitsFor(t *tally.OpTime) string {
+func waitsFor(t *live.OpTime) string {
 	if t.NS == 0 {
 		return ""
 	}
@@ -103,20 +103,20 @@ func waitsFor(t *tally.OpTime) string {
 }
 
 // details says where the time of an operation's calls went.
-func (calls) details(m *Model, o *agent.OpStatus, t *tally.OpTime, width int) []string {
+func (calls) details(m *Model, o *agent.OpStatus, t *live.OpTime, width int) []string {
 	lines := []string{
 		m.paint(bold, fmt.Sprintf("%s of %s (%d)", o.Op, report.OneLine(o.Comm), o.PID)), "",
 		fmt.Sprintf("%s, %s/s, %s", report.Plural(o.Calls, "call"), report.Rate(o.PerSecond), report.Plural(o.Errors, "error")),
 		fmt.Sprintf("p50 %s, p99 %s, max %s", report.Duration(uint64(o.P50)), report.Duration(uint64(o.P99)), report.Duration(uint64(o.Max))),
 		"", fmt.Sprintf("In all they took %s:", report.Duration(t.NS)),
 	}
-	l := tally.Span{NS: t.NS, OnCPU: t.OnCPU(), Class: t.Class}
+	l := live.Span{NS: t.NS, OnCPU: t.OnCPU(), Class: t.Class}
 	return append(lines, m.split(&l, width)...)
 }
 
 // flight says where the time of a call went that has not returned.
 func (calls) flight(m *Model, f *event.InFlight, line string, width int) []string {
-	s := tally.Span{OnCPU: f.OnCPU, Class: f.NS}
+	s := live.Span{OnCPU: f.OnCPU, Class: f.NS}
 	l := event.Ledger{NS: f.NS}
 	s.NS = s.OnCPU + l.Total()
 	lines := append(wrapped(line, width), "", "Since it began, as far as the kernel has told:")
@@ -124,7 +124,7 @@ func (calls) flight(m *Model, f *event.InFlight, line string, width int) []strin
 }
 
 // split lists the classes of a span, each with its time, its share and a bar.
-func (m *Model) split(s *tally.Span, width int) []string {
+func (m *Model) split(s *live.Span, width int) []string {
 	var lines []string
 	list := segments(s)
 	slices.SortStableFunc(list, func(a, b segment) int { return cmp.Compare(b.ns, a.ns) })
@@ -139,13 +139,13 @@ func (m *Model) split(s *tally.Span, width int) []string {
 
 // sortOps sorts operations: those of a process together, the busiest process first; or as
 // asked for.
-func sortOps(ops []agent.OpStatus, p *tally.Picture, order int) []agent.OpStatus {
+func sortOps(ops []agent.OpStatus, p *live.Picture, order int) []agent.OpStatus {
 	busy := map[uint32]float64{}
 	for _, o := range ops {
 		busy[o.PID] += o.PerSecond
 	}
 	waits := func(o *agent.OpStatus) uint64 {
-		t := p.Ops[tally.OpKey{PID: o.PID, Op: o.Op}]
+		t := p.Ops[live.OpKey{PID: o.PID, Op: o.Op}]
 		l := event.Ledger{NS: t.Class}
 		return l.Total()
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // findings has what makes the GPU wait, and why: what holds now, and what held before.
@@ -64,7 +64,7 @@ func span(r *report.Report) string {
 	return report.Duration(r.Window.ToNS - min(r.Window.FromNS, r.Window.ToNS))
 }
 
-func (f findings) row(m *Model, x *tally.Finding, now time.Time) row {
+func (f findings) row(m *Model, x *live.Finding, now time.Time) row {
 	c := &x.Chain
 	i := warn
 	seen := "now"
@@ -102,7 +102,7 @@ func (findings) notExplained(m *Model, n *report.NotExplained) row {
 	}
 }
 
-func (findings) notice(n *tally.Notice, now time.Time) row {
+func (findings) notice(n *live.Notice, now time.Time) row {
 	line := noticeLine(n)
 	at := time.Unix(0, int64(n.At))
 	return row{
@@ -115,7 +115,7 @@ func (findings) notice(n *tally.Notice, now time.Time) row {
 }
 
 // noticeLine words a notice.
-func noticeLine(n *tally.Notice) string {
+func noticeLine(n *live.Notice) string {
 	if n.OOM != nil {
 		return report.OutOfMemory(n.OOM)
 	}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // noon is when the second of these tests ended.
@@ -24,7 +24,7 @@ func op(name string) event.Op {
 // busy is a second of a run in which there is something to see everywhere. comm names its
 // process.
 func busy(comm string) *second {
-	ta := tally.New()
+	ta := live.New()
 	at := uint64(noon.UnixNano())
 	main, side := event.Thread{PID: 4821, TID: 4821}, event.Thread{PID: 4821, TID: 4830}
 	b := &store.Batch{
@@ -74,7 +74,7 @@ func busy(comm string) *second {
 		Losses: []event.Loss{{Kind: event.LostSwitch, Count: 12}, {Kind: event.LostCall, Count: 1234}},
 		Fill:   0.07, CPU: 0.031, RSS: 78e6, DBBytes: 5e6,
 	}}
-	var f tally.Findings
+	var f live.Findings
 	gone, r := found(comm)
 	f.Add(gone, noon.Add(-2*time.Minute))
 	f.Add(r, noon)

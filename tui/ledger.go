@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // ledger has where each thread's time went.
@@ -19,9 +19,9 @@ func (ledger) title() string       { return "Ledger" }
 func (ledger) badge(*Model) uint64 { return 0 }
 func (ledger) orders() []string    { return []string{"process", "lost", "on CPU"} }
 
-// windowWord names one of tally.Windows.
+// windowWord names one of live.Windows.
 func windowWord(i int) string {
-	if w := tally.Windows[i]; w != 0 {
+	if w := live.Windows[i]; w != 0 {
 		return "last " + store.Short(w)
 	}
 	return "whole run"
@@ -57,7 +57,7 @@ func (l ledger) page(m *Model, width int) page {
 	return p
 }
 
-func (l ledger) row(m *Model, t *tally.Thread) row {
+func (l ledger) row(m *Model, t *live.Thread) row {
 	s := t.Spans[m.window]
 	name := fmt.Sprintf("%s (%d)", report.OneLine(t.Comm), t.TID)
 	if t.Ended {
@@ -88,7 +88,7 @@ func (l ledger) row(m *Model, t *tally.Thread) row {
 
 // details has the time of a thread by class, for the window that was chosen and in short
 // for the others.
-func (ledger) details(m *Model, t *tally.Thread, width int) []string {
+func (ledger) details(m *Model, t *live.Thread, width int) []string {
 	s := &t.Spans[m.window]
 	lines := []string{
 		m.paint(bold, fmt.Sprintf("%s (tid %d) of %s (%d)", report.OneLine(t.Comm), t.TID, report.OneLine(t.Process), t.PID)),
@@ -96,7 +96,7 @@ func (ledger) details(m *Model, t *tally.Thread, width int) []string {
 	}
 	lines = append(lines, m.split(s, width)...)
 	lines = append(lines, "")
-	for i := range tally.Windows {
+	for i := range live.Windows {
 		s := &t.Spans[i]
 		lines = append(lines, fmt.Sprintf("  %-10s  on CPU %6s  lost %6s", windowWord(i), percent(s.OnCPU, s.NS), percent(s.Lost(), s.NS)))
 	}
@@ -108,24 +108,24 @@ func (ledger) details(m *Model, t *tally.Thread, width int) []string {
 
 // sorted has the threads of a process together, or those first that lost, or computed,
 // most.
-func (ledger) sorted(list []tally.Thread, window, order int) []tally.Thread {
+func (ledger) sorted(list []live.Thread, window, order int) []live.Thread {
 	if order == 0 {
 		return byProcess(list)
 	}
 	list = slices.Clone(list)
-	share := func(t *tally.Thread) float64 {
+	share := func(t *live.Thread) float64 {
 		s := &t.Spans[window]
 		if order == 1 {
 			return float64(s.Lost()) / float64(max(s.NS, 1))
 		}
 		return float64(s.Of(event.OnCPU)) / float64(max(s.NS, 1))
 	}
-	slices.SortStableFunc(list, func(a, b tally.Thread) int { return cmp.Compare(share(&b), share(&a)) })
+	slices.SortStableFunc(list, func(a, b live.Thread) int { return cmp.Compare(share(&b), share(&a)) })
 	return list
 }
 
 // byProcess keeps the order of processes' first threads, and puts the others behind them.
-func byProcess(list []tally.Thread) []tally.Thread {
+func byProcess(list []live.Thread) []live.Thread {
 	first := map[uint32]int{}
 	for i := range list {
 		if _, ok := first[list[i].PID]; !ok {
@@ -133,6 +133,6 @@ func byProcess(list []tally.Thread) []tally.Thread {
 		}
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b tally.Thread) int { return cmp.Compare(first[a.PID], first[b.PID]) })
+	slices.SortStableFunc(list, func(a, b live.Thread) int { return cmp.Compare(first[a.PID], first[b.PID]) })
 	return list
 }

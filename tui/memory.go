@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // memory has what processes hold, and where in their code it was allocated.
@@ -63,7 +63,7 @@ func (p memory) page(m *Model, width int) page {
 	return list
 }
 
-func (p memory) row(m *Model, h *tally.Holder) row {
+func (p memory) row(m *Model, h *live.Holder) row {
 	name := fmt.Sprintf("%s (%d)", report.OneLine(h.Process), h.PID)
 	if h.Ended {
 		name += " ended"
@@ -88,7 +88,7 @@ func (p memory) row(m *Model, h *tally.Holder) row {
 }
 
 // opens has all that is known of a process's memory.
-func (p memory) opens(m *Model, h *tally.Holder) func(int) []string {
+func (p memory) opens(m *Model, h *live.Holder) func(int) []string {
 	return func(int) []string {
 		lines := []string{m.paint(bold, fmt.Sprintf("Memory of %s (%d)", report.OneLine(h.Process), h.PID)), ""}
 		for i := range h.Spaces {
@@ -115,7 +115,7 @@ func (p memory) opens(m *Model, h *tally.Holder) func(int) []string {
 	}
 }
 
-func siteLine(s *tally.Site) string {
+func siteLine(s *live.Site) string {
 	line := fmt.Sprintf("%9s in %s by %s", report.Bytes(s.LiveBytes), report.Plural(s.LiveCount, "block"), s.Op)
 	if s.Where != "" {
 		line += " at " + report.OneLine(report.ShortName(s.Where, report.NameWidth))
@@ -124,7 +124,7 @@ func siteLine(s *tally.Site) string {
 }
 
 // gpus has a line for each GPU that tells of itself.
-func (memory) gpus(p *tally.Picture, width int) []string {
+func (memory) gpus(p *live.Picture, width int) []string {
 	var lines []string
 	for i := range p.GPUs {
 		g := &p.GPUs[i]
@@ -160,7 +160,7 @@ func (memory) gpus(p *tally.Picture, width int) []string {
 }
 
 // host is the last reading of the machine.
-func (memory) host(p *tally.Picture) []string {
+func (memory) host(p *live.Picture) []string {
 	s := p.Host
 	if s == nil {
 		return nil
@@ -175,9 +175,9 @@ func (memory) host(p *tally.Picture) []string {
 	return []string{line}
 }
 
-func (memory) sorted(list []tally.Holder, order int) []tally.Holder {
+func (memory) sorted(list []live.Holder, order int) []live.Holder {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b tally.Holder) int {
+	slices.SortStableFunc(list, func(a, b live.Holder) int {
 		d, p := event.DeviceMemory, event.PinnedMemory
 		switch order {
 		case 1:

@@ -8,8 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // Options say what is shown beside the run itself.
@@ -36,7 +36,7 @@ type Model struct {
 	helpAt        int  // the first of its lines on the screen
 	typing        bool // of a filter
 	tab           int
-	window        int     // of tally.Windows
+	window        int     // of live.Windows
 	states        []state // by tab
 	nodes         nodesState
 }
@@ -55,8 +55,8 @@ type state struct {
 // second is what came with the last second.
 type second struct {
 	status   agent.Status
-	picture  *tally.Picture
-	findings []tally.Finding
+	picture  *live.Picture
+	findings []live.Finding
 	report   *report.Report // the last one, nil if there is none yet
 	reported time.Time      // when it was made
 }
@@ -146,7 +146,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 			m.shown = m.latest
 		}
 	case "w":
-		m.window = (m.window + 1) % len(tally.Windows)
+		m.window = (m.window + 1) % len(live.Windows)
 	default:
 		m.pressInTab(k)
 	}

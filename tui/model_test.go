@@ -14,10 +14,10 @@ import (
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // keyOf is the press of a key by its name.
@@ -197,7 +197,7 @@ func TestBeforeAnythingIsSeen(t *testing.T) {
 			t.Errorf("started:\n%s", s)
 		}
 	}
-	m.Update(secondMsg(&second{status: agent.Status{At: noon}, picture: tally.New().Picture(0)}))
+	m.Update(secondMsg(&second{status: agent.Status{At: noon}, picture: live.New().Picture(0)}))
 	press(m, "3")
 	if s := m.Screen(); !strings.Contains(s, "first diagnosis") {
 		t.Errorf("findings:\n%s", s)

@@ -1,5 +1,5 @@
 // Package tui is the view of a run on a terminal: tabs for calls, threads' ledgers,
-// findings, memory and nodes. It shows what package tally added up and what diagnoses
+// findings, memory and nodes. It shows what package live added up and what diagnoses
 // say, and decides nothing itself.
 package tui
 
@@ -15,17 +15,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/tally"
 )
 
 // View shows a run. It is a sink of the agent, which never waits for the terminal: a
 // second that could not be shown in time is replaced by the next.
 type View struct {
 	program *tea.Program
-	leave   func()       // ends questions to other nodes
-	tally   *tally.Tally // of the goroutine that calls Batch and Second
+	leave   func()      // ends questions to other nodes
+	live    *live.Stats // of the goroutine that calls Batch and Second
 	wake    chan struct{}
 	done    chan struct{}
 	closing sync.Once
@@ -33,7 +33,7 @@ type View struct {
 	mu       sync.Mutex // guards the rest
 	started  string     // to be shown; empty: nothing new
 	next     *second    // likewise
-	findings tally.Findings
+	findings live.Findings
 }
 
 // framesPerSecond is how often the screen may change. A terminal that nobody types on
@@ -48,7 +48,7 @@ func New(o Options, in io.Reader, out io.Writer) *View {
 	return &View{
 		leave:   leave,
 		program: tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
-		tally:   tally.New(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		live:    live.New(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
@@ -120,13 +120,13 @@ func (v *View) Found(r *report.Report) {
 }
 
 // Batch implements agent.Sink.
-func (v *View) Batch(b *store.Batch) { v.tally.Batch(b) }
+func (v *View) Batch(b *store.Batch) { v.live.Batch(b) }
 
 // Second implements agent.Sink.
 func (v *View) Second(s *agent.Status) {
 	status := *s
 	status.Ops, status.Processes, status.Losses = slices.Clone(s.Ops), slices.Clone(s.Processes), slices.Clone(s.Losses)
-	next := &second{status: status, picture: v.tally.Picture(uint64(s.At.UnixNano()))}
+	next := &second{status: status, picture: v.live.Picture(uint64(s.At.UnixNano()))}
 	v.mu.Lock()
 	v.next = next
 	v.mu.Unlock()

@@ -71,7 +71,7 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, code)
 		return
 	}
-	c.next.ServeHTTP(&patientWriter{w, rc}, r)
+	c.next.ServeHTTP(&deadlineWriter{w, rc}, r)
 }
 
 // refuse returns why a request is not even read, and the status of the answer.

@@ -29,7 +29,7 @@ func (d *deadlines) FlushError() error {
 // TestWritesHaveADeadlineAndPausesNone writes and flushes as a stream of events does.
 func TestWritesHaveADeadlineAndPausesNone(t *testing.T) {
 	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	w := &patientWriter{d, http.NewResponseController(d)}
+	w := &deadlineWriter{d, http.NewResponseController(d)}
 	if _, err := w.Write([]byte("event")); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type Drain func(ctx context.Context)
 // seconds.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certificate, o Options) error {
 	o = o.withDefaults()
-	c := &crowd{max: maxConnections}
+	c := &connLimiter{max: maxConnections}
 	hs := &http.Server{
 		Handler: Check(h, o), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
@@ -69,7 +69,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certi
 }
 
 // shutdown takes no more connections, lets requests finish, and closes what is left.
-func shutdown(hs *http.Server, c *crowd, draining Drain) error {
+func shutdown(hs *http.Server, c *connLimiter, draining Drain) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	done := make(chan error, 1)
@@ -77,7 +77,7 @@ func shutdown(hs *http.Server, c *crowd, draining Drain) error {
 	if draining != nil {
 		draining(ctx)
 	}
-	c.dismiss()
+	c.closeUnused()
 	err := <-done
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // they had their time

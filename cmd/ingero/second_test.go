@@ -18,6 +18,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/export"
+	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/mcptool"
 	"github.com/ingero-io/ingero/metrics"
 	"github.com/ingero-io/ingero/nodeapi"
@@ -25,7 +26,6 @@ import (
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
-	"github.com/ingero-io/ingero/tally"
 )
 
 func check(t *testing.T, err error) {
@@ -41,7 +41,7 @@ func TestASecondHasASecond(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, rate := range []int{20, 1 << 20} {
 			t.Run(fmt.Sprintf("seed %d, %d rows a second", seed, rate), func(t *testing.T) {
-				live := tally.New()
+				live := live.New()
 				reader := sdk.NewManualReader()
 				m, err := metrics.New("host", "test", reader)
 				check(t, err)
@@ -64,7 +64,7 @@ func TestASecondHasASecond(t *testing.T) {
 	}
 }
 
-func checkTally(t *testing.T, p *tally.Picture) {
+func checkTally(t *testing.T, p *live.Picture) {
 	t.Helper()
 	for i := range p.Threads {
 		for _, s := range p.Threads[i].Spans {

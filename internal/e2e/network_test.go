@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/internal/wire"
+	"github.com/ingero-io/ingero/internal/testnet"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -21,10 +21,10 @@ const prompt = 20_000
 
 // echo is a server that sends back what it is sent, until the test ends. Its port is one
 // that servers have: that tells which end asks.
-func echo(t *testing.T, w *wire.Wire) net.Addr {
+func echo(t *testing.T, w *testnet.Wire) net.Addr {
 	t.Helper()
 	var l net.Listener
-	w.Far(func() (err error) { l, err = net.Listen("tcp4", wire.FarAddress+":5432"); return err })
+	w.Far(func() (err error) { l, err = net.Listen("tcp4", testnet.FarAddress+":5432"); return err })
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -43,7 +43,7 @@ func echo(t *testing.T, w *wire.Wire) net.Addr {
 func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 	kerneltest.Require(t)
 	passes := false // what was lost is sent again
-	w := wire.New(t, func(data []byte) bool {
+	w := testnet.New(t, func(data []byte) bool {
 		if len(data) != 8 || binary.LittleEndian.Uint64(data) == prompt || passes {
 			passes = false
 			return false

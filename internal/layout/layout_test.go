@@ -36,11 +36,11 @@ var table = []row{
 
 	// Names of addresses.
 	{"symbol/kallsyms", "event"},
-	{"symbol/kernelname", ""},
+	{"symbol/gpukernel", ""},
 	{"symbol/python", "bpf event host/proc internal/elffile"},
-	{"symbol/space", "host/proc"},
-	{"symbol/elf", "event host/proc internal/elffile symbol/space"},
-	{"symbol/unwind", "host/proc symbol/space"},
+	{"symbol/addrspace", "host/proc"},
+	{"symbol/elf", "event host/proc internal/elffile symbol/addrspace"},
+	{"symbol/unwind", "host/proc symbol/addrspace"},
 
 	// From the kernel to records.
 	{"probe/blockio", ""},
@@ -85,8 +85,8 @@ var table = []row{
 	// The running tracer.
 	{"agent", `collective diagnose event footprint host/cgroup host/cudalib host/framework
 		host/nvml host/owner host/proc memory probe probe/all probe/discover report stats
-		store symbol/elf symbol/kallsyms symbol/kernelname symbol/python`},
-	{"tally", "event report store"},
+		store symbol/elf symbol/kallsyms symbol/gpukernel symbol/python`},
+	{"live", "event report store"},
 
 	// Programs that tell the truth about themselves.
 	{"internal/cudastub", ""},
@@ -107,7 +107,7 @@ var table = []row{
 	{"nodeapi", `diagnose event nodeapi/lanes nodeapi/wire recording report stats store
 		store/source store/sqlite webserver`},
 	{"mcptool", `demo diagnose docs event fleet internal/doctor recording report store
-		store/source store/sqlite symbol/kernelname`},
+		store/source store/sqlite symbol/gpukernel`},
 
 	// Measurements, tests, and what generates.
 	{"bench/agent", "mcptool store/source"},
@@ -125,7 +125,7 @@ var table = []row{
 	{"internal/real", ""},
 	{"internal/terminal", ""},
 	{"internal/vm", "probe"},
-	{"internal/wire", "internal/kerneltest"},
+	{"internal/testnet", "internal/kerneltest"},
 	{"bench/numbers", "bench/agent event internal/cudastub report"},
 	{"internal/hollow", "host/nvml internal/cudastub internal/real"},
 	{"internal/mcpconformance/cmd", "internal/mcpconformance mcpserver webserver"},
@@ -145,7 +145,7 @@ var table = []row{
 		internal/real/llama internal/real/torch internal/rig probe report stats`},
 
 	// The command line and the terminal.
-	{"tui", "agent event fleet nodeapi/wire report store tally"},
+	{"tui", "agent event fleet nodeapi/wire report store live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent config dashboard demo diagnose event
 		export fleet host/proc internal/cudastub internal/doctor mcpserver mcptool
 		metrics nodeapi probe probe/coverage recording report store store/source

@@ -145,7 +145,7 @@ func (w *Writer) insertCall(o *rowOrder) (err error) {
 func (c *pendingCall) isWide() bool { return c.Ret != 0 || c.Stack != 0 || c.Weight > 1 }
 
 // bindCall binds all columns of a call but the key, which is parameter at+1.
-func (w *Writer) bindCall(b *binder, at, width int, c *pendingCall) {
+func (w *Writer) bindCall(b *boundStmt, at, width int, c *pendingCall) {
 	b.set(at+2, c.series.thread.id)
 	b.set(at+3, int64(c.Op))
 	b.set(at+4, int64(c.Duration))

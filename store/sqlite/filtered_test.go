@@ -138,8 +138,8 @@ func TestNotesAreOfTheRecording(t *testing.T) {
 		{bare, "select sum(duration_ns) from off_cpu", "does not hold the rest", "all, exact"},
 		{bare, "select sum(duration_ns) from host_events", "does not hold the rest", "all, exact"},
 		{older, "select sum(sum_ns) from op_seconds", "cuda_events where depth = 0", "nested = 0"},
-		{earlier(t, "0.8"), "select sum(duration_ns) from cuda_events", "of one source", "depth"},
-		{earlier(t, "0.8"), "select sum(duration_ns) from off_cpu", "does not hold the rest", "all, exact"},
+		{legacy(t, "0.8"), "select sum(duration_ns) from cuda_events", "of one source", "depth"},
+		{legacy(t, "0.8"), "select sum(duration_ns) from off_cpu", "does not hold the rest", "all, exact"},
 	} {
 		rows, err := sqlite.Query(t.Context(), c.path, c.sql, sqlite.Limits{})
 		must(t, err)

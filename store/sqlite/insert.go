@@ -11,21 +11,21 @@ import (
 
 // inserts are the statements the writer runs all the time.
 type inserts struct {
-	begin, commit, rollback     *binder
-	narrowCall, narrowCalls     *binder
-	wideCall, wideCalls         *binder
-	notable, ledger, args       *binder
-	restSize                    *binder
-	gap, offCPU, culprit        *binder
-	threadTime, life, throttle  *binder
-	gpu                         *binder
-	reclaim, socket             *binder
-	callSecond, gapSecond, loss *binder
-	memory, memorySite          *binder
-	collective                  *binder
-	inFlight                    *binder
-	request, requestSecond, tcp *binder
-	hostMemory, pages           *binder
+	begin, commit, rollback     *boundStmt
+	narrowCall, narrowCalls     *boundStmt
+	wideCall, wideCalls         *boundStmt
+	notable, ledger, args       *boundStmt
+	restSize                    *boundStmt
+	gap, offCPU, culprit        *boundStmt
+	threadTime, life, throttle  *boundStmt
+	gpu                         *boundStmt
+	reclaim, socket             *boundStmt
+	callSecond, gapSecond, loss *boundStmt
+	memory, memorySite          *boundStmt
+	collective                  *boundStmt
+	inFlight                    *boundStmt
+	request, requestSecond, tcp *boundStmt
+	hostMemory, pages           *boundStmt
 }
 
 // values is "?, ?, …" with n places.
@@ -35,7 +35,7 @@ const ledgerWidth = int(event.NumClasses) + 2
 
 func (i *inserts) prepare(c *sqlite.Conn) error {
 	for _, s := range []struct {
-		to    **binder
+		to    **boundStmt
 		query string
 	}{
 		{&i.begin, "begin immediate"},
@@ -203,7 +203,7 @@ func (w *Writer) insertOffCPU(o *event.OffCPU) error {
 	return nil
 }
 
-func syscallOrNull(b *binder, i int, n int16) {
+func syscallOrNull(b *boundStmt, i int, n int16) {
 	if n < 0 {
 		b.null(i)
 		return

@@ -89,6 +89,6 @@ func only(c *sqlite.Conn, sessions []int64) error {
 
 // Machines implements store.Merged. In files that an earlier Ingero merged, ids that
 // two nodes use are told apart as they are read.
-func (r *earlierReader) Machines(context.Context) ([]store.Reader, error) {
+func (r *legacyReader) Machines(context.Context) ([]store.Reader, error) {
 	return []store.Reader{r}, nil
 }

@@ -57,7 +57,7 @@ func (m *merger) add(i MergeInput) error {
 	in := &mergeInput{path: i.Path, force: i.Node, source: s, uri: s.uri, size: max(fileSize(i.Path), 1)}
 	m.inputs = append(m.inputs, in)
 	m.total += in.size
-	if l, err := s.earlier(); err != nil {
+	if l, err := s.legacy(); err != nil {
 		return err
 	} else if l != nil {
 		return fmt.Errorf("%w: %s is of Ingero 0.x: its events have no exact statistics and no ledgers, which a recording of today is made of; explain it on its own: ingero explain %s", ErrMerge, i.Path, i.Path)

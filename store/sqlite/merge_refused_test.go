@@ -65,7 +65,7 @@ func TestWhatCannotBeMerged(t *testing.T) {
 		{"torn", []string{b, torn}, store.ErrCorrupt, []string{"torn.db", "cut short"}},
 		{"damaged", []string{b, damaged}, store.ErrCorrupt, []string{"damaged.db"}},
 		{"newer", []string{b, newer}, store.ErrNewer, []string{"newer.db", "update Ingero"}},
-		{"earlier", []string{b, earlier(t, "0.8")}, sqlite.ErrMerge, []string{"Ingero 0.x", "ingero explain"}},
+		{"earlier", []string{b, legacy(t, "0.8")}, sqlite.ErrMerge, []string{"Ingero 0.x", "ingero explain"}},
 		{"nameless", []string{b, nameless}, sqlite.ErrMerge, []string{"--force-node NAME=" + nameless}},
 		{"calls twice", []string{a, same}, sqlite.ErrMerge, []string{"recorded the calls of process", "count twice"}},
 		{"perhaps another machine", []string{unknown, unknown2}, sqlite.ErrMerge, []string{"if these are two machines", "--force-node NAME="}},

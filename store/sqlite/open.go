@@ -175,7 +175,7 @@ func (s *source) explain(err error) error {
 	if !errors.Is(wrapped, store.ErrCorrupt) {
 		return wrapped
 	}
-	return fmt.Errorf("%w; %s", wrapped, s.salvage())
+	return fmt.Errorf("%w; %s", wrapped, s.damageReport())
 }
 
 func (s *source) close() {

@@ -94,7 +94,7 @@ func Query(ctx context.Context, path, sql string, l Limits) (*Rows, error) {
 // connectForQuery opens a connection that has the public views, whichever version
 // recorded the file. One that this version does not read is shown as it is.
 func (s *source) connectForQuery() (*sqlite.Conn, error) {
-	l, err := s.earlier()
+	l, err := s.legacy()
 	switch {
 	case errors.Is(err, store.ErrForeign):
 	case err != nil:
@@ -107,7 +107,7 @@ func (s *source) connectForQuery() (*sqlite.Conn, error) {
 			return publish(c)
 		}
 	default:
-		s.prepare = renew
+		s.prepare = upgradeViews
 	}
 	return s.connect()
 }

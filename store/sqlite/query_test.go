@@ -60,7 +60,7 @@ func TestViewsJoin(t *testing.T) {
 	path := fullRecording(t)
 	for _, q := range joins {
 		query(t, path, q)
-		query(t, earlier(t, "0.8"), q)
+		query(t, legacy(t, "0.8"), q)
 	}
 	if got := query(t, path, "select node, source, count(*) from events group by node, source"); len(got) != 4 || got[0][0] != "gpu-node-01" {
 		t.Errorf("events by node and source: %v", got)

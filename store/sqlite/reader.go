@@ -16,8 +16,8 @@ import (
 // Reader reads a recording. It implements store.Reader, may be used by several
 // goroutines, and its methods may be called from inside a visitor.
 type Reader struct {
-	source *source
-	memo   memo
+	source    *source
+	callCache callCache
 
 	mu     sync.Mutex // guards what follows
 	idle   []*sqlite.Conn

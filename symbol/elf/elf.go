@@ -16,7 +16,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/symbol/space"
+	"github.com/ingero-io/ingero/symbol/addrspace"
 )
 
 // How much is kept. A table costs 16 bytes and a name per function, or 8 bytes if its
@@ -31,17 +31,17 @@ type Resolver struct {
 	proc proc.FS
 
 	mu     sync.Mutex // guards what follows, also while files are read
-	spaces *space.Cache[fileState]
+	spaces *addrspace.Cache[fileState]
 	files  tables
 	lent   map[fileID]*os.File
 }
 
 // New returns a resolver that finds processes in fs.
 func New(fs proc.FS) *Resolver {
-	return &Resolver{proc: fs, spaces: space.New[fileState](fs), files: newTables(maxFiles, maxTableBytes), lent: map[fileID]*os.File{}}
+	return &Resolver{proc: fs, spaces: addrspace.New[fileState](fs), files: newTables(maxFiles, maxTableBytes), lent: map[fileID]*os.File{}}
 }
 
-type mapping = space.Mapping[fileState]
+type mapping = addrspace.Mapping[fileState]
 
 // fileState says what the process's first use of a mapping found.
 type fileState uint8

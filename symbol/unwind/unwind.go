@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/symbol/space"
+	"github.com/ingero-io/ingero/symbol/addrspace"
 )
 
 // MaxFrames is how many callers are found at most.
@@ -33,7 +33,7 @@ const (
 type Unwinder struct {
 	arch   *Arch
 	proc   proc.FS
-	spaces *space.Cache[*file]
+	spaces *addrspace.Cache[*file]
 	files  map[fileID]*file
 	clock  uint64 // counts uses of files
 	rows   int    // kept, of all files
@@ -56,7 +56,7 @@ type file struct {
 
 // New returns an unwinder that finds processes in fs.
 func New(fs proc.FS) *Unwinder {
-	u := &Unwinder{arch: AMD64, proc: fs, spaces: space.New[*file](fs), files: map[fileID]*file{}}
+	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{}}
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
@@ -118,7 +118,7 @@ func (u *Unwinder) Forget(pid int) {
 		return
 	}
 	mapped := map[*file]bool{}
-	u.spaces.Each(func(m *space.Mapping[*file]) { mapped[m.State] = true })
+	u.spaces.Each(func(m *addrspace.Mapping[*file]) { mapped[m.State] = true })
 	for id, f := range u.files {
 		if !mapped[f] {
 			u.drop(id, f)
@@ -148,7 +148,7 @@ func (u *Unwinder) drop(id fileID, f *file) {
 }
 
 // row is the rules for an address of a mapping, nil if there are none.
-func (u *Unwinder) row(pid int, m *space.Mapping[*file], pc uint64) *row {
+func (u *Unwinder) row(pid int, m *addrspace.Mapping[*file], pc uint64) *row {
 	t := u.tablesOf(pid, m)
 	if t == nil {
 		return nil
@@ -173,7 +173,7 @@ func (u *Unwinder) row(pid int, m *space.Mapping[*file], pc uint64) *row {
 }
 
 // tablesOf returns the tables of a mapping's file, nil if it has none.
-func (u *Unwinder) tablesOf(pid int, m *space.Mapping[*file]) *tables {
+func (u *Unwinder) tablesOf(pid int, m *addrspace.Mapping[*file]) *tables {
 	u.clock++
 	if f := m.State; f != nil {
 		f.used = u.clock
@@ -202,7 +202,7 @@ func (u *Unwinder) tablesOf(pid int, m *space.Mapping[*file]) *tables {
 
 // open reads the tables of a mapping's file; there may be none. It is false if the
 // file cannot be reached any more.
-func (u *Unwinder) open(pid int, m *space.Mapping[*file]) (f *file, found bool) {
+func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bool) {
 	name, err := m.Open(u.proc, pid)
 	if err != nil {
 		return &file{}, false
@@ -236,7 +236,7 @@ func (u *Unwinder) makeRoom() {
 	}
 	gone := u.files[oldest]
 	u.drop(oldest, gone)
-	u.spaces.Each(func(m *space.Mapping[*file]) {
+	u.spaces.Each(func(m *addrspace.Mapping[*file]) {
 		if m.State == gone {
 			m.State = nil // to be opened again
 		}

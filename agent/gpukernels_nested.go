@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/symbol/gpukernel"
+)
+
+// nestedLaunches learns what the driver's functions are called in processes that were
+// found too late to see them looked up: a launch of the runtime names its kernel by the
+// host function, and launches it by one of the driver's, by another handle.
+type nestedLaunches struct {
+	inner  [1 << 8]innerLaunch  // by thread: what the runtime call in progress launched
+	recent [1 << 10]kernelNames // looked at last: most launches repeat one
+}
+
+// innerLaunch is a driver launch that is within another call.
+type innerLaunch struct {
+	event.Thread
+	start   uint64
+	fn      uint64
+	depth   uint8
+	several bool // another function was launched in the same call
+}
+
+// kernelNames are the two functions of a kernel.
+type kernelNames struct {
+	pid         uint32
+	driver, own uint64
+}
+
+// nested handles a launch: one of the driver's is remembered until that of the runtime
+// around it has returned, which is recorded after it.
+func (k *kernels) nested(c *event.Call) {
+	in := &k.nest.inner[c.TID&uint32(len(k.nest.inner)-1)]
+	if c.Op.Source() == event.SourceDriver {
+		switch {
+		case c.Depth == 0:
+		case in.Thread != c.Thread || in.depth != c.Depth:
+			*in = innerLaunch{c.Thread, c.Start, c.Args[0], c.Depth, false}
+		case in.fn != c.Args[0]:
+			in.several = true // nobody knows which of them is the kernel
+		}
+		return
+	}
+	if in.Thread == c.Thread && in.depth == c.Depth+1 {
+		if in.start >= c.Start && !in.several {
+			k.same(c.PID, in.fn, c.Args[0])
+		}
+		*in = innerLaunch{}
+	}
+}
+
+// same lets the driver's function have the name of the runtime's, if it has none.
+func (k *kernels) same(pid uint32, driver, own uint64) {
+	pair := kernelNames{pid, driver, own}
+	slot := &k.nest.recent[(driver>>4^driver>>14^uint64(pid))&uint64(len(k.nest.recent)-1)]
+	if *slot == pair || driver == own {
+		return
+	}
+	*slot = pair
+	t := k.table(pid)
+	if _, passed := t.passed[driver]; !passed && (t.told[driver].symbol != "" || len(t.passed) >= maxKernelNames) {
+		return // the program looked it up by name
+	}
+	t.passed[driver] = own // another one than before: the handle was used again
+	k.pass(pid, t, driver)
+}
+
+// pass tells the name of a driver's function, if that of the runtime's is known.
+func (k *kernels) pass(pid uint32, t *kernelTable, driver uint64) {
+	name := t.told[t.passed[driver]]
+	if name.symbol == "" || t.told[driver] == name {
+		return
+	}
+	t.told[driver] = name
+	k.fresh = append(k.fresh, name.kernel(pid, driver))
+}
+
+// named passes the name of a runtime's function on that became known after its launch.
+func (k *kernels) named(pid uint32, t *kernelTable, own uint64) {
+	delete(t.passed, own) // if it is the driver's, it has a name of its own now
+	for driver, of := range t.passed {
+		if of == own {
+			k.pass(pid, t, driver)
+		}
+	}
+}
+
+// toldName is what the recording was told of a function; the zero value if nobody knows.
+type toldName struct {
+	symbol string
+	source store.KernelSource
+}
+
+func (n toldName) kernel(pid uint32, fn uint64) store.Kernel {
+	return store.Kernel{
+		PID: pid, Func: fn, Symbol: gpukernel.Linked(n.symbol), Name: gpukernel.Readable(n.symbol), Source: n.source,
+	}
+}

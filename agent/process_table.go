@@ -1,0 +1,308 @@
+package agent
+
+import (
+	"cmp"
+	"os"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/host/framework"
+	"github.com/ingero-io/ingero/host/owner"
+	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
+)
+
+// processTable knows the names of processes and threads: those traced, and those that
+// appear in the recording as wakers, holders and culprits. What is new since the
+// last take goes into the recording.
+type processTable struct {
+	fs        proc.FS
+	owners    *owner.Reader
+	machine   *machine
+	processes map[uint32]store.Process
+	threads   map[event.Thread]store.ThreadInfo
+	newProcs  []store.Process
+	newThread []store.ThreadInfo
+	last      event.Thread // of the last call looked at: most calls repeat it
+	dispatch  map[event.Thread]bool
+	limited   map[uint32]bool // processes whose memory limit was looked up
+	looks     map[uint32]int  // seconds since a process was found to call CUDA itself
+	heldBack  map[uint32]bool // processes whose recorded control group's quota held them back
+	newLimits []store.MemoryLimit
+	sched     scheduling
+	execs     executed
+	lookups   int // in this drain, bounded so that a crowd cannot stall it
+	pruneAt   int // number of processes and threads from which on those that ended are forgotten
+}
+
+// maxLookups bounds how many strangers are looked up in /proc in one drain.
+const maxLookups = 64
+
+func newPeople(fs proc.FS) *processTable {
+	return &processTable{
+		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
+		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
+		pruneAt: maxStrangers,
+		execs:   executed{},
+		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
+	}
+}
+
+// process reads, or reads again, what /proc says of a process.
+func (p *processTable) process(pid int, traced bool) {
+	q := store.Process{PID: uint32(pid), Rank: -1, LocalRank: -1, WorldSize: -1, Traced: traced}
+	name, err := p.fs.Comm(pid, pid)
+	if err != nil {
+		if old, ok := p.processes[uint32(pid)]; ok {
+			q.Name = old.Name
+		}
+	}
+	if name != "" {
+		q.Name = name
+	}
+	if parent, err := p.fs.Parent(pid); err == nil {
+		q.Parent = uint32(parent)
+	}
+	if traced {
+		p.details(pid, &q)
+	}
+	p.put(q)
+}
+
+// details reads what is only wanted of traced processes. A process that vanished
+// leaves the fields empty.
+func (p *processTable) details(pid int, q *store.Process) {
+	q.Command, _ = p.fs.Command(pid)
+	if g, err := p.fs.Cgroups(pid); err == nil {
+		q.Cgroup = groupOf(g)
+	}
+	if before := p.processes[q.PID].Cgroup; p.heldBack[q.PID] || before != "" && p.fs.Ended(pid) {
+		q.Cgroup = before
+	}
+	p.framework(pid, q)
+	o, rank := p.owners.Of(pid)
+	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
+}
+
+// framework reads which framework a process uses. The files of one that ended are those
+// that it had when it was read last.
+func (p *processTable) framework(pid int, q *store.Process) {
+	q.Framework = p.processes[uint32(pid)].Framework
+	list, err := p.fs.Maps(pid)
+	if err != nil {
+		return
+	}
+	paths := make([]string, 0, len(list))
+	for i := range list {
+		if len(paths) == 0 || paths[len(paths)-1] != list[i].Path { // a file's mappings follow each other
+			paths = append(paths, list[i].Path)
+		}
+	}
+	q.Framework = framework.Of(paths)
+}
+
+// frameworks looks again at traced processes that call CUDA themselves as far as is known:
+// libraries are loaded at any time, most of them early. So it looks after 1, 2, 4, … seconds.
+func (p *processTable) frameworks() {
+	for pid, q := range p.processes {
+		if !q.Traced || q.Framework != framework.CUDA {
+			delete(p.looks, pid)
+			continue
+		}
+		p.looks[pid]++
+		if n := p.looks[pid]; n&(n-1) == 0 {
+			p.framework(int(pid), &q)
+			p.put(q)
+		}
+	}
+}
+
+// groupOf picks the control group to record for a process from its groups by controller:
+// that of the CPU controller, if it has one.
+func groupOf(g map[string]string) string {
+	return cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
+}
+
+// below is a control group's path, empty for the root: in a hybrid layout a process
+// may be in a group of one hierarchy only.
+func below(group string) string {
+	if group == "/" {
+		return ""
+	}
+	return group
+}
+
+func (p *processTable) put(q store.Process) {
+	if old, ok := p.processes[q.PID]; ok {
+		q.Traced = q.Traced || old.Traced
+		if old == q {
+			return
+		}
+	}
+	p.processes[q.PID] = q
+	p.newProcs = append(p.newProcs, q)
+}
+
+// addUntraced makes sure a process that is not traced has a name. comm is that of
+// one of its threads, for when the process is gone already.
+func (p *processTable) addUntraced(pid uint32, comm string) {
+	if _, ok := p.processes[pid]; ok || pid == 0 {
+		return
+	}
+	q := store.Process{PID: pid, Name: comm, Rank: -1, LocalRank: -1, WorldSize: -1}
+	if p.lookups < maxLookups {
+		p.lookups++
+		if name, err := p.fs.Comm(int(pid), int(pid)); err == nil && name != "" {
+			q.Name = name
+		}
+		if parent, err := p.fs.Parent(int(pid)); err == nil { // whose data worker is it?
+			q.Parent = uint32(parent)
+		}
+		q.Owner = p.owners.Group(int(pid)) // whose pod took the CPU?
+	}
+	p.put(q)
+}
+
+func (p *processTable) thread(t event.Thread, comm string, dispatch bool) {
+	if t.TID == 0 {
+		return
+	}
+	i := store.ThreadInfo{Thread: t, Comm: comm, Dispatch: dispatch || p.dispatch[t]}
+	old, ok := p.threads[t]
+	if comm == "" {
+		i.Comm = old.Comm
+	}
+	if ok && old == i {
+		return
+	}
+	p.threads[t] = i
+	p.newThread = append(p.newThread, i)
+	if t.PID == t.TID && comm != "" {
+		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // the main thread names the process
+			q.Name = comm
+			p.put(q)
+		}
+	}
+}
+
+// observe learns the names in what was drained.
+func (p *processTable) observe(r *probe.Records) {
+	p.lookups = 0
+	for i := range r.Lives { // births before what the newborn did, deaths after
+		l := &r.Lives[i]
+		p.execs.life(l)
+		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
+		if l.PID == l.TID {
+			p.addUntraced(l.PID, l.Comm)
+		}
+	}
+	for i := range r.Calls {
+		t := r.Calls[i].Thread
+		if t == p.last {
+			continue
+		}
+		p.last = t
+		if !p.dispatch[t] {
+			p.dispatch[t] = true
+			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals name it
+			p.thread(t, comm, true)
+		}
+	}
+	for i := range r.ThreadTimes {
+		t := &r.ThreadTimes[i]
+		p.seen(t.Thread, t.Comm, t.At, t.Dispatch)
+	}
+	for i := range r.OffCPU {
+		o := &r.OffCPU[i]
+		p.seen(o.Thread, o.Comm, o.Start, o.Dispatch)
+		if o.Waker.TID != 0 {
+			p.seen(o.Waker, o.WakerComm, o.Start, false)
+		}
+		p.sched.observe(p.fs, o)
+		for _, c := range o.Culprits {
+			p.seen(c.Thread, c.Comm, o.Start, false)
+		}
+	}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		p.seen(q.Thread, q.Comm, q.Start, false)
+	}
+	for i := range r.Connections {
+		c := &r.Connections[i]
+		p.seen(c.Thread, c.Comm, c.At, false)
+	}
+	p.limits(r.Reclaims)
+	for i := range r.Lives {
+		if l := &r.Lives[i]; l.Kind == event.LifeExit {
+			p.forget(l)
+		}
+	}
+}
+
+// forget drops a thread that ended; its ids may be used again.
+func (p *processTable) forget(l *event.Life) {
+	delete(p.dispatch, l.Thread)
+	delete(p.threads, l.Thread)
+	delete(p.sched.known, l.Thread)
+	if l.PID == l.TID {
+		delete(p.limited, l.PID)
+		delete(p.looks, l.PID)
+		delete(p.heldBack, l.PID)
+	}
+	if p.last == l.Thread {
+		p.last = event.Thread{}
+	}
+}
+
+// maxStrangers is how many processes and threads that are not traced are known
+// before those that ended are looked for: no event tells of their end.
+const maxStrangers = 8192
+
+// prune forgets those that ended. If their ids are used again, they are looked at
+// again.
+func (p *processTable) prune() {
+	p.execs.prune()
+	if len(p.processes)+len(p.threads) < p.pruneAt {
+		return
+	}
+	gone := map[uint32]bool{}
+	for pid, q := range p.processes {
+		if _, err := p.fs.Comm(int(pid), int(pid)); err != nil && !q.Traced {
+			gone[pid] = true
+			delete(p.processes, pid)
+		}
+	}
+	for t := range p.threads {
+		if q, ok := p.processes[t.PID]; ok && q.Traced {
+			continue // its end is told
+		}
+		if _, err := p.fs.Comm(int(t.PID), int(t.TID)); err != nil || gone[t.PID] {
+			delete(p.threads, t)
+			delete(p.sched.known, t)
+		}
+	}
+	p.pruneAt = max(maxStrangers, 2*(len(p.processes)+len(p.threads)))
+}
+
+// take returns what is new and appends it to the given slices.
+func (p *processTable) take(procs []store.Process, threads []store.ThreadInfo) ([]store.Process, []store.ThreadInfo) {
+	procs, threads = append(procs, p.newProcs...), append(threads, p.newThread...)
+	p.newProcs, p.newThread = p.newProcs[:0], p.newThread[:0]
+	return procs, threads
+}
+
+// traced lists the traced processes by id.
+func (p *processTable) traced() []Traced {
+	var r []Traced
+	for pid, q := range p.processes {
+		if q.Traced && int(pid) != os.Getpid() {
+			r = append(r, Traced{int(pid), q.Name})
+		}
+	}
+	slices.SortFunc(r, func(a, b Traced) int { return cmp.Compare(a.PID, b.PID) })
+	return r
+}
+
+// name is what a process is called, empty if it was not heard of.
+func (p *processTable) name(pid uint32) string { return p.processes[pid].Name }

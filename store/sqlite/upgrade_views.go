@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// upgradeViews makes the views of today for a recording with an older schema, as far as its own
+// differ: from its tables where they have what a view needs. What they do not have is null,
+// and a view of what was not recorded then is empty.
+func upgradeViews(c *sqlite.Conn) error {
+	version, err := pragmaInt(c, "user_version")
+	if err != nil || version >= schemaVersion {
+		return err
+	}
+	if err := asToday(c, version); err != nil {
+		return err
+	}
+	today, err := publicViews()
+	if err != nil {
+		return fmt.Errorf("list the views: %w", err)
+	}
+	have, err := columnsOf(c, "select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
+	if err != nil {
+		return err
+	}
+	for i := range today {
+		v := &today[i]
+		if slices.Equal(have[v.name], v.columns) {
+			continue
+		}
+		if exec(c, "create temp view"+strings.TrimPrefix(v.sql, "CREATE VIEW")) == nil && readable(c, v.name) {
+			continue
+		}
+		if err := exec(c, fmt.Sprintf("drop view if exists temp.%q", v.name)); err != nil {
+			return err
+		}
+		if err := exec(c, v.overOlder(have[v.name])); err != nil {
+			return fmt.Errorf("view %s: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
+// tallySchema is the first schema with numbers to repeat a row by.
+const tallySchema = 20
+
+// asToday has a recording with an older schema look as if it had the tables of today: those
+// that it lacks are empty, columns that it lacks are null. They are temporary.
+func asToday(c *sqlite.Conn, version int) error {
+	today, err := tables()
+	if err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	have, err := columnsOf(c, "select name from main.sqlite_schema where type = 'table'")
+	if err != nil {
+		return err
+	}
+	if have["call"] == nil {
+		return nil // no recording of ours
+	}
+	for _, t := range today {
+		lacks := slices.DeleteFunc(slices.Clone(t.columns), func(column string) bool { return slices.Contains(have[t.name], column) })
+		statement := "create temp table" + strings.TrimPrefix(t.sql, "CREATE TABLE")
+		switch {
+		case len(lacks) == 0:
+			continue
+		case have[t.name] != nil:
+			statement = fmt.Sprintf("create temp view %q as select *, null as %s from main.%[1]q", t.name, strings.Join(lacks, ", null as "))
+		}
+		if err := exec(c, statement); err != nil {
+			return fmt.Errorf("table %s: %w", t.name, err)
+		}
+	}
+	if version >= tallySchema {
+		return nil
+	}
+	// Rows of such recordings stand for up to 65,536 calls.
+	return exec(c, `with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n from x`)
+}
+
+// readable reports whether all that a view reads is there.
+func readable(c *sqlite.Conn, view string) bool {
+	s, _, err := c.PrepareTransient(fmt.Sprintf("select * from temp.%q", view))
+	if err != nil {
+		return false
+	}
+	return s.Finalize() == nil
+}
+
+// overOlder returns the statement that makes the view over the recording's own, which has
+// some of its columns; none if there is no such view.
+func (v *publicView) overOlder(have []string) string {
+	from := "where 0"
+	if len(have) > 0 {
+		from = fmt.Sprintf("from main.%q", v.name)
+	}
+	list := make([]string, len(v.columns))
+	for i, column := range v.columns {
+		list[i] = fmt.Sprintf("null as %q", column)
+		if slices.Contains(have, column) {
+			list[i] = fmt.Sprintf("%q", column)
+		}
+	}
+	return fmt.Sprintf("create temp view %q as select %s %s", v.name, strings.Join(list, ", "), from)
+}
