@@ -33,8 +33,8 @@ type Options struct {
 	Stack    probe.StackPolicy
 	// Footprint says whose system calls are counted.
 	Footprint FootprintPolicy
-	// Pages counts the memory that each process of the machine is given. Every page
-	// costs who asks for it some tens of nanoseconds then.
+	// Pages counts page allocations of each process of the machine. Each allocation
+	// takes about 40 ns longer.
 	Pages bool
 	// InnerCalls counts launches, waits and copies of the driver also where all of them are
 	// within calls of the runtime: 0.6 us more for each.
@@ -47,15 +47,14 @@ type Options struct {
 	// Started is called once everything that exists is attached; for Command,
 	// just before it runs its first instruction.
 	Started func(Start)
-	// Awaited say whether somebody waits for an answer of this process, which gives
-	// way to other programs while nobody does. They are asked ten times a second or
-	// more, and must not block.
-	Awaited []func() bool
+	// Busy report whether a client request is pending. With none, the agent runs at idle
+	// priority. They are called ten times a second or more, and must not block.
+	Busy []func() bool
 }
 
 // awaited reports whether somebody waits for an answer.
 func (o *Options) awaited() bool {
-	return slices.ContainsFunc(o.Awaited, func(f func() bool) bool { return f() })
+	return slices.ContainsFunc(o.Busy, func(f func() bool) bool { return f() })
 }
 
 // ErrNoProcess says that a process of Options.PIDs does not exist.

@@ -53,7 +53,7 @@ func TestWhoIsAwaitedDoesNotGiveWay(t *testing.T) {
 	started, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := agent.Run(ctx, agent.Options{
-			PIDs: []int{os.Getpid()}, UID: agent.AnyUser, Awaited: []func() bool{func() bool { return false }, awaited.Load},
+			PIDs: []int{os.Getpid()}, UID: agent.AnyUser, Busy: []func() bool{func() bool { return false }, awaited.Load},
 			Started: func(agent.Start) { close(started) },
 		})
 		done <- err

@@ -87,8 +87,8 @@ func queued(e *ledger.Episode, ns uint64) uint64 {
 	return ns
 }
 
-// assignToGPU makes GPU wait of those futex, pipe and socket waits in a sync call that
-// nobody is known to have caused: drivers wait for the GPU that way too.
+// assignToGPU counts futex, pipe and socket waits inside a sync call as GPU wait if the waker is
+// unknown: drivers wait for the GPU that way, too.
 func (a *account) assignToGPU(split *ledger.Split) {
 	var kept [event.NumClasses]uint64
 	open := a.open[:0]

@@ -186,7 +186,7 @@ func (m *collectiveOp) sound() bool {
 }
 
 // straggles reports whether the last rank is to be named: it is so again and again,
-// or very late. Ranks that are late in turn, by little, are as even as a job can be.
+// or very late. Small delays of one rank after another are normal.
 func (m *meetings) straggles(x *collectiveOp) bool {
 	last := x.last()
 	again := x.late() >= minLate && m.straggler[member{last.CommID, last.Rank}]

@@ -51,7 +51,7 @@ func claimContention(s *scene, a *account) []piece {
 	return pieces
 }
 
-const whyIdleCPU = "runnable while its CPU ran nobody: wake-up latency of an idle CPU or of the hypervisor"
+const whyIdleCPU = "runnable while its CPU was idle: wake-up latency of an idle CPU or of the hypervisor"
 
 // minRows and minListed say when the run-queue time of the ledgers that no row
 // describes is taken to be shared out as in the rows.

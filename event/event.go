@@ -253,7 +253,7 @@ type OffCPU struct {
 
 	OutCPU, InCPU uint16
 	Culprits      []Culprit // who ran on InCPU while it was runnable, most time first
-	IdleNS        uint64    // part of RunQueue during which InCPU ran nobody
+	IdleNS        uint64    // part of RunQueue during which InCPU was idle
 	Kernel        []uint64  // kernel stack, innermost first; nil if not taken
 }
 

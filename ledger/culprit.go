@@ -10,12 +10,12 @@ import (
 // Runners adds up who ran while a thread was runnable.
 type Runners struct {
 	Queue uint64 // time runnable, in the intervals added
-	Idle  uint64 // of it, time in which the CPU ran nobody
+	Idle  uint64 // of it, time in which the CPU was idle
 	Named uint64 // of it, time in which somebody is known to have run
 	by    map[event.Thread]*event.Culprit
 }
 
-// Idle is the part of an interval's run-queue time in which the CPU ran nobody:
+// Idle is the part of an interval's run-queue time in which the CPU was idle:
 // the idle task is no culprit, waiting behind it is wake-up latency.
 func Idle(o *event.OffCPU) uint64 {
 	var ns uint64

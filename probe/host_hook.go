@@ -66,8 +66,8 @@ func (t *Tracer) hookTCP() error {
 	return err
 }
 
-// checkTracepoint checks that a tracepoint is there and that its first argument is a pointer to
-// what its programs expect: the structure is in the name of none.
+// checkTracepoint checks that a tracepoint exists and that its first argument is a pointer to the
+// type that its programs expect. The tracepoint's name does not tell the type.
 func checkTracepoint(types *btf.Cache, tracepoint string) error {
 	kernel, err := types.Kernel()
 	if err != nil {

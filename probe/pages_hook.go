@@ -13,8 +13,8 @@ import (
 	"github.com/ingero-io/ingero/probe/pages"
 )
 
-// Pages counts the memory that each process of the machine is given. While one is open,
-// every page costs who asks for it some tens of nanoseconds; docs/host.md says how many.
+// Pages counts page allocations of each process of the machine. While it is open, each
+// allocation takes some tens of nanoseconds longer; docs/host.md says how many.
 // It is used by one goroutine.
 type Pages struct {
 	t     *Tracer

@@ -104,7 +104,7 @@ type listener struct {
 func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) {
 	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
-		return nil, usage("%q is no address; write HOST:PORT, like 127.0.0.1:8443", a.address)
+		return nil, usage("invalid address %q: want HOST:PORT, like 127.0.0.1:8443", a.address)
 	}
 	local := webserver.Loopback(host)
 	l := &listener{service: a.service, opts: webserver.Options{Addresses: !local, Logger: log}}

@@ -106,7 +106,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
 	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, or with =false of none (default of --pid without CUDA)")
 	fl.Lookup("footprint").NoOptDefVal = "true"
-	fl.BoolVar(&f.pages, "pages", false, "count the pages of memory that each process of the machine is given, by the second")
+	fl.BoolVar(&f.pages, "pages", false, "count page allocations of each process, by the second (about 40 ns each)")
 	fl.BoolVar(&f.inner, "inner-calls", false, "count launches, waits and copies of the driver also where each is within a call of the runtime")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)

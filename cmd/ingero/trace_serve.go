@@ -47,7 +47,7 @@ func (t *tracing) serve(ctx context.Context, s service, address string, answer f
 	}
 	l.describe(t.c.err, t.file.path)
 	l.opts.Awaited = &webserver.Awaited{}
-	t.opts.Awaited = append(t.opts.Awaited, l.opts.Awaited.Anybody)
+	t.opts.Busy = append(t.opts.Busy, l.opts.Awaited.Anybody)
 	// With a place for each call, the tracer's thread never waits for one inside this
 	// process. Who has a CPU is then the kernel's choice.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)
