@@ -27,9 +27,6 @@ type known struct {
 	innerOff bool // some inner calls were not counted, as the recording says
 }
 
-// inner are the functions that only others call, in a program whose stand-ins do so.
-var inner = map[string]bool{"cuLaunchKernel": true, "cuMemcpyHtoDAsync": true, "cuStreamSynchronize": true}
-
 func newKnown(t *cudastub.Truth, r *report.Report, stolen float64) *known {
 	k := &known{t: t, calls: map[string]float64{}, made: map[string]cudastub.Made{}, wall: t.Seconds * 1e9, stolen: stolen}
 	names := map[string]string{}
