@@ -11,14 +11,15 @@ import (
 // account is an episode's lost time, from which causes take what they explain.
 type account struct {
 	*ledger.Episode
-	sub   *subject
-	split ledger.Split                 // all of its time
-	taken [event.NumClasses + 1]uint64 // of that, by class; the last is on-CPU time
-	left  [event.NumClasses + 1]uint64 // lost and not taken yet
-	open  []*event.OffCPU              // waits for threads nobody has claimed
-	base  uint64                       // what the call usually takes, 0 if unknown
-	role  event.Role
-	first bool // the process had just begun with the call's operation
+	sub    *subject
+	split  ledger.Split                 // all of its time
+	taken  [event.NumClasses + 1]uint64 // of that, by class; the last is on-CPU time
+	left   [event.NumClasses + 1]uint64 // lost and not taken yet
+	open   []*event.OffCPU              // waits for threads nobody has claimed
+	base   uint64                       // what the call usually takes, 0 if unknown
+	bySite bool                         // of those from the same place, in the same phase
+	role   event.Role
+	first  bool // the process had just begun with the call's operation
 }
 
 // loads reports whether the call is a first one that does not wait for the GPU:
@@ -58,9 +59,13 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 		a.split = split
 	}
 	a.first = s.first(e.Call)
-	a.base = max(s.baseline(e.Call, a.first), sub.usualFor(e.Call))
-	if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
-		a.base = l.usual
+	if usual, ok := s.siteUsual(sub, e.Call); ok {
+		a.base, a.bySite = max(usual, sub.usualMet[e.Start]), true
+	} else {
+		a.base = max(s.baseline(e.Call, a.first), sub.usualFor(e.Call))
+		if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
+			a.base = l.usual
+		}
 	}
 	a.excess(&split)
 	return a

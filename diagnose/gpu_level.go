@@ -58,7 +58,14 @@ func (s *scene) readLevels() {
 					t.forget(o.Op) // most cycles, which said what is usual, may be of those after
 				}
 			}
-			t.moreWork(o.Op, s.median(o), seconds, max(s.in.SeriesStep, 1))
+			phases := s.byPhase(t, o.Op, seconds)
+			for _, phase := range phases {
+				usual := float64(s.median(o))
+				if len(phases) > 1 {
+					usual = weighted(phase, 0.5, meanWait)
+				}
+				t.moreWork(o.Op, usual, phase, max(s.in.SeriesStep, 1))
+			}
 		}
 	}
 }
@@ -115,9 +122,9 @@ func (t *subject) forget(op event.Op) {
 // moreWork bounds what waits lose in seconds with more launches for each wait than usual: by
 // how much a cycle is longer than its launches usually take. Where that is not known, they
 // lose nothing.
-func (t *subject) moreWork(op event.Op, median uint64, seconds []waitSecond, step uint64) {
+func (t *subject) moreWork(op event.Op, median float64, seconds []waitSecond, step uint64) {
 	// If half of the waits are for more work, the median may be of either half.
-	longest := maxLevelSpread * float64(median)
+	longest := maxLevelSpread * median
 	least := slices.DeleteFunc(slices.Clone(seconds), func(v waitSecond) bool { return v.mean > longest })
 	usual := weighted(least, 0.5, func(v *waitSecond) float64 { return v.launches })
 	if usual == 0 {

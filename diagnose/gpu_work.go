@@ -39,6 +39,7 @@ func (s *scene) readWork() {
 	seldom := s.seldomWaits()
 	for _, t := range s.subjects {
 		t.usualWork, t.waitWork, t.later = map[event.Op]uint64{}, map[uint64]uint64{}, map[uint64]uint64{}
+		t.siteWork = map[opSite]uint64{}
 		known := seldom[t.Thread]
 		if !thinned[t.PID] {
 			known = append(known, by[t.Thread]...)
@@ -99,13 +100,13 @@ func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
 // is held against the work that takes longest.
 func (t *subject) byWork(waits []ledger.Wait) {
 	type same struct {
-		op   event.Op
+		opSite
 		work ledger.Work
 	}
 	took, cycles := map[same][]uint64{}, map[same][]cycle{}
 	for i := range waits {
 		if w := &waits[i]; !w.Work.Empty() {
-			k := same{w.Op, w.Work.Size()}
+			k := same{opSite{w.Op, w.Site}, w.Work.Size()}
 			took[k] = append(took[k], w.Duration)
 			cycles[k] = append(cycles[k], cycle{w.Start, w.Took()})
 		}
@@ -118,11 +119,12 @@ func (t *subject) byWork(waits []ledger.Wait) {
 		if len(v) >= minSameWork {
 			usual[k] = stats.Median(v)
 			t.usualWork[k.op] = max(t.usualWork[k.op], usual[k])
+			t.siteWork[k.opSite] = max(t.siteWork[k.opSite], usual[k])
 		}
 	}
 	for i := range waits {
 		w := &waits[i]
-		if v := usual[same{w.Op, w.Work.Size()}]; v > 0 {
+		if v := usual[same{opSite{w.Op, w.Site}, w.Work.Size()}]; v > 0 {
 			t.waitWork[w.Start] = v
 		}
 	}
@@ -163,7 +165,9 @@ func (t *subject) usualFor(c *event.Call) uint64 {
 }
 
 // ofWork reports whether a call is held against waits for the same work.
-func (a *account) ofWork() bool { return a.Call != nil && a.sub.usualWork[a.Op] != 0 && a.base != 0 }
+func (a *account) ofWork() bool {
+	return a.Call != nil && !a.bySite && a.sub.usualWork[a.Op] != 0 && a.base != 0
+}
 
 // slower words since when a finding's waits take longer, and by which factor.
 func (f *finding) slower(base uint64) string {

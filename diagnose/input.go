@@ -52,9 +52,10 @@ type Input struct {
 	GPUMemory   []store.GPUProcess // a row where it changed
 	Xids        []store.Xid
 	Series      []store.OpSecond
-	SeriesStep  uint64       // of Series, in seconds; 0 means 1
-	Busy        []store.Busy // when processes used GPUs, if more than one did
-	BusyUntil   uint64       // Unix ns up to which Busy is complete, 0: to the end
+	SeriesStep  uint64             // of Series, in seconds; 0 means 1
+	WaitSites   []store.SiteSecond // in steps as Series
+	Busy        []store.Busy       // when processes used GPUs, if more than one did
+	BusyUntil   uint64             // Unix ns up to which Busy is complete, 0: to the end
 	Memory      []event.Memory
 	Sites       []event.MemorySite
 	Collectives []event.Collective

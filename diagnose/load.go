@@ -250,6 +250,9 @@ func (in *Input) loadGPU(ctx context.Context, r store.Reader, w store.Window) er
 	if in.Series, err = r.OpSeries(ctx, w, in.SeriesStep); err != nil {
 		return fmt.Errorf("read operation series: %w", err)
 	}
+	if in.WaitSites, err = r.WaitSites(ctx, w, in.SeriesStep); err != nil {
+		return fmt.Errorf("read waits by call site: %w", err)
+	}
 	if !severalLaunch(in.Ops) {
 		return nil
 	}

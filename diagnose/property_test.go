@@ -297,6 +297,10 @@ func (r reader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecon
 	return r.in.Series, r.err
 }
 
+func (r reader) WaitSites(context.Context, store.Window, uint64) ([]store.SiteSecond, error) {
+	return r.in.WaitSites, r.err
+}
+
 func (r reader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, error) {
 	return r.in.Busy, r.in.BusyUntil, r.err
 }

@@ -193,11 +193,29 @@ func (in *Input) count(calls []event.Call) {
 			o.Bytes += c.Args[info.BytesArg()] * uint64(weight)
 		}
 	}
+	type site struct {
+		threadOp
+		addr uint64
+	}
+	sites := map[site]*stats.Histogram{}
+	for i := range calls {
+		if c := &calls[i]; c.Op.TellsSite() {
+			k := site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}
+			if sites[k] == nil {
+				sites[k] = &stats.Histogram{}
+			}
+			sites[k].AddN(c.Duration, max(c.Weight, 1))
+		}
+	}
 	for i := range calls {
 		c := &calls[i]
 		o := &in.Ops[at[threadOp{c.Thread, c.Op}]]
+		usual := o.Hist.Quantile(0.5)
+		if h := sites[site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]; h != nil {
+			usual = min(usual, h.Quantile(0.5))
+		}
 		if c.Ret != 0 || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
-			store.IsBulkCopy(c) || store.IsSlow(c.Duration, o.Hist.Quantile(0.5)) {
+			store.IsBulkCopy(c) || store.IsSlow(c.Duration, usual) {
 			in.Calls = append(in.Calls, *c)
 		}
 	}
@@ -251,5 +269,33 @@ func (in *Input) countSeconds(calls []event.Call) {
 	}
 	if severalLaunch(in.Ops) {
 		in.Busy = busy.Spans()
+	}
+	in.countSites(calls)
+}
+
+// countSites makes the statistics of waits by call site.
+func (in *Input) countSites(calls []event.Call) {
+	type key struct {
+		second, site uint64
+		threadOp
+	}
+	at := map[key]int{}
+	for i := range calls {
+		c := &calls[i]
+		if !c.Op.TellsSite() {
+			continue
+		}
+		k := key{c.Start / 1e9, c.Args[event.SiteArg], threadOp{c.Thread, c.Op}}
+		n, ok := at[k]
+		if !ok {
+			n = len(in.WaitSites)
+			at[k] = n
+			in.WaitSites = append(in.WaitSites, store.SiteSecond{Second: k.second, Thread: c.Thread, Op: c.Op, Site: k.site, Hist: &stats.Histogram{}})
+		}
+		o, weight := &in.WaitSites[n], max(c.Weight, 1)
+		o.Calls += uint64(weight)
+		o.SumNS += uint64(weight) * c.Duration
+		o.MaxNS = max(o.MaxNS, c.Duration)
+		o.Hist.AddN(c.Duration, weight)
 	}
 }

@@ -65,6 +65,7 @@ type scene struct {
 	holds             map[uint32][]int   // GPUs of whose memory a process had some, as the driver tells
 	xids              []store.Xid        // by time
 	planned           map[*finding]*plan // made by plans
+	sites             map[threadOp]*waitSites
 }
 
 type processOp struct {
@@ -100,6 +101,7 @@ type subject struct {
 	// is that of single waits whose work is known, by start.
 	usualWork map[event.Op]uint64
 	waitWork  map[uint64]uint64
+	siteWork  map[opSite]uint64 // likewise, from one place
 	usualMet  map[uint64]uint64 // what waits for collectives usually take, ns, by start
 	// later is by how much the work of a wait took longer than usual, ns, by the wait's
 	// start; without an entry it is not known.
@@ -131,6 +133,7 @@ func newScene(in *Input) *scene {
 		firstOp: map[processOp]uint64{}, firstUse: map[uint32]uint64{}, firstLaunch: map[uint32]uint64{},
 		born: map[uint32]bool{}, parents: map[uint32]uint32{},
 		stats: map[threadOp]*store.OpStat{}, medians: map[*store.OpStat]uint64{}, gapStats: map[event.Thread]gapTotals{}, abroad: map[uint32]foreign{},
+		sites: map[threadOp]*waitSites{},
 	}
 	for _, pid := range in.tracers() {
 		s.names[pid] = "ingero"
@@ -159,6 +162,7 @@ func newScene(in *Input) *scene {
 	s.readKernelLoads()
 	s.readSteps()
 	s.readWork()
+	s.readSites()
 	s.readLevels()
 	s.readEarlyWaits()
 	s.leaks = s.growths()

@@ -155,6 +155,14 @@ func (o Op) Inner() bool {
 	return o.Source() == SourceDriver && slices.Contains(InnerRoles[:], o.Role())
 }
 
+// SiteArg is the argument that holds the call site, of calls of operations that tell it: the
+// address in the calling function to which the call returns.
+const SiteArg = NumArgs - 1
+
+// TellsSite reports whether the operation's calls tell from where they were made. Those that wait
+// for the GPU do: what a wait usually takes depends on what the program waits for there.
+func (o Op) TellsSite() bool { return o.Role() == RoleSync }
+
 // InnerRoles are the roles of operations that are [Op.Inner].
 var InnerRoles = [...]Role{RoleLaunch, RoleSync, RoleCopy}
 

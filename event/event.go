@@ -189,7 +189,11 @@ func (c *Call) End() uint64 { return c.Start + c.Duration }
 
 // Time is what the order of calls is read from.
 func (c *Call) Time() CallTime {
-	return CallTime{Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight, Rest: c.Rest}
+	t := CallTime{Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight, Rest: c.Rest}
+	if c.Op.TellsSite() {
+		t.Site = c.Args[SiteArg]
+	}
+	return t
 }
 
 // CallTime is a call without what was passed to it and what happened in it. The
@@ -201,6 +205,7 @@ type CallTime struct {
 	Depth  uint8
 	Weight uint32
 	Rest   uint64
+	Site   uint64 // SiteArg of calls that tell it
 }
 
 // TotalNS is how long the calls took together that the row stands for.

@@ -58,6 +58,9 @@ func newDecoder(toUnix uint64, u unwinder) *decoder {
 		for n, a := range i.Args {
 			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
 		}
+		if i.Op.TellsSite() {
+			d.masks[i.Op&4095][event.SiteArg] = ^uint64(0)
+		}
 	}
 	return d
 }

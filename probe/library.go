@@ -55,6 +55,7 @@ const (
 	setsDevice = 1
 	shortToo   = 2
 	inner      = 4
+	site       = 8
 )
 
 // cookie packs what a program needs to know of a function: op | shape << 16 |
@@ -69,6 +70,9 @@ func cookie(i *event.Info) uint64 {
 	}
 	if i.Op.Inner() {
 		c |= inner << 24
+	}
+	if i.Op.TellsSite() {
+		c |= site << 24
 	}
 	return c
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
@@ -168,6 +172,48 @@ func TestEveryOperationIsTimedOnEveryBackend(t *testing.T) {
 		}
 		b.lost(nil)
 	})
+}
+
+// Each wait says from where it was made. The stand-in's program makes its runtime calls from one
+// place and the library its driver calls from another.
+func TestWaitsTellWhereTheyAreMadeFrom(t *testing.T) {
+	eachBackend(t, func(t *testing.T, backend probe.Backend) {
+		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
+		b.do("set cudaStreamSynchronize:nested")
+		_, r := b.do("call cudaStreamSynchronize 20 stream=0x77")
+		mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", b.victim.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := map[string]int{}
+		sites := map[uint64]bool{}
+		for _, c := range r.Calls {
+			if !c.Op.TellsSite() {
+				continue
+			}
+			n[c.Op.String()+" from "+fileAt(t, string(mapped), c.Args[event.SiteArg])]++
+			sites[c.Args[event.SiteArg]] = true
+		}
+		want := map[string]int{"cudaStreamSynchronize from victim": 20, "cuStreamSynchronize from libcudart": 20}
+		if d := cmp.Diff(want, n); d != "" || len(sites) != 2 {
+			t.Errorf("%d places, want 2 (-want +got):\n%s", len(sites), d)
+		}
+	})
+}
+
+// fileAt is the name, up to the first dot, of the file that is mapped executable at an address.
+func fileAt(t *testing.T, mapped string, addr uint64) string {
+	t.Helper()
+	for line := range strings.Lines(mapped) {
+		var from, to uint64
+		var perm string
+		f := strings.Fields(line)
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n == 3 && addr >= from && addr < to && strings.Contains(perm, "x") && len(f) == 6 {
+			name, _, _ := strings.Cut(filepath.Base(f[5]), ".")
+			return name
+		}
+	}
+	return fmt.Sprintf("%#x", addr)
 }
 
 func TestDurationsAgreeWithTheCallersClock(t *testing.T) {

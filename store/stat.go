@@ -67,6 +67,19 @@ type OpSecond struct {
 // OwnNS is what the calls took without that.
 func (o *OpSecond) OwnNS() uint64 { return o.SumNS - min(o.HeldNS, o.SumNS) }
 
+// SiteSecond is the exact statistics of the waits of one operation on one thread from one place in
+// the program, in one second or in a few.
+type SiteSecond struct {
+	Second uint64 // Unix seconds at its start
+	event.Thread
+	Op    event.Op
+	Site  uint64 // event.SiteArg; 0: places beyond those that are told apart, or not known
+	Calls uint64
+	SumNS uint64
+	MaxNS uint64
+	Hist  *stats.Histogram // durations in ns
+}
+
 // GapStat sums the time between a thread's outermost calls over a window.
 type GapStat struct {
 	event.Thread

@@ -285,6 +285,9 @@ type Reader interface {
 	Xids(ctx context.Context, w Window) ([]Xid, error)
 	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.
 	OpSeries(ctx context.Context, w Window, step uint64) ([]OpSecond, error)
+	// WaitSites is the statistics of waits for the GPU by the place in the program that they are
+	// made from, in steps of so many seconds, at least 1, in order of time.
+	WaitSites(ctx context.Context, w Window, step uint64) ([]SiteSecond, error)
 	// Busy says when each process used which GPU, from the calls that are
 	// stored one by one. It stops after maxCalls of them and returns the time
 	// up to which it is complete, 0 if it read the whole window.

@@ -37,6 +37,10 @@ var controls = []control{
 	{name: "sleeping sibling", args: func(d *draw) ([]string, []string) {
 		return arguments("--fault none --sleeper"), nil
 	}},
+	{name: "validation now and then", args: func(d *draw) ([]string, []string) {
+		// As many launches as a step, and a wait 20 times as long, from a place of its own.
+		return arguments("--fault none --validate", d.between(15, 60)), nil
+	}},
 	{name: "slow but steady GPU", args: func(d *draw) ([]string, []string) {
 		return arguments("--fault none --sync-us", d.between(8000, 30000)), nil
 	}},

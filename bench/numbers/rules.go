@@ -70,11 +70,11 @@ func byEnd[T any](m map[string]T, path string) (v T, ok bool) {
 // rules are of fields by the end of their path.
 var rules = map[string]rule{
 	"diagnose.calls": outermostOfAll, "get_check.recording.calls": outermostOfAll, "report.events": outermostOfAll,
-	"get_trace_stats.calls": outermost, "get_timeline.calls_of_all": rounded(outermost, edges),
+	"get_trace_stats.calls": outermost, "get_timeline.calls_of_all": ofRates(outermost),
 	"run_sql.events_by_window.rows.calls_of_all": outermost,
 	"run_sql.events_by_window.rows.ns_of_all":    inCalls(0),
 	"get_timeline.in_calls_ns_of_all":            inCalls(edges),
-	"get_timeline.steps_of_all":                  near(edges, func(k *known) float64 { return float64(k.t.Steps) }),
+	"get_timeline.steps_of_all":                  ofRates(near(0, func(k *known) float64 { return float64(k.t.Steps) })),
 
 	"calls": callsOfOp, "op_calls": callsOfOp, "errors": errorsOfOp, "bytes": bytesOfOp,
 	"total_ns": total, "avg_ns": mean, "op_avg_ns": mean, "max_ns": longest,

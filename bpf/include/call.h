@@ -17,6 +17,7 @@
 #define COOKIE_SETS_DEVICE 1
 #define COOKIE_SHORT_TOO 2 /* a stack may be wanted of a call that is as short as can be */
 #define COOKIE_INNER 4     /* may lose its probe while it is called, as it is only within other calls */
+#define COOKIE_SITE 8      /* arg[3] is where the call was made from */
 
 const volatile u32 self_tgid = 0;    /* the tracer: never traced */
 const volatile bool use_ledger = 1;
@@ -208,6 +209,8 @@ static __always_inline void call_return(struct pt_regs *c, u64 attached)
 	u64 id = id_of(task);
 	s32 ret = PT_REGS_RC(c);
 	u64 cookie = f->cookie;
+	if (cookie >> 24 & COOKIE_SITE)
+		f->arg[3] = PT_REGS_IP(c); /* where it returns to: the kernel has put that back by now */
 	if (f->out && !ret)
 		call_result(f, cookie >> 16 & 0xff, id >> 32, now);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)

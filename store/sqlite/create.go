@@ -109,6 +109,7 @@ func (w *Writer) load() error {
 	w.series = make(map[uint64]*series)
 	w.sums = make(map[sumKey]*callSum)
 	w.gapSums = make(map[gapKey]*gapSum)
+	w.siteSums = make(map[siteKey]*siteSum)
 	w.rowIDs = make(map[uint64]int64)
 	w.losses = make(map[lossKey]*lossRow)
 	for table, last := range map[string]*int64{

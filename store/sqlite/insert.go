@@ -21,6 +21,7 @@ type inserts struct {
 	gpu                         *boundStmt
 	reclaim, socket             *boundStmt
 	callSecond, gapSecond, loss *boundStmt
+	siteSecond                  *boundStmt
 	memory, memorySite          *boundStmt
 	collective                  *boundStmt
 	inFlight                    *boundStmt
@@ -60,6 +61,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
 			ledgerColumns + ", hist, nested) values (" + values(12+ledgerWidth) + ")"},
 		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
+		{&i.siteSecond, "insert or replace into site_second values (" + values(8) + ")"},
 		{&i.args, "insert or replace into args values (" + values(5) + ")"},
 		{&i.memory, "insert into memory_second values (" + values(14) + ")"},
 		{&i.memorySite, "insert into memory_site values (" + values(8) + ")"},

@@ -137,6 +137,11 @@ func (r *legacyReader) OpSeries(context.Context, store.Window, uint64) ([]store.
 	return nil, nil
 }
 
+// WaitSites implements store.Reader: earlier versions did not record from where calls were made.
+func (r *legacyReader) WaitSites(context.Context, store.Window, uint64) ([]store.SiteSecond, error) {
+	return nil, nil
+}
+
 // Busy implements store.Reader: earlier versions did not record who used which GPU.
 func (r *legacyReader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, error) {
 	return nil, 0, nil

@@ -168,13 +168,13 @@ func (c *mergeCopy) tables() error {
 		}
 		return 0
 	})
-	rollups := false
+	placed := false
 	for _, t := range list {
 		c.tell(c.in)
 		switch {
 		case strings.HasSuffix(t.name, "_second") && !t.ts && slices.Contains(t.columns, "id"):
-			if !rollups {
-				rollups = true
+			if !placed {
+				placed = true
 				err = c.seconds()
 			}
 		case t.ts:
@@ -279,9 +279,15 @@ func (c *mergeCopy) move(t *mergeTable) error {
 
 // seconds finds the first number that is free in each second of the roll-ups.
 func (c *mergeCopy) seconds() error {
-	return exec(c.conn, `insert into temp.second select id >> 20, max(id & 1048575) + 1 from
-		(select id from main.call_second union all select id from main.gap_second)
-		where id >> 20 in (select id >> 20 from src.call_second union select id >> 20 from src.gap_second) group by 1`)
+	ids := func(schema, from string) string {
+		var list []string
+		for _, table := range rollups {
+			list = append(list, "select "+from+" from "+schema+"."+table)
+		}
+		return "(" + strings.Join(list, " union all ") + ")"
+	}
+	return exec(c.conn, "insert into temp.second select id >> 20, max(id & 1048575) + 1 from "+ids("main", "id")+
+		" where id >> 20 in "+ids("src", "id >> 20")+" group by 1")
 }
 
 // insert copies a table's rows.
@@ -304,7 +310,7 @@ func (c *mergeCopy) insert(t *mergeTable) error {
 			values[i] = fmt.Sprintf("coalesce((select new from temp.moved where tab = '%s' and old = %s), %[2]s)", parent, column)
 		case t.name == "session" && name == "node" && c.in.force != "":
 			values[i] = "'" + strings.ReplaceAll(c.in.force, "'", "''") + "'"
-		case name == "id" && (t.name == "call_second" || t.name == "gap_second"):
+		case name == "id" && slices.Contains(rollups, t.name):
 			values[i] = "x.id + coalesce((select n from temp.second where id = x.id >> 20), 0)"
 		case name == "session" && slices.Contains(mergeUnsaid, t.name):
 			values[i] = c.ref("session", "coalesce(x.session, (select max(id) from src.session))")

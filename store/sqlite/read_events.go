@@ -50,7 +50,8 @@ func (r *Reader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, vi
 
 // CallTimes implements store.Reader.
 func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
-	query := "select ts, thread, op, dur, depth, weight, rest from call where ts between ? and ? order by ts"
+	query := "select ts, thread, op, dur, depth, weight, rest, case when op in (" + opsThat(tellsSite) + ") then (select a" +
+		strconv.Itoa(event.SiteArg) + " from args where id = call.args) end from call where ts between ? and ? order by ts"
 	if ok, err := r.hasColumn(ctx, "call", "rest"); err != nil {
 		return err
 	} else if !ok {
@@ -65,6 +66,7 @@ func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*even
 		c = event.CallTime{
 			Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread,
 			Op: event.Op(s.ColumnInt64(2)), Depth: uint8(s.ColumnInt64(4)), Weight: uint32(s.ColumnInt64(5)), Rest: uint64(s.ColumnInt64(6)),
+			Site: uint64(s.ColumnInt64(7)),
 		}
 		return stopUnless(visit(&c))
 	})

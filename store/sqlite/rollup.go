@@ -1,12 +1,18 @@
 package sqlite
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/ingero-io/ingero/event"
 )
 
 // keepSeconds is how long the roll-ups of a second stay in memory for late
 // events. Later ones get a row of their own, which readers add up.
 const keepSeconds = 3
+
+// rollups are the tables whose keys are second << 20 | n; no two of them have the same one.
+var rollups = []string{"call_second", "gap_second", "site_second"}
 
 // maxSums bounds the roll-ups in memory while none can be written.
 const maxSums = 20_000
@@ -79,8 +85,11 @@ func (w *Writer) rollupID(sec uint64) (int64, error) {
 	n, ok := w.rowIDs[sec]
 	if !ok {
 		low, high := int64(sec<<20), int64((sec+1)<<20)
-		last, err := queryInt(w.conn, `select max(coalesce((select max(id) from call_second where id >= ?1 and id < ?2), ?1 - 1),
-			coalesce((select max(id) from gap_second where id >= ?1 and id < ?2), ?1 - 1))`, low, high)
+		var newest []string
+		for _, table := range rollups {
+			newest = append(newest, "coalesce((select max(id) from "+table+" where id >= ?1 and id < ?2), ?1 - 1)")
+		}
+		last, err := queryInt(w.conn, "select max("+strings.Join(newest, ", ")+")", low, high)
 		if err != nil {
 			return 0, err
 		}
@@ -90,18 +99,22 @@ func (w *Writer) rollupID(sec uint64) (int64, error) {
 	return n, nil
 }
 
+// giveID gives a row of a roll-up table an id, unless it was written before.
+func (w *Writer) giveID(id *int64, sec uint64) (err error) {
+	if *id == 0 {
+		*id, err = w.rollupID(sec)
+	}
+	return err
+}
+
 func (w *Writer) writeSums() error {
 	var blob []byte
 	for _, s := range w.sums {
 		if !s.dirty {
 			continue
 		}
-		if s.id == 0 {
-			id, err := w.rollupID(s.second)
-			if err != nil {
-				return err
-			}
-			s.id = id
+		if err := w.giveID(&s.id, s.second); err != nil {
+			return err
 		}
 		var err error
 		if blob, err = s.hist.AppendBinary(blob[:0]); err != nil {
@@ -125,7 +138,7 @@ func (w *Writer) writeSums() error {
 			return err
 		}
 	}
-	return w.writeGapSums()
+	return errors.Join(w.writeGapSums(), w.writeSiteSums())
 }
 
 func (w *Writer) writeGapSums() error {
@@ -133,12 +146,8 @@ func (w *Writer) writeGapSums() error {
 		if !s.dirty {
 			continue
 		}
-		if s.id == 0 {
-			id, err := w.rollupID(s.second)
-			if err != nil {
-				return err
-			}
-			s.id = id
+		if err := w.giveID(&s.id, s.second); err != nil {
+			return err
 		}
 		b := w.ins.gapSecond
 		b.set(1, s.id)
@@ -160,6 +169,12 @@ func (w *Writer) forgetSeconds() {
 			s.median.rolled(&s.sum.hist)
 			s.sum = nil
 		}
+		for _, site := range s.sites {
+			if site.sum != nil && site.second+keepSeconds < w.newest {
+				site.median.rolled(&site.sum.hist)
+				site.sum = nil
+			}
+		}
 	}
 	for k, s := range w.sums {
 		s.dirty = false
@@ -176,6 +191,7 @@ func (w *Writer) forgetSeconds() {
 			delete(w.gapSums, k)
 		}
 	}
+	w.forgetSites()
 	for sec := range w.rowIDs {
 		if sec+keepSeconds < w.newest {
 			delete(w.rowIDs, sec)
@@ -197,9 +213,19 @@ func (w *Writer) shed() {
 				delete(w.sums, k)
 			}
 		}
+		for k := range w.siteSums {
+			if k.second == oldest {
+				delete(w.siteSums, k)
+			}
+		}
 		for _, s := range w.series {
 			if s.sum != nil && s.sum.second == oldest {
 				s.sum = nil
+			}
+			for _, site := range s.sites {
+				if site.second == oldest {
+					site.sum = nil
+				}
 			}
 		}
 	}

@@ -20,6 +20,9 @@ type series struct {
 	whole    bool // every call of it is stored
 	bytesArg int
 
+	tellsSite bool        // its calls say where they were made
+	sites     []*callSite // from where, those that are told apart; the first is all others
+
 	seen   uint64 // calls so far
 	median medianOf
 	sum    *callSum // of the second being filled

@@ -124,6 +124,9 @@ func opsThat(is func(*event.Info) bool) string {
 	return strings.Join(l, ", ")
 }
 
+// tellsSite reports whether an operation's calls tell from where they were made.
+func tellsSite(i *event.Info) bool { return i.Op.TellsSite() }
+
 func allocates(i *event.Info) bool { return i.Role == event.RoleAlloc }
 
 // pins reports whether an operation page-locks memory of the host.
@@ -179,6 +182,9 @@ func opView(b *strings.Builder, i *event.Info) {
 		default:
 			fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
 		}
+	}
+	if i.Op.TellsSite() {
+		fmt.Fprintf(b, "printf('0x%%x', coalesce(a.a%d, 0)) as call_site, ", event.SiteArg)
 	}
 	kernel := ""
 	if i.Op.LaunchesKernel() {

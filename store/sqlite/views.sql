@@ -658,6 +658,16 @@ left join thread t on t.id = r.thread
 left join session s on s.id = t.session
 left join op_name o on o.id = r.op;
 
+-- Exact statistics of waits for the GPU, per second, thread, operation and the place in the
+-- program that they are made from (call_site: arg3 of the calls).
+create view wait_sites as
+select (r.id >> 20) * 1000000000 as timestamp, s.node, t.pid, t.tid, t.comm, o.source, o.name as op, printf('0x%x', r.site) as call_site,
+  r.calls, r.sum as sum_ns, r.sum / r.calls as avg_ns, r.max as max_ns
+from site_second r
+left join thread t on t.id = r.thread
+left join session s on s.id = t.session
+left join op_name o on o.id = r.op;
+
 -- Each rank's part in a collective operation: when its call was made (enter, exit),
 -- when it was queued, and the first call that waited for it. barrier_wait_ns is from
 -- queueing to the end of that call. Rows of one operation have the same comm_id and seq.

@@ -58,6 +58,7 @@ type Writer struct {
 	sums     map[sumKey]*callSum
 	freeSums []*callSum
 	gapSums  map[gapKey]*gapSum
+	siteSums map[siteKey]*siteSum
 	rowIDs   map[uint64]int64 // next free n per second of the roll-up tables
 	losses   map[lossKey]*lossRow
 	newest   uint64 // latest second seen
@@ -133,13 +134,17 @@ func (w *Writer) call(c *event.Call) {
 	s.sum.add(c, uint64(weight), s.bytesArg, off)
 	s.seen++
 	s.median.counted(s.seen, &s.sum.hist)
+	usual := s.median.value
+	if s.tellsSite {
+		usual = min(usual, w.countSite(c, s))
+	}
 	w.session.count(c.Start, c.End(), uint64(weight))
 	w.thin.advance(c.End())
 
 	if s.group.n > 0 && s.group.second != sec {
 		w.closeGroup(s)
 	}
-	notable := isNotable(c, s.median.value, s.seen == 1, off)
+	notable := isNotable(c, usual, s.seen == 1, off)
 	extreme := s.extent.widen(sec, c.Duration)
 	if notable || off || s.whole {
 		w.thin.kept++
@@ -192,7 +197,7 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 		if i := c.Op.Info(); i != nil {
 			s.bytesArg = i.BytesArg()
 		}
-		s.whole = lifeOfGraph(c.Op)
+		s.whole, s.tellsSite = lifeOfGraph(c.Op), c.Op.TellsSite()
 		w.series[key] = s
 	}
 	*slot = s

@@ -34,6 +34,7 @@ static const struct {
 	OPT("--sync-us", LONG, sync_us),
 	OPT("--host-us", LONG, host_us),
 	OPT("--pace-us", LONG, pace_us),
+	OPT("--validate", LONG, validate),
 	OPT("--warmup", LONG, warmup),
 	OPT("--duty", LONG, duty),
 	OPT("--hogs", LONG, hogs),

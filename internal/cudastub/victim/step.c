@@ -109,6 +109,23 @@ static void do_work(struct dispatcher *d)
 	backward(d, n - n / 2);
 }
 
+/*
+ * Every so many steps a validation, which is a step, too: the same launches, and a longer wait from
+ * a place of its own, as it is for kernels that take longer.
+ */
+#define VALIDATION_TIMES 20
+FRAME static void validate(struct dispatcher *d)
+{
+	const struct options *o = &d->run->o;
+
+	if (!o->validate || (d->steps + 1) % o->validate)
+		return;
+	launch(d, o->launches);
+	slow_next("cudaStreamSynchronize", "sleep", (uint64_t)o->sync_us * VALIDATION_TIMES * NS_PER_US);
+	CALLED(d, CALL_SYNC, 0, cudaStreamSynchronize(0));
+	d->steps++;
+}
+
 FRAME static void train_step(struct dispatcher *d)
 {
 	struct run *r = d->run;
@@ -124,6 +141,7 @@ FRAME static void train_step(struct dispatcher *d)
 		if (r->in[i].fault->before_sync && r->in[i].fault->before_sync(&r->in[i], d))
 			slow = &r->in[i];
 	wait_for_gpu(d, slow);
+	validate(d);
 }
 
 /* What the faults other than in have injected so far. */
