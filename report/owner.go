@@ -49,7 +49,7 @@ func (t *text) owners(list []Owner) {
 	label := "  whose  "
 	for i := range list {
 		o := &list[i]
-		t.wrap(label, fmt.Sprintf("%s (pid %d): %s", o.Process, o.PID, o.Words()))
+		t.short(1, label, fmt.Sprintf("%s (pid %d): %s", o.Process, o.PID, o.Words()))
 		label = "         "
 	}
 }

@@ -3,18 +3,16 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/ingero-io/ingero/event"
 )
 
 // TextOptions says how to write a report for people.
 type TextOptions struct {
 	Width int  // columns of the terminal; 0 means 80
 	Color bool // use ANSI colours
+	Brief bool // leave out what is not needed at first: a report of one finding fits 24 lines of 80 columns
 }
 
 // minWidth is the narrowest text that can be read.
@@ -24,16 +22,27 @@ const minWidth = 40
 // with its numbers and what to do, then what could not be explained.
 func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t := newText(o)
-	t.wrap("", t.paint(bold, r.Verdict))
-	t.head(r)
-	for i := range r.Chains {
-		t.chain(&r.Chains[i])
+	if t.alone(r) {
+		c := &r.Chains[0]
+		t.wrap(t.paint(severityColor(c.Severity), "["+c.Severity+"]")+" "+at(c.Effect.Node), t.paint(bold, r.Verdict))
+		t.head(r)
+		t.chainBody(c)
+	} else {
+		t.wrap("", t.paint(bold, r.Verdict))
+		t.head(r)
+		for i := range r.Chains {
+			t.chain(&r.Chains[i])
+		}
 	}
 	for i := range r.NotExplained {
 		t.notExplained(&r.NotExplained[i])
 	}
 	t.inFlight(r.InFlight)
-	t.workloads(r.Workloads)
+	if len(r.Chains) == 0 {
+		t.workloads(r.Workloads)
+	} else if len(r.Workloads) > 0 {
+		t.full(func() { t.workloads(r.Workloads) })
+	}
 	t.idle(r.Idle)
 	t.ended(r.Ended)
 	t.gpuErrors(r.GPUErrors)
@@ -47,6 +56,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		t.process(&r.Processes[i])
 	}
 	t.footprint(r.Footprint)
+	t.sayHidden()
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }
@@ -72,13 +82,16 @@ type text struct {
 	b     strings.Builder
 	width int
 	color bool
+
+	brief  bool
+	hidden bool // something was left out
 }
 
 func newText(o TextOptions) *text {
 	if o.Width == 0 {
 		o.Width = 80
 	}
-	return &text{width: max(o.Width, minWidth), color: o.Color}
+	return &text{width: max(o.Width, minWidth), color: o.Color, brief: o.Brief}
 }
 
 // The ANSI colours used.
@@ -101,6 +114,12 @@ func (t *text) line(s string) { t.b.WriteString(strings.TrimRight(s, " ") + "\n"
 
 // wrap writes s behind a label, its further lines indented below the first.
 func (t *text) wrap(label, s string) {
+	for _, l := range t.wrapped(label, s) {
+		t.line(l)
+	}
+}
+
+func (t *text) wrapped(label, s string) (lines []string) {
 	indent := visible(label)
 	line, n := label, indent
 	for i, w := range strings.Fields(s) {
@@ -108,14 +127,14 @@ func (t *text) wrap(label, s string) {
 		switch {
 		case i == 0:
 		case n+1+v > t.width && n > indent:
-			t.line(line)
+			lines = append(lines, line)
 			line, n = strings.Repeat(" ", indent), indent
 		default:
 			line, n = line+" ", n+1
 		}
 		line, n = line+w, n+v
 	}
-	t.line(line)
+	return append(lines, line)
 }
 
 // visible is how many columns s takes, colours left out.
@@ -163,12 +182,13 @@ func clock(ns uint64, layout string) string {
 }
 
 func (t *text) chain(c *Chain) {
-	color := yellow
-	if c.Severity == "HIGH" {
-		color = red
-	}
 	t.line("")
-	t.wrap(t.paint(color, "["+c.Severity+"]")+" "+at(c.Effect.Node), c.Summary)
+	t.wrap(t.paint(severityColor(c.Severity), "["+c.Severity+"]")+" "+at(c.Effect.Node), c.Summary)
+	t.chainBody(c)
+}
+
+// chainBody writes a finding without its headline.
+func (t *text) chainBody(c *Chain) {
 	t.path(c.Path, c.Effect.Node)
 	if c.LostNS > 0 { // a leak takes memory, not time
 		t.wrap("  lost   ", fmt.Sprintf("%s, %s of the thread's time; %s of it explained by %s",
@@ -176,25 +196,32 @@ func (t *text) chain(c *Chain) {
 		t.rest(c.Rest)
 		t.pattern(c.Pattern)
 		t.steps(c)
-		t.effect(&c.Effect)
+		t.full(func() { t.effect(&c.Effect) })
 	}
 	if c.Cause.Detail != "" {
-		t.wrap("  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
+		t.short(briefCause, "  cause  ", c.Cause.Kind+": "+c.Cause.Detail)
 	}
 	t.culprits(c.Culprits)
 	t.owners(c.Owners)
 	t.doubts(c)
-	if ids := c.Evidence.EventIDs; len(ids) > 0 {
-		view := viewOf(ids[0])
-		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return viewOf(id) != view })
-		t.wrap("  see    ", view+" "+strings.Join(ids[:min(len(ids), 3)], " "))
+	if t.brief {
+		t.from(c.Stack)
+		t.hidden = t.hidden || len(c.Evidence.EventIDs) > 0
+	} else {
+		t.evidence(c.Evidence.EventIDs)
+		t.stack(c.Stack)
 	}
-	t.stack(c.Stack)
-	label := "  fix    "
-	for _, s := range c.Recommendations {
-		t.wrap(t.paint(cyan, label), s)
-		label = "         "
+	t.fixes(c.Recommendations)
+}
+
+// evidence names the first events to look at.
+func (t *text) evidence(ids []string) {
+	if len(ids) == 0 {
+		return
 	}
+	view := viewOf(ids[0])
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return viewOf(id) != view })
+	t.wrap("  see    ", view+" "+strings.Join(ids[:min(len(ids), 3)], " "))
 }
 
 // viewOf is the SQL view that has an event: gaps between calls and ranks' parts in
@@ -220,6 +247,11 @@ func (t *text) path(steps []Step, node string) {
 		return i+1 < len(steps) && (ran(i) && ran(i+1) || steps[i+1].Beside)
 	}
 	for i := range steps {
+		if t.brief && i == briefPath && len(steps) > briefPath+1 {
+			t.line(strings.Repeat(" ", indent) + "└ … " + Count(uint64(len(steps)-i)) + " more")
+			t.hidden = true
+			return
+		}
 		if i > 0 {
 			if i > 1 && !beside(i-1) {
 				parent, indent = i-1, indent+2
@@ -350,21 +382,12 @@ func (t *text) ended(list []Ended) {
 }
 
 func (t *text) lost(lost map[string]uint64) {
-	var parts []string
-	known := map[string]bool{}
-	for i := range event.Losses {
-		l := &event.Losses[i]
-		known[l.Name] = true
-		if n := lost[l.Name]; n > 0 {
-			parts = append(parts, Count(n)+" "+l.Words(n))
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(lost)) {
-		if n := lost[k]; n > 0 && !known[k] { // of a newer Ingero
-			parts = append(parts, Count(n)+" "+k)
-		}
-	}
+	parts, n := dropped(lost)
 	if len(parts) == 0 {
+		return
+	}
+	if t.brief {
+		t.lostBrief(parts, n)
 		return
 	}
 	t.line("")

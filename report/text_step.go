@@ -78,7 +78,7 @@ func (t *text) steps(c *Chain) {
 func (t *text) rest(list []Rest) {
 	label := "  rest   "
 	for _, r := range list {
-		t.wrap(label, fmt.Sprintf("%s of the %s: %s (%s)", pct(r.Pct), r.Of, r.What, Duration(r.NS)))
+		t.short(1, label, fmt.Sprintf("%s of the %s: %s (%s)", pct(r.Pct), r.Of, r.What, Duration(r.NS)))
 		label = "         "
 	}
 }
@@ -96,18 +96,18 @@ func (t *text) culprits(list []Culprit) {
 		}
 		parts = append(parts, fmt.Sprintf("%s (pid %d) %s, %s", who, c.PID, pct(c.Pct), Duration(c.NS)))
 	}
-	t.wrap("  who    ", strings.Join(parts, "; "))
+	t.short(briefWho, "  who    ", strings.Join(parts, "; "))
 }
 
 // doubts says what else was considered, and what would suggest otherwise.
 func (t *text) doubts(c *Chain) {
 	label := "  also   "
 	for _, a := range c.Alternatives {
-		t.wrap(label, fmt.Sprintf("%s, %s: %s", a.Kind, pct(a.Pct), a.Why))
+		t.short(1, label, fmt.Sprintf("%s, %s: %s", a.Kind, pct(a.Pct), a.Why))
 		label = "         "
 	}
 	if c.Counter != "" {
-		t.wrap("  but    ", c.Counter)
+		t.short(briefWho, "  but    ", c.Counter)
 	}
 }
 

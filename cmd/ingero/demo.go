@@ -24,6 +24,7 @@ import (
 type demoFlags struct {
 	seconds float64
 	keep    string
+	verbose bool
 	asJSON  bool
 }
 
@@ -55,6 +56,7 @@ it explains a recording made earlier, and says so first.`,
 	}
 	fl := cmd.Flags()
 	fl.Float64Var(&f.seconds, "seconds", demo.DefaultLength.Seconds(), "how long the program runs")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "explain all of it: stacks, events, the slow calls, steps")
 	fl.StringVar(&f.keep, "keep", "", "leave the recording in this file")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	_ = cmd.MarkFlagFilename("keep", "db") // fails only for a flag that does not exist
@@ -110,7 +112,7 @@ func (c *console) demo(ctx context.Context, f *demoFlags, name string) error {
 	if f.asJSON {
 		return writeJSON(c.out, r)
 	}
-	return c.writeDemo(r, f.keep)
+	return c.writeDemo(r, f)
 }
 
 // handOverKept gives a kept recording to the user who called sudo.
@@ -159,8 +161,8 @@ func (p *demoBar) clear() {
 	}
 }
 
-func (c *console) writeDemo(r *demo.Result, keep string) error {
-	if err := c.writeReport(r.Report); err != nil {
+func (c *console) writeDemo(r *demo.Result, f *demoFlags) error {
+	if err := c.writeReport(r.Report, !f.verbose); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -169,8 +171,8 @@ func (c *console) writeDemo(r *demo.Result, keep string) error {
 		fmt.Fprintf(&b, "  %s\n", l)
 	}
 	fmt.Fprintf(&b, "→ %s\n", judgement(r))
-	if keep != "" {
-		fmt.Fprintf(&b, "next: ingero explain --db %s --since all\n", quote(keep))
+	if f.keep != "" {
+		fmt.Fprintf(&b, "next: ingero explain --db %s --since all\n", quote(f.keep))
 	}
 	_, err := io.WriteString(c.out, b.String())
 	return err

@@ -18,6 +18,7 @@ type explainFlags struct {
 	window     windowFlags
 	pids       []uint32
 	perProcess bool
+	verbose    bool
 	chainsOnly bool
 	asJSON     bool
 	fleet      fleetFlags
@@ -68,6 +69,7 @@ answer, it says what the others found, and the exit code is 3.`,
 	fl.Var((*pidList)(&f.pids), "pid", "only these processes' losses (4821,4822)")
 	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "all of it: stacks, events, the slow calls, steps, each kind of dropped record")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -97,11 +99,11 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if f.asJSON {
 		return writeJSON(c.out, rep)
 	}
-	return c.writeReport(rep)
+	return c.writeReport(rep, !f.verbose)
 }
 
-func (c *console) writeReport(r *report.Report) error {
-	return report.WriteText(c.out, r, report.TextOptions{Width: c.width(c.out), Color: c.colour(c.out)})
+func (c *console) writeReport(r *report.Report, brief bool) error {
+	return report.WriteText(c.out, r, report.TextOptions{Width: c.width(c.out), Color: c.colour(c.out), Brief: brief})
 }
 
 // writeJSON prints one value for programs, indented for people who look.

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// A brief report of one finding fits a terminal of 24 lines. What it leaves out is said in its
+// last line, and a full report has it.
+const (
+	briefCause = 3 // lines of text at most
+	briefWho   = 1
+	briefFix   = 5
+	briefPath  = 4 // steps at most
+)
+
+// short writes s as wrap does, in so many lines at most if the report is brief. It ends with … then.
+func (t *text) short(most int, label, s string) {
+	lines := t.wrapped(label, s)
+	if t.brief && len(lines) > most {
+		lines = lines[:most]
+		last := []rune(lines[most-1])
+		if len(last) > t.width-2 {
+			last = last[:t.width-2]
+		}
+		lines[most-1] = strings.TrimRight(string(last), " ,;:") + " …"
+		t.hidden = true
+	}
+	for _, l := range lines {
+		t.line(l)
+	}
+}
+
+// full runs f unless the report is brief.
+func (t *text) full(f func()) {
+	if t.brief {
+		t.hidden = true
+		return
+	}
+	f()
+}
+
+// from names the place in the program that the calls came from: the innermost function that is in no
+// library of CUDA's, Python's first.
+func (t *text) from(frames []string) {
+	i := slices.IndexFunc(frames, pythonLine.MatchString)
+	if i < 0 {
+		i = slices.IndexFunc(frames, func(f string) bool { return !strings.Contains(f, "libcu") })
+	}
+	if i >= 0 {
+		t.wrap("  in     ", ShortName(frames[i], t.width-stackLabelSize))
+	}
+	t.hidden = t.hidden || len(frames) > 1
+}
+
+// fixes writes what to do, whole recommendations only.
+func (t *text) fixes(list []string) {
+	label, lines := "  fix    ", 0
+	for i, s := range list {
+		w := t.wrapped(t.paint(cyan, label), s)
+		if lines += len(w); t.brief && i > 0 && lines > briefFix {
+			t.hidden = true
+			return
+		}
+		for _, l := range w {
+			t.line(l)
+		}
+		label = "         "
+	}
+}
+
+// lostBrief says in a line that records are missing.
+func (t *text) lostBrief(parts []string, n uint64) {
+	s := parts[0]
+	if len(parts) > 1 {
+		s = Count(n) + " records, of " + Count(uint64(len(parts))) + " kinds"
+		t.hidden = true
+	}
+	t.wrap(t.paint(yellow, "not recorded: "), s)
+}
+
+// sayHidden says how to see what a brief report leaves out.
+func (t *text) sayHidden() {
+	if t.hidden {
+		t.wrap("", t.paint(dim, "with --verbose: stacks, events, the slow calls and whatever is not shown here"))
+	}
+}
+
+// alone reports whether the verdict is the only finding's summary, so that it need not be said twice.
+func (t *text) alone(r *Report) bool {
+	return t.brief && len(r.Chains) == 1 && r.Verdict == r.Chains[0].Summary
+}
+
+// severityColor is that of a finding's label.
+func severityColor(severity string) string {
+	if severity == "HIGH" {
+		return red
+	}
+	return yellow
+}
+
+// dropped words what could not be recorded, a part for each kind, and how many there are in all.
+func dropped(lost map[string]uint64) (parts []string, n uint64) {
+	known := map[string]bool{}
+	for i := range event.Losses {
+		l := &event.Losses[i]
+		known[l.Name] = true
+		if v := lost[l.Name]; v > 0 {
+			parts = append(parts, Count(v)+" "+l.Words(v))
+			n += v
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(lost)) {
+		if v := lost[k]; v > 0 && !known[k] { // of a newer Ingero
+			parts = append(parts, Count(v)+" "+k)
+			n += v
+		}
+	}
+	return parts, n
+}
