@@ -50,7 +50,7 @@ test: ## vet and run the tests, but for the long ones of test-kernel where that 
 	$(GO) vet ./...
 ifeq ($(CAN_TRACE),yes)
 	$(GO) test -count=1 -timeout 15m $(pure)
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(short_kernel)
+	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(short_kernel)
 	@echo
 	@echo "The long tests of the tracer: make test-kernel (15 minutes)"
 else
@@ -62,7 +62,7 @@ endif
 
 .PHONY: test-kernel
 test-kernel: ## run the long tests that need root and a kernel with BTF
-	INGERO_REQUIRE_KERNEL=1 $(GO) test -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
+	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
 	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
 
 # The public tools of the protocol, with a Node.js that runs them: npm packages, pinned,

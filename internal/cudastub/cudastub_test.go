@@ -180,8 +180,14 @@ func TestTruthOfEveryFault(t *testing.T) {
 	files := extract(t)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			truth := loop(t, files, "--fault", f.name, "--seconds", "0.7", "--start-after", "0.2",
-				"--period-ms", "150", "--fault-ms", "30", "--sleeper")
+			run := func(seconds string) cudastub.Truth {
+				return loop(t, files, "--fault", f.name, "--seconds", seconds, "--start-after", "0.2",
+					"--period-ms", "150", "--fault-ms", "30", "--sleeper")
+			}
+			truth := run("0.7")
+			if f.blames != "" && truth.FaultCount == 0 { // the machine may have been busy when the few were due
+				truth = run("5")
+			}
 			checkCalls(t, truth, f.calls)
 			checkInjection(t, truth, truth.Injection, f)
 			checkNothingLeft(t, truth)
