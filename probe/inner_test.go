@@ -58,6 +58,9 @@ func TestProbesOnTheDriversLaunchesAreTakenOffAndPutBack(t *testing.T) {
 }
 
 func TestEveryFunctionKeepsItsProbeWithAPerfEventForEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("perf events of all functions take half a minute to end")
+	}
 	b := newBench(t, probe.Options{Backend: probe.BackendPerf}, cudastub.Options{}, false)
 	if n := b.setInner(false); n != 0 {
 		t.Errorf("%d files have probes that can be taken off", n)

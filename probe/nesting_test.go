@@ -182,7 +182,7 @@ func TestResultsAndErrorsAreRecorded(t *testing.T) {
 		t.Errorf("cudaMemcpyAsync arguments %#x", c.Args)
 	}
 	_, r = b.do("call cudaStreamSynchronize 1 stream=0x55")
-	if c := r.Calls[0]; c.Args != [4]uint64{0x55} {
+	if c := r.Calls[0]; [3]uint64(c.Args[:3]) != [3]uint64{0x55} || c.Args[event.SiteArg] == 0 {
 		t.Errorf("cudaStreamSynchronize arguments %#x", c.Args)
 	}
 }

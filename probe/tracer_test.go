@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,9 @@ func eachOf(t *testing.T, backends []probe.Backend, f func(t *testing.T, b probe
 	if b := kerneltest.Backend(); b != "" {
 		backends = []probe.Backend{probe.Backend(b)}
 	}
+	if testing.Short() { // each probe's perf event takes a while to end: half a minute a test
+		backends = slices.DeleteFunc(slices.Clone(backends), func(b probe.Backend) bool { return b == probe.BackendPerf })
+	}
 	for _, b := range backends {
 		t.Run(string(b), func(t *testing.T) { f(t, b) })
 	}
@@ -177,7 +181,7 @@ func TestEveryOperationIsTimedOnEveryBackend(t *testing.T) {
 // Each wait says from where it was made. The stand-in's program makes its runtime calls from one
 // place and the library its driver calls from another.
 func TestWaitsTellWhereTheyAreMadeFrom(t *testing.T) {
-	eachBackend(t, func(t *testing.T, backend probe.Backend) {
+	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
 		b.do("set cudaStreamSynchronize:nested")
 		_, r := b.do("call cudaStreamSynchronize 20 stream=0x77")
