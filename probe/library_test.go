@@ -138,6 +138,9 @@ func TestCookiesSayWhichFunctionItIs(t *testing.T) {
 		if op.Role == event.RoleAlloc {
 			want |= 2 << 24
 		}
+		if op.Role == event.RoleSync {
+			want |= 8 << 24
+		}
 		if target.Cookie != want {
 			t.Errorf("%s: cookie %#x, want %#x", target.Symbol, target.Cookie, want)
 		}
