@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -10,6 +11,24 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
+
+// ownDD is dd by a name of the test's own: somebody else on the machine may use dd, too.
+func ownDD(t *testing.T) string {
+	t.Helper()
+	dd, err := exec.LookPath("dd")
+	if err != nil {
+		t.Skip("dd is missing")
+	}
+	b, err := os.ReadFile(dd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "own-dd")
+	if err := os.WriteFile(path, b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 func TestWhatACommandWritesIsRecordedWithDeviceAndFile(t *testing.T) {
 	kerneltest.Require(t)
@@ -23,8 +42,8 @@ func TestWhatACommandWritesIsRecordedWithDeviceAndFile(t *testing.T) {
 	}
 	c := newCounter()
 	o := c.options()
-	o.Command = []string{"bash", "-c", `exec 3<>"$1"; dd if=/dev/zero of="$1" bs=4k count=100 oflag=direct conv=notrunc,fsync 2>/dev/null
-sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-", path}
+	o.Command = []string{"bash", "-c", `exec 3<>"$1"; "$2" if=/dev/zero of="$1" bs=4k count=100 oflag=direct conv=notrunc,fsync 2>/dev/null
+sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-", path, ownDD(t)}
 	if _, err := agent.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +53,7 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 		named[d.Device] = d.Name
 	}
 	for _, s := range c.io.Sums {
-		if s.Comm == "dd" && s.Op == event.OpBlockWrite {
+		if s.Comm == "own-dd" && s.Op == event.OpBlockWrite {
 			bytes += s.Bytes
 		}
 		if named[s.Device] == "" {
@@ -46,9 +65,9 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 	}
 	seen := uint64(0)
 	for _, q := range c.io.Requests {
-		if q.Comm == "dd" && q.Op == event.OpBlockWrite {
+		if q.Comm == "own-dd" && q.Op == event.OpBlockWrite {
 			seen += uint64(q.Bytes)
-			if c.threads[q.Thread] != "dd" {
+			if c.threads[q.Thread] != "own-dd" {
 				t.Fatalf("thread %v is %q", q.Thread, c.threads[q.Thread])
 			}
 		}
