@@ -23,7 +23,7 @@ type meter struct {
 
 type procMeter struct {
 	pid uint32
-	ops [1 << 12]*opMeter
+	ops [event.OpSlots]*opMeter
 }
 
 type opMeter struct {
@@ -76,10 +76,10 @@ func (m *meter) calls(calls []event.Call) {
 		if m.last == nil || m.last.pid != c.PID {
 			m.last = m.process(c.PID)
 		}
-		o := m.last.ops[c.Op&4095]
+		o := m.last.ops[c.Op.Slot()]
 		if o == nil {
 			o = &opMeter{op: c.Op}
-			m.last.ops[c.Op&4095] = o
+			m.last.ops[c.Op.Slot()] = o
 		}
 		o.calls++
 		o.hist.Add(c.Duration)

@@ -186,6 +186,22 @@ func TestProbesShareTheirState(t *testing.T) {
 	}
 }
 
+// TestTablesByOperationHaveASlotForEach checks OP_SLOTS in C, by which the programs find
+// an operation's limits, against event.OpSlots.
+func TestTablesByOperationHaveASlotForEach(t *testing.T) {
+	seen := 0
+	for object, spec := range objects(t) {
+		if m := spec.Maps["limits"]; m != nil {
+			if seen++; m.MaxEntries != event.OpSlots {
+				t.Errorf("%s: limits has %d entries, event.OpSlots is %d", object, m.MaxEntries, event.OpSlots)
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("limits is in %d objects only", seen)
+	}
+}
+
 // layout writes the members of a type with their offsets.
 func layout(b *strings.Builder, t btf.Type, depth int) {
 	switch t := btf.UnderlyingType(t).(type) {

@@ -48,7 +48,7 @@ const (
 )
 
 // kinds is indexed by event.Op: the look-up is on the path of every call.
-var kinds = func() (k [1 << 12]kind) {
+var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
 		var v kind
@@ -66,7 +66,7 @@ var kinds = func() (k [1 << 12]kind) {
 		default:
 			v = byName[o.Name]
 		}
-		k[o.Op&4095] = v
+		k[o.Op.Slot()] = v
 	}
 	return k
 }()
@@ -83,7 +83,7 @@ var byName = map[string]kind{
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
-		k := kinds[c.Op&4095]
+		k := kinds[c.Op.Slot()]
 		if k == other {
 			continue
 		}

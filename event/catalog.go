@@ -9,6 +9,12 @@ import (
 // stored in databases. 0 means "no operation".
 type Op uint16
 
+// OpSlots is how many slots a table by operation has. Every number of an operation is below it.
+const OpSlots = 1 << 12
+
+// Slot is the operation's place in a table of OpSlots.
+func (o Op) Slot() Op { return o % OpSlots }
+
 // NumArgs is how many arguments of an operation are recorded.
 const NumArgs = 4
 

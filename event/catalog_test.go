@@ -40,8 +40,8 @@ func TestCatalogRowsAreComplete(t *testing.T) {
 		if !sources[i.Op.Source()] || i.Op&0xff == 0 {
 			t.Errorf("%s: number %#x has no source or no number in it", i.Name, uint16(i.Op))
 		}
-		if i.Op > 4095 {
-			t.Errorf("%s: number %#x is beyond the tables by operation, which have 4096 slots", i.Name, uint16(i.Op))
+		if i.Op >= event.OpSlots {
+			t.Errorf("%s: number %#x is beyond the tables by operation, which have %d slots", i.Name, uint16(i.Op), event.OpSlots)
 		}
 		if i.Shape >= event.NumShapes {
 			t.Errorf("%s: unknown shape %d", i.Name, i.Shape)

@@ -28,7 +28,7 @@ type opSums struct {
 
 type opProc struct {
 	pid uint32
-	ops [1 << 12]*OpTime // by event.Op
+	ops [event.OpSlots]*OpTime // by event.Op
 }
 
 func newOpSums() opSums { return opSums{procs: map[uint32]*opProc{}} }
@@ -43,10 +43,10 @@ func (s *opSums) calls(calls []event.Call) {
 				s.procs[c.PID] = s.last
 			}
 		}
-		o := s.last.ops[c.Op&4095]
+		o := s.last.ops[c.Op.Slot()]
 		if o == nil {
 			o = new(OpTime)
-			s.last.ops[c.Op&4095] = o
+			s.last.ops[c.Op.Slot()] = o
 		}
 		o.NS += c.Duration
 		if c.Ledger.IsZero() {

@@ -27,10 +27,10 @@ type kind struct {
 }
 
 // kinds is indexed by event.Op: the look-up is on the path of every call.
-var kinds = func() (k [1 << 12]kind) {
+var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		if o := &event.Catalog[i]; o.Role == event.RoleAlloc || o.Role == event.RoleFree {
-			k[o.Op&4095] = kind{o.Role, o.Space}
+			k[o.Op.Slot()] = kind{o.Role, o.Space}
 		}
 	}
 	return k
@@ -55,7 +55,7 @@ func NewTracker(max int) *Tracker {
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
-		k := kinds[c.Op&4095]
+		k := kinds[c.Op.Slot()]
 		if len(t.held) > 0 {
 			t.settle(c, k)
 		}
@@ -111,7 +111,7 @@ func (t *Tracker) apply(c *event.Call) {
 		t.procs[c.PID] = p
 	}
 	before := len(p.live)
-	if k := kinds[c.Op&4095]; k.role == event.RoleAlloc {
+	if k := kinds[c.Op.Slot()]; k.role == event.RoleAlloc {
 		p.alloc(c, k.space, t.live < t.max)
 	} else {
 		p.free(c, k.space)

@@ -49,17 +49,17 @@ type decoder struct {
 	ended   []uint32            // processes that the unwinder is to forget
 	sockets map[uint32]socketAt // by tid: the socket that belongs to its next interval
 	python  pythonDecoder
-	masks   [1 << 12][event.NumArgs]uint64
+	masks   [event.OpSlots][event.NumArgs]uint64
 }
 
 func newDecoder(toUnix uint64, u unwinder) *decoder {
 	d := &decoder{toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}, python: newPythonDecoder()}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
-			d.masks[i.Op&4095][n] = argMask(a.Unit, i.Shape)
+			d.masks[i.Op.Slot()][n] = argMask(a.Unit, i.Shape)
 		}
 		if i.Op.TellsSite() {
-			d.masks[i.Op&4095][event.SiteArg] = ^uint64(0)
+			d.masks[i.Op.Slot()][event.SiteArg] = ^uint64(0)
 		}
 	}
 	return d
@@ -143,7 +143,7 @@ func (d *decoder) call(b []byte, r *Records) bool {
 		Ret: w.Ret, Weight: 1,
 	})
 	c := &r.Calls[len(r.Calls)-1]
-	mask := &d.masks[w.H.Op&4095]
+	mask := &d.masks[event.Op(w.H.Op).Slot()]
 	for i, a := range w.Arg {
 		c.Args[i] = a & mask[i]
 	}

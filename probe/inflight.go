@@ -152,7 +152,7 @@ func (d *decoder) flight(w *bpf.WireFlightRec) event.InFlight {
 	if n := int(min(w.H.Sub, uint8(len(w.Call)))); n > 0 {
 		c := &w.Call[0]
 		f.Op, f.Start = event.Op(c.Op), c.Start+d.toUnix
-		mask := &d.masks[c.Op&4095]
+		mask := &d.masks[event.Op(c.Op).Slot()]
 		for i, a := range c.Arg {
 			f.Args[i] = a & mask[i]
 		}

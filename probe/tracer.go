@@ -256,7 +256,7 @@ func (t *Tracer) SetLimit(op event.Op, stack, off time.Duration) error {
 		stack = 0
 	}
 	v := struct{ Stack, Off uint64 }{uint64(stack), uint64(off)}
-	return t.sched.Maps["limits"].Put(uint32(op)&4095, v)
+	return t.sched.Maps["limits"].Put(uint32(op.Slot()), v)
 }
 
 // Losses reads the kernel's loss counters: totals since Open.

@@ -173,7 +173,7 @@ static __always_inline bool wants_stack(u64 cookie, u64 start, u64 dur, s32 ret)
 		return true;
 	if (dur < 1000 && !(cookie >> 24 & COOKIE_SHORT_TOO)) /* no call this short is slow; saves the look-up */
 		return false;
-	u32 k = cookie & 4095;
+	u32 k = cookie % OP_SLOTS;
 	struct limit *l = bpf_map_lookup_elem(&limits, &k);
 	return l && l->stack && dur >= l->stack;
 }

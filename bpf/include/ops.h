@@ -348,4 +348,6 @@ enum op {
 	OP_ncclPutSignal = 0x0921,
 };
 
+#define OP_SLOTS 4096 /* of a table by operation */
+
 #endif

@@ -16,6 +16,7 @@
 #define INGERO_THREAD_H
 #include "kernel.h"
 #include "event.h"
+#include "ops.h"
 
 /* A wake-up this shortly before the switch-out raced with it on another CPU. */
 #define EARLY_NS 50000
@@ -104,7 +105,7 @@ struct limit {
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 4096);
+	__uint(max_entries, OP_SLOTS);
 	__type(key, u32);
 	__type(value, struct limit);
 } limits SEC(".maps");

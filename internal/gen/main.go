@@ -103,7 +103,8 @@ func header() []byte {
 	for _, i := range event.Catalog {
 		fmt.Fprintf(&b, "\tOP_%s = 0x%04x,\n", i.Name, uint16(i.Op))
 	}
-	b.WriteString("};\n\n#endif\n")
+	b.WriteString("};\n\n")
+	fmt.Fprintf(&b, "#define OP_SLOTS %d /* of a table by operation */\n\n#endif\n", event.OpSlots)
 	return b.Bytes()
 }
 

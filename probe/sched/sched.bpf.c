@@ -191,7 +191,7 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	u8 k = t->class;
 	bool wait = k == CLASS_SLEEP || k == CLASS_POLL || k == CLASS_IOCTL;
 	if (op && wait && dur - blocked < off_min_ns) { /* the device, as far as the ledger knows: only if it is unusual */
-		u32 key = op & 4095;
+		u32 key = op % OP_SLOTS;
 		struct limit *l = bpf_map_lookup_elem(&limits, &key);
 		if (l && dur < l->off)
 			return;
