@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	zombie "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/nodeapi"
 	"github.com/ingero-io/ingero/store/source"
@@ -58,7 +60,8 @@ func ask(t testing.TB, h http.Handler, method, target, body string) (int, []byte
 
 // document is what the test reads of an OpenAPI document.
 type document struct {
-	Paths map[string]map[string]struct {
+	Components struct{ Schemas map[string]*jsonschema.Schema }
+	Paths      map[string]map[string]struct {
 		Parameters []struct {
 			Name   string
 			Schema struct {
@@ -111,14 +114,14 @@ func TestHandlersAnswerAsTheDocumentSays(t *testing.T) {
 				if code != http.StatusOK {
 					t.Errorf("%s %s?%s: %d %s", method, path, q.Encode(), code, answer)
 				}
-				if s := op.Responses["200"].Content["application/json"].Schema; s != nil && s.Type+strings.Join(s.Types, "") != "" {
-					conforms(t, path, s, answer)
+				if s := op.Responses["200"].Content["application/json"].Schema; s != nil {
+					doc.conforms(t, path, s, answer)
 				}
 			}
 			if code, answer := ask(t, h, strings.ToUpper(method), path+"?no_such=1", body); code != http.StatusBadRequest {
 				t.Errorf("%s with a parameter it does not have: %d %s", path, code, answer)
 			} else {
-				conforms(t, path, op.Responses["default"].Content["application/json"].Schema, answer)
+				doc.conforms(t, path, op.Responses["default"].Content["application/json"].Schema, answer)
 			}
 			if code, _ := ask(t, h, http.MethodDelete, path, ""); code != http.StatusMethodNotAllowed {
 				t.Errorf("DELETE %s: %d", path, code)
@@ -127,10 +130,50 @@ func TestHandlersAnswerAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-func conforms(t *testing.T, path string, s *jsonschema.Schema, answer []byte) {
+// TestAnswersOnOtherRecordingsAreAsTheDocumentSays holds answers on recordings with findings,
+// and on those of earlier versions, against the schemas.
+func TestAnswersOnOtherRecordingsAreAsTheDocumentSays(t *testing.T) {
+	paths, err := filepath.Glob("../investigations/*.db")
+	must(t, err)
+	if len(paths) == 0 {
+		t.Fatal("no recordings")
+	}
+	for _, version := range []string{"0.8", "0.9"} {
+		script, err := os.ReadFile("../store/sqlite/testdata/earlier_" + version + ".sql")
+		must(t, err)
+		paths = append(paths, filepath.Join(t.TempDir(), version+".db"))
+		c, err := zombie.OpenConn(paths[len(paths)-1], zombie.OpenReadWrite, zombie.OpenCreate)
+		must(t, err)
+		must(t, sqlitex.ExecuteScript(c, string(script), nil))
+		must(t, c.Close())
+	}
+	b, err := nodeapi.Document("")
+	must(t, err)
+	var doc document
+	must(t, json.Unmarshal(b, &doc))
+	for _, file := range paths {
+		h := api(t, file)
+		for path, methods := range doc.Paths {
+			op, ok := methods["get"]
+			if s := op.Responses["200"].Content["application/json"].Schema; ok && s != nil {
+				_, answer := ask(t, h, http.MethodGet, path, "")
+				doc.conforms(t, file+path, s, answer)
+			}
+		}
+	}
+}
+
+// conforms holds an answer against a schema, which may refer to the document's components.
+func (d *document) conforms(t *testing.T, path string, s *jsonschema.Schema, answer []byte) {
 	t.Helper()
-	closed(s)
-	r, err := s.Resolve(nil)
+	b, err := json.Marshal(&jsonschema.Schema{Defs: d.Components.Schemas, AllOf: []*jsonschema.Schema{s}})
+	must(t, err)
+	var root jsonschema.Schema
+	must(t, json.Unmarshal(bytes.ReplaceAll(b, []byte("#/components/schemas/"), []byte("#/$defs/")), &root))
+	for _, c := range root.Defs {
+		closed(c)
+	}
+	r, err := root.Resolve(nil)
 	must(t, err)
 	var v any
 	must(t, json.Unmarshal(answer, &v))

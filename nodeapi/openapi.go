@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/ingero-io/ingero/nodeapi/wire"
 )
 
@@ -23,32 +21,42 @@ func openAPI(_ context.Context, a *API, _ *input) (any, error) {
 }
 
 // Document is the OpenAPI document of this version of the API. It is made of the same
-// list that requests are answered by.
+// list that requests are answered by; the types of answers are its components.
 func Document(version string) ([]byte, error) {
+	types := newSchemas()
 	paths := object{}
 	for _, rt := range routes() {
-		op, err := rt.describe()
+		op, err := rt.describe(types)
 		if err != nil {
 			return nil, fmt.Errorf("describe %s: %w", rt.path, err)
 		}
 		paths[rt.path] = object{strings.ToLower(rt.method): op}
 	}
+	components, err := types.components()
+	if err != nil {
+		return nil, fmt.Errorf("describe answers: %w", err)
+	}
 	b, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Ingero node API", "version": "1", "x-ingero-version": version,
-			"description": "What a recording holds, for other nodes, browsers and scripts. Nothing can be changed. Times are Unix nanoseconds, which a reader that has floating point only cannot hold exactly.",
+			"description": "What a recording holds, for other nodes, browsers and scripts. Nothing can be changed. " +
+				"Times are Unix nanoseconds, which a reader that has floating point only cannot hold exactly.",
 		},
 		"security": []object{{"token": []string{}}},
-		"components": object{"securitySchemes": object{
-			"token": object{"type": "http", "scheme": "bearer", "description": "If the server was given one; a client certificate is asked for with --client-ca."},
-		}},
+		"components": object{
+			"schemas": components,
+			"securitySchemes": object{"token": object{
+				"type": "http", "scheme": "bearer",
+				"description": "If the server was given one; a client certificate is asked for with --client-ca.",
+			}},
+		},
 		"paths": paths,
 	}, "", "  ")
 	return append(b, '\n'), err
 }
 
-func (rt *route) describe() (object, error) {
+func (rt *route) describe(types *schemas) (object, error) {
 	list := []object{}
 	for _, name := range rt.params {
 		p := paramNamed(name)
@@ -60,13 +68,12 @@ func (rt *route) describe() (object, error) {
 	}
 	content := object{rt.kind: object{}}
 	if rt.answer != nil {
-		s, err := schemaOf(rt.answer)
-		if err != nil {
+		var err error
+		if content, err = jsonOf(types, rt.answer); err != nil {
 			return nil, err
 		}
-		content = object{"application/json": object{"schema": s}}
 	}
-	failure, err := schemaOf(reflect.TypeFor[wire.Failure]())
+	failure, err := jsonOf(types, reflect.TypeFor[wire.Failure]())
 	if err != nil {
 		return nil, err
 	}
@@ -74,39 +81,21 @@ func (rt *route) describe() (object, error) {
 		"summary": rt.about, "parameters": list,
 		"responses": object{
 			"200":     object{"description": "the answer", "content": content},
-			"default": object{"description": "what is wrong", "content": object{"application/json": object{"schema": failure}}},
+			"default": object{"description": "what is wrong", "content": failure},
 		},
 	}
 	if rt.body {
-		question, err := schemaOf(reflect.TypeFor[wire.Question]())
+		question, err := jsonOf(types, reflect.TypeFor[wire.Question]())
 		if err != nil {
 			return nil, err
 		}
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": question}}}
+		op["requestBody"] = object{"required": true, "content": question}
 	}
 	return op, nil
 }
 
-// schemaOf is the schema of a type. Who reads answers has to bear fields that are added
-// to them later.
-func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
-	if err == nil {
-		open(s)
-	}
-	return s, err
-}
-
-func open(s *jsonschema.Schema) {
-	if s == nil {
-		return
-	}
-	if len(s.Properties) > 0 {
-		s.AdditionalProperties = nil
-	}
-	for _, p := range s.Properties {
-		open(p)
-	}
-	open(s.Items)
-	open(s.AdditionalProperties)
+// jsonOf is content that is JSON of a type.
+func jsonOf(types *schemas, t reflect.Type) (object, error) {
+	s, err := types.ref(t)
+	return object{"application/json": object{"schema": s}}, err
 }

@@ -1,9 +1,14 @@
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { live } from "./route";
-import type { Rows } from "./wire";
+import type * as wire from "./wire";
 
-// What the server answers is described by /api/v1/openapi.json; the types are in wire.ts.
+// What the server answers is described by docs/openapi.json, of which "make web" makes the
+// types in wire.d.ts. Times in it are Unix nanoseconds, and so above 2^53: their last some
+// hundred nanoseconds are lost here, which no picture shows.
+
+/** What a statement of SQL answers, whose columns have the types T. */
+export type Rows<T> = Pick<wire.Rows, "columns" | "truncated" | "notes"> & { rows: T[] };
 
 const tokenKey = "ingero-token";
 

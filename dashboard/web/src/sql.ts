@@ -1,6 +1,6 @@
-import { asked, get, query, useLoad, type Loaded } from "./api";
+import { asked, get, query, useLoad, type Loaded, type Rows } from "./api";
 import { scope } from "./route";
-import type { Ops, Rows } from "./wire";
+import type { Ops } from "./wire";
 
 /**
  * Asks a statement. Where the recording lacks a view of it, or a column that is named

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { count, duration } from "../format";
-import type { Chain, Owner, Report, Step } from "../report";
+import type { Chain, Owner, Report, Step } from "../wire";
 import { href } from "../route";
 import { Evidence } from "./evidence";
 import { Fact, Facts } from "./facts";

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { classOf } from "../classes";
 import { intervals, spans, type Interval, type Span } from "../evidence";
 import { clock, duration } from "../format";
-import type { Chain } from "../report";
+import type { Chain } from "../wire";
 import { href } from "../route";
 import { useFixed, useSQL } from "../sql";
 import { State } from "../state";

@@ -1,6 +1,6 @@
 import { count, duration } from "../format";
 import { href } from "../route";
-import type { Effect, Pattern, Report } from "../report";
+import type { Effect, Pattern, Report } from "../wire";
 
 const marks = { HIGH: "▲", MEDIUM: "◆", LOW: "●" };
 

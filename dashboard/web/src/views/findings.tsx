@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useGet } from "../api";
 import { Detail } from "../components/detail";
 import { Lost, Severity } from "../components/finding";
-import type { Report } from "../report";
+import type { Report } from "../wire";
 import { change, href, route, scope } from "../route";
 import { State } from "../state";
 import { Rest } from "./rest";

@@ -4,10 +4,9 @@ import { Lost, Severity, When, Who } from "../components/finding";
 import { Losses } from "../components/losses";
 import { Table, type Column } from "../components/table";
 import { clock, count, duration, moment } from "../format";
-import type { Chain, Report } from "../report";
 import { href, scope } from "../route";
 import { State } from "../state";
-import type { Op, Ops, Recording } from "../wire";
+import type { Chain, Op, Ops, Recording, Report } from "../wire";
 import { Rest } from "./rest";
 import "./overview.css";
 

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Lost, Severity, Who, slow } from "../components/finding";
 import { Frames } from "../components/stack";
 import { clock, count, duration } from "../format";
-import type { GPUError, InFlight, Report, Workload } from "../report";
+import type { GPUError, InFlight, Report, Workload } from "../wire";
 import { href } from "../route";
 
 /** What a report has beside its findings: each part only if there is something in it. */

@@ -6,24 +6,8 @@ import { count, duration, percent } from "../../format";
 import { change, route, scope } from "../../route";
 import { printable } from "../../printable";
 import { State } from "../../state";
-import type { About } from "../../wire";
+import type { Ops, Stacks, Waits } from "../../wire";
 import { build, find, pathOf, place, search, type Box, type Node, type Site } from "./tree";
-
-interface Stacks extends About {
-  calls_without_stack: number;
-  partial: boolean;
-  total: number;
-  stacks: { pid: number; process: string; op: string; kernel?: string; calls: number; total_ns: number; frames: string[] }[];
-}
-
-interface Waits extends About {
-  total: number;
-  waits: { pid: number; process: string; op?: string; class: string; waits: number; total_ns: number; frames: string[] }[];
-}
-
-interface Ops extends About {
-  ops: { op: string }[];
-}
 
 /** What is counted, and by what. The address has it. */
 interface Choice {

@@ -5,25 +5,14 @@ import { clock, count, duration } from "../../format";
 import { change, href, route, scope } from "../../route";
 import { State } from "../../state";
 import { isDark, onTheme } from "../../theme";
-import type { About } from "../../wire";
+import type * as wire from "../../wire";
 import { bounds, Chart, type Map } from "./chart";
 import { cellsOf, rowEnd, viridis, within, type Part } from "./scale";
-
-interface Answer extends About {
-  op: string;
-  ops: string[];
-  start_ns: number;
-  column_ns: number;
-  columns: number;
-  exact: boolean;
-  calls: number;
-  cells: number[];
-}
 
 /** How long the calls of an operation took, over time. */
 export function Heatmap() {
   const op = route.value.params.get("op");
-  const loaded = useGet<Answer>("heatmap", { ...scope.value, ...(op ? { op } : {}) });
+  const loaded = useGet<wire.Heatmap>("heatmap", { ...scope.value, ...(op ? { op } : {}) });
   const a = loaded.value;
   return (
     <State of={loaded}>
@@ -49,7 +38,7 @@ export function Heatmap() {
   );
 }
 
-function Heat(props: { answer: Answer }) {
+function Heat(props: { answer: wire.Heatmap }) {
   const a = props.answer;
   const canvas = useRef<HTMLCanvasElement>(null);
   const chart = useRef<Chart | undefined>(undefined);
@@ -189,7 +178,7 @@ function Legend(props: { most: number }) {
 }
 
 /** The calls in a part of the map. */
-function Chosen(props: { answer: Answer; map: Map; part: Part }) {
+function Chosen(props: { answer: wire.Heatmap; map: Map; part: Part }) {
   const { map, part, answer } = props;
   const b = bounds(map, part);
   const pid = scope.value.pid;

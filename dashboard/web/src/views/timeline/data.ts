@@ -1,31 +1,6 @@
-// What the API's lanes answers: see docs/openapi.json.
+// What is in the lists of numbers of the API's lanes: see wire.Lane in nodeapi.
 
-import type { About } from "../../wire";
-
-export interface Lane {
-  node: string;
-  pid: number;
-  tid: number;
-  process: string;
-  thread: string;
-  rank: number; // -1: none
-  depth: number;
-  calls: number[]; // in buckets: bucket, op, ns, n; one by one: start, duration, op, depth, weight, ns of all of them
-  waits: number[]; // in buckets: bucket, class, ns, n; one by one: start, duration, class
-}
-
-export interface Lanes extends About {
-  start_ns: number;
-  bucket_ns: number; // 0: one by one
-  buckets: number;
-  rows: number;
-  read_ns: number; // 0: all of the recording has been read
-  ops: string[];
-  classes: string[];
-  total: number;
-  estimate?: string; // what of the answer is estimated
-  lanes: Lane[];
-}
+import type { Lane, Lanes } from "../../wire";
 
 /** How many numbers an item of each list has. */
 export const stride = { call: 6, wait: 3, bucket: 4 };

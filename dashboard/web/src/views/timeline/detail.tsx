@@ -3,46 +3,13 @@ import { classOf } from "../../classes";
 import { count, duration, percent } from "../../format";
 import { printable } from "../../printable";
 import { State } from "../../state";
-import type { About } from "../../wire";
+import type { Call, OffCPU, Timeline } from "../../wire";
 import { sumsOf, type Sum } from "./data";
 import type { Arrow } from "./overlay";
 import type { Item } from "./item";
 import type { Stage } from "./stage";
 import type { View } from "./view";
 import { useEffect } from "preact/hooks";
-
-interface Task {
-  pid: number;
-  tid: number;
-  comm: string;
-  ns?: number;
-}
-
-interface CallRow {
-  start_ns: number;
-  duration_ns: number;
-  op: string;
-  ret_code: number;
-  weight: number;
-  waited_ns?: Record<string, number>;
-  stack_hash?: string;
-}
-
-interface WaitRow {
-  start_ns: number;
-  duration_ns: number;
-  run_queue_ns: number;
-  op?: string;
-  class: string;
-  waker?: Task;
-  holder_tid?: number;
-  culprits?: Task[];
-}
-
-interface Rows extends About {
-  calls: CallRow[];
-  off_cpu: WaitRow[];
-}
 
 /** Unix time of one of the stage's times, exactly. */
 function unix(s: Stage, t: number): bigint {
@@ -102,7 +69,7 @@ function Row(props: { stage: Stage; item: Item }) {
   const info = item.row.info!;
   const from = unix(stage, item.begin);
   const params = { from: String(from), to: String(from + 1n), pid: String(info.pid), tid: String(info.tid), limit: "20" };
-  const loaded = useLoad((signal) => get<Rows>("timeline", params, signal), [params]);
+  const loaded = useLoad((signal) => get<Timeline>("timeline", params, signal), [params]);
   const call = item.kind === "call" ? loaded.value?.calls.find((c) => c.op === item.name) : undefined;
   const wait = item.kind === "wait" ? loaded.value?.off_cpu[0] : undefined;
   useEffect(() => {
@@ -151,7 +118,7 @@ function clockOf(s: Stage, t: number): string {
 }
 
 /** Where a call's time went. */
-function Ledger(props: { of: CallRow }) {
+function Ledger(props: { of: Call }) {
   const waited = Object.entries(props.of.waited_ns ?? {}).map(([name, ns]) => ({ name, ns, n: 0 }));
   const off = waited.reduce((sum, w) => sum + w.ns, 0);
   const list = [{ name: "on_cpu", ns: Math.max(props.of.duration_ns - off, 0), n: 0 }, ...waited].sort((a, b) => b.ns - a.ns);
@@ -163,7 +130,7 @@ function Ledger(props: { of: CallRow }) {
   );
 }
 
-function Who(props: { of: WaitRow }) {
+function Who(props: { of: OffCPU }) {
   const { waker, holder_tid, culprits, run_queue_ns } = props.of;
   return (
     <>
@@ -195,7 +162,7 @@ function Who(props: { of: WaitRow }) {
 }
 
 /** From who woke the thread, held the lock, or ran instead. */
-function waitArrows(s: Stage, item: Item, w: WaitRow): Arrow[] {
+function waitArrows(s: Stage, item: Item, w: OffCPU): Arrow[] {
   const row = item.row;
   const out: Arrow[] = [];
   const add = (tid: number, pid: number | undefined, name: string, at: number, label: string) =>

@@ -1,7 +1,7 @@
 // Findings on the timeline: their evidence as marks, and the chain of one as arrows.
 
 import { duration } from "../../format";
-import type { Chain } from "../../report";
+import type { Chain } from "../../wire";
 import type { Arrow, Mark } from "./overlay";
 import type { Layout } from "./layout";
 

@@ -1,4 +1,5 @@
-import { callsOf, sumsOf, waitsOf, type Lane, type Lanes } from "./data";
+import type { Lane, Lanes } from "../../wire";
+import { callsOf, sumsOf, waitsOf } from "./data";
 import type { Row } from "./layout";
 
 /** Something of a thread that was pointed at. Times are the stage's. */

@@ -1,7 +1,8 @@
 // Draws what a tile holds.
 
 import { darkText, waitPaint, type OpColours, type Paint } from "./colours";
-import { callsOf, stride, waitsOf, type Lane, type Lanes } from "./data";
+import type { Lane, Lanes } from "../../wire";
+import { callsOf, stride, waitsOf } from "./data";
 import { deepest, type Row } from "./layout";
 
 /** A piece of the time as it is put on a canvas: times are those of the answer. */

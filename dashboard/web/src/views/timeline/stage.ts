@@ -4,7 +4,8 @@
 import { get } from "../../api";
 import { onTheme } from "../../theme";
 import { OpColours, paints, type Paint } from "./colours";
-import { sumsOf, type Lane, type Lanes } from "./data";
+import type { Lane, Lanes } from "../../wire";
+import { sumsOf } from "./data";
 import { bucketAt, itemsOf, nearest, type Item } from "./item";
 import { deepest, Layout, size, type LaneInfo, type Row } from "./layout";
 import { drawOverlay, sharesOf, type Arrow, type Mark } from "./overlay";

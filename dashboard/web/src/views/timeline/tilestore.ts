@@ -1,7 +1,7 @@
 // Asks for tiles and keeps them.
 
 import { get } from "../../api";
-import type { Lanes } from "./data";
+import type { Lanes } from "../../wire";
 import { askedFor, buckets, groupSize, Kept, keyOf, parentOf, startOf, widthOf, type TileAt } from "./tiles";
 
 /** A tile that was answered. */
