@@ -7,7 +7,8 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What "make generate" writes.
-GENERATED := docs/events.md docs/api.md docs/metrics.md docs/openapi.json bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
+GENERATED := docs/events.md docs/api.md docs/metrics.md docs/openapi.json dashboard/web/src/classlist.ts \
+	bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
 	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
 	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt \
 	host/nvml/prebuilt

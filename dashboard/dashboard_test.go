@@ -3,11 +3,13 @@ package dashboard_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/dashboard"
+	"github.com/ingero-io/ingero/event"
 )
 
 // ask has the handler answer, beside an API that says which path it was asked.
@@ -75,5 +77,25 @@ func TestWhatIsNotOfThePageIsLeftToTheAPI(t *testing.T) {
 	}
 	if w := ask(http.MethodPost, "/"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != http.MethodGet {
 		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
+// TestEveryClassHasAColour looks for what the list of classes, which is generated, does not have.
+func TestEveryClassHasAColour(t *testing.T) {
+	colours, err := os.ReadFile("web/src/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	swatches, err := os.ReadFile("web/src/components/swatch.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range event.Classes() {
+		if name := "--" + strings.ReplaceAll(c.String(), "_", "-") + ": "; !strings.Contains(string(colours), name) {
+			t.Errorf("style.css has no %s", name)
+		}
+		if name := ".class-" + c.String(); !strings.Contains(string(swatches), name+" ") && !strings.Contains(string(swatches), name+",") {
+			t.Errorf("swatch.css has no %s", name)
+		}
 	}
 }

@@ -58,51 +58,6 @@ func (s Source) String() string {
 	return fmt.Sprintf("source-%d", uint8(s))
 }
 
-// Class says where a thread's time went while it was not on a CPU. The order is
-// the order of the wire record's ledger (bpf/include/event.h) and append-only.
-type Class uint8
-
-// The classes.
-const (
-	RunQueue  Class = iota // runnable, another task had the CPU
-	Throttled              // runnable, its cgroup was out of CPU quota
-	Futex                  // blocked on a futex: mutex, condition variable, GIL
-	BlockIO                // blocked on a block device or a file system
-	Fault                  // blocked in a page fault
-	Network                // blocked in a socket call
-	Pipe                   // blocked on a pipe, eventfd or System V/POSIX queue
-	Poll                   // blocked in poll, select or epoll
-	Sleep                  // asleep by request: nanosleep, pause
-	Ioctl                  // blocked in an ioctl, as GPU drivers wait
-	Other                  // blocked in anything else
-	NumClasses
-	// OnCPU is what is left of a duration after its ledger: time on a CPU.
-	// It is derived, never recorded, and therefore not below NumClasses.
-	OnCPU = NumClasses
-)
-
-var classNames = [...]string{
-	"runq", "throttled", "futex", "block_io", "fault", "network", "pipe", "poll", "sleep", "ioctl", "other", "on_cpu",
-}
-
-// String returns the name used in SQL columns and JSON.
-func (c Class) String() string {
-	if int(c) < len(classNames) {
-		return classNames[c]
-	}
-	return fmt.Sprintf("class-%d", uint8(c))
-}
-
-// ClassByName is the inverse of String.
-func ClassByName(name string) (Class, bool) {
-	for i, n := range classNames {
-		if n == name {
-			return Class(i), true
-		}
-	}
-	return 0, false
-}
-
 // Ledger splits the off-CPU part of a span of one thread's time by class, in
 // nanoseconds. Time on CPU is the span's duration less Total.
 type Ledger struct {

@@ -27,8 +27,13 @@ func TestNamesAreUniqueAndKnown(t *testing.T) {
 		}
 	}
 	clear(seen)
+	titles := map[string]bool{}
 	for c := range event.NumClasses + 1 {
 		check(c.String())
+		if titles[c.Title()] || c.Title() == "" {
+			t.Errorf("%s: the title %q is none of its own", c, c.Title())
+		}
+		titles[c.Title()] = true
 		if got, ok := event.ClassByName(c.String()); !ok || got != c {
 			t.Errorf("%s is class %d and %d", c, c, got)
 		}

@@ -1,5 +1,12 @@
 package metrics
 
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+)
+
 // Kind is how values of an instrument add up.
 type Kind string
 
@@ -42,13 +49,26 @@ var Attributes = []struct{ Name, Doc string }{
 	{attrOp, "the operation, as in events.md"},
 	{attrProcess, "the process's name, as the kernel has it (at most 15 bytes)"},
 	{attrRank, "its RANK; absent if it has none"},
-	{attrState, "on_cpu, or the class of what a thread waited for: runq, throttled, futex, block_io, fault, network, pipe, poll, sleep, ioctl, other"},
+	{attrState, "on_cpu, or the class of what a thread waited for: " + classes()},
 	{attrSpace, "device or pinned"},
 	{attrCause, "the cause of a finding, as in accuracy.md"},
 	{attrLevel, "HIGH, MEDIUM or LOW"},
 	{attrLoss, "what could not be recorded, as in the losses view"},
 	{attrError, "the library's result code"},
 	{attrHW, "the GPU's number"},
+}
+
+// classes lists the classes with their titles.
+func classes() string {
+	var list []string
+	for c := range event.NumClasses {
+		if c.Title() == c.String() {
+			list = append(list, c.String())
+		} else {
+			list = append(list, fmt.Sprintf("%s (%s)", c, c.Title()))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // Names of the instruments.

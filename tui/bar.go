@@ -19,7 +19,7 @@ func segments(s *live.Span) []segment {
 	var list []segment
 	for i := range looks {
 		if ns := s.Of(looks[i].class); ns > 0 {
-			list = append(list, segment{looks[i].look, ns})
+			list = append(list, segment{looks[i].look(), ns})
 		}
 	}
 	if s.Untold > 0 {
@@ -108,7 +108,7 @@ func (m *Model) legend(used map[byte]bool, width int) []string {
 func classLooks() []look {
 	var list []look
 	for i := range looks {
-		list = append(list, looks[i].look)
+		list = append(list, looks[i].look())
 	}
 	return list
 }

@@ -97,9 +97,9 @@ func waitsFor(t *live.OpTime) string {
 		return ""
 	}
 	if c, ns := most(&t.Class); float64(ns) >= slight*float64(t.NS) {
-		return fmt.Sprintf("%s %s", word(c), percent(ns, t.NS))
+		return fmt.Sprintf("%s %s", c.Title(), percent(ns, t.NS))
 	}
-	return "on CPU " + percent(t.OnCPU(), t.NS)
+	return event.OnCPU.Title() + " " + percent(t.OnCPU(), t.NS)
 }
 
 // details says where the time of an operation's calls went.

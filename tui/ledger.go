@@ -73,7 +73,7 @@ func (l ledger) row(m *Model, t *live.Thread) row {
 		c, ns = mostLost(&s.Class)
 	}
 	if ns > 0 {
-		waited = fmt.Sprintf("%s %s", word(c), percent(ns, s.NS))
+		waited = fmt.Sprintf("%s %s", c.Title(), percent(ns, s.NS))
 	}
 	return row{
 		key: fmt.Sprintf("%d/%d", t.PID, t.TID),

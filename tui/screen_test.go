@@ -144,7 +144,7 @@ func TestBarsAreLegibleWithoutColours(t *testing.T) {
 	m := shown(usual(), 100, 24, busy("engine"))
 	press(m, "2", "w", "w") // the whole run
 	s := m.Screen()
-	for _, part := range []string{"CCCC", "QQ", "LL", "GG", "DD", "SS", ".", "C on CPU", "Q run queue", "L lock", "D disk", "G driver"} {
+	for _, part := range []string{"CCCC", "QQ", "LL", "GG", "DD", "SS", ".", "C on CPU", "Q run queue", "L lock", "D disk", "G GPU driver"} {
 		if !strings.Contains(s, part) {
 			t.Errorf("no %q:\n%s", part, s)
 		}

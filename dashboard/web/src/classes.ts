@@ -2,6 +2,8 @@
 // has them. The colours are in style.css; hatching tells apart where they are near to each
 // other, so that nothing is said by colour alone.
 
+import { classList } from "./classlist";
+
 export interface Class {
   name: string; // in SQL and JSON
   title: string;
@@ -9,20 +11,7 @@ export interface Class {
 }
 
 /** The classes, in the order in which bars stack them. */
-export const classes: Class[] = [
-  { name: "on_cpu", title: "on CPU", css: "--on-cpu" },
-  { name: "runq", title: "run queue", css: "--runq" },
-  { name: "throttled", title: "CPU quota", css: "--throttled" },
-  { name: "futex", title: "lock", css: "--futex" },
-  { name: "block_io", title: "disk", css: "--block-io" },
-  { name: "fault", title: "page fault", css: "--fault" },
-  { name: "network", title: "network", css: "--network" },
-  { name: "pipe", title: "pipe", css: "--pipe" },
-  { name: "poll", title: "poll", css: "--poll" },
-  { name: "sleep", title: "sleep", css: "--sleep" },
-  { name: "ioctl", title: "GPU driver", css: "--ioctl" },
-  { name: "other", title: "other wait", css: "--other" },
-];
+export const classes: Class[] = classList.map((c) => ({ ...c, css: "--" + c.name.replace("_", "-") }));
 
 const byName = new Map(classes.map((c) => [c.name, c]));
 

@@ -1,6 +1,8 @@
 // The rows of a recording that a finding rests on. Times are compared in SQL: as numbers
 // of this page they would lose their last digits.
 
+import { classes } from "./classes";
+
 /** The columns of spans, in order. */
 export type Span = [
   id: string,
@@ -23,9 +25,9 @@ function quoted(text: string): string {
   return "'" + text.replaceAll("'", "''") + "'";
 }
 
-const classes = ["runq", "throttled", "futex", "block_io", "fault", "network", "pipe", "poll", "sleep", "ioctl", "other"];
-const longest = `max(${classes.map((c) => `l.${c}_ns`).join(", ")})`;
-const classOfLongest = `case ${longest} when 0 then null ${classes.map((c) => `when l.${c}_ns then '${c}'`).join(" ")} end`;
+const waits = classes.map((c) => c.name).filter((name) => name !== "on_cpu");
+const longest = `max(${waits.map((c) => `l.${c}_ns`).join(", ")})`;
+const classOfLongest = `case ${longest} when 0 then null ${waits.map((c) => `when l.${c}_ns then '${c}'`).join(" ")} end`;
 
 /**
  * A statement for one id. Its letter says what it is: a call has none; a gap between calls,
