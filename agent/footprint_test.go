@@ -370,7 +370,7 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 		}
 		// The query of the published example counts calls.
 		rows, err := sqlite.Query(t.Context(), db, fmt.Sprintf("select count(*), sum(duration_ns) <= %d, max(duration_ns) from host_events where pid = %d and syscall = '%s'",
-			c.TotalNS, pid, c.Syscall), sqlite.Limits{})
+			c.TotalNS, pid, c.Syscall), store.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +388,7 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 		"SELECT * FROM io_events":            filepath.Join("sub", "data"),
 		"SELECT * FROM cuda_events LIMIT 20": "",
 	} {
-		rows, err := sqlite.Query(t.Context(), db, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), db, query, store.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 type recording struct {
 	t    *testing.T
 	path string
-	sqlite.Recording
+	store.Recording
 	report *report.Report
 }
 
@@ -52,7 +52,7 @@ func recordings(t *testing.T) map[string]*recording {
 // sums asks for rows of a name and two numbers.
 func (r *recording) sums(sql string) map[string][2]int64 {
 	r.t.Helper()
-	rows, err := sqlite.Query(r.t.Context(), r.path, sql, sqlite.Limits{})
+	rows, err := sqlite.Query(r.t.Context(), r.path, sql, store.Limits{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

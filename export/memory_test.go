@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/export"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -58,7 +59,7 @@ func (w *watchedRows) Next() bool {
 
 func write(t *testing.T, f *export.Format, path string, to *live) error {
 	if f.Table != nil {
-		rows, err := sqlite.Query(t.Context(), path, "select * from events", sqlite.Limits{Rows: 1 << 50, Bytes: 1 << 50})
+		rows, err := sqlite.Query(t.Context(), path, "select * from events", store.Limits{Rows: 1 << 50, Bytes: 1 << 50})
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/export"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -20,7 +21,7 @@ import (
 func events(t *testing.T, f *export.Format, path string) (written []byte, want [][]any) {
 	t.Helper()
 	ask := func() *sqlite.Rows {
-		rows, err := sqlite.Query(t.Context(), path, "select * from events", sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, "select * from events", store.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

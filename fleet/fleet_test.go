@@ -73,7 +73,7 @@ func recordedAll(t testing.TB, node string, sets ...launches) string {
 
 // api answers for a recording; its clock is ahead by so much.
 func api(t testing.TB, path string, ahead time.Duration) http.Handler {
-	src := source.File(path)
+	src := source.New(path)
 	t.Cleanup(func() { src.Close() })
 	return nodeapi.New(src, nodeapi.Options{Version: "test", Now: func() time.Time { return time.Now().Add(ahead) }})
 }

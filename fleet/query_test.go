@@ -155,7 +155,7 @@ func FuzzStatements(f *testing.F) {
 
 // direct asks a recording.
 func direct(t *testing.T, path, sql string) (wire.Rows, error) {
-	r, err := recording.Query(t.Context(), path, sql, recording.Limits{Rows: 1000, Time: time.Second})
+	r, err := recording.Query(t.Context(), path, sql, store.Limits{Rows: 1000, Time: time.Second})
 	if err != nil {
 		return wire.Rows{}, err
 	}
@@ -164,7 +164,7 @@ func direct(t *testing.T, path, sql string) (wire.Rows, error) {
 	for r.Next() {
 		line := []any{}
 		for _, v := range r.Values() {
-			line = append(line, recording.JSONValue(v))
+			line = append(line, store.JSONValue(v))
 		}
 		out.Rows = append(out.Rows, line)
 	}

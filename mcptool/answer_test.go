@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
@@ -41,7 +42,7 @@ func TestStatisticsAreThoseOfTheRollUps(t *testing.T) {
 	cs := connect(t, path, mcptool.Options{})
 	var got statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"since": "all"}, &got)
-	rows, err := sqlite.Query(t.Context(), path, "select op, sum(calls), sum(sum_ns), max(max_ns), sum(bytes) from op_seconds group by op order by 3 desc", sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, "select op, sum(calls), sum(sum_ns), max(max_ns), sum(bytes) from op_seconds group by op order by 3 desc", store.Limits{})
 	must(t, err)
 	defer rows.Close()
 	n, calls := 0, 0

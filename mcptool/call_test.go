@@ -31,7 +31,7 @@ const endless = "with recursive r(n) as (select 1 union all select n + 1 from r)
 
 func TestLongCallsTellTheirProgress(t *testing.T) {
 	var told atomic.Int32
-	src := source.File(crowd(t))
+	src := source.New(crowd(t))
 	cs := connectTo(t, src, mcptool.Options{SQLTime: 1200 * time.Millisecond}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			if r.Params.ProgressToken == "mine" && r.Params.Progress > 0 && r.Params.Message != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store"
 )
 
 // maxCompletions is how many values an answer may have by the protocol.
@@ -52,7 +52,7 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 
 // processNames are the names of the traced processes, each once.
 func (s *server) processNames(ctx context.Context) (names []string, err error) {
-	err = s.src.Read(ctx, func(r sqlite.Recording) error {
+	err = s.src.Read(ctx, func(r store.Recording) error {
 		names, err = tracedOf(ctx, r)
 		return err
 	})
@@ -61,7 +61,7 @@ func (s *server) processNames(ctx context.Context) (names []string, err error) {
 }
 
 // tracedOf are the names of the traced processes of a recording.
-func tracedOf(ctx context.Context, r sqlite.Recording) (names []string, err error) {
+func tracedOf(ctx context.Context, r store.Recording) (names []string, err error) {
 	list, err := r.Processes(ctx)
 	for i := range list {
 		if list[i].Traced && list[i].Name != "" {

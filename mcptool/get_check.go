@@ -12,7 +12,6 @@ import (
 	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 type checkIn struct {
@@ -131,7 +130,7 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 	st := recordingState{name: name(filepath.Base(s.src.Name()))}
 	st.Path = st.name
 	var sum store.Summary
-	err := s.src.Read(ctx, func(r sqlite.Recording) (err error) {
+	err := s.src.Read(ctx, func(r store.Recording) (err error) {
 		if sum, err = r.Summary(ctx); err != nil {
 			return err
 		}

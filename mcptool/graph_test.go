@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
@@ -33,7 +34,7 @@ func TestGraphsAreThoseOfTheView(t *testing.T) {
 		Graphs    []graphRow
 	}
 	call(t, cs, "graph_lifecycle", map[string]any{"since": "all", "limit": 1000}, &life)
-	rows, err := sqlite.Query(t.Context(), path, "select format('%#x', graph_exec), cast(launches as integer), cast(launch_ns as integer) from graph_execs order by timestamp desc", sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, "select format('%#x', graph_exec), cast(launches as integer), cast(launch_ns as integer) from graph_execs order by timestamp desc", store.Limits{})
 	must(t, err)
 	defer rows.Close()
 	n, instantiated, launches := 0, 0, 0

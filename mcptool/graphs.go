@@ -10,7 +10,6 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // graphUse is what a process did with CUDA graphs, exactly.
@@ -210,7 +209,7 @@ func (v *view) where() string {
 
 // each runs a statement of our own and calls f with each row.
 func (s *server) each(ctx context.Context, sql string, f func(row) error) error {
-	rows, err := s.src.Query(ctx, sql, sqlite.Limits{Rows: maxListed})
+	rows, err := s.src.Query(ctx, sql, store.Limits{Rows: maxListed})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
@@ -17,10 +18,10 @@ import (
 // connect serves a recording in this process and returns a client of it.
 func connect(t testing.TB, path string, o mcptool.Options) *mcp.ClientSession {
 	t.Helper()
-	return connectTo(t, source.File(path), o, nil)
+	return connectTo(t, source.New(path), o, nil)
 }
 
-func connectTo(t testing.TB, src source.Source, o mcptool.Options, c *mcp.ClientOptions) *mcp.ClientSession {
+func connectTo(t testing.TB, src recording.Source, o mcptool.Options, c *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	t.Cleanup(func() { src.Close() })
 	ours, theirs := mcp.NewInMemoryTransports()

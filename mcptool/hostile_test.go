@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	s := mcptool.NewServer(source.File(path), mcptool.Options{SQLTime: childSQLTime})
+	s := mcptool.NewServer(source.New(path), mcptool.Options{SQLTime: childSQLTime})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

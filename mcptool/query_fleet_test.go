@@ -24,7 +24,7 @@ func TestQueryFleetAsksAllNodes(t *testing.T) {
 	must(t, err)
 	var nodes []string
 	for i, p := range []string{path, made(t, storetest.Load{Calls: 2000})} {
-		src := source.File(p)
+		src := source.New(p)
 		t.Cleanup(func() { src.Close() })
 		s := httptest.NewServer(nodeapi.New(src, nodeapi.Options{Node: fmt.Sprintf("host-%d", i)}))
 		t.Cleanup(s.Close)

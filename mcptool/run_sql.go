@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/ingero-io/ingero/store/source"
-	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/store"
 )
 
 type sqlIn struct {
@@ -43,7 +43,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		case <-ctx.Done():
 			return out, ctx.Err()
 		}
-		limits := source.Served()
+		limits := recording.UntrustedLimits()
 		limits.Rows, limits.Bytes, limits.Time = longest+maxRows, 1<<30, s.opts.SQLTime
 		rows, err := s.src.Query(ctx, in.SQL, limits)
 		if err != nil {
@@ -69,7 +69,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 }
 
 // fill takes the rows from an offset on that fit into an answer.
-func (s *sqlOut) fill(rows *sqlite.Rows, from int, in *sqlIn) error {
+func (s *sqlOut) fill(rows store.Rows, from int, in *sqlIn) error {
 	s.Columns, s.Rows = []data{}, [][]any{}
 	for _, c := range rows.Columns() {
 		s.Columns = append(s.Columns, data(cut(visible(c), maxName)))
@@ -109,7 +109,7 @@ func shown(values []any) (line []any, shortened int) {
 	room := budget / 2 // of a row with very many long values each gets less
 	line = make([]any, len(values))
 	for i, v := range values {
-		v = sqlite.JSONValue(v)
+		v = store.JSONValue(v)
 		switch x := v.(type) {
 		case int64:
 			if x > exactly || x < -exactly {

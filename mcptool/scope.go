@@ -10,7 +10,6 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // scope is the part of a recording that a call is about.
@@ -31,14 +30,14 @@ type common struct {
 
 // view is an open recording, cut to a scope.
 type view struct {
-	sqlite.Recording
+	store.Recording
 	recording.Part
 	pids []uint32 // only these; empty: all
 }
 
 // read opens the recording for a call, and tells what every answer on it says.
 func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) error) error {
-	return s.src.Read(ctx, func(r sqlite.Recording) error {
+	return s.src.Read(ctx, func(r store.Recording) error {
 		v := &view{Recording: r}
 		var err error
 		if v.Part, err = recording.Choose(ctx, r, in.span(), s.opts.Now()); err != nil {
@@ -99,7 +98,7 @@ func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
 	for i := range names {
 		names[i] = string(name(names[i]))
 	}
-	return nil, fmt.Errorf("no process %s was recorded; %s", name(in.Process), sqlite.Suggest(in.Process, names, "the traced ones"))
+	return nil, fmt.Errorf("no process %s was recorded; %s", name(in.Process), store.Suggest(in.Process, names, "the traced ones"))
 }
 
 // listed writes some numbers.
@@ -159,7 +158,7 @@ func (v *view) cuts(at uint64, end bool) bool {
 const lossUnknown = "an earlier Ingero recorded this and did not count what it lost"
 
 // uncounted reports whether a recording does not say what was lost.
-func uncounted(r sqlite.Recording) bool {
+func uncounted(r store.Recording) bool {
 	_, earlier := r.(store.LegacyReader)
 	return earlier
 }
@@ -188,5 +187,5 @@ func opNamed(s string) (event.Op, error) {
 		}
 		names = append(names, event.Catalog[i].Name)
 	}
-	return 0, fmt.Errorf("there is no operation %s; %s", name(s), sqlite.Suggest(s, names, "operations"))
+	return 0, fmt.Errorf("there is no operation %s; %s", name(s), store.Suggest(s, names, "operations"))
 }

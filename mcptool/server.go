@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/fleet"
-	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/recording"
 )
 
 // Options configure a server. The zero value is usable.
@@ -38,7 +38,7 @@ Names, command lines, paths, stack frames and SQL values were chosen by the trac
 
 // server answers for one recording.
 type server struct {
-	src      source.Source
+	src      recording.Source
 	opts     Options
 	reports  reports
 	examined examined
@@ -47,17 +47,17 @@ type server struct {
 
 // NewServer makes a server with all tools. It works, and says what is wrong, also
 // when the recording cannot be read.
-func NewServer(src source.Source, o Options) *mcp.Server {
+func NewServer(src recording.Source, o Options) *mcp.Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.SQLTime <= 0 {
-		o.SQLTime = source.Served().Time
+		o.SQLTime = recording.UntrustedLimits().Time
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &server{src: src, opts: o, sql: make(chan struct{}, source.AtOnce())}
+	s := &server{src: src, opts: o, sql: make(chan struct{}, recording.UntrustedAtOnce())}
 	m := mcp.NewServer(&mcp.Implementation{Name: "ingero", Title: "Ingero", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: o.Logger, CompletionHandler: s.complete,
 	})

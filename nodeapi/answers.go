@@ -10,11 +10,10 @@ import (
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 func healthz(ctx context.Context, a *API, _ *input) (wire.Health, error) {
-	err := a.src.Read(ctx, func(sqlite.Recording) error { return nil })
+	err := a.src.Read(ctx, func(store.Recording) error { return nil })
 	return wire.Health{Status: "ok", Version: a.opts.Version}, err
 }
 

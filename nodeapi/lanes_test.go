@@ -208,7 +208,7 @@ func TestLanesAreChosen(t *testing.T) {
 func BenchmarkLanes(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "million.db")
 	must(b, storetest.Build(path, storetest.Load{Calls: 1_000_000, Rate: 50_000, Threads: 4, Waits: true}, sqlite.Options{RawRate: 1 << 20}))
-	src := source.File(path)
+	src := source.New(path)
 	b.Cleanup(func() { src.Close() })
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {

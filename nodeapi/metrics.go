@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store"
 )
 
 // metricsType is Prometheus' text format.
@@ -22,7 +22,7 @@ func metrics(ctx context.Context, a *API, _ *input) (any, error) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 	}
 	up := 1
-	err := a.src.Read(ctx, func(r sqlite.Recording) error {
+	err := a.src.Read(ctx, func(r store.Recording) error {
 		sum, err := r.Summary(ctx)
 		if err != nil {
 			return err

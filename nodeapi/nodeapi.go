@@ -17,9 +17,8 @@ import (
 
 	"github.com/ingero-io/ingero/nodeapi/lanes"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/source"
-	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/webserver"
 )
 
@@ -37,7 +36,7 @@ type Options struct {
 
 // API answers for a recording. It is an http.Handler.
 type API struct {
-	src    source.Source
+	src    recording.Source
 	opts   Options
 	gate   *webserver.Gate
 	lanes  lanes.Cache
@@ -46,7 +45,7 @@ type API struct {
 
 // New makes the API of a recording. It answers, and says what is wrong, also when the
 // recording cannot be read.
-func New(src source.Source, o Options) *API {
+func New(src recording.Source, o Options) *API {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -121,7 +120,7 @@ var (
 
 // statusOf tells whose fault an error is.
 func statusOf(err error) int {
-	for _, e := range []error{errAsked, sqlite.ErrRefused, sqlite.ErrSyntax, sqlite.ErrTooLarge} {
+	for _, e := range []error{errAsked, store.ErrRefused, store.ErrSyntax, store.ErrTooLarge} {
 		if errors.Is(err, e) {
 			return http.StatusBadRequest
 		}
@@ -131,7 +130,7 @@ func statusOf(err error) int {
 			return http.StatusServiceUnavailable // another may be there the next time
 		}
 	}
-	if errors.Is(err, sqlite.ErrTooLong) {
+	if errors.Is(err, store.ErrTooLong) {
 		return http.StatusGatewayTimeout
 	}
 	return http.StatusInternalServerError

@@ -45,7 +45,7 @@ func api(t testing.TB, path string) http.Handler {
 		path = filepath.Join(t.TempDir(), "made.db")
 		must(t, storetest.Build(path, storetest.Load{Calls: 4000, Threads: 2}, sqlite.Options{}))
 	}
-	src := source.File(path)
+	src := source.New(path)
 	t.Cleanup(func() { src.Close() })
 	return nodeapi.New(src, nodeapi.Options{Version: "test", Node: "host"})
 }

@@ -10,8 +10,6 @@ import (
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/source"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // maxBytes bounds the values of an answer.
@@ -23,7 +21,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	if strings.TrimSpace(in.sql.SQL) == "" {
 		return out, asked{errNoSQL}
 	}
-	limits := source.Served()
+	limits := recording.UntrustedLimits()
 	limits.Rows, limits.Bytes = in.limit, maxBytes
 	rows, err := a.src.Query(ctx, in.sql.SQL, limits)
 	if err != nil {
@@ -44,7 +42,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 		}
 	}
 	out.Truncated, out.Node, out.Lost = rows.Truncated(), a.opts.Node, map[string]uint64{}
-	_ = a.src.Read(ctx, func(r sqlite.Recording) error { // a file that is no recording has no name
+	_ = a.src.Read(ctx, func(r store.Recording) error { // a file that is no recording has no name
 		part, err := recording.Choose(ctx, r, store.Span{Since: "all"}, a.opts.Now())
 		out.About = a.about(&view{Part: part})
 		return err
@@ -56,7 +54,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 func values(row []any) []any {
 	line := make([]any, len(row))
 	for i, v := range row {
-		line[i] = sqlite.JSONValue(v)
+		line[i] = store.JSONValue(v)
 		if f, ok := line[i].(float64); ok {
 			line[i] = realNumber(f)
 		}

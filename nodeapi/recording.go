@@ -6,11 +6,10 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 func recorded(ctx context.Context, a *API, _ *input) (out wire.Recording, err error) {
-	err = a.src.Read(ctx, func(r sqlite.Recording) error {
+	err = a.src.Read(ctx, func(r store.Recording) error {
 		s, err := r.Summary(ctx)
 		if err != nil {
 			return err

@@ -12,12 +12,12 @@ import (
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store"
 )
 
 // view is the part of a recording that a request is about.
 type view struct {
-	sqlite.Recording
+	store.Recording
 	recording.Part
 	names map[uint32]string
 	pids  []uint32 // only these; empty: all
@@ -25,7 +25,7 @@ type view struct {
 
 // read opens the recording for a request.
 func (a *API) read(ctx context.Context, in *input, f func(*view) error) error {
-	return a.src.Read(ctx, func(r sqlite.Recording) error {
+	return a.src.Read(ctx, func(r store.Recording) error {
 		v := &view{Recording: r, names: map[uint32]string{}, pids: in.pids}
 		var err error
 		if v.Part, err = recording.Choose(ctx, r, in.span, a.opts.Now()); err != nil {

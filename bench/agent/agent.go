@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store/source"
 )
 
@@ -117,14 +118,14 @@ func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Tol
 
 // Session asks the tools of the MCP server of a recording.
 type Session struct {
-	src    source.Source
+	src    recording.Source
 	server *mcp.ServerSession
 	client *mcp.ClientSession
 }
 
 // Open starts the server of the recording in a file, and connects to it.
 func Open(ctx context.Context, db string) (*Session, error) {
-	s := &Session{src: source.File(db)}
+	s := &Session{src: source.New(db)}
 	ours, theirs := mcp.NewInMemoryTransports()
 	var err error
 	if s.server, err = mcptool.NewServer(s.src, mcptool.Options{}).Connect(ctx, ours, nil); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/dashboard"
 	"github.com/ingero-io/ingero/nodeapi"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/webserver"
 )
@@ -77,13 +78,13 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	l.describe(c.err, path)
-	src := source.File(path)
+	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
 	return c.serveDashboard(ctx, src, l, webserver.DefaultLimits())
 }
 
 // serveDashboard answers browsers and nodes until ctx ends.
-func (c *console) serveDashboard(ctx context.Context, src source.Source, l *listener, limits webserver.Limits) error {
+func (c *console) serveDashboard(ctx context.Context, src recording.Source, l *listener, limits webserver.Limits) error {
 	host, _ := os.Hostname() // without one, the recording says what it is called
 	api := nodeapi.New(src, nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
 	opts := l.opts

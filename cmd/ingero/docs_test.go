@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -26,7 +27,7 @@ func TestDocumentedQueriesRun(t *testing.T) {
 		t.Fatalf("only %d statements found", len(blocks))
 	}
 	for _, b := range blocks {
-		rows, err := sqlite.Query(t.Context(), path, b[1], sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, b[1], store.Limits{})
 		if err != nil {
 			t.Errorf("%s\n%v", b[1], err)
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/export"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -124,7 +125,7 @@ func (c *console) exportTable(ctx context.Context, w io.Writer, format *export.F
 		to = 1<<63 - 1
 	}
 	query := fmt.Sprintf("select * from events where timestamp >= %d and timestamp < %d", v.Window.From, to)
-	rows, err := sqlite.Query(ctx, v.path, query, sqlite.Limits{Rows: unlimited, Bytes: unlimited, Time: unlimited})
+	rows, err := sqlite.Query(ctx, v.path, query, store.Limits{Rows: unlimited, Bytes: unlimited, Time: unlimited})
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	}
 	defer audit.Close()
 	log := c.logger(c.err)
-	src := source.File(path)
+	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
 	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: log, Now: c.now, Fleet: fl})
 	mcpserver.Protect(server, audit, webserver.DefaultLimits(), log)

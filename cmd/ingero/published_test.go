@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -73,7 +74,7 @@ func checkStored(t *testing.T, path string) {
 	if err := json.Unmarshal(inProcess(t, "explain", path, "--since", "all", "--json"), &r); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := sqlite.Query(t.Context(), path, "select id, severity, summary from main.causal_chains order by detected_at, id", sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, "select id, severity, summary from main.causal_chains order by detected_at, id", store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -93,7 +94,7 @@ func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql
 	if err != nil {
 		return err
 	}
-	limits := sqlite.Limits{Rows: f.limit}
+	limits := store.Limits{Rows: f.limit}
 	if f.limit == 0 {
 		limits.Rows, limits.Bytes = unlimited, unlimited
 	}

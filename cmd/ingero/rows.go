@@ -12,7 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/export"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store"
 )
 
 // rowWriter prints rows in one format.
@@ -175,7 +175,7 @@ func writeJSONRows(c *console, rows rowSource) error {
 		b.WriteString(sep)
 		for i, v := range rows.Values() {
 			b.Write(keys[i])
-			value, err := json.Marshal(sqlite.JSONValue(v))
+			value, err := json.Marshal(store.JSONValue(v))
 			if err != nil {
 				return fmt.Errorf("write row as JSON: %w", err)
 			}

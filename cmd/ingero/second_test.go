@@ -114,7 +114,7 @@ func checkMetrics(t *testing.T, r sdk.Reader, list []*actor) {
 // none asserts that a query has no rows.
 func none(t *testing.T, path, sql string) {
 	t.Helper()
-	rows, err := sqlite.Query(t.Context(), path, sql, sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, sql, store.Limits{})
 	check(t, err)
 	defer rows.Close()
 	for n := 0; rows.Next(); n++ {
@@ -155,7 +155,7 @@ func checkViews(t *testing.T, path string, walls map[event.Thread]uint64) {
 
 func checkTools(t *testing.T, path string, list []*actor) {
 	t.Helper()
-	src := source.File(path)
+	src := source.New(path)
 	t.Cleanup(func() { src.Close() })
 	ours, theirs := mcp.NewInMemoryTransports()
 	ss, err := mcptool.NewServer(src, mcptool.Options{}).Connect(t.Context(), ours, nil)
@@ -248,7 +248,7 @@ func checkWindows(t *testing.T, ask func(string, map[string]any, any), list []*a
 
 func checkAPI(t *testing.T, path string, list []*actor, walls map[event.Thread]uint64) {
 	t.Helper()
-	src := source.File(path)
+	src := source.New(path)
 	t.Cleanup(func() { src.Close() })
 	h := nodeapi.New(src, nodeapi.Options{})
 	ask := func(query string, out any) {

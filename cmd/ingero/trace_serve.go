@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingero-io/ingero/mcpserver"
 	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/webserver"
 )
@@ -17,7 +18,7 @@ var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 // serveBoth serves the recording while it is made, to agents and to nodes as asked, until
 // its result is called.
 func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
-	endMCP, err := t.serve(ctx, mcpService, f.mcp, func(ctx context.Context, l *listener, src source.Source) error {
+	endMCP, err := t.serve(ctx, mcpService, f.mcp, func(ctx context.Context, l *listener, src recording.Source) error {
 		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
 		mcpserver.Protect(server, t.log, besideTracer, t.opts.Logger)
 		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
@@ -25,7 +26,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 	if err != nil {
 		return nil, err
 	}
-	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src source.Source) error {
+	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src recording.Source) error {
 		return t.c.serveDashboard(ctx, src, l, besideTracer)
 	})
 	if err != nil {
@@ -37,7 +38,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 
 // serve has something answer at an address, unless that is empty, until its result is
 // called.
-func (t *tracing) serve(ctx context.Context, s service, address string, answer func(context.Context, *listener, source.Source) error) (end func(), err error) {
+func (t *tracing) serve(ctx context.Context, s service, address string, answer func(context.Context, *listener, recording.Source) error) (end func(), err error) {
 	if address == "" {
 		return func() {}, nil
 	}
@@ -51,7 +52,7 @@ func (t *tracing) serve(ctx context.Context, s service, address string, answer f
 	// With a place for each call, the tracer's thread never waits for one inside this
 	// process. Who has a CPU is then the kernel's choice.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)
-	src := source.File(t.file.path)
+	src := source.New(t.file.path)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -26,7 +26,7 @@ func (w *windowFlags) add(f *pflag.FlagSet) {
 // view is a part of a recording.
 type view struct {
 	recording.Part
-	rec  sqlite.Recording
+	rec  store.Recording
 	path string
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -98,7 +99,7 @@ func TestInvestigationsSayNothingOfTheirMachine(t *testing.T) {
 			union all select command from processes where command <> ''
 			union all select cgroup from processes where cgroup not in ('', '/gpu-node-01')
 			union all select file from stack_frames where file like '/%'
-			union all select module from stack_frames where module like '/%'`, sqlite.Limits{})
+			union all select module from stack_frames where module like '/%'`, store.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func (r *recording) finish() (calls, rows, lost int64) {
 		}
 	}
 	q, err := sqlite.Query(r.t.Context(), r.db, `select count(*), sum(stored), sum(duration_ns) = (select sum(sum_ns) from op_seconds),
-		max(duration_ns) = (select max(max_ns) from op_seconds) from calls`, sqlite.Limits{})
+		max(duration_ns) = (select max(max_ns) from op_seconds) from calls`, store.Limits{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // answers are the rows of a query, each value as text, by the first column.
 func (r *recording) answers(query string) map[string][]string {
 	r.t.Helper()
-	q, err := sqlite.Query(r.t.Context(), r.db, query, sqlite.Limits{})
+	q, err := sqlite.Query(r.t.Context(), r.db, query, store.Limits{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

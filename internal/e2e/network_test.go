@@ -13,6 +13,7 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/internal/testnet"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -87,7 +88,7 @@ func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 	if n := int(r.Truth.FaultCount); n == 0 || again < n || again > 2*n { // a packet may be thought lost that is late
 		t.Errorf("%d segments were sent again, %d packets were lost", again, n)
 	}
-	rows, err := sqlite.Query(t.Context(), db, "select count(*) from net_events where op = 'tcp_retransmit' and comm = 'trainer' and state = 'established'", sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), db, "select count(*) from net_events where op = 'tcp_retransmit' and comm = 'trainer' and state = 'established'", store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

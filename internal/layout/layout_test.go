@@ -75,7 +75,7 @@ var table = []row{
 	{"store", "event host/framework host/owner stats"},
 	{"recording", "report store"},
 	{"store/sqlite", "event footprint host/framework host/owner stats store"},
-	{"store/source", "store/sqlite"},
+	{"store/source", "recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
 
 	// Why a thread lost time.
@@ -104,13 +104,12 @@ var table = []row{
 	{"export", "event export/parquet report store"},
 	{"fleet", "nodeapi/wire report store"},
 	{"mcpserver", "webserver"},
-	{"nodeapi", `diagnose event nodeapi/lanes nodeapi/wire recording report stats store
-		store/source store/sqlite webserver`},
+	{"nodeapi", "diagnose event nodeapi/lanes nodeapi/wire recording report stats store webserver"},
 	{"mcptool", `demo diagnose docs event fleet internal/doctor recording report store
-		store/source store/sqlite symbol/gpukernel`},
+		symbol/gpukernel`},
 
 	// Measurements, tests, and what generates.
-	{"bench/agent", "mcptool store/source"},
+	{"bench/agent", "mcptool recording store/source"},
 	{"dashboard/e2e/made", "event store store/sqlite store/sqlite/storetest"},
 	{"demo/record", "demo diagnose probe report store"},
 	{"internal/collectortest", ""},
@@ -150,6 +149,24 @@ var table = []row{
 		export fleet host/proc internal/cudastub internal/doctor mcpserver mcptool
 		metrics nodeapi probe probe/coverage recording report store store/source
 		store/sqlite tui webserver`},
+}
+
+// ofFiles are the packages that open the files of recordings: the command line, and what makes
+// recordings for tests and measurements. All others are handed a recording, and ask it by the
+// interfaces of store and recording. The agent is given its store.Writer.
+var ofFiles = []string{
+	"cmd/ingero", "store/source", "store/sqlite/storetest",
+	"bench", "bench/agent", "dashboard/e2e/made", "internal/real/realtest", "internal/rig",
+}
+
+func TestFewOpenFiles(t *testing.T) {
+	for _, r := range table {
+		for _, i := range strings.Fields(r.imports) {
+			if (i == "store/sqlite" || i == "store/source") && !slices.Contains(ofFiles, r.name) {
+				t.Errorf("%s imports %s; let cmd/ingero hand it a recording.Source or a store.Reader", r.name, i)
+			}
+		}
+	}
 }
 
 func TestImportsPointUp(t *testing.T) {

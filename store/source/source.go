@@ -11,31 +11,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// Source gives read access to a recording. Its methods may be called by several
-// goroutines. A file that is missing or damaged is an error of each call, not of
-// making the source: it may be there the next time.
-type Source interface {
-	// Name says which recording it is, for people.
-	Name() string
-	// Read calls f with the recording as it is now. f must not keep it.
-	Read(ctx context.Context, f func(sqlite.Recording) error) error
-	// Query runs one reading SQL statement. Rows must be closed.
-	Query(ctx context.Context, sql string, l sqlite.Limits) (*sqlite.Rows, error)
-	// State changes when what Read would show may have changed; empty if unknown.
-	State() string
-	// Close ends the source once the reads in progress have ended. It is safe to
-	// call twice.
-	Close() error
-}
-
 // File is a recording in a file. It stays open between calls and is opened anew
-// when the file, or the log of its writer, has changed.
-func File(path string) Source { return &file{path: path} }
-
-type file struct {
+// when the file, or the log of its writer, has changed. It implements recording.Source:
+// its methods may be called by several goroutines, and a file that is missing or damaged is
+// an error of each call, not of making the source.
+type File struct {
 	path string
 
 	mu     sync.Mutex // guards what follows
@@ -43,22 +28,27 @@ type file struct {
 	closed bool
 }
 
+// New makes the source of a file. The file need not be there yet.
+func New(path string) *File { return &File{path: path} }
+
 // opened is a recording that is open, and who uses it.
 type opened struct {
-	rec   sqlite.Recording
+	rec   store.Recording
 	state string
 	users int
 	stale bool // to be closed by the last user
 }
 
+var _ recording.Source = (*File)(nil)
+
 var errClosed = errors.New("the server is shutting down")
 
-// Name implements Source.
-func (f *file) Name() string { return f.path }
+// Name implements recording.Source.
+func (f *File) Name() string { return f.path }
 
-// State implements Source: what the file system says of the file and of the log
+// State implements recording.Source: what the file system says of the file and of the log
 // beside it.
-func (f *file) State() string {
+func (f *File) State() string {
 	var s strings.Builder
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		info, err := os.Stat(f.path + suffix)
@@ -74,8 +64,8 @@ func (f *file) State() string {
 	return s.String()
 }
 
-// Read implements Source.
-func (f *file) Read(ctx context.Context, use func(sqlite.Recording) error) error {
+// Read implements recording.Source.
+func (f *File) Read(ctx context.Context, use func(store.Recording) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -87,7 +77,7 @@ func (f *file) Read(ctx context.Context, use func(sqlite.Recording) error) error
 	return use(o.rec)
 }
 
-func (f *file) acquire() (*opened, error) {
+func (f *File) acquire() (*opened, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -111,7 +101,7 @@ func (f *file) acquire() (*opened, error) {
 	return f.opened, nil
 }
 
-func (f *file) release(o *opened) {
+func (f *File) release(o *opened) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o.users--
@@ -119,7 +109,7 @@ func (f *file) release(o *opened) {
 }
 
 // drop forgets the open recording; who uses it goes on with it.
-func (f *file) drop() {
+func (f *File) drop() {
 	f.opened.stale = true
 	f.opened.closeIfUnused()
 	f.opened = nil
@@ -131,13 +121,17 @@ func (o *opened) closeIfUnused() {
 	}
 }
 
-// Query implements Source.
-func (f *file) Query(ctx context.Context, sql string, l sqlite.Limits) (*sqlite.Rows, error) {
-	return sqlite.Query(ctx, f.path, sql, l)
+// Query implements recording.Source.
+func (f *File) Query(ctx context.Context, sql string, l store.Limits) (store.Rows, error) {
+	rows, err := sqlite.Query(ctx, f.path, sql, l)
+	if err != nil {
+		return nil, err // a nil *sqlite.Rows would not be nil as store.Rows
+	}
+	return rows, nil
 }
 
-// Close implements Source.
-func (f *file) Close() error {
+// Close implements recording.Source.
+func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true

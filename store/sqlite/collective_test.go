@@ -57,7 +57,7 @@ func TestCollectiveViews(t *testing.T) {
 		"select op || peer || coalesce(rank, '?') || coalesce(barrier_wait_ns, '?') || ret_code from collectives where ret_code":              "ncclSend0??4",
 		"select op || last_rank || '/' || last_pid || '/' || late_ns || '/' || longest_wait_ns || '/' || ranks_seen from collective_arrivals": "ncclAllReduce1/200/4000/4900/2",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
 		if !rows.Next() {
 			t.Errorf("%s: no row, %v", query, rows.Err())

@@ -38,7 +38,7 @@ func TestSumsOverFilteredViewsComeWithANote(t *testing.T) {
 		"select gpus from system_snapshots":                                             "",
 		"select count(*) from culprits":                                                 "culprits has only",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, sql, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, sql, store.Limits{})
 		must(t, err)
 		notes := textOf(rows.Notes())
 		rows.Close()
@@ -111,7 +111,7 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 		"select class, sum(duration_ns) from off_cpu group by 1 having count(*) > 1": "exact: off_cpu_times",
 		"select sum(duration_ns) from cuda_events where stored":                      "where depth = 0",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, sql, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, sql, store.Limits{})
 		must(t, err)
 		for rows.Next() {
 		}
@@ -141,7 +141,7 @@ func TestNotesAreOfTheRecording(t *testing.T) {
 		{legacy(t, "0.8"), "select sum(duration_ns) from cuda_events", "of one source", "depth"},
 		{legacy(t, "0.8"), "select sum(duration_ns) from off_cpu", "does not hold the rest", "all, exact"},
 	} {
-		rows, err := sqlite.Query(t.Context(), c.path, c.sql, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), c.path, c.sql, store.Limits{})
 		must(t, err)
 		if got := textOf(rows.Notes()); !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
 			t.Errorf("%s: notes %q, want %q and not %q", c.sql, got, c.want, c.not)

@@ -94,7 +94,7 @@ func TestFootprintViews(t *testing.T) {
 		"select op || path || bytes || comm from io_events":                                                              "read/data/a99engine",
 		"select comm || cpu_ns || '/' || user_ns || '/' || kernel_ns || '/' || parent_pid from footprints":               "engine600/569/31/1",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
 		if !rows.Next() {
 			t.Errorf("%s: no row, %v", query, rows.Err())

@@ -58,7 +58,7 @@ func TestGraphAndMemoryViews(t *testing.T) {
 		"select group_concat(op || grown_bytes || '/' || grown_count || '/' || oldest_age_ns) from leak_candidates":                                                                                   "cudaMallocFromPoolAsync60/4/4009",
 		"select live_bytes || '/' || mean_live_bytes || '/' || mean_bytes || '/' || alloc_avg_ns || '/' || below_peak_bytes from fragmentation":                                                       "30/10/20/100/20",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
 		if !rows.Next() {
 			t.Errorf("%s: no row, %v", query, rows.Err())
@@ -110,7 +110,7 @@ func TestGraphsOfTheDriverCountOnce(t *testing.T) {
 		"select group_concat(op || ':' || graph_exec || ':' || capture_status) from (select * from graph_launches order by timestamp)":                 "cudaGraphLaunch:70:active,cudaGraphLaunch:99:none,cudaGraphLaunch:99:none,cudaGraphLaunch:99:none,cuGraphLaunch:88:none,cuGraphLaunch:88:none",
 		"select capture_mode || ':' || stream from cudaStreamBeginCapture":                                                                             "2:5",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
 		if !rows.Next() {
 			t.Errorf("%s: no row, %v", query, rows.Err())
@@ -138,7 +138,7 @@ func TestTheLivesOfGraphsAreNotThinned(t *testing.T) {
 	}
 	must(t, w.Write(b))
 	must(t, w.Close())
-	rows, err := sqlite.Query(t.Context(), path, "select count(*), (select sum(stored) from cudaLaunchKernel) < 1000 from graph_execs", sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, "select count(*), (select sum(stored) from cudaLaunchKernel) < 1000 from graph_execs", store.Limits{})
 	must(t, err)
 	defer rows.Close()
 	if !rows.Next() || rows.Values()[0] != int64(500) || rows.Values()[1] != int64(1) {

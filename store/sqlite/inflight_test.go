@@ -31,7 +31,7 @@ func TestACallInFlightIsOneRow(t *testing.T) {
 		// The other one died in a call too young to be looked at.
 		"select group_concat(tid || op || outcome || duration_ns) from (select * from calls_in_flight order by tid)": "2cudaFreedied3000000000,3cudaFreedied5000000",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
 		if !rows.Next() {
 			t.Errorf("%s: no row, %v", query, rows.Err())

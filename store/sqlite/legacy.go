@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,25 +9,12 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
-// Recording is a recording of any version that this program reads.
-type Recording interface {
-	store.Reader
-	// Calls visits what CallTimes does, with all that is stored of it.
-	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
-	// CallsOf visits those of some operations.
-	CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error
-	// CallsIn counts the outermost calls of the whole seconds that a window touches, thinned ones
-	// included.
-	CallsIn(ctx context.Context, w store.Window) (uint64, error)
-}
-
 // Open opens a recording of this or of an earlier version (0.8 and 0.9), chosen
 // by what the file holds. Like OpenReader it changes nothing.
-func Open(path string) (Recording, error) {
+func Open(path string) (store.Recording, error) {
 	s, err := openSource(path)
 	if err != nil {
 		return nil, err

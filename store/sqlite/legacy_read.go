@@ -36,7 +36,7 @@ func (r *legacyReader) Summary(ctx context.Context) (store.Summary, error) {
 	return sum, err
 }
 
-// CallsIn implements Recording.
+// CallsIn implements store.Recording.
 func (r *legacyReader) CallsIn(ctx context.Context, w store.Window) (n uint64, err error) {
 	list, err := r.OpStats(ctx, w)
 	for i := range list {
@@ -147,12 +147,12 @@ func (r *legacyReader) Busy(context.Context, store.Window, int) ([]store.Busy, u
 	return nil, 0, nil
 }
 
-// Calls implements Recording.
+// Calls implements store.Recording.
 func (r *legacyReader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	return r.visitCalls(ctx, w, func(*event.Call) bool { return true }, visit)
 }
 
-// CallsOf implements Recording.
+// CallsOf implements store.Recording.
 func (r *legacyReader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error {
 	return r.visitCalls(ctx, w, func(c *event.Call) bool { return slices.Contains(ops, c.Op) }, visit)
 }

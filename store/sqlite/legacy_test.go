@@ -28,7 +28,7 @@ func legacy(t *testing.T, version string) string {
 	return path
 }
 
-func openLegacy(t *testing.T, path string) sqlite.Recording {
+func openLegacy(t *testing.T, path string) store.Recording {
 	t.Helper()
 	r, err := sqlite.Open(path)
 	must(t, err)
@@ -257,7 +257,7 @@ func TestEarlierIsGuardedToo(t *testing.T) {
 		"drop view events", "drop view temp.events", "create temp table x (a)", "create temp view x as select 1", "delete from main.events",
 		"insert into events (id) values (1)", "update main.events set duration = 0", "pragma query_only = off", "pragma temp_store = file",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, q, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, q, store.Limits{})
 		if err == nil {
 			for rows.Next() {
 			}
@@ -268,7 +268,7 @@ func TestEarlierIsGuardedToo(t *testing.T) {
 			t.Errorf("allowed: %s", q)
 		}
 	}
-	_, err := sqlite.Query(t.Context(), path, "select * from cuda_event", sqlite.Limits{})
+	_, err := sqlite.Query(t.Context(), path, "select * from cuda_event", store.Limits{})
 	if err == nil || !strings.Contains(err.Error(), "did you mean cuda_events?") {
 		t.Errorf("a mistake: %v", err)
 	}

@@ -59,7 +59,7 @@ func TestMemoryViews(t *testing.T) {
 		"select comm || space || op || stack_hash || '/' || live_count from memory_sites where stack_hash": "enginedevicecudaMalloc77/2",
 		"select sum(untracked) || '/' || count(*) || '/' || max(pid) from memory":                          "6/3/100",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, query, sqlite.Limits{})
+		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
 		if !rows.Next() {
 			t.Errorf("%s: no row, %v", query, rows.Err())

@@ -44,7 +44,7 @@ func TestMergingAnOlderSchema(t *testing.T) {
 	out := filepath.Join(dir, "merged.db")
 	_, err = Merge(t.Context(), out, []MergeInput{{Path: now}, {Path: old}}, MergeOptions{})
 	must(err)
-	rows, err := Query(t.Context(), out, "select (select group_concat(id, ' ') from (select id from cuda_events order by id)), (select group_concat(node) from system_snapshots)", Limits{})
+	rows, err := Query(t.Context(), out, "select (select group_concat(id, ' ') from (select id from cuda_events order by id)), (select group_concat(node) from system_snapshots)", store.Limits{})
 	must(err)
 	defer rows.Close()
 	if !rows.Next() || fmt.Sprint(rows.Values()) != "[one:2000 two:2001 two]" {

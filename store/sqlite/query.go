@@ -14,18 +14,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Limits bound what one query may cost. Zero fields take the defaults.
-type Limits struct {
-	Rows  int           // rows returned, default 100,000
-	Bytes int           // bytes of all values returned, default 64 MiB
-	Value int           // bytes of a single value or row, default 8 MiB
-	Time  time.Duration // default 30 s
-
-	Statement int // bytes of the statement, default SQLite's own 1,000,000
-	Columns   int // of the answer and of what it is computed from, default SQLite's own 2,000
-}
-
-func (l Limits) withDefaults() Limits {
+func withDefaults(l store.Limits) store.Limits {
 	if l.Rows <= 0 {
 		l.Rows = 100_000
 	}
@@ -41,16 +30,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// The reasons for which a query is refused or ended.
-var (
-	ErrRefused = errors.New("only reading is allowed")
-	ErrSyntax  = errors.New("SQL not understood")
-	ErrTooLong = errors.New("query took too long")
-	// ErrTooLarge is for a single value, also one on the way to the answer.
-	ErrTooLarge = errors.New("a value is too large")
-)
-
-// Rows is the answer to a query, read row by row.
+// Rows is the answer to a query. It implements store.Rows.
 type Rows struct {
 	source    *source
 	conn      *sqlite.Conn
@@ -58,7 +38,7 @@ type Rows struct {
 	cancel    context.CancelFunc
 	ctx       context.Context // of the query, for the life of the rows
 	parent    context.Context
-	limits    Limits
+	limits    store.Limits
 	columns   []string
 	notes     *asker
 	values    []any
@@ -68,11 +48,13 @@ type Rows struct {
 	err       error
 }
 
+var _ store.Rows = (*Rows)(nil)
+
 // Query runs one reading SQL statement on any SQLite file. On a recording by an
 // earlier Ingero the views of today are there too, over its tables. The file is
 // not changed, whatever the statement says. Rows must be closed.
-func Query(ctx context.Context, path, sql string, l Limits) (*Rows, error) {
-	l = l.withDefaults()
+func Query(ctx context.Context, path, sql string, l store.Limits) (*Rows, error) {
+	l = withDefaults(l)
 	s, err := openSource(path)
 	if err != nil {
 		return nil, err
@@ -122,7 +104,7 @@ func (r *Rows) prepare(sql string) error {
 		r.conn.Limit(sqlite.LimitColumn, int32(r.limits.Columns))
 	}
 	if n := r.limits.Statement; n > 0 && len(sql) > n {
-		return fmt.Errorf("%w: the statement has %d bytes, more than %d", ErrRefused, len(sql), n)
+		return fmt.Errorf("%w: the statement has %d bytes, more than %d", store.ErrRefused, len(sql), n)
 	}
 	if err := exec(r.conn, "pragma cache_size = -16384"); err != nil {
 		return err
@@ -138,13 +120,13 @@ func (r *Rows) prepare(sql string) error {
 	}
 	r.stmt = stmt
 	if strings.Trim(stripComments(sql[len(sql)-rest:]), "; \t\r\n") != "" {
-		return fmt.Errorf("%w: more than one statement; send them one by one", ErrRefused)
+		return fmt.Errorf("%w: more than one statement; send them one by one", store.ErrRefused)
 	}
 	if stmt.ColumnCount() == 0 {
-		return fmt.Errorf("%w: the statement returns nothing; write a select", ErrRefused)
+		return fmt.Errorf("%w: the statement returns nothing; write a select", store.ErrRefused)
 	}
 	if stmt.BindParamCount() > 0 {
-		return fmt.Errorf("%w: %s has no value; write the value itself", ErrSyntax, cmp.Or(stmt.BindParamName(1), "?"))
+		return fmt.Errorf("%w: %s has no value; write the value itself", store.ErrSyntax, cmp.Or(stmt.BindParamName(1), "?"))
 	}
 	r.columns = r.names(stmt, sql[:len(sql)-rest])
 	r.notes = &asker{guard.reads, r.conn, sql[:len(sql)-rest], r.columns}
@@ -292,13 +274,13 @@ func (r *Rows) explainStep(err error) error {
 	case r.parent.Err() != nil:
 		return r.parent.Err()
 	case r.ctx.Err() != nil || code == sqlite.ResultInterrupt:
-		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view", ErrTooLong, r.limits.Time)
+		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view", store.ErrTooLong, r.limits.Time)
 	case code == sqlite.ResultTooBig:
-		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows", ErrTooLarge, r.limits.Value)
+		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows", store.ErrTooLarge, r.limits.Value)
 	case code == sqlite.ResultError && message(err) == "not authorized": // where SQLite itself asks, as for extensions
-		return fmt.Errorf("%w: a function is refused", ErrRefused)
+		return fmt.Errorf("%w: a function is refused", store.ErrRefused)
 	case code == sqlite.ResultError:
-		return fmt.Errorf("%w: %s", ErrSyntax, message(err))
+		return fmt.Errorf("%w: %s", store.ErrSyntax, message(err))
 	}
 	return r.source.explain(err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
@@ -22,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite testdata")
 
 func query(t testing.TB, path, sql string) [][]any {
 	t.Helper()
-	rows, err := sqlite.Query(t.Context(), path, sql, sqlite.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, sql, store.Limits{})
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -97,7 +98,7 @@ func TestViews(t *testing.T) {
 
 func dump(t testing.TB, b *strings.Builder, path, view string) {
 	t.Helper()
-	rows, err := sqlite.Query(t.Context(), path, fmt.Sprintf("select * from %q", view), sqlite.Limits{Rows: 8})
+	rows, err := sqlite.Query(t.Context(), path, fmt.Sprintf("select * from %q", view), store.Limits{Rows: 8})
 	must(t, err)
 	defer rows.Close()
 	fmt.Fprintf(b, "%s\n\t%s\n", view, strings.Join(rows.Columns(), " | "))
@@ -164,7 +165,7 @@ func TestHostileSQL(t *testing.T) {
 		"select zeroblob(900000000)", "select printf('%.*c', 900000000, 'x')", "select hex(zeroblob(8000000))",
 		"select group_concat(zeroblob(1000000)) from (with recursive r(i) as (select 1 union all select i + 1 from r) select i from r limit 1000)",
 	} {
-		rows, err := sqlite.Query(t.Context(), path, q, sqlite.Limits{Time: 5 * time.Second})
+		rows, err := sqlite.Query(t.Context(), path, q, store.Limits{Time: 5 * time.Second})
 		if err == nil {
 			for rows.Next() {
 			}
@@ -190,21 +191,21 @@ func TestEndlessQueriesEnd(t *testing.T) {
 		"select count(*) from (" + endless + "select i from r limit 100000) a, (" + endless + "select i from r limit 100000) b where a.i + b.i < 0",
 	} {
 		start := time.Now()
-		rows, err := sqlite.Query(t.Context(), path, q, sqlite.Limits{Time: 200 * time.Millisecond})
+		rows, err := sqlite.Query(t.Context(), path, q, store.Limits{Time: 200 * time.Millisecond})
 		if err == nil {
 			for rows.Next() {
 			}
 			err = rows.Err()
 			rows.Close()
 		}
-		if !errors.Is(err, sqlite.ErrTooLong) {
+		if !errors.Is(err, store.ErrTooLong) {
 			t.Errorf("%s: %v", q, err)
 		}
 		if d := time.Since(start); d > 3*time.Second {
 			t.Errorf("%s took %s", q, d)
 		}
 	}
-	rows, err := sqlite.Query(t.Context(), path, endless+"select i from r", sqlite.Limits{Rows: 10})
+	rows, err := sqlite.Query(t.Context(), path, endless+"select i from r", store.Limits{Rows: 10})
 	must(t, err)
 	defer rows.Close()
 	n := 0
@@ -239,7 +240,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"select count(* from events", "syntax error"},
 		{"delete from events", "only reading"},
 	} {
-		_, err := sqlite.Query(t.Context(), path, tc.q, sqlite.Limits{})
+		_, err := sqlite.Query(t.Context(), path, tc.q, store.Limits{})
 		if err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", tc.q, err, tc.says)
 		}

@@ -34,12 +34,12 @@ var (
 	allCallQuery     = expand(callQuery + "where c.ts between ? and ? order by c.ts")
 )
 
-// Calls implements Recording.
+// Calls implements store.Recording.
 func (r *Reader) Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error {
 	return r.calls(ctx, allCallQuery, bounds(w), visit)
 }
 
-// CallsOf implements Recording.
+// CallsOf implements store.Recording.
 func (r *Reader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error {
 	var list []string
 	for _, o := range ops {

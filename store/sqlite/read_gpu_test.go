@@ -134,7 +134,7 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 	must(t, w.Close())
 	var got []string
 	rows, err := sqlite.Query(t.Context(), path, `select gpus, gpu_util_pct, gpu_mem_used_mb, gpu_max_temp_c, gpu_thermal, gpu_power_w, gpu_ecc_corrected,
-		gpu_ecc_uncorrected, json_extract(gpus_json, '$[0].clock_mhz'), json_array_length(gpus_json), cpu_pct from system_snapshots order by timestamp`, sqlite.Limits{})
+		gpu_ecc_uncorrected, json_extract(gpus_json, '$[0].clock_mhz'), json_array_length(gpus_json), cpu_pct from system_snapshots order by timestamp`, store.Limits{})
 	must(t, err)
 	for rows.Next() {
 		got = append(got, strings.TrimSpace(fmt.Sprintln(rows.Values()...)))

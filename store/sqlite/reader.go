@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Reader reads a recording. It implements store.Reader, may be used by several
+// Reader reads a recording. It implements store.Recording, may be used by several
 // goroutines, and its methods may be called from inside a visitor.
 type Reader struct {
 	source    *source
@@ -33,7 +33,7 @@ type stackRow struct {
 	known bool     // addrs is loaded
 }
 
-var _ store.Reader = (*Reader)(nil)
+var _ store.Recording = (*Reader)(nil)
 
 // OpenReader opens a recording for reading. It changes nothing: no file is
 // created, migrated or recovered. The file may be in use by a writer, left

@@ -26,7 +26,7 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		if what == "" {
 			what = message(err)
 		}
-		return fmt.Errorf("%w: %s is refused", ErrRefused, what)
+		return fmt.Errorf("%w: %s is refused", store.ErrRefused, what)
 	}
 	if r.ctx.Err() != nil || code == sqlite.ResultInterrupt {
 		return r.explainStep(err)
@@ -36,11 +36,11 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		if errors.Is(wrapped, store.ErrCorrupt) {
 			return wrapped
 		}
-		return fmt.Errorf("%w: %s", ErrSyntax, message(err))
+		return fmt.Errorf("%w: %s", store.ErrSyntax, message(err))
 	}
 	text := message(err)
 	if strings.HasPrefix(text, "cannot modify") {
-		return fmt.Errorf("%w: %s", ErrRefused, text)
+		return fmt.Errorf("%w: %s", store.ErrRefused, text)
 	}
 	names := r.schemaNames()
 	if m := noTable.FindStringSubmatch(text); m != nil {
@@ -48,12 +48,12 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 		for t := range names {
 			tables = append(tables, t)
 		}
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, Suggest(unqualified(m[1]), tables, "tables and views"))
+		return fmt.Errorf("%w: %s; %s", store.ErrSyntax, text, store.Suggest(unqualified(m[1]), tables, "tables and views"))
 	}
 	if m := noColumn.FindStringSubmatch(text); m != nil {
-		return fmt.Errorf("%w: %s; %s", ErrSyntax, text, columnHint(names, m[1], readings(sql)))
+		return fmt.Errorf("%w: %s; %s", store.ErrSyntax, text, columnHint(names, m[1], readings(sql)))
 	}
-	return fmt.Errorf("%w: %s", ErrSyntax, text)
+	return fmt.Errorf("%w: %s", store.ErrSyntax, text)
 }
 
 // columnHint says what to write instead of a column that is not there: one of what the
@@ -76,7 +76,7 @@ func columnHint(names map[string]*relation, column string, asked []reading) stri
 		}
 	}
 	columns = slices.DeleteFunc(columns, func(c string) bool { return strings.EqualFold(c, wrong) }) // of another table
-	hint := Suggest(wrong, columns, "columns of "+strings.Join(read, ", "))
+	hint := store.Suggest(wrong, columns, "columns of "+strings.Join(read, ", "))
 	in := having(names, wrong)
 	switch {
 	case len(in) == 0:
@@ -139,58 +139,4 @@ func (r *Rows) schemaNames() map[string]*relation {
 		return nil
 	}})
 	return names
-}
-
-// Suggest names what is spelt most alike, or what there is.
-func Suggest(wrong string, names []string, kind string) string {
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if best := nearest(wrong, names); best != "" {
-		return fmt.Sprintf("did you mean %s?", best)
-	}
-	if len(names) == 0 {
-		return "see the tables and views with: select name from sqlite_schema"
-	}
-	const most = 30
-	if len(names) > most {
-		names = append(names[:most:most], "…")
-	}
-	return kind + " are " + strings.Join(names, ", ")
-}
-
-// nearest is the name that is spelt most alike, or begins so; empty if none is.
-func nearest(wrong string, names []string) string {
-	best, at := "", len(wrong)/2+1
-	const beginning = 4 // letters from which on what begins so is meant
-	for _, n := range names {
-		if len(wrong) >= beginning && len(n) > len(wrong) && strings.EqualFold(n[:len(wrong)], wrong) && (best == "" || len(n) < len(best)) {
-			best, at = n, 0
-		}
-	}
-	for _, n := range names {
-		if d := distance(strings.ToLower(wrong), strings.ToLower(n)); d < at {
-			best, at = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -79,7 +79,7 @@ func traced(t *testing.T, cuda int, env []string, args ...string) (db, counts st
 
 func query(t *testing.T, db, text string) map[string]uint64 {
 	t.Helper()
-	q, err := sqlite.Query(t.Context(), db, text, sqlite.Limits{})
+	q, err := sqlite.Query(t.Context(), db, text, store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -110,7 +111,7 @@ func CompareStacks(t *testing.T, db string, own map[string]map[string]bool) (c S
 	recorded := recordedStacks(t, db)
 	logged := 0
 	q, err := sqlite.Query(t.Context(), db,
-		"select op, stack_hash, count(*) from calls where stack_hash <> 0 and depth = 0 group by 1, 2", sqlite.Limits{})
+		"select op, stack_hash, count(*) from calls where stack_hash <> 0 and depth = 0 group by 1, 2", store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func CompareStacks(t *testing.T, db string, own map[string]map[string]bool) (c S
 func recordedStacks(t *testing.T, db string) map[string]string {
 	t.Helper()
 	q, err := sqlite.Query(t.Context(), db, "select stack_hash, kind, module, coalesce(offset, 0) from stack_frames "+
-		"order by stack_hash, depth", sqlite.Limits{})
+		"order by stack_hash, depth", store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

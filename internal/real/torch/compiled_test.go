@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/internal/real/realtest"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -32,7 +33,7 @@ func TestCompiledTrainingIsRecordedCallForCall(t *testing.T) {
 // count is how many recorded events are such.
 func count(t *testing.T, db, such string) int64 {
 	t.Helper()
-	q, err := sqlite.Query(t.Context(), db, "select count(*) from events where "+such, sqlite.Limits{})
+	q, err := sqlite.Query(t.Context(), db, "select count(*) from events where "+such, store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

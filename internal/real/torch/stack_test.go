@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -37,7 +38,7 @@ func TestCallsOfLibtorchHaveTheLinesOfTheScript(t *testing.T) {
 	const frames = "select f.stack_hash, c.n, f.file, f.line, f.module from stack_frames f join (select stack_hash, " +
 		"count(*) as n from calls where op = 'cudaStreamSynchronize' and stack_hash <> 0 and depth = 0 group by 1) c " +
 		"on c.stack_hash = f.stack_hash order by f.stack_hash, f.depth"
-	q, err := sqlite.Query(t.Context(), r.DB, frames, sqlite.Limits{})
+	q, err := sqlite.Query(t.Context(), r.DB, frames, store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
