@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -53,22 +54,11 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 // processNames are the names of the traced processes, each once.
 func (s *server) processNames(ctx context.Context) (names []string, err error) {
 	err = s.src.Read(ctx, func(r store.Recording) error {
-		names, err = tracedOf(ctx, r)
+		names, err = recording.Traced(ctx, r)
 		return err
 	})
 	slices.Sort(names)
 	return slices.Compact(names), err
-}
-
-// tracedOf are the names of the traced processes of a recording.
-func tracedOf(ctx context.Context, r store.Recording) (names []string, err error) {
-	list, err := r.Processes(ctx)
-	for i := range list {
-		if list[i].Traced && list[i].Name != "" {
-			names = append(names, list[i].Name)
-		}
-	}
-	return names, err
 }
 
 // matching are the values that begin with what was typed, then those that hold it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -129,16 +130,12 @@ func (s *server) machine() *machineState {
 func (s *server) recording(ctx context.Context) (recordingState, map[string]uint64) {
 	st := recordingState{name: name(filepath.Base(s.src.Name()))}
 	st.Path = st.name
-	var sum store.Summary
+	var sum recording.Summary
 	err := s.src.Read(ctx, func(r store.Recording) (err error) {
-		if sum, err = r.Summary(ctx); err != nil {
+		if sum, err = recording.Summarize(ctx, r, s.opts.Now()); err != nil {
 			return err
 		}
-		if st.Calls, err = r.CallsIn(ctx, store.Window{}); err != nil {
-			return err
-		}
-		st.uncounted = uncounted(r)
-		st.traced, err = tracedOf(ctx, r)
+		st.traced, err = recording.Traced(ctx, r)
 		return err
 	})
 	if err != nil {
@@ -146,6 +143,7 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 		return st, map[string]uint64{}
 	}
 	st.OK, st.Path, st.stored, st.all = true, "", sum.Stored, sum.Calls
+	st.Calls, st.uncounted, st.State = sum.Outermost, sum.Uncounted, stateWords[sum.State]
 	if n := len(sum.Sessions); n > 1 {
 		st.Sessions = n
 	}
@@ -154,18 +152,17 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 	}
 	if n := len(sum.Sessions); n > 0 {
 		last := &sum.Sessions[n-1]
-		st.Machine = prose(recordedOn(&sum, last))
+		st.Machine = prose(recordedOn(&sum.Summary, last))
 		if st.uncounted {
 			st.Machine += "; " + lossUnknown
 		}
-		switch {
-		case sum.Live(s.opts.Now()):
-			st.State = "being written"
-		case last.Stopped == 0 && !st.uncounted:
-			st.State = "cut off: the tracer did not stop by itself"
-		}
 	}
 	return st, event.LossCounts(sum.Losses)
+}
+
+// stateWords say how a recording is, if not complete.
+var stateWords = map[recording.State]string{
+	recording.Live: "being written", recording.CutOff: "cut off: the tracer did not stop by itself",
 }
 
 // recordedOn words what is known of the machine that was recorded.

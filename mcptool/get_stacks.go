@@ -53,11 +53,11 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
-			if v.cutsSecond() {
+			if v.CutsSecond() {
 				out.Note = joined(out.Note, "op_… and calls_without_stack are of the whole seconds that this window touches")
 			}
 			sites, err := diagnose.FindSites(ctx, v, v.Window, v.Sum.Stored, func(k diagnose.SiteOpKey) bool {
-				return v.wants(k.PID) && (op == 0 || k.Op == op)
+				return v.Wants(k.PID) && (op == 0 || k.Op == op)
 			})
 			if err != nil {
 				return err
@@ -127,7 +127,7 @@ type placed struct {
 
 // sites are the places as they are answered.
 func (v *view) sites(ctx context.Context, sites *diagnose.Sites) ([]placed, error) {
-	names, err := v.names(ctx)
+	names, err := v.Names(ctx)
 	if err != nil {
 		return nil, err
 	}

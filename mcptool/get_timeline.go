@@ -53,7 +53,7 @@ var timelineTool = tool[timelineIn, timelineOut]{
 			v.bySecond(&out.common)
 			buckets := min(cmp.Or(max(in.Buckets, 0), defaultBuckets), maxBuckets)
 			t, err := diagnose.ReadTimeline(ctx, v, v.Window, buckets, func(t event.Thread) bool {
-				return v.wants(t.PID) && (in.TID == 0 || int64(t.TID) == in.TID)
+				return v.Wants(t.PID) && (in.TID == 0 || int64(t.TID) == in.TID)
 			})
 			switch {
 			case err != nil:
@@ -78,7 +78,7 @@ var timelineTool = tool[timelineIn, timelineOut]{
 
 // nameThread says who a thread is.
 func (v *view) nameThread(ctx context.Context, t event.Thread) (party, error) {
-	names, err := v.names(ctx)
+	names, err := v.Names(ctx)
 	if err != nil {
 		return party{}, err
 	}

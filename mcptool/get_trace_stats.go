@@ -83,7 +83,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 				return err
 			}
 			list = slices.DeleteFunc(list, func(o store.OpStat) bool {
-				return !v.wants(o.PID) || op != 0 && o.Op != op || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
+				return !v.Wants(o.PID) || op != 0 && o.Op != op || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
 			})
 			gaps, err := v.GapStats(ctx, v.Window)
 			if err != nil {
@@ -111,7 +111,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 				return err
 			}
 			out.OffCPU = v.waits(outermost, gaps, borders)
-			names, err := v.names(ctx)
+			names, err := v.Names(ctx)
 			if err != nil {
 				return err
 			}
@@ -144,12 +144,12 @@ func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 // waits adds up ledgers, most time first. Gaps are nil if none are to be added.
 func (v *view) waits(ops []store.OpStat, gaps []store.GapStat, borders *diagnose.Borders) []waiting {
 	var sum event.Ledger
-	wants := func(t event.Thread) bool { return v.wants(t.PID) }
+	wants := func(t event.Thread) bool { return v.Wants(t.PID) }
 	for i := range ops {
 		sum.Add(&ops[i].Ledger)
 	}
 	for i := range gaps {
-		if v.wants(gaps[i].PID) {
+		if v.Wants(gaps[i].PID) {
 			sum.Add(&gaps[i].Ledger)
 		}
 	}
@@ -165,17 +165,4 @@ func (v *view) waits(ops []store.OpStat, gaps []store.GapStat, borders *diagnose
 	}
 	slices.SortFunc(out, func(a, b waiting) int { return cmp.Compare(b.NS, a.NS) })
 	return out
-}
-
-// names are the processes' names.
-func (v *view) names(ctx context.Context) (map[uint32]string, error) {
-	list, err := v.Processes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := map[uint32]string{}
-	for i := range list {
-		names[list[i].PID] = list[i].Name
-	}
-	return names, nil
 }

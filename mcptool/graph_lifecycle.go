@@ -55,7 +55,7 @@ const failedLine = 100
 
 func (s *server) failedCaptures(ctx context.Context, v *view) ([]data, error) {
 	list := []data{}
-	err := s.each(ctx, "select pid, timestamp, ret_code, failed_op, failed_code from graph_captures "+v.where()+
+	err := s.each(ctx, "select pid, timestamp, ret_code, failed_op, failed_code from graph_captures where "+v.Condition()+
 		fmt.Sprintf(" and ret_code <> 0 order by timestamp desc limit %d", maxRecorded), func(r row) error {
 		line := fmt.Sprintf("%s: pid %d, error %d", clock(r.uint(1)), r.uint(0), r.int(2))
 		if op := r.text(3); op != "" {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
@@ -30,14 +28,14 @@ func (v *view) graphUses(ctx context.Context) ([]graphUse, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := v.names(ctx)
+	names, err := v.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
 	by := map[uint32]*graphUse{}
 	for i := range list {
 		o := &list[i]
-		if o.Op.Source() != event.SourceGraph || !v.wants(o.PID) {
+		if o.Op.Source() != event.SourceGraph || !v.Wants(o.PID) {
 			continue
 		}
 		u := by[o.PID]
@@ -133,7 +131,7 @@ func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 	var all []*graphLife
 	var stored, calls uint64
 	err = v.CallsOf(ctx, w, ops, func(c *event.Call) bool {
-		if !v.wants(c.PID) {
+		if !v.Wants(c.PID) {
 			return true
 		}
 		stored, calls = stored+1, calls+uint64(max(c.Weight, 1))
@@ -192,19 +190,6 @@ func (v *view) recentGraphs(ctx context.Context, c *common) (store.Window, error
 		return w, nil
 	}
 	return v.Window, nil
-}
-
-// where is the scope as a condition on a public view.
-func (v *view) where() string {
-	from, to := v.Window.From, v.Window.To
-	if to == 0 || to > math.MaxInt64 {
-		to = math.MaxInt64
-	}
-	cond := fmt.Sprintf("where timestamp >= %d and timestamp < %d", min(from, math.MaxInt64), to)
-	if len(v.pids) > 0 {
-		cond += " and pid in (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v.pids), " ", ","), "[]") + ")"
-	}
-	return cond
 }
 
 // each runs a statement of our own and calls f with each row.

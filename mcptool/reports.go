@@ -59,13 +59,13 @@ func (s *server) explained(ctx context.Context, in scope, c *common, f func(*rep
 // explain is the explanation of a part of the recording. It must not be changed.
 func (s *server) explain(ctx context.Context, v *view) (*report.Report, error) {
 	state := s.src.State()
-	key := fmt.Sprint(state, v.Window, v.pids, v.Note)
+	key := fmt.Sprint(state, v.Window, v.PIDs, v.Note)
 	if r := s.reports.get(key); r != nil && state != "" {
 		return r, nil
 	}
 	r, err := diagnose.Explain(ctx, v.Recording, v.Window, func(in *diagnose.Input) {
 		in.DB, in.Note = s.src.Name(), v.Note
-		in.Only(v.pids)
+		in.Only(v.PIDs)
 	})
 	if err != nil {
 		return nil, err

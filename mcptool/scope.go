@@ -2,8 +2,8 @@ package mcptool
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,76 +29,60 @@ type common struct {
 }
 
 // view is an open recording, cut to a scope.
-type view struct {
-	store.Recording
-	recording.Part
-	pids []uint32 // only these; empty: all
-}
+type view struct{ *recording.View }
 
 // read opens the recording for a call, and tells what every answer on it says.
 func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) error) error {
 	return s.src.Read(ctx, func(r store.Recording) error {
-		v := &view{Recording: r}
-		var err error
-		if v.Part, err = recording.Choose(ctx, r, in.span(), s.opts.Now()); err != nil {
-			return err
+		v, err := recording.Ask(ctx, r, in.question(), s.opts.Now())
+		if err != nil {
+			return in.worded(err)
 		}
-		if v.pids, err = v.choose(ctx, in); err != nil {
-			return err
-		}
-		*c = v.common()
-		return f(v)
+		one := &view{v}
+		*c = one.common()
+		return f(one)
 	})
+}
+
+// question is what is asked of the recording.
+func (in scope) question() recording.Question {
+	q := recording.Question{Span: in.span()}
+	q.Process, q.Shown = in.Process, func(s string) string { return string(name(s)) }
+	if in.PID != 0 {
+		q.PIDs = []int64{in.PID}
+	}
+	return q
 }
 
 // span is the time that is asked for. The window of an answer can be asked for
 // again.
-func (in scope) span() store.Span {
+func (in scope) span() recording.Span {
 	if from, to, ok := strings.Cut(in.Since, "/"); ok {
-		return store.Span{From: strings.TrimSpace(from), To: strings.TrimSpace(to)}
+		return recording.Span{From: strings.TrimSpace(from), To: strings.TrimSpace(to)}
 	}
 	if _, err := time.Parse(time.RFC3339Nano, in.Since); err == nil {
-		return store.Span{From: in.Since}
+		return recording.Span{From: in.Since}
 	}
-	return store.Span{Since: in.Since}
+	return recording.Span{Since: in.Since}
 }
 
-// choose finds the processes of a scope.
-func (v *view) choose(ctx context.Context, in scope) ([]uint32, error) {
-	if in.PID == 0 && in.Process == "" {
-		return nil, nil
-	}
-	list, err := v.Processes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var pids, others []uint32 // others have the name, and another pid
-	var names []string
-	for i := range list {
-		p := &list[i]
-		if p.Traced {
-			names = append(names, p.Name)
-		}
-		called := in.Process == "" || strings.EqualFold(p.Name, in.Process) || strings.EqualFold(string(name(p.Name)), in.Process)
-		switch {
-		case called && (in.PID == 0 || int64(p.PID) == in.PID):
-			pids = append(pids, p.PID)
-		case called:
-			others = append(others, p.PID)
-		}
-	}
+// worded says what to ask instead where there is no such process.
+func (in scope) worded(err error) error {
+	no, ok := errors.AsType[*recording.NoProcessError](err)
 	switch {
-	case len(pids) > 0:
-		return pids, nil
-	case in.Process == "":
-		return nil, fmt.Errorf("no process %d was recorded; leave pid out, or take one from get_trace_stats", in.PID)
-	case len(others) > 0:
-		return nil, fmt.Errorf("process %d is not called %s; who is has pid %s", in.PID, name(in.Process), listed(others))
+	case !ok:
+		return err
+	case no.Process == "":
+		return fmt.Errorf("no process %d was recorded; leave pid out, or take one from get_trace_stats", no.Unknown[0])
+	case len(no.Named) > 0:
+		return fmt.Errorf("process %d is not called %s; who is has pid %s", in.PID, name(no.Process), listed(no.Named))
 	}
-	for i := range names {
-		names[i] = string(name(names[i]))
+	var names []string
+	for _, n := range no.Traced {
+		names = append(names, string(name(n)))
 	}
-	return nil, fmt.Errorf("no process %s was recorded; %s", name(in.Process), store.Suggest(in.Process, names, "the traced ones"))
+	hint := store.Suggest(no.Process, names, "the traced ones")
+	return fmt.Errorf("no process %s was recorded; %s", name(no.Process), hint)
 }
 
 // listed writes some numbers.
@@ -111,17 +95,14 @@ func listed(pids []uint32) string {
 	return text
 }
 
-// wants reports whether a process is in the scope.
-func (v *view) wants(pid uint32) bool { return len(v.pids) == 0 || slices.Contains(v.pids, pid) }
-
 // whole reports whether the scope is all that was recorded.
-func (v *view) whole() bool { return len(v.pids) == 0 && v.Whole() }
+func (v *view) whole() bool { return len(v.PIDs) == 0 && v.Whole() }
 
 // common tells the window, what it leaves out, and what could not be recorded.
 func (v *view) common() common {
 	from, to := v.Bounds()
 	note := v.Note
-	if uncounted(v.Recording) {
+	if v.Uncounted() {
 		note = joined(note, lossUnknown)
 	}
 	return common{
@@ -132,36 +113,15 @@ func (v *view) common() common {
 // bySecond notes that what an answer counts by the second is more than the window where
 // that begins or ends within one.
 func (v *view) bySecond(c *common) {
-	if v.cutsSecond() {
+	if v.CutsSecond() {
 		c.Note = joined(c.Note, bySeconds)
 	}
 }
 
-// cutsSecond reports whether the window begins or ends within a second of the recording.
-func (v *view) cutsSecond() bool { return v.cuts(v.Window.From, false) || v.cuts(v.Window.To, true) }
-
 const bySeconds = "counts, sums and rates are of the whole seconds that this window touches"
-
-// cuts reports whether a bound of the window cuts a second of the recording in two, so
-// that something of it lies outside.
-func (v *view) cuts(at uint64, end bool) bool {
-	if at%1e9 == 0 || uncounted(v.Recording) {
-		return false
-	}
-	if end {
-		return at <= v.Sum.Last
-	}
-	return at > v.Sum.First && at <= v.Sum.Last
-}
 
 // lossUnknown is told where nothing lost does not mean that there was none.
 const lossUnknown = "an earlier Ingero recorded this and did not count what it lost"
-
-// uncounted reports whether a recording does not say what was lost.
-func uncounted(r store.Recording) bool {
-	_, earlier := r.(store.LegacyReader)
-	return earlier
-}
 
 // clock is a time as RFC 3339 with nanoseconds: as a number it would not survive a
 // reader that has floating point only. It is empty for 0.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -23,8 +24,8 @@ func clock(_ context.Context, a *API, in *input) (wire.Time, error) {
 }
 
 func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
 		r, err := a.explain(ctx, v)
 		if err != nil {
 			return err
@@ -41,18 +42,22 @@ func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err er
 }
 
 func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
+		names, err := v.Names(ctx)
+		if err != nil {
+			return err
+		}
 		list, err := v.OpStats(ctx, v.Window)
 		if err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !v.wants(o.PID) || in.op != 0 && o.Op != in.op })
+		list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !v.Wants(o.PID) || in.op != 0 && o.Op != in.op })
 		out.Ops = []wire.Op{}
 		for pid, table := range diagnose.OpTable(list) {
 			for _, o := range table {
 				out.Ops = append(out.Ops, wire.Op{
-					PID: pid, Process: v.names[pid], Op: o.Op, Calls: o.Calls, Errors: o.Errors,
+					PID: pid, Process: names[pid], Op: o.Op, Calls: o.Calls, Errors: o.Errors,
 					P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
 				})
 			}
@@ -67,7 +72,7 @@ func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
 }
 
 func chains(ctx context.Context, a *API, in *input) (r *report.Report, err error) {
-	err = a.read(ctx, in, func(v *view) error {
+	err = a.read(ctx, in, func(v *recording.View) error {
 		if r, err = a.explain(ctx, v); err == nil {
 			r.Node = a.node(r.Node)
 		}
@@ -77,14 +82,18 @@ func chains(ctx context.Context, a *API, in *input) (r *report.Report, err error
 }
 
 func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
+		names, err := v.Names(ctx)
+		if err != nil {
+			return err
+		}
 		stored := v.Sum.Stored
 		if in.slow {
 			stored = math.MaxUint64 // of very many only these are looked at
 		}
 		sites, err := diagnose.FindSites(ctx, v, v.Window, stored, func(k diagnose.SiteOpKey) bool {
-			return v.wants(k.PID) && (in.op == 0 || k.Op == in.op)
+			return v.Wants(k.PID) && (in.op == 0 || k.Op == in.op)
 		})
 		if err != nil {
 			return err
@@ -96,7 +105,7 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 			of := sites.Ops[diagnose.SiteOpKey{PID: s.PID, Op: s.Op}]
 			site := wire.Site{
 				OpCalls: of.Calls, OpTotalNS: of.TotalNS,
-				PID: s.PID, Process: v.names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS,
+				PID: s.PID, Process: names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS,
 			}
 			if site.Frames, err = frames(ctx, v, s.Stack); err != nil {
 				return err
@@ -109,8 +118,8 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 }
 
 func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err error) {
-	in.span = store.Span{Since: "all"}
-	err = a.read(ctx, in, func(v *view) error {
+	in.span = recording.Span{Since: "all"}
+	err = a.read(ctx, in, func(v *recording.View) error {
 		list, err := v.Processes(ctx)
 		if err != nil {
 			return err
@@ -127,7 +136,7 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 		out.Node, out.Processes = a.node(v.Sum.Node), []wire.Process{}
 		for i := range list {
 			p := &list[i]
-			if v.wants(p.PID) {
+			if v.Wants(p.PID) {
 				out.Processes = append(out.Processes, wire.Process{
 					PID: p.PID, Parent: p.Parent, Name: p.Name, Command: p.Command, Traced: p.Traced,
 					Rank: p.Rank, LocalRank: p.LocalRank, WorldSize: p.WorldSize, Framework: string(p.Framework), Threads: append([]wire.Thread{}, of[p.PID]...),
@@ -140,7 +149,7 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 }
 
 func snapshots(ctx context.Context, a *API, in *input) (out wire.Snapshots, err error) {
-	err = a.read(ctx, in, func(v *view) error {
+	err = a.read(ctx, in, func(v *recording.View) error {
 		machine, err := v.Snapshots(ctx, v.Window)
 		if err != nil {
 			return err
@@ -149,7 +158,7 @@ func snapshots(ctx context.Context, a *API, in *input) (out wire.Snapshots, err 
 		if err != nil {
 			return err
 		}
-		out.About, out.Machine, out.GPUs = a.about(v), []wire.System{}, []wire.GPU{}
+		out.About, out.Machine, out.GPUs = a.about(&v.Part), []wire.System{}, []wire.GPU{}
 		for i := range machine {
 			s := &machine[i]
 			out.Machine = append(out.Machine, wire.System{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
@@ -28,8 +29,8 @@ type perSecond interface {
 
 // heatmap counts the calls of an operation by when they were and how long they took.
 func heatmap(ctx context.Context, a *API, in *input) (out wire.Heatmap, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
 		h := heat{view: v, in: in, out: &out, cells: map[[2]uint64]uint64{}, from: out.Window.FromNS, to: max(out.Window.ToNS, out.Window.FromNS+1)}
 		if err := h.choose(ctx); err != nil {
 			return err
@@ -47,7 +48,7 @@ func heatmap(ctx context.Context, a *API, in *input) (out wire.Heatmap, err erro
 
 // heat counts for a heat map.
 type heat struct {
-	view     *view
+	view     *recording.View
 	in       *input
 	op       event.Op
 	out      *wire.Heatmap
@@ -56,7 +57,7 @@ type heat struct {
 }
 
 func (h *heat) wants(t event.Thread) bool {
-	return h.view.wants(t.PID) && (h.in.tid == 0 || t.TID == h.in.tid)
+	return h.view.Wants(t.PID) && (h.in.tid == 0 || t.TID == h.in.tid)
 }
 
 // choose finds what operations there are, and takes the one asked for, or the one that

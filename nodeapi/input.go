@@ -14,14 +14,14 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
-	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/webserver"
 )
 
 // input is what a request asks.
 type input struct {
-	span     store.Span
-	pids     []uint32
+	span     recording.Span
+	pids     []int64
 	tid      uint32
 	process  string
 	op       event.Op
@@ -58,7 +58,7 @@ var params = []param{
 	}},
 	{"pid", "integer", "only this process", nil, func(in *input, v string) error {
 		n, err := strconv.ParseUint(v, 10, 32)
-		in.pids = append(in.pids, uint32(n))
+		in.pids = append(in.pids, int64(n))
 		return err
 	}},
 	{"tid", "integer", "only this thread", nil, func(in *input, v string) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/lanes"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -22,7 +23,7 @@ const (
 // laneView answers one question for lanes.
 type laneView struct {
 	in       *input
-	view     *view
+	view     *recording.View
 	p        *lanes.Pyramid
 	machines []store.Reader
 	ids      []lanes.ID // that are asked for
@@ -34,8 +35,8 @@ type laneView struct {
 // laneTimes has what each thread did: calls and waits one by one where they are few, else
 // summed up in buckets of time.
 func laneTimes(ctx context.Context, a *API, in *input) (out wire.Lanes, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
 		state := a.src.State()
 		return a.lanes.Use(ctx, state, &v.Sum, v.Recording, func(p *lanes.Pyramid, machines []store.Reader) error {
 			l := &laneView{in: in, view: v, p: p, machines: machines, out: &out, ops: map[event.Op]int64{}}
@@ -54,7 +55,7 @@ func (l *laneView) answer(ctx context.Context, a *API) error {
 		out.Classes = append(out.Classes, c.String())
 	}
 	for _, id := range l.p.Lanes() {
-		if l.view.wants(id.PID) && (l.in.tid == 0 || id.TID == l.in.tid) {
+		if l.view.Wants(id.PID) && (l.in.tid == 0 || id.TID == l.in.tid) {
 			l.ids = append(l.ids, id)
 		}
 	}
@@ -81,18 +82,14 @@ func (l *laneView) name(ctx context.Context, a *API) error {
 	of := make([]names, len(l.machines))
 	for i, r := range l.machines {
 		n := &of[i]
-		n.threads, n.processes = map[event.Thread]string{}, map[uint32]*store.Process{}
+		n.processes = map[uint32]*store.Process{}
 		sum, err := r.Summary(ctx)
 		if err != nil {
 			return err
 		}
 		n.node = a.node(sum.Node)
-		threads, err := r.Threads(ctx)
-		if err != nil {
+		if n.threads, err = recording.ThreadNames(ctx, r); err != nil {
 			return err
-		}
-		for j := range threads {
-			n.threads[threads[j].Thread] = threads[j].Comm
 		}
 		processes, err := r.Processes(ctx)
 		if err != nil {

@@ -6,18 +6,19 @@ import (
 	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 )
 
 func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
-		threads, err := v.Threads(ctx)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
+		names, err := v.Names(ctx)
 		if err != nil {
 			return err
 		}
-		names := map[event.Thread]string{}
-		for i := range threads {
-			names[threads[i].Thread] = threads[i].Comm
+		threads, err := recording.ThreadNames(ctx, v)
+		if err != nil {
+			return err
 		}
 		list, err := diagnose.ThreadLedgers(ctx, v, v.Window)
 		if err != nil {
@@ -26,11 +27,11 @@ func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err erro
 		out.Threads = []wire.ThreadLedger{}
 		for i := range list {
 			t := &list[i]
-			if !v.wants(t.PID) {
+			if !v.Wants(t.PID) {
 				continue
 			}
 			out.Threads = append(out.Threads, wire.ThreadLedger{
-				PID: t.PID, TID: t.TID, Process: v.names[t.PID], Thread: names[t.Thread], WallNS: t.Wall(), Calls: t.Calls, CallsNS: t.CallNS,
+				PID: t.PID, TID: t.TID, Process: names[t.PID], Thread: threads[t.Thread], WallNS: t.Wall(), Calls: t.Calls, CallsNS: t.CallNS,
 				InCalls: byClass(&t.In, t.CallNS), BetweenNS: byClass(&t.Between, t.Wall()-min(t.CallNS, t.Wall())),
 			})
 		}

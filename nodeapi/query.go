@@ -43,8 +43,8 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	}
 	out.Truncated, out.Node, out.Lost = rows.Truncated(), a.opts.Node, map[string]uint64{}
 	_ = a.src.Read(ctx, func(r store.Recording) error { // a file that is no recording has no name
-		part, err := recording.Choose(ctx, r, store.Span{Since: "all"}, a.opts.Now())
-		out.About = a.about(&view{Part: part})
+		part, err := recording.Choose(ctx, r, recording.Span{Since: "all"}, a.opts.Now())
+		out.About = a.about(&part)
 		return err
 	})
 	return out, nil

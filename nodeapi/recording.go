@@ -5,22 +5,19 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
 func recorded(ctx context.Context, a *API, _ *input) (out wire.Recording, err error) {
 	err = a.src.Read(ctx, func(r store.Recording) error {
-		s, err := r.Summary(ctx)
-		if err != nil {
-			return err
-		}
-		calls, err := r.CallsIn(ctx, store.Window{})
+		s, err := recording.Summarize(ctx, r, a.opts.Now())
 		if err != nil {
 			return err
 		}
 		out = wire.Recording{
 			Node: a.node(s.Node), DB: a.src.Name(), Version: a.opts.Version, Schema: s.Schema, FirstNS: s.First, LastNS: s.Last,
-			Calls: calls, Stored: s.Stored, Sessions: sessions(&s), Lost: event.LossCounts(s.Losses),
+			Calls: s.Outermost, Stored: s.Stored, Sessions: sessions(&s.Summary), Lost: event.LossCounts(s.Losses),
 		}
 		return nil
 	})

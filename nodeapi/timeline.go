@@ -6,16 +6,17 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 )
 
 // timeline has calls and intervals one by one. Of both together there are at most as many
 // as the limit says, and none that begin after next_ns.
 func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
 		out.Calls, out.OffCPU = []wire.Call{}, []wire.OffCPU{}
 		wanted := func(t event.Thread, op event.Op) bool {
-			return v.wants(t.PID) && (in.tid == 0 || t.TID == in.tid) && (in.op == 0 || op == in.op)
+			return v.Wants(t.PID) && (in.tid == 0 || t.TID == in.tid) && (in.op == 0 || op == in.op)
 		}
 		// One more of each than is wanted tells where the rest begins.
 		err := v.Calls(ctx, v.Window, func(c *event.Call) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/lanes"
 	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -22,11 +23,15 @@ type waitKey struct {
 
 // waits adds up the time off the CPU by where it was spent.
 func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
-	err = a.read(ctx, in, func(v *view) error {
-		out.About = a.about(v)
+	err = a.read(ctx, in, func(v *recording.View) error {
+		out.About = a.about(&v.Part)
+		names, err := v.Names(ctx)
+		if err != nil {
+			return err
+		}
 		found := map[waitKey]*wire.WaitSite{}
-		err := v.OffCPU(ctx, v.Window, func(o *event.OffCPU) bool {
-			if !v.wants(o.PID) || in.op != 0 && o.Op != in.op {
+		err = v.OffCPU(ctx, v.Window, func(o *event.OffCPU) bool {
+			if !v.Wants(o.PID) || in.op != 0 && o.Op != in.op {
 				return true
 			}
 			for _, s := range lanes.WaitSpans(o) {
@@ -34,7 +39,7 @@ func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 				k := waitKey{o.PID, o.Op, class, store.KernelStackID(o.Kernel)}
 				w := found[k]
 				if w == nil {
-					w = &wire.WaitSite{PID: o.PID, Process: v.names[o.PID], Class: class.String(), Frames: []string{}}
+					w = &wire.WaitSite{PID: o.PID, Process: names[o.PID], Class: class.String(), Frames: []string{}}
 					if o.Op != 0 {
 						w.Op = o.Op.String()
 					}
@@ -53,7 +58,7 @@ func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 }
 
 // listWaits sorts what was found, and names the places of those that are answered.
-func listWaits(ctx context.Context, v *view, in *input, found map[waitKey]*wire.WaitSite, out *wire.Waits) error {
+func listWaits(ctx context.Context, v *recording.View, in *input, found map[waitKey]*wire.WaitSite, out *wire.Waits) error {
 	keys := make([]waitKey, 0, len(found))
 	for k := range found {
 		keys = append(keys, k)
@@ -85,7 +90,7 @@ func listWaits(ctx context.Context, v *view, in *input, found map[waitKey]*wire.
 }
 
 // frames are those of a stack, innermost first; none if it was lost.
-func frames(ctx context.Context, v *view, id uint64) ([]string, error) {
+func frames(ctx context.Context, v *recording.View, id uint64) ([]string, error) {
 	st, err := v.Stack(ctx, id)
 	if err != nil {
 		return []string{}, ctx.Err()

@@ -6,7 +6,6 @@ package recording
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ type Part struct {
 }
 
 // Choose finds the part that a span asks for.
-func Choose(ctx context.Context, r Reader, s store.Span, now time.Time) (p Part, err error) {
+func Choose(ctx context.Context, r Reader, s Span, now time.Time) (p Part, err error) {
 	if p.Sum, err = r.Summary(ctx); err != nil {
 		return p, err
 	}
@@ -51,13 +50,6 @@ func Choose(ctx context.Context, r Reader, s store.Span, now time.Time) (p Part,
 
 // spanError is a span that was asked for and is none.
 type spanError struct{ error }
-
-// IsSpanError reports whether an error of Choose is one of what was asked, not of the
-// recording.
-func IsSpanError(err error) bool {
-	_, ok := errors.AsType[spanError](err)
-	return ok
-}
 
 // Whole reports whether the part is all of the recording.
 func (p *Part) Whole() bool { return p.fromBegin() && p.toEnd() }

@@ -25,6 +25,7 @@ func (s steady) CallsIn(_ context.Context, w store.Window) (uint64, error) {
 // after its end; what is left out is told in each case.
 func TestWhatIsTakenOfARecording(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	type asked = recording.Span
 	const (
 		complete = iota
 		written
@@ -34,42 +35,42 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 		name  string
 		state int
 		ended time.Duration // before now
-		span  store.Span
+		span  recording.Span
 		takes time.Duration
 		note  string
 	}{
-		{"just complete", complete, 4 * time.Minute, store.Span{}, 10 * time.Minute, "the recording ends 4m ago; this is all of it"},
-		{"complete", complete, time.Hour, store.Span{}, 10 * time.Minute, "the recording ends 1h ago; this is all of it"},
-		{"cut off", killed, 4 * time.Minute, store.Span{}, 10 * time.Minute, "the recording ends 4m ago; this is all of it"},
-		{"complete, from ahead of our clock", complete, -time.Hour, store.Span{}, 10 * time.Minute, "the recording has ended; this is all of it"},
+		{"just complete", complete, 4 * time.Minute, asked{}, 10 * time.Minute, "the recording ends 4m ago; this is all of it"},
+		{"complete", complete, time.Hour, asked{}, 10 * time.Minute, "the recording ends 1h ago; this is all of it"},
+		{"cut off", killed, 4 * time.Minute, asked{}, 10 * time.Minute, "the recording ends 4m ago; this is all of it"},
+		{"complete, from ahead of our clock", complete, -time.Hour, asked{}, 10 * time.Minute, "the recording has ended; this is all of it"},
 		{
 			"being written", written, 0,
-			store.Span{},
+			asked{},
 			5 * time.Minute,
 			"the recording has 300,000 calls more before it",
 		},
-		{"being written, all", written, 0, store.Span{Since: "all"}, 10 * time.Minute, ""},
+		{"being written, all", written, 0, asked{Since: "all"}, 10 * time.Minute, ""},
 		{
 			"complete, the last minute", complete, time.Hour,
-			store.Span{Since: "1m", Dashes: "--"},
+			asked{Since: "1m", Dashes: "--"},
 			time.Minute,
 			"the recording ends 1h ago; this is its last 1m of 10m (--since all for everything); the recording has 540,000 calls more before it",
 		},
 		{
 			"just complete, the last minute", complete, 59 * time.Second,
-			store.Span{Since: "1m"},
+			asked{Since: "1m"},
 			time.Minute,
 			"the recording ends 59s ago; this is its last 1m of 10m (since all for everything); the recording has 540,000 calls more before it",
 		},
 		{
 			"its begin", complete, 10 * time.Minute,
-			store.Span{From: "2026-03-01T11:40:00Z", To: "2026-03-01T11:42:00Z"},
+			asked{From: "2026-03-01T11:40:00Z", To: "2026-03-01T11:42:00Z"},
 			2 * time.Minute,
 			"the recording has 480,000 calls more after it",
 		},
 		{
 			"its middle", complete, 10 * time.Minute,
-			store.Span{From: "2026-03-01T11:41:00Z", To: "2026-03-01T11:42:00Z"},
+			asked{From: "2026-03-01T11:41:00Z", To: "2026-03-01T11:42:00Z"},
 			time.Minute,
 			"the recording has 540,000 calls more before and after it",
 		},
@@ -92,8 +93,8 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 			t.Errorf("%s: live %t, whole %t", c.name, p.Live, p.Whole())
 		}
 	}
-	_, err := recording.Choose(t.Context(), steady{}, store.Span{Since: "yesterday"}, now)
-	if !recording.IsSpanError(err) {
+	_, err := recording.Choose(t.Context(), steady{}, asked{Since: "yesterday"}, now)
+	if !recording.IsMistaken(err) {
 		t.Errorf("%v is not said to be the asker's mistake", err)
 	}
 }

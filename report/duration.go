@@ -1,6 +1,10 @@
 package report
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Duration words a number of nanoseconds with three significant digits: 850 ns,
 // 12.4 ms, 3.05 s.
@@ -36,4 +40,21 @@ func digits3(v float64) string {
 		return s
 	}
 	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// Short is a duration without trailing zero units: 5m, 1h30m.
+func Short(d time.Duration) string {
+	if d > 10*time.Second {
+		d = d.Round(time.Second)
+	} else {
+		d = d.Round(10 * time.Millisecond)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

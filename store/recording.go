@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/ingero-io/ingero/event"
 )
@@ -17,3 +18,6 @@ type Recording interface {
 	// included.
 	CallsIn(ctx context.Context, w Window) (uint64, error)
 }
+
+// Reach is how long before a moment is looked for what lasted beyond it.
+const Reach = 2 * time.Minute

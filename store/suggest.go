@@ -28,7 +28,8 @@ func nearest(wrong string, names []string) string {
 	best, at := "", len(wrong)/2+1
 	const beginning = 4 // letters from which on what begins so is meant
 	for _, n := range names {
-		if len(wrong) >= beginning && len(n) > len(wrong) && strings.EqualFold(n[:len(wrong)], wrong) && (best == "" || len(n) < len(best)) {
+		begins := len(wrong) >= beginning && len(n) > len(wrong) && strings.EqualFold(n[:len(wrong)], wrong)
+		if begins && (best == "" || len(n) < len(best)) {
 			best, at = n, 0
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/store"
 )
 
 // ledger has where each thread's time went.
@@ -22,7 +21,7 @@ func (ledger) orders() []string    { return []string{"process", "lost", "on CPU"
 // windowWord names one of live.Windows.
 func windowWord(i int) string {
 	if w := live.Windows[i]; w != 0 {
-		return "last " + store.Short(w)
+		return "last " + report.Short(w)
 	}
 	return "whole run"
 }

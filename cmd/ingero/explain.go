@@ -85,8 +85,8 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
-	rep, err := diagnose.Explain(ctx, v.rec, v.Window, func(in *diagnose.Input) {
+	defer func() { _ = v.Close() }() // a reader has nothing to lose
+	rep, err := diagnose.Explain(ctx, v.Recording, v.Window, func(in *diagnose.Input) {
 		in.DB, in.Note, in.PerProcess = v.path, v.Note, f.perProcess
 		in.Only(f.pids)
 	})

@@ -82,7 +82,7 @@ func (c *console) export(ctx context.Context, f *exportFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = v.rec.Close() }() // a reader has nothing to lose
+	defer func() { _ = v.Close() }() // a reader has nothing to lose
 	if v.Note != "" {
 		fmt.Fprintf(c.err, "ingero: %s\n", v.Note)
 	}
@@ -107,7 +107,7 @@ func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Form
 	o := export.Options{Window: v.Window}
 	if format.Findings {
 		var err error
-		if o.Report, err = diagnose.Explain(ctx, v.rec, v.Window, nil); err != nil {
+		if o.Report, err = diagnose.Explain(ctx, v.Recording, v.Window, nil); err != nil {
 			return err
 		}
 	}
@@ -116,15 +116,11 @@ func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Form
 		o.Progress = func(n uint64) { p.say(fmt.Sprintf("%d of about %d rows", n, max(v.Sum.Stored, n))) }
 		defer p.end()
 	}
-	return format.Write(ctx, w, v.rec, o)
+	return format.Write(ctx, w, v.Recording, o)
 }
 
 func (c *console) exportTable(ctx context.Context, w io.Writer, format *export.Format, v *view) error {
-	to := v.Window.To
-	if to == 0 {
-		to = 1<<63 - 1
-	}
-	query := fmt.Sprintf("select * from events where timestamp >= %d and timestamp < %d", v.Window.From, to)
+	query := "select * from events where " + v.Condition()
 	rows, err := sqlite.Query(ctx, v.path, query, store.Limits{Rows: unlimited, Bytes: unlimited, Time: unlimited})
 	if err != nil {
 		return err

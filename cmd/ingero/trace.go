@@ -329,7 +329,7 @@ func (t *tracing) next(s *agent.Summary) string {
 		cmd += " --db " + quote(t.file.path)
 	}
 	if s.Elapsed > 5*time.Minute {
-		cmd += " --since " + store.Short(s.Elapsed.Round(time.Minute)+time.Minute)
+		cmd += " --since " + report.Short(s.Elapsed.Round(time.Minute)+time.Minute)
 	}
 	return cmd
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ingero-io/ingero/recording"
-	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 // windowFlags choose a part of a recording.
-type windowFlags struct{ store.Span }
+type windowFlags struct{ recording.Span }
 
 func (w *windowFlags) add(f *pflag.FlagSet) {
 	w.Dashes = "--"
@@ -23,30 +22,30 @@ func (w *windowFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.To, "to", "", "end of the window, written as --from")
 }
 
-// view is a part of a recording.
+// view is a part of a recording in a file.
 type view struct {
-	recording.Part
-	rec  store.Recording
+	*recording.View
 	path string
 }
 
 // view opens a recording at the window that the flags choose.
 func (c *console) view(ctx context.Context, db string, w *windowFlags) (*view, error) {
-	v := &view{}
-	var err error
-	if v.path, err = c.database(db); err != nil {
+	path, err := c.database(db)
+	if err != nil {
 		return nil, err
 	}
-	if v.rec, err = sqlite.Open(v.path); err != nil {
+	rec, err := sqlite.Open(path)
+	if err != nil {
 		return nil, err
 	}
-	if v.Part, err = recording.Choose(ctx, v.rec, w.Span, c.now()); err == nil {
-		return v, nil
+	v, err := recording.Ask(ctx, rec, recording.Question{Span: w.Span}, c.now())
+	if err == nil {
+		return &view{v, path}, nil
 	}
-	if recording.IsSpanError(err) {
+	if recording.IsMistaken(err) {
 		err = usageError{err}
 	}
-	return nil, errors.Join(err, v.rec.Close())
+	return nil, errors.Join(err, rec.Close())
 }
 
 // oneRecording takes the recording from the arguments, if it is there and not in the flag.

@@ -73,7 +73,7 @@ var table = []row{
 
 	// What is kept.
 	{"store", "event host/framework host/owner stats"},
-	{"recording", "report store"},
+	{"recording", "event report store"},
 	{"store/sqlite", "event footprint host/framework host/owner stats store"},
 	{"store/source", "recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},

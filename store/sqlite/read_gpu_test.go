@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -160,7 +161,7 @@ func TestARecordingReachesToErrorsOfGPUs(t *testing.T) {
 		r := reader(t, path)
 		sum, err := r.Summary(t.Context())
 		must(t, err)
-		win, _, err := store.Span{Since: store.DefaultSince}.Window(sum, time.Unix(0, int64(at)))
+		win, _, err := recording.Span{Since: recording.DefaultSince}.Window(sum, time.Unix(0, int64(at)))
 		must(t, err)
 		xids, err := r.Xids(t.Context(), win)
 		must(t, err)

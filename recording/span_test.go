@@ -1,17 +1,18 @@
-package store_test
+package recording_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
 func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) uint64 { return uint64(now.Add(d).UnixNano()) }
-	span := store.Span{}
+	span := recording.Span{}
 	going := []store.Session{{Started: at(-time.Minute)}}
 	for _, sum := range []store.Summary{
 		{First: at(-time.Minute), Last: at(time.Minute), Sessions: going},
@@ -34,12 +35,12 @@ func TestTimeOutsideOfTheRecordingIsToldSo(t *testing.T) {
 		{"1700000060", "1800000000", ""},
 		{"", "1700000001", ""},
 	} {
-		_, note, err := store.Span{From: c.from, To: c.to}.Window(sum, time.Now())
+		_, note, err := recording.Span{From: c.from, To: c.to}.Window(sum, time.Now())
 		if err != nil || !strings.Contains(note, c.note) || c.note == "" && note != "" {
 			t.Errorf("%s to %s: %q, %v", c.from, c.to, note, err)
 		}
 	}
-	_, _, err := store.Span{From: "1700000060", To: "1700000010", Dashes: "--"}.Window(sum, time.Now())
+	_, _, err := recording.Span{From: "1700000060", To: "1700000010", Dashes: "--"}.Window(sum, time.Now())
 	if err == nil || err.Error() != "--to 1700000010 is not after --from 1700000060" {
 		t.Errorf("%v", err)
 	}

@@ -1,10 +1,13 @@
-package store
+package recording
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // Span is a part of a recording as people ask for it. Since may be "all"; From
@@ -19,14 +22,11 @@ type Span struct {
 // asks for anything. Of others all is taken.
 const DefaultSince = "5m"
 
-// Reach is how long before a moment is looked for what lasted beyond it.
-const Reach = 2 * time.Minute
-
 // Window turns a span into a window of a recording. A note says how it was chosen
 // when it is not what was asked for, or not everything there is: a saved recording
 // must never look empty. It is counted from now where the recording goes on, else from its
-// end. Who asks a recording does so by package recording, which says what is left out.
-func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
+// end. Choose says also what is left out.
+func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, error) {
 	if s.From != "" || s.To != "" {
 		w, err := s.absolute()
 		if err != nil || sum.Last == 0 || w.From <= sum.Last && (w.To == 0 || w.To > sum.First) {
@@ -41,14 +41,14 @@ func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
 		if s.Since == "" && sum.Last != 0 {
 			note = ended(now, sum.Last) + "; this is all of it"
 		}
-		return Window{}, note, nil
+		return store.Window{}, note, nil
 	}
 	if s.Since == "" {
 		s.Since = DefaultSince
 	}
 	since, err := s.since()
 	if err != nil || sum.Last == 0 {
-		return Window{}, "", err
+		return store.Window{}, "", err
 	}
 	end := sum.Last + 1
 	if live {
@@ -62,12 +62,12 @@ func (s Span) Window(sum Summary, now time.Time) (Window, string, error) {
 		note = ended(now, sum.Last) + "; this is all of it"
 	default:
 		note = fmt.Sprintf("%s; this is its last %s of %s (%ssince all for everything)",
-			ended(now, sum.Last), Short(since), Short(time.Duration(sum.Last-sum.First)), s.Dashes)
+			ended(now, sum.Last), report.Short(since), report.Short(time.Duration(sum.Last-sum.First)), s.Dashes)
 	}
-	return Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
+	return store.Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
 }
 
-func (s Span) absolute() (w Window, err error) {
+func (s Span) absolute() (w store.Window, err error) {
 	if s.From != "" {
 		if w.From, err = s.time("from", s.From); err != nil {
 			return w, err
@@ -114,7 +114,8 @@ func (s Span) time(name, value string) (uint64, error) {
 			return uint64(t.UnixNano()), nil
 		}
 	}
-	return 0, fmt.Errorf(`%s%s %q is no time; write for example 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
+	return 0, fmt.Errorf(`%s%s %q is no time; `+
+		`write for example 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
 }
 
 // ended says when a recording ended, in words.
@@ -124,24 +125,7 @@ func ended(now time.Time, ns uint64) string {
 	case d < 0:
 		return "the recording has ended"
 	case d < 48*time.Hour:
-		return "the recording ends " + Short(d.Round(time.Second)) + " ago"
+		return "the recording ends " + report.Short(d.Round(time.Second)) + " ago"
 	}
 	return "the recording ends on " + t.UTC().Format("2006-01-02 15:04 UTC")
-}
-
-// Short is a duration without trailing zero units: 5m, 1h30m.
-func Short(d time.Duration) string {
-	if d > 10*time.Second {
-		d = d.Round(time.Second)
-	} else {
-		d = d.Round(10 * time.Millisecond)
-	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

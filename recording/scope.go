@@ -1,0 +1,69 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// Scope says whose calls are asked for. The zero value means everybody's.
+type Scope struct {
+	PIDs    []int64 // of these processes; any numbers, as they were asked for
+	Process string  // of processes of this name; upper and lower case are the same
+	// Shown is the form in which names are answered, by which they can be asked for, too; nil: as
+	// they were recorded.
+	Shown func(name string) string
+}
+
+// NoProcessError says that a recording has no process as it was asked for.
+type NoProcessError struct {
+	Unknown []int64  // the numbers that were asked for and are no process's
+	Process string   // the name that was asked for
+	Named   []uint32 // processes of that name that have other numbers
+	Traced  []string // names of the traced processes
+}
+
+// Error implements error.
+func (e *NoProcessError) Error() string {
+	if len(e.Unknown) > 0 {
+		return fmt.Sprintf("no process %d was recorded", e.Unknown[0])
+	}
+	return fmt.Sprintf("no process %q was recorded", e.Process)
+}
+
+// everybody reports whether the scope is all processes.
+func (s *Scope) everybody() bool { return len(s.PIDs) == 0 && s.Process == "" }
+
+// of finds the processes of the scope, in order. The error is a *NoProcessError.
+func (s *Scope) of(list []store.Process) ([]uint32, error) {
+	e := &NoProcessError{Unknown: slices.Clone(s.PIDs), Process: s.Process}
+	var pids []uint32
+	for i := range list {
+		p := &list[i]
+		pid := int64(p.PID)
+		e.Unknown = slices.DeleteFunc(e.Unknown, func(n int64) bool { return n == pid })
+		if p.Traced {
+			e.Traced = append(e.Traced, p.Name)
+		}
+		switch {
+		case !s.calls(p.Name):
+		case len(s.PIDs) == 0 || slices.Contains(s.PIDs, pid):
+			pids = append(pids, p.PID)
+		case s.Process != "":
+			e.Named = append(e.Named, p.PID)
+		}
+	}
+	if len(pids) == 0 || len(e.Unknown) > 0 {
+		return nil, e
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// calls reports whether a process of this name is asked for.
+func (s *Scope) calls(name string) bool {
+	return s.Process == "" || strings.EqualFold(name, s.Process) ||
+		s.Shown != nil && strings.EqualFold(s.Shown(name), s.Process)
+}

@@ -1,0 +1,89 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// Question says what of a recording is asked for: which time, and whose calls.
+type Question struct {
+	Span
+	Scope
+}
+
+// View is a recording as a question sees it. It is used by one goroutine.
+type View struct {
+	store.Recording
+	Part
+	PIDs []uint32 // only these processes, in order; empty: all
+
+	names map[uint32]string // of processes, once they were asked for
+}
+
+// Ask finds what a question is about. IsMistaken tells an error in the question from one of the
+// recording.
+func Ask(ctx context.Context, r store.Recording, q Question, now time.Time) (*View, error) {
+	v := &View{Recording: r}
+	var err error
+	if v.Part, err = Choose(ctx, r, q.Span, now); err != nil {
+		return nil, err
+	}
+	if q.everybody() {
+		return v, nil
+	}
+	list, err := r.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.PIDs, err = q.of(list); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// IsMistaken reports whether an error of Ask or Choose is one of what was asked, not of the
+// recording.
+func IsMistaken(err error) bool {
+	if _, ok := errors.AsType[*NoProcessError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[spanError](err)
+	return ok
+}
+
+// Wants reports whether a process's calls are asked for.
+func (v *View) Wants(pid uint32) bool { return len(v.PIDs) == 0 || slices.Contains(v.PIDs, pid) }
+
+// Uncounted reports whether the recording does not say what was lost.
+func (v *View) Uncounted() bool { return uncounted(v.Recording) }
+
+// CutsSecond reports whether the window begins or ends within a second of the recording, so that
+// statistics by the second are of more than the window.
+func (v *View) CutsSecond() bool {
+	if v.Uncounted() {
+		return false // there every call is counted by itself
+	}
+	from, to, sum := v.Window.From, v.Window.To, &v.Sum
+	const second = uint64(time.Second)
+	return from%second != 0 && from > sum.First && from <= sum.Last || to%second != 0 && to <= sum.Last
+}
+
+// Condition is the view as a condition on the public SQL views: "timestamp >= … and …".
+func (v *View) Condition() string {
+	from, to := v.Window.From, v.Window.To
+	if to == 0 || to > math.MaxInt64 {
+		to = math.MaxInt64
+	}
+	cond := fmt.Sprintf("timestamp >= %d and timestamp < %d", min(from, math.MaxInt64), to)
+	if len(v.PIDs) > 0 {
+		cond += " and pid in (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v.PIDs), " ", ","), "[]") + ")"
+	}
+	return cond
+}
