@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 )
 
@@ -151,21 +152,9 @@ func (s *scene) stack(f *finding) []string {
 		if !ok {
 			continue
 		}
-		return Frames(&st)
+		return recording.Frames(&st)
 	}
 	return []string{}
-}
-
-// Frames are the lines of a stack, innermost first.
-func Frames(st *event.Stack) []string {
-	lines := make([]string, len(st.Frames))
-	for i := range st.Frames {
-		lines[i] = printable(st.Frames[i].String())
-	}
-	if st.Cut {
-		lines = append(lines, "… (its callers were not found)")
-	}
-	return lines
 }
 
 func (f *finding) notExplained(s *scene) report.NotExplained {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
@@ -130,16 +131,5 @@ func quantiles(e *report.Effect, h *stats.Histogram) {
 	if e.P50NS > 0 {
 		e.TailRatio = round(float64(e.P99NS) / float64(e.P50NS))
 	}
-	e.Kinds = kindsOf(h, e.MaxNS)
-}
-
-// kindsOf are short and long calls, if there are two kinds.
-func kindsOf(h *stats.Histogram, longest uint64) []report.OpKind {
-	brief, long, two := h.Kinds()
-	if !two {
-		return nil
-	}
-	return []report.OpKind{
-		{Calls: brief.Count, P50NS: brief.Median}, {Calls: long.Count, P50NS: min(long.Median, longest)},
-	}
+	e.Kinds = recording.OpKinds(h, e.MaxNS)
 }

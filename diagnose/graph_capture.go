@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -59,7 +60,7 @@ func (s *scene) captureBreaker(pid uint32) *captureBreaker {
 		return nil
 	}
 	if st, ok := s.in.Stacks[sp.Stack]; ok {
-		sp.stack = Frames(&st)
+		sp.stack = recording.Frames(&st)
 		i := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
 			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") && !strings.HasPrefix(f.Module, "libcudart")
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
@@ -117,7 +118,7 @@ func (s *scene) inFlight() (list []report.InFlight, chains []report.Chain) {
 		f := &s.flights[i]
 		stack := []string{}
 		if st, ok := s.in.Stacks[f.Stack]; ok {
-			stack = Frames(&st)
+			stack = recording.Frames(&st)
 		}
 		r := report.InFlight{
 			Op: f.Op.String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/stats"
 )
@@ -68,7 +69,7 @@ func (g *growth) where(s *scene, c *report.Chain) {
 	share := percent(g.from, g.bytes)
 	caller := ""
 	if st, ok := s.in.Stacks[g.site.Stack]; ok && len(st.Frames) > 0 && share >= minShare {
-		c.Stack = Frames(&st)
+		c.Stack = recording.Frames(&st)
 		caller = called(namable(st.Frames).String())
 	}
 	switch {

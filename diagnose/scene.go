@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -39,7 +40,7 @@ type scene struct {
 	stats             map[threadOp]*store.OpStat   // exact statistics
 	medians           map[*store.OpStat]uint64     // of them, made by median, ns
 	gapStats          map[event.Thread]gapTotals   // exact statistics
-	nested            nesting
+	nested            recording.Nesting
 	readCalls         event.SyscallSet // read a file
 	receiving         event.SyscallSet // wait for something to come from somebody
 	series            map[threadOp][]store.OpSecond
@@ -144,9 +145,9 @@ func newScene(in *Input) *scene {
 	s.x = ledger.NewIndex(in.Arch, in.OffCPU, in.ThreadTimes, s.known(), in.Lives)
 	s.readStats()
 	s.readKernels()
-	s.nested = nesting{}
+	s.nested = recording.Nesting{}
 	for i := range in.Calls {
-		s.nested.add(&in.Calls[i])
+		s.nested.Add(&in.Calls[i])
 	}
 	s.readGPUs()
 	s.held = s.throttledTime()
@@ -280,7 +281,7 @@ func (s *scene) readSubjects() {
 			return e.Start < t.from || e.Start >= t.to || e.Call == nil && !s.handsOver(t.Thread)
 		})
 		s.readWaits(t)
-		t.ops = s.nested.outermost(s.in.Ops, t.Thread)
+		t.ops = s.nested.Outermost(s.in.Ops, t.Thread)
 		t.churn = s.churning(t)
 		s.subjects = append(s.subjects, t)
 	}
@@ -376,7 +377,7 @@ func (s *scene) outermostCalls() (n uint64) {
 	if s.in.Events != 0 {
 		return s.in.Events
 	}
-	for _, o := range s.nested.outermostOf(s.in.Ops) {
+	for _, o := range s.nested.OfAll(s.in.Ops) {
 		n += o.Calls
 	}
 	return n

@@ -1,9 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/store"
@@ -12,50 +9,6 @@ import (
 // Faults that are always there cannot be held against a median. They show in the
 // structure of a thread's calls: how often it waits, captures or launches for what
 // it gets done. The numbers are exact, whatever the recording thinned.
-
-// nesting finds out which operations other ones call, as most of their known calls
-// have it: the count of those less the others. The first call of each operation is
-// among the notable ones.
-type nesting map[threadOp]int
-
-func (n nesting) add(c *event.Call) {
-	if c.Depth > 0 {
-		n[threadOp{c.Thread, c.Op}]++
-	} else {
-		n[threadOp{c.Thread, c.Op}]--
-	}
-}
-
-// outermost are the operations of a thread whose time does not also count in
-// another one. Where a recording does not say which calls were within others, it is
-// concluded from the known ones. A driver operation of which that is not known counts
-// only if the thread makes no runtime calls.
-func (n nesting) outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
-	var ops, driver []*store.OpStat
-	for i := range all {
-		o := &all[i]
-		if o.Thread != t || o.Calls == 0 || o.Hist == nil {
-			continue
-		}
-		nested, seen := n[threadOp{t, o.Op}]
-		switch {
-		case o.NestedKnown:
-			if out := o.Outermost(); out.Calls > 0 {
-				ops = append(ops, &out)
-			}
-		case nested > 0:
-		case seen || o.Op.Source() != event.SourceDriver:
-			ops = append(ops, o)
-		default:
-			driver = append(driver, o)
-		}
-	}
-	if len(ops) == 0 {
-		ops = driver
-	}
-	slices.SortFunc(ops, func(a, b *store.OpStat) int { return cmp.Compare(a.Op, b.Op) })
-	return ops
-}
 
 // rest is what of a thread's time no episode's claim has taken.
 type rest struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -53,7 +54,7 @@ func ReadTimeline(
 	if err != nil {
 		return nil, err
 	}
-	nested, err := nestingOf(ctx, r, w, list)
+	nested, err := recording.ReadNesting(ctx, r, w, list)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func ReadTimeline(
 }
 
 // chooseThread begins the timeline of the thread that spent most time in its calls.
-func chooseThread(list []store.OpStat, nested nesting, wants func(event.Thread) bool) *Timeline {
+func chooseThread(list []store.OpStat, nested recording.Nesting, wants func(event.Thread) bool) *Timeline {
 	type spent struct {
 		event.Thread
 		ns          uint64
@@ -95,7 +96,7 @@ func chooseThread(list []store.OpStat, nested nesting, wants func(event.Thread) 
 			continue
 		}
 		s := spent{Thread: o.Thread, first: ^uint64(0)}
-		for _, out := range nested.outermost(list, o.Thread) {
+		for _, out := range nested.Outermost(list, o.Thread) {
 			s.ns += out.SumNS
 			s.first, s.last = min(s.first, out.First), max(s.last, out.Last)
 		}
@@ -151,14 +152,14 @@ func (t *Timeline) window(i int) store.Window {
 func (t *Timeline) Begin(i int) uint64 { return max(t.window(i).From, t.live[0]) }
 
 // count adds up a bucket by the seconds in which calls and pauses began.
-func (t *Timeline) count(ctx context.Context, r store.Reader, nested nesting, i int) error {
+func (t *Timeline) count(ctx context.Context, r store.Reader, nested recording.Nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]
 	b.SpanNS = min(w.To, t.live[1]) - min(max(w.From, t.live[0]), w.To)
 	ops, err := r.OpStats(ctx, w)
 	if err != nil {
 		return err
 	}
-	for _, o := range nested.outermost(ops, t.Thread) {
+	for _, o := range nested.Outermost(ops, t.Thread) {
 		b.Calls += o.Calls
 		b.CallNS += o.SumNS
 		b.Waits.Add(&o.Ledger)

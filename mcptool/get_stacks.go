@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 )
 
@@ -56,7 +56,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			if v.CutsSecond() {
 				out.Note = joined(out.Note, "op_… and calls_without_stack are of the whole seconds that this window touches")
 			}
-			sites, err := diagnose.FindSites(ctx, v, v.Window, v.Sum.Stored, func(k diagnose.SiteOpKey) bool {
+			sites, err := recording.FindSites(ctx, v, v.Window, v.Sum.Stored, func(k recording.SiteOpKey) bool {
 				return v.Wants(k.PID) && (op == 0 || k.Op == op)
 			})
 			if err != nil {
@@ -84,7 +84,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 }
 
 // describe says of which calls the figures are.
-func (s *stacksOut) describe(sites *diagnose.Sites) {
+func (s *stacksOut) describe(sites *recording.Sites) {
 	s.Without = sites.Without
 	all := sites.All()
 	switch {
@@ -126,7 +126,7 @@ type placed struct {
 }
 
 // sites are the places as they are answered.
-func (v *view) sites(ctx context.Context, sites *diagnose.Sites) ([]placed, error) {
+func (v *view) sites(ctx context.Context, sites *recording.Sites) ([]placed, error) {
 	names, err := v.Names(ctx)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (v *view) sites(ctx context.Context, sites *diagnose.Sites) ([]placed, erro
 	var list []placed
 	for i := range sites.List {
 		k := &sites.List[i]
-		of := sites.Ops[diagnose.SiteOpKey{PID: k.PID, Op: k.Op}]
+		of := sites.Ops[recording.SiteOpKey{PID: k.PID, Op: k.Op}]
 		list = append(list, placed{stackSite{
 			PID: k.PID, Process: name(names[k.PID]), Op: k.Op.String(), Kernel: name(k.Kernel),
 			Calls: k.Calls, AvgNS: k.TotalNS / k.Calls, MaxNS: k.MaxNS, TotalNS: k.TotalNS, Frames: []data{},
@@ -161,7 +161,7 @@ func (v *view) resolve(ctx context.Context, list []placed, frames int, p paging)
 			}
 			continue // it was lost; the site stands without it
 		}
-		list[i].Frames = each(diagnose.Frames(&st), frames, frame)
+		list[i].Frames = each(recording.Frames(&st), frames, frame)
 	}
 	return nil
 }

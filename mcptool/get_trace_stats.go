@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -94,14 +94,14 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			}
 			outermost := list
 			if op == 0 && in.Layer == "" {
-				if outermost, err = diagnose.Outermost(ctx, v, v.Window, list); err != nil {
+				if outermost, err = recording.Outermost(ctx, v, v.Window, list); err != nil {
 					return err
 				}
 			}
 			for i := range outermost {
 				out.Calls += outermost[i].Calls
 			}
-			borders, err := diagnose.ReadBorders(ctx, v, v.Window, func(c *event.Call) bool {
+			borders, err := recording.ReadBorders(ctx, v, v.Window, func(c *event.Call) bool {
 				if op == 0 && in.Layer == "" {
 					return c.Depth == 0
 				}
@@ -126,7 +126,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 // opsOf are the statistics of all processes, most time first.
 func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 	var all []opStats
-	for pid, ops := range diagnose.OpTable(list) {
+	for pid, ops := range recording.OpTable(list) {
 		for _, o := range ops {
 			all = append(all, opStats{
 				Kinds:   kindsOf(o.Kinds),
@@ -142,7 +142,7 @@ func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 }
 
 // waits adds up ledgers, most time first. Gaps are nil if none are to be added.
-func (v *view) waits(ops []store.OpStat, gaps []store.GapStat, borders *diagnose.Borders) []waiting {
+func (v *view) waits(ops []store.OpStat, gaps []store.GapStat, borders *recording.Borders) []waiting {
 	var sum event.Ledger
 	wants := func(t event.Thread) bool { return v.Wants(t.PID) }
 	for i := range ops {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
@@ -54,7 +53,7 @@ func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
 		}
 		list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !v.Wants(o.PID) || in.op != 0 && o.Op != in.op })
 		out.Ops = []wire.Op{}
-		for pid, table := range diagnose.OpTable(list) {
+		for pid, table := range recording.OpTable(list) {
 			for _, o := range table {
 				out.Ops = append(out.Ops, wire.Op{
 					PID: pid, Process: names[pid], Op: o.Op, Calls: o.Calls, Errors: o.Errors,
@@ -92,7 +91,7 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 		if in.slow {
 			stored = math.MaxUint64 // of very many only these are looked at
 		}
-		sites, err := diagnose.FindSites(ctx, v, v.Window, stored, func(k diagnose.SiteOpKey) bool {
+		sites, err := recording.FindSites(ctx, v, v.Window, stored, func(k recording.SiteOpKey) bool {
 			return v.Wants(k.PID) && (in.op == 0 || k.Op == in.op)
 		})
 		if err != nil {
@@ -102,7 +101,7 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 		out.Without, out.Partial, out.Total, out.Stacks = sites.Without, sites.Partial, len(sites.List), []wire.Site{}
 		for i := range sites.List[:min(len(sites.List), in.limit)] {
 			s := &sites.List[i]
-			of := sites.Ops[diagnose.SiteOpKey{PID: s.PID, Op: s.Op}]
+			of := sites.Ops[recording.SiteOpKey{PID: s.PID, Op: s.Op}]
 			site := wire.Site{
 				OpCalls: of.Calls, OpTotalNS: of.TotalNS,
 				PID: s.PID, Process: names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS,

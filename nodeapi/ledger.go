@@ -3,7 +3,6 @@ package nodeapi
 import (
 	"context"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/wire"
 	"github.com/ingero-io/ingero/recording"
@@ -20,7 +19,7 @@ func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err erro
 		if err != nil {
 			return err
 		}
-		list, err := diagnose.ThreadLedgers(ctx, v, v.Window)
+		list, err := recording.ThreadLedgers(ctx, v, v.Window)
 		if err != nil {
 			return err
 		}

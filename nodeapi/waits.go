@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/nodeapi/lanes"
 	"github.com/ingero-io/ingero/nodeapi/wire"
@@ -95,5 +94,5 @@ func frames(ctx context.Context, v *recording.View, id uint64) ([]string, error)
 	if err != nil {
 		return []string{}, ctx.Err()
 	}
-	return diagnose.Frames(&st), nil
+	return recording.Frames(&st), nil
 }

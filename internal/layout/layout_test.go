@@ -73,14 +73,14 @@ var table = []row{
 
 	// What is kept.
 	{"store", "event host/framework host/owner stats"},
-	{"recording", "event report store"},
+	{"recording", "event report stats store"},
 	{"store/sqlite", "event footprint host/framework host/owner stats store"},
 	{"store/source", "recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
 
 	// Why a thread lost time.
 	{"diagnose", `collective event event/eventtext footprint host/framework host/owner ledger
-		memory report stats store`},
+		memory recording report stats store`},
 
 	// The running tracer.
 	{"agent", `collective diagnose event footprint host/cgroup host/cudalib host/framework

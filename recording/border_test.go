@@ -1,20 +1,26 @@
-package diagnose_test
+package recording_test
 
 import (
 	"context"
 	"testing"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
-func (r reader) Reaching(_ context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error {
-	err := visit(r.in.Calls, func(c *event.Call) bool { return c.Start >= at || c.End() <= at || call(c) })
-	if err != nil {
-		return err
+// reaching are calls of which some reach over a moment.
+type reaching []event.Call
+
+func (r reaching) Reaching(
+	_ context.Context, at uint64, call func(*event.Call) bool, _ func(*event.Gap) bool,
+) error {
+	for i := range r {
+		if c := &r[i]; c.Start < at && c.End() > at && !call(c) {
+			break
+		}
 	}
-	return visit(r.in.Gaps, func(g *event.Gap) bool { return g.Start >= at || g.Start+g.Duration <= at || gap(g) })
+	return nil
 }
 
 // TestWindowsHaveTheirPartOfALongWait: of what reaches over an end, or both, what is in the
@@ -37,8 +43,7 @@ func TestWindowsHaveTheirPartOfALongWait(t *testing.T) {
 		{"before", long(5*second, second), 0, 0},
 		{"of no length, at the end", long(12*second, 0), 0, 0},
 	} {
-		in := &diagnose.Input{Calls: []event.Call{c.call}}
-		b, err := diagnose.ReadBorders(t.Context(), reader{in: in}, store.Window{From: 10*second + 5, To: 11*second + 5},
+		b, err := recording.ReadBorders(t.Context(), reaching{c.call}, store.Window{From: 10*second + 5, To: 11*second + 5},
 			func(*event.Call) bool { return true })
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package diagnose
+package recording
 
 import (
 	"cmp"
@@ -56,7 +56,8 @@ const allCalls = 100_000
 
 // sitesReader is a recording whose calls can all be read.
 type sitesReader interface {
-	store.Reader
+	statsReader
+	Kernels(ctx context.Context) ([]store.Kernel, error)
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
@@ -114,7 +115,7 @@ func FindSites(
 }
 
 // countAll takes the operations that are wanted from the exact statistics.
-func (s *Sites) countAll(ctx context.Context, r store.Reader, w store.Window, wants func(SiteOpKey) bool) error {
+func (s *Sites) countAll(ctx context.Context, r sitesReader, w store.Window, wants func(SiteOpKey) bool) error {
 	list, err := r.OpStats(ctx, w)
 	for i := range list {
 		o := &list[i]
@@ -137,7 +138,7 @@ type launched struct {
 	fn  uint64
 }
 
-func kernelNames(ctx context.Context, r store.Reader) (map[launched]string, error) {
+func kernelNames(ctx context.Context, r sitesReader) (map[launched]string, error) {
 	kernels, err := r.Kernels(ctx)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package diagnose
+package recording
 
 import (
 	"cmp"
@@ -23,45 +23,15 @@ type ThreadLedger struct {
 // Wall is the time that the ledger splits.
 func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
 
-// nestingOf reads what is needed to tell nested calls where the statistics do not.
-func nestingOf(ctx context.Context, r store.Reader, w store.Window, ops []store.OpStat) (nesting, error) {
-	n := nesting{}
-	if !slices.ContainsFunc(ops, func(o store.OpStat) bool { return !o.NestedKnown }) {
-		return n, nil
-	}
-	return n, r.NotableCalls(ctx, w, func(c *event.Call) bool {
-		n.add(c)
-		return true
-	})
-}
-
-// Outermost are the statistics of the calls that are within no other one, so that sums over
-// operations count no time twice.
-func Outermost(ctx context.Context, r store.Reader, w store.Window, ops []store.OpStat) ([]store.OpStat, error) {
-	n, err := nestingOf(ctx, r, w, ops)
-	if err != nil {
-		return nil, err
-	}
-	return n.outermostOf(ops), nil
-}
-
-// outermostOf are the statistics of all threads' outermost calls.
-func (n nesting) outermostOf(ops []store.OpStat) []store.OpStat {
-	var list []store.OpStat
-	done := map[event.Thread]bool{}
-	for i := range ops {
-		if t := ops[i].Thread; !done[t] {
-			done[t] = true
-			for _, o := range n.outermost(ops, t) {
-				list = append(list, *o)
-			}
-		}
-	}
-	return list
+// ledgerReader is a recording of which threads' time can be added up.
+type ledgerReader interface {
+	statsReader
+	GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error)
+	reachingReader
 }
 
 // ThreadLedgers adds up the time of each thread that makes calls, most time in them first.
-func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]ThreadLedger, error) {
+func ThreadLedgers(ctx context.Context, r ledgerReader, w store.Window) ([]ThreadLedger, error) {
 	ops, err := r.OpStats(ctx, w)
 	if err != nil {
 		return nil, err
@@ -70,7 +40,7 @@ func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]Threa
 	if err != nil {
 		return nil, err
 	}
-	nested, err := nestingOf(ctx, r, w, ops)
+	nested, err := ReadNesting(ctx, r, w, ops)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +51,7 @@ func ThreadLedgers(ctx context.Context, r store.Reader, w store.Window) ([]Threa
 			continue
 		}
 		t := &ThreadLedger{Thread: o.Thread, From: o.First, To: o.Last}
-		for _, out := range nested.outermost(ops, o.Thread) {
+		for _, out := range nested.Outermost(ops, o.Thread) {
 			t.From, t.To = min(t.From, out.First), max(t.To, out.Last)
 			t.Calls += out.Calls
 			t.CallNS += out.SumNS

@@ -1,4 +1,4 @@
-package diagnose
+package recording
 
 import (
 	"context"
@@ -25,9 +25,14 @@ type Borders struct {
 	from, to      uint64 // whole seconds; 0: open
 }
 
+type reachingReader interface {
+	// Reaching visits calls and gaps that began up to store.Reach before a moment and ended after it.
+	Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error
+}
+
 // ReadBorders looks for what reaches over the ends of a window that is read by whole seconds.
 // Only calls for which match holds count.
-func ReadBorders(ctx context.Context, r store.Reader, w store.Window, match func(*event.Call) bool) (*Borders, error) {
+func ReadBorders(ctx context.Context, r reachingReader, w store.Window, match func(*event.Call) bool) (*Borders, error) {
 	const second = uint64(time.Second)
 	b := &Borders{calls: map[event.Thread]*border{}, pauses: map[event.Thread]*border{}, from: w.From / second * second}
 	if w.To != 0 {
