@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -31,18 +32,13 @@ func Explain(ctx context.Context, r store.Reader, w store.Window, prepare func(*
 
 // LoadMachines is Load for each machine of a recording.
 func LoadMachines(ctx context.Context, r store.Reader, w store.Window) ([]*Input, error) {
-	machines := []store.Reader{r}
-	if m, ok := r.(store.Merged); ok {
-		var err error
-		if machines, err = m.Machines(ctx); err != nil {
-			return nil, fmt.Errorf("read which machines were recorded: %w", err)
-		}
+	machines, done, err := recording.Machines(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("read which machines were recorded: %w", err)
 	}
+	defer done()
 	var ins []*Input
 	for _, m := range machines {
-		if m != r {
-			defer func() { _ = m.Close() }() // a reader has nothing to lose
-		}
 		in, err := Load(ctx, m, w)
 		if err != nil {
 			return nil, err

@@ -14,9 +14,18 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Source is what is exported. Recordings of store/sqlite are sources.
+// Source is what is exported, of a store.Recording.
 type Source interface {
-	store.Reader
+	Summary(ctx context.Context) (store.Summary, error)
+	Processes(ctx context.Context) ([]store.Process, error)
+	Threads(ctx context.Context) ([]store.ThreadInfo, error)
+	Kernels(ctx context.Context) ([]store.Kernel, error)
+	Memory(ctx context.Context, w store.Window) ([]event.Memory, error)
+	Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error)
+	GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error)
+	OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error
+	Stack(ctx context.Context, id uint64) (event.Stack, error)
+	Close() error
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 

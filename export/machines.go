@@ -30,25 +30,17 @@ type machines []*machine
 
 // machinesOf are the machines of a recording, at least one. They are to be closed.
 func machinesOf(ctx context.Context, src Source) (list machines, err error) {
-	readers := []store.Reader{src}
-	if m, ok := src.(store.Merged); ok {
-		if readers, err = m.Machines(ctx); err != nil {
-			return nil, fmt.Errorf("read which machines were recorded: %w", err)
-		}
+	readers, err := sourcesOf(ctx, src)
+	if err != nil {
+		return nil, err
 	}
 	names, ahead := map[string]int{}, map[int64]int64{}
 	if c, ok := src.(clocked); ok && len(readers) > 1 {
 		ahead, err = c.ClockOffsets(ctx)
 	}
 	for _, r := range readers {
-		m := &machine{opened: len(readers) > 1}
+		m := &machine{src: r, opened: len(readers) > 1}
 		list = append(list, m)
-		var ok bool
-		if m.src, ok = r.(Source); !ok {
-			m.src = src
-			err = cmp.Or(err, fmt.Errorf("read one machine of several: %T cannot be exported", r))
-			continue
-		}
 		sum, failed := r.Summary(ctx)
 		err = cmp.Or(err, failed)
 		m.node, m.name, m.first, m.last = sum.Node, report.Printable(sum.Node), sum.First, sum.Last
@@ -62,6 +54,32 @@ func machinesOf(ctx context.Context, src Source) (list machines, err error) {
 	if err != nil {
 		list.close()
 		return nil, err
+	}
+	return list, nil
+}
+
+// sourcesOf has a source for each machine of a recording; the recording itself if there is but one.
+func sourcesOf(ctx context.Context, src Source) ([]Source, error) {
+	m, ok := src.(store.Merged)
+	if !ok {
+		return []Source{src}, nil
+	}
+	readers, err := m.Machines(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read which machines were recorded: %w", err)
+	}
+	list := make([]Source, 0, len(readers))
+	for _, r := range readers {
+		s, ok := r.(Source)
+		if !ok {
+			for _, r := range readers {
+				if len(readers) > 1 { // else it is src
+					_ = r.Close() // a reader has nothing to lose
+				}
+			}
+			return nil, fmt.Errorf("read one machine of several: %T cannot be exported", r)
+		}
+		list = append(list, s)
 	}
 	return list, nil
 }

@@ -98,7 +98,7 @@ var table = []row{
 	{"dashboard", ""},
 	{"export/parquet", ""},
 	{"metrics", "event report store"},
-	{"nodeapi/lanes", "event store"},
+	{"nodeapi/lanes", "event recording store"},
 	{"nodeapi/wire", "report store"},
 	{"webserver", ""},
 	{"export", "event export/parquet report store"},

@@ -2,10 +2,10 @@ package lanes
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -41,14 +41,11 @@ type identity struct {
 	machines int
 }
 
-// Recording is what a pyramid is made of.
-type Recording interface {
-	Summary(ctx context.Context) (store.Summary, error)
-}
-
 // Use calls f with the pyramid of a recording. state is what it is told apart by from what
 // it was before; empty if that is not known. f must not keep the pyramid.
-func (c *Cache) Use(ctx context.Context, state string, sum *store.Summary, rec Recording, f func(*Pyramid, []store.Reader) error) error {
+func (c *Cache) Use(
+	ctx context.Context, state string, sum *store.Summary, rec store.Reader, f func(*Pyramid, []store.Reader) error,
+) error {
 	c.once.Do(func() { c.turn = make(chan struct{}, 1) })
 	select {
 	case c.turn <- struct{}{}:
@@ -56,7 +53,7 @@ func (c *Cache) Use(ctx context.Context, state string, sum *store.Summary, rec R
 		return ctx.Err()
 	}
 	defer func() { <-c.turn }()
-	machines, done, err := machinesOf(ctx, rec)
+	machines, done, err := recording.Machines(ctx, rec)
 	if err != nil {
 		return err
 	}
@@ -131,24 +128,4 @@ func (c *Cache) forgetLater() {
 		c.cur, c.next = nil, nil
 		<-c.turn
 	})
-}
-
-// machinesOf has a reader for each machine of a recording, and how to give them back.
-func machinesOf(ctx context.Context, rec Recording) ([]store.Reader, func(), error) {
-	if m, ok := rec.(store.Merged); ok {
-		list, err := m.Machines(ctx)
-		if len(list) == 1 {
-			return list, func() {}, err // the recording itself
-		}
-		return list, func() {
-			for _, r := range list {
-				_ = r.Close() // a reader has nothing to lose
-			}
-		}, err
-	}
-	r, ok := rec.(store.Reader)
-	if !ok {
-		return nil, nil, errors.New("a recording that cannot be read")
-	}
-	return []store.Reader{r}, func() {}, nil
 }

@@ -49,9 +49,17 @@ func (p *Pyramid) extend(ctx context.Context, machines []store.Reader, settled u
 	return nil
 }
 
+// rowReader is a recording whose calls and waits can be read.
+type rowReader interface {
+	CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error
+	OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error
+}
+
 // scan reads a window, up to the time that it returns, which is its end unless the
 // deadline, if there is one, comes first.
-func scan(ctx context.Context, r store.Reader, machine int, w store.Window, into stretch, deadline time.Time) (uint64, error) {
+func scan(
+	ctx context.Context, r rowReader, machine int, w store.Window, into stretch, deadline time.Time,
+) (uint64, error) {
 	const some = 4096 // rows between looks at the clock
 	end, n := w.To, 0
 	err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {

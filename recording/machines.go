@@ -1,0 +1,26 @@
+package recording
+
+import (
+	"context"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// Machines are the recordings of the machines that a recording holds, in the order in which they
+// were merged; the recording itself if there is but one. done closes those that were opened for
+// it; it is not nil, also where there is an error.
+func Machines(ctx context.Context, r store.Reader) (list []store.Reader, done func(), err error) {
+	done = func() {}
+	m, ok := r.(store.Merged)
+	if !ok {
+		return []store.Reader{r}, done, nil
+	}
+	if list, err = m.Machines(ctx); err != nil || len(list) < 2 {
+		return list, done, err
+	}
+	return list, func() {
+		for _, one := range list {
+			_ = one.Close() // a reader has nothing to lose
+		}
+	}, nil
+}
