@@ -9,9 +9,29 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-func (w *Writer) insertCollective(c *event.Collective) error {
+// collectiveKind is ranks' parts in collective operations.
+var collectiveKind = &kind[event.Collective]{
+	tables:     []table{{name: "collective", prune: "ts"}},
+	rows:       func(b *store.Batch) []event.Collective { return b.Collectives },
+	statements: []string{"insert into collective values (" + values(21) + ")"},
+	insert:     insertCollective,
+	query:      "select * from collective where ts between ? and ? order by ts",
+	scan: func(ctx context.Context, r *Reader, s *sqlite.Stmt) (event.Collective, error) {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		i := func(n int) uint64 { return number(s, n) }
+		return event.Collective{
+			At: i(0), Thread: t.Thread, Op: event.Op(i(2)), Start: i(3), Duration: i(4), Ret: int32(i(5)),
+			Comm: i(6), CommID: i(7), Rank: orMinusOne(s, 8), Ranks: int32(i(9)), Seq: uint32(i(10)),
+			Bytes: i(11), DataType: uint8(i(12)), ReduceOp: uint8(i(13)), Peer: orMinusOne(s, 14),
+			Stream: i(15), Group: i(16), SyncOp: event.Op(i(17)), SyncTID: uint32(i(18)),
+			SyncStart: i(19), SyncEnd: i(19) + i(20),
+		}, err
+	},
+}
+
+func insertCollective(w *Writer, s []*boundStmt, c *event.Collective) error {
 	w.session.count(c.At, max(c.At, c.SyncEnd), 0)
-	b := w.ins.collective
+	b := s[0]
 	b.set(2, w.threads.get(c.Thread, "").id)
 	b.set(3, int64(c.Op))
 	b.set(4, int64(c.Start))
@@ -38,7 +58,6 @@ func (w *Writer) insertCollective(c *event.Collective) error {
 	b.opt(19, int64(c.SyncTID))
 	b.opt(20, int64(c.SyncStart))
 	b.opt(21, int64(c.SyncEnd-c.SyncStart))
-	w.txRows++
 	_, err := b.runAt(c.At)
 	return err
 }
@@ -53,18 +72,5 @@ func orMinusOne(s *sqlite.Stmt, i int) int32 {
 
 // Collectives implements store.Reader.
 func (r *Reader) Collectives(ctx context.Context, w store.Window) ([]event.Collective, error) {
-	var out []event.Collective
-	const query = "select * from collective where ts between ? and ? order by ts"
-	err := r.optional(ctx, "collective", query, bounds(w), func(s *sqlite.Stmt) error {
-		t, err := r.thread(ctx, s.ColumnInt64(1))
-		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
-		out = append(out, event.Collective{
-			At: i(0), Thread: t.Thread, Op: event.Op(i(2)), Start: i(3), Duration: i(4), Ret: int32(i(5)), Comm: i(6), CommID: i(7),
-			Rank: orMinusOne(s, 8), Ranks: int32(i(9)), Seq: uint32(i(10)), Bytes: i(11), DataType: uint8(i(12)), ReduceOp: uint8(i(13)),
-			Peer: orMinusOne(s, 14), Stream: i(15), Group: i(16), SyncOp: event.Op(i(17)), SyncTID: uint32(i(18)),
-			SyncStart: i(19), SyncEnd: i(19) + i(20),
-		})
-		return err
-	})
-	return out, err
+	return collectiveKind.read(ctx, r, bounds(w))
 }

@@ -87,6 +87,7 @@ func (w *Writer) open() (err error) {
 		func() error { return migrate(w.conn, migrations()) },
 		func() error { return describe(w.conn) },
 		func() error { return w.ins.prepare(w.conn) },
+		w.prepareKinds,
 		w.load,
 		w.startSession,
 	} {

@@ -12,9 +12,25 @@ import (
 // flightColumns is how many columns in_flight has before the time by class.
 const flightColumns = 22
 
-func (w *Writer) insertInFlight(f *event.InFlight) error {
+// inFlightKind is calls that did not return for a second or more, as last seen.
+var inFlightKind = &kind[event.InFlight]{
+	tables: []table{{
+		name: "in_flight", prune: "max(seen, coalesce(end_ns, 0))",
+		refs: map[string]string{"holder": "thread", "kernel": "stack"},
+	}},
+	rows: func(b *store.Batch) []event.InFlight { return b.InFlight },
+	statements: []string{
+		"insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")",
+	},
+	insert: insertInFlight,
+	query: `select f.*, a.a0, a.a1, a.a2, a.a3 from in_flight f left join args a on a.id = f.args
+		where max(f.seen, coalesce(f.end_ns, 0)) >= ?1 and f.start <= ?2 order by f.start, f.thread`,
+	scan: scanInFlight,
+}
+
+func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	w.session.count(f.Start, max(f.At, f.End), 0)
-	b := w.ins.inFlight
+	b := s[0]
 	b.set(1, w.session.id)
 	b.set(2, int64(f.TID))
 	b.set(3, w.threads.get(f.Thread, f.Comm).id)
@@ -56,33 +72,24 @@ func (w *Writer) insertInFlight(f *event.InFlight) error {
 	for c, ns := range f.NS {
 		b.opt(flightColumns+1+c, int64(ns))
 	}
-	w.txRows++
 	return b.run()
 }
 
 // InFlight implements store.Reader.
 func (r *Reader) InFlight(ctx context.Context, w store.Window) ([]event.InFlight, error) {
-	var out []event.InFlight
-	const query = `select f.*, a.a0, a.a1, a.a2, a.a3 from in_flight f left join args a on a.id = f.args
-		where max(f.seen, coalesce(f.end_ns, 0)) >= ?1 and f.start <= ?2 order by f.start, f.thread`
-	err := r.optional(ctx, "in_flight", query, bounds(w), func(s *sqlite.Stmt) error {
-		f, err := r.inFlight(ctx, s)
-		out = append(out, f)
-		return err
-	})
-	return out, err
+	return inFlightKind.read(ctx, r, bounds(w))
 }
 
-func (r *Reader) inFlight(ctx context.Context, s *sqlite.Stmt) (f event.InFlight, err error) {
-	i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
+func scanInFlight(ctx context.Context, r *Reader, s *sqlite.Stmt) (f event.InFlight, err error) {
+	i := func(n int) uint64 { return number(s, n) }
 	t, err := r.thread(ctx, s.ColumnInt64(2))
 	if err != nil {
 		return f, err
 	}
 	f = event.InFlight{
 		Thread: t.Thread, Comm: t.Comm, Start: i(3), At: i(4), Op: event.Op(i(5)), Inner: event.Op(i(6)), GPU: event.NoGPU,
-		Doing: event.Doing(i(9)), Since: i(10), Class: event.Class(i(11)), Futex: i(12), Syscall: -1, Inode: i(15), File: s.ColumnText(16),
-		OnCPU: i(17), Outcome: event.Outcome(i(20)), End: i(21),
+		Doing: event.Doing(i(9)), Since: i(10), Class: event.Class(i(11)), Futex: i(12), Syscall: -1, Inode: i(15),
+		File: s.ColumnText(16), OnCPU: i(17), Outcome: event.Outcome(i(20)), End: i(21),
 	}
 	if s.ColumnType(8) != sqlite.TypeNull {
 		f.GPU = int8(i(8))

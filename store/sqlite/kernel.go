@@ -8,24 +8,26 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-func (w *Writer) insertKernel(k *store.Kernel) error {
-	w.txRows++
-	return exec(w.conn, "insert or replace into kernel values (?, ?, ?, ?, ?, ?)",
-		w.session.id, int64(k.PID), int64(k.Func), k.Name, k.Symbol, int64(k.Source))
+// kernelKind is what the kernels are called that processes launch.
+var kernelKind = &kind[store.Kernel]{
+	tables: []table{{name: "kernel"}},
+	rows:   func(b *store.Batch) []store.Kernel { return b.Kernels },
+	insert: func(w *Writer, _ []*boundStmt, k *store.Kernel) error {
+		return exec(w.conn, "insert or replace into kernel values (?, ?, ?, ?, ?, ?)",
+			w.session.id, int64(k.PID), int64(k.Func), k.Name, k.Symbol, int64(k.Source))
+	},
+	query: "select pid, func, name, symbol, source from kernel order by session, pid, func",
+	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.Kernel, error) {
+		return store.Kernel{
+			PID: uint32(s.ColumnInt64(0)), Func: number(s, 1), Name: s.ColumnText(2), Symbol: s.ColumnText(3),
+			Source: store.KernelSource(s.ColumnInt64(4)),
+		}, nil
+	},
 }
 
 // Kernels implements store.Reader.
 func (r *Reader) Kernels(ctx context.Context) ([]store.Kernel, error) {
-	var out []store.Kernel
-	const query = "select pid, func, name, symbol, source from kernel order by session, pid, func"
-	err := r.optional(ctx, "kernel", query, nil, func(s *sqlite.Stmt) error {
-		out = append(out, store.Kernel{
-			PID: uint32(s.ColumnInt64(0)), Func: uint64(s.ColumnInt64(1)), Name: s.ColumnText(2), Symbol: s.ColumnText(3),
-			Source: store.KernelSource(s.ColumnInt64(4)),
-		})
-		return nil
-	})
-	return out, err
+	return kernelKind.read(ctx, r, nil)
 }
 
 // kernelColumn is what the kernel is called that a call launches; null if it

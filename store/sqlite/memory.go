@@ -14,10 +14,14 @@ func (w *Writer) mainThread(pid uint32) int64 {
 	return w.threads.get(event.Thread{PID: pid, TID: pid}, "").id
 }
 
-func (w *Writer) insertMemory(b *store.Batch) error {
-	for i := range b.Memory {
-		m, b := &b.Memory[i], w.ins.memory
+// memoryKind is what processes had allocated and not freed.
+var memoryKind = &kind[event.Memory]{
+	tables:     []table{{name: "memory_second", prune: "ts"}},
+	rows:       func(b *store.Batch) []event.Memory { return b.Memory },
+	statements: []string{"insert into memory_second values (" + values(14) + ")"},
+	insert: func(w *Writer, s []*boundStmt, m *event.Memory) error {
 		w.session.count(m.At, m.At, 0)
+		b := s[0]
 		b.set(2, w.mainThread(m.PID))
 		b.set(3, int64(m.Space))
 		b.set(4, int64(m.LiveBytes))
@@ -26,14 +30,29 @@ func (w *Writer) insertMemory(b *store.Batch) error {
 		for n, v := range []uint64{m.Allocs, m.Frees, m.Failed, m.Bytes, m.AllocNS, m.FreeNS, m.UnknownFrees, m.Untracked} {
 			b.opt(7+n, int64(v))
 		}
-		w.txRows++
-		if _, err := b.runAt(m.At); err != nil {
-			return err
-		}
-	}
-	for i := range b.MemorySites {
-		m, b := &b.MemorySites[i], w.ins.memorySite
+		_, err := b.runAt(m.At)
+		return err
+	},
+	query: "select * from memory_second where ts between ? and ? order by ts",
+	scan: func(ctx context.Context, r *Reader, s *sqlite.Stmt) (event.Memory, error) {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		i := func(n int) uint64 { return number(s, n) }
+		return event.Memory{
+			At: i(0), PID: t.PID, Space: event.Space(i(2)), LiveBytes: i(3), LiveCount: i(4), PeakBytes: i(5),
+			Allocs: i(6), Frees: i(7), Failed: i(8), Bytes: i(9), AllocNS: i(10), FreeNS: i(11),
+			UnknownFrees: i(12), Untracked: i(13),
+		}, err
+	},
+}
+
+// memorySiteKind is where in their code, when it changed.
+var memorySiteKind = &kind[event.MemorySite]{
+	tables:     []table{{name: "memory_site", prune: "ts"}},
+	rows:       func(b *store.Batch) []event.MemorySite { return b.MemorySites },
+	statements: []string{"insert into memory_site values (" + values(8) + ")"},
+	insert: func(w *Writer, s []*boundStmt, m *event.MemorySite) error {
 		w.session.count(m.At, m.At, 0)
+		b := s[0]
 		b.set(2, w.mainThread(m.PID))
 		b.set(3, int64(m.Space))
 		b.set(4, int64(m.Op))
@@ -41,49 +60,30 @@ func (w *Writer) insertMemory(b *store.Batch) error {
 		b.set(6, int64(m.LiveBytes))
 		b.set(7, int64(m.LiveCount))
 		b.opt(8, int64(m.Oldest))
-		w.txRows++
-		if _, err := b.runAt(m.At); err != nil {
-			return err
+		_, err := b.runAt(m.At)
+		return err
+	},
+	query: "select * from memory_site where ts between ? and ? order by ts",
+	scan: func(ctx context.Context, r *Reader, s *sqlite.Stmt) (event.MemorySite, error) {
+		t, err := r.thread(ctx, s.ColumnInt64(1))
+		if err != nil {
+			return event.MemorySite{}, err
 		}
-	}
-	return nil
+		i := func(n int) uint64 { return number(s, n) }
+		stack, err := r.stackHash(ctx, s.ColumnInt64(4))
+		return event.MemorySite{
+			At: i(0), PID: t.PID, Space: event.Space(i(2)), Op: event.Op(i(3)), Stack: stack,
+			LiveBytes: i(5), LiveCount: i(6), Oldest: i(7),
+		}, err
+	},
 }
 
 // Memory implements store.Reader.
 func (r *Reader) Memory(ctx context.Context, w store.Window) ([]event.Memory, error) {
-	if ok, err := r.has(ctx, "memory_second"); err != nil || !ok {
-		return nil, err
-	}
-	var out []event.Memory
-	err := r.rows(ctx, "select * from memory_second where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
-		t, err := r.thread(ctx, s.ColumnInt64(1))
-		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
-		out = append(out, event.Memory{
-			At: i(0), PID: t.PID, Space: event.Space(i(2)), LiveBytes: i(3), LiveCount: i(4), PeakBytes: i(5),
-			Allocs: i(6), Frees: i(7), Failed: i(8), Bytes: i(9), AllocNS: i(10), FreeNS: i(11), UnknownFrees: i(12), Untracked: i(13),
-		})
-		return err
-	})
-	return out, err
+	return memoryKind.read(ctx, r, bounds(w))
 }
 
 // MemorySites implements store.Reader.
 func (r *Reader) MemorySites(ctx context.Context, w store.Window) ([]event.MemorySite, error) {
-	if ok, err := r.has(ctx, "memory_site"); err != nil || !ok {
-		return nil, err
-	}
-	var out []event.MemorySite
-	err := r.rows(ctx, "select * from memory_site where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
-		t, err := r.thread(ctx, s.ColumnInt64(1))
-		if err != nil {
-			return err
-		}
-		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
-		stack, err := r.stackHash(ctx, s.ColumnInt64(4))
-		out = append(out, event.MemorySite{
-			At: i(0), PID: t.PID, Space: event.Space(i(2)), Op: event.Op(i(3)), Stack: stack, LiveBytes: i(5), LiveCount: i(6), Oldest: i(7),
-		})
-		return err
-	})
-	return out, err
+	return memorySiteKind.read(ctx, r, bounds(w))
 }

@@ -27,21 +27,36 @@ create table temp.skipped (tab text, ts integer, primary key (tab, ts)) without 
 create table temp.second (id integer primary key, n integer);
 `
 
-// The columns that refer to rows of another table, where their name does not say so.
+// mergeRefs are the columns that refer to rows of another table, where their name does not say so.
 // Others named thread, session, args, stack or cgroup refer to those.
-var mergeRefs = map[string]string{
-	"process.id": "process", "owner.process": "process",
-	"session.id": "session", "thread.id": "thread",
-	"interval.waker": "thread", "life.parent": "thread",
-	"in_flight.holder": "thread", "in_flight.kernel": "stack",
-	"memory_limit.cgroup": "", "program.args": "", // texts
-}
+var mergeRefs = func() map[string]string {
+	refs := map[string]string{
+		"process.id": "process", "owner.process": "process",
+		"session.id": "session", "thread.id": "thread",
+		"program.args": "", // a text
+	}
+	kindTables(func(t *table) {
+		for column, to := range t.refs {
+			refs[t.name+"."+column] = to
+		}
+	})
+	return refs
+}()
+
+type mergeChild struct{ column, of string }
 
 // mergeChildren are the tables whose key is that of a row of another one.
-var mergeChildren = map[string]struct{ column, of string }{
-	"notable": {"ts", "call"}, "call_ledger": {"ts", "call"}, "rest_size": {"ts", "call"},
-	"culprit": {"off_cpu", "interval"}, "socket": {"ts", "interval"},
-}
+var mergeChildren = func() map[string]mergeChild {
+	children := map[string]mergeChild{
+		"notable": {"ts", "call"}, "call_ledger": {"ts", "call"}, "rest_size": {"ts", "call"},
+	}
+	kindTables(func(t *table) {
+		if t.parent != "" {
+			children[t.name] = mergeChild{t.key, t.parent}
+		}
+	})
+	return children
+}()
 
 // mergeOwn are copied in ways of their own, or not at all: they come with the program.
 var mergeOwn = []string{
@@ -49,11 +64,19 @@ var mergeOwn = []string{
 	"tally", "args", "cgroup", "frame", "frame_build", "stack", "stack_cut", "stack_entry", "causal_chains",
 }
 
-// mergeMachine are the tables whose rows are about the machine and no process.
-var mergeMachine = []string{"throttle", "stall", "snapshot", "gpu_snapshot", "gpu_xid"}
-
-// mergeUnsaid are those whose rows may not say which session they are of.
-var mergeUnsaid = append([]string{"tcp"}, mergeMachine...)
+// mergeMachine are the tables whose rows are about the machine and no process, mergeUnsaid those
+// whose rows may not say which session they are of.
+var mergeMachine, mergeUnsaid = func() (machine, unsaid []string) {
+	kindTables(func(t *table) {
+		if t.machine {
+			machine = append(machine, t.name)
+		}
+		if t.machine || t.unsaid {
+			unsaid = append(unsaid, t.name)
+		}
+	})
+	return machine, unsaid
+}()
 
 // copy adds an input to the merged recording.
 func (m *merger) copy(in *mergeInput) (err error) {

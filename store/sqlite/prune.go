@@ -64,19 +64,34 @@ func (w *Writer) usedBytes() (int64, error) {
 	return (pages - free) * w.pageSize, err
 }
 
-// rawTables are those whose rows are pruned by time.
-var rawTables = []string{
-	"call", "call_ledger", "notable", "rest_size", "gap", "interval", "thread_time", "life", "throttle", "memory_site", "reclaim", "socket", "collective",
-	"request", "tcp", "syscall_second", "program", "page_second", "host_memory", "request_second", "memory_second",
-	"snapshot", "gpu_snapshot", "gpu_process", "stall",
-}
+// rawTables are the other tables than those of kinds whose rows are deleted by their time, ts.
+var rawTables = []string{"call", "call_ledger", "notable", "rest_size", "syscall_second", "program"}
+
+// prunedTable is a table whose oldest rows are deleted, and the time of a row in SQL.
+type prunedTable struct{ name, time string }
+
+// prunedTables are all of them.
+var prunedTables = func() (list []prunedTable) {
+	for _, name := range rawTables {
+		list = append(list, prunedTable{name, "ts"})
+	}
+	kindTables(func(t *table) {
+		if t.prune != "" {
+			list = append(list, prunedTable{t.name, t.prune})
+		}
+	})
+	return list
+}()
 
 // pruneOldest deletes the rows of the oldest span of time that holds pruneStep
 // rows of the largest table, and reports whether there were any.
 func (w *Writer) pruneOldest() (more bool, err error) {
 	var cut int64
-	for _, table := range rawTables {
-		ts, err := queryInt(w.conn, fmt.Sprintf("select ts from %s order by ts limit 1 offset %d", table, pruneStep))
+	for _, t := range prunedTables {
+		if t.time != "ts" {
+			continue // has no index
+		}
+		ts, err := queryInt(w.conn, fmt.Sprintf("select ts from %s order by ts limit 1 offset %d", t.name, pruneStep))
 		if err != nil {
 			return false, err
 		}
@@ -87,21 +102,15 @@ func (w *Writer) pruneOldest() (more bool, err error) {
 	if cut == 0 {
 		return false, nil
 	}
-	for _, table := range rawTables {
-		if err := exec(w.conn, "delete from "+table+" where ts < ?", cut); err != nil {
+	for _, t := range prunedTables {
+		if err := exec(w.conn, "delete from "+t.name+" where "+t.time+" < ?", cut); err != nil {
 			return false, err
 		}
-		if table == "call" {
+		if t.name == "call" {
 			n := uint64(w.conn.Changes())
 			w.session.pruned += n
 			w.txPruned += n
 		}
-	}
-	if err := exec(w.conn, "delete from culprit where off_cpu < ?", cut); err != nil {
-		return false, err
-	}
-	if err := exec(w.conn, "delete from in_flight where max(seen, coalesce(end_ns, 0)) < ?", cut); err != nil {
-		return false, err
 	}
 	if err := w.pruneFootprints(cut); err != nil {
 		return false, err

@@ -285,3 +285,15 @@ func (r *Reader) GapStats(ctx context.Context, w store.Window) ([]store.GapStat,
 	slices.SortFunc(out, func(a, b store.GapStat) int { return compareThreads(a.Thread, b.Thread) })
 	return out, err
 }
+
+// loadNodes adds the memory nodes of each session's machine.
+func (r *Reader) loadNodes(ctx context.Context, sessions []store.Session) error {
+	return r.optional(ctx, "memory_node", "select session, cpus from memory_node order by session, node", nil, func(s *sqlite.Stmt) error {
+		for i := range sessions {
+			if sessions[i].ID == s.ColumnInt64(0) {
+				sessions[i].Nodes = append(sessions[i].Nodes, s.ColumnText(1))
+			}
+		}
+		return nil
+	})
+}

@@ -178,6 +178,20 @@ func (r *Reader) has(ctx context.Context, table string) (found bool, err error) 
 	return found, err
 }
 
+// optional is rows for a table that recordings of older schemas lack: it has no
+// rows there.
+func (r *Reader) optional(ctx context.Context, table, query string, args []int64, f func(*sqlite.Stmt) error) error {
+	there := false
+	err := r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil, func(*sqlite.Stmt) error {
+		there = true
+		return nil
+	})
+	if err != nil || !there {
+		return err
+	}
+	return r.rows(ctx, query, args, f)
+}
+
 // hasColumn reports whether a table of the recording has a column.
 func (r *Reader) hasColumn(ctx context.Context, table, column string) (found bool, err error) {
 	query := fmt.Sprintf("select 1 from pragma_table_info('%s') where name = '%s'", table, column)

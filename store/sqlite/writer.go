@@ -38,7 +38,9 @@ type Writer struct {
 	file *inode
 	conn *sqlite.Conn
 	opt  Options
-	ins  inserts
+
+	ins   inserts
+	kinds []func(*store.Batch) error // what inserts a batch's records of each kind
 
 	pageSize int64
 
@@ -103,8 +105,8 @@ func (w *Writer) Write(b *store.Batch) error {
 		}
 	}
 	w.countGaps(b.Gaps)
-	if len(b.Gaps)+len(b.OffCPU)+len(b.ThreadTimes)+len(b.Lives)+len(b.Throttles)+len(b.Stalls)+len(b.Reclaims)+len(b.Limits)+len(b.Scheduling)+len(b.Snapshots)+len(b.GPUs)+len(b.GPUDevices)+len(b.GPUMemory)+len(b.Xids)+len(b.Memory)+len(b.MemorySites)+len(b.Kernels)+len(b.Collectives)+len(b.InFlight) > 0 || !b.IO.Empty() {
-		errs = errors.Join(errs, w.attempt(func() error { return w.insertRest(b) }))
+	if hasKinds(b) {
+		errs = errors.Join(errs, w.attempt(func() error { return w.insertKinds(b) }))
 	}
 	if f := b.Footprint; f != nil && !f.IsZero() {
 		errs = errors.Join(errs, w.attempt(func() error { return w.insertFootprint(f) }))

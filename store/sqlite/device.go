@@ -1,0 +1,23 @@
+package sqlite
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// deviceKind is what block devices are called.
+var deviceKind = &kind[event.DeviceName]{
+	tables: []table{{name: "device"}},
+	rows:   func(b *store.Batch) []event.DeviceName { return b.IO.Devices },
+	insert: func(w *Writer, _ []*boundStmt, d *event.DeviceName) error {
+		return exec(w.conn, "insert or replace into device values (?, ?, ?)", w.session.id, int64(d.Device), d.Name)
+	},
+	query: "select dev, name from device order by session, dev",
+	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (event.DeviceName, error) {
+		return event.DeviceName{Device: event.Device(s.ColumnInt64(0)), Name: s.ColumnText(1)}, nil
+	},
+}

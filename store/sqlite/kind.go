@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// kinds are the kinds of records that come at low rates, in the order in which a batch's are
+// inserted. Calls come at high rates, and have ways of their own (calls.go).
+var kinds = []recordKind{
+	gapKind,
+	offCPUKind,
+	threadTimeKind,
+	lifeKind,
+	throttleKind,
+	limitKind,
+	schedulingKind,
+	kernelKind,
+	reclaimKind,
+	stallKind,
+	snapshotKind,
+	gpuKind,
+	gpuDeviceKind,
+	gpuProcessKind,
+	xidKind,
+	collectiveKind,
+	inFlightKind,
+	requestKind,
+	requestSumKind,
+	connectionKind,
+	hostMemoryKind,
+	pageKind,
+	deviceKind,
+	fileKind,
+	memoryKind,
+	memorySiteKind,
+}
+
+// kind is all that the store knows of a kind of record: where its rows are, how they are written
+// and how they are read. Its tables are made by a migration.
+type kind[T any] struct {
+	tables []table                // the first one has the rows
+	rows   func(*store.Batch) []T // of a batch
+
+	// A Writer prepares the statements once. insert gets them in this order; it may execute
+	// others of its own.
+	statements []string
+	insert     func(w *Writer, s []*boundStmt, v *T) error
+
+	// What read runs, if a Reader returns the rows as they are.
+	query string
+	scan  func(ctx context.Context, r *Reader, s *sqlite.Stmt) (T, error)
+}
+
+// table is a table of a kind.
+type table struct {
+	name    string
+	initial bool // recordings of every schema have it
+	machine bool // its rows are about the machine and no process
+	unsaid  bool // its rows may not say which session they are of; so may those about the machine
+
+	// prune is the time of a row in SQL, by which the oldest rows are deleted when a recording
+	// becomes too large. Empty: they stay.
+	prune string
+
+	// parent is the table whose rows those of this one belong to, and key its column that has
+	// the other's key; empty if there is none.
+	parent, key string
+
+	// refs are the columns that refer to rows of another table (empty: to none) if their name
+	// does not say so: see target.
+	refs map[string]string
+}
+
+// recordKind is a kind, whatever its rows are.
+type recordKind interface {
+	in() []table
+	count(b *store.Batch) int
+	// prepare returns what inserts a batch's rows of this kind.
+	prepare(w *Writer) (func(*store.Batch) error, error)
+}
+
+func (k *kind[T]) in() []table { return k.tables }
+
+func (k *kind[T]) count(b *store.Batch) int { return len(k.rows(b)) }
+
+func (k *kind[T]) prepare(w *Writer) (func(*store.Batch) error, error) {
+	var s []*boundStmt
+	for _, query := range k.statements {
+		b, err := newBinder(w.conn, query)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, b)
+	}
+	return func(b *store.Batch) error {
+		rows := k.rows(b)
+		for i := range rows {
+			w.txRows++
+			if err := k.insert(w, s, &rows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// read returns the rows that the query finds with args.
+func (k *kind[T]) read(ctx context.Context, r *Reader, args []int64) ([]T, error) {
+	rows := r.rows
+	if t := &k.tables[0]; !t.initial {
+		rows = func(ctx context.Context, query string, args []int64, f func(*sqlite.Stmt) error) error {
+			return r.optional(ctx, t.name, query, args, f)
+		}
+	}
+	var out []T
+	err := rows(ctx, k.query, args, func(s *sqlite.Stmt) error {
+		v, err := k.scan(ctx, r, s)
+		out = append(out, v)
+		return err
+	})
+	return out, err
+}
+
+// number is a column's number as the unsigned one that was stored.
+func number(s *sqlite.Stmt, column int) uint64 { return uint64(s.ColumnInt64(column)) }
+
+// prepareKinds prepares the statements of all kinds.
+func (w *Writer) prepareKinds() error {
+	for _, k := range kinds {
+		insert, err := k.prepare(w)
+		if err != nil {
+			return err
+		}
+		w.kinds = append(w.kinds, insert)
+	}
+	return nil
+}
+
+// insertKinds inserts what comes at low rates.
+func (w *Writer) insertKinds(b *store.Batch) error {
+	for _, insert := range w.kinds {
+		if err := insert(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasKinds reports whether there is any such record in a batch.
+func hasKinds(b *store.Batch) bool {
+	for _, k := range kinds {
+		if k.count(b) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// kindTables calls f for each table of each kind.
+func kindTables(f func(*table)) {
+	for _, k := range kinds {
+		for i := range k.in() {
+			f(&k.in()[i])
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package sqlite
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// stallKind is stalls of CPUs. Two CPUs may stall in the same nanosecond: which one matters less
+// than that.
+var stallKind = &kind[event.Stall]{
+	tables:     []table{{name: "stall", initial: true, prune: "ts", machine: true}},
+	rows:       func(b *store.Batch) []event.Stall { return b.Stalls },
+	statements: []string{"insert or ignore into stall values (?, ?, ?, ?)"},
+	insert: func(w *Writer, s []*boundStmt, v *event.Stall) error {
+		b := s[0]
+		b.set(1, int64(v.Start))
+		b.set(2, int64(v.Duration))
+		b.set(3, int64(v.CPU))
+		b.set(4, w.session.id)
+		return b.run()
+	},
+	query: "select ts, dur, cpu from stall where ts between ? and ? order by ts",
+	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (event.Stall, error) {
+		return event.Stall{Start: number(s, 0), Duration: number(s, 1), CPU: uint16(s.ColumnInt64(2))}, nil
+	},
+}
+
+// Stalls implements store.Reader.
+func (r *Reader) Stalls(ctx context.Context, w store.Window) ([]event.Stall, error) {
+	return stallKind.read(ctx, r, bounds(w))
+}
