@@ -29,6 +29,11 @@ type Xid struct {
 	Code  uint32
 }
 
+var gpuKind = kind{
+	word: "gpu", timed: true, parse: doGPU,
+	format: lines(func(r *Recording) []GPU { return r.GPUs }, (*writer).gpu),
+}
+
 func doGPU(p *parser, f *fields) {
 	i := func(key string) int { return int(f.int(key, 32, 0)) }
 	p.rec.GPUs = append(p.rec.GPUs, GPU{
@@ -37,10 +42,20 @@ func doGPU(p *parser, f *fields) {
 	})
 }
 
+var gpuMemoryKind = kind{
+	word: "gpu_memory", timed: true, parse: doGPUMemory,
+	format: lines(func(r *Recording) []GPUMemory { return r.GPUMemory }, (*writer).gpuMemory),
+}
+
 func doGPUMemory(p *parser, f *fields) {
 	p.rec.GPUMemory = append(p.rec.GPUMemory, GPUMemory{
 		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), PID: uint32(f.uint("pid", 32)), Bytes: f.uint("bytes", 64),
 	})
+}
+
+var xidKind = kind{
+	word: "xid", timed: true, parse: doXid,
+	format: lines(func(r *Recording) []Xid { return r.Xids }, (*writer).xid),
 }
 
 func doXid(p *parser, f *fields) {

@@ -40,6 +40,11 @@ func (w *writer) socket(s *event.Socket) {
 	w.flag("bound", s.Bound)
 }
 
+var reclaimKind = kind{
+	word: "reclaim", timed: true, parse: doReclaim,
+	format: lines(func(r *Recording) []event.Reclaim { return r.Reclaims }, (*writer).reclaim),
+}
+
 func doReclaim(p *parser, f *fields) {
 	r := event.Reclaim{Thread: f.must("thread").Thread}
 	r.Start = f.time(r.Thread)
@@ -70,6 +75,11 @@ func (w *writer) reclaim(r *event.Reclaim) {
 	w.num("parts", uint64(r.Parts))
 }
 
+var symbolKind = kind{
+	word: "symbol", named: true, parse: doSymbol,
+	format: lines(func(r *Recording) []Symbol { return r.Symbols }, (*writer).symbol),
+}
+
 func doSymbol(p *parser, f *fields) {
 	name, err := unquote(f.name)
 	f.fail(err)
@@ -79,6 +89,11 @@ func doSymbol(p *parser, f *fields) {
 func (w *writer) symbol(s *Symbol) {
 	w.word("symbol " + quote(s.Name))
 	w.hex("addr", s.Addr)
+}
+
+var kernelKind = kind{
+	word: "kernel", named: true, parse: doKernel,
+	format: lines(func(r *Recording) []Kernel { return r.Kernels }, (*writer).kernel),
 }
 
 func doKernel(p *parser, f *fields) {
@@ -93,6 +108,11 @@ func (w *writer) kernel(k *Kernel) {
 	w.hex("func", k.Func)
 }
 
+var limitKind = kind{
+	word: "limit", parse: doLimit,
+	format: lines(func(r *Recording) []Limit { return r.Limits }, (*writer).limit),
+}
+
 func doLimit(p *parser, f *fields) {
 	p.rec.Limits = append(p.rec.Limits, Limit{PID: uint32(f.uint("pid", 32)), Cgroup: f.text("cgroup"), Bytes: f.uint("bytes", 64)})
 }
@@ -102,6 +122,11 @@ func (w *writer) limit(l *Limit) {
 	w.num("pid", uint64(l.PID))
 	w.text("cgroup", l.Cgroup)
 	w.num("bytes", l.Bytes)
+}
+
+var schedKind = kind{
+	word: "sched", parse: doSched,
+	format: lines(func(r *Recording) []Sched { return r.Scheduling }, (*writer).sched),
 }
 
 func doSched(p *parser, f *fields) {
@@ -123,6 +148,8 @@ func (w *writer) sched(s *Sched) {
 	w.text("cpus", s.CPUs)
 }
 
+var nodesKind = kind{word: "nodes", parse: doNodes, format: (*writer).nodes}
+
 func doNodes(p *parser, f *fields) {
 	for {
 		cpus, ok := f.get("cpus")
@@ -133,12 +160,12 @@ func doNodes(p *parser, f *fields) {
 	}
 }
 
-func (w *writer) nodes(list []string) {
-	if len(list) == 0 {
+func (w *writer) nodes(r *Recording) {
+	if len(r.Nodes) == 0 {
 		return
 	}
 	w.word("nodes")
-	for _, cpus := range list {
+	for _, cpus := range r.Nodes {
 		w.set("cpus", cpus)
 	}
 	w.line("")

@@ -31,6 +31,11 @@ func (w *writer) device(key string, d event.Device) {
 	}
 }
 
+var deviceKind = kind{
+	word: "device", named: true, parse: doDevice,
+	format: lines(func(r *Recording) []event.DeviceName { return r.Devices }, (*writer).deviceName),
+}
+
 func doDevice(p *parser, f *fields) {
 	name, err := unquote(f.name)
 	f.fail(err)
@@ -40,6 +45,11 @@ func doDevice(p *parser, f *fields) {
 func (w *writer) deviceName(d *event.DeviceName) {
 	w.word("device " + quote(d.Name))
 	w.device("number", d.Device)
+}
+
+var fileKind = kind{
+	word: "file", named: true, parse: doFile,
+	format: lines(func(r *Recording) []event.File { return r.Files }, (*writer).file),
 }
 
 func doFile(p *parser, f *fields) {
@@ -52,6 +62,11 @@ func (w *writer) file(x *event.File) {
 	w.word("file " + quote(x.Path))
 	w.num("pid", uint64(x.PID))
 	w.num("inode", x.Inode)
+}
+
+var requestsKind = kind{
+	word: "requests", timed: true, parse: doRequests,
+	format: lines(func(r *Recording) []event.RequestSum { return r.Requests }, (*writer).requests),
 }
 
 func doRequests(p *parser, f *fields) {
@@ -88,6 +103,11 @@ func (f *fields) endpoint(key string) (addr [16]byte, port uint16) {
 	return a.Addr().As16(), a.Port()
 }
 
+var tcpKind = kind{
+	word: "tcp", timed: true, parse: doTCP,
+	format: lines(func(r *Recording) []event.Connection { return r.Connections }, (*writer).tcp),
+}
+
 func doTCP(p *parser, f *fields) {
 	t := f.thread("thread")
 	c := event.Connection{At: f.time(t.Thread), Thread: t.Thread, Comm: t.Comm}
@@ -121,6 +141,11 @@ func (w *writer) tcp(c *event.Connection) {
 	w.num("rtt_us", uint64(c.RTT))
 	w.num("min_rtt_us", uint64(c.MinRTT))
 	w.num("inode", c.Inode)
+}
+
+var pagesKind = kind{
+	word: "pages", timed: true, parse: doPages,
+	format: lines(func(r *Recording) []event.PageSum { return r.Pages }, (*writer).pages),
 }
 
 func doPages(p *parser, f *fields) {

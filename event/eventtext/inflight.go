@@ -6,6 +6,11 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
+var flightKind = kind{
+	word: "flight", timed: true, parse: doFlight,
+	format: lines(func(r *Recording) []event.InFlight { return r.InFlight }, (*writer).flight),
+}
+
 // doFlight reads a call that has not returned: flight START thread= op= seen=TIME
 // doing= class= …; without op a thread that holds what such a call waits for.
 func doFlight(p *parser, f *fields) {

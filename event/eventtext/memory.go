@@ -18,6 +18,11 @@ func (f *fields) space(key string) event.Space {
 	return s
 }
 
+var memoryKind = kind{
+	word: "memory", timed: true, parse: doMemory,
+	format: lines(func(r *Recording) []event.Memory { return r.Memory }, (*writer).memory),
+}
+
 func doMemory(p *parser, f *fields) {
 	p.rec.Memory = append(p.rec.Memory, event.Memory{
 		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Space: f.space("space"),
@@ -25,6 +30,11 @@ func doMemory(p *parser, f *fields) {
 		Allocs: f.uint("allocs", 64), Frees: f.uint("frees", 64), Failed: f.uint("failed", 64), Bytes: f.uint("bytes", 64),
 		AllocNS: f.dur("alloc_time"), FreeNS: f.dur("free_time"), UnknownFrees: f.uint("unknown", 64), Untracked: f.uint("untracked", 64),
 	})
+}
+
+var siteKind = kind{
+	word: "site", timed: true, parse: doSite,
+	format: lines(func(r *Recording) []event.MemorySite { return r.Sites }, (*writer).site),
 }
 
 func doSite(p *parser, f *fields) {

@@ -168,30 +168,30 @@ func (p *parser) draw(lo, hi uint64) uint64 {
 
 // line executes one line in a block that starts at the given offset.
 func (p *parser) line(w []string, offset uint64) error {
-	kind, rest := w[0], w[1:]
+	word, rest := w[0], w[1:]
+	k := kindOf[word]
+	if k == nil {
+		return fmt.Errorf("unknown kind of line %q", word)
+	}
 	f := &fields{p: p, offset: offset}
-	if timed[kind] {
+	if k.timed {
 		if len(rest) == 0 {
-			return fmt.Errorf("%s: want a time", kind)
+			return fmt.Errorf("%s: want a time", word)
 		}
 		f.when, rest = rest[0], rest[1:]
 	}
-	if named[kind] {
+	if k.named {
 		if len(rest) == 0 || strings.Contains(rest[0], "=") {
-			return fmt.Errorf("%s: want a name", kind)
+			return fmt.Errorf("%s: want a name", word)
 		}
 		f.name, rest = rest[0], rest[1:]
 	}
 	if err := f.read(rest); err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+		return fmt.Errorf("%s: %w", word, err)
 	}
-	do, ok := kinds[kind]
-	if !ok {
-		return fmt.Errorf("unknown kind of line %q", kind)
-	}
-	do(p, f)
+	k.parse(p, f)
 	if err := f.finish(); err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+		return fmt.Errorf("%s: %w", word, err)
 	}
 	return nil
 }

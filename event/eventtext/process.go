@@ -1,0 +1,126 @@
+package eventtext
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+var baseKind = kind{word: "base", named: true, parse: doBase, format: (*writer).baseLine}
+
+func doBase(p *parser, f *fields) { p.rec.Base = f.duration(f.name) }
+
+func (w *writer) baseLine(r *Recording) {
+	if r.Base != DefaultBase {
+		w.line("base " + formatDuration(r.Base))
+	}
+}
+
+var selfKind = kind{word: "self", named: true, parse: doSelf, format: (*writer).selfLine}
+
+func doSelf(p *parser, f *fields) { p.rec.Self = uint32(f.number(f.name, 32)) }
+
+func (w *writer) selfLine(r *Recording) {
+	if r.Self != 0 {
+		w.line(fmt.Sprintf("self %d", r.Self))
+	}
+}
+
+var processKind = kind{
+	word: "process", named: true, parse: doProcess,
+	format: lines(func(r *Recording) []Process { return r.Processes }, (*writer).process),
+}
+
+func doProcess(p *parser, f *fields) {
+	name, err := unquote(f.name)
+	f.fail(err)
+	p.rec.Processes = append(p.rec.Processes, Process{
+		Name: name, PID: uint32(f.uint("pid", 32)), Parent: uint32(f.uint("parent", 32)),
+		Command: f.text("command"), Cgroup: f.text("cgroup"), Framework: f.text("framework"),
+		Rank: int(f.int("rank", 32, -1)), Traced: f.flag("traced"),
+	})
+}
+
+func (w *writer) process(p *Process) {
+	w.word("process " + quote(p.Name))
+	w.num("pid", uint64(p.PID))
+	w.num("parent", uint64(p.Parent))
+	w.text("command", p.Command)
+	w.text("cgroup", p.Cgroup)
+	w.text("framework", p.Framework)
+	w.int("rank", int64(p.Rank), -1)
+	w.flag("traced", p.Traced)
+}
+
+var threadKind = kind{
+	word: "thread", named: true, parse: doThread,
+	format: lines(func(r *Recording) []Thread { return r.Threads }, (*writer).label),
+}
+
+func doThread(p *parser, f *fields) {
+	t := Thread{Label: f.name}
+	if strings.ContainsAny(f.name, "/:\"") {
+		f.fail(fmt.Errorf("bad label %q", f.name))
+	}
+	t.TID = uint32(f.uint("tid", 32))
+	t.PID = uint32(f.uint("pid", 32))
+	t.Comm = f.text("comm")
+	t.Dispatch = f.flag("dispatch")
+	if _, ok := p.labels[t.Label]; ok {
+		f.fail(fmt.Errorf("thread %q is there twice", t.Label))
+	}
+	p.labels[t.Label] = t
+	p.rec.Threads = append(p.rec.Threads, t)
+}
+
+func (w *writer) label(t *Thread) {
+	w.word("thread " + t.Label)
+	w.num("pid", uint64(t.PID))
+	w.num("tid", uint64(t.TID))
+	w.text("comm", t.Comm)
+	w.flag("dispatch", t.Dispatch)
+}
+
+// skipKind moves a thread's cursor over time that leaves no record.
+var skipKind = kind{word: "skip", parse: doSkip}
+
+func doSkip(p *parser, f *fields) {
+	t := f.must("thread").Thread
+	f.when = "."
+	p.cursor[t] = f.sum(f.time(t), f.dur("dur"))
+}
+
+var lifeKind = kind{
+	word: "life", timed: true, named: true, parse: doLife,
+	format: lines(func(r *Recording) []event.Life { return r.Lives }, (*writer).life),
+}
+
+func doLife(p *parser, f *fields) {
+	t := f.must("thread")
+	l := event.Life{At: f.time(t.Thread), Thread: t.Thread, Comm: t.Comm}
+	for k := event.LifeFork; k <= event.LifeOOM; k++ {
+		if k.String() == f.name {
+			l.Kind = k
+		}
+	}
+	if l.Kind == 0 {
+		f.fail(fmt.Errorf("unknown kind of life %q", f.name))
+	}
+	if c := f.text("comm"); c != "" {
+		l.Comm = c
+	}
+	l.Parent = f.thread("parent").Thread
+	l.Op = f.op("op")
+	l.Duration = f.dur("dur")
+	p.rec.Lives = append(p.rec.Lives, l)
+}
+
+func (w *writer) life(l *event.Life) {
+	w.word("life " + w.when(l.At) + " " + l.Kind.String())
+	w.thread("thread", l.Thread)
+	w.thread("parent", l.Parent)
+	w.text("comm", l.Comm)
+	w.op("op", l.Op)
+	w.dur("dur", l.Duration)
+}
