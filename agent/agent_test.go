@@ -21,16 +21,17 @@ import (
 
 // counter is a writer and a sink that counts.
 type counter struct {
-	mu      sync.Mutex
-	calls   map[uint32]map[string]int64 // by process, then operation
-	threads map[event.Thread]string
-	procs   map[uint32]store.Process
-	memory  []event.Memory
-	sites   []event.MemorySite
-	io      store.HostIO
-	off     int
-	seconds int
-	closed  bool
+	mu       sync.Mutex
+	calls    map[uint32]map[string]int64 // by process, then operation
+	threads  map[event.Thread]string
+	procs    map[uint32]store.Process
+	memory   []event.Memory
+	sites    []event.MemorySite
+	io       store.HostIO
+	requests []event.Request
+	off      int
+	seconds  int
+	closed   bool
 }
 
 func newCounter() *counter {
@@ -54,9 +55,9 @@ func (c *counter) Write(b *store.Batch) error {
 		c.procs[p.PID] = p
 	}
 	c.memory, c.sites = append(c.memory, b.Memory...), append(c.sites, b.MemorySites...)
-	c.io.Requests, c.io.Sums = append(c.io.Requests, b.IO.Requests...), append(c.io.Sums, b.IO.Sums...)
-	c.io.Devices, c.io.Files = append(c.io.Devices, b.IO.Devices...), append(c.io.Files, b.IO.Files...)
-	c.io.Connections, c.io.Memory = append(c.io.Connections, b.IO.Connections...), append(c.io.Memory, b.IO.Memory...)
+	c.requests, c.io.Sums = append(c.requests, b.Requests...), append(c.io.Sums, b.RequestSums...)
+	c.io.Devices, c.io.Files = append(c.io.Devices, b.Devices...), append(c.io.Files, b.Files...)
+	c.io.Connections, c.io.Memory = append(c.io.Connections, b.Connections...), append(c.io.Memory, b.HostMemory...)
 	c.off += len(b.OffCPU)
 	return nil
 }

@@ -71,11 +71,11 @@ func (r *run) drain(next func() *unit) bool {
 		r.accounts.observe(&u.records)
 		r.accounts.tell(u)
 		r.processTable.observe(&u.records)
-		r.hostIO.take(&u.batch.IO)
+		r.hostIO.take(&u.batch)
 		u.batch.Processes, u.batch.Threads = r.processTable.take(u.batch.Processes, u.batch.Threads)
-		u.batch.Limits = append(u.batch.Limits[:0], r.processTable.newLimits...)
+		u.batch.Limits = append(u.batch.Limits, r.processTable.newLimits...)
 		r.processTable.newLimits = r.processTable.newLimits[:0]
-		u.batch.Scheduling = append(u.batch.Scheduling[:0], r.processTable.sched.fresh...)
+		u.batch.Scheduling = append(u.batch.Scheduling, r.processTable.sched.fresh...)
 		r.processTable.sched.fresh = r.processTable.sched.fresh[:0]
 		if u.empty() {
 			r.recorder.reuse(u)

@@ -31,19 +31,19 @@ func add(fn uint64) store.Kernel {
 // Process 1 was found after it had looked its functions up.
 func TestADriverLaunchHasTheNameOfTheLaunchAroundIt(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{Calls: within(1000, 1, 0x100, 0x7000)}, add(0x100), add(0x7000))
-	n.drain(probe.Records{Calls: within(2000, 1, 0x100, 0x7000)})
+	n.drain(probe.Records{Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000)}}, add(0x100), add(0x7000))
+	n.drain(probe.Records{Records: event.Records{Calls: within(2000, 1, 0x100, 0x7000)}})
 	// The kernel of another device is another function, with the same name.
-	n.drain(probe.Records{Calls: within(3000, 1, 0x100, 0x7100)}, add(0x7100))
+	n.drain(probe.Records{Records: event.Records{Calls: within(3000, 1, 0x100, 0x7100)}}, add(0x7100))
 	// The two records may come with different drains.
 	calls := within(4000, 1, 0x100, 0x7200)
-	n.drain(probe.Records{Calls: calls[:1]})
-	n.drain(probe.Records{Calls: calls[1:]}, add(0x7200))
+	n.drain(probe.Records{Records: event.Records{Calls: calls[:1]}})
+	n.drain(probe.Records{Records: event.Records{Calls: calls[1:]}}, add(0x7200))
 }
 
 func TestADriverLaunchGetsTheNameWhenItBecomesKnown(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{Calls: within(1000, 1, 0x300, 0x7000)})
+	n.drain(probe.Records{Records: event.Records{Calls: within(1000, 1, 0x300, 0x7000)}})
 	late := store.Kernel{PID: 1, Func: 0x300, Name: "late", Symbol: "late", Source: store.KernelRegistered}
 	inner := late
 	inner.Func = 0x7000
@@ -54,32 +54,32 @@ func TestALaunchOfANamedFunctionKeepsItsName(t *testing.T) {
 	n := newNames(t)
 	own := store.Kernel{PID: 1, Func: 0x7000, Name: "own", Symbol: "own", Source: store.KernelLoaded}
 	loaded := probe.KernelName{At: 1, PID: 1, Kind: probe.NameLoaded, Func: 0x7000, Name: "own"}
-	n.drain(probe.Records{KernelNames: []probe.KernelName{loaded}, Calls: within(1000, 1, 0x100, 0x7000)}, own, add(0x100))
+	n.drain(probe.Records{KernelNames: []probe.KernelName{loaded}, Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000)}}, own, add(0x100))
 	// One that is looked up after all is called what the program calls it.
-	n.drain(probe.Records{Calls: within(2000, 1, 0x100, 0x7100)}, add(0x7100))
+	n.drain(probe.Records{Records: event.Records{Calls: within(2000, 1, 0x100, 0x7100)}}, add(0x7100))
 	loaded.Func, own.Func = 0x7100, 0x7100
-	n.drain(probe.Records{KernelNames: []probe.KernelName{loaded}, Calls: within(3000, 1, 0x100, 0x7100)}, own)
+	n.drain(probe.Records{KernelNames: []probe.KernelName{loaded}, Records: event.Records{Calls: within(3000, 1, 0x100, 0x7100)}}, own)
 }
 
 func TestAHandleThatIsUsedAgainHasItsNewName(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{Calls: within(1000, 1, 0x100, 0x7000)}, add(0x100), add(0x7000))
+	n.drain(probe.Records{Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000)}}, add(0x100), add(0x7000))
 	outer := store.Kernel{PID: 1, Func: 0x200, Name: "copy", Symbol: "_Z4copyPf", Source: store.KernelBySymbol}
 	inner := outer
 	inner.Func = 0x7000
-	n.drain(probe.Records{Calls: within(2000, 1, 0x200, 0x7000)}, outer, inner)
+	n.drain(probe.Records{Records: event.Records{Calls: within(2000, 1, 0x200, 0x7000)}}, outer, inner)
 }
 
 func TestALaunchOutsideOfAnotherLaunchTakesNoName(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{Calls: within(1000, 1, 0x100, 0x7000, 0x7100)}, add(0x100)) // which one is it?
+	n.drain(probe.Records{Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000, 0x7100)}}, add(0x100)) // which one is it?
 	// A launch in a call whose record is missing, and then a runtime call without one.
 	calls := append(within(2000, 1, 0x100, 0x7200)[:1], within(3000, 1, 0x100)...)
-	n.drain(probe.Records{Calls: calls})
+	n.drain(probe.Records{Records: event.Records{Calls: calls}})
 	// An outermost one, and one of another thread.
 	outermost := within(4000, 1, 0x100, 0x7300)
 	outermost[0].Depth = 0
 	other := within(5000, 1, 0x100, 0x7400)
 	other[0].TID = 2
-	n.drain(probe.Records{Calls: append(outermost, other...)})
+	n.drain(probe.Records{Records: event.Records{Calls: append(outermost, other...)}})
 }

@@ -56,27 +56,27 @@ func TestKernelsAreNamedWhenTheyAreFirstLaunched(t *testing.T) {
 	gemm := store.Kernel{PID: 1, Func: 0x300, Name: "gemm<128>", Symbol: "_Z4gemmILi128EEvPf", Source: store.KernelRegistered}
 	malloc, _ := event.ByName("cudaMalloc")
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, gemm.Symbol)}})
-	n.drain(probe.Records{Calls: []event.Call{
+	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{
 		launch(1, 0x300), launch(1, 0x300), launch(1, 0x100), launch(1, 0x200), launch(1, 0x999),
 		{Thread: event.Thread{PID: 1, TID: 1}, Op: malloc.Op, Args: [event.NumArgs]uint64{0x100}},
-	}},
+	}}},
 		gemm,
 		store.Kernel{PID: 1, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol},
 		store.Kernel{PID: 1, Func: 0x200, Name: "copy", Symbol: "_Z4copyPf", Source: store.KernelBySymbol})
-	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300), launch(1, 0x999)}})
-	n.drain(probe.Records{Calls: []event.Call{launch(2, 0x100)}}, store.Kernel{PID: 2, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol})
+	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300), launch(1, 0x999)}}})
+	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(2, 0x100)}}}, store.Kernel{PID: 2, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol})
 }
 
 func TestANameThatComesLateIsTold(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}})
+	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}})
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "late"), registered(1, 1, 0x300, "late")}},
 		store.Kernel{PID: 1, Func: 0x300, Name: "late", Symbol: "late", Source: store.KernelRegistered})
 }
 
 func TestANameThatNobodyHadTouchedIsReadFromTheProcess(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "")}, Calls: []event.Call{launch(1, 0x300)}},
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "")}, Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}},
 		store.Kernel{PID: 1, Func: 0x300, Name: "fetch", Symbol: "_Z5fetchPf", Source: store.KernelRegistered})
 }
 
@@ -86,7 +86,9 @@ func TestAFunctionMadeOfAKernelHasItsName(t *testing.T) {
 		{At: 1, PID: 1, Kind: probe.NameLoaded, Func: 0x7000, Name: "triton_add"},
 		{At: 2, PID: 1, Kind: probe.NameSame, Func: 0x7100, From: 0x7000},
 		{At: 3, PID: 1, Kind: probe.NameSame, Func: 0x7200, From: 0x1234},
-	}, Calls: []event.Call{launch(1, 0x7100), launch(1, 0x7200)}},
+	}, Records: event.Records{
+		Calls: []event.Call{launch(1, 0x7100), launch(1, 0x7200)},
+	}},
 		store.Kernel{PID: 1, Func: 0x7100, Name: "triton_add", Symbol: "triton_add", Source: store.KernelLoaded})
 }
 
@@ -99,33 +101,38 @@ func TestAHandleHasTheNameOfItsHostFunction(t *testing.T) {
 	// Of one the registration was seen, of one it was not, and one becomes known later.
 	n.drain(probe.Records{KernelNames: []probe.KernelName{
 		registered(1, 1, 0x300, "gemm"), same(0x7000, 0x300), same(0x7100, 0x7000), same(0x7200, 0x200), same(0x7300, 0x400),
-	}, Calls: []event.Call{launch(1, 0x7000), launch(1, 0x7100), launch(1, 0x7200), launch(1, 0x7300)}},
+	}, Records: event.Records{
+		Calls: []event.Call{launch(1, 0x7000), launch(1, 0x7100), launch(1, 0x7200), launch(1, 0x7300)},
+	}},
 		store.Kernel{PID: 1, Func: 0x7000, Name: "gemm", Symbol: "gemm", Source: store.KernelRegistered},
 		store.Kernel{PID: 1, Func: 0x7100, Name: "gemm", Symbol: "gemm", Source: store.KernelRegistered},
 		store.Kernel{PID: 1, Func: 0x7200, Name: "copy", Symbol: "_Z4copyPf", Source: store.KernelBySymbol},
 	)
 	// Handles that are made of one another have no name, and no end.
 	n.drain(probe.Records{
-		KernelNames: []probe.KernelName{same(0x7400, 0x7500), same(0x7500, 0x7400)}, Calls: []event.Call{launch(1, 0x7400)},
+		KernelNames: []probe.KernelName{same(0x7400, 0x7500), same(0x7500, 0x7400)},
+		Records:     event.Records{Calls: []event.Call{launch(1, 0x7400)}},
 	})
 }
 
 func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "old")}})
-	n.drain(probe.Records{Lives: []event.Life{life(event.LifeFork, 2, 2, 1)}, Calls: []event.Call{launch(2, 0x300)}},
+	n.drain(probe.Records{Records: event.Records{Lives: []event.Life{life(event.LifeFork, 2, 2, 1)}, Calls: []event.Call{launch(2, 0x300)}}},
 		store.Kernel{PID: 2, Func: 0x300, Name: "old", Symbol: "old", Source: store.KernelRegistered})
 	// The new program registers its own in the same drain.
 	n.drain(probe.Records{
-		Lives:       []event.Life{life(event.LifeExec, 10, 2, 0)},
+		Records: event.Records{
+			Lives: []event.Life{life(event.LifeExec, 10, 2, 0)},
+			Calls: []event.Call{launch(2, 0x300), launch(2, 0x400)},
+		},
 		KernelNames: []probe.KernelName{registered(9, 2, 0x400, "older"), registered(11, 2, 0x300, "new")},
-		Calls:       []event.Call{launch(2, 0x300), launch(2, 0x400)},
 	}, store.Kernel{PID: 2, Func: 0x300, Name: "new", Symbol: "new", Source: store.KernelRegistered})
 	// What a process did may be drained after its end; its id may come back later.
-	n.drain(probe.Records{Lives: []event.Life{life(event.LifeExit, 20, 1, 0)}})
-	n.drain(probe.Records{Calls: []event.Call{launch(1, 0x300)}},
+	n.drain(probe.Records{Records: event.Records{Lives: []event.Life{life(event.LifeExit, 20, 1, 0)}}})
+	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}},
 		store.Kernel{PID: 1, Func: 0x300, Name: "old", Symbol: "old", Source: store.KernelRegistered})
-	n.k.observe(&probe.Records{Calls: []event.Call{launch(1, 0x300)}}, []uint32{1}, nil)
+	n.k.observe(&probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}}, []uint32{1}, nil)
 	if n.k.known != 1 {
 		t.Errorf("%d names are kept, want that of process 2", n.k.known)
 	}
@@ -134,7 +141,7 @@ func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
 func TestNamesBeyondTheBoundAreCounted(t *testing.T) {
 	n := newNames(t)
 	n.k.known = maxKernelNames
-	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")}, Calls: []event.Call{launch(1, 0x300)}})
+	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")}, Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}})
 	if lost := n.k.missed(); lost != 1 {
 		t.Errorf("%d names lost, want 1", lost)
 	}

@@ -110,7 +110,7 @@ func (h *hostIO) socket(inode uint64, traced map[int]bool) uint32 {
 }
 
 // take hands over what is new.
-func (h *hostIO) take(to *store.HostIO) {
+func (h *hostIO) take(to *store.Batch) {
 	to.Devices, to.Files = append(to.Devices, h.names...), append(to.Files, h.paths...)
 	h.names, h.paths = h.names[:0], h.paths[:0]
 }

@@ -64,7 +64,7 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 		t.Errorf("%d bytes were written by dd", bytes)
 	}
 	seen := uint64(0)
-	for _, q := range c.io.Requests {
+	for _, q := range c.requests {
 		if q.Comm == "own-dd" && q.Op == event.OpBlockWrite {
 			seen += uint64(q.Bytes)
 			if c.threads[q.Thread] != "own-dd" {

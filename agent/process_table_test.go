@@ -54,14 +54,16 @@ func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
 	}
 	drains := []probe.Records{
 		{
-			Lives:       []event.Life{life(event.LifeFork, 100, "sh"), life(event.LifeExec, 200, "cat"), life(event.LifeExit, 300, "cat")},
-			ThreadTimes: []event.ThreadTime{{At: 150, Thread: child, Comm: "sh"}},
-			OffCPU:      []event.OffCPU{{Start: 120, Duration: 10, Thread: child, Comm: "sh"}},
+			Records: event.Records{
+				Lives:       []event.Life{life(event.LifeFork, 100, "sh"), life(event.LifeExec, 200, "cat"), life(event.LifeExit, 300, "cat")},
+				ThreadTimes: []event.ThreadTime{{At: 150, Thread: child, Comm: "sh"}},
+				OffCPU:      []event.OffCPU{{Start: 120, Duration: 10, Thread: child, Comm: "sh"}},
+			},
 		},
-		{OffCPU: []event.OffCPU{{
+		{Records: event.Records{OffCPU: []event.OffCPU{{
 			Start: 90, Duration: 300, Thread: shell, Comm: "sh", Waker: child, WakerComm: "sh",
 			Culprits: []event.Culprit{{Thread: child, Comm: "sh"}},
-		}}},
+		}}}},
 	}
 	for i := range drains {
 		p.observe(&drains[i])
@@ -79,8 +81,10 @@ func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
 		t.Errorf("the last name told is %+v", last)
 	}
 	p.observe(&probe.Records{
-		Lives:       []event.Life{life(event.LifeFork, 5e9, "make")}, // the id is used again
-		ThreadTimes: []event.ThreadTime{{At: 5e9 + 1, Thread: child, Comm: "make"}},
+		Records: event.Records{
+			Lives:       []event.Life{life(event.LifeFork, 5e9, "make")}, // the id is used again
+			ThreadTimes: []event.ThreadTime{{At: 5e9 + 1, Thread: child, Comm: "make"}},
+		},
 	})
 	if got := p.name(2); got != "make" {
 		t.Errorf("another process with the id is called %q", got)

@@ -34,7 +34,7 @@ type unit struct {
 }
 
 func (u *unit) empty() bool {
-	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Processes == nil && u.batch.Threads == nil && len(u.batch.Ended) == 0 && len(u.batch.Collectives) == 0 && u.batch.IO.Empty() && !u.flush
+	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Empty() && !u.flush
 }
 
 // units is how many are under way at most. When the recorder is behind, calls wait in
@@ -121,13 +121,7 @@ func (r *recorder) ready() *unit {
 // cleared empties a unit that was used, and keeps its memory.
 func cleared(u *unit) *unit {
 	u.records.Reset()
-	u.batch.Processes, u.batch.Threads = nil, nil
-	u.batch.Losses, u.batch.Throttles, u.batch.Snapshots, u.batch.GPUs = nil, nil, nil, nil
-	u.batch.GPUDevices, u.batch.GPUMemory, u.batch.Xids = nil, nil, nil
-	u.batch.Memory, u.batch.MemorySites, u.batch.InFlight = nil, nil, nil
-	u.batch.Collectives, u.batch.Ended = u.batch.Collectives[:0], u.batch.Ended[:0]
-	u.batch.IO.Reset()
-	u.batch.Footprint = nil
+	u.batch.Reset()
 	u.flush, u.looked, u.status = false, false, nil
 	return u
 }
@@ -179,10 +173,7 @@ func (r *recorder) write(u *unit) {
 // fill turns the records into a batch.
 func (r *recorder) fill(u *unit) {
 	b, rec := &u.batch, &u.records
-	b.Calls, b.Gaps, b.OffCPU = rec.Calls, rec.Gaps, rec.OffCPU
-	b.ThreadTimes, b.Lives, b.Stalls = rec.ThreadTimes, rec.Lives, rec.Stalls
-	b.Reclaims, b.IO.Requests, b.IO.Connections = rec.Reclaims, rec.Requests, rec.Connections
-	b.Stacks = b.Stacks[:0]
+	b.Records = rec.Records
 	r.know(rec)
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
@@ -207,7 +198,7 @@ func (r *recorder) fill(u *unit) {
 			}
 		}
 	}
-	b.Kernels = r.kernels.observe(rec, b.Ended, b.Kernels[:0])
+	b.Kernels = r.kernels.observe(rec, b.Ended, b.Kernels)
 	if u.flush {
 		if n := r.kernels.missed(); n > 0 {
 			b.Losses = append(b.Losses, event.Loss{Kind: event.LostName, Count: n})

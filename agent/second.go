@@ -12,28 +12,28 @@ import (
 func (r *run) tick(u *unit, now time.Time, last bool) {
 	span := now.Sub(r.second)
 	r.second = now
-	u.flush, u.batch.Limits, u.batch.Scheduling = true, u.batch.Limits[:0], u.batch.Scheduling[:0]
+	u.flush = true
 	r.gpus.take(&u.batch, func(pid uint32) { r.processTable.addUntraced(pid, "") })
 	r.innerSecond(now, span)
-	u.batch.Losses = r.lost(u.batch.Losses[:0])
+	u.batch.Losses = r.lost(u.batch.Losses)
 	r.processTable.frameworks()
-	u.batch.Throttles = r.processTable.throttles(u.batch.Throttles[:0], now)
-	u.batch.Snapshots = append(u.batch.Snapshots[:0], r.processTable.snapshot(now)...)
+	u.batch.Throttles = r.processTable.throttles(u.batch.Throttles, now)
+	u.batch.Snapshots = append(u.batch.Snapshots, r.processTable.snapshot(now)...)
 	r.accounts.tell(u)
 	at := uint64(now.UnixNano())
 	if r.stopped {
 		at = 0
 	}
 	u.batch.Collectives = r.accounts.ranks.Take(at, u.batch.Collectives)
-	u.batch.Memory, u.batch.MemorySites = r.accounts.memory.Take(uint64(now.UnixNano()), u.batch.Memory, u.batch.MemorySites[:0])
-	r.requests(&u.batch.IO, last)
-	u.batch.IO.Memory = r.hostIO.second(u.batch.IO.Memory, r.watched(), now)
-	u.batch.IO.Pages = r.pages.take(now)
+	u.batch.Memory, u.batch.MemorySites = r.accounts.memory.Take(uint64(now.UnixNano()), u.batch.Memory, u.batch.MemorySites)
+	r.requests(&u.batch, last)
+	u.batch.HostMemory = r.hostIO.second(u.batch.HostMemory, r.watched(), now)
+	u.batch.Pages = r.pages.take(now)
 	u.batch.Footprint = r.footprints.take(now, r.processTable.name)
 	r.setLimits(r.meter.limits(span))
 	u.looked = true
 	r.look(&u.records)
-	u.batch.InFlight = r.accounts.inFlightTracker.take(u.batch.InFlight[:0])
+	u.batch.InFlight = r.accounts.inFlightTracker.take(u.batch.InFlight)
 	u.status = r.status(now, span)
 	r.recorder.send(u)
 	r.processTable.prune()
@@ -53,13 +53,13 @@ func (r *run) watched() map[int]bool {
 }
 
 // requests reads what processes did at block devices.
-func (r *run) requests(to *store.HostIO, last bool) {
+func (r *run) requests(to *store.Batch, last bool) {
 	var err error
-	if to.Sums, err = r.tracer.Requests(to.Sums, last); err != nil {
+	if to.RequestSums, err = r.tracer.Requests(to.RequestSums, last); err != nil {
 		r.log.Warn("cannot read sums of block I/O", "err", err)
 	}
-	for i := range to.Sums {
-		r.hostIO.device(to.Sums[i].Device)
+	for i := range to.RequestSums {
+		r.hostIO.device(to.RequestSums[i].Device)
 	}
 	r.hostIO.take(to)
 }

@@ -212,12 +212,14 @@ func TestNotesOfNodesAreOne(t *testing.T) {
 		w, err := recording.OpenWriter(path, recording.Options{Session: store.Session{Started: at, Node: node}})
 		must(t, err)
 		must(t, w.Write(&store.Batch{
-			Calls: []event.Call{
+			Records: event.Records{
+Calls: []event.Call{
 				{Start: at + 1, Duration: 50, Thread: who, Op: inner.Op, Depth: 1, GPU: event.NoGPU},
 				{Start: at, Duration: sleep / 10, Thread: who, Op: launch.Op, GPU: event.NoGPU},
 			},
 			OffCPU:      []event.OffCPU{{Start: at + 1000, Duration: 100_000, Thread: who, Class: event.Sleep}},
 			ThreadTimes: []event.ThreadTime{{Thread: who, At: at + 1e9, OnCPU: 1, NS: [event.NumClasses]uint64{event.Sleep: sleep, event.Futex: futex}}},
+},
 		}))
 		must(t, w.Close())
 		return path

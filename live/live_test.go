@@ -31,7 +31,7 @@ func run(t *live.Stats, of event.Thread, length time.Duration) (now uint64) {
 			c = event.BlockIO
 		}
 		r.NS[c] += uint64(50 * time.Millisecond)
-		t.Batch(&store.Batch{ThreadTimes: []event.ThreadTime{r}})
+		t.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{r}}})
 	}
 	return start + uint64(length)
 }
@@ -105,7 +105,7 @@ func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
 	for tid := range uint32(600) {
-		ta.Batch(&store.Batch{ThreadTimes: []event.ThreadTime{{At: start, Thread: event.Thread{PID: 10, TID: tid + 1}}}})
+		ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{{At: start, Thread: event.Thread{PID: 10, TID: tid + 1}}}}})
 	}
 	p := ta.Picture(start)
 	if len(p.Threads) != 512 || p.MoreThreads != 88 {
@@ -115,9 +115,9 @@ func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 	for tid := range uint32(300) {
 		exits = append(exits, event.Life{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: 10, TID: tid + 1}})
 	}
-	ta.Batch(&store.Batch{Lives: exits, ThreadTimes: nil})
+	ta.Batch(&store.Batch{Records: event.Records{Lives: exits, ThreadTimes: nil}})
 	late := start + uint64(2*time.Minute)
-	ta.Batch(&store.Batch{ThreadTimes: []event.ThreadTime{{At: late, Thread: event.Thread{PID: 10, TID: 9999}}}})
+	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{{At: late, Thread: event.Thread{PID: 10, TID: 9999}}}}})
 	if p := ta.Picture(late); !slices.ContainsFunc(p.Threads, func(x live.Thread) bool { return x.TID == 9999 }) {
 		t.Error("there is no room after threads ended")
 	}
@@ -126,10 +126,10 @@ func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 func TestThreadsOfOthersAreNotShown(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
-	ta.Batch(&store.Batch{ThreadTimes: []event.ThreadTime{
+	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{
 		{At: start, Thread: event.Thread{PID: 20, TID: 20}, Comm: "stranger"},
 		{At: start, Thread: engine, Comm: "waker", Followed: true},
-	}})
+	}}})
 	if p := ta.Picture(start); len(p.Threads) != 0 {
 		t.Errorf("threads: %+v", p.Threads)
 	}
@@ -142,13 +142,13 @@ func TestTimeOfCallsIsAddedUp(t *testing.T) {
 	c := event.Call{Thread: engine, Op: launch.Op, Duration: 100}
 	w := c
 	w.Ledger.NS[event.Futex], w.Ledger.Voluntary = 60, 1
-	ta.Batch(&store.Batch{Calls: []event.Call{c, w, c}})
+	ta.Batch(&store.Batch{Records: event.Records{Calls: []event.Call{c, w, c}}})
 	p := ta.Picture(start)
 	got := p.Ops[live.OpKey{PID: 10, Op: launch.Op}]
 	if got.NS != 300 || got.Class[event.Futex] != 60 || got.OnCPU() != 240 {
 		t.Errorf("%+v", got)
 	}
-	ta.Batch(&store.Batch{Calls: []event.Call{c}})
+	ta.Batch(&store.Batch{Records: event.Records{Calls: []event.Call{c}}})
 	if again := p.Ops[live.OpKey{PID: 10, Op: launch.Op}]; again != got {
 		t.Error("a picture changes later")
 	}
@@ -161,7 +161,7 @@ func TestMemoryOfAProcessIsKept(t *testing.T) {
 	b.Stacks = []event.Stack{{ID: 7, PID: 10, Frames: []event.Frame{{Kind: event.FramePython, Symbol: "load", File: "train.py", Line: 12}}}}
 	b.Memory = []event.Memory{{PID: 10, LiveBytes: 100, PeakBytes: 200, Allocs: 3, Failed: 1}}
 	b.MemorySites = []event.MemorySite{{PID: 10, Op: malloc.Op, Stack: 7, LiveBytes: 60, LiveCount: 1}, {PID: 10, Op: malloc.Op, LiveBytes: 40, LiveCount: 2}}
-	b.IO.Memory = []event.HostMemory{{PID: 10, RSS: 5000}}
+	b.HostMemory = []event.HostMemory{{PID: 10, RSS: 5000}}
 	ta.Batch(b)
 	ta.Batch(&store.Batch{
 		Memory:      []event.Memory{{PID: 10, LiveBytes: 60, PeakBytes: 200, Allocs: 1, Failed: 2}},
@@ -188,7 +188,7 @@ func TestProcessesThatEndedAreForgottenInTheEnd(t *testing.T) {
 		b.Calls = []event.Call{{Thread: event.Thread{PID: pid, TID: pid}, Op: launch.Op, Duration: 1}}
 		b.Memory = []event.Memory{{PID: pid}}
 		ta.Batch(b)
-		ta.Batch(&store.Batch{Lives: []event.Life{{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}}})
+		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}}}})
 	}
 	p := ta.Picture(start)
 	if len(p.Memory) != 32 || len(p.Ops) != 32 || !p.Memory[0].Ended || p.Memory[31].Process != "p100" {
@@ -200,7 +200,7 @@ func TestProcessesThatEndedAreForgottenInTheEnd(t *testing.T) {
 func TestNumberThatIsUsedAgainIsNotForgotten(t *testing.T) {
 	ta := live.New()
 	end := func(pid uint32) {
-		ta.Batch(&store.Batch{Lives: []event.Life{{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}}})
+		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}}}})
 	}
 	ta.Batch(traced(1, "first"))
 	end(1)
@@ -220,7 +220,7 @@ func TestWhatHappenedOnceIsKept(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "hungry"))
 	for i := range 70 {
-		ta.Batch(&store.Batch{Lives: []event.Life{{At: start + uint64(i), Kind: event.LifeOOM, Thread: event.Thread{PID: 10, TID: 10}}}})
+		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{At: start + uint64(i), Kind: event.LifeOOM, Thread: event.Thread{PID: 10, TID: 10}}}}})
 	}
 	ta.Batch(&store.Batch{Xids: []store.Xid{{At: start + 100, GPU: 1, Code: 79}}})
 	p := ta.Picture(start)

@@ -71,8 +71,8 @@ func (h *holders) batch(b *store.Batch) {
 	for i := range b.MemorySites {
 		h.site(&b.MemorySites[i])
 	}
-	for i := range b.IO.Memory {
-		m := b.IO.Memory[i]
+	for i := range b.HostMemory {
+		m := b.HostMemory[i]
 		h.process(m.PID).host = &m
 	}
 }

@@ -112,13 +112,15 @@ func batch(t *testing.T) *store.Batch {
 	waited.NS[event.Futex] = 3 * ms
 	b := &store.Batch{
 		Processes: []store.Process{{PID: 10, Name: "engine", Rank: -1}, {PID: 11, Name: "engine", Rank: -1}, {PID: 12, Name: "rank\x1b[31m", Rank: 3}},
-		Calls: []event.Call{
-			{Thread: thread(10), Op: launch, Duration: 10 * ms, Ledger: waited},
-			{Thread: thread(11), Op: launch, Duration: 30 * ms, Depth: 1},
-			{Thread: thread(12), Op: malloc, Duration: 2 * ms, Args: [event.NumArgs]uint64{4096}},
-			{Thread: thread(12), Op: malloc, Duration: 2 * ms, Ret: 2, Args: [event.NumArgs]uint64{1 << 40}},
+		Records: event.Records{
+			Calls: []event.Call{
+				{Thread: thread(10), Op: launch, Duration: 10 * ms, Ledger: waited},
+				{Thread: thread(11), Op: launch, Duration: 30 * ms, Depth: 1},
+				{Thread: thread(12), Op: malloc, Duration: 2 * ms, Args: [event.NumArgs]uint64{4096}},
+				{Thread: thread(12), Op: malloc, Duration: 2 * ms, Ret: 2, Args: [event.NumArgs]uint64{1 << 40}},
+			},
+			Gaps: []event.Gap{{Thread: thread(10), Duration: 5 * ms, Ledger: waited}},
 		},
-		Gaps:        []event.Gap{{Thread: thread(10), Duration: 5 * ms, Ledger: waited}},
 		Collectives: []event.Collective{{Thread: thread(12), Op: reduce, At: 100, SyncOp: launch, SyncEnd: 100 + 7*ms}},
 		Memory:      []event.Memory{{PID: 10, LiveBytes: 100}, {PID: 11, LiveBytes: 20}, {PID: 12, Space: event.PinnedMemory, LiveBytes: 3}},
 		Snapshots:   []store.Snapshot{{CPUPct: 50, MemPct: 25}},
@@ -226,7 +228,9 @@ func TestSeriesAreBounded(t *testing.T) {
 	for i := range uint32(n) {
 		m.Batch(&store.Batch{
 			Processes: []store.Process{{PID: i, Name: fmt.Sprintf("job-%d", i), Rank: -1}},
-			Calls:     []event.Call{{Thread: event.Thread{PID: i, TID: i}, Op: launch, Duration: ms}},
+			Records: event.Records{
+				Calls: []event.Call{{Thread: event.Thread{PID: i, TID: i}, Op: launch, Duration: ms}},
+			},
 		})
 		m.Batch(&store.Batch{Ended: []uint32{i}})
 	}
@@ -251,9 +255,9 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 	m, s := scraped(t)
 	thread := event.Thread{PID: 10, TID: 10}
-	call := store.Batch{Calls: []event.Call{{Thread: thread, Op: opNamed(t, "cudaLaunchKernel"), Duration: ms}}}
-	m.Batch(&store.Batch{Processes: []store.Process{{PID: 10, Name: "trainer", Rank: -1}}, Calls: call.Calls})
-	m.Batch(&store.Batch{Lives: []event.Life{{Kind: event.LifeExit, Thread: thread}}})
+	call := store.Batch{Records: event.Records{Calls: []event.Call{{Thread: thread, Op: opNamed(t, "cudaLaunchKernel"), Duration: ms}}}}
+	m.Batch(&store.Batch{Processes: []store.Process{{PID: 10, Name: "trainer", Rank: -1}}, Records: event.Records{Calls: call.Calls}})
+	m.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{Kind: event.LifeExit, Thread: thread}}}})
 	m.Second(&Tracer{})
 	m.Batch(&call)
 	h := only(t, get(t, s), "ingero_call_duration_seconds").GetHistogram()
@@ -261,7 +265,7 @@ func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 		t.Errorf("the process made %d calls, want 2", h.GetSampleCount())
 	}
 	// Its last calls may come in one batch with its end.
-	m.Batch(&store.Batch{Calls: call.Calls, Ended: []uint32{10}})
+	m.Batch(&store.Batch{Records: event.Records{Calls: call.Calls}, Ended: []uint32{10}})
 	h = only(t, get(t, s), "ingero_call_duration_seconds", "process_executable_name=trainer").GetHistogram()
 	if h.GetSampleCount() != 3 {
 		t.Errorf("the process made %d calls, want 3", h.GetSampleCount())

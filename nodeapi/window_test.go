@@ -112,9 +112,11 @@ func TestAnswersOfSQLSayWhatSumsAreOf(t *testing.T) {
 	who, first := event.Thread{PID: 7, TID: 7}, uint64(1_700_000_000_000_000_000)
 	launch, _ := event.ByName("cudaLaunchKernel")
 	h := api(t, recordedOnce(t, &store.Batch{
-		Calls:       []event.Call{{Start: first, Duration: 10, Thread: who, Op: launch.Op}, {Start: first + 1, Duration: 5, Thread: who, Op: launch.Op, Depth: 1}},
-		OffCPU:      []event.OffCPU{{Start: first, Duration: 100_000, Thread: who, Class: event.Sleep}},
-		ThreadTimes: []event.ThreadTime{{Thread: who, At: first + 1e9, NS: [event.NumClasses]uint64{event.Sleep: 4_916_000_000}}},
+		Records: event.Records{
+			Calls:       []event.Call{{Start: first, Duration: 10, Thread: who, Op: launch.Op}, {Start: first + 1, Duration: 5, Thread: who, Op: launch.Op, Depth: 1}},
+			OffCPU:      []event.OffCPU{{Start: first, Duration: 100_000, Thread: who, Class: event.Sleep}},
+			ThreadTimes: []event.ThreadTime{{Thread: who, At: first + 1e9, NS: [event.NumClasses]uint64{event.Sleep: 4_916_000_000}}},
+		},
 	}))
 	for sql, want := range map[string]string{
 		"select sum(duration_ns) from off_cpu":     "off_cpu_times: sum(duration_ns) = 4916000000",

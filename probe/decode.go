@@ -5,40 +5,24 @@ import (
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/lists"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
-// Records is what one drain produced, in the order the kernel wrote it per
-// thread. The slices are reused by the next drain.
+// Records is what one drain produced. The slices are reused by the next drain.
 type Records struct {
-	Calls       []event.Call
-	Gaps        []event.Gap
-	OffCPU      []event.OffCPU
-	ThreadTimes []event.ThreadTime
-	Lives       []event.Life
+	event.Records
 	Stacks      []RawStack
-	Stalls      []event.Stall
-	Reclaims    []event.Reclaim
 	KernelNames []KernelName
-	Requests    []event.Request
-	Connections []event.Connection
 	Code        []unwind.News // what processes have mapped; no records, and in the order of their becoming known
 	Malformed   int           // records of unknown kind or size: a bug, counted as event.LostMalformed
 }
 
 // Reset empties the records and keeps their memory.
-func (r *Records) Reset() {
-	r.Calls, r.Gaps, r.OffCPU = r.Calls[:0], r.Gaps[:0], r.OffCPU[:0]
-	r.ThreadTimes, r.Lives, r.Stacks, r.Stalls = r.ThreadTimes[:0], r.Lives[:0], r.Stacks[:0], r.Stalls[:0]
-	r.Reclaims, r.KernelNames = r.Reclaims[:0], r.KernelNames[:0]
-	r.Requests, r.Connections, r.Code = r.Requests[:0], r.Connections[:0], r.Code[:0]
-	r.Malformed = 0
-}
+func (r *Records) Reset() { lists.Reset(r) }
 
 // Len is the number of records.
-func (r *Records) Len() int {
-	return len(r.Calls) + len(r.Gaps) + len(r.OffCPU) + len(r.ThreadTimes) + len(r.Lives) + len(r.Stacks) + len(r.Stalls) + len(r.Reclaims) + len(r.KernelNames) + len(r.Requests) + len(r.Connections)
-}
+func (r *Records) Len() int { return lists.Len(&r.Records) + len(r.Stacks) + len(r.KernelNames) }
 
 // decoder turns wire records into events. It holds the one conversion from the
 // kernel's clock to Unix time.

@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/host/owner"
+	"github.com/ingero-io/ingero/internal/lists"
 )
 
 // The errors a caller decides on. Implementations wrap them with the path and
@@ -180,15 +181,9 @@ type Pressure struct {
 // Batch is what one drain of the ring buffers produced. Slices may be reused by
 // the caller once Write returns.
 type Batch struct {
-	Calls       []event.Call
-	Gaps        []event.Gap
-	OffCPU      []event.OffCPU
-	ThreadTimes []event.ThreadTime
-	Lives       []event.Life
+	event.Records
 	Ended       []uint32 // processes of which no call comes after those of earlier batches: not the same as in Lives
 	Stacks      []event.Stack
-	Stalls      []event.Stall
-	Reclaims    []event.Reclaim
 	Processes   []Process
 	Threads     []ThreadInfo
 	Throttles   []Throttle
@@ -205,9 +200,19 @@ type Batch struct {
 	InFlight    []event.InFlight // a row each time a call is looked at; the last one of a call stays
 	Kernels     []Kernel         // new ones, and those whose names changed
 	Losses      []event.Loss     // increments since the last batch
-	IO          HostIO
+	RequestSums []event.RequestSum
+	Devices     []event.DeviceName
+	Files       []event.File
+	HostMemory  []event.HostMemory
+	Pages       []event.PageSum
 	Footprint   *event.Footprint // nil: nothing changed
 }
+
+// Reset empties the batch and keeps the memory of its slices.
+func (b *Batch) Reset() { lists.Reset(b) }
+
+// Empty reports whether there is nothing in it.
+func (b *Batch) Empty() bool { return lists.Len(b) == 0 }
 
 // Writer records a session. It is used by one goroutine.
 type Writer interface {

@@ -29,9 +29,12 @@ func busy(comm string) *second {
 	main, side := event.Thread{PID: 4821, TID: 4821}, event.Thread{PID: 4821, TID: 4830}
 	b := &store.Batch{
 		Processes: []store.Process{{PID: 4821, Name: comm, Traced: true}, {PID: 77, Name: "backup"}},
-		ThreadTimes: []event.ThreadTime{
-			{At: at - 60e9, Thread: main, Comm: comm, Dispatch: true, OnCPU: 40e9},
-			{At: at - 60e9, Thread: side, Comm: "saver"},
+		Records: event.Records{
+			ThreadTimes: []event.ThreadTime{
+				{At: at - 60e9, Thread: main, Comm: comm, Dispatch: true, OnCPU: 40e9},
+				{At: at - 60e9, Thread: side, Comm: "saver"},
+			},
+			Lives: []event.Life{{At: at - 20e9, Kind: event.LifeOOM, Thread: event.Thread{PID: 77, TID: 77}}},
 		},
 		Memory: []event.Memory{
 			{At: at, PID: 4821, LiveBytes: 12_400_000_000, LiveCount: 310, PeakBytes: 13e9, Allocs: 9200, Failed: 2},
@@ -47,9 +50,8 @@ func busy(comm string) *second {
 		GPUs:       []store.GPUSnapshot{{At: at, UtilPct: 97, TempC: 61, MemMB: 12 << 10, TotalMB: 80 << 10, PowerMW: 540_000, ClockMHz: 1755}},
 		GPUMemory:  []store.GPUProcess{{PID: 4821, Bytes: 12 << 30, Known: true}},
 		Xids:       []store.Xid{{At: at - 30e9, GPU: 0, Code: 31}},
-		Lives:      []event.Life{{At: at - 20e9, Kind: event.LifeOOM, Thread: event.Thread{PID: 77, TID: 77}}},
 	}
-	b.IO.Memory = []event.HostMemory{{PID: 4821, RSS: 5_100_000_000}}
+	b.HostMemory = []event.HostMemory{{PID: 4821, RSS: 5_100_000_000}}
 	ta.Batch(b)
 	last := event.ThreadTime{At: at, Thread: main, Comm: comm, Dispatch: true, OnCPU: 61e9}
 	last.NS[event.RunQueue], last.NS[event.Futex], last.NS[event.BlockIO], last.NS[event.Ioctl] = 12e9, 15e9, 3e9, 9e9
@@ -58,7 +60,7 @@ func busy(comm string) *second {
 	launch := event.Call{Thread: main, Op: op("cudaLaunchKernel"), Duration: 6_000_000}
 	sync := event.Call{Thread: main, Op: op("cudaStreamSynchronize"), Duration: 900_000_000}
 	sync.Ledger.NS[event.Ioctl], sync.Ledger.Voluntary = 810_000_000, 3
-	ta.Batch(&store.Batch{ThreadTimes: []event.ThreadTime{last, saver}, Calls: []event.Call{launch, sync}})
+	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{last, saver}, Calls: []event.Call{launch, sync}}})
 	s := &second{picture: ta.Picture(at), status: agent.Status{
 		At: noon, Elapsed: 125 * time.Second, Calls: 2_345_678, PerSecond: 20_731,
 		Ops: []agent.OpStatus{

@@ -346,7 +346,7 @@ func TestTracerDoesNotWaitForTheTerminal(t *testing.T) {
 	go func() { ended <- v.Run() }()
 	v.Started("tracing")
 	for i := range 1000 { // many more than any buffer has room for
-		v.Batch(&store.Batch{Calls: []event.Call{{Op: op("cudaLaunchKernel"), Duration: 1}}})
+		v.Batch(&store.Batch{Records: event.Records{Calls: []event.Call{{Op: op("cudaLaunchKernel"), Duration: 1}}}})
 		v.Second(&agent.Status{At: noon, Calls: uint64(i)})
 		v.Found(&report.Report{Verdict: "x"})
 	}

@@ -21,6 +21,7 @@ var table = []row{
 	{"config", ""},
 	{"docs", ""},
 	{"event", ""},
+	{"internal/lists", ""},
 	{"stats", ""},
 	{"event/eventtext", "event"},
 	{"report", "event"},
@@ -52,7 +53,7 @@ var table = []row{
 	{"probe/sched", "event"},
 	{"probe/syscalls", ""},
 	{"probe/tcp", ""},
-	{"probe", `bpf event host/proc internal/elffile probe/blockio probe/call probe/inflight
+	{"probe", `bpf event host/proc internal/elffile internal/lists probe/blockio probe/call probe/inflight
 		probe/kernelname probe/memory probe/pages probe/sched probe/syscalls probe/tcp
 		symbol/python symbol/unwind`},
 	{"probe/cuda", "event host/cudalib probe"},
@@ -72,7 +73,7 @@ var table = []row{
 	{"memory", "event"},
 
 	// What is kept.
-	{"store", "event host/framework host/owner stats"},
+	{"store", "event host/framework host/owner internal/lists stats"},
 	{"recording", "event report stats store"},
 	{"store/sqlite", "event footprint host/framework host/owner stats store"},
 	{"store/source", "recording store store/sqlite"},

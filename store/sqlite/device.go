@@ -12,7 +12,7 @@ import (
 // deviceKind is what block devices are called.
 var deviceKind = &kind[event.DeviceName]{
 	tables: []table{{name: "device"}},
-	rows:   func(b *store.Batch) []event.DeviceName { return b.IO.Devices },
+	rows:   func(b *store.Batch) []event.DeviceName { return b.Devices },
 	insert: func(w *Writer, _ []*boundStmt, d *event.DeviceName) error {
 		return exec(w.conn, "insert or replace into device values (?, ?, ?)", w.session.id, int64(d.Device), d.Name)
 	},

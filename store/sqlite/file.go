@@ -12,7 +12,7 @@ import (
 // fileKind is which files threads waited for.
 var fileKind = &kind[event.File]{
 	tables: []table{{name: "file"}},
-	rows:   func(b *store.Batch) []event.File { return b.IO.Files },
+	rows:   func(b *store.Batch) []event.File { return b.Files },
 	insert: func(w *Writer, _ []*boundStmt, f *event.File) error {
 		return exec(w.conn, "insert or replace into file values (?, ?, ?, ?)",
 			w.session.id, int64(f.PID), int64(f.Inode), f.Path)

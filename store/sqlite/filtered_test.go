@@ -129,7 +129,7 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 func TestNotesAreOfTheRecording(t *testing.T) {
 	t.Parallel()
 	w, bare := create(t, sqlite.Options{})
-	must(t, w.Write(&store.Batch{OffCPU: []event.OffCPU{{Start: t0, Duration: 200_000, Thread: event.Thread{PID: 9, TID: 9}}}}))
+	must(t, w.Write(&store.Batch{Records: event.Records{OffCPU: []event.OffCPU{{Start: t0, Duration: 200_000, Thread: event.Thread{PID: 9, TID: 9}}}}}))
 	must(t, w.Close())
 	w, older := create(t, sqlite.Options{RawRate: 50})
 	waitingCalls(t, w, 2)
@@ -199,7 +199,7 @@ func TestThreadTimesAddUp(t *testing.T) {
 		}
 	}
 	slices.SortFunc(all, func(a, b event.ThreadTime) int { return int(int64(a.At) - int64(b.At)) })
-	must(t, w.Write(&store.Batch{ThreadTimes: all}))
+	must(t, w.Write(&store.Batch{Records: event.Records{ThreadTimes: all}}))
 	must(t, w.Close())
 	sums := map[string]uint64{}
 	for _, r := range query(t, path, "select class, sum(duration_ns) from off_cpu_times group by class") {

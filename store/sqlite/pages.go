@@ -12,7 +12,7 @@ import (
 // pageKind is the memory that processes were given.
 var pageKind = &kind[event.PageSum]{
 	tables:     []table{{name: "page_second", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.PageSum { return b.IO.Pages },
+	rows:       func(b *store.Batch) []event.PageSum { return b.Pages },
 	statements: []string{"insert into page_second values (" + values(8) + ")"},
 	insert: func(w *Writer, s []*boundStmt, p *event.PageSum) error {
 		b := s[0]

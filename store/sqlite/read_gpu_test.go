@@ -35,7 +35,7 @@ func twoProcesses(t *testing.T) (path string, calls []event.Call) {
 		}
 	}
 	w, path := create(t, sqlite.Options{RawRate: 1 << 30})
-	must(t, w.Write(&store.Batch{Calls: slices.Clone(calls)}))
+	must(t, w.Write(&store.Batch{Records: event.Records{Calls: slices.Clone(calls)}}))
 	must(t, w.Close())
 	return path, calls
 }

@@ -13,7 +13,7 @@ import (
 // of them.
 var requestKind = &kind[event.Request]{
 	tables:     []table{{name: "request", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.Request { return b.IO.Requests },
+	rows:       func(b *store.Batch) []event.Request { return b.Requests },
 	statements: []string{"insert into request values (" + values(12) + ")"},
 	insert: func(w *Writer, s []*boundStmt, r *event.Request) error {
 		w.session.count(r.Start, r.End(), 0)
@@ -37,7 +37,7 @@ var requestKind = &kind[event.Request]{
 // requestSumKind is their sums, by process and second.
 var requestSumKind = &kind[event.RequestSum]{
 	tables:     []table{{name: "request_second", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.RequestSum { return b.IO.Sums },
+	rows:       func(b *store.Batch) []event.RequestSum { return b.RequestSums },
 	statements: []string{"insert into request_second values (" + values(11) + ")"},
 	insert: func(w *Writer, st []*boundStmt, s *event.RequestSum) error {
 		b := st[0]

@@ -359,7 +359,7 @@ func TestFullDiskLeavesAValidFile(t *testing.T) {
 	}
 	// With room again, the roll-ups are exact and the loss is named.
 	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
-	must(t, w.Write(&store.Batch{Calls: []event.Call{{Start: t0, Duration: 1, Thread: engine, Op: opOf(t, "cudaFree")}}}))
+	must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{Start: t0, Duration: 1, Thread: engine, Op: opOf(t, "cudaFree")}}}}))
 	must(t, w.Close())
 	r = reader(t, path)
 	sum, err := r.Summary(t.Context())

@@ -88,34 +88,36 @@ func fullBatch(t testing.TB) *store.Batch {
 		ledger.NS[c] = uint64(60_000 + c)
 	}
 	kernel := []uint64{0xffffffff81000001, 0xffffffff81000002}
-	return &store.Batch{
-		Calls: []event.Call{
-			{Start: t0 + 10, Duration: 5000, Thread: engine, Op: launch, GPU: event.NoGPU, Args: [4]uint64{math.MaxUint64, 2, 3, 4}, Stack: 77},
-			{Start: t0 + 9000, Duration: 900_000, Thread: engine, Op: sync, Depth: 1, GPU: 1, Ret: 700, Ledger: ledger, Stack: math.MaxUint64},
+	b := &store.Batch{
+		Records: event.Records{
+			Calls: []event.Call{
+				{Start: t0 + 10, Duration: 5000, Thread: engine, Op: launch, GPU: event.NoGPU, Args: [4]uint64{math.MaxUint64, 2, 3, 4}, Stack: 77},
+				{Start: t0 + 9000, Duration: 900_000, Thread: engine, Op: sync, Depth: 1, GPU: 1, Ret: 700, Ledger: ledger, Stack: math.MaxUint64},
+			},
+			Gaps: []event.Gap{{Start: t0 + 6000, Duration: 2000, Thread: engine, Next: sync, Ledger: ledger}},
+			OffCPU: []event.OffCPU{{
+				Start: t0 + 10_000, Duration: 800_000, RunQueue: 300_000, Thread: engine, Comm: "engine", Op: sync,
+				Class: event.Futex, Syscall: 202, State: 1, Dispatch: true, Followed: true, Futex: math.MaxUint64 - 5, Holder: 55, Inode: 9,
+				Waker: event.Thread{PID: 5, TID: 6}, WakerComm: "waker", WakerFutex: 11, WakerSyscall: 0, OutCPU: 1, InCPU: 3,
+				Culprits: []event.Culprit{{Thread: event.Thread{PID: 8, TID: 9}, Comm: "hog", NS: 200}, {Thread: event.Thread{PID: 8, TID: 10}, Comm: "hog2", NS: 100}},
+				IdleNS:   44, Kernel: kernel,
+			}, {
+				Start: t0 + 15_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1, Inode: 4,
+				Socket: event.Socket{Kind: event.SocketTCP, LocalPort: 40000, RemotePort: 5432, Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: 7}},
+			}, {
+				Start: t0 + 16_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1,
+				Socket: event.Socket{Kind: event.SocketUnix, Peer: 77, Bound: true},
+			}, {
+				Start: t0 + 20_000_000, Duration: 100_000, Thread: engine, Comm: "engine", Class: event.RunQueue, Syscall: -1, WakerSyscall: -1,
+			}},
+			ThreadTimes: []event.ThreadTime{{At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6, Dispatch: true}},
+			Lives: []event.Life{
+				{At: t0 + 1, Kind: event.LifeFork, Thread: event.Thread{PID: 100, TID: 102}, Parent: engine, Comm: "child"},
+				{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
+				{At: t0 + 3, Kind: event.LifeOOM, Thread: event.Thread{PID: 8, TID: 8}, Parent: engine, Comm: "hog", Op: opOf(t, "oom_kill")},
+			},
+			Reclaims: []event.Reclaim{{Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup, Parts: 3}},
 		},
-		Gaps: []event.Gap{{Start: t0 + 6000, Duration: 2000, Thread: engine, Next: sync, Ledger: ledger}},
-		OffCPU: []event.OffCPU{{
-			Start: t0 + 10_000, Duration: 800_000, RunQueue: 300_000, Thread: engine, Comm: "engine", Op: sync,
-			Class: event.Futex, Syscall: 202, State: 1, Dispatch: true, Followed: true, Futex: math.MaxUint64 - 5, Holder: 55, Inode: 9,
-			Waker: event.Thread{PID: 5, TID: 6}, WakerComm: "waker", WakerFutex: 11, WakerSyscall: 0, OutCPU: 1, InCPU: 3,
-			Culprits: []event.Culprit{{Thread: event.Thread{PID: 8, TID: 9}, Comm: "hog", NS: 200}, {Thread: event.Thread{PID: 8, TID: 10}, Comm: "hog2", NS: 100}},
-			IdleNS:   44, Kernel: kernel,
-		}, {
-			Start: t0 + 15_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1, Inode: 4,
-			Socket: event.Socket{Kind: event.SocketTCP, LocalPort: 40000, RemotePort: 5432, Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: 7}},
-		}, {
-			Start: t0 + 16_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1,
-			Socket: event.Socket{Kind: event.SocketUnix, Peer: 77, Bound: true},
-		}, {
-			Start: t0 + 20_000_000, Duration: 100_000, Thread: engine, Comm: "engine", Class: event.RunQueue, Syscall: -1, WakerSyscall: -1,
-		}},
-		ThreadTimes: []event.ThreadTime{{At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6, Dispatch: true}},
-		Lives: []event.Life{
-			{At: t0 + 1, Kind: event.LifeFork, Thread: event.Thread{PID: 100, TID: 102}, Parent: engine, Comm: "child"},
-			{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
-			{At: t0 + 3, Kind: event.LifeOOM, Thread: event.Thread{PID: 8, TID: 8}, Parent: engine, Comm: "hog", Op: opOf(t, "oom_kill")},
-		},
-		Reclaims: []event.Reclaim{{Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup, Parts: 3}},
 		Stacks: []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
@@ -151,19 +153,22 @@ func fullBatch(t testing.TB) *store.Batch {
 		GPUDevices: []store.GPUDevice{{GPU: 1, Name: "NVIDIA H100", UUID: "GPU-1", BusID: "00000000:01:00.0", Driver: "550.54.15"}},
 		GPUMemory:  []store.GPUProcess{{At: t0 + 5, GPU: 1, PID: 100, Bytes: 5 << 30, Known: true}, {At: t0 + 5, GPU: 1, PID: 200}, {At: t0 + 6, GPU: 1, PID: 100, Known: true}},
 		Xids:       []store.Xid{{At: t0 + 5, GPU: 1, Code: 79}, {At: t0 + 6, GPU: -1, Code: 9999}},
-		IO:         fullIO(),
 		Losses:     []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
 	}
+	io := fullIO()
+	b.RequestSums, b.Devices, b.Files = io.Sums, io.Devices, io.Files
+	b.Connections, b.HostMemory, b.Pages = io.Connections, io.Memory, io.Pages
+	b.Requests = []event.Request{{
+		Start: t0 + 30_000, Duration: 700_000, Queue: 100_000, Thread: engine, Comm: "engine", Op: event.OpBlockWrite,
+		Flags: event.RequestSync | event.RequestFUA, Device: 259<<20 | 3, Sector: 2048, Bytes: 65536, Inode: 9, By: 55, Error: 10,
+	}}
+	return b
 }
 
 // fullIO has every field of what the host did set, but for inodes without a path.
 func fullIO() store.HostIO {
 	addr := func(last byte) [16]byte { return [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: last} }
 	return store.HostIO{
-		Requests: []event.Request{{
-			Start: t0 + 30_000, Duration: 700_000, Queue: 100_000, Thread: engine, Comm: "engine", Op: event.OpBlockWrite,
-			Flags: event.RequestSync | event.RequestFUA, Device: 259<<20 | 3, Sector: 2048, Bytes: 65536, Inode: 9, By: 55, Error: 10,
-		}},
 		Sums: []event.RequestSum{{
 			At: t0, PID: 100, Comm: "engine", Op: event.OpBlockWrite, Device: 259<<20 | 3, Requests: 5, Errors: 1, Bytes: 1 << 20, QueueNS: 500, DeviceNS: 6000, MaxNS: 3000,
 		}},
@@ -254,9 +259,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	check("reclaims", b.Reclaims, reclaims)
 	io, err := r.HostIO(ctx, store.Window{})
 	must(t, err)
-	want := b.IO
-	want.Requests = nil
-	check("host I/O", want, io)
+	check("host I/O", fullIO(), io)
 	stack, err := r.Stack(ctx, 77)
 	must(t, err)
 	check("stack", b.Stacks[0], stack)
@@ -386,12 +389,12 @@ func TestWeightsAndRollupsAreExact(t *testing.T) {
 		w, path := create(t, sqlite.Options{RawRate: rate, Seed: seed + 1})
 		for rest := calls; len(rest) > 0; {
 			n := min(1+rng.IntN(700), len(rest))
-			must(t, w.Write(&store.Batch{Calls: rest[:n]}))
+			must(t, w.Write(&store.Batch{Records: event.Records{Calls: rest[:n]}}))
 			if rest = rest[n:]; rng.IntN(20) == 0 {
 				must(t, w.Flush(t.Context()))
 			}
 			if rng.IntN(30) == 0 {
-				must(t, w.Write(&store.Batch{Lives: []event.Life{{At: t0, Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 8}}}}))
+				must(t, w.Write(&store.Batch{Records: event.Records{Lives: []event.Life{{At: t0, Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 8}}}}}))
 			}
 		}
 		must(t, w.Close())
@@ -448,9 +451,9 @@ func TestStepsDoNotAliasWithThinning(t *testing.T) {
 	op := opOf(t, "cudaLaunchKernel")
 	const n, period = 100_000, 16
 	for i := range uint64(n) {
-		must(t, w.Write(&store.Batch{Calls: []event.Call{{
+		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
 			Start: t0 + i*10_000, Duration: 5000, Thread: engine, Op: op, Args: [4]uint64{1 + i%period},
-		}}}))
+		}}}}))
 	}
 	must(t, w.Close())
 	var seen [period + 1]float64
@@ -574,9 +577,9 @@ func TestMaxBytesPrunesWhatIsKeptByTheSecond(t *testing.T) {
 		at := t0 + i*1_000_000_000
 		b := store.Batch{Snapshots: []store.Snapshot{{At: at, SwapIn: 1}}, Footprint: touch(5000+uint32(i), at, at)}
 		for pid := range uint32(processes) {
-			b.IO.Sums = append(b.IO.Sums, event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
-			b.IO.Memory = append(b.IO.Memory, event.HostMemory{At: at, PID: pid + 1, RSS: 4096})
-			b.IO.Pages = append(b.IO.Pages, event.PageSum{At: at, PID: pid + 1, Comm: "p", Pages: 1, Bytes: 4096, Allocations: 1})
+			b.RequestSums = append(b.RequestSums, event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
+			b.HostMemory = append(b.HostMemory, event.HostMemory{At: at, PID: pid + 1, RSS: 4096})
+			b.Pages = append(b.Pages, event.PageSum{At: at, PID: pid + 1, Comm: "p", Pages: 1, Bytes: 4096, Allocations: 1})
 		}
 		must(t, w.Write(&b))
 		must(t, w.Flush(context.Background()))
@@ -606,7 +609,7 @@ func TestWindowOfStats(t *testing.T) {
 	w, path := create(t, sqlite.Options{})
 	op := opOf(t, "cudaLaunchKernel")
 	for i := range uint64(10) {
-		must(t, w.Write(&store.Batch{Calls: []event.Call{{Start: t0 + i*1_000_000_000, Duration: 1, Thread: engine, Op: op}}}))
+		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{Start: t0 + i*1_000_000_000, Duration: 1, Thread: engine, Op: op}}}}))
 	}
 	must(t, w.Close())
 	r := reader(t, path)

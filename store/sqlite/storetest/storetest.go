@@ -87,7 +87,7 @@ func (l Load) Batches(yield func(*store.Batch) bool) {
 		if !yield(&b) {
 			return
 		}
-		b = store.Batch{Calls: b.Calls[:0], OffCPU: b.OffCPU[:0], Gaps: b.Gaps[:0], ThreadTimes: b.ThreadTimes[:0]}
+		b.Reset()
 	}
 }
 
