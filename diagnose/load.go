@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/footprint"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -137,78 +136,6 @@ func (in *Input) loadSpans(ctx context.Context, r store.Reader) error {
 	return nil
 }
 
-func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window) error {
-	var err error
-	if in.Processes, err = r.Processes(ctx); err != nil {
-		return fmt.Errorf("read processes: %w", err)
-	}
-	if in.Threads, err = r.Threads(ctx); err != nil {
-		return fmt.Errorf("read threads: %w", err)
-	}
-	if in.Ops, err = r.OpStats(ctx, w); err != nil {
-		return fmt.Errorf("read operation statistics: %w", err)
-	}
-	if in.GapStats, err = r.GapStats(ctx, w); err != nil {
-		return fmt.Errorf("read gap statistics: %w", err)
-	}
-	if in.Throttles, err = r.Throttles(ctx, w); err != nil {
-		return fmt.Errorf("read throttling: %w", err)
-	}
-	if in.Limits, err = r.MemoryLimits(ctx); err != nil {
-		return fmt.Errorf("read memory limits: %w", err)
-	}
-	if in.Scheduling, err = r.Scheduling(ctx); err != nil {
-		return fmt.Errorf("read scheduling policies: %w", err)
-	}
-	if in.Lives, err = r.Lives(ctx, w); err != nil {
-		return fmt.Errorf("read process life cycle: %w", err)
-	}
-	if in.Stalls, err = r.Stalls(ctx, w); err != nil {
-		return fmt.Errorf("read CPU stalls: %w", err)
-	}
-	if in.Reclaims, err = r.Reclaims(ctx, w); err != nil {
-		return fmt.Errorf("read memory reclaim: %w", err)
-	}
-	if in.Snapshots, err = r.Snapshots(ctx, w); err != nil {
-		return fmt.Errorf("read machine snapshots: %w", err)
-	}
-	if in.Memory, err = r.Memory(ctx, w); err != nil {
-		return fmt.Errorf("read memory: %w", err)
-	}
-	if in.Sites, err = r.MemorySites(ctx, w); err != nil {
-		return fmt.Errorf("read where memory was allocated: %w", err)
-	}
-	if in.Collectives, err = r.Collectives(ctx, w); err != nil {
-		return fmt.Errorf("read collective operations: %w", err)
-	}
-	if in.InFlight, err = r.InFlight(ctx, w); err != nil {
-		return fmt.Errorf("read calls in flight: %w", err)
-	}
-	if before := in.beforeFlights(w); before != w {
-		if in.Before, err = r.OpStats(ctx, before); err != nil {
-			return fmt.Errorf("read operation statistics before calls in flight: %w", err)
-		}
-	}
-	if in.Kernels, err = r.Kernels(ctx); err != nil {
-		return fmt.Errorf("read names of kernels: %w", err)
-	}
-	if in.IO, err = r.HostIO(ctx, w); err != nil {
-		return fmt.Errorf("read what devices and connections did: %w", err)
-	}
-	fp, err := r.Footprint(ctx, w)
-	if err != nil {
-		return err
-	}
-	sum := footprint.New(in.Arch)
-	sum.Add(&fp)
-	over := slices.ContainsFunc(in.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver })
-	if over && len(fp.Syscalls) > 0 {
-		sum.Over(fp.Syscalls[len(fp.Syscalls)-1].At) // they are in order
-	}
-	in.Footprint = sum.Report()
-	return in.loadGPU(ctx, r, w)
-}
-
 // beforeCall is how long before a call in flight began tells what such calls usually
 // take, ns.
 const beforeCall = 60_000_000_000
@@ -220,46 +147,6 @@ func (in *Input) beforeFlights(w store.Window) store.Window {
 		w.From = min(w.From, start-min(start, beforeCall))
 	}
 	return w
-}
-
-// maxSeries is about how many steps a series has at most.
-const maxSeries = 240
-
-// maxBusyCalls bounds how many calls are read to find out when processes used
-// GPUs: about a second of reading.
-const maxBusyCalls = 2_000_000
-
-// maxUnchanged is how long before a moment what a process has of a GPU's memory was
-// recorded last, at most: each minute (agent/gpus.go), ns.
-const maxUnchanged = 90_000_000_000
-
-func (in *Input) loadGPU(ctx context.Context, r store.Reader, w store.Window) error {
-	var err error
-	if in.GPUs, err = r.GPUSnapshots(ctx, w); err != nil {
-		return fmt.Errorf("read GPU snapshots: %w", err)
-	}
-	before := w
-	before.From -= min(before.From, maxUnchanged)
-	if in.GPUMemory, err = r.GPUMemory(ctx, before); err != nil {
-		return fmt.Errorf("read GPU memory of processes: %w", err)
-	}
-	if in.Xids, err = r.Xids(ctx, w); err != nil {
-		return fmt.Errorf("read errors of GPUs: %w", err)
-	}
-	in.SeriesStep = max(1, (in.Window.To-min(in.Window.From, in.Window.To))/1e9/maxSeries)
-	if in.Series, err = r.OpSeries(ctx, w, in.SeriesStep); err != nil {
-		return fmt.Errorf("read operation series: %w", err)
-	}
-	if in.WaitSites, err = r.WaitSites(ctx, w, in.SeriesStep); err != nil {
-		return fmt.Errorf("read waits by call site: %w", err)
-	}
-	if !severalLaunch(in.Ops) {
-		return nil
-	}
-	if in.Busy, in.BusyUntil, err = r.Busy(ctx, w, maxBusyCalls); err != nil {
-		return fmt.Errorf("read GPU use: %w", err)
-	}
-	return nil
 }
 
 // severalLaunch reports whether more than one process hands work to a GPU.
