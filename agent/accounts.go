@@ -7,18 +7,38 @@ import (
 	"github.com/ingero-io/ingero/probe"
 )
 
-// accounts add up what processes do, from their calls. They are told of an end when all calls
-// before it have been.
+// accounts add up what processes do, from their calls: memory and collective operations. They are
+// told of an end when all calls before it have been.
 type accounts struct {
-	memory          *memory.Tracker
-	ranks           *collective.Tracker
-	inFlightTracker *inFlightTracker
-	inner           *innerLinks // nil: all calls of the driver are counted
-	over            []uint32    // processes whose end is told, but not to the recorder yet
+	memory *memory.Tracker
+	ranks  *collective.Tracker
+	over   []uint32 // processes whose end is told, but not to the recorder yet
 }
 
-func newAccounts() accounts {
-	return accounts{memory: memory.NewTracker(memory.MaxLive), ranks: collective.NewTracker(), inFlightTracker: newFlights()}
+func newAccounts() *accounts {
+	return &accounts{memory: memory.NewTracker(memory.MaxLive), ranks: collective.NewTracker()}
+}
+
+func (a *accounts) follower() follower {
+	return follower{
+		records: func(u *unit) {
+			a.observe(&u.records)
+			a.tell(u)
+		},
+		ended:  a.ended,
+		second: a.second,
+	}
+}
+
+func (a *accounts) second(s *second) {
+	a.tell(s.unit)
+	b, now := &s.unit.batch, uint64(s.now.UnixNano())
+	at := now
+	if s.last {
+		at = 0 // all of them
+	}
+	b.Collectives = a.ranks.Take(at, b.Collectives)
+	b.Memory, b.MemorySites = a.memory.Take(now, b.Memory, b.MemorySites)
 }
 
 // observe takes what was drained.
@@ -27,26 +47,14 @@ func (a *accounts) observe(r *probe.Records) {
 	a.memory.Lives(r.Lives)
 	a.ranks.Calls(r.Calls)
 	a.ranks.Lives(r.Lives)
-	if a.inner != nil {
-		a.inner.lives(r.Lives)
-		a.inner.calls(r.Calls)
-	}
-	a.inFlightTracker.calls(r.Calls)
-	a.inFlightTracker.lives(r.Lives)
 }
 
 // ended takes threads and processes of which no more calls will come.
 func (a *accounts) ended(ends []event.Life) {
 	a.memory.Ended(ends)
 	a.ranks.Ended(ends)
-	if a.inner != nil {
-		a.inner.ended(ends)
-	}
-	a.inFlightTracker.ended(ends)
-	for i := range ends {
-		if l := &ends[i]; l.PID == l.TID {
-			a.over = append(a.over, l.PID)
-		}
+	for pid := range processesOf(ends) {
+		a.over = append(a.over, pid)
 	}
 }
 

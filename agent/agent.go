@@ -52,8 +52,8 @@ type Options struct {
 	Busy []func() bool
 }
 
-// awaited reports whether somebody waits for an answer.
-func (o *Options) awaited() bool {
+// busy reports whether a client request is pending.
+func (o *Options) busy() bool {
 	return slices.ContainsFunc(o.Busy, func(f func() bool) bool { return f() })
 }
 

@@ -7,23 +7,11 @@ import (
 	"github.com/ingero-io/ingero/probe"
 )
 
-// mappings handles what was mapped executable.
-func (r *run) mappings() {
-	var fresh []int
-	r.watcher.Drain(func(m probe.Mapped) {
-		if r.targets.mapped(m) {
-			fresh = append(fresh, m.PID)
-		}
-		if r.targets.wants(m.PID) {
-			r.gpus.mapped(m, r.targets.fs)
-		}
-		r.footprints.mapped(m)
-		r.pythons.mapped(m, r.targets)
-	})
-	for _, pid := range fresh { // by now, all that it has mapped is attached to
-		r.processTable.process(pid, true)
-		r.footprints.also(pid, r.processTable.name)
-	}
+// drained is what is remembered from one drain to the next.
+type drained struct {
+	early     probe.Records // process starts and exits that were handled, but are in no unit yet
+	malformed uint64        // records that could not be read
+	first     time.Duration // until the first call came; 0: none has
 }
 
 func (r *run) period() time.Duration {
@@ -44,39 +32,30 @@ const maxEarly = 1 << 16
 // is empty: if next has none (nil), the calls wait in it. Process starts do not wait, as a new
 // process needs its probes before its first call.
 func (r *run) drain(next func() *unit) bool {
+	d := &r.drained
 	for {
 		if r.recorder.busy() {
 			r.schedPolicy.hurry() // or nobody frees a unit
 		}
 		u := next()
 		if u == nil {
-			if handled := len(r.early.Lives); handled < maxEarly {
-				r.tracer.DrainLives(&r.early)
-				r.lives(r.early.Lives[handled:])
+			if handled := len(d.early.Lives); handled < maxEarly {
+				r.tracer.DrainLives(&d.early)
+				r.lives(d.early.Lives[handled:])
 			}
 			return false
 		}
-		handled := len(r.early.Lives)
-		u.records.Lives = append(u.records.Lives, r.early.Lives...)
-		r.malformed += uint64(r.early.Malformed)
-		r.early.Reset()
+		handled := len(d.early.Lives)
+		u.records.Lives = append(u.records.Lives, d.early.Lives...)
+		d.malformed += uint64(d.early.Malformed)
+		d.early.Reset()
 		n := r.tracer.Drain(&u.records, chunk)
-		r.malformed += uint64(u.records.Malformed)
-		r.hostIO.observe(&u.records, r.watched())
+		d.malformed += uint64(u.records.Malformed)
 		r.lives(u.records.Lives[handled:])
-		if len(u.records.Calls) > 0 && r.first == 0 {
-			r.first = time.Since(r.began)
+		if len(u.records.Calls) > 0 && d.first == 0 {
+			d.first = time.Since(r.began)
 		}
-		r.meter.calls(u.records.Calls)
-		r.accounts.observe(&u.records)
-		r.accounts.tell(u)
-		r.processTable.observe(&u.records)
-		r.hostIO.take(&u.batch)
-		u.batch.Processes, u.batch.Threads = r.processTable.take(u.batch.Processes, u.batch.Threads)
-		u.batch.Limits = append(u.batch.Limits, r.processTable.newLimits...)
-		r.processTable.newLimits = r.processTable.newLimits[:0]
-		u.batch.Scheduling = append(u.batch.Scheduling, r.processTable.sched.fresh...)
-		r.processTable.sched.fresh = r.processTable.sched.fresh[:0]
+		r.followers.records(u)
 		if u.empty() {
 			r.recorder.reuse(u)
 		} else {
@@ -88,30 +67,25 @@ func (r *run) drain(next func() *unit) bool {
 	}
 }
 
+// lives handles what began, executed a program, or ended.
 func (r *run) lives(lives []event.Life) {
 	for i := range lives {
 		l := &lives[i]
 		pid := int(l.PID)
-		isProcess := l.PID == l.TID
-		r.footprints.life(l)
 		switch {
-		case l.Kind == event.LifeFork && isProcess:
+		case l.Kind == event.LifeFork && l.PID == l.TID:
 			r.ended(r.exiting.remove(pid)) // an old process with the same id
 			r.targets.forked(int(l.Parent.PID), pid)
-			r.hostIO.begin(pid, true)
-			r.pythons.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
 			if len(r.exiting.remove(pid)) > 0 { // another thread has taken the place of the first one
 				r.targets.replaced(pid)
 			}
-			r.processTable.process(pid, r.targets.traced[pid] || r.footprints.procs[l.PID] != nil)
-			r.pythons.executed(pid)
 		case l.Kind == event.LifeExit:
 			r.exiting.add(l)
-		case l.Kind == event.LifeFirst && r.targets.firstCall(pid):
-			r.processTable.process(pid, true)
-			r.footprints.also(pid, r.processTable.name)
-			r.pythons.look(pid)
+		}
+		r.followers.life(l)
+		if l.Kind == event.LifeFirst && r.targets.firstCall(pid) {
+			r.followers.traced(pid)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -66,17 +67,23 @@ func (l *exiting) take(gone []int) (ends []event.Life) {
 	return ends
 }
 
+// processesOf are the processes among what has ended.
+func processesOf(ends []event.Life) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range ends {
+			if l := &ends[i]; l.PID == l.TID && !yield(l.PID) {
+				return
+			}
+		}
+	}
+}
+
 // ended is told which threads and processes have ended, when all their calls have been.
 // A process ends with the end of its first thread.
 func (r *run) ended(ends []event.Life) {
-	r.accounts.ended(ends)
-	for i := range ends {
-		if l := &ends[i]; l.PID == l.TID {
-			r.targets.exited(int(l.PID))
-			r.hostIO.forget(l.PID)
-			r.pythons.exited(int(l.PID))
-			r.meter.exited(l.PID)
-			r.tracer.ForgetComms(l.PID)
-		}
+	r.followers.ended(ends)
+	for pid := range processesOf(ends) {
+		r.targets.exited(int(pid))
+		r.tracer.ForgetComms(pid)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ingero-io/ingero/probe"
 )
 
@@ -36,33 +34,27 @@ func (r *run) finish() (Summary, error) {
 	r.schedPolicy.hurry()
 	r.drainAll() // between two looks, or a call that ended would seem to have been left
 	last := r.recorder.unit()
-	last.looked = true
-	r.look(&last.records) // before what is asked to end does
+	r.followers.ending(last)
 	r.recorder.send(last)
 	if r.command != nil {
 		r.endCommand()
 	}
 	r.watcher.Drain(func(m probe.Mapped) {
-		r.footprints.mapped(m)
+		r.followers.mapped(m)
 		r.targets.unnoticed(m)
 	})
-	r.drainAll() // who began and ended, before their footprints are read
-	r.footprints.finish(r.processTable.name)
-	err := errors.Join(r.pages.stop(), r.tracer.DetachAll())
+	r.drainAll() // who began and ended, before what was counted of them is read
+	var s Summary
+	err := errors.Join(r.followers.stop(&s), r.tracer.DetachAll())
 	r.drainAll()
-	r.accounts.ended(r.exiting.take(r.exiting.gone()))
-	r.accounts.inFlightTracker.closed = true
-	now := time.Now()
-	r.stopped = true
-	r.tick(r.recorder.unit(), now, true)
-	r.gpus.close()
-	err = errors.Join(err, r.recorder.close())
-	s := Summary{
-		Elapsed: now.Sub(r.began), Calls: r.meter.total, Processes: r.processTable.traced(), Libraries: r.targets.libraries(),
-		Losses: lossList(r.losses), FirstEvent: r.first, DBBytes: r.recorder.size(),
-	}
+	r.followers.ended(r.exiting.take(r.exiting.gone()))
+	last = r.recorder.unit()
+	status := r.tick(last, time.Now(), true)
+	r.followers.close()
+	err = errors.Join(err, r.recorder.close()) // from here on, nobody else has the status
+	s.Elapsed, s.Calls, s.Processes, s.Losses = status.Elapsed, status.Calls, status.Processes, status.Losses
+	s.Libraries, s.FirstEvent, s.DBBytes = r.targets.libraries(), r.drained.first, r.recorder.size()
 	s.CPU, s.MaxRSS = usage()
-	s.Footprint = r.footprints.sum.Report()
 	if r.opts.Record != nil {
 		s.Path = r.opts.Record.Path
 	}
@@ -72,35 +64,20 @@ func (r *run) finish() (Summary, error) {
 	return s, err
 }
 
-// usage is the CPU time and the peak resident memory of this process.
-func usage() (time.Duration, uint64) {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0, 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), uint64(u.Maxrss) << 10
-}
-
 // close releases what newRun and start made. After finish there is only the
 // tracer left to unload.
 func (r *run) close() {
 	if r.command != nil && r.command.held {
 		r.command.cmd.Process.Kill()
 	}
-	r.gpus.close()
+	r.followers.close()
 	if r.recorder != nil {
 		if err := r.recorder.close(); err != nil { // nil after finish, which tells it
 			r.log.Warn("cannot close the recording", "err", err)
 		}
 	}
-	if r.watcher != nil {
+	if r.watcher.MapWatcher != nil {
 		r.watcher.Close()
-	}
-	if r.footprints != nil {
-		r.footprints.close()
-	}
-	if r.pages != nil {
-		r.pages.close()
 	}
 	if r.tracer != nil {
 		if err := r.tracer.Close(); err != nil { // what stays attached ends with this process

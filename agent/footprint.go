@@ -1,14 +1,13 @@
 package agent
 
 import (
-	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/footprint"
-	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 )
 
@@ -31,11 +30,10 @@ const cpuEvery = 5 * time.Second
 
 // footprints takes the footprints of a run. The loop owns it.
 type footprints struct {
+	*shared
 	policy  FootprintPolicy
-	tracer  *probe.Tracer
+	names   *processTable
 	probe   *probe.Footprint // nil until a process is watched
-	fs      proc.FS
-	log     *slog.Logger
 	sum     *footprint.Sum
 	procs   map[uint32]*event.ProcessCPU // watched, and those that ended lately
 	libs    map[event.MappedLibrary]bool
@@ -50,16 +48,40 @@ type footprints struct {
 	over    bool   // a watched process has loaded CUDA: nobody is watched any more
 }
 
-func newPrints(o *Options, t *probe.Tracer, fs proc.FS, log *slog.Logger) *footprints {
+func newFootprints(s *shared, names *processTable) *footprints {
 	return &footprints{
-		policy: o.Footprint, tracer: t, fs: fs, log: log, sum: footprint.New(runtime.GOARCH),
+		shared: s, policy: s.opts.Footprint, names: names, sum: footprint.New(runtime.GOARCH),
 		procs: map[uint32]*event.ProcessCPU{}, libs: map[event.MappedLibrary]bool{},
 	}
 }
 
+func (p *footprints) follower() follower {
+	return follower{
+		start: p.start, mapped: p.mapped, traced: p.also, life: p.life, second: p.second, close: p.close,
+		stop: func(s *Summary) error {
+			p.finish()
+			s.Footprint = p.sum.Report()
+			return nil
+		},
+	}
+}
+
+// watches reports whether a process's footprint is taken.
+func (p *footprints) watches(pid uint32) bool { return p.procs[pid] != nil }
+
 // start watches what is there at the beginning.
-func (p *footprints) start(x *targets, named []int) {
-	var pids []int
+func (p *footprints) start(b *beginning) {
+	p.watch(p.first()...)
+	for pid := range p.procs {
+		p.names.process(int(pid), true)
+	}
+	b.told.Processes = p.names.traced()
+	b.told.Footprint = slices.DeleteFunc(p.names.traced(), func(t Traced) bool { return !p.watches(uint32(t.PID)) })
+}
+
+// first are the processes to be watched from the beginning.
+func (p *footprints) first() (pids []int) {
+	x := p.targets
 	switch p.policy {
 	case FootprintOff:
 	case FootprintOn:
@@ -72,24 +94,24 @@ func (p *footprints) start(x *targets, named []int) {
 			}
 		}
 	default:
-		for _, pid := range named {
+		for _, pid := range p.opts.PIDs {
 			if !x.traced[pid] {
 				pids = append(pids, pid)
 			}
 		}
 	}
-	p.watch(pids...)
+	return pids
 }
 
 // also handles a process that began to be traced.
-func (p *footprints) also(pid int, comm func(pid uint32) string) {
-	watched := p.procs[uint32(pid)] != nil
+func (p *footprints) also(pid int) {
+	watched := p.watches(uint32(pid))
 	switch {
 	case p.policy == FootprintOn && !watched:
 		p.watch(pid)
 	case p.policy == FootprintAuto && watched && !p.over:
 		p.log.Debug("the footprint ends: CUDA is traced from here on", "pid", pid)
-		p.finish(comm)
+		p.finish()
 		p.close()
 		clear(p.procs)
 		p.over = true
@@ -177,8 +199,17 @@ func (p *footprints) life(l *event.Life) {
 	}
 }
 
+func (p *footprints) second(s *second) {
+	s.unit.batch.Footprint = p.take(s.now)
+	s.status.Syscalls = p.calls
+	s.lost[event.LostFootprint] += p.missed
+	if p.over {
+		s.lost[event.FootprintOver]++
+	}
+}
+
 // take returns what changed since it was called last.
-func (p *footprints) take(now time.Time, comm func(pid uint32) string) *event.Footprint {
+func (p *footprints) take(now time.Time) *event.Footprint {
 	if f := p.last; f != nil {
 		p.last = nil
 		return f
@@ -201,7 +232,7 @@ func (p *footprints) take(now time.Time, comm func(pid uint32) string) *event.Fo
 		if have := p.procs[c.PID]; have != nil {
 			c.Parent, c.First, c.Ended = have.Parent, have.First, max(c.Ended, have.Ended)
 		}
-		if c.Comm = comm(c.PID); c.Ended != 0 {
+		if c.Comm = p.names.name(c.PID); c.Ended != 0 {
 			p.forget(c.PID)
 		}
 	}
@@ -225,7 +256,7 @@ func (p *footprints) forget(pid uint32) {
 
 // finish stops counting and reads the rest, while the ledger still runs: on-CPU
 // times come from it.
-func (p *footprints) finish(comm func(pid uint32) string) {
+func (p *footprints) finish() {
 	if p.probe == nil {
 		return
 	}
@@ -233,7 +264,7 @@ func (p *footprints) finish(comm func(pid uint32) string) {
 		p.log.Warn("cannot detach", "err", err)
 	}
 	p.ended = true
-	p.last = p.take(time.Now(), comm)
+	p.last = p.take(time.Now())
 }
 
 func (p *footprints) close() {

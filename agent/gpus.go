@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/nvml"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
@@ -31,8 +33,32 @@ func newGPUs(o nvml.Options) *gpus {
 	}
 }
 
+func gpuFollower(s *shared, names *processTable) follower {
+	var g *gpus
+	return follower{
+		start: func(b *beginning) {
+			dirs := slices.Clone(s.opts.NVML)
+			if b.command != nil { // where its other libraries are
+				dirs = append(dirs, b.command.libraryDirs()...)
+			}
+			g = newGPUs(nvml.Options{Dirs: dirs, Logger: s.log})
+			g.running(s.targets.traced, s.fs)
+		},
+		mapped: func(m probe.Mapped) {
+			if s.targets.wants(m.PID) {
+				g.mapped(m, s.fs)
+			}
+		},
+		second: func(t *second) {
+			g.take(&t.unit.batch, func(pid uint32) { names.addUntraced(pid, "") })
+			t.lost[event.LostReading] += g.missed
+		},
+		close: func() { g.close() },
+	}
+}
+
 // take adds to a batch what was read since the last call. It never waits. Of each new
-// process, stranger is told.
+// process, addUntraced is told.
 func (g *gpus) take(b *store.Batch, addUntraced func(pid uint32)) {
 	t := g.reader.Take()
 	g.missed += t.Missed

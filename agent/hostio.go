@@ -40,6 +40,47 @@ func newHostIO(fs proc.FS) *hostIO {
 	}
 }
 
+func (h *hostIO) follower(s *shared) follower {
+	return follower{
+		start: func(b *beginning) {
+			for pid := range s.targets.watched() {
+				h.begin(pid, b.command != nil && pid == b.command.cmd.Process.Pid)
+			}
+		},
+		life: func(l *event.Life) {
+			if l.Kind == event.LifeFork && l.PID == l.TID {
+				h.begin(int(l.PID), true)
+			}
+		},
+		records: func(u *unit) {
+			h.observe(&u.records, s.targets.watched())
+			h.take(&u.batch)
+		},
+		ended: func(ends []event.Life) {
+			for pid := range processesOf(ends) {
+				h.forget(pid)
+			}
+		},
+		second: func(t *second) {
+			b := &t.unit.batch
+			h.requests(s, b, t.last)
+			b.HostMemory = h.second(b.HostMemory, s.targets.watched(), t.now)
+		},
+	}
+}
+
+// requests reads what processes did at block devices; last: that of the last second too.
+func (h *hostIO) requests(s *shared, to *store.Batch, last bool) {
+	var err error
+	if to.RequestSums, err = s.tracer.Requests(to.RequestSums, last); err != nil {
+		s.log.Warn("cannot read sums of block I/O", "err", err)
+	}
+	for i := range to.RequestSums {
+		h.device(to.RequestSums[i].Device)
+	}
+	h.take(to)
+}
+
 // observe looks up what a drain's records number, while it is still there.
 func (h *hostIO) observe(r *probe.Records, traced map[int]bool) {
 	h.lookups = 0

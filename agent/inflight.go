@@ -13,7 +13,7 @@ import (
 type inFlightTracker struct {
 	open   map[event.Thread]*flight
 	fresh  []event.InFlight // changes since the last take
-	closed bool             // the probes are gone: nothing will be heard any more
+	closed bool             // the probes go: nothing will be heard any more
 }
 
 type flight struct {
@@ -24,20 +24,46 @@ type flight struct {
 // maxHolders bounds how far a chain of locks is followed in one look.
 const maxHolders = 8
 
-func newFlights() *inFlightTracker { return &inFlightTracker{open: map[event.Thread]*flight{}} }
+func newInFlightTracker() *inFlightTracker {
+	return &inFlightTracker{open: map[event.Thread]*flight{}}
+}
+
+func (f *inFlightTracker) follower(s *shared) follower {
+	look := func(u *unit) {
+		u.looked = true
+		f.look(s, &u.records)
+	}
+	return follower{
+		records: func(u *unit) {
+			f.calls(u.records.Calls)
+			f.lives(u.records.Lives)
+		},
+		ended: f.ended,
+		second: func(t *second) {
+			look(t.unit)
+			t.unit.batch.InFlight = f.take(t.unit.batch.InFlight)
+			t.status.InFlight = f.status()
+		},
+		ending: look, // or what has not returned would seem to have been ended by the end of the command
+		stop: func(*Summary) error {
+			f.closed = true
+			return nil
+		},
+	}
+}
 
 // look reads what has not returned. Threads that hold what others wait for are
 // looked at too, and those that hold what these wait for.
-func (r *run) look(rec *probe.Records) {
-	if r.accounts.inFlightTracker.closed {
+func (f *inFlightTracker) look(s *shared, rec *probe.Records) {
+	if f.closed {
 		return
 	}
 	var list []event.InFlight
 	var asked []uint32
 	for range maxHolders {
 		var err error
-		if list, err = r.tracer.InFlight(list[:0], asked, rec); err != nil {
-			r.log.Warn("cannot tell which calls have not returned", "err", err)
+		if list, err = s.tracer.InFlight(list[:0], asked, rec); err != nil {
+			s.log.Warn("cannot tell which calls have not returned", "err", err)
 			return
 		}
 		more := holders(list, asked)
@@ -46,7 +72,7 @@ func (r *run) look(rec *probe.Records) {
 		}
 		asked = more
 	}
-	r.accounts.inFlightTracker.saw(list)
+	f.saw(list)
 }
 
 // holders are the threads that hold what those of the list wait for, but for those

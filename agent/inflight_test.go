@@ -25,7 +25,7 @@ func outcome(t *testing.T, f *inFlightTracker) event.InFlight {
 
 func TestHowACallInFlightEnds(t *testing.T) {
 	open := func() *inFlightTracker {
-		f := newFlights()
+		f := newInFlightTracker()
 		f.saw([]event.InFlight{waiting(10, 2*sec)})
 		if o := outcome(t, f); o.Outcome != event.StillInFlight || o.End != 0 {
 			t.Errorf("seen as %+v", o)
@@ -83,7 +83,7 @@ func TestWhoHoldsWhatACallWaitsForIsAskedFor(t *testing.T) {
 		t.Errorf("asked again: %v", again)
 	}
 	held := event.InFlight{Thread: event.Thread{PID: 1, TID: 9}, Op: a.Op, Start: 2*sec - 7, At: 2 * sec, Doing: event.Blocked, Class: event.Sleep} // in a young call
-	f := newFlights()
+	f := newInFlightTracker()
 	f.saw(append(list, held))
 	for _, o := range f.take(nil) {
 		if o.TID == 9 && (o.Op != 0 || o.Inner != a.Op || o.Start != 20) {

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe"
 )
 
@@ -10,63 +11,80 @@ import (
 // beside the run's loop: the kernel takes some 50 ms for it.
 type innerLinks struct {
 	*innerCalls
+	*shared
 	done chan change
 }
 
 // maxTurning is how many groups of a role may have their probes changed before somebody looks.
 const maxTurning = 64
 
-func newInnerLinks(t *targets) *innerLinks {
+func newInnerLinks(s *shared) *innerLinks {
 	group := func(uint32) int { return 0 }
-	if t.named {
+	if s.targets.named {
 		group = func(pid uint32) int { return int(pid) }
 	}
-	return &innerLinks{newInnerCalls(group), make(chan change, maxTurning)}
+	return &innerLinks{newInnerCalls(group), s, make(chan change, maxTurning)}
 }
 
-// innerCalls learns which probes were changed, and has those changed that are due.
-func (r *run) innerCalls(now time.Time) {
-	if r.accounts.inner == nil {
-		return
+// follower has no hooks where all calls of the driver are counted.
+func (x *innerLinks) follower() follower {
+	if x.opts.InnerCalls || x.tracer.Backend() == probe.BackendPerf {
+		return follower{}
 	}
+	return follower{
+		records: func(u *unit) {
+			x.lives(u.records.Lives)
+			x.calls(u.records.Calls)
+		},
+		ended: x.ended,
+		turn:  x.turn,
+		second: func(s *second) {
+			if !s.last {
+				x.second(s.now, s.span)
+			}
+			s.lost[event.InnerCalls] = uint64(x.missing(time.Now()) / time.Millisecond)
+		},
+	}
+}
+
+// turn learns which probes were changed, and has those changed that are due.
+func (x *innerLinks) turn(now time.Time) {
 	for {
 		select {
-		case c := <-r.accounts.inner.done:
-			r.accounts.inner.turned(c, now)
+		case c := <-x.done:
+			x.turned(c, now)
 			continue
 		default:
 		}
 		break
 	}
-	for _, c := range r.accounts.inner.check(now) {
-		r.turnInner(c)
+	for _, c := range x.check(now) {
+		x.put(c)
 	}
 }
 
-// innerSecond has the probes taken off where a second's calls showed that they tell nothing.
-func (r *run) innerSecond(now time.Time, span time.Duration) {
-	if r.accounts.inner == nil || r.stopped {
-		return
-	}
-	for _, c := range r.accounts.inner.second(now, span) {
-		r.turnInner(c)
+// second has the probes taken off where a second's calls showed that they tell nothing.
+func (x *innerLinks) second(now time.Time, span time.Duration) {
+	for _, c := range x.innerCalls.second(now, span) {
+		x.put(c)
 	}
 }
 
-func (r *run) turnInner(c change) {
+// put puts probes on or takes them off.
+func (x *innerLinks) put(c change) {
 	var list []*probe.Attachment
-	for k, a := range r.targets.attached {
+	for k, a := range x.targets.attached {
 		if k.pid == c.group && a != nil && a.HasInner(c.role) {
 			list = append(list, a)
 		}
 	}
-	r.log.Debug("driver calls within runtime calls", "role", c.role, "pid", c.group, "counted", c.on, "files", len(list))
+	x.log.Debug("driver calls within runtime calls", "role", c.role, "pid", c.group, "counted", c.on, "files", len(list))
 	go func() {
 		for _, a := range list {
-			if err := r.tracer.SetInner(a, c.role, c.on); err != nil {
-				r.log.Debug("probes on the driver's calls", "pid", c.group, "err", err)
+			if err := x.tracer.SetInner(a, c.role, c.on); err != nil {
+				x.log.Debug("probes on the driver's calls", "pid", c.group, "err", err)
 			}
 		}
-		r.accounts.inner.done <- c
+		x.done <- c
 	}()
 }

@@ -36,7 +36,7 @@ func TestSnapshotsAreOfTheSecondBefore(t *testing.T) {
 	for name, v := range map[string][2]int{"cpu": {1000, 0}, "memory": {2000, 1000}, "io": {3000, 2000}} {
 		write("pressure/"+name, psi(v[0], v[1]))
 	}
-	p := newPeople(proc.New(root))
+	p := newProcessTable(proc.New(root))
 	began := time.Unix(1_700_000_000, 0)
 	p.snapshot(began)
 	// 100 of 200 ticks busy, 30 of them stolen

@@ -9,8 +9,13 @@ import (
 	"github.com/ingero-io/ingero/stats"
 )
 
-// meter keeps the statistics that the live view and the adaptive limits need:
-// one histogram for each operation of each process.
+// meter keeps the statistics that the adaptive limits need, and tells them to the sinks: one
+// histogram for each operation of each process.
+//
+// Package live adds up other things about operations, for whoever looks on: where their calls'
+// time went. It is a sink, behind the recorder, and is there only where somebody looks on. The
+// meter is in the loop, in every run, as limits must not wait for a disk. So each has a table of
+// operations by process, and nothing is counted in both.
 type meter struct {
 	total uint64
 	procs map[uint32]*procMeter
@@ -18,7 +23,6 @@ type meter struct {
 	ended []uint32                      // processes that did, oldest first
 	past  map[event.Op]*stats.Histogram // calls of those that are not listed any more
 	prev  uint64                        // total a second ago
-	cpu   time.Duration
 }
 
 type procMeter struct {
@@ -36,6 +40,30 @@ type opMeter struct {
 
 func newMeter() *meter {
 	return &meter{procs: map[uint32]*procMeter{}, past: map[event.Op]*stats.Histogram{}}
+}
+
+// follower sets the limits from which a run begins.
+func (m *meter) follower(s *shared, names *processTable) follower {
+	setLimits := func(span time.Duration) {
+		for op, l := range m.limits(span) {
+			if err := s.tracer.SetLimit(op, l.stack, l.off); err != nil {
+				s.log.Warn("cannot set limits", "op", op, "err", err)
+			}
+		}
+	}
+	setLimits(time.Second)
+	return follower{
+		records: func(u *unit) { m.calls(u.records.Calls) },
+		ended: func(ends []event.Life) {
+			for pid := range processesOf(ends) {
+				m.exited(pid)
+			}
+		},
+		second: func(t *second) {
+			setLimits(t.span)
+			m.status(t.status, t.span, names.name)
+		},
+	}
 }
 
 // keptEnded is how many processes that ended stay listed: a machine may run many
@@ -216,19 +244,10 @@ func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
 	return r
 }
 
-// status is the state of the run at the end of a second.
-func (r *run) status(now time.Time, span time.Duration) *Status {
-	cpu, rss := usage()
-	s := &Status{
-		Unusual:  r.meter.unusual(),
-		Syscalls: r.footprints.calls,
-		At:       now, Elapsed: now.Sub(r.began), Calls: r.meter.total,
-		PerSecond: float64(r.meter.total-r.meter.prev) / span.Seconds(),
-		Ops:       r.meter.ops(span, func(pid uint32) string { return r.processTable.processes[pid].Name }),
-		InFlight:  r.accounts.inFlightTracker.status(),
-		Processes: r.processTable.traced(), Losses: lossList(r.losses), Fill: r.tracer.Fill(),
-		CPU: float64(cpu-r.meter.cpu) / float64(span), RSS: rss,
-	}
-	r.meter.prev, r.meter.cpu = r.meter.total, cpu
-	return s
+// status fills in what was called until the end of a second.
+func (m *meter) status(s *Status, span time.Duration, name func(uint32) string) {
+	s.Unusual = m.unusual()
+	s.Calls, s.PerSecond = m.total, float64(m.total-m.prev)/span.Seconds()
+	s.Ops = m.ops(span, name)
+	m.prev = m.total
 }

@@ -28,6 +28,19 @@ func newPageCounts(wanted bool, t *probe.Tracer, log *slog.Logger) *pageCounts {
 	return c
 }
 
+func pagesFollower(s *shared) follower {
+	c := &pageCounts{log: s.log}
+	return follower{
+		start: func(*beginning) { c = newPageCounts(s.opts.Pages, s.tracer, s.log) },
+		second: func(t *second) {
+			t.unit.batch.Pages = c.take(t.now)
+			t.lost[event.LostPages] += c.missed
+		},
+		stop:  func(*Summary) error { return c.stop() },
+		close: func() { c.close() },
+	}
+}
+
 // take returns what each process was given since it was called last.
 func (c *pageCounts) take(now time.Time) []event.PageSum {
 	if c.probe == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/framework"
@@ -39,7 +40,7 @@ type processTable struct {
 // maxLookups bounds how many strangers are looked up in /proc in one drain.
 const maxLookups = 64
 
-func newPeople(fs proc.FS) *processTable {
+func newProcessTable(fs proc.FS) *processTable {
 	return &processTable{
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
@@ -47,6 +48,45 @@ func newPeople(fs proc.FS) *processTable {
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
 	}
+}
+
+// follower: also says of which processes, besides those that use a library, all is recorded.
+func (p *processTable) follower(s *shared, also func(pid uint32) bool) follower {
+	return follower{
+		start: func(*beginning) {
+			for pid := range s.targets.traced {
+				p.process(pid, true)
+			}
+			p.snapshot(time.Now()) // what the first second is measured from
+		},
+		traced: func(pid int) { p.process(pid, true) },
+		life: func(l *event.Life) {
+			if l.Kind == event.LifeExec {
+				p.process(int(l.PID), s.targets.traced[int(l.PID)] || also(l.PID))
+			}
+		},
+		records: func(u *unit) {
+			p.observe(&u.records)
+			p.takeAll(&u.batch)
+		},
+		second: p.second,
+	}
+}
+
+// takeAll adds to a batch what is new.
+func (p *processTable) takeAll(b *store.Batch) {
+	b.Processes, b.Threads = p.take(b.Processes, b.Threads)
+	b.Limits, p.newLimits = append(b.Limits, p.newLimits...), p.newLimits[:0]
+	b.Scheduling, p.sched.fresh = append(b.Scheduling, p.sched.fresh...), p.sched.fresh[:0]
+}
+
+func (p *processTable) second(s *second) {
+	b := &s.unit.batch
+	p.frameworks()
+	b.Throttles = p.throttles(b.Throttles, s.now)
+	b.Snapshots = append(b.Snapshots, p.snapshot(s.now)...)
+	s.status.Processes = p.traced()
+	p.prune()
 }
 
 // process reads, or reads again, what /proc says of a process.

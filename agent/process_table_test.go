@@ -24,7 +24,7 @@ func TestTheDeadAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newPeople(proc.New(root))
+	p := newProcessTable(proc.New(root))
 	alive(1)
 	p.addUntraced(1, "old")
 	p.process(2, true) // traced, and gone
@@ -47,7 +47,7 @@ func TestTheDeadAreForgotten(t *testing.T) {
 // On a busy machine a process's birth, the program it executes and its end are drained
 // together, before what was recorded between them.
 func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
-	p := newPeople(proc.New(t.TempDir())) // it has ended
+	p := newProcessTable(proc.New(t.TempDir())) // it has ended
 	shell, child := event.Thread{PID: 1, TID: 1}, event.Thread{PID: 2, TID: 2}
 	life := func(k event.LifeKind, at uint64, comm string) event.Life {
 		return event.Life{At: at, Kind: k, Thread: child, Comm: comm}
@@ -111,7 +111,7 @@ func TestTheFrameworkIsFoundWhenItIsLoadedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newPeople(proc.New(root))
+	p := newProcessTable(proc.New(root))
 	maps("/usr/bin/python3.12", "/usr/lib/libcudart.so.12")
 	p.process(7, true)
 	if got := p.processes[7].Framework; got != "CUDA" {

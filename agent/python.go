@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/symbol/python"
@@ -29,8 +30,30 @@ func newPythons(t *probe.Tracer, fs proc.FS, stack probe.StackPolicy, log *slog.
 	return p
 }
 
-// start looks at the processes that are traced from the beginning.
-func (p *pythons) start(x *targets) {
+func (p *pythons) follower(x *targets) follower {
+	return follower{
+		start:     func(*beginning) { p.scan(x) },
+		rescanned: func() { p.scan(x) },
+		mapped:    func(m probe.Mapped) { p.mapped(m, x) },
+		traced:    p.look,
+		life: func(l *event.Life) {
+			switch {
+			case l.Kind == event.LifeFork && l.PID == l.TID:
+				p.forked(int(l.Parent.PID), int(l.PID))
+			case l.Kind == event.LifeExec:
+				p.executed(int(l.PID))
+			}
+		},
+		ended: func(ends []event.Life) {
+			for pid := range processesOf(ends) {
+				p.exited(int(pid))
+			}
+		},
+	}
+}
+
+// scan looks at all processes that are traced, or were asked for.
+func (p *pythons) scan(x *targets) {
 	for pid := range x.traced {
 		p.look(pid)
 	}

@@ -60,7 +60,7 @@ func TestTheGroupThatHeldAProcessBackIsRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newPeople(proc.New(filepath.Join(root, "proc")))
+			p := newProcessTable(proc.New(filepath.Join(root, "proc")))
 			p.machine.groups = groups
 			second := time.Unix(1_700_000_000, 0)
 			step := func(group string) []store.Throttle {

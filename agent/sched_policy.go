@@ -43,9 +43,9 @@ const (
 	caughtUp   = 0.02
 )
 
-// newGuest sets this process back. The calling thread must be the one that
+// newSchedPolicy sets this process back. The calling thread must be the one that
 // drains, and locked.
-func newGuest(log *slog.Logger) *schedPolicy {
+func newSchedPolicy(log *slog.Logger) *schedPolicy {
 	g := &schedPolicy{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise(), known: map[int]int32{}}
 	if a, err := unix.SchedGetAttr(0, 0); err == nil { // else it is taken for an ordinary one
 		g.before = *a

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -9,20 +10,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slimEvery is how often memory is given back. Half a millisecond each time, with what
+// releaseEvery is how often memory is given back. Half a millisecond each time, with what
 // is needed again.
-const slimEvery = 5 * time.Second
+const releaseEvery = 5 * time.Second
+
+// ownUse is what this process itself uses: told once a second, and kept small.
+type ownUse struct {
+	log      *slog.Logger
+	cpu      time.Duration // until the last second
+	released time.Time     // when memory was given back
+}
+
+func newOwnUse(log *slog.Logger) *ownUse { return &ownUse{log: log} }
+
+func (o *ownUse) follower() follower {
+	return follower{
+		start: func(*beginning) { o.releaseCode(time.Now()) },
+		second: func(s *second) {
+			cpu, rss := usage()
+			s.status.CPU, s.status.RSS = float64(cpu-o.cpu)/float64(s.span), rss
+			o.cpu = cpu
+			o.releaseCode(s.now)
+		},
+	}
+}
 
 // releaseCode gives back the memory of this program's own code that it does not run all the
 // time: most of its start, and what a diagnosis now and then touched.
-func (r *run) releaseCode(now time.Time) {
-	if now.Sub(r.slimmed) < slimEvery {
+func (o *ownUse) releaseCode(now time.Time) {
+	if now.Sub(o.released) < releaseEvery {
 		return
 	}
-	r.slimmed = now
+	o.released = now
 	if err := dropText(); err != nil {
-		r.log.Debug("cannot give back memory of the program's own code", "err", err)
+		o.log.Debug("cannot give back memory of the program's own code", "err", err)
 	}
+}
+
+// usage is the CPU time and the peak resident memory of this process.
+func usage() (time.Duration, uint64) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), uint64(u.Maxrss) << 10
 }
 
 // dropText gives back the memory of this program's own code and constants. What is

@@ -346,6 +346,17 @@ func (x *targets) firstCall(pid int) bool {
 	return true
 }
 
+// watched are the processes whose use of the host is of interest: those that use a
+// library, and those that were asked for.
+func (x *targets) watched() map[int]bool {
+	if len(x.processTree) == 0 {
+		return x.traced
+	}
+	all := maps.Clone(x.processTree)
+	maps.Copy(all, x.traced)
+	return all
+}
+
 // libraries lists the files attached to, each once, by their names.
 func (x *targets) libraries() []string {
 	r := slices.Collect(maps.Values(x.names))

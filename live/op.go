@@ -20,7 +20,9 @@ func (o *OpTime) OnCPU() uint64 {
 	return o.NS - min(l.Total(), o.NS)
 }
 
-// opSums has the time of each operation of each process. It is on the path of every call.
+// opSums has the time of each operation of each process. It is on the path of every call. How
+// many calls there were and how long they took is not counted here: the agent's meter does, as it
+// sets limits by it, and tells it in agent.Status.
 type opSums struct {
 	procs map[uint32]*opProc
 	last  *opProc
