@@ -21,7 +21,7 @@ func newAccounts() *accounts {
 
 func (a *accounts) follower() follower {
 	return follower{
-		records: func(u *unit) {
+		records: func(u *workItem) {
 			a.observe(&u.records)
 			a.tell(u)
 		},
@@ -31,8 +31,8 @@ func (a *accounts) follower() follower {
 }
 
 func (a *accounts) second(s *second) {
-	a.tell(s.unit)
-	b, now := &s.unit.batch, uint64(s.now.UnixNano())
+	a.tell(s.item)
+	b, now := &s.item.batch, uint64(s.now.UnixNano())
 	at := now
 	if s.last {
 		at = 0 // all of them
@@ -58,8 +58,8 @@ func (a *accounts) ended(ends []event.Life) {
 	}
 }
 
-// tell has a unit tell the recorder of processes that ended, with the last of their memory.
-func (a *accounts) tell(u *unit) {
+// tell has a work item tell the recorder of processes that ended, with the last of their memory.
+func (a *accounts) tell(u *workItem) {
 	if len(a.over) > 0 {
 		u.batch.Ended, a.over = append(u.batch.Ended, a.over...), a.over[:0]
 		u.batch.Memory = a.memory.TakeEnded(u.batch.Memory)

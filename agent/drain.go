@@ -9,7 +9,7 @@ import (
 
 // drained is what is remembered from one drain to the next.
 type drained struct {
-	early     probe.Records // process starts and exits that were handled, but are in no unit yet
+	early     probe.Records // process starts and exits that were handled, but are in no work item yet
 	malformed uint64        // records that could not be read
 	first     time.Duration // until the first call came; 0: none has
 }
@@ -28,14 +28,14 @@ func (r *run) period() time.Duration {
 // some 100 bytes each. More stay in the kernel's ring, which counts what it has no room for.
 const maxEarly = 1 << 16
 
-// drain empties the ring, a chunk at a time, into units from next. It reports whether the ring
+// drain empties the ring, a chunk at a time, into work items from next. It reports whether the ring
 // is empty: if next has none (nil), the calls wait in it. Process starts do not wait, as a new
 // process needs its probes before its first call.
-func (r *run) drain(next func() *unit) bool {
+func (r *run) drain(next func() *workItem) bool {
 	d := &r.drained
 	for {
 		if r.recorder.busy() {
-			r.schedPolicy.hurry() // or nobody frees a unit
+			r.schedPolicy.hurry() // or nobody frees a work item
 		}
 		u := next()
 		if u == nil {

@@ -27,13 +27,13 @@ func (r *run) endCommand() {
 }
 
 // drainAll empties the ring, however long the recorder takes.
-func (r *run) drainAll() { r.drain(r.recorder.unit) }
+func (r *run) drainAll() { r.drain(r.recorder.item) }
 
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.schedPolicy.hurry()
 	r.drainAll() // between two looks, or a call that ended would seem to have been left
-	last := r.recorder.unit()
+	last := r.recorder.item()
 	r.followers.ending(last)
 	r.recorder.send(last)
 	if r.command != nil {
@@ -48,7 +48,7 @@ func (r *run) finish() (Summary, error) {
 	err := errors.Join(r.followers.stop(&s), r.tracer.DetachAll())
 	r.drainAll()
 	r.followers.ended(r.exiting.take(r.exiting.gone()))
-	last = r.recorder.unit()
+	last = r.recorder.item()
 	status := r.tick(last, time.Now(), true)
 	r.followers.close()
 	err = errors.Join(err, r.recorder.close()) // from here on, nobody else has the status

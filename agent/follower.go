@@ -35,7 +35,7 @@ type follower struct {
 	// life is told of a thread's or process's birth, program or end, before the calls that it made.
 	life func(*event.Life)
 	// records takes what was drained, and adds to the batch what it learns from that.
-	records func(*unit)
+	records func(*workItem)
 	// ended is told of threads and processes of which no more records will come.
 	ended func([]event.Life)
 	// turn is called at the end of each turn.
@@ -43,7 +43,7 @@ type follower struct {
 	// second is called once a second, and a last time when all records have been taken.
 	second func(*second)
 	// ending is called when the run is over, before its command is asked to end. It may add records.
-	ending func(*unit)
+	ending func(*workItem)
 	// stop detaches the observer's own programs, while the tracer's are still attached. What they
 	// counted is told in the last second.
 	stop func(*Summary) error
@@ -72,7 +72,7 @@ type second struct {
 	now    time.Time
 	span   time.Duration // since the one before
 	last   bool          // no more records will come
-	unit   *unit         // takes what is recorded
+	item   *workItem     // takes what is recorded
 	status *Status       // to be filled in
 	// lost are totals since the start, by event.LossKind. A follower adds its own.
 	lost [event.NumLossKinds]uint64
@@ -84,15 +84,15 @@ type followers []follower
 // it is said.
 func newFollowers(s *shared) followers {
 	names := newProcessTable(s.fs)
-	prints := newFootprints(s, names)
+	footprints := newFootprints(s, names)
 	return followers{
 		newHostIO(s.fs).follower(s), // before names: it finds out whose connections are
 		newMeter().follower(s, names),
 		newAccounts().follower(),
 		newInnerLinks(s).follower(),
-		names.follower(s, prints.watches), // before those that ask it for names
+		names.follower(s, footprints.watches), // before those that ask it for names
 		gpuFollower(s, names),
-		prints.follower(),
+		footprints.follower(),
 		pagesFollower(s),
 		newPythons(s.tracer, s.fs, s.opts.Stack, s.log).follower(s.targets),
 		newInFlightTracker().follower(s),
@@ -123,7 +123,9 @@ func (f followers) life(l *event.Life) {
 	each(f, func(f *follower) func(*event.Life) { return f.life }, l)
 }
 
-func (f followers) records(u *unit) { each(f, func(f *follower) func(*unit) { return f.records }, u) }
+func (f followers) records(u *workItem) {
+	each(f, func(f *follower) func(*workItem) { return f.records }, u)
+}
 
 func (f followers) ended(l []event.Life) {
 	each(f, func(f *follower) func([]event.Life) { return f.ended }, l)
@@ -135,7 +137,9 @@ func (f followers) turn(now time.Time) {
 
 func (f followers) second(s *second) { each(f, func(f *follower) func(*second) { return f.second }, s) }
 
-func (f followers) ending(u *unit) { each(f, func(f *follower) func(*unit) { return f.ending }, u) }
+func (f followers) ending(u *workItem) {
+	each(f, func(f *follower) func(*workItem) { return f.ending }, u)
+}
 
 func (f followers) rescanned() {
 	for i := range f {

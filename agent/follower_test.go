@@ -28,7 +28,7 @@ func (n *noted) follower() follower {
 		traced:    func(pid int) { n.add("traced", pid) },
 		rescanned: func() { hook("rescanned") },
 		life:      func(l *event.Life) { n.add(l.Kind.String(), l.PID) },
-		records: func(u *unit) {
+		records: func(u *workItem) {
 			hook("records")
 			for i := range u.records.Calls {
 				if s := fmt.Sprint("calls ", u.records.Calls[i].PID); (*n)[len(*n)-1] != s {
@@ -49,7 +49,7 @@ func (n *noted) follower() follower {
 			}
 			hook("second")
 		},
-		ending: func(*unit) { hook("ending") },
+		ending: func(*workItem) { hook("ending") },
 		stop:   func(*Summary) error { hook("stop"); return nil },
 		close:  func() { hook("close") },
 	}

@@ -200,7 +200,7 @@ func (p *footprints) life(l *event.Life) {
 }
 
 func (p *footprints) second(s *second) {
-	s.unit.batch.Footprint = p.take(s.now)
+	s.item.batch.Footprint = p.take(s.now)
 	s.status.Syscalls = p.calls
 	s.lost[event.LostFootprint] += p.missed
 	if p.over {

@@ -50,7 +50,7 @@ func gpuFollower(s *shared, names *processTable) follower {
 			}
 		},
 		second: func(t *second) {
-			g.take(&t.unit.batch, func(pid uint32) { names.addUntraced(pid, "") })
+			g.take(&t.item.batch, func(pid uint32) { names.addUntraced(pid, "") })
 			t.lost[event.LostReading] += g.missed
 		},
 		close: func() { g.close() },

@@ -52,7 +52,7 @@ func (h *hostIO) follower(s *shared) follower {
 				h.begin(int(l.PID), true)
 			}
 		},
-		records: func(u *unit) {
+		records: func(u *workItem) {
 			h.observe(&u.records, s.targets.watched())
 			h.take(&u.batch)
 		},
@@ -62,7 +62,7 @@ func (h *hostIO) follower(s *shared) follower {
 			}
 		},
 		second: func(t *second) {
-			b := &t.unit.batch
+			b := &t.item.batch
 			h.requests(s, b, t.last)
 			b.HostMemory = h.second(b.HostMemory, s.targets.watched(), t.now)
 		},

@@ -29,19 +29,19 @@ func newInFlightTracker() *inFlightTracker {
 }
 
 func (f *inFlightTracker) follower(s *shared) follower {
-	look := func(u *unit) {
+	look := func(u *workItem) {
 		u.looked = true
 		f.look(s, &u.records)
 	}
 	return follower{
-		records: func(u *unit) {
+		records: func(u *workItem) {
 			f.calls(u.records.Calls)
 			f.lives(u.records.Lives)
 		},
 		ended: f.ended,
 		second: func(t *second) {
-			look(t.unit)
-			t.unit.batch.InFlight = f.take(t.unit.batch.InFlight)
+			look(t.item)
+			t.item.batch.InFlight = f.take(t.item.batch.InFlight)
 			t.status.InFlight = f.status()
 		},
 		ending: look, // or what has not returned would seem to have been ended by the end of the command

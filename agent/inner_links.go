@@ -32,7 +32,7 @@ func (x *innerLinks) follower() follower {
 		return follower{}
 	}
 	return follower{
-		records: func(u *unit) {
+		records: func(u *workItem) {
 			x.lives(u.records.Lives)
 			x.calls(u.records.Calls)
 		},

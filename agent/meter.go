@@ -53,7 +53,7 @@ func (m *meter) follower(s *shared, names *processTable) follower {
 	}
 	setLimits(time.Second)
 	return follower{
-		records: func(u *unit) { m.calls(u.records.Calls) },
+		records: func(u *workItem) { m.calls(u.records.Calls) },
 		ended: func(ends []event.Life) {
 			for pid := range processesOf(ends) {
 				m.exited(pid)

@@ -33,7 +33,7 @@ func pagesFollower(s *shared) follower {
 	return follower{
 		start: func(*beginning) { c = newPageCounts(s.opts.Pages, s.tracer, s.log) },
 		second: func(t *second) {
-			t.unit.batch.Pages = c.take(t.now)
+			t.item.batch.Pages = c.take(t.now)
 			t.lost[event.LostPages] += c.missed
 		},
 		stop:  func(*Summary) error { return c.stop() },

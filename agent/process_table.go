@@ -33,18 +33,18 @@ type processTable struct {
 	newLimits []store.MemoryLimit
 	sched     scheduling
 	execs     executed
-	lookups   int // in this drain, bounded so that a crowd cannot stall it
+	lookups   int // in this drain, bounded so that many new processes cannot stall it
 	pruneAt   int // number of processes and threads from which on those that ended are forgotten
 }
 
-// maxLookups bounds how many strangers are looked up in /proc in one drain.
+// maxLookups bounds how many untraced processes are looked up in /proc in one drain.
 const maxLookups = 64
 
 func newProcessTable(fs proc.FS) *processTable {
 	return &processTable{
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
-		pruneAt: maxStrangers,
+		pruneAt: maxUntraced,
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
 	}
@@ -65,7 +65,7 @@ func (p *processTable) follower(s *shared, also func(pid uint32) bool) follower 
 				p.process(int(l.PID), s.targets.traced[int(l.PID)] || also(l.PID))
 			}
 		},
-		records: func(u *unit) {
+		records: func(u *workItem) {
 			p.observe(&u.records)
 			p.takeAll(&u.batch)
 		},
@@ -81,7 +81,7 @@ func (p *processTable) takeAll(b *store.Batch) {
 }
 
 func (p *processTable) second(s *second) {
-	b := &s.unit.batch
+	b := &s.item.batch
 	p.frameworks()
 	b.Throttles = p.throttles(b.Throttles, s.now)
 	b.Snapshots = append(b.Snapshots, p.snapshot(s.now)...)
@@ -295,9 +295,9 @@ func (p *processTable) forget(l *event.Life) {
 	}
 }
 
-// maxStrangers is how many processes and threads that are not traced are known
+// maxUntraced is how many processes and threads that are not traced are known
 // before those that ended are looked for: no event tells of their end.
-const maxStrangers = 8192
+const maxUntraced = 8192
 
 // prune forgets those that ended. If their ids are used again, they are looked at
 // again.
@@ -322,7 +322,7 @@ func (p *processTable) prune() {
 			delete(p.sched.known, t)
 		}
 	}
-	p.pruneAt = max(maxStrangers, 2*(len(p.processes)+len(p.threads)))
+	p.pruneAt = max(maxUntraced, 2*(len(p.processes)+len(p.threads)))
 }
 
 // take returns what is new and appends it to the given slices.

@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/probe"
 )
 
-// TestTheDeadAreForgotten: of many strangers those that ended are dropped, those
+// TestTheDeadAreForgotten: of many untraced processes those that ended are dropped, those
 // that live and those that are traced stay.
 func TestTheDeadAreForgotten(t *testing.T) {
 	root := t.TempDir()
@@ -28,7 +28,7 @@ func TestTheDeadAreForgotten(t *testing.T) {
 	alive(1)
 	p.addUntraced(1, "old")
 	p.process(2, true) // traced, and gone
-	for pid := uint32(3); len(p.processes)+len(p.threads) < maxStrangers; pid++ {
+	for pid := uint32(3); len(p.processes)+len(p.threads) < maxUntraced; pid++ {
 		p.addUntraced(pid, "gone")
 		p.thread(event.Thread{PID: pid, TID: pid}, "gone", false)
 	}

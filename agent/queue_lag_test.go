@@ -15,7 +15,7 @@ func TestTheOldestUnitUnderWayMakesTheRecorderLate(t *testing.T) {
 		}
 	}
 	expect(time.Hour, false, "with nothing under way")
-	for i := range time.Duration(3 * units) {
+	for i := range time.Duration(3 * workItems) {
 		now := i * maxUnderWay
 		s.send(at(now))
 		expect(now+maxUnderWay, false, "in time")

@@ -23,9 +23,9 @@ import (
 	"github.com/ingero-io/ingero/symbol/python"
 )
 
-// unit is what the loop hands to the recorder: records, and once a second a
+// workItem is what the loop hands to the recorder: records, and once a second a
 // status and the wish to make everything durable.
-type unit struct {
+type workItem struct {
 	records probe.Records
 	batch   store.Batch
 	flush   bool
@@ -33,14 +33,14 @@ type unit struct {
 	status  *Status
 }
 
-func (u *unit) empty() bool {
+func (u *workItem) empty() bool {
 	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Empty() && !u.flush
 }
 
-// units is how many are under way at most. When the recorder is behind, calls wait in
+// workItems is how many are under way at most. When the recorder is behind, calls wait in
 // the ring until there is one; the ring fills, and the kernel counts what does not fit:
 // nothing is dropped in between.
-const units = 4
+const workItems = 4
 
 // recorder resolves stacks, writes the recording and feeds the sinks, in a
 // goroutine of its own, so that a slow disk does not delay the drain.
@@ -54,8 +54,8 @@ type recorder struct {
 	kernels *kernels
 	seen    map[uint64]bool   // stacks resolved
 	where   map[uint64]string // of stacks of calls in flight: see Status
-	free    chan *unit
-	work    chan *unit
+	free    chan *workItem
+	work    chan *workItem
 	sent    queueLag
 	done    chan struct{}
 	failed  chan error // the first error, once
@@ -67,11 +67,12 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 	fs := proc.New(o.ProcRoot)
 	r := &recorder{
 		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{}, where: map[uint64]string{},
-		free: make(chan *unit, units), work: make(chan *unit, units), done: make(chan struct{}), failed: make(chan error, 1),
+		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
+		done: make(chan struct{}), failed: make(chan error, 1),
 	}
 	r.kernels = newKernels(r.native)
-	for range units {
-		r.free <- new(unit)
+	for range workItems {
+		r.free <- new(workItem)
 	}
 	if o.Record != nil {
 		w, err := o.Record.Open(session(o.Record, b))
@@ -105,11 +106,11 @@ func session(rec *Recording, b probe.Backend) store.Session {
 	return s
 }
 
-// unit returns an empty unit, waiting for one if all are under way.
-func (r *recorder) unit() *unit { return cleared(<-r.free) }
+// item returns an empty work item, waiting for one if all are under way.
+func (r *recorder) item() *workItem { return cleared(<-r.free) }
 
-// ready returns an empty unit, nil if all are under way.
-func (r *recorder) ready() *unit {
+// ready returns an empty work item, nil if all are under way.
+func (r *recorder) ready() *workItem {
 	select {
 	case u := <-r.free:
 		return cleared(u)
@@ -118,20 +119,20 @@ func (r *recorder) ready() *unit {
 	}
 }
 
-// cleared empties a unit that was used, and keeps its memory.
-func cleared(u *unit) *unit {
+// cleared empties a work item that was used, and keeps its memory.
+func cleared(u *workItem) *workItem {
 	u.records.Reset()
 	u.batch.Reset()
 	u.flush, u.looked, u.status = false, false, nil
 	return u
 }
 
-// busy reports whether every unit is under way.
+// busy reports whether every work item is under way.
 func (r *recorder) busy() bool { return len(r.free) == 0 }
 
-func (r *recorder) reuse(u *unit) { r.free <- u }
+func (r *recorder) reuse(u *workItem) { r.free <- u }
 
-func (r *recorder) send(u *unit) {
+func (r *recorder) send(u *workItem) {
 	r.sent.send(time.Now())
 	r.work <- u
 }
@@ -154,9 +155,9 @@ func (r *recorder) loop() {
 	}
 }
 
-// write keeps a unit. After a first error nothing more is written: the loop ends
+// write keeps a work item. After a first error nothing more is written: the loop ends
 // the run, and what came before stays readable.
-func (r *recorder) write(u *unit) {
+func (r *recorder) write(u *workItem) {
 	if r.writer == nil || r.err != nil {
 		return
 	}
@@ -171,7 +172,7 @@ func (r *recorder) write(u *unit) {
 }
 
 // fill turns the records into a batch.
-func (r *recorder) fill(u *unit) {
+func (r *recorder) fill(u *workItem) {
 	b, rec := &u.batch, &u.records
 	b.Records = rec.Records
 	r.know(rec)
@@ -237,7 +238,7 @@ func (r *recorder) forget(rec *probe.Records) {
 
 // locate finds out where in the code the calls in flight are. Their stacks come, when
 // they change, with the look that saw them.
-func (r *recorder) locate(u *unit) {
+func (r *recorder) locate(u *workItem) {
 	if !u.looked {
 		return
 	}

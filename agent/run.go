@@ -167,7 +167,7 @@ func (r *run) turn() error {
 		return err
 	}
 	r.schedPolicy.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.busy())
-	var due *unit // of the second; got before the drain, which takes all that there are
+	var due *workItem // of the second; got before the drain, which takes all that there are
 	if t.Sub(r.seconds.at) >= time.Second {
 		due = r.recorder.ready()
 	}

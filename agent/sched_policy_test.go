@@ -45,15 +45,15 @@ func givingWay(t *testing.T) (n int) {
 
 // The tracer gives way to others, unless somebody waits for it; at the end the process is
 // what it was.
-func TestWhoIsAwaitedDoesNotGiveWay(t *testing.T) {
+func TestABusyTracerDoesNotGiveWay(t *testing.T) {
 	kerneltest.Require(t)
-	var awaited atomic.Bool
+	var busy atomic.Bool
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	started, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := agent.Run(ctx, agent.Options{
-			PIDs: []int{os.Getpid()}, UID: agent.AnyUser, Busy: []func() bool{func() bool { return false }, awaited.Load},
+			PIDs: []int{os.Getpid()}, UID: agent.AnyUser, Busy: []func() bool{func() bool { return false }, busy.Load},
 			Started: func(agent.Start) { close(started) },
 		})
 		done <- err
@@ -73,9 +73,9 @@ func TestWhoIsAwaitedDoesNotGiveWay(t *testing.T) {
 	}
 	some, none := func(n int) bool { return n > 0 }, func(n int) bool { return n == 0 }
 	until("nobody waits", some)
-	awaited.Store(true)
+	busy.Store(true)
 	until("somebody waits", none)
-	awaited.Store(false)
+	busy.Store(false)
 	until("nobody waits any longer", some)
 	stop()
 	if err := <-done; err != nil {

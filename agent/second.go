@@ -6,9 +6,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// tick does what is done once a second, and at the last. It fills an empty unit.
-func (r *run) tick(u *unit, now time.Time, last bool) *Status {
-	s := &second{now: now, span: now.Sub(r.seconds.at), last: last, unit: u}
+// tick does what is done once a second, and at the last. It fills an empty work item.
+func (r *run) tick(u *workItem, now time.Time, last bool) *Status {
+	s := &second{now: now, span: now.Sub(r.seconds.at), last: last, item: u}
 	s.status = &Status{At: now, Elapsed: now.Sub(r.began)}
 	r.seconds.at = now
 	u.flush = true
