@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/host/framework"
 )
@@ -43,7 +44,7 @@ func TestAdviceFitsTheFramework(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				report := diagnose.Diagnose(diagnose.InputOf(r))
+				report := diagnose.Diagnose(diagnosetest.InputOf(r))
 				if len(report.Chains) == 0 {
 					t.Fatal("no finding")
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/report"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestAReportOfOneFindingFitsATerminal(t *testing.T) {
 	one := 0
 	for _, path := range cases(t) {
-		in := diagnose.InputOf(read(t, path))
+		in := diagnosetest.InputOf(read(t, path))
 		in.CPUs = 2
 		r := diagnose.Diagnose(in)
 		if len(r.Chains) != 1 || len(r.NotExplained)+len(r.InFlight)+len(r.GPUErrors)+len(r.Ended)+len(r.Idle) > 0 {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/report"
 )
@@ -62,7 +63,7 @@ func TestDiagnose(t *testing.T) {
 	for _, path := range cases(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			in := diagnose.InputOf(read(t, path))
+			in := diagnosetest.InputOf(read(t, path))
 			in.CPUs = 2
 			got := essence(diagnose.Diagnose(in))
 			a, err := txtar.ParseFile(path)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
@@ -107,7 +108,7 @@ func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
 
 // TestLaunchingThatBindsIsSeenWithoutASeries: earlier recordings have none.
 func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
-	in := diagnose.InputOf(read(t, "testdata/launch_bound.txtar"))
+	in := diagnosetest.InputOf(read(t, "testdata/launch_bound.txtar"))
 	in.Series = nil
 	r := diagnose.Diagnose(in)
 	if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.LaunchBound || r.Chains[0].LostPct < 60 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event/eventtext"
 )
 
@@ -45,7 +46,7 @@ func TestGrowingWaits(t *testing.T) {
 		"a little":              {[]int{1000, 1010, 1020, 1030, 1040, 1050, 1060, 1070}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := diagnose.Diagnose(diagnose.InputOf(waits(t, tc.us...)))
+			r := diagnose.Diagnose(diagnosetest.InputOf(waits(t, tc.us...)))
 			found := false
 			for _, c := range r.Chains {
 				found = found || c.Cause.Kind == diagnose.GPUWait && strings.Contains(c.Summary, "which grew from")

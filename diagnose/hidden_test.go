@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -16,7 +17,7 @@ func TestDelaysBeforeWaitsThatAreNotListedAreHidden(t *testing.T) {
 		"control_hidden_delays":      "nothing wrong",
 		"cpu_contention_before_work": "runnable while worker",
 	} {
-		in := diagnose.InputOf(read(t, "testdata/"+name+".txtar"))
+		in := diagnosetest.InputOf(read(t, "testdata/"+name+".txtar"))
 		span := in.Spans[0]
 		in.Spans = [][]event.CallTime{span[:len(span)/5]}
 		listed := span[len(span)/5].Start

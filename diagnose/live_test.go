@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/report"
@@ -26,7 +27,7 @@ func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
 			some.Calls = slices.DeleteFunc(slices.Clone(all.Calls), func(c event.Call) bool {
 				return c.End() > all.Base+uint64(d)
 			})
-			for _, c := range diagnose.Diagnose(diagnose.InputOf(&some)).Chains {
+			for _, c := range diagnose.Diagnose(diagnosetest.InputOf(&some)).Chains {
 				t.Errorf("%s after %s: %s %s", name, d, c.Severity, c.Summary)
 			}
 		}
@@ -42,7 +43,7 @@ func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 	some.Gaps = slices.DeleteFunc(slices.Clone(all.Gaps), func(g event.Gap) bool { return out(g.Start, g.Start+g.Duration) })
 	some.OffCPU = slices.DeleteFunc(slices.Clone(all.OffCPU), func(o event.OffCPU) bool { return out(o.Start, o.Start+o.Duration) })
 	some.ThreadTimes = slices.DeleteFunc(slices.Clone(all.ThreadTimes), func(r event.ThreadTime) bool { return out(r.At, r.At) })
-	in := diagnose.InputOf(&some)
+	in := diagnosetest.InputOf(&some)
 	in.Live = true
 	if len(in.Ops) > 0 {
 		in.First = all.Base
@@ -87,7 +88,7 @@ repeat 6000 {
 	}
 	high := 0
 	for name, rec := range recordings {
-		whole := diagnose.Diagnose(diagnose.InputOf(rec))
+		whole := diagnose.Diagnose(diagnosetest.InputOf(rec))
 		var end uint64
 		for i := range rec.Calls {
 			end = max(end, rec.Calls[i].End())

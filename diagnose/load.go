@@ -13,8 +13,8 @@ import (
 // How many spans of calls are read for the order they come in, and how many calls
 // of each: enough for the steps of a few threads, and soon read.
 const (
-	maxSpans  = 12
-	spanCalls = 2000
+	MaxSpans  = 12
+	SpanCalls = 2000
 )
 
 // Waits of a thread that seldom waits for the GPU are hardly met by those spans. What was given
@@ -22,11 +22,11 @@ const (
 const (
 	seldomWaits = 200    // calls of such an operation at most
 	maxSeldom   = 4      // operations, those whose waits are longest
-	seldomCalls = 10_000 // of each; 40,000 take some 20 ms to read
+	SeldomCalls = 10_000 // of each; 40,000 take some 20 ms to read
 )
 
-// seldom are the operations, by thread, that wait seldom and once in a while for long.
-func (in *Input) seldom() []store.OpStat {
+// SeldomOps are the operations, by thread, that wait seldom and once in a while for long.
+func (in *Input) SeldomOps() []store.OpStat {
 	var list []store.OpStat
 	for i := range in.Ops {
 		o := &in.Ops[i]
@@ -97,11 +97,11 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 	if err := in.loadSpans(ctx, r); err != nil {
 		return fmt.Errorf("read calls: %w", err)
 	}
-	for _, o := range in.seldom() {
+	for _, o := range in.SeldomOps() {
 		var buf []event.CallTime
 		err := r.CallTimes(ctx, store.Window{From: o.First, To: o.Last + 1}, func(c *event.CallTime) bool {
 			buf = append(buf, *c)
-			return len(buf) < seldomCalls
+			return len(buf) < SeldomCalls
 		})
 		if err != nil {
 			return fmt.Errorf("read calls: %w", err)
@@ -117,14 +117,14 @@ func (in *Input) loadSpans(ctx context.Context, r store.Reader) error {
 	if to <= from {
 		return nil
 	}
-	part := (to - from) / maxSpans
+	part := (to - from) / MaxSpans
 	var buf []event.CallTime
-	for i := range uint64(maxSpans) {
+	for i := range uint64(MaxSpans) {
 		w := store.Window{From: from + i*part, To: from + (i+1)*part}
 		buf = buf[:0]
 		err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {
 			buf = append(buf, *c)
-			return len(buf) < spanCalls
+			return len(buf) < SpanCalls
 		})
 		if err != nil {
 			return err
@@ -149,8 +149,8 @@ func (in *Input) beforeFlights(w store.Window) store.Window {
 	return w
 }
 
-// severalLaunch reports whether more than one process hands work to a GPU.
-func severalLaunch(ops []store.OpStat) bool {
+// SeveralLaunch reports whether more than one process hands work to a GPU.
+func SeveralLaunch(ops []store.OpStat) bool {
 	var pid uint32
 	for i := range ops {
 		if ops[i].Op.Role() != event.RoleLaunch {

@@ -135,7 +135,7 @@ func (in *Input) loadWaitSites(ctx context.Context, r store.Reader, w store.Wind
 const maxBusyCalls = 2_000_000
 
 func (in *Input) loadBusy(ctx context.Context, r store.Reader, w store.Window) (err error) {
-	if severalLaunch(in.Ops) {
+	if SeveralLaunch(in.Ops) {
 		in.Busy, in.BusyUntil, err = r.Busy(ctx, w, maxBusyCalls)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/report"
 )
@@ -44,7 +45,7 @@ repeat 60 every 10ms {
 	for i := range r.Gaps {
 		r.Gaps[i].Start += by
 	}
-	in := diagnose.InputOf(r)
+	in := diagnosetest.InputOf(r)
 	in.Node, in.CPUs = fmt.Sprintf("gpu-%02d", rank), 2
 	return in
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
@@ -12,7 +13,7 @@ import (
 
 func perProcess(t *testing.T, name string, change func(*diagnose.Input)) (report.Process, *report.Report) {
 	t.Helper()
-	in := diagnose.InputOf(read(t, "testdata/"+name+".txtar"))
+	in := diagnosetest.InputOf(read(t, "testdata/"+name+".txtar"))
 	in.PerProcess = true
 	if change != nil {
 		change(in)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -36,7 +37,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 		{cpus: 4, to: []string{"1-3"}},
 		{cpus: 4, busy: map[int]float64{0: 10, 1: 100, 2: 97, 3: 3}, to: []string{"1,3"}},
 	} {
-		in := diagnose.InputOf(read(t, path))
+		in := diagnosetest.InputOf(read(t, path))
 		in.CPUs = tc.cpus
 		if tc.busy != nil {
 			in.Snapshots = []store.Snapshot{{At: in.Ops[0].First + 1e9, CPUs: store.NewCPUBusy(tc.busy)}}
@@ -70,7 +71,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 func TestFixesLeaveLaunchingThreadsTheirCPUs(t *testing.T) {
 	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
-			in := diagnose.InputOf(read(t, path))
+			in := diagnosetest.InputOf(read(t, path))
 			in.CPUs = cpus
 			taken := diagnose.LaunchCPUs(in)
 			r := diagnose.Diagnose(in)
@@ -91,7 +92,7 @@ func TestFixesLeaveLaunchingThreadsTheirCPUs(t *testing.T) {
 // found in the same calls have a part of what was lost there, beside the finding's own.
 func TestSharesAddUp(t *testing.T) {
 	for _, path := range cases(t) {
-		in := diagnose.InputOf(read(t, path))
+		in := diagnosetest.InputOf(read(t, path))
 		in.CPUs = 2
 		r := diagnose.Diagnose(in)
 		for i := range r.Chains {
@@ -142,7 +143,7 @@ func weakest(t *testing.T, path string, c *report.Chain) {
 }
 
 func TestDiskExplainsItsPartOfTheHold(t *testing.T) {
-	r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", "block_io_lock_part.txtar"))))
+	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "block_io_lock_part.txtar"))))
 	if len(r.Chains) != 1 {
 		t.Fatal(essence(r))
 	}
@@ -156,7 +157,7 @@ func TestDiskExplainsItsPartOfTheHold(t *testing.T) {
 }
 
 func TestGPUWaitSaysWhatElseHeldTheCallsUp(t *testing.T) {
-	r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", "gpu_wait_runnable.txtar"))))
+	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "gpu_wait_runnable.txtar"))))
 	for i := range r.Chains {
 		c := &r.Chains[i]
 		if c.Cause.Kind != diagnose.GPUWait {

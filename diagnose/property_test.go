@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/report"
@@ -25,7 +26,7 @@ func shuffle[T any](list []T) {
 
 func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 	for _, path := range cases(t) {
-		in := diagnose.InputOf(read(t, path))
+		in := diagnosetest.InputOf(read(t, path))
 		in.PerProcess = true
 		want := diagnose.Diagnose(in)
 		for range 2 {
@@ -68,7 +69,7 @@ func TestControlsAreSilent(t *testing.T) {
 		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
 		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches", "control_turns",
 	} {
-		r := diagnose.Diagnose(diagnose.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
+		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
 		}
@@ -82,7 +83,7 @@ func TestFaultsComeFirst(t *testing.T) {
 		if !slices.Contains(cases(t), path) || kind == diagnose.Unknown {
 			continue
 		}
-		r := diagnose.Diagnose(diagnose.InputOf(read(t, path)))
+		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, path)))
 		if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != kind || r.Chains[0].ExplainedPct < 80 {
 			t.Errorf("%s: %s", kind, essence(r))
 		}
@@ -127,7 +128,7 @@ func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 func TestReportsAreSound(t *testing.T) {
 	kinds := map[store.EventKind]int{}
 	for _, path := range cases(t) {
-		in := diagnose.InputOf(read(t, path))
+		in := diagnosetest.InputOf(read(t, path))
 		r := diagnose.Diagnose(in)
 		check(t, in, r)
 		checkSums(t, path, in, r)
@@ -212,7 +213,7 @@ func FuzzDiagnose(f *testing.F) {
 		if err != nil {
 			return
 		}
-		in := diagnose.InputOf(rec)
+		in := diagnosetest.InputOf(rec)
 		in.PerProcess = true
 		check(t, in, diagnose.Diagnose(in))
 	})
@@ -354,7 +355,7 @@ func (r reader) ThreadTimes(_ context.Context, _ store.Window, f func(*event.Thr
 }
 
 func TestLoadReadsEverything(t *testing.T) {
-	want := diagnose.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
+	want := diagnosetest.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
 	want.Calls[0].Stack = 42
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/store"
@@ -60,7 +61,7 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 
 func TestASecondIsSpentOnceInCases(t *testing.T) {
 	for _, path := range cases(t) {
-		checkSpent(t, path, diagnose.InputOf(read(t, path)))
+		checkSpent(t, path, diagnosetest.InputOf(read(t, path)))
 	}
 }
 
@@ -243,7 +244,7 @@ func TestASecondIsSpentOnceInRandomRecordings(t *testing.T) {
 		findings := 0
 		for seed := range uint64(seeds) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
-			in := diagnose.InputOf(program(r, &traits[i]))
+			in := diagnosetest.InputOf(program(r, &traits[i]))
 			if seed%3 == 1 { // of a recording that was thinned, single calls are missing
 				in.Calls = in.Calls[:len(in.Calls)/2]
 			}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/store"
 )
 
 // A hypervisor that takes a share of the CPU's time takes it from every call; so
 // much of a driver's CPU time is not the driver's.
 func TestStolenTimeIsNotTheDrivers(t *testing.T) {
-	in := diagnose.InputOf(read(t, "testdata/driver_cpu.txtar"))
+	in := diagnosetest.InputOf(read(t, "testdata/driver_cpu.txtar"))
 	alone := diagnose.Diagnose(in).Chains[0]
 	in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: 5}}
 	shared := diagnose.Diagnose(in).Chains[0]
@@ -31,7 +32,7 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 
 // A hypervisor that takes CPU time makes waits for a CPU longer: little contention proves nothing then.
 func TestSmallContentionIsNotBlamedWhileTheHypervisorTakesTheCPUs(t *testing.T) {
-	in := diagnose.InputOf(read(t, "testdata/cpu_contention_small.txtar"))
+	in := diagnosetest.InputOf(read(t, "testdata/cpu_contention_small.txtar"))
 	for stolen, want := range map[float64]string{0: "backup-agent", 12: "nothing wrong"} {
 		in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: stolen}}
 		r := diagnose.Diagnose(in)

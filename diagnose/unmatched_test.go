@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/event"
 )
 
 // A tracer that comes to a running job finds the late rank, if the ranks say who they are.
 func TestLateRankOfARunningJob(t *testing.T) {
 	running := func() *diagnose.Input {
-		in := diagnose.InputOf(read(t, "testdata/collective_straggler_disk.txtar"))
+		in := diagnosetest.InputOf(read(t, "testdata/collective_straggler_disk.txtar"))
 		in.CPUs = 2
 		for i := range in.Collectives {
 			c := &in.Collectives[i]

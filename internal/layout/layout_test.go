@@ -80,8 +80,9 @@ var table = []row{
 	{"store/sqlite/storetest", "event store store/sqlite"},
 
 	// Why a thread lost time.
-	{"diagnose", `collective event event/eventtext footprint host/framework host/owner ledger
-		memory recording report stats store`},
+	{"diagnose", "collective event footprint host/framework ledger recording report stats store"},
+	{"diagnose/diagnosetest", `collective diagnose event event/eventtext host/framework host/owner memory
+		stats store`},
 
 	// The running tracer.
 	{"agent", `collective diagnose event footprint host/cgroup host/cudalib host/framework

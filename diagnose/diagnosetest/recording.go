@@ -1,4 +1,6 @@
-package diagnose
+// Package diagnosetest makes inputs of recordings in text form, so that a test of a diagnosis needs
+// no database.
+package diagnosetest
 
 import (
 	"cmp"
@@ -6,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/ingero-io/ingero/collective"
+	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/host/framework"
@@ -17,16 +20,16 @@ import (
 
 // InputOf makes an input of a recording in text form, as a store would after
 // writing it: statistics of every call, and one by one only the notable ones.
-func InputOf(r *eventtext.Recording) *Input {
-	in := &Input{
+func InputOf(r *eventtext.Recording) *diagnose.Input {
+	in := &diagnose.Input{
 		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
 		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
 		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{}, InFlight: slices.Clone(r.InFlight),
 	}
 	in.Nodes = r.Nodes
-	in.takeMachine(r)
-	in.takeProcesses(r)
-	in.takeGPUs(r)
+	takeMachine(in, r)
+	takeProcesses(in, r)
+	takeGPUs(in, r)
 	for _, s := range r.Stats {
 		o := store.OpStat{
 			Thread: s.Thread, Op: s.Op, Calls: s.Calls, Errors: s.Errors, SumNS: s.SumNS, MaxNS: s.MaxNS,
@@ -38,21 +41,21 @@ func InputOf(r *eventtext.Recording) *Input {
 		in.Ops = append(in.Ops, o)
 	}
 	in.Spans = cut(r.Calls)
-	in.follow(r)
-	in.followRanks(r)
-	in.count(r.Calls)
-	for _, o := range in.seldom() {
+	addMemory(in, r)
+	addCollectives(in, r)
+	count(in, r.Calls)
+	for _, o := range in.SeldomOps() {
 		all := timesOf(r.Calls)
 		all = slices.DeleteFunc(all, func(c event.CallTime) bool { return c.Start < o.First || c.Start > o.Last })
-		in.Seldom = append(in.Seldom, all[:min(len(all), seldomCalls)])
+		in.Seldom = append(in.Seldom, all[:min(len(all), diagnose.SeldomCalls)])
 	}
-	in.countSeconds(r.Calls)
-	in.countGaps(r.Gaps)
+	countSeconds(in, r.Calls)
+	countGaps(in, r.Gaps)
 	return in
 }
 
 // takeMachine takes what the kernel and the devices did.
-func (in *Input) takeMachine(r *eventtext.Recording) {
+func takeMachine(in *diagnose.Input, r *eventtext.Recording) {
 	in.IO = store.HostIO{
 		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files),
 		Connections: slices.Clone(r.Connections), Pages: slices.Clone(r.Pages),
@@ -75,7 +78,7 @@ func (in *Input) takeMachine(r *eventtext.Recording) {
 }
 
 // takeProcesses takes processes, threads, and the names of what they call.
-func (in *Input) takeProcesses(r *eventtext.Recording) {
+func takeProcesses(in *diagnose.Input, r *eventtext.Recording) {
 	for _, k := range r.Kernels {
 		in.Kernels = append(in.Kernels, store.Kernel{PID: k.PID, Func: k.Func, Name: k.Name})
 	}
@@ -94,7 +97,7 @@ func (in *Input) takeProcesses(r *eventtext.Recording) {
 	}
 }
 
-func (in *Input) takeGPUs(r *eventtext.Recording) {
+func takeGPUs(in *diagnose.Input, r *eventtext.Recording) {
 	for _, g := range r.GPUs {
 		in.GPUs = append(in.GPUs, store.GPUSnapshot{
 			At: g.At, GPU: g.Index, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz, UtilPct: g.UtilPct,
@@ -109,21 +112,21 @@ func (in *Input) takeGPUs(r *eventtext.Recording) {
 	}
 }
 
-// cut takes the spans that Load would read out of all calls.
+// cut takes the spans that diagnose.Load would read out of all calls.
 func cut(all []event.Call) [][]event.CallTime {
 	calls := timesOf(all)
-	if len(calls) <= maxSpans*spanCalls {
+	if len(calls) <= diagnose.MaxSpans*diagnose.SpanCalls {
 		return [][]event.CallTime{calls}
 	}
 	var spans [][]event.CallTime
-	for i := range maxSpans {
-		at := i * (len(calls) - spanCalls) / (maxSpans - 1)
-		spans = append(spans, calls[at:at+spanCalls])
+	for i := range diagnose.MaxSpans {
+		at := i * (len(calls) - diagnose.SpanCalls) / (diagnose.MaxSpans - 1)
+		spans = append(spans, calls[at:at+diagnose.SpanCalls])
 	}
 	return spans
 }
 
-// timesOf are calls as Load reads them, by start.
+// timesOf are calls as diagnose.Load reads them, by start.
 func timesOf(all []event.Call) []event.CallTime {
 	calls := make([]event.CallTime, len(all))
 	for i := range all {
@@ -135,9 +138,9 @@ func timesOf(all []event.Call) []event.CallTime {
 	return calls
 }
 
-// follow keeps what the text says of memory or, if it says nothing, what follows
+// addMemory keeps what the text says of memory or, if it says nothing, what follows
 // from its calls: records of every second, as the tracer makes them.
-func (in *Input) follow(r *eventtext.Recording) {
+func addMemory(in *diagnose.Input, r *eventtext.Recording) {
 	in.Memory, in.Sites = slices.Clone(r.Memory), slices.Clone(r.Sites)
 	allocates := func(c event.Call) bool { return c.Op.Role() == event.RoleAlloc }
 	if len(r.Memory)+len(r.Sites) > 0 || !slices.ContainsFunc(r.Calls, allocates) {
@@ -157,8 +160,8 @@ func (in *Input) follow(r *eventtext.Recording) {
 	}
 }
 
-// followRanks makes the records of collective operations that the tracer would.
-func (in *Input) followRanks(r *eventtext.Recording) {
+// addCollectives makes the records of collective operations that the tracer would.
+func addCollectives(in *diagnose.Input, r *eventtext.Recording) {
 	calls := slices.Clone(r.Calls)
 	slices.SortStableFunc(calls, func(a, b event.Call) int { return cmp.Compare(a.End(), b.End()) })
 	t := collective.NewTracker()
@@ -166,8 +169,13 @@ func (in *Input) followRanks(r *eventtext.Recording) {
 	in.Collectives = t.Take(0, nil)
 }
 
+type threadOp struct {
+	event.Thread
+	op event.Op
+}
+
 // count makes statistics of calls and keeps the notable ones.
-func (in *Input) count(calls []event.Call) {
+func count(in *diagnose.Input, calls []event.Call) {
 	at := map[threadOp]int{}
 	for i := range calls {
 		c := &calls[i]
@@ -221,7 +229,7 @@ func (in *Input) count(calls []event.Call) {
 	}
 }
 
-func (in *Input) countGaps(gaps []event.Gap) {
+func countGaps(in *diagnose.Input, gaps []event.Gap) {
 	at := map[event.Thread]int{}
 	for _, g := range gaps {
 		n, ok := at[g.Thread]
@@ -242,7 +250,7 @@ func (in *Input) countGaps(gaps []event.Gap) {
 
 // countSeconds makes the series of calls, and the stretches in which processes
 // used GPUs.
-func (in *Input) countSeconds(calls []event.Call) {
+func countSeconds(in *diagnose.Input, calls []event.Call) {
 	type key struct {
 		second uint64
 		threadOp
@@ -267,14 +275,14 @@ func (in *Input) countSeconds(calls []event.Call) {
 		}
 		s.MaxNS = max(s.MaxNS, c.Duration)
 	}
-	if severalLaunch(in.Ops) {
+	if diagnose.SeveralLaunch(in.Ops) {
 		in.Busy = busy.Spans()
 	}
-	in.countSites(calls)
+	countSites(in, calls)
 }
 
 // countSites makes the statistics of waits by call site.
-func (in *Input) countSites(calls []event.Call) {
+func countSites(in *diagnose.Input, calls []event.Call) {
 	type key struct {
 		second, site uint64
 		threadOp
@@ -290,7 +298,9 @@ func (in *Input) countSites(calls []event.Call) {
 		if !ok {
 			n = len(in.WaitSites)
 			at[k] = n
-			in.WaitSites = append(in.WaitSites, store.SiteSecond{Second: k.second, Thread: c.Thread, Op: c.Op, Site: k.site, Hist: &stats.Histogram{}})
+			in.WaitSites = append(in.WaitSites, store.SiteSecond{
+				Second: k.second, Thread: c.Thread, Op: c.Op, Site: k.site, Hist: &stats.Histogram{},
+			})
 		}
 		o, weight := &in.WaitSites[n], max(c.Weight, 1)
 		o.Calls += uint64(weight)
