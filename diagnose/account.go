@@ -34,7 +34,7 @@ var followed = []event.Class{event.Futex, event.Pipe, event.Network}
 // soft are the classes that are lost time only in excess of the usual.
 var soft = []event.Class{event.Sleep, event.Poll, event.Ioctl, event.Other}
 
-func (s *scene) account(sub *subject, e *ledger.Episode) *account {
+func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 	a := &account{Episode: e, sub: sub}
 	split := e.Split()
 	a.left[event.Throttled] = split.NS[event.Throttled]
@@ -58,11 +58,11 @@ func (s *scene) account(sub *subject, e *ledger.Episode) *account {
 		a.assignToGPU(&split)
 		a.split = split
 	}
-	a.first = s.first(e.Call)
-	if usual, ok := s.siteUsual(sub, e.Call); ok {
-		a.base, a.bySite = max(usual, sub.usualMet[e.Start]), true
+	a.first = ev.first(e.Call)
+	if usual, ok := ev.siteUsual(sub, e.Call); ok {
+		a.base, a.bySite = max(usual, sub.usualCollective[e.Start]), true
 	} else {
-		a.base = max(s.baseline(e.Call, a.first), sub.usualFor(e.Call))
+		a.base = max(ev.baseline(e.Call, a.first), sub.usualFor(e.Call))
 		if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
 			a.base = l.usual
 		}
@@ -142,12 +142,12 @@ const minCalls = 10
 // baseline is what a call of this kind usually takes on its thread, 0 if too few
 // were made. For a first call the second may tell. A copy is held against a copy
 // of its size.
-func (s *scene) baseline(c *event.Call, first bool) uint64 {
-	st := s.stats[threadOp{c.Thread, c.Op}]
+func (ev *evidence) baseline(c *event.Call, first bool) uint64 {
+	st := ev.stats[threadOp{c.Thread, c.Op}]
 	if st == nil || st.Hist == nil || st.Calls < 2 || st.Calls < minCalls && !first {
 		return 0
 	}
-	base := s.median(st)
+	base := ev.median(st)
 	i := c.Op.Info()
 	if i == nil || i.Role != event.RoleCopy || i.BytesArg() < 0 || st.Bytes == 0 {
 		return base
@@ -159,11 +159,11 @@ func (s *scene) baseline(c *event.Call, first bool) uint64 {
 }
 
 // median is what half of the calls took at most, ns.
-func (s *scene) median(st *store.OpStat) uint64 {
-	v, ok := s.medians[st]
+func (ev *evidence) median(st *store.OpStat) uint64 {
+	v, ok := ev.medians[st]
 	if !ok {
 		v = st.Hist.Quantile(0.5)
-		s.medians[st] = v
+		ev.medians[st] = v
 	}
 	return v
 }
@@ -188,8 +188,8 @@ func (a *account) whole(c event.Class, v uint64) uint64 {
 }
 
 // through claims the waits for other threads whose root is of the kind.
-func (a *account) through(kind string) []piece {
-	var pieces []piece
+func (a *account) through(kind string) []claim {
+	var claims []claim
 	open := a.open[:0]
 	for _, o := range a.open {
 		r := a.sub.waits[o]
@@ -202,20 +202,20 @@ func (a *account) through(kind string) []piece {
 		if v == 0 {
 			continue
 		}
-		p := piece{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v, chain: r.chain, row: o}
-		p.freed, p.reach = max(p.explained, min(v, r.freed)), r.reach
-		p.key = key{kind: kind}
+		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v, chain: r.chain, row: o}
+		cl.freed, cl.reach = max(cl.explained, min(v, r.freed)), r.reach
+		cl.key = key{kind: kind}
 		if len(r.chain) > 1 {
-			p.key.Thread = r.last().Thread
+			cl.key.Thread = r.last().Thread
 		}
-		pieces = append(pieces, p)
+		claims = append(claims, cl)
 	}
 	a.open = open
-	return pieces
+	return claims
 }
 
-// piece is lost time of one episode that one cause claims.
-type piece struct {
+// claim is lost time of one episode that one cause claims.
+type claim struct {
 	acc       *account
 	key       key
 	class     event.Class // what the thread itself was doing
@@ -227,14 +227,14 @@ type piece struct {
 	count     int               // waits it consists of; 0 means 1
 	chain     []ledger.Link     // for a wait for another thread
 	row       *event.OffCPU     // that wait
-	met       *collectiveOp     // for a wait for a rank
+	op        *collectiveOp     // for a wait for a rank
 	part      *event.Collective // what shows that wait, if its call was not kept
 	why       string            // for Unknown
-	standing  bool              // known from exact statistics only: acc is a typical one of many calls
+	aggregate bool              // known from exact statistics only: acc is a typical one of many calls
 	beside    bool              // not within acc's calls: between these and others, or within those of other operations
 }
 
-// key says which pieces have the same cause.
+// key says which claims have the same cause.
 type key struct {
 	kind string
 	event.Thread

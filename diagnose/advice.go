@@ -8,7 +8,7 @@ import (
 )
 
 // The topics on which programs of one framework are advised otherwise than those of
-// another. What is the same for all is told by the cause itself.
+// another. What is the same for all is reported by the cause itself.
 const (
 	adviceFewThreads   = CPUContention
 	adviceWorkers      = InputStarvation
@@ -221,9 +221,9 @@ var advice = map[string]map[framework.Name]string{
 
 // advise returns what is said on topics to a process, in their order. values are pairs:
 // what is written in braces, and what it stands for.
-func (s *scene) advise(pid uint32, values []string, topics ...string) []string {
+func (ev *evidence) advise(pid uint32, values []string, topics ...string) []string {
 	var by framework.Name
-	if p := s.procs[pid]; p != nil {
+	if p := ev.procs[pid]; p != nil {
 		by = p.Framework
 	}
 	values = slices.Clone(values)

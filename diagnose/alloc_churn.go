@@ -30,13 +30,13 @@ func own(duration uint64, l *event.Ledger) uint64 {
 // churning are the operations by which a thread allocates or frees, if its
 // process does both all the time and the thread spends time on it. Loading, which
 // only allocates and ends, is none of that.
-func (s *scene) churning(t *subject) map[event.Op]bool {
+func (ev *evidence) churning(t *subject) map[event.Op]bool {
 	var allocs, frees uint64
 	var last [2]uint64 // of allocating, of freeing
 	first := [2]uint64{^uint64(0), ^uint64(0)}
 	ops := map[event.Op]bool{}
 	var cost uint64
-	for _, st := range s.memoryOps(t.PID) {
+	for _, st := range ev.memoryOps(t.PID) {
 		role := 0
 		if st.Op.Role() == event.RoleFree {
 			role = 1
@@ -66,10 +66,10 @@ func (s *scene) churning(t *subject) map[event.Op]bool {
 // memoryOps are the statistics of a process's outermost calls that allocate or
 // free. The runtime makes the driver's calls in its own: where a process calls
 // the runtime, those of the driver are left out.
-func (s *scene) memoryOps(pid uint32) []*store.OpStat {
+func (ev *evidence) memoryOps(pid uint32) []*store.OpStat {
 	var runtime, driver []*store.OpStat
-	for i := range s.in.Ops {
-		st := &s.in.Ops[i]
+	for i := range ev.in.Ops {
+		st := &ev.in.Ops[i]
 		if r := st.Op.Role(); st.PID != pid || r != event.RoleAlloc && r != event.RoleFree {
 			continue
 		}
@@ -86,7 +86,7 @@ func (s *scene) memoryOps(pid uint32) []*store.OpStat {
 }
 
 // claimChurn takes the whole of a call that allocates or frees again and again.
-func claimChurn(_ *scene, a *account) []piece {
+func claimChurn(_ *evidence, a *account) []claim {
 	if a.Call == nil || !a.sub.churn[a.Op] {
 		return nil
 	}
@@ -97,25 +97,25 @@ func claimChurn(_ *scene, a *account) []piece {
 	if v == 0 {
 		return nil
 	}
-	return []piece{{acc: a, key: key{kind: AllocChurn}, class: event.OnCPU, lost: v, explained: v, stall: v, count: 1}}
+	return []claim{{acc: a, key: key{kind: AllocChurn}, class: event.OnCPU, lost: v, explained: v, stall: v, count: 1}}
 }
 
-// churnTime is the time of the calls that allocate or free and are too ordinary to
+// aggregateChurn is the time of the calls that allocate or free and are too ordinary to
 // be recorded one by one: the exact sums less what was claimed of the others.
-func churnTime(s *scene, t *subject) []piece {
-	var pieces []piece
+func aggregateChurn(ev *evidence, t *subject) []claim {
+	var claims []claim
 	for _, st := range t.ops {
 		if t.churn[st.Op] {
-			pieces = append(pieces, s.stand(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
+			claims = append(claims, ev.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
 		}
 	}
-	return pieces
+	return claims
 }
 
-func tellChurn(s *scene, f *finding, c *report.Chain) {
+func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 	var parts []string
 	var allocs, bytes uint64
-	for _, st := range s.memoryOps(f.sub.PID) {
+	for _, st := range ev.memoryOps(f.sub.PID) {
 		if st.Thread != f.sub.Thread || !f.sub.churn[st.Op] {
 			continue
 		}
@@ -126,7 +126,7 @@ func tellChurn(s *scene, f *finding, c *report.Chain) {
 	}
 	slices.Sort(parts)
 	c.Summary = fmt.Sprintf("%s lost %s allocating and freeing memory again and again: %.0f allocations a second",
-		f.process(s), f.pct(), float64(allocs)/(float64(max(f.sub.wall(), 1))/1e9))
+		f.process(ev), f.pct(), float64(allocs)/(float64(max(f.sub.wall(), 1))/1e9))
 	c.Cause.Detail = strings.Join(parts, ", ")
 	if allocs > 0 {
 		c.Cause.Detail += fmt.Sprintf("; an allocation has %s on average", report.Bytes(bytes/allocs))
@@ -134,23 +134,23 @@ func tellChurn(s *scene, f *finding, c *report.Chain) {
 	if n := f.freeing(); n >= f.lost/2 {
 		c.Cause.Detail += fmt.Sprintf("; %s of it in freeing, which waits for the device", span(n))
 	}
-	if h := s.heap(f.sub.PID, event.DeviceMemory); h != nil {
-		for _, w := range []string{h.fragmentation(), h.failures(s)} {
+	if h := ev.heap(f.sub.PID, event.DeviceMemory); h != nil {
+		for _, w := range []string{h.fragmentation(), h.failures(ev)} {
 			if w != "" {
 				c.Cause.Detail += "; " + w
 			}
 		}
 	}
-	c.Path = []report.Step{f.step(s, "running", "allocating and freeing", f.lost)}
-	c.Recommendations = s.advise(f.sub.PID, []string{"process", f.process(s)}, adviceKeepMemory, adviceAllocator, advicePool)
+	c.Path = []report.Step{f.step(ev, "running", "allocating and freeing", f.lost)}
+	c.Recommendations = ev.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepMemory, adviceAllocator, advicePool)
 }
 
 // freeing is the part of the finding that was lost in freeing.
 func (f *finding) freeing() uint64 {
 	var ns uint64
-	for _, p := range f.pieces {
-		if p.acc.role == event.RoleFree {
-			ns += p.lost
+	for _, cl := range f.claims {
+		if cl.acc.role == event.RoleFree {
+			ns += cl.lost
 		}
 	}
 	return ns

@@ -13,18 +13,18 @@ import (
 // for it: it is the same time, and what it cost the job is what they lost. A loss that
 // made up half of the lateness is why the rank was late, if nothing else shows it: with
 // a fast disk, or a crowded CPU, most waits are too short to be listed one by one.
-func attributeToStraggler(scenes []*scene) {
-	for _, s := range scenes {
-		for _, f := range s.list {
-			if f.kind != CollectiveWait || !f.reportable(s) {
+func attributeToStraggler(machines []*evidence) {
+	for _, ev := range machines {
+		for _, f := range ev.list {
+			if f.kind != CollectiveWait || !f.reportable(ev) {
 				continue
 			}
-			at, _ := s.resolveThread(f.Thread)
-			r := s.reason(f)
+			at, _ := ev.resolveThread(f.Thread)
+			r := ev.reason(f)
 			if !r.known {
 				continue
 			}
-			spans := s.spans(f)
+			spans := ev.spans(f)
 			for _, g := range at.list {
 				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.kind == Unknown {
 					continue
@@ -50,26 +50,26 @@ func attributeToStraggler(scenes []*scene) {
 // interval is a piece of time, ns.
 type interval struct{ from, to uint64 }
 
-// before is what a late rank had between the collective before a meeting and entering
+// before is what a late rank had between the collective operation before one and entering
 // it, at most lookBack: by whose clock, and which thread it was.
-func (s *scene) before(m *collectiveOp) (at *scene, t event.Thread, when interval) {
+func (ev *evidence) before(m *collectiveOp) (at *evidence, t event.Thread, when interval) {
 	last := m.last()
-	from, ends := last.At-min(last.At, lookBack), s.met.complete[last.PID]
+	from, ends := last.At-min(last.At, lookBack), ev.collectiveOps.complete[last.PID]
 	if i, _ := slices.BinarySearch(ends, last.At); i > 0 {
 		from = max(from, ends[i-1])
 	}
-	ahead := s.abroad[last.PID].ahead
-	at, t = s.resolveThread(last.Thread)
+	ahead := ev.remoteThreads[last.PID].ahead
+	at, t = ev.resolveThread(last.Thread)
 	return at, t, interval{moved(from, ahead), moved(last.At, ahead)}
 }
 
-// spans are the times before all meetings of a finding, in order, that do not overlap.
-func (s *scene) spans(f *finding) (list []interval) {
+// spans are the times before all collective operations of a finding, in order, that do not overlap.
+func (ev *evidence) spans(f *finding) (list []interval) {
 	seen := map[*collectiveOp]bool{}
-	for i := range f.pieces {
-		if m := f.pieces[i].met; m != nil && !seen[m] {
+	for i := range f.claims {
+		if m := f.claims[i].op; m != nil && !seen[m] {
 			seen[m] = true
-			_, _, when := s.before(m)
+			_, _, when := ev.before(m)
 			list = append(list, when)
 		}
 	}
@@ -92,12 +92,12 @@ func joined(list []interval) []interval {
 
 // inside is how much of what a finding lost was lost in given spans.
 func (f *finding) inside(spans []interval) (within uint64) {
-	for i := range f.pieces {
-		p := f.pieces[i]
-		if p.standing {
+	for i := range f.claims {
+		cl := f.claims[i]
+		if cl.aggregate {
 			continue
 		}
-		from, to := p.acc.Start, p.acc.End()
+		from, to := cl.acc.Start, cl.acc.End()
 		n, _ := slices.BinarySearchFunc(spans, from, func(v interval, at uint64) int {
 			if v.to <= at {
 				return -1
@@ -108,14 +108,14 @@ func (f *finding) inside(spans []interval) (within uint64) {
 		for ; n < len(spans) && spans[n].from < to; n++ {
 			ns += min(to, spans[n].to) - max(from, spans[n].from)
 		}
-		within += min(p.lost, ns)
+		within += min(cl.lost, ns)
 	}
 	return within
 }
 
-// tellOwn adds to a straggler's chain what the rank lost itself.
-func (f *finding) tellOwn(s *scene, c *report.Chain) {
-	at, _ := s.resolveThread(f.Thread)
+// describeOwn adds to a straggler's chain what the rank lost itself.
+func (f *finding) describeOwn(ev *evidence, c *report.Chain) {
+	at, _ := ev.resolveThread(f.Thread)
 	for _, g := range f.own {
 		own := g.chain(at, at.all)
 		c.Cause.Detail += fmt.Sprintf("; the rank itself lost %s to %s", g.pct(), g.kind)

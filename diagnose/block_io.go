@@ -9,23 +9,23 @@ import (
 
 // claimBlockIO takes waits for the disk: the thread's own, and those of whoever
 // it waited for.
-func claimBlockIO(s *scene, a *account) []piece {
-	pieces := a.through(BlockIO)
-	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], s.locked(a)))
+func claimBlockIO(ev *evidence, a *account) []claim {
+	claims := a.through(BlockIO)
+	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], ev.locked(a)))
 	if v == 0 {
-		return pieces
+		return claims
 	}
 	v += a.between(v)
-	p := piece{acc: a, key: key{kind: BlockIO, loading: s.loads(a)}, class: event.BlockIO, lost: v, explained: v, stall: min(longestIO(a.Rows), a.Duration)}
+	cl := claim{acc: a, key: key{kind: BlockIO, loading: ev.loads(a)}, class: event.BlockIO, lost: v, explained: v, stall: min(longestIO(a.Rows), a.Duration)}
 	for _, o := range a.Rows {
 		if o.Class == event.BlockIO {
-			p.count++
+			cl.count++
 		}
 	}
-	if p.count == 0 && a.Ledger.Voluntary <= 2 {
-		p.stall = v
+	if cl.count == 0 && a.Ledger.Voluntary <= 2 {
+		cl.stall = v
 	}
-	return append(pieces, p)
+	return append(claims, cl)
 }
 
 // between is the time on a CPU that belongs to waits for the disk: filling the
@@ -44,10 +44,10 @@ func (a *account) between(waits uint64) uint64 {
 	return v // between calls, time on a CPU is nobody's loss yet
 }
 
-func tellBlockIO(s *scene, f *finding, c *report.Chain) {
-	inode, path := f.file(s)
+func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
+	inode, path := f.file(ev)
 	disk := "the disk"
-	d := f.disk(s)
+	d := f.disk(ev)
 	if d != nil {
 		disk += " " + d.name
 	}
@@ -58,13 +58,13 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 		disk += fmt.Sprintf(" (inode %d)", inode)
 	}
 	const on = "block I/O"
-	waited, did := f.explained, f.flavour(s)
-	t := f.root(s)
+	waited, did := f.explained, f.flavour(ev)
+	t := f.root(ev)
 	if f.through() {
-		who := f.about(s)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(s), f.pct(), f.behind(who))
+		who := f.about(ev)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(ev), f.pct(), f.behind(who))
 		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk) + did.detail
-		c.Path = f.path(s, "blocked", on)
+		c.Path = f.path(ev, "blocked", on)
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s write to a buffer under the lock, and to the file after unlocking", who),
 			"or put the file on a faster device: the lock is held for as long as the disk takes",
@@ -72,14 +72,14 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 		if !f.locked() {
 			c.Recommendations = []string{
 				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap",
-					f.process(s), s.who(t, f.sub.PID)),
+					f.process(ev), ev.who(t, f.sub.PID)),
 				"or put the data on a faster device, or in memory",
 			}
 		}
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(s), f.pct(), f.place())
+		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(ev), f.pct(), f.place())
 		c.Cause.Detail = fmt.Sprintf("the thread waited for %s", disk) + did.detail
-		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
+		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 		c.Recommendations = []string{
 			fmt.Sprintf("write from another thread than %d, which launches the GPU's work; hand it the data", f.sub.TID),
 			"or write less often, or without fsync where losing the file in a crash is acceptable",
@@ -98,9 +98,9 @@ func tellBlockIO(s *scene, f *finding, c *report.Chain) {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the file: find / -xdev -inum %d", inode))
 	}
 	if f.loading {
-		s.tellLoading(f, c)
+		ev.describeLoading(f, c)
 	}
-	c.Path = append(c.Path, report.Step{Layer: "IO", Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: "blocked", On: disk, NS: waited})
+	c.Path = append(c.Path, report.Step{Layer: "IO", Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t), State: "blocked", On: disk, NS: waited})
 }
 
 // flavour is a way to wait for the disk.
@@ -122,21 +122,21 @@ var flavours = struct{ mapped, writeback, read, other flavour }{
 }
 
 // flavour is how most of a finding's time at the disk was lost.
-func (f *finding) flavour(s *scene) flavour {
+func (f *finding) flavour(ev *evidence) flavour {
 	by := map[flavour]uint64{}
-	for _, p := range f.pieces {
-		rows := p.acc.Rows
-		if p.row != nil {
-			rows = p.chain[len(p.chain)-1].Rows
+	for _, cl := range f.claims {
+		rows := cl.acc.Rows
+		if cl.row != nil {
+			rows = cl.chain[len(cl.chain)-1].Rows
 		}
 		for _, o := range rows {
 			switch {
 			case o.Class != event.BlockIO:
-			case s.within(o, writeback):
+			case ev.within(o, writeback):
 				by[flavours.writeback] += o.Duration
-			case s.mapped(o):
+			case ev.mapped(o):
 				by[flavours.mapped] += o.Duration
-			case s.readCalls[o.Syscall]:
+			case ev.readCalls[o.Syscall]:
 				by[flavours.read] += o.Duration
 			default:
 				by[flavours.other] += o.Duration

@@ -41,16 +41,16 @@ type sitePhase struct {
 }
 
 // readSites finds the operations whose waits come from several places, or in several phases.
-func (s *scene) readSites() {
-	for i := range s.in.WaitSites {
-		o := &s.in.WaitSites[i]
+func (ev *evidence) readSites() {
+	for i := range ev.in.WaitSites {
+		o := &ev.in.WaitSites[i]
 		k := threadOp{o.Thread, o.Op}
-		if s.sites[k] == nil {
-			s.sites[k] = &waitSites{bySite: map[uint64][]store.SiteSecond{}, usual: map[sitePhase]siteUsual{}}
+		if ev.sites[k] == nil {
+			ev.sites[k] = &waitSites{bySite: map[uint64][]store.SiteSecond{}, usual: map[sitePhase]siteUsual{}}
 		}
-		s.sites[k].bySite[o.Site] = append(s.sites[k].bySite[o.Site], *o)
+		ev.sites[k].bySite[o.Site] = append(ev.sites[k].bySite[o.Site], *o)
 	}
-	for k, w := range s.sites {
+	for k, w := range ev.sites {
 		known := 0
 		for _, list := range w.bySite {
 			slices.SortFunc(list, func(a, b store.SiteSecond) int { return cmp.Compare(a.Second, b.Second) })
@@ -58,9 +58,9 @@ func (s *scene) readSites() {
 				known++
 			}
 		}
-		w.phases = s.phases(k)
+		w.phases = ev.phases(k)
 		if known < 2 && len(w.phases) == 0 {
-			delete(s.sites, k)
+			delete(ev.sites, k)
 		}
 	}
 }
@@ -73,12 +73,12 @@ func waitsOf(list []store.SiteSecond) (n uint64) {
 }
 
 // phases are the seconds in which the launches for each wait of an operation become more or fewer.
-func (s *scene) phases(k threadOp) (begins []uint64) {
-	i := slices.IndexFunc(s.subjects, func(t *subject) bool { return t.Thread == k.Thread })
+func (ev *evidence) phases(k threadOp) (begins []uint64) {
+	i := slices.IndexFunc(ev.subjects, func(t *subject) bool { return t.Thread == k.Thread })
 	if i < 0 {
 		return nil
 	}
-	list := slices.DeleteFunc(s.waitSeconds(s.subjects[i], k.op), func(v waitSecond) bool { return !v.whole })
+	list := slices.DeleteFunc(ev.waitSeconds(ev.subjects[i], k.op), func(v waitSecond) bool { return !v.whole })
 	values := make([]float64, len(list))
 	for i := range list {
 		values[i] = list[i].launches
@@ -90,9 +90,9 @@ func (s *scene) phases(k threadOp) (begins []uint64) {
 }
 
 // byPhase cuts the seconds of an operation's waits where another phase begins.
-func (s *scene) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]waitSecond {
+func (ev *evidence) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]waitSecond {
 	var parts [][]waitSecond
-	if w := s.sites[threadOp{t.Thread, op}]; w != nil {
+	if w := ev.sites[threadOp{t.Thread, op}]; w != nil {
 		for _, begin := range w.phases {
 			n := slices.IndexFunc(seconds, func(v waitSecond) bool { return v.at >= begin })
 			parts, seconds = append(parts, seconds[:n]), seconds[n:]
@@ -104,12 +104,12 @@ func (s *scene) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]waitS
 // siteUsual is what a wait from the call's place usually takes in that phase, ns: the median of
 // those for the same work where waits from there are of two kinds, else of all. It is false if the
 // operation's waits are of one place and phase, or if there are too few to tell.
-func (s *scene) siteUsual(t *subject, c *event.Call) (uint64, bool) {
-	w := s.sites[threadOp{c.Thread, c.Op}]
+func (ev *evidence) siteUsual(t *subject, c *event.Call) (uint64, bool) {
+	w := ev.sites[threadOp{c.Thread, c.Op}]
 	if w == nil {
 		return 0, false
 	}
-	step := max(s.in.SeriesStep, 1)
+	step := max(ev.in.SeriesStep, 1)
 	phase := 0
 	for phase < len(w.phases) && c.Start/1e9/step*step >= w.phases[phase] {
 		phase++

@@ -44,83 +44,83 @@ var Kinds = []string{
 // cause explains one kind of lost time.
 type cause struct {
 	kind string
-	// claim takes the time it explains out of an account. It may be nil, as may
+	// claimEpisode takes the time it explains out of an account. It may be nil, as may
 	// the next two.
-	claim func(*scene, *account) []piece
-	// structure takes time that is always lost, so that no median shows it: it
+	claimEpisode func(*evidence, *account) []claim
+	// claimAggregate takes time that is always lost, so that no median shows it: it
 	// looks at how often a thread calls what, and takes from what no claim took.
-	structure func(*scene, *subject) []piece
-	// refine gives pieces of gpu_wait to what made the GPU slow.
-	refine func(*scene, *subject, []piece)
-	// tell fills in a finding's summary, cause and recommendations.
-	tell func(*scene, *finding, *report.Chain)
+	claimAggregate func(*evidence, *subject) []claim
+	// refine gives claims of gpu_wait to what made the GPU slow.
+	refine func(*evidence, *subject, []claim)
+	// describe fills in a finding's summary, cause and recommendations.
+	describe func(*evidence, *finding, *report.Chain)
 }
 
 // causes are asked in this order: waiting for work first, because it is no loss;
 // then what the recording cannot show, so that no other cause guesses at it; then
-// first calls; then waits for ranks, whose arrival is known to the nanosecond; then the waits that need no baseline; then what explains
-// whole calls, however usual they are; then what is only long against a median.
+// first calls; then waits for ranks, whose arrival is known to the nanosecond; then the
+// waits that need no baseline; then what explains whole calls, however usual they are; then what is only long against a median.
 // What loses no time is not here: memory_leak.go, and what graph_use.go lists; nor are
 // calls that have not returned, hang.go.
 //
-// Structures are asked once all of a thread's episodes were, in this order too:
+// Aggregate claims are made once all of a thread's episodes were, in this order too:
 // many short waits before waits that grow, because both take from the same calls.
 // Of what refines gpu_wait, another process comes before heat: it must coincide
 // call by call, while a hot GPU is read once a second, and may be hot because
 // of the other process.
 var causes = []cause{
-	{kind: idleKind, claim: claimIdle},
-	{kind: idleKind, claim: claimJoining},
-	{kind: Unknown, claim: claimUnrecorded},
-	{kind: ColdStart, claim: claimColdStart, tell: tellColdStart},
-	{kind: CollectiveWait, claim: claimCollective, structure: lateCollectives, tell: tellCollective},
-	{kind: CPUThrottled, claim: claimThrottled, tell: tellThrottled},
-	{kind: CPUContention, claim: claimContention, tell: tellContention},
-	{kind: MemoryPressure, claim: claimMemory, tell: tellMemory},
-	{kind: BlockIO, claim: claimBlockIO, tell: tellBlockIO},
-	{kind: PageFault, claim: claimPageFault, tell: tellPageFault},
-	{kind: LockContention, claim: claimLock, tell: tellLock},
-	{kind: InputStarvation, claim: claimInput, tell: tellInput},
-	{kind: PeerWait, claim: claimPeer, tell: tellPeer},
-	{kind: NetworkWait, claim: claimNetwork, tell: tellNetwork},
-	{kind: Unknown, claim: claimStalled},
-	{kind: Unknown, claim: claimUnreported},
-	{kind: GraphRecapture, claim: claimRecapture, structure: recaptures, tell: tellRecapture},
-	{kind: ImplicitSync, structure: implicitSyncs, tell: tellImplicitSync},
-	{kind: LaunchBound, structure: launchTime, tell: tellLaunchBound},
-	{kind: PageableCopy, claim: claimPageable, tell: tellPageable},
-	{kind: AllocChurn, claim: claimChurn, structure: churnTime, tell: tellChurn},
-	{kind: GPUContention, refine: refineContention, tell: tellGPUContention},
-	{kind: ThermalThrottle, refine: refineThermal, tell: tellThermal},
-	{kind: GPUWait, claim: claimGPUWait, structure: growingWaits, tell: tellGPUWait},
-	{kind: DriverCPU, claim: claimDriverCPU, tell: tellDriverCPU},
-	{kind: Unknown, claim: claimUnknown},
+	{kind: idleKind, claimEpisode: claimIdle},
+	{kind: idleKind, claimEpisode: claimJoining},
+	{kind: Unknown, claimEpisode: claimUnrecorded},
+	{kind: ColdStart, claimEpisode: claimColdStart, describe: describeColdStart},
+	{kind: CollectiveWait, claimEpisode: claimCollective, claimAggregate: aggregateCollectives, describe: describeCollective},
+	{kind: CPUThrottled, claimEpisode: claimThrottled, describe: describeThrottled},
+	{kind: CPUContention, claimEpisode: claimContention, describe: describeContention},
+	{kind: MemoryPressure, claimEpisode: claimMemory, describe: describeMemory},
+	{kind: BlockIO, claimEpisode: claimBlockIO, describe: describeBlockIO},
+	{kind: PageFault, claimEpisode: claimPageFault, describe: describePageFault},
+	{kind: LockContention, claimEpisode: claimLock, describe: describeLock},
+	{kind: InputStarvation, claimEpisode: claimInput, describe: describeInput},
+	{kind: PeerWait, claimEpisode: claimPeer, describe: describePeer},
+	{kind: NetworkWait, claimEpisode: claimNetwork, describe: describeNetwork},
+	{kind: Unknown, claimEpisode: claimStalled},
+	{kind: Unknown, claimEpisode: claimUnreported},
+	{kind: GraphRecapture, claimEpisode: claimRecapture, claimAggregate: aggregateRecaptures, describe: describeRecapture},
+	{kind: ImplicitSync, claimAggregate: aggregateImplicitSyncs, describe: describeImplicitSync},
+	{kind: LaunchBound, claimAggregate: aggregateLaunches, describe: describeLaunchBound},
+	{kind: PageableCopy, claimEpisode: claimPageable, describe: describePageable},
+	{kind: AllocChurn, claimEpisode: claimChurn, claimAggregate: aggregateChurn, describe: describeChurn},
+	{kind: GPUContention, refine: refineContention, describe: describeGPUContention},
+	{kind: ThermalThrottle, refine: refineThermal, describe: describeThermal},
+	{kind: GPUWait, claimEpisode: claimGPUWait, claimAggregate: aggregateGrowingWaits, describe: describeGPUWait},
+	{kind: DriverCPU, claimEpisode: claimDriverCPU, describe: describeDriverCPU},
+	{kind: Unknown, claimEpisode: claimUnknown},
 }
 
-// pieces is what the causes claim of a thread's time: first of its episodes, one
+// claims is what the causes claim of a thread's time: first of its episodes, one
 // by one, then of what no episode holds, which is known by statistics only.
-func (s *scene) pieces(t *subject) []piece {
-	t.usual, t.usualMet = s.usualWaits(t), s.usualMeetings(t)
-	t.recaptures = s.recaptured(t)
-	pieces := make([]piece, 0, len(t.episodes))
+func (ev *evidence) claims(t *subject) []claim {
+	t.usual, t.usualCollective = ev.usualWaits(t), ev.usualCollectives(t)
+	t.recaptures = ev.recaptured(t)
+	claims := make([]claim, 0, len(t.episodes))
 	for i := range t.episodes {
-		a := s.account(t, &t.episodes[i])
+		a := ev.account(t, &t.episodes[i])
 		for _, c := range causes {
-			if c.claim != nil {
-				pieces = append(pieces, c.claim(s, a)...)
+			if c.claimEpisode != nil {
+				claims = append(claims, c.claimEpisode(ev, a)...)
 			}
 		}
 	}
-	t.rest = s.unclaimed(t, pieces)
+	t.unattributed = ev.unclaimed(t, claims)
 	for _, c := range causes {
-		if c.structure != nil {
-			pieces = append(pieces, c.structure(s, t)...)
+		if c.claimAggregate != nil {
+			claims = append(claims, c.claimAggregate(ev, t)...)
 		}
 	}
 	for _, c := range causes {
 		if c.refine != nil {
-			c.refine(s, t, pieces)
+			c.refine(ev, t, claims)
 		}
 	}
-	return pieces
+	return claims
 }

@@ -14,19 +14,19 @@ const beginning = 500 * time.Millisecond
 // first reports whether the call belongs to a cold start: the process's first of
 // its operation, or of a kernel, or one in its first moments. If the recording began before the
 // window, what comes first in it need not be the first.
-func (s *scene) first(c *event.Call) bool {
-	if s.in.First != 0 && s.from > s.in.First && !s.born[c.PID] {
+func (ev *evidence) first(c *event.Call) bool {
+	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[c.PID] {
 		return false
 	}
-	if c.Start == s.firstOp[processOp{c.PID, c.Op}] || s.kernelLoads[barrier{c.Thread, c.Start}] {
+	if c.Start == ev.firstOp[processOp{c.PID, c.Op}] || ev.kernelLoads[barrier{c.Thread, c.Start}] {
 		return true
 	}
-	return c.Start < s.firstUse[c.PID]+uint64(beginning) && c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
+	return c.Start < ev.firstUse[c.PID]+uint64(beginning) && c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
 }
 
 // claimColdStart takes the excess, disk and fault time of first calls: contexts
 // are made, code is loaded from disk and compiled in them.
-func claimColdStart(_ *scene, a *account) []piece {
+func claimColdStart(_ *evidence, a *account) []claim {
 	if !a.first || a.role == event.RoleSync || a.base > a.Duration/2 {
 		return nil
 	}
@@ -37,28 +37,28 @@ func claimColdStart(_ *scene, a *account) []piece {
 	if v == 0 {
 		return nil
 	}
-	return []piece{{acc: a, key: key{kind: ColdStart}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: ColdStart}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
-func tellColdStart(s *scene, f *finding, c *report.Chain) {
+func describeColdStart(ev *evidence, f *finding, c *report.Chain) {
 	op := c.Effect.Op
-	c.Summary = fmt.Sprintf("%s spent %s in its first %s", f.process(s), span(f.lost), op)
-	if len(f.pieces) > 1 {
-		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(s), span(f.lost), span(f.worst().lost), op)
+	c.Summary = fmt.Sprintf("%s spent %s in its first %s", f.process(ev), span(f.lost), op)
+	if len(f.claims) > 1 {
+		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(ev), span(f.lost), span(f.worst().lost), op)
 	}
 	c.Cause.Detail = "first calls create the context and load code"
 	if c.Effect.Calls >= minCalls {
 		c.Cause.Detail += fmt.Sprintf("; the median %s takes %s", op, span(c.Effect.P50NS))
 	}
-	if k := s.kernelOf(f.worst().acc.Call); k != "" {
+	if k := ev.kernelOf(f.worst().acc.Call); k != "" {
 		c.Cause.Detail = fmt.Sprintf("first launch of %s; %s", k, c.Cause.Detail)
 	}
 	c.Path = []report.Step{
-		f.step(s, "running", "first "+op, f.lost),
-		{Layer: "DRIVER", Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: c.Effect.Thread, State: "running", On: "context creation and code loading", NS: f.lost},
+		f.step(ev, "running", "first "+op, f.lost),
+		{Layer: "DRIVER", Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: c.Effect.Thread, State: "running", On: "context creation and code loading", NS: f.lost},
 	}
 	c.Recommendations = []string{
-		fmt.Sprintf("warm %s up before it counts: call %s once on every device and stream at start", f.process(s), op),
+		fmt.Sprintf("warm %s up before it counts: call %s once on every device and stream at start", f.process(ev), op),
 		"keep compiled code: set CUDA_CACHE_PATH to a disk that survives restarts, or ship code for this GPU's architecture instead of PTX",
 	}
 	if f.lost > uint64(time.Second) {

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/stats"
 )
 
-// lateness is a part of a wait: for one late rank alone, or, without a meeting, until
+// lateness is a part of a wait: for one late rank alone, or, without a collective operation, until
 // the others were there.
 type lateness struct {
 	met *collectiveOp
@@ -17,12 +17,12 @@ type lateness struct {
 }
 
 // waited splits a call that waited for collectives by whom it waited for.
-func (s *scene) waited(t event.Thread, start, end uint64) (list []lateness) {
+func (ev *evidence) waited(t event.Thread, start, end uint64) (list []lateness) {
 	at := start
-	for _, m := range s.met.at[barrier{t, start}] {
+	for _, m := range ev.collectiveOps.at[barrier{t, start}] {
 		last := m.last()
 		from, to := max(at, m.others()), min(last.At, end)
-		if !s.met.straggles(m) || last.PID == t.PID {
+		if !ev.collectiveOps.straggles(m) || last.PID == t.PID {
 			from = to
 		}
 		if from > at {
@@ -36,20 +36,20 @@ func (s *scene) waited(t event.Thread, start, end uint64) (list []lateness) {
 	return list
 }
 
-// usualMeetings is what a thread's waits for collectives usually take, ns, by their start: the
+// usualCollectives is what a thread's waits for collectives usually take, ns, by their start: the
 // median of their operation's, without the time for which a late rank is to blame. A program
 // that adds up gradients over several batches has shorter waits as well, for other work.
-func (s *scene) usualMeetings(t *subject) map[uint64]uint64 {
+func (ev *evidence) usualCollectives(t *subject) map[uint64]uint64 {
 	took, starts := map[event.Op][]uint64{}, map[event.Op][]uint64{}
 	seen := map[uint64]bool{}
-	for i := range s.collectives {
-		c := &s.collectives[i]
+	for i := range ev.collectives {
+		c := &ev.collectives[i]
 		if c.SyncOp == 0 || c.PID != t.PID || c.SyncTID != t.TID || seen[c.SyncStart] {
 			continue
 		}
 		seen[c.SyncStart] = true
 		v := c.SyncEnd - c.SyncStart
-		for _, l := range s.waited(t.Thread, c.SyncStart, c.SyncEnd) {
+		for _, l := range ev.waited(t.Thread, c.SyncStart, c.SyncEnd) {
 			v -= min(v, l.ns)
 		}
 		took[c.SyncOp], starts[c.SyncOp] = append(took[c.SyncOp], v), append(starts[c.SyncOp], c.SyncStart)
@@ -71,19 +71,19 @@ func (s *scene) usualMeetings(t *subject) map[uint64]uint64 {
 // had not entered a collective that all others had. That it always does so is no
 // excuse: the whole of it is claimed, not what is beyond the median. Nor was the time
 // until the others were there a wait for the GPU; it is nobody's fault.
-func claimCollective(s *scene, a *account) (pieces []piece) {
+func claimCollective(ev *evidence, a *account) (claims []claim) {
 	if a.Call == nil || a.role != event.RoleSync {
 		return nil
 	}
-	for _, l := range s.waited(a.Thread, a.Start, a.End()) {
+	for _, l := range ev.waited(a.Thread, a.Start, a.End()) {
 		var v uint64
 		for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU, event.RunQueue, event.Throttled}) {
 			v += a.whole(c, l.ns-v)
 		}
-		pieces = append(pieces, late(a, l.met, v)...)
+		claims = append(claims, late(a, l.met, v)...)
 	}
 	// A wait that began before the last rank came was for it to the end.
-	if met := s.met.at[barrier{a.Thread, a.Start}]; len(met) > 0 {
+	if met := ev.collectiveOps.at[barrier{a.Thread, a.Start}]; len(met) > 0 {
 		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
 			before := o.Start < met[len(met)-1].last().At
 			if before {
@@ -92,12 +92,12 @@ func claimCollective(s *scene, a *account) (pieces []piece) {
 			return before
 		})
 	}
-	return pieces
+	return claims
 }
 
-// lateCollectives is claimCollective for the calls that are not kept one by one
+// aggregateCollectives is claimCollective for the calls that are not kept one by one
 // because they take no longer than usual.
-func lateCollectives(s *scene, t *subject) (pieces []piece) {
+func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 	asked := map[uint64]bool{}
 	for i := range t.episodes {
 		if t.episodes[i].Call != nil {
@@ -110,7 +110,7 @@ func lateCollectives(s *scene, t *subject) (pieces []piece) {
 	}
 	var waits []*event.Collective
 	seen := map[uint64]bool{}
-	for b, list := range s.met.at {
+	for b, list := range ev.collectiveOps.at {
 		if b.Thread != t.Thread || asked[b.start] || b.start < t.from || b.start >= t.to {
 			continue
 		}
@@ -132,19 +132,19 @@ func lateCollectives(s *scene, t *subject) (pieces []piece) {
 		call := &event.Call{Start: w.SyncStart, Duration: w.SyncEnd - w.SyncStart, Thread: t.Thread, Op: w.SyncOp, GPU: event.NoGPU}
 		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
 		a := &account{Episode: e, sub: t, role: call.Op.Role()}
-		for _, l := range s.waited(t.Thread, w.SyncStart, w.SyncEnd) {
-			for _, p := range late(a, l.met, t.take(t.ops[n-1], l.ns)) {
-				p.part = w
-				pieces = append(pieces, p)
+		for _, l := range ev.waited(t.Thread, w.SyncStart, w.SyncEnd) {
+			for _, cl := range late(a, l.met, t.take(t.ops[n-1], l.ns)) {
+				cl.part = w
+				claims = append(claims, cl)
 			}
 		}
 	}
-	return pieces
+	return claims
 }
 
-func late(a *account, m *collectiveOp, v uint64) []piece {
+func late(a *account, m *collectiveOp, v uint64) []claim {
 	if v == 0 || m == nil {
 		return nil
 	}
-	return []piece{{acc: a, key: key{kind: CollectiveWait, Thread: m.last().Thread}, class: event.Other, lost: v, explained: v, stall: v, met: m}}
+	return []claim{{acc: a, key: key{kind: CollectiveWait, Thread: m.last().Thread}, class: event.Other, lost: v, explained: v, stall: v, op: m}}
 }

@@ -26,15 +26,15 @@ func (m *collectiveOp) others() uint64 { return m.members[len(m.members)-2].At }
 // late is how long everybody else had to wait for the last rank alone.
 func (m *collectiveOp) late() uint64 { return m.last().At - m.others() }
 
-// meetingKey is the same on all ranks of an operation.
-type meetingKey struct {
+// collectiveKey is the same on all ranks of an operation.
+type collectiveKey struct {
 	id       uint64
 	seq      uint32
 	from, to int32 // of a send and its receive, else -1
 }
 
-func keyOf(c *event.Collective) meetingKey {
-	k := meetingKey{c.CommID, c.Seq, -1, -1}
+func keyOf(c *event.Collective) collectiveKey {
+	k := collectiveKey{c.CommID, c.Seq, -1, -1}
 	switch c.Op {
 	case event.OpSend:
 		k.from, k.to = c.Rank, c.Peer
@@ -55,8 +55,8 @@ type member struct {
 	rank int32
 }
 
-// meetings are the collective operations of a recording.
-type meetings struct {
+// collectiveOps are the collective operations of a recording.
+type collectiveOps struct {
 	at        map[barrier][]*collectiveOp
 	straggler map[member]bool
 	complete  map[uint32][]uint64         // by process: when the last rank entered its collectives, by time
@@ -67,7 +67,7 @@ type meetings struct {
 
 // together reports whether two processes are ranks of one communicator. NCCL refuses
 // two ranks on one GPU.
-func (m *meetings) together(a, b uint32) bool {
+func (m *collectiveOps) together(a, b uint32) bool {
 	for id := range m.of[a] {
 		if m.of[b][id] {
 			return true
@@ -76,14 +76,14 @@ func (m *meetings) together(a, b uint32) bool {
 	return false
 }
 
-func (s *scene) readCollectives() {
-	s.met = meetings{
+func (ev *evidence) readCollectives() {
+	ev.collectiveOps = collectiveOps{
 		at: map[barrier][]*collectiveOp{}, straggler: map[member]bool{}, complete: map[uint32][]uint64{},
 		waits: map[event.Thread][]interval{}, begun: map[member]uint64{}, of: map[uint32]map[uint64]bool{},
 	}
 	cost := map[member]uint64{}
 	ranks := map[uint64]map[int32]bool{}
-	for k, m := range s.gather() {
+	for k, m := range ev.gather() {
 		slices.SortFunc(m.members, func(a, b *event.Collective) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rank, b.Rank))
 		})
@@ -95,16 +95,16 @@ func (s *scene) readCollectives() {
 		}
 		for _, c := range m.members {
 			ranks[k.id][c.Rank] = true
-			s.met.complete[c.PID] = append(s.met.complete[c.PID], m.last().At)
+			ev.collectiveOps.complete[c.PID] = append(ev.collectiveOps.complete[c.PID], m.last().At)
 			if b := (barrier{event.Thread{PID: c.PID, TID: c.SyncTID}, c.SyncStart}); c.SyncOp != 0 && c != m.last() {
-				s.met.at[b] = append(s.met.at[b], m)
+				ev.collectiveOps.at[b] = append(ev.collectiveOps.at[b], m)
 			}
 		}
-		if m.late() >= minLate && !s.met.begins(m) {
+		if m.late() >= minLate && !ev.collectiveOps.begins(m) {
 			cost[member{k.id, m.last().Rank}] += m.late()
 		}
 	}
-	s.met.order()
+	ev.collectiveOps.order()
 	for who, ns := range cost {
 		var rest uint64
 		for r := range ranks[who.id] {
@@ -113,47 +113,47 @@ func (s *scene) readCollectives() {
 			}
 		}
 		n := uint64(len(ranks[who.id]) - 1)
-		s.met.straggler[who] = n > 0 && ns*n >= mutuallyExclusive*rest
+		ev.collectiveOps.straggler[who] = n > 0 && ns*n >= mutuallyExclusive*rest
 	}
 }
 
 // gather puts the ranks' parts of each operation together, and notes who waited for collectives,
 // when ranks entered their first one, and which processes are in a communicator.
-func (s *scene) gather() map[meetingKey]*collectiveOp {
-	by := map[meetingKey]*collectiveOp{}
-	own := len(s.collectives)
-	for i := range own + len(s.remoteCollectives) {
+func (ev *evidence) gather() map[collectiveKey]*collectiveOp {
+	by := map[collectiveKey]*collectiveOp{}
+	own := len(ev.collectives)
+	for i := range own + len(ev.remoteCollectives) {
 		var c *event.Collective
 		if i < own {
-			c = &s.collectives[i]
+			c = &ev.collectives[i]
 		} else {
-			c = &s.remoteCollectives[i-own]
+			c = &ev.remoteCollectives[i-own]
 		}
 		if c.SyncOp != 0 {
 			t := event.Thread{PID: c.PID, TID: c.SyncTID}
-			s.met.waits[t] = append(s.met.waits[t], interval{c.SyncStart, c.SyncEnd})
+			ev.collectiveOps.waits[t] = append(ev.collectiveOps.waits[t], interval{c.SyncStart, c.SyncEnd})
 		}
 		if !matched(c) {
 			continue
 		}
 		if c.Seq == 1 {
-			s.met.begun[member{c.CommID, c.Rank}] = c.At
+			ev.collectiveOps.begun[member{c.CommID, c.Rank}] = c.At
 		}
 		k := keyOf(c)
 		if by[k] == nil {
 			by[k] = &collectiveOp{}
 		}
-		if s.met.of[c.PID] == nil {
-			s.met.of[c.PID] = map[uint64]bool{}
+		if ev.collectiveOps.of[c.PID] == nil {
+			ev.collectiveOps.of[c.PID] = map[uint64]bool{}
 		}
-		s.met.of[c.PID][c.CommID] = true
+		ev.collectiveOps.of[c.PID][c.CommID] = true
 		by[k].members = append(by[k].members, c)
 	}
 	return by
 }
 
 // order sorts the lists by time.
-func (m *meetings) order() {
+func (m *collectiveOps) order() {
 	for _, list := range m.complete {
 		slices.Sort(list)
 	}
@@ -173,7 +173,7 @@ func matched(c *event.Collective) bool {
 	return c.Ret == 0 && c.CommID != 0 && c.Seq != 0 && c.Rank >= 0
 }
 
-// sound reports whether a meeting has two members or more, each rank once.
+// sound reports whether a collective operation has two members or more, each rank once.
 func (m *collectiveOp) sound() bool {
 	seen := map[int32]bool{}
 	for _, c := range m.members {
@@ -187,7 +187,7 @@ func (m *collectiveOp) sound() bool {
 
 // straggles reports whether the last rank is to be named: it is so again and again,
 // or very late. Small delays of one rank after another are normal.
-func (m *meetings) straggles(x *collectiveOp) bool {
+func (m *collectiveOps) straggles(x *collectiveOp) bool {
 	last := x.last()
 	again := x.late() >= minLate && m.straggler[member{last.CommID, last.Rank}]
 	return (again || x.late() >= uint64(minStall)) && !m.begins(x)
@@ -195,7 +195,7 @@ func (m *meetings) straggles(x *collectiveOp) bool {
 
 // begins reports whether the last rank had only just come to its communicator's first
 // operation, and was very late: it loaded its code after others. That is over then.
-func (m *meetings) begins(x *collectiveOp) bool {
+func (m *collectiveOps) begins(x *collectiveOp) bool {
 	last := x.last()
 	at, ok := m.begun[member{last.CommID, last.Rank}]
 	return ok && x.late() >= uint64(minStall) && last.At < at+uint64(beginning)

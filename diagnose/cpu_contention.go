@@ -15,9 +15,9 @@ import (
 
 // claimContention takes the time in which a thread was runnable and another had
 // its CPU.
-func claimContention(s *scene, a *account) []piece {
-	pieces := a.through(CPUContention)
-	p := piece{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
+func claimContention(ev *evidence, a *account) []claim {
+	claims := a.through(CPUContention)
+	cl := claim{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
 	var idle, hidden uint64
 	var over uint64 // ns that a wait for the GPU took longer than usual
 	if a.Call != nil {
@@ -25,11 +25,11 @@ func claimContention(s *scene, a *account) []piece {
 	}
 	for _, o := range a.Rows {
 		queue := min(o.RunQueue, o.Duration)
-		queue -= min(queue, s.held[o])
+		queue -= min(queue, ev.held[o])
 		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
-		v := s.costless(a, o, queue, &over)
+		v := ev.costless(a, o, queue, &over)
 		hidden += v
 		if queue -= v; queue == 0 {
 			continue
@@ -37,18 +37,18 @@ func claimContention(s *scene, a *account) []piece {
 		nobody := min(ledger.Idle(o), queue)
 		idle += nobody
 		if queue >= uint64(store.SlowExcess) {
-			p.count++
+			cl.count++
 		}
-		p.stall = max(p.stall, queue-nobody)
+		cl.stall = max(cl.stall, queue-nobody)
 	}
 	a.take(event.RunQueue, hidden)
 	if v := a.take(event.RunQueue, idle); v > 0 {
-		pieces = append(pieces, piece{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
+		claims = append(claims, claim{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
 	}
-	if p.lost = a.take(event.RunQueue, a.left[event.RunQueue]); p.lost > 0 {
-		pieces = append(pieces, p)
+	if cl.lost = a.take(event.RunQueue, a.left[event.RunQueue]); cl.lost > 0 {
+		claims = append(claims, cl)
 	}
-	return pieces
+	return claims
 }
 
 const whyIdleCPU = "runnable while its CPU was idle: wake-up latency of an idle CPU or of the hypervisor"
@@ -60,23 +60,23 @@ const (
 	minListed = 0.2
 )
 
-// runners adds up who ran, over all pieces of a finding, and sets what they
+// runners adds up who ran, over all claims of a finding, and sets what they
 // explain.
-func (s *scene) runners(f *finding) {
+func (ev *evidence) runners(f *finding) {
 	r := &f.runners
 	rows := 0
 	var waits []*event.OffCPU
-	for _, p := range f.pieces {
-		if p.row != nil {
-			if p.lost > 0 {
-				waits = append(waits, p.chain[len(p.chain)-1].Rows...)
+	for _, cl := range f.claims {
+		if cl.row != nil {
+			if cl.lost > 0 {
+				waits = append(waits, cl.chain[len(cl.chain)-1].Rows...)
 			}
 			continue
 		}
-		waits = append(waits, p.acc.Rows...)
-		rows += p.count
+		waits = append(waits, cl.acc.Rows...)
+		rows += cl.count
 	}
-	f.addRunners(s, waits)
+	f.addRunners(ev, waits)
 	if f.through() {
 		// Root explains the share of the wait; the names, the share of that.
 		named := share(r.Named-min(r.Named, f.self), r.Queue)
@@ -94,9 +94,9 @@ func (s *scene) runners(f *finding) {
 
 // addRunners counts who ran in some waits for a CPU. Where several threads waited for one CPU at once,
 // who ran then was counted for each: of the sums the part is kept that the CPUs had time for.
-func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
+func (f *finding) addRunners(ev *evidence, rows []*event.OffCPU) {
 	rows = slices.DeleteFunc(rows, func(o *event.OffCPU) bool {
-		return o.Class == event.Throttled || o.RunQueue == 0 || s.held[o] > 0
+		return o.Class == event.Throttled || o.RunQueue == 0 || ev.held[o] > 0
 	})
 	slices.SortStableFunc(rows, func(a, b *event.OffCPU) int {
 		_, from := ledger.Blocked(a)
@@ -120,31 +120,31 @@ func (f *finding) addRunners(s *scene, rows []*event.OffCPU) {
 	}
 	f.self = 0
 	for _, c := range f.runners.Ranked() {
-		if s.in.isTracer(c.PID) {
+		if ev.in.isTracer(c.PID) {
 			f.self += c.NS
 		}
 	}
 }
 
-// minMoves is the share of the waits from which it is told that they ended on
+// minMoves is the share of the waits from which it is reported that they ended on
 // another CPU: caches are cold there.
 const minMoves = 0.25
 
 // moves counts the waits for a CPU, those that ended on another one, and those of
 // them that ended on one of another memory node.
-func (f *finding) moves(s *scene) (moved, far, all int) {
-	for _, p := range f.pieces {
-		if p.row != nil {
+func (f *finding) moves(ev *evidence) (moved, far, all int) {
+	for _, cl := range f.claims {
+		if cl.row != nil {
 			continue
 		}
-		for _, o := range p.acc.Rows {
+		for _, o := range cl.acc.Rows {
 			if o.RunQueue == 0 {
 				continue
 			}
 			all++
 			if o.InCPU != o.OutCPU {
 				moved++
-				if s.nodeOf(o.InCPU) != s.nodeOf(o.OutCPU) {
+				if ev.nodeOf(o.InCPU) != ev.nodeOf(o.OutCPU) {
 					far++
 				}
 			}
@@ -160,17 +160,17 @@ type runner struct {
 }
 
 // ranked lists the processes that ran, the tracer left out.
-func (f *finding) ranked(s *scene) []runner {
+func (f *finding) ranked(ev *evidence) []runner {
 	by := map[uint32]*runner{}
 	for _, c := range f.runners.Ranked() {
-		if s.in.isTracer(c.PID) {
+		if ev.in.isTracer(c.PID) {
 			continue
 		}
 		if r := by[c.PID]; r != nil {
 			r.NS += c.NS
 			continue
 		}
-		by[c.PID] = &runner{Culprit: c, name: s.name(c.PID, c.Comm)}
+		by[c.PID] = &runner{Culprit: c, name: ev.name(c.PID, c.Comm)}
 	}
 	var list []runner
 	for _, r := range by {
@@ -196,33 +196,33 @@ func total(list []runner) uint64 {
 	return ns
 }
 
-func tellContention(s *scene, f *finding, c *report.Chain) {
-	list := f.ranked(s)
+func describeContention(ev *evidence, f *finding, c *report.Chain) {
+	list := f.ranked(ev)
 	if len(list) == 0 {
-		return // nobody named: the finding explains nothing and is not told
+		return // nobody named: the finding explains nothing and is not reported
 	}
 	top, cpus := list[0], cpuList(f.cpus)
 	c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread = top.name, top.PID, top.TID, printable(top.Comm)
-	c.Cause.Detail = strings.Join(f.contentionDetails(s, list), "; ")
-	victim := f.root(s)
+	c.Cause.Detail = strings.Join(f.contentionDetails(ev, list), "; ")
+	victim := f.root(ev)
 	culprit := fmt.Sprintf("%s (pid %d)", top.name, top.PID)
 	if top.PID == victim.PID {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
 	}
 	if f.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU",
-			f.process(s), f.pct(), f.about(s), culprit)
+			f.process(ev), f.pct(), f.about(ev), culprit)
 		if f.several() {
 			had := fmt.Sprintf("while others, most %s, had CPU %s", culprit, cpus)
-			if s.planOf(f).own {
+			if ev.planOf(f).own {
 				had = "and had to share CPU " + cpus
 			}
-			c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which were runnable %s", f.process(s), f.pct(), f.about(s), had)
+			c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which were runnable %s", f.process(ev), f.pct(), f.about(ev), had)
 		}
-		c.Path = f.path(s, "runnable", "CPU "+cpus)
+		c.Path = f.path(ev, "runnable", "CPU "+cpus)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(s), f.pct(), culprit)
-		c.Path = []report.Step{f.step(s, "runnable", "CPU "+cpus, f.lost)}
+		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(ev), f.pct(), culprit)
+		c.Path = []report.Step{f.step(ev, "runnable", "CPU "+cpus, f.lost)}
 	}
 	known := total(list)
 	for i, r := range list[:min(len(list), maxSteps)] {
@@ -235,15 +235,15 @@ func tellContention(s *scene, f *finding, c *report.Chain) {
 		})
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		if _, fix := s.priority(victim, &list[i]); fix != "" {
+		if _, fix := ev.priority(victim, &list[i]); fix != "" {
 			c.Recommendations = append(c.Recommendations, fix)
 		}
 	}
-	c.Recommendations = append(c.Recommendations, s.makeRoom(f, victim, list)...)
+	c.Recommendations = append(c.Recommendations, ev.makeRoom(f, victim, list)...)
 }
 
 // contentionDetails say who ran where, why the scheduler let them, and what the machine allows.
-func (f *finding) contentionDetails(s *scene, list []runner) []string {
+func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 	var ran []string
 	for _, r := range list[:min(len(list), maxRunners)] {
 		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
@@ -252,7 +252,7 @@ func (f *finding) contentionDetails(s *scene, list []runner) []string {
 		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
 	}
 	details := []string{"on CPU " + cpuList(f.cpus) + ", " + strings.Join(ran, ", "), f.note}
-	if moved, far, all := f.moves(s); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+	if moved, far, all := f.moves(ev); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
 		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
 		if far > 0 {
 			text += fmt.Sprintf(", after %d on another memory node", far)
@@ -260,11 +260,11 @@ func (f *finding) contentionDetails(s *scene, list []runner) []string {
 		details = append(details, text)
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		why, _ := s.priority(f.root(s), &list[i])
+		why, _ := ev.priority(f.root(ev), &list[i])
 		details = append(details, why)
 	}
-	needs := s.planOf(f).needs
-	details = append(details, f.sinceBegun(f.about(s)), needs.words(f.cpus), s.boundWords(f), s.loadWords(f))
+	needs := ev.planOf(f).needs
+	details = append(details, f.sinceBegun(f.about(ev)), needs.words(f.cpus), ev.boundWords(f), ev.loadWords(f))
 	if f.self > 0 {
 		details = append(details, "ingero itself ran "+span(f.self))
 	}

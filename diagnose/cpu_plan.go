@@ -36,16 +36,16 @@ type needs struct {
 // plans makes the plans of all findings of CPU contention at once, so that none takes what another
 // needs: first the CPUs on which somebody waited, then those that workers are spread over; what had
 // their CPU gets what is left.
-func (s *scene) plans() map[*finding]*plan {
-	if s.planned != nil {
-		return s.planned
+func (ev *evidence) plans() map[*finding]*plan {
+	if ev.planned != nil {
+		return ev.planned
 	}
-	s.planned = map[*finding]*plan{}
-	launching := s.reserve()
+	ev.planned = map[*finding]*plan{}
+	launching := ev.reserve()
 	taken := maps.Clone(launching)
 	var list []*finding
-	for _, f := range s.list {
-		if f.kind == CPUContention && f.reportable(s) {
+	for _, f := range ev.list {
+		if f.kind == CPUContention && f.reportable(ev) {
 			list = append(list, f)
 		}
 	}
@@ -54,39 +54,39 @@ func (s *scene) plans() map[*finding]*plan {
 			taken[c] = true
 		}
 	}
-	busy := s.busyCPUs()
+	busy := ev.busyCPUs()
 	for _, f := range list {
-		if !f.ranOwn(s) {
+		if !f.ranOwn(ev) {
 			continue
 		}
-		p := &plan{own: true, needs: f.needs(s)}
-		for c := range uint16(s.in.CPUs) {
+		p := &plan{own: true, needs: f.needs(ev)}
+		for c := range uint16(ev.in.CPUs) {
 			if launching[c] || !f.cpus[c] && (taken[c] || busy[c]) {
 				continue
 			}
 			p.to = append(p.to, c)
 			taken[c] = true
 		}
-		s.planned[f] = p
+		ev.planned[f] = p
 	}
 	for _, f := range list {
-		if s.planned[f] != nil {
+		if ev.planned[f] != nil {
 			continue
 		}
 		p := &plan{}
-		for c := range uint16(s.in.CPUs) {
+		for c := range uint16(ev.in.CPUs) {
 			if !taken[c] && !busy[c] {
 				p.to = append(p.to, c)
 			}
 		}
-		s.planned[f] = p
+		ev.planned[f] = p
 	}
-	return s.planned
+	return ev.planned
 }
 
-// planOf is that of a finding; of one that is told within another, an empty one.
-func (s *scene) planOf(f *finding) *plan {
-	if p := s.plans()[f]; p != nil {
+// planOf is that of a finding; of one that is reported within another, an empty one.
+func (ev *evidence) planOf(f *finding) *plan {
+	if p := ev.plans()[f]; p != nil {
 		return p
 	}
 	return &plan{}
@@ -94,30 +94,30 @@ func (s *scene) planOf(f *finding) *plan {
 
 // ranOwn reports whether a finding's thread waited for workers of its own program while most of
 // those that had their CPU were of that program too: keeping one off takes from another.
-func (f *finding) ranOwn(s *scene) bool {
+func (f *finding) ranOwn(ev *evidence) bool {
 	if !f.through() {
 		return false
 	}
 	var own, all uint64
-	for _, r := range f.ranked(s) {
+	for _, r := range f.ranked(ev) {
 		all += r.NS
-		if s.feeds(r.PID, f.sub.PID) {
+		if ev.feeds(r.PID, f.sub.PID) {
 			own += r.NS
 		}
 	}
-	t := f.root(s)
-	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && s.feeds(t.PID, f.sub.PID)
+	t := f.root(ev)
+	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID)
 }
 
 // contenders are the workers that waited for a CPU, and those of their program that had it.
-func (f *finding) contenders(s *scene) []event.Thread {
+func (f *finding) contenders(ev *evidence) []event.Thread {
 	seen := map[event.Thread]bool{}
 	add := func(t event.Thread) {
-		if t.PID != f.sub.PID && s.feeds(t.PID, f.sub.PID) {
+		if t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) {
 			seen[t] = true
 		}
 	}
-	add(f.root(s))
+	add(f.root(ev))
 	for _, p := range f.parts {
 		add(p.Thread)
 	}
@@ -136,9 +136,9 @@ func (f *finding) contenders(s *scene) []event.Thread {
 	return list
 }
 
-func (f *finding) needs(s *scene) needs {
-	threads := f.contenders(s)
-	n := needs{workers: len(threads), now: len(f.cpus), all: s.in.CPUs}
+func (f *finding) needs(ev *evidence) needs {
+	threads := f.contenders(ev)
+	n := needs{workers: len(threads), now: len(f.cpus), all: ev.in.CPUs}
 	if n.from, n.to = f.during(); n.from >= n.to {
 		return n
 	}
@@ -152,31 +152,31 @@ func (f *finding) needs(s *scene) needs {
 	}
 	var work uint64
 	for _, t := range threads {
-		ns, ok := s.onCPU(t, n.from, n.to)
+		ns, ok := ev.onCPU(t, n.from, n.to)
 		if !ok {
 			return n
 		}
 		work += ns
 	}
 	n.steps = f.sub.stepsIn(n.from, n.to)
-	n.launch, _ = s.onCPU(f.sub.Thread, n.from, n.to)
+	n.launch, _ = ev.onCPU(f.sub.Thread, n.from, n.to)
 	n.work, n.alone = work, n.to-n.from-min(f.lost, n.to-n.from)
 	return n
 }
 
 // during is when the time was lost, but for the few waits that came before or after most of them.
 func (f *finding) during() (from, to uint64) {
-	list := slices.Clone(f.pieces)
-	slices.SortStableFunc(list, func(a, b *piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	list := slices.Clone(f.claims)
+	slices.SortStableFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	var before uint64
-	for _, p := range list {
-		if from == 0 && float64(before+p.lost) > fewWaits*float64(f.lost) {
-			from = p.acc.Start
+	for _, cl := range list {
+		if from == 0 && float64(before+cl.lost) > fewWaits*float64(f.lost) {
+			from = cl.acc.Start
 		}
 		if float64(before) < (1-fewWaits)*float64(f.lost) {
-			to = p.acc.End()
+			to = cl.acc.End()
 		}
-		before += p.lost
+		before += cl.lost
 	}
 	return max(from, f.sub.from), min(to, f.sub.to)
 }
@@ -213,13 +213,13 @@ const minAccounted = 0.5
 
 // onCPU is how long a thread ran on CPUs between two times, ns. What was recorded for most of that
 // time is taken to be alike for the rest.
-func (s *scene) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
-	from, to, ok := s.x.Span(t.TID)
+func (ev *evidence) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
+	from, to, ok := ev.x.Span(t.TID)
 	from, to = max(from, begin), min(to, end)
 	if !ok || from >= to || share(to-from, end-begin) < minAccounted {
 		return 0, false
 	}
-	split, ok := s.x.Between(t.TID, from, to)
+	split, ok := ev.x.Between(t.TID, from, to)
 	return uint64(float64(split.OnCPU) / share(to-from, end-begin)), ok
 }
 
@@ -267,16 +267,16 @@ func (n *needs) words(cpus map[uint16]bool) string {
 }
 
 // spread recommends how to give a program's workers room, all at once.
-func (p *plan) spread(s *scene, f *finding) []string {
+func (p *plan) spread(ev *evidence, f *finding) []string {
 	var pids []string
-	for _, t := range f.contenders(s) {
+	for _, t := range f.contenders(ev) {
 		if id := itoa(t.PID); !slices.Contains(pids, id) {
 			pids = append(pids, id)
 		}
 	}
 	const cheaper = "or make what they do cheaper, or do it before the run or on the GPU: " +
 		"other workers on the same CPU take as much"
-	if len(p.to) > len(f.cpus) && len(pids) > 0 && !s.unbound(f, p.to) {
+	if len(p.to) > len(f.cpus) && len(pids) > 0 && !ev.unbound(f, p.to) {
 		to := numbers(p.to)
 		fix := fmt.Sprintf("let all of them run on CPUs %s, which no launching thread and no other fix needs: "+
 			"for p in %s; do taskset -acp %s $p; done", to, strings.Join(pids, " "), to)
@@ -293,9 +293,9 @@ func (p *plan) spread(s *scene, f *finding) []string {
 	if best := p.needs.rate(p.needs.least(p.needs.now + 1)); best != "" {
 		why += fmt.Sprintf(" (with one more for its workers at best %s)", best)
 	}
-	if n := s.in.CPUs; n > 0 {
+	if n := ev.in.CPUs; n > 0 {
 		why += fmt.Sprintf(": none of the machine's %d is free for its workers", n)
-		if cpus := s.cpusOf(f.sub.Thread); len(cpus) > 0 {
+		if cpus := ev.cpusOf(f.sub.Thread); len(cpus) > 0 {
 			why += fmt.Sprintf(" (CPU %s: the launching thread, which they would hold up)", numbers(slices.Sorted(slices.Values(cpus))))
 		}
 	}
@@ -304,8 +304,8 @@ func (p *plan) spread(s *scene, f *finding) []string {
 
 // unbound reports whether the threads that waited may run on all of some CPUs as it is: then nothing
 // keeps them from it but what runs there.
-func (s *scene) unbound(f *finding, cpus []uint16) bool {
-	may := s.allowed(f.root(s))
+func (ev *evidence) unbound(f *finding, cpus []uint16) bool {
+	may := ev.allowed(f.root(ev))
 	return len(may) > 0 && !slices.ContainsFunc(cpus, func(c uint16) bool { return !slices.Contains(may, c) })
 }
 
@@ -319,15 +319,15 @@ func numbers(cpus []uint16) string {
 }
 
 // makeRoom recommends how to keep the culprits off the victim's CPUs.
-func (s *scene) makeRoom(f *finding, victim event.Thread, list []runner) []string {
-	p := s.planOf(f)
+func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []string {
+	p := ev.planOf(f)
 	cpus, top, to := cpuList(f.cpus), list[0], numbers(p.to)
 	var r []string
 	switch {
 	case p.own:
-		r = p.spread(s, f)
+		r = p.spread(ev, f)
 	case top.PID == victim.PID:
-		r = s.advise(victim.PID, []string{"process", s.name(victim.PID, "")}, adviceFewThreads)
+		r = ev.advise(victim.PID, []string{"process", ev.name(victim.PID, "")}, adviceFewThreads)
 		if to != "" {
 			r = append(r, fmt.Sprintf("or give the thread that waited a CPU of its own: taskset -cp %s %d", to, victim.TID))
 		}
@@ -340,21 +340,21 @@ func (s *scene) makeRoom(f *finding, victim event.Thread, list []runner) []strin
 		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: %s",
 			top.name, where)}
 	}
-	foreign := !p.own
+	outsiders := !p.own
 	for _, c := range list[:min(len(list), 3)] {
-		if c.PID == victim.PID || p.own && s.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
+		if c.PID == victim.PID || p.own && ev.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
 			continue
 		}
-		foreign = true
+		outsiders = true
 		if to != "" && !p.own {
 			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, to, c.PID))
 		} else {
-			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, s.name(victim.PID, ""), c.PID))
+			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, ev.name(victim.PID, ""), c.PID))
 		}
 	}
-	if foreign {
+	if outsiders {
 		r = append(r, fmt.Sprintf("or limit it by a cgroup: cpu.weight=1 or cpu.max for %s, cpuset.cpus for %s",
-			top.name, s.name(victim.PID, "")))
+			top.name, ev.name(victim.PID, "")))
 	}
 	return r
 }

@@ -21,13 +21,13 @@ const minHeld = 5 * time.Millisecond
 // throttledTime finds the run-queue waits that were really throttling. The
 // scheduler shows a throttled thread as runnable behind whoever else runs, so
 // that its cgroup's own count decides, up to the time that it says.
-func (s *scene) throttledTime() map[*event.OffCPU]uint64 {
+func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 	held := map[*event.OffCPU]uint64{}
-	if len(s.in.Throttles) == 0 {
+	if len(ev.in.Throttles) == 0 {
 		return held
 	}
-	long := s.longQueues()
-	throttles := slices.Clone(s.in.Throttles)
+	long := ev.longQueues()
+	throttles := slices.Clone(ev.in.Throttles)
 	slices.SortFunc(throttles, func(a, b store.Throttle) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Cgroup, b.Cgroup), cmp.Compare(a.NS, b.NS))
 	})
@@ -40,7 +40,7 @@ func (s *scene) throttledTime() map[*event.OffCPU]uint64 {
 		i := sort.Search(len(long), func(i int) bool { return long[i].Start+long[i].Duration+uint64(time.Second) > t.At })
 		for ; i < len(long) && long[i].Start+long[i].Duration <= t.At; i++ {
 			switch o := long[i]; {
-			case !s.inCgroup(o.PID, t.Cgroup):
+			case !ev.inCgroup(o.PID, t.Cgroup):
 			case o.Class == event.Throttled:
 				budget -= min(budget, o.Duration)
 			case held[o] == 0:
@@ -63,10 +63,10 @@ func (s *scene) throttledTime() map[*event.OffCPU]uint64 {
 }
 
 // longQueues are the intervals that throttling may explain, by their end.
-func (s *scene) longQueues() []*event.OffCPU {
+func (ev *evidence) longQueues() []*event.OffCPU {
 	var l []*event.OffCPU
-	for i := range s.in.OffCPU {
-		if o := &s.in.OffCPU[i]; o.Class == event.Throttled || o.RunQueue >= uint64(minHeld) {
+	for i := range ev.in.OffCPU {
+		if o := &ev.in.OffCPU[i]; o.Class == event.Throttled || o.RunQueue >= uint64(minHeld) {
 			l = append(l, o)
 		}
 	}
@@ -77,37 +77,37 @@ func (s *scene) longQueues() []*event.OffCPU {
 }
 
 // inCgroup reports whether a process is in a cgroup or below it.
-func (s *scene) inCgroup(pid uint32, cgroup string) bool {
-	p := s.procs[pid]
+func (ev *evidence) inCgroup(pid uint32, cgroup string) bool {
+	p := ev.procs[pid]
 	if p == nil || p.Cgroup == "" {
 		return false
 	}
 	return p.Cgroup == cgroup || strings.HasPrefix(p.Cgroup, strings.TrimSuffix(cgroup, "/")+"/")
 }
 
-func claimThrottled(s *scene, a *account) []piece {
-	pieces := a.through(CPUThrottled)
-	p := piece{acc: a, key: key{kind: CPUThrottled}, class: event.Throttled}
-	p.lost = a.take(event.Throttled, a.left[event.Throttled])
-	direct := p.lost
+func claimThrottled(ev *evidence, a *account) []claim {
+	claims := a.through(CPUThrottled)
+	cl := claim{acc: a, key: key{kind: CPUThrottled}, class: event.Throttled}
+	cl.lost = a.take(event.Throttled, a.left[event.Throttled])
+	direct := cl.lost
 	for _, o := range a.Rows {
 		if o.Class == event.Throttled {
-			p.count++
-			p.stall = max(p.stall, o.Duration)
-		} else if v := s.held[o]; v > 0 {
-			p.lost += a.take(event.RunQueue, v)
-			p.count++
-			p.stall = max(p.stall, v)
+			cl.count++
+			cl.stall = max(cl.stall, o.Duration)
+		} else if v := ev.held[o]; v > 0 {
+			cl.lost += a.take(event.RunQueue, v)
+			cl.count++
+			cl.stall = max(cl.stall, v)
 		}
 	}
-	if p.lost == 0 {
-		return pieces
+	if cl.lost == 0 {
+		return claims
 	}
-	if p.count == 0 && a.Ledger.Voluntary+a.Ledger.Involuntary <= 2 {
-		p.stall = direct
+	if cl.count == 0 && a.Ledger.Voluntary+a.Ledger.Involuntary <= 2 {
+		cl.stall = direct
 	}
-	p.explained = p.lost
-	return append(pieces, p)
+	cl.explained = cl.lost
+	return append(claims, cl)
 }
 
 // quota is a control group's CPU quota, and how often it ran out in the window.
@@ -121,11 +121,11 @@ type quota struct {
 
 // quotaOf is the quota that held a process back longest; nil if none is known to have.
 // Of groups within each other the inner one is named, if both ran out as long.
-func (s *scene) quotaOf(pid uint32) *quota {
+func (ev *evidence) quotaOf(pid uint32) *quota {
 	by := map[string]*quota{}
-	for i := range s.in.Throttles {
-		r := &s.in.Throttles[i]
-		if r.NS == 0 || !s.inCgroup(pid, r.Cgroup) {
+	for i := range ev.in.Throttles {
+		r := &ev.in.Throttles[i]
+		if r.NS == 0 || !ev.inCgroup(pid, r.Cgroup) {
 			continue
 		}
 		q := by[r.Cgroup]
@@ -186,11 +186,11 @@ func (q *quota) advice() (raise, look string) {
 	return fmt.Sprintf("raise the quota in %s/cpu.max, or write \"max\" to it%s", dir, kubernetes), dir + "/cpu.stat"
 }
 
-func tellThrottled(s *scene, f *finding, c *report.Chain) {
-	t := f.root(s)
-	q := s.quotaOf(t.PID)
+func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root(ev)
+	q := ev.quotaOf(t.PID)
 	group := "its cgroup"
-	switch p := s.procs[t.PID]; {
+	switch p := ev.procs[t.PID]; {
 	case q != nil:
 		group = "cgroup " + q.group
 		c.Cause.Detail = q.detail()
@@ -204,20 +204,20 @@ func tellThrottled(s *scene, f *finding, c *report.Chain) {
 	}
 	if f.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which %s throttled: %s was out of CPU quota",
-			f.process(s), f.pct(), f.about(s), f.was(), group)
-		c.Path = f.path(s, "throttled", "CPU quota of "+group)
+			f.process(ev), f.pct(), f.about(ev), f.was(), group)
+		c.Path = f.path(ev, "throttled", "CPU quota of "+group)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(s), f.pct(), group)
-		c.Path = []report.Step{f.step(s, "throttled", "CPU quota of "+group, f.lost)}
+		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(ev), f.pct(), group)
+		c.Path = []report.Step{f.step(ev, "throttled", "CPU quota of "+group, f.lost)}
 	}
 	if q == nil {
 		c.Recommendations = []string{
-			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's CPU limit)", t.PID, s.name(t.PID, "")),
+			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's CPU limit)", t.PID, ev.name(t.PID, "")),
 		}
 		return
 	}
 	raise, look := q.advice()
-	c.Recommendations = []string{raise, fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", s.name(t.PID, ""), look)}
+	c.Recommendations = []string{raise, fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", ev.name(t.PID, ""), look)}
 }
 
 // below reports whether a group is below the root, which has no quota.

@@ -16,52 +16,52 @@ import (
 func Diagnose(in *Input) *report.Report { return DiagnoseMachines([]*Input{in}) }
 
 // report tells everything that is found.
-func (s *scene) report() *report.Report {
-	in := s.in
+func (ev *evidence) report() *report.Report {
+	in := ev.in
 	r := &report.Report{
 		Schema: report.Schema, DB: in.DB, Node: in.Node,
-		Window: report.Window{FromNS: s.from, ToNS: s.to, Note: in.Note},
-		Events: s.outermostCalls(), Lost: event.LossCounts(in.Losses),
+		Window: report.Window{FromNS: ev.from, ToNS: ev.to, Note: in.Note},
+		Events: ev.outermostCalls(), Lost: event.LossCounts(in.Losses),
 		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
 	}
 	worst, few := 0.0, 0
-	r.InFlight, r.Chains = s.inFlight()
+	r.InFlight, r.Chains = ev.inFlight()
 	if r.Chains == nil {
 		r.Chains = []report.Chain{}
 	}
-	for _, f := range s.list {
+	for _, f := range ev.list {
 		worst = max(worst, f.lostPct())
 		if f.within != nil {
 			continue
 		}
-		if !f.reportable(s) {
-			if f.lostPct() >= f.leastPct(s) {
+		if !f.reportable(ev) {
+			if f.lostPct() >= f.leastPct(ev) {
 				few += f.sample
 			}
 			continue
 		}
-		if f.kind == Unknown || f.explainedPct(s) < minShare {
-			r.NotExplained = append(r.NotExplained, f.notExplained(s))
+		if f.kind == Unknown || f.explainedPct(ev) < minShare {
+			r.NotExplained = append(r.NotExplained, f.notExplained(ev))
 		} else {
-			r.Chains = append(r.Chains, f.chain(s, s.all))
+			r.Chains = append(r.Chains, f.chain(ev, ev.all))
 		}
 	}
-	for i := range s.leaks {
-		r.Chains = append(r.Chains, s.leaks[i].chain(s))
+	for i := range ev.leaks {
+		r.Chains = append(r.Chains, ev.leaks[i].chain(ev))
 	}
-	r.Chains = append(r.Chains, s.graphFaults()...)
+	r.Chains = append(r.Chains, ev.graphFaults()...)
 	slices.SortStableFunc(r.Chains, worstFirst)
-	r.Idle = s.idleThreads()
-	r.Ended = s.ended()
-	r.GPUErrors = s.gpuErrors()
-	r.Workloads = s.workloads()
+	r.Idle = ev.idleThreads()
+	r.Ended = ev.ended()
+	r.GPUErrors = ev.gpuErrors()
+	r.Workloads = ev.workloads()
 	if in.PerProcess {
-		r.Processes = s.processes()
+		r.Processes = ev.processes()
 	}
 	r.Footprint = in.Footprint
-	r.Notes = s.notes()
+	r.Notes = ev.notes()
 	r.StoredChains = storedChains(in)
-	r.Verdict = s.verdict(r, worst, few)
+	r.Verdict = ev.verdict(r, worst, few)
 	return r
 }
 
@@ -75,80 +75,80 @@ func worstFirst(a, b report.Chain) int {
 var severities = []string{"HIGH", "MEDIUM", "LOW"}
 
 // find finds what all threads lost.
-func (s *scene) find() {
-	for _, t := range s.subjects {
-		s.all = append(s.all, s.findings(t)...)
+func (ev *evidence) find() {
+	for _, t := range ev.subjects {
+		ev.all = append(ev.all, ev.findings(t)...)
 	}
-	sortFindings(s.all)
-	for _, f := range s.all {
+	sortFindings(ev.all)
+	for _, f := range ev.all {
 		f.sub.lost += f.lost
 		if !gpuSide(f.kind) && f.kind != Unknown {
 			f.sub.lostOnHost += f.lost
 		}
 	}
-	s.list = s.merge(s.all)
+	ev.list = ev.merge(ev.all)
 }
 
-// often: a loss in one stretch is told by the step if it is in one of so many steps. One stall says nothing
+// often: a loss in one stretch is reported by the step if it is in one of so many steps. One stall says nothing
 // of the next step.
 const often = 10
 
 // chain tells a finding, of all there are.
-func (f *finding) chain(s *scene, all []*finding) report.Chain {
+func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	f.sort()
 	c := report.Chain{
-		ID: f.id(s), Severity: f.severity(s),
-		ExplainedPct: round(f.explainedPct(s)), LostNS: f.lost, LostPct: round(f.lostPct()),
-		Effect: f.effect(s), Cause: f.cause(s), Evidence: f.evidence(s), Stack: s.stack(f),
+		ID: f.id(ev), Severity: f.severity(ev),
+		ExplainedPct: round(f.explainedPct(ev)), LostNS: f.lost, LostPct: round(f.lostPct()),
+		Effect: f.effect(ev), Cause: f.cause(ev), Evidence: f.reportEvidence(ev), Stack: ev.stack(f),
 	}
-	c.Also, c.Culprits, c.Rest = f.also(s), f.culprits(s), f.rest(s)
-	c.Pattern = f.pattern(s)
+	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
+	c.Pattern = f.pattern(ev)
 	c.Alternatives = f.alternatives(all)
-	if n := f.perStep(s); n != nil && !f.loading && (c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
-		c.PerStep, c.WhatIf = n, f.whatIf(s)
+	if n := f.perStep(ev); n != nil && !f.loading && (c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
+		c.PerStep, c.WhatIf = n, f.whatIf(ev)
 	}
 	for _, k := range causes {
-		if k.kind == f.kind && k.tell != nil {
-			k.tell(s, f, &c)
+		if k.kind == f.kind && k.describe != nil {
+			k.describe(ev, f, &c)
 		}
 	}
-	f.tellOwn(s, &c)
-	c.Cause.Detail += f.stretchWords(s) + f.alike(s)
-	if w := s.lossNote(); w != "" {
+	f.describeOwn(ev, &c)
+	c.Cause.Detail += f.stretchWords(ev) + f.alike(ev)
+	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}
-	c.Counter = s.busyMeanwhile(f)
-	c.Owners = s.owners(&c)
+	c.Counter = ev.busyMeanwhile(f)
+	c.Owners = ev.owners(&c)
 	return c
 }
 
-func (f *finding) cause(s *scene) report.Cause {
-	at, t := s.resolveThread(f.root(s))
-	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: s.machineOf(at)}
+func (f *finding) cause(ev *evidence) report.Cause {
+	at, t := ev.resolveThread(f.root(ev))
+	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: ev.machineOf(at)}
 }
 
 // id is the same whenever the same thread loses time to the same cause.
-func (f *finding) id(s *scene) string {
+func (f *finding) id(ev *evidence) string {
 	h := fnv.New64a()
-	at, t := s.resolveThread(f.Thread)
+	at, t := ev.resolveThread(f.Thread)
 	kind := f.kind
 	if f.several() {
-		at, t, kind = s, event.Thread{}, s.placeKey(f)+cpuList(f.cpus)
+		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.cpus)
 	}
 	if f.loading {
 		kind += " loading"
 	}
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, s.machineOf(at))
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, ev.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 
 // stack is that of the call that lost most among those with one.
-func (s *scene) stack(f *finding) []string {
-	for _, p := range f.pieces {
-		if p.acc.Call == nil || p.acc.Call.Stack == 0 {
+func (ev *evidence) stack(f *finding) []string {
+	for _, cl := range f.claims {
+		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
 			continue
 		}
-		st, ok := s.in.Stacks[p.acc.Call.Stack]
+		st, ok := ev.in.Stacks[cl.acc.Call.Stack]
 		if !ok {
 			continue
 		}
@@ -157,19 +157,19 @@ func (s *scene) stack(f *finding) []string {
 	return []string{}
 }
 
-func (f *finding) notExplained(s *scene) report.NotExplained {
+func (f *finding) notExplained(ev *evidence) report.NotExplained {
 	f.sort()
 	n := report.NotExplained{
-		Effect: f.effect(s), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(s)), Why: f.why(s),
+		Effect: f.effect(ev), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(ev)), Why: f.why(ev),
 	}
-	if w := s.lossNote(); w != "" {
+	if w := ev.lossNote(); w != "" {
 		n.Why += "; " + w
 	}
 	return n
 }
 
 // why says what is missing for an explanation, the largest part first.
-func (f *finding) why(s *scene) string {
+func (f *finding) why(ev *evidence) string {
 	switch {
 	case f.kind == CPUContention && f.self > 0 && f.self >= f.lost/2:
 		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
@@ -179,8 +179,8 @@ func (f *finding) why(s *scene) string {
 		return fmt.Sprintf("looks like %s, but the evidence covers %s of %s", f.kind, span(f.explained), span(f.lost))
 	}
 	by := map[string]uint64{}
-	for _, p := range f.pieces {
-		by[p.why] += p.lost
+	for _, cl := range f.claims {
+		by[cl.why] += cl.lost
 	}
 	var whys []string
 	for w := range by {
@@ -195,12 +195,12 @@ func (f *finding) why(s *scene) string {
 }
 
 // lossNote names the losses that leave holes in the evidence.
-func (s *scene) lossNote() string {
-	if s.missing < 0.001 {
+func (ev *evidence) lossNote() string {
+	if ev.missing < 0.001 {
 		return ""
 	}
 	var counts [event.NumLossKinds]uint64
-	for _, l := range s.in.Losses {
+	for _, l := range ev.in.Losses {
 		if l.Kind < event.NumLossKinds {
 			counts[l.Kind] += l.Count
 		}
@@ -211,18 +211,18 @@ func (s *scene) lossNote() string {
 			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, info.Unit, info.Name))
 		}
 	}
-	return fmt.Sprintf("%.1f %% of the records were lost: %s", s.missing*100, strings.Join(parts, ", "))
+	return fmt.Sprintf("%.1f %% of the records were lost: %s", ev.missing*100, strings.Join(parts, ", "))
 }
 
 // verdict is the report in one line.
-func (s *scene) verdict(r *report.Report, worst float64, few int) string {
+func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 	switch {
-	case len(s.subjects) == 0 && len(r.Chains) == 0 && len(r.InFlight) > 0:
+	case len(ev.subjects) == 0 && len(r.Chains) == 0 && len(r.InFlight) > 0:
 		f := r.InFlight[0]
 		return fmt.Sprintf("no CUDA call returned in this window; %s has been in %s for %s", f.Process, f.Op, span(f.AgeNS))
-	case len(s.subjects) == 0 && s.in.Footprint != nil:
-		return s.in.Footprint.Verdict()
-	case len(s.subjects) == 0 && len(r.Chains) == 0:
+	case len(ev.subjects) == 0 && ev.in.Footprint != nil:
+		return ev.in.Footprint.Verdict()
+	case len(ev.subjects) == 0 && len(r.Chains) == 0:
 		return "nothing to explain: no CUDA call was recorded in this window"
 	case len(r.Chains) > 0:
 		v := r.Chains[0].Summary
@@ -242,14 +242,14 @@ func (s *scene) verdict(r *report.Report, worst float64, few int) string {
 		return v
 	}
 	if few > 0 {
-		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s", report.Count(r.Events), span(s.to-s.from), minSample, span(uint64(minStall)))
+		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s", report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))
 	}
-	if s.in.Earlier != nil {
-		return s.earlierVerdict(r, worst)
+	if ev.in.Earlier != nil {
+		return ev.earlierVerdict(r, worst)
 	}
-	threads := fmt.Sprintf("%d threads", len(s.subjects))
-	if len(s.subjects) == 1 {
+	threads := fmt.Sprintf("%d threads", len(ev.subjects))
+	if len(ev.subjects) == 1 {
 		threads = "1 thread"
 	}
-	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time", report.Count(r.Events), threads, span(s.to-s.from), worst)
+	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time", report.Count(r.Events), threads, span(ev.to-ev.from), worst)
 }

@@ -14,10 +14,10 @@ func (f *finding) seconds() func(at uint64) bool {
 	const second = 1_000_000_000
 	type span struct{ from, to uint64 }
 	var spans []span
-	for _, p := range f.pieces {
-		s := span{p.acc.Start, p.acc.End()}
-		if p.row != nil {
-			s = span{p.row.Start, p.row.Start + p.row.Duration}
+	for _, cl := range f.claims {
+		s := span{cl.acc.Start, cl.acc.End()}
+		if cl.row != nil {
+			s = span{cl.row.Start, cl.row.Start + cl.row.Duration}
 		}
 		spans = append(spans, s)
 	}
@@ -52,15 +52,15 @@ func addSum(to, s *event.RequestSum) {
 
 // disk finds the device whose requests the process made while time was lost; nil if it
 // made none: its writes may have been the kernel's to carry out.
-func (f *finding) disk(s *scene) *disk {
-	if len(s.in.IO.Sums) == 0 {
+func (f *finding) disk(ev *evidence) *disk {
+	if len(ev.in.IO.Sums) == 0 {
 		return nil
 	}
-	within, pid := f.seconds(), f.root(s).PID
+	within, pid := f.seconds(), f.root(ev).PID
 	own := map[event.Device]*event.RequestSum{}
 	others := map[event.Device]map[uint32]*event.RequestSum{}
-	for i := range s.in.IO.Sums {
-		q := &s.in.IO.Sums[i]
+	for i := range ev.in.IO.Sums {
+		q := &ev.in.IO.Sums[i]
 		if !within(q.At) {
 			continue
 		}
@@ -92,14 +92,14 @@ func (f *finding) disk(s *scene) *disk {
 	if best == 0 {
 		return nil
 	}
-	d := &disk{name: s.device(best), own: *own[best]}
+	d := &disk{name: ev.device(best), own: *own[best]}
 	for _, o := range others[best] {
-		if s.kernelThread(o.PID, o.Comm) {
+		if ev.kernelThread(o.PID, o.Comm) {
 			addSum(&d.kernel, o)
 			continue
 		}
 		if busy(o) > d.otherNS || busy(o) == d.otherNS && o.PID < d.other {
-			d.other, d.otherNS, d.otherRequests, d.otherName = o.PID, busy(o), o.Requests, s.name(o.PID, o.Comm)
+			d.other, d.otherNS, d.otherRequests, d.otherName = o.PID, busy(o), o.Requests, ev.name(o.PID, o.Comm)
 		}
 	}
 	return d
@@ -107,11 +107,11 @@ func (f *finding) disk(s *scene) *disk {
 
 // swapWords says what a process read back from swap while a finding's time was lost;
 // empty if that was not seen: what is swapped to compressed memory makes no requests.
-func (f *finding) swapWords(s *scene, pid uint32) string {
+func (f *finding) swapWords(ev *evidence, pid uint32) string {
 	within := f.seconds()
 	var sum event.RequestSum
-	for i := range s.in.IO.Sums {
-		if q := &s.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
+	for i := range ev.in.IO.Sums {
+		if q := &ev.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
 			addSum(&sum, q)
 			sum.Device = q.Device
 		}
@@ -120,7 +120,7 @@ func (f *finding) swapWords(s *scene, pid uint32) string {
 		return ""
 	}
 	return fmt.Sprintf("; %s of it came back from %s in %s, %s each on average",
-		report.Bytes(sum.Bytes), s.device(sum.Device), plural(int(sum.Requests), "request", "requests"), span(busy(&sum)/sum.Requests))
+		report.Bytes(sum.Bytes), ev.device(sum.Device), plural(int(sum.Requests), "request", "requests"), span(busy(&sum)/sum.Requests))
 }
 
 // crowded reports whether another process had more of the device than who waited.
@@ -128,12 +128,12 @@ func (d *disk) crowded() bool { return d.other != 0 && d.otherNS > busy(&d.own) 
 
 // kernelThread reports whether a process is a thread of the kernel: kthreadd, whose
 // number is 2, is its parent.
-func (s *scene) kernelThread(pid uint32, comm string) bool {
-	return s.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
+func (ev *evidence) kernelThread(pid uint32, comm string) bool {
+	return ev.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
 }
 
-func (s *scene) device(d event.Device) string {
-	for _, n := range s.in.IO.Devices {
+func (ev *evidence) device(d event.Device) string {
+	for _, n := range ev.in.IO.Devices {
 		if n.Device == d {
 			return n.Name
 		}
@@ -161,12 +161,12 @@ func (d *disk) words() string {
 }
 
 // path is by which name the process had the file open, empty if that is not known.
-func (s *scene) path(pid uint32, inode uint64) string {
-	if s.paths == nil {
-		s.paths = map[event.File]string{}
-		for _, f := range s.in.IO.Files {
-			s.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
+func (ev *evidence) path(pid uint32, inode uint64) string {
+	if ev.paths == nil {
+		ev.paths = map[event.File]string{}
+		for _, f := range ev.in.IO.Files {
+			ev.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
 		}
 	}
-	return s.paths[event.File{PID: pid, Inode: inode}]
+	return ev.paths[event.File{PID: pid, Inode: inode}]
 }

@@ -13,8 +13,8 @@ type doing struct{ ledger.Split }
 
 func (f *finding) doing() doing {
 	var d doing
-	for _, p := range f.pieces {
-		if l := &p.chain[len(p.chain)-1]; l.Known {
+	for _, cl := range f.claims {
+		if l := &cl.chain[len(cl.chain)-1]; l.Known {
 			d.Add(&l.Split)
 		}
 	}
@@ -44,7 +44,7 @@ var doingWords = [event.NumClasses + 1]string{
 	event.Pipe: "waited for pipes", event.Poll: "polled", event.Sleep: "slept", event.Ioctl: "waited for a device", event.Other: "waited",
 }
 
-// minDoing is the share of the time from which a way to spend it is told.
+// minDoing is the share of the time from which a way to spend it is reported.
 const minDoing = 0.1
 
 // long says what it did, in words that follow its name.

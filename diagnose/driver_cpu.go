@@ -10,35 +10,35 @@ import (
 // claimDriverCPU takes the on-CPU time that a call took beyond its median and
 // that is neither GPU wait nor a cold start. It is counted at the outermost
 // call, which holds the driver calls that it made.
-func claimDriverCPU(_ *scene, a *account) []piece {
+func claimDriverCPU(_ *evidence, a *account) []claim {
 	v := a.take(event.OnCPU, a.left[event.OnCPU])
 	if v == 0 {
 		return nil
 	}
-	return []piece{{acc: a, key: key{kind: DriverCPU}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: DriverCPU}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
-func tellDriverCPU(s *scene, f *finding, c *report.Chain) {
+func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 	e := c.Effect
 	c.Summary = fmt.Sprintf("%s lost %s on CPU inside %s: %s",
-		f.process(s), f.pct(), e.Op, f.tookLonger(&e))
+		f.process(ev), f.pct(), e.Op, f.tookLonger(&e))
 	c.Cause.Detail = "the library itself ran; the thread was neither blocked nor short of a CPU"
-	c.Path = []report.Step{f.step(s, "running", "inside "+e.Op, f.lost)}
+	c.Path = []report.Step{f.step(ev, "running", "inside "+e.Op, f.lost)}
 	if n := f.nested(); n != nil {
 		c.Cause.Detail += ", most of it in " + n.Op.String()
-		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.nestedNS()})
+		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.nestedNS()})
 	}
 	switch f.worst().acc.role {
 	case event.RoleLaunch:
 		c.Recommendations = []string{
-			fmt.Sprintf("let %s have fewer launches in flight: a full launch queue makes %s spin; synchronise every few hundred launches, or use CUDA graphs", f.process(s), e.Op),
+			fmt.Sprintf("let %s have fewer launches in flight: a full launch queue makes %s spin; synchronise every few hundred launches, or use CUDA graphs", f.process(ev), e.Op),
 			"or the kernels were loaded on their first launch: CUDA_MODULE_LOADING=EAGER moves that to the start",
 		}
 	case event.RoleCopy:
 		c.Recommendations = []string{
-			fmt.Sprintf("let %s have fewer copies and launches in flight: a full queue makes %s spin", f.process(s), e.Op),
+			fmt.Sprintf("let %s have fewer copies and launches in flight: a full queue makes %s spin", f.process(ev), e.Op),
 		}
-		c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, nil, advicePinned)...)
+		c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, nil, advicePinned)...)
 	case event.RoleAlloc, event.RoleFree:
 		c.Recommendations = []string{fmt.Sprintf("keep and reuse device memory instead of calling %s in the loop: cudaMallocAsync with a pool, or the framework's caching allocator", e.Op)}
 	default:

@@ -18,21 +18,21 @@ const switchSlack = 200_000_000
 
 // claimUnrecorded takes what a recording by an earlier Ingero does not explain:
 // time on a CPU that may have been none, and time off it for reasons unknown.
-func claimUnrecorded(s *scene, a *account) []piece {
-	if s.in.Earlier == nil || a.Call == nil {
+func claimUnrecorded(ev *evidence, a *account) []claim {
+	if ev.in.Earlier == nil || a.Call == nil {
 		return nil
 	}
-	var pieces []piece
+	var claims []claim
 	take := func(c event.Class, why string) {
 		if v := a.take(c, a.left[c]); v > 0 {
-			pieces = append(pieces, piece{acc: a, key: key{kind: Unknown}, class: c, lost: v, stall: v, why: why})
+			claims = append(claims, claim{acc: a, key: key{kind: Unknown}, class: c, lost: v, stall: v, why: why})
 		}
 	}
 	take(event.Other, "off the CPU; whether it was preempted or waited, and for what, was not recorded")
-	if !switchesSeen(s.in.Earlier, a.Call, a.left[event.OnCPU]) {
+	if !switchesSeen(ev.in.Earlier, a.Call, a.left[event.OnCPU]) {
 		take(event.OnCPU, "in which the thread may have been on a CPU or off it: its context switches were not recorded then")
 	}
-	return pieces
+	return claims
 }
 
 // switchesSeen reports whether a thread's context switches during a call were
@@ -49,19 +49,19 @@ func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
 }
 
 // eventID is the id of the event that began at the given time.
-func (s *scene) eventID(t event.Thread, at uint64, kind store.EventKind) string {
-	if s.in.Earlier != nil {
-		if id := s.in.Earlier.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
+func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) string {
+	if ev.in.Earlier != nil {
+		if id := ev.in.Earlier.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
 			return id
 		}
 	}
-	return store.EventID(s.in.Node, at, kind)
+	return store.EventID(ev.in.Node, at, kind)
 }
 
 // earlierVerdict words that nothing was found, and how far that reaches.
-func (s *scene) earlierVerdict(r *report.Report, worst float64) string {
+func (ev *evidence) earlierVerdict(r *report.Report, worst float64) string {
 	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside them, and the time between them was not recorded",
-		count(r.Events, ""), span(s.to-s.from), worst)
+		count(r.Events, ""), span(ev.to-ev.from), worst)
 }
 
 // storedChains sets next to each chain that an earlier Ingero recorded what the

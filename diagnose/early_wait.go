@@ -47,25 +47,25 @@ type waitRate struct {
 func (v *waitRate) each() float64 { return v.waits / v.launches }
 
 // readEarlyWaits finds them in each process.
-func (s *scene) readEarlyWaits() {
-	for pid, q := range s.steps {
+func (ev *evidence) readEarlyWaits() {
+	for pid, q := range ev.steps {
 		if len(q.leads) < 2*minLeads {
 			continue
 		}
-		if w, ok := s.earlyWaitsOf(pid, q.leads); ok {
-			s.early[w.thread] = w
+		if w, ok := ev.earlyWaitsOf(pid, q.leads); ok {
+			ev.early[w.thread] = w
 		}
 	}
 }
 
 // waitRates are the seconds of a process in which it launches, by time. The first and the last
 // count if it made calls in a good part of them.
-func (s *scene) waitRates(pid uint32) []waitRate {
-	launches := s.launchesOf(pid)
+func (ev *evidence) waitRates(pid uint32) []waitRate {
+	launches := ev.launchesOf(pid)
 	rates := map[uint64]*waitRate{}
-	step := max(s.in.SeriesStep, 1)
+	step := max(ev.in.SeriesStep, 1)
 	from, to := ^uint64(0), uint64(0)
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		if t.PID != pid {
 			continue
 		}
@@ -77,7 +77,7 @@ func (s *scene) waitRates(pid uint32) []waitRate {
 				continue
 			}
 			k := threadOp{t.Thread, o.Op}
-			for _, second := range s.series[k] {
+			for _, second := range ev.series[k] {
 				if second.Calls == 0 || second.SumNS/second.Calls < longWait {
 					continue
 				}
@@ -103,14 +103,14 @@ func (s *scene) waitRates(pid uint32) []waitRate {
 	return list
 }
 
-func (s *scene) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok bool) {
-	seconds := s.waitRates(pid)
+func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok bool) {
+	seconds := ev.waitRates(pid)
 	for n := minLevelSeconds; n+minLevelSeconds < len(seconds); n++ {
 		for _, between := range []int{1, 0} { // one second may be of both
 			if n+between+minLevelSeconds >= len(seconds) {
 				continue
 			}
-			if v, more := s.moreWaits(seconds[:n], seconds[n+between:], leads); more {
+			if v, more := ev.moreWaits(seconds[:n], seconds[n+between:], leads); more {
 				v.since = seconds[n].at * 1e9
 				w, ok = v, true
 			}
@@ -121,14 +121,14 @@ func (s *scene) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok bool) {
 
 // moreWaits compares two stretches of seconds: whether there are more waits for each launch
 // after, for the same work, and launches are fewer by the time from waits to launches.
-func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
+func (ev *evidence) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
 	each := func(v *waitRate) float64 { return v.each() }
 	low, high := extremesOf(before, each)
 	least, _ := extremesOf(after, each)
 	if high > maxWaitSpread*low || least < minMoreWaits*high {
 		return w, false
 	}
-	second := float64(max(s.in.SeriesStep, 1)) * 1e9
+	second := float64(max(ev.in.SeriesStep, 1)) * 1e9
 	// The time for a launch, and that of it in which the GPU has nothing to do.
 	cost := func(list []waitRate) (all, idle float64, ok bool) {
 		from, to := list[0].at*1e9, list[len(list)-1].at*1e9+uint64(second)
@@ -162,33 +162,33 @@ func (s *scene) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits,
 			most = k
 		}
 	}
-	w.op, w.thread = s.stats[most], most.Thread
+	w.op, w.thread = ev.stats[most], most.Thread
 	return w, w.op != nil
 }
 
-// takeEarlyWaits takes the time in which the GPU had nothing to do because the thread waited earlier
+// aggregateEarlyWaits takes the time in which the GPU had nothing to do because the thread waited earlier
 // than before.
-func takeEarlyWaits(s *scene, t *subject) []piece {
-	w, ok := s.early[t.Thread]
+func aggregateEarlyWaits(ev *evidence, t *subject) []claim {
+	w, ok := ev.early[t.Thread]
 	if !ok {
 		return nil
 	}
-	return s.standBeside(t, w.op, ImplicitSync, w.lost, w.waits)
+	return ev.aggregateBeside(t, w.op, ImplicitSync, w.lost, w.waits)
 }
 
-func (w *earlyWaits) tell(s *scene, f *finding, c *report.Chain) {
-	site := s.site(f)
+func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {
+	site := ev.site(f)
 	from := ""
 	if site != "" {
 		from, site = "; called from "+site, " in "+site
 	}
 	c.Summary = fmt.Sprintf("%s lost %s because it waits for the GPU earlier: "+
 		"%.1f times as many waits for each launch, and %s from %s to the next launch",
-		f.process(s), f.pct(), w.after/w.before, span(w.lead), c.Effect.Op)
+		f.process(ev), f.pct(), w.after/w.before, span(w.lead), c.Effect.Op)
 	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new ones in %s; "+
 		"for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. "+
 		"The GPU takes as long for a launch as before%s",
 		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)
-	c.Path = []report.Step{f.step(s, "running", "its own work, while the GPU has nothing to do", f.lost)}
-	c.Recommendations = s.advise(f.sub.PID, []string{"site", site, "pid", itoa(f.sub.PID)}, adviceReadLater, adviceSync)
+	c.Path = []report.Step{f.step(ev, "running", "its own work, while the GPU has nothing to do", f.lost)}
+	c.Recommendations = ev.advise(f.sub.PID, []string{"site", site, "pid", itoa(f.sub.PID)}, adviceReadLater, adviceSync)
 }

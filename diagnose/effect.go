@@ -27,8 +27,8 @@ type place struct {
 // op is the operation that lost most; gaps count as one.
 func (f *finding) op() place {
 	lost := map[place]uint64{}
-	for _, p := range f.pieces {
-		lost[placeOf(p.acc)] += p.lost
+	for _, cl := range f.claims {
+		lost[placeOf(cl.acc)] += cl.lost
 	}
 	var best place
 	for p, v := range lost {
@@ -54,9 +54,9 @@ const betweenCalls = "between calls"
 // find nothing queued, and say nothing of one that does.
 func (f *finding) longest() (took, usual uint64) {
 	at := f.op()
-	for _, p := range f.pieces {
-		a := p.acc
-		if placeOf(a) != at || p.standing || a.Duration <= took {
+	for _, cl := range f.claims {
+		a := cl.acc
+		if placeOf(a) != at || cl.aggregate || a.Duration <= took {
 			continue
 		}
 		took, usual = a.Duration, a.base
@@ -84,31 +84,31 @@ func (f *finding) tookLonger(e *report.Effect) string {
 }
 
 // effect describes what was slow, by exact statistics.
-func (f *finding) effect(s *scene) report.Effect {
+func (f *finding) effect(ev *evidence) report.Effect {
 	at := f.op()
-	e := report.Effect{Op: betweenCalls, Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: s.comm(f.sub.Thread)}
+	e := report.Effect{Op: betweenCalls, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread)}
 	slow := map[uint64]bool{}
-	for _, p := range f.pieces {
+	for _, cl := range f.claims {
 		switch {
-		case placeOf(p.acc) != at:
-		case p.standing && p.acc.base == 0: // none is slow: they are too many
-		case p.standing:
-			e.SlowCalls += uint64(p.count)
-		case p.lost >= uint64(store.SlowExcess):
-			slow[p.acc.Start] = true
+		case placeOf(cl.acc) != at:
+		case cl.aggregate && cl.acc.base == 0: // none is slow: they are too many
+		case cl.aggregate:
+			e.SlowCalls += uint64(cl.count)
+		case cl.lost >= uint64(store.SlowExcess):
+			slow[cl.acc.Start] = true
 		}
 	}
 	e.SlowCalls += uint64(len(slow))
 	if at.call {
-		e.Op, e.Kernel = at.op.String(), f.kernel(s)
-		if st := s.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
+		e.Op, e.Kernel = at.op.String(), f.kernel(ev)
+		if st := ev.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
 			e.Calls, e.MaxNS = st.Calls, st.MaxNS
-			e.SlowCalls = min(e.SlowCalls, e.Calls) // those of a standing loss may be recorded one by one, too
+			e.SlowCalls = min(e.SlowCalls, e.Calls) // those of a loss that is always there may be recorded one by one, too
 			quantiles(&e, st.Hist)
 		}
 		return e
 	}
-	e.Calls = s.gapStats[f.sub.Thread].gaps
+	e.Calls = ev.gapStats[f.sub.Thread].gaps
 	var h stats.Histogram
 	var listed uint64
 	for i := range f.sub.episodes {

@@ -10,10 +10,10 @@ import (
 )
 
 // ended lists the processes that the kernel ended for lack of memory, each once.
-func (s *scene) ended() []report.Ended {
+func (ev *evidence) ended() []report.Ended {
 	first := map[uint32]*event.Life{}
-	for i := range s.in.Lives {
-		l := &s.in.Lives[i]
+	for i := range ev.in.Lives {
+		l := &ev.in.Lives[i]
 		if l.Kind != event.LifeOOM {
 			continue
 		}
@@ -23,14 +23,14 @@ func (s *scene) ended() []report.Ended {
 	}
 	var out []report.Ended
 	for pid, l := range first {
-		e := report.Ended{Process: s.name(pid, l.Comm), PID: pid, AtNS: l.At, Why: "memory had run out"}
-		for _, m := range s.in.Limits {
+		e := report.Ended{Process: ev.name(pid, l.Comm), PID: pid, AtNS: l.At, Why: "memory had run out"}
+		for _, m := range ev.in.Limits {
 			if m.PID == pid || m.PID == l.Parent.PID {
 				e.Why = fmt.Sprintf("the control group %s was at its memory limit of %s", m.Cgroup, report.Bytes(m.Bytes))
 			}
 		}
 		if l.Parent.PID != 0 && l.Parent.PID != pid {
-			e.Why += ", and " + s.name(l.Parent.PID, "") + " wanted more"
+			e.Why += ", and " + ev.name(l.Parent.PID, "") + " wanted more"
 		}
 		out = append(out, e)
 	}

@@ -15,11 +15,11 @@ type Spent struct {
 
 // Spend finds what each thread of a recording lost.
 func Spend(in *Input) []Spent {
-	s := newScene(in)
-	s.find()
+	ev := newEvidence(in)
+	ev.find()
 	by := map[event.Thread]*Spent{}
 	var list []Spent
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		by[t.Thread] = &Spent{Thread: t.Thread, Wall: t.wall(), Lost: map[string]uint64{}}
 		if t.launching != nil {
 			by[t.Thread].GPUIdle = t.launching.room
@@ -27,27 +27,27 @@ func Spend(in *Input) []Spent {
 	}
 	episodes, ops := map[threadOp]map[uint64]uint64{}, map[threadOp]uint64{}
 	took := map[threadOp]map[uint64]uint64{}
-	for _, f := range s.all {
+	for _, f := range ev.all {
 		v := by[f.sub.Thread]
 		v.Lost[f.kind] += f.lost
 		if gpuSide(f.kind) {
 			v.GPUBusy += f.lost
 		}
-		for _, p := range f.pieces {
-			k := threadOp{f.sub.Thread, p.acc.Op}
-			if p.acc.Call != nil && !p.beside {
-				ops[k] += p.lost
+		for _, cl := range f.claims {
+			k := threadOp{f.sub.Thread, cl.acc.Op}
+			if cl.acc.Call != nil && !cl.beside {
+				ops[k] += cl.lost
 			} else {
 				k.op = 0
 			}
-			if p.standing {
+			if cl.aggregate {
 				continue
 			}
 			if episodes[k] == nil {
 				episodes[k], took[k] = map[uint64]uint64{}, map[uint64]uint64{}
 			}
-			episodes[k][p.acc.Start] += p.lost
-			took[k][p.acc.Start] = max(took[k][p.acc.Start], p.acc.Duration)
+			episodes[k][cl.acc.Start] += cl.lost
+			took[k][cl.acc.Start] = max(took[k][cl.acc.Start], cl.acc.Duration)
 		}
 	}
 	for k, list := range episodes {
@@ -58,18 +58,18 @@ func Spend(in *Input) []Spent {
 		}
 	}
 	for k, lost := range ops {
-		if st := s.stats[k]; st != nil && lost > st.SumNS {
+		if st := ev.stats[k]; st != nil && lost > st.SumNS {
 			by[k.Thread].Op++
 		}
 	}
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		list = append(list, *by[t.Thread])
 	}
 	return list
 }
 
 // LaunchCPUs are the CPUs that threads which give the GPU work need.
-func LaunchCPUs(in *Input) map[uint16]bool { return newScene(in).reserve() }
+func LaunchCPUs(in *Input) map[uint16]bool { return newEvidence(in).reserve() }
 
 // ParseCPUs reads a list of CPUs.
 var ParseCPUs = parseCPUs

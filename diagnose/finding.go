@@ -15,9 +15,9 @@ import (
 type finding struct {
 	key
 	sub       *subject
-	pieces    []*piece // in order of time, or, if sorted, most lost first
+	claims    []*claim // in order of time, or, if sorted, most lost first
 	sorted    bool
-	most      *piece // that lost most
+	most      *claim // that lost most
 	lost      uint64
 	explained uint64
 	beside    uint64 // not explained, but would end with the cause
@@ -39,29 +39,29 @@ type finding struct {
 }
 
 // findings groups what the causes claimed of one thread's time.
-func (s *scene) findings(t *subject) []*finding {
+func (ev *evidence) findings(t *subject) []*finding {
 	by := map[key]*finding{}
-	all := s.pieces(t)
+	all := ev.claims(t)
 	joinOthers(t, all)
 	for i := range all {
-		p := &all[i]
-		if p.acc.Call == nil {
-			t.lostBetween[p.class] += p.lost
+		cl := &all[i]
+		if cl.acc.Call == nil {
+			t.lostBetween[cl.class] += cl.lost
 		}
-		f := by[p.key]
+		f := by[cl.key]
 		if f == nil {
-			f = &finding{key: p.key, sub: t, cpus: map[uint16]bool{}}
-			by[p.key] = f
+			f = &finding{key: cl.key, sub: t, cpus: map[uint16]bool{}}
+			by[cl.key] = f
 		}
-		f.add(p)
+		f.add(cl)
 	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
 		switch f.kind {
 		case CPUContention:
-			s.runners(f)
+			ev.runners(f)
 		case DriverCPU:
-			s.discount(f)
+			ev.discount(f)
 		case PageableCopy:
 			f.stall = f.backToBack()
 		}
@@ -69,7 +69,7 @@ func (s *scene) findings(t *subject) []*finding {
 	}
 	relate(list)
 	sortFindings(list)
-	return s.oneOfEach(list)
+	return ev.oneOfEach(list)
 }
 
 // relate counts the waits for each thread over all that they came down to. The
@@ -89,19 +89,19 @@ func relate(list []*finding) {
 	}
 }
 
-func (f *finding) add(p *piece) {
-	f.pieces = append(f.pieces, p)
-	if f.most == nil || p.compare(f.most) < 0 {
-		f.most = p
+func (f *finding) add(cl *claim) {
+	f.claims = append(f.claims, cl)
+	if f.most == nil || cl.compare(f.most) < 0 {
+		f.most = cl
 	}
-	f.lost += p.lost
-	f.explained += p.explained
-	f.beside += max(p.explained, p.freed) - p.explained
-	f.stall = max(f.stall, p.stall)
+	f.lost += cl.lost
+	f.explained += cl.explained
+	f.beside += max(cl.explained, cl.freed) - cl.explained
+	f.stall = max(f.stall, cl.stall)
 	switch {
-	case p.count > 0:
-		f.sample += p.count
-	case p.lost >= uint64(store.SlowExcess):
+	case cl.count > 0:
+		f.sample += cl.count
+	case cl.lost >= uint64(store.SlowExcess):
 		f.sample++
 	}
 }
@@ -116,24 +116,24 @@ func sortFindings(list []*finding) {
 
 func (f *finding) lostPct() float64 { return percent(f.lost, f.sub.wall()) }
 
-func (f *finding) explainedPct(s *scene) float64 {
-	return percent(f.explained, f.lost) * (1 - s.missing)
+func (f *finding) explainedPct(ev *evidence) float64 {
+	return percent(f.explained, f.lost) * (1 - ev.missing)
 }
 
-// compare says which of two pieces lost more; of two that lost as much the earlier counts.
-func (p *piece) compare(o *piece) int {
-	return cmp.Or(cmp.Compare(o.lost, p.lost), cmp.Compare(p.acc.Start, o.acc.Start))
+// compare says which of two claims lost more; of two that lost as much the earlier counts.
+func (cl *claim) compare(o *claim) int {
+	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
 }
 
 // worst is the piece that lost most.
-func (f *finding) worst() *piece { return f.most }
+func (f *finding) worst() *claim { return f.most }
 
-// sort puts the pieces that lost most first. Most findings are not told, and of those
+// sort puts the claims that lost most first. Most findings are not reported, and of those
 // nobody asks for the order.
 func (f *finding) sort() {
 	if !f.sorted {
 		f.sorted = true
-		slices.SortStableFunc(f.pieces, (*piece).compare)
+		slices.SortStableFunc(f.claims, (*claim).compare)
 	}
 }
 
@@ -141,14 +141,14 @@ func (f *finding) sort() {
 func (f *finding) through() bool { return f.worst().row != nil }
 
 // root is the thread the cause is found in.
-func (f *finding) root(*scene) event.Thread {
+func (f *finding) root(*evidence) event.Thread {
 	if f.Thread != (event.Thread{}) {
 		return f.Thread
 	}
 	return f.sub.Thread
 }
 
-func (f *finding) process(s *scene) string { return s.name(f.sub.PID, "") }
+func (f *finding) process(ev *evidence) string { return ev.name(f.sub.PID, "") }
 
 // pct words what the thread lost.
 func (f *finding) pct() string {
@@ -167,26 +167,26 @@ func decimals(pct float64) int {
 }
 
 // step describes the thread itself as a link of the path.
-func (f *finding) step(s *scene, state, on string, ns uint64) report.Step {
+func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 	layer := "HOST"
 	if at := f.op(); at.call {
 		layer = at.op.Source().String()
 	}
-	return report.Step{Layer: layer, Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: s.comm(f.sub.Thread), State: state, On: on, NS: ns}
+	return report.Step{Layer: layer, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread), State: state, On: on, NS: ns}
 }
 
 // path goes from the thread through those it waited for to the one at the root,
 // which was in the given state.
-func (f *finding) path(s *scene, state, on string) []report.Step {
+func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	chain := f.worst().chain
-	path := []report.Step{f.step(s, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
+	path := []report.Step{f.step(ev, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
 	if f.several() {
-		return append(path, f.partSteps(s, state, on)...)
+		return append(path, f.partSteps(ev, state, on)...)
 	}
 	for i := 1; i < len(chain); i++ {
 		l := &chain[i]
 		st := report.Step{
-			Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID,
+			Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID,
 			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
 		}
 		if i < len(chain)-1 {
@@ -198,12 +198,12 @@ func (f *finding) path(s *scene, state, on string) []report.Step {
 }
 
 // passed is how long the thread of a middle link waited for the next, over all
-// pieces.
+// claims.
 func (f *finding) passed(i int, l *ledger.Link) uint64 {
 	var ns uint64
-	for _, p := range f.pieces {
-		if i < len(p.chain) && p.chain[i].Thread == l.Thread && p.chain[i].Wait != nil {
-			ns += p.chain[i].Split.Of(p.chain[i].Wait.Class)
+	for _, cl := range f.claims {
+		if i < len(cl.chain) && cl.chain[i].Thread == l.Thread && cl.chain[i].Wait != nil {
+			ns += cl.chain[i].Split.Of(cl.chain[i].Wait.Class)
 		}
 	}
 	return ns
@@ -240,20 +240,20 @@ func (f *finding) locked() bool {
 // file is the inode that most of a finding's waits for the disk were for, 0 if none is
 // known, and the file's path, if that is known. One with a path goes before those
 // without: a program that writes a new file each time has some that were gone too soon.
-func (f *finding) file(s *scene) (inode uint64, path string) {
+func (f *finding) file(ev *evidence) (inode uint64, path string) {
 	type file struct {
 		inode uint64
 		path  string
 	}
 	by := map[file]uint64{}
-	for _, p := range f.pieces {
-		rows := p.acc.Rows
-		if p.row != nil {
-			rows = p.chain[len(p.chain)-1].Rows
+	for _, cl := range f.claims {
+		rows := cl.acc.Rows
+		if cl.row != nil {
+			rows = cl.chain[len(cl.chain)-1].Rows
 		}
 		for _, o := range rows {
 			if o.Class == event.BlockIO && o.Inode != 0 {
-				by[file{o.Inode, s.path(o.PID, o.Inode)}] += o.Duration
+				by[file{o.Inode, ev.path(o.PID, o.Inode)}] += o.Duration
 			}
 		}
 	}
@@ -276,23 +276,23 @@ func (f *finding) nested() *event.Call {
 	return w.Nested[0]
 }
 
-// nestedNS is the time of such driver calls, over all pieces.
+// nestedNS is the time of such driver calls, over all claims.
 func (f *finding) nestedNS() uint64 {
 	var ns uint64
-	for _, p := range f.pieces {
-		if len(p.acc.Nested) > 0 {
-			ns += min(p.lost, p.acc.Nested[0].Duration)
+	for _, cl := range f.claims {
+		if len(cl.acc.Nested) > 0 {
+			ns += min(cl.lost, cl.acc.Nested[0].Duration)
 		}
 	}
 	return ns
 }
 
 // who names a thread as seen from a process.
-func (s *scene) who(t event.Thread, from uint32) string {
+func (ev *evidence) who(t event.Thread, from uint32) string {
 	if t.PID != from {
-		return fmt.Sprintf("%s (pid %d)", s.name(t.PID, s.comm(t)), t.PID)
+		return fmt.Sprintf("%s (pid %d)", ev.name(t.PID, ev.comm(t)), t.PID)
 	}
-	if c := s.comm(t); c != "" {
+	if c := ev.comm(t); c != "" {
 		return fmt.Sprintf("its thread %s (tid %d)", c, t.TID)
 	}
 	return fmt.Sprintf("its thread %d", t.TID)

@@ -32,10 +32,10 @@ type rival struct {
 func device(gpu int8) int8 { return max(gpu, 0) }
 
 // devices are the GPUs that a process's calls are known to be for.
-func (s *scene) devices(pid uint32) map[int8]bool {
+func (ev *evidence) devices(pid uint32) map[int8]bool {
 	d := map[int8]bool{}
-	for i := range s.in.Busy {
-		if b := &s.in.Busy[i]; b.PID == pid {
+	for i := range ev.in.Busy {
+		if b := &ev.in.Busy[i]; b.PID == pid {
 			d[device(b.GPU)] = true
 		}
 	}
@@ -44,21 +44,21 @@ func (s *scene) devices(pid uint32) map[int8]bool {
 
 // rivals are the other processes on a thread's GPUs, by id. Between from and to
 // their use is known.
-func (s *scene) rivals(t *subject) (list []rival, from, to uint64) {
+func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	from, to = t.from, t.to
-	if len(s.in.Busy) == 0 {
+	if len(ev.in.Busy) == 0 {
 		return nil, from, to
 	}
-	if s.in.BusyUntil != 0 {
-		to = min(to, s.in.BusyUntil)
+	if ev.in.BusyUntil != 0 {
+		to = min(to, ev.in.BusyUntil)
 	}
 	if from >= to {
 		return nil, from, to
 	}
-	own := s.devices(t.PID)
+	own := ev.devices(t.PID)
 	by := map[uint32][]store.Busy{}
-	for _, b := range s.in.Busy {
-		if b.PID != t.PID && !s.met.together(b.PID, t.PID) && b.End > from && b.Start < to && s.sharing(b.PID, t.PID, own[device(b.GPU)]) {
+	for _, b := range ev.in.Busy {
+		if b.PID != t.PID && !ev.collectiveOps.together(b.PID, t.PID) && b.End > from && b.Start < to && ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
 			by[b.PID] = append(by[b.PID], b)
 		}
 	}
@@ -73,11 +73,11 @@ func (s *scene) rivals(t *subject) (list []rival, from, to uint64) {
 
 // sharing reports whether two processes use the same GPU, as far as known: the driver
 // knows better than their own numbers, which say sameNumber.
-func (s *scene) sharing(a, b uint32, sameNumber bool) bool {
-	switch common := s.heldByBoth(a, b); {
-	case len(s.holds[a]) == 0 || len(s.holds[b]) == 0:
+func (ev *evidence) sharing(a, b uint32, sameNumber bool) bool {
+	switch common := ev.heldByBoth(a, b); {
+	case len(ev.holds[a]) == 0 || len(ev.holds[b]) == 0:
 		return sameNumber
-	case len(s.holds[a]) == 1 && len(s.holds[b]) == 1:
+	case len(ev.holds[a]) == 1 && len(ev.holds[b]) == 1:
 		return len(common) > 0
 	default: // of several it is not known which one is which
 		return len(common) > 0 && sameNumber
@@ -85,10 +85,10 @@ func (s *scene) sharing(a, b uint32, sameNumber bool) bool {
 }
 
 // heldByBoth are the GPUs of whose memory two processes have some, as the driver tells.
-func (s *scene) heldByBoth(a, b uint32) []int {
+func (ev *evidence) heldByBoth(a, b uint32) []int {
 	var both []int
-	for _, gpu := range s.holds[a] {
-		if slices.Contains(s.holds[b], gpu) {
+	for _, gpu := range ev.holds[a] {
+		if slices.Contains(ev.holds[b], gpu) {
 			both = append(both, gpu)
 		}
 	}
@@ -126,57 +126,57 @@ func busyIn(spans []store.Busy, from, to uint64) uint64 {
 
 // refineContention gives the waits that coincide with another process's use of
 // the GPU to that process, if they are few without it.
-func refineContention(s *scene, t *subject, pieces []piece) {
-	list, from, to := s.rivals(t)
+func refineContention(ev *evidence, t *subject, claims []claim) {
+	list, from, to := ev.rivals(t)
 	var best *rival
 	var most uint64
 	for i := range list {
 		r := &list[i]
-		if in, ok := r.coincides(pieces, from, to); ok && in > most {
+		if in, ok := r.coincides(claims, from, to); ok && in > most {
 			best, most = r, in
 		}
 	}
 	if best == nil {
 		return
 	}
-	for i := range pieces {
-		p := &pieces[i]
-		if p.key.kind != GPUWait || p.standing {
+	for i := range claims {
+		cl := &claims[i]
+		if cl.key.kind != GPUWait || cl.aggregate {
 			continue
 		}
-		if !best.during(p) {
+		if !best.during(cl) {
 			t.alone++
 			continue
 		}
-		p.key = key{kind: GPUContention, Thread: event.Thread{PID: best.pid, TID: best.pid}}
-		p.explained = min(p.lost, busyIn(best.spans, p.acc.Start, p.acc.End()))
+		cl.key = key{kind: GPUContention, Thread: event.Thread{PID: best.pid, TID: best.pid}}
+		cl.explained = min(cl.lost, busyIn(best.spans, cl.acc.Start, cl.acc.End()))
 	}
 }
 
 // during reports whether the process was busy for most of a wait.
-func (r *rival) during(p *piece) bool {
-	return float64(busyIn(r.spans, p.acc.Start, p.acc.End())) >= half*float64(p.acc.Duration)
+func (r *rival) during(cl *claim) bool {
+	return float64(busyIn(r.spans, cl.acc.Start, cl.acc.End())) >= half*float64(cl.acc.Duration)
 }
 
 // coincides compares the waits while the process was busy with those while it was
 // not, and returns the time lost in the former.
-func (r *rival) coincides(pieces []piece, from, to uint64) (in uint64, ok bool) {
+func (r *rival) coincides(claims []claim, from, to uint64) (in uint64, ok bool) {
 	if r.share < minApart || r.share > 1-minApart {
 		return 0, false
 	}
 	var n, with float64
 	var out uint64
-	for i := range pieces {
-		p := &pieces[i]
-		if p.key.kind != GPUWait || p.standing || p.lost < uint64(store.SlowExcess) || p.acc.Start < from || p.acc.Start >= to {
+	for i := range claims {
+		cl := &claims[i]
+		if cl.key.kind != GPUWait || cl.aggregate || cl.lost < uint64(store.SlowExcess) || cl.acc.Start < from || cl.acc.Start >= to {
 			continue
 		}
 		n++
-		if r.during(p) {
+		if r.during(cl) {
 			with++
-			in += p.lost
+			in += cl.lost
 		} else {
-			out += p.lost
+			out += cl.lost
 		}
 	}
 	if n < minSample || with == 0 {
@@ -188,50 +188,50 @@ func (r *rival) coincides(pieces []piece, from, to uint64) (in uint64, ok bool) 
 }
 
 // always names the processes that used a thread's GPU nearly all the time.
-func (s *scene) always(t *subject) []string {
+func (ev *evidence) always(t *subject) []string {
 	var names []string
-	list, _, _ := s.rivals(t)
+	list, _, _ := ev.rivals(t)
 	for _, r := range list {
 		if r.share > 1-minApart {
-			names = append(names, fmt.Sprintf("%s (pid %d)", s.name(r.pid, ""), r.pid))
+			names = append(names, fmt.Sprintf("%s (pid %d)", ev.name(r.pid, ""), r.pid))
 		}
 	}
 	return names
 }
 
-func tellGPUContention(s *scene, f *finding, c *report.Chain) {
-	e, who := c.Effect, s.who(f.Thread, f.sub.PID)
-	list, from, to := s.rivals(f.sub)
+func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
+	e, who := c.Effect, ev.who(f.Thread, f.sub.PID)
+	list, from, to := ev.rivals(f.sub)
 	var r rival
 	for _, l := range list {
 		if l.pid == f.Thread.PID {
 			r = l
 		}
 	}
-	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(s), f.pct(), e.Op, who)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(ev), f.pct(), e.Op, who)
 	c.Cause.Detail = fmt.Sprintf("%s of %s slow calls fell into the %.0f %% of the time in which %s used the GPU; %s",
-		report.Count(uint64(len(f.pieces))), report.Count(uint64(len(f.pieces)+f.sub.alone)), 100*r.share, who, s.sameGPU(f))
+		report.Count(uint64(len(f.claims))), report.Count(uint64(len(f.claims)+f.sub.alone)), 100*r.share, who, ev.sameGPU(f))
 	if to < f.sub.to {
 		c.Cause.Detail += fmt.Sprintf("; its use is known for the first %s only", span(to-from))
 	}
 	c.Path = []report.Step{
-		f.step(s, "blocked", "GPU work", f.lost),
-		{Layer: "CUDA", Process: s.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: s.comm(f.Thread), State: "running", On: "the same GPU", NS: f.explained},
+		f.step(ev, "blocked", "GPU work", f.lost),
+		{Layer: "CUDA", Process: ev.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: ev.comm(f.Thread), State: "running", On: "the same GPU", NS: f.explained},
 	}
 	c.Recommendations = []string{
-		fmt.Sprintf("give %s and %s a GPU each (CUDA_VISIBLE_DEVICES), or run %s when %s does not", f.process(s), who, who, f.process(s)),
+		fmt.Sprintf("give %s and %s a GPU each (CUDA_VISIBLE_DEVICES), or run %s when %s does not", f.process(ev), who, who, f.process(ev)),
 		"if they must share: MIG partitions where the GPU has them, or MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE for the less urgent one; without either they take turns",
 	}
 }
 
 // sameGPU says how far it is known that both processes mean the same GPU.
-func (s *scene) sameGPU(f *finding) string {
-	if both := s.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
+func (ev *evidence) sameGPU(f *finding) string {
+	if both := ev.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
 		return fmt.Sprintf("by the driver's account both have memory of GPU %d", both[0])
 	}
 	said := false
-	for i := range s.in.Busy {
-		b := &s.in.Busy[i]
+	for i := range ev.in.Busy {
+		b := &ev.in.Busy[i]
 		said = said || b.PID == f.Thread.PID && b.GPU != event.NoGPU
 	}
 	gpu := device(f.worst().acc.Call.GPU)

@@ -56,7 +56,7 @@ type queuedWait struct {
 
 // longWaits are the waits of a thread that found work queued, by operation, by time, if most
 // calls of the operation found none and the work is not known otherwise.
-func (s *scene) longWaits(t *subject) map[event.Op][]queuedWait {
+func (ev *evidence) longWaits(t *subject) map[event.Op][]queuedWait {
 	long := map[event.Op][]queuedWait{}
 	began := uint64(0)
 	for i := range t.episodes {
@@ -65,8 +65,8 @@ func (s *scene) longWaits(t *subject) map[event.Op][]queuedWait {
 		case e.Call == nil && e.Duration >= minAway:
 			began = e.End()
 		case e.Call != nil && blocks(e.Op) && e.Duration >= longWait:
-			st := s.stats[threadOp{t.Thread, e.Op}]
-			if e.Op.Role() == event.RoleSync && t.usualWork[e.Op] == 0 && st != nil && s.median(st) <= emptyWait {
+			st := ev.stats[threadOp{t.Thread, e.Op}]
+			if e.Op.Role() == event.RoleSync && t.usualWork[e.Op] == 0 && st != nil && ev.median(st) <= emptyWait {
 				long[e.Op] = append(long[e.Op], queuedWait{e.Call, began})
 			}
 			began = e.End()
@@ -88,9 +88,9 @@ func cyclesOf(waits []queuedWait) []cycle {
 // sameThroughout reports whether long waits are for the same work all the time: in nearly
 // each second there are as many launches for each, and they are of about the same length.
 // They may then be longer in some seconds than in others, which is not for other work.
-func (s *scene) sameThroughout(t *subject, waits []queuedWait) bool {
-	step := max(s.in.SeriesStep, 1)
-	launches := s.launchesOf(t.PID)
+func (ev *evidence) sameThroughout(t *subject, waits []queuedWait) bool {
+	step := max(ev.in.SeriesStep, 1)
+	launches := ev.launchesOf(t.PID)
 	took := map[uint64][]uint64{}
 	for _, w := range waits {
 		at := w.call.Start / 1e9 / step * step
@@ -137,7 +137,7 @@ func (b backlog) all(ns uint64) bool {
 
 // behind finds the cycles of a thread that end with a long wait, by second of the series. A
 // thread whose every cycle does is not bound by launching, however much of the time that takes.
-func (s *scene) behind(t *subject) map[uint64]backlog {
+func (ev *evidence) behind(t *subject) map[uint64]backlog {
 	var took []uint64
 	var ends []*ledger.Episode
 	var last uint64
@@ -149,7 +149,7 @@ func (s *scene) behind(t *subject) map[uint64]backlog {
 			last = e.End()
 		}
 	}
-	step := max(s.in.SeriesStep, 1)
+	step := max(ev.in.SeriesStep, 1)
 	most := longCycle * float64(stats.Median(took))
 	by := map[uint64]backlog{}
 	for i, e := range ends {

@@ -20,18 +20,18 @@ const soonFailed = 60_000_000_000
 
 // gpuErrors lists the errors that the driver reported of GPUs, each kind once, with
 // what failed after it.
-func (s *scene) gpuErrors() []report.GPUError {
+func (ev *evidence) gpuErrors() []report.GPUError {
 	var list []report.GPUError
 	at := map[store.Xid]int{}
-	for i := range s.xids {
-		x := &s.xids[i]
+	for i := range ev.xids {
+		x := &ev.xids[i]
 		k := store.Xid{GPU: x.GPU, Code: x.Code}
 		if n, ok := at[k]; ok {
 			list[n].Times++
 			continue
 		}
 		at[k] = len(list)
-		e := report.GPUError{AtNS: x.At, Xid: x.Code, Description: x.String(), Times: 1, Failed: s.failedAfter(x)}
+		e := report.GPUError{AtNS: x.At, Xid: x.Code, Description: x.String(), Times: 1, Failed: ev.failedAfter(x)}
 		if x.GPU >= 0 {
 			e.GPU = &x.GPU
 		}
@@ -41,22 +41,22 @@ func (s *scene) gpuErrors() []report.GPUError {
 }
 
 // failedAfter are the operations of processes on the GPU that failed from then on.
-func (s *scene) failedAfter(x *store.Xid) []report.FailedAfter {
+func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	type key struct {
 		pid uint32
 		op  event.Op
 	}
 	by := map[key]*report.FailedAfter{}
 	first := map[key]uint64{}
-	for i := range s.in.Calls {
-		c := &s.in.Calls[i]
-		if !store.IsFailed(c) || c.End()+xidLead < x.At || !s.mayUse(c.PID, x.GPU) {
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
+		if !store.IsFailed(c) || c.End()+xidLead < x.At || !ev.mayUse(c.PID, x.GPU) {
 			continue
 		}
 		k := key{c.PID, c.Op}
 		f := by[k]
 		if f == nil {
-			f = &report.FailedAfter{Process: s.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret, AfterNS: after(c.End(), x.At)}
+			f = &report.FailedAfter{Process: ev.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret, AfterNS: after(c.End(), x.At)}
 			by[k], first[k] = f, c.End()
 		}
 		f.Calls += int(max(c.Weight, 1))
@@ -79,7 +79,7 @@ func (s *scene) failedAfter(x *store.Xid) []report.FailedAfter {
 // xidOf is the error that a call in flight hangs after: the first one since it began, or
 // the last one before it that the GPU does not recover from; nil if there is none. A
 // thread that waits for another one's lock, a file or the network does not wait for a GPU.
-func (s *scene) xidOf(f *inFlightCall) *store.Xid {
+func (ev *evidence) xidOf(f *inFlightCall) *store.Xid {
 	root := f.InFlight
 	if n := len(f.chain); n > 0 {
 		root = f.chain[n-1]
@@ -90,10 +90,10 @@ func (s *scene) xidOf(f *inFlightCall) *store.Xid {
 		return nil
 	}
 	var before *store.Xid
-	for i := range s.xids {
-		x := &s.xids[i]
+	for i := range ev.xids {
+		x := &ev.xids[i]
 		switch {
-		case x.At > f.At+xidLead || !s.mayUse(root.PID, x.GPU):
+		case x.At > f.At+xidLead || !ev.mayUse(root.PID, x.GPU):
 		case x.At+xidLead >= root.Start:
 			return x
 		case x.Fatal():
@@ -103,9 +103,9 @@ func (s *scene) xidOf(f *inFlightCall) *store.Xid {
 	return before
 }
 
-// tellXid names the error that a hang came with.
-func (s *scene) tellXid(f *inFlightCall, c *report.Chain) {
-	x := s.xidOf(f)
+// describeXid names the error that a hang came with.
+func (ev *evidence) describeXid(f *inFlightCall, c *report.Chain) {
+	x := ev.xidOf(f)
 	if x == nil {
 		return
 	}
@@ -126,16 +126,16 @@ func (s *scene) tellXid(f *inFlightCall, c *report.Chain) {
 
 // memoryUsed is what was in use of a GPU's memory when a process's allocation failed,
 // and who had the most of it; empty if that was not read.
-func (s *scene) memoryUsed(pid uint32, at uint64) string {
-	g := s.reading(pid, event.NoGPU, at)
+func (ev *evidence) memoryUsed(pid uint32, at uint64) string {
+	g := ev.reading(pid, event.NoGPU, at)
 	if g == nil || g.TotalMB == 0 || !g.Known(store.GPUMem) {
 		return ""
 	}
 	const mib = 1 << 20
 	used := fmt.Sprintf("GPU %d had %s of %s in use", g.GPU, report.Bytes(g.MemMB*mib), report.Bytes(g.TotalMB*mib))
 	last := map[uint32]*store.GPUProcess{}
-	for i := range s.in.GPUMemory {
-		if m := &s.in.GPUMemory[i]; m.GPU == g.GPU && m.At <= at && (last[m.PID] == nil || last[m.PID].At < m.At) {
+	for i := range ev.in.GPUMemory {
+		if m := &ev.in.GPUMemory[i]; m.GPU == g.GPU && m.At <= at && (last[m.PID] == nil || last[m.PID].At < m.At) {
 			last[m.PID] = m
 		}
 	}
@@ -147,7 +147,7 @@ func (s *scene) memoryUsed(pid uint32, at uint64) string {
 		}
 	}
 	if most != nil {
-		used += fmt.Sprintf(", %s of it by %s (pid %d)", report.Bytes(most.Bytes), s.name(most.PID, ""), most.PID)
+		used += fmt.Sprintf(", %s of it by %s (pid %d)", report.Bytes(most.Bytes), ev.name(most.PID, ""), most.PID)
 	}
 	return used
 }

@@ -44,27 +44,27 @@ type gpuLevel struct {
 
 // readLevels finds where waits of a thread are for more work than usual, and where they
 // became longer for as much work.
-func (s *scene) readLevels() {
-	for _, t := range s.subjects {
+func (ev *evidence) readLevels() {
+	for _, t := range ev.subjects {
 		t.levels = map[event.Op]gpuLevel{}
 		for _, o := range t.ops {
-			if o.Op.Role() != event.RoleSync || s.median(o) <= emptyWait { // means of waits with work and without say nothing
+			if o.Op.Role() != event.RoleSync || ev.median(o) <= emptyWait { // means of waits with work and without say nothing
 				continue
 			}
-			seconds := s.waitSeconds(t, o.Op)
-			if _, grows := s.growing(t, o.Op); !grows {
+			seconds := ev.waitSeconds(t, o.Op)
+			if _, grows := ev.growing(t, o.Op); !grows {
 				if l, ok := levelBefore(seconds); ok {
 					t.levels[o.Op] = l
 					t.forget(o.Op) // most cycles, which said what is usual, may be of those after
 				}
 			}
-			phases := s.byPhase(t, o.Op, seconds)
+			phases := ev.byPhase(t, o.Op, seconds)
 			for _, phase := range phases {
-				usual := float64(s.median(o))
+				usual := float64(ev.median(o))
 				if len(phases) > 1 {
 					usual = weighted(phase, 0.5, meanWait)
 				}
-				t.moreWork(o.Op, usual, phase, max(s.in.SeriesStep, 1))
+				t.moreWork(o.Op, usual, phase, max(ev.in.SeriesStep, 1))
 			}
 		}
 	}
@@ -72,18 +72,18 @@ func (s *scene) readLevels() {
 
 // launchesOf are a process's launches, by second of the series: not those within other calls,
 // which are not always counted.
-func (s *scene) launchesOf(pid uint32) map[uint64]uint64 {
-	if known := s.launched[pid]; known != nil {
+func (ev *evidence) launchesOf(pid uint32) map[uint64]uint64 {
+	if known := ev.launched[pid]; known != nil {
 		return known
 	}
 	launches := map[uint64]uint64{}
-	s.launched[pid] = launches
-	for _, t := range s.subjects {
+	ev.launched[pid] = launches
+	for _, t := range ev.subjects {
 		for _, o := range t.ops {
 			if t.PID != pid || o.Op.Role() != event.RoleLaunch {
 				continue
 			}
-			for _, second := range s.series[threadOp{t.Thread, o.Op}] {
+			for _, second := range ev.series[threadOp{t.Thread, o.Op}] {
 				launches[second.Second] += second.Calls
 			}
 		}
@@ -91,11 +91,11 @@ func (s *scene) launchesOf(pid uint32) map[uint64]uint64 {
 	return launches
 }
 
-func (s *scene) waitSeconds(t *subject, op event.Op) []waitSecond {
-	step := max(s.in.SeriesStep, 1)
-	launches := s.launchesOf(t.PID)
+func (ev *evidence) waitSeconds(t *subject, op event.Op) []waitSecond {
+	step := max(ev.in.SeriesStep, 1)
+	launches := ev.launchesOf(t.PID)
 	var list []waitSecond
-	for _, o := range s.series[threadOp{t.Thread, op}] {
+	for _, o := range ev.series[threadOp{t.Thread, op}] {
 		if o.Calls == 0 {
 			continue
 		}

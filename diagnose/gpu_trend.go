@@ -27,7 +27,7 @@ type waitGrowth struct {
 // growing finds out whether the calls of an operation take longer and longer. The
 // median over the seconds of a quarter leaves single slow calls out; what the host held calls up is
 // no part of what they take.
-func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
+func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	var means [4][]uint64
 	var calls [4]uint64
 	wall := t.wall()
@@ -36,11 +36,11 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	}
 	var seconds []store.OpSecond
 	lowest := ^uint64(0)
-	launches := s.launchesOf(t.PID)
+	launches := ev.launchesOf(t.PID)
 	each := func(o *store.OpSecond) float64 { return float64(launches[o.Second]) / float64(o.Calls) }
 	var work [4][]float64 // launches for each call
-	for _, o := range s.series[threadOp{t.Thread, op}] {
-		at := o.Second*1e9 + max(s.in.SeriesStep, 1)*5e8
+	for _, o := range ev.series[threadOp{t.Thread, op}] {
+		at := o.Second*1e9 + max(ev.in.SeriesStep, 1)*5e8
 		if o.Calls == 0 || at < t.from || at >= t.to {
 			continue
 		}
@@ -89,27 +89,27 @@ func (s *scene) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	return g, true
 }
 
-// growingWaits takes what waits for the GPU took beyond what they took at the
+// aggregateGrowingWaits takes what waits for the GPU took beyond what they took at the
 // start, if they grow, or have grown at once: none of them is slow against those just
 // before it.
-func growingWaits(s *scene, t *subject) []piece {
-	var pieces []piece
+func aggregateGrowingWaits(ev *evidence, t *subject) []claim {
+	var claims []claim
 	for _, o := range t.ops {
-		g, ok := s.growing(t, o.Op)
+		g, ok := ev.growing(t, o.Op)
 		if l, shifted := t.levels[o.Op]; shifted {
 			g, ok = waitGrowth{base: l.usual, excess: l.excess, calls: l.calls - min(l.calls, t.slowCalls(o.Op, l.usual))}, true
 		}
 		if !ok || t.usual[o.Op] != 0 {
 			continue
 		}
-		v := t.take(o, g.excess-min(g.excess, t.rest.taken[o.Op]))
-		p := s.stand(t, o, GPUWait, event.Other, v, g.calls)
+		v := t.take(o, g.excess-min(g.excess, t.unattributed.taken[o.Op]))
+		p := ev.aggregateClaims(t, o, GPUWait, event.Other, v, g.calls)
 		for i := range p {
 			p[i].acc.base = g.base
 		}
-		pieces = append(pieces, p...)
+		claims = append(claims, p...)
 	}
-	return pieces
+	return claims
 }
 
 // slowCalls are the calls of an operation that were claimed one by one, as slow against the

@@ -12,7 +12,7 @@ import (
 // In a sync call all of it is GPU wait: drivers sleep, poll, wait in an ioctl or
 // spin. An asynchronous copy that spins is copying pageable memory; a launch
 // waits only if it sleeps, for room in the queue.
-func claimGPUWait(_ *scene, a *account) []piece {
+func claimGPUWait(_ *evidence, a *account) []claim {
 	if a.Call == nil {
 		return nil
 	}
@@ -38,13 +38,13 @@ func claimGPUWait(_ *scene, a *account) []piece {
 	if v == 0 {
 		return nil
 	}
-	return []piece{{acc: a, key: key{kind: GPUWait}, class: event.Other, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: GPUWait}, class: event.Other, lost: v, explained: v, stall: v}}
 }
 
-func tellGPUWait(s *scene, f *finding, c *report.Chain) {
+func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 	e := c.Effect
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: %s",
-		f.process(s), f.pct(), e.Op, f.tookLonger(&e))
+		f.process(ev), f.pct(), e.Op, f.tookLonger(&e))
 	c.Cause.Detail = f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
 	if held := f.heldOnHost(); held == "" {
 		c.Cause.Detail = "nothing on the host held the calls up: " + c.Cause.Detail
@@ -54,7 +54,7 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 	c.Cause.Detail += "; " + f.waitedHow()
 	if took, base := f.longest(); base > 0 && f.worst().acc.ofWork() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %s",
-			f.process(s), f.pct(), e.Op, span(took), span(base), plural(int(e.SlowCalls), "wait", "waits"))
+			f.process(ev), f.pct(), e.Op, span(took), span(base), plural(int(e.SlowCalls), "wait", "waits"))
 		if _, ok := f.sub.levels[f.op().op]; !ok {
 			c.Cause.Detail += f.slower(base)
 		}
@@ -63,16 +63,16 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 		c.Cause.Detail += fmt.Sprintf("; since %s these waits took %.1f times as long as before, for as many launches",
 			clockOf(l.since/1e9), l.times)
 	}
-	if g, ok := s.growing(f.sub, f.op().op); ok && f.op().call {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(s), f.pct(), e.Op, span(g.first), span(g.last))
+	if g, ok := ev.growing(f.sub, f.op().op); ok && f.op().call {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(ev), f.pct(), e.Op, span(g.first), span(g.last))
 		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: the work grows, or the GPU gets slower", span(g.first), span(g.last))
 	}
-	c.Path = []report.Step{f.step(s, "blocked", "GPU work", f.lost)}
+	c.Path = []report.Step{f.step(ev, "blocked", "GPU work", f.lost)}
 	if n := f.nested(); n != nil {
-		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(s), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost})
+		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost})
 	}
 	c.Recommendations = []string{f.lookInside(e)}
-	if rivals := s.always(f.sub); len(rivals) > 0 {
+	if rivals := ev.always(f.sub); len(rivals) > 0 {
 		who := strings.Join(rivals, ", ")
 		c.Alternatives = append(c.Alternatives, report.Alternative{
 			Kind: GPUContention, Why: who + " used the same GPU, by the processes' own numbers, all the time: there is nothing to compare with",
@@ -89,13 +89,13 @@ func tellGPUWait(s *scene, f *finding, c *report.Chain) {
 func (f *finding) heldOnHost() string {
 	var by [event.NumClasses]uint64
 	seen := map[*account]bool{}
-	for _, p := range f.pieces {
-		if p.standing || seen[p.acc] {
+	for _, cl := range f.claims {
+		if cl.aggregate || seen[cl.acc] {
 			continue
 		}
-		seen[p.acc] = true
+		seen[cl.acc] = true
 		for _, c := range []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault} {
-			by[c] += p.acc.split.NS[c]
+			by[c] += cl.acc.split.NS[c]
 		}
 	}
 	var parts []string
@@ -110,8 +110,8 @@ func (f *finding) heldOnHost() string {
 // onGPU words a text with the GPU of the worst call, if the process has said
 // which it uses.
 func (f *finding) onGPU(without, with string) string {
-	for _, p := range f.pieces {
-		if c := p.acc.Call; c != nil && c.GPU != event.NoGPU {
+	for _, cl := range f.claims {
+		if c := cl.acc.Call; c != nil && c.GPU != event.NoGPU {
 			return fmt.Sprintf(with, c.GPU)
 		}
 	}
@@ -121,14 +121,14 @@ func (f *finding) onGPU(without, with string) string {
 // waitedHow says in what kind of calls the GPU was waited for, most time first.
 func (f *finding) waitedHow() string {
 	var sync, queue, copies uint64
-	for _, p := range f.pieces {
-		switch p.acc.role {
+	for _, cl := range f.claims {
+		switch cl.acc.role {
 		case event.RoleSync:
-			sync += p.lost
+			sync += cl.lost
 		case event.RoleLaunch:
-			queue += p.lost
+			queue += cl.lost
 		default:
-			copies += p.lost
+			copies += cl.lost
 		}
 	}
 	word, most := "synchronisation", sync

@@ -22,10 +22,10 @@ const (
 
 // readWork finds the usual time of the waits for each work that a thread's calls show.
 // Where the recording is thinned, only the length of a wait tells whether it had work.
-func (s *scene) readWork() {
+func (ev *evidence) readWork() {
 	by := map[event.Thread][]ledger.Wait{}
 	thinned := map[uint32]bool{}
-	for _, span := range s.in.Spans {
+	for _, span := range ev.in.Spans {
 		for pid, calls := range outermostByProcess(span) {
 			list, exact := ledger.Waits(calls, blocks)
 			if !exact {
@@ -36,8 +36,8 @@ func (s *scene) readWork() {
 			}
 		}
 	}
-	seldom := s.seldomWaits()
-	for _, t := range s.subjects {
+	seldom := ev.seldomWaits()
+	for _, t := range ev.subjects {
 		t.usualWork, t.waitWork, t.later = map[event.Op]uint64{}, map[uint64]uint64{}, map[uint64]uint64{}
 		t.siteWork = map[opSite]uint64{}
 		known := seldom[t.Thread]
@@ -45,9 +45,9 @@ func (s *scene) readWork() {
 			known = append(known, by[t.Thread]...)
 		}
 		t.byWork(distinct(known))
-		s.byLength(t)
+		ev.byLength(t)
 		for op, v := range t.usualWork { // a median that is of the same waits says more
-			if st := s.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(s.median(st)) {
+			if st := ev.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(ev.median(st)) {
 				delete(t.usualWork, op)
 			}
 		}
@@ -56,9 +56,9 @@ func (s *scene) readWork() {
 
 // seldomWaits are the waits of threads that seldom wait, by thread, of which the work is known
 // well: of a thinned recording, too.
-func (s *scene) seldomWaits() map[event.Thread][]ledger.Wait {
+func (ev *evidence) seldomWaits() map[event.Thread][]ledger.Wait {
 	by := map[event.Thread][]ledger.Wait{}
-	for _, span := range s.in.Seldom {
+	for _, span := range ev.in.Seldom {
 		for _, calls := range outermostByProcess(span) {
 			list, _ := ledger.Waits(calls, blocks)
 			for _, w := range list {
@@ -133,14 +133,14 @@ func (t *subject) byWork(waits []ledger.Wait) {
 // byLength takes the median of an operation's long waits, if most of its calls found
 // nothing queued and the work is not known otherwise. Long waits are all recorded one
 // by one.
-func (s *scene) byLength(t *subject) {
-	for op, waits := range s.longWaits(t) {
+func (ev *evidence) byLength(t *subject) {
+	for op, waits := range ev.longWaits(t) {
 		durations := make([]uint64, len(waits))
 		for i := range waits {
 			durations[i] = waits[i].call.Duration
 		}
 		usual := stats.Median(durations)
-		if most := stats.Percentile(durations, 0.9); float64(most) > mixedWork*float64(usual) && !s.sameThroughout(t, waits) {
+		if most := stats.Percentile(durations, 0.9); float64(most) > mixedWork*float64(usual) && !ev.sameThroughout(t, waits) {
 			t.usualWork[op] = stats.Percentile(durations, 0.95)
 			continue
 		}
@@ -152,7 +152,7 @@ func (s *scene) byLength(t *subject) {
 // usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of
 // its operation says it.
 func (t *subject) usualFor(c *event.Call) uint64 {
-	if v := t.usualMet[c.Start]; v > 0 {
+	if v := t.usualCollective[c.Start]; v > 0 {
 		return max(v, t.usual[c.Op])
 	}
 	if t.usualWork[c.Op] == 0 {
@@ -173,10 +173,10 @@ func (a *account) ofWork() bool {
 func (f *finding) slower(base uint64) string {
 	first := ^uint64(0)
 	var sum, n uint64
-	for _, p := range f.pieces {
-		if !p.standing {
-			first = min(first, p.acc.Start)
-			sum += p.acc.Duration
+	for _, cl := range f.claims {
+		if !cl.aggregate {
+			first = min(first, cl.acc.Start)
+			sum += cl.acc.Duration
 			n++
 		}
 	}

@@ -45,9 +45,9 @@ type captureBreaker struct {
 }
 
 // captureBreaker finds the first call that a capture did not allow, nil if none is known.
-func (s *scene) captureBreaker(pid uint32) *captureBreaker {
+func (ev *evidence) captureBreaker(pid uint32) *captureBreaker {
 	var sp *captureBreaker
-	for _, c := range spoilers(s.in.Calls, len(s.in.Calls)) {
+	for _, c := range spoilers(ev.in.Calls, len(ev.in.Calls)) {
 		switch {
 		case c.PID != pid || c.Depth > 0:
 		case sp == nil:
@@ -59,7 +59,7 @@ func (s *scene) captureBreaker(pid uint32) *captureBreaker {
 	if sp == nil {
 		return nil
 	}
-	if st, ok := s.in.Stacks[sp.Stack]; ok {
+	if st, ok := ev.in.Stacks[sp.Stack]; ok {
 		sp.stack = recording.Frames(&st)
 		i := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
 			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") && !strings.HasPrefix(f.Module, "libcudart")
@@ -99,12 +99,12 @@ func (sp *captureBreaker) words() string {
 	return w
 }
 
-func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
+func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	end := g.ops[captureEnd]
 	if end == nil || end.errors == 0 {
 		return report.Chain{}, false
 	}
-	sp := s.captureBreaker(g.pid)
+	sp := ev.captureBreaker(g.pid)
 	if sp == nil {
 		return report.Chain{}, false // the warning stands, but nobody is to blame
 	}
@@ -112,10 +112,10 @@ func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
 	if 2*end.errors >= end.calls {
 		severity = "MEDIUM"
 	}
-	c := s.graphChain(g, GraphCapture, severity, end)
+	c := ev.graphChain(g, GraphCapture, severity, end)
 	c.Effect.SlowCalls = end.errors
-	c.Evidence.Sample, c.Evidence.EventIDs = sp.calls, []string{s.eventID(sp.Thread, sp.Start, store.CallEvent)}
-	c.Cause.TID, c.Cause.Thread = sp.TID, s.comm(sp.Thread)
+	c.Evidence.Sample, c.Evidence.EventIDs = sp.calls, []string{ev.eventID(sp.Thread, sp.Start, store.CallEvent)}
+	c.Cause.TID, c.Cause.Thread = sp.TID, ev.comm(sp.Thread)
 	c.Stack = sp.stack
 	c.Summary = fmt.Sprintf("%s of %s graph captures of %s failed, because %s was called in them", report.Count(end.errors), report.Count(end.calls), c.Effect.Process, sp.Op)
 	c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture, which does not allow it; who called it is not known", sp.Op, sp.Ret)
@@ -126,12 +126,12 @@ func captureFailed(s *scene, g *graphUse) (report.Chain, bool) {
 		}
 	}
 	graphPath(&c, sp.Op, "running", sp.Op.String()+" in a capture", sp.Duration)
-	c.Recommendations = s.captureAdvice(sp, end.most.TID)
+	c.Recommendations = ev.captureAdvice(sp, end.most.TID)
 	return c, true
 }
 
 // captureAdvice says what to do about it. capturer is the thread that captures.
-func (s *scene) captureAdvice(sp *captureBreaker, capturer uint32) []string {
+func (ev *evidence) captureAdvice(sp *captureBreaker, capturer uint32) []string {
 	what := "what calls " + sp.Op.String()
 	switch {
 	case sp.by() != "":
@@ -141,14 +141,14 @@ func (s *scene) captureAdvice(sp *captureBreaker, capturer uint32) []string {
 	}
 	words := []string{"caller", what}
 	if sp.TID != capturer {
-		return s.advise(sp.PID, words, adviceCaptureMode)
+		return ev.advise(sp.PID, words, adviceCaptureMode)
 	}
 	fix := []string{}
 	if sp.sets() {
-		fix = s.advise(sp.PID, words, adviceCaptureFirst)
+		fix = ev.advise(sp.PID, words, adviceCaptureFirst)
 	}
 	if sp.Op.Role() == event.RoleSync || sp.Op.Role() == event.RoleCopy || sp.Op.Role() == event.RoleFree {
-		fix = append(fix, s.advise(sp.PID, []string{"op", sp.Op.String()}, adviceCaptureSync)...)
+		fix = append(fix, ev.advise(sp.PID, []string{"op", sp.Op.String()}, adviceCaptureSync)...)
 	}
-	return append(fix, s.advise(sp.PID, nil, adviceCapturePool)...)
+	return append(fix, ev.advise(sp.PID, nil, adviceCapturePool)...)
 }

@@ -28,30 +28,30 @@ func (g *graphUse) growth() (by [4]int64) {
 	return by
 }
 
-func poolGrowth(s *scene, g *graphUse) (report.Chain, bool) {
+func poolGrowth(ev *evidence, g *graphUse) (report.Chain, bool) {
 	by := g.growth()
 	late := by[1] + by[2] + by[3]
 	if len(g.seconds) < 4 || late < minLeftGraphs || by[1] <= 0 || by[2] <= 0 || float64(by[3]) < poolSteady*float64(by[1]) {
 		return report.Chain{}, false
 	}
 	made := g.ops[graphMake]
-	span := float64(len(g.seconds)) * 0.75 * float64(max(s.in.SeriesStep, 1))
+	span := float64(len(g.seconds)) * 0.75 * float64(max(ev.in.SeriesStep, 1))
 	rate, severity := float64(late)/span, "LOW"
 	if rate >= poolFast {
 		severity = "MEDIUM"
 	}
-	c := s.graphChain(g, GraphPool, severity, made)
+	c := ev.graphChain(g, GraphPool, severity, made)
 	c.Evidence.Sample = int(min(g.left(), 1<<31-1))
 	c.Summary = fmt.Sprintf("%s keeps ever more executable graphs: %s made and not destroyed, %s more each second", c.Cause.Process, report.Count(g.left()),
 		report.Number(rate))
 	c.Cause.Detail = fmt.Sprintf("%s were made and %s destroyed; in the last quarter of the time %s more, in the second %s; each launched %s times",
 		report.Count(made.calls), report.Count(g.calls(graphDestroy)), report.Count(uint64(by[3])), report.Count(uint64(by[1])),
 		report.Number(float64(g.calls(graphLaunch))/float64(max(made.calls, 1))))
-	if site := s.siteOf(made.most); site != "" {
+	if site := ev.siteOf(made.most); site != "" {
 		c.Cause.Detail += "; made by " + site
 	}
-	for i := range s.leaks {
-		if l := &s.leaks[i]; l.pid == g.pid {
+	for i := range ev.leaks {
+		if l := &ev.leaks[i]; l.pid == g.pid {
 			c.Cause.Detail += fmt.Sprintf("; %s of the process grows by %s meanwhile", l.memory(), l.perMinute())
 		}
 	}

@@ -31,13 +31,13 @@ type graphRates struct {
 }
 
 // rates reports whether launches became fewer.
-func (s *scene) rates(g *graphUse) (r graphRates, fell bool) {
+func (ev *evidence) rates(g *graphUse) (r graphRates, fell bool) {
 	if len(g.seconds) < 2*minRates+2 {
 		return r, false
 	}
 	seconds := g.seconds[1 : len(g.seconds)-1] // those are not whole
 	parts := [2][]graphSecond{seconds[:len(seconds)/2], seconds[len(seconds)/2:]}
-	step := float64(max(s.in.SeriesStep, 1))
+	step := float64(max(ev.in.SeriesStep, 1))
 	var graphs, kernels [2]float64
 	for i, part := range parts {
 		var a, b []uint64
@@ -98,9 +98,9 @@ func (r *graphRates) missing(seconds int) float64 {
 
 // hostTook is the time that causes on the host took from the thread of a process which
 // lost most by them, ns.
-func (s *scene) hostTook(pid uint32) float64 {
+func (ev *evidence) hostTook(pid uint32) float64 {
 	var most uint64
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		if t.PID == pid {
 			most = max(most, t.lostOnHost)
 		}
@@ -108,12 +108,12 @@ func (s *scene) hostTook(pid uint32) float64 {
 	return float64(most)
 }
 
-func launchDrop(s *scene, g *graphUse) (report.Chain, bool) {
-	r, fell := s.rates(g)
+func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
+	r, fell := ev.rates(g)
 	if !fell || !r.eager() && r.share < longerShare {
 		return report.Chain{}, false
 	}
-	if !r.eager() && s.hostTook(g.pid) >= hostShare*r.missing(len(g.seconds)-2) {
+	if !r.eager() && ev.hostTook(g.pid) >= hostShare*r.missing(len(g.seconds)-2) {
 		return report.Chain{}, false // the host was late, not the GPU
 	}
 	severity := "LOW"
@@ -121,7 +121,7 @@ func launchDrop(s *scene, g *graphUse) (report.Chain, bool) {
 		severity = "MEDIUM"
 	}
 	launch := g.ops[graphLaunch]
-	c := s.graphChain(g, GraphLaunchDrop, severity, launch)
+	c := ev.graphChain(g, GraphLaunchDrop, severity, launch)
 	c.Evidence.Sample = len(g.seconds)
 	fall := fmt.Sprintf("%s launches fewer graphs: %s a second instead of %s", c.Cause.Process, perSecond(r.now), perSecond(r.before))
 	at := clockOf(max(r.since, g.seconds[0].at))
@@ -129,7 +129,7 @@ func launchDrop(s *scene, g *graphUse) (report.Chain, bool) {
 		c.Summary = fall + ", and kernels one by one instead"
 		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at, perSecond(r.kernels), perSecond(r.kernelsB))
 		graphPath(&c, launch.most.Op, "running", "kernels launched one by one", r.kernelNS)
-		c.Recommendations = append(s.advise(g.pid, nil, adviceGraphUnused),
+		c.Recommendations = append(ev.advise(g.pid, nil, adviceGraphUnused),
 			"pad inputs to the sizes that were captured, or capture the sizes that come")
 		return c, true
 	}

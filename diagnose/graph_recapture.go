@@ -29,7 +29,7 @@ type captures struct {
 	between  uint64          // ns from the begin of a capture to its end, in none of these calls
 }
 
-func (s *scene) capturesOf(t *subject) captures {
+func (ev *evidence) capturesOf(t *subject) captures {
 	var c captures
 	makes := map[event.Op]bool{}
 	for _, o := range t.ops {
@@ -50,7 +50,7 @@ func (s *scene) capturesOf(t *subject) captures {
 	if c.made == 0 {
 		return c
 	}
-	c.between = s.whileCapturing(t)
+	c.between = ev.whileCapturing(t)
 	for _, o := range c.ops {
 		if o.Op.GraphStep() == captureEnd {
 			c.sum += o.Calls * c.between
@@ -58,7 +58,7 @@ func (s *scene) capturesOf(t *subject) captures {
 	}
 	after := t.from + uint64(beginningShare*float64(t.wall()))
 	for op := range makes {
-		for _, o := range s.series[threadOp{t.Thread, op}] {
+		for _, o := range ev.series[threadOp{t.Thread, op}] {
 			if o.Second*1e9 >= after {
 				c.late += o.Calls
 			}
@@ -69,9 +69,9 @@ func (s *scene) capturesOf(t *subject) captures {
 
 // whileCapturing is what a thread usually does between the begin and the end of a capture, in
 // calls of other roles and of its own, ns: the calls that are captured give the GPU no work.
-func (s *scene) whileCapturing(t *subject) uint64 {
+func (ev *evidence) whileCapturing(t *subject) uint64 {
 	var took []uint64
-	for _, span := range s.in.Spans {
+	for _, span := range ev.in.Spans {
 		var began, within uint64
 		for _, c := range outermostByProcess(span)[t.PID] {
 			if c.TID != t.TID || c.Op.Role() != event.RoleCapture {
@@ -91,15 +91,15 @@ func (s *scene) whileCapturing(t *subject) uint64 {
 	return stats.Median(took)
 }
 
-func (s *scene) recaptured(t *subject) bool {
-	c := s.capturesOf(t)
+func (ev *evidence) recaptured(t *subject) bool {
+	c := ev.capturesOf(t)
 	return c.late >= minRecaptures && (percent(c.sum, t.wall()) >= minCapturePct || c.longest >= uint64(minStall))
 }
 
 // claimRecapture takes what a call that makes a graph took beyond the usual, once
 // it is known that they are made again and again: how long one takes depends on
 // the graph.
-func claimRecapture(s *scene, a *account) []piece {
+func claimRecapture(ev *evidence, a *account) []claim {
 	if a.role != event.RoleCapture || !a.sub.recaptures {
 		return nil
 	}
@@ -110,44 +110,44 @@ func claimRecapture(s *scene, a *account) []piece {
 	if v == 0 {
 		return nil
 	}
-	return []piece{{acc: a, key: key{kind: GraphRecapture}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: GraphRecapture}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
-// recaptures takes all other time of making graphs.
-func recaptures(s *scene, t *subject) []piece {
+// aggregateRecaptures takes all other time of making graphs.
+func aggregateRecaptures(ev *evidence, t *subject) []claim {
 	if !t.recaptures {
 		return nil
 	}
-	c := s.capturesOf(t)
-	var pieces []piece
+	c := ev.capturesOf(t)
+	var claims []claim
 	for _, o := range c.ops {
-		v := t.take(o, t.rest.ops[o.Op])
-		pieces = append(pieces, s.stand(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
+		v := t.take(o, t.unattributed.ops[o.Op])
+		claims = append(claims, ev.aggregateClaims(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for _, o := range c.ops {
 		if o.Op.GraphStep() == captureEnd {
-			pieces = append(pieces, s.standBeside(t, o, GraphRecapture, o.Calls*c.between, 0)...)
+			claims = append(claims, ev.aggregateBeside(t, o, GraphRecapture, o.Calls*c.between, 0)...)
 		}
 	}
-	for i := range pieces {
-		if pieces[i].acc.Op.GraphStep() == graphMake {
-			pieces[i].stall = min(c.longest, pieces[i].lost)
+	for i := range claims {
+		if claims[i].acc.Op.GraphStep() == graphMake {
+			claims[i].stall = min(c.longest, claims[i].lost)
 		}
 	}
-	return pieces
+	return claims
 }
 
-func tellRecapture(s *scene, f *finding, c *report.Chain) {
-	g := s.capturesOf(f.sub)
+func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
+	g := ev.capturesOf(f.sub)
 	launched := "none launched"
 	if g.launched > 0 {
 		launched = fmt.Sprintf("each launched %s times", report.Number(float64(g.launched)/float64(g.made)))
 	}
 	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, %s",
-		f.process(s), f.pct(), report.Count(g.made), launched)
+		f.process(ev), f.pct(), report.Count(g.made), launched)
 	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, the longest %s; %s",
 		report.Count(g.late), report.Count(g.made), span(g.sum/g.made), span(g.longest), launchedOf(&g))
-	site := s.site(f)
+	site := ev.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " in " + site
@@ -156,12 +156,12 @@ func tellRecapture(s *scene, f *finding, c *report.Chain) {
 	if f.op().op.GraphStep() == captureEnd {
 		on = "capture, mostly between its begin and its end"
 	}
-	c.Path = []report.Step{f.step(s, "running", on, f.lost)}
+	c.Path = []report.Step{f.step(ev, "running", on, f.lost)}
 	c.Recommendations = []string{
 		fmt.Sprintf("make each graph once and keep it%s; where only parameters change, cudaGraphExecUpdate changes the executable graph in place", site),
-		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape needs a new graph", f.process(s)),
+		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape needs a new graph", f.process(ev)),
 	}
-	c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, nil, adviceCaptureEarly)...)
+	c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, nil, adviceCaptureEarly)...)
 }
 
 func launchedOf(g *captures) string {

@@ -52,24 +52,24 @@ func (g *graphUse) calls(step string) uint64 {
 }
 
 // readGraphs finds the processes that use graphs.
-func (s *scene) readGraphs() {
+func (ev *evidence) readGraphs() {
 	by := map[uint32]*graphUse{}
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		for _, o := range t.ops {
 			if o.Op.GraphStep() != "" && by[t.PID] == nil {
 				by[t.PID] = &graphUse{pid: t.PID, ops: map[string]*graphOp{}}
 			}
 		}
 	}
-	for _, t := range s.subjects { // by process
+	for _, t := range ev.subjects { // by process
 		if g := by[t.PID]; g != nil {
 			g.add(t)
 		}
 	}
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		if g := by[t.PID]; g != nil {
-			g.seconds = s.graphSeconds(g.pid)
-			s.graphs = append(s.graphs, g)
+			g.seconds = ev.graphSeconds(g.pid)
+			ev.graphs = append(ev.graphs, g)
 			delete(by, t.PID)
 		}
 	}
@@ -94,15 +94,15 @@ func (g *graphUse) add(t *subject) {
 }
 
 // graphSeconds has no hole: a second without a launch counts.
-func (s *scene) graphSeconds(pid uint32) []graphSecond {
+func (ev *evidence) graphSeconds(pid uint32) []graphSecond {
 	by := map[uint64]*graphSecond{}
 	var first, last uint64
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		if t.PID != pid {
 			continue
 		}
 		for _, op := range t.ops {
-			for _, o := range s.series[threadOp{t.Thread, op.Op}] {
+			for _, o := range ev.series[threadOp{t.Thread, op.Op}] {
 				c := by[o.Second]
 				if c == nil {
 					c = &graphSecond{at: o.Second, ns: map[event.Op]uint64{}}
@@ -119,7 +119,7 @@ func (s *scene) graphSeconds(pid uint32) []graphSecond {
 		}
 	}
 	var list []graphSecond
-	for at := first; at != 0 && at <= last && len(list) < maxGraphSeconds; at += max(s.in.SeriesStep, 1) {
+	for at := first; at != 0 && at <= last && len(list) < maxGraphSeconds; at += max(ev.in.SeriesStep, 1) {
 		if c := by[at]; c != nil {
 			list = append(list, *c)
 		} else {
@@ -147,12 +147,12 @@ func (c *graphSecond) add(o *store.OpSecond) {
 
 // graphFaults tells what is wrong with how processes use graphs and loses no time that
 // could be summed.
-func (s *scene) graphFaults() []report.Chain {
+func (ev *evidence) graphFaults() []report.Chain {
 	var chains []report.Chain
-	for _, g := range s.graphs {
-		for _, tell := range []func(*scene, *graphUse) (report.Chain, bool){captureFailed, poolGrowth, launchDrop} {
-			if c, ok := tell(s, g); ok {
-				c.Owners = s.owners(&c)
+	for _, g := range ev.graphs {
+		for _, tell := range []func(*evidence, *graphUse) (report.Chain, bool){captureFailed, poolGrowth, launchDrop} {
+			if c, ok := tell(ev, g); ok {
+				c.Owners = ev.owners(&c)
 				chains = append(chains, c)
 			}
 		}
@@ -161,17 +161,17 @@ func (s *scene) graphFaults() []report.Chain {
 }
 
 // graphChain is a finding about one step of a process's graphs.
-func (s *scene) graphChain(g *graphUse, kind, severity string, o *graphOp) report.Chain {
+func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) report.Chain {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s|%d", kind, g.pid)
 	t := o.most.Thread
 	e := report.Effect{
-		Op: o.most.Op.String(), Process: s.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: s.comm(t), Calls: o.calls, MaxNS: o.most.MaxNS,
+		Op: o.most.Op.String(), Process: ev.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: ev.comm(t), Calls: o.calls, MaxNS: o.most.MaxNS,
 	}
 	quantiles(&e, o.most.Hist)
 	return report.Chain{
 		ID:       fmt.Sprintf("%s-%012x", strings.ReplaceAll(kind, "_", "-"), h.Sum64()>>16),
-		Severity: severity, ExplainedPct: round(100 * (1 - s.missing)),
+		Severity: severity, ExplainedPct: round(100 * (1 - ev.missing)),
 		Effect: e, Evidence: report.Evidence{EventIDs: []string{}}, Stack: []string{},
 		Cause: report.Cause{Kind: kind, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread},
 	}
@@ -194,13 +194,13 @@ func middle(v []uint64) float64 {
 }
 
 // siteOf words where the calls of an operation come from, empty if no stack is known.
-func (s *scene) siteOf(o *store.OpStat) string {
-	for i := range s.in.Calls {
-		c := &s.in.Calls[i]
+func (ev *evidence) siteOf(o *store.OpStat) string {
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
 		if c.Op != o.Op || c.PID != o.PID {
 			continue
 		}
-		st := s.in.Stacks[c.Stack]
+		st := ev.in.Stacks[c.Stack]
 		if f := event.Site(st.Frames); f != nil {
 			return called(f.String())
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// What growth must be like to be told as a leak. The first quarter of what was
+// What growth must be like to be reported as a leak. The first quarter of what was
 // seen of a process is left out: caches fill then, and models are loaded.
 const (
 	leakRows   = 8
@@ -38,10 +38,10 @@ type growth struct {
 }
 
 // growths finds them, the fastest first.
-func (s *scene) growths() []growth {
+func (ev *evidence) growths() []growth {
 	var list []growth
-	for _, h := range s.heaps {
-		if g, ok := s.growth(h); ok {
+	for _, h := range ev.heaps {
+		if g, ok := ev.growth(h); ok {
 			list = append(list, g)
 		}
 	}
@@ -49,7 +49,7 @@ func (s *scene) growths() []growth {
 	return list
 }
 
-func (s *scene) growth(h *heap) (growth, bool) {
+func (ev *evidence) growth(h *heap) (growth, bool) {
 	g := growth{heap: h}
 	if len(h.rows) < leakRows {
 		return g, false
@@ -66,11 +66,11 @@ func (s *scene) growth(h *heap) (growth, bool) {
 		return g, false
 	}
 	g.onset(warm[0].At)
-	if !s.evident(&g, warm) {
+	if !ev.evident(&g, warm) {
 		return g, false
 	}
 	g.places()
-	if all := s.capacity(h.space); all > last.LiveBytes {
+	if all := ev.capacity(h.space); all > last.LiveBytes {
 		g.left = uint64(float64(all-last.LiveBytes) / g.rate)
 	}
 	return g, true
@@ -145,17 +145,17 @@ func (g *growth) onset(warm uint64) {
 
 // evident reports whether the growth stands although records were lost, and
 // happens while the process works: one that only loads launches next to nothing.
-func (s *scene) evident(g *growth, warm []event.Memory) bool {
+func (ev *evidence) evident(g *growth, warm []event.Memory) bool {
 	var frees uint64
 	for i := range g.rows {
 		frees += g.rows[i].Frees
 	}
-	if s.missing*float64(frees) > float64(g.count)/10 {
+	if ev.missing*float64(frees) > float64(g.count)/10 {
 		return false
 	}
 	var launches, first, last uint64
-	for i := range s.in.Ops {
-		st := &s.in.Ops[i]
+	for i := range ev.in.Ops {
+		st := &ev.in.Ops[i]
 		if st.PID != g.pid || st.Op.Role() != event.RoleLaunch {
 			continue
 		}
@@ -194,9 +194,9 @@ func (g *growth) places() {
 }
 
 // capacity is how much memory there is, 0 if that is not known.
-func (s *scene) capacity(space event.Space) uint64 {
+func (ev *evidence) capacity(space event.Space) uint64 {
 	if space == event.PinnedMemory {
-		return s.in.RAM
+		return ev.in.RAM
 	}
 	return 0
 }

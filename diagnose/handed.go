@@ -29,26 +29,26 @@ func (p *part) blocked(o *event.OffCPU) uint64 {
 // parts are what a thread's time comes down to: its own, and, while it waited to be handed
 // work, that of the thread that handed it over, which gives the GPU work, too. A thread of
 // which that is not so, and which ended a wait, held a lock.
-func (s *scene) parts(t event.Thread, when interval) (list []part) {
+func (ev *evidence) parts(t event.Thread, when interval) (list []part) {
 	at := when.from
-	rows := s.x.Overlapping(t.TID, when.from, when.to)
+	rows := ev.x.Overlapping(t.TID, when.from, when.to)
 	for i, o := range rows {
-		by, ok := s.handed(renewed(rows, i))
+		by, ok := ev.handed(renewed(rows, i))
 		from, to := ledger.Blocked(o)
 		from, to = max(from, at), min(to, when.to)
-		if !ok || from >= to || !s.x.Accounted(by.TID) {
+		if !ok || from >= to || !ev.x.Accounted(by.TID) {
 			continue
 		}
-		list = s.met.split(list, t, interval{at, from})
-		list = s.met.split(list, by, interval{from, to})
+		list = ev.collectiveOps.split(list, t, interval{at, from})
+		list = ev.collectiveOps.split(list, by, interval{from, to})
 		at = to
 	}
-	return s.met.split(list, t, interval{at, when.to})
+	return ev.collectiveOps.split(list, t, interval{at, when.to})
 }
 
 // split adds a thread's time, cut where it began and ended to wait for collectives: not all
 // such waits are listed one by one.
-func (m *meetings) split(list []part, t event.Thread, when interval) []part {
+func (m *collectiveOps) split(list []part, t event.Thread, when interval) []part {
 	waits := m.waits[t]
 	n, _ := slices.BinarySearchFunc(waits, when.from, func(w interval, at uint64) int { return cmp.Compare(w.to, at) })
 	for ; n < len(waits) && waits[n].from < when.to; n++ {
@@ -69,16 +69,16 @@ func (m *meetings) split(list []part, t event.Thread, when interval) []part {
 }
 
 // handed is the thread that handed over what another one waited for.
-func (s *scene) handed(o *event.OffCPU) (by event.Thread, ok bool) {
-	if o.Class != event.Futex || !s.launchers[o.Thread] {
+func (ev *evidence) handed(o *event.OffCPU) (by event.Thread, ok bool) {
+	if o.Class != event.Futex || !ev.launchers[o.Thread] {
 		return by, false
 	}
-	tid, proof, ok := s.x.Behind(o)
+	tid, proof, ok := ev.x.Behind(o)
 	if !ok || proof == ledger.ByHolder {
 		return by, false
 	}
-	by, _, ok = s.x.Thread(tid)
-	return by, ok && by.PID == o.PID && s.launchers[by]
+	by, _, ok = ev.x.Thread(tid)
+	return by, ok && by.PID == o.PID && ev.launchers[by]
 }
 
 // thread is that of a late rank's threads which spent most time as the reason says.

@@ -32,10 +32,10 @@ type inFlightCall struct {
 }
 
 // readFlights finds the calls that had not returned at the end of the window.
-func (s *scene) readFlights() {
+func (ev *evidence) readFlights() {
 	threads := map[event.Thread]*event.InFlight{}
-	for i := range s.in.InFlight {
-		f := &s.in.InFlight[i]
+	for i := range ev.in.InFlight {
+		f := &ev.in.InFlight[i]
 		if f.Outcome == event.StillInFlight || f.Outcome == event.Died {
 			if o := threads[f.Thread]; o == nil || o.At < f.At {
 				threads[f.Thread] = f
@@ -46,14 +46,14 @@ func (s *scene) readFlights() {
 		if f.Op == 0 || f.Age() < uint64(minFlight) {
 			continue
 		}
-		s.flights = append(s.flights, follow(f, threads))
+		ev.flights = append(ev.flights, follow(f, threads))
 	}
-	slices.SortFunc(s.flights, func(a, b inFlightCall) int {
+	slices.SortFunc(ev.flights, func(a, b inFlightCall) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
 	})
 }
 
-// minFlight is the age from which calls in flight are told, ns.
+// minFlight is the age from which calls in flight are reported, ns.
 const minFlight = 1_000_000_000
 
 // follow walks from a thread to the one that holds what it waits for, and on.
@@ -77,11 +77,11 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFligh
 }
 
 // hangs reports whether a call in flight is beyond what its operation ever takes.
-func (s *scene) hangs(f *inFlightCall) bool {
+func (ev *evidence) hangs(f *inFlightCall) bool {
 	if f.cycle {
 		return true
 	}
-	calls, longest := s.usually(f)
+	calls, longest := ev.usually(f)
 	if calls >= hangCalls {
 		return f.Age() >= hangTimes*longest
 	}
@@ -94,8 +94,8 @@ func (s *scene) hangs(f *inFlightCall) bool {
 
 // usually is how many of the operation's calls returned to the process, and how long
 // the longest took. A short window may have begun after the call.
-func (s *scene) usually(f *inFlightCall) (calls, longest uint64) {
-	ops := s.in.before()
+func (ev *evidence) usually(f *inFlightCall) (calls, longest uint64) {
+	ops := ev.in.before()
 	for i := range ops {
 		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op {
 			calls, longest = calls+o.Calls, max(longest, o.MaxNS)
@@ -113,17 +113,17 @@ func (in *Input) before() []store.OpStat {
 }
 
 // inFlight lists what had not returned, and tells those that hang.
-func (s *scene) inFlight() (list []report.InFlight, chains []report.Chain) {
-	for i := range s.flights {
-		f := &s.flights[i]
+func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
+	for i := range ev.flights {
+		f := &ev.flights[i]
 		stack := []string{}
-		if st, ok := s.in.Stacks[f.Stack]; ok {
+		if st, ok := ev.in.Stacks[f.Stack]; ok {
 			stack = recording.Frames(&st)
 		}
 		r := report.InFlight{
-			Op: f.Op.String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
+			Op: f.Op.String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 			SinceNS: f.Start, AgeNS: f.Age(), Doing: f.Doing.String(), WaitsFor: printable(f.Waits()), File: printable(f.File),
-			Outcome: f.Outcome.String(), Stack: stack, Hangs: s.hangs(f),
+			Outcome: f.Outcome.String(), Stack: stack, Hangs: ev.hangs(f),
 		}
 		if f.Inner != 0 {
 			r.Inner = f.Inner.String()
@@ -136,38 +136,38 @@ func (s *scene) inFlight() (list []report.InFlight, chains []report.Chain) {
 		}
 		list = append(list, r)
 		if r.Hangs {
-			chains = append(chains, s.hang(f, stack))
+			chains = append(chains, ev.hang(f, stack))
 		}
 	}
 	return list, chains
 }
 
 // hang tells a call that hangs.
-func (s *scene) hang(f *inFlightCall, stack []string) report.Chain {
+func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d|%d|%d|%d", f.PID, f.TID, f.Op, f.Start)
-	in := f.Age() - min(f.Age(), after(s.from, f.Start)) // of it, in the window
+	in := f.Age() - min(f.Age(), after(ev.from, f.Start)) // of it, in the window
 	c := report.Chain{
 		ID: fmt.Sprintf("hang-%012x", h.Sum64()>>16), Severity: "HIGH",
-		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in, LostPct: round(percent(in, max(s.to-min(s.from, s.to), in))),
-		Effect: s.hangEffect(f), Evidence: report.Evidence{EventIDs: []string{s.eventID(f.Thread, f.Start, "")}, Sample: 1},
+		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in, LostPct: round(percent(in, max(ev.to-min(ev.from, ev.to), in))),
+		Effect: ev.hangEffect(f), Evidence: report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1},
 		Stack: stack,
 	}
 	root := f.InFlight
 	if n := len(f.chain); n > 0 && !f.cycle {
 		root = f.chain[n-1]
 	}
-	c.Cause = report.Cause{Kind: Hang, Process: s.name(root.PID, root.Comm), PID: root.PID, TID: root.TID, Thread: printable(root.Comm)}
+	c.Cause = report.Cause{Kind: Hang, Process: ev.name(root.PID, root.Comm), PID: root.PID, TID: root.TID, Thread: printable(root.Comm)}
 	if f.Outcome == event.Died {
-		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", s.name(f.PID, ""), span(f.Age()), f.Op, s.waiting(f))
+		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", ev.name(f.PID, ""), span(f.Age()), f.Op, ev.waiting(f))
 	} else {
-		c.Summary = fmt.Sprintf("%s hangs in %s for %s: %s", s.name(f.PID, ""), f.Op, span(f.Age()), s.waiting(f))
+		c.Summary = fmt.Sprintf("%s hangs in %s for %s: %s", ev.name(f.PID, ""), f.Op, span(f.Age()), ev.waiting(f))
 	}
-	c.Cause.Detail = s.hangDetail(f)
-	c.Path = s.hangPath(f)
-	c.Recommendations = s.hangFix(f)
-	s.tellXid(f, &c)
-	c.Owners = s.owners(&c)
+	c.Cause.Detail = ev.hangDetail(f)
+	c.Path = ev.hangPath(f)
+	c.Recommendations = ev.hangFix(f)
+	ev.describeXid(f, &c)
+	c.Owners = ev.owners(&c)
 	return c
 }
 
@@ -185,11 +185,11 @@ func (f *inFlightCall) sameNS() uint64 {
 }
 
 // waiting is what the thread does, and what at last holds it up.
-func (s *scene) waiting(f *inFlightCall) string {
+func (ev *evidence) waiting(f *inFlightCall) string {
 	w := printable(f.Waits())
 	switch {
 	case f.cycle:
-		w += ", which waits for " + s.cycleEnd(f)
+		w += ", which waits for " + ev.cycleEnd(f)
 	case len(f.chain) > 0:
 		last := f.chain[len(f.chain)-1]
 		w += ", which is " + printable(last.Waits())
@@ -200,24 +200,24 @@ func (s *scene) waiting(f *inFlightCall) string {
 	return w
 }
 
-func (s *scene) cycleEnd(f *inFlightCall) string {
+func (ev *evidence) cycleEnd(f *inFlightCall) string {
 	if len(f.chain) == 1 {
 		return "this thread: a deadlock"
 	}
 	return fmt.Sprintf("a lock of one of the %d threads before it: a deadlock", len(f.chain))
 }
 
-func (s *scene) hangEffect(f *inFlightCall) report.Effect {
+func (ev *evidence) hangEffect(f *inFlightCall) report.Effect {
 	e := report.Effect{
-		Op: f.Op.String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1, MaxNS: f.Age(),
+		Op: f.Op.String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1, MaxNS: f.Age(),
 	}
 	var usual stats.Histogram // of all threads: one that hangs may have made no other call
-	for i := range s.in.Ops {
-		if o := &s.in.Ops[i]; o.PID == f.PID && o.Op == f.Op {
+	for i := range ev.in.Ops {
+		if o := &ev.in.Ops[i]; o.PID == f.PID && o.Op == f.Op {
 			e.Calls += o.Calls
 		}
 	}
-	ops := s.in.before()
+	ops := ev.in.before()
 	for i := range ops {
 		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op && o.Hist != nil {
 			usual.Merge(o.Hist)
@@ -228,8 +228,8 @@ func (s *scene) hangEffect(f *inFlightCall) report.Effect {
 	return e
 }
 
-func (s *scene) hangDetail(f *inFlightCall) string {
-	calls, longest := s.usually(f)
+func (ev *evidence) hangDetail(f *inFlightCall) string {
+	calls, longest := ev.usually(f)
 	d := "nothing to compare it with: no call of this operation returned"
 	if calls > 0 {
 		d = fmt.Sprintf("%s of this operation returned, the longest after %s", plural(int(min(calls, 1<<31-1)), "call", "calls"), span(longest))
@@ -253,9 +253,9 @@ func (s *scene) hangDetail(f *inFlightCall) string {
 	return d
 }
 
-func (s *scene) hangPath(f *inFlightCall) []report.Step {
+func (ev *evidence) hangPath(f *inFlightCall) []report.Step {
 	steps := []report.Step{{
-		Layer: f.Op.Source().String(), Process: s.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
+		Layer: f.Op.Source().String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 		State: f.Doing.String(), On: on(f.InFlight), NS: f.Age(),
 	}}
 	for _, h := range f.chain {
@@ -264,7 +264,7 @@ func (s *scene) hangPath(f *inFlightCall) []report.Step {
 			layer = op.Source()
 		}
 		steps = append(steps, report.Step{
-			Layer: layer.String(), Process: s.name(h.PID, h.Comm), PID: h.PID, TID: h.TID, Thread: printable(h.Comm),
+			Layer: layer.String(), Process: ev.name(h.PID, h.Comm), PID: h.PID, TID: h.TID, Thread: printable(h.Comm),
 			State: h.Doing.String(), On: on(h), NS: after(h.At, h.Since),
 		})
 	}
@@ -291,7 +291,7 @@ func on(f *event.InFlight) string {
 	return "a CPU"
 }
 
-func (s *scene) hangFix(f *inFlightCall) []string {
+func (ev *evidence) hangFix(f *inFlightCall) []string {
 	var fix []string
 	switch {
 	case f.cycle:
@@ -305,7 +305,7 @@ func (s *scene) hangFix(f *inFlightCall) []string {
 		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | grep, ss -xp", printable(f.File)))
 	}
 	alone := len(f.chain) == 0 && !f.cycle
-	if f.Op.Role() == event.RoleSync && alone && s.xidOf(f) == nil {
+	if f.Op.Role() == event.RoleSync && alone && ev.xidOf(f) == nil {
 		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something")
 	}
 	if alone && (f.Op.Role() == event.RoleSync || f.Op.Source() == event.SourceNCCL) {

@@ -18,27 +18,27 @@ type heap struct {
 }
 
 // readHeaps sorts the records of memory by process and space.
-func (s *scene) readHeaps() {
+func (ev *evidence) readHeaps() {
 	type place struct {
 		pid   uint32
 		space event.Space
 	}
 	by := map[place]*heap{}
-	for _, m := range s.in.Memory {
+	for _, m := range ev.in.Memory {
 		k := place{m.PID, m.Space}
 		if by[k] == nil {
 			by[k] = &heap{pid: m.PID, space: m.Space}
-			s.heaps = append(s.heaps, by[k])
+			ev.heaps = append(ev.heaps, by[k])
 		}
 		by[k].rows = append(by[k].rows, m)
 	}
-	for _, m := range s.in.Sites {
+	for _, m := range ev.in.Sites {
 		if h := by[place{m.PID, m.Space}]; h != nil {
 			h.sites = append(h.sites, m)
 		}
 	}
-	slices.SortFunc(s.heaps, func(a, b *heap) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.space, b.space)) })
-	for _, h := range s.heaps {
+	slices.SortFunc(ev.heaps, func(a, b *heap) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.space, b.space)) })
+	for _, h := range ev.heaps {
 		slices.SortFunc(h.rows, func(a, b event.Memory) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.LiveBytes, b.LiveBytes), cmp.Compare(a.Allocs, b.Allocs))
 		})
@@ -48,8 +48,8 @@ func (s *scene) readHeaps() {
 	}
 }
 
-func (s *scene) heap(pid uint32, space event.Space) *heap {
-	for _, h := range s.heaps {
+func (ev *evidence) heap(pid uint32, space event.Space) *heap {
+	for _, h := range ev.heaps {
 		if h.pid == pid && h.space == space {
 			return h
 		}
@@ -58,8 +58,8 @@ func (s *scene) heap(pid uint32, space event.Space) *heap {
 }
 
 // figures are a process's device memory in the report's form, nil if it had none.
-func (s *scene) figures(pid uint32) *report.Memory {
-	h := s.heap(pid, event.DeviceMemory)
+func (ev *evidence) figures(pid uint32) *report.Memory {
+	h := ev.heap(pid, event.DeviceMemory)
 	if h == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (h *heap) fragmentation() string {
 
 // failures words allocations that failed although the process had held more
 // before.
-func (h *heap) failures(s *scene) string {
+func (h *heap) failures(ev *evidence) string {
 	var failed uint64
 	var at *event.Memory
 	for i := range h.rows {
@@ -121,7 +121,7 @@ func (h *heap) failures(s *scene) string {
 	if at == nil {
 		return ""
 	}
-	used := s.memoryUsed(h.pid, at.At)
+	used := ev.memoryUsed(h.pid, at.At)
 	if used != "" {
 		used = "; " + used
 	}

@@ -21,24 +21,24 @@ const (
 // waited for, had it not waited for a CPU since it began. If that is half of the thread's wait or
 // more, who had the CPU is to blame for so much of it. before is when the thread got what it waited
 // for from that process the last time, Unix ns, or 0.
-func (s *scene) delayed(r *root, before uint64) {
+func (ev *evidence) delayed(r *root, before uint64) {
 	last := r.last()
 	own := r.chain[0].Thread.PID
-	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && s.feeds(last.Thread.PID, own)
+	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && ev.feeds(last.Thread.PID, own)
 	if !worker || r.answer || r.kind != InputStarvation && r.kind != CPUContention {
 		return
 	}
-	from := max(before, s.resumed(last), last.To-min(last.To, maxBatch))
+	from := max(before, ev.resumed(last), last.To-min(last.To, maxBatch))
 	if from >= last.From {
 		return
 	}
-	split, ok := s.x.Between(last.Thread.TID, from, last.To)
+	split, ok := ev.x.Between(last.Thread.TID, from, last.To)
 	if !ok {
 		return
 	}
 	l := *last
-	l.From, l.Split, l.Rows = from, split, s.x.Overlapping(last.Thread.TID, from, last.To)
-	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], s.throttledIn(&l))
+	l.From, l.Split, l.Rows = from, split, ev.x.Overlapping(last.Thread.TID, from, last.To)
+	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], ev.throttledIn(&l))
 	wait := r.chain[0].To - r.chain[0].From
 	sooner := min(queue, uint64(float64(wait)*r.reach))
 	reportable := r.kind == CPUContention && sooner <= r.explained
@@ -51,11 +51,11 @@ func (s *scene) delayed(r *root, before uint64) {
 
 // resumed is when a worker took up what it did at the end of a link: when its last wait for
 // another process was over, Unix ns, or 0.
-func (s *scene) resumed(l *ledger.Link) uint64 {
-	rows := s.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
+func (ev *evidence) resumed(l *ledger.Link) uint64 {
+	rows := ev.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
 	for _, o := range slices.Backward(rows) {
 		_, end := ledger.Blocked(o)
-		waits := o.Class == event.Poll || s.receives(o)
+		waits := o.Class == event.Poll || ev.receives(o)
 		if waits && o.Waker.PID != 0 && o.Waker.PID != o.PID && end <= l.To {
 			return end
 		}
@@ -67,11 +67,11 @@ func (s *scene) resumed(l *ledger.Link) uint64 {
 // for, if it is known from when on they were at it; else it is empty.
 func (f *finding) sinceBegun(who string) string {
 	var d doing
-	for _, p := range f.pieces {
-		if p.row == nil {
+	for _, cl := range f.claims {
+		if cl.row == nil {
 			continue
 		}
-		if l := &p.chain[len(p.chain)-1]; l.Known && l.From < p.chain[0].From {
+		if l := &cl.chain[len(cl.chain)-1]; l.Known && l.From < cl.chain[0].From {
 			d.Add(&l.Split)
 		}
 	}

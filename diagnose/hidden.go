@@ -14,8 +14,8 @@ import (
 // training loop that keeps its GPU busy loses nothing when its threads get in each other's
 // way now and then.
 
-// queuedSpell is the time between two long waits of a process for the GPU.
-type queuedSpell struct {
+// queuedInterval is the time between two long waits of a process for the GPU.
+type queuedInterval struct {
 	began uint64 // Unix ns of the end of the wait before it
 	known bool   // that wait is: it is not only what is usual
 	from  uint64 // Unix ns from which work is queued
@@ -34,30 +34,30 @@ const unseenGap = 2
 // longCall is a long wait for the GPU, Unix ns.
 type longCall struct{ start, end uint64 }
 
-// readQueued finds the spells of each process, by time. Unusual calls are known one by one,
-// of the others those in the spans are. Where waits may be missing, a spell begins no sooner
+// readQueued finds the intervals of each process, by time. Unusual calls are known one by one,
+// of the others those in the spans are. Where waits may be missing, a interval begins no sooner
 // before its wait than is usual, and the waits that are missing are what the exact sums of
 // each second hold beyond those that are known.
-func (s *scene) readQueued() {
+func (ev *evidence) readQueued() {
 	waits := map[uint32][]longCall{}
 	add := func(pid uint32, o event.Op, depth uint8, start, end uint64) {
 		if o.Role() == event.RoleSync && depth == 0 && end-start >= longWait {
 			waits[pid] = append(waits[pid], longCall{start, end})
 		}
 	}
-	for i := range s.in.Calls {
-		c := &s.in.Calls[i]
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
 		add(c.PID, c.Op, c.Depth, c.Start, c.End())
 	}
-	for _, span := range s.in.Spans {
+	for _, span := range ev.in.Spans {
 		for i := range span {
 			c := &span[i]
 			add(c.PID, c.Op, c.Depth, c.Start, c.End())
 		}
 	}
-	s.steps = s.queuedSteps()
+	ev.steps = ev.queuedSteps()
 	for pid, list := range waits {
-		q := s.steps[pid]
+		q := ev.steps[pid]
 		if len(q.leads) == 0 {
 			continue // nothing says when work is queued
 		}
@@ -75,11 +75,11 @@ func (s *scene) readQueued() {
 				began = from - lead
 			}
 			if from < wait.start {
-				s.queued[pid] = append(s.queued[pid], queuedSpell{began, known, from, wait.start, wait.end - wait.start})
+				ev.queued[pid] = append(ev.queued[pid], queuedInterval{began, known, from, wait.start, wait.end - wait.start})
 			}
 		}
 		if lead < length {
-			s.unseen[pid] = s.unseenOf(pid, list, float64(length-lead)/float64(length))
+			ev.unseen[pid] = ev.unseenOf(pid, list, float64(length-lead)/float64(length))
 		}
 	}
 }
@@ -93,11 +93,11 @@ type unseenWaits struct {
 }
 
 // unseenOf subtracts the listed waits from the exact sums.
-func (s *scene) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
-	step := max(s.in.SeriesStep, 1)
+func (ev *evidence) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
+	step := max(ev.in.SeriesStep, 1)
 	u := unseenWaits{queued, map[uint64]uint64{}, map[uint64]uint64{}}
 	calls := map[uint64]uint64{}
-	for k, series := range s.series {
+	for k, series := range ev.series {
 		if k.PID != pid || k.op.Role() != event.RoleSync || k.op.Source() == event.SourceDriver {
 			continue
 		}
@@ -148,9 +148,9 @@ func leadTimes(leads []lead, from, to uint64) (ns []uint64) {
 	return ns
 }
 
-func (s *scene) queuedSteps() map[uint32]queuedSteps {
+func (ev *evidence) queuedSteps() map[uint32]queuedSteps {
 	steps := map[uint32]queuedSteps{}
-	for _, span := range s.in.Spans {
+	for _, span := range ev.in.Spans {
 		for pid, calls := range outermostByProcess(span) {
 			var ended, launched uint64 // the last long wait, the first launch since then
 			for i := range calls {
@@ -180,37 +180,37 @@ func (s *scene) queuedSteps() map[uint32]queuedSteps {
 // that is what the GPU was still at work for when it was over, as far as the wait did not
 // last longer than usual: who waits may also drive what it waits for. over is by how much it
 // did, without the delays before this one.
-func (s *scene) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
+func (ev *evidence) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
 	ended := o.Start + o.Duration
 	switch {
 	case a.Call == nil || !blocks(a.Op):
-		return s.hidden(o.PID, ended, ns)
+		return ev.hidden(o.PID, ended, ns)
 	case a.role == event.RoleSync && a.End() > ended+longWait:
 		cost := min(ns, *over)
 		*over -= cost
-		s.delays[o.PID] += ns - cost
+		ev.delays[o.PID] += ns - cost
 		return ns - cost
 	}
 	return 0
 }
 
 // hidden takes from a delay of a process's thread, in ns, what cost nothing, and returns
-// that: the delay ended at a time when work was queued, and the wait at the end of the spell
+// that: the delay ended at a time when work was queued, and the wait at the end of the interval
 // was at least as long as all delays in it.
-func (s *scene) hidden(pid uint32, ended, ns uint64) uint64 {
-	spells := s.queued[pid]
-	n, _ := slices.BinarySearchFunc(spells, ended, func(v queuedSpell, at uint64) int { return cmp.Compare(v.to, at) })
+func (ev *evidence) hidden(pid uint32, ended, ns uint64) uint64 {
+	spells := ev.queued[pid]
+	n, _ := slices.BinarySearchFunc(spells, ended, func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
 	if n == len(spells) || ended < spells[n].began || !spells[n].known && ended < spells[n].from+ns {
-		step := max(s.in.SeriesStep, 1)
-		u := s.unseen[pid]
+		step := max(ev.in.SeriesStep, 1)
+		u := ev.unseen[pid]
 		v := u.hidden(ended/1e9/step*step, ns)
-		s.delays[pid] += v
+		ev.delays[pid] += v
 		return v
 	}
 	if ended < spells[n].from+ns || spells[n].spare < ns {
 		return 0
 	}
 	spells[n].spare -= ns
-	s.delays[pid] += ns
+	ev.delays[pid] += ns
 	return ns
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // claimIdle takes the waits for work out of the time between calls.
-func claimIdle(_ *scene, a *account) []piece {
+func claimIdle(_ *evidence, a *account) []claim {
 	if a.Call != nil {
 		return nil
 	}
-	pieces := a.through(idleKind)
-	for _, p := range pieces {
-		a.sub.idle[p.class.String()] += p.lost
+	claims := a.through(idleKind)
+	for _, cl := range claims {
+		a.sub.idle[cl.class.String()] += cl.lost
 	}
 	// What is left of a class once the recorded waits are taken out was too
 	// short to be recorded one by one.
@@ -37,27 +37,27 @@ func claimIdle(_ *scene, a *account) []piece {
 const minIdlePct = 10
 
 // idleThreads lists the threads that waited for work between calls.
-func (s *scene) idleThreads() []report.Idle {
+func (ev *evidence) idleThreads() []report.Idle {
 	var list []report.Idle
-	for _, t := range s.subjects {
-		total, most := s.restOf(t)
+	for _, t := range ev.subjects {
+		total, most := ev.idleOf(t)
 		if pct := percent(total, t.wall()); pct >= minIdlePct {
-			list = append(list, report.Idle{Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
+			list = append(list, report.Idle{Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b report.Idle) int { return cmp.Compare(b.NS, a.NS) })
 	return list
 }
 
-// restOf is how long a thread waited for work, and what it waited in for most of it. Sums between
+// idleOf is how long a thread waited for work, and what it waited in for most of it. Sums between
 // calls are of whole seconds, which may begin before the window: what was lost in the
 // window is no rest.
-func (s *scene) restOf(t *subject) (total uint64, most string) {
+func (ev *evidence) idleOf(t *subject) (total uint64, most string) {
 	on := map[string]uint64{}
 	for k, v := range t.idle {
 		on[k] += v
 	}
-	g := s.gapStats[t.Thread]
+	g := ev.gapStats[t.Thread]
 	for _, c := range []event.Class{event.Poll, event.Sleep} {
 		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
 	}

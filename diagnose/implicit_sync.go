@@ -38,7 +38,7 @@ type waitMix struct {
 	long  uint64 // calls of other operations that wait: the ones to be left
 }
 
-func (s *scene) shortWaitsOf(t *subject) (w waitMix, many bool) {
+func (ev *evidence) shortWaitsOf(t *subject) (w waitMix, many bool) {
 	for _, o := range t.ops {
 		if !blocks(o.Op) {
 			continue
@@ -51,7 +51,7 @@ func (s *scene) shortWaitsOf(t *subject) (w waitMix, many bool) {
 		}
 		w.long += o.Calls
 	}
-	launches := t.launches(s)
+	launches := t.launches(ev)
 	w.steps, w.unit = float64(launches)/launchesPerStep, fmt.Sprintf("for every %d kernels", launchesPerStep)
 	if t.count > 0 && launches >= 2*t.count { // a single launch may as well be a part of a step that is waited for
 		w.steps, w.unit = float64(t.count), "a step"
@@ -71,8 +71,8 @@ func (w *waitMix) last(o *store.OpStat) uint64 {
 
 // usualWaits says what the longest wait of each step takes where many short ones
 // of the same operation hide it from the median.
-func (s *scene) usualWaits(t *subject) map[event.Op]uint64 {
-	w, many := s.shortWaitsOf(t)
+func (ev *evidence) usualWaits(t *subject) map[event.Op]uint64 {
+	w, many := ev.shortWaitsOf(t)
 	if !many {
 		return nil
 	}
@@ -84,8 +84,8 @@ func (s *scene) usualWaits(t *subject) map[event.Op]uint64 {
 }
 
 // shortWaits takes the time of many short waits, but for one in each step.
-func shortWaits(s *scene, t *subject) []piece {
-	w, many := s.shortWaitsOf(t)
+func shortWaits(ev *evidence, t *subject) []claim {
+	w, many := ev.shortWaitsOf(t)
 	if !many {
 		return nil
 	}
@@ -96,7 +96,7 @@ func shortWaits(s *scene, t *subject) []piece {
 		n, brief := o.Hist.Below(uint64(maxShortWait))
 		calls[i] = min(n, o.Calls)
 		extra += calls[i]
-		lost[i] = min(t.rest.ops[o.Op], brief)
+		lost[i] = min(t.unattributed.ops[o.Op], brief)
 		total += lost[i]
 		if w.last(o) > w.last(w.short[longest]) {
 			longest = i
@@ -109,59 +109,59 @@ func shortWaits(s *scene, t *subject) []piece {
 		total -= keep
 		extra -= min(extra, uint64(w.steps))
 	}
-	if percent(total, t.rest.room) < minShortPct {
+	if percent(total, t.unattributed.room) < minShortPct {
 		return nil
 	}
-	var pieces []piece
+	var claims []claim
 	for i, o := range w.short {
 		n := uint64(float64(extra) * share(calls[i], all))
-		pieces = append(pieces, s.stand(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+		claims = append(claims, ev.aggregateClaims(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
-	return pieces
+	return claims
 }
 
-// implicitSyncs are the short waits, and those that come earlier than they did before.
-func implicitSyncs(s *scene, t *subject) []piece {
-	if pieces := shortWaits(s, t); pieces != nil {
-		return pieces
+// aggregateImplicitSyncs are the short waits, and those that come earlier than they did before.
+func aggregateImplicitSyncs(ev *evidence, t *subject) []claim {
+	if claims := shortWaits(ev, t); claims != nil {
+		return claims
 	}
-	return takeEarlyWaits(s, t)
+	return aggregateEarlyWaits(ev, t)
 }
 
-func tellImplicitSync(s *scene, f *finding, c *report.Chain) {
+func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 	if f.worst().class == event.OnCPU {
-		w := s.early[f.sub.Thread]
-		w.tell(s, f, c)
+		w := ev.early[f.sub.Thread]
+		w.describe(ev, f, c)
 		return
 	}
-	w, _ := s.shortWaitsOf(f.sub)
+	w, _ := ev.shortWaitsOf(f.sub)
 	e := c.Effect
 	per := func(calls uint64) string { return report.Number(float64(calls) / w.steps) }
 	c.Summary = fmt.Sprintf("%s lost %s in short waits for the GPU: %s %s, most of them %s of %s",
-		f.process(s), f.pct(), per(w.calls), w.unit, e.Op, span(e.P50NS))
+		f.process(ev), f.pct(), per(w.calls), w.unit, e.Op, span(e.P50NS))
 	var ops []string
 	for _, o := range w.short {
 		ops = append(ops, per(o.Calls)+" "+o.Op.String()+size(o))
 	}
 	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
 		strings.Join(ops, ", "), w.unit)
-	site := s.site(f)
+	site := ev.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " in " + site
 	}
-	c.Path = []report.Step{f.step(s, "blocked", "the GPU, "+report.Count(uint64(f.sample))+" times more than a wait a step", f.lost)}
+	c.Path = []report.Step{f.step(ev, "blocked", "the GPU, "+report.Count(uint64(f.sample))+" times more than a wait a step", f.lost)}
 	if f.op().op.Role() == event.RoleCopy {
 		c.Recommendations = []string{
 			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked memory and one synchronisation", site),
 		}
-		c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, []string{"op", e.Op}, adviceSyncCopy)...)
+		c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, []string{"op", e.Op}, adviceSyncCopy)...)
 		return
 	}
 	c.Recommendations = []string{
 		fmt.Sprintf("wait once a step instead of calling %s%s after every few kernels: work in one stream stays in order, and cudaStreamWaitEvent orders streams without the CPU", e.Op, site),
 	}
-	c.Recommendations = append(c.Recommendations, s.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)...)
+	c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)...)
 }
 
 // size words the mean size of an operation's copies.

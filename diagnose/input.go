@@ -4,8 +4,8 @@
 // is the ledger package's business, rendering the report package's.
 //
 // A cause is one file with a claim, which takes the time that the cause explains
-// out of an episode's account, and a tell, which words the finding. What is always
-// lost has a structure instead, which takes from exact sums what no episode holds;
+// out of an episode's account, and a description, which words the finding. What is always
+// lost has an aggregate claim instead, which takes from exact sums what no episode holds;
 // what made a GPU slow refines the waits for it. causes.go lists the causes in the
 // order in which they are asked.
 package diagnose

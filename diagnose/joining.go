@@ -25,22 +25,22 @@ func joinID(c *event.Call) uint64 {
 	return c.Args[3]
 }
 
-func (s *scene) readJoins() {
-	s.joins = joins{}
-	for i := range s.in.Calls {
-		if c := &s.in.Calls[i]; joinID(c) != 0 {
-			s.joins[joinID(c)] = append(s.joins[joinID(c)], c)
+func (ev *evidence) readJoins() {
+	ev.joins = joins{}
+	for i := range ev.in.Calls {
+		if c := &ev.in.Calls[i]; joinID(c) != 0 {
+			ev.joins[joinID(c)] = append(ev.joins[joinID(c)], c)
 		}
 	}
 }
 
 // claimJoining takes the time in which a rank waited for ranks that came later.
-func claimJoining(s *scene, a *account) []piece {
+func claimJoining(ev *evidence, a *account) []claim {
 	if a.Call == nil || joinID(a.Call) == 0 {
 		return nil
 	}
 	var last uint64
-	for _, c := range s.joins[joinID(a.Call)] {
+	for _, c := range ev.joins[joinID(a.Call)] {
 		if c.PID != a.sub.PID {
 			last = max(last, min(c.Start, a.End()))
 		}

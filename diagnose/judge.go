@@ -8,7 +8,7 @@ import (
 // A running program is diagnosed from its last seconds (agent.Live), a recording from all
 // of it. Both are judged here. What takes a tenth of one of the last seconds' windows is HIGH
 // then; in an hour it is nothing. So the worst such stretch of a recording counts, too: what
-// was told while the program ran is told afterwards.
+// was reported while the program ran is reported afterwards.
 
 // LiveWindow is how much of the end of a recording the live diagnosis looks at.
 const LiveWindow = 5 * time.Second
@@ -16,11 +16,11 @@ const LiveWindow = 5 * time.Second
 const highPct = 10.0 // of the time that counts, from which a cause is HIGH
 
 // reportable reports whether the finding is worth a word.
-func (f *finding) reportable(s *scene) bool {
+func (f *finding) reportable(ev *evidence) bool {
 	if f.stall >= uint64(minStall) || f.loading && f.lost >= uint64(minStall) {
 		return true
 	}
-	if f.lostPct() < f.leastPct(s) && !f.concentrated(s) {
+	if f.lostPct() < f.leastPct(ev) && !f.concentrated(ev) {
 		return false
 	}
 	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample
@@ -29,10 +29,10 @@ func (f *finding) reportable(s *scene) bool {
 // severity is by share of the thread's time, or by the longest stall. While a program runs,
 // a thread that has just begun has lost a large share soon: there the share is of a whole
 // window at least.
-func (f *finding) severity(s *scene) string {
+func (f *finding) severity(ev *evidence) string {
 	pct := f.lostPct()
 	high := pct >= highPct
-	if s.in.Live {
+	if ev.in.Live {
 		high = percent(f.lost, max(f.sub.wall(), uint64(LiveWindow))) >= highPct
 	}
 	switch {
@@ -40,7 +40,7 @@ func (f *finding) severity(s *scene) string {
 		return "MEDIUM" // a property of the program rather than a fault
 	case high || f.stall >= 1e9:
 		return "HIGH"
-	case pct >= minPct || f.concentrated(s):
+	case pct >= minPct || f.concentrated(ev):
 		return "MEDIUM"
 	}
 	return "LOW"
@@ -48,23 +48,23 @@ func (f *finding) severity(s *scene) string {
 
 // concentrated reports whether the live diagnosis found the cause HIGH: whether so much was
 // lost to it in one of its windows. What is not explained is never HIGH.
-func (f *finding) concentrated(s *scene) bool {
-	if f.kind == Unknown || f.explainedPct(s) < minShare {
+func (f *finding) concentrated(ev *evidence) bool {
+	if f.kind == Unknown || f.explainedPct(ev) < minShare {
 		return false
 	}
-	lost, _ := f.stretch(s)
+	lost, _ := f.stretch(ev)
 	return percent(lost, uint64(LiveWindow)) >= highPct
 }
 
 // stretch is the live window in which most was lost, and when it began, in Unix ns. It is
 // made of whole seconds, one more than the window has: that may begin within one.
-func (f *finding) stretch(s *scene) (lost, from uint64) {
+func (f *finding) stretch(ev *evidence) (lost, from uint64) {
 	const second = uint64(time.Second)
-	if percent(f.lost, uint64(LiveWindow)) < highPct || s.to <= s.from {
-		return f.lost, s.from
+	if percent(f.lost, uint64(LiveWindow)) < highPct || ev.to <= ev.from {
+		return f.lost, ev.from
 	}
-	line := make(timeline, (s.to-s.from)/second+1)
-	f.fill(line, s, s.from, s.from+uint64(len(line))*second)
+	line := make(timeline, (ev.to-ev.from)/second+1)
+	f.fill(line, ev, ev.from, ev.from+uint64(len(line))*second)
 	const seconds = int(LiveWindow/time.Second) + 1
 	var sum, most float64
 	for i, v := range line {
@@ -73,18 +73,18 @@ func (f *finding) stretch(s *scene) (lost, from uint64) {
 			sum -= line[i-seconds]
 		}
 		if sum > most {
-			most, from = sum, s.from+uint64(max(0, i-seconds+1))*second
+			most, from = sum, ev.from+uint64(max(0, i-seconds+1))*second
 		}
 	}
 	return uint64(most * float64(second)), from
 }
 
-// stretchWords says when most was lost, if that is what the finding is told for.
-func (f *finding) stretchWords(s *scene) string {
-	if f.lostPct() >= minPct || f.stall >= uint64(minStall) || !f.concentrated(s) {
+// stretchWords says when most was lost, if that is what the finding is reported for.
+func (f *finding) stretchWords(ev *evidence) string {
+	if f.lostPct() >= minPct || f.stall >= uint64(minStall) || !f.concentrated(ev) {
 		return ""
 	}
-	lost, from := f.stretch(s)
+	lost, from := f.stretch(ev)
 	seconds := int(LiveWindow/time.Second) + 1
 	return fmt.Sprintf("; %s of it within %d seconds from %s on", span(min(lost, f.lost)), seconds, clockOf(from/1e9))
 }

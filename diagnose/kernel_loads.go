@@ -20,11 +20,11 @@ const (
 
 // readKernelLoads finds the first launches of kernels while a process begins. Later, one slow
 // launch of each of several kernels may have any reason.
-func (s *scene) readKernelLoads() {
-	s.kernelLoads = map[barrier]bool{}
+func (ev *evidence) readKernelLoads() {
+	ev.kernelLoads = map[barrier]bool{}
 	slow := map[uint32][]*event.Call{}
-	for i := range s.in.Calls {
-		if c := &s.in.Calls[i]; c.Depth == 0 && c.Op.LaunchesKernel() && c.Args[0] != 0 && c.Duration >= minLoad {
+	for i := range ev.in.Calls {
+		if c := &ev.in.Calls[i]; c.Depth == 0 && c.Op.LaunchesKernel() && c.Args[0] != 0 && c.Duration >= minLoad {
 			slow[c.PID] = append(slow[c.PID], c)
 		}
 	}
@@ -32,7 +32,7 @@ func (s *scene) readKernelLoads() {
 		slices.SortFunc(list, func(a, b *event.Call) int {
 			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
 		})
-		if s.launchesBefore(pid, list[0].Start) > fewLaunches {
+		if ev.launchesBefore(pid, list[0].Start) > fewLaunches {
 			continue
 		}
 		launched := map[uint64]bool{}
@@ -46,15 +46,15 @@ func (s *scene) readKernelLoads() {
 			if share(loads, c.End()-list[0].Start) < loadTime {
 				break
 			}
-			s.kernelLoads[barrier{c.Thread, c.Start}] = true
+			ev.kernelLoads[barrier{c.Thread, c.Start}] = true
 		}
 	}
 }
 
 // launchesBefore is how many launches of a process are known in the seconds before a time, Unix ns.
-func (s *scene) launchesBefore(pid uint32, at uint64) (n uint64) {
-	step := max(s.in.SeriesStep, 1)
-	for second, v := range s.launchesOf(pid) {
+func (ev *evidence) launchesBefore(pid uint32, at uint64) (n uint64) {
+	step := max(ev.in.SeriesStep, 1)
+	for second, v := range ev.launchesOf(pid) {
 		if second < at/1e9/step*step {
 			n += v
 		}

@@ -84,13 +84,13 @@ func (l *launching) bound() bool {
 // launchingOf is what a thread does to launch while launching binds it: in the seconds
 // in which it does, if they are a good part of its time, and in a part of those beside
 // them. A GPU that it waits for at other times hides none of that.
-func (s *scene) launchingOf(t *subject) (*launching, bool) {
+func (ev *evidence) launchingOf(t *subject) (*launching, bool) {
 	for _, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch && o.Hist.Quantile(0.5) > uint64(maxLaunch) {
 			return nil, false
 		}
 	}
-	seconds := s.launchingBySecond(t)
+	seconds := ev.launchingBySecond(t)
 	beside := func(i int) bool {
 		return !seconds[i].bound() && (i > 0 && seconds[i-1].bound() || i+1 < len(seconds) && seconds[i+1].bound())
 	}
@@ -103,7 +103,7 @@ func (s *scene) launchingOf(t *subject) (*launching, bool) {
 			other.merge(t, l)
 		}
 	}
-	if bound.room == 0 || percent(bound.room, t.rest.room) < minBoundPct {
+	if bound.room == 0 || percent(bound.room, t.unattributed.room) < minBoundPct {
 		return nil, false
 	}
 	most, least := bound.share(), other.share()
@@ -118,15 +118,15 @@ func (s *scene) launchingOf(t *subject) (*launching, bool) {
 
 // launchingBySecond is for the steps of the series, in order. The time that other causes
 // took is taken to be spread evenly. Without a series it is one step for all.
-func (s *scene) launchingBySecond(t *subject) []*launching {
+func (ev *evidence) launchingBySecond(t *subject) []*launching {
 	by := map[uint64]*launching{}
-	left, behind := share(t.rest.room, t.wall()), s.behind(t)
+	left, behind := share(t.unattributed.room, t.wall()), ev.behind(t)
 	for i, o := range t.ops {
-		for _, sec := range s.series[threadOp{t.Thread, o.Op}] {
+		for _, sec := range ev.series[threadOp{t.Thread, o.Op}] {
 			l := by[sec.Second]
 			if l == nil {
 				from := max(sec.Second*1e9, t.from)
-				to := max(from, min((sec.Second+max(s.in.SeriesStep, 1))*1e9, t.to))
+				to := max(from, min((sec.Second+max(ev.in.SeriesStep, 1))*1e9, t.to))
 				l = t.newLaunching(uint64(float64(to-from) * left))
 				l.behind = behind[sec.Second].all(to - from)
 				by[sec.Second] = l
@@ -135,7 +135,7 @@ func (s *scene) launchingBySecond(t *subject) []*launching {
 		}
 	}
 	if len(by) == 0 { // an earlier Ingero kept no series
-		all := t.newLaunching(t.rest.room)
+		all := t.newLaunching(t.unattributed.room)
 		for i, o := range t.ops {
 			all.add(t, i, spent{o.Calls, t.busyIn(o)})
 		}
@@ -151,35 +151,35 @@ func (s *scene) launchingBySecond(t *subject) []*launching {
 // busyIn is the time in an operation's calls that no other cause took, ns. In waits for
 // the GPU the time counts that gpu_wait took as well: the GPU was at work in it.
 func (t *subject) busyIn(o *store.OpStat) uint64 {
-	ns := t.rest.ops[o.Op]
+	ns := t.unattributed.ops[o.Op]
 	if o.Op.Role() == event.RoleSync {
-		ns = min(o.SumNS, ns+t.rest.onGPU[o.Op])
+		ns = min(o.SumNS, ns+t.unattributed.onGPU[o.Op])
 	}
 	return ns
 }
 
-// launchTime takes the time of a thread's launches if that is what it does.
-func launchTime(s *scene, t *subject) []piece {
-	l, bound := s.launchingOf(t)
+// aggregateLaunches takes the time of a thread's launches if that is what it does.
+func aggregateLaunches(ev *evidence, t *subject) []claim {
+	l, bound := ev.launchingOf(t)
 	if !bound {
 		return nil
 	}
 	t.launching = l
-	var pieces []piece
+	var claims []claim
 	for i, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch {
-			pieces = append(pieces, s.stand(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
+			claims = append(claims, ev.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
 		}
 	}
-	return pieces
+	return claims
 }
 
-func tellLaunchBound(s *scene, f *finding, c *report.Chain) {
+func describeLaunchBound(ev *evidence, f *finding, c *report.Chain) {
 	l := f.sub.launching
 	e := c.Effect
 	rate := report.Count(uint64(float64(l.launches.calls) * 1e9 / max(float64(l.room), 1)))
 	c.Summary = fmt.Sprintf("%s spends %s launching: %s launches a second of %s each, and the GPU is done before the next",
-		f.process(s), f.pct(), rate, span(e.P50NS))
+		f.process(ev), f.pct(), rate, span(e.P50NS))
 	c.Cause.Detail = fmt.Sprintf("the thread waited for the GPU for %s in %s calls, so the GPU finishes its work before more comes and is idle between; how much of the launch time its own work would fill is not known, so the loss is an upper bound",
 		span(l.waits.ns), report.Count(l.waits.calls))
 	if l.waits.calls == 0 {
@@ -188,12 +188,12 @@ func tellLaunchBound(s *scene, f *finding, c *report.Chain) {
 	if percent(l.room, f.sub.wall()) < alwaysPct {
 		c.Cause.Detail += fmt.Sprintf("; this is so in %s of %s", span(l.room), span(f.sub.wall()))
 	}
-	site := s.site(f)
+	site := ev.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " of " + site
 	}
-	c.Path = []report.Step{f.step(s, "running", "inside "+e.Op, f.lost)}
+	c.Path = []report.Step{f.step(ev, "running", "inside "+e.Op, f.lost)}
 	graph := fmt.Sprintf("put the launches%s into a CUDA graph: one cudaGraphLaunch instead of many %s", site, e.Op)
-	c.Recommendations = append([]string{graph}, s.advise(f.sub.PID, nil, adviceFuse)...)
+	c.Recommendations = append([]string{graph}, ev.advise(f.sub.PID, nil, adviceFuse)...)
 }

@@ -10,32 +10,32 @@ type processFunc struct {
 	fn  uint64
 }
 
-func (s *scene) readKernels() {
-	s.kernels = map[processFunc]string{}
-	for i := range s.in.Kernels {
-		k := &s.in.Kernels[i]
-		s.kernels[processFunc{k.PID, k.Func}] = k.Name
+func (ev *evidence) readKernels() {
+	ev.kernels = map[processFunc]string{}
+	for i := range ev.in.Kernels {
+		k := &ev.in.Kernels[i]
+		ev.kernels[processFunc{k.PID, k.Func}] = k.Name
 	}
 }
 
 // kernelOf is what the kernel is called that a call launches, empty if it launches
 // none or nobody knows.
-func (s *scene) kernelOf(c *event.Call) string {
+func (ev *evidence) kernelOf(c *event.Call) string {
 	if c == nil || !c.Op.LaunchesKernel() {
 		return ""
 	}
-	return printable(s.kernels[processFunc{c.PID, c.Args[0]}])
+	return printable(ev.kernels[processFunc{c.PID, c.Args[0]}])
 }
 
 // kernel is the kernel whose launches lost most of the finding's time in calls,
 // empty if none stands out.
-func (f *finding) kernel(s *scene) string {
+func (f *finding) kernel(ev *evidence) string {
 	by := map[string]uint64{}
 	var all uint64
-	for _, p := range f.pieces {
-		if c := p.acc.Call; c != nil && p.lost >= uint64(store.SlowExcess) {
-			by[s.kernelOf(c)] += p.lost
-			all += p.lost
+	for _, cl := range f.claims {
+		if c := cl.acc.Call; c != nil && cl.lost >= uint64(store.SlowExcess) {
+			by[ev.kernelOf(c)] += cl.lost
+			all += cl.lost
 		}
 	}
 	for name, lost := range by {

@@ -14,8 +14,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// TestHealthyProgramIsHealthyFromTheStart: what is told while a program runs is found by
-// the same rules as what is told afterwards, from less. That must not be more.
+// TestHealthyProgramIsHealthyFromTheStart: what is reported while a program runs is found by
+// the same rules as what is reported afterwards, from less. That must not be more.
 func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
 	for _, name := range []string{
 		"healthy", "control_decode_eager", "control_decode_thinned", "control_graph_waits_attached",
@@ -52,7 +52,7 @@ func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 	return in
 }
 
-// A cause that was told as HIGH while the program ran and is not told afterwards was either
+// A cause that was reported as HIGH while the program ran and is not reported afterwards was either
 // wrong then, or is kept back now. Of a wait for the GPU, what made the GPU slow may be known
 // only later: its clock is read once a second.
 func TestWhatIsHighLiveIsToldAfterwards(t *testing.T) {

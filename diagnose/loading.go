@@ -15,17 +15,17 @@ const WhileLoading = "while it loaded"
 
 // loads reports whether an episode is before its process's first launch. If the recording
 // began before the window, or the process launches nothing, that is not known.
-func (s *scene) loads(a *account) bool {
-	if s.in.First != 0 && s.from > s.in.First && !s.born[a.Thread.PID] {
+func (ev *evidence) loads(a *account) bool {
+	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[a.Thread.PID] {
 		return false
 	}
-	return a.Start < s.firstLaunch[a.Thread.PID]
+	return a.Start < ev.firstLaunch[a.Thread.PID]
 }
 
-// tellLoading words a finding of a process that starts.
-func (s *scene) tellLoading(f *finding, c *report.Chain) {
+// describeLoading words a finding of a process that starts.
+func (ev *evidence) describeLoading(f *finding, c *report.Chain) {
 	how := ""
-	switch f.flavour(s) {
+	switch f.flavour(ev) {
 	case flavours.mapped:
 		how = ", in page faults of mapped files"
 	case flavours.read:
@@ -33,8 +33,8 @@ func (s *scene) tellLoading(f *finding, c *report.Chain) {
 	case flavours.writeback:
 		how = ", for what it wrote"
 	}
-	c.Summary = fmt.Sprintf("%s waited %s for the disk %s%s", f.process(s), span(f.lost), WhileLoading, how)
-	began, launched := s.firstUse[f.sub.PID], s.firstLaunch[f.sub.PID]
+	c.Summary = fmt.Sprintf("%s waited %s for the disk %s%s", f.process(ev), span(f.lost), WhileLoading, how)
+	began, launched := ev.firstUse[f.sub.PID], ev.firstLaunch[f.sub.PID]
 	took := span(launched - min(launched, began))
 	c.Cause.Detail += "; from its first CUDA call to its first launch it took " + took
 	c.Recommendations = []string{

@@ -11,10 +11,10 @@ import (
 
 // claimLock takes waits for a lock whose holder is known and was running, or
 // whose own wait is unknown.
-func claimLock(_ *scene, a *account) []piece { return a.through(LockContention) }
+func claimLock(_ *evidence, a *account) []claim { return a.through(LockContention) }
 
-func tellLock(s *scene, f *finding, c *report.Chain) {
-	who := f.about(s)
+func describeLock(ev *evidence, f *finding, c *report.Chain) {
+	who := f.about(ev)
 	l := f.worst().chain[len(f.worst().chain)-1]
 	state, did := "blocked", "it waited"
 	switch class := l.Split.Largest(); {
@@ -35,17 +35,17 @@ func tellLock(s *scene, f *finding, c *report.Chain) {
 	case ledger.ByHabit:
 		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did, "it released it the other times, this wait timed out"
 	}
-	if s.interpreter(f) {
+	if ev.interpreter(f) {
 		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did, "waits for it time out every 5 ms, and "+who+" ends those that do not"
 	}
-	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(s), f.pct(), what)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(ev), f.pct(), what)
 	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)
-	c.Path = f.path(s, state, "holding "+f.lock())
+	c.Path = f.path(ev, state, "holding "+f.lock())
 	c.Recommendations = []string{
 		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst().lost)),
 		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the data, or a try-lock", f.sub.TID),
 	}
-	if s.interpreter(f) {
+	if ev.interpreter(f) {
 		c.Recommendations = []string{
 			fmt.Sprintf("move what %s does to another process (multiprocessing), or into code that releases the interpreter lock (NumPy, a C extension)", who),
 			"or let it give way sooner: sys.setswitchinterval(0.0005)",
@@ -63,8 +63,8 @@ const (
 
 // interpreter reports whether the lock is CPython's own: the process runs Python,
 // and at least two waits for the word of the longest wait timed out after its interval.
-func (s *scene) interpreter(f *finding) bool {
-	p := s.procs[f.sub.PID]
+func (ev *evidence) interpreter(f *finding) bool {
+	p := ev.procs[f.sub.PID]
 	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {
 		return false
 	}
@@ -73,11 +73,11 @@ func (s *scene) interpreter(f *finding) bool {
 		return false
 	}
 	timeouts, word := 0, worst.row.Futex
-	for _, q := range f.pieces {
-		if q.row == nil || q.row.WakerFutex != 0 || q.row.Holder != 0 || distance(q.row.Futex, word) > sameObject {
+	for _, cl := range f.claims {
+		if cl.row == nil || cl.row.WakerFutex != 0 || cl.row.Holder != 0 || distance(cl.row.Futex, word) > sameObject {
 			continue
 		}
-		if b, e := ledger.Blocked(q.row); e-b >= switchInterval-switchLate/10 && e-b <= switchInterval+switchLate {
+		if b, e := ledger.Blocked(cl.row); e-b >= switchInterval-switchLate/10 && e-b <= switchInterval+switchLate {
 			timeouts++
 		}
 	}

@@ -55,18 +55,18 @@ func DiagnoseMachines(ins []*Input) *report.Report {
 	} else {
 		ins = ins[:1]
 	}
-	scenes := make([]*scene, len(ins))
+	machines := make([]*evidence, len(ins))
 	for i, in := range ins {
-		scenes[i] = newScene(in)
+		machines[i] = newEvidence(in)
 	}
-	linkMachines(scenes)
-	for _, s := range scenes {
-		s.find()
+	linkMachines(machines)
+	for _, ev := range machines {
+		ev.find()
 	}
-	attributeToStraggler(scenes)
+	attributeToStraggler(machines)
 	reports := make([]*report.Report, len(ins))
-	for i, s := range scenes {
-		reports[i] = s.report()
+	for i, ev := range machines {
+		reports[i] = ev.report()
 	}
 	if len(reports) == 1 {
 		return reports[0]
@@ -153,7 +153,7 @@ func name(r *report.Report) {
 }
 
 // onceEach ranks the chains, hangs first, then by severity and by time lost. A rank that kept those
-// of several machines waiting is told once, by the machine that lost most.
+// of several machines waiting is reported once, by the machine that lost most.
 func onceEach(list []report.Chain) []report.Chain {
 	hangs := func(c *report.Chain) int {
 		if c.Cause.Kind == Hang {

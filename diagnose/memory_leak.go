@@ -35,13 +35,13 @@ func (g *growth) severity() string {
 }
 
 // chain tells the growth.
-func (g *growth) chain(s *scene) report.Chain {
-	e, ns := s.allocating(g)
+func (g *growth) chain(ev *evidence) report.Chain {
+	e, ns := ev.allocating(g)
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d|%d", g.pid, g.space)
 	c := report.Chain{
 		ID:       fmt.Sprintf("memory-leak-%012x", h.Sum64()>>16),
-		Severity: g.severity(), ExplainedPct: round(100 * (1 - s.missing)),
+		Severity: g.severity(), ExplainedPct: round(100 * (1 - ev.missing)),
 		Effect: e, Evidence: report.Evidence{EventIDs: []string{}, Sample: int(g.count)}, Stack: []string{},
 		Cause: report.Cause{Kind: MemoryLeak, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread},
 	}
@@ -50,7 +50,7 @@ func (g *growth) chain(s *scene) report.Chain {
 	last := &g.rows[len(g.rows)-1]
 	c.Cause.Detail = fmt.Sprintf("at the end %s live in %s", report.Bytes(last.LiveBytes), plural(int(last.LiveCount), "allocation", "allocations"))
 	if g.left > 0 {
-		c.Cause.Detail += fmt.Sprintf("; at this rate all %s of the machine are used up in %s", report.Bytes(s.capacity(g.space)), long(g.left))
+		c.Cause.Detail += fmt.Sprintf("; at this rate all %s of the machine are used up in %s", report.Bytes(ev.capacity(g.space)), long(g.left))
 	}
 	layer := event.SourceCUDA.String()
 	if g.site.Op != 0 {
@@ -59,16 +59,16 @@ func (g *growth) chain(s *scene) report.Chain {
 	c.Path = []report.Step{{
 		Layer: layer, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread, State: "running", On: e.Op + " without a free", NS: ns,
 	}}
-	g.where(s, &c)
+	g.where(ev, &c)
 	return c
 }
 
 // where says which code allocates what is not freed.
-func (g *growth) where(s *scene, c *report.Chain) {
+func (g *growth) where(ev *evidence, c *report.Chain) {
 	name, op := c.Cause.Process, c.Effect.Op
 	share := percent(g.from, g.bytes)
 	caller := ""
-	if st, ok := s.in.Stacks[g.site.Stack]; ok && len(st.Frames) > 0 && share >= minShare {
+	if st, ok := ev.in.Stacks[g.site.Stack]; ok && len(st.Frames) > 0 && share >= minShare {
 		c.Stack = recording.Frames(&st)
 		caller = called(namable(st.Frames).String())
 	}
@@ -92,7 +92,7 @@ func (g *growth) where(s *scene, c *report.Chain) {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("page-locked memory cannot be swapped out: let %s reuse its buffers", name))
 		return
 	}
-	c.Recommendations = append(c.Recommendations, s.advise(g.pid, nil, adviceLeak)...)
+	c.Recommendations = append(c.Recommendations, ev.advise(g.pid, nil, adviceLeak)...)
 }
 
 // namable is the frame to name: the innermost of Python, or else the innermost
@@ -108,11 +108,11 @@ func namable(frames []event.Frame) *event.Frame {
 
 // allocating describes the calls that allocate what is not freed, on the thread
 // that made most of them, and the time they took in all.
-func (s *scene) allocating(g *growth) (report.Effect, uint64) {
-	e := report.Effect{Op: "an allocating call", Process: s.name(g.pid, ""), PID: g.pid, TID: g.pid}
+func (ev *evidence) allocating(g *growth) (report.Effect, uint64) {
+	e := report.Effect{Op: "an allocating call", Process: ev.name(g.pid, ""), PID: g.pid, TID: g.pid}
 	var most, ns uint64
 	var hist stats.Histogram
-	for _, st := range s.memoryOps(g.pid) {
+	for _, st := range ev.memoryOps(g.pid) {
 		if st.Op != g.site.Op {
 			continue
 		}
@@ -123,7 +123,7 @@ func (s *scene) allocating(g *growth) (report.Effect, uint64) {
 			most, e.TID = st.Calls, st.TID
 		}
 	}
-	e.Thread = s.comm(event.Thread{PID: g.pid, TID: e.TID})
+	e.Thread = ev.comm(event.Thread{PID: g.pid, TID: e.TID})
 	quantiles(&e, &hist)
 	return e, ns
 }

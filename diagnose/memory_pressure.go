@@ -12,31 +12,31 @@ import (
 // claimMemory takes the time in which a thread, or one that it waited for, made
 // room before it got memory, or waited for memory to come back from swap. Neither
 // needs a baseline: with memory to spare there is none of it.
-func claimMemory(s *scene, a *account) []piece {
-	pieces := a.through(MemoryPressure)
-	p := piece{acc: a, key: key{kind: MemoryPressure}, class: event.OnCPU}
+func claimMemory(ev *evidence, a *account) []claim {
+	claims := a.through(MemoryPressure)
+	cl := claim{acc: a, key: key{kind: MemoryPressure}, class: event.OnCPU}
 	for i := range a.Reclaims {
 		r := &a.Reclaims[i]
 		v := a.reclaimed(r)
-		p.lost += v
-		p.stall = max(p.stall, v)
-		p.count += int(max(r.Parts, 1))
+		cl.lost += v
+		cl.stall = max(cl.stall, v)
+		cl.count += int(max(r.Parts, 1))
 	}
 	for _, o := range a.Rows {
-		if !s.swapped(o) {
+		if !ev.swapped(o) {
 			continue
 		}
 		b, e := ledger.Blocked(o)
 		v := a.take(o.Class, e-min(b, e))
-		p.lost += v
-		p.stall = max(p.stall, v)
-		p.count++
+		cl.lost += v
+		cl.stall = max(cl.stall, v)
+		cl.count++
 	}
-	if p.lost = min(p.lost, a.Duration); p.lost == 0 {
-		return pieces
+	if cl.lost = min(cl.lost, a.Duration); cl.lost == 0 {
+		return claims
 	}
-	p.explained = p.lost
-	return append(pieces, p)
+	cl.explained = cl.lost
+	return append(claims, cl)
 }
 
 // reclaimed claims what a thread did in a span of reclaim: it ran, or it waited
@@ -64,10 +64,10 @@ func overlap(a, b, from, to uint64) uint64 {
 }
 
 // pressed is the time of a link that went to making room, or to swap.
-func (s *scene) pressed(l *ledger.Link) uint64 {
-	ns := ledger.ReclaimIn(s.reclaims[l.Thread], l.From, l.To)
+func (ev *evidence) pressed(l *ledger.Link) uint64 {
+	ns := ledger.ReclaimIn(ev.reclaims[l.Thread], l.From, l.To)
 	for _, o := range l.Rows {
-		if s.swapped(o) {
+		if ev.swapped(o) {
 			b, e := ledger.Blocked(o)
 			ns += overlap(b, e, l.From, l.To)
 		}
@@ -82,7 +82,7 @@ type pressure struct {
 	parts   uint64
 }
 
-func (f *finding) pressure(s *scene) pressure {
+func (f *finding) pressure(ev *evidence) pressure {
 	var p pressure
 	add := func(r *event.Reclaim, ns uint64) {
 		if int(r.Kind) < len(p.by) {
@@ -90,23 +90,23 @@ func (f *finding) pressure(s *scene) pressure {
 		}
 		p.parts += uint64(max(r.Parts, 1))
 	}
-	for _, q := range f.pieces {
-		rows := q.acc.Rows
-		if q.row != nil {
-			l := &q.chain[len(q.chain)-1]
+	for _, cl := range f.claims {
+		rows := cl.acc.Rows
+		if cl.row != nil {
+			l := &cl.chain[len(cl.chain)-1]
 			rows = l.Rows
-			for _, r := range s.reclaims[l.Thread] {
+			for _, r := range ev.reclaims[l.Thread] {
 				if r.Start < l.To && r.End() > l.From {
 					add(r, ledger.ReclaimIn([]*event.Reclaim{r}, l.From, l.To))
 				}
 			}
 		} else {
-			for _, r := range q.acc.Reclaims {
+			for _, r := range cl.acc.Reclaims {
 				add(r.Reclaim, r.Time)
 			}
 		}
 		for _, o := range rows {
-			if s.swapped(o) {
+			if ev.swapped(o) {
 				p.swapped += o.Duration
 			}
 		}
@@ -114,11 +114,11 @@ func (f *finding) pressure(s *scene) pressure {
 	return p
 }
 
-func tellMemory(s *scene, f *finding, c *report.Chain) {
-	t := f.root(s)
-	who, p := s.name(t.PID, ""), f.pressure(s)
+func describeMemory(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root(ev)
+	who, p := ev.name(t.PID, ""), f.pressure(ev)
 	group, limit := "", ""
-	for _, l := range s.in.Limits {
+	for _, l := range ev.in.Limits {
 		if l.PID == t.PID {
 			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
 		}
@@ -139,24 +139,24 @@ func tellMemory(s *scene, f *finding, c *report.Chain) {
 	if p.swapped > 0 {
 		details = append(details, span(p.swapped)+" waiting for memory to come back from swap")
 	}
-	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), s.memory())
+	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), ev.memory())
 	on := "memory reclaim"
 	switch {
 	case p.swapped > f.lost/2:
 		on = "swap"
-		c.Cause.Detail = strings.Join(details, ", ") + s.memory()
+		c.Cause.Detail = strings.Join(details, ", ") + ev.memory()
 	case p.by[event.ReclaimCgroup] > f.lost/2:
 		on = "memory reclaim at the limit of its control group"
 	}
-	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(s, t.PID)
-	c.Cause.Detail += f.swapWords(s, t.PID) + got.words(everybody)
+	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(ev, t.PID)
+	c.Cause.Detail += f.swapWords(ev, t.PID) + got.words(everybody)
 	if f.through() {
-		w := f.about(s)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(s), f.pct(), f.behind(w))
-		c.Path = f.path(s, "blocked", on)
+		w := f.about(ev)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.behind(w))
+		c.Path = f.path(ev, "blocked", on)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(s), f.pct(), on, f.place())
-		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
+		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on, f.place())
+		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
 	c.Recommendations = []string{fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID)}
 	if everybody && got.who != "" && got.most > got.all/2 {
@@ -178,13 +178,13 @@ func groupOr(group string) string {
 }
 
 // memory words how full the machine's memory was.
-func (s *scene) memory() string {
+func (ev *evidence) memory() string {
 	var pct float64
 	var swap uint64
-	for _, n := range s.in.Snapshots {
+	for _, n := range ev.in.Snapshots {
 		pct, swap = max(pct, n.MemPct), max(swap, n.SwapMB)
 	}
-	if len(s.in.Snapshots) == 0 {
+	if len(ev.in.Snapshots) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; of the machine's memory up to %.0f %% was in use, and %d MiB of swap", pct, swap)

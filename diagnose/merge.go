@@ -17,8 +17,8 @@ type victim struct {
 // process first, then of the processes. That of the thread which lost most stays
 // and names the others; what they lost is not added up, because they lost it at
 // the same time. The list is in order of time lost.
-func (s *scene) merge(list []*finding) []*finding {
-	return s.mergeProcesses(mergeThreads(list))
+func (ev *evidence) merge(list []*finding) []*finding {
+	return ev.mergeProcesses(mergeThreads(list))
 }
 
 func mergeThreads(list []*finding) []*finding {
@@ -40,11 +40,11 @@ func mergeThreads(list []*finding) []*finding {
 	return kept
 }
 
-func (s *scene) mergeProcesses(list []*finding) []*finding {
+func (ev *evidence) mergeProcesses(list []*finding) []*finding {
 	first := map[string]*finding{}
 	var kept []*finding
 	for _, f := range list {
-		root := s.shared(f)
+		root := ev.shared(f)
 		k := first[root]
 		if root != "" && k != nil && k.sub.PID != f.sub.PID { // another way to it of one's own is no other victim
 			k.victims = append(k.victims, victim{f.sub.PID, f.lost})
@@ -61,17 +61,17 @@ func (s *scene) mergeProcesses(list []*finding) []*finding {
 // shared names the root of a finding if several processes may suffer from it: the
 // thread or process that was in the way, the control group, the server. Empty
 // means that it is the process's own.
-func (s *scene) shared(f *finding) string {
-	t := f.root(s)
+func (ev *evidence) shared(f *finding) string {
+	t := f.root(ev)
 	switch {
-	case f.kind == Unknown || f.explainedPct(s) < minShare:
+	case f.kind == Unknown || f.explainedPct(ev) < minShare:
 		return ""
 	case f.kind == CPUContention:
-		if list := f.ranked(s); len(list) > 0 {
+		if list := f.ranked(ev); len(list) > 0 {
 			return fmt.Sprintf("%s %d", f.kind, list[0].PID)
 		}
 	case f.kind == CPUThrottled:
-		if p := s.procs[t.PID]; p != nil && below(p.Cgroup) {
+		if p := ev.procs[t.PID]; p != nil && below(p.Cgroup) {
 			return f.kind + " " + p.Cgroup
 		}
 	case f.kind == CollectiveWait:
@@ -88,10 +88,10 @@ func (s *scene) shared(f *finding) string {
 const maxVictims = 5
 
 // alike words who else lost time to the same root, empty if nobody.
-func (f *finding) alike(s *scene) string {
+func (f *finding) alike(ev *evidence) string {
 	var b strings.Builder
 	if f.others > 0 {
-		fmt.Fprintf(&b, "; %d other threads of %s lost time the same way", f.others, f.process(s))
+		fmt.Fprintf(&b, "; %d other threads of %s lost time the same way", f.others, f.process(ev))
 	}
 	if len(f.victims) == 0 {
 		return b.String()
@@ -102,7 +102,7 @@ func (f *finding) alike(s *scene) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s (pid %d) %s", s.name(v.pid, ""), v.pid, span(v.lost))
+		fmt.Fprintf(&b, "%s (pid %d) %s", ev.name(v.pid, ""), v.pid, span(v.lost))
 	}
 	if n := len(f.victims) - maxVictims; n > 0 {
 		fmt.Fprintf(&b, " and %d more processes time", n)

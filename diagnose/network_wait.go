@@ -14,7 +14,7 @@ import (
 
 // claimNetwork takes waits for the answer of a peer that cannot be followed: it is
 // on another machine, or was not seen.
-func claimNetwork(_ *scene, a *account) []piece { return a.through(NetworkWait) }
+func claimNetwork(_ *evidence, a *account) []claim { return a.through(NetworkWait) }
 
 // serving reports whether a wait is for what a client may send to the server that
 // the thread is: it is at the accepting end of the connection.
@@ -52,14 +52,14 @@ func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
 // endpoint is the server that most time was lost to, and what of it.
 func (f *finding) endpoint() string {
 	by := map[string]uint64{}
-	for _, p := range f.pieces {
-		o := p.row
-		if l := &p.chain[len(p.chain)-1]; len(p.chain) > 1 {
+	for _, cl := range f.claims {
+		o := cl.row
+		if l := &cl.chain[len(cl.chain)-1]; len(cl.chain) > 1 {
 			if w, _ := beyond(l); w != nil {
 				o = w
 			}
 		}
-		by[o.Socket.Endpoint()] += p.lost
+		by[o.Socket.Endpoint()] += cl.lost
 	}
 	var ends []string
 	for e := range by {
@@ -69,20 +69,20 @@ func (f *finding) endpoint() string {
 	return ends[0]
 }
 
-func tellNetwork(s *scene, f *finding, c *report.Chain) {
+func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 	end := f.endpoint()
-	t := f.root(s)
+	t := f.root(ev)
 	on := "an answer from " + end
 	if f.through() && t != f.sub.Thread {
-		who := f.about(s)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(s), f.pct(), f.behind(who), end)
-		c.Path = f.path(s, "blocked", on)
+		who := f.about(ev)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(ev), f.pct(), f.behind(who), end)
+		c.Path = f.path(ev, "blocked", on)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(s), f.pct(), end, f.place())
-		c.Path = []report.Step{f.step(s, "blocked", on, f.lost)}
+		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.place())
+		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
-	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other side did is not in this recording", s.name(t.PID, ""), end, span(f.stall))
-	again := f.trouble(s, end)
+	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other side did is not in this recording", ev.name(t.PID, ""), end, span(f.stall))
+	again := f.trouble(ev, end)
 	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
 	c.Recommendations = []string{
@@ -114,19 +114,19 @@ type trouble struct {
 // sent again.
 func (t *trouble) explains() bool { return t.again > t.lost/2 }
 
-func (f *finding) trouble(s *scene, end string) trouble {
+func (f *finding) trouble(ev *evidence, end string) trouble {
 	var t trouble
 	var events []*event.Connection
-	for i := range s.in.IO.Connections {
-		if c := &s.in.IO.Connections[i]; c.Endpoint() == end {
+	for i := range ev.in.IO.Connections {
+		if c := &ev.in.IO.Connections[i]; c.Endpoint() == end {
 			events = append(events, c)
 		}
 	}
 	seen := map[*event.Connection]bool{}
-	for _, p := range f.pieces {
-		o := p.row
-		if len(p.chain) > 0 {
-			if w, _ := beyond(&p.chain[len(p.chain)-1]); w != nil {
+	for _, cl := range f.claims {
+		o := cl.row
+		if len(cl.chain) > 0 {
+			if w, _ := beyond(&cl.chain[len(cl.chain)-1]); w != nil {
 				o = w
 			}
 		}
@@ -134,10 +134,10 @@ func (f *finding) trouble(s *scene, end string) trouble {
 			continue
 		}
 		t.waits++
-		t.lost += p.lost
+		t.lost += cl.lost
 		hit := false
 		for _, c := range events {
-			// A spike is told when the wait for it is over, a failed connect when it began.
+			// A spike is reported when the wait for it is over, a failed connect when it began.
 			if c.At+c.Duration < o.Start || c.At > o.Start+o.Duration+spikeLate || o.Socket.LocalPort != 0 && c.LocalPort != 0 && o.Socket.LocalPort != c.LocalPort {
 				continue
 			}
@@ -159,13 +159,13 @@ func (f *finding) trouble(s *scene, end string) trouble {
 		}
 		if hit {
 			t.hit++
-			t.again += p.lost
+			t.again += cl.lost
 		}
 	}
 	return t
 }
 
-// spikeLate is how long after a wait a spike of its round trip may be told, ns.
+// spikeLate is how long after a wait a spike of its round trip may be reported, ns.
 const spikeLate = 1_000_000
 
 func (t *trouble) words() string {

@@ -5,14 +5,14 @@ import (
 )
 
 // owner is who a process belongs to, nil if nothing is known but its name.
-func (s *scene) owner(pid uint32) *report.Owner {
-	p := s.procs[pid]
+func (ev *evidence) owner(pid uint32) *report.Owner {
+	p := ev.procs[pid]
 	if p == nil {
 		return nil
 	}
 	o := &p.Owner
 	r := &report.Owner{
-		PID: pid, Process: s.name(pid, ""), Text: printable(o.String()), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
+		PID: pid, Process: ev.name(pid, ""), Text: printable(o.String()), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
 		Container: o.Container, Runtime: o.Runtime, PodUID: o.PodUID, Namespace: o.Namespace, Pod: o.Pod, PodContainer: o.PodContainer,
 		SlurmJob: o.SlurmJob, SlurmStep: o.SlurmStep, Unit: o.Unit, NSPID: o.NSPID,
 	}
@@ -31,7 +31,7 @@ func (s *scene) owner(pid uint32) *report.Owner {
 }
 
 // owners are those of the processes that a chain names, in the order of its path.
-func (s *scene) owners(c *report.Chain) []report.Owner {
+func (ev *evidence) owners(c *report.Chain) []report.Owner {
 	pids := []uint32{c.Effect.PID}
 	for i := range c.Path {
 		if c.Path[i].Node == "" { // of another machine: s does not know them
@@ -48,7 +48,7 @@ func (s *scene) owners(c *report.Chain) []report.Owner {
 			continue
 		}
 		seen[pid] = true
-		if o := s.owner(pid); o != nil {
+		if o := ev.owner(pid); o != nil {
 			list = append(list, *o)
 		}
 	}

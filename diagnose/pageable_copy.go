@@ -99,14 +99,14 @@ func toDevice(c *event.Call) bool {
 // of the bytes they move to the device took the time that a copy by the CPU takes,
 // or copies of different sizes took it in proportion. A few that spin for another
 // reason, among many of the same size that return at once, do not.
-func (s *scene) readStaged() {
+func (ev *evidence) readStaged() {
 	type copies struct {
 		bytes, ns []float64
 		there     float64 // of bytes, those certainly to the device
 	}
 	by := map[threadOp]*copies{}
-	for i := range s.in.Calls {
-		c := &s.in.Calls[i]
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
 		split := ledger.SplitOf(c.Duration, &c.Ledger)
 		_, ok := stagedRate(c, &split)
 		if c.Depth > 0 || !ok {
@@ -122,10 +122,10 @@ func (s *scene) readStaged() {
 			by[k].there += float64(hostCopy(c))
 		}
 	}
-	s.staged = map[threadOp]float64{}
+	ev.staged = map[threadOp]float64{}
 	for k, l := range by {
 		all := 0.0
-		if st := s.stats[k]; st != nil {
+		if st := ev.stats[k]; st != nil {
 			all = float64(st.Bytes)
 		}
 		most := l.there >= half*all
@@ -133,7 +133,7 @@ func (s *scene) readStaged() {
 		rate := sum(l.bytes) / sum(l.ns) // by time, so that many quick ones do not hide the slow
 		large := rate >= coldStaged && median(l.bytes) >= coldBytes
 		if sized || most && (rate >= minStaged || large) {
-			s.staged[k] = rate
+			ev.staged[k] = rate
 		}
 	}
 }
@@ -141,11 +141,11 @@ func (s *scene) readStaged() {
 // claimPageable takes the time in which a copy to or from pageable memory kept
 // the CPU: of an asynchronous one all but its return; a blocking one would wait
 // for the bus in any case.
-func claimPageable(s *scene, a *account) []piece {
+func claimPageable(ev *evidence, a *account) []claim {
 	if a.Call == nil || a.role != event.RoleCopy {
 		return nil
 	}
-	usual, ok := s.staged[threadOp{a.Thread, a.Op}]
+	usual, ok := ev.staged[threadOp{a.Thread, a.Op}]
 	if !ok {
 		return nil
 	}
@@ -162,38 +162,38 @@ func claimPageable(s *scene, a *account) []piece {
 		return nil
 	}
 	a.left[event.OnCPU] = 0 // what is left is what the copy takes at best
-	return []piece{{acc: a, key: key{kind: PageableCopy}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: PageableCopy}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
 func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }
 
 // backToBack is the longest time lost in copies that follow one another at once.
 func (f *finding) backToBack() uint64 {
-	list := slices.Clone(f.pieces)
-	slices.SortFunc(list, func(a, b *piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	list := slices.Clone(f.claims)
+	slices.SortFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	var longest, run, end uint64
-	for _, p := range list {
-		if p.acc.Start > end+p.acc.Duration/10 {
+	for _, cl := range list {
+		if cl.acc.Start > end+cl.acc.Duration/10 {
 			run = 0
 		}
-		run += p.lost
-		end = p.acc.End()
+		run += cl.lost
+		end = cl.acc.End()
 		longest = max(longest, run)
 	}
 	return longest
 }
 
-func tellPageable(s *scene, f *finding, c *report.Chain) {
+func describePageable(ev *evidence, f *finding, c *report.Chain) {
 	var bytes, ns, least, most uint64
 	kinds := map[uint64]bool{}
-	for _, p := range f.pieces {
-		n := hostCopy(p.acc.Call)
-		bytes, ns, most = bytes+n, ns+p.acc.split.OnCPU, max(most, n)
+	for _, cl := range f.claims {
+		n := hostCopy(cl.acc.Call)
+		bytes, ns, most = bytes+n, ns+cl.acc.split.OnCPU, max(most, n)
 		if least == 0 || n < least {
 			least = n
 		}
-		if p.acc.Op.Info().Shape != event.ShapeCuCopy {
-			kinds[p.acc.Call.Args[1]] = true
+		if cl.acc.Op.Info().Shape != event.ShapeCuCopy {
+			kinds[cl.acc.Call.Args[1]] = true
 		}
 	}
 	op := c.Effect.Op
@@ -203,19 +203,19 @@ func tellPageable(s *scene, f *finding, c *report.Chain) {
 	}
 	rate := fmt.Sprintf("%.1f GB/s", float64(bytes)/float64(max(ns, 1)))
 	c.Summary = fmt.Sprintf("%s lost %s copying pageable memory in %s: %s of %s, at %s on the CPU",
-		f.process(s), f.pct(), op, plural(len(f.pieces), "copy", "copies"), sizes, rate)
+		f.process(ev), f.pct(), op, plural(len(f.claims), "copy", "copies"), sizes, rate)
 	c.Cause.Detail = fmt.Sprintf("the thread itself copied %s in %s and did not sleep: memory that is not page-locked goes through a buffer of the driver first", report.Bytes(bytes), span(ns))
 	if asynchronous(f.op().op) {
 		c.Cause.Detail += fmt.Sprintf("; from page-locked memory %s returns in some %s, and the copy runs beside the CPU", op, span(returnNS))
 	} else {
 		c.Cause.Detail += fmt.Sprintf("; %s waits for the copy in any case: counted is what it took beyond %.0f GB/s", op, busRate)
 	}
-	c.Path = []report.Step{f.step(s, "running", "copying pageable memory", f.lost)}
+	c.Path = []report.Step{f.step(ev, "running", "copying pageable memory", f.lost)}
 	then := adviceCopyIn
 	if kinds[2] {
 		then = adviceCopyOut
 	}
-	values := []string{"process", f.process(s), "op", op, "sizes", sizes}
-	c.Recommendations = slices.Concat(s.advise(f.sub.PID, values, advicePageLock),
-		[]string{"allocate such buffers once and reuse them: page-locking is slow itself"}, s.advise(f.sub.PID, nil, then))
+	values := []string{"process", f.process(ev), "op", op, "sizes", sizes}
+	c.Recommendations = slices.Concat(ev.advise(f.sub.PID, values, advicePageLock),
+		[]string{"allocate such buffers once and reuse them: page-locking is slow itself"}, ev.advise(f.sub.PID, nil, then))
 }

@@ -14,13 +14,13 @@ type given struct {
 	who      string // its name, empty if it is the process itself
 }
 
-func (f *finding) given(s *scene, pid uint32) given {
+func (f *finding) given(ev *evidence, pid uint32) given {
 	const second = 1_000_000_000
 	within := f.seconds()
 	by, names := map[uint32]uint64{}, map[uint32]string{}
 	var g given
-	for i := range s.in.IO.Pages {
-		p := &s.in.IO.Pages[i]
+	for i := range ev.in.IO.Pages {
+		p := &ev.in.IO.Pages[i]
 		if within(p.At - min(p.At, second)) {
 			by[p.PID] += p.Bytes
 			names[p.PID] = p.Comm
@@ -36,7 +36,7 @@ func (f *finding) given(s *scene, pid uint32) given {
 	}
 	g.own, g.most = by[pid], by[most]
 	if most != pid {
-		g.who = s.name(most, names[most])
+		g.who = ev.name(most, names[most])
 	}
 	return g
 }

@@ -35,13 +35,13 @@ const (
 type stretch struct{ from, to, lost uint64 }
 
 // pattern says when the time was lost.
-func (f *finding) pattern(s *scene) *report.Pattern {
-	if f.lost == 0 || s.to <= s.from {
+func (f *finding) pattern(ev *evidence) *report.Pattern {
+	if f.lost == 0 || ev.to <= ev.from {
 		return nil
 	}
-	line := f.timeline(s)
-	list := f.stretches(s)
-	p := &report.Pattern{Kind: irregular, FromNS: line.from(s, list), Times: len(list), Timeline: line}
+	line := f.timeline(ev)
+	list := f.stretches(ev)
+	p := &report.Pattern{Kind: irregular, FromNS: line.from(ev, list), Times: len(list), Timeline: line}
 	switch period, ok := period(list); {
 	case len(list) == 0:
 		p.Kind, p.Times = constant, 1
@@ -62,10 +62,10 @@ func (f *finding) pattern(s *scene) *report.Pattern {
 
 // from is when time was lost first: in the first part of the timeline that lost notably, and where the first
 // stretch in it begins.
-func (t timeline) from(s *scene, list []stretch) uint64 {
+func (t timeline) from(ev *evidence, list []stretch) uint64 {
 	least := notable * slices.Max(t)
 	at := slices.IndexFunc(t, func(v float64) bool { return v > 0 && v >= least })
-	begin := s.from + uint64(max(at, 0))*(s.to-s.from)/uint64(len(t))
+	begin := ev.from + uint64(max(at, 0))*(ev.to-ev.from)/uint64(len(t))
 	for _, p := range list {
 		if p.to > begin {
 			return max(p.from, begin)
@@ -74,13 +74,13 @@ func (t timeline) from(s *scene, list []stretch) uint64 {
 	return begin
 }
 
-// stretches joins the finding's pieces that follow each other within a few steps,
+// stretches joins the finding's claims that follow each other within a few steps,
 // and leaves the small ones out.
-func (f *finding) stretches(s *scene) []stretch {
+func (f *finding) stretches(ev *evidence) []stretch {
 	var all []stretch
-	for _, p := range f.pieces {
-		if !p.standing && p.lost > 0 {
-			all = append(all, stretch{p.acc.Start, p.acc.End(), p.lost})
+	for _, cl := range f.claims {
+		if !cl.aggregate && cl.lost > 0 {
+			all = append(all, stretch{cl.acc.Start, cl.acc.End(), cl.lost})
 		}
 	}
 	slices.SortFunc(all, func(a, b stretch) int {
@@ -127,9 +127,9 @@ func period(list []stretch) (uint64, bool) {
 // timeline is the share of each equal part of the window that was lost.
 type timeline []float64
 
-func (f *finding) timeline(s *scene) timeline {
+func (f *finding) timeline(ev *evidence) timeline {
 	line := make(timeline, buckets)
-	f.fill(line, s, s.from, s.to)
+	f.fill(line, ev, ev.from, ev.to)
 	for i, v := range line {
 		line[i] = math.Round(min(v, 1)*1000) / 1000
 	}
@@ -137,15 +137,15 @@ func (f *finding) timeline(s *scene) timeline {
 }
 
 // fill adds what was lost to each equal part of the time between two times.
-func (f *finding) fill(line timeline, s *scene, begin, end uint64) {
+func (f *finding) fill(line timeline, ev *evidence, begin, end uint64) {
 	width := float64(end-begin) / float64(len(line))
-	for _, p := range f.pieces {
-		if p.standing {
-			s.spread(line, p, begin, end)
+	for _, cl := range f.claims {
+		if cl.aggregate {
+			ev.spread(line, cl, begin, end)
 			continue
 		}
-		from := float64(max(p.acc.Start, begin) - begin)
-		to := from + float64(p.lost)
+		from := float64(max(cl.acc.Start, begin) - begin)
+		to := from + float64(cl.lost)
 		for i := int(from / width); i < len(line) && float64(i)*width < to; i++ {
 			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
 		}
@@ -167,9 +167,9 @@ func (t timeline) covered(share float64) float64 {
 // growsWithin reports whether more and more is lost from the begin of a stretch to its end.
 func (f *finding) growsWithin(of stretch) bool {
 	line := make(timeline, 4)
-	for _, p := range f.pieces {
-		if at := p.acc.Start; !p.standing && at >= of.from && at < of.to {
-			line[uint64(len(line))*(at-of.from)/(of.to-of.from)] += float64(p.lost)
+	for _, cl := range f.claims {
+		if at := cl.acc.Start; !cl.aggregate && at >= of.from && at < of.to {
+			line[uint64(len(line))*(at-of.from)/(of.to-of.from)] += float64(cl.lost)
 		}
 	}
 	return line.grows()

@@ -15,10 +15,10 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 	lose := func(f *finding, from, to, ns, every uint64) {
 		for at := from; at < to; at += every/2 + rng.Uint64N(every) {
 			a := &account{Episode: &ledger.Episode{Start: at, Duration: ns}}
-			f.add(&piece{acc: a, lost: ns})
+			f.add(&claim{acc: a, lost: ns})
 		}
 	}
-	s := &scene{to: window}
+	ev := &evidence{to: window}
 	for _, tc := range []struct {
 		name string
 		want string
@@ -36,7 +36,7 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 	} {
 		f := &finding{sub: &subject{}}
 		tc.lose(f)
-		if p := f.pattern(s); p.Kind != tc.want {
+		if p := f.pattern(ev); p.Kind != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, p.Kind, tc.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestALossBeginsWhereItCounts(t *testing.T) {
 	const window, ms = 12_000_000_000, 1_000_000
 	lose := func(f *finding, from, to, ns, every uint64) {
 		for at := from; at < to; at += every {
-			f.add(&piece{acc: &account{Episode: &ledger.Episode{Start: at, Duration: ns}}, lost: ns})
+			f.add(&claim{acc: &account{Episode: &ledger.Episode{Start: at, Duration: ns}}, lost: ns})
 		}
 	}
 	for _, tc := range []struct {
@@ -65,7 +65,7 @@ func TestALossBeginsWhereItCounts(t *testing.T) {
 	} {
 		f := &finding{sub: &subject{}}
 		tc.lose(f)
-		if got := f.pattern(&scene{to: window}).FromNS; got != tc.want {
+		if got := f.pattern(&evidence{to: window}).FromNS; got != tc.want {
 			t.Errorf("%s: from %d ns on, want %d", tc.name, got, tc.want)
 		}
 	}

@@ -17,14 +17,14 @@ const minReceived = 3
 // supplies reports whether the last thread of a chain makes or passes on input, and does
 // not hold a lock: it is of a data worker that was reached by what it sends, or takes in
 // what data workers send.
-func (s *scene) supplies(r *root, o *event.OffCPU) bool {
+func (ev *evidence) supplies(r *root, o *event.OffCPU) bool {
 	last := r.last()
 	if last.Thread.PID == o.PID {
-		return last.Proof != ledger.ByHabit && s.receivers[last.Thread]
+		return last.Proof != ledger.ByHabit && ev.receivers[last.Thread]
 	}
 	for i := 1; i < len(r.chain); i++ {
 		if l := &r.chain[i]; l.Thread.PID == last.Thread.PID {
-			return bySending(l) && s.feeds(l.Thread.PID, o.PID)
+			return bySending(l) && ev.feeds(l.Thread.PID, o.PID)
 		}
 	}
 	return false
@@ -32,17 +32,17 @@ func (s *scene) supplies(r *root, o *event.OffCPU) bool {
 
 // readReceivers finds the threads that take in what data workers send: they wait for
 // descendants of their process and give the GPU no work.
-func (s *scene) readReceivers() {
+func (ev *evidence) readReceivers() {
 	from := map[event.Thread]int{}
-	for i := range s.in.OffCPU {
-		o := &s.in.OffCPU[i]
-		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !s.launchers[o.Thread] && s.receives(o) && s.feeds(o.Waker.PID, o.PID) {
+	for i := range ev.in.OffCPU {
+		o := &ev.in.OffCPU[i]
+		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !ev.launchers[o.Thread] && ev.receives(o) && ev.feeds(o.Waker.PID, o.PID) {
 			from[o.Thread]++
 		}
 	}
 	for t, n := range from {
 		if n >= minReceived {
-			s.receivers[t] = true
+			ev.receivers[t] = true
 		}
 	}
 }
@@ -50,24 +50,24 @@ func (s *scene) readReceivers() {
 // joinOthers makes one cause of what the threads of another process that a thread waits for
 // are the root of: a server may have a thread for each request, and a data worker passes on
 // in one what it makes in another. The one that most time was lost to is named.
-func joinOthers(t *subject, pieces []piece) {
+func joinOthers(t *subject, claims []claim) {
 	lost := map[key]uint64{}
 	most := map[key]event.Thread{} // by kind and process
 	whole := func(k key) key { k.TID = 0; return k }
 	joins := func(k key) bool {
 		return (k.kind == PeerWait || k.kind == InputStarvation || k.kind == CPUContention) && k.PID != 0 && k.PID != t.PID
 	}
-	for i := range pieces {
-		if p := &pieces[i]; joins(p.key) {
-			lost[p.key] += p.lost
-			if best, ok := most[whole(p.key)]; !ok || lost[p.key] > lost[key{p.key.kind, best, p.key.loading}] {
-				most[whole(p.key)] = p.key.Thread
+	for i := range claims {
+		if cl := &claims[i]; joins(cl.key) {
+			lost[cl.key] += cl.lost
+			if best, ok := most[whole(cl.key)]; !ok || lost[cl.key] > lost[key{cl.key.kind, best, cl.key.loading}] {
+				most[whole(cl.key)] = cl.key.Thread
 			}
 		}
 	}
-	for i := range pieces {
-		if p := &pieces[i]; joins(p.key) {
-			p.key.Thread = most[whole(p.key)]
+	for i := range claims {
+		if cl := &claims[i]; joins(cl.key) {
+			cl.key.Thread = most[whole(cl.key)]
 		}
 	}
 }
@@ -75,7 +75,7 @@ func joinOthers(t *subject, pieces []piece) {
 // handsOver reports whether a thread gives work to the GPU or waits for it. What another
 // one loses between its calls costs the GPU only as far as such a thread waits for it,
 // and is found there.
-func (s *scene) handsOver(t event.Thread) bool { return s.workers[t] || !s.working[t.PID] }
+func (ev *evidence) handsOver(t event.Thread) bool { return ev.workers[t] || !ev.working[t.PID] }
 
 func isWork(r event.Role) bool {
 	switch r {

@@ -13,7 +13,7 @@ import (
 
 // One problem is one finding: a thread that waits for several threads which lose time in the same
 // way at the same place has one problem, not as many as there are threads. Four data workers on one
-// CPU are to be told once, and mended once: fixes for one of them at a time contradict each other.
+// CPU are to be reported once, and mended once: fixes for one of them at a time contradict each other.
 
 // sharer is what was lost to one of the threads that a finding is about.
 type sharer struct {
@@ -24,11 +24,11 @@ type sharer struct {
 
 // oneOfEach makes one finding of those of a thread that are of one kind and at one place. The list is
 // in order of time lost, and stays so.
-func (s *scene) oneOfEach(list []*finding) []*finding {
+func (ev *evidence) oneOfEach(list []*finding) []*finding {
 	var kept []*finding
 	at := map[string][]*finding{}
 	for _, f := range list {
-		where := s.placeKey(f)
+		where := ev.placeKey(f)
 		same := slices.IndexFunc(at[where], func(k *finding) bool { return sharePlace(k, f) })
 		if where == "" || same < 0 {
 			kept = append(kept, f)
@@ -39,7 +39,7 @@ func (s *scene) oneOfEach(list []*finding) []*finding {
 	}
 	for _, f := range kept {
 		if len(f.parts) > 0 {
-			f.finish(s)
+			f.finish(ev)
 		}
 	}
 	sortFindings(kept)
@@ -48,11 +48,11 @@ func (s *scene) oneOfEach(list []*finding) []*finding {
 
 // placeKey names where another thread's part in a loss happened, empty for a loss that is gathered
 // with no other.
-func (s *scene) placeKey(f *finding) string {
+func (ev *evidence) placeKey(f *finding) string {
 	if !f.through() || len(f.worst().chain) < 2 {
 		return ""
 	}
-	t := f.root(s)
+	t := f.root(ev)
 	of := ""
 	switch f.kind {
 	case CPUContention:
@@ -60,21 +60,21 @@ func (s *scene) placeKey(f *finding) string {
 	case LockContention:
 		of = fmt.Sprintf("%d %s", f.sub.PID, f.lock())
 	case BlockIO:
-		if d := f.disk(s); d != nil {
+		if d := f.disk(ev); d != nil {
 			of = d.name
 		}
 	case MemoryPressure:
-		if p := s.procs[t.PID]; p != nil {
+		if p := ev.procs[t.PID]; p != nil {
 			of = p.Cgroup
 		}
 	case CPUThrottled:
-		q := s.quotaOf(t.PID)
+		q := ev.quotaOf(t.PID)
 		if q == nil {
 			return ""
 		}
 		of = q.group
 	case InputStarvation:
-		of = strings.TrimRight(s.name(t.PID, ""), "0123456789")
+		of = strings.TrimRight(ev.name(t.PID, ""), "0123456789")
 	case NetworkWait:
 		of = f.endpoint()
 	case PageFault, PeerWait:
@@ -106,8 +106,8 @@ func (f *finding) join(o *finding) {
 		f.parts = []sharer{f.sharer()}
 	}
 	f.parts = append(f.parts, o.sharer())
-	for _, p := range o.pieces {
-		f.add(p)
+	for _, cl := range o.claims {
+		f.add(cl)
 	}
 	for c := range o.cpus {
 		f.cpus[c] = true
@@ -121,19 +121,19 @@ func (f *finding) sharer() sharer {
 }
 
 // finish makes what was gathered look as if it had been found at once.
-func (f *finding) finish(s *scene) {
-	slices.SortStableFunc(f.pieces, func(a, b *piece) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+func (f *finding) finish(ev *evidence) {
+	slices.SortStableFunc(f.claims, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	slices.SortFunc(f.parts, func(a, b sharer) int {
 		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 	})
 	f.Thread = f.parts[0].Thread
 	if f.kind == CPUContention {
 		f.explained, f.beside, f.runners = 0, 0, ledger.Runners{}
-		for _, p := range f.pieces {
-			f.explained += p.explained
-			f.beside += max(p.explained, p.freed) - p.explained
+		for _, cl := range f.claims {
+			f.explained += cl.explained
+			f.beside += max(cl.explained, cl.freed) - cl.explained
 		}
-		s.runners(f)
+		ev.runners(f)
 	}
 }
 
@@ -141,14 +141,14 @@ func (f *finding) finish(s *scene) {
 func (f *finding) several() bool { return len(f.parts) > 1 }
 
 // about names the threads that a finding's waits came down to.
-func (f *finding) about(s *scene) string {
+func (f *finding) about(ev *evidence) string {
 	if !f.several() {
-		return s.who(f.root(s), f.sub.PID)
+		return ev.who(f.root(ev), f.sub.PID)
 	}
 	names := []string{}
 	count := map[string]int{}
 	for _, p := range f.parts {
-		n := s.name(p.PID, p.comm)
+		n := ev.name(p.PID, p.comm)
 		if p.PID == f.sub.PID {
 			n = cmp.Or(printable(p.comm), itoa(p.TID))
 		}
@@ -160,7 +160,7 @@ func (f *finding) about(s *scene) string {
 	switch {
 	case f.parts[0].PID == f.sub.PID:
 		whose = "threads of its own"
-	case s.feeds(f.parts[0].PID, f.sub.PID):
+	case ev.feeds(f.parts[0].PID, f.sub.PID):
 		whose = "workers"
 	}
 	if whose == "workers" || len(names) > maxNamed {
@@ -187,11 +187,11 @@ func (f *finding) was() string {
 const maxParts = 3
 
 // partSteps are the ends of the path, side by side: what each thread did that was waited for.
-func (f *finding) partSteps(s *scene, state, on string) []report.Step {
+func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
 	var steps []report.Step
 	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
 		steps = append(steps, report.Step{
-			Layer: "HOST", Process: s.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
+			Layer: "HOST", Process: ev.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
 			State: state, On: on, NS: p.explained, Beside: i > 0,
 		})
 	}
@@ -200,10 +200,10 @@ func (f *finding) partSteps(s *scene, state, on string) []report.Step {
 
 // culprits are the threads that a finding is about, with their shares: those that had the CPU of a
 // thread that was runnable, else those that were waited for. Nil if there is but one.
-func (f *finding) culprits(s *scene) []report.Culprit {
+func (f *finding) culprits(ev *evidence) []report.Culprit {
 	var list []report.Culprit
 	if f.kind == CPUContention {
-		ran := f.ranked(s)
+		ran := f.ranked(ev)
 		all := total(ran)
 		for _, r := range ran[:min(len(ran), maxRunners)] {
 			list = append(list, report.Culprit{
@@ -213,7 +213,7 @@ func (f *finding) culprits(s *scene) []report.Culprit {
 	} else {
 		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
 			list = append(list, report.Culprit{
-				Process: s.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
+				Process: ev.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
 				Pct: round(percent(p.lost, f.lost)),
 			})
 		}
@@ -227,16 +227,16 @@ func (f *finding) culprits(s *scene) []report.Culprit {
 
 // also are the other kinds that somebody may look for who knows only how the thread waited: for
 // data from its workers, or for a lock.
-func (f *finding) also(s *scene) []string {
+func (f *finding) also(ev *evidence) []string {
 	if !f.through() || len(f.worst().chain) < 2 || f.kind == Unknown || f.kind == PeerWait {
 		return nil
 	}
 	chain := f.worst().chain
 	kind := ""
-	switch t := f.root(s); {
+	switch t := f.root(ev); {
 	case f.locked():
 		kind = LockContention
-	case t.PID != f.sub.PID && s.feeds(t.PID, f.sub.PID) && slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
+	case t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) && slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
 		kind = InputStarvation
 	}
 	if kind == "" || kind == f.kind {

@@ -20,10 +20,10 @@ const (
 )
 
 // cpusOf are the CPUs that a thread is known to have used, most used first.
-func (s *scene) cpusOf(t event.Thread) []uint16 {
+func (ev *evidence) cpusOf(t event.Thread) []uint16 {
 	n := map[uint16]int{}
 	all := 0
-	for _, o := range s.x.Overlapping(t.TID, s.from, s.to) {
+	for _, o := range ev.x.Overlapping(t.TID, ev.from, ev.to) {
 		if o.Thread == t {
 			n[o.InCPU]++
 			all++
@@ -40,14 +40,14 @@ func (s *scene) cpusOf(t event.Thread) []uint16 {
 }
 
 // reserve finds the CPUs that threads which give the GPU work need.
-func (s *scene) reserve() map[uint16]bool {
+func (ev *evidence) reserve() map[uint16]bool {
 	need := map[uint16]bool{}
-	for _, t := range s.subjects {
-		if !s.launchers[t.Thread] && !s.workers[t.Thread] {
+	for _, t := range ev.subjects {
+		if !ev.launchers[t.Thread] && !ev.workers[t.Thread] {
 			continue
 		}
-		cpus := s.cpusOf(t.Thread)
-		if may := s.allowed(t.Thread); len(may) > 0 && len(may) <= maxBound {
+		cpus := ev.cpusOf(t.Thread)
+		if may := ev.allowed(t.Thread); len(may) > 0 && len(may) <= maxBound {
 			cpus = may
 		} else if len(cpus) > maxBound {
 			cpus = cpus[:1]
@@ -60,20 +60,20 @@ func (s *scene) reserve() map[uint16]bool {
 }
 
 // busyCPUs are those that had no room, as far as their load was recorded.
-func (s *scene) busyCPUs() map[uint16]bool {
+func (ev *evidence) busyCPUs() map[uint16]bool {
 	busy := map[uint16]bool{}
-	for cpu, pct := range s.cpuLoads() {
+	for cpu, pct := range ev.cpuLoads() {
 		busy[cpu] = pct >= maxBusy
 	}
 	return busy
 }
 
 // cpuLoads are how busy CPUs were in the window, percent; empty where it was not recorded.
-func (s *scene) cpuLoads() map[uint16]float64 {
+func (ev *evidence) cpuLoads() map[uint16]float64 {
 	sum, n := map[uint16]float64{}, map[uint16]int{}
-	for i := range s.in.Snapshots {
-		l := &s.in.Snapshots[i]
-		if l.At < s.from || l.At > s.to {
+	for i := range ev.in.Snapshots {
+		l := &ev.in.Snapshots[i]
+		if l.At < ev.from || l.At > ev.to {
 			continue
 		}
 		for cpu := range len(l.CPUs) {
@@ -90,8 +90,8 @@ func (s *scene) cpuLoads() map[uint16]float64 {
 }
 
 // loadWords says how busy a finding's CPUs were, and which had room meanwhile.
-func (s *scene) loadWords(f *finding) string {
-	loads := s.cpuLoads()
+func (ev *evidence) loadWords(f *finding) string {
+	loads := ev.cpuLoads()
 	var parts []string
 	for _, c := range slices.Sorted(maps.Keys(f.cpus)) {
 		if pct, ok := loads[c]; ok && len(parts) < maxNamed {
@@ -114,8 +114,8 @@ func (s *scene) loadWords(f *finding) string {
 }
 
 // allowed are the CPUs that a thread may run on; empty if that was not recorded.
-func (s *scene) allowed(t event.Thread) []uint16 {
-	q, ok := s.scheduling(t)
+func (ev *evidence) allowed(t event.Thread) []uint16 {
+	q, ok := ev.scheduling(t)
 	if !ok {
 		return nil
 	}
@@ -145,13 +145,13 @@ func parseCPUs(list string) (cpus []uint16) {
 }
 
 // boundWords says where the threads that waited may run, if that is not everywhere.
-func (s *scene) boundWords(f *finding) string {
-	may := s.allowed(f.root(s))
-	if len(may) == 0 || s.in.CPUs == 0 || len(may) >= s.in.CPUs {
+func (ev *evidence) boundWords(f *finding) string {
+	may := ev.allowed(f.root(ev))
+	if len(may) == 0 || ev.in.CPUs == 0 || len(may) >= ev.in.CPUs {
 		return ""
 	}
 	for _, p := range f.parts {
-		if !slices.Equal(s.allowed(p.Thread), may) {
+		if !slices.Equal(ev.allowed(p.Thread), may) {
 			return ""
 		}
 	}

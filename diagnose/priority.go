@@ -8,13 +8,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// minNicer is the difference in niceness that is told: each step is a tenth of the
+// minNicer is the difference in niceness that is reported: each step is a tenth of the
 // CPU time (kernel/sched/core.c, sched_prio_to_weight).
 const minNicer = 3
 
 // scheduling is how the scheduler treats a thread; false if it was not recorded.
-func (s *scene) scheduling(t event.Thread) (store.Scheduling, bool) {
-	for _, q := range s.in.Scheduling {
+func (ev *evidence) scheduling(t event.Thread) (store.Scheduling, bool) {
+	for _, q := range ev.in.Scheduling {
 		if q.Thread == t {
 			return q, true
 		}
@@ -24,12 +24,12 @@ func (s *scene) scheduling(t event.Thread) (store.Scheduling, bool) {
 
 // priority says why the scheduler lets a culprit go before the victim, and what
 // would change that; empty if it treats them alike.
-func (s *scene) priority(victim event.Thread, c *runner) (why, fix string) {
-	q, ok := s.scheduling(c.Thread)
+func (ev *evidence) priority(victim event.Thread, c *runner) (why, fix string) {
+	q, ok := ev.scheduling(c.Thread)
 	if !ok || c.PID == 0 {
 		return "", ""
 	}
-	v, known := s.scheduling(victim)
+	v, known := ev.scheduling(victim)
 	if q.Policy.Realtime() && !v.Policy.Realtime() {
 		at := ""
 		if q.Realtime > 0 {
@@ -46,8 +46,8 @@ func (s *scene) priority(victim event.Thread, c *runner) (why, fix string) {
 }
 
 // nodeOf is the memory node of a CPU, -1 if there is but one or it is in none.
-func (s *scene) nodeOf(cpu uint16) int {
-	for node, list := range s.in.Nodes {
+func (ev *evidence) nodeOf(cpu uint16) int {
+	for node, list := range ev.in.Nodes {
 		if slices.Contains(parseCPUs(list), cpu) {
 			return node
 		}

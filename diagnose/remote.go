@@ -6,38 +6,38 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// foreign is a thread of another machine, as a scene sees it: under a number that is
+// remoteThread is a thread of another machine, as the evidence of one machine has it: under a number that is
 // no thread's here, because its own may be.
-type foreign struct {
-	event.Thread        // its own
-	at           *scene // its machine
-	ahead        int64  // of its clock against the scene's, ns
+type remoteThread struct {
+	event.Thread           // its own
+	at           *evidence // its machine
+	ahead        int64     // of its clock against this machine's, ns
 }
 
-// firstForeign is above any process id that the kernel gives out (PID_MAX_LIMIT is 1<<22).
-const firstForeign = 1 << 30
+// firstRemote is above any process id that the kernel gives out (PID_MAX_LIMIT is 1<<22).
+const firstRemote = 1 << 30
 
 // minAligned is from how many common operations on two clocks are compared.
 const minAligned = 5
 
-// linkMachines has the scenes of several machines know each other's collective operations.
-func linkMachines(scenes []*scene) {
-	for _, s := range scenes {
-		s.matchRunning()
+// linkMachines makes several machines' evidence hold each other's collective operations.
+func linkMachines(machines []*evidence) {
+	for _, ev := range machines {
+		ev.matchRunning()
 	}
-	for _, s := range scenes {
-		for _, o := range scenes {
-			if o != s {
-				s.importCollectives(o)
+	for _, ev := range machines {
+		for _, other := range machines {
+			if other != ev {
+				ev.importCollectives(other)
 			}
 		}
-		s.readCollectives()
+		ev.readCollectives()
 	}
 }
 
 // importCollectives adds another machine's part in the operations that this one has a part in.
-func (s *scene) importCollectives(o *scene) {
-	ahead, ok := o.ahead(s)
+func (ev *evidence) importCollectives(other *evidence) {
+	ahead, ok := other.ahead(ev)
 	if !ok {
 		return
 	}
@@ -45,19 +45,19 @@ func (s *scene) importCollectives(o *scene) {
 	number := func(t event.Thread) uint32 {
 		n := numbers[t]
 		if n == 0 {
-			n = firstForeign + uint32(len(s.abroad))
+			n = firstRemote + uint32(len(ev.remoteThreads))
 			numbers[t] = n
-			s.abroad[n] = foreign{t, o, ahead}
+			ev.remoteThreads[n] = remoteThread{t, other, ahead}
 		}
 		return n
 	}
-	for i := range o.collectives {
-		c := o.collectives[i]
+	for i := range other.collectives {
+		c := other.collectives[i]
 		n := number(c.Thread)
 		c.Thread = event.Thread{PID: n, TID: n}
 		c.At = moved(c.At, -ahead)
 		c.SyncOp = 0 // its waits are its own machine's business
-		s.remoteCollectives = append(s.remoteCollectives, c)
+		ev.remoteCollectives = append(ev.remoteCollectives, c)
 	}
 }
 
@@ -66,10 +66,10 @@ func moved(at uint64, by int64) uint64 { return uint64(max(int64(at)+by, 0)) }
 // ahead is by how much this machine's clock is ahead of another's. An operation ends
 // on all ranks at about the same time, so the ends of the calls that waited for it tell.
 // Clocks are not compared where too few such calls were recorded.
-func (s *scene) ahead(o *scene) (ns int64, ok bool) {
-	theirs := o.ends()
+func (ev *evidence) ahead(other *evidence) (ns int64, ok bool) {
+	theirs := other.ends()
 	var d []int64
-	for k, at := range s.ends() {
+	for k, at := range ev.ends() {
 		if t, ok := theirs[k]; ok {
 			d = append(d, int64(at)-int64(t))
 		}
@@ -82,10 +82,10 @@ func (s *scene) ahead(o *scene) (ns int64, ok bool) {
 }
 
 // ends is when the first wait for each operation was over that began before that.
-func (s *scene) ends() map[meetingKey]uint64 {
-	list := map[meetingKey]uint64{}
-	for i := range s.collectives {
-		c := &s.collectives[i]
+func (ev *evidence) ends() map[collectiveKey]uint64 {
+	list := map[collectiveKey]uint64{}
+	for i := range ev.collectives {
+		c := &ev.collectives[i]
 		if !matched(c) || c.SyncOp == 0 {
 			continue
 		}
@@ -98,26 +98,26 @@ func (s *scene) ends() map[meetingKey]uint64 {
 	return list
 }
 
-// resolveThread is where a thread runs that a scene knows, and its own ids.
-func (s *scene) resolveThread(t event.Thread) (*scene, event.Thread) {
-	if f, ok := s.abroad[t.PID]; ok {
+// resolveThread is on which machine a known thread runs, and its ids there.
+func (ev *evidence) resolveThread(t event.Thread) (*evidence, event.Thread) {
+	if f, ok := ev.remoteThreads[t.PID]; ok {
 		return f.at, f.Thread
 	}
-	return s, t
+	return ev, t
 }
 
 // threadLabel is who for threads of other machines, too.
-func (s *scene) threadLabel(t event.Thread, from uint32) string {
-	at, own := s.resolveThread(t)
-	if at == s {
-		return s.who(t, from)
+func (ev *evidence) threadLabel(t event.Thread, from uint32) string {
+	at, own := ev.resolveThread(t)
+	if at == ev {
+		return ev.who(t, from)
 	}
 	return at.who(own, 0) + " on " + at.in.Node
 }
 
-// machineOf is the name of another machine that a scene is of, empty for the scene's own.
-func (s *scene) machineOf(at *scene) string {
-	if at == s {
+// machineOf is the name of the machine that other evidence is of, empty for this one.
+func (ev *evidence) machineOf(at *evidence) string {
+	if at == ev {
 		return ""
 	}
 	return at.in.Node

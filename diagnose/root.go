@@ -26,12 +26,12 @@ const half = 0.5
 // root follows a wait on a futex, pipe or socket. Between calls a wait that ends
 // in somebody who sleeps, polls or lives outside is a wait for work; inside a
 // call it is not known what it is.
-func (s *scene) root(o *event.OffCPU, gap bool) root {
-	r := root{kind: Unknown, chain: s.x.Follow(o), between: gap, reach: 1}
+func (ev *evidence) root(o *event.OffCPU, gap bool) root {
+	r := root{kind: Unknown, chain: ev.x.Follow(o), between: gap, reach: 1}
 	if serving(o) && gap {
 		r.chain = r.chain[:1] // whatever the client did meanwhile
 	}
-	resent := s.resent(o)
+	resent := ev.resent(o)
 	if resent {
 		r.chain = r.chain[:1] // whatever the other end did then
 	}
@@ -49,14 +49,14 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 		l := &r.chain[i]
 		r.reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
-	kind, shown, freed := s.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
-	if kind == LockContention && r.last().Proof != ledger.ByHolder && s.supplies(&r, o) {
+	kind, shown, freed := ev.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
+	if kind == LockContention && r.last().Proof != ledger.ByHolder && ev.supplies(&r, o) {
 		kind = InputStarvation
 	}
-	if r.turn = gap && s.turn(o, &r.chain[1]); r.turn {
+	if r.turn = gap && ev.turn(o, &r.chain[1]); r.turn {
 		kind = idleKind
 	}
-	r.answer = s.answers(o, &r.chain[1])
+	r.answer = ev.answers(o, &r.chain[1])
 	if r.answer && (kind == InputStarvation || kind == idleKind) {
 		kind = PeerWait
 	}
@@ -68,7 +68,7 @@ func (s *scene) root(o *event.OffCPU, gap bool) root {
 // returns the kind of cause, the share of the link's span that shows it, and the share that
 // would end with it. The two differ for the holder of a lock: what it ran beside its wait
 // kept the lock as well.
-func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, freed float64) {
+func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, freed float64) {
 	locked := l.Proof == ledger.ByHolder
 	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
 	switch {
@@ -97,10 +97,10 @@ func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind s
 		kind string
 		ns   uint64
 	}{
-		{MemoryPressure, s.pressed(l)},
+		{MemoryPressure, ev.pressed(l)},
 		{BlockIO, io},
-		{CPUThrottled, sp.NS[event.Throttled] + s.throttledIn(l)},
-		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], s.throttledIn(l))},
+		{CPUThrottled, sp.NS[event.Throttled] + ev.throttledIn(l)},
+		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], ev.throttledIn(l))},
 		{PageFault, sp.NS[event.Fault]},
 		{NetworkWait, answer},
 	} {
@@ -120,7 +120,7 @@ func (s *scene) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind s
 		switch {
 		case byFutex(l):
 			return LockContention, 1, 1
-		case s.feeds(l.Thread.PID, o.PID):
+		case ev.feeds(l.Thread.PID, o.PID):
 			return InputStarvation, p, p
 		}
 		return PeerWait, p, p
@@ -143,8 +143,8 @@ const minAnswers = 0.25
 
 // settle makes of all waits of a thread for another one what most of them are: answers
 // of a process that works for it, or the other's turn.
-func (s *scene) settle(t *subject) {
-	s.settleTurns(t)
+func (ev *evidence) settle(t *subject) {
+	ev.settleTurns(t)
 	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for _, r := range t.waits {
 		if len(r.chain) > 1 && (r.kind == InputStarvation || r.answer) {
@@ -168,21 +168,21 @@ func (s *scene) settle(t *subject) {
 
 // receives reports whether a thread waited for something to come: not, as a data
 // worker that is ahead does, for room to write.
-func (s *scene) receives(o *event.OffCPU) bool {
-	return ledger.Followable(o.Class) && s.receiving[o.Syscall]
+func (ev *evidence) receives(o *event.OffCPU) bool {
+	return ledger.Followable(o.Class) && ev.receiving[o.Syscall]
 }
 
 // answers reports whether a thread waited for the answer of a process that works
 // for it: that one had itself been waiting, until the question came, and not
 // prepared what comes next on its own, as data workers do. Of two processes that
 // speak in turn this does not tell which one serves; so it must be a descendant.
-func (s *scene) answers(o *event.OffCPU, l *ledger.Link) bool {
-	if !bySending(l) || l.Thread.PID == o.PID || !s.feeds(l.Thread.PID, o.PID) {
+func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
+	if !bySending(l) || l.Thread.PID == o.PID || !ev.feeds(l.Thread.PID, o.PID) {
 		return false
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
-	for _, w := range s.x.Overlapping(l.Thread.TID, from, to) {
-		if _, e := ledger.Blocked(w); s.receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
+	for _, w := range ev.x.Overlapping(l.Thread.TID, from, to) {
+		if _, e := ledger.Blocked(w); ev.receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
 			return true
 		}
 	}
@@ -255,22 +255,22 @@ func joinIO(rows []*event.OffCPU, from, to uint64, visit func(b, e uint64)) {
 }
 
 // throttledIn is the run-queue time of a link that was throttling.
-func (s *scene) throttledIn(l *ledger.Link) uint64 {
+func (ev *evidence) throttledIn(l *ledger.Link) uint64 {
 	var v uint64
 	for _, o := range l.Rows {
-		v += s.held[o]
+		v += ev.held[o]
 	}
 	return min(v, l.Split.NS[event.RunQueue])
 }
 
 // feeds reports whether a process works for another: it is its child or
 // grandchild, as data workers are.
-func (s *scene) feeds(worker, owner uint32) bool {
+func (ev *evidence) feeds(worker, owner uint32) bool {
 	if worker == owner {
 		return true
 	}
 	for range ledger.MaxDepth {
-		switch worker = s.parents[worker]; worker {
+		switch worker = ev.parents[worker]; worker {
 		case owner:
 			return true
 		case 0:

@@ -13,11 +13,11 @@ import (
 // the thread's CPU did not even take its timer interrupts. Whatever the thread
 // did then, it was neither the GPU nor the library that held it up, and who ran
 // on the CPU, under a hypervisor, cannot be seen from here.
-func claimStalled(s *scene, a *account) []piece {
-	if a.Call == nil || len(s.stalls) == 0 {
+func claimStalled(ev *evidence, a *account) []claim {
+	if a.Call == nil || len(ev.stalls) == 0 {
 		return nil
 	}
-	v := s.stalled(a)
+	v := ev.stalled(a)
 	if v == 0 {
 		return nil
 	}
@@ -29,24 +29,24 @@ func claimStalled(s *scene, a *account) []piece {
 	if float64(v) >= half*float64(excess) {
 		v = excess // most of the excess: the rest is the catching up
 	}
-	var pieces []piece
+	var claims []claim
 	for _, c := range classes {
 		t := a.take(c, v)
 		v -= t
 		if t > 0 {
-			pieces = append(pieces, piece{
+			claims = append(claims, claim{
 				acc: a, key: key{kind: Unknown}, class: c, lost: t, stall: t,
 				why: "in which the CPU took no interrupts: the hypervisor ran somebody else on it, or the kernel had them disabled",
 			})
 		}
 	}
-	return pieces
+	return claims
 }
 
 // stalled is how long the CPU of an episode stood still during it. Without an
 // interval that names the CPU every CPU counts, because a thread's stall is more
 // likely seen on its own CPU than on another.
-func (s *scene) stalled(a *account) uint64 {
+func (ev *evidence) stalled(a *account) uint64 {
 	on := map[uint16]bool{}
 	for _, o := range a.Rows {
 		on[o.OutCPU], on[o.InCPU] = true, true
@@ -55,8 +55,8 @@ func (s *scene) stalled(a *account) uint64 {
 	var v, until uint64
 	// Stalls are short against this: earlier ones cannot reach the episode.
 	const longest = 10_000_000_000
-	first := sort.Search(len(s.stalls), func(i int) bool { return s.stalls[i].Start+longest >= a.Start })
-	for _, st := range s.stalls[first:] {
+	first := sort.Search(len(ev.stalls), func(i int) bool { return ev.stalls[i].Start+longest >= a.Start })
+	for _, st := range ev.stalls[first:] {
 		if st.Start >= end {
 			break
 		}
@@ -82,9 +82,9 @@ func sorted(stalls []event.Stall) []event.Stall {
 
 // stealShare is the share of the CPUs' working time in the window that the
 // hypervisor took.
-func (s *scene) stealShare() float64 {
+func (ev *evidence) stealShare() float64 {
 	var busy, stolen float64
-	for _, n := range s.in.Snapshots {
+	for _, n := range ev.in.Snapshots {
 		busy += n.CPUPct
 		stolen += n.StealPct
 	}
@@ -104,16 +104,16 @@ const stolenDoubt = 0.15
 const minStolen = 0.1
 
 // leastPct is the limit from which a finding is reported, in % of the thread's time.
-func (f *finding) leastPct(s *scene) float64 {
+func (f *finding) leastPct(ev *evidence) float64 {
 	if f.kind == CPUContention {
-		return minPct + 100*stolenDoubt*s.stealShare()
+		return minPct + 100*stolenDoubt*ev.stealShare()
 	}
 	return minPct
 }
 
 // stolenNote says what the hypervisor took, if it is much.
-func (s *scene) stolenNote() (list []string) {
-	v := s.stealShare()
+func (ev *evidence) stolenNote() (list []string) {
+	v := ev.stealShare()
 	if v < minStolen {
 		return nil
 	}
@@ -128,27 +128,27 @@ func (s *scene) stolenNote() (list []string) {
 // work alike, in pieces too short to be seen as stalls. What it took of the excess
 // itself only made that longer; so the usual work of the operations counts: for waits that
 // are held against the same work, all that they took but what was lost.
-func (s *scene) discount(f *finding) {
-	share := s.stealShare()
+func (ev *evidence) discount(f *finding) {
+	share := ev.stealShare()
 	if share == 0 {
 		return
 	}
 	var usual uint64
 	done, lost := map[event.Op]bool{}, map[event.Op]uint64{}
-	for _, p := range f.pieces {
-		lost[p.acc.Op] += p.lost
+	for _, cl := range f.claims {
+		lost[cl.acc.Op] += cl.lost
 	}
-	for _, p := range f.pieces {
-		st := s.stats[threadOp{f.sub.Thread, p.acc.Op}]
-		if st == nil || st.Hist == nil || done[p.acc.Op] {
+	for _, cl := range f.claims {
+		st := ev.stats[threadOp{f.sub.Thread, cl.acc.Op}]
+		if st == nil || st.Hist == nil || done[cl.acc.Op] {
 			continue
 		}
-		done[p.acc.Op] = true
-		if p.acc.ofWork() {
-			usual += st.SumNS - min(st.SumNS, lost[p.acc.Op])
+		done[cl.acc.Op] = true
+		if cl.acc.ofWork() {
+			usual += st.SumNS - min(st.SumNS, lost[cl.acc.Op])
 			continue
 		}
-		usual += st.Calls * s.median(st)
+		usual += st.Calls * ev.median(st)
 	}
 	f.explained -= min(f.explained, uint64(share*float64(usual)))
 }

@@ -17,10 +17,10 @@ const (
 )
 
 // reason is what the late rank did before it entered, over all of a finding's
-// meetings, and who stood behind that.
+// collective operations, and who stood behind that.
 type reason struct {
-	at      *scene          // its machine
-	met     []*collectiveOp // those that cost most, by time
+	at      *evidence       // its machine
+	ops     []*collectiveOp // those that cost most, by time
 	late    uint64          // sum
 	split   ledger.Split
 	by      map[event.Thread]*ledger.Split // the same, by whose time it was
@@ -33,13 +33,13 @@ type reason struct {
 	behind  []ledger.Link // of the longest wait, if it was for another thread
 }
 
-func (s *scene) reason(f *finding) *reason {
-	at, _ := s.resolveThread(f.Thread)
-	r := &reason{at: at, met: struckMost(f), by: map[event.Thread]*ledger.Split{}, seen: map[*event.OffCPU]bool{}}
+func (ev *evidence) reason(f *finding) *reason {
+	at, _ := ev.resolveThread(f.Thread)
+	r := &reason{at: at, ops: costliest(f), by: map[event.Thread]*ledger.Split{}, seen: map[*event.OffCPU]bool{}}
 	var most uint64
-	for _, m := range r.met {
+	for _, m := range r.ops {
 		r.late += m.late()
-		at, t, when := s.before(m)
+		at, t, when := ev.before(m)
 		for _, p := range at.parts(t, when) {
 			most = r.add(at, p, most)
 		}
@@ -60,12 +60,12 @@ func (s *scene) reason(f *finding) *reason {
 	return r
 }
 
-// struckMost are the meetings of a finding that cost most, by time.
-func struckMost(f *finding) (met []*collectiveOp) {
+// costliest are the collective operations of a finding that cost most, by time.
+func costliest(f *finding) (met []*collectiveOp) {
 	seen := map[*collectiveOp]bool{}
 	var longest uint64
-	for i := range f.pieces {
-		if m := f.pieces[i].met; !seen[m] {
+	for i := range f.claims {
+		if m := f.claims[i].op; !seen[m] {
 			seen[m] = true
 			met = append(met, m)
 			longest = max(longest, m.late())
@@ -76,15 +76,15 @@ func struckMost(f *finding) (met []*collectiveOp) {
 	return met
 }
 
-// add adds a part of what the late rank did before a meeting. Of its waits for another
+// add adds a part of what the late rank did before a collective operation. Of its waits for another
 // thread, only one longer than most says who stood behind; add returns the longest.
-func (r *reason) add(s *scene, p part, most uint64) uint64 {
-	split, ok := s.x.Between(p.TID, p.from, p.to)
+func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
+	split, ok := ev.x.Between(p.TID, p.from, p.to)
 	if !ok {
 		return most
 	}
 	r.known = true
-	rows := s.x.Overlapping(p.TID, p.from, p.to)
+	rows := ev.x.Overlapping(p.TID, p.from, p.to)
 	if p.sync { // whether it sleeps or spins
 		kept := split.NS[event.RunQueue] + split.NS[event.Throttled]
 		r.gpu += split.Wall - min(kept, split.Wall)
@@ -107,7 +107,7 @@ func (r *reason) add(s *scene, p part, most uint64) uint64 {
 			continue
 		}
 		if ledger.Followable(o.Class) && v > 0 && o.Duration > most {
-			most, r.behind = o.Duration, s.x.Follow(o)
+			most, r.behind = o.Duration, ev.x.Follow(o)
 		}
 	}
 	if r.by[p.Thread] == nil {
@@ -131,9 +131,9 @@ func busyWithIO(split *ledger.Split, l *ledger.Link) {
 // every is which of the communicator's collectives the rank was late for: each k-th, 0 if that is not regular.
 func (r *reason) every() uint32 {
 	var d []uint32
-	for i := 1; i < len(r.met); i++ {
-		if r.met[i].last().CommID == r.met[0].last().CommID && r.met[i].last().Seq > r.met[i-1].last().Seq {
-			d = append(d, r.met[i].last().Seq-r.met[i-1].last().Seq)
+	for i := 1; i < len(r.ops); i++ {
+		if r.ops[i].last().CommID == r.ops[0].last().CommID && r.ops[i].last().Seq > r.ops[i-1].last().Seq {
+			d = append(d, r.ops[i].last().Seq-r.ops[i-1].last().Seq)
 		}
 	}
 	if len(d) < minTimes-1 {
@@ -155,7 +155,7 @@ func (r *reason) every() uint32 {
 // median is the median lateness.
 func (r *reason) median() uint64 {
 	var l []uint64
-	for _, m := range r.met {
+	for _, m := range r.ops {
 		l = append(l, m.late())
 	}
 	slices.Sort(l)
@@ -195,17 +195,17 @@ func (r *reason) file() string {
 	return fmt.Sprintf(" (inode %d)", best)
 }
 
-// reportable is what a reason says: in words that follow "it", as steps of the path, and
+// describe is what a reason says: in words that follow "it", as steps of the path, and
 // what to do.
-func (r *reason) reportable(s *scene, f *finding) (short string, steps []report.Step, fix string) {
-	node, from := s.machineOf(r.at), f.sub.PID
-	if r.at != s {
+func (r *reason) describe(ev *evidence, f *finding) (short string, steps []report.Step, fix string) {
+	node, from := ev.machineOf(r.at), f.sub.PID
+	if r.at != ev {
 		from = 0
 	}
-	who := s.threadLabel(f.Thread, from)
-	s, t := r.at, r.thread(f)
+	who := ev.threadLabel(f.Thread, from)
+	ev, t := r.at, r.thread(f)
 	step := func(layer, state, on string, ns uint64) report.Step {
-		return report.Step{Layer: layer, Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: s.comm(t), State: state, On: on, NS: ns, Node: node}
+		return report.Step{Layer: layer, Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t), State: state, On: on, NS: ns, Node: node}
 	}
 	ns := r.split.Of(r.class)
 	switch {
@@ -218,8 +218,8 @@ func (r *reason) reportable(s *scene, f *finding) (short string, steps []report.
 		if !ok {
 			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
 		}
-		by := s.who(c.Thread, t.PID)
-		steps = append(steps, report.Step{Layer: "HOST", Process: s.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node})
+		by := ev.who(c.Thread, t.PID)
+		steps = append(steps, report.Step{Layer: "HOST", Process: ev.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node})
 		return "it waited for a CPU that " + by + " had", steps,
 			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
 	case r.class == event.Throttled:
@@ -244,24 +244,24 @@ func (r *reason) reportable(s *scene, f *finding) (short string, steps []report.
 	short = "it " + doingWords[r.class]
 	if len(r.behind) > 1 {
 		for _, l := range r.behind[1:] {
-			short += " that " + s.who(l.Thread, t.PID) + " ended"
+			short += " that " + ev.who(l.Thread, t.PID) + " ended"
 			d := doing{l.Split}
-			steps = append(steps, report.Step{Layer: "HOST", Process: s.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node})
+			steps = append(steps, report.Step{Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node})
 		}
 	}
 	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
 }
 
-func tellCollective(s *scene, f *finding, c *report.Chain) {
-	r := s.reason(f)
-	last := r.met[0].last()
-	op := f.worst().met.last().Op
-	who := fmt.Sprintf("rank %d, %s", last.Rank, s.threadLabel(f.Thread, f.sub.PID))
-	short, steps, fix := r.reportable(s, f)
-	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(s), f.pct(), who, op, span(r.median()), short)
+func describeCollective(ev *evidence, f *finding, c *report.Chain) {
+	r := ev.reason(f)
+	last := r.ops[0].last()
+	op := f.worst().op.last().Op
+	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
+	short, steps, fix := r.describe(ev, f)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op, span(r.median()), short)
 	var b strings.Builder
 	fmt.Fprintf(&b, "rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",
-		last.Rank, len(r.met), span(r.median()), span(r.late))
+		last.Rank, len(r.ops), span(r.median()), span(r.late))
 	if k := r.every(); k > 1 {
 		fmt.Fprintf(&b, "; every %d operations of the communicator, from number %d on", k, last.Seq)
 	}
@@ -274,10 +274,10 @@ func tellCollective(s *scene, f *finding, c *report.Chain) {
 	if last.Inferred {
 		b.WriteString("; the communicator is older than the recording: which operations belong together was inferred from when they ended")
 	}
-	if seen := len(f.worst().met.members); last.Ranks > 0 && seen < int(last.Ranks) {
+	if seen := len(f.worst().op.members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
 	}
 	c.Cause.Detail = b.String()
-	c.Path = append([]report.Step{f.step(s, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)}, steps...)
+	c.Path = append([]report.Step{f.step(ev, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)}, steps...)
 	c.Recommendations = []string{fix}
 }

@@ -21,9 +21,9 @@ func hot(g *store.GPUSnapshot) bool {
 
 // refineThermal gives the waits in which the GPU was read as too hot to heat, if
 // they are few while it was read as cool.
-func refineThermal(s *scene, t *subject, pieces []piece) {
+func refineThermal(ev *evidence, t *subject, claims []claim) {
 	var coolReadings, hotReadings float64
-	list := s.readings(t.PID, event.NoGPU)
+	list := ev.readings(t.PID, event.NoGPU)
 	for i := range list {
 		switch g := &list[i]; {
 		case g.At < t.from || g.At >= t.to:
@@ -38,34 +38,34 @@ func refineThermal(s *scene, t *subject, pieces []piece) {
 	}
 	var within []int
 	var in, out uint64
-	for i := range pieces {
-		p := &pieces[i]
-		if p.key.kind != GPUWait || p.standing || p.acc.Call == nil {
+	for i := range claims {
+		cl := &claims[i]
+		if cl.key.kind != GPUWait || cl.aggregate || cl.acc.Call == nil {
 			continue
 		}
-		g := s.reading(t.PID, p.acc.Call.GPU, p.acc.Start)
+		g := ev.reading(t.PID, cl.acc.Call.GPU, cl.acc.Start)
 		switch {
 		case g == nil:
 		case hot(g):
 			within = append(within, i)
-			in += p.lost
+			in += cl.lost
 		default:
-			out += p.lost
+			out += cl.lost
 		}
 	}
 	if float64(in)/hotReadings < minLift*float64(out)/coolReadings {
 		return
 	}
 	for _, i := range within {
-		pieces[i].key = key{kind: ThermalThrottle}
+		claims[i].key = key{kind: ThermalThrottle}
 	}
 }
 
-func tellThermal(s *scene, f *finding, c *report.Chain) {
+func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 	e := c.Effect
 	gpu, hottest, slowest, top, hw := 0, 0, 1<<30, 0, false
-	for _, p := range f.pieces {
-		g := s.reading(f.sub.PID, p.acc.Call.GPU, p.acc.Start)
+	for _, cl := range f.claims {
+		g := ev.reading(f.sub.PID, cl.acc.Call.GPU, cl.acc.Start)
 		if g == nil {
 			continue
 		}
@@ -77,13 +77,13 @@ func tellThermal(s *scene, f *finding, c *report.Chain) {
 		kind = "hardware thermal slowdown (far above the temperature it is to hold)"
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while GPU %d was too hot: %d °C, clock down to %d of %d MHz",
-		f.process(s), f.pct(), e.Op, gpu, hottest, slowest, top)
+		f.process(ev), f.pct(), e.Op, gpu, hottest, slowest, top)
 	c.Cause.Detail = fmt.Sprintf("NVML read %s at the times of the slow calls, and not at others", kind)
-	if others := s.alsoRead(f); others != "" {
+	if others := ev.alsoRead(f); others != "" {
 		c.Cause.Detail += "; it also read " + others
 	}
 	c.Path = []report.Step{
-		f.step(s, "blocked", "GPU work", f.lost),
+		f.step(ev, "blocked", "GPU work", f.lost),
 		{Layer: "HOST", Process: fmt.Sprintf("GPU %d", gpu), State: "throttled", On: fmt.Sprintf("its temperature (%d °C)", hottest), NS: f.lost},
 	}
 	c.Recommendations = []string{
@@ -94,10 +94,10 @@ func tellThermal(s *scene, f *finding, c *report.Chain) {
 
 // alsoRead names the reasons other than heat that were read at the times of a
 // finding.
-func (s *scene) alsoRead(f *finding) string {
+func (ev *evidence) alsoRead(f *finding) string {
 	var reasons uint64
-	for _, p := range f.pieces {
-		if g := s.reading(f.sub.PID, p.acc.Call.GPU, p.acc.Start); g != nil {
+	for _, cl := range f.claims {
+		if g := ev.reading(f.sub.PID, cl.acc.Call.GPU, cl.acc.Start); g != nil {
 			reasons |= g.Reasons
 		}
 	}

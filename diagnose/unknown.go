@@ -7,28 +7,28 @@ import (
 )
 
 // claimUnknown takes what no cause explained.
-func claimUnknown(_ *scene, a *account) []piece {
-	var pieces []piece
+func claimUnknown(_ *evidence, a *account) []claim {
+	var claims []claim
 	for c := range a.left {
 		class := event.Class(c)
 		v := a.take(class, a.left[c])
 		if v == 0 {
 			continue
 		}
-		p := piece{acc: a, key: key{kind: Unknown}, class: class, lost: v, why: a.why(class)}
+		cl := claim{acc: a, key: key{kind: Unknown}, class: class, lost: v, why: a.why(class)}
 		for _, o := range a.Rows {
 			if o.Class == class {
-				p.count++
-				p.stall = max(p.stall, o.Duration)
+				cl.count++
+				cl.stall = max(cl.stall, o.Duration)
 			}
 		}
-		p.stall = min(p.stall, v)
-		if p.count == 0 && a.Ledger.Voluntary+a.Ledger.Involuntary <= 2 {
-			p.stall = v
+		cl.stall = min(cl.stall, v)
+		if cl.count == 0 && a.Ledger.Voluntary+a.Ledger.Involuntary <= 2 {
+			cl.stall = v
 		}
-		pieces = append(pieces, p)
+		claims = append(claims, cl)
 	}
-	return pieces
+	return claims
 }
 
 // why says what is missing to explain a class of time.

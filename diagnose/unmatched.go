@@ -11,25 +11,25 @@ import (
 
 // matchRunning finds out which operations belong together of communicators that are
 // older than the recording.
-func (s *scene) matchRunning() {
-	s.collectives = s.in.Collectives
+func (ev *evidence) matchRunning() {
+	ev.collectives = ev.in.Collectives
 	old := func(c event.Collective) bool { return c.Ret == 0 && c.CommID == 0 && !c.PairWise() }
-	if !slices.ContainsFunc(s.collectives, old) {
+	if !slices.ContainsFunc(ev.collectives, old) {
 		return
 	}
-	s.collectives = slices.Clone(s.collectives)
-	s.unmatched = collective.Infer(s.collectives, s.ranks())
+	ev.collectives = slices.Clone(ev.collectives)
+	ev.unmatched = collective.Infer(ev.collectives, ev.ranks())
 }
 
 // ranks are which ranks the processes say they are: in their environment, or by what
 // NCCL answered them.
-func (s *scene) ranks() map[uint32]collective.Rank {
+func (ev *evidence) ranks() map[uint32]collective.Rank {
 	list := map[uint32]collective.Rank{}
-	for pid, p := range s.procs {
+	for pid, p := range ev.procs {
 		list[pid] = collective.Rank{Rank: p.Rank, Ranks: max(p.WorldSize, 0)}
 	}
-	for i := range s.in.Calls {
-		c := &s.in.Calls[i]
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
 		asks := c.Op == event.OpUserRank || c.Op == event.OpCommCount
 		r, ok := list[c.PID]
 		if !asks || c.Ret != 0 {
@@ -50,16 +50,16 @@ func (s *scene) ranks() map[uint32]collective.Rank {
 }
 
 // notes say what was recorded and cannot be judged.
-func (s *scene) notes() []string { return append(s.stolenNote(), s.unmatchedNote()...) }
+func (ev *evidence) notes() []string { return append(ev.stolenNote(), ev.unmatchedNote()...) }
 
-func (s *scene) unmatchedNote() []string {
-	if s.unmatched == 0 {
+func (ev *evidence) unmatchedNote() []string {
+	if ev.unmatched == 0 {
 		return nil
 	}
 	var who []string
-	for i := range s.collectives {
-		c := &s.collectives[i]
-		if name := s.who(event.Thread{PID: c.PID, TID: c.PID}, 0); c.Ret == 0 && c.CommID == 0 && !c.PairWise() && !slices.Contains(who, name) {
+	for i := range ev.collectives {
+		c := &ev.collectives[i]
+		if name := ev.who(event.Thread{PID: c.PID, TID: c.PID}, 0); c.Ret == 0 && c.CommID == 0 && !c.PairWise() && !slices.Contains(who, name) {
 			who = append(who, name)
 		}
 	}
@@ -68,5 +68,5 @@ func (s *scene) unmatchedNote() []string {
 		who = append(who[:maxVictims], fmt.Sprintf("%d more", n))
 	}
 	return []string{fmt.Sprintf("whether ranks were late is not known for %d collective operations of %s: their communicators are older than the recording, and RANK and WORLD_SIZE are not set, or the operations of too few ranks are here; start the tracer before the job, or with ingero trace -- COMMAND",
-		s.unmatched, strings.Join(who, ", "))}
+		ev.unmatched, strings.Join(who, ", "))}
 }

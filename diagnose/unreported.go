@@ -8,21 +8,21 @@ import (
 // that was woken is runnable for a moment at least; one that never was may have
 // slept all the time, or waited for a CPU for most of it. So it is neither the
 // device's time nor anybody's.
-func claimUnreported(_ *scene, a *account) []piece {
+func claimUnreported(_ *evidence, a *account) []claim {
 	if a.Call == nil {
 		return nil
 	}
-	var pieces []piece
+	var claims []claim
 	for _, o := range a.Rows {
 		if o.State == 0 || o.RunQueue != 0 || o.Waker.TID != 0 || !slices.Contains(soft, o.Class) {
 			continue
 		}
 		if v := a.take(o.Class, o.Duration); v > 0 {
-			pieces = append(pieces, piece{
+			claims = append(claims, claim{
 				acc: a, key: key{kind: Unknown}, class: o.Class, lost: v, stall: v,
 				why: "asleep, and the kernel did not report when the thread was woken: how much of it was waiting for a CPU is not known",
 			})
 		}
 	}
-	return pieces
+	return claims
 }

@@ -27,13 +27,13 @@ const (
 )
 
 // warnings word what stands out in how a process uses memory.
-func (s *scene) warnings(p *report.Process) []string {
+func (ev *evidence) warnings(p *report.Process) []string {
 	by := map[string]*report.Op{}
 	for i := range p.Ops {
 		by[p.Ops[i].Op] = &p.Ops[i]
 	}
 	var w []string
-	for _, g := range s.leaks {
+	for _, g := range ev.leaks {
 		if g.pid == p.PID {
 			w = append(w, fmt.Sprintf("memory leak: %s grows by %s, %s of %s not freed since %s",
 				g.memory(), g.perMinute(), plural(int(g.count), "allocation", "allocations"), report.Bytes(g.bytes), g.at()))
@@ -54,8 +54,8 @@ func (s *scene) warnings(p *report.Process) []string {
 		}
 	}
 	var fragmented, failures string
-	if h := s.heap(p.PID, event.DeviceMemory); h != nil {
-		fragmented, failures = h.fragmentation(), h.failures(s)
+	if h := ev.heap(p.PID, event.DeviceMemory); h != nil {
+		fragmented, failures = h.fragmentation(), h.failures(ev)
 	}
 	for i := range p.Ops {
 		o := &p.Ops[i]
@@ -75,5 +75,5 @@ func (s *scene) warnings(p *report.Process) []string {
 	if failures != "" {
 		w = append(w, failures)
 	}
-	return append(w, s.graphWarnings(p)...)
+	return append(w, ev.graphWarnings(p)...)
 }

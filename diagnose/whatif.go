@@ -16,15 +16,15 @@ const bandShare = 0.15
 // whatIf is the duration of a step without the cause. What the GPU did while the
 // host was held up has to be waited for when it no longer is: synchronizations
 // that came back early show how much that was.
-func (f *finding) whatIf(s *scene) *report.WhatIf {
+func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	n := f.sub.count
-	now := s.stepNS(f.sub)
+	now := ev.stepNS(f.sub)
 	if n == 0 || now == 0 || f.explained == 0 || f.kind == ColdStart {
 		return nil
 	}
 	hidden := uint64(0)
 	if !gpuSide(f.kind) {
-		hidden = uint64(float64(s.absorbed(f.sub)) * share(f.lost, f.sub.lostOnHost))
+		hidden = uint64(float64(ev.absorbed(f.sub)) * share(f.lost, f.sub.lostOnHost))
 	}
 	freed := min(f.explained+f.beside, f.lost)
 	gain := float64(freed-min(hidden, freed)) / float64(n)
@@ -33,7 +33,7 @@ func (f *finding) whatIf(s *scene) *report.WhatIf {
 	w := &report.WhatIf{NowNS: now, StepNS: without(gain)}
 	w.LowNS = without(max(gain*(1+bandShare), min(least, gain*(1+2*bandShare))))
 	w.HighNS = without(gain * (1 - bandShare))
-	if least := f.leastStep(s); least > w.StepNS {
+	if least := f.leastStep(ev); least > w.StepNS {
 		w.StepNS, w.LowNS, w.HighNS = min(least, now), min(max(least, w.LowNS), now), min(max(least, w.HighNS), now)
 		w.Remains = "what the workers themselves need of the CPUs they can have"
 	} else if others := f.sub.lost - min(f.lost, f.sub.lost); 100*(others/n) >= now {
@@ -47,13 +47,13 @@ func (f *finding) whatIf(s *scene) *report.WhatIf {
 
 // leastStep is what a step takes at least on the CPUs that a fix can give the program's workers, ns;
 // 0 if that is no matter, or not known.
-func (f *finding) leastStep(s *scene) uint64 {
+func (f *finding) leastStep(ev *evidence) uint64 {
 	if f.kind != CPUContention {
 		return 0
 	}
-	p := s.planOf(f)
+	p := ev.planOf(f)
 	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
-	if now := s.stepNS(f.sub); ok {
+	if now := ev.stepNS(f.sub); ok {
 		return now - min(saved/f.sub.count, now)
 	}
 	return 0
@@ -76,9 +76,9 @@ const early = 0.7
 // back early: the GPU had worked on while the host was held up. What the host held such calls
 // up itself is no part of what is usual. Delays that were found to cost nothing shortened them
 // too, and are no part of any loss.
-func (s *scene) absorbed(t *subject) uint64 {
+func (ev *evidence) absorbed(t *subject) uint64 {
 	var total uint64
-	for k, st := range s.stats {
+	for k, st := range ev.stats {
 		if k.Thread != t.Thread || k.op.Role() != event.RoleSync || st.Hist == nil {
 			continue
 		}
@@ -87,7 +87,7 @@ func (s *scene) absorbed(t *subject) uint64 {
 		n, sum := st.Hist.Below(uint64(early * float64(usual)))
 		total += n*usual - min(sum, n*usual)
 	}
-	return total - min(total, s.delays[t.PID])
+	return total - min(total, ev.delays[t.PID])
 }
 
 // minAlternative is the share of what was lost in the same calls from which another kind that was
@@ -98,8 +98,8 @@ const minAlternative = 1.0
 // what was lost there to all kinds, so that they add up with this finding's own.
 func (f *finding) alternatives(all []*finding) []report.Alternative {
 	in := map[*account]bool{}
-	for _, p := range f.pieces {
-		in[p.acc] = true
+	for _, cl := range f.claims {
+		in[cl.acc] = true
 	}
 	lost := map[string]uint64{}
 	sum := f.lost
@@ -107,10 +107,10 @@ func (f *finding) alternatives(all []*finding) []report.Alternative {
 		if g == f || g.sub != f.sub {
 			continue
 		}
-		for _, p := range g.pieces {
-			if in[p.acc] {
-				lost[g.kind] += p.lost
-				sum += p.lost
+		for _, cl := range g.claims {
+			if in[cl.acc] {
+				lost[g.kind] += cl.lost
+				sum += cl.lost
 			}
 		}
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // readSteps looks for the repetition in each thread's calls.
-func (s *scene) readSteps() {
+func (ev *evidence) readSteps() {
 	by := map[event.Thread][][]event.CallTime{}
-	for _, span := range s.in.Spans {
+	for _, span := range ev.in.Spans {
 		n := map[event.Thread]int{}
 		for i := range span {
 			n[span[i].Thread]++
@@ -33,7 +33,7 @@ func (s *scene) readSteps() {
 			by[t] = append(by[t], calls)
 		}
 	}
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		spans := by[t.Thread]
 		slices.SortFunc(spans, func(a, b []event.CallTime) int { return cmp.Compare(a[0].Start, b[0].Start) })
 		steps, ok := ledger.FindSteps(spans)
@@ -41,15 +41,15 @@ func (s *scene) readSteps() {
 			continue
 		}
 		t.steps = steps
-		t.count = s.countSteps(t)
+		t.count = ev.countSteps(t)
 	}
 }
 
 // countSteps is how many calls end a step. Long ones are recorded one by one, and are at
 // least as many as were seen.
-func (s *scene) countSteps(t *subject) uint64 {
+func (ev *evidence) countSteps(t *subject) uint64 {
 	if t.steps.Least == 0 {
-		if st := s.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
+		if st := ev.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
 			return st.Calls
 		}
 		return 0
@@ -68,29 +68,29 @@ func inOrder(a, b event.CallTime) int {
 }
 
 // active is the time in which a thread was at work.
-func (s *scene) active(t *subject) uint64 {
-	idle, _ := s.restOf(t)
+func (ev *evidence) active(t *subject) uint64 {
+	idle, _ := ev.idleOf(t)
 	return t.wall() - min(idle, t.wall())
 }
 
 // stepNS is the mean duration of a step, waits for work left out; 0 if the
 // workload does not repeat itself.
-func (s *scene) stepNS(t *subject) uint64 {
+func (ev *evidence) stepNS(t *subject) uint64 {
 	if t.count == 0 {
 		return 0
 	}
-	return s.active(t) / t.count
+	return ev.active(t) / t.count
 }
 
 // workloads describes the repetition of each thread that has one.
-func (s *scene) workloads() []report.Workload {
+func (ev *evidence) workloads() []report.Workload {
 	var list []report.Workload
-	for _, t := range s.subjects {
+	for _, t := range ev.subjects {
 		if t.count == 0 {
 			continue
 		}
 		list = append(list, report.Workload{
-			Process: s.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: callsOf(&t.steps),
+			Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: callsOf(&t.steps),
 			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
 			Trend: round(100 * t.steps.Trend(t.from, t.to)),
 		})
@@ -126,18 +126,18 @@ func callsOf(s *ledger.Steps) string {
 }
 
 // perStep tells a finding's loss in steps.
-func (f *finding) perStep(s *scene) *report.PerStep {
+func (f *finding) perStep(ev *evidence) *report.PerStep {
 	n := f.sub.count
 	if n == 0 || f.lost == 0 {
 		return nil
 	}
 	mean := max(f.sub.wall()/n, 1)
-	starts := make([]uint64, 0, len(f.pieces))
-	for _, p := range f.pieces {
-		if p.standing { // every step has its part
+	starts := make([]uint64, 0, len(f.claims))
+	for _, cl := range f.claims {
+		if cl.aggregate { // every step has its part
 			return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: n}
 		}
-		starts = append(starts, p.acc.Start)
+		starts = append(starts, cl.acc.Start)
 	}
 	slices.Sort(starts)
 	var affected, until uint64

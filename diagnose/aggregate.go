@@ -7,11 +7,11 @@ import (
 )
 
 // Faults that are always there cannot be held against a median. They show in the
-// structure of a thread's calls: how often it waits, captures or launches for what
+// pattern of a thread's calls: how often it waits, captures or launches for what
 // it gets done. The numbers are exact, whatever the recording thinned.
 
-// rest is what of a thread's time no episode's claim has taken.
-type rest struct {
+// unattributed is what of a thread's time no episode's claim has taken.
+type unattributed struct {
 	ops   map[event.Op]uint64 // inside calls, waits that need no baseline left out
 	taken map[event.Op]uint64 // by claims
 	onGPU map[event.Op]uint64 // of that, in which the GPU was at work
@@ -21,20 +21,20 @@ type rest struct {
 // unclaimed subtracts the claims from the exact sums. What an operation waited for
 // that needs no baseline belongs to the claims, whether or not they took it; in a
 // sync call other waits may be for the GPU.
-func (s *scene) unclaimed(t *subject, claimed []piece) *rest {
-	r := &rest{ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, onGPU: map[event.Op]uint64{}, room: t.wall()}
+func (ev *evidence) unclaimed(t *subject, claimed []claim) *unattributed {
+	r := &unattributed{ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, onGPU: map[event.Op]uint64{}, room: t.wall()}
 	waits := map[event.Op]uint64{}
 	for i := range claimed {
-		p := &claimed[i]
-		r.room -= min(r.room, p.lost)
+		cl := &claimed[i]
+		r.room -= min(r.room, cl.lost)
 		switch {
-		case p.acc.Call == nil:
-		case needsNoBaseline(p.class, p.acc.Op):
-			waits[p.acc.Op] += p.lost
+		case cl.acc.Call == nil:
+		case needsNoBaseline(cl.class, cl.acc.Op):
+			waits[cl.acc.Op] += cl.lost
 		default:
-			r.taken[p.acc.Op] += p.lost
-			if p.key.kind == GPUWait {
-				r.onGPU[p.acc.Op] += p.lost
+			r.taken[cl.acc.Op] += cl.lost
+			if cl.key.kind == GPUWait {
+				r.onGPU[cl.acc.Op] += cl.lost
 			}
 		}
 	}
@@ -66,41 +66,41 @@ func needsNoBaseline(c event.Class, op event.Op) bool {
 	return false
 }
 
-// take claims up to v of an operation's time for a structure.
+// take takes up to v of an operation's time that no claim has taken.
 func (t *subject) take(o *store.OpStat, v uint64) uint64 {
-	v = min(v, t.rest.ops[o.Op], t.rest.room)
-	t.rest.ops[o.Op] -= v
-	t.rest.room -= v
+	v = min(v, t.unattributed.ops[o.Op], t.unattributed.room)
+	t.unattributed.ops[o.Op] -= v
+	t.unattributed.room -= v
 	return v
 }
 
-// stand makes a piece of what a structure took of an operation. It stands for
-// count calls.
-func (s *scene) stand(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []piece {
+// aggregateClaims makes a claim of what was taken of an operation's exact sums. It stands
+// for count calls.
+func (ev *evidence) aggregateClaims(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []claim {
 	if v == 0 {
 		return nil
 	}
-	return []piece{{
-		acc: s.typical(t, o), key: key{kind: kind}, class: class, lost: v, explained: v,
-		count: int(min(count, 1<<31-1)), standing: true,
+	return []claim{{
+		acc: ev.typical(t, o), key: key{kind: kind}, class: class, lost: v, explained: v,
+		count: int(min(count, 1<<31-1)), aggregate: true,
 	}}
 }
 
-// standBeside makes a piece of a thread's time that is not within an operation's calls, but
+// aggregateBeside makes a claim of a thread's time that is not within an operation's calls, but
 // belongs to them.
-func (s *scene) standBeside(t *subject, o *store.OpStat, kind string, v, count uint64) []piece {
-	v = min(v, t.rest.room)
-	t.rest.room -= v
-	pieces := s.stand(t, o, kind, event.OnCPU, v, count)
-	for i := range pieces {
-		pieces[i].beside = true
+func (ev *evidence) aggregateBeside(t *subject, o *store.OpStat, kind string, v, count uint64) []claim {
+	v = min(v, t.unattributed.room)
+	t.unattributed.room -= v
+	claims := ev.aggregateClaims(t, o, kind, event.OnCPU, v, count)
+	for i := range claims {
+		claims[i].beside = true
 	}
-	return pieces
+	return claims
 }
 
 // typical is a call that stands for all of its operation: the longest one whose
 // stack is known, else the longest one known, else the first.
-func (s *scene) typical(t *subject, o *store.OpStat) *account {
+func (ev *evidence) typical(t *subject, o *store.OpStat) *account {
 	var best *ledger.Episode
 	var known bool // the stack of the best
 	for i := range t.episodes {
@@ -108,7 +108,7 @@ func (s *scene) typical(t *subject, o *store.OpStat) *account {
 		if e.Call == nil || e.Op != o.Op {
 			continue
 		}
-		_, ok := s.in.Stacks[e.Call.Stack]
+		_, ok := ev.in.Stacks[e.Call.Stack]
 		if best == nil || ok && !known || ok == known && e.Duration > best.Duration {
 			best, known = e, ok
 		}
@@ -122,7 +122,7 @@ func (s *scene) typical(t *subject, o *store.OpStat) *account {
 
 // launches is how many kernels a thread handed over, as far as can be told. A
 // graph holds many; it counts as those of a short step.
-func (t *subject) launches(s *scene) uint64 {
+func (t *subject) launches(ev *evidence) uint64 {
 	var n, inner uint64
 	for _, o := range t.ops {
 		switch {
@@ -133,8 +133,8 @@ func (t *subject) launches(s *scene) uint64 {
 			n += o.Calls
 		}
 	}
-	for i := range s.in.Ops {
-		if o := &s.in.Ops[i]; o.Thread == t.Thread && o.Op.Role() == event.RoleLaunch && o.Op.Source() == event.SourceDriver {
+	for i := range ev.in.Ops {
+		if o := &ev.in.Ops[i]; o.Thread == t.Thread && o.Op.Role() == event.RoleLaunch && o.Op.Source() == event.SourceDriver {
 			inner += o.Calls
 		}
 	}
@@ -147,12 +147,12 @@ const launchesPerStep = 20
 
 // site words where the calls of a finding come from: the innermost function that
 // is in no CUDA library, Python's before native ones. Empty if no stack is known.
-func (s *scene) site(f *finding) string {
-	for _, p := range f.pieces {
-		if p.acc.Call == nil || p.acc.Call.Stack == 0 {
+func (ev *evidence) site(f *finding) string {
+	for _, cl := range f.claims {
+		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
 			continue
 		}
-		st := s.in.Stacks[p.acc.Call.Stack]
+		st := ev.in.Stacks[cl.acc.Call.Stack]
 		if fr := event.Site(st.Frames); fr != nil {
 			return called(fr.String())
 		}
@@ -160,11 +160,11 @@ func (s *scene) site(f *finding) string {
 	return ""
 }
 
-// spread puts a standing piece on a timeline between two times: where its operation's calls were,
+// spread puts an aggregate claim on a timeline between two times: where its operation's calls were,
 // by what they took beyond the base.
-func (s *scene) spread(line timeline, p *piece, begin, stop uint64) {
-	series := s.series[threadOp{p.acc.sub.Thread, p.acc.Op}]
-	excess := func(o *store.OpSecond) float64 { return float64(o.OwnNS() - min(o.OwnNS(), o.Calls*p.acc.base)) }
+func (ev *evidence) spread(line timeline, cl *claim, begin, stop uint64) {
+	series := ev.series[threadOp{cl.acc.sub.Thread, cl.acc.Op}]
+	excess := func(o *store.OpSecond) float64 { return float64(o.OwnNS() - min(o.OwnNS(), o.Calls*cl.acc.base)) }
 	var sum float64
 	for i := range series {
 		sum += excess(&series[i])
@@ -175,13 +175,13 @@ func (s *scene) spread(line timeline, p *piece, begin, stop uint64) {
 	width := float64(stop-begin) / float64(len(line))
 	for i := range series {
 		o := &series[i]
-		start := max(o.Second*1e9, begin, p.acc.sub.from)
-		end := min((o.Second+max(s.in.SeriesStep, 1))*1e9, stop, p.acc.sub.to)
+		start := max(o.Second*1e9, begin, cl.acc.sub.from)
+		end := min((o.Second+max(ev.in.SeriesStep, 1))*1e9, stop, cl.acc.sub.to)
 		if start >= end {
 			continue
 		}
 		from, to := float64(start-begin)/width, float64(end-begin)/width
-		rate := float64(p.lost) * excess(o) / sum / float64(end-start)
+		rate := float64(cl.lost) * excess(o) / sum / float64(end-start)
 		for b := int(from); b < len(line) && float64(b) < to; b++ {
 			line[b] += rate * (min(to, float64(b+1)) - max(from, float64(b)))
 		}

@@ -12,16 +12,16 @@ import (
 // holder of a lock that waited for the disk for 69 % of the hold explains 69 %, and ran for the rest.
 
 const (
-	minRest  = 1.0 // percent of the lost time from which a part of the rest is told
-	maxRests = 3
+	minUnexplained = 1.0 // percent of the lost time from which a part of the rest is reported
+	maxUnexplained = 3
 )
 
 // The parts of the rest that no class of a thread's time names.
 const (
-	restBetween   = "the threads in between did something else"
-	restRunners   = "runnable, and who ran was not recorded"
-	restDropped   = "records were dropped"
-	restElsewhere = "not on record"
+	unexplainedBetween   = "the threads in between did something else"
+	unexplainedRunners   = "runnable, and who ran was not recorded"
+	unexplainedDropped   = "records were dropped"
+	unexplainedElsewhere = "not on record"
 )
 
 // counted are the classes of a root's time that its kind counts as the cause.
@@ -45,22 +45,22 @@ func counted(kind string, c event.Class) bool {
 	return false
 }
 
-// restPart is a part of the rest: a class of the time of the thread that was waited for, or none of it.
-type restPart struct{ what, class string }
+// unexplainedPart is a part of the rest: a class of the time of the thread that was waited for, or none of it.
+type unexplainedPart struct{ what, class string }
 
-// rest splits what a finding does not explain; with the explained share its parts make up all of
+// unexplained splits what a finding does not explain; with the explained share its parts make up all of
 // what was lost.
-func (f *finding) rest(s *scene) []report.Rest {
-	explained := uint64(float64(f.explained) * (1 - s.missing))
+func (f *finding) unexplained(ev *evidence) []report.Rest {
+	explained := uint64(float64(f.explained) * (1 - ev.missing))
 	all := f.lost - min(explained, f.lost)
-	by := map[restPart]uint64{{what: restDropped}: f.explained - min(explained, f.explained)}
+	by := map[unexplainedPart]uint64{{what: unexplainedDropped}: f.explained - min(explained, f.explained)}
 	var pieces uint64 // explained by them, before who ran was asked
-	for _, p := range f.pieces {
-		pieces += p.explained
-		f.restOf(p, by)
+	for _, cl := range f.claims {
+		pieces += cl.explained
+		f.addUnexplained(cl, by)
 	}
 	if f.kind == CPUContention {
-		by[restPart{what: restRunners}] += pieces - min(f.explained, pieces)
+		by[unexplainedPart{what: unexplainedRunners}] += pieces - min(f.explained, pieces)
 	}
 	of := "wait"
 	switch {
@@ -69,20 +69,20 @@ func (f *finding) rest(s *scene) []report.Rest {
 	case !f.through():
 		of = "lost time"
 	}
-	return restList(by, all, f.lost, of)
+	return unexplainedList(by, all, f.lost, of)
 }
 
-// restOf adds what of a piece is not explained: by what the thread at its root did meanwhile.
-func (f *finding) restOf(p *piece, by map[restPart]uint64) {
-	if len(p.chain) < 2 || p.row == nil {
+// addUnexplained adds what of a claim is not explained: by what the thread at its root did meanwhile.
+func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
+	if len(cl.chain) < 2 || cl.row == nil {
 		if f.kind == CPUContention { // claimed without an explanation until it is asked who ran
-			by[restPart{what: restRunners}] += p.lost - min(p.explained, p.lost)
+			by[unexplainedPart{what: unexplainedRunners}] += cl.lost - min(cl.explained, cl.lost)
 		}
 		return
 	}
-	l := &p.chain[len(p.chain)-1]
-	inside := max(uint64(float64(p.lost)*p.reach), p.explained)
-	by[restPart{what: restBetween}] += p.lost - min(inside, p.lost)
+	l := &cl.chain[len(cl.chain)-1]
+	inside := max(uint64(float64(cl.lost)*cl.reach), cl.explained)
+	by[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
 	var others uint64
 	for _, c := range append(classes(), event.OnCPU) {
 		if !counted(f.kind, c) {
@@ -92,7 +92,7 @@ func (f *finding) restOf(p *piece, by map[restPart]uint64) {
 	if !l.Known || others == 0 {
 		return
 	}
-	left := float64(inside - p.explained)
+	left := float64(inside - cl.explained)
 	for _, c := range append(classes(), event.OnCPU) {
 		if !counted(f.kind, c) {
 			by[did(c)] += uint64(left * share(l.Split.Of(c), others))
@@ -101,33 +101,33 @@ func (f *finding) restOf(p *piece, by map[restPart]uint64) {
 }
 
 // did is what the thread that was waited for did.
-func did(c event.Class) restPart {
+func did(c event.Class) unexplainedPart {
 	if c == event.OnCPU {
-		return restPart{"it ran on a CPU", c.String()}
+		return unexplainedPart{"it ran on a CPU", c.String()}
 	}
-	return restPart{"it " + doingWords[c], c.String()}
+	return unexplainedPart{"it " + doingWords[c], c.String()}
 }
 
-// restList are the largest parts that make up all, and one of what is left.
-func restList(by map[restPart]uint64, all, lost uint64, of string) []report.Rest {
-	if percent(all, lost) < minRest {
+// unexplainedList are the largest parts that make up all, and one of what is left.
+func unexplainedList(by map[unexplainedPart]uint64, all, lost uint64, of string) []report.Rest {
+	if percent(all, lost) < minUnexplained {
 		return nil
 	}
 	var list []report.Rest
 	for part, ns := range by {
-		if percent(ns, lost) >= minRest {
+		if percent(ns, lost) >= minUnexplained {
 			list = append(list, report.Rest{Of: of, What: part.what, Class: part.class, NS: ns})
 		}
 	}
 	slices.SortFunc(list, func(a, b report.Rest) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })
-	list = list[:min(len(list), maxRests)]
+	list = list[:min(len(list), maxUnexplained)]
 	left := all
 	for i := range list {
 		list[i].NS = min(list[i].NS, left)
 		left -= list[i].NS
 	}
-	if percent(left, lost) >= minRest {
-		list = append(list, report.Rest{Of: of, What: restElsewhere, NS: left})
+	if percent(left, lost) >= minUnexplained {
+		list = append(list, report.Rest{Of: of, What: unexplainedElsewhere, NS: left})
 	}
 	for i := range list {
 		list[i].Pct = round(percent(list[i].NS, lost))
