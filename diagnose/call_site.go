@@ -42,6 +42,7 @@ type sitePhase struct {
 
 // readSites finds the operations whose waits come from several places, or in several phases.
 func (ev *evidence) readSites() {
+	ev.sites = map[threadOp]*waitSites{}
 	for i := range ev.in.WaitSites {
 		o := &ev.in.WaitSites[i]
 		k := threadOp{o.Thread, o.Op}

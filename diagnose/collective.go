@@ -12,8 +12,8 @@ import (
 // lateness is a part of a wait: for one late rank alone, or, without a collective operation, until
 // the others were there.
 type lateness struct {
-	met *collectiveOp
-	ns  uint64
+	op *collectiveOp
+	ns uint64
 }
 
 // waited splits a call that waited for collectives by whom it waited for.
@@ -80,12 +80,12 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 		for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU, event.RunQueue, event.Throttled}) {
 			v += a.whole(c, l.ns-v)
 		}
-		claims = append(claims, late(a, l.met, v)...)
+		claims = append(claims, late(a, l.op, v)...)
 	}
 	// A wait that began before the last rank came was for it to the end.
-	if met := ev.collectiveOps.at[barrier{a.Thread, a.Start}]; len(met) > 0 {
+	if ops := ev.collectiveOps.at[barrier{a.Thread, a.Start}]; len(ops) > 0 {
 		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
-			before := o.Start < met[len(met)-1].last().At
+			before := o.Start < ops[len(ops)-1].last().At
 			if before {
 				a.take(o.Class, o.Duration)
 			}
@@ -133,7 +133,7 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
 		a := &account{Episode: e, sub: t, role: call.Op.Role()}
 		for _, l := range ev.waited(t.Thread, w.SyncStart, w.SyncEnd) {
-			for _, cl := range late(a, l.met, t.take(t.ops[n-1], l.ns)) {
+			for _, cl := range late(a, l.op, t.take(t.ops[n-1], l.ns)) {
 				cl.part = w
 				claims = append(claims, cl)
 			}

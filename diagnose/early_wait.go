@@ -48,6 +48,7 @@ func (v *waitRate) each() float64 { return v.waits / v.launches }
 
 // readEarlyWaits finds them in each process.
 func (ev *evidence) readEarlyWaits() {
+	ev.early = map[event.Thread]earlyWaits{}
 	for pid, q := range ev.steps {
 		if len(q.leads) < 2*minLeads {
 			continue

@@ -39,6 +39,7 @@ type longCall struct{ start, end uint64 }
 // before its wait than is usual, and the waits that are missing are what the exact sums of
 // each second hold beyond those that are known.
 func (ev *evidence) readQueued() {
+	ev.queued, ev.unseen = map[uint32][]queuedInterval{}, map[uint32]unseenWaits{}
 	waits := map[uint32][]longCall{}
 	add := func(pid uint32, o event.Op, depth uint8, start, end uint64) {
 		if o.Role() == event.RoleSync && depth == 0 && end-start >= longWait {
@@ -198,19 +199,19 @@ func (ev *evidence) costless(a *account, o *event.OffCPU, ns uint64, over *uint6
 // that: the delay ended at a time when work was queued, and the wait at the end of the interval
 // was at least as long as all delays in it.
 func (ev *evidence) hidden(pid uint32, ended, ns uint64) uint64 {
-	spells := ev.queued[pid]
-	n, _ := slices.BinarySearchFunc(spells, ended, func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
-	if n == len(spells) || ended < spells[n].began || !spells[n].known && ended < spells[n].from+ns {
+	intervals := ev.queued[pid]
+	n, _ := slices.BinarySearchFunc(intervals, ended, func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
+	if n == len(intervals) || ended < intervals[n].began || !intervals[n].known && ended < intervals[n].from+ns {
 		step := max(ev.in.SeriesStep, 1)
 		u := ev.unseen[pid]
 		v := u.hidden(ended/1e9/step*step, ns)
 		ev.delays[pid] += v
 		return v
 	}
-	if ended < spells[n].from+ns || spells[n].spare < ns {
+	if ended < intervals[n].from+ns || intervals[n].spare < ns {
 		return 0
 	}
-	spells[n].spare -= ns
+	intervals[n].spare -= ns
 	ev.delays[pid] += ns
 	return ns
 }

@@ -33,6 +33,7 @@ func (ev *evidence) supplies(r *root, o *event.OffCPU) bool {
 // readReceivers finds the threads that take in what data workers send: they wait for
 // descendants of their process and give the GPU no work.
 func (ev *evidence) readReceivers() {
+	ev.receivers = map[event.Thread]bool{}
 	from := map[event.Thread]int{}
 	for i := range ev.in.OffCPU {
 		o := &ev.in.OffCPU[i]

@@ -61,19 +61,19 @@ func (ev *evidence) reason(f *finding) *reason {
 }
 
 // costliest are the collective operations of a finding that cost most, by time.
-func costliest(f *finding) (met []*collectiveOp) {
+func costliest(f *finding) (ops []*collectiveOp) {
 	seen := map[*collectiveOp]bool{}
 	var longest uint64
 	for i := range f.claims {
 		if m := f.claims[i].op; !seen[m] {
 			seen[m] = true
-			met = append(met, m)
+			ops = append(ops, m)
 			longest = max(longest, m.late())
 		}
 	}
-	met = slices.DeleteFunc(met, func(m *collectiveOp) bool { return float64(m.late()) < struck*float64(longest) })
-	slices.SortFunc(met, func(a, b *collectiveOp) int { return cmp.Compare(a.last().At, b.last().At) })
-	return met
+	ops = slices.DeleteFunc(ops, func(m *collectiveOp) bool { return float64(m.late()) < struck*float64(longest) })
+	slices.SortFunc(ops, func(a, b *collectiveOp) int { return cmp.Compare(a.last().At, b.last().At) })
+	return ops
 }
 
 // add adds a part of what the late rank did before a collective operation. Of its waits for another
