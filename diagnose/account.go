@@ -99,7 +99,7 @@ func (a *account) assignToGPU(split *ledger.Split) {
 	open := a.open[:0]
 	for _, o := range a.open {
 		r := a.sub.waits[o]
-		if r.kind == Unknown || r.kind == idleKind {
+		if c := causeOf(r.kind); c.unexplained || c.idle {
 			continue
 		}
 		open = append(open, o)

@@ -33,7 +33,7 @@ func (ev *evidence) unclaimed(t *subject, claimed []claim) *unattributed {
 			waits[cl.acc.Op] += cl.lost
 		default:
 			r.taken[cl.acc.Op] += cl.lost
-			if cl.key.kind == GPUWait {
+			if causeOf(cl.key.kind).refinable {
 				r.onGPU[cl.acc.Op] += cl.lost
 			}
 		}

@@ -85,6 +85,13 @@ func (ev *evidence) memoryOps(pid uint32) []*store.OpStat {
 	return driver
 }
 
+var causeAllocChurn = cause{
+	kind:           AllocChurn,
+	claimEpisode:   claimChurn,
+	claimAggregate: aggregateChurn,
+	describe:       describeChurn,
+}
+
 // claimChurn takes the whole of a call that allocates or frees again and again.
 func claimChurn(_ *evidence, a *account) []claim {
 	if a.Call == nil || !a.sub.churn[a.Op] {

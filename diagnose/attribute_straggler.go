@@ -16,7 +16,7 @@ import (
 func attributeToStraggler(machines []*evidence) {
 	for _, ev := range machines {
 		for _, f := range ev.list {
-			if f.kind != CollectiveWait || !f.reportable(ev) {
+			if !f.cause.ownLosses || !f.reportable(ev) {
 				continue
 			}
 			at, _ := ev.resolveThread(f.Thread)
@@ -26,7 +26,7 @@ func attributeToStraggler(machines []*evidence) {
 			}
 			spans := ev.spans(f)
 			for _, g := range at.list {
-				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.kind == Unknown {
+				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.cause.unexplained {
 					continue
 				}
 				class, ns := g.worst().class, g.inside(spans)

@@ -4,8 +4,18 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/report"
 )
+
+var causeBlockIO = cause{
+	kind:         BlockIO,
+	claimEpisode: claimBlockIO,
+	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return ioTime(l) },
+	place:        sameDisk,
+	counts:       []event.Class{event.BlockIO},
+	describe:     describeBlockIO,
+}
 
 // claimBlockIO takes waits for the disk: the thread's own, and those of whoever
 // it waited for.
@@ -42,6 +52,13 @@ func (a *account) between(waits uint64) uint64 {
 		return a.take(event.OnCPU, v)
 	}
 	return v // between calls, time on a CPU is nobody's loss yet
+}
+
+func sameDisk(ev *evidence, f *finding) (string, bool) {
+	if d := f.disk(ev); d != nil {
+		return d.name, true
+	}
+	return "", true
 }
 
 func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {

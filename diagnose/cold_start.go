@@ -8,6 +8,13 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeColdStart = cause{
+	kind:         ColdStart,
+	claimEpisode: claimColdStart,
+	once:         true,
+	describe:     describeColdStart,
+}
+
 // beginning is how long a process's use of CUDA counts as just begun.
 const beginning = 500 * time.Millisecond
 

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -65,6 +66,21 @@ func (ev *evidence) usualCollectives(t *subject) map[uint64]uint64 {
 		}
 	}
 	return usual
+}
+
+var causeCollectiveWait = cause{
+	kind:           CollectiveWait,
+	claimEpisode:   claimCollective,
+	claimAggregate: aggregateCollectives,
+	sharedRoot:     lateRank,
+	gpuSide:        true,
+	describe:       describeCollective,
+	ownLosses:      true,
+}
+
+// lateRank names the rank that others waited for.
+func lateRank(ev *evidence, f *finding) string {
+	return fmt.Sprintf("%s %d", f.kind, f.root(ev).TID)
 }
 
 // claimCollective takes the time in which a synchronisation waited for a rank that

@@ -13,6 +13,24 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
+var causeCPUContention = cause{
+	kind:         CPUContention,
+	claimEpisode: claimContention,
+	inLink:       runnableLink,
+	joinsThreads: true,
+	complete:     (*evidence).runners,
+	place:        onSomeCPU,
+	samePlace:    shareCPU,
+	sharedRoot:   mostOnCPU,
+	leastPct:     contentionPct,
+	counts:       []event.Class{event.RunQueue},
+	lacks:        unexplainedRunners,
+	why:          whyNobodyNamed,
+	leastStep:    leastStep,
+	describe:     describeContention,
+	culprits:     whoRan,
+}
+
 // claimContention takes the time in which a thread was runnable and another had
 // its CPU.
 func claimContention(ev *evidence, a *account) []claim {
@@ -63,6 +81,7 @@ const (
 // runners adds up who ran, over all claims of a finding, and sets what they
 // explain.
 func (ev *evidence) runners(f *finding) {
+	f.runners = ledger.Runners{}
 	r := &f.runners
 	rows := 0
 	var waits []*event.OffCPU
@@ -269,6 +288,53 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 		details = append(details, "ingero itself ran "+span(f.self))
 	}
 	return slices.DeleteFunc(details, func(d string) bool { return d == "" })
+}
+
+// whyNobodyNamed says why too little is explained.
+func whyNobodyNamed(f *finding) string {
+	if f.self > 0 && f.self >= f.lost/2 {
+		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
+	}
+	return fmt.Sprintf("runnable for %s, but who ran instead is known for %s only", span(f.lost), span(f.explained))
+}
+
+// runnableLink is how long a thread waited for a CPU, but not for its quota.
+func runnableLink(ev *evidence, l *ledger.Link) uint64 {
+	queue := l.Split.NS[event.RunQueue]
+	return queue - min(queue, ev.throttledIn(l))
+}
+
+func onSomeCPU(*evidence, *finding) (string, bool) { return "CPU", true } // which one is compared by shareCPU
+
+// shareCPU reports whether threads waited for the same CPU.
+func shareCPU(a, b *finding) bool {
+	for cpu := range b.cpus {
+		if a.cpus[cpu] {
+			return true
+		}
+	}
+	return false
+}
+
+// mostOnCPU names the process that ran longest while the thread was runnable.
+func mostOnCPU(ev *evidence, f *finding) string {
+	if list := f.ranked(ev); len(list) > 0 {
+		return fmt.Sprintf("%s %d", f.kind, list[0].PID)
+	}
+	return ""
+}
+
+// whoRan are the processes that ran while the thread was runnable.
+func whoRan(ev *evidence, f *finding) []report.Culprit {
+	var list []report.Culprit
+	ran := f.ranked(ev)
+	all := total(ran)
+	for _, r := range ran[:min(len(ran), maxRunners)] {
+		list = append(list, report.Culprit{
+			Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), NS: r.NS, Pct: round(percent(r.NS, all)),
+		})
+	}
+	return list
 }
 
 // kernelTask reports whether a task is a thread of the kernel, which has no

@@ -164,6 +164,17 @@ func (f *finding) needs(ev *evidence) needs {
 	return n
 }
 
+// leastStep is what a step takes at least on the CPUs that a fix can give the program's workers, ns;
+// 0 if that is no matter, or not known.
+func leastStep(ev *evidence, f *finding) uint64 {
+	p := ev.planOf(f)
+	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
+	if now := ev.stepNS(f.sub); ok {
+		return now - min(saved/f.sub.count, now)
+	}
+	return 0
+}
+
 // during is when the time was lost, but for the few waits that came before or after most of them.
 func (f *finding) during() (from, to uint64) {
 	list := slices.Clone(f.claims)

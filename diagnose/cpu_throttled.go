@@ -9,9 +9,20 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
+
+var causeCPUThrottled = cause{
+	kind:         CPUThrottled,
+	claimEpisode: claimThrottled,
+	inLink:       throttledLink,
+	place:        throttledGroup,
+	sharedRoot:   groupWithQuota,
+	counts:       []event.Class{event.Throttled, event.RunQueue},
+	describe:     describeThrottled,
+}
 
 // minHeld is the shortest run-queue wait that is taken for throttling because
 // its cgroup was throttled in that second: half of a 10 ms quota period. Time
@@ -108,6 +119,37 @@ func claimThrottled(ev *evidence, a *account) []claim {
 	}
 	cl.explained = cl.lost
 	return append(claims, cl)
+}
+
+// throttledLink is how long a thread was held back by its CPU quota.
+func throttledLink(ev *evidence, l *ledger.Link) uint64 {
+	return l.Split.NS[event.Throttled] + ev.throttledIn(l)
+}
+
+// throttledIn is the run-queue time of a link that was throttling.
+func (ev *evidence) throttledIn(l *ledger.Link) uint64 {
+	var v uint64
+	for _, o := range l.Rows {
+		v += ev.held[o]
+	}
+	return min(v, l.Split.NS[event.RunQueue])
+}
+
+// throttledGroup is the control group whose quota ran out.
+func throttledGroup(ev *evidence, f *finding) (string, bool) {
+	q := ev.quotaOf(f.root(ev).PID)
+	if q == nil {
+		return "", false
+	}
+	return q.group, true
+}
+
+// groupWithQuota is the control group of the thread that was held back, if others are in it.
+func groupWithQuota(ev *evidence, f *finding) string {
+	if p := ev.procs[f.root(ev).PID]; p != nil && below(p.Cgroup) {
+		return f.kind + " " + p.Cgroup
+	}
+	return ""
 }
 
 // quota is a control group's CPU quota, and how often it ran out in the window.

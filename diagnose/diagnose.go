@@ -40,7 +40,7 @@ func (ev *evidence) report() *report.Report {
 			}
 			continue
 		}
-		if f.kind == Unknown || f.explainedPct(ev) < minShare {
+		if !f.explains(ev) {
 			r.NotExplained = append(r.NotExplained, f.notExplained(ev))
 		} else {
 			r.Chains = append(r.Chains, f.chain(ev, ev.all))
@@ -82,7 +82,7 @@ func (ev *evidence) find() {
 	sortFindings(ev.all)
 	for _, f := range ev.all {
 		f.sub.lost += f.lost
-		if !gpuSide(f.kind) && f.kind != Unknown {
+		if !f.cause.gpuSide && !f.cause.unexplained {
 			f.sub.lostOnHost += f.lost
 		}
 	}
@@ -99,7 +99,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	c := report.Chain{
 		ID: f.id(ev), Severity: f.severity(ev),
 		ExplainedPct: round(f.explainedPct(ev)), LostNS: f.lost, LostPct: round(f.lostPct()),
-		Effect: f.effect(ev), Cause: f.cause(ev), Evidence: f.reportEvidence(ev), Stack: ev.stack(f),
+		Effect: f.effect(ev), Cause: f.reportCause(ev), Evidence: f.reportEvidence(ev), Stack: ev.stack(f),
 	}
 	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
 	c.Pattern = f.pattern(ev)
@@ -107,10 +107,8 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	if n := f.perStep(ev); n != nil && !f.loading && (c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
 		c.PerStep, c.WhatIf = n, f.whatIf(ev)
 	}
-	for _, k := range causes {
-		if k.kind == f.kind && k.describe != nil {
-			k.describe(ev, f, &c)
-		}
+	if f.cause.describe != nil {
+		f.cause.describe(ev, f, &c)
 	}
 	f.describeOwn(ev, &c)
 	c.Cause.Detail += f.stretchWords(ev) + f.alike(ev)
@@ -122,7 +120,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	return c
 }
 
-func (f *finding) cause(ev *evidence) report.Cause {
+func (f *finding) reportCause(ev *evidence) report.Cause {
 	at, t := ev.resolveThread(f.root(ev))
 	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: ev.machineOf(at)}
 }
@@ -160,7 +158,7 @@ func (ev *evidence) stack(f *finding) []string {
 func (f *finding) notExplained(ev *evidence) report.NotExplained {
 	f.sort()
 	n := report.NotExplained{
-		Effect: f.effect(ev), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(ev)), Why: f.why(ev),
+		Effect: f.effect(ev), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(ev)), Why: f.missing(),
 	}
 	if w := ev.lossNote(); w != "" {
 		n.Why += "; " + w
@@ -168,30 +166,12 @@ func (f *finding) notExplained(ev *evidence) report.NotExplained {
 	return n
 }
 
-// why says what is missing for an explanation, the largest part first.
-func (f *finding) why(ev *evidence) string {
-	switch {
-	case f.kind == CPUContention && f.self > 0 && f.self >= f.lost/2:
-		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
-	case f.kind == CPUContention:
-		return fmt.Sprintf("runnable for %s, but who ran instead is known for %s only", span(f.lost), span(f.explained))
-	case f.kind != Unknown:
-		return fmt.Sprintf("looks like %s, but the evidence covers %s of %s", f.kind, span(f.explained), span(f.lost))
+// missing says what is missing for an explanation.
+func (f *finding) missing() string {
+	if f.cause.why != nil {
+		return f.cause.why(f)
 	}
-	by := map[string]uint64{}
-	for _, cl := range f.claims {
-		by[cl.why] += cl.lost
-	}
-	var whys []string
-	for w := range by {
-		whys = append(whys, w)
-	}
-	slices.SortFunc(whys, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
-	whys = whys[:min(len(whys), 3)]
-	for i, w := range whys {
-		whys[i] = span(by[w]) + " " + w
-	}
-	return strings.Join(whys, "; ")
+	return fmt.Sprintf("looks like %s, but the evidence covers %s of %s", f.kind, span(f.explained), span(f.lost))
 }
 
 // lossNote names the losses that leave holes in the evidence.

@@ -7,6 +7,13 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeDriverCPU = cause{
+	kind:         DriverCPU,
+	claimEpisode: claimDriverCPU,
+	complete:     (*evidence).discount,
+	describe:     describeDriverCPU,
+}
+
 // claimDriverCPU takes the on-CPU time that a call took beyond its median and
 // that is neither GPU wait nor a cold start. It is counted at the outermost
 // call, which holds the driver calls that it made.

@@ -16,6 +16,11 @@ import (
 // thread its switches are taken to be recorded, in ns.
 const switchSlack = 200_000_000
 
+var causeUnrecorded = cause{
+	kind:         Unknown,
+	claimEpisode: claimUnrecorded,
+}
+
 // claimUnrecorded takes what a recording by an earlier Ingero does not explain:
 // time on a CPU that may have been none, and time off it for reasons unknown.
 func claimUnrecorded(ev *evidence, a *account) []claim {

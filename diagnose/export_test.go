@@ -30,7 +30,7 @@ func Spend(in *Input) []Spent {
 	for _, f := range ev.all {
 		v := by[f.sub.Thread]
 		v.Lost[f.kind] += f.lost
-		if gpuSide(f.kind) {
+		if f.cause.gpuSide {
 			v.GPUBusy += f.lost
 		}
 		for _, cl := range f.claims {

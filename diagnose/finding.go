@@ -14,6 +14,7 @@ import (
 // finding is all the time that one thread lost to one cause.
 type finding struct {
 	key
+	cause     *cause // of the key's kind
 	sub       *subject
 	claims    []*claim // in order of time, or, if sorted, most lost first
 	sorted    bool
@@ -50,20 +51,15 @@ func (ev *evidence) findings(t *subject) []*finding {
 		}
 		f := by[cl.key]
 		if f == nil {
-			f = &finding{key: cl.key, sub: t, cpus: map[uint16]bool{}}
+			f = &finding{key: cl.key, cause: causeOf(cl.key.kind), sub: t, cpus: map[uint16]bool{}}
 			by[cl.key] = f
 		}
 		f.add(cl)
 	}
 	list := make([]*finding, 0, len(by))
 	for _, f := range by {
-		switch f.kind {
-		case CPUContention:
-			ev.runners(f)
-		case DriverCPU:
-			ev.discount(f)
-		case PageableCopy:
-			f.stall = f.backToBack()
+		if f.cause.complete != nil {
+			f.cause.complete(ev, f)
 		}
 		list = append(list, f)
 	}
@@ -118,6 +114,11 @@ func (f *finding) lostPct() float64 { return percent(f.lost, f.sub.wall()) }
 
 func (f *finding) explainedPct(ev *evidence) float64 {
 	return percent(f.explained, f.lost) * (1 - ev.missing)
+}
+
+// explains reports whether enough of the lost time is explained to name what it was lost to.
+func (f *finding) explains(ev *evidence) bool {
+	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
 }
 
 // compare says which of two claims lost more; of two that lost as much the earlier counts.

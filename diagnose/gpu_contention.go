@@ -124,9 +124,17 @@ func busyIn(spans []store.Busy, from, to uint64) uint64 {
 	return ns
 }
 
+var causeGPUContention = cause{
+	kind:     GPUContention,
+	refine:   refineContention,
+	gpuSide:  true,
+	describe: describeGPUContention,
+	busyGPU:  true,
+}
+
 // refineContention gives the waits that coincide with another process's use of
 // the GPU to that process, if they are few without it.
-func refineContention(ev *evidence, t *subject, claims []claim) {
+func refineContention(ev *evidence, t *subject, claims []*claim) {
 	list, from, to := ev.rivals(t)
 	var best *rival
 	var most uint64
@@ -139,11 +147,7 @@ func refineContention(ev *evidence, t *subject, claims []claim) {
 	if best == nil {
 		return
 	}
-	for i := range claims {
-		cl := &claims[i]
-		if cl.key.kind != GPUWait || cl.aggregate {
-			continue
-		}
+	for _, cl := range claims {
 		if !best.during(cl) {
 			t.alone++
 			continue
@@ -160,15 +164,14 @@ func (r *rival) during(cl *claim) bool {
 
 // coincides compares the waits while the process was busy with those while it was
 // not, and returns the time lost in the former.
-func (r *rival) coincides(claims []claim, from, to uint64) (in uint64, ok bool) {
+func (r *rival) coincides(claims []*claim, from, to uint64) (in uint64, ok bool) {
 	if r.share < minApart || r.share > 1-minApart {
 		return 0, false
 	}
 	var n, with float64
 	var out uint64
-	for i := range claims {
-		cl := &claims[i]
-		if cl.key.kind != GPUWait || cl.aggregate || cl.lost < uint64(store.SlowExcess) || cl.acc.Start < from || cl.acc.Start >= to {
+	for _, cl := range claims {
+		if cl.lost < uint64(store.SlowExcess) || cl.acc.Start < from || cl.acc.Start >= to {
 			continue
 		}
 		n++

@@ -88,14 +88,11 @@ func (ev *evidence) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapshot 
 // highUtil is the utilisation in percent that people take for a busy GPU.
 const highUtil = 80
 
-// onDevice are the causes that lie on the GPU, or whose loss is no idle GPU.
-var onDevice = []string{GPUWait, GPUContention, ThermalThrottle, Unknown}
-
 // busyMeanwhile says, of a cause on the host, that the readings showed a busy GPU
 // while the time was lost, if it did: people conclude from it that the GPU was the
 // limit. Without readings of that time it says nothing.
 func (ev *evidence) busyMeanwhile(f *finding) string {
-	if len(ev.in.GPUs) == 0 || slices.Contains(onDevice, f.kind) {
+	if len(ev.in.GPUs) == 0 || f.cause.busyGPU {
 		return ""
 	}
 	var sum, weight float64

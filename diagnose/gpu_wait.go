@@ -8,6 +8,16 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeGPUWait = cause{
+	kind:           GPUWait,
+	claimEpisode:   claimGPUWait,
+	claimAggregate: aggregateGrowingWaits,
+	refinable:      true,
+	gpuSide:        true,
+	describe:       describeGPUWait,
+	busyGPU:        true,
+}
+
 // claimGPUWait takes what a call that waits for the GPU took beyond its median.
 // In a sync call all of it is GPU wait: drivers sleep, poll, wait in an ioctl or
 // spin. An asynchronous copy that spins is copying pageable memory; a launch

@@ -96,6 +96,13 @@ func (ev *evidence) recaptured(t *subject) bool {
 	return c.late >= minRecaptures && (percent(c.sum, t.wall()) >= minCapturePct || c.longest >= uint64(minStall))
 }
 
+var causeGraphRecapture = cause{
+	kind:           GraphRecapture,
+	claimEpisode:   claimRecapture,
+	claimAggregate: aggregateRecaptures,
+	describe:       describeRecapture,
+}
+
 // claimRecapture takes what a call that makes a graph took beyond the usual, once
 // it is known that they are made again and again: how long one takes depends on
 // the graph.

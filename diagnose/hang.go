@@ -13,6 +13,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
+// causeHang takes no time of a thread: the call has not ended. It is not among the causes that are asked.
+var causeHang = cause{kind: Hang, foremost: true}
+
 // When a call that has not returned is said to hang. It must be beyond anything the
 // operation took before; without that to compare with, it must be older, the more so
 // if it computes, reads a file or is in the driver, as it does when code is loaded.

@@ -25,7 +25,7 @@ func (ev *evidence) delayed(r *root, before uint64) {
 	last := r.last()
 	own := r.chain[0].Thread.PID
 	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && ev.feeds(last.Thread.PID, own)
-	if !worker || r.answer || r.kind != InputStarvation && r.kind != CPUContention {
+	if !worker || r.answer || !causeOf(r.kind).fromWorker && r.kind != CPUContention {
 		return
 	}
 	from := max(before, ev.resumed(last), last.To-min(last.To, maxBatch))

@@ -8,6 +8,13 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeIdle = cause{
+	kind:         idleKind,
+	idle:         true,
+	answered:     PeerWait,
+	claimEpisode: claimIdle,
+}
+
 // claimIdle takes the waits for work out of the time between calls.
 func claimIdle(_ *evidence, a *account) []claim {
 	if a.Call != nil {

@@ -120,6 +120,13 @@ func shortWaits(ev *evidence, t *subject) []claim {
 	return claims
 }
 
+var causeImplicitSync = cause{
+	kind:           ImplicitSync,
+	claimAggregate: aggregateImplicitSyncs,
+	gpuSide:        true,
+	describe:       describeImplicitSync,
+}
+
 // aggregateImplicitSyncs are the short waits, and those that come earlier than they did before.
 func aggregateImplicitSyncs(ev *evidence, t *subject) []claim {
 	if claims := shortWaits(ev, t); claims != nil {

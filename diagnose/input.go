@@ -3,11 +3,12 @@
 // effect to root. It is pure; the same input gives the same report. Accounting
 // is the ledger package's business, rendering the report package's.
 //
-// A cause is one file with a claim, which takes the time that the cause explains
-// out of an episode's account, and a description, which words the finding. What is always
-// lost has an aggregate claim instead, which takes from exact sums what no episode holds;
-// what made a GPU slow refines the waits for it. causes.go lists the causes in the
-// order in which they are asked.
+// A cause is one file with a value of type cause: its claim, which takes the time that the cause
+// explains out of an episode's account, its description, which words the finding, and all that
+// is particular about it. What is always lost has an aggregate claim instead, which takes from
+// exact sums what no episode holds; what made a GPU slow refines the waits for it. causes.go lists
+// the causes in the order in which they are asked. prepare.go lists the steps by which an input
+// is prepared for them, each with what it needs and gives.
 package diagnose
 
 import (

@@ -2,13 +2,34 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 )
+
+var causeInputStarvation = cause{
+	kind:         InputStarvation,
+	claimEpisode: claimInput,
+	fromWorker:   true,
+	answered:     PeerWait,
+	joinsThreads: true,
+	place:        sameWorkers,
+	counts:       atWork,
+	describe:     describeInput,
+}
 
 // claimInput takes waits for data from a worker of the process's own that was
 // computing it.
 func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvation) }
+
+// sameWorkers is the name that workers have but for their numbers.
+func sameWorkers(ev *evidence, f *finding) (string, bool) {
+	return strings.TrimRight(ev.name(f.root(ev).PID, ""), "0123456789"), true
+}
+
+// atWork are the classes of the time of a thread that made what was waited for: whatever kept it at work.
+var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.BlockIO, event.Fault}
 
 func describeInput(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)

@@ -34,6 +34,13 @@ func (ev *evidence) readJoins() {
 	}
 }
 
+var causeJoining = cause{
+	kind:         idleKind,
+	idle:         true,
+	answered:     PeerWait,
+	claimEpisode: claimJoining,
+}
+
 // claimJoining takes the time in which a rank waited for ranks that came later.
 func claimJoining(ev *evidence, a *account) []claim {
 	if a.Call == nil || joinID(a.Call) == 0 {

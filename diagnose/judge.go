@@ -36,8 +36,8 @@ func (f *finding) severity(ev *evidence) string {
 		high = percent(f.lost, max(f.sub.wall(), uint64(LiveWindow))) >= highPct
 	}
 	switch {
-	case f.kind == LaunchBound && pct < dominantPct:
-		return "MEDIUM" // a property of the program rather than a fault
+	case pct < f.cause.mildPct:
+		return "MEDIUM"
 	case high || f.stall >= 1e9:
 		return "HIGH"
 	case pct >= minPct || f.concentrated(ev):
@@ -49,7 +49,7 @@ func (f *finding) severity(ev *evidence) string {
 // concentrated reports whether the live diagnosis found the cause HIGH: whether so much was
 // lost to it in one of its windows. What is not explained is never HIGH.
 func (f *finding) concentrated(ev *evidence) bool {
-	if f.kind == Unknown || f.explainedPct(ev) < minShare {
+	if !f.explains(ev) {
 		return false
 	}
 	lost, _ := f.stretch(ev)

@@ -158,6 +158,13 @@ func (t *subject) busyIn(o *store.OpStat) uint64 {
 	return ns
 }
 
+var causeLaunchBound = cause{
+	kind:           LaunchBound,
+	claimAggregate: aggregateLaunches,
+	mildPct:        dominantPct,
+	describe:       describeLaunchBound,
+}
+
 // aggregateLaunches takes the time of a thread's launches if that is what it does.
 func aggregateLaunches(ev *evidence, t *subject) []claim {
 	l, bound := ev.launchingOf(t)

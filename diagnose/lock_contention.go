@@ -9,9 +9,21 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeLockContention = cause{
+	kind:         LockContention,
+	claimEpisode: claimLock,
+	passedOn:     InputStarvation,
+	place:        sameLock,
+	describe:     describeLock,
+}
+
 // claimLock takes waits for a lock whose holder is known and was running, or
 // whose own wait is unknown.
 func claimLock(_ *evidence, a *account) []claim { return a.through(LockContention) }
+
+func sameLock(_ *evidence, f *finding) (string, bool) {
+	return fmt.Sprintf("%d %s", f.sub.PID, f.lock()), true
+}
 
 func describeLock(ev *evidence, f *finding, c *report.Chain) {
 	who := f.about(ev)

@@ -156,7 +156,7 @@ func name(r *report.Report) {
 // of several machines waiting is reported once, by the machine that lost most.
 func onceEach(list []report.Chain) []report.Chain {
 	hangs := func(c *report.Chain) int {
-		if c.Cause.Kind == Hang {
+		if causeOf(c.Cause.Kind).foremost {
 			return 0
 		}
 		return 1
@@ -171,7 +171,7 @@ func onceEach(list []report.Chain) []report.Chain {
 	first := map[rank]int{}
 	var kept []report.Chain
 	for _, c := range list {
-		if c.Cause.Kind == CollectiveWait {
+		if causeOf(c.Cause.Kind).ownLosses {
 			k := rank{c.Cause.Node, c.Cause.TID}
 			if i, ok := first[k]; ok {
 				kept[i].Cause.Detail += fmt.Sprintf("; it also cost %s (pid %d) on %s %s", c.Effect.Process, c.Effect.PID, c.Effect.Node, span(c.LostNS))

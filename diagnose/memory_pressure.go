@@ -9,6 +9,15 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeMemoryPressure = cause{
+	kind:         MemoryPressure,
+	claimEpisode: claimMemory,
+	inLink:       (*evidence).pressed,
+	place:        pressedGroup,
+	counts:       []event.Class{event.BlockIO, event.Fault, event.Sleep, event.Other},
+	describe:     describeMemory,
+}
+
 // claimMemory takes the time in which a thread, or one that it waited for, made
 // room before it got memory, or waited for memory to come back from swap. Neither
 // needs a baseline: with memory to spare there is none of it.
@@ -73,6 +82,14 @@ func (ev *evidence) pressed(l *ledger.Link) uint64 {
 		}
 	}
 	return min(ns, l.Split.Wall)
+}
+
+// pressedGroup is the control group that was short of memory.
+func pressedGroup(ev *evidence, f *finding) (string, bool) {
+	if p := ev.procs[f.root(ev).PID]; p != nil {
+		return p.Cgroup, true
+	}
+	return "", true
 }
 
 // pressure is what a finding's lost time went to.

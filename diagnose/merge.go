@@ -62,22 +62,11 @@ func (ev *evidence) mergeProcesses(list []*finding) []*finding {
 // thread or process that was in the way, the control group, the server. Empty
 // means that it is the process's own.
 func (ev *evidence) shared(f *finding) string {
-	t := f.root(ev)
 	switch {
-	case f.kind == Unknown || f.explainedPct(ev) < minShare:
+	case !f.explains(ev):
 		return ""
-	case f.kind == CPUContention:
-		if list := f.ranked(ev); len(list) > 0 {
-			return fmt.Sprintf("%s %d", f.kind, list[0].PID)
-		}
-	case f.kind == CPUThrottled:
-		if p := ev.procs[t.PID]; p != nil && below(p.Cgroup) {
-			return f.kind + " " + p.Cgroup
-		}
-	case f.kind == CollectiveWait:
-		return fmt.Sprintf("%s %d", f.kind, t.TID)
-	case f.kind == NetworkWait:
-		return f.kind + " " + f.endpoint()
+	case f.cause.sharedRoot != nil:
+		return f.cause.sharedRoot(ev, f)
 	case f.through() && f.Thread.TID != 0:
 		return fmt.Sprintf("%s %d", f.kind, f.Thread.TID)
 	}

@@ -12,6 +12,16 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causeNetworkWait = cause{
+	kind:         NetworkWait,
+	claimEpisode: claimNetwork,
+	inLink:       answerLink,
+	place:        func(_ *evidence, f *finding) (string, bool) { return f.endpoint(), true },
+	sharedRoot:   func(_ *evidence, f *finding) string { return f.kind + " " + f.endpoint() },
+	counts:       []event.Class{event.Network},
+	describe:     describeNetwork,
+}
+
 // claimNetwork takes waits for the answer of a peer that cannot be followed: it is
 // on another machine, or was not seen.
 func claimNetwork(_ *evidence, a *account) []claim { return a.through(NetworkWait) }
@@ -47,6 +57,12 @@ func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
 		}
 	}
 	return most, all
+}
+
+// answerLink is how long a thread waited for a server's answer.
+func answerLink(_ *evidence, l *ledger.Link) uint64 {
+	_, ns := beyond(l)
+	return ns
 }
 
 // endpoint is the server that most time was lost to, and what of it.

@@ -8,6 +8,15 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causePageFault = cause{
+	kind:         PageFault,
+	claimEpisode: claimPageFault,
+	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return l.Split.NS[event.Fault] },
+	place:        sameProcess,
+	counts:       []event.Class{event.Fault},
+	describe:     describePageFault,
+}
+
 // claimPageFault takes waits in page faults that are not for a file or for swap,
 // and waits for the lock of the address space, which faults take as well.
 func claimPageFault(ev *evidence, a *account) []claim {

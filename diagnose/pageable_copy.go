@@ -138,6 +138,13 @@ func (ev *evidence) readStaged() {
 	}
 }
 
+var causePageableCopy = cause{
+	kind:         PageableCopy,
+	claimEpisode: claimPageable,
+	complete:     func(_ *evidence, f *finding) { f.stall = f.backToBack() },
+	describe:     describePageable,
+}
+
 // claimPageable takes the time in which a copy to or from pageable memory kept
 // the CPU: of an asynchronous one all but its return; a blocking one would wait
 // for the bus in any case.

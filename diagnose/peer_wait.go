@@ -6,6 +6,16 @@ import (
 	"github.com/ingero-io/ingero/report"
 )
 
+var causePeerWait = cause{
+	kind:         PeerWait,
+	claimEpisode: claimPeer,
+	joinsThreads: true,
+	place:        sameProcess,
+	counts:       atWork,
+	describe:     describePeer,
+	saysHow:      true,
+}
+
 // claimPeer takes waits for data from another process that was computing.
 func claimPeer(_ *evidence, a *account) []claim { return a.through(PeerWait) }
 

@@ -56,7 +56,7 @@ func joinOthers(t *subject, claims []claim) {
 	most := map[key]event.Thread{} // by kind and process
 	whole := func(k key) key { k.TID = 0; return k }
 	joins := func(k key) bool {
-		return (k.kind == PeerWait || k.kind == InputStarvation || k.kind == CPUContention) && k.PID != 0 && k.PID != t.PID
+		return k.PID != 0 && k.PID != t.PID && causeOf(k.kind).joinsThreads
 	}
 	for i := range claims {
 		if cl := &claims[i]; joins(cl.key) {

@@ -52,53 +52,22 @@ func (ev *evidence) placeKey(f *finding) string {
 	if !f.through() || len(f.worst().chain) < 2 {
 		return ""
 	}
-	t := f.root(ev)
-	of := ""
-	switch f.kind {
-	case CPUContention:
-		of = "CPU" // which one is compared by sharePlace
-	case LockContention:
-		of = fmt.Sprintf("%d %s", f.sub.PID, f.lock())
-	case BlockIO:
-		if d := f.disk(ev); d != nil {
-			of = d.name
-		}
-	case MemoryPressure:
-		if p := ev.procs[t.PID]; p != nil {
-			of = p.Cgroup
-		}
-	case CPUThrottled:
-		q := ev.quotaOf(t.PID)
-		if q == nil {
-			return ""
-		}
-		of = q.group
-	case InputStarvation:
-		of = strings.TrimRight(ev.name(t.PID, ""), "0123456789")
-	case NetworkWait:
-		of = f.endpoint()
-	case PageFault, PeerWait:
-		of = itoa(t.PID)
-	default:
+	if f.cause.place == nil {
+		return ""
+	}
+	of, ok := f.cause.place(ev, f)
+	if !ok {
 		return ""
 	}
 	// How the thread waited is part of the problem: a lock is made free otherwise than data are.
-	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), t.PID == f.sub.PID, of)
+	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), f.root(ev).PID == f.sub.PID, of)
 }
 
-// sharePlace reports whether findings with the same key are at the same place: of CPU contention,
-// whether they have a CPU in common.
-func sharePlace(a, b *finding) bool {
-	if a.kind != CPUContention {
-		return true
-	}
-	for cpu := range b.cpus {
-		if a.cpus[cpu] {
-			return true
-		}
-	}
-	return false
-}
+// sharePlace reports whether findings with the same key are at the same place.
+func sharePlace(a, b *finding) bool { return a.cause.samePlace == nil || a.cause.samePlace(a, b) }
+
+// sameProcess is the place of a loss that any thread of a process is the root of.
+func sameProcess(ev *evidence, f *finding) (string, bool) { return itoa(f.root(ev).PID), true }
 
 // join adds the time of another finding of the same problem.
 func (f *finding) join(o *finding) {
@@ -127,14 +96,15 @@ func (f *finding) finish(ev *evidence) {
 		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 	})
 	f.Thread = f.parts[0].Thread
-	if f.kind == CPUContention {
-		f.explained, f.beside, f.runners = 0, 0, ledger.Runners{}
-		for _, cl := range f.claims {
-			f.explained += cl.explained
-			f.beside += max(cl.explained, cl.freed) - cl.explained
-		}
-		ev.runners(f)
+	if f.cause.complete == nil {
+		return
 	}
+	f.explained, f.beside = 0, 0
+	for _, cl := range f.claims {
+		f.explained += cl.explained
+		f.beside += max(cl.explained, cl.freed) - cl.explained
+	}
+	f.cause.complete(ev, f)
 }
 
 // several reports whether the finding is about more than one thread.
@@ -202,14 +172,8 @@ func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
 // thread that was runnable, else those that were waited for. Nil if there is but one.
 func (f *finding) culprits(ev *evidence) []report.Culprit {
 	var list []report.Culprit
-	if f.kind == CPUContention {
-		ran := f.ranked(ev)
-		all := total(ran)
-		for _, r := range ran[:min(len(ran), maxRunners)] {
-			list = append(list, report.Culprit{
-				Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), NS: r.NS, Pct: round(percent(r.NS, all)),
-			})
-		}
+	if f.cause.culprits != nil {
+		list = f.cause.culprits(ev, f)
 	} else {
 		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
 			list = append(list, report.Culprit{
@@ -228,7 +192,7 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 // also are the other kinds that somebody may look for who knows only how the thread waited: for
 // data from its workers, or for a lock.
 func (f *finding) also(ev *evidence) []string {
-	if !f.through() || len(f.worst().chain) < 2 || f.kind == Unknown || f.kind == PeerWait {
+	if !f.through() || len(f.worst().chain) < 2 || f.cause.unexplained || f.cause.saysHow {
 		return nil
 	}
 	chain := f.worst().chain

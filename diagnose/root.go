@@ -50,15 +50,15 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 		r.reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
 	kind, shown, freed := ev.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
-	if kind == LockContention && r.last().Proof != ledger.ByHolder && ev.supplies(&r, o) {
-		kind = InputStarvation
+	if c := causeOf(kind); c.passedOn != "" && r.last().Proof != ledger.ByHolder && ev.supplies(&r, o) {
+		kind = c.passedOn
 	}
 	if r.turn = gap && ev.turn(o, &r.chain[1]); r.turn {
 		kind = idleKind
 	}
 	r.answer = ev.answers(o, &r.chain[1])
-	if r.answer && (kind == InputStarvation || kind == idleKind) {
-		kind = PeerWait
+	if c := causeOf(kind); c.answered != "" && r.answer {
+		kind = c.answered
 	}
 	r.kind, r.explained, r.freed = kind, uint64(blocked*r.reach*shown), uint64(blocked*r.reach*freed)
 	return r
@@ -91,27 +91,17 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 	sp, wall := &l.Split, l.Split.Wall
 	io := ioTime(l)
 	running := sp.OnCPU - min(sp.OnCPU, io-min(io, sp.NS[event.BlockIO]))
-	_, answer := beyond(l)
 	busy := running // with something, of whatever kind
-	for _, v := range []struct {
-		kind string
-		ns   uint64
-	}{
-		{MemoryPressure, ev.pressed(l)},
-		{BlockIO, io},
-		{CPUThrottled, sp.NS[event.Throttled] + ev.throttledIn(l)},
-		{CPUContention, sp.NS[event.RunQueue] - min(sp.NS[event.RunQueue], ev.throttledIn(l))},
-		{PageFault, sp.NS[event.Fault]},
-		{NetworkWait, answer},
-	} {
-		if p := share(v.ns, wall); p >= half {
+	for _, c := range linkCauses {
+		ns := c.inLink(ev, l)
+		if p := share(ns, wall); p >= half {
 			freed := p
 			if locked {
 				freed = min(1, p+share(running, wall))
 			}
-			return v.kind, p, freed
+			return c.kind, p, freed
 		}
-		busy += v.ns
+		busy += ns
 	}
 	if locked {
 		return LockContention, 1, 1
@@ -147,7 +137,7 @@ func (ev *evidence) settle(t *subject) {
 	ev.settleTurns(t)
 	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for _, r := range t.waits {
-		if len(r.chain) > 1 && (r.kind == InputStarvation || r.answer) {
+		if len(r.chain) > 1 && (causeOf(r.kind).fromWorker || r.answer) {
 			tid := r.chain[1].Thread.TID
 			waits[tid]++
 			if r.answer {
@@ -156,11 +146,12 @@ func (ev *evidence) settle(t *subject) {
 		}
 	}
 	for o, r := range t.waits {
-		if r.kind != InputStarvation || len(r.chain) < 2 || r.chain[1].Thread.PID == t.PID {
+		c := causeOf(r.kind)
+		if !c.fromWorker || len(r.chain) < 2 || r.chain[1].Thread.PID == t.PID {
 			continue
 		}
 		if tid := r.chain[1].Thread.TID; share(asked[tid], waits[tid]) >= minAnswers {
-			r.kind = PeerWait
+			r.kind = c.answered
 			t.waits[o] = r
 		}
 	}
@@ -252,15 +243,6 @@ func joinIO(rows []*event.OffCPU, from, to uint64, visit func(b, e uint64)) {
 	if stop != 0 {
 		visit(start, stop)
 	}
-}
-
-// throttledIn is the run-queue time of a link that was throttling.
-func (ev *evidence) throttledIn(l *ledger.Link) uint64 {
-	var v uint64
-	for _, o := range l.Rows {
-		v += ev.held[o]
-	}
-	return min(v, l.Split.NS[event.RunQueue])
 }
 
 // feeds reports whether a process works for another: it is its child or

@@ -9,6 +9,11 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
+var causeStalled = cause{
+	kind:         Unknown,
+	claimEpisode: claimStalled,
+}
+
 // claimStalled takes, of what a call took beyond its median, the time in which
 // the thread's CPU did not even take its timer interrupts. Whatever the thread
 // did then, it was neither the GPU nor the library that held it up, and who ran
@@ -105,11 +110,13 @@ const minStolen = 0.1
 
 // leastPct is the limit from which a finding is reported, in % of the thread's time.
 func (f *finding) leastPct(ev *evidence) float64 {
-	if f.kind == CPUContention {
-		return minPct + 100*stolenDoubt*ev.stealShare()
+	if f.cause.leastPct != nil {
+		return f.cause.leastPct(ev)
 	}
 	return minPct
 }
+
+func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.stealShare() }
 
 // stolenNote says what the hypervisor took, if it is much.
 func (ev *evidence) stolenNote() (list []string) {

@@ -97,7 +97,7 @@ func (ev *evidence) readWaits(t *subject) {
 			t.waits[o] = r
 			if e.Call == nil {
 				all[o.Class] += o.Duration
-				if r.kind == idleKind {
+				if causeOf(r.kind).idle {
 					rest[o.Class] += o.Duration
 				}
 			}

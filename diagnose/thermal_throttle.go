@@ -19,9 +19,17 @@ func hot(g *store.GPUSnapshot) bool {
 	return g.Reasons&thermal != 0 && g.Known(store.GPUClock) && float64(g.ClockMHz) < slowClock*float64(g.MaxMHz)
 }
 
+var causeThermalThrottle = cause{
+	kind:     ThermalThrottle,
+	refine:   refineThermal,
+	gpuSide:  true,
+	describe: describeThermal,
+	busyGPU:  true,
+}
+
 // refineThermal gives the waits in which the GPU was read as too hot to heat, if
 // they are few while it was read as cool.
-func refineThermal(ev *evidence, t *subject, claims []claim) {
+func refineThermal(ev *evidence, t *subject, claims []*claim) {
 	var coolReadings, hotReadings float64
 	list := ev.readings(t.PID, event.NoGPU)
 	for i := range list {
@@ -36,18 +44,17 @@ func refineThermal(ev *evidence, t *subject, claims []claim) {
 	if hotReadings == 0 || coolReadings == 0 {
 		return
 	}
-	var within []int
+	var within []*claim
 	var in, out uint64
-	for i := range claims {
-		cl := &claims[i]
-		if cl.key.kind != GPUWait || cl.aggregate || cl.acc.Call == nil {
+	for _, cl := range claims {
+		if cl.acc.Call == nil {
 			continue
 		}
 		g := ev.reading(t.PID, cl.acc.Call.GPU, cl.acc.Start)
 		switch {
 		case g == nil:
 		case hot(g):
-			within = append(within, i)
+			within = append(within, cl)
 			in += cl.lost
 		default:
 			out += cl.lost
@@ -56,8 +63,8 @@ func refineThermal(ev *evidence, t *subject, claims []claim) {
 	if float64(in)/hotReadings < minLift*float64(out)/coolReadings {
 		return
 	}
-	for _, i := range within {
-		claims[i].key = key{kind: ThermalThrottle}
+	for _, cl := range within {
+		cl.key = key{kind: ThermalThrottle}
 	}
 }
 

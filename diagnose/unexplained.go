@@ -24,27 +24,6 @@ const (
 	unexplainedElsewhere = "not on record"
 )
 
-// counted are the classes of a root's time that its kind counts as the cause.
-func counted(kind string, c event.Class) bool {
-	switch kind {
-	case BlockIO:
-		return c == event.BlockIO
-	case CPUContention:
-		return c == event.RunQueue
-	case CPUThrottled:
-		return c == event.Throttled || c == event.RunQueue
-	case PageFault:
-		return c == event.Fault
-	case NetworkWait:
-		return c == event.Network
-	case MemoryPressure:
-		return c == event.BlockIO || c == event.Fault || c == event.Sleep || c == event.Other
-	case InputStarvation, PeerWait: // whatever kept the other thread at work
-		return c == event.OnCPU || c == event.RunQueue || c == event.Throttled || c == event.BlockIO || c == event.Fault
-	}
-	return false
-}
-
 // unexplainedPart is a part of the rest: a class of the time of the thread that was waited for, or none of it.
 type unexplainedPart struct{ what, class string }
 
@@ -59,8 +38,8 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 		pieces += cl.explained
 		f.addUnexplained(cl, by)
 	}
-	if f.kind == CPUContention {
-		by[unexplainedPart{what: unexplainedRunners}] += pieces - min(f.explained, pieces)
+	if part := f.cause.lacks; part != "" {
+		by[unexplainedPart{what: part}] += pieces - min(f.explained, pieces)
 	}
 	of := "wait"
 	switch {
@@ -75,8 +54,8 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 // addUnexplained adds what of a claim is not explained: by what the thread at its root did meanwhile.
 func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
 	if len(cl.chain) < 2 || cl.row == nil {
-		if f.kind == CPUContention { // claimed without an explanation until it is asked who ran
-			by[unexplainedPart{what: unexplainedRunners}] += cl.lost - min(cl.explained, cl.lost)
+		if part := f.cause.lacks; part != "" {
+			by[unexplainedPart{what: part}] += cl.lost - min(cl.explained, cl.lost)
 		}
 		return
 	}
@@ -85,7 +64,7 @@ func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
 	by[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
 	var others uint64
 	for _, c := range append(classes(), event.OnCPU) {
-		if !counted(f.kind, c) {
+		if !slices.Contains(f.cause.counts, c) {
 			others += l.Split.Of(c)
 		}
 	}
@@ -94,7 +73,7 @@ func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
 	}
 	left := float64(inside - cl.explained)
 	for _, c := range append(classes(), event.OnCPU) {
-		if !counted(f.kind, c) {
+		if !slices.Contains(f.cause.counts, c) {
 			by[did(c)] += uint64(left * share(l.Split.Of(c), others))
 		}
 	}

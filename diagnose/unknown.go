@@ -1,10 +1,21 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/ingero-io/ingero/event"
 )
+
+var causeUnknown = cause{
+	kind:         Unknown,
+	unexplained:  true,
+	claimEpisode: claimUnknown,
+	why:          whatIsMissing,
+	busyGPU:      true,
+}
 
 // claimUnknown takes what no cause explained.
 func claimUnknown(_ *evidence, a *account) []claim {
@@ -29,6 +40,24 @@ func claimUnknown(_ *evidence, a *account) []claim {
 		claims = append(claims, cl)
 	}
 	return claims
+}
+
+// whatIsMissing says it of a finding, the largest part first.
+func whatIsMissing(f *finding) string {
+	by := map[string]uint64{}
+	for _, cl := range f.claims {
+		by[cl.why] += cl.lost
+	}
+	var whys []string
+	for w := range by {
+		whys = append(whys, w)
+	}
+	slices.SortFunc(whys, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	whys = whys[:min(len(whys), 3)]
+	for i, w := range whys {
+		whys[i] = span(by[w]) + " " + w
+	}
+	return strings.Join(whys, "; ")
 }
 
 // why says what is missing to explain a class of time.

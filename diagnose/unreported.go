@@ -4,6 +4,11 @@ import (
 	"slices"
 )
 
+var causeUnreported = cause{
+	kind:         Unknown,
+	claimEpisode: claimUnreported,
+}
+
 // claimUnreported takes the waits whose wake-up the kernel did not report. A thread
 // that was woken is runnable for a moment at least; one that never was may have
 // slept all the time, or waited for a CPU for most of it. So it is neither the

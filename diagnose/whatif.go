@@ -19,11 +19,11 @@ const bandShare = 0.15
 func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	n := f.sub.count
 	now := ev.stepNS(f.sub)
-	if n == 0 || now == 0 || f.explained == 0 || f.kind == ColdStart {
+	if n == 0 || now == 0 || f.explained == 0 || f.cause.once {
 		return nil
 	}
 	hidden := uint64(0)
-	if !gpuSide(f.kind) {
+	if !f.cause.gpuSide {
 		hidden = uint64(float64(ev.absorbed(f.sub)) * share(f.lost, f.sub.lostOnHost))
 	}
 	freed := min(f.explained+f.beside, f.lost)
@@ -33,7 +33,11 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	w := &report.WhatIf{NowNS: now, StepNS: without(gain)}
 	w.LowNS = without(max(gain*(1+bandShare), min(least, gain*(1+2*bandShare))))
 	w.HighNS = without(gain * (1 - bandShare))
-	if least := f.leastStep(ev); least > w.StepNS {
+	atLeast := uint64(0)
+	if f.cause.leastStep != nil {
+		atLeast = f.cause.leastStep(ev, f)
+	}
+	if least := atLeast; least > w.StepNS {
 		w.StepNS, w.LowNS, w.HighNS = min(least, now), min(max(least, w.LowNS), now), min(max(least, w.HighNS), now)
 		w.Remains = "what the workers themselves need of the CPUs they can have"
 	} else if others := f.sub.lost - min(f.lost, f.sub.lost); 100*(others/n) >= now {
@@ -43,30 +47,6 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 		w.FasterBy = round(100 * (float64(now)/float64(w.StepNS) - 1))
 	}
 	return w
-}
-
-// leastStep is what a step takes at least on the CPUs that a fix can give the program's workers, ns;
-// 0 if that is no matter, or not known.
-func (f *finding) leastStep(ev *evidence) uint64 {
-	if f.kind != CPUContention {
-		return 0
-	}
-	p := ev.planOf(f)
-	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
-	if now := ev.stepNS(f.sub); ok {
-		return now - min(saved/f.sub.count, now)
-	}
-	return 0
-}
-
-// gpuSide reports whether a cause is of the GPU's own time: removing it hides
-// nothing behind the GPU.
-func gpuSide(kind string) bool {
-	switch kind {
-	case GPUWait, GPUContention, ThermalThrottle, ImplicitSync, CollectiveWait:
-		return true
-	}
-	return false
 }
 
 // early is the share of its median from which a synchronization came back early.
