@@ -3,6 +3,7 @@ package diagnose
 import (
 	"time"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/store"
@@ -221,17 +222,17 @@ type claim struct {
 	class     event.Class // what the thread itself was doing
 	lost      uint64
 	explained uint64
-	freed     uint64            // for a wait for another thread: what would end with the cause, explained or more
-	reach     float64           // for a wait for another thread: share of it that led to the root
-	stall     uint64            // longest uninterrupted part
-	count     int               // waits it consists of; 0 means 1
-	chain     []ledger.Link     // for a wait for another thread
-	row       *event.OffCPU     // that wait
-	op        *collectiveOp     // for a wait for a rank
-	part      *event.Collective // what shows that wait, if its call was not kept
-	why       string            // for Unknown
-	aggregate bool              // known from exact statistics only: acc is a typical one of many calls
-	beside    bool              // not within acc's calls: between these and others, or within those of other operations
+	freed     uint64             // for a wait for another thread: what would end with the cause, explained or more
+	reach     float64            // for a wait for another thread: share of it that led to the root
+	stall     uint64             // longest uninterrupted part
+	count     int                // waits it consists of; 0 means 1
+	chain     []ledger.Link      // for a wait for another thread
+	row       *event.OffCPU      // that wait
+	op        *cluster.Operation // for a wait for a rank
+	part      *event.Collective  // what shows that wait, if its call was not kept
+	why       string             // for Unknown
+	aggregate bool               // known from exact statistics only: acc is a typical one of many calls
+	beside    bool               // not within acc's calls: between these and others, or within those of other operations
 }
 
 // key says which claims have the same cause.

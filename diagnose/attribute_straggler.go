@@ -1,10 +1,10 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
 )
@@ -47,25 +47,22 @@ func attributeToStraggler(machines []*evidence) {
 	}
 }
 
-// interval is a piece of time, ns.
-type interval struct{ from, to uint64 }
-
 // before is what a late rank had between the collective operation before one and entering
 // it, at most lookBack: by whose clock, and which thread it was.
-func (ev *evidence) before(m *collectiveOp) (at *evidence, t event.Thread, when interval) {
-	last := m.last()
-	from, ends := last.At-min(last.At, lookBack), ev.collectiveOps.complete[last.PID]
-	if i, _ := slices.BinarySearch(ends, last.At); i > 0 {
-		from = max(from, ends[i-1])
+func (ev *evidence) before(m *cluster.Operation) (at *evidence, t event.Thread, when cluster.Interval) {
+	last := m.Last()
+	from := last.At - min(last.At, lookBack)
+	if at, ok := ev.collectiveOps.CompleteBefore(last.PID, last.At); ok {
+		from = max(from, at)
 	}
 	ahead := ev.remoteThreads[last.PID].ahead
 	at, t = ev.resolveThread(last.Thread)
-	return at, t, interval{moved(from, ahead), moved(last.At, ahead)}
+	return at, t, cluster.Interval{From: cluster.Moved(from, ahead), To: cluster.Moved(last.At, ahead)}
 }
 
 // spans are the times before all collective operations of a finding, in order, that do not overlap.
-func (ev *evidence) spans(f *finding) (list []interval) {
-	seen := map[*collectiveOp]bool{}
+func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
+	seen := map[*cluster.Operation]bool{}
 	for i := range f.claims {
 		if m := f.claims[i].op; m != nil && !seen[m] {
 			seen[m] = true
@@ -73,40 +70,26 @@ func (ev *evidence) spans(f *finding) (list []interval) {
 			list = append(list, when)
 		}
 	}
-	return joined(list)
-}
-
-// joined are spans in order, made one where they overlap.
-func joined(list []interval) []interval {
-	slices.SortFunc(list, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
-	var out []interval
-	for _, v := range list {
-		if n := len(out); n > 0 && v.from < out[n-1].to {
-			out[n-1].to = max(out[n-1].to, v.to)
-			continue
-		}
-		out = append(out, v)
-	}
-	return out
+	return cluster.Joined(list)
 }
 
 // inside is how much of what a finding lost was lost in given spans.
-func (f *finding) inside(spans []interval) (within uint64) {
+func (f *finding) inside(spans []cluster.Interval) (within uint64) {
 	for i := range f.claims {
 		cl := f.claims[i]
 		if cl.aggregate {
 			continue
 		}
 		from, to := cl.acc.Start, cl.acc.End()
-		n, _ := slices.BinarySearchFunc(spans, from, func(v interval, at uint64) int {
-			if v.to <= at {
+		n, _ := slices.BinarySearchFunc(spans, from, func(v cluster.Interval, at uint64) int {
+			if v.To <= at {
 				return -1
 			}
 			return 1
 		})
 		var ns uint64
-		for ; n < len(spans) && spans[n].from < to; n++ {
-			ns += min(to, spans[n].to) - max(from, spans[n].from)
+		for ; n < len(spans) && spans[n].From < to; n++ {
+			ns += min(to, spans[n].To) - max(from, spans[n].From)
 		}
 		within += min(cl.lost, ns)
 	}

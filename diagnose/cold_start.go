@@ -25,7 +25,7 @@ func (ev *evidence) first(c *event.Call) bool {
 	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[c.PID] {
 		return false
 	}
-	if c.Start == ev.firstOp[processOp{c.PID, c.Op}] || ev.kernelLoads[barrier{c.Thread, c.Start}] {
+	if c.Start == ev.firstOp[processOp{c.PID, c.Op}] || ev.kernelLoads[callStart{c.Thread, c.Start}] {
 		return true
 	}
 	return c.Start < ev.firstUse[c.PID]+uint64(beginning) && c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy

@@ -1,10 +1,10 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/stats"
@@ -13,17 +13,17 @@ import (
 // lateness is a part of a wait: for one late rank alone, or, without a collective operation, until
 // the others were there.
 type lateness struct {
-	op *collectiveOp
+	op *cluster.Operation
 	ns uint64
 }
 
 // waited splits a call that waited for collectives by whom it waited for.
 func (ev *evidence) waited(t event.Thread, start, end uint64) (list []lateness) {
 	at := start
-	for _, m := range ev.collectiveOps.at[barrier{t, start}] {
-		last := m.last()
-		from, to := max(at, m.others()), min(last.At, end)
-		if !ev.collectiveOps.straggles(m) || last.PID == t.PID {
+	for _, m := range ev.collectiveOps.Awaited(t, start) {
+		last := m.Last()
+		from, to := max(at, m.Others()), min(last.At, end)
+		if !ev.collectiveOps.Straggles(m) || last.PID == t.PID {
 			from = to
 		}
 		if from > at {
@@ -99,9 +99,9 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 		claims = append(claims, late(a, l.op, v)...)
 	}
 	// A wait that began before the last rank came was for it to the end.
-	if ops := ev.collectiveOps.at[barrier{a.Thread, a.Start}]; len(ops) > 0 {
+	if ops := ev.collectiveOps.Awaited(a.Thread, a.Start); len(ops) > 0 {
 		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
-			before := o.Start < ops[len(ops)-1].last().At
+			before := o.Start < ops[len(ops)-1].Last().At
 			if before {
 				a.take(o.Class, o.Duration)
 			}
@@ -124,23 +124,10 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 	for i, o := range t.ops {
 		ops[o.Op] = i + 1
 	}
-	var waits []*event.Collective
-	seen := map[uint64]bool{}
-	for b, list := range ev.collectiveOps.at {
-		if b.Thread != t.Thread || asked[b.start] || b.start < t.from || b.start >= t.to {
+	for _, w := range ev.collectiveOps.Waits(t.Thread) {
+		if asked[w.SyncStart] || w.SyncStart < t.from || w.SyncStart >= t.to {
 			continue
 		}
-		for _, m := range list {
-			for _, c := range m.members {
-				if c.SyncStart == b.start && c.PID == t.PID && c.SyncTID == t.TID && !seen[b.start] {
-					seen[b.start] = true
-					waits = append(waits, c)
-				}
-			}
-		}
-	}
-	slices.SortFunc(waits, func(a, b *event.Collective) int { return cmp.Compare(a.SyncStart, b.SyncStart) })
-	for _, w := range waits {
 		n := ops[w.SyncOp]
 		if n == 0 {
 			continue
@@ -158,9 +145,9 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 	return claims
 }
 
-func late(a *account, m *collectiveOp, v uint64) []claim {
+func late(a *account, m *cluster.Operation, v uint64) []claim {
 	if v == 0 || m == nil {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: CollectiveWait, Thread: m.last().Thread}, class: event.Other, lost: v, explained: v, stall: v, op: m}}
+	return []claim{{acc: a, key: key{kind: CollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v, explained: v, stall: v, op: m}}
 }

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/recording"
@@ -51,7 +52,7 @@ type evidence struct {
 	// What follows from it.
 	held        map[*event.OffCPU]uint64    // run-queue time that was really throttling
 	staged      map[threadOp]float64        // operations that copy pageable memory: bytes per ns
-	kernelLoads map[barrier]bool            // launches that load their kernel's code
+	kernelLoads map[callStart]bool          // launches that load their kernel's code
 	steps       map[uint32]queuedSteps      // of processes, between long waits for the GPU
 	queued      map[uint32][]queuedInterval // when processes had work queued on the GPU, by time
 	unseen      map[uint32]unseenWaits      // waits of processes for the GPU that are not known one by one
@@ -66,7 +67,7 @@ type evidence struct {
 	unmatched         int                     // of them, that are nobody's
 	remoteThreads     map[uint32]remoteThread // threads of other machines, by the number they have here
 	remoteCollectives []event.Collective      // their parts in collective operations
-	collectiveOps     collectiveOps
+	collectiveOps     cluster.Operations
 
 	// Made when it is first asked for.
 	paths    map[event.File]string        // of files, by process and inode: path
@@ -79,6 +80,12 @@ type evidence struct {
 	delays map[uint32]uint64 // ns by process that cost nothing: hidden
 	all    []*finding
 	list   []*finding // of them, each root once
+}
+
+// callStart is a call, by its start, Unix ns.
+type callStart struct {
+	event.Thread
+	start uint64
 }
 
 type processOp struct {

@@ -58,7 +58,7 @@ func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	own := ev.devices(t.PID)
 	by := map[uint32][]store.Busy{}
 	for _, b := range ev.in.Busy {
-		if b.PID != t.PID && !ev.collectiveOps.together(b.PID, t.PID) && b.End > from && b.Start < to && ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
+		if b.PID != t.PID && !ev.collectiveOps.Together(b.PID, t.PID) && b.End > from && b.Start < to && ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
 			by[b.PID] = append(by[b.PID], b)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
 )
@@ -15,54 +16,54 @@ import (
 // part is a piece of time of one thread.
 type part struct {
 	event.Thread
-	interval
+	cluster.Interval
 	sync bool // in a call that waits for collectives
 }
 
 // blocked is how much of an interval's wait is in the part, ns.
 func (p *part) blocked(o *event.OffCPU) uint64 {
 	from, to := ledger.Blocked(o)
-	from, to = max(from, p.from), min(to, p.to)
+	from, to = max(from, p.From), min(to, p.To)
 	return to - min(from, to)
 }
 
 // parts are what a thread's time comes down to: its own, and, while it waited to be handed
 // work, that of the thread that handed it over, which gives the GPU work, too. A thread of
 // which that is not so, and which ended a wait, held a lock.
-func (ev *evidence) parts(t event.Thread, when interval) (list []part) {
-	at := when.from
-	rows := ev.x.Overlapping(t.TID, when.from, when.to)
+func (ev *evidence) parts(t event.Thread, when cluster.Interval) (list []part) {
+	at := when.From
+	rows := ev.x.Overlapping(t.TID, when.From, when.To)
 	for i, o := range rows {
 		by, ok := ev.handed(renewed(rows, i))
 		from, to := ledger.Blocked(o)
-		from, to = max(from, at), min(to, when.to)
+		from, to = max(from, at), min(to, when.To)
 		if !ok || from >= to || !ev.x.Accounted(by.TID) {
 			continue
 		}
-		list = ev.collectiveOps.split(list, t, interval{at, from})
-		list = ev.collectiveOps.split(list, by, interval{from, to})
+		list = ev.split(list, t, cluster.Interval{From: at, To: from})
+		list = ev.split(list, by, cluster.Interval{From: from, To: to})
 		at = to
 	}
-	return ev.collectiveOps.split(list, t, interval{at, when.to})
+	return ev.split(list, t, cluster.Interval{From: at, To: when.To})
 }
 
 // split adds a thread's time, cut where it began and ended to wait for collectives: not all
 // such waits are listed one by one.
-func (m *collectiveOps) split(list []part, t event.Thread, when interval) []part {
-	waits := m.waits[t]
-	n, _ := slices.BinarySearchFunc(waits, when.from, func(w interval, at uint64) int { return cmp.Compare(w.to, at) })
-	for ; n < len(waits) && waits[n].from < when.to; n++ {
-		from, to := max(waits[n].from, when.from), min(waits[n].to, when.to)
+func (ev *evidence) split(list []part, t event.Thread, when cluster.Interval) []part {
+	waits := ev.collectiveOps.Waiting(t)
+	n, _ := slices.BinarySearchFunc(waits, when.From, func(w cluster.Interval, at uint64) int { return cmp.Compare(w.To, at) })
+	for ; n < len(waits) && waits[n].From < when.To; n++ {
+		from, to := max(waits[n].From, when.From), min(waits[n].To, when.To)
 		if from >= to {
 			continue
 		}
-		if when.from < from {
-			list = append(list, part{t, interval{when.from, from}, false})
+		if when.From < from {
+			list = append(list, part{t, cluster.Interval{From: when.From, To: from}, false})
 		}
-		list = append(list, part{t, interval{from, to}, true})
-		when.from = to
+		list = append(list, part{t, cluster.Interval{From: from, To: to}, true})
+		when.From = to
 	}
-	if when.from < when.to {
+	if when.From < when.To {
 		list = append(list, part{t, when, false})
 	}
 	return list

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
@@ -71,7 +70,10 @@ func DiagnoseMachines(ins []*Input) *report.Report {
 	if len(reports) == 1 {
 		return reports[0]
 	}
-	return together(reports)
+	return cluster.Merge(reports, cluster.Order{
+		Before: foremostFirst,
+		Once:   func(c *report.Chain) bool { return causeOf(c.Cause.Kind).ownLosses },
+	})
 }
 
 // silent reports whether nothing was recorded of a machine in the window.
@@ -79,107 +81,13 @@ func (in *Input) silent() bool {
 	return len(in.Ops) == 0 && len(in.InFlight) == 0 && in.Footprint == nil && len(in.Collectives) == 0
 }
 
-// together makes one report of several machines'.
-func together(list []*report.Report) *report.Report {
-	all := &report.Report{
-		Schema: report.Schema, DB: list[0].DB, Window: list[0].Window, Lost: map[string]uint64{},
-		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
-	}
-	var nodes, verdicts []string
-	for _, r := range list {
-		if !slices.Contains(nodes, r.Node) {
-			nodes = append(nodes, r.Node)
-		}
-		verdicts = append(verdicts, r.Node+": "+r.Verdict)
-		name(r)
-		all.Window.FromNS, all.Window.ToNS = min(all.Window.FromNS, r.Window.FromNS), max(all.Window.ToNS, r.Window.ToNS)
-		all.Events += r.Events
-		for _, k := range slices.Sorted(maps.Keys(r.Lost)) {
-			all.Lost[k] += r.Lost[k]
-		}
-		all.Chains = append(all.Chains, r.Chains...)
-		all.NotExplained = append(all.NotExplained, r.NotExplained...)
-		all.InFlight = append(all.InFlight, r.InFlight...)
-		all.Idle = append(all.Idle, r.Idle...)
-		all.Ended = append(all.Ended, r.Ended...)
-		all.Workloads = append(all.Workloads, r.Workloads...)
-		all.Processes = append(all.Processes, r.Processes...)
-		all.StoredChains = append(all.StoredChains, r.StoredChains...)
-		all.Footprint = cmp.Or(all.Footprint, r.Footprint)
-		for _, n := range r.Notes {
-			all.Notes = append(all.Notes, "on "+r.Node+": "+n)
-		}
-	}
-	all.Node = strings.Join(nodes, ", ")
-	all.Chains = onceEach(all.Chains)
-	slices.SortStableFunc(all.NotExplained, func(a, b report.NotExplained) int { return cmp.Compare(b.LostNS, a.LostNS) })
-	switch n := len(all.Chains) - 1; {
-	case n < 0:
-		all.Verdict = strings.Join(verdicts, "; ")
-	case n == 0:
-		all.Verdict = onNode(&all.Chains[0])
-	default:
-		all.Verdict = fmt.Sprintf("%s (and %d more)", onNode(&all.Chains[0]), n)
-	}
-	return all
-}
-
-func onNode(c *report.Chain) string { return "on " + c.Effect.Node + ": " + c.Summary }
-
-// name says of all that a report tells on which machine it was.
-func name(r *report.Report) {
-	for i := range r.Chains {
-		c := &r.Chains[i]
-		c.Effect.Node, c.Cause.Node = r.Node, cmp.Or(c.Cause.Node, r.Node)
-		for k := range c.Path {
-			c.Path[k].Node = cmp.Or(c.Path[k].Node, r.Node)
-		}
-	}
-	for i := range r.NotExplained {
-		r.NotExplained[i].Effect.Node = r.Node
-	}
-	for i := range r.InFlight {
-		r.InFlight[i].Node = r.Node
-	}
-	for i := range r.Idle {
-		r.Idle[i].Node = r.Node
-	}
-	for i := range r.Ended {
-		r.Ended[i].Node = r.Node
-	}
-	for i := range r.Workloads {
-		r.Workloads[i].Node = r.Node
-	}
-}
-
-// onceEach ranks the chains, hangs first, then by severity and by time lost. A rank that kept those
-// of several machines waiting is reported once, by the machine that lost most.
-func onceEach(list []report.Chain) []report.Chain {
-	hangs := func(c *report.Chain) int {
+// foremostFirst orders chains by what must be reported before all others, then by severity.
+func foremostFirst(a, b report.Chain) int {
+	rank := func(c *report.Chain) int {
 		if causeOf(c.Cause.Kind).foremost {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(list, func(a, b report.Chain) int {
-		return cmp.Or(cmp.Compare(hangs(&a), hangs(&b)), worstFirst(a, b), cmp.Compare(b.LostNS, a.LostNS))
-	})
-	type rank struct {
-		node string
-		tid  uint32
-	}
-	first := map[rank]int{}
-	var kept []report.Chain
-	for _, c := range list {
-		if causeOf(c.Cause.Kind).ownLosses {
-			k := rank{c.Cause.Node, c.Cause.TID}
-			if i, ok := first[k]; ok {
-				kept[i].Cause.Detail += fmt.Sprintf("; it also cost %s (pid %d) on %s %s", c.Effect.Process, c.Effect.PID, c.Effect.Node, span(c.LostNS))
-				continue
-			}
-			first[k] = len(kept)
-		}
-		kept = append(kept, c)
-	}
-	return kept
+	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), worstFirst(a, b))
 }

@@ -1,8 +1,7 @@
 package diagnose
 
 import (
-	"slices"
-
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -17,9 +16,6 @@ type remoteThread struct {
 // firstRemote is above any process id that the kernel gives out (PID_MAX_LIMIT is 1<<22).
 const firstRemote = 1 << 30
 
-// minAligned is from how many common operations on two clocks are compared.
-const minAligned = 5
-
 // linkMachines makes several machines' evidence hold each other's collective operations.
 func linkMachines(machines []*evidence) {
 	for _, ev := range machines {
@@ -31,13 +27,19 @@ func linkMachines(machines []*evidence) {
 				ev.importCollectives(other)
 			}
 		}
-		ev.readCollectives()
+		ev.linkCollectives()
 	}
+}
+
+// linkCollectives puts together what ranks of this machine and of others did together.
+func (ev *evidence) linkCollectives() {
+	limits := cluster.Limits{Stall: uint64(minStall), Beginning: uint64(beginning)}
+	ev.collectiveOps = cluster.Link(limits, ev.collectives, ev.remoteCollectives)
 }
 
 // importCollectives adds another machine's part in the operations that this one has a part in.
 func (ev *evidence) importCollectives(other *evidence) {
-	ahead, ok := other.ahead(ev)
+	ahead, ok := cluster.Ahead(other.collectives, ev.collectives)
 	if !ok {
 		return
 	}
@@ -55,47 +57,10 @@ func (ev *evidence) importCollectives(other *evidence) {
 		c := other.collectives[i]
 		n := number(c.Thread)
 		c.Thread = event.Thread{PID: n, TID: n}
-		c.At = moved(c.At, -ahead)
+		c.At = cluster.Moved(c.At, -ahead)
 		c.SyncOp = 0 // its waits are its own machine's business
 		ev.remoteCollectives = append(ev.remoteCollectives, c)
 	}
-}
-
-func moved(at uint64, by int64) uint64 { return uint64(max(int64(at)+by, 0)) }
-
-// ahead is by how much this machine's clock is ahead of another's. An operation ends
-// on all ranks at about the same time, so the ends of the calls that waited for it tell.
-// Clocks are not compared where too few such calls were recorded.
-func (ev *evidence) ahead(other *evidence) (ns int64, ok bool) {
-	theirs := other.ends()
-	var d []int64
-	for k, at := range ev.ends() {
-		if t, ok := theirs[k]; ok {
-			d = append(d, int64(at)-int64(t))
-		}
-	}
-	if len(d) < minAligned {
-		return 0, false
-	}
-	slices.Sort(d)
-	return d[len(d)/2], true
-}
-
-// ends is when the first wait for each operation was over that began before that.
-func (ev *evidence) ends() map[collectiveKey]uint64 {
-	list := map[collectiveKey]uint64{}
-	for i := range ev.collectives {
-		c := &ev.collectives[i]
-		if !matched(c) || c.SyncOp == 0 {
-			continue
-		}
-		k := keyOf(c)
-		k.from, k.to = max(k.from, k.to), min(k.from, k.to)
-		if at := list[k]; at == 0 || c.SyncEnd < at {
-			list[k] = c.SyncEnd
-		}
-	}
-	return list
 }
 
 // resolveThread is on which machine a known thread runs, and its ids there.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/diagnose/cluster"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
 	"github.com/ingero-io/ingero/report"
@@ -19,9 +20,9 @@ const (
 // reason is what the late rank did before it entered, over all of a finding's
 // collective operations, and who stood behind that.
 type reason struct {
-	at      *evidence       // its machine
-	ops     []*collectiveOp // those that cost most, by time
-	late    uint64          // sum
+	at      *evidence            // its machine
+	ops     []*cluster.Operation // those that cost most, by time
+	late    uint64               // sum
 	split   ledger.Split
 	by      map[event.Thread]*ledger.Split // the same, by whose time it was
 	gpu     uint64                         // of the time, in synchronisations: it waited for its own GPU
@@ -38,7 +39,7 @@ func (ev *evidence) reason(f *finding) *reason {
 	r := &reason{at: at, ops: costliest(f), by: map[event.Thread]*ledger.Split{}, seen: map[*event.OffCPU]bool{}}
 	var most uint64
 	for _, m := range r.ops {
-		r.late += m.late()
+		r.late += m.Late()
 		at, t, when := ev.before(m)
 		for _, p := range at.parts(t, when) {
 			most = r.add(at, p, most)
@@ -61,30 +62,30 @@ func (ev *evidence) reason(f *finding) *reason {
 }
 
 // costliest are the collective operations of a finding that cost most, by time.
-func costliest(f *finding) (ops []*collectiveOp) {
-	seen := map[*collectiveOp]bool{}
+func costliest(f *finding) (ops []*cluster.Operation) {
+	seen := map[*cluster.Operation]bool{}
 	var longest uint64
 	for i := range f.claims {
 		if m := f.claims[i].op; !seen[m] {
 			seen[m] = true
 			ops = append(ops, m)
-			longest = max(longest, m.late())
+			longest = max(longest, m.Late())
 		}
 	}
-	ops = slices.DeleteFunc(ops, func(m *collectiveOp) bool { return float64(m.late()) < struck*float64(longest) })
-	slices.SortFunc(ops, func(a, b *collectiveOp) int { return cmp.Compare(a.last().At, b.last().At) })
+	ops = slices.DeleteFunc(ops, func(m *cluster.Operation) bool { return float64(m.Late()) < struck*float64(longest) })
+	slices.SortFunc(ops, func(a, b *cluster.Operation) int { return cmp.Compare(a.Last().At, b.Last().At) })
 	return ops
 }
 
 // add adds a part of what the late rank did before a collective operation. Of its waits for another
 // thread, only one longer than most says who stood behind; add returns the longest.
 func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
-	split, ok := ev.x.Between(p.TID, p.from, p.to)
+	split, ok := ev.x.Between(p.TID, p.From, p.To)
 	if !ok {
 		return most
 	}
 	r.known = true
-	rows := ev.x.Overlapping(p.TID, p.from, p.to)
+	rows := ev.x.Overlapping(p.TID, p.From, p.To)
 	if p.sync { // whether it sleeps or spins
 		kept := split.NS[event.RunQueue] + split.NS[event.Throttled]
 		r.gpu += split.Wall - min(kept, split.Wall)
@@ -92,7 +93,7 @@ func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
 		only.NS[event.RunQueue], only.NS[event.Throttled] = split.NS[event.RunQueue], split.NS[event.Throttled]
 		split = only
 	}
-	busyWithIO(&split, &ledger.Link{From: p.from, To: p.to, Split: split, Rows: rows})
+	busyWithIO(&split, &ledger.Link{From: p.From, To: p.To, Split: split, Rows: rows})
 	for _, o := range rows {
 		if !r.seen[o] {
 			r.seen[o] = true
@@ -132,8 +133,8 @@ func busyWithIO(split *ledger.Split, l *ledger.Link) {
 func (r *reason) every() uint32 {
 	var d []uint32
 	for i := 1; i < len(r.ops); i++ {
-		if r.ops[i].last().CommID == r.ops[0].last().CommID && r.ops[i].last().Seq > r.ops[i-1].last().Seq {
-			d = append(d, r.ops[i].last().Seq-r.ops[i-1].last().Seq)
+		if r.ops[i].Last().CommID == r.ops[0].Last().CommID && r.ops[i].Last().Seq > r.ops[i-1].Last().Seq {
+			d = append(d, r.ops[i].Last().Seq-r.ops[i-1].Last().Seq)
 		}
 	}
 	if len(d) < minTimes-1 {
@@ -156,7 +157,7 @@ func (r *reason) every() uint32 {
 func (r *reason) median() uint64 {
 	var l []uint64
 	for _, m := range r.ops {
-		l = append(l, m.late())
+		l = append(l, m.Late())
 	}
 	slices.Sort(l)
 	return l[len(l)/2]
@@ -254,8 +255,8 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 
 func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 	r := ev.reason(f)
-	last := r.ops[0].last()
-	op := f.worst().op.last().Op
+	last := r.ops[0].Last()
+	op := f.worst().op.Last().Op
 	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
 	short, steps, fix := r.describe(ev, f)
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op, span(r.median()), short)
@@ -274,7 +275,7 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 	if last.Inferred {
 		b.WriteString("; the communicator is older than the recording: which operations belong together was inferred from when they ended")
 	}
-	if seen := len(f.worst().op.members); last.Ranks > 0 && seen < int(last.Ranks) {
+	if seen := len(f.worst().op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
 	}
 	c.Cause.Detail = b.String()

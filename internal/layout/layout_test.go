@@ -80,7 +80,8 @@ var table = []row{
 	{"store/sqlite/storetest", "event store store/sqlite"},
 
 	// Why a thread lost time.
-	{"diagnose", "collective event footprint host/framework ledger recording report stats store"},
+	{"diagnose/cluster", "event report"},
+	{"diagnose", "collective diagnose/cluster event footprint host/framework ledger recording report stats store"},
 	{"diagnose/diagnosetest", `collective diagnose event event/eventtext host/framework host/owner memory
 		stats store`},
 
