@@ -168,3 +168,68 @@ func (f *finding) flavour(ev *evidence) flavour {
 	}
 	return best
 }
+
+// ioTime is how long a thread was at its disk I/O: its block-I/O waits and the
+// short stretches on a CPU between two of them, which submit and complete the
+// requests. It is at most twice the waits.
+func ioTime(l *ledger.Link) uint64 {
+	waits := l.Split.NS[event.BlockIO]
+	if waits == 0 {
+		return 0
+	}
+	return min(mergedIO(l.Rows, l.From, l.To)+unlisted(l), 2*waits, l.Split.Wall)
+}
+
+// unlisted is block-I/O time known from totals only.
+func unlisted(l *ledger.Link) uint64 {
+	var listed uint64
+	for _, o := range l.Rows {
+		if b, e := ledger.Blocked(o); o.Class == event.BlockIO {
+			b, e = max(b, l.From), min(e, l.To)
+			listed += e - min(b, e)
+		}
+	}
+	return l.Split.NS[event.BlockIO] - min(listed, l.Split.NS[event.BlockIO])
+}
+
+// mergeGap is how far apart two block-I/O waits may be and still belong to one
+// operation. Copying a megabyte into the page cache takes 0.3 to 1 ms.
+const mergeGap = 1_000_000
+
+// mergedIO is the length of the block-I/O waits in [from, to), neighbours joined.
+func mergedIO(rows []*event.OffCPU, from, to uint64) uint64 {
+	var total uint64
+	joinIO(rows, from, to, func(b, e uint64) { total += e - b })
+	return total
+}
+
+// longestIO is the longest of the joined block-I/O waits.
+func longestIO(rows []*event.OffCPU) uint64 {
+	var most uint64
+	joinIO(rows, 0, ^uint64(0), func(b, e uint64) { most = max(most, e-b) })
+	return most
+}
+
+func joinIO(rows []*event.OffCPU, from, to uint64, visit func(b, e uint64)) {
+	var start, stop uint64
+	for _, o := range rows {
+		if o.Class != event.BlockIO {
+			continue
+		}
+		b, e := ledger.Blocked(o)
+		b, e = max(b, from), min(e, to)
+		switch {
+		case b >= e:
+		case stop != 0 && b <= stop+min(mergeGap, ^uint64(0)-stop):
+			stop = max(stop, e)
+		default:
+			if stop != 0 {
+				visit(start, stop)
+			}
+			start, stop = b, e
+		}
+	}
+	if stop != 0 {
+		visit(start, stop)
+	}
+}

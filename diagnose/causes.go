@@ -116,9 +116,9 @@ type cause struct {
 	gpuSide bool
 	// once says that it is not in every step.
 	once bool
-	// leastStep is what a step takes at least, whatever is done about the cause, ns; 0 if that is no matter,
-	// or not known.
-	leastStep func(*evidence, *finding) uint64
+	// leastStep is what a step takes at least, whatever is done about the cause, ns, and why; 0 if that is no
+	// matter, or not known.
+	leastStep func(*evidence, *finding) (ns uint64, why string)
 
 	// How it is described.
 

@@ -324,6 +324,9 @@ func mostOnCPU(ev *evidence, f *finding) string {
 	return ""
 }
 
+// contentionPct is the limit from which it is reported: higher while a hypervisor takes the CPUs.
+func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.stealShare() }
+
 // whoRan are the processes that ran while the thread was runnable.
 func whoRan(ev *evidence, f *finding) []report.Culprit {
 	var list []report.Culprit

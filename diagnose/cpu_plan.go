@@ -166,13 +166,13 @@ func (f *finding) needs(ev *evidence) needs {
 
 // leastStep is what a step takes at least on the CPUs that a fix can give the program's workers, ns;
 // 0 if that is no matter, or not known.
-func leastStep(ev *evidence, f *finding) uint64 {
+func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	p := ev.planOf(f)
 	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
 	if now := ev.stepNS(f.sub); ok {
-		return now - min(saved/f.sub.count, now)
+		return now - min(saved/f.sub.count, now), "what the workers themselves need of the CPUs they can have"
 	}
-	return 0
+	return 0, ""
 }
 
 // during is when the time was lost, but for the few waits that came before or after most of them.

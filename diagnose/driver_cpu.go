@@ -25,6 +25,36 @@ func claimDriverCPU(_ *evidence, a *account) []claim {
 	return []claim{{acc: a, key: key{kind: DriverCPU}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
+// discount takes from what a finding explains the time on a CPU that the
+// hypervisor is to be expected to have taken in the same operations: it hits all
+// work alike, in pieces too short to be seen as stalls. What it took of the excess
+// itself only made that longer; so the usual work of the operations counts: for waits that
+// are held against the same work, all that they took but what was lost.
+func (ev *evidence) discount(f *finding) {
+	share := ev.stealShare()
+	if share == 0 {
+		return
+	}
+	var usual uint64
+	done, lost := map[event.Op]bool{}, map[event.Op]uint64{}
+	for _, cl := range f.claims {
+		lost[cl.acc.Op] += cl.lost
+	}
+	for _, cl := range f.claims {
+		st := ev.stats[threadOp{f.sub.Thread, cl.acc.Op}]
+		if st == nil || st.Hist == nil || done[cl.acc.Op] {
+			continue
+		}
+		done[cl.acc.Op] = true
+		if cl.acc.ofWork() {
+			usual += st.SumNS - min(st.SumNS, lost[cl.acc.Op])
+			continue
+		}
+		usual += st.Calls * ev.median(st)
+	}
+	f.explained -= min(f.explained, uint64(share*float64(usual)))
+}
+
 func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 	e := c.Effect
 	c.Summary = fmt.Sprintf("%s lost %s on CPU inside %s: %s",

@@ -19,16 +19,16 @@ const (
 	captureLast        = 908
 )
 
-// spoils reports whether a call is one that a capture did not allow.
-func spoils(c *event.Call) bool {
+// breaksCapture reports whether a call is one that a capture did not allow.
+func breaksCapture(c *event.Call) bool {
 	return c.Ret >= captureUnsupported && c.Ret <= captureLast && !strings.HasSuffix(c.Op.GraphStep(), "Capture")
 }
 
-// spoilers are the first calls that captures did not allow.
-func spoilers(calls []event.Call, n int) []*event.Call {
+// captureBreakers are the first calls that captures did not allow.
+func captureBreakers(calls []event.Call, n int) []*event.Call {
 	var list []*event.Call
 	for i := range calls {
-		if spoils(&calls[i]) {
+		if breaksCapture(&calls[i]) {
 			list = append(list, &calls[i])
 		}
 	}
@@ -47,7 +47,7 @@ type captureBreaker struct {
 // captureBreaker finds the first call that a capture did not allow, nil if none is known.
 func (ev *evidence) captureBreaker(pid uint32) *captureBreaker {
 	var sp *captureBreaker
-	for _, c := range spoilers(ev.in.Calls, len(ev.in.Calls)) {
+	for _, c := range captureBreakers(ev.in.Calls, len(ev.in.Calls)) {
 		switch {
 		case c.PID != pid || c.Depth > 0:
 		case sp == nil:

@@ -26,6 +26,14 @@ func (f *finding) reportable(ev *evidence) bool {
 	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample
 }
 
+// leastPct is the limit from which a finding is reported, in % of the thread's time.
+func (f *finding) leastPct(ev *evidence) float64 {
+	if f.cause.leastPct != nil {
+		return f.cause.leastPct(ev)
+	}
+	return minPct
+}
+
 // severity is by share of the thread's time, or by the longest stall. While a program runs,
 // a thread that has just begun has lost a large share soon: there the share is of a whole
 // window at least.

@@ -232,7 +232,7 @@ func (in *Input) loadStacks(ctx context.Context, r store.Reader) error {
 	for _, c := range slowest(in.Calls, maxStacks) {
 		load(c.Stack)
 	}
-	for _, c := range spoilers(in.Calls, maxStacks) {
+	for _, c := range captureBreakers(in.Calls, maxStacks) {
 		load(c.Stack)
 	}
 	for _, m := range largest(in.Sites, maxStacks) {

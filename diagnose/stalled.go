@@ -108,16 +108,6 @@ const stolenDoubt = 0.15
 // minStolen is the share of the CPUs' working time from which the report says what the hypervisor took.
 const minStolen = 0.1
 
-// leastPct is the limit from which a finding is reported, in % of the thread's time.
-func (f *finding) leastPct(ev *evidence) float64 {
-	if f.cause.leastPct != nil {
-		return f.cause.leastPct(ev)
-	}
-	return minPct
-}
-
-func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.stealShare() }
-
 // stolenNote says what the hypervisor took, if it is much.
 func (ev *evidence) stolenNote() (list []string) {
 	v := ev.stealShare()
@@ -128,34 +118,4 @@ func (ev *evidence) stolenNote() (list []string) {
 		"was slower for that, and waits for a CPU of less than %.1f %% of a thread's time may be its doing " +
 		"(steal_pct in system_snapshots)"
 	return []string{fmt.Sprintf(words, 100*v, minPct+100*stolenDoubt*v)}
-}
-
-// discount takes from what a finding explains the time on a CPU that the
-// hypervisor is to be expected to have taken in the same operations: it hits all
-// work alike, in pieces too short to be seen as stalls. What it took of the excess
-// itself only made that longer; so the usual work of the operations counts: for waits that
-// are held against the same work, all that they took but what was lost.
-func (ev *evidence) discount(f *finding) {
-	share := ev.stealShare()
-	if share == 0 {
-		return
-	}
-	var usual uint64
-	done, lost := map[event.Op]bool{}, map[event.Op]uint64{}
-	for _, cl := range f.claims {
-		lost[cl.acc.Op] += cl.lost
-	}
-	for _, cl := range f.claims {
-		st := ev.stats[threadOp{f.sub.Thread, cl.acc.Op}]
-		if st == nil || st.Hist == nil || done[cl.acc.Op] {
-			continue
-		}
-		done[cl.acc.Op] = true
-		if cl.acc.ofWork() {
-			usual += st.SumNS - min(st.SumNS, lost[cl.acc.Op])
-			continue
-		}
-		usual += st.Calls * ev.median(st)
-	}
-	f.explained -= min(f.explained, uint64(share*float64(usual)))
 }

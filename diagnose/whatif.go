@@ -33,13 +33,13 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	w := &report.WhatIf{NowNS: now, StepNS: without(gain)}
 	w.LowNS = without(max(gain*(1+bandShare), min(least, gain*(1+2*bandShare))))
 	w.HighNS = without(gain * (1 - bandShare))
-	atLeast := uint64(0)
+	step, why := uint64(0), ""
 	if f.cause.leastStep != nil {
-		atLeast = f.cause.leastStep(ev, f)
+		step, why = f.cause.leastStep(ev, f)
 	}
-	if least := atLeast; least > w.StepNS {
-		w.StepNS, w.LowNS, w.HighNS = min(least, now), min(max(least, w.LowNS), now), min(max(least, w.HighNS), now)
-		w.Remains = "what the workers themselves need of the CPUs they can have"
+	if step > w.StepNS {
+		w.StepNS, w.LowNS, w.HighNS = min(step, now), min(max(step, w.LowNS), now), min(max(step, w.HighNS), now)
+		w.Remains = why
 	} else if others := f.sub.lost - min(f.lost, f.sub.lost); 100*(others/n) >= now {
 		w.Remains = fmt.Sprintf("%s a step lost otherwise", span(others/n))
 	}
