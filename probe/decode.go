@@ -269,12 +269,4 @@ const (
 	roleDispatch = 4
 )
 
-// comm converts a NUL-terminated task name. The kernel does not promise UTF-8.
-func comm(c *[16]int8) string {
-	b := (*[16]byte)(unsafe.Pointer(c))
-	n := 0
-	for n < len(b) && b[n] != 0 {
-		n++
-	}
-	return string(b[:n])
-}
+func comm(c *[16]int8) string { return bpf.Comm(c) }

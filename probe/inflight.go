@@ -2,12 +2,8 @@ package probe
 
 import (
 	"fmt"
-	"io"
-	"time"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/bpf"
@@ -19,13 +15,11 @@ import (
 )
 
 // MinFlight is how old a call must be to be told by InFlight.
-const MinFlight = time.Second
+const MinFlight = inflight.MinAge
 
 // flights reads which threads are in a call that has not returned.
 type flights struct {
-	progs *ebpf.Collection
-	iter  *link.Iter
-	buf   []byte
+	*inflight.Reader
 	known map[event.Thread]knownStack
 }
 
@@ -35,96 +29,20 @@ type knownStack struct {
 	RawStack
 }
 
-// readFlights loads the program of InFlight. Without it tracing works, and a call
-// is recorded when it returns.
-func (t *Tracer) readFlights() {
-	f, err := t.newFlights()
-	if err != nil {
-		t.log.Info("calls that have not returned are not told", "err", err)
-		return
-	}
-	t.flights = f
-}
-
-func (t *Tracer) newFlights() (*flights, error) {
-	spec, err := inflight.LoadInFlight()
-	if err != nil {
-		return nil, fmt.Errorf("read object: %w", err)
-	}
-	if err := set(spec, map[string]any{"min_ns": uint64(MinFlight)}); err != nil {
-		return nil, err
-	}
-	f := &flights{known: map[event.Thread]knownStack{}}
-	if f.progs, err = t.share(spec); err != nil {
-		return nil, fmt.Errorf("load program: %w", err)
-	}
-	if f.iter, err = link.AttachIter(link.IterOptions{Program: f.progs.Programs["flights"]}); err != nil {
-		f.progs.Close()
-		return nil, fmt.Errorf("attach iterator: %w", err)
-	}
-	return f, nil
-}
-
-func (f *flights) close() error {
-	err := f.iter.Close()
-	f.progs.Close()
-	return err
-}
-
-// read runs the iterator; each record is valid until the next read.
-func (f *flights) read(visit func(*bpf.WireFlightRec)) error {
-	r, err := f.iter.Open()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	f.buf = f.buf[:0]
-	const size = int(unsafe.Sizeof(bpf.WireFlightRec{}))
-	for {
-		if cap(f.buf)-len(f.buf) < size {
-			f.buf = append(f.buf, make([]byte, 64*size)...)[:len(f.buf)]
-		}
-		n, err := r.Read(f.buf[len(f.buf):cap(f.buf)])
-		f.buf = f.buf[:len(f.buf)+n]
-		if err == io.EOF || err == nil && n == 0 {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for b := f.buf; len(b) >= size; b = b[size:] {
-		visit((*bpf.WireFlightRec)(unsafe.Pointer(&b[0])))
-	}
-	return nil
-}
-
-// ask has the threads told by every later read, until the next ask.
-func (f *flights) ask(tids []uint32) {
-	m := f.progs.Maps["asked"]
-	var key uint32
-	var old []uint32
-	for it := m.Iterate(); it.Next(&key, new(uint8)); {
-		old = append(old, key)
-	}
-	for _, k := range old {
-		_ = m.Delete(k) // fails only if it is gone
-	}
-	for _, k := range tids {
-		_ = m.Put(k, uint8(1)) // a full map leaves holders without a record: the wait itself has one
-	}
-}
-
 // InFlight appends, to list, the calls that have been in progress for MinFlight or
 // longer, and what the threads `asked` do: those that hold what such calls wait
 // for. Stacks that are new are appended to r. It belongs to the goroutine of Drain.
 func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]event.InFlight, error) {
 	if t.flights == nil {
-		return list, nil
+		l := t.probe(inflight.Probe)
+		if l == nil {
+			return list, nil
+		}
+		t.flights = &flights{inflight.NewReader(l), map[event.Thread]knownStack{}}
 	}
-	t.flights.ask(asked)
+	t.flights.Ask(asked)
 	seen := map[event.Thread]bool{}
-	err := t.flights.read(func(w *bpf.WireFlightRec) {
+	err := t.flights.Read(func(w *bpf.WireFlightRec) {
 		f := t.decode.flight(w)
 		f.Stack = t.flightStack(w, r)
 		seen[f.Thread] = true

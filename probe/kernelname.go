@@ -3,9 +3,9 @@ package probe
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"os"
 	"unsafe"
+
+	"github.com/cilium/ebpf"
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
@@ -32,9 +32,6 @@ type KernelName struct {
 	Name string // empty if it could not be read or came with too many others, and of NameSame
 }
 
-// nameRing is the size of the ring of names.
-const nameRing = 2 << 20
-
 // naming are the functions that tell names, in the form Library.Find takes; Op is
 // the program's cookie.
 var (
@@ -50,44 +47,11 @@ var (
 	}
 )
 
-// learnNames loads the programs that learn what kernels are called. Without them
-// launches are told by address, or by the symbol of their host function.
-func (t *Tracer) learnNames() {
-	if err := t.loadNames(); err != nil {
-		t.log.Info("names of kernels are not learnt", "err", err)
-	}
-}
-
-func (t *Tracer) loadNames() error {
-	spec, err := kernelname.LoadName()
-	if err != nil {
-		return fmt.Errorf("read kernel name object: %w", err)
-	}
-	if err := set(spec, map[string]any{"self_tgid": uint32(os.Getpid())}); err != nil {
-		return err
-	}
-	other := "perf"
-	if t.variant.backend == BackendPerf {
-		other = "multi"
-	}
-	delete(spec.Programs, other+"_enter")
-	delete(spec.Programs, other+"_return")
-	c, err := t.share(spec)
-	if err != nil {
-		return fmt.Errorf("load kernel name programs: %w", err)
-	}
-	if t.nameRing, err = newRing(c.Maps["names"].FD(), nameRing); err != nil {
-		c.Close()
-		return err
-	}
-	t.names = c
-	return nil
-}
-
 // attachNames attaches to the functions of a library file that tell names. A file
 // without any is none of its business.
 func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error) {
-	if t.names == nil {
+	names := t.probe(kernelname.Probe)
+	if names == nil {
 		return nil, nil
 	}
 	register, err := (&Library{Name: lib.Name, File: lib.File, Ops: registering, Embedded: lib.Embedded}).Find(path)
@@ -106,7 +70,7 @@ func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error
 		if len(a.targets) == 0 {
 			continue
 		}
-		c, err := t.linkNames(path, a.targets, pid, a.ret)
+		c, err := t.linkNames(names.Programs, path, a.targets, pid, a.ret)
 		if err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -115,19 +79,19 @@ func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error
 	return all, nil
 }
 
-func (t *Tracer) linkNames(path string, targets []Target, pid int, ret bool) (closers, error) {
+func (t *Tracer) linkNames(c *ebpf.Collection, path string, targets []Target, pid int, ret bool) (closers, error) {
 	if t.variant.backend == BackendPerf {
 		program := "perf_enter"
 		if ret {
 			program = "perf_return"
 		}
-		return perfLinks(path, t.names.Programs[program], targets, pid, ret)
+		return perfLinks(path, c.Programs[program], targets, pid, ret)
 	}
 	program, flags := "multi_enter", uint32(0)
 	if ret {
 		program, flags = "multi_return", multiReturn
 	}
-	l, err := multiLink(path, t.names.Programs[program], targets, pid, attachUprobeMulti, flags)
+	l, err := multiLink(path, c.Programs[program], targets, pid, attachUprobeMulti, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +101,11 @@ func (t *Tracer) linkNames(path string, targets []Target, pid int, ret bool) (cl
 // NamesFD is readable when many names wait to be drained; for epoll. It is -1 if
 // names are not learnt.
 func (t *Tracer) NamesFD() int {
-	if t.names == nil {
+	names := t.probe(kernelname.Probe)
+	if names == nil {
 		return -1
 	}
-	return t.names.Maps["names"].FD()
+	return names.Programs.Maps[names.Ring].FD()
 }
 
 func kernelName(b []byte, r *Records, toUnix uint64) bool {

@@ -7,9 +7,10 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
+
 	"github.com/ingero-io/ingero/bpf"
+	"github.com/ingero-io/ingero/probe/kernel"
 	"github.com/ingero-io/ingero/probe/sched"
 )
 
@@ -57,23 +58,8 @@ func (t *Tracer) load() error {
 		return nil
 	}
 	t.shared["openers"] = t.sched.Maps["openers"]
-	t.watchMemory()
-	t.readFlights()
-	t.watchHost()
-	t.learnNames()
+	t.loadProbes()
 	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
-}
-
-// share loads programs, with the maps that others have loaded already.
-func (t *Tracer) share(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
-	replace := map[string]*ebpf.Map{}
-	for name := range spec.Maps {
-		if m := t.shared[name]; m != nil {
-			spec.Maps[name].MaxEntries = m.MaxEntries()
-			replace[name] = m
-		}
-	}
-	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: t.types})
 }
 
 func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
@@ -86,7 +72,7 @@ func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
 		return fmt.Errorf("count CPUs: %w", err)
 	}
 	s.Maps["cpus"].MaxEntries = uint32(cpus)
-	return set(s, map[string]any{
+	return kernel.Set(s, map[string]any{
 		"class_of":   sched.Classes(),
 		"off_min_ns": uint64(t.opts.OffMin),
 		"self_tgid":  uint32(os.Getpid()),
@@ -107,35 +93,15 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 		vars["stack_every"] = uint64(stackSample)
 		vars["stack_quota"], vars["stack_pages"] = uint32(stackQuota), uint32(pageQuota)
 	}
-	return set(s, vars)
-}
-
-func set(s *ebpf.CollectionSpec, vars map[string]any) error {
-	for name, v := range vars {
-		if err := s.Variables[name].Set(v); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
-		}
-	}
-	return nil
+	return kernel.Set(s, vars)
 }
 
 // hook attaches programs to the scheduler's tracepoints.
 func (t *Tracer) hook(names ...string) error {
-	links, err := attach(t.sched, names...)
+	links, err := kernel.Attach(t.sched, names...)
 	t.hooks = append(t.hooks, links...)
-	return err
-}
-
-// attach attaches programs to their tracepoints. Those that are attached are returned
-// also with an error.
-func attach(c *ebpf.Collection, names ...string) (closers, error) {
-	var links closers
-	for _, name := range names {
-		l, err := link.AttachTracing(link.TracingOptions{Program: c.Programs[name]})
-		if err != nil {
-			return links, explain(fmt.Errorf("attach %s: %w", name, err))
-		}
-		links = append(links, l.Close)
+	if err != nil {
+		return explain(err)
 	}
-	return links, nil
+	return nil
 }

@@ -7,18 +7,17 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 
 	"github.com/ingero-io/ingero/bpf"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/probe/kernel"
 	"github.com/ingero-io/ingero/symbol/unwind"
 )
 
@@ -61,25 +60,20 @@ const (
 // Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one
 // goroutine; Attach and Adopt may be called from another.
 type Tracer struct {
-	opts     Options
-	log      *slog.Logger
-	variant  *variant
-	types    *btf.Cache // the kernel's, while programs are loaded: reading them takes long
-	sched    *ebpf.Collection
-	memory   *ebpf.Collection // nil if none of its tracepoints is there
-	calls    *ebpf.Collection
-	shared   map[string]*ebpf.Map // those of sched that other programs use
-	hooks    closers
-	events   *ring
-	lives    *ring
-	oomRing  *ring // nil if processes that are ended for lack of memory are not told
-	decode   *decoder
-	python   interpreters
-	blockio  *ebpf.Collection // nil if requests to block devices are not watched
-	tcp      *ebpf.Collection // nil if TCP connections are not watched
-	names    *ebpf.Collection // nil if names of kernels are not learnt
-	nameRing *ring
-	flights  *flights // nil if calls in flight cannot be told
+	opts    Options
+	log     *slog.Logger
+	variant *variant
+	types   *btf.Cache // the kernel's, while programs are loaded: reading them takes long
+	sched   *ebpf.Collection
+	calls   *ebpf.Collection
+	probes  []loaded             // those of kernelProbes that could be loaded
+	shared  map[string]*ebpf.Map // those of sched that other programs use
+	hooks   closers              // of sched
+	events  *ring
+	lives   *ring
+	decode  *decoder
+	python  interpreters
+	flights *flights // nil until InFlight is called
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -195,25 +189,7 @@ func (t *Tracer) Adopt(pids ...int) error {
 			_ = wanted.Delete(uint32(pid)) // fails only if it is gone already
 		}
 	}()
-	return iterate(t.sched.Programs["adopt"])
-}
-
-// iterate runs an iterator's program over all threads.
-func iterate(p *ebpf.Program) error {
-	it, err := link.AttachIter(link.IterOptions{Program: p})
-	if err != nil {
-		return fmt.Errorf("list threads: %w", err)
-	}
-	defer func() { _ = it.Close() }() // only a descriptor; the threads are listed by then
-	r, err := it.Open()
-	if err != nil {
-		return fmt.Errorf("list threads: %w", err)
-	}
-	defer r.Close()
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("list threads: %w", err)
-	}
-	return nil
+	return kernel.Iterate(t.sched.Programs["adopt"])
 }
 
 // Drain appends up to limit event records, and all records of births, deaths and
@@ -221,11 +197,10 @@ func iterate(p *ebpf.Program) error {
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.DrainLives(r)
-	if t.oomRing != nil {
-		t.oomRing.drain(1<<30, read)
-	}
-	if t.nameRing != nil { // before the calls: a kernel has its name when it is launched
-		t.nameRing.drain(1<<30, read)
+	for i := range t.probes { // before the calls: a kernel has its name when it is launched
+		if p := &t.probes[i]; p.ring != nil {
+			p.ring.drain(1<<30, read)
+		}
 	}
 	n := t.events.drain(limit, read)
 	if n < limit {
@@ -271,9 +246,11 @@ func (t *Tracer) Losses() (n [event.NumLossKinds]uint64, err error) {
 		}
 	}
 	n[event.LostStack] += t.decode.python.missed
-	// What happens in an interrupt of the same program is not told.
-	n[event.LostRequest] += missed(t.blockio, "rq_issue", "rq_complete")
-	n[event.LostConnection] += missed(t.tcp, "retransmit", "set_state")
+	for i := range t.probes {
+		if p := &t.probes[i]; len(p.Counted) > 0 {
+			n[p.Lost] += p.Missed(p.Counted...)
+		}
+	}
 	return n, nil
 }
 
@@ -295,6 +272,9 @@ func (t *Tracer) DetachAll() error {
 	for a := range links {
 		errs = append(errs, endInner(a.inner), a.close.Close())
 	}
+	for i := range t.probes {
+		errs = append(errs, t.probes[i].Detach())
+	}
 	errs = append(errs, t.hooks.Close())
 	t.hooks = nil
 	return errors.Join(errs...)
@@ -303,22 +283,25 @@ func (t *Tracer) DetachAll() error {
 // Close detaches and unloads everything. It may be called twice.
 func (t *Tracer) Close() error {
 	err := t.DetachAll()
-	for _, r := range []*ring{t.events, t.lives, t.oomRing, t.nameRing} {
+	for i := range t.probes {
+		if p := &t.probes[i]; p.ring != nil {
+			p.ring.close()
+		}
+		err = errors.Join(err, t.probes[i].Close())
+	}
+	t.probes, t.flights = nil, nil
+	for _, r := range []*ring{t.events, t.lives} {
 		if r != nil {
 			r.close()
 		}
 	}
-	t.events, t.lives, t.oomRing, t.nameRing = nil, nil, nil, nil
-	if t.flights != nil {
-		err = errors.Join(err, t.flights.close())
-		t.flights = nil
-	}
+	t.events, t.lives = nil, nil
 	t.decode.unwind.Close()
-	for _, c := range []*ebpf.Collection{t.calls, t.names, t.memory, t.blockio, t.tcp, t.sched} {
+	for _, c := range []*ebpf.Collection{t.calls, t.sched} {
 		if c != nil {
 			c.Close()
 		}
 	}
-	t.calls, t.names, t.memory, t.blockio, t.tcp, t.sched = nil, nil, nil, nil, nil, nil
+	t.calls, t.sched = nil, nil
 	return err
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/memory"
 )
 
 // memory says which kinds of memory reclaim this kernel reports.
 func (e *exam) memory() Check {
 	c := Check{Name: "memory", Status: OK, Detail: "reclaim, reclaim at a control group's limit and compaction are seen"}
-	hooks, err := probe.MemoryHooks()
+	hooks, err := memory.Tracepoints()
 	if err != nil {
 		c.Status, c.Detail = Info, fmt.Sprintf("memory reclaim is not seen: %v", err)
 		return c

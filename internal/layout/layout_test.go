@@ -44,17 +44,18 @@ var table = []row{
 	{"symbol/unwind", "host/proc symbol/addrspace"},
 
 	// From the kernel to records.
-	{"probe/blockio", ""},
+	{"probe/kernel", "event"},
+	{"probe/blockio", "bpf event probe/kernel"},
 	{"probe/call", ""},
-	{"probe/inflight", ""},
-	{"probe/kernelname", ""},
-	{"probe/memory", ""},
-	{"probe/pages", ""},
+	{"probe/inflight", "bpf probe/kernel"},
+	{"probe/kernelname", "probe/kernel"},
+	{"probe/memory", "probe/kernel"},
+	{"probe/pages", "bpf event probe/kernel"},
 	{"probe/sched", "event"},
-	{"probe/syscalls", ""},
-	{"probe/tcp", ""},
+	{"probe/syscalls", "event probe/kernel"},
+	{"probe/tcp", "event probe/kernel"},
 	{"probe", `bpf event host/proc internal/elffile internal/lists probe/blockio probe/call probe/inflight
-		probe/kernelname probe/memory probe/pages probe/sched probe/syscalls probe/tcp
+		probe/kernel probe/kernelname probe/memory probe/pages probe/sched probe/syscalls probe/tcp
 		symbol/python symbol/unwind`},
 	{"probe/cuda", "event host/cudalib probe"},
 	{"probe/discover", "host/cudalib host/proc probe"},
@@ -63,7 +64,7 @@ var table = []row{
 	{"probe/coverage", "event host/cudalib host/proc internal/elffile probe probe/discover"},
 	{"probe/graph", "event probe probe/cuda"},
 	{"probe/all", "probe probe/cuda probe/driver probe/graph probe/nccl"},
-	{"internal/doctor", `host/cudalib host/nvml host/proc probe probe/all probe/coverage symbol/python
+	{"internal/doctor", `host/cudalib host/nvml host/proc probe probe/all probe/coverage probe/memory symbol/python
 		symbol/unwind`},
 
 	// What is accounted for.
@@ -94,6 +95,7 @@ var table = []row{
 	// Programs that tell the truth about themselves.
 	{"internal/cudastub", ""},
 	{"internal/kerneltest", ""},
+	{"probe/probetest", "event internal/kerneltest probe"},
 	{"internal/rig", "agent diagnose host/proc internal/cudastub probe report store store/sqlite"},
 	{"demo", "agent diagnose internal/cudastub internal/rig probe report store"},
 

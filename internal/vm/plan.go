@@ -24,7 +24,11 @@ type suite struct {
 // machine, is not here: accuracy and cost are measured on real processors.
 var suites = []suite{
 	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|DoesNotReturn", few: "TestEveryOperation|Nested|Fork|DoesNotReturn", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
-	{pkg: "probe", run: "BestBackend|Reclaim.*Recorded|Sockets|MapWatcher|MakeRoom|PagesAreCounted|IPv6|Compaction", few: "BestBackend|MakeRoom|PagesAreCounted|IPv6", shell: true},
+	{pkg: "probe", run: "BestBackend|Sockets|MapWatcher", few: "BestBackend", shell: true},
+	{pkg: "probe/memory", run: "Reclaim.*Recorded|Compaction", shell: true},
+	{pkg: "probe/syscalls", run: "MakeRoom", few: "MakeRoom", shell: true},
+	{pkg: "probe/pages", run: "PagesAreCounted", few: "PagesAreCounted", shell: true},
+	{pkg: "probe/tcp", run: "IPv6", few: "IPv6", shell: true},
 	{pkg: "probe/nccl", run: "EveryFunction", few: "EveryFunction"},
 	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
 	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven", few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven"},

@@ -3,4 +3,25 @@
 // task iterator, about once a second, and costs the traced threads nothing.
 package inflight
 
+import (
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/ingero-io/ingero/probe/kernel"
+)
+
 //go:generate go tool bpf2go -cc clang -target amd64,arm64 -go-package inflight InFlight inflight.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../../bpf/include
+
+// MinAge is how old a call must be to be told.
+const MinAge = time.Second
+
+// Probe is the probe on calls that have not returned. Without it a call is recorded when it returns.
+var Probe = &kernel.Probe{
+	Name: "in-flight", Without: "calls that have not returned are not told",
+	Load: LoadInFlight, Prepare: prepare, Iterator: "flights",
+}
+
+func prepare(s *ebpf.CollectionSpec, _ *kernel.Host) (attach []string, err error) {
+	return nil, kernel.Set(s, map[string]any{"min_ns": uint64(MinAge)})
+}

@@ -5,10 +5,34 @@
 // waited for the connection.
 package tcp
 
+import (
+	"github.com/cilium/ebpf"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe/kernel"
+)
+
 //go:generate go tool bpf2go -cc clang -target amd64,arm64 -go-package tcp Tcp tcp.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../../bpf/include
 
-// Programs lists the programs and the tracepoint each is for.
-var Programs = []struct{ Program, Tracepoint string }{
+// programs lists the programs and the tracepoint each is for. All pass a socket.
+var programs = []struct{ name, tracepoint string }{
 	{"retransmit", "tcp_retransmit_skb"},
 	{"set_state", "inet_sock_set_state"},
+}
+
+// Probe is the probe on TCP connections. What happens in an interrupt of the same program is not told.
+var Probe = &kernel.Probe{
+	Name: "TCP", Without: "TCP connections are not watched",
+	Load: LoadTcp, Prepare: prepare,
+	Counted: []string{"retransmit", "set_state"}, Lost: event.LostConnection,
+}
+
+func prepare(_ *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error) {
+	for _, p := range programs {
+		if err := h.Takes(p.tracepoint, "sock"); err != nil {
+			return nil, err
+		}
+		attach = append(attach, p.name)
+	}
+	return attach, nil
 }

@@ -1,4 +1,4 @@
-package probe_test
+package syscalls_test
 
 import (
 	"testing"
@@ -6,16 +6,19 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/probetest"
+	"github.com/ingero-io/ingero/probe/syscalls"
 )
 
 // What does not fit into a table is counted, and what does is still right.
 func TestFullTablesOfAFootprintAreLosses(t *testing.T) {
 	const entries = 6
-	tr, shell, begin := adoptShell(t, "for i in 1 2 3; do read x < /etc/passwd; : > /dev/null; : < /no/such/$i; done 2>/dev/null; read line", probe.Options{})
-	f, err := tr.OpenSmallFootprint(entries)
+	tr, shell, begin := probetest.AdoptShell(t, "for i in 1 2 3; do read x < /etc/passwd; : > /dev/null; : < /no/such/$i; done 2>/dev/null; read line", probe.Options{})
+	l, err := tr.Open(syscalls.Probe(entries))
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := syscalls.NewFootprint(l)
 	defer f.Close()
 	if err := f.Watch(shell.Process.Pid); err != nil {
 		t.Fatal(err)
@@ -40,7 +43,7 @@ func TestFullTablesOfAFootprintAreLosses(t *testing.T) {
 
 // A process that ended makes room, and what came before is not told again.
 func TestProcessesThatEndMakeRoomForOthers(t *testing.T) {
-	tr, shell, begin := adoptShell(t, "exit 0", probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, "exit 0", probe.Options{})
 	f, err := tr.OpenFootprint()
 	if err != nil {
 		t.Fatal(err)

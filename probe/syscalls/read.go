@@ -1,4 +1,4 @@
-package probe
+package syscalls
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe/syscalls"
+	"github.com/ingero-io/ingero/probe/kernel"
 )
 
 // touched is what was last told of something a process touched.
 type touched struct {
-	last syscalls.SyscallsTouch
+	last SyscallsTouch
 	path string
 }
 
@@ -57,7 +57,9 @@ func (f *Footprint) Read(now uint64, cpu bool) (event.Footprint, error) {
 			return r, err
 		}
 	}
-	steps := []func(*event.Footprint) error{f.readCalls, f.readErrors, f.readNames, f.readTouches, f.readMisses, f.readPrograms}
+	steps := []func(*event.Footprint) error{
+		f.readCalls, f.readErrors, f.readNames, f.readTouches, f.readMisses, f.readPrograms,
+	}
 	if cpu {
 		steps = append(steps, f.readCPU)
 	}
@@ -76,7 +78,7 @@ func (f *Footprint) readCalls(r *event.Footprint) error {
 	for _, p := range f.procs {
 		p.inNS = 0
 	}
-	return each(f.c.Maps["call_sums"], func(k *syscalls.SyscallsCallKey, v *syscalls.SyscallsCallSum) error {
+	return kernel.Each(f.probe.Programs.Maps["call_sums"], func(k *SyscallsCallKey, v *SyscallsCallSum) error {
 		f.proc(k.Tgid).inNS += v.Cpu
 		last := f.calls[*k]
 		if v.Calls == last.Calls {
@@ -96,7 +98,7 @@ func (f *Footprint) readCalls(r *event.Footprint) error {
 }
 
 func (f *Footprint) readErrors(r *event.Footprint) error {
-	return each(f.c.Maps["errnos"], func(k *syscalls.SyscallsErrnoKey, n *uint64) error {
+	return kernel.Each(f.probe.Programs.Maps["errnos"], func(k *SyscallsErrnoKey, n *uint64) error {
 		if f.errnos[*k] != *n {
 			f.errnos[*k] = *n
 			r.Errors = append(r.Errors, event.SyscallError{PID: k.Tgid, Nr: uint16(k.Nr), Errno: uint16(k.Err), Count: *n})
@@ -105,7 +107,7 @@ func (f *Footprint) readErrors(r *event.Footprint) error {
 	})
 }
 
-func (f *Footprint) touchOf(k *syscalls.SyscallsTouchKey) *touched {
+func (f *Footprint) touchOf(k *SyscallsTouchKey) *touched {
 	t := f.touch[*k]
 	if t == nil {
 		t = &touched{}
@@ -116,21 +118,21 @@ func (f *Footprint) touchOf(k *syscalls.SyscallsTouchKey) *touched {
 
 // readNames takes the names out of their map, so that there is room for others.
 func (f *Footprint) readNames(*event.Footprint) error {
-	var done []syscalls.SyscallsTouchKey
-	err := each(f.c.Maps["names"], func(k *syscalls.SyscallsTouchKey, v *syscalls.SyscallsPathName) error {
+	var done []SyscallsTouchKey
+	err := kernel.Each(f.probe.Programs.Maps["names"], func(k *SyscallsTouchKey, v *SyscallsPathName) error {
 		t := f.touchOf(k)
-		t.path, t.last = pathOf(v), syscalls.SyscallsTouch{} // tell it again
+		t.path, t.last = pathOf(v), SyscallsTouch{} // tell it again
 		done = append(done, *k)
 		return nil
 	})
 	for i := range done {
-		_ = f.c.Maps["names"].Delete(&done[i]) // fails only if it is gone already
+		_ = f.probe.Programs.Maps["names"].Delete(&done[i]) // fails only if it is gone already
 	}
 	return err
 }
 
 // pathOf puts a path together whose last component comes first.
-func pathOf(v *syscalls.SyscallsPathName) string {
+func pathOf(v *SyscallsPathName) string {
 	b := v.B[:min(int(v.Len), len(v.B))]
 	if len(b) > 0 && b[len(b)-1] != 0 || len(b) > 0 && b[0] == 0 || bytes.HasPrefix(b, []byte("/")) {
 		return unixPath(b)
@@ -160,15 +162,16 @@ func unixPath(b []byte) string {
 }
 
 func (f *Footprint) readTouches(r *event.Footprint) error {
-	return each(f.c.Maps["touches"], func(k *syscalls.SyscallsTouchKey, v *syscalls.SyscallsTouch) error {
+	return kernel.Each(f.probe.Programs.Maps["touches"], func(k *SyscallsTouchKey, v *SyscallsTouch) error {
 		t := f.touchOf(k)
 		if t.last == *v {
 			return nil
 		}
 		t.last = *v
 		e := event.Touched{
-			PID: k.Tgid, Kind: kindOf(v.Mode), Device: k.Dev, Inode: k.Ino, Generation: k.Gen, Path: t.path, Opens: v.Opens,
-			Reads: v.Reads, ReadBytes: v.ReadBytes, Writes: v.Writes, WriteBytes: v.WriteBytes, Errors: v.Errors, First: v.First + f.toUnix,
+			PID: k.Tgid, Kind: kindOf(v.Mode), Device: k.Dev, Inode: k.Ino, Generation: k.Gen, Path: t.path,
+			Opens: v.Opens, Reads: v.Reads, ReadBytes: v.ReadBytes, Writes: v.Writes, WriteBytes: v.WriteBytes,
+			Errors: v.Errors, First: v.First + f.probe.ToUnix,
 		}
 		switch e.Kind {
 		case event.TouchSocket:
@@ -197,9 +200,14 @@ func kindOf(mode uint32) event.TouchKind {
 	return event.TouchFile
 }
 
-var families = map[uint16]string{unix.AF_UNIX: "unix", unix.AF_INET: "inet", unix.AF_INET6: "inet6", unix.AF_NETLINK: "netlink", unix.AF_PACKET: "packet", unix.AF_VSOCK: "vsock"}
+var families = map[uint16]string{
+	unix.AF_UNIX: "unix", unix.AF_INET: "inet", unix.AF_INET6: "inet6", unix.AF_NETLINK: "netlink",
+	unix.AF_PACKET: "packet", unix.AF_VSOCK: "vsock",
+}
 
-var protocols = map[uint16]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp", unix.IPPROTO_ICMP: "icmp", unix.IPPROTO_ICMPV6: "icmpv6"}
+var protocols = map[uint16]string{
+	unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp", unix.IPPROTO_ICMP: "icmp", unix.IPPROTO_ICMPV6: "icmpv6",
+}
 
 func nameOr(names map[uint16]string, n uint16, what string) string {
 	if name := names[n]; name != "" {
@@ -208,8 +216,11 @@ func nameOr(names map[uint16]string, n uint16, what string) string {
 	return fmt.Sprintf("%s-%d", what, n)
 }
 
-func endpoint(v *syscalls.SyscallsTouch, unixPath string) event.Endpoint {
-	e := event.Endpoint{Family: nameOr(families, v.Family, "family"), LocalPort: v.Lport, RemotePort: v.Rport, Peer: v.Peer, How: uint8(v.How)}
+func endpoint(v *SyscallsTouch, unixPath string) event.Endpoint {
+	e := event.Endpoint{
+		Family: nameOr(families, v.Family, "family"), LocalPort: v.Lport, RemotePort: v.Rport,
+		Peer: v.Peer, How: uint8(v.How),
+	}
 	switch v.Family {
 	case unix.AF_UNIX:
 		e.Remote = unixPath
@@ -223,7 +234,7 @@ func endpoint(v *syscalls.SyscallsTouch, unixPath string) event.Endpoint {
 }
 
 func (f *Footprint) readMisses(r *event.Footprint) error {
-	return each(f.c.Maps["misses"], func(k *syscalls.SyscallsMissKey, n *uint64) error {
+	return kernel.Each(f.probe.Programs.Maps["misses"], func(k *SyscallsMissKey, n *uint64) error {
 		if f.misses[*k] != *n {
 			f.misses[*k] = *n
 			r.Misses = append(r.Misses, event.Miss{PID: k.Tgid, Errno: uint16(k.Err), Path: text(k.Path[:]), Count: *n})
@@ -242,9 +253,9 @@ func text(b []byte) string {
 
 // readPrograms takes the programs out of their map.
 func (f *Footprint) readPrograms(r *event.Footprint) error {
-	var done []syscalls.SyscallsExecKey
-	err := each(f.c.Maps["execs"], func(k *syscalls.SyscallsExecKey, v *syscalls.SyscallsExecName) error {
-		p := event.Program{At: k.At + f.toUnix, PID: k.Tgid, Path: text(v.Path[:])}
+	var done []SyscallsExecKey
+	err := kernel.Each(f.probe.Programs.Maps["execs"], func(k *SyscallsExecKey, v *SyscallsExecName) error {
+		p := event.Program{At: k.At + f.probe.ToUnix, PID: k.Tgid, Path: text(v.Path[:])}
 		if args := bytes.TrimSuffix(v.Args[:min(int(v.ArgsLen), len(v.Args))], []byte{0}); len(args) > 0 {
 			p.Args = strings.Split(strings.ToValidUTF8(string(args), "\uFFFD"), "\x00")
 		}
@@ -256,14 +267,14 @@ func (f *Footprint) readPrograms(r *event.Footprint) error {
 		return nil
 	})
 	for i := range done {
-		_ = f.c.Maps["execs"].Delete(&done[i]) // fails only if it is gone already
+		_ = f.probe.Programs.Maps["execs"].Delete(&done[i]) // fails only if it is gone already
 	}
 	slices.SortFunc(r.Programs, func(a, b event.Program) int { return int(int64(a.At - b.At)) })
 	return err
 }
 
 func (f *Footprint) readCPU(r *event.Footprint) error {
-	return each(f.c.Maps["cpu_sums"], func(pid *uint32, v *syscalls.SyscallsCpuSum) error {
+	return kernel.Each(f.probe.Programs.Maps["cpu_sums"], func(pid *uint32, v *SyscallsCpuSum) error {
 		p := f.proc(*pid)
 		c := event.ProcessCPU{PID: *pid, NS: v.Ended, InNS: p.inNS, Ended: p.ended}
 		if v.Visit == f.visits {
@@ -290,10 +301,10 @@ func (f *Footprint) forget() error {
 	if len(gone) == 0 {
 		return nil
 	}
-	drop(f, "call_sums", f.calls, func(k *syscalls.SyscallsCallKey) bool { return gone[k.Tgid] })
-	drop(f, "errnos", f.errnos, func(k *syscalls.SyscallsErrnoKey) bool { return gone[k.Tgid] })
-	drop(f, "touches", f.touch, func(k *syscalls.SyscallsTouchKey) bool { return gone[k.Tgid] })
-	drop(f, "misses", f.misses, func(k *syscalls.SyscallsMissKey) bool { return gone[k.Tgid] })
+	drop(f, "call_sums", f.calls, func(k *SyscallsCallKey) bool { return gone[k.Tgid] })
+	drop(f, "errnos", f.errnos, func(k *SyscallsErrnoKey) bool { return gone[k.Tgid] })
+	drop(f, "touches", f.touch, func(k *SyscallsTouchKey) bool { return gone[k.Tgid] })
+	drop(f, "misses", f.misses, func(k *SyscallsMissKey) bool { return gone[k.Tgid] })
 	drop(f, "cpu_sums", f.procs, func(pid *uint32) bool { return gone[*pid] })
 	return nil
 }
@@ -302,7 +313,7 @@ func (f *Footprint) forget() error {
 func drop[K comparable, V any](f *Footprint, name string, have map[K]V, gone func(*K) bool) {
 	for k := range have {
 		if gone(&k) {
-			_ = f.c.Maps[name].Delete(&k) // fails only if it is gone already
+			_ = f.probe.Programs.Maps[name].Delete(&k) // fails only if it is gone already
 			delete(have, k)
 		}
 	}

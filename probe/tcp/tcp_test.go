@@ -1,4 +1,4 @@
-package probe_test
+package tcp_test
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/testnet"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/probetest"
 )
 
 // A shell talks to a server over a wire: what the wire loses is sent again, what it
@@ -111,10 +112,10 @@ func TestRefusedConnectionsOverIPv6AreRecorded(t *testing.T) {
 	}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	l.Close() // nobody listens there now
-	tr, shell, begin := adoptShell(t, fmt.Sprintf("exec 2>/dev/null 3<>/dev/tcp/::1/%d", port), probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("exec 2>/dev/null 3<>/dev/tcp/::1/%d", port), probe.Options{})
 	begin()
 	local := netip.IPv6Loopback().As16()
-	r := drained(t, tr, func(r *probe.Records) bool {
+	r := probetest.Drained(t, tr, func(r *probe.Records) bool {
 		return slices.ContainsFunc(r.Connections, func(c event.Connection) bool { return c.RemotePort == port && c.Remote == local })
 	})
 	for _, c := range r.Connections {

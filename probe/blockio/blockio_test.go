@@ -1,4 +1,4 @@
-package probe_test
+package blockio_test
 
 import (
 	"fmt"
@@ -9,56 +9,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/probe/probetest"
 )
 
-// loop makes a block device of a file, which nobody else uses.
-func loop(t *testing.T, bytes int64) (path string, device event.Device) {
-	t.Helper()
-	kerneltest.Require(t)
-	f, err := os.Create(filepath.Join(t.TempDir(), "disk"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := f.Truncate(bytes); err != nil {
-		t.Fatal(err)
-	}
-	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	if err != nil {
-		kerneltest.Lacks(t, "no loop devices: "+err.Error())
-	}
-	defer control.Close()
-	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-	if err != nil {
-		kerneltest.Lacks(t, "no free loop device: "+err.Error())
-	}
-	path = fmt.Sprintf("/dev/loop%d", n)
-	dev, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		kerneltest.Lacks(t, "loop device cannot be opened: "+err.Error())
-	}
-	if err := unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_SET_FD, int(f.Fd())); err != nil {
-		dev.Close()
-		t.Fatalf("set up %s: %v", path, err)
-	}
-	t.Cleanup(func() {
-		if err := unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
-			t.Errorf("release %s: %v", path, err)
-		}
-		dev.Close()
-	})
-	var st syscall.Stat_t
-	if err := syscall.Fstat(int(dev.Fd()), &st); err != nil {
-		t.Fatal(err)
-	}
-	return path, event.Device(unix.Major(st.Rdev)<<20 | unix.Minor(st.Rdev))
-}
+func TestMain(m *testing.M) { probetest.Main(m) }
 
 // diskStat reads what the kernel counts of a block device: requests done and sectors,
 // of reads and writes.
@@ -75,60 +36,15 @@ func diskStat(t *testing.T, path string) (reads, readSectors, writes, writeSecto
 	return
 }
 
-// done waits until a device has done all that was asked of it: a process that ends does
-// not wait for what was read ahead for it.
-func done(t *testing.T, dev string) {
-	t.Helper()
-	for range 1000 {
-		b, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(dev), "inflight"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var reads, writes int
-		if _, err := fmt.Sscan(string(b), &reads, &writes); err != nil {
-			t.Fatal(err)
-		}
-		if reads+writes == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s still works after ten seconds", dev)
-}
-
-// ended waits for the shell and, if there is one, a device, ends the tracer's watch and returns the rest of
-// what was recorded, appended to r, and all sums.
-func ended(t *testing.T, tr *probe.Tracer, shell *exec.Cmd, dev string, r *probe.Records) []event.RequestSum {
-	t.Helper()
-	if err := shell.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if dev != "" {
-		done(t, dev)
-	}
-	if err := tr.DetachAll(); err != nil {
-		t.Fatal(err)
-	}
-	tr.Drain(r, 1<<30)
-	sums, err := tr.Requests(nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Malformed != 0 {
-		t.Errorf("%d malformed records", r.Malformed)
-	}
-	return sums
-}
-
 func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
-	dev, number := loop(t, 32<<20)
+	dev, number := probetest.Loop(t, 32<<20)
 	script := fmt.Sprintf("dd if=/dev/zero of=%s bs=64k count=40 seek=3 oflag=direct 2>/dev/null && exec dd if=%[1]s of=/dev/null bs=4k count=3000 iflag=direct 2>/dev/null", dev)
-	tr, shell, begin := adoptShell(t, script, probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, script, probe.Options{})
 	r0, rs0, w0, ws0 := diskStat(t, dev)
 	began := uint64(time.Now().UnixNano())
 	begin()
 	var r probe.Records
-	sums := ended(t, tr, shell, dev, &r)
+	sums := probetest.Ended(t, tr, shell, dev, &r)
 	until := uint64(time.Now().UnixNano())
 	r1, rs1, w1, ws1 := diskStat(t, dev)
 
@@ -194,7 +110,7 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 }
 
 func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
-	dev, number := loop(t, 32<<20)
+	dev, number := probetest.Loop(t, 32<<20)
 	if out, err := exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", dev).CombinedOutput(); err != nil {
 		kerneltest.Lacks(t, "mkfs.ext4: "+string(out)+err.Error())
 	}
@@ -210,7 +126,7 @@ func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 	defer d.Close() // before the file system is unmounted
 
 	file := filepath.Join(dir, "written")
-	tr, shell, begin := adoptShell(t, fmt.Sprintf("dd if=/dev/zero of=%s bs=4k count=512 2>/dev/null; exec sleep 0.3", file), probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("dd if=/dev/zero of=%s bs=4k count=512 2>/dev/null; exec sleep 0.3", file), probe.Options{})
 	begin()
 	var st syscall.Stat_t
 	for end := time.Now().Add(5 * time.Second); st.Size < 2<<20 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -220,7 +136,7 @@ func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r probe.Records
-	sums := ended(t, tr, shell, dev, &r)
+	sums := probetest.Ended(t, tr, shell, dev, &r)
 	var bytes, kernel uint64
 	for _, s := range sums {
 		switch {
@@ -252,27 +168,95 @@ func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 	}
 }
 
-// Nobody reads while so many are born and end that their ring fills: those that the
-// kernel ends are told all the same.
-func TestProcessesEndedForLackOfMemoryAreTold(t *testing.T) {
-	tr, shell, begin := adoptShell(t, "for ((i = 0; i < 2200; i++)); do (:); done; exec tail /dev/zero", probe.Options{})
-	limited(t, 16<<20)(shell.Process.Pid)
-	begin()
-	pid := uint32(shell.Process.Pid)
-	shell.Wait()
-	if n, err := tr.Losses(); err != nil || n[event.LostLife] == 0 {
-		t.Errorf("%d births and ends were lost, %v: the ring was not full", n[event.LostLife], err)
+// swapOn makes a device the machine's only place to swap to. The header is that of
+// include/linux/swap.h: version 1, its last page, and a name at the end of the page.
+func swapOn(t *testing.T, device string, bytes int64) {
+	t.Helper()
+	page := make([]byte, os.Getpagesize())
+	*(*uint32)(unsafe.Pointer(&page[1024])) = 1
+	*(*uint32)(unsafe.Pointer(&page[1028])) = uint32(bytes/int64(len(page)) - 1)
+	copy(page[len(page)-10:], "SWAPSPACE2")
+	f, err := os.OpenFile(device, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var l event.Life
-	drained(t, tr, func(r *probe.Records) bool {
-		for _, v := range r.Lives {
-			if v.Kind == event.LifeOOM && v.PID == pid {
-				l = v
-			}
+	defer f.Close()
+	if _, err := f.Write(page); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.BytePtrFromString(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_SWAPON, uintptr(unsafe.Pointer(name)), 0, 0); errno != 0 {
+		kerneltest.Lacks(t, "no swapping: "+errno.Error())
+	}
+	t.Cleanup(func() {
+		if _, _, errno := unix.Syscall(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(name)), 0, 0); errno != 0 {
+			t.Errorf("swapoff: %v", errno)
 		}
-		return l.At != 0
 	})
-	if l.Comm != "tail" || l.TID != pid || l.Op.String() != "oom_kill" || l.Parent.PID != pid || time.Since(time.Unix(0, int64(l.At))) > time.Minute {
-		t.Errorf("told as %+v", l)
+}
+
+// swapped is what the kernel counts of swapping, in bytes.
+func swapped(t *testing.T) (in, out uint64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		fmt.Sscanf(line, "pswpin %d", &in)
+		fmt.Sscanf(line, "pswpout %d", &out)
+	}
+	return in * uint64(os.Getpagesize()), out * uint64(os.Getpagesize())
+}
+
+func TestSwappingIsForTheProcess(t *testing.T) {
+	const disk = 128 << 20
+	dev, number := probetest.Loop(t, disk)
+	swapOn(t, dev, disk)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("%s=%d exec %s < <(sleep 0.2; echo; sleep 5)", probetest.Toucher, 48<<20, exe), probe.Options{})
+	probetest.Limited(t, 24<<20)(shell.Process.Pid)
+	in0, out0 := swapped(t)
+	began := time.Now()
+	begin()
+	var r probe.Records
+	sums := probetest.Ended(t, tr, shell, dev, &r)
+	in1, out1 := swapped(t)
+	var in, out, own uint64
+	for _, s := range sums {
+		switch {
+		case s.Device != number:
+		case s.Op == event.OpSwapIn:
+			in += s.Bytes
+			if int(s.PID) == shell.Process.Pid {
+				own += s.Bytes
+			}
+		case s.Op == event.OpSwapOut:
+			out += s.Bytes
+		default:
+			t.Errorf("%+v", s)
+		}
+	}
+	// The kernel may be about to write what it has counted.
+	if in != in1-in0 || in == 0 || own < in*9/10 || out == 0 || out > out1-out0 || out < (out1-out0)*9/10 {
+		t.Errorf("%d bytes swapped in, %d of them for the process, and %d out; the kernel counts %d and %d", in, own, out, in1-in0, out1-out0)
+	}
+	waits := 0
+	for _, q := range r.Requests {
+		if q.Op == event.OpSwapIn && int(q.PID) == shell.Process.Pid && q.Device == number && q.Duration > 0 && q.Duration < uint64(time.Since(began)) {
+			waits++
+		}
+	}
+	if waits == 0 {
+		t.Errorf("no request to read memory back was recorded, of %d", len(r.Requests))
 	}
 }

@@ -1,0 +1,3 @@
+package syscalls
+
+var accessKindsArch = map[uint8][]int{}

@@ -1,3 +1,0 @@
-package syscalls
-
-var whatsArch = map[uint8][]int{}
