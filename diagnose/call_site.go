@@ -84,8 +84,8 @@ func (ev *evidence) phases(k threadOp) (begins []uint64) {
 	for i := range list {
 		values[i] = list[i].launches
 	}
-	for _, c := range changes(values, 0, phaseRatio) {
-		begins = append(begins, list[c.at].at)
+	for _, c := range stats.Changes(values, phaseRatio) {
+		begins = append(begins, list[c.At].at)
 	}
 	return begins
 }

@@ -90,7 +90,7 @@ func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
 	}
 	for _, calls := range by {
 		slices.SortFunc(calls, func(a, b event.CallTime) int {
-			return cmp.Or(inOrder(a, b), cmp.Compare(a.TID, b.TID))
+			return cmp.Or(ledger.InOrder(a, b), cmp.Compare(a.TID, b.TID))
 		})
 	}
 	return by

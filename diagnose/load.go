@@ -7,14 +7,8 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
-)
-
-// How many spans of calls are read for the order they come in, and how many calls
-// of each: enough for the steps of a few threads, and soon read.
-const (
-	MaxSpans  = 12
-	SpanCalls = 2000
 )
 
 // Waits of a thread that seldom waits for the GPU are hardly met by those spans. What was given
@@ -94,7 +88,8 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 	if err := in.loadRows(ctx, r, w); err != nil {
 		return err
 	}
-	if err := in.loadSpans(ctx, r); err != nil {
+	var err error
+	if in.Spans, err = recording.CallSpans(ctx, r, in.Window); err != nil {
 		return fmt.Errorf("read calls: %w", err)
 	}
 	for _, o := range in.SeldomOps() {
@@ -107,31 +102,6 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 			return fmt.Errorf("read calls: %w", err)
 		}
 		in.Seldom = append(in.Seldom, buf)
-	}
-	return nil
-}
-
-// loadSpans reads some calls of each equal part of the window.
-func (in *Input) loadSpans(ctx context.Context, r store.Reader) error {
-	from, to := in.Window.From, in.Window.To
-	if to <= from {
-		return nil
-	}
-	part := (to - from) / MaxSpans
-	var buf []event.CallTime
-	for i := range uint64(MaxSpans) {
-		w := store.Window{From: from + i*part, To: from + (i+1)*part}
-		buf = buf[:0]
-		err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {
-			buf = append(buf, *c)
-			return len(buf) < SpanCalls
-		})
-		if err != nil {
-			return err
-		}
-		if len(buf) > 0 {
-			in.Spans = append(in.Spans, slices.Clone(buf))
-		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/stats"
 )
 
 // span words a duration.
@@ -87,14 +88,7 @@ func sum(v []float64) (t float64) {
 }
 
 // median of values, which may be in any order; 0 of none.
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
-}
+func median(v []float64) float64 { return stats.Middle(v) }
 
 // minCorrelation is from when on two series are taken to go together. With a lower
 // one they are if there are enough values: minT is how far, in standard errors, the

@@ -2,9 +2,7 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
@@ -29,7 +27,7 @@ func (ev *evidence) readSteps() {
 			}
 		}
 		for t, calls := range part {
-			slices.SortFunc(calls, inOrder)
+			slices.SortFunc(calls, ledger.InOrder)
 			by[t] = append(by[t], calls)
 		}
 	}
@@ -63,10 +61,6 @@ func (ev *evidence) countSteps(t *subject) uint64 {
 	return max(n, uint64(len(t.steps.Sampled)))
 }
 
-func inOrder(a, b event.CallTime) int {
-	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
-}
-
 // active is the time in which a thread was at work.
 func (ev *evidence) active(t *subject) uint64 {
 	idle, _ := ev.idleOf(t)
@@ -90,7 +84,7 @@ func (ev *evidence) workloads() []report.Workload {
 			continue
 		}
 		list = append(list, report.Workload{
-			Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: callsOf(&t.steps),
+			Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: t.steps.Words(),
 			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
 			Trend: round(100 * t.steps.Trend(t.from, t.to)),
 		})
@@ -106,23 +100,6 @@ func warmup(t *subject) uint64 {
 	}
 	end := t.steps.Sampled[n-1].End
 	return end - min(t.from, end)
-}
-
-// maxWords is how many operations of a step are named.
-const maxWords = 4
-
-// callsOf words the calls of a step, the most frequent first.
-func callsOf(s *ledger.Steps) string {
-	var words []string
-	for _, c := range s.Calls[:min(len(s.Calls), maxWords)] {
-		if c.N > 0 {
-			words = append(words, fmt.Sprintf("%d %s", c.N, c.Op))
-		}
-	}
-	if n := len(s.Calls) - maxWords; n > 0 {
-		words = append(words, fmt.Sprintf("%d more operations", n))
-	}
-	return strings.Join(words, ", ")
 }
 
 // perStep tells a finding's loss in steps.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/recording"
 )
 
 type timelineIn struct {
@@ -52,7 +52,7 @@ var timelineTool = tool[timelineIn, timelineOut]{
 		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			v.bySecond(&out.common)
 			buckets := min(cmp.Or(max(in.Buckets, 0), defaultBuckets), maxBuckets)
-			t, err := diagnose.ReadTimeline(ctx, v, v.Window, buckets, func(t event.Thread) bool {
+			t, err := recording.ReadTimeline(ctx, v, v.Window, buckets, func(t event.Thread) bool {
 				return v.Wants(t.PID) && (in.TID == 0 || int64(t.TID) == in.TID)
 			})
 			switch {
@@ -91,7 +91,7 @@ func (v *view) nameThread(ctx context.Context, t event.Thread) (party, error) {
 	return partyOf(names[t.PID], t.PID, t.TID, ""), err
 }
 
-func (out *timelineOut) fill(t *diagnose.Timeline, from uint64) {
+func (out *timelineOut) fill(t *recording.Timeline, from uint64) {
 	out.PerStep, out.BucketNS = t.PerStep, t.BucketNS
 	for _, m := range t.Marks {
 		out.Marks = append(out.Marks, mark{clock(m.At), m.What})
@@ -132,11 +132,11 @@ func (out *timelineOut) fill(t *diagnose.Timeline, from uint64) {
 }
 
 // waitsWorthTelling are the classes of waiting that a bucket has enough of, most time first.
-func waitsWorthTelling(t *diagnose.Timeline) []event.Class {
+func waitsWorthTelling(t *recording.Timeline) []event.Class {
 	var list []event.Class
 	var sum event.Ledger
 	for c := range event.NumClasses {
-		much := func(b diagnose.TimeBucket) bool { return percent(b.Waits.NS[c], b.SpanNS) >= leastPct }
+		much := func(b recording.TimeBucket) bool { return percent(b.Waits.NS[c], b.SpanNS) >= leastPct }
 		if slices.ContainsFunc(t.Buckets, much) {
 			list = append(list, c)
 		}

@@ -32,7 +32,9 @@ type reachingReader interface {
 
 // ReadBorders looks for what reaches over the ends of a window that is read by whole seconds.
 // Only calls for which match holds count.
-func ReadBorders(ctx context.Context, r reachingReader, w store.Window, match func(*event.Call) bool) (*Borders, error) {
+func ReadBorders(
+	ctx context.Context, r reachingReader, w store.Window, match func(*event.Call) bool,
+) (*Borders, error) {
 	const second = uint64(time.Second)
 	b := &Borders{calls: map[event.Thread]*border{}, pauses: map[event.Thread]*border{}, from: w.From / second * second}
 	if w.To != 0 {

@@ -16,7 +16,8 @@ func TestFramesOfAStack(t *testing.T) {
 		{Kind: event.FrameNative, Addr: 0x7f0000001234},
 	}}
 	want := []string{
-		"train.py:7 in step", "at::matmul [libtorch.so]", "libc.so.6+0x2724a", "0x7f0000001234", "… (its callers were not found)",
+		"train.py:7 in step", "at::matmul [libtorch.so]", "libc.so.6+0x2724a", "0x7f0000001234",
+		"… (its callers were not found)",
 	}
 	if got := recording.Frames(st); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

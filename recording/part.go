@@ -1,7 +1,7 @@
-// Package recording is how a recording is asked: which part of it a question is about. The
-// command line, the tools for agents and the node API ask through it, so that the same
-// question is about the same part everywhere, and each answer says what it leaves out. It
-// reads no file itself.
+// Package recording is how a recording is asked: which part of it a question is about (Ask), and
+// what can be answered without a diagnosis. The command line, the tools for agents and the node
+// API ask through it, so that the same question is about the same part everywhere, and each
+// answer says what it leaves out. It reads no file itself.
 package recording
 
 import (

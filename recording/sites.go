@@ -161,6 +161,7 @@ func (s *Sites) Sort(by string) {
 		case "calls":
 			c = cmp.Compare(b.Calls, a.Calls)
 		}
-		return cmp.Or(c, cmp.Compare(a.PID, b.PID), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Kernel, b.Kernel))
+		return cmp.Or(c, cmp.Compare(a.PID, b.PID), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.Op, b.Op),
+			cmp.Compare(a.Kernel, b.Kernel))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/host/framework"
 	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/memory"
+	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
@@ -115,13 +116,13 @@ func takeGPUs(in *diagnose.Input, r *eventtext.Recording) {
 // cut takes the spans that diagnose.Load would read out of all calls.
 func cut(all []event.Call) [][]event.CallTime {
 	calls := timesOf(all)
-	if len(calls) <= diagnose.MaxSpans*diagnose.SpanCalls {
+	if len(calls) <= recording.MaxSpans*recording.SpanCalls {
 		return [][]event.CallTime{calls}
 	}
 	var spans [][]event.CallTime
-	for i := range diagnose.MaxSpans {
-		at := i * (len(calls) - diagnose.SpanCalls) / (diagnose.MaxSpans - 1)
-		spans = append(spans, calls[at:at+diagnose.SpanCalls])
+	for i := range recording.MaxSpans {
+		at := i * (len(calls) - recording.SpanCalls) / (recording.MaxSpans - 1)
+		spans = append(spans, calls[at:at+recording.SpanCalls])
 	}
 	return spans
 }

@@ -75,7 +75,7 @@ var table = []row{
 
 	// What is kept.
 	{"store", "event host/framework host/owner internal/lists stats"},
-	{"recording", "event report stats store"},
+	{"recording", "event ledger report stats store"},
 	{"store/sqlite", "event footprint host/framework host/owner stats store"},
 	{"store/source", "recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
@@ -84,7 +84,7 @@ var table = []row{
 	{"diagnose/cluster", "event report"},
 	{"diagnose", "collective diagnose/cluster event footprint host/framework ledger recording report stats store"},
 	{"diagnose/diagnosetest", `collective diagnose event event/eventtext host/framework host/owner memory
-		stats store`},
+		recording stats store`},
 
 	// The running tracer.
 	{"agent", `collective diagnose event footprint host/cgroup host/cudalib host/framework

@@ -1,4 +1,4 @@
-package diagnose
+package recording
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/ledger"
-	"github.com/ingero-io/ingero/recording"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -45,16 +44,25 @@ func (b *TimeBucket) StepNS() float64 {
 	return float64(b.SpanNS) / float64(b.Steps)
 }
 
+// timelineReader is a recording of which a timeline can be made.
+type timelineReader interface {
+	statsReader
+	callTimesReader
+	GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error)
+	NotableGaps(ctx context.Context, w store.Window, visit func(*event.Gap) bool) error
+	OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error)
+}
+
 // ReadTimeline reads the timeline of the thread that is wanted and spent most time in calls;
 // nil if none made any. There are at most so many buckets.
 func ReadTimeline(
-	ctx context.Context, r store.Reader, w store.Window, buckets int, wants func(event.Thread) bool,
+	ctx context.Context, r timelineReader, w store.Window, buckets int, wants func(event.Thread) bool,
 ) (*Timeline, error) {
 	list, err := r.OpStats(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	nested, err := recording.ReadNesting(ctx, r, w, list)
+	nested, err := ReadNesting(ctx, r, w, list)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +91,7 @@ func ReadTimeline(
 }
 
 // chooseThread begins the timeline of the thread that spent most time in its calls.
-func chooseThread(list []store.OpStat, nested recording.Nesting, wants func(event.Thread) bool) *Timeline {
+func chooseThread(list []store.OpStat, nested Nesting, wants func(event.Thread) bool) *Timeline {
 	type spent struct {
 		event.Thread
 		ns          uint64
@@ -117,13 +125,13 @@ func chooseThread(list []store.OpStat, nested recording.Nesting, wants func(even
 }
 
 // findSteps looks for the repetition in the thread's calls.
-func (t *Timeline) findSteps(ctx context.Context, r store.Reader) error {
-	in := &Input{Window: store.Window{From: t.live[0], To: t.live[1]}}
-	if err := in.loadSpans(ctx, r); err != nil {
+func (t *Timeline) findSteps(ctx context.Context, r timelineReader) error {
+	parts, err := CallSpans(ctx, r, store.Window{From: t.live[0], To: t.live[1]})
+	if err != nil {
 		return err
 	}
 	var spans [][]event.CallTime
-	for _, part := range in.Spans {
+	for _, part := range parts {
 		var own []event.CallTime
 		for _, c := range part {
 			if c.Thread == t.Thread && c.Depth == 0 {
@@ -131,13 +139,13 @@ func (t *Timeline) findSteps(ctx context.Context, r store.Reader) error {
 			}
 		}
 		if len(own) > 0 {
-			slices.SortFunc(own, inOrder)
+			slices.SortFunc(own, ledger.InOrder)
 			spans = append(spans, own)
 		}
 	}
 	slices.SortFunc(spans, func(a, b []event.CallTime) int { return cmp.Compare(a[0].Start, b[0].Start) })
 	if steps, ok := ledger.FindSteps(spans); ok {
-		t.steps, t.PerStep = steps, callsOf(&steps)
+		t.steps, t.PerStep = steps, steps.Words()
 	}
 	return nil
 }
@@ -152,7 +160,7 @@ func (t *Timeline) window(i int) store.Window {
 func (t *Timeline) Begin(i int) uint64 { return max(t.window(i).From, t.live[0]) }
 
 // count adds up a bucket by the seconds in which calls and pauses began.
-func (t *Timeline) count(ctx context.Context, r store.Reader, nested recording.Nesting, i int) error {
+func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]
 	b.SpanNS = min(w.To, t.live[1]) - min(max(w.From, t.live[0]), w.To)
 	ops, err := r.OpStats(ctx, w)
@@ -178,7 +186,7 @@ func (t *Timeline) count(ctx context.Context, r store.Reader, nested recording.N
 
 // spreadLong gives the part of a long call or pause that is in later buckets to these, and
 // counts the steps that end with a long call.
-func (t *Timeline) spreadLong(ctx context.Context, r store.Reader) error {
+func (t *Timeline) spreadLong(ctx context.Context, r timelineReader) error {
 	w := store.Window{From: t.From, To: t.window(len(t.Buckets) - 1).To}
 	err := r.NotableCalls(ctx, w, func(c *event.Call) bool {
 		if c.Thread != t.Thread || c.Depth > 0 {

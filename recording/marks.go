@@ -1,16 +1,16 @@
-package diagnose
+package recording
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -24,9 +24,6 @@ type Mark struct {
 const (
 	markRatio = 1.15 // of a rate or a duration, one way or the other
 	markCalls = 1.03 // of the calls of a step, of which each means something
-	markShare = 0.05 // of the thread's time, for a class of waiting
-	markNoise = 4    // times the usual distance of a value from the median of its part
-	markParts = 2    // buckets that a part has at least
 	maxMarks  = 6
 )
 
@@ -79,7 +76,7 @@ func (t *Timeline) measures() []measure {
 }
 
 // mark finds the moments.
-func (t *Timeline) mark(ctx context.Context, r store.Reader) error {
+func (t *Timeline) mark(ctx context.Context, r timelineReader) error {
 	words := map[int][]string{}
 	for _, m := range t.measures() {
 		var at []int
@@ -90,8 +87,8 @@ func (t *Timeline) mark(ctx context.Context, r store.Reader) error {
 				at, values = append(at, i), append(values, v)
 			}
 		}
-		for _, c := range changes(values, 0, m.ratio) {
-			words[at[c.at]] = append(words[at[c.at]], m.what(c.before, c.after))
+		for _, c := range stats.Changes(values, m.ratio) {
+			words[at[c.At]] = append(words[at[c.At]], m.what(c.Before, c.After))
 		}
 	}
 	var places []int
@@ -113,60 +110,8 @@ func (t *Timeline) mark(ctx context.Context, r store.Reader) error {
 	return nil
 }
 
-// change is a place of a series at which it goes from one level to another.
-type change struct {
-	at            int
-	before, after float64 // medians
-}
-
-// changes splits a series where its parts differ most, and those again, as long as the parts
-// differ noticeably. base is added to the places.
-func changes(v []float64, base int, ratio float64) []change {
-	best := split(v)
-	if best < markParts || len(v)-best < markParts {
-		return nil
-	}
-	x, y := median(v[:best]), median(v[best:])
-	noise := median(append(distances(v[:best], x), distances(v[best:], y)...))
-	noticeable := max(x, y) >= ratio*min(x, y)
-	if ratio == 0 {
-		noticeable = math.Abs(x-y) >= markShare
-	}
-	if !noticeable || math.Abs(x-y) <= markNoise*noise {
-		return nil
-	}
-	list := changes(v[:best], base, ratio)
-	list = append(list, change{base + best, x, y})
-	return append(list, changes(v[best:], base+best, ratio)...)
-}
-
-// split is the place of a series whose two sides differ most in their means, for as many
-// values as they have.
-func split(v []float64) (best int) {
-	var sum, left, most float64
-	for _, x := range v {
-		sum += x
-	}
-	for i := 1; i < len(v); i++ {
-		left += v[i-1]
-		n, m := float64(i), float64(len(v)-i)
-		if d := math.Abs(left/n-(sum-left)/m) * math.Sqrt(n*m); d > most*(1+1e-9) {
-			best, most = i, d
-		}
-	}
-	return best
-}
-
-func distances(v []float64, from float64) []float64 {
-	var d []float64
-	for _, x := range v {
-		d = append(d, math.Abs(x-from))
-	}
-	return d
-}
-
 // refine finds the second of a change at the begin of a bucket, in it and the one before.
-func (t *Timeline) refine(ctx context.Context, r store.Reader, i int) (uint64, error) {
+func (t *Timeline) refine(ctx context.Context, r timelineReader, i int) (uint64, error) {
 	at := t.window(i).From
 	if t.BucketNS <= uint64(time.Second) {
 		return at, nil
@@ -183,7 +128,7 @@ func (t *Timeline) refine(ctx context.Context, r store.Reader, i int) (uint64, e
 			v[k] += float64(o.Calls)
 		}
 	}
-	if k := split(v); k > 0 {
+	if k := stats.Split(v); k > 0 {
 		return w.From + uint64(k)*uint64(time.Second), nil
 	}
 	return at, nil
