@@ -53,11 +53,12 @@ var stacksTool = tool[stacksIn, stacksOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+			v.Op = op
 			if v.CutsSecond() {
 				out.Note = joined(out.Note, "op_… and calls_without_stack are of the whole seconds that this window touches")
 			}
 			sites, err := recording.FindSites(ctx, v, v.Window, v.Sum.Stored, func(k recording.SiteOpKey) bool {
-				return v.Wants(k.PID) && (op == 0 || k.Op == op)
+				return v.WantsOp(k.PID, k.Op)
 			})
 			if err != nil {
 				return err

@@ -74,6 +74,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			return out, err
 		}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+			v.Op = op
 			v.bySecond(&out.common)
 			if v.whole() && op == 0 && in.Layer == "" {
 				out.Stored = v.Sum.Stored
@@ -83,7 +84,7 @@ var traceStatsTool = tool[statsIn, statsOut]{
 				return err
 			}
 			list = slices.DeleteFunc(list, func(o store.OpStat) bool {
-				return !v.Wants(o.PID) || op != 0 && o.Op != op || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
+				return !v.WantsOp(o.PID, o.Op) || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
 			})
 			gaps, err := v.GapStats(ctx, v.Window)
 			if err != nil {

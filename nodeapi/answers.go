@@ -51,7 +51,7 @@ func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
 		if err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !v.Wants(o.PID) || in.op != 0 && o.Op != in.op })
+		list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !v.WantsOp(o.PID, o.Op) })
 		out.Ops = []wire.Op{}
 		for pid, table := range recording.OpTable(list) {
 			for _, o := range table {
@@ -92,7 +92,7 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 			stored = math.MaxUint64 // of very many only these are looked at
 		}
 		sites, err := recording.FindSites(ctx, v, v.Window, stored, func(k recording.SiteOpKey) bool {
-			return v.Wants(k.PID) && (in.op == 0 || k.Op == in.op)
+			return v.WantsOp(k.PID, k.Op)
 		})
 		if err != nil {
 			return err

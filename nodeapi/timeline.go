@@ -16,7 +16,7 @@ func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err er
 		out.About = a.about(&v.Part)
 		out.Calls, out.OffCPU = []wire.Call{}, []wire.OffCPU{}
 		wanted := func(t event.Thread, op event.Op) bool {
-			return v.Wants(t.PID) && (in.tid == 0 || t.TID == in.tid) && (in.op == 0 || op == in.op)
+			return v.WantsOp(t.PID, op) && (in.tid == 0 || t.TID == in.tid)
 		}
 		// One more of each than is wanted tells where the rest begins.
 		err := v.Calls(ctx, v.Window, func(c *event.Call) bool {

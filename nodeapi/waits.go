@@ -30,7 +30,7 @@ func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 		}
 		found := map[waitKey]*wire.WaitSite{}
 		err = v.OffCPU(ctx, v.Window, func(o *event.OffCPU) bool {
-			if !v.Wants(o.PID) || in.op != 0 && o.Op != in.op {
+			if !v.WantsOp(o.PID, o.Op) {
 				return true
 			}
 			for _, s := range lanes.WaitSpans(o) {

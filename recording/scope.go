@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
-// Scope says whose calls are asked for. The zero value means everybody's.
+// Scope says whose calls are asked for, and which. The zero value means all.
 type Scope struct {
-	PIDs    []int64 // of these processes; any numbers, as they were asked for
-	Process string  // of processes of this name; upper and lower case are the same
+	PIDs    []int64  // of these processes; any numbers, as they were asked for
+	Process string   // of processes of this name; upper and lower case are the same
+	Op      event.Op // calls of this operation; 0: of all
 	// Shown is the form in which names are answered, by which they can be asked for, too; nil: as
 	// they were recorded.
 	Shown func(name string) string

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -23,6 +24,7 @@ type View struct {
 	store.Recording
 	Part
 	PIDs []uint32 // only these processes, in order; empty: all
+	Op   event.Op // only this operation; 0: all
 
 	names map[uint32]string // of processes, once they were asked for
 }
@@ -30,7 +32,7 @@ type View struct {
 // Ask finds what a question is about. IsMistaken tells an error in the question from one of the
 // recording.
 func Ask(ctx context.Context, r store.Recording, q Question, now time.Time) (*View, error) {
-	v := &View{Recording: r}
+	v := &View{Recording: r, Op: q.Op}
 	var err error
 	if v.Part, err = Choose(ctx, r, q.Span, now); err != nil {
 		return nil, err
@@ -60,6 +62,11 @@ func IsMistaken(err error) bool {
 
 // Wants reports whether a process's calls are asked for.
 func (v *View) Wants(pid uint32) bool { return len(v.PIDs) == 0 || slices.Contains(v.PIDs, pid) }
+
+// WantsOp reports whether a process's calls of an operation are asked for.
+func (v *View) WantsOp(pid uint32, op event.Op) bool {
+	return v.Wants(pid) && (v.Op == 0 || v.Op == op)
+}
 
 // Uncounted reports whether the recording does not say what was lost.
 func (v *View) Uncounted() bool { return uncounted(v.Recording) }
