@@ -36,11 +36,15 @@ are only read. The new one appears when it is complete, or not at all.
 
 Events keep their ids, NODE:NUMBER. Stacks, arguments and control groups are
 stored once. A recording that does not say which machine it is of, or says the
-same as another machine's, gets a name with --force-node.`,
+same as another machine's, gets a name with --force-node.
+
+Recordings of Ingero 0.8 and 0.9 are merged into one of their own kind, which
+the other commands read as well; not together with recordings of today.`,
 		Example: `  ingero merge node-01.db node-02.db -o cluster.db
   ingero explain cluster.db --since all
   ingero merge rank0.db rank1.db -o job.db                          two tracers of one machine
-  ingero merge a.db b.db -o cluster.db --force-node gpu-02=b.db     both say "localhost"`,
+  ingero merge a.db b.db -o cluster.db --force-node gpu-02=b.db     both say "localhost"
+  ingero merge a.db b.db -o cluster.db --force-node gpu-01=a.db --force-node gpu-02=b.db    of Ingero 0.8`,
 		Args: arguments(2, 1<<20, "two or more recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {

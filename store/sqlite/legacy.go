@@ -70,11 +70,11 @@ var legacyTables = []legacyTable{
 		"recommendations: ''", "cuda_op: ''", "cuda_p99_us: 0", "cuda_p50_us: 0", "tail_ratio: 0", "timeline: ''",
 	}},
 	{"event_aggregates", []string{
-		"bucket: 0", "source: 0", "op: 0", "pid: 0", "count: 0", "stored: 0", "sum_dur: 0", "min_dur: 0", "max_dur: 0", "sum_arg0: 0",
+		"bucket: 0", "source: 0", "op: 0", "pid: 0", "count: 0", "stored: 0", "sum_dur: 0", "min_dur: 0", "max_dur: 0", "sum_arg0: 0", "node: ''",
 	}},
 	{"sources", []string{"id: 0", "name: ''", "description: ''"}},
 	{"ops", []string{"source_id: 0", "op_id: 0", "name: ''", "description: ''"}},
-	{"process_names", []string{"pid: 0", "name: ''"}},
+	{"process_names", []string{"pid: 0", "name: ''", "node: ''"}},
 	{"stack_traces", []string{"hash: 0", "frames: ''"}},
 	{"system_snapshots", []string{"timestamp: 0", "cpu_pct: 0", "mem_pct: 0", "mem_avail: 0", "swap_mb: 0", "load_avg: 0"}},
 	{"cgroup_metadata", []string{"cgroup_id: 0", "cgroup_path: ''"}},
@@ -167,7 +167,7 @@ from earlier_ops;
 create temp view earlier_event as
 select e.id, e.timestamp - case when e.source in (1, 4, 8, 9) then 0 else e.duration end as timestamp, e.duration, e.node, e.rank,
   e.pid, e.tid, e.source, coalesce(o.name, 'op-' || (e.source * 256 + e.op)) as op, e.gpu_id, e.arg0, e.arg1, e.ret_code,
-  e.stack_hash, e.cgroup_id, coalesce((select name from earlier_process_names where pid = e.tid),
-  (select name from earlier_process_names where pid = e.pid), '') as comm
+  e.stack_hash, e.cgroup_id, coalesce((select name from earlier_process_names n where n.pid = e.tid and n.node in (e.node, '')),
+  (select name from earlier_process_names n where n.pid = e.pid and n.node in (e.node, '')), '') as comm
 from earlier_events e left join earlier_op o on o.source = e.source and o.op = e.op;
 `

@@ -17,12 +17,14 @@ import (
 // legacyRows is a recording by an earlier Ingero in memory: a call's ledger
 // comes from other rows, so that all are needed for any.
 type legacyRows struct {
-	calls  []event.Call      // by start, outer ones first
-	ids    []string          // of calls
-	off    []interval        // by start
-	names  map[uint32]string // of processes and threads, as the file has them
-	lives  []event.Life      // by time
-	procs  map[uint32]*store.Process
+	calls  []event.Call              // by start, outer ones first
+	ids    []string                  // of calls
+	off    []interval                // by start
+	names  map[uint32]string         // of processes and threads
+	shared map[uint32]string         // likewise, by process id on whatever node: the file does not say which
+	lives  []event.Life              // by time
+	procs  map[uint32]*store.Process // with events
+	named  []store.Process           // without: those whose node and name are known
 	nodes  []string
 	first  uint64
 	last   uint64
@@ -102,37 +104,61 @@ func (l *legacyLoader) thread(s *sqlite.Stmt, node string, pid int) event.Thread
 }
 
 func (l *legacyLoader) readThreads(ctx context.Context) error {
-	l.names = map[uint32]string{}
-	err := l.Reader.rows(ctx, "select pid, name from earlier_process_names", nil, func(s *sqlite.Stmt) error {
-		l.names[uint32(s.ColumnInt64(0))] = s.ColumnText(1)
-		return nil
-	})
+	l.owner = map[uint32]int{}
+	err := l.Reader.rows(ctx, `select node, pid, tid, max(rank), max(local_rank), max(world_size), max(source in (1, 4, 8, 9))
+		from earlier_events group by node, pid, tid order by node, pid, tid`, nil, l.addThread)
 	if err != nil {
 		return err
 	}
-	l.owner = map[uint32]int{}
-	return l.Reader.rows(ctx, `select node, pid, tid, max(rank), max(local_rank), max(world_size), max(source in (1, 4, 8, 9))
-		from earlier_events group by node, pid, tid order by node, pid, tid`, nil, l.addThread)
+	l.names, l.shared = map[uint32]string{}, map[uint32]string{}
+	err = l.Reader.rows(ctx, "select pid, name, node from earlier_process_names order by pid, node", nil, l.addName)
+	for pid, p := range l.procs {
+		p.Name = l.comm(event.Thread{PID: pid, TID: pid})
+		if pid>>idShift != 0 {
+			p.Name += "@" + p.Node
+		}
+	}
+	return err
 }
 
-func (l *legacyLoader) addThread(s *sqlite.Stmt) error {
-	node := s.ColumnText(0)
+func (l *legacyLoader) addName(s *sqlite.Stmt) error {
+	pid, name, node := uint32(s.ColumnInt64(0)), s.ColumnText(1), s.ColumnText(2)
+	if node == "" {
+		l.shared[pid] = name
+		return nil
+	}
+	id := l.claim(node, pid)
+	l.names[id] = name
+	if id != pid {
+		name += "@" + node
+	}
+	if l.procs[id] == nil {
+		l.named = append(l.named, store.Process{PID: id, Name: name, Node: node, Rank: -1, LocalRank: -1, WorldSize: -1})
+	}
+	return nil
+}
+
+// claim is the id of a process or thread that a node has. The first node to have it owns it.
+func (l *legacyLoader) claim(node string, id uint32) uint32 {
 	n := slices.Index(l.nodes, node)
 	if n < 0 {
 		n, l.nodes = len(l.nodes), append(l.nodes, node)
 	}
+	if _, ok := l.owner[id]; !ok {
+		l.owner[id] = n
+	}
+	return l.id(node, int64(id))
+}
+
+func (l *legacyLoader) addThread(s *sqlite.Stmt) error {
+	node := s.ColumnText(0)
 	for _, id := range []int64{s.ColumnInt64(1), s.ColumnInt64(2)} {
-		if _, ok := l.owner[uint32(id)]; !ok {
-			l.owner[uint32(id)] = n
-		}
+		l.claim(node, uint32(id))
 	}
 	t := l.thread(s, node, 1)
 	p := l.procs[t.PID]
 	if p == nil {
-		p = &store.Process{PID: t.PID, Name: l.names[uint32(s.ColumnInt64(1))], Node: node, Rank: -1, LocalRank: -1, WorldSize: -1}
-		if t.PID != uint32(s.ColumnInt64(1)) {
-			p.Name += "@" + node
-		}
+		p = &store.Process{PID: t.PID, Node: node, Rank: -1, LocalRank: -1, WorldSize: -1}
 		l.procs[t.PID] = p
 	}
 	p.Rank, p.LocalRank, p.WorldSize = max(p.Rank, orMinus(s, 3)), max(p.LocalRank, orMinus(s, 4)), max(p.WorldSize, orMinus(s, 5))
@@ -240,12 +266,15 @@ func (l *legacyLoader) readLives(ctx context.Context) error {
 }
 
 func (l *legacyLoader) readCounts(ctx context.Context) error {
-	return l.Reader.rows(ctx, `select a.bucket, a.pid, a.source, coalesce(o.name, 'op-' || (a.source * 256 + a.op)), a.count, a.sum_dur, a.min_dur, a.max_dur, a.sum_arg0
+	return l.Reader.rows(ctx, `select a.bucket, a.pid, a.source, coalesce(o.name, 'op-' || (a.source * 256 + a.op)), a.count, a.sum_dur, a.min_dur, a.max_dur, a.sum_arg0, a.node
 		from earlier_event_aggregates a left join earlier_op o on o.source = a.source and o.op = a.op
-		where a.source in (1, 4, 8, 9) or o.name = 'sched_switch' order by a.bucket, a.pid, a.source, a.op`, nil, func(s *sqlite.Stmt) error {
+		where a.source in (1, 4, 8, 9) or o.name = 'sched_switch' order by a.bucket, a.pid, a.source, a.op, a.node`, nil, func(s *sqlite.Stmt) error {
 		c := legacyCount{
 			from: nonNegative(s, 0), pid: uint32(s.ColumnInt64(1)), count: nonNegative(s, 4), sum: nonNegative(s, 5),
 			min: nonNegative(s, 6), max: nonNegative(s, 7), bytes: nonNegative(s, 8), isSwitch: s.ColumnText(3) == "sched_switch",
+		}
+		if node := s.ColumnText(9); node != "" {
+			c.pid = l.claim(node, c.pid)
 		}
 		c.op, c.call = l.op(s.ColumnInt64(2), s.ColumnText(3)), !c.isSwitch
 		l.counts = append(l.counts, c)

@@ -52,11 +52,12 @@ func (r *legacyReader) Processes(ctx context.Context) ([]store.Process, error) {
 		return nil, err
 	}
 	found := map[uint32]store.Process{}
-	err = r.Reader.rows(ctx, "select pid, name from earlier_process_names order by pid", nil, func(s *sqlite.Stmt) error {
-		pid := uint32(s.ColumnInt64(0))
-		found[pid] = store.Process{PID: pid, Name: s.ColumnText(1), Rank: -1, LocalRank: -1, WorldSize: -1}
-		return nil
-	})
+	for pid, name := range e.shared {
+		found[pid] = store.Process{PID: pid, Name: name, Rank: -1, LocalRank: -1, WorldSize: -1}
+	}
+	for _, p := range e.named {
+		found[p.PID] = p
+	}
 	for pid, p := range e.procs {
 		found[pid] = *p
 	}
@@ -65,7 +66,7 @@ func (r *legacyReader) Processes(ctx context.Context) ([]store.Process, error) {
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b store.Process) int { return cmp.Compare(a.PID, b.PID) })
-	return out, err
+	return out, nil
 }
 
 // Threads implements store.Reader: those with calls or with intervals.
@@ -222,7 +223,7 @@ func (r *legacyReader) OffCPU(ctx context.Context, w store.Window, visit func(*e
 // comm names a thread: by its own name, or by its process's if it has none.
 func (e *legacyRows) comm(t event.Thread) string {
 	const pid = 1<<idShift - 1 // without the number of the node
-	return cmp.Or(e.names[t.TID&pid], e.names[t.PID&pid])
+	return cmp.Or(e.names[t.TID], e.shared[t.TID&pid], e.names[t.PID], e.shared[t.PID&pid])
 }
 
 // Lives implements store.Reader.

@@ -15,13 +15,15 @@ from earlier_sessions;
 
 create temp view old_cgroups as select cgroup_id, cgroup_path as path from earlier_cgroup_metadata;
 
-create temp view old_process_names as select pid, name from earlier_process_names;
+-- One row per process id, as today: that of the first node, if several have it.
+create temp view old_process_names as
+select pid, name from (select pid, name, min(node) from earlier_process_names group by pid);
 
 create temp view old_threads as
 select node, pid, tid, comm, max(source in (1, 4, 8, 9)) as dispatch from earlier_event group by node, pid, tid;
 
 create temp view old_processes as
-select node, pid, coalesce((select n.name from earlier_process_names n where n.pid = e.pid), '') as name,
+select node, pid, coalesce((select n.name from earlier_process_names n where n.pid = e.pid and n.node in (e.node, '')), '') as name,
   max(rank) as rank, max(source in (1, 4, 8, 9)) as traced
 from earlier_event e group by node, pid;
 

@@ -59,16 +59,34 @@ func Merge(ctx context.Context, output string, inputs []MergeInput, o MergeOptio
 			return r, err
 		}
 	}
-	if err := m.plan(); err != nil {
+	write, err := m.way()
+	if err != nil {
 		return r, err
 	}
-	if err := m.write(); err != nil {
+	if err := write(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		return r, err
 	}
 	return m.result, m.publish()
+}
+
+// way is how to write the merged recording: one of today, or one as Ingero 0.8 and 0.9 wrote
+// them if the inputs are. There is none of both.
+func (m *merger) way() (func() error, error) {
+	legacy := slices.IndexFunc(m.inputs, func(in *mergeInput) bool { return in.legacy != nil })
+	today := slices.IndexFunc(m.inputs, func(in *mergeInput) bool { return in.legacy == nil })
+	switch {
+	case legacy < 0:
+		return m.write, m.plan()
+	case today < 0:
+		return m.mergeLegacy, nil
+	}
+	old := m.inputs[legacy].path
+	return nil, fmt.Errorf("%w: %s is of Ingero 0.x and %s is not: events of 0.x have no exact statistics and no ledgers, "+
+		"which a recording of today is made of; merge those of 0.x by themselves, or explain each on its own: ingero explain %s",
+		ErrMerge, old, m.inputs[today].path, old)
 }
 
 // checkOutput refuses what can be refused before any work is done.
@@ -173,8 +191,8 @@ var mergePragmas = []string{
 	"pragma main.cache_size = -65536",
 }
 
-// write makes the merged recording.
-func (m *merger) write() (err error) {
+// create opens the file that the merged recording is written to.
+func (m *merger) create() (err error) {
 	if m.conn, err = sqlite.OpenConn(m.file, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI); err != nil {
 		return wrap(m.output, err)
 	}
@@ -183,6 +201,14 @@ func (m *merger) write() (err error) {
 		if err := exec(m.conn, p); err != nil {
 			return wrap(m.output, fmt.Errorf("%s: %w", p, err))
 		}
+	}
+	return nil
+}
+
+// write makes the merged recording.
+func (m *merger) write() error {
+	if err := m.create(); err != nil {
+		return err
 	}
 	if err := migrate(m.conn, migrations()); err != nil {
 		return wrap(m.output, err)

@@ -20,6 +20,8 @@ type mergeInput struct {
 	uri      string // of what is read: the file, or a copy with today's tables
 	size     int64
 	sessions []*mergeSession
+	legacy   *layout  // of its tables, if it is of Ingero 0.8 or 0.9
+	nodes    []string // of one that is: those that it says it is of
 	covered  []covered
 }
 
@@ -60,7 +62,8 @@ func (m *merger) add(i MergeInput) error {
 	if l, err := s.legacy(); err != nil {
 		return err
 	} else if l != nil {
-		return fmt.Errorf("%w: %s is of Ingero 0.x: its events have no exact statistics and no ledgers, which a recording of today is made of; explain it on its own: ingero explain %s", ErrMerge, i.Path, i.Path)
+		in.legacy = l
+		return in.readLegacy(m)
 	}
 	c, err := s.connect()
 	if err != nil {
