@@ -175,7 +175,9 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on, f.place())
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
-	c.Recommendations = []string{fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID)}
+	c.Recommendations = []string{
+		fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID),
+	}
 	if everybody && got.who != "" && got.most > got.all/2 {
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s take less, which was given most memory meanwhile: memory.high of its control group (systemd: MemoryHigh=)", got.who))
 	}

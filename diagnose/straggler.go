@@ -209,6 +209,9 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 		return report.Step{Layer: layer, Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t), State: state, On: on, NS: ns, Node: node}
 	}
 	ns := r.split.Of(r.class)
+	if r.known && r.class == event.OnCPU {
+		return r.describeOnCPU(step, ns, who, t.PID)
+	}
 	switch {
 	case !r.known:
 		return "what it did was not recorded", []report.Step{step("HOST", "unknown", "what it did was not recorded", r.late)},
@@ -234,12 +237,6 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)}, fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
 	case r.class == event.Sleep:
 		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)}, fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
-	case r.class == event.OnCPU && r.split.OnCPU < r.late/2 && r.gpu >= r.late/2:
-		return "its GPU was not done with the work before", []report.Step{step("CUDA", "blocked", "GPU work", r.gpu)},
-			fmt.Sprintf("see what slows the GPU of %s: clocks, temperature, or more work than the others have (nvidia-smi -q -d PERFORMANCE)", who)
-	case r.class == event.OnCPU:
-		return "it was at work on a CPU, and had more to do than the others, or did it more slowly", []report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
-			fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; perf top -p %d", who, t.PID)
 	}
 	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
 	short = "it " + doingWords[r.class]
@@ -251,6 +248,21 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 		}
 	}
 	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
+}
+
+// describeOnCPU is describe for a reason that is no wait of the thread's.
+func (r *reason) describeOnCPU(
+	step func(layer, state, on string, ns uint64) report.Step, ns uint64, who string, pid uint32,
+) (short string, steps []report.Step, fix string) {
+	if r.split.OnCPU < r.late/2 && r.gpu >= r.late/2 {
+		return "its GPU was not done with the work before", []report.Step{step("CUDA", "blocked", "GPU work", r.gpu)},
+			fmt.Sprintf("see what slows the GPU of %s: clocks, temperature, or more work than the others have "+
+				"(nvidia-smi -q -d PERFORMANCE)", who)
+	}
+	return "it was at work on a CPU, and had more to do than the others, or did it more slowly",
+		[]report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
+		fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; "+
+			"perf top -p %d", who, pid)
 }
 
 func describeCollective(ev *evidence, f *finding, c *report.Chain) {

@@ -61,7 +61,8 @@ func (p *perfetto) processUUID(pid uint32) uint64 {
 }
 
 func (p *perfetto) threadUUID(t event.Thread, l lane) uint64 {
-	return threadTrack | uint64(l)<<laneShift | p.number<<machineShift | uint64(t.PID&idMask)<<idBits | uint64(t.TID&idMask)
+	thread := uint64(t.PID&idMask)<<idBits | uint64(t.TID&idMask)
+	return threadTrack | uint64(l)<<laneShift | p.number<<machineShift | thread
 }
 
 // begins begins a sequence of packets: strings are written once in each.

@@ -44,7 +44,8 @@ type param struct {
 }
 
 var params = []param{
-	{"since", "string", `how far back to look, "5m", or "all"; in a saved recording, counted from the end of its data. If nothing is said, all of it, or 5m of one that is being written`, nil, func(in *input, v string) error {
+	{"since", "string", `how far back to look, "5m", or "all"; in a saved recording, counted from the end of its data. ` +
+		`If nothing is said, all of it, or 5m of one that is being written`, nil, func(in *input, v string) error {
 		in.span.Since = v
 		return nil
 	}},

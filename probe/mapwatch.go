@@ -118,9 +118,10 @@ type perfRing struct {
 
 func newPerfRing(cpu int) (*perfRing, error) {
 	attr := unix.PerfEventAttr{
-		Type:        unix.PERF_TYPE_SOFTWARE,
-		Config:      unix.PERF_COUNT_SW_DUMMY,
-		Bits:        unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitWatermark | unix.PerfBitSampleIDAll | unix.PerfBitUseClockID,
+		Type:   unix.PERF_TYPE_SOFTWARE,
+		Config: unix.PERF_COUNT_SW_DUMMY,
+		Bits: unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitWatermark |
+			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID,
 		Sample_type: unix.PERF_SAMPLE_TIME, // behind each record: when
 		Clockid:     unix.CLOCK_MONOTONIC,
 		Wakeup:      1,

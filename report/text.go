@@ -393,11 +393,3 @@ func (t *text) lost(lost map[string]uint64) {
 	t.line("")
 	t.wrap(t.paint(yellow, "not recorded: "), strings.Join(parts, ", "))
 }
-
-// pct writes a percentage; one decimal below ten.
-func pct(v float64) string {
-	if v < 10 && v != float64(int(v)) {
-		return fmt.Sprintf("%.1f %%", v)
-	}
-	return fmt.Sprintf("%.0f %%", v)
-}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -120,4 +121,12 @@ func dropped(lost map[string]uint64) (parts []string, n uint64) {
 		}
 	}
 	return parts, n
+}
+
+// pct writes a percentage; one decimal below ten.
+func pct(v float64) string {
+	if v < 10 && v != float64(int(v)) {
+		return fmt.Sprintf("%.1f %%", v)
+	}
+	return fmt.Sprintf("%.0f %%", v)
 }

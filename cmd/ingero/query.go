@@ -53,7 +53,7 @@ Start with these views; docs/sql.md describes all of them:
   ingero query run.db "select * from off_cpu order by duration_ns desc limit 5"
   ingero query run.db --format csv --limit 0 "select * from events" > events.csv
   ingero query run.db --format json - < question.sql
-  ingero query --nodes gpu-node-01:8080,gpu-node-02:8080 "select node, op, count(*), avg(duration_ns) from cuda_events group by node, op"`,
+  ingero query --nodes gpu-01:8080,gpu-02:8080 "select node, op, count(*) from cuda_events group by node, op"`,
 		Args: arguments(1, 2, "a recording and an SQL statement, or just the statement"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sql := args[len(args)-1]

@@ -94,6 +94,14 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 			return c.trace(cmd.Context(), &f, args)
 		},
 	}
+	f.add(cmd)
+	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
+	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// add adds the flags of trace.
+func (f *traceFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.Var((*pidList)(&f.pids), "pid", "trace these processes and their children (4821,4822)")
 	fl.StringVar(&f.user, "user", "", "trace the processes of this user (name or number)")
@@ -104,7 +112,8 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), finding, summary")
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
-	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, or with =false of none (default of --pid without CUDA)")
+	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, "+
+		"or with =false of none (default of --pid without CUDA)")
 	fl.Lookup("footprint").NoOptDefVal = "true"
 	fl.BoolVar(&f.pages, "pages", false, "count page allocations of each process, by the second (about 40 ns each)")
 	fl.BoolVar(&f.inner, "inner-calls", false, "count launches, waits and copies of the driver also where each is within a call of the runtime")
@@ -114,9 +123,6 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	f.fleet.addNodes(cmd)
 	fl.Lookup("nodes").Usage = "show these nodes, too, in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)"
 	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
-	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
-	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
 }
 
 // tracing is one run of trace: what to ask of the agent, and how to show it.

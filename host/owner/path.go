@@ -12,9 +12,11 @@ import (
 // alone, below a folder that tells), and containerd's mixture of both
 // ("kubepods-podUID.slice:cri-containerd:ID").
 var (
-	scopeID = regexp.MustCompile(`^(?:.*:)?(cri-containerd|crio|docker|libpod|nerdctl|cri-docker|containerd)[-:]([0-9a-f]{64})(?:\.scope)?$`)
+	scopeID = regexp.MustCompile(`^(?:.*:)?(cri-containerd|crio|docker|libpod|nerdctl|cri-docker|containerd)` +
+		`[-:]([0-9a-f]{64})(?:\.scope)?$`)
 	bareID  = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	podPart = regexp.MustCompile(`(?:^|[-/])pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:$|[/:])`)
+	podPart = regexp.MustCompile(`(?:^|[-/])pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})` +
+		`(?:\.slice)?(?:$|[/:])`)
 	jobPart = regexp.MustCompile(`/job_(\d+)(?:/step_(\w+))?(?:/|$)`)
 	lxcPart = regexp.MustCompile(`/lxc(?:\.payload)?[./]([^/]+)`)
 	session = regexp.MustCompile(`^(session-.*|init|user@\d+|slurmstepd.*|.*slurmstepd)\.(scope|service)$`)

@@ -166,7 +166,7 @@ var ofFiles = []string{
 
 func TestFewOpenFiles(t *testing.T) {
 	for _, r := range table {
-		for _, i := range strings.Fields(r.imports) {
+		for i := range strings.FieldsSeq(r.imports) {
 			if (i == "store/sqlite" || i == "store/source") && !slices.Contains(ofFiles, r.name) {
 				t.Errorf("%s imports %s; let cmd/ingero hand it a recording.Source or a store.Reader", r.name, i)
 			}

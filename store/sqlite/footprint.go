@@ -57,30 +57,29 @@ func (w *Writer) insertFootprint(f *event.Footprint) error {
 	return err
 }
 
-// Footprint implements store.Reader.
-func (r *Reader) Footprint(ctx context.Context, w store.Window) (event.Footprint, error) {
-	var f event.Footprint
+// footprintRead is a table of footprints, and how a row of it is read; i is a column's number.
+type footprintRead struct {
+	query string
+	args  []int64
+	row   func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt)
+}
+
+// footprintReads are the tables, asked for a window.
+func footprintReads(w store.Window) []footprintRead {
 	// Totals are not kept by the second: those of the sessions that counted anything
 	// in the window.
 	const there = " where session in (select session from syscall_second where ts between ? and ?)"
-	if ok, err := r.has(ctx, "syscall_second"); err != nil || !ok {
-		return f, err
-	}
-	steps := []struct {
-		query string
-		args  []int64
-		row   func(i func(int) uint64, s *sqlite.Stmt)
-	}{
-		{"select ts, pid, nr, calls, errors, sum, cpu, max from syscall_second where ts between ? and ? order by ts, pid, nr", bounds(w), func(i func(int) uint64, _ *sqlite.Stmt) {
+	return []footprintRead{
+		{"select ts, pid, nr, calls, errors, sum, cpu, max from syscall_second where ts between ? and ? order by ts, pid, nr", bounds(w), func(f *event.Footprint, i func(int) uint64, _ *sqlite.Stmt) {
 			f.Syscalls = append(f.Syscalls, event.SyscallCount{
 				At: i(0), PID: uint32(i(1)), Nr: uint16(i(2)), Calls: i(3), Errors: i(4), NS: i(5), CPUNS: i(6), MaxNS: i(7),
 			})
 		}},
-		{"select pid, nr, errno, count from syscall_error" + there + " order by session, pid, nr, errno", bounds(w), func(i func(int) uint64, _ *sqlite.Stmt) {
+		{"select pid, nr, errno, count from syscall_error" + there + " order by session, pid, nr, errno", bounds(w), func(f *event.Footprint, i func(int) uint64, _ *sqlite.Stmt) {
 			f.Errors = append(f.Errors, event.SyscallError{PID: uint32(i(0)), Nr: uint16(i(1)), Errno: uint16(i(2)), Count: i(3)})
 		}},
 		{`select pid, kind, device, inode, generation, path, opens, reads, read_bytes, writes, write_bytes, errors, first,
-			family, protocol, local_port, remote_port, remote, peer, how from touched` + there + " order by session, pid, device, inode, generation", bounds(w), func(i func(int) uint64, s *sqlite.Stmt) {
+			family, protocol, local_port, remote_port, remote, peer, how from touched` + there + " order by session, pid, device, inode, generation", bounds(w), func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
 			f.Touched = append(f.Touched, event.Touched{
 				PID: uint32(i(0)), Kind: event.TouchKind(i(1)), Device: uint32(i(2)), Inode: i(3), Generation: uint32(i(4)), Path: s.ColumnText(5),
 				Opens: i(6), Reads: i(7), ReadBytes: i(8), Writes: i(9), WriteBytes: i(10), Errors: i(11), First: i(12),
@@ -90,28 +89,36 @@ func (r *Reader) Footprint(ctx context.Context, w store.Window) (event.Footprint
 				},
 			})
 		}},
-		{"select pid, errno, path, count from path_miss" + there + " order by session, pid, errno, path", bounds(w), func(i func(int) uint64, s *sqlite.Stmt) {
+		{"select pid, errno, path, count from path_miss" + there + " order by session, pid, errno, path", bounds(w), func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
 			f.Misses = append(f.Misses, event.Miss{PID: uint32(i(0)), Errno: uint16(i(1)), Path: s.ColumnText(2), Count: i(3)})
 		}},
-		{"select ts, pid, path, args from program where ts between ? and ? order by ts, pid", bounds(w), func(i func(int) uint64, s *sqlite.Stmt) {
+		{"select ts, pid, path, args from program where ts between ? and ? order by ts, pid", bounds(w), func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
 			p := event.Program{At: i(0), PID: uint32(i(1)), Path: s.ColumnText(2)}
 			if json.Unmarshal([]byte(s.ColumnText(3)), &p.Args) != nil || len(p.Args) == 0 {
 				p.Args = nil // what it ran stands
 			}
 			f.Programs = append(f.Programs, p)
 		}},
-		{"select pid, path from mapped_library" + there + " order by session, pid, path", bounds(w), func(i func(int) uint64, s *sqlite.Stmt) {
+		{"select pid, path from mapped_library" + there + " order by session, pid, path", bounds(w), func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
 			f.Libraries = append(f.Libraries, event.MappedLibrary{PID: uint32(i(0)), Path: s.ColumnText(1)})
 		}},
-		{"select pid, parent, comm, first, ended, cpu, kernel from process_cpu" + there + " order by session, pid", bounds(w), func(i func(int) uint64, s *sqlite.Stmt) {
+		{"select pid, parent, comm, first, ended, cpu, kernel from process_cpu" + there + " order by session, pid", bounds(w), func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
 			f.CPU = append(f.CPU, event.ProcessCPU{
 				PID: uint32(i(0)), Parent: uint32(i(1)), Comm: s.ColumnText(2), First: i(3), Ended: i(4), NS: i(5), InNS: i(6),
 			})
 		}},
 	}
-	for _, step := range steps {
+}
+
+// Footprint implements store.Reader.
+func (r *Reader) Footprint(ctx context.Context, w store.Window) (event.Footprint, error) {
+	var f event.Footprint
+	if ok, err := r.has(ctx, "syscall_second"); err != nil || !ok {
+		return f, err
+	}
+	for _, step := range footprintReads(w) {
 		err := r.rows(ctx, step.query, step.args, func(s *sqlite.Stmt) error {
-			step.row(func(n int) uint64 { return uint64(s.ColumnInt64(n)) }, s)
+			step.row(&f, func(n int) uint64 { return uint64(s.ColumnInt64(n)) }, s)
 			return nil
 		})
 		if err != nil {

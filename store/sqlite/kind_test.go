@@ -3,6 +3,7 @@ package sqlite
 import (
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/ingero-io/ingero/store"
@@ -24,7 +25,7 @@ func eachList(f func(name string, b *store.Batch)) {
 	var walk func(t reflect.Type, path []int)
 	walk = func(t reflect.Type, path []int) {
 		for i := range t.NumField() {
-			field, at := t.Field(i), append(path[:len(path):len(path)], i)
+			field, at := t.Field(i), append(slices.Clip(path), i)
 			var b store.Batch
 			switch v := reflect.ValueOf(&b).Elem().FieldByIndex(at); v.Kind() {
 			case reflect.Struct:

@@ -109,7 +109,9 @@ type mergeCopy struct {
 
 // prepare finds the new ids, and forgets those of the input before.
 func (c *mergeCopy) prepare() error {
-	for _, t := range []string{"args_map", "frame_map", "stack_map", "cgroup_map", "covered", "moved", "skipped", "second"} {
+	for _, t := range []string{
+		"args_map", "frame_map", "stack_map", "cgroup_map", "covered", "moved", "skipped", "second",
+	} {
 		if err := exec(c.conn, "delete from temp."+t); err != nil {
 			return err
 		}

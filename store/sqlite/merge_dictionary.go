@@ -53,7 +53,8 @@ func (c *mergeCopy) cgroups() error {
 
 func (c *mergeCopy) frames() error {
 	const build = "coalesce((select b.build_id from src.frame_build b where b.frame = x.id), '')"
-	const columns = "x.kind, coalesce(x.addr, 0), x.symbol, x.file, coalesce(x.line, 0), x.module, coalesce(x.offset, 0), " + build
+	const columns = "x.kind, coalesce(x.addr, 0), x.symbol, x.file, coalesce(x.line, 0), " +
+		"x.module, coalesce(x.offset, 0), " + build
 	const same = "o.kind = x.kind and o.addr = coalesce(x.addr, 0) and o.symbol = x.symbol and o.file = x.file and o.line = coalesce(x.line, 0) and o.module = x.module and o.offset = coalesce(x.offset, 0) and o.build_id = " + build
 	return c.run(c.base["frame"],
 		"insert or ignore into temp.frame_of select "+columns+", x.id + ?1 from src.frame x",

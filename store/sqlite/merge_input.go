@@ -200,7 +200,8 @@ func clash(a, b *mergeSession) error {
 	}
 	at := time.Unix(0, b.started).UTC().Format("2006-01-02 15:04:05")
 	if a.host == b.host && a.started == b.started && a.tracer == b.tracer {
-		return fmt.Errorf("%w: %s and %s hold the same recording, of %s since %s; pass it once, the longer one if they differ", ErrMerge, a.in.path, b.in.path, b.node, at)
+		return fmt.Errorf("%w: %s and %s hold the same recording, of %s since %s; "+
+			"pass it once, the longer one if they differ", ErrMerge, a.in.path, b.in.path, b.node, at)
 	}
 	if a.machine() != b.machine() {
 		return nil
