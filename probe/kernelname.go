@@ -70,7 +70,7 @@ func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error
 		if len(a.targets) == 0 {
 			continue
 		}
-		c, err := t.linkNames(names.Programs, path, a.targets, pid, a.ret)
+		c, err := t.linkNames(names.Collection, path, a.targets, pid, a.ret)
 		if err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -105,7 +105,7 @@ func (t *Tracer) NamesFD() int {
 	if names == nil {
 		return -1
 	}
-	return names.Programs.Maps[names.Ring].FD()
+	return names.Collection.Maps[names.Ring].FD()
 }
 
 func kernelName(b []byte, r *Records, toUnix uint64) bool {

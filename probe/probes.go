@@ -47,7 +47,7 @@ func (t *Tracer) loadProbes() {
 			t.log.Info(p.Without, "err", err)
 		}
 		if p.Ring != "" {
-			m := l.Programs.Maps[p.Ring]
+			m := l.Collection.Maps[p.Ring]
 			if l.ring, err = newRing(m.FD(), int(m.MaxEntries())); err != nil {
 				t.log.Info(p.Without, "err", errors.Join(err, l.Close()))
 				continue
@@ -135,7 +135,7 @@ func (t *Tracer) Requests(list []event.RequestSum, all bool) ([]event.RequestSum
 	if err != nil {
 		return list, err
 	}
-	return blockio.Sums(l.Programs, list, now, t.decode.toUnix, all), nil
+	return blockio.Sums(l.Collection, list, now, t.decode.toUnix, all), nil
 }
 
 // share loads programs, with the maps that others have loaded already.

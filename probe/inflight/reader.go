@@ -47,7 +47,7 @@ func (f *Reader) Read(visit func(*bpf.WireFlightRec)) error {
 
 // Ask has the threads told by every later Read, until the next Ask.
 func (f *Reader) Ask(tids []uint32) {
-	m := f.probe.Programs.Maps["asked"]
+	m := f.probe.Collection.Maps["asked"]
 	var key uint32
 	var old []uint32
 	for it := m.Iterate(); it.Next(&key, new(uint8)); {

@@ -12,10 +12,10 @@ import (
 // Loaded is a probe in the kernel.
 type Loaded struct {
 	*Probe
-	Programs *ebpf.Collection // empty once it is closed
-	Iterator *link.Iter       // nil: the probe has none
-	ToUnix   uint64           // as of its Host
-	links    []func() error
+	Collection *ebpf.Collection // empty once it is closed
+	Iterator   *link.Iter       // nil: the probe has none
+	ToUnix     uint64           // as of its Host
+	links      []func() error
 }
 
 // New has a probe prepared for the host, loaded by load, which shares the tracer's maps, and
@@ -32,21 +32,21 @@ func New(p *Probe, h *Host, load func(*ebpf.CollectionSpec) (*ebpf.Collection, e
 		}
 	}
 	l := &Loaded{Probe: p, ToUnix: h.ToUnix}
-	if l.Programs, err = load(spec); err != nil {
+	if l.Collection, err = load(spec); err != nil {
 		return nil, fmt.Errorf("load %s programs: %w", p.Name, err)
 	}
 	if p.Fill != nil {
-		if err := p.Fill(l.Programs); err != nil {
+		if err := p.Fill(l.Collection); err != nil {
 			return nil, errors.Join(fmt.Errorf("fill maps of %s programs: %w", p.Name, err), l.Close())
 		}
 	}
 	if p.Iterator != "" {
-		l.Iterator, err = link.AttachIter(link.IterOptions{Program: l.Programs.Programs[p.Iterator]})
+		l.Iterator, err = link.AttachIter(link.IterOptions{Program: l.Collection.Programs[p.Iterator]})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("attach iterator: %w", err), l.Close())
 		}
 	}
-	l.links, err = Attach(l.Programs, wanted...)
+	l.links, err = Attach(l.Collection, wanted...)
 	return l, err
 }
 
@@ -67,7 +67,7 @@ func Attach(c *ebpf.Collection, names ...string) (links []func() error, err erro
 // was in progress on the CPU. Programs that were not loaded count as none.
 func (l *Loaded) Missed(names ...string) (n uint64) {
 	for _, name := range names {
-		p := l.Programs.Programs[name]
+		p := l.Collection.Programs[name]
 		if p == nil {
 			continue
 		}
@@ -98,8 +98,8 @@ func (l *Loaded) Close() error {
 		err = errors.Join(err, l.Iterator.Close())
 		l.Iterator = nil
 	}
-	l.Programs.Close()
-	l.Programs = new(ebpf.Collection)
+	l.Collection.Close()
+	l.Collection = new(ebpf.Collection)
 	return err
 }
 

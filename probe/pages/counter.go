@@ -42,7 +42,7 @@ func NewCounter(l *kernel.Loaded, lives func(pid uint32) bool) (*Counter, error)
 func (p *Counter) Read(now uint64) ([]event.PageSum, error) {
 	var list []event.PageSum
 	var idle []uint32
-	err := kernel.EachCPU(p.probe.Programs.Maps["page_sums"], p.cpus, func(key *uint32, parts []PagesPageSum) error {
+	err := kernel.EachCPU(p.probe.Collection.Maps["page_sums"], p.cpus, func(key *uint32, parts []PagesPageSum) error {
 		pid, sum := *key, total(parts)
 		last := p.last[pid]
 		if sum == last {
@@ -79,7 +79,7 @@ func total(parts []PagesPageSum) (sum PagesPageSum) {
 
 func (p *Counter) name(pid uint32) string {
 	var o PagesPageOwner
-	if p.probe.Programs.Maps["page_owners"].Lookup(pid, &o) != nil {
+	if p.probe.Collection.Maps["page_owners"].Lookup(pid, &o) != nil {
 		return "" // there was no room for its name
 	}
 	return bpf.Comm(&o.Comm)
@@ -92,8 +92,8 @@ func (p *Counter) forget(idle []uint32) {
 			continue
 		}
 		delete(p.last, pid)
-		_ = p.probe.Programs.Maps["page_sums"].Delete(pid)   // fails only if it is gone already
-		_ = p.probe.Programs.Maps["page_owners"].Delete(pid) // likewise
+		_ = p.probe.Collection.Maps["page_sums"].Delete(pid)   // fails only if it is gone already
+		_ = p.probe.Collection.Maps["page_owners"].Delete(pid) // likewise
 	}
 }
 

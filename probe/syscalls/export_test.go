@@ -6,7 +6,7 @@ import (
 
 // Entries is how many entries the tables hold.
 func (f *Footprint) Entries() (n int, err error) {
-	for _, m := range f.probe.Programs.Maps {
+	for _, m := range f.probe.Collection.Maps {
 		if m.Type() != ebpf.Hash {
 			continue
 		}

@@ -32,7 +32,7 @@ func NewFootprint(l *kernel.Loaded) *Footprint {
 // Watch begins to count for all threads the processes have now; their later
 // threads and children are counted from birth. Adopt them before.
 func (f *Footprint) Watch(pids ...int) error {
-	marked := f.probe.Programs.Maps["marked"]
+	marked := f.probe.Collection.Maps["marked"]
 	for _, pid := range pids {
 		if err := marked.Put(uint32(pid), uint8(1)); err != nil {
 			return fmt.Errorf("mark process %d: %w", pid, err)
@@ -49,10 +49,10 @@ func (f *Footprint) Watch(pids ...int) error {
 // visit runs the iterator, which marks threads and adds up CPU time.
 func (f *Footprint) visit() error {
 	f.visits++
-	if err := f.probe.Programs.Variables["visits"].Set(f.visits); err != nil {
+	if err := f.probe.Collection.Variables["visits"].Set(f.visits); err != nil {
 		return fmt.Errorf("number a visit: %w", err)
 	}
-	return kernel.Iterate(f.probe.Programs.Programs["visit"])
+	return kernel.Iterate(f.probe.Collection.Programs["visit"])
 }
 
 // Close detaches and unloads the programs. It may be called twice.

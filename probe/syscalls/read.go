@@ -78,7 +78,7 @@ func (f *Footprint) readCalls(r *event.Footprint) error {
 	for _, p := range f.procs {
 		p.inNS = 0
 	}
-	return kernel.Each(f.probe.Programs.Maps["call_sums"], func(k *SyscallsCallKey, v *SyscallsCallSum) error {
+	return kernel.Each(f.probe.Collection.Maps["call_sums"], func(k *SyscallsCallKey, v *SyscallsCallSum) error {
 		f.proc(k.Tgid).inNS += v.Cpu
 		last := f.calls[*k]
 		if v.Calls == last.Calls {
@@ -98,7 +98,7 @@ func (f *Footprint) readCalls(r *event.Footprint) error {
 }
 
 func (f *Footprint) readErrors(r *event.Footprint) error {
-	return kernel.Each(f.probe.Programs.Maps["errnos"], func(k *SyscallsErrnoKey, n *uint64) error {
+	return kernel.Each(f.probe.Collection.Maps["errnos"], func(k *SyscallsErrnoKey, n *uint64) error {
 		if f.errnos[*k] != *n {
 			f.errnos[*k] = *n
 			r.Errors = append(r.Errors, event.SyscallError{PID: k.Tgid, Nr: uint16(k.Nr), Errno: uint16(k.Err), Count: *n})
@@ -119,14 +119,14 @@ func (f *Footprint) touchOf(k *SyscallsTouchKey) *touched {
 // readNames takes the names out of their map, so that there is room for others.
 func (f *Footprint) readNames(*event.Footprint) error {
 	var done []SyscallsTouchKey
-	err := kernel.Each(f.probe.Programs.Maps["names"], func(k *SyscallsTouchKey, v *SyscallsPathName) error {
+	err := kernel.Each(f.probe.Collection.Maps["names"], func(k *SyscallsTouchKey, v *SyscallsPathName) error {
 		t := f.touchOf(k)
 		t.path, t.last = pathOf(v), SyscallsTouch{} // tell it again
 		done = append(done, *k)
 		return nil
 	})
 	for i := range done {
-		_ = f.probe.Programs.Maps["names"].Delete(&done[i]) // fails only if it is gone already
+		_ = f.probe.Collection.Maps["names"].Delete(&done[i]) // fails only if it is gone already
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func unixPath(b []byte) string {
 }
 
 func (f *Footprint) readTouches(r *event.Footprint) error {
-	return kernel.Each(f.probe.Programs.Maps["touches"], func(k *SyscallsTouchKey, v *SyscallsTouch) error {
+	return kernel.Each(f.probe.Collection.Maps["touches"], func(k *SyscallsTouchKey, v *SyscallsTouch) error {
 		t := f.touchOf(k)
 		if t.last == *v {
 			return nil
@@ -234,7 +234,7 @@ func endpoint(v *SyscallsTouch, unixPath string) event.Endpoint {
 }
 
 func (f *Footprint) readMisses(r *event.Footprint) error {
-	return kernel.Each(f.probe.Programs.Maps["misses"], func(k *SyscallsMissKey, n *uint64) error {
+	return kernel.Each(f.probe.Collection.Maps["misses"], func(k *SyscallsMissKey, n *uint64) error {
 		if f.misses[*k] != *n {
 			f.misses[*k] = *n
 			r.Misses = append(r.Misses, event.Miss{PID: k.Tgid, Errno: uint16(k.Err), Path: text(k.Path[:]), Count: *n})
@@ -254,7 +254,7 @@ func text(b []byte) string {
 // readPrograms takes the programs out of their map.
 func (f *Footprint) readPrograms(r *event.Footprint) error {
 	var done []SyscallsExecKey
-	err := kernel.Each(f.probe.Programs.Maps["execs"], func(k *SyscallsExecKey, v *SyscallsExecName) error {
+	err := kernel.Each(f.probe.Collection.Maps["execs"], func(k *SyscallsExecKey, v *SyscallsExecName) error {
 		p := event.Program{At: k.At + f.probe.ToUnix, PID: k.Tgid, Path: text(v.Path[:])}
 		if args := bytes.TrimSuffix(v.Args[:min(int(v.ArgsLen), len(v.Args))], []byte{0}); len(args) > 0 {
 			p.Args = strings.Split(strings.ToValidUTF8(string(args), "\uFFFD"), "\x00")
@@ -267,14 +267,14 @@ func (f *Footprint) readPrograms(r *event.Footprint) error {
 		return nil
 	})
 	for i := range done {
-		_ = f.probe.Programs.Maps["execs"].Delete(&done[i]) // fails only if it is gone already
+		_ = f.probe.Collection.Maps["execs"].Delete(&done[i]) // fails only if it is gone already
 	}
 	slices.SortFunc(r.Programs, func(a, b event.Program) int { return int(int64(a.At - b.At)) })
 	return err
 }
 
 func (f *Footprint) readCPU(r *event.Footprint) error {
-	return kernel.Each(f.probe.Programs.Maps["cpu_sums"], func(pid *uint32, v *SyscallsCpuSum) error {
+	return kernel.Each(f.probe.Collection.Maps["cpu_sums"], func(pid *uint32, v *SyscallsCpuSum) error {
 		p := f.proc(*pid)
 		c := event.ProcessCPU{PID: *pid, NS: v.Ended, InNS: p.inNS, Ended: p.ended}
 		if v.Visit == f.visits {
@@ -313,7 +313,7 @@ func (f *Footprint) forget() error {
 func drop[K comparable, V any](f *Footprint, name string, have map[K]V, gone func(*K) bool) {
 	for k := range have {
 		if gone(&k) {
-			_ = f.probe.Programs.Maps[name].Delete(&k) // fails only if it is gone already
+			_ = f.probe.Collection.Maps[name].Delete(&k) // fails only if it is gone already
 			delete(have, k)
 		}
 	}
