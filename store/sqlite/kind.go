@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -50,6 +51,8 @@ type kind[T any] struct {
 	statements []string
 	insert     func(w *Writer, s []*boundStmt, v *T) error
 
+	view string // the statement that makes a view of the rows for SQL; empty: views.sql has it
+
 	// What read runs, if a Reader returns the rows as they are.
 	query string
 	scan  func(ctx context.Context, r *Reader, s *sqlite.Stmt) (T, error)
@@ -78,12 +81,15 @@ type table struct {
 // recordKind is a kind, whatever its rows are.
 type recordKind interface {
 	in() []table
+	sql() string // of its view
 	count(b *store.Batch) int
 	// prepare returns what inserts a batch's rows of this kind.
 	prepare(w *Writer) (func(*store.Batch) error, error)
 }
 
 func (k *kind[T]) in() []table { return k.tables }
+
+func (k *kind[T]) sql() string { return k.view }
 
 func (k *kind[T]) count(b *store.Batch) int { return len(k.rows(b)) }
 
@@ -167,4 +173,15 @@ func kindTables(f func(*table)) {
 			f(&k.in()[i])
 		}
 	}
+}
+
+// kindViews is the script that makes the views of kinds that have one.
+func kindViews() string {
+	var views []string
+	for _, k := range kinds {
+		if v := k.sql(); v != "" {
+			views = append(views, v)
+		}
+	}
+	return strings.Join(views, "\n\n")
 }

@@ -23,6 +23,9 @@ var stallKind = &kind[event.Stall]{
 		b.set(4, w.session.id)
 		return b.run()
 	},
+	view: `create view cpu_stalls as
+select x.ts as timestamp, x.dur as duration_ns, x.cpu, s.node from stall x ` +
+		"left join session s on s.id = coalesce(x.session, (select max(id) from session));",
 	query: "select ts, dur, cpu from stall where ts between ? and ? order by ts",
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (event.Stall, error) {
 		return event.Stall{Start: number(s, 0), Duration: number(s, 1), CPU: uint16(s.ColumnInt64(2))}, nil

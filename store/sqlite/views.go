@@ -27,7 +27,7 @@ func views() string {
 		"{sized0}", sized(0), "{sized1}", sized(1), "{sized2}", sized(2), "{sized3}", sized(3),
 		"{allocs}", opsThat(allocates), "{pinned_allocs}", opsThat(pins),
 		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}", opsThat(ofGraphs), "{graph_step}", graphStep(),
-		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(viewSQL)))
+		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(strings.Replace(viewSQL, "{kinds}", kindViews(), 1))))
 	ledgerView(&b)
 	threadTimesViews(&b)
 	filteredViewsView(&b)

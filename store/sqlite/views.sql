@@ -34,8 +34,7 @@ create view threads as
 select s.node, t.pid, t.tid, t.comm, t.dispatch
 from thread t join session s on s.id = t.session;
 
-create view cpu_stalls as
-select x.ts as timestamp, x.dur as duration_ns, x.cpu, s.node from stall x left join session s on s.id = coalesce(x.session, (select max(id) from session));
+{kinds}
 
 -- Spans in which a thread that wanted memory freed some first.
 create view reclaims as
