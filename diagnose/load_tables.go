@@ -16,37 +16,6 @@ type loader struct {
 	load func(in *Input, ctx context.Context, r store.Reader, w store.Window) error
 }
 
-// tables are all of them, in their order: what is read in a way of its own may need what was read before.
-var tables = []loader{
-	all("processes", store.Reader.Processes, func(in *Input) *[]store.Process { return &in.Processes }),
-	all("threads", store.Reader.Threads, func(in *Input) *[]store.ThreadInfo { return &in.Threads }),
-	inWindow("operation statistics", store.Reader.OpStats, func(in *Input) *[]store.OpStat { return &in.Ops }),
-	inWindow("gap statistics", store.Reader.GapStats, func(in *Input) *[]store.GapStat { return &in.GapStats }),
-	inWindow("throttling", store.Reader.Throttles, func(in *Input) *[]store.Throttle { return &in.Throttles }),
-	all("memory limits", store.Reader.MemoryLimits, func(in *Input) *[]store.MemoryLimit { return &in.Limits }),
-	all("scheduling policies", store.Reader.Scheduling, func(in *Input) *[]store.Scheduling { return &in.Scheduling }),
-	inWindow("process life cycle", store.Reader.Lives, func(in *Input) *[]event.Life { return &in.Lives }),
-	inWindow("CPU stalls", store.Reader.Stalls, func(in *Input) *[]event.Stall { return &in.Stalls }),
-	inWindow("memory reclaim", store.Reader.Reclaims, func(in *Input) *[]event.Reclaim { return &in.Reclaims }),
-	inWindow("machine snapshots", store.Reader.Snapshots, func(in *Input) *[]store.Snapshot { return &in.Snapshots }),
-	inWindow("memory", store.Reader.Memory, func(in *Input) *[]event.Memory { return &in.Memory }),
-	inWindow("where memory was allocated", store.Reader.MemorySites,
-		func(in *Input) *[]event.MemorySite { return &in.Sites }),
-	inWindow("collective operations", store.Reader.Collectives,
-		func(in *Input) *[]event.Collective { return &in.Collectives }),
-	inWindow("calls in flight", store.Reader.InFlight, func(in *Input) *[]event.InFlight { return &in.InFlight }),
-	{"operation statistics before calls in flight", (*Input).loadBefore},
-	all("names of kernels", store.Reader.Kernels, func(in *Input) *[]store.Kernel { return &in.Kernels }),
-	{"what devices and connections did", (*Input).loadIO},
-	{"", (*Input).loadFootprint},
-	inWindow("GPU snapshots", store.Reader.GPUSnapshots, func(in *Input) *[]store.GPUSnapshot { return &in.GPUs }),
-	{"GPU memory of processes", (*Input).loadGPUMemory},
-	inWindow("errors of GPUs", store.Reader.Xids, func(in *Input) *[]store.Xid { return &in.Xids }),
-	{"operation series", (*Input).loadSeries},
-	{"waits by call site", (*Input).loadWaitSites},
-	{"GPU use", (*Input).loadBusy},
-}
-
 // all loads what a recording has, whatever the window is.
 func all[T any](what string, read func(store.Reader, context.Context) ([]T, error), to func(*Input) *[]T) loader {
 	return loader{what, func(in *Input, ctx context.Context, r store.Reader, _ store.Window) (err error) {

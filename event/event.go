@@ -230,14 +230,6 @@ type ThreadTime struct {
 	Followed bool
 }
 
-// Stall is a span in which a CPU did not even take its timer interrupts: the
-// hypervisor ran somebody else on it, or the kernel had interrupts disabled.
-type Stall struct {
-	Start    uint64 // Unix ns
-	Duration uint64 // ns
-	CPU      uint16
-}
-
 // LifeKind says what happened to a process or thread.
 type LifeKind uint8
 

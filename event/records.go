@@ -13,3 +13,11 @@ type Records struct {
 	Requests    []Request
 	Connections []Connection
 }
+
+// Stall is a span in which a CPU did not even take its timer interrupts: the
+// hypervisor ran somebody else on it, or the kernel had interrupts disabled.
+type Stall struct {
+	Start    uint64 // Unix ns
+	Duration uint64 // ns
+	CPU      uint16
+}

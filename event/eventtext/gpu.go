@@ -42,28 +42,6 @@ func doGPU(p *parser, f *fields) {
 	})
 }
 
-var gpuMemoryKind = kind{
-	word: "gpu_memory", timed: true, parse: doGPUMemory,
-	format: lines(func(r *Recording) []GPUMemory { return r.GPUMemory }, (*writer).gpuMemory),
-}
-
-func doGPUMemory(p *parser, f *fields) {
-	p.rec.GPUMemory = append(p.rec.GPUMemory, GPUMemory{
-		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), PID: uint32(f.uint("pid", 32)), Bytes: f.uint("bytes", 64),
-	})
-}
-
-var xidKind = kind{
-	word: "xid", timed: true, parse: doXid,
-	format: lines(func(r *Recording) []Xid { return r.Xids }, (*writer).xid),
-}
-
-func doXid(p *parser, f *fields) {
-	p.rec.Xids = append(p.rec.Xids, Xid{
-		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), Code: uint32(f.uint("code", 32)),
-	})
-}
-
 func (w *writer) gpu(g *GPU) {
 	w.word("gpu " + w.when(g.At))
 	for _, f := range []struct {
@@ -77,11 +55,33 @@ func (w *writer) gpu(g *GPU) {
 	w.num("mem_total", g.TotalMB)
 }
 
+var gpuMemoryKind = kind{
+	word: "gpu_memory", timed: true, parse: doGPUMemory,
+	format: lines(func(r *Recording) []GPUMemory { return r.GPUMemory }, (*writer).gpuMemory),
+}
+
+func doGPUMemory(p *parser, f *fields) {
+	p.rec.GPUMemory = append(p.rec.GPUMemory, GPUMemory{
+		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), PID: uint32(f.uint("pid", 32)), Bytes: f.uint("bytes", 64),
+	})
+}
+
 func (w *writer) gpuMemory(g *GPUMemory) {
 	w.word("gpu_memory " + w.when(g.At))
 	w.int("index", int64(g.Index), 0)
 	w.num("pid", uint64(g.PID))
 	w.num("bytes", g.Bytes)
+}
+
+var xidKind = kind{
+	word: "xid", timed: true, parse: doXid,
+	format: lines(func(r *Recording) []Xid { return r.Xids }, (*writer).xid),
+}
+
+func doXid(p *parser, f *fields) {
+	p.rec.Xids = append(p.rec.Xids, Xid{
+		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), Code: uint32(f.uint("code", 32)),
+	})
 }
 
 func (w *writer) xid(x *Xid) {

@@ -10,41 +10,6 @@ type kind struct {
 	format func(*writer, *Recording) // nil: a recording has nothing of it
 }
 
-// kinds are all kinds, in the order in which Format writes them.
-var kinds = []kind{
-	baseKind,
-	selfKind,
-	processKind,
-	threadKind,
-	skipKind,
-	callKind,
-	gapKind,
-	offKind,
-	totalKind,
-	lifeKind,
-	throttleKind,
-	stallKind,
-	gpuKind,
-	gpuMemoryKind,
-	xidKind,
-	memoryKind,
-	siteKind,
-	reclaimKind,
-	flightKind,
-	symbolKind,
-	kernelKind,
-	limitKind,
-	schedKind,
-	nodesKind,
-	deviceKind,
-	fileKind,
-	requestsKind,
-	tcpKind,
-	pagesKind,
-	lossKind,
-	statKind,
-}
-
 // kindOf are the kinds by their first word.
 var kindOf = func() map[string]*kind {
 	m := map[string]*kind{}

@@ -18,6 +18,12 @@ func (f *fields) space(key string) event.Space {
 	return s
 }
 
+func (w *writer) space(s event.Space) {
+	if s != event.DeviceMemory {
+		w.set("space", s.String())
+	}
+}
+
 var memoryKind = kind{
 	word: "memory", timed: true, parse: doMemory,
 	format: lines(func(r *Recording) []event.Memory { return r.Memory }, (*writer).memory),
@@ -30,28 +36,6 @@ func doMemory(p *parser, f *fields) {
 		Allocs: f.uint("allocs", 64), Frees: f.uint("frees", 64), Failed: f.uint("failed", 64), Bytes: f.uint("bytes", 64),
 		AllocNS: f.dur("alloc_time"), FreeNS: f.dur("free_time"), UnknownFrees: f.uint("unknown", 64), Untracked: f.uint("untracked", 64),
 	})
-}
-
-var siteKind = kind{
-	word: "site", timed: true, parse: doSite,
-	format: lines(func(r *Recording) []event.MemorySite { return r.Sites }, (*writer).site),
-}
-
-func doSite(p *parser, f *fields) {
-	s := event.MemorySite{
-		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Space: f.space("space"), Op: f.op("op"), Stack: f.uint("stack", 64),
-		LiveBytes: f.uint("live", 64), LiveCount: f.uint("count", 64),
-	}
-	if v, ok := f.get("oldest"); ok {
-		s.Oldest = f.timeOf(v, event.Thread{})
-	}
-	p.rec.Sites = append(p.rec.Sites, s)
-}
-
-func (w *writer) space(s event.Space) {
-	if s != event.DeviceMemory {
-		w.set("space", s.String())
-	}
 }
 
 func (w *writer) memory(m *event.Memory) {
@@ -69,6 +53,22 @@ func (w *writer) memory(m *event.Memory) {
 	w.dur("free_time", m.FreeNS)
 	w.num("unknown", m.UnknownFrees)
 	w.num("untracked", m.Untracked)
+}
+
+var siteKind = kind{
+	word: "site", timed: true, parse: doSite,
+	format: lines(func(r *Recording) []event.MemorySite { return r.Sites }, (*writer).site),
+}
+
+func doSite(p *parser, f *fields) {
+	s := event.MemorySite{
+		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Space: f.space("space"), Op: f.op("op"), Stack: f.uint("stack", 64),
+		LiveBytes: f.uint("live", 64), LiveCount: f.uint("count", 64),
+	}
+	if v, ok := f.get("oldest"); ok {
+		s.Oldest = f.timeOf(v, event.Thread{})
+	}
+	p.rec.Sites = append(p.rec.Sites, s)
 }
 
 func (w *writer) site(s *event.MemorySite) {

@@ -82,6 +82,41 @@ type Recording struct {
 	Stats       []Stat
 }
 
+// kinds are all kinds, in the order in which Format writes them.
+var kinds = []kind{
+	baseKind,
+	selfKind,
+	processKind,
+	threadKind,
+	skipKind,
+	callKind,
+	gapKind,
+	offKind,
+	totalKind,
+	lifeKind,
+	throttleKind,
+	stallKind,
+	gpuKind,
+	gpuMemoryKind,
+	xidKind,
+	memoryKind,
+	siteKind,
+	reclaimKind,
+	flightKind,
+	symbolKind,
+	kernelKind,
+	limitKind,
+	schedKind,
+	nodesKind,
+	deviceKind,
+	fileKind,
+	requestsKind,
+	tcpKind,
+	pagesKind,
+	lossKind,
+	statKind,
+}
+
 // Process describes a process.
 type Process struct {
 	Name        string
