@@ -53,6 +53,9 @@ func (c *Cache) Use(
 		return ctx.Err()
 	}
 	defer func() { <-c.turn }()
+	if err := ctx.Err(); err != nil { // both may have been ready
+		return err
+	}
 	machines, done, err := recording.Machines(ctx, rec)
 	if err != nil {
 		return err
