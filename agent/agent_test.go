@@ -35,7 +35,10 @@ type counter struct {
 }
 
 func newCounter() *counter {
-	return &counter{calls: map[uint32]map[string]int64{}, threads: map[event.Thread]string{}, procs: map[uint32]store.Process{}}
+	return &counter{
+		calls: map[uint32]map[string]int64{}, threads: map[event.Thread]string{},
+		procs: map[uint32]store.Process{},
+	}
 }
 
 func (c *counter) Write(b *store.Batch) error {
@@ -99,7 +102,8 @@ func (c *counter) compare(t *testing.T, truth cudastub.Truth, s agent.Summary) {
 		}
 	}
 	for _, l := range s.Losses {
-		if l.Kind.Counts() || l.Kind == event.LostUnmatched { // probes that come late lose nothing if no call is made meanwhile
+		// probes that come late lose nothing if no call is made meanwhile
+		if l.Kind.Counts() || l.Kind == event.LostUnmatched {
 			t.Errorf("lost %d %s", l.Count, l.Kind)
 		}
 	}

@@ -87,7 +87,8 @@ func (c *command) release() error {
 func (c *command) libraryDirs() []string {
 	dirs := cudalib.SearchPath(os.Getenv("LD_LIBRARY_PATH"))
 	if p, err := filepath.EvalSymlinks(c.cmd.Path); err == nil {
-		dirs = append(dirs, filepath.Dir(p), filepath.Join(filepath.Dir(p), "lib"), filepath.Join(filepath.Dir(p), "..", "lib"))
+		dirs = append(dirs, filepath.Dir(p), filepath.Join(filepath.Dir(p), "lib"),
+			filepath.Join(filepath.Dir(p), "..", "lib"))
 	}
 	return append(dirs, cudalib.PythonDirs(c.cmd.Path, os.Getenv)...)
 }

@@ -144,7 +144,8 @@ func manyMessages(t *testing.T) {
 			}
 			list[i].SetIovlen(1)
 		}
-		if n, _, errno := unix.Syscall6(nr, uintptr(ends[end]), uintptr(unsafe.Pointer(&list)), uintptr(len(list)), 0, 0, 0); n != 3 || list[2].len != 102 {
+		if n, _, errno := unix.Syscall6(nr, uintptr(ends[end]), uintptr(unsafe.Pointer(&list)), uintptr(len(list)), 0, 0,
+			0); n != 3 || list[2].len != 102 {
 			t.Fatal(n, errno, list)
 		}
 	}
@@ -225,9 +226,12 @@ func TestFootprintOfAProcessWithoutCUDA(t *testing.T) {
 	serve(t, "unix", path)
 	gone.Close()
 	db := filepath.Join(dir, "run.db")
-	o := agent.Options{UID: agent.AnyUser, Record: &agent.Recording{Path: db, Node: "here", Open: func(s store.Session) (store.Writer, error) {
-		return sqlite.OpenWriter(db, sqlite.Options{Session: s})
-	}}}
+	o := agent.Options{
+		UID: agent.AnyUser,
+		Record: &agent.Recording{Path: db, Node: "here", Open: func(s store.Session) (store.Writer, error) {
+			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
+		}},
+	}
 	s, pid, used := footprintOf(t, o, strings.Join([]string{dir, tcp.Addr().String(), gone.Addr().String(), path}, " "))
 	f := s.Footprint
 	if f == nil {
@@ -256,11 +260,13 @@ func checkCalls(t *testing.T, f *report.Footprint, pid uint32) {
 		return f.Syscalls[i]
 	}
 	for name, want := range map[string]uint64{"pwrite64": 6, "pread64": 3, "fdatasync": 1} {
-		if c := syscall(name); c.Calls != want || c.Errors != 0 || c.MaxNS == 0 || c.TotalNS < c.MaxNS || c.CPUNS > c.TotalNS {
+		if c := syscall(name); c.Calls != want || c.Errors != 0 || c.MaxNS == 0 || c.TotalNS < c.MaxNS ||
+			c.CPUNS > c.TotalNS {
 			t.Errorf("%+v, want %d calls", c, want)
 		}
 	}
-	if c := syscall("nanosleep"); c.Calls < 2 || c.MaxNS < 60e6 || c.MaxNS > 2e9 || c.TotalNS < 120e6 || c.CPUNS > c.TotalNS/2 {
+	if c := syscall("nanosleep"); c.Calls < 2 || c.MaxNS < 60e6 || c.MaxNS > 2e9 || c.TotalNS < 120e6 ||
+		c.CPUNS > c.TotalNS/2 {
 		t.Errorf("%+v, want two calls of 60 ms or more and hardly any time on a CPU", c)
 	}
 	if c := syscall("openat"); c.Errnos["ENOENT"] < 4 {
@@ -283,16 +289,21 @@ func checkFiles(t *testing.T, f *report.Footprint, pid uint32, dir string) (chil
 		}
 		return sum
 	}
-	if x := file(pid, filepath.Join(dir, "sub", "data")); x != (report.FootprintFile{Opens: 1, Reads: 3, ReadBytes: 2100, Writes: 5, WriteBytes: 5000}) {
+	if x := file(pid, filepath.Join(dir, "sub", "data")); x != (report.FootprintFile{
+		Opens: 1, Reads: 3, ReadBytes: 2100,
+		Writes: 5, WriteBytes: 5000,
+	}) {
 		t.Errorf("sub/data: %+v; all: %+v", x, f.Files)
 	}
 	if x := file(pid, filepath.Join(dir, "second")); x != (report.FootprintFile{Opens: 1, Writes: 1, WriteBytes: 11}) {
 		t.Errorf("second: %+v", x)
 	}
-	if !slices.Contains(f.Missing, report.FootprintMissing{PID: pid, Path: filepath.Join(dir, "missing"), Error: "ENOENT", Count: 4}) {
+	if !slices.Contains(f.Missing,
+		report.FootprintMissing{PID: pid, Path: filepath.Join(dir, "missing"), Error: "ENOENT", Count: 4}) {
 		t.Errorf("not opened: %+v", f.Missing)
 	}
-	i := slices.IndexFunc(f.Programs, func(p report.FootprintProgram) bool { return p.Path == "/bin/sh" && slices.Contains(p.Args, "-c") })
+	i := slices.IndexFunc(f.Programs,
+		func(p report.FootprintProgram) bool { return p.Path == "/bin/sh" && slices.Contains(p.Args, "-c") })
 	if i < 0 || f.Programs[i].PID == pid {
 		t.Fatalf("programs: %+v", f.Programs)
 	}
@@ -306,14 +317,16 @@ func checkFiles(t *testing.T, f *report.Footprint, pid uint32, dir string) (chil
 func checkSockets(t *testing.T, f *report.Footprint, tcp, gone net.Listener, path string) {
 	t.Helper()
 	socket := func(remote string, port int) report.FootprintSocket {
-		i := slices.IndexFunc(f.Sockets, func(x report.FootprintSocket) bool { return x.Remote == remote && int(x.RemotePort) == port })
+		i := slices.IndexFunc(f.Sockets,
+			func(x report.FootprintSocket) bool { return x.Remote == remote && int(x.RemotePort) == port })
 		if i < 0 {
 			t.Errorf("no socket to %s:%d in %+v", remote, port, f.Sockets)
 			return report.FootprintSocket{}
 		}
 		return f.Sockets[i]
 	}
-	if x := socket("127.0.0.1", tcp.Addr().(*net.TCPAddr).Port); x.Protocol != "tcp" || x.Role != "connect" || x.WriteBytes != 123 || x.ReadBytes != 45 || x.Errors != 0 {
+	if x := socket("127.0.0.1", tcp.Addr().(*net.TCPAddr).Port); x.Protocol != "tcp" || x.Role != "connect" ||
+		x.WriteBytes != 123 || x.ReadBytes != 45 || x.Errors != 0 {
 		t.Errorf("tcp: %+v", x)
 	}
 	if x := socket("127.0.0.1", gone.Addr().(*net.TCPAddr).Port); x.Role != "connect" || x.WriteBytes != 0 {
@@ -341,7 +354,8 @@ func checkProcesses(t *testing.T, f *report.Footprint, pid, child uint32, used t
 		switch p.PID {
 		case pid:
 			seen++
-			if ns := time.Duration(p.CPUNS); ns > used+used/10 || ns < used/3 || p.UserNS < 150e6 || p.UserNS+p.KernelNS != p.CPUNS || p.EndedNS != 0 {
+			if ns := time.Duration(p.CPUNS); ns > used+used/10 || ns < used/3 || p.UserNS < 150e6 ||
+				p.UserNS+p.KernelNS != p.CPUNS || p.EndedNS != 0 {
 				t.Errorf("%+v, though the process used %s since it started", p, used)
 			}
 		case child:
@@ -355,7 +369,8 @@ func checkProcesses(t *testing.T, f *report.Footprint, pid, child uint32, used t
 		t.Errorf("processes: %+v", f.Processes)
 	}
 	for _, who := range []uint32{pid, child} {
-		if !slices.ContainsFunc(f.Libraries, func(l report.FootprintLibrary) bool { return l.PID == who && strings.HasPrefix(l.Path, "/") }) {
+		if !slices.ContainsFunc(f.Libraries,
+			func(l report.FootprintLibrary) bool { return l.PID == who && strings.HasPrefix(l.Path, "/") }) {
 			t.Errorf("nothing is mapped by %d: %+v", who, f.Libraries)
 		}
 	}
@@ -369,7 +384,8 @@ func checkFootprintSQL(t *testing.T, db string, pid uint32, f *report.Footprint)
 			continue
 		}
 		// The query of the published example counts calls.
-		rows, err := sqlite.Query(t.Context(), db, fmt.Sprintf("select count(*), sum(duration_ns) <= %d, max(duration_ns) from host_events where pid = %d and syscall = '%s'",
+		rows, err := sqlite.Query(t.Context(), db, fmt.Sprintf("select count(*), sum(duration_ns) <= %d, max(duration_ns) "+
+			"from host_events where pid = %d and syscall = '%s'",
 			c.TotalNS, pid, c.Syscall), store.Limits{})
 		if err != nil {
 			t.Fatal(err)

@@ -38,7 +38,10 @@ func (w *gpuWriter) Write(b *store.Batch) error {
 func TestReadingsOfGPUsAreRecorded(t *testing.T) {
 	kerneltest.Require(t)
 	memory := fmt.Sprintf("process=0:%d:%d", os.Getpid(), 3<<30)
-	settings := []string{"gpus=2", "util=97", "temp=84", "clock_sm=1200", "mem_used=1048576000", "reasons=0x40", "power=650000", "ecc_corrected=3", "fail.nvmlDeviceGetTotalEccErrors.1=3", "xid=1:1:79"}
+	settings := []string{
+		"gpus=2", "util=97", "temp=84", "clock_sm=1200", "mem_used=1048576000", "reasons=0x40",
+		"power=650000", "ecc_corrected=3", "fail.nvmlDeviceGetTotalEccErrors.1=3", "xid=1:1:79",
+	}
 	lib, err := cudastub.ExtractNVML(t.TempDir(), append(settings, memory)...)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +67,8 @@ func TestReadingsOfGPUsAreRecorded(t *testing.T) {
 	}
 	g := w.all.GPUs[0]
 	want := store.GPUSnapshot{
-		At: g.At, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 1000, TotalMB: 80 << 10,
+		At: g.At, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 1000,
+		TotalMB:     80 << 10,
 		MemClockMHz: 345, PowerMW: 650_000, PowerLimitMW: 700_000, ECC: store.ECCErrors{Corrected: 3},
 	}
 	if g != want {
@@ -104,7 +108,8 @@ func noHelper(t *testing.T) {
 			continue // the thread ended
 		}
 		for pid := range strings.FieldsSeq(string(b)) {
-			if comm, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil && strings.TrimSpace(string(comm)) == "ingero-nvml" {
+			if comm, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil &&
+				strings.TrimSpace(string(comm)) == "ingero-nvml" {
 				t.Errorf("process %s runs on", pid)
 			}
 		}

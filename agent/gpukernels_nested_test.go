@@ -54,11 +54,17 @@ func TestALaunchOfANamedFunctionKeepsItsName(t *testing.T) {
 	n := newNames(t)
 	own := store.Kernel{PID: 1, Func: 0x7000, Name: "own", Symbol: "own", Source: store.KernelLoaded}
 	loaded := probe.KernelName{At: 1, PID: 1, Kind: probe.NameLoaded, Func: 0x7000, Name: "own"}
-	n.drain(probe.Records{KernelNames: []probe.KernelName{loaded}, Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000)}}, own, add(0x100))
+	n.drain(probe.Records{
+		KernelNames: []probe.KernelName{loaded},
+		Records:     event.Records{Calls: within(1000, 1, 0x100, 0x7000)},
+	}, own, add(0x100))
 	// One that is looked up after all is called what the program calls it.
 	n.drain(probe.Records{Records: event.Records{Calls: within(2000, 1, 0x100, 0x7100)}}, add(0x7100))
 	loaded.Func, own.Func = 0x7100, 0x7100
-	n.drain(probe.Records{KernelNames: []probe.KernelName{loaded}, Records: event.Records{Calls: within(3000, 1, 0x100, 0x7100)}}, own)
+	n.drain(probe.Records{
+		KernelNames: []probe.KernelName{loaded},
+		Records:     event.Records{Calls: within(3000, 1, 0x100, 0x7100)},
+	}, own)
 }
 
 func TestAHandleThatIsUsedAgainHasItsNewName(t *testing.T) {
@@ -72,7 +78,8 @@ func TestAHandleThatIsUsedAgainHasItsNewName(t *testing.T) {
 
 func TestALaunchOutsideOfAnotherLaunchTakesNoName(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000, 0x7100)}}, add(0x100)) // which one is it?
+	// which one is it?
+	n.drain(probe.Records{Records: event.Records{Calls: within(1000, 1, 0x100, 0x7000, 0x7100)}}, add(0x100))
 	// A launch in a call whose record is missing, and then a runtime call without one.
 	calls := append(within(2000, 1, 0x100, 0x7200)[:1], within(3000, 1, 0x100)...)
 	n.drain(probe.Records{Records: event.Records{Calls: calls}})

@@ -72,7 +72,8 @@ var launchAll = []string{
 	"call cudaLaunchCooperativeKernel 3 kernel=gemm",
 	"call cuModuleGetFunction 1 name=_Z11scan_kernelILi32EEvPfi", "call cuLaunchKernel 2 kernel=last",
 	"call cuLibraryGetKernel 1 name=triton_add", "call cuLaunchKernelEx 2 kernel=last",
-	"call cuLibraryGetKernel 1 name=triton_mul", "call cuKernelGetFunction 1 kernel=last", "call cuLaunchKernel 2 kernel=last",
+	"call cuLibraryGetKernel 1 name=triton_mul", "call cuKernelGetFunction 1 kernel=last",
+	"call cuLaunchKernel 2 kernel=last",
 }
 
 func TestKernelsAreNamedBySymbolRegistrationAndDriver(t *testing.T) {

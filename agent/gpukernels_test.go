@@ -44,7 +44,10 @@ func launch(pid uint32, fn uint64) event.Call {
 }
 
 func life(kind event.LifeKind, at uint64, pid, parent uint32) event.Life {
-	return event.Life{At: at, Kind: kind, Thread: event.Thread{PID: pid, TID: pid}, Parent: event.Thread{PID: parent, TID: parent}}
+	return event.Life{
+		At: at, Kind: kind, Thread: event.Thread{PID: pid, TID: pid},
+		Parent: event.Thread{PID: parent, TID: parent},
+	}
 }
 
 func registered(at uint64, pid uint32, fn uint64, name string) probe.KernelName {
@@ -53,7 +56,10 @@ func registered(at uint64, pid uint32, fn uint64, name string) probe.KernelName 
 
 func TestKernelsAreNamedWhenTheyAreFirstLaunched(t *testing.T) {
 	n := newNames(t)
-	gemm := store.Kernel{PID: 1, Func: 0x300, Name: "gemm<128>", Symbol: "_Z4gemmILi128EEvPf", Source: store.KernelRegistered}
+	gemm := store.Kernel{
+		PID: 1, Func: 0x300, Name: "gemm<128>", Symbol: "_Z4gemmILi128EEvPf",
+		Source: store.KernelRegistered,
+	}
 	malloc, _ := event.ByName("cudaMalloc")
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, gemm.Symbol)}})
 	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{
@@ -64,19 +70,26 @@ func TestKernelsAreNamedWhenTheyAreFirstLaunched(t *testing.T) {
 		store.Kernel{PID: 1, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol},
 		store.Kernel{PID: 1, Func: 0x200, Name: "copy", Symbol: "_Z4copyPf", Source: store.KernelBySymbol})
 	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300), launch(1, 0x999)}}})
-	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(2, 0x100)}}}, store.Kernel{PID: 2, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol})
+	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(2, 0x100)}}},
+		store.Kernel{PID: 2, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol})
 }
 
 func TestANameThatComesLateIsTold(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}})
-	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "late"), registered(1, 1, 0x300, "late")}},
+	n.drain(probe.Records{KernelNames: []probe.KernelName{
+		registered(1, 1, 0x300, "late"),
+		registered(1, 1, 0x300, "late"),
+	}},
 		store.Kernel{PID: 1, Func: 0x300, Name: "late", Symbol: "late", Source: store.KernelRegistered})
 }
 
 func TestANameThatNobodyHadTouchedIsReadFromTheProcess(t *testing.T) {
 	n := newNames(t)
-	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "")}, Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}},
+	n.drain(probe.Records{
+		KernelNames: []probe.KernelName{registered(1, 1, 0x300, "")},
+		Records:     event.Records{Calls: []event.Call{launch(1, 0x300)}},
+	},
 		store.Kernel{PID: 1, Func: 0x300, Name: "fetch", Symbol: "_Z5fetchPf", Source: store.KernelRegistered})
 }
 
@@ -118,7 +131,10 @@ func TestAHandleHasTheNameOfItsHostFunction(t *testing.T) {
 func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "old")}})
-	n.drain(probe.Records{Records: event.Records{Lives: []event.Life{life(event.LifeFork, 2, 2, 1)}, Calls: []event.Call{launch(2, 0x300)}}},
+	n.drain(probe.Records{Records: event.Records{
+		Lives: []event.Life{life(event.LifeFork, 2, 2, 1)},
+		Calls: []event.Call{launch(2, 0x300)},
+	}},
 		store.Kernel{PID: 2, Func: 0x300, Name: "old", Symbol: "old", Source: store.KernelRegistered})
 	// The new program registers its own in the same drain.
 	n.drain(probe.Records{
@@ -141,7 +157,10 @@ func TestNamesFollowAForkAndEndWithTheProgram(t *testing.T) {
 func TestNamesBeyondTheBoundAreCounted(t *testing.T) {
 	n := newNames(t)
 	n.k.known = maxKernelNames
-	n.drain(probe.Records{KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")}, Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}})
+	n.drain(probe.Records{
+		KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")},
+		Records:     event.Records{Calls: []event.Call{launch(1, 0x300)}},
+	})
 	if lost := n.k.missed(); lost != 1 {
 		t.Errorf("%d names lost, want 1", lost)
 	}

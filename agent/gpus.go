@@ -152,11 +152,14 @@ const mib = 1 << 20
 
 // columns are the fields of a recorded reading, by store.GPUColumn.
 var columns = [store.NumGPUColumns]column{
-	store.GPUTemp: {nvml.Temp, 1}, store.GPUClock: {nvml.ClockSM, 1}, store.GPUMaxClock: {nvml.MaxSM, 1}, store.GPUUtil: {nvml.Util, 1},
+	store.GPUTemp: {nvml.Temp, 1}, store.GPUClock: {nvml.ClockSM, 1}, store.GPUMaxClock: {nvml.MaxSM, 1},
+	store.GPUUtil:    {nvml.Util, 1},
 	store.GPUReasons: {nvml.Reasons, 1}, store.GPUMem: {nvml.MemUsed, mib}, store.GPUMemTotal: {nvml.MemTotal, mib},
-	store.GPUMemUtil: {nvml.UtilMem, 1}, store.GPUMemClock: {nvml.ClockMem, 1}, store.GPUPower: {nvml.Power, 1}, store.GPUPowerLimit: {nvml.PowerLimit, 1},
-	store.GPUCorrected: {nvml.ECCCorrected, 1}, store.GPUUncorrected: {nvml.ECCUncorrected, 1},
-	store.GPUCorrectedEver: {nvml.ECCCorrectedEver, 1}, store.GPUUncorrectedEver: {nvml.ECCUncorrectedEver, 1}, store.GPUMIG: {nvml.MIG, 1},
+	store.GPUMemUtil: {nvml.UtilMem, 1}, store.GPUMemClock: {nvml.ClockMem, 1}, store.GPUPower: {nvml.Power, 1},
+	store.GPUPowerLimit: {nvml.PowerLimit, 1},
+	store.GPUCorrected:  {nvml.ECCCorrected, 1}, store.GPUUncorrected: {nvml.ECCUncorrected, 1},
+	store.GPUCorrectedEver: {nvml.ECCCorrectedEver, 1}, store.GPUUncorrectedEver: {nvml.ECCUncorrectedEver, 1},
+	store.GPUMIG: {nvml.MIG, 1},
 }
 
 // snapshotOf is a reading as the recording has it.

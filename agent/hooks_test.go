@@ -37,7 +37,10 @@ func tracepoints(t *testing.T) (names []string) {
 
 // everybody are tracepoints that processes of no interest pass at each system call,
 // page or packet.
-var everybody = []string{"sys_enter", "sys_exit", "mm_page_alloc", "page_fault_user", "page_fault_kernel", "net_dev_queue", "netif_receive_skb"}
+var everybody = []string{
+	"sys_enter", "sys_exit", "mm_page_alloc", "page_fault_user", "page_fault_kernel",
+	"net_dev_queue", "netif_receive_skb",
+}
 
 // Tracing of CUDA costs nobody else anything for a system call or a page: there are no
 // programs on them, unless they are asked for.
@@ -59,7 +62,12 @@ func TestOnlyWhatIsAskedForIsAttachedForEverybody(t *testing.T) {
 		{"a process that has CUDA", agent.Options{PIDs: cuda}, nil, false},
 		{"a process without CUDA, no footprint", agent.Options{PIDs: other, Footprint: agent.FootprintOff}, nil, false},
 		{"a process without CUDA", agent.Options{PIDs: other}, []string{"sys_enter", "sys_exit"}, true},
-		{"footprint and pages", agent.Options{PIDs: cuda, Footprint: agent.FootprintOn, Pages: true}, []string{"mm_page_alloc", "sys_enter", "sys_exit"}, true},
+		{
+			"footprint and pages",
+			agent.Options{PIDs: cuda, Footprint: agent.FootprintOn, Pages: true},
+			[]string{"mm_page_alloc", "sys_enter", "sys_exit"},
+			true,
+		},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			o := tc.o
@@ -73,7 +81,8 @@ func TestOnlyWhatIsAskedForIsAttachedForEverybody(t *testing.T) {
 					}
 				}
 				slices.Sort(got)
-				if fmt.Sprint(got) != fmt.Sprint(tc.attached) || !slices.Contains(all, "sched_switch") || len(s.Footprint) > 0 != tc.footprint {
+				if fmt.Sprint(got) != fmt.Sprint(tc.attached) || !slices.Contains(all, "sched_switch") ||
+					len(s.Footprint) > 0 != tc.footprint {
 					t.Errorf("programs are attached to %v, want %v; all: %v; footprint of %v", got, tc.attached, all, s.Footprint)
 				}
 			}

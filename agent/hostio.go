@@ -36,7 +36,8 @@ const (
 
 func newHostIO(fs proc.FS) *hostIO {
 	return &hostIO{
-		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]uint32{}, usage: map[uint32]proc.Usage{},
+		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]uint32{},
+		usage: map[uint32]proc.Usage{},
 	}
 }
 

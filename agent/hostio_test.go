@@ -42,8 +42,11 @@ func TestWhatACommandWritesIsRecordedWithDeviceAndFile(t *testing.T) {
 	}
 	c := newCounter()
 	o := c.options()
-	o.Command = []string{"bash", "-c", `exec 3<>"$1"; "$2" if=/dev/zero of="$1" bs=4k count=100 oflag=direct conv=notrunc,fsync 2>/dev/null
-sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-", path, ownDD(t)}
+	o.Command = []string{
+		"bash", "-c",
+		`exec 3<>"$1"; "$2" if=/dev/zero of="$1" bs=4k count=100 oflag=direct conv=notrunc,fsync 2>/dev/null
+sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-", path, ownDD(t),
+	}
 	if _, err := agent.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +92,7 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 		}
 	}
 	if files == 0 || faults == 0 {
-		t.Errorf("the file was named %d times (of %d), %d page faults in %d seconds", files, len(c.io.Files), faults, len(c.io.Memory))
+		t.Errorf("the file was named %d times (of %d), %d page faults in %d seconds", files, len(c.io.Files), faults,
+			len(c.io.Memory))
 	}
 }

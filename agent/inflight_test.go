@@ -37,12 +37,18 @@ func TestHowACallInFlightEnds(t *testing.T) {
 	}
 	first := waiting(10, 0)
 	f := open()
-	f.calls([]event.Call{{Thread: first.Thread, Op: first.Op, Start: 11, Duration: 3 * sec}, {Thread: first.Thread, Op: first.Op, Start: 10, Duration: 3 * sec}})
+	f.calls([]event.Call{
+		{Thread: first.Thread, Op: first.Op, Start: 11, Duration: 3 * sec},
+		{Thread: first.Thread, Op: first.Op, Start: 10, Duration: 3 * sec},
+	})
 	if o := outcome(t, f); o.Outcome != event.Returned || o.Age() != 3*sec {
 		t.Errorf("a call that returned: %+v", o)
 	}
 	f = open()
-	f.lives([]event.Life{{Kind: event.LifeUnfinished, Thread: first.Thread, At: 3 * sec}, {Kind: event.LifeExit, Thread: first.Thread, At: 3 * sec}})
+	f.lives([]event.Life{
+		{Kind: event.LifeUnfinished, Thread: first.Thread, At: 3 * sec},
+		{Kind: event.LifeExit, Thread: first.Thread, At: 3 * sec},
+	})
 	if o := outcome(t, f); o.Outcome != event.Died || o.End != 3*sec {
 		t.Errorf("a call whose thread ended: %+v", o)
 	}
@@ -82,7 +88,11 @@ func TestWhoHoldsWhatACallWaitsForIsAskedFor(t *testing.T) {
 	if again := holders(list, asked); len(again) != 1 {
 		t.Errorf("asked again: %v", again)
 	}
-	held := event.InFlight{Thread: event.Thread{PID: 1, TID: 9}, Op: a.Op, Start: 2*sec - 7, At: 2 * sec, Doing: event.Blocked, Class: event.Sleep} // in a young call
+	// in a young call
+	held := event.InFlight{
+		Thread: event.Thread{PID: 1, TID: 9}, Op: a.Op, Start: 2*sec - 7, At: 2 * sec,
+		Doing: event.Blocked, Class: event.Sleep,
+	}
 	f := newInFlightTracker()
 	f.saw(append(list, held))
 	for _, o := range f.take(nil) {

@@ -79,11 +79,13 @@ func TestAHangStaysTold(t *testing.T) {
 	thread := event.Thread{PID: 1, TID: 1}
 	b := store.Batch{}
 	for i := range uint64(50) {
-		b.Calls = append(b.Calls, event.Call{Start: t0 + i*20_000_000, Duration: 1_000_000, Thread: thread, Op: wait.Op, GPU: event.NoGPU})
+		b.Calls = append(b.Calls,
+			event.Call{Start: t0 + i*20_000_000, Duration: 1_000_000, Thread: thread, Op: wait.Op, GPU: event.NoGPU})
 	}
 	for age := uint64(1); age < 10; age++ {
 		b.InFlight = []event.InFlight{{
-			Start: t0 + second, At: t0 + (1+age)*second, Thread: thread, Op: wait.Op, Doing: event.Blocked, Class: event.Futex, Syscall: -1, GPU: event.NoGPU,
+			Start: t0 + second, At: t0 + (1+age)*second, Thread: thread, Op: wait.Op, Doing: event.Blocked, Class: event.Futex,
+			Syscall: -1, GPU: event.NoGPU,
 		}}
 		if err := errors.Join(w.Write(&b), w.Flush(t.Context())); err != nil {
 			t.Fatal(err)

@@ -28,7 +28,8 @@ func TestSnapshotsAreOfTheSecondBefore(t *testing.T) {
 		}
 	}
 	psi := func(someUS, fullUS int) string {
-		return fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n", someUS, fullUS)
+		return fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 "+
+			"total=%d\n", someUS, fullUS)
 	}
 	write("meminfo", "MemTotal: 8388608 kB\nMemFree: 1 kB\nMemAvailable: 2097152 kB\n")
 	write("stat", "cpu 1000 0 500 8000 500 0 0 100 0 0\n"+

@@ -17,7 +17,8 @@ import (
 func allocate(t *testing.T, stack probe.StackPolicy) *counter {
 	t.Helper()
 	files := extract(t)
-	v, err := files.Start(context.Background(), cudastub.Options{Behaviour: "cudaMalloc:spin=5us,nested;cuMemAlloc_v2:spin=5us"})
+	v, err := files.Start(context.Background(),
+		cudastub.Options{Behaviour: "cudaMalloc:spin=5us,nested;cuMemAlloc_v2:spin=5us"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestLiveMemoryIsRecordedWithWhereItCameFrom(t *testing.T) {
 		t.Fatalf("%d records of memory", len(c.memory))
 	}
 	m := c.memory[0]
-	if m.LiveBytes != 80e6 || m.LiveCount != 80 || m.Allocs != 80 || m.Frees != 1 || m.UnknownFrees != 1 || m.AllocNS < 80*10_000 {
+	if m.LiveBytes != 80e6 || m.LiveCount != 80 || m.Allocs != 80 || m.Frees != 1 || m.UnknownFrees != 1 ||
+		m.AllocNS < 80*10_000 {
 		t.Errorf("memory recorded as %+v", m)
 	}
 	var bytes, without uint64
@@ -89,8 +91,10 @@ func TestEveryKindOfMemoryIsFollowed(t *testing.T) {
 	o := c.options()
 	o.PIDs = []int{v.PID()}
 	bytes := map[string]uint64{
-		"cudaMalloc": 1000, "cudaMallocManaged": 2000, "cudaMallocAsync": 3000, "cudaMallocFromPoolAsync": 4000, "cudaMallocPitch": 5000,
-		"cudaMallocHost": 6000, "cudaHostAlloc": 7000, "cudaHostRegister": 8000, "cuMemCreate": 9000, "cuMemAllocManaged": 10000,
+		"cudaMalloc": 1000, "cudaMallocManaged": 2000, "cudaMallocAsync": 3000, "cudaMallocFromPoolAsync": 4000,
+		"cudaMallocPitch": 5000,
+		"cudaMallocHost":  6000, "cudaHostAlloc": 7000, "cudaHostRegister": 8000, "cuMemCreate": 9000,
+		"cuMemAllocManaged": 10000,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	o.Started = func(agent.Start) {

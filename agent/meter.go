@@ -233,13 +233,15 @@ func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
 			r = append(r, OpStatus{
 				PID: pid, Comm: name(pid), Op: o.op, Calls: o.calls, Errors: o.errors,
 				PerSecond: float64(o.calls-o.prev) / span.Seconds(),
-				P50:       time.Duration(o.hist.Quantile(0.5)), P99: time.Duration(o.hist.Quantile(0.99)), Max: time.Duration(o.max),
+				P50:       time.Duration(o.hist.Quantile(0.5)), P99: time.Duration(o.hist.Quantile(0.99)),
+				Max: time.Duration(o.max),
 			})
 			o.prev = o.calls
 		}
 	}
 	slices.SortFunc(r, func(a, b OpStatus) int {
-		return cmp.Or(cmp.Compare(b.PerSecond, a.PerSecond), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
+		return cmp.Or(cmp.Compare(b.PerSecond, a.PerSecond), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.PID, b.PID),
+			cmp.Compare(a.Op, b.Op))
 	})
 	return r
 }

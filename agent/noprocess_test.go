@@ -14,7 +14,8 @@ func TestAProcessThatIsOnlyInsideAContainerIsPointedOut(t *testing.T) {
 	root := t.TempDir()
 	id := "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f809"
 	for name, content := range map[string]string{
-		"proc/4242/status": "NSpid:\t4242\t17\n", "proc/4242/task/4242/comm": "train\n", "proc/4242/cgroup": "0::/docker/" + id + "\n",
+		"proc/4242/status": "NSpid:\t4242\t17\n", "proc/4242/task/4242/comm": "train\n",
+		"proc/4242/cgroup": "0::/docker/" + id + "\n",
 	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -26,7 +27,8 @@ func TestAProcessThatIsOnlyInsideAContainerIsPointedOut(t *testing.T) {
 	}
 	fs, owners := proc.New(filepath.Join(root, "proc")), owner.New(root)
 	for pid, want := range map[int]string{
-		17: "no such process: 17; inside a container that is the id of process 4242 (train of container 1a2b3c4d5e6f (docker)): give the id that it has here",
+		17: "no such process: 17; inside a container that is the id of process 4242 (train of container 1a2b3c4d5e6f " +
+			"(docker)): give the id that it has here",
 		18: "no such process: 18; it may have ended (ingero check lists the processes that use CUDA)",
 	} {
 		err := noProcess(fs, owners, pid)

@@ -46,7 +46,8 @@ func podGroup(t *testing.T) (dir string, fd int) {
 	dir = unifiedMount(t)
 	for _, name := range []string{
 		"kubepods.slice", "kubepods-burstable.slice",
-		"kubepods-burstable-pod" + strings.ReplaceAll(podUID, "-", "_") + ".slice", "cri-containerd-" + containerID + ".scope",
+		"kubepods-burstable-pod" + strings.ReplaceAll(podUID, "-", "_") + ".slice",
+		"cri-containerd-" + containerID + ".scope",
 	} {
 		dir = filepath.Join(dir, name)
 		switch err := os.Mkdir(dir, 0o755); {
@@ -76,7 +77,8 @@ func TestAProcessInAPodIsRecordedAsThePods(t *testing.T) {
 	files := extract(t)
 	dir, fd := podGroup(t)
 	victim := exec.Command(files.Victim, "serve")
-	victim.Env = append(os.Environ(), "LD_LIBRARY_PATH="+files.LibDir, "RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8", "HOSTNAME=train-0",
+	victim.Env = append(os.Environ(), "LD_LIBRARY_PATH="+files.LibDir, "RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8",
+		"HOSTNAME=train-0",
 		"POD_NAMESPACE=ml", "KUBERNETES_SERVICE_HOST=10.0.0.1")
 	victim.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd, Cloneflags: syscall.CLONE_NEWPID}
 	in, err := victim.StdinPipe()

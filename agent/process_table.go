@@ -42,7 +42,8 @@ const maxLookups = 64
 
 func newProcessTable(fs proc.FS) *processTable {
 	return &processTable{
-		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{}, threads: map[event.Thread]store.ThreadInfo{},
+		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{},
+		threads:  map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
 		pruneAt: maxUntraced,
 		execs:   executed{},

@@ -55,7 +55,10 @@ func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
 	drains := []probe.Records{
 		{
 			Records: event.Records{
-				Lives:       []event.Life{life(event.LifeFork, 100, "sh"), life(event.LifeExec, 200, "cat"), life(event.LifeExit, 300, "cat")},
+				Lives: []event.Life{
+					life(event.LifeFork, 100, "sh"), life(event.LifeExec, 200, "cat"),
+					life(event.LifeExit, 300, "cat"),
+				},
 				ThreadTimes: []event.ThreadTime{{At: 150, Thread: child, Comm: "sh"}},
 				OffCPU:      []event.OffCPU{{Start: 120, Duration: 10, Thread: child, Comm: "sh"}},
 			},

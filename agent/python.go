@@ -22,7 +22,10 @@ type pythons struct {
 }
 
 func newPythons(t *probe.Tracer, fs proc.FS, stack probe.StackPolicy, log *slog.Logger) *pythons {
-	p := &pythons{tracer: t, finder: python.NewFinder(fs), log: log, known: map[int]bool{}, said: map[string]bool{}, off: stack == probe.StackOff}
+	p := &pythons{
+		tracer: t, finder: python.NewFinder(fs), log: log, known: map[int]bool{}, said: map[string]bool{},
+		off: stack == probe.StackOff,
+	}
 	if err := probe.PythonSupport(); err != nil && !p.off {
 		p.off = true
 		log.Info("Python frames are not recorded", "err", err)

@@ -75,7 +75,12 @@ func TestAHangingCallHasItsPythonFrames(t *testing.T) {
 		pid, stdin := startHanging(t, in, lib, how)
 		pythons[pid], begin, o.PIDs = in.Name(), append(begin, stdin), append(o.PIDs, pid)
 	}
-	w := &flightWriter{stackWriter{stacks: map[uint64][]event.Frame{}}, map[event.Thread]event.InFlight{}, 2 * len(pythons), end, map[string]bool{}}
+	w := &flightWriter{
+		stackWriter{stacks: map[uint64][]event.Frame{}},
+		map[event.Thread]event.InFlight{},
+		2 * len(pythons), end,
+		map[string]bool{},
+	}
 	o.Sinks = []agent.Sink{w}
 	o.Started = func(agent.Start) {
 		for _, b := range begin {
@@ -134,7 +139,8 @@ func TestAHangingCallHasItsPythonFrames(t *testing.T) {
 func startHanging(t *testing.T, in pythontest.Interpreter, lib, how string) (pid int, stdin io.Writer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), in.Path, "testdata/python/hangs.py", lib)
-	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "LD_LIBRARY_PATH="+filepath.Dir(lib), "CUDASTUB=cudaStreamSynchronize:"+how)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "LD_LIBRARY_PATH="+filepath.Dir(lib),
+		"CUDASTUB=cudaStreamSynchronize:"+how)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -86,7 +86,9 @@ func expected(frames []pythonFrame) []pythonFrame {
 }
 
 // tracePython runs calls.py under the tracer with a stack for every call.
-func tracePython(t *testing.T, in pythontest.Interpreter, backend probe.Backend) (*stackWriter, pythonTruth, agent.Summary) {
+func tracePython(t *testing.T, in pythontest.Interpreter, backend probe.Backend) (*stackWriter, pythonTruth,
+	agent.Summary,
+) {
 	t.Helper()
 	files := extract(t)
 	dir := t.TempDir()
@@ -114,7 +116,8 @@ func tracePython(t *testing.T, in pythontest.Interpreter, backend probe.Backend)
 	}
 	w := &stackWriter{stacks: map[uint64][]event.Frame{}}
 	s, err := agent.Run(t.Context(), agent.Options{
-		PIDs: []int{cmd.Process.Pid}, UID: agent.AnyUser, Backend: backend, Stack: probe.StackAll, RingMB: 512, // room for the copies of all native stacks
+		// room for the copies of all native stacks
+		PIDs: []int{cmd.Process.Pid}, UID: agent.AnyUser, Backend: backend, Stack: probe.StackAll, RingMB: 512,
 		Started: func(agent.Start) { io.WriteString(stdin, "go\n") },
 		Record:  &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
 	})
@@ -230,8 +233,11 @@ func TestPythonThatExecutesAndForks(t *testing.T) {
 	files := extract(t)
 	w := &stackWriter{stacks: map[uint64][]event.Frame{}}
 	_, err := agent.Run(t.Context(), agent.Options{
-		Command: []string{"sh", "-c", "exec " + in.Path + " testdata/python/forks.py " + filepath.Join(files.LibDir, "libcudart.so.12")},
-		UID:     agent.AnyUser, Stack: probe.StackAll, Stdout: io.Discard, Stderr: os.Stderr,
+		Command: []string{
+			"sh", "-c",
+			"exec " + in.Path + " testdata/python/forks.py " + filepath.Join(files.LibDir, "libcudart.so.12"),
+		},
+		UID: agent.AnyUser, Stack: probe.StackAll, Stdout: io.Discard, Stderr: os.Stderr,
 		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
 	})
 	if err != nil {
@@ -240,7 +246,8 @@ func TestPythonThatExecutesAndForks(t *testing.T) {
 	pids := map[uint32]int{}
 	for i := range w.calls {
 		s := w.python(w.calls[i].Stack)
-		if len(s) == 2 && s[0].function == "child" && s[1].function == "<module>" && s[0].line == 9 && filepath.Base(s[0].file) == "forks.py" {
+		if len(s) == 2 && s[0].function == "child" && s[1].function == "<module>" && s[0].line == 9 &&
+			filepath.Base(s[0].file) == "forks.py" {
 			pids[w.calls[i].PID]++
 		}
 	}

@@ -23,12 +23,13 @@ func TestTheGroupThatHeldAProcessBackIsRecorded(t *testing.T) {
 		version           uint8
 	}{
 		{
-			name:   "version 1",
-			mounts: "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
-			dir:    "sys/fs/cgroup/cpu",
-			quota:  map[string]string{"cpu.cfs_quota_us": "30000\n", "cpu.cfs_period_us": "100000\n"},
-			stat:   func(ms string) string { return "nr_periods 10\nnr_throttled 9\nthrottled_time " + ms + "000000\n" },
-			in:     func(g string) string { return "4:cpu:" + g + "\n0::/\n" }, version: 1,
+			name: "version 1",
+			mounts: "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n41 31 0:38 / /sys/fs/cgroup/unified rw - " +
+				"cgroup2 cgroup2 rw\n",
+			dir:   "sys/fs/cgroup/cpu",
+			quota: map[string]string{"cpu.cfs_quota_us": "30000\n", "cpu.cfs_period_us": "100000\n"},
+			stat:  func(ms string) string { return "nr_periods 10\nnr_throttled 9\nthrottled_time " + ms + "000000\n" },
+			in:    func(g string) string { return "4:cpu:" + g + "\n0::/\n" }, version: 1,
 		},
 		{
 			name:   "version 2",

@@ -53,7 +53,8 @@ func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Log
 	x := &targets{
 		tracer: t, libs: libs, finder: discover.New(f, libs), fs: f, log: log,
 		named: len(o.PIDs) > 0 || o.UID != AnyUser || len(o.Command) > 0, uid: o.UID,
-		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{}, traced: map[int]bool{}, self: os.Getpid(),
+		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{},
+		traced: map[int]bool{}, self: os.Getpid(),
 	}
 	x.finder.Eager = x.named // their files are few
 	for _, p := range o.PIDs {

@@ -46,17 +46,38 @@ type Measurement struct {
 var All = []Measurement{
 	{Name: "call", Group: Overhead, About: "CPU time added to a call, against programs that do nothing", run: measureCall},
 	{Name: "loop", Group: Overhead, About: "training steps a second with and without the tracer", run: measureLoop},
-	{Name: "stack", Group: Overhead, About: "what stacks cost, and --stack=slow and all against off in a training loop", run: measureStack},
-	{Name: "tracer", Group: Overhead, About: "what the tracer itself uses while it records 20,000 calls a second", run: measureTracer},
-	{Name: "exact", Group: Overhead, About: "calls made against calls recorded, and durations against the caller's clock", run: measureExact},
-	{Name: "bystander", Group: Overhead, About: "CPU time added to switches and system calls of programs that are not traced", run: measureBystander},
+	{
+		Name: "stack", Group: Overhead, About: "what stacks cost, and --stack=slow and all against off in a training loop",
+		run: measureStack,
+	},
+	{
+		Name: "tracer", Group: Overhead, About: "what the tracer itself uses while it records 20,000 calls a second",
+		run: measureTracer,
+	},
+	{
+		Name: "exact", Group: Overhead, About: "calls made against calls recorded, and durations against the caller's clock",
+		run: measureExact,
+	},
+	{
+		Name: "bystander", Group: Overhead,
+		About: "CPU time added to switches and system calls of programs that are not traced", run: measureBystander,
+	},
 	{
 		Name: "llama", Group: Overhead, About: "tokens a second of llama.cpp with and without the tracer",
 		Fetches: "llama.cpp, 320 MB", run: measureLlama,
 	},
-	{Name: "explain", Group: Store, About: "time and memory to explain a recording of a million calls", run: measureExplain},
-	{Name: "mcp", Group: Store, About: "how soon an AI agent is answered about a recording of ten million calls", run: measureMCP},
-	{Name: "export", Group: Store, About: "memory to export a recording of ten million calls, each stored, in every format", run: measureExport},
+	{
+		Name: "explain", Group: Store, About: "time and memory to explain a recording of a million calls",
+		run: measureExplain,
+	},
+	{
+		Name: "mcp", Group: Store, About: "how soon an AI agent is answered about a recording of ten million calls",
+		run: measureMCP,
+	},
+	{
+		Name: "export", Group: Store,
+		About: "memory to export a recording of ten million calls, each stored, in every format", run: measureExport,
+	},
 	{Name: "insert", Group: Store, About: "CPU time and bytes to store a call", run: measureInsert},
 }
 

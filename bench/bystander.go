@@ -23,7 +23,10 @@ func nuisances() []nuisance {
 	none := atMost(0)
 	none.WithinError = true
 	return []nuisance{
-		{"added to a context switch", fmt.Sprintf("switches %%d cpu=%d", runtime.NumCPU()-1), "switches", 2_000, atMost(60), true},
+		{
+			"added to a context switch", fmt.Sprintf("switches %%d cpu=%d", runtime.NumCPU()-1), "switches", 2_000, atMost(60),
+			true,
+		},
 		{"added to a system call", "getppid %d", "syscalls", 10_000, none, false},
 	}
 }
@@ -63,7 +66,8 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 			return nil, err
 		}
 		for k := range kinds {
-			without[k], with[k], empty[k] = append(without[k], calm[k]), append(with[k], disturbed[k]), append(empty[k], floor[k])
+			without[k], with[k], empty[k] = append(without[k], calm[k]), append(with[k], disturbed[k]),
+				append(empty[k], floor[k])
 		}
 	}
 	var rows []Row

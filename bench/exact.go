@@ -106,7 +106,8 @@ func durationError(ctx context.Context, l *lab) (Row, error) {
 	}
 	theirs, ours := float64(a.Int("p50_ns")), rec.durations.median()
 	return Row{
-		Name: "median duration against the caller's clock", Unit: Nanoseconds, Measured: math.Abs(theirs - ours), Target: atMost(1000),
+		Name: "median duration against the caller's clock", Unit: Nanoseconds, Measured: math.Abs(theirs - ours),
+		Target: atMost(1000),
 		Detail: map[string]float64{"caller_ns": theirs, "recorded_ns": ours},
 	}.judge(), nil
 }

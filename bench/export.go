@@ -22,7 +22,8 @@ func measureExport(ctx context.Context, l *lab) ([]Row, error) {
 	calls, name := pick(l, 1_000_000, 10_000_000), pick(l, "a million calls", "10 million calls")
 	path := filepath.Join(l.dir, "exported.db")
 	l.say("export: making a recording of %d calls, each stored", calls)
-	err := storetest.Build(path, storetest.Load{Calls: calls, Threads: 4, Graphs: true}, sqlite.Options{RawRate: allStored})
+	err := storetest.Build(path, storetest.Load{Calls: calls, Threads: 4, Graphs: true},
+		sqlite.Options{RawRate: allStored})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,8 @@ func measureExport(ctx context.Context, l *lab) ([]Row, error) {
 			return rows, err
 		}
 		rows = append(rows, Row{
-			Name: fmt.Sprintf("%s as %s, peak memory", name, format), Unit: Megabytes, Measured: r.peak, Target: atMost(exportedMB),
+			Name: fmt.Sprintf("%s as %s, peak memory", name, format), Unit: Megabytes, Measured: r.peak,
+			Target: atMost(exportedMB),
 			Detail: map[string]float64{"wall_s": r.wall, "cpu_s": r.cpu},
 		}.judge())
 	}

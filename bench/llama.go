@@ -233,7 +233,8 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 			Name: k.name + ", tokens/s kept", Unit: Ratio, Measured: kept, Error: moves, Target: k.target,
 			Detail: map[string]float64{
 				"without_per_s": 1e9 / without.median(), "with_per_s": 1e9 / with.median(),
-				"best_to_best": without.min() / with.min(), "worst_pair": share.min(), "kernels_per_s": launches.median(), "rounds": float64(len(share)),
+				"best_to_best": without.min() / with.min(), "worst_pair": share.min(), "kernels_per_s": launches.median(),
+				"rounds": float64(len(share)),
 			},
 		}
 		all := Row{Name: k.name + ", calls lost", Unit: Calls, Measured: float64(lost), Target: atMost(0)}

@@ -57,7 +57,9 @@ func (t *trained) wallPerStep() float64 { return 1e9 / t.StepsPS }
 
 // train runs the loop, and a tracer with these flags beside it if asked for. The tracer, which
 // has ended when train returns, is nil otherwise.
-func (l *lab) train(ctx context.Context, traced bool, seconds float64, flags []string, args ...string) (r trained, t *tracer, err error) {
+func (l *lab) train(ctx context.Context, traced bool, seconds float64, flags []string, args ...string) (r trained,
+	t *tracer, err error,
+) {
 	args = append([]string{"--seconds", strconv.FormatFloat(seconds, 'f', 2, 64)}, args...)
 	loop, err := l.files.StartLoop(ctx, cudastub.Options{}, args...)
 	if err != nil {
@@ -196,8 +198,9 @@ func (k *training) rows(p *pairs) []Row {
 	}.judge(), Row{
 		Name: k.name + ", by CPU time", Unit: Ratio, Measured: least, Error: leastMoves, Target: k.target,
 		Detail: map[string]float64{
-			"without_ns_per_step": cpuWithout.median(), "with_ns_per_step": cpuWith.median(), "added_ns_per_call": added / callsPerStep,
-			"best_to_best": keeps(cpuWith.min()-cpuWithout.min(), wall.min()), "rounds": float64(len(byCPU)),
+			"without_ns_per_step": cpuWithout.median(), "with_ns_per_step": cpuWith.median(),
+			"added_ns_per_call": added / callsPerStep,
+			"best_to_best":      keeps(cpuWith.min()-cpuWithout.min(), wall.min()), "rounds": float64(len(byCPU)),
 		},
 	}.judge()}
 	if len(p.empty) == 0 {

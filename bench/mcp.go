@@ -31,7 +31,8 @@ var asked = []struct {
 	{"", "graph_lifecycle", window},
 	{"", "graph_frequency", window},
 	{"", "run_sql", func(n int) map[string]any {
-		return map[string]any{"sql": fmt.Sprintf("select op, sum(calls), sum(sum_ns), max(max_ns) from op_seconds where %d group by op", n+1)}
+		return map[string]any{"sql": fmt.Sprintf("select op, sum(calls), sum(sum_ns), max(max_ns) from op_seconds where "+
+			"%d group by op", n+1)}
 	}},
 	{"", "get_check", nothing},
 	{"", "query_fleet", func(int) map[string]any { return map[string]any{"action": "overview"} }},
@@ -66,7 +67,8 @@ func measureMCP(ctx context.Context, l *lab) ([]Row, error) {
 		first = append(first, took.Seconds())
 	}
 	rows := []Row{Row{
-		Name: "start to first answer", Unit: Seconds, Measured: first.median(), Error: first.twoSE(), Target: atMost(firstAnswer),
+		Name: "start to first answer", Unit: Seconds, Measured: first.median(), Error: first.twoSE(),
+		Target: atMost(firstAnswer),
 		Detail: map[string]float64{"longest": first.quantile(1), "rounds": float64(len(first))},
 	}.judge()}
 	cs, stop, err := l.serve(ctx, path)
@@ -89,7 +91,8 @@ func measureMCP(ctx context.Context, l *lab) ([]Row, error) {
 func (l *lab) serve(ctx context.Context, path string) (*mcp.ClientSession, func(), error) {
 	cmd := exec.CommandContext(ctx, l.opts.Ingero, "mcp", "--db", path)
 	cmd.Stderr = io.Discard // its log of calls
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "ingero bench"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "ingero bench"}, nil).Connect(ctx,
+		&mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start ingero mcp: %w", err)
 	}
@@ -125,7 +128,10 @@ func (l *lab) ask(ctx context.Context, cs *mcp.ClientSession, tool string, args 
 	}
 	return Row{
 		Name: ", 99 of 100", Unit: Seconds, Measured: took.quantile(0.99), Target: atMost(slowest),
-		Detail: map[string]float64{"median": took.median(), "longest": slices.Max(took), "first": took[0], "rounds": float64(n)},
+		Detail: map[string]float64{
+			"median": took.median(), "longest": slices.Max(took), "first": took[0],
+			"rounds": float64(n),
+		},
 	}.judge(), nil
 }
 

@@ -81,7 +81,8 @@ func firstEvent(ctx context.Context, l *lab) (Row, error) {
 		total, attach = append(total, took.Seconds()), append(attach, ready.Seconds())
 	}
 	return Row{
-		Name: "start to first event", Unit: Seconds, Measured: total.median(), Error: total.quantile(1) - total.median(), Target: atMost(0.5),
+		Name: "start to first event", Unit: Seconds, Measured: total.median(), Error: total.quantile(1) - total.median(),
+		Target: atMost(0.5),
 		Detail: map[string]float64{"attached_s": attach.median()},
 	}.judge(), nil
 }

@@ -23,14 +23,18 @@ func told(ctx context.Context, l *lab) (Row, error) {
 		late = append(late, v.Seconds())
 	}
 	return Row{
-		Name: "end of a stall to its cause told", Unit: Seconds, Measured: late.median(), Error: late.quantile(1) - late.median(), Target: atMost(2),
+		Name: "end of a stall to its cause told", Unit: Seconds, Measured: late.median(),
+		Error: late.quantile(1) - late.median(), Target: atMost(2),
 	}.judge(), nil
 }
 
 const stallMS = 400
 
 func toldOnce(ctx context.Context, l *lab) (time.Duration, error) {
-	args := append([]string{"--fault", "gpu", "--fault-ms", strconv.Itoa(stallMS), "--period-ms", "60000", "--start-after", "1.5"}, at20k...)
+	args := append([]string{
+		"--fault", "gpu", "--fault-ms", strconv.Itoa(stallMS), "--period-ms", "60000", "--start-after",
+		"1.5",
+	}, at20k...)
 	loop, err := l.busyLoop(ctx, args...)
 	if err != nil {
 		return 0, err

@@ -80,7 +80,8 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio, "tcp": tcp.LoadTcp, "syscalls": syscalls.LoadSyscalls, "pages": pages.LoadPages,
+		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio,
+		"tcp": tcp.LoadTcp, "syscalls": syscalls.LoadSyscalls, "pages": pages.LoadPages,
 	} {
 		if specs[name], err = load(); err != nil {
 			t.Fatal(err)
@@ -125,7 +126,8 @@ func TestProbesReserveWholeRecords(t *testing.T) {
 			sizes[size] = name
 			continue
 		}
-		for _, data := range []int64{1 << 10, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10} { // ustack.h
+		// ustack.h
+		for _, data := range []int64{1 << 10, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10} {
 			sizes[size+data] = name
 		}
 	}
@@ -135,7 +137,8 @@ func TestProbesReserveWholeRecords(t *testing.T) {
 			size := int64(-1) // what register 2 holds
 			for _, in := range p.Instructions {
 				switch {
-				case in.OpCode.Class().IsALU() && in.OpCode.ALUOp() == asm.Mov && in.OpCode.Source() == asm.ImmSource && in.Dst == asm.R2:
+				case in.OpCode.Class().IsALU() && in.OpCode.ALUOp() == asm.Mov && in.OpCode.Source() == asm.ImmSource &&
+					in.Dst == asm.R2:
 					size = in.Constant
 				case in.IsBuiltinCall() && asm.BuiltinFunc(in.Constant) == asm.FnRingbufReserve:
 					if sizes[size] == "" {

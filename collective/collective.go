@@ -180,7 +180,10 @@ type group struct {
 }
 
 func newProcess() *process {
-	return &process{comms: map[uint64]*communicator{}, streams: map[uint64]passed{}, events: map[uint64]passed{}, groups: map[uint32]*group{}}
+	return &process{
+		comms: map[uint64]*communicator{}, streams: map[uint64]passed{}, events: map[uint64]passed{},
+		groups: map[uint32]*group{},
+	}
 }
 
 func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.Collective {

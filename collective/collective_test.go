@@ -42,7 +42,10 @@ func TestWaitsAreMatchedThroughEventsAndStreams(t *testing.T) {
 		{"another stream", func(r *trace) { r.call("cudaStreamSynchronize", other) }, 0},
 		{"all", func(r *trace) { r.call("cudaDeviceSynchronize") }, 300},
 		{"an event behind it", func(r *trace) { r.call("cudaEventRecord", ev, s); r.call("cudaEventSynchronize", ev) }, 400},
-		{"an event of another stream", func(r *trace) { r.call("cudaEventRecord", ev, other); r.call("cudaEventSynchronize", ev) }, 0},
+		{
+			"an event of another stream",
+			func(r *trace) { r.call("cudaEventRecord", ev, other); r.call("cudaEventSynchronize", ev) }, 0,
+		},
 		{"a stream that waits for it", func(r *trace) {
 			r.call("cudaEventRecord", ev, s)
 			r.call("cudaStreamWaitEvent", other, ev)
@@ -61,7 +64,8 @@ func TestWaitsAreMatchedThroughEventsAndStreams(t *testing.T) {
 		c.rest(r)
 		got := r.take()
 		if len(got) != 1 || got[0].SyncStart != c.want || got[0].Rank != 2 || got[0].Ranks != 4 || got[0].CommID != 99 ||
-			got[0].Seq != 3 || got[0].DataType != 7 || got[0].ReduceOp != 4 || got[0].TypeName() != "float32" || got[0].Peer != -1 {
+			got[0].Seq != 3 || got[0].DataType != 7 || got[0].ReduceOp != 4 || got[0].TypeName() != "float32" ||
+			got[0].Peer != -1 {
 			t.Errorf("%s: %+v, want a wait at %d", c.name, got, c.want)
 		}
 	}
@@ -179,7 +183,8 @@ func TestCommunicatorsMadeOfOthers(t *testing.T) {
 			t.Errorf("operation %d: ranks 0 and 2 are in %x and %x", i, a[i], c[i])
 		}
 	}
-	if d[1] != c[1] || d[3] != 0 || a[0] == a[3] || a[1] == a[3] || a[4] == a[0] || a[5] != 0 || a[6] != 0 || int64(a[1]) <= 0 {
+	if d[1] != c[1] || d[3] != 0 || a[0] == a[3] || a[1] == a[3] || a[4] == a[0] || a[5] != 0 || a[6] != 0 ||
+		int64(a[1]) <= 0 {
 		t.Errorf("ids %x, %x, %x and %x", a, b, c, d)
 	}
 }

@@ -109,10 +109,12 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 	step := (mine[len(mine)-1].SyncEnd - mine[0].SyncEnd) / uint64(len(mine)-1)
 	votes, near := map[int64]int{}, 0
 	for _, c := range theirs {
-		n, _ := slices.BinarySearchFunc(mine, c.SyncEnd, func(m *event.Collective, at uint64) int { return cmp.Compare(m.SyncEnd, at) })
+		n, _ := slices.BinarySearchFunc(mine, c.SyncEnd,
+			func(m *event.Collective, at uint64) int { return cmp.Compare(m.SyncEnd, at) })
 		best := -1
 		for _, i := range []int{n - 1, n} {
-			if i >= 0 && i < len(mine) && (best < 0 || apart(mine[i].SyncEnd, c.SyncEnd) < apart(mine[best].SyncEnd, c.SyncEnd)) {
+			if i >= 0 && i < len(mine) &&
+				(best < 0 || apart(mine[i].SyncEnd, c.SyncEnd) < apart(mine[best].SyncEnd, c.SyncEnd)) {
 				best = i
 			}
 		}

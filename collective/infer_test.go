@@ -15,8 +15,10 @@ func running(rng *rand.Rand, pid uint32, from, to int, period, jitter uint64) (l
 	for i := from; i < to; i++ {
 		end := 1_000_000_000 + uint64(i)*period + rng.Uint64N(jitter)
 		list = append(list, event.Collective{
-			At: end - period/2 - rng.Uint64N(period/4), Thread: event.Thread{PID: pid, TID: pid}, Op: op.Op, Comm: 0xc0, Rank: -1,
-			Seq: uint32(i - from + 1), Bytes: uint64(1000 + i%3*100), DataType: 7, SyncOp: 1, SyncTID: pid, SyncStart: end - period/4, SyncEnd: end,
+			At: end - period/2 - rng.Uint64N(period/4), Thread: event.Thread{PID: pid, TID: pid}, Op: op.Op, Comm: 0xc0,
+			Rank: -1,
+			Seq:  uint32(i - from + 1), Bytes: uint64(1000 + i%3*100), DataType: 7, SyncOp: 1, SyncTID: pid,
+			SyncStart: end - period/4, SyncEnd: end,
 		})
 	}
 	return list
@@ -60,10 +62,19 @@ func TestRunningJobsAreMatched(t *testing.T) {
 		told map[uint32]collective.Rank
 	}{
 		"nobody says which ranks they are": {job(20, 21), nil},
-		"one job of one rank each":         {job(20, 21), map[uint32]collective.Rank{10: {Rank: 0, Ranks: 1}, 11: {Rank: 0, Ranks: 1}}},
-		"twice the same rank":              {job(20, 21), map[uint32]collective.Rank{10: {Rank: 0, Ranks: 2}, 11: {Rank: 0, Ranks: 2}}},
-		"jobs of other sizes":              {job(20, 21), map[uint32]collective.Rank{10: {Rank: 0, Ranks: 2}, 11: {Rank: 1, Ranks: 4}}},
-		"too little":                       {job(95, 95), told(2)},
+		"one job of one rank each": {
+			job(20, 21),
+			map[uint32]collective.Rank{10: {Rank: 0, Ranks: 1}, 11: {Rank: 0, Ranks: 1}},
+		},
+		"twice the same rank": {
+			job(20, 21),
+			map[uint32]collective.Rank{10: {Rank: 0, Ranks: 2}, 11: {Rank: 0, Ranks: 2}},
+		},
+		"jobs of other sizes": {
+			job(20, 21),
+			map[uint32]collective.Rank{10: {Rank: 0, Ranks: 2}, 11: {Rank: 1, Ranks: 4}},
+		},
+		"too little": {job(95, 95), told(2)},
 		"another period": {append(running(rng, 10, 0, 100, 3_000_000, 100_000),
 			running(rng, 11, 0, 100, 3_100_000, 100_000)...), told(2)},
 		"another size": {func() []event.Collective {

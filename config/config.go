@@ -72,7 +72,8 @@ func trusted(path string, env func(string) string) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	foreign := ok && st.Uid != 0 && int(st.Uid) != os.Getuid() && fmt.Sprint(st.Uid) != env("SUDO_UID")
 	if foreign || info.Mode()&0o002 != 0 {
-		return fmt.Errorf("the configuration %s can be written by others than you and root; if it is meant, name it: --config %[1]s", path)
+		return fmt.Errorf("the configuration %s can be written by others than you and root; if it is meant, name it: "+
+			"--config %[1]s", path)
 	}
 	return nil
 }

@@ -38,8 +38,9 @@ fleet:
 		t.Fatal(err)
 	}
 	want := &config.Config{Path: path, Node: "gpu-node-01", Fleet: config.Fleet{
-		Nodes: []string{"gpu-node-01:8080", "gpu-node-02:8080"}, Timeout: 2 * time.Second, MaxClockOffset: 50 * time.Millisecond,
-		NoTLS: true, CACert: "ca.pem", ClientCert: "me.pem", ClientKey: "me.key", TokenFile: "token",
+		Nodes: []string{"gpu-node-01:8080", "gpu-node-02:8080"}, Timeout: 2 * time.Second,
+		MaxClockOffset: 50 * time.Millisecond,
+		NoTLS:          true, CACert: "ca.pem", ClientCert: "me.pem", ClientKey: "me.key", TokenFile: "token",
 	}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -82,7 +83,8 @@ func TestMistakesAreTold(t *testing.T) {
 		"\x00":                    "yaml",
 	} {
 		path := write(t, filepath.Join(dir, "wrong.yaml"), text)
-		if _, err := config.Find(path, os.Getenv); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := config.Find(path, os.Getenv); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -51,7 +51,8 @@ func TestPageHasAllItNamesAndNothingFromElsewhere(t *testing.T) {
 			continue
 		}
 		f := ask(http.MethodGet, "/"+path)
-		if want := types[path[strings.LastIndex(path, "."):]]; f.Code != http.StatusOK || !strings.HasPrefix(f.Header().Get("Content-Type"), want) {
+		if want := types[path[strings.LastIndex(path, "."):]]; f.Code != http.StatusOK ||
+			!strings.HasPrefix(f.Header().Get("Content-Type"), want) {
 			t.Errorf("%s: %d %s, want %s", path, f.Code, f.Header().Get("Content-Type"), want)
 		}
 		if f.Header().Get("X-Content-Type-Options") != "nosniff" || f.Body.Len() == 0 {
@@ -61,7 +62,10 @@ func TestPageHasAllItNamesAndNothingFromElsewhere(t *testing.T) {
 }
 
 func TestWhatIsNotOfThePageIsLeftToTheAPI(t *testing.T) {
-	for _, path := range []string{"/api/v1/overview", "/metrics", "/dist/index.html", "/assets", "/assets/", "/../dashboard.go", "/assets/../../dashboard.go", "//", "/index.html/", "/%2e%2e/x"} {
+	for _, path := range []string{
+		"/api/v1/overview", "/metrics", "/dist/index.html", "/assets", "/assets/",
+		"/../dashboard.go", "/assets/../../dashboard.go", "//", "/index.html/", "/%2e%2e/x",
+	} {
 		w := ask(http.MethodGet, path)
 		if w.Code != http.StatusTeapot || w.Body.String() != "api: "+path {
 			t.Errorf("%s: %d %.50s", path, w.Code, w.Body)
@@ -94,7 +98,8 @@ func TestEveryClassHasAColour(t *testing.T) {
 		if name := "--" + strings.ReplaceAll(c.String(), "_", "-") + ": "; !strings.Contains(string(colours), name) {
 			t.Errorf("style.css has no %s", name)
 		}
-		if name := ".class-" + c.String(); !strings.Contains(string(swatches), name+" ") && !strings.Contains(string(swatches), name+",") {
+		if name := ".class-" + c.String(); !strings.Contains(string(swatches), name+" ") &&
+			!strings.Contains(string(swatches), name+",") {
 			t.Errorf("swatch.css has no %s", name)
 		}
 	}

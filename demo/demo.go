@@ -124,7 +124,8 @@ func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cu
 		e.Report.DB = "demo " + s.Name
 	}
 	res := &Result{Schema: 1, Scenario: s, Report: e.Report, Truth: truth}
-	res.Rank = slices.IndexFunc(res.Report.Chains, func(c report.Chain) bool { return s.Expect == c.Cause.Kind && blames(&c.Cause, &truth) }) + 1
+	res.Rank = slices.IndexFunc(res.Report.Chains,
+		func(c report.Chain) bool { return s.Expect == c.Cause.Kind && blames(&c.Cause, &truth) }) + 1
 	res.Right = res.Rank == 1 || s.Healthy() && len(res.Report.Chains)+len(res.Report.NotExplained) == 0
 	return res, nil
 }

@@ -21,7 +21,8 @@ func live(ctx context.Context, s *Scenario, o *Options, dir string) (*Result, er
 	seconds := strconv.FormatFloat(o.Length.Seconds(), 'f', -1, 64)
 	run, err := rig.Trace(ctx, &rig.Options{
 		Args: slices.Concat([]string{"--seconds", seconds}, s.args, o.Args), Dir: dir, DB: path,
-		Backend: o.Backend, Node: cmp.Or(o.Node, "demo"), Version: o.Version, Flags: "demo", RawRate: o.RawRate, Stack: o.Stack,
+		Backend: o.Backend, Node: cmp.Or(o.Node, "demo"), Version: o.Version, Flags: "demo", RawRate: o.RawRate,
+		Stack:   o.Stack,
 		Session: o.Session, Started: func() { o.Begin(Live, "") }, Sinks: []agent.Sink{progress{o}},
 	})
 	if err != nil {

@@ -34,7 +34,9 @@ func replay(ctx context.Context, s *Scenario, o *Options, dir, why string) (*Res
 	}
 	truth, err := unpack(recorded, s.Name, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s, and there is no recording of %q to replay; run it as root, or choose another: ingero demo", why, s.Name)
+		return nil,
+			fmt.Errorf("%s, and there is no recording of %q to replay; run it as root, or choose another: ingero demo", why,
+				s.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unpack the recording of %q: %w", s.Name, err)

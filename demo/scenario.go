@@ -30,13 +30,15 @@ func (s *Scenario) Healthy() bool { return s.Expect == "" }
 var Scenarios = []Scenario{
 	{
 		Name: "incident", Title: "a training job slows down, and nobody changed it", Expect: diagnose.CPUContention,
-		Story: "Training ran well all night. Now steps take longer, the GPU looks busy, and its temperature is fine. Nobody touched the code.",
-		args:  []string{"--fault", "cpu-hog", "--start-after", "2"},
+		Story: "Training ran well all night. Now steps take longer, the GPU looks busy, and its temperature is fine. " +
+			"Nobody touched the code.",
+		args: []string{"--fault", "cpu-hog", "--start-after", "2"},
 	},
 	{
-		Name: "cpu_contention", Title: "another process takes the CPU of the thread that launches kernels", Expect: diagnose.CPUContention,
-		Story: "A busy process shares the CPU with the thread that hands the GPU its work.",
-		args:  []string{"--fault", "cpu-hog", "--duty", "60"},
+		Name: "cpu_contention", Title: "another process takes the CPU of the thread that launches kernels",
+		Expect: diagnose.CPUContention,
+		Story:  "A busy process shares the CPU with the thread that hands the GPU its work.",
+		args:   []string{"--fault", "cpu-hog", "--duty", "60"},
 	},
 	{
 		Name: "cpu_throttled", Title: "a container's CPU quota stops the launching thread", Expect: diagnose.CPUThrottled,
@@ -84,9 +86,10 @@ var Scenarios = []Scenario{
 		args:  []string{"--fault", "peer-unix"},
 	},
 	{
-		Name: "memory_pressure", Title: "a memory limit makes the launching thread free memory first", Expect: diagnose.MemoryPressure,
-		Story: "The job runs in a control group that is nearly full. Allocating on the host takes longer and longer.",
-		args:  []string{"--fault", "mem-pressure"},
+		Name: "memory_pressure", Title: "a memory limit makes the launching thread free memory first",
+		Expect: diagnose.MemoryPressure,
+		Story:  "The job runs in a control group that is nearly full. Allocating on the host takes longer and longer.",
+		args:   []string{"--fault", "mem-pressure"},
 	},
 	{
 		Name: "pageable_copy", Title: "copies from memory that is not pinned", Expect: diagnose.PageableCopy,
@@ -115,8 +118,9 @@ var Scenarios = []Scenario{
 	},
 	{
 		Name: "healthy", Title: "nothing is wrong, on a busy machine", Expect: "",
-		Story: "A healthy job, a thread that sleeps in short naps, and an unrelated pair of processes that switch all the time.",
-		args:  []string{"--fault", "none", "--sleeper", "--ping-pong", "0", "--pin", "1"},
+		Story: "A healthy job, a thread that sleeps in short naps, and an unrelated pair of processes that switch all the " +
+			"time.",
+		args: []string{"--fault", "none", "--sleeper", "--ping-pong", "0", "--pin", "1"},
 	},
 }
 

@@ -118,7 +118,10 @@ func (a *account) assignToGPU(split *ledger.Split) {
 // time first, because on-CPU time is a remainder.
 func (a *account) excess(split *ledger.Split) {
 	var waits uint64
-	for _, c := range []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe, event.Network} {
+	for _, c := range []event.Class{
+		event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe,
+		event.Network,
+	} {
 		waits += split.NS[c]
 	}
 	rest := split.Wall - min(waits, split.Wall)

@@ -22,7 +22,10 @@ type unattributed struct {
 // that needs no baseline belongs to the claims, whether or not they took it; in a
 // sync call other waits may be for the GPU.
 func (ev *evidence) unclaimed(t *subject, claimed []claim) *unattributed {
-	r := &unattributed{ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, onGPU: map[event.Op]uint64{}, room: t.wall()}
+	r := &unattributed{
+		ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, onGPU: map[event.Op]uint64{},
+		room: t.wall(),
+	}
 	waits := map[event.Op]uint64{}
 	for i := range claimed {
 		cl := &claimed[i]
@@ -76,7 +79,9 @@ func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 
 // aggregateClaims makes a claim of what was taken of an operation's exact sums. It stands
 // for count calls.
-func (ev *evidence) aggregateClaims(t *subject, o *store.OpStat, kind string, class event.Class, v, count uint64) []claim {
+func (ev *evidence) aggregateClaims(t *subject, o *store.OpStat, kind string, class event.Class, v,
+	count uint64,
+) []claim {
 	if v == 0 {
 		return nil
 	}
@@ -134,7 +139,8 @@ func (t *subject) launches(ev *evidence) uint64 {
 		}
 	}
 	for i := range ev.in.Ops {
-		if o := &ev.in.Ops[i]; o.Thread == t.Thread && o.Op.Role() == event.RoleLaunch && o.Op.Source() == event.SourceDriver {
+		if o := &ev.in.Ops[i]; o.Thread == t.Thread && o.Op.Role() == event.RoleLaunch &&
+			o.Op.Source() == event.SourceDriver {
 			inner += o.Calls
 		}
 	}

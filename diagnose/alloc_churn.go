@@ -15,7 +15,10 @@ import (
 const minPairs = 2.0
 
 // hostWaits are the classes that have causes of their own, whatever the call.
-var hostWaits = []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe, event.Network}
+var hostWaits = []event.Class{
+	event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe,
+	event.Network,
+}
 
 // own is the time that a call of the given length and ledger took by itself: on a
 // CPU, or asleep in the driver.
@@ -52,7 +55,8 @@ func (ev *evidence) churning(t *subject) map[event.Op]bool {
 	}
 	wall := t.wall()
 	pairs := min(allocs, frees)
-	if pairs < minSample || float64(pairs) < minPairs*float64(wall)/1e9 || frees < allocs/2 || percent(cost, wall) < minPct {
+	if pairs < minSample || float64(pairs) < minPairs*float64(wall)/1e9 || frees < allocs/2 ||
+		percent(cost, wall) < minPct {
 		return nil
 	}
 	for role := range first {
@@ -113,7 +117,8 @@ func aggregateChurn(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for _, st := range t.ops {
 		if t.churn[st.Op] {
-			claims = append(claims, ev.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
+			claims = append(claims,
+				ev.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
 		}
 	}
 	return claims
@@ -126,7 +131,8 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 		if st.Thread != f.sub.Thread || !f.sub.churn[st.Op] {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s %s calls of %s on average", report.Count(st.Calls), st.Op, span(own(st.SumNS, &st.Ledger)/max(st.Calls, 1))))
+		parts = append(parts, fmt.Sprintf("%s %s calls of %s on average", report.Count(st.Calls), st.Op,
+			span(own(st.SumNS, &st.Ledger)/max(st.Calls, 1))))
 		if st.Op.Role() == event.RoleAlloc {
 			allocs, bytes = allocs+st.Calls, bytes+st.Bytes
 		}
@@ -149,7 +155,8 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 		}
 	}
 	c.Path = []report.Step{f.step(ev, "running", "allocating and freeing", f.lost)}
-	c.Recommendations = ev.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepMemory, adviceAllocator, advicePool)
+	c.Recommendations = ev.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepMemory, adviceAllocator,
+		advicePool)
 }
 
 // freeing is the part of the finding that was lost in freeing.

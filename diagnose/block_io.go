@@ -26,7 +26,10 @@ func claimBlockIO(ev *evidence, a *account) []claim {
 		return claims
 	}
 	v += a.between(v)
-	cl := claim{acc: a, key: key{kind: BlockIO, loading: ev.loads(a)}, class: event.BlockIO, lost: v, explained: v, stall: min(longestIO(a.Rows), a.Duration)}
+	cl := claim{
+		acc: a, key: key{kind: BlockIO, loading: ev.loads(a)}, class: event.BlockIO, lost: v, explained: v,
+		stall: min(longestIO(a.Rows), a.Duration),
+	}
 	for _, o := range a.Rows {
 		if o.Class == event.BlockIO {
 			cl.count++
@@ -108,7 +111,8 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 	if d != nil {
 		c.Cause.Detail += d.words()
 		if d.crowded() {
-			c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s use %s less meanwhile: another device, or a limit (io.max of its control group, ionice)", d.otherName, d.name))
+			c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s use %s less meanwhile: another device, or a "+
+				"limit (io.max of its control group, ionice)", d.otherName, d.name))
 		}
 	}
 	if inode != 0 && path == "" {
@@ -117,7 +121,10 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 	if f.loading {
 		ev.describeLoading(f, c)
 	}
-	c.Path = append(c.Path, report.Step{Layer: "IO", Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t), State: "blocked", On: disk, NS: waited})
+	c.Path = append(c.Path, report.Step{
+		Layer: "IO", Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID,
+		Thread: ev.comm(t), State: "blocked", On: disk, NS: waited,
+	})
 }
 
 // flavour is a way to wait for the disk.
@@ -126,15 +133,18 @@ type flavour struct{ detail, fix string }
 var flavours = struct{ mapped, writeback, read, other flavour }{
 	mapped: flavour{
 		": pages of a mapped file that were not in the page cache",
-		"read the mapped file ahead (madvise MADV_WILLNEED or MADV_POPULATE_READ), in another thread than %d, which launches the GPU's work",
+		"read the mapped file ahead (madvise MADV_WILLNEED or MADV_POPULATE_READ), in another thread than %d, which " +
+			"launches the GPU's work",
 	},
 	writeback: flavour{
 		": writeback, the kernel held its writes back because too many pages were waiting for the disk",
-		"write from another thread than %d, and less at once: sync_file_range or O_DIRECT; vm.dirty_background_bytes starts the disk earlier",
+		"write from another thread than %d, and less at once: sync_file_range or O_DIRECT; vm.dirty_background_bytes " +
+			"starts the disk earlier",
 	},
 	read: flavour{
 		": it read what was not in the page cache",
-		"read from another thread than %d, ahead of need (posix_fadvise POSIX_FADV_WILLNEED); hand over the data, not the file",
+		"read from another thread than %d, ahead of need (posix_fadvise POSIX_FADV_WILLNEED); hand over the data, not the " +
+			"file",
 	},
 }
 

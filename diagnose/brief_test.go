@@ -36,7 +36,8 @@ func TestAReportOfOneFindingFitsATerminal(t *testing.T) {
 			t.Errorf("%s: %d lines:\n%s", filepath.Base(path), len(lines), &brief)
 		}
 		c := &r.Chains[0]
-		if said := strings.Join(strings.Fields(brief.String()), " "); !strings.Contains(said, c.Summary) || !strings.Contains(said, c.Cause.Kind) {
+		if said := strings.Join(strings.Fields(brief.String()), " "); !strings.Contains(said, c.Summary) ||
+			!strings.Contains(said, c.Cause.Kind) {
 			t.Errorf("%s: the summary or the cause is missing:\n%s", filepath.Base(path), &brief)
 		}
 		if brief.Len() < full.Len() && !strings.Contains(lines[len(lines)-1], "--verbose") && len(c.Stack) > 1 {

@@ -51,7 +51,8 @@ func describeColdStart(ev *evidence, f *finding, c *report.Chain) {
 	op := c.Effect.Op
 	c.Summary = fmt.Sprintf("%s spent %s in its first %s", f.process(ev), span(f.lost), op)
 	if len(f.claims) > 1 {
-		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(ev), span(f.lost), span(f.worst().lost), op)
+		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(ev), span(f.lost),
+			span(f.worst().lost), op)
 	}
 	c.Cause.Detail = "first calls create the context and load code"
 	if c.Effect.Calls >= minCalls {
@@ -62,11 +63,15 @@ func describeColdStart(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Path = []report.Step{
 		f.step(ev, "running", "first "+op, f.lost),
-		{Layer: "DRIVER", Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: c.Effect.Thread, State: "running", On: "context creation and code loading", NS: f.lost},
+		{
+			Layer: "DRIVER", Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: c.Effect.Thread, State: "running",
+			On: "context creation and code loading", NS: f.lost,
+		},
 	}
 	c.Recommendations = []string{
 		fmt.Sprintf("warm %s up before it counts: call %s once on every device and stream at start", f.process(ev), op),
-		"keep compiled code: set CUDA_CACHE_PATH to a disk that survives restarts, or ship code for this GPU's architecture instead of PTX",
+		"keep compiled code: set CUDA_CACHE_PATH to a disk that survives restarts, or ship code for this GPU's " +
+			"architecture instead of PTX",
 	}
 	if f.lost > uint64(time.Second) {
 		c.Recommendations = append(c.Recommendations, "CUDA_MODULE_LOADING=LAZY loads only the kernels that are used")

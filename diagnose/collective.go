@@ -132,7 +132,10 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 		if n == 0 {
 			continue
 		}
-		call := &event.Call{Start: w.SyncStart, Duration: w.SyncEnd - w.SyncStart, Thread: t.Thread, Op: w.SyncOp, GPU: event.NoGPU}
+		call := &event.Call{
+			Start: w.SyncStart, Duration: w.SyncEnd - w.SyncStart, Thread: t.Thread, Op: w.SyncOp,
+			GPU: event.NoGPU,
+		}
 		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
 		a := &account{Episode: e, sub: t, role: call.Op.Role()}
 		for _, l := range ev.waited(t.Thread, w.SyncStart, w.SyncEnd) {
@@ -149,5 +152,8 @@ func late(a *account, m *cluster.Operation, v uint64) []claim {
 	if v == 0 || m == nil {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: CollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v, explained: v, stall: v, op: m}}
+	return []claim{{
+		acc: a, key: key{kind: CollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v,
+		explained: v, stall: v, op: m,
+	}}
 }

@@ -61,7 +61,8 @@ func claimContention(ev *evidence, a *account) []claim {
 	}
 	a.take(event.RunQueue, hidden)
 	if v := a.take(event.RunQueue, idle); v > 0 {
-		claims = append(claims, claim{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
+		claims = append(claims,
+			claim{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
 	}
 	if cl.lost = a.take(event.RunQueue, a.left[event.RunQueue]); cl.lost > 0 {
 		claims = append(claims, cl)
@@ -236,7 +237,8 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 			if ev.planOf(f).own {
 				had = "and had to share CPU " + cpus
 			}
-			c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which were runnable %s", f.process(ev), f.pct(), f.about(ev), had)
+			c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which were runnable %s", f.process(ev), f.pct(), f.about(ev),
+				had)
 		}
 		c.Path = f.path(ev, "runnable", "CPU "+cpus)
 	} else {

@@ -292,7 +292,8 @@ func (p *plan) spread(ev *evidence, f *finding) []string {
 		fix := fmt.Sprintf("let all of them run on CPUs %s, which no launching thread and no other fix needs: "+
 			"for p in %s; do taskset -acp %s $p; done", to, strings.Join(pids, " "), to)
 		if len(pids) == 1 {
-			fix = fmt.Sprintf("let its threads run on CPUs %s, which no launching thread and no other fix needs: taskset -acp %s %s",
+			fix = fmt.Sprintf("let its threads run on CPUs %s, which no launching thread and no other fix needs: taskset "+
+				"-acp %s %s",
 				to, to, pids[0])
 		}
 		if best := p.needs.rate(p.needs.least(len(p.to))); best != "" {
@@ -307,7 +308,8 @@ func (p *plan) spread(ev *evidence, f *finding) []string {
 	if n := ev.in.CPUs; n > 0 {
 		why += fmt.Sprintf(": none of the machine's %d is free for its workers", n)
 		if cpus := ev.cpusOf(f.sub.Thread); len(cpus) > 0 {
-			why += fmt.Sprintf(" (CPU %s: the launching thread, which they would hold up)", numbers(slices.Sorted(slices.Values(cpus))))
+			why += fmt.Sprintf(" (CPU %s: the launching thread, which they would hold up)",
+				numbers(slices.Sorted(slices.Values(cpus))))
 		}
 	}
 	return []string{why, cheaper}
@@ -360,7 +362,8 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 		if to != "" && !p.own {
 			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, to, c.PID))
 		} else {
-			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name, ev.name(victim.PID, ""), c.PID))
+			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name,
+				ev.name(victim.PID, ""), c.PID))
 		}
 	}
 	if outsiders {

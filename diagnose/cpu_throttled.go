@@ -82,7 +82,8 @@ func (ev *evidence) longQueues() []*event.OffCPU {
 		}
 	}
 	slices.SortFunc(l, func(a, b *event.OffCPU) int {
-		return cmp.Or(cmp.Compare(a.Start+a.Duration, b.Start+b.Duration), cmp.Compare(a.TID, b.TID), cmp.Compare(a.RunQueue, b.RunQueue))
+		return cmp.Or(cmp.Compare(a.Start+a.Duration, b.Start+b.Duration), cmp.Compare(a.TID, b.TID),
+			cmp.Compare(a.RunQueue, b.RunQueue))
 	})
 	return l
 }
@@ -193,7 +194,8 @@ func (ev *evidence) quotaOf(pid uint32) *quota {
 
 // detail says how often the quota ran out.
 func (q *quota) detail() string {
-	s := fmt.Sprintf("cgroup %s was out of CPU quota in %s, %s in all", q.group, report.Plural(q.periods, "period"), span(q.ns))
+	s := fmt.Sprintf("cgroup %s was out of CPU quota in %s, %s in all", q.group, report.Plural(q.periods, "period"),
+		span(q.ns))
 	if q.period > 0 {
 		s += fmt.Sprintf("; it may run %s of CPU time each %s", span(q.us*1000), span(q.period*1000))
 	}
@@ -222,7 +224,8 @@ func (q *quota) advice() (raise, look string) {
 	const kubernetes = " (Kubernetes: the container's CPU limit)"
 	if q.version == 1 {
 		dir := "/sys/fs/cgroup/cpu" + q.group
-		return fmt.Sprintf("write more than %d to %s/cpu.cfs_quota_us, or -1 for no quota%s", q.us, dir, kubernetes), dir + "/cpu.stat"
+		return fmt.Sprintf("write more than %d to %s/cpu.cfs_quota_us, or -1 for no quota%s", q.us, dir, kubernetes),
+			dir + "/cpu.stat"
 	}
 	dir := "/sys/fs/cgroup" + q.group
 	return fmt.Sprintf("raise the quota in %s/cpu.max, or write \"max\" to it%s", dir, kubernetes), dir + "/cpu.stat"
@@ -254,12 +257,16 @@ func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
 	}
 	if q == nil {
 		c.Recommendations = []string{
-			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's CPU limit)", t.PID, ev.name(t.PID, "")),
+			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's "+
+				"CPU limit)", t.PID, ev.name(t.PID, "")),
 		}
 		return
 	}
 	raise, look := q.advice()
-	c.Recommendations = []string{raise, fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", ev.name(t.PID, ""), look)}
+	c.Recommendations = []string{
+		raise,
+		fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", ev.name(t.PID, ""), look),
+	}
 }
 
 // below reports whether a group is below the root, which has no quota.

@@ -104,7 +104,8 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
 	c.Pattern = f.pattern(ev)
 	c.Alternatives = f.alternatives(all)
-	if n := f.perStep(ev); n != nil && !f.loading && (c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
+	if n := f.perStep(ev); n != nil && !f.loading &&
+		(c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
 		c.PerStep, c.WhatIf = n, f.whatIf(ev)
 	}
 	if f.cause.describe != nil {
@@ -122,7 +123,10 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 
 func (f *finding) reportCause(ev *evidence) report.Cause {
 	at, t := ev.resolveThread(f.root(ev))
-	return report.Cause{Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t), Node: ev.machineOf(at)}
+	return report.Cause{
+		Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t),
+		Node: ev.machineOf(at),
+	}
 }
 
 // id is the same whenever the same thread loses time to the same cause.
@@ -158,7 +162,8 @@ func (ev *evidence) stack(f *finding) []string {
 func (f *finding) notExplained(ev *evidence) report.NotExplained {
 	f.sort()
 	n := report.NotExplained{
-		Effect: f.effect(ev), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(ev)), Why: f.missing(),
+		Effect: f.effect(ev), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(ev)),
+		Why: f.missing(),
 	}
 	if w := ev.lossNote(); w != "" {
 		n.Why += "; " + w
@@ -212,7 +217,8 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return v
 	case len(r.NotExplained) > 0:
 		n := r.NotExplained[0]
-		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded", n.Effect.Process, decimals(n.LostPct), n.LostPct)
+		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded",
+			n.Effect.Process, decimals(n.LostPct), n.LostPct)
 	}
 	if len(r.GPUErrors) > 0 {
 		v := r.GPUErrors[0].Description
@@ -222,7 +228,8 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return v
 	}
 	if few > 0 {
-		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s", report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))
+		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s",
+			report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))
 	}
 	if ev.in.Earlier != nil {
 		return ev.earlierVerdict(r, worst)
@@ -231,5 +238,6 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 	if len(ev.subjects) == 1 {
 		threads = "1 thread"
 	}
-	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time", report.Count(r.Events), threads, span(ev.to-ev.from), worst)
+	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time",
+		report.Count(r.Events), threads, span(ev.to-ev.from), worst)
 }

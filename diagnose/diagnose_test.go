@@ -99,7 +99,8 @@ func essence(r *report.Report) string {
 		for i := range c.Owners {
 			fmt.Fprintf(&b, "  whose %s/%d: %s\n", c.Owners[i].Process, c.Owners[i].PID, c.Owners[i].Words())
 		}
-		fmt.Fprintf(&b, "  cause %s %d/%d %s: %s\n", c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread, c.Cause.Detail)
+		fmt.Fprintf(&b, "  cause %s %d/%d %s: %s\n", c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread,
+			c.Cause.Detail)
 		for _, s := range c.Path {
 			fmt.Fprintf(&b, "  %s %s/%d %s on %s %s\n", s.Layer, s.Process, s.TID, s.State, s.On, report.Duration(s.NS))
 		}
@@ -114,7 +115,8 @@ func essence(r *report.Report) string {
 			fmt.Fprintf(&b, "  %s a step, in %d of %d steps\n", report.Duration(p.LostNS), p.Affected, p.Steps)
 		}
 		if w := c.WhatIf; w != nil {
-			fmt.Fprintf(&b, "  without it %s a step (%s to %s) instead of %s\n", report.Duration(w.StepNS), report.Duration(w.LowNS), report.Duration(w.HighNS), report.Duration(w.NowNS))
+			fmt.Fprintf(&b, "  without it %s a step (%s to %s) instead of %s\n", report.Duration(w.StepNS),
+				report.Duration(w.LowNS), report.Duration(w.HighNS), report.Duration(w.NowNS))
 			if w.Remains != "" {
 				fmt.Fprintf(&b, "  remains %s\n", w.Remains)
 			}
@@ -139,13 +141,16 @@ func essence(r *report.Report) string {
 		}
 	}
 	for _, n := range r.NotExplained {
-		fmt.Fprintf(&b, "\nnot explained: %s of %s lost %.1f%%, %.0f%% explained: %s\n", n.Effect.Op, n.Effect.Process, n.LostPct, n.ExplainedPct, n.Why)
+		fmt.Fprintf(&b, "\nnot explained: %s of %s lost %.1f%%, %.0f%% explained: %s\n", n.Effect.Op, n.Effect.Process,
+			n.LostPct, n.ExplainedPct, n.Why)
 	}
 	for _, f := range r.InFlight {
-		fmt.Fprintf(&b, "\nin flight: %s of %s/%d for %s, %s, hangs %v: %s\n", f.Op, f.Process, f.TID, report.Duration(f.AgeNS), f.Outcome, f.Hangs, f.WaitsFor)
+		fmt.Fprintf(&b, "\nin flight: %s of %s/%d for %s, %s, hangs %v: %s\n", f.Op, f.Process, f.TID,
+			report.Duration(f.AgeNS), f.Outcome, f.Hangs, f.WaitsFor)
 	}
 	for _, w := range r.Workloads {
-		fmt.Fprintf(&b, "\nsteps of %s/%d: %d of %s, p50 %s, warm-up %s, trend %.1f%%\n", w.Process, w.TID, w.Steps, w.PerStep, report.Duration(w.P50NS), report.Duration(w.WarmupNS), w.Trend)
+		fmt.Fprintf(&b, "\nsteps of %s/%d: %d of %s, p50 %s, warm-up %s, trend %.1f%%\n", w.Process, w.TID, w.Steps,
+			w.PerStep, report.Duration(w.P50NS), report.Duration(w.WarmupNS), w.Trend)
 	}
 	for _, e := range r.Ended {
 		fmt.Fprintf(&b, "\nended: %s/%d: %s\n", e.Process, e.PID, e.Why)
@@ -153,7 +158,8 @@ func essence(r *report.Report) string {
 	for _, e := range r.GPUErrors {
 		fmt.Fprintf(&b, "\nGPU error: %s, %d times\n", e.Description, e.Times)
 		for _, f := range e.Failed {
-			fmt.Fprintf(&b, "  then %s of %s/%d failed with %d, %d calls, after %s\n", f.Op, f.Process, f.PID, f.Ret, f.Calls, report.Duration(f.AfterNS))
+			fmt.Fprintf(&b, "  then %s of %s/%d failed with %d, %d calls, after %s\n", f.Op, f.Process, f.PID, f.Ret, f.Calls,
+				report.Duration(f.AfterNS))
 		}
 	}
 	for _, i := range r.Idle {

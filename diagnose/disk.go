@@ -120,7 +120,8 @@ func (f *finding) swapWords(ev *evidence, pid uint32) string {
 		return ""
 	}
 	return fmt.Sprintf("; %s of it came back from %s in %s, %s each on average",
-		report.Bytes(sum.Bytes), ev.device(sum.Device), plural(int(sum.Requests), "request", "requests"), span(busy(&sum)/sum.Requests))
+		report.Bytes(sum.Bytes), ev.device(sum.Device), plural(int(sum.Requests), "request", "requests"),
+		span(busy(&sum)/sum.Requests))
 }
 
 // crowded reports whether another process had more of the device than who waited.
@@ -144,7 +145,8 @@ func (ev *evidence) device(d event.Device) string {
 // words says how long the device took, and what else it did.
 func (d *disk) words() string {
 	n := d.own.Requests
-	t := fmt.Sprintf("; %s of its requests to %s took %s on average, up to %s", report.Count(n), d.name, span(busy(&d.own)/n), span(d.own.MaxNS))
+	t := fmt.Sprintf("; %s of its requests to %s took %s on average, up to %s", report.Count(n), d.name,
+		span(busy(&d.own)/n), span(d.own.MaxNS))
 	if q := d.own.QueueNS; q > busy(&d.own)/2 {
 		t += fmt.Sprintf(", %s of it before the device was given them", span(q/n))
 	}
@@ -152,10 +154,12 @@ func (d *disk) words() string {
 		t += fmt.Sprintf("; %s failed", plural(int(d.own.Errors), "request", "requests"))
 	}
 	if k := &d.kernel; busy(k) > busy(&d.own) {
-		t += fmt.Sprintf("; the kernel's own threads had %s requests there, which took %s together: flushes and the journal, of its fsync too, and what was written earlier", report.Count(k.Requests), span(busy(k)))
+		t += fmt.Sprintf("; the kernel's own threads had %s requests there, which took %s together: flushes and the "+
+			"journal, of its fsync too, and what was written earlier", report.Count(k.Requests), span(busy(k)))
 	}
 	if d.crowded() {
-		t += fmt.Sprintf("; meanwhile %s had %s requests there, which took %s together", d.otherName, report.Count(d.otherRequests), span(d.otherNS))
+		t += fmt.Sprintf("; meanwhile %s had %s requests there, which took %s together", d.otherName,
+			report.Count(d.otherRequests), span(d.otherNS))
 	}
 	return t
 }

@@ -39,9 +39,11 @@ func (d doing) short(computing string) string {
 
 // doingWords are the ways to spend time, as a thread's verb.
 var doingWords = [event.NumClasses + 1]string{
-	event.OnCPU: "ran", event.RunQueue: "waited for a CPU", event.Throttled: "was throttled", event.Futex: "waited for locks",
+	event.OnCPU: "ran", event.RunQueue: "waited for a CPU", event.Throttled: "was throttled",
+	event.Futex:   "waited for locks",
 	event.BlockIO: "waited for the disk", event.Fault: "waited in page faults", event.Network: "waited for sockets",
-	event.Pipe: "waited for pipes", event.Poll: "polled", event.Sleep: "slept", event.Ioctl: "waited for a device", event.Other: "waited",
+	event.Pipe: "waited for pipes", event.Poll: "polled", event.Sleep: "slept", event.Ioctl: "waited for a device",
+	event.Other: "waited",
 }
 
 // minDoing is the share of the time from which a way to spend it is reported.

@@ -63,12 +63,16 @@ func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 	c.Path = []report.Step{f.step(ev, "running", "inside "+e.Op, f.lost)}
 	if n := f.nested(); n != nil {
 		c.Cause.Detail += ", most of it in " + n.Op.String()
-		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.nestedNS()})
+		c.Path = append(c.Path, report.Step{
+			Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID,
+			TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.nestedNS(),
+		})
 	}
 	switch f.worst().acc.role {
 	case event.RoleLaunch:
 		c.Recommendations = []string{
-			fmt.Sprintf("let %s have fewer launches in flight: a full launch queue makes %s spin; synchronise every few hundred launches, or use CUDA graphs", f.process(ev), e.Op),
+			fmt.Sprintf("let %s have fewer launches in flight: a full launch queue makes %s spin; synchronise every few "+
+				"hundred launches, or use CUDA graphs", f.process(ev), e.Op),
 			"or the kernels were loaded on their first launch: CUDA_MODULE_LOADING=EAGER moves that to the start",
 		}
 	case event.RoleCopy:
@@ -77,7 +81,8 @@ func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 		}
 		c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, nil, advicePinned)...)
 	case event.RoleAlloc, event.RoleFree:
-		c.Recommendations = []string{fmt.Sprintf("keep and reuse device memory instead of calling %s in the loop: cudaMallocAsync with a pool, or the framework's caching allocator", e.Op)}
+		c.Recommendations = []string{fmt.Sprintf("keep and reuse device memory instead of calling %s in the loop: "+
+			"cudaMallocAsync with a pool, or the framework's caching allocator", e.Op)}
 	default:
 		c.Recommendations = []string{fmt.Sprintf("see where %s spends the time: perf record -g -t %d", e.Op, f.sub.TID)}
 	}

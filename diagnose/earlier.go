@@ -65,7 +65,8 @@ func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) str
 
 // earlierVerdict words that nothing was found, and how far that reaches.
 func (ev *evidence) earlierVerdict(r *report.Report, worst float64) string {
-	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside them, and the time between them was not recorded",
+	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside "+
+		"them, and the time between them was not recorded",
 		count(r.Events, ""), span(ev.to-ev.from), worst)
 }
 
@@ -79,7 +80,8 @@ func storedChains(in *Input) []report.StoredChain {
 	for i := range in.Earlier.Chains {
 		c := &in.Earlier.Chains[i]
 		n := report.StoredChain{
-			ID: printable(c.ID), Severity: printable(c.Severity), Summary: printable(c.Summary), RootCause: printable(c.RootCause),
+			ID: printable(c.ID), Severity: printable(c.Severity), Summary: printable(c.Summary),
+			RootCause:   printable(c.RootCause),
 			Explanation: printable(c.Explanation), Op: printable(c.Op), AtNS: c.At, Node: printable(c.Node),
 			Recommendations: []string{}, Supported: supported(in, c),
 		}
@@ -111,7 +113,8 @@ func supported(in *Input, c *store.StoredChain) string {
 	case s.calls == 0:
 		return fmt.Sprintf("the file has no %s call from before it, so nothing in it supports this", opName(c))
 	case s.slow == 0:
-		return fmt.Sprintf("no %s call in the file from before it was slow: %s, median %s, longest %s", opName(c), count(s.calls, ""), span(s.median), span(s.longest))
+		return fmt.Sprintf("no %s call in the file from before it was slow: %s, median %s, longest %s", opName(c),
+			count(s.calls, ""), span(s.median), span(s.longest))
 	}
 	text := fmt.Sprintf("%s took %s beyond the median", count(s.slow, "slow "+opName(c)+" "), span(s.excess))
 	if s.unseen == s.slow {

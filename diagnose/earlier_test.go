@@ -37,7 +37,10 @@ func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switc
 	in := &diagnose.Input{
 		First: 1, // long before the window, so that nothing is a first call
 		Node:  "n", Processes: []store.Process{{PID: 100, Name: "python3", Node: "n", Rank: -1}},
-		Earlier: &store.Earlier{Version: "0.8", Switches: sw, IDs: map[store.CallKey]string{{Thread: old, Start: t0 + 9*ms}: "n:42"}},
+		Earlier: &store.Earlier{
+			Version: "0.8", Switches: sw,
+			IDs: map[store.CallKey]string{{Thread: old, Start: t0 + 9*ms}: "n:42"},
+		},
 	}
 	at := uint64(t0)
 	for i := range 100 {
@@ -73,9 +76,18 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 		"some time counted but not listed":     {0, seen(1 * ms), diagnose.DriverCPU, ""},
 		"switches of the thread not recorded":  {0, nil, "", "context switches were not recorded then"},
 		"most switches counted but not listed": {0, seen(40 * ms), "", "context switches were not recorded then"},
-		"before the first switch":              {0, map[event.Thread]store.Switches{old: {From: 5e9, To: 6e9}}, "", "context switches were not recorded then"},
-		"within the recorded switches":         {0, map[event.Thread]store.Switches{old: {From: 1.1e9, To: 6e9}}, diagnose.DriverCPU, ""},
-		"off the CPU for a reason unknown":     {50 * ms, seen(0), "", "whether it was preempted or waited"},
+		"before the first switch": {
+			0,
+			map[event.Thread]store.Switches{old: {From: 5e9, To: 6e9}},
+			"",
+			"context switches were not recorded then",
+		},
+		"within the recorded switches": {
+			0,
+			map[event.Thread]store.Switches{old: {From: 1.1e9, To: 6e9}},
+			diagnose.DriverCPU, "",
+		},
+		"off the CPU for a reason unknown": {50 * ms, seen(0), "", "whether it was preempted or waited"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 50*ms, tc.off, tc.sw))
@@ -118,7 +130,8 @@ func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
 
 func TestQuietEarlierRecordingSaysHowFarThatReaches(t *testing.T) {
 	r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0)))
-	const want = "nothing found: 100 calls in 99 ms checked; no cause took more than 0.0 % of a thread's time inside them, and the time between them was not recorded"
+	const want = "nothing found: 100 calls in 99 ms checked; no cause took more than 0.0 % of a thread's time inside " +
+		"them, and the time between them was not recorded"
 	if r.Verdict != want {
 		t.Errorf("%q", r.Verdict)
 	}
@@ -133,26 +146,46 @@ func TestStoredChainsStandNextToWhatTheDataSupports(t *testing.T) {
 		change    func(*store.StoredChain)
 		want      string
 	}{
-		"covered by nothing": {5 * ms, 0, seen(0), nil, "10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it"},
-		"covered in part":    {5 * ms, 1 * ms, seen(0), nil, "10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 20 % of it"},
+		"covered by nothing": {
+			5 * ms, 0, seen(0), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",
+		},
+		"covered in part": {
+			5 * ms, 1 * ms, seen(0), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 20 % " +
+				"of it",
+		},
 		"more off the CPU than beyond the median": {
-			5 * ms, 6 * ms, seen(0), nil, "10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 100 % of it",
+			5 * ms, 6 * ms, seen(0), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 100 % " +
+				"of it",
 		},
 		"counted without a time": {
 			5 * ms, 0, seen(2 * ms), nil,
-			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it (2 ms more of such time is counted, but not when it was)",
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 0 % " +
+				"of it (2 ms more of such time is counted, but not when it was)",
 		},
 		"switches not recorded": {
 			5 * ms, 0, nil, nil,
-			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the context switches of the calling thread were not recorded, so that nothing shows what held it up",
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the context switches of the calling thread were " +
+				"not recorded, so that nothing shows what held it up",
 		},
-		"nothing slow": {0, 0, seen(0), nil, "no cudaLaunchKernel call in the file from before it was slow: 100 calls, median 10 us, longest 10 us"},
+		"nothing slow": {
+			0, 0, seen(0), nil,
+			"no cudaLaunchKernel call in the file from before it was slow: 100 calls, median 10 us, longest 10 us",
+		},
 		"one slow call before it": {
 			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.At = 1_010_000_000 },
 			"1 slow cudaLaunchKernel call took 5 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",
 		},
-		"before the first call": {5 * ms, 0, seen(0), func(c *store.StoredChain) { c.At = 5e8 }, "the file has no cudaLaunchKernel call from before it, so nothing in it supports this"},
-		"on another node":       {5 * ms, 0, seen(0), func(c *store.StoredChain) { c.Node = "m" }, "the file has no cudaLaunchKernel call from before it, so nothing in it supports this"},
+		"before the first call": {
+			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.At = 5e8 },
+			"the file has no cudaLaunchKernel call from before it, so nothing in it supports this",
+		},
+		"on another node": {
+			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.Node = "m" },
+			"the file has no cudaLaunchKernel call from before it, so nothing in it supports this",
+		},
 		"an operation unknown": {
 			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.Op, c.Call = "cuNothing", 0 },
 			"the file has no cuNothing call from before it, so nothing in it supports this",

@@ -186,7 +186,8 @@ func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {
 	c.Summary = fmt.Sprintf("%s lost %s because it waits for the GPU earlier: "+
 		"%.1f times as many waits for each launch, and %s from %s to the next launch",
 		f.process(ev), f.pct(), w.after/w.before, span(w.lead), c.Effect.Op)
-	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new ones in %s; "+
+	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new "+
+		"ones in %s; "+
 		"for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. "+
 		"The GPU takes as long for a launch as before%s",
 		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)

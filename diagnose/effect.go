@@ -86,7 +86,10 @@ func (f *finding) tookLonger(e *report.Effect) string {
 // effect describes what was slow, by exact statistics.
 func (f *finding) effect(ev *evidence) report.Effect {
 	at := f.op()
-	e := report.Effect{Op: betweenCalls, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread)}
+	e := report.Effect{
+		Op: betweenCalls, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID,
+		Thread: ev.comm(f.sub.Thread),
+	}
 	slow := map[uint64]bool{}
 	for _, cl := range f.claims {
 		switch {

@@ -34,6 +34,7 @@ func (ev *evidence) ended() []report.Ended {
 		}
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b report.Ended) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.PID, b.PID)) })
+	slices.SortFunc(out,
+		func(a, b report.Ended) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.PID, b.PID)) })
 	return out
 }

@@ -173,7 +173,10 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 	if at := f.op(); at.call {
 		layer = at.op.Source().String()
 	}
-	return report.Step{Layer: layer, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread), State: state, On: on, NS: ns}
+	return report.Step{
+		Layer: layer, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread),
+		State: state, On: on, NS: ns,
+	}
 }
 
 // path goes from the thread through those it waited for to the one at the root,
@@ -235,7 +238,8 @@ func (f *finding) behind(who string) string {
 // waited for something to be sent.
 func (f *finding) locked() bool {
 	w := f.worst()
-	return w.row.Class == event.Futex && !slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
+	return w.row.Class == event.Futex &&
+		!slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
 }
 
 // file is the inode that most of a finding's waits for the disk were for, 0 if none is
@@ -261,7 +265,8 @@ func (f *finding) file(ev *evidence) (inode uint64, path string) {
 	var best file
 	for k, ns := range by {
 		named := cmp.Compare(min(len(k.path), 1), min(len(best.path), 1))
-		if best.inode == 0 || cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
+		if best.inode == 0 ||
+			cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
 			best = k
 		}
 	}

@@ -58,7 +58,8 @@ func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	own := ev.devices(t.PID)
 	by := map[uint32][]store.Busy{}
 	for _, b := range ev.in.Busy {
-		if b.PID != t.PID && !ev.collectiveOps.Together(b.PID, t.PID) && b.End > from && b.Start < to && ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
+		if b.PID != t.PID && !ev.collectiveOps.Together(b.PID, t.PID) && b.End > from && b.Start < to &&
+			ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
 			by[b.PID] = append(by[b.PID], b)
 		}
 	}
@@ -97,7 +98,8 @@ func (ev *evidence) heldByBoth(a, b uint32) []int {
 
 // union makes spans of several GPUs one list without overlaps.
 func union(spans []store.Busy) []store.Busy {
-	slices.SortFunc(spans, func(a, b store.Busy) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	slices.SortFunc(spans,
+		func(a, b store.Busy) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	out := spans[:1]
 	for _, b := range spans[1:] {
 		if last := &out[len(out)-1]; b.Start <= last.End {
@@ -211,7 +213,8 @@ func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
 			r = l
 		}
 	}
-	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(ev), f.pct(), e.Op, who)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(ev), f.pct(),
+		e.Op, who)
 	c.Cause.Detail = fmt.Sprintf("%s of %s slow calls fell into the %.0f %% of the time in which %s used the GPU; %s",
 		report.Count(uint64(len(f.claims))), report.Count(uint64(len(f.claims)+f.sub.alone)), 100*r.share, who, ev.sameGPU(f))
 	if to < f.sub.to {
@@ -219,11 +222,16 @@ func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Path = []report.Step{
 		f.step(ev, "blocked", "GPU work", f.lost),
-		{Layer: "CUDA", Process: ev.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: ev.comm(f.Thread), State: "running", On: "the same GPU", NS: f.explained},
+		{
+			Layer: "CUDA", Process: ev.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: ev.comm(f.Thread),
+			State: "running", On: "the same GPU", NS: f.explained,
+		},
 	}
 	c.Recommendations = []string{
-		fmt.Sprintf("give %s and %s a GPU each (CUDA_VISIBLE_DEVICES), or run %s when %s does not", f.process(ev), who, who, f.process(ev)),
-		"if they must share: MIG partitions where the GPU has them, or MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE for the less urgent one; without either they take turns",
+		fmt.Sprintf("give %s and %s a GPU each (CUDA_VISIBLE_DEVICES), or run %s when %s does not", f.process(ev), who, who,
+			f.process(ev)),
+		"if they must share: MIG partitions where the GPU has them, or MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE for the " +
+			"less urgent one; without either they take turns",
 	}
 }
 
@@ -239,7 +247,9 @@ func (ev *evidence) sameGPU(f *finding) string {
 	}
 	gpu := device(f.worst().acc.Call.GPU)
 	if !said || f.worst().acc.Call.GPU == event.NoGPU {
-		return fmt.Sprintf("not both have said which GPU they use, so their first is meant (GPU %d); in containers and with CUDA_VISIBLE_DEVICES that may be different ones", gpu)
+		return fmt.Sprintf("not both have said which GPU they use, so their first is meant (GPU %d); in containers and "+
+			"with CUDA_VISIBLE_DEVICES that may be different ones", gpu)
 	}
-	return fmt.Sprintf("both call it GPU %d, which in containers and with CUDA_VISIBLE_DEVICES may mean different ones", gpu)
+	return fmt.Sprintf("both call it GPU %d, which in containers and with CUDA_VISIBLE_DEVICES may mean different ones",
+		gpu)
 }

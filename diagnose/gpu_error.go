@@ -56,7 +56,10 @@ func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 		k := key{c.PID, c.Op}
 		f := by[k]
 		if f == nil {
-			f = &report.FailedAfter{Process: ev.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret, AfterNS: after(c.End(), x.At)}
+			f = &report.FailedAfter{
+				Process: ev.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret,
+				AfterNS: after(c.End(), x.At),
+			}
 			by[k], first[k] = f, c.End()
 		}
 		f.Calls += int(max(c.Weight, 1))
@@ -114,13 +117,18 @@ func (ev *evidence) describeXid(f *inFlightCall, c *report.Chain) {
 		when = span(f.Start-x.At) + " before the call began"
 	}
 	gpu := "a GPU"
-	fix := "end the process, which cannot go on with that GPU, and see what NVIDIA says of the error: https://docs.nvidia.com/deploy/xid-errors"
+	fix := "end the process, which cannot go on with that GPU, and see what NVIDIA says of the error: " +
+		"https://docs.nvidia.com/deploy/xid-errors"
 	if x.GPU >= 0 {
 		gpu = fmt.Sprintf("GPU %d", x.GPU)
-		fix += fmt.Sprintf("; before new work goes there, reset it (nvidia-smi --gpu-reset -i %d) or reboot; if it comes again, have the GPU examined", x.GPU)
+		fix += fmt.Sprintf("; before new work goes there, reset it (nvidia-smi --gpu-reset -i %d) or reboot; if it comes "+
+			"again, have the GPU examined", x.GPU)
 	}
 	c.Summary += fmt.Sprintf("; %s %s", x, when)
-	c.Path = append(c.Path, report.Step{Layer: "HOST", Process: gpu, State: "failed", On: fmt.Sprintf("Xid %d %s", x.Code, x.Name()), NS: after(f.At, x.At)})
+	c.Path = append(c.Path, report.Step{
+		Layer: "HOST", Process: gpu, State: "failed",
+		On: fmt.Sprintf("Xid %d %s", x.Code, x.Name()), NS: after(f.At, x.At),
+	})
 	c.Recommendations = append([]string{fix}, c.Recommendations...)
 }
 

@@ -106,7 +106,8 @@ func (ev *evidence) busyMeanwhile(f *finding) string {
 	if weight < half*float64(f.lost) || sum < highUtil*weight {
 		return ""
 	}
-	return fmt.Sprintf("GPU utilisation read %.0f %% meanwhile: it counts time with any kernel resident, not work done", sum/weight)
+	return fmt.Sprintf("GPU utilisation read %.0f %% meanwhile: it counts time with any kernel resident, not work done",
+		sum/weight)
 }
 
 // utilisation is what was read in percent while a claim's time was lost: for one

@@ -15,7 +15,8 @@ import (
 func waits(t *testing.T, us ...int) *eventtext.Recording {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("process engine pid=100 parent=1 cgroup=/jobs/train traced\nthread main pid=100 tid=100 comm=engine dispatch\n")
+	b.WriteString("process engine pid=100 parent=1 cgroup=/jobs/train traced\nthread main pid=100 tid=100 comm=engine " +
+		"dispatch\n")
 	for _, d := range us {
 		fmt.Fprintf(&b, `repeat %d {
   repeat 5 {

@@ -74,24 +74,32 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 			clockOf(l.since/1e9), l.times)
 	}
 	if g, ok := ev.growing(f.sub, f.op().op); ok && f.op().call {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(ev), f.pct(), e.Op, span(g.first), span(g.last))
-		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: the work grows, or the GPU gets slower", span(g.first), span(g.last))
+		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(ev), f.pct(),
+			e.Op, span(g.first), span(g.last))
+		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: "+
+			"the work grows, or the GPU gets slower", span(g.first), span(g.last))
 	}
 	c.Path = []report.Step{f.step(ev, "blocked", "GPU work", f.lost)}
 	if n := f.nested(); n != nil {
-		c.Path = append(c.Path, report.Step{Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost})
+		c.Path = append(c.Path, report.Step{
+			Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID,
+			TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost,
+		})
 	}
 	c.Recommendations = []string{f.lookInside(e)}
 	if rivals := ev.always(f.sub); len(rivals) > 0 {
 		who := strings.Join(rivals, ", ")
 		c.Alternatives = append(c.Alternatives, report.Alternative{
-			Kind: GPUContention, Why: who + " used the same GPU, by the processes' own numbers, all the time: there is nothing to compare with",
+			Kind: GPUContention,
+			Why:  who + " used the same GPU, by the processes' own numbers, all the time: there is nothing to compare with",
 		})
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("stop %s for a minute and see whether %s gets shorter; see also nvidia-smi -q -d PERFORMANCE for clock limits", who, e.Op))
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("stop %s for a minute and see whether %s gets shorter; "+
+			"see also nvidia-smi -q -d PERFORMANCE for clock limits", who, e.Op))
 		return
 	}
 	c.Recommendations = append(c.Recommendations,
-		"check for others on the same GPU and for clock limits: nvidia-smi --query-compute-apps=pid,name --format=csv; nvidia-smi -q -d PERFORMANCE")
+		"check for others on the same GPU and for clock limits: nvidia-smi --query-compute-apps=pid,name --format=csv; "+
+			"nvidia-smi -q -d PERFORMANCE")
 }
 
 // heldOnHost words what held the same calls up on the host, which is no part of the finding; empty
@@ -158,9 +166,13 @@ func (f *finding) waitedHow() string {
 func (f *finding) lookInside(e report.Effect) string {
 	switch f.worst().acc.role {
 	case event.RoleLaunch:
-		return fmt.Sprintf("the GPU is the bottleneck: profile its kernels for a few seconds with a GPU profiler (pid %d); to keep %s from blocking, synchronise before about 1,000 launches are in flight", f.sub.PID, e.Op)
+		return fmt.Sprintf("the GPU is the bottleneck: profile its kernels for a few seconds with a GPU profiler (pid "+
+			"%d); to keep %s from blocking, synchronise before about 1,000 launches are in flight", f.sub.PID, e.Op)
 	case event.RoleCopy:
-		return fmt.Sprintf("see what %s waits for: profile a few seconds of pid %d with a GPU profiler around the times in the evidence; cudaMemcpyAsync from page-locked memory in a stream of its own does not wait for kernels", e.Op, f.sub.PID)
+		return fmt.Sprintf("see what %s waits for: profile a few seconds of pid %d with a GPU profiler around the times "+
+			"in the evidence; cudaMemcpyAsync from page-locked memory in a stream of its own does not wait for kernels", e.Op,
+			f.sub.PID)
 	}
-	return fmt.Sprintf("see which kernels ran before the slow %s: profile a few seconds of pid %d with a GPU profiler around the times in the evidence", e.Op, f.sub.PID)
+	return fmt.Sprintf("see which kernels ran before the slow %s: profile a few seconds of pid %d with a GPU profiler "+
+		"around the times in the evidence", e.Op, f.sub.PID)
 }

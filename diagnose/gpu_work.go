@@ -140,7 +140,8 @@ func (ev *evidence) byLength(t *subject) {
 			durations[i] = waits[i].call.Duration
 		}
 		usual := stats.Median(durations)
-		if most := stats.Percentile(durations, 0.9); float64(most) > mixedWork*float64(usual) && !ev.sameThroughout(t, waits) {
+		if most := stats.Percentile(durations, 0.9); float64(most) > mixedWork*float64(usual) &&
+			!ev.sameThroughout(t, waits) {
 			t.usualWork[op] = stats.Percentile(durations, 0.95)
 			continue
 		}

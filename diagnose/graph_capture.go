@@ -62,7 +62,8 @@ func (ev *evidence) captureBreaker(pid uint32) *captureBreaker {
 	if st, ok := ev.in.Stacks[sp.Stack]; ok {
 		sp.stack = recording.Frames(&st)
 		i := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
-			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") && !strings.HasPrefix(f.Module, "libcudart")
+			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") &&
+				!strings.HasPrefix(f.Module, "libcudart")
 		})
 		if i >= 0 {
 			sp.caller = &st.Frames[i]
@@ -117,10 +118,13 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	c.Evidence.Sample, c.Evidence.EventIDs = sp.calls, []string{ev.eventID(sp.Thread, sp.Start, store.CallEvent)}
 	c.Cause.TID, c.Cause.Thread = sp.TID, ev.comm(sp.Thread)
 	c.Stack = sp.stack
-	c.Summary = fmt.Sprintf("%s of %s graph captures of %s failed, because %s was called in them", report.Count(end.errors), report.Count(end.calls), c.Effect.Process, sp.Op)
-	c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture, which does not allow it; who called it is not known", sp.Op, sp.Ret)
+	c.Summary = fmt.Sprintf("%s of %s graph captures of %s failed, because %s was called in them",
+		report.Count(end.errors), report.Count(end.calls), c.Effect.Process, sp.Op)
+	c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture, which does not allow it; who called it is not known",
+		sp.Op, sp.Ret)
 	if sp.caller != nil {
-		c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture: it was called by %s", sp.Op, sp.Ret, printable(sp.caller.String()))
+		c.Cause.Detail = fmt.Sprintf("%s returned error %d in a capture: it was called by %s", sp.Op, sp.Ret,
+			printable(sp.caller.String()))
 		if sp.sets() {
 			c.Cause.Detail += ", as code does that initialises itself when it is used first"
 		}

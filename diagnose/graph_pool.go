@@ -31,7 +31,8 @@ func (g *graphUse) growth() (by [4]int64) {
 func poolGrowth(ev *evidence, g *graphUse) (report.Chain, bool) {
 	by := g.growth()
 	late := by[1] + by[2] + by[3]
-	if len(g.seconds) < 4 || late < minLeftGraphs || by[1] <= 0 || by[2] <= 0 || float64(by[3]) < poolSteady*float64(by[1]) {
+	if len(g.seconds) < 4 || late < minLeftGraphs || by[1] <= 0 || by[2] <= 0 ||
+		float64(by[3]) < poolSteady*float64(by[1]) {
 		return report.Chain{}, false
 	}
 	made := g.ops[graphMake]
@@ -42,10 +43,13 @@ func poolGrowth(ev *evidence, g *graphUse) (report.Chain, bool) {
 	}
 	c := ev.graphChain(g, GraphPool, severity, made)
 	c.Evidence.Sample = int(min(g.left(), 1<<31-1))
-	c.Summary = fmt.Sprintf("%s keeps ever more executable graphs: %s made and not destroyed, %s more each second", c.Cause.Process, report.Count(g.left()),
+	c.Summary = fmt.Sprintf("%s keeps ever more executable graphs: %s made and not destroyed, %s more each second",
+		c.Cause.Process, report.Count(g.left()),
 		report.Number(rate))
-	c.Cause.Detail = fmt.Sprintf("%s were made and %s destroyed; in the last quarter of the time %s more, in the second %s; each launched %s times",
-		report.Count(made.calls), report.Count(g.calls(graphDestroy)), report.Count(uint64(by[3])), report.Count(uint64(by[1])),
+	c.Cause.Detail = fmt.Sprintf("%s were made and %s destroyed; in the last quarter of the time %s more, in the "+
+		"second %s; each launched %s times",
+		report.Count(made.calls), report.Count(g.calls(graphDestroy)), report.Count(uint64(by[3])),
+		report.Count(uint64(by[1])),
 		report.Number(float64(g.calls(graphLaunch))/float64(max(made.calls, 1))))
 	if site := ev.siteOf(made.most); site != "" {
 		c.Cause.Detail += "; made by " + site
@@ -57,9 +61,12 @@ func poolGrowth(ev *evidence, g *graphUse) (report.Chain, bool) {
 	}
 	graphPath(&c, made.most.Op, "running", c.Effect.Op+" without a destroy", made.most.SumNS)
 	c.Recommendations = []string{
-		"destroy a graph that will not be launched again, or bound the cache of graphs: each holds device memory for its nodes and its private memory pool",
-		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that a new shape needs no new graph", c.Cause.Process),
-		"see which graphs are hardly launched: ingero query \"select graph_exec, launches, instantiate_ns from graph_execs where destroyed is null order by launches\"",
+		"destroy a graph that will not be launched again, or bound the cache of graphs: each holds device memory for its " +
+			"nodes and its private memory pool",
+		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that a new shape "+
+			"needs no new graph", c.Cause.Process),
+		"see which graphs are hardly launched: ingero query \"select graph_exec, launches, instantiate_ns from " +
+			"graph_execs where destroyed is null order by launches\"",
 	}
 	return c, true
 }

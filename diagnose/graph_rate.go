@@ -123,23 +123,29 @@ func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
 	launch := g.ops[graphLaunch]
 	c := ev.graphChain(g, GraphLaunchDrop, severity, launch)
 	c.Evidence.Sample = len(g.seconds)
-	fall := fmt.Sprintf("%s launches fewer graphs: %s a second instead of %s", c.Cause.Process, perSecond(r.now), perSecond(r.before))
+	fall := fmt.Sprintf("%s launches fewer graphs: %s a second instead of %s", c.Cause.Process, perSecond(r.now),
+		perSecond(r.before))
 	at := clockOf(max(r.since, g.seconds[0].at))
 	if r.eager() {
 		c.Summary = fall + ", and kernels one by one instead"
-		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at, perSecond(r.kernels), perSecond(r.kernelsB))
+		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at,
+			perSecond(r.kernels), perSecond(r.kernelsB))
 		graphPath(&c, launch.most.Op, "running", "kernels launched one by one", r.kernelNS)
 		c.Recommendations = append(ev.advise(g.pid, nil, adviceGraphUnused),
 			"pad inputs to the sizes that were captured, or capture the sizes that come")
 		return c, true
 	}
 	c.Summary = fmt.Sprintf("%s, because %s takes longer", fall, r.longer)
-	c.Cause.Detail = fmt.Sprintf("since about %s each launch has %s more in %s, %.0f %% of what it takes longer", at, span(uint64(r.longerBy)), r.longer, 100*min(r.share, 1))
+	c.Cause.Detail = fmt.Sprintf("since about %s each launch has %s more in %s, %.0f %% of what it takes longer", at,
+		span(uint64(r.longerBy)), r.longer, 100*min(r.share, 1))
 	graphPath(&c, r.longer, "running", r.longer.String(), uint64(r.longerBy))
 	if r.longer.Role() == event.RoleSync {
-		c.Recommendations = append(c.Recommendations, "the GPU takes longer for each graph: look for more work in it, a lower clock, or another process on the GPU (the findings gpu_contention and thermal_throttle, view gpu_snapshots)")
+		c.Recommendations = append(c.Recommendations,
+			"the GPU takes longer for each graph: look for more work in it, a lower clock, or another process on the GPU "+
+				"(the findings gpu_contention and thermal_throttle, view gpu_snapshots)")
 	} else {
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("see what %s does since then: ingero query \"select timestamp, calls, avg_ns, max_ns from op_seconds where op = '%[1]s' order by timestamp\"", r.longer))
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("see what %s does since then: ingero query \"select "+
+			"timestamp, calls, avg_ns, max_ns from op_seconds where op = '%[1]s' order by timestamp\"", r.longer))
 	}
 	return c, true
 }

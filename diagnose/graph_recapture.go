@@ -152,7 +152,8 @@ func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Summary = fmt.Sprintf("%s lost %s making CUDA graphs again: %s made, %s",
 		f.process(ev), f.pct(), report.Count(g.made), launched)
-	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, the longest %s; %s",
+	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, "+
+		"the longest %s; %s",
 		report.Count(g.late), report.Count(g.made), span(g.sum/g.made), span(g.longest), launchedOf(&g))
 	site := ev.site(f)
 	if site != "" {
@@ -165,8 +166,10 @@ func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Path = []report.Step{f.step(ev, "running", on, f.lost)}
 	c.Recommendations = []string{
-		fmt.Sprintf("make each graph once and keep it%s; where only parameters change, cudaGraphExecUpdate changes the executable graph in place", site),
-		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape needs a new graph", f.process(ev)),
+		fmt.Sprintf("make each graph once and keep it%s; where only parameters change, cudaGraphExecUpdate changes the "+
+			"executable graph in place", site),
+		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape "+
+			"needs a new graph", f.process(ev)),
 	}
 	c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, nil, adviceCaptureEarly)...)
 }

@@ -166,7 +166,8 @@ func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) r
 	fmt.Fprintf(h, "%s|%d", kind, g.pid)
 	t := o.most.Thread
 	e := report.Effect{
-		Op: o.most.Op.String(), Process: ev.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: ev.comm(t), Calls: o.calls, MaxNS: o.most.MaxNS,
+		Op: o.most.Op.String(), Process: ev.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: ev.comm(t), Calls: o.calls,
+		MaxNS: o.most.MaxNS,
 	}
 	quantiles(&e, o.most.Hist)
 	return report.Chain{
@@ -180,7 +181,8 @@ func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) r
 // graphPath is the only link of such a finding's path.
 func graphPath(c *report.Chain, op event.Op, state, on string, ns uint64) {
 	c.Path = []report.Step{{
-		Layer: op.Source().String(), Process: c.Cause.Process, PID: c.Cause.PID, TID: c.Cause.TID, Thread: c.Cause.Thread, State: state, On: on, NS: ns,
+		Layer: op.Source().String(), Process: c.Cause.Process, PID: c.Cause.PID, TID: c.Cause.TID, Thread: c.Cause.Thread,
+		State: state, On: on, NS: ns,
 	}}
 }
 

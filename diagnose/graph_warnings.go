@@ -21,7 +21,8 @@ func (ev *evidence) graphWarnings(p *report.Process) []string {
 			w = append(w, fmt.Sprintf("%s of %s graph captures failed%s", report.Count(o.errors), report.Count(o.calls), why))
 		}
 		if n := g.left(); n >= minLeftGraphs {
-			w = append(w, fmt.Sprintf("graph pool grows: %s executable graphs made and not destroyed; each keeps device memory", report.Count(n)))
+			w = append(w, fmt.Sprintf("graph pool grows: %s executable graphs made and not destroyed; each keeps device memory",
+				report.Count(n)))
 		}
 		if r, fell := ev.rates(g); fell {
 			w = append(w, fmt.Sprintf("graph launches fell from %s to %s a second", perSecond(r.before), perSecond(r.now)))

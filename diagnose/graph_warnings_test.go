@@ -18,11 +18,13 @@ func TestProcessesTellWhatIsWrongWithTheirGraphs(t *testing.T) {
 			{Kind: event.FrameNative, Symbol: "cublasCreate_v2", Module: "libcublas.so.12"},
 		}}}
 	})
-	if !warned(p, "and libcublas.so.12 called it: if libcublas.so.12 initialises itself at its first use, use it once before the capture") {
+	if !warned(p, "and libcublas.so.12 called it: if libcublas.so.12 initialises itself at its first use, use it once "+
+		"before the capture") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
 	p, _ = perProcess(t, "graph_left", nil)
-	if !warned(p, "graph pool grows: 150 executable graphs made and not destroyed") || !warned(p, "graph launches fell from 50 to 10 a second") {
+	if !warned(p, "graph pool grows: 150 executable graphs made and not destroyed") ||
+		!warned(p, "graph launches fell from 50 to 10 a second") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
 	for _, good := range []string{"graph_recapture", "control_graph_warmup"} {

@@ -186,7 +186,8 @@ func (g *growth) places() {
 	}
 	for k, m := range now {
 		by := m.LiveBytes - min(before[k], m.LiveBytes)
-		if c := cmp.Or(cmp.Compare(by, g.from), cmp.Compare(m.Op, g.site.Op), cmp.Compare(m.Stack, g.site.Stack)); by > 0 && c > 0 {
+		if c := cmp.Or(cmp.Compare(by, g.from), cmp.Compare(m.Op, g.site.Op), cmp.Compare(m.Stack, g.site.Stack)); by > 0 &&
+			c > 0 {
 			g.site, g.from = m, by
 		}
 	}

@@ -51,7 +51,8 @@ func (ev *evidence) parts(t event.Thread, when cluster.Interval) (list []part) {
 // such waits are listed one by one.
 func (ev *evidence) split(list []part, t event.Thread, when cluster.Interval) []part {
 	waits := ev.collectiveOps.Waiting(t)
-	n, _ := slices.BinarySearchFunc(waits, when.From, func(w cluster.Interval, at uint64) int { return cmp.Compare(w.To, at) })
+	n, _ := slices.BinarySearchFunc(waits, when.From,
+		func(w cluster.Interval, at uint64) int { return cmp.Compare(w.To, at) })
 	for ; n < len(waits) && waits[n].From < when.To; n++ {
 		from, to := max(waits[n].From, when.From), min(waits[n].To, when.To)
 		if from >= to {

@@ -152,17 +152,23 @@ func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 	in := f.Age() - min(f.Age(), after(ev.from, f.Start)) // of it, in the window
 	c := report.Chain{
 		ID: fmt.Sprintf("hang-%012x", h.Sum64()>>16), Severity: "HIGH",
-		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in, LostPct: round(percent(in, max(ev.to-min(ev.from, ev.to), in))),
-		Effect: ev.hangEffect(f), Evidence: report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1},
-		Stack: stack,
+		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in,
+		LostPct:  round(percent(in, max(ev.to-min(ev.from, ev.to), in))),
+		Effect:   ev.hangEffect(f),
+		Evidence: report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1},
+		Stack:    stack,
 	}
 	root := f.InFlight
 	if n := len(f.chain); n > 0 && !f.cycle {
 		root = f.chain[n-1]
 	}
-	c.Cause = report.Cause{Kind: Hang, Process: ev.name(root.PID, root.Comm), PID: root.PID, TID: root.TID, Thread: printable(root.Comm)}
+	c.Cause = report.Cause{
+		Kind: Hang, Process: ev.name(root.PID, root.Comm), PID: root.PID, TID: root.TID,
+		Thread: printable(root.Comm),
+	}
 	if f.Outcome == event.Died {
-		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", ev.name(f.PID, ""), span(f.Age()), f.Op, ev.waiting(f))
+		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", ev.name(f.PID, ""), span(f.Age()), f.Op,
+			ev.waiting(f))
 	} else {
 		c.Summary = fmt.Sprintf("%s hangs in %s for %s: %s", ev.name(f.PID, ""), f.Op, span(f.Age()), ev.waiting(f))
 	}
@@ -212,7 +218,8 @@ func (ev *evidence) cycleEnd(f *inFlightCall) string {
 
 func (ev *evidence) hangEffect(f *inFlightCall) report.Effect {
 	e := report.Effect{
-		Op: f.Op.String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1, MaxNS: f.Age(),
+		Op: f.Op.String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1,
+		MaxNS: f.Age(),
 	}
 	var usual stats.Histogram // of all threads: one that hangs may have made no other call
 	for i := range ev.in.Ops {
@@ -235,14 +242,16 @@ func (ev *evidence) hangDetail(f *inFlightCall) string {
 	calls, longest := ev.usually(f)
 	d := "nothing to compare it with: no call of this operation returned"
 	if calls > 0 {
-		d = fmt.Sprintf("%s of this operation returned, the longest after %s", plural(int(min(calls, 1<<31-1)), "call", "calls"), span(longest))
+		d = fmt.Sprintf("%s of this operation returned, the longest after %s",
+			plural(int(min(calls, 1<<31-1)), "call", "calls"), span(longest))
 	}
 	if f.Inner != 0 {
 		d = fmt.Sprintf("inside it the thread is in %s; %s", f.Inner, d)
 	}
 	d += fmt.Sprintf("; since the call began the thread was on a CPU for %s", span(f.OnCPU))
 	if f.Doing == event.Blocked {
-		d += fmt.Sprintf(" and waited like this for %s, the last %s without a break", span(f.NS[f.Class]), span(after(f.At, f.Since)))
+		d += fmt.Sprintf(" and waited like this for %s, the last %s without a break", span(f.NS[f.Class]),
+			span(after(f.At, f.Since)))
 	}
 	if f.Doing != event.Blocked && f.Op.Role() == event.RoleSync {
 		d += "; CUDA waits for the GPU like this"
@@ -298,21 +307,30 @@ func (ev *evidence) hangFix(f *inFlightCall) []string {
 	var fix []string
 	switch {
 	case f.cycle:
-		fix = append(fix, "take these locks in the same order in every thread, or release the one before waiting for the other; the stacks of both threads: select * from calls_in_flight, lock_holders")
+		fix = append(fix, "take these locks in the same order in every thread, or release the one before waiting for the "+
+			"other; the stacks of both threads: select * from calls_in_flight, lock_holders")
 	case len(f.chain) > 0:
 		last := f.chain[len(f.chain)-1]
-		fix = append(fix, fmt.Sprintf("see what %s (tid %d) does while it holds the lock: ingero query \"select f.depth, f.symbol, f.module from lock_holders h join stack_frames f on f.stack_hash = h.stack_hash where h.tid = %[2]d order by f.depth\"", printable(last.Comm), last.TID))
+		fix = append(fix, fmt.Sprintf("see what %s (tid %d) does while it holds the lock: ingero query \"select f.depth, "+
+			"f.symbol, f.module from lock_holders h join stack_frames f on f.stack_hash = h.stack_hash where h.tid = %[2]d "+
+			"order by f.depth\"", printable(last.Comm), last.TID))
 	case f.Doing == event.Blocked && f.Class == event.Futex:
-		fix = append(fix, "find who was to wake it: its stack below says what it waits for; a notification that was lost, or a thread that died, looks like this")
+		fix = append(fix, "find who was to wake it: its stack below says what it waits for; a notification that was lost, "+
+			"or a thread that died, looks like this")
 	case f.File != "" && f.Class != event.Ioctl:
-		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | grep, ss -xp", printable(f.File)))
+		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | "+
+			"grep, ss -xp", printable(f.File)))
 	}
 	alone := len(f.chain) == 0 && !f.cycle
 	if f.Op.Role() == event.RoleSync && alone && ev.xidOf(f) == nil {
-		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at nvidia-smi for whether it still works on something")
+		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at "+
+			"nvidia-smi for whether it still works on something")
 	}
 	if alone && (f.Op.Role() == event.RoleSync || f.Op.Source() == event.SourceNCCL) {
-		fix = append(fix, "where several processes work together, find the one that did not reach the same collective: run ingero there too; with NCCL, NCCL_DEBUG=INFO and a timeout (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) name it")
+		fix = append(fix, "where several processes work together, find the one that did not reach the same collective: "+
+			"run ingero there too; with NCCL, NCCL_DEBUG=INFO and a timeout (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) name it")
 	}
-	return append(fix, fmt.Sprintf("where it is in the code: ingero query \"select f.depth, f.kind, f.symbol, f.file, f.line, f.module from calls_in_flight c join stack_frames f on f.stack_hash = c.stack_hash where c.tid = %d order by f.depth\"", f.TID))
+	return append(fix, fmt.Sprintf("where it is in the code: ingero query \"select f.depth, f.kind, f.symbol, f.file, "+
+		"f.line, f.module from calls_in_flight c join stack_frames f on f.stack_hash = c.stack_hash where c.tid = %d "+
+		"order by f.depth\"", f.TID))
 }

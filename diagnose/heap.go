@@ -37,13 +37,15 @@ func (ev *evidence) readHeaps() {
 			h.sites = append(h.sites, m)
 		}
 	}
-	slices.SortFunc(ev.heaps, func(a, b *heap) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.space, b.space)) })
+	slices.SortFunc(ev.heaps,
+		func(a, b *heap) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.space, b.space)) })
 	for _, h := range ev.heaps {
 		slices.SortFunc(h.rows, func(a, b event.Memory) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.LiveBytes, b.LiveBytes), cmp.Compare(a.Allocs, b.Allocs))
 		})
 		slices.SortFunc(h.sites, func(a, b event.MemorySite) int {
-			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.LiveBytes, b.LiveBytes))
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Stack, b.Stack),
+				cmp.Compare(a.LiveBytes, b.LiveBytes))
 		})
 	}
 }
@@ -103,7 +105,8 @@ func (h *heap) fragmentation() string {
 	if after < minSlowdown*before || after < before+minSlowdownNS || median(live[n-q:]) < minMore*median(live[:q]) {
 		return ""
 	}
-	return fmt.Sprintf("the more allocations were live, the longer one took: %s on average with %.0f live, %s with %.0f, as with fragmented memory",
+	return fmt.Sprintf("the more allocations were live, the longer one took: %s on average with %.0f live, %s with "+
+		"%.0f, as with fragmented memory",
 		span(uint64(before)), median(live[:q]), span(uint64(after)), median(live[n-q:]))
 }
 
@@ -125,6 +128,7 @@ func (h *heap) failures(ev *evidence) string {
 	if used != "" {
 		used = "; " + used
 	}
-	return fmt.Sprintf("%s failed with %s live, below the peak of %s: what is free is in pieces too small, or another process has taken it%s",
+	return fmt.Sprintf("%s failed with %s live, below the peak of %s: what is free is in pieces too small, or another "+
+		"process has taken it%s",
 		plural(int(failed), "allocation", "allocations"), report.Bytes(at.LiveBytes), report.Bytes(at.PeakBytes), used)
 }

@@ -200,7 +200,8 @@ func (ev *evidence) costless(a *account, o *event.OffCPU, ns uint64, over *uint6
 // was at least as long as all delays in it.
 func (ev *evidence) hidden(pid uint32, ended, ns uint64) uint64 {
 	intervals := ev.queued[pid]
-	n, _ := slices.BinarySearchFunc(intervals, ended, func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
+	n, _ := slices.BinarySearchFunc(intervals, ended,
+		func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
 	if n == len(intervals) || ended < intervals[n].began || !intervals[n].known && ended < intervals[n].from+ns {
 		step := max(ev.in.SeriesStep, 1)
 		u := ev.unseen[pid]

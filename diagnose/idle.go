@@ -49,7 +49,8 @@ func (ev *evidence) idleThreads() []report.Idle {
 	for _, t := range ev.subjects {
 		total, most := ev.idleOf(t)
 		if pct := percent(total, t.wall()); pct >= minIdlePct {
-			list = append(list, report.Idle{Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
+			list = append(list,
+				report.Idle{Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b report.Idle) int { return cmp.Compare(b.NS, a.NS) })

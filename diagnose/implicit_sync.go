@@ -18,7 +18,9 @@ const (
 	minWaits     = 4.0                    // a step
 	minShortPct  = 10.0                   // of the time that no other cause took
 	maxWaitsEach = 2                      // for each kernel
-	maxSmallCopy = 64 << 10               // bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization behavior")
+	// bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization
+	// behavior")
+	maxSmallCopy = 64 << 10
 )
 
 // blockingCopies are the copies that return only when they are done. Fills and
@@ -103,7 +105,8 @@ func shortWaits(ev *evidence, t *subject) []claim {
 		}
 	}
 	all := extra
-	if float64(w.long) < w.steps/2 && w.last(w.short[longest]) <= uint64(maxShortWait) { // no other call waits for the step's work
+	// no other call waits for the step's work
+	if float64(w.long) < w.steps/2 && w.last(w.short[longest]) <= uint64(maxShortWait) {
 		keep := min(lost[longest], uint64(w.steps*float64(w.last(w.short[longest]))))
 		lost[longest] -= keep
 		total -= keep
@@ -150,23 +153,27 @@ func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 	for _, o := range w.short {
 		ops = append(ops, per(o.Calls)+" "+o.Op.String()+size(o))
 	}
-	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
+	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. "+
+		"Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
 		strings.Join(ops, ", "), w.unit)
 	site := ev.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " in " + site
 	}
-	c.Path = []report.Step{f.step(ev, "blocked", "the GPU, "+report.Count(uint64(f.sample))+" times more than a wait a step", f.lost)}
+	c.Path = []report.Step{f.step(ev, "blocked",
+		"the GPU, "+report.Count(uint64(f.sample))+" times more than a wait a step", f.lost)}
 	if f.op().op.Role() == event.RoleCopy {
 		c.Recommendations = []string{
-			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked memory and one synchronisation", site),
+			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked "+
+				"memory and one synchronisation", site),
 		}
 		c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, []string{"op", e.Op}, adviceSyncCopy)...)
 		return
 	}
 	c.Recommendations = []string{
-		fmt.Sprintf("wait once a step instead of calling %s%s after every few kernels: work in one stream stays in order, and cudaStreamWaitEvent orders streams without the CPU", e.Op, site),
+		fmt.Sprintf("wait once a step instead of calling %s%s after every few kernels: work in one stream stays in order, "+
+			"and cudaStreamWaitEvent orders streams without the CPU", e.Op, site),
 	}
 	c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)...)
 }

@@ -175,7 +175,8 @@ func aggregateLaunches(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for i, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch {
-			claims = append(claims, ev.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
+			claims = append(claims,
+				ev.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
 		}
 	}
 	return claims
@@ -187,10 +188,13 @@ func describeLaunchBound(ev *evidence, f *finding, c *report.Chain) {
 	rate := report.Count(uint64(float64(l.launches.calls) * 1e9 / max(float64(l.room), 1)))
 	c.Summary = fmt.Sprintf("%s spends %s launching: %s launches a second of %s each, and the GPU is done before the next",
 		f.process(ev), f.pct(), rate, span(e.P50NS))
-	c.Cause.Detail = fmt.Sprintf("the thread waited for the GPU for %s in %s calls, so the GPU finishes its work before more comes and is idle between; how much of the launch time its own work would fill is not known, so the loss is an upper bound",
+	c.Cause.Detail = fmt.Sprintf("the thread waited for the GPU for %s in %s calls, so the GPU finishes its work "+
+		"before more comes and is idle between; how much of the launch time its own work would fill is not known, so the "+
+		"loss is an upper bound",
 		span(l.waits.ns), report.Count(l.waits.calls))
 	if l.waits.calls == 0 {
-		c.Cause.Detail = "no call waited for the GPU and no launch for room in its queue; how much of the launch time the GPU's own work would fill is not known, so the loss is an upper bound"
+		c.Cause.Detail = "no call waited for the GPU and no launch for room in its queue; how much of the launch time the " +
+			"GPU's own work would fill is not known, so the loss is an upper bound"
 	}
 	if percent(l.room, f.sub.wall()) < alwaysPct {
 		c.Cause.Detail += fmt.Sprintf("; this is so in %s of %s", span(l.room), span(f.sub.wall()))

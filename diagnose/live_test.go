@@ -22,7 +22,10 @@ func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
 		"control_waits_unseen_launches", "control_launch_busy", "gpu_wait_uniform",
 	} {
 		all := read(t, filepath.Join("testdata", name+".txtar"))
-		for _, d := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second} {
+		for _, d := range []time.Duration{
+			100 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second,
+			5 * time.Second,
+		} {
 			some := *all
 			some.Calls = slices.DeleteFunc(slices.Clone(all.Calls), func(c event.Call) bool {
 				return c.End() > all.Base+uint64(d)
@@ -40,9 +43,12 @@ func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 	out := func(start, end uint64) bool { return start < from || end > now }
 	some := *all
 	some.Calls = slices.DeleteFunc(slices.Clone(all.Calls), func(c event.Call) bool { return out(c.Start, c.End()) })
-	some.Gaps = slices.DeleteFunc(slices.Clone(all.Gaps), func(g event.Gap) bool { return out(g.Start, g.Start+g.Duration) })
-	some.OffCPU = slices.DeleteFunc(slices.Clone(all.OffCPU), func(o event.OffCPU) bool { return out(o.Start, o.Start+o.Duration) })
-	some.ThreadTimes = slices.DeleteFunc(slices.Clone(all.ThreadTimes), func(r event.ThreadTime) bool { return out(r.At, r.At) })
+	some.Gaps = slices.DeleteFunc(slices.Clone(all.Gaps),
+		func(g event.Gap) bool { return out(g.Start, g.Start+g.Duration) })
+	some.OffCPU = slices.DeleteFunc(slices.Clone(all.OffCPU),
+		func(o event.OffCPU) bool { return out(o.Start, o.Start+o.Duration) })
+	some.ThreadTimes = slices.DeleteFunc(slices.Clone(all.ThreadTimes),
+		func(r event.ThreadTime) bool { return out(r.At, r.At) })
 	in := diagnosetest.InputOf(&some)
 	in.Live = true
 	if len(in.Ops) > 0 {

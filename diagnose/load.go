@@ -24,7 +24,8 @@ func (in *Input) SeldomOps() []store.OpStat {
 	var list []store.OpStat
 	for i := range in.Ops {
 		o := &in.Ops[i]
-		if o.Op.Role() == event.RoleSync && o.Calls >= 2*minSameWork && o.Calls <= seldomWaits && store.IsSlow(o.MaxNS, o.Hist.Quantile(0.5)) {
+		if o.Op.Role() == event.RoleSync && o.Calls >= 2*minSameWork && o.Calls <= seldomWaits &&
+			store.IsSlow(o.MaxNS, o.Hist.Quantile(0.5)) {
 			list = append(list, *o)
 		}
 	}
@@ -50,7 +51,8 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 		in.Arch = s.Arch
 		in.CPUs, in.RAM, in.SelfPID, in.Nodes = s.CPUs, s.Memory, s.PID, s.Nodes
 		for i := range sum.Sessions[:n-1] {
-			if o := &sum.Sessions[i]; o.PID != 0 && o.Started < max(s.Stopped, sum.Last) && (o.Stopped == 0 || o.Stopped > s.Started) {
+			if o := &sum.Sessions[i]; o.PID != 0 && o.Started < max(s.Stopped, sum.Last) &&
+				(o.Stopped == 0 || o.Stopped > s.Started) {
 				in.Tracers = append(in.Tracers, o.PID)
 			}
 		}

@@ -45,21 +45,25 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 	case ledger.ByFutex:
 		what, proof = "a lock or condition that "+who+" released; until then "+did, "it woke the waiter through it"
 	case ledger.ByHabit:
-		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did, "it released it the other times, this wait timed out"
+		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did,
+			"it released it the other times, this wait timed out"
 	}
 	if ev.interpreter(f) {
-		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did, "waits for it time out every 5 ms, and "+who+" ends those that do not"
+		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did,
+			"waits for it time out every 5 ms, and "+who+" ends those that do not"
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(ev), f.pct(), what)
 	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)
 	c.Path = f.path(ev, state, "holding "+f.lock())
 	c.Recommendations = []string{
 		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst().lost)),
-		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the data, or a try-lock", f.sub.TID),
+		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the "+
+			"data, or a try-lock", f.sub.TID),
 	}
 	if ev.interpreter(f) {
 		c.Recommendations = []string{
-			fmt.Sprintf("move what %s does to another process (multiprocessing), or into code that releases the interpreter lock (NumPy, a C extension)", who),
+			fmt.Sprintf("move what %s does to another process (multiprocessing), or into code that releases the interpreter "+
+				"lock (NumPy, a C extension)", who),
 			"or let it give way sooner: sys.setswitchinterval(0.0005)",
 		}
 	}

@@ -68,13 +68,17 @@ func TestLateRankOfAnotherMachine(t *testing.T) {
 			t.Fatalf("clocks %v: %d ranks are said to be late: %+v", clocks, len(late), r.Chains)
 		}
 		c := late[0]
-		if !strings.Contains(c.Summary, "rank 1, trainer-1 (pid 100) on gpu-01, which entered ncclAllReduce 4 ms late: it waited for a CPU that backup-agent (pid 300) had") {
+		if !strings.Contains(c.Summary,
+			"rank 1, trainer-1 (pid 100) on gpu-01, which entered ncclAllReduce 4 ms late: it waited for a CPU that "+
+				"backup-agent (pid 300) had") {
 			t.Errorf("clocks %v: %s", clocks, c.Summary)
 		}
-		if c.Cause.Node != "gpu-01" || c.Cause.PID != 100 || c.Effect.Node == "gpu-01" || !strings.Contains(c.Cause.Detail, "it also cost trainer-") {
+		if c.Cause.Node != "gpu-01" || c.Cause.PID != 100 || c.Effect.Node == "gpu-01" ||
+			!strings.Contains(c.Cause.Detail, "it also cost trainer-") {
 			t.Errorf("clocks %v: cause %+v of %+v", clocks, c.Cause, c.Effect)
 		}
-		if n := len(c.Path); n != 3 || c.Path[0].Node != c.Effect.Node || c.Path[1].Node != "gpu-01" || c.Path[2].Process != "backup-agent" || c.Path[2].Node != "gpu-01" {
+		if n := len(c.Path); n != 3 || c.Path[0].Node != c.Effect.Node || c.Path[1].Node != "gpu-01" ||
+			c.Path[2].Process != "backup-agent" || c.Path[2].Node != "gpu-01" {
 			t.Errorf("clocks %v: path %+v", clocks, c.Path)
 		}
 		if r.Node != "gpu-00, gpu-01, gpu-02" || !strings.HasPrefix(r.Verdict, "on gpu-") || r.Events != 3*(1+60*3) {

@@ -46,18 +46,22 @@ func (g *growth) chain(ev *evidence) report.Chain {
 		Cause: report.Cause{Kind: MemoryLeak, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread},
 	}
 	c.Summary = fmt.Sprintf("%s's %s grows by %s and is not freed: %s in %s since %s",
-		e.Process, g.memory(), g.perMinute(), report.Bytes(g.bytes), plural(int(g.count), "allocation", "allocations"), g.at())
+		e.Process, g.memory(), g.perMinute(), report.Bytes(g.bytes), plural(int(g.count), "allocation", "allocations"),
+		g.at())
 	last := &g.rows[len(g.rows)-1]
-	c.Cause.Detail = fmt.Sprintf("at the end %s live in %s", report.Bytes(last.LiveBytes), plural(int(last.LiveCount), "allocation", "allocations"))
+	c.Cause.Detail = fmt.Sprintf("at the end %s live in %s", report.Bytes(last.LiveBytes),
+		plural(int(last.LiveCount), "allocation", "allocations"))
 	if g.left > 0 {
-		c.Cause.Detail += fmt.Sprintf("; at this rate all %s of the machine are used up in %s", report.Bytes(ev.capacity(g.space)), long(g.left))
+		c.Cause.Detail += fmt.Sprintf("; at this rate all %s of the machine are used up in %s",
+			report.Bytes(ev.capacity(g.space)), long(g.left))
 	}
 	layer := event.SourceCUDA.String()
 	if g.site.Op != 0 {
 		layer = g.site.Op.Source().String()
 	}
 	c.Path = []report.Step{{
-		Layer: layer, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread, State: "running", On: e.Op + " without a free", NS: ns,
+		Layer: layer, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread, State: "running",
+		On: e.Op + " without a free", NS: ns,
 	}}
 	g.where(ev, &c)
 	return c
@@ -75,21 +79,28 @@ func (g *growth) where(ev *evidence, c *report.Chain) {
 	switch {
 	case caller != "":
 		c.Cause.Detail += fmt.Sprintf("; %.0f %% of the growth is %s called by %s", share, op, caller)
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("see who keeps what %s allocates: it is called by %s, and what it returns is not freed", op, caller))
+		c.Recommendations = append(c.Recommendations,
+			fmt.Sprintf("see who keeps what %s allocates: it is called by %s, and what it returns is not freed", op, caller))
 	case g.site.Stack != 0 && share < minShare:
 		c.Cause.Detail += fmt.Sprintf("; it comes from several places, the largest has %.0f %% of it", share)
-		c.Recommendations = append(c.Recommendations, "compare the places over time: select op, stack_hash, live_bytes, timestamp from memory_sites order by timestamp")
+		c.Recommendations = append(c.Recommendations,
+			"compare the places over time: select op, stack_hash, live_bytes, timestamp from memory_sites order by timestamp")
 	case g.site.Op == 0: // the records of places were pruned
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the code that allocates it: sudo ingero trace --pid %d --stack=all", g.pid))
+		c.Recommendations = append(c.Recommendations,
+			fmt.Sprintf("find the code that allocates it: sudo ingero trace --pid %d --stack=all", g.pid))
 	default:
-		c.Cause.Detail += fmt.Sprintf("; %.0f %% of the growth is from %s, and the code that calls it is not known", share, op)
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("find the code that allocates it: sudo ingero trace --pid %d --stack=all", g.pid))
+		c.Cause.Detail += fmt.Sprintf("; %.0f %% of the growth is from %s, and the code that calls it is not known", share,
+			op)
+		c.Recommendations = append(c.Recommendations,
+			fmt.Sprintf("find the code that allocates it: sudo ingero trace --pid %d --stack=all", g.pid))
 	}
 	if g.site.Oldest != 0 && g.site.Oldest < g.rows[len(g.rows)-1].At && share >= minShare {
-		c.Cause.Detail += fmt.Sprintf("; the oldest of these was allocated %s before the end", long(g.rows[len(g.rows)-1].At-g.site.Oldest))
+		c.Cause.Detail += fmt.Sprintf("; the oldest of these was allocated %s before the end",
+			long(g.rows[len(g.rows)-1].At-g.site.Oldest))
 	}
 	if g.space == event.PinnedMemory {
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("page-locked memory cannot be swapped out: let %s reuse its buffers", name))
+		c.Recommendations = append(c.Recommendations,
+			fmt.Sprintf("page-locked memory cannot be swapped out: let %s reuse its buffers", name))
 		return
 	}
 	c.Recommendations = append(c.Recommendations, ev.advise(g.pid, nil, adviceLeak)...)

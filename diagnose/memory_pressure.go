@@ -179,12 +179,15 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 		fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID),
 	}
 	if everybody && got.who != "" && got.most > got.all/2 {
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s take less, which was given most memory meanwhile: memory.high of its control group (systemd: MemoryHigh=)", got.who))
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s take less, which was given most memory "+
+			"meanwhile: memory.high of its control group (systemd: MemoryHigh=)", got.who))
 	}
 	if p.by[event.ReclaimCgroup] > 0 {
 		c.Recommendations = []string{
-			fmt.Sprintf("raise the memory limit of%s (memory.max and memory.high; memory.limit_in_bytes in version 1; Kubernetes: the container's memory limit)", groupOr(group)),
-			fmt.Sprintf("or let %s use less: what it reads and writes through the page cache counts too (posix_fadvise POSIX_FADV_DONTNEED, O_DIRECT)", who),
+			fmt.Sprintf("raise the memory limit of%s (memory.max and memory.high; memory.limit_in_bytes in version 1; "+
+				"Kubernetes: the container's memory limit)", groupOr(group)),
+			fmt.Sprintf("or let %s use less: what it reads and writes through the page cache counts too (posix_fadvise "+
+				"POSIX_FADV_DONTNEED, O_DIRECT)", who),
 		}
 	}
 }

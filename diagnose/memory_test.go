@@ -32,10 +32,12 @@ func warned(p report.Process, words string) bool {
 func TestProcessesTellTheirMemory(t *testing.T) {
 	p, _ := perProcess(t, "memory_leak", nil)
 	m := p.Memory
-	if m == nil || m.Allocs != 2220 || m.Frees != 2000 || m.LiveCount != 220 || m.LiveBytes != 20*50e6+200*2e6 || m.Bytes != m.LiveBytes+2000*1e6 {
+	if m == nil || m.Allocs != 2220 || m.Frees != 2000 || m.LiveCount != 220 || m.LiveBytes != 20*50e6+200*2e6 ||
+		m.Bytes != m.LiveBytes+2000*1e6 {
 		t.Errorf("memory %+v", m)
 	}
-	if !warned(p, "memory leak: device memory grows by") || !warned(p, "malloc/free imbalance: 220 allocations without corresponding cudaFree") {
+	if !warned(p, "memory leak: device memory grows by") ||
+		!warned(p, "malloc/free imbalance: 220 allocations without corresponding cudaFree") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
 	p, _ = perProcess(t, "alloc_churn_fragmented", nil)
@@ -56,14 +58,16 @@ func TestALeakNamesTheCodeItIsFrom(t *testing.T) {
 		}}}
 	})
 	c := r.Chains[0]
-	if !strings.Contains(c.Cause.Detail, "100 % of the growth is cudaMalloc called by train.py:74 in append_loss") || len(c.Stack) != 2 {
+	if !strings.Contains(c.Cause.Detail, "100 % of the growth is cudaMalloc called by train.py:74 in append_loss") ||
+		len(c.Stack) != 2 {
 		t.Errorf("detail %q, stack %q", c.Cause.Detail, c.Stack)
 	}
 }
 
 func TestALeakSaysWhenTheMemoryEnds(t *testing.T) {
 	_, r := perProcess(t, "memory_leak_pinned", func(in *diagnose.Input) { in.RAM = 315e6 })
-	if c := r.Chains[0]; c.Severity != "MEDIUM" || !strings.Contains(c.Cause.Detail, "all 315 MB of the machine are used up in 10 minutes") {
+	if c := r.Chains[0]; c.Severity != "MEDIUM" ||
+		!strings.Contains(c.Cause.Detail, "all 315 MB of the machine are used up in 10 minutes") {
 		t.Errorf("%s: %s", c.Severity, c.Cause.Detail)
 	}
 }
@@ -93,7 +97,10 @@ func TestFailedAllocationsNameWhoHasTheMemory(t *testing.T) {
 		at := in.Memory[0].At
 		in.Memory = []event.Memory{{At: at, PID: 100, LiveBytes: 6e9, PeakBytes: 10e9, Failed: 2}}
 		in.Processes = append(in.Processes, store.Process{PID: 300, Name: "indexer"})
-		in.GPUs = []store.GPUSnapshot{{At: at - 1e9, GPU: 1, MemMB: 1, TotalMB: 81559}, {At: at - 1e9, MemMB: 80_000, TotalMB: 81559}}
+		in.GPUs = []store.GPUSnapshot{
+			{At: at - 1e9, GPU: 1, MemMB: 1, TotalMB: 81559},
+			{At: at - 1e9, MemMB: 80_000, TotalMB: 81559},
+		}
 		in.GPUMemory = []store.GPUProcess{
 			{At: at - 9e9, PID: 100, Bytes: 90e9, Known: true},
 			{At: at - 9e9, PID: 300, Bytes: 1e9, Known: true},
@@ -103,7 +110,8 @@ func TestFailedAllocationsNameWhoHasTheMemory(t *testing.T) {
 			{At: at - 5e9, GPU: 1, PID: 500, Bytes: 75e9, Known: true},
 		}
 	})
-	if !warned(p, "or another process has taken it; GPU 0 had 83.9 GB of 85.5 GB in use, 70 GB of it by indexer (pid 300)") {
+	if !warned(p,
+		"or another process has taken it; GPU 0 had 83.9 GB of 85.5 GB in use, 70 GB of it by indexer (pid 300)") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
 }

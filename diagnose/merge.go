@@ -85,7 +85,8 @@ func (f *finding) alike(ev *evidence) string {
 	if len(f.victims) == 0 {
 		return b.String()
 	}
-	slices.SortFunc(f.victims, func(a, b victim) int { return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.pid, b.pid)) })
+	slices.SortFunc(f.victims,
+		func(a, b victim) int { return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.pid, b.pid)) })
 	b.WriteString("; it also cost ")
 	for i, v := range f.victims[:min(len(f.victims), maxVictims)] {
 		if i > 0 {

@@ -91,24 +91,30 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 	on := "an answer from " + end
 	if f.through() && t != f.sub.Thread {
 		who := f.about(ev)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(ev), f.pct(), f.behind(who), end)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(ev), f.pct(),
+			f.behind(who), end)
 		c.Path = f.path(ev, "blocked", on)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.place())
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
-	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other side did is not in this recording", ev.name(t.PID, ""), end, span(f.stall))
+	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other "+
+		"side did is not in this recording", ev.name(t.PID, ""), end, span(f.stall))
 	again := f.trouble(ev, end)
 	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
 	c.Recommendations = []string{
-		fmt.Sprintf("ask ahead: request what the next step needs from %s while this one runs, in another thread than the one that launches the GPU's work", end),
-		fmt.Sprintf("see where the time goes: ss -ti dst %s (round trip, retransmissions), and the load of the other side", end),
+		fmt.Sprintf("ask ahead: request what the next step needs from %s while this one runs, in another thread than the "+
+			"one that launches the GPU's work", end),
+		fmt.Sprintf("see where the time goes: ss -ti dst %s (round trip, retransmissions), and the load of the other side",
+			end),
 	}
 	if again.explains() {
-		c.Summary = strings.Replace(c.Summary, " waiting for answers from "+end, " waiting for "+end+", to which packets were lost,", 1)
+		c.Summary = strings.Replace(c.Summary, " waiting for answers from "+end,
+			" waiting for "+end+", to which packets were lost,", 1)
 		c.Recommendations = []string{
-			fmt.Sprintf("find out where packets to %s are lost: ethtool -S (errors, drops) and ip -s link here, the switches in between, mtr -T -P PORT HOST", end),
+			fmt.Sprintf("find out where packets to %s are lost: ethtool -S (errors, drops) and ip -s link here, the switches "+
+				"in between, mtr -T -P PORT HOST", end),
 			c.Recommendations[0],
 		}
 	}
@@ -154,7 +160,8 @@ func (f *finding) trouble(ev *evidence, end string) trouble {
 		hit := false
 		for _, c := range events {
 			// A spike is reported when the wait for it is over, a failed connect when it began.
-			if c.At+c.Duration < o.Start || c.At > o.Start+o.Duration+spikeLate || o.Socket.LocalPort != 0 && c.LocalPort != 0 && o.Socket.LocalPort != c.LocalPort {
+			if c.At+c.Duration < o.Start || c.At > o.Start+o.Duration+spikeLate || o.Socket.LocalPort != 0 && c.LocalPort != 0 &&
+				o.Socket.LocalPort != c.LocalPort {
 				continue
 			}
 			hit = hit || c.Op == event.OpTCPRetransmit
@@ -187,11 +194,13 @@ const spikeLate = 1_000_000
 func (t *trouble) words() string {
 	w := ""
 	if t.segments > 0 {
-		w += fmt.Sprintf("; %s had to be sent again, in %d of these %d waits: what was sent, or its confirmation, was lost on the way",
+		w += fmt.Sprintf("; %s had to be sent again, in %d of these %d waits: what was sent, or its confirmation, was "+
+			"lost on the way",
 			plural(t.segments, "segment", "segments"), t.hit, t.waits)
 	}
 	if t.spikes > 0 {
-		w += fmt.Sprintf("; %s took up to %s, against less than a third of that at best", plural(t.spikes, "round trip", "round trips"), span(t.worst))
+		w += fmt.Sprintf("; %s took up to %s, against less than a third of that at best",
+			plural(t.spikes, "round trip", "round trips"), span(t.worst))
 	}
 	if t.failed > 0 {
 		w += fmt.Sprintf("; %s failed", plural(t.failed, "connection", "connections"))

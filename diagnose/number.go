@@ -45,7 +45,8 @@ func largest(sites []event.MemorySite, n int) []event.MemorySite {
 	}
 	l := slices.Collect(maps.Values(most))
 	slices.SortFunc(l, func(a, b event.MemorySite) int {
-		return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Stack, b.Stack))
+		return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op),
+			cmp.Compare(a.Stack, b.Stack))
 	})
 	return l[:min(n, len(l))]
 }

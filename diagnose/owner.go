@@ -13,8 +13,9 @@ func (ev *evidence) owner(pid uint32) *report.Owner {
 	o := &p.Owner
 	r := &report.Owner{
 		PID: pid, Process: ev.name(pid, ""), Text: printable(o.String()), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
-		Container: o.Container, Runtime: o.Runtime, PodUID: o.PodUID, Namespace: o.Namespace, Pod: o.Pod, PodContainer: o.PodContainer,
-		SlurmJob: o.SlurmJob, SlurmStep: o.SlurmStep, Unit: o.Unit, NSPID: o.NSPID,
+		Container: o.Container, Runtime: o.Runtime, PodUID: o.PodUID, Namespace: o.Namespace, Pod: o.Pod,
+		PodContainer: o.PodContainer,
+		SlurmJob:     o.SlurmJob, SlurmStep: o.SlurmStep, Unit: o.Unit, NSPID: o.NSPID,
 	}
 	for _, n := range []struct {
 		value *int

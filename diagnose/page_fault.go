@@ -83,9 +83,11 @@ func describePageFault(ev *evidence, f *finding, c *report.Chain) {
 		c.Path = f.path(ev, "blocked", "page fault")
 	}
 	if f.onLock(ev) {
-		c.Cause.Detail = "it waited for the lock of its address space (mmap_lock), which another of its threads held: mmap, munmap, mprotect or a fault of their own"
+		c.Cause.Detail = "it waited for the lock of its address space (mmap_lock), which another of its threads held: " +
+			"mmap, munmap, mprotect or a fault of their own"
 		c.Recommendations = []string{
-			fmt.Sprintf("map and unmap less in other threads of %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of mallopt(3) keep malloc from it", ev.name(t.PID, "")),
+			fmt.Sprintf("map and unmap less in other threads of %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of "+
+				"mallopt(3) keep malloc from it", ev.name(t.PID, "")),
 			fmt.Sprintf("see who does: perf trace -p %d -e mmap,munmap,mprotect,madvise", t.PID),
 		}
 		return

@@ -211,11 +211,14 @@ func describePageable(ev *evidence, f *finding, c *report.Chain) {
 	rate := fmt.Sprintf("%.1f GB/s", float64(bytes)/float64(max(ns, 1)))
 	c.Summary = fmt.Sprintf("%s lost %s copying pageable memory in %s: %s of %s, at %s on the CPU",
 		f.process(ev), f.pct(), op, plural(len(f.claims), "copy", "copies"), sizes, rate)
-	c.Cause.Detail = fmt.Sprintf("the thread itself copied %s in %s and did not sleep: memory that is not page-locked goes through a buffer of the driver first", report.Bytes(bytes), span(ns))
+	c.Cause.Detail = fmt.Sprintf("the thread itself copied %s in %s and did not sleep: memory that is not page-locked "+
+		"goes through a buffer of the driver first", report.Bytes(bytes), span(ns))
 	if asynchronous(f.op().op) {
-		c.Cause.Detail += fmt.Sprintf("; from page-locked memory %s returns in some %s, and the copy runs beside the CPU", op, span(returnNS))
+		c.Cause.Detail += fmt.Sprintf("; from page-locked memory %s returns in some %s, and the copy runs beside the CPU", op,
+			span(returnNS))
 	} else {
-		c.Cause.Detail += fmt.Sprintf("; %s waits for the copy in any case: counted is what it took beyond %.0f GB/s", op, busRate)
+		c.Cause.Detail += fmt.Sprintf("; %s waits for the copy in any case: counted is what it took beyond %.0f GB/s", op,
+			busRate)
 	}
 	c.Path = []report.Step{f.step(ev, "running", "copying pageable memory", f.lost)}
 	then := adviceCopyIn

@@ -37,7 +37,8 @@ func (ev *evidence) readReceivers() {
 	from := map[event.Thread]int{}
 	for i := range ev.in.OffCPU {
 		o := &ev.in.OffCPU[i]
-		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !ev.launchers[o.Thread] && ev.receives(o) && ev.feeds(o.Waker.PID, o.PID) {
+		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !ev.launchers[o.Thread] && ev.receives(o) &&
+			ev.feeds(o.Waker.PID, o.PID) {
 			from[o.Thread]++
 		}
 	}

@@ -200,7 +200,8 @@ func (f *finding) also(ev *evidence) []string {
 	switch t := f.root(ev); {
 	case f.locked():
 		kind = LockContention
-	case t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) && slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
+	case t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) &&
+		slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
 		kind = InputStarvation
 	}
 	if kind == "" || kind == f.kind {

@@ -47,7 +47,8 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 			t.Fatalf("%d findings:\n%s", len(r.Chains), essence(r))
 		}
 		c := &r.Chains[0]
-		if c.Cause.Kind != diagnose.CPUContention || !slices.Contains(c.Also, diagnose.InputStarvation) || len(c.Culprits) != 4 {
+		if c.Cause.Kind != diagnose.CPUContention || !slices.Contains(c.Also, diagnose.InputStarvation) ||
+			len(c.Culprits) != 4 {
 			t.Errorf("%s, also %v, %d culprits", c.Cause.Kind, c.Also, len(c.Culprits))
 		}
 		for _, p := range c.Culprits {
@@ -163,7 +164,8 @@ func TestGPUWaitSaysWhatElseHeldTheCallsUp(t *testing.T) {
 		if c.Cause.Kind != diagnose.GPUWait {
 			continue
 		}
-		if strings.Contains(c.Cause.Detail, "nothing on the host") || !strings.Contains(c.Cause.Detail, "waited for a CPU 300 ms") {
+		if strings.Contains(c.Cause.Detail, "nothing on the host") ||
+			!strings.Contains(c.Cause.Detail, "waited for a CPU 300 ms") {
 			t.Errorf("%s", c.Cause.Detail)
 		}
 		return

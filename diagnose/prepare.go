@@ -35,8 +35,10 @@ var preparations = []preparation{
 	{(*evidence).readQueued, "series", "steps queued unseen"},
 
 	// Threads and their waits, each with its root.
-	{(*evidence).readSubjects,
-		"parents launchers workers working receivers receiving x from to nested reclaims held", "subjects"},
+	{
+		(*evidence).readSubjects,
+		"parents launchers workers working receivers receiving x from to nested reclaims held", "subjects",
+	},
 
 	// What is usual for them; these fill in the subjects.
 	{(*evidence).readKernelLoads, "series subjects", "kernelLoads"},

@@ -66,8 +66,11 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 // A control must give no finding, and leave nothing to explain.
 func TestControlsAreSilent(t *testing.T) {
 	for _, name := range []string{
-		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies", "control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
-		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches", "control_turns",
+		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies",
+		"control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup",
+		"memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
+		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches",
+		"control_turns",
 	} {
 		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
@@ -108,7 +111,8 @@ func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 		if in.SelfPID != 0 && c.Cause.PID == in.SelfPID && c.Cause.PID != c.Effect.PID {
 			t.Errorf("the tracer is blamed: %s", c.Summary)
 		}
-		if !slices.Contains(diagnose.Kinds, c.Cause.Kind) || c.Summary == "" || len(c.Path) == 0 || len(c.Recommendations) == 0 {
+		if !slices.Contains(diagnose.Kinds, c.Cause.Kind) || c.Summary == "" || len(c.Path) == 0 ||
+			len(c.Recommendations) == 0 {
 			t.Errorf("incomplete chain: %+v", c)
 		}
 	}
@@ -269,7 +273,10 @@ func (r reader) Footprint(context.Context, store.Window) (event.Footprint, error
 	if r.in.Footprint == nil {
 		return event.Footprint{}, r.err
 	}
-	return event.Footprint{Syscalls: []event.SyscallCount{{PID: 7, Nr: 0, Calls: 3}}, CPU: []event.ProcessCPU{{PID: 7, Comm: "node", NS: 5000}}}, r.err
+	return event.Footprint{
+		Syscalls: []event.SyscallCount{{PID: 7, Nr: 0, Calls: 3}},
+		CPU:      []event.ProcessCPU{{PID: 7, Comm: "node", NS: 5000}},
+	}, r.err
 }
 
 func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
@@ -359,13 +366,15 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.Calls[0].Stack = 42
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
-	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}}, []store.Xid{{At: 8, GPU: 1, Code: 79}}
+	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}},
+		[]store.Xid{{At: 8, GPU: 1, Code: 79}}
 	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want.OffCPU, got.OffCPU, cmp.Transformer("nil", func(s []uint64) int { return len(s) }), cmp.Transformer("nilc", func(s []event.Culprit) int { return len(s) })); d != "" {
+	if d := cmp.Diff(want.OffCPU, got.OffCPU, cmp.Transformer("nil", func(s []uint64) int { return len(s) }),
+		cmp.Transformer("nilc", func(s []event.Culprit) int { return len(s) })); d != "" {
 		t.Errorf("rows differ: %s", d)
 	}
 	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 ||
@@ -395,7 +404,8 @@ func TestRecordingWithoutCUDASaysWhatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := diagnose.Diagnose(in)
-	const want = "no CUDA call was made: this is the footprint of node (7): 3 system calls, 5 us on a CPU, 0 files, 0 sockets, 0 programs executed"
+	const want = "no CUDA call was made: this is the footprint of node (7): 3 system calls, 5 us on a CPU, 0 files, 0 " +
+		"sockets, 0 programs executed"
 	if r.Verdict != want || r.Footprint == nil || len(r.Footprint.Syscalls) != 1 {
 		t.Errorf("%q, %+v", r.Verdict, r.Footprint)
 	}

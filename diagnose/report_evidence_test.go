@@ -35,7 +35,8 @@ func checkEvidence(t *testing.T, path string, in *diagnose.Input, r *report.Repo
 		for _, id := range c.Evidence.EventIDs {
 			kind, ok := rows[id]
 			if !ok || seen[id] {
-				t.Errorf("%s: %s of %s names event %s, in the recording %v, named before %v", path, c.Cause.Kind, c.Effect.Op, id, ok, seen[id])
+				t.Errorf("%s: %s of %s names event %s, in the recording %v, named before %v", path, c.Cause.Kind, c.Effect.Op, id,
+					ok, seen[id])
 			}
 			seen[id] = true
 			kinds[kind]++

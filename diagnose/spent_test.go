@@ -101,7 +101,8 @@ type trait struct {
 
 var traits = []trait{
 	{
-		name: "launches", calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize"},
+		name:  "launches",
+		calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize"},
 		short: 8e3, wait: 0.01, long: 3e6, gap: 2e3, late: 0.02,
 	},
 	{
@@ -113,7 +114,8 @@ var traits = []trait{
 		short: 9e3, wait: 0.01, long: 2e6, gap: 1e3, times: 100,
 	},
 	{
-		name: "launches, then waits", calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize", "cudaDeviceSynchronize"},
+		name:  "launches, then waits",
+		calls: []string{"cudaLaunchKernel", "cudaLaunchKernel", "cudaStreamSynchronize", "cudaDeviceSynchronize"},
 		short: 6e3, wait: 0.01, long: 1e6, gap: 500, late: 0.2,
 	},
 	{
@@ -133,7 +135,10 @@ var traits = []trait{
 		short: 150e3, wait: 0.05, long: 10e6, gap: 10e3, late: 0.1,
 	},
 	{
-		name: "graphs", calls: []string{"cudaGraphLaunch", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaGraphInstantiate", "cudaStreamBeginCapture", "cudaStreamEndCapture"},
+		name: "graphs", calls: []string{
+			"cudaGraphLaunch", "cudaGraphLaunch", "cudaStreamSynchronize", "cudaGraphInstantiate",
+			"cudaStreamBeginCapture", "cudaStreamEndCapture",
+		},
 		short: 40e3, wait: 0.02, long: 5e6, gap: 10e3, late: 0.05,
 	},
 	{
@@ -149,7 +154,10 @@ func program(r *rand.Rand, tr *trait) *eventtext.Recording {
 	rec := &eventtext.Recording{Base: base}
 	threads, second := 1+r.IntN(3), &traits[r.IntN(len(traits))]
 	for i := range threads {
-		p := &walker{Rand: r, trait: tr, rec: rec, thread: event.Thread{PID: 100 + uint32(i/2), TID: 100 + uint32(i)}, at: base + r.Uint64N(1e9)}
+		p := &walker{
+			Rand: r, trait: tr, rec: rec, thread: event.Thread{PID: 100 + uint32(i/2), TID: 100 + uint32(i)},
+			at: base + r.Uint64N(1e9),
+		}
 		for n := 300 + r.IntN(2500); n > 0; n-- {
 			p.step(float64(n))
 		}
@@ -181,7 +189,8 @@ func (w *walker) step(left float64) {
 	begin := w.at
 	ledger := w.waits(1+w.Uint64N(w.gap), 0)
 	if !ledger.IsZero() {
-		w.rec.Gaps = append(w.rec.Gaps, event.Gap{Start: begin, Duration: w.at - begin, Thread: w.thread, Next: info.Op, Ledger: ledger})
+		w.rec.Gaps = append(w.rec.Gaps,
+			event.Gap{Start: begin, Duration: w.at - begin, Thread: w.thread, Next: info.Op, Ledger: ledger})
 	}
 	c := event.Call{Start: w.at, Thread: w.thread, Op: info.Op, GPU: event.NoGPU}
 	busy := w.short/2 + w.Uint64N(w.short)
@@ -201,7 +210,8 @@ func (w *walker) step(left float64) {
 		w.at += uint64(c.Weight-1) * c.Duration
 	}
 	w.rec.Calls = append(w.rec.Calls, c)
-	if driver, ok := event.ByName("cuLaunchKernel"); ok && info.Role == event.RoleLaunch && w.IntN(2) == 0 && c.Duration > 200 {
+	if driver, ok := event.ByName("cuLaunchKernel"); ok && info.Role == event.RoleLaunch && w.IntN(2) == 0 &&
+		c.Duration > 200 {
 		c.Start, c.Duration, c.Op, c.Depth, c.Ledger = c.Start+100, c.Duration-200, driver.Op, 1, event.Ledger{}
 		w.rec.Calls = append(w.rec.Calls, c)
 	}
@@ -212,7 +222,8 @@ func (w *walker) waits(busy uint64, op event.Op) (l event.Ledger) {
 	w.at += busy / 2
 	for w.Float64() < w.wait {
 		o := event.OffCPU{
-			Start: w.at, Duration: 1e3 + w.Uint64N(w.long), Thread: w.thread, Op: op, Class: event.Class(w.IntN(int(event.NumClasses))),
+			Start: w.at, Duration: 1e3 + w.Uint64N(w.long), Thread: w.thread, Op: op,
+			Class: event.Class(w.IntN(int(event.NumClasses))),
 			State: 1, Syscall: -1, Dispatch: true,
 		}
 		switch w.IntN(4) {

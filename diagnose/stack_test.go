@@ -7,7 +7,8 @@ import (
 )
 
 func TestTheFrameToNameHasAName(t *testing.T) {
-	nameless, native, python := event.Frame{Addr: 1}, event.Frame{Symbol: "alloc"}, event.Frame{Kind: event.FramePython, Symbol: "step"}
+	nameless, native, python := event.Frame{Addr: 1}, event.Frame{Symbol: "alloc"},
+		event.Frame{Kind: event.FramePython, Symbol: "step"}
 	for _, c := range []struct {
 		frames []event.Frame
 		want   int

@@ -16,7 +16,8 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 	alone := diagnose.Diagnose(in).Chains[0]
 	in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: 5}}
 	shared := diagnose.Diagnose(in).Chains[0]
-	if alone.Cause.Kind != diagnose.DriverCPU || shared.Cause.Kind != diagnose.DriverCPU || shared.ExplainedPct >= alone.ExplainedPct {
+	if alone.Cause.Kind != diagnose.DriverCPU || shared.Cause.Kind != diagnose.DriverCPU ||
+		shared.ExplainedPct >= alone.ExplainedPct {
 		t.Errorf("explained %.1f %% alone, %.1f %% with a tenth of the CPU stolen", alone.ExplainedPct, shared.ExplainedPct)
 	}
 	in.Snapshots[0].CPUPct, in.Snapshots[0].StealPct = 50, 50
@@ -39,7 +40,8 @@ func TestSmallContentionIsNotBlamedWhileTheHypervisorTakesTheCPUs(t *testing.T) 
 		if !strings.Contains(r.Verdict, want) {
 			t.Errorf("with %.0f of 50 %% stolen: %s; want %q", stolen, r.Verdict, want)
 		}
-		if reportable := len(r.Notes) == 1 && strings.Contains(r.Notes[0], "the hypervisor took 24 %"); reportable != (stolen > 0) {
+		if reportable := len(r.Notes) == 1 &&
+			strings.Contains(r.Notes[0], "the hypervisor took 24 %"); reportable != (stolen > 0) {
 			t.Errorf("with %.0f of 50 %% stolen the notes are %q", stolen, r.Notes)
 		}
 	}

@@ -206,7 +206,10 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 	who := ev.threadLabel(f.Thread, from)
 	ev, t := r.at, r.thread(f)
 	step := func(layer, state, on string, ns uint64) report.Step {
-		return report.Step{Layer: layer, Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t), State: state, On: on, NS: ns, Node: node}
+		return report.Step{
+			Layer: layer, Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t),
+			State: state, On: on, NS: ns, Node: node,
+		}
 	}
 	ns := r.split.Of(r.class)
 	if r.known && r.class == event.OnCPU {
@@ -223,7 +226,10 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
 		}
 		by := ev.who(c.Thread, t.PID)
-		steps = append(steps, report.Step{Layer: "HOST", Process: ev.name(c.PID, c.Comm), PID: c.PID, TID: c.TID, Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node})
+		steps = append(steps, report.Step{
+			Layer: "HOST", Process: ev.name(c.PID, c.Comm), PID: c.PID, TID: c.TID,
+			Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node,
+		})
 		return "it waited for a CPU that " + by + " had", steps,
 			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
 	case r.class == event.Throttled:
@@ -231,21 +237,26 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 		return "it was held back by its CPU quota", steps, fmt.Sprintf("raise the CPU quota of %s", who)
 	case r.class == event.BlockIO:
 		disk := "the disk" + r.file()
-		return "it waited for " + disk, []report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},
+		return "it waited for " + disk,
+			[]report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},
 			fmt.Sprintf("let another thread of %s write to the disk, and not the one that enters collectives", who)
 	case r.class == event.Fault:
-		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)}, fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
+		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)},
+			fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
 	case r.class == event.Sleep:
-		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)}, fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
+		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)},
+			fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
 	}
 	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
 	short = "it " + doingWords[r.class]
-	if len(r.behind) > 1 {
-		for _, l := range r.behind[1:] {
-			short += " that " + ev.who(l.Thread, t.PID) + " ended"
-			d := doing{l.Split}
-			steps = append(steps, report.Step{Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(), NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node})
-		}
+	for _, l := range r.behind[min(1, len(r.behind)):] {
+		short += " that " + ev.who(l.Thread, t.PID) + " ended"
+		d := doing{l.Split}
+		steps = append(steps, report.Step{
+			Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID,
+			TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(),
+			NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node,
+		})
 	}
 	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
 }
@@ -271,9 +282,11 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 	op := f.worst().op.Last().Op
 	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
 	short, steps, fix := r.describe(ev, f)
-	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op, span(r.median()), short)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op,
+		span(r.median()), short)
 	var b strings.Builder
-	fmt.Fprintf(&b, "rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",
+	fmt.Fprintf(&b,
+		"rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",
 		last.Rank, len(r.ops), span(r.median()), span(r.late))
 	if k := r.every(); k > 1 {
 		fmt.Fprintf(&b, "; every %d operations of the communicator, from number %d on", k, last.Seq)
@@ -285,12 +298,14 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 		}
 	}
 	if last.Inferred {
-		b.WriteString("; the communicator is older than the recording: which operations belong together was inferred from when they ended")
+		b.WriteString("; the communicator is older than the recording: which operations belong together was inferred from " +
+			"when they ended")
 	}
 	if seen := len(f.worst().op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
 	}
 	c.Cause.Detail = b.String()
-	c.Path = append([]report.Step{f.step(ev, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)}, steps...)
+	c.Path = append([]report.Step{f.step(ev, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)},
+		steps...)
 	c.Recommendations = []string{fix}
 }

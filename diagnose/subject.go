@@ -67,9 +67,10 @@ func (ev *evidence) readSubjects() {
 	episodes := ledger.Episodes(ev.in.Calls, ev.in.Gaps, ev.in.OffCPU)
 	for _, t := range by {
 		t.from, t.to = max(t.from, ev.from), min(t.to, ev.to)
-		t.episodes = slices.DeleteFunc(ledger.PlaceReclaims(episodes[t.Thread], ev.reclaims[t.Thread]), func(e ledger.Episode) bool {
-			return e.Start < t.from || e.Start >= t.to || e.Call == nil && !ev.handsOver(t.Thread)
-		})
+		t.episodes = slices.DeleteFunc(ledger.PlaceReclaims(episodes[t.Thread], ev.reclaims[t.Thread]),
+			func(e ledger.Episode) bool {
+				return e.Start < t.from || e.Start >= t.to || e.Call == nil && !ev.handsOver(t.Thread)
+			})
 		ev.readWaits(t)
 		t.ops = ev.nested.Outermost(ev.in.Ops, t.Thread)
 		t.churn = ev.churning(t)

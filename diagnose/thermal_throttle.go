@@ -83,7 +83,8 @@ func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 	if hw {
 		kind = "hardware thermal slowdown (far above the temperature it is to hold)"
 	}
-	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while GPU %d was too hot: %d °C, clock down to %d of %d MHz",
+	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while GPU %d was too hot: %d °C, clock down to %d "+
+		"of %d MHz",
 		f.process(ev), f.pct(), e.Op, gpu, hottest, slowest, top)
 	c.Cause.Detail = fmt.Sprintf("NVML read %s at the times of the slow calls, and not at others", kind)
 	if others := ev.alsoRead(f); others != "" {
@@ -91,11 +92,16 @@ func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Path = []report.Step{
 		f.step(ev, "blocked", "GPU work", f.lost),
-		{Layer: "HOST", Process: fmt.Sprintf("GPU %d", gpu), State: "throttled", On: fmt.Sprintf("its temperature (%d °C)", hottest), NS: f.lost},
+		{
+			Layer: "HOST", Process: fmt.Sprintf("GPU %d", gpu), State: "throttled",
+			On: fmt.Sprintf("its temperature (%d °C)", hottest), NS: f.lost,
+		},
 	}
 	c.Recommendations = []string{
-		fmt.Sprintf("cool GPU %d: see to its fans, filters and inlet temperature: nvidia-smi -i %d -q -d TEMPERATURE,PERFORMANCE", gpu, gpu),
-		fmt.Sprintf("until then hold a clock it can keep, which is steadier than throttling: nvidia-smi -i %d -lgc 0,%d, or a lower limit of power with -pl", gpu, slowest),
+		fmt.Sprintf("cool GPU %d: see to its fans, filters and inlet temperature: nvidia-smi -i %d -q -d "+
+			"TEMPERATURE,PERFORMANCE", gpu, gpu),
+		fmt.Sprintf("until then hold a clock it can keep, which is steadier than throttling: nvidia-smi -i %d -lgc 0,%d, "+
+			"or a lower limit of power with -pl", gpu, slowest),
 	}
 }
 

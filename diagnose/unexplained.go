@@ -98,7 +98,8 @@ func unexplainedList(by map[unexplainedPart]uint64, all, lost uint64, of string)
 			list = append(list, report.Rest{Of: of, What: part.what, Class: part.class, NS: ns})
 		}
 	}
-	slices.SortFunc(list, func(a, b report.Rest) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(list,
+		func(a, b report.Rest) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })
 	list = list[:min(len(list), maxUnexplained)]
 	left := all
 	for i := range list {

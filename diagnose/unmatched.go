@@ -59,7 +59,8 @@ func (ev *evidence) unmatchedNote() []string {
 	var who []string
 	for i := range ev.collectives {
 		c := &ev.collectives[i]
-		if name := ev.who(event.Thread{PID: c.PID, TID: c.PID}, 0); c.Ret == 0 && c.CommID == 0 && !c.PairWise() && !slices.Contains(who, name) {
+		if name := ev.who(event.Thread{PID: c.PID, TID: c.PID}, 0); c.Ret == 0 && c.CommID == 0 && !c.PairWise() &&
+			!slices.Contains(who, name) {
 			who = append(who, name)
 		}
 	}
@@ -67,6 +68,8 @@ func (ev *evidence) unmatchedNote() []string {
 	if n := len(who) - maxVictims; n > 0 {
 		who = append(who[:maxVictims], fmt.Sprintf("%d more", n))
 	}
-	return []string{fmt.Sprintf("whether ranks were late is not known for %d collective operations of %s: their communicators are older than the recording, and RANK and WORLD_SIZE are not set, or the operations of too few ranks are here; start the tracer before the job, or with ingero trace -- COMMAND",
+	return []string{fmt.Sprintf("whether ranks were late is not known for %d collective operations of %s: their "+
+		"communicators are older than the recording, and RANK and WORLD_SIZE are not set, or the operations of too few "+
+		"ranks are here; start the tracer before the job, or with ingero trace -- COMMAND",
 		ev.unmatched, strings.Join(who, ", "))}
 }

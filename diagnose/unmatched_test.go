@@ -30,7 +30,9 @@ func TestLateRankOfARunningJob(t *testing.T) {
 			t.Errorf("nobody says who they are: %s", c.Summary)
 		}
 	}
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "120 collective operations of trainer-0 (pid 100), trainer-1 (pid 200)") || !strings.Contains(r.Notes[0], "RANK and WORLD_SIZE") {
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0],
+		"120 collective operations of trainer-0 (pid 100), trainer-1 (pid 200)") ||
+		!strings.Contains(r.Notes[0], "RANK and WORLD_SIZE") {
 		t.Errorf("notes: %q", r.Notes)
 	}
 
@@ -45,8 +47,14 @@ func TestLateRankOfARunningJob(t *testing.T) {
 		"answers": func(in *diagnose.Input, pid uint32, rank int) {
 			t := event.Thread{PID: pid, TID: pid}
 			in.Calls = append(in.Calls,
-				event.Call{Start: in.Ops[0].First, Duration: 100, Thread: t, Op: event.OpUserRank, GPU: event.NoGPU, Args: [4]uint64{0xc0, uint64(rank)}},
-				event.Call{Start: in.Ops[0].First + 1000, Duration: 100, Thread: t, Op: event.OpCommCount, GPU: event.NoGPU, Args: [4]uint64{0xc0, 2}})
+				event.Call{
+					Start: in.Ops[0].First, Duration: 100, Thread: t, Op: event.OpUserRank, GPU: event.NoGPU,
+					Args: [4]uint64{0xc0, uint64(rank)},
+				},
+				event.Call{
+					Start: in.Ops[0].First + 1000, Duration: 100, Thread: t, Op: event.OpCommCount, GPU: event.NoGPU,
+					Args: [4]uint64{0xc0, 2},
+				})
 		},
 	} {
 		in := running()
@@ -58,8 +66,10 @@ func TestLateRankOfARunningJob(t *testing.T) {
 			t.Fatalf("%s: %d findings, notes %q", how, len(r.Chains), r.Notes)
 		}
 		c := r.Chains[0]
-		if !strings.Contains(c.Summary, "rank 1, trainer-1 (pid 200), which entered ncclAllReduce 6 ms late: it waited for the disk") ||
-			!strings.Contains(c.Cause.Detail, "was inferred from when they ended") || !strings.Contains(c.Cause.Detail, "every 4 operations") {
+		if !strings.Contains(c.Summary,
+			"rank 1, trainer-1 (pid 200), which entered ncclAllReduce 6 ms late: it waited for the disk") ||
+			!strings.Contains(c.Cause.Detail, "was inferred from when they ended") ||
+			!strings.Contains(c.Cause.Detail, "every 4 operations") {
 			t.Errorf("%s: %s\n%s", how, c.Summary, c.Cause.Detail)
 		}
 		if in.Collectives[0] != before {

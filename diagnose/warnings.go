@@ -50,7 +50,8 @@ func (ev *evidence) warnings(p *report.Process) []string {
 			frees = o.Calls
 		}
 		if allocs > frees && allocs-frees >= minUnfreed {
-			w = append(w, fmt.Sprintf("malloc/free imbalance: %s allocations without corresponding %s", report.Count(allocs-frees), f.free))
+			w = append(w, fmt.Sprintf("malloc/free imbalance: %s allocations without corresponding %s",
+				report.Count(allocs-frees), f.free))
 		}
 	}
 	var fragmented, failures string
@@ -63,7 +64,8 @@ func (ev *evidence) warnings(p *report.Process) []string {
 		if !ok || info.Role != event.RoleAlloc || o.P50NS == 0 || o.P99NS < minTailNS || o.P99NS/o.P50NS < minTail {
 			continue
 		}
-		tail := fmt.Sprintf("%s p99 (%s) is %dx p50 (%s)", o.Op, report.Compact(o.P99NS), o.P99NS/o.P50NS, report.Compact(o.P50NS))
+		tail := fmt.Sprintf("%s p99 (%s) is %dx p50 (%s)", o.Op, report.Compact(o.P99NS), o.P99NS/o.P50NS,
+			report.Compact(o.P50NS))
 		if fragmented != "" && info.Space == event.DeviceMemory {
 			tail += ": fragmentation pressure"
 		}

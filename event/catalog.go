@@ -270,29 +270,64 @@ var index = func() indexes {
 }()
 
 var (
-	argBytes     = Arg{Name: "bytes", Unit: UnitBytes, Doc: "size in bytes"}
-	argPtr       = Arg{Name: "ptr", Unit: UnitAddr, Doc: "device or host address"}
-	argStream    = Arg{Name: "stream", Unit: UnitHandle, Doc: "stream handle; 0 is the default stream"}
-	argEvent     = Arg{Name: "event", Unit: UnitHandle, Doc: "event handle"}
-	argFlags     = Arg{Name: "flags", Unit: UnitEnum, Doc: "flags as passed"}
-	argGraph     = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph"}
-	argComm      = Arg{Name: "communicator", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
-	argExec      = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph"}
-	argMode      = Arg{Name: "capture_mode", Unit: UnitEnum, Doc: "cudaStreamCaptureMode: 0 global, 1 thread-local, 2 relaxed"}
-	argStatus    = Arg{Name: "capture_status", Unit: UnitEnum, Doc: "cudaStreamCaptureStatus: 0 none, 1 active, 2 invalidated"}
-	argMade      = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph returned"}
-	argEnded     = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph returned"}
-	argKind      = Arg{Name: "kind", Unit: UnitEnum, Doc: "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default"}
+	argBytes  = Arg{Name: "bytes", Unit: UnitBytes, Doc: "size in bytes"}
+	argPtr    = Arg{Name: "ptr", Unit: UnitAddr, Doc: "device or host address"}
+	argStream = Arg{Name: "stream", Unit: UnitHandle, Doc: "stream handle; 0 is the default stream"}
+	argEvent  = Arg{Name: "event", Unit: UnitHandle, Doc: "event handle"}
+	argFlags  = Arg{Name: "flags", Unit: UnitEnum, Doc: "flags as passed"}
+	argGraph  = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph"}
+	argComm   = Arg{Name: "communicator", Unit: UnitHandle, Doc: "communicator, as the process knows it"}
+	argExec   = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph"}
+	argMode   = Arg{
+		Name: "capture_mode", Unit: UnitEnum,
+		Doc: "cudaStreamCaptureMode: 0 global, 1 thread-local, 2 relaxed",
+	}
+	argStatus = Arg{
+		Name: "capture_status", Unit: UnitEnum,
+		Doc: "cudaStreamCaptureStatus: 0 none, 1 active, 2 invalidated",
+	}
+	argMade  = Arg{Name: "graph_exec", Unit: UnitHandle, Doc: "executable graph returned"}
+	argEnded = Arg{Name: "graph", Unit: UnitHandle, Doc: "graph returned"}
+	argKind  = Arg{
+		Name: "kind", Unit: UnitEnum,
+		Doc: "cudaMemcpyKind: 0 host-host, 1 host-device, 2 device-host, 3 device-device, 4 default",
+	}
 	argsAlloc    = []Arg{argBytes, {Name: "ptr", Unit: UnitAddr, Doc: "address returned"}}
 	argsRegister = []Arg{argBytes, argPtr}
-	argsCopy     = []Arg{argBytes, argKind, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
-	argsPeer     = []Arg{argBytes, {Name: "devices", Unit: UnitDevice, Doc: "destination device << 32 | source device"}, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
-	argsCuCopy   = []Arg{argBytes, {Name: "dst", Unit: UnitAddr, Doc: "destination"}, {Name: "src", Unit: UnitAddr, Doc: "source"}}
-	argsFill     = []Arg{argBytes, argPtr, {Name: "value", Unit: UnitNone, Doc: "value written"}}
-	argHow       = Arg{Name: "how", Unit: UnitFields, Doc: "what is moved, and which one of its kind it is", Fields: HowFields}
-	argsNCCL     = []Arg{argComm, argBytes, argHow, argStream}
-	argsBlock    = []Arg{argBytes, {Name: "sector", Unit: UnitCount, Doc: "first sector of 512 bytes"}, {Name: "device", Unit: UnitDevice, Doc: "major << 20 | minor"}, {Name: "queue_ns", Unit: UnitCount, Doc: "time before the device was given it"}}
-	argsTCP      = []Arg{{Name: "remote_port", Unit: UnitCount, Doc: "port of the other end"}, {Name: "retransmits", Unit: UnitCount, Doc: "of the connection so far"}, {Name: "rtt_us", Unit: UnitCount, Doc: "smoothed round trip"}, {Name: "error", Unit: UnitEnum, Doc: "errno of a failed connect"}}
+	argsCopy     = []Arg{
+		argBytes, argKind,
+		{Name: "dst", Unit: UnitAddr, Doc: "destination"},
+		{Name: "src", Unit: UnitAddr, Doc: "source"},
+	}
+	argsPeer = []Arg{
+		argBytes,
+		{Name: "devices", Unit: UnitDevice, Doc: "destination device << 32 | source device"},
+		{Name: "dst", Unit: UnitAddr, Doc: "destination"},
+		{Name: "src", Unit: UnitAddr, Doc: "source"},
+	}
+	argsCuCopy = []Arg{
+		argBytes,
+		{Name: "dst", Unit: UnitAddr, Doc: "destination"},
+		{Name: "src", Unit: UnitAddr, Doc: "source"},
+	}
+	argsFill = []Arg{argBytes, argPtr, {Name: "value", Unit: UnitNone, Doc: "value written"}}
+	argHow   = Arg{
+		Name: "how", Unit: UnitFields, Doc: "what is moved, and which one of its kind it is",
+		Fields: HowFields,
+	}
+	argsNCCL  = []Arg{argComm, argBytes, argHow, argStream}
+	argsBlock = []Arg{
+		argBytes,
+		{Name: "sector", Unit: UnitCount, Doc: "first sector of 512 bytes"},
+		{Name: "device", Unit: UnitDevice, Doc: "major << 20 | minor"},
+		{Name: "queue_ns", Unit: UnitCount, Doc: "time before the device was given it"},
+	}
+	argsTCP = []Arg{
+		{Name: "remote_port", Unit: UnitCount, Doc: "port of the other end"},
+		{Name: "retransmits", Unit: UnitCount, Doc: "of the connection so far"},
+		{Name: "rtt_us", Unit: UnitCount, Doc: "smoothed round trip"},
+		{Name: "error", Unit: UnitEnum, Doc: "errno of a failed connect"},
+	}
 	argDevice    = Arg{Name: "device", Unit: UnitDevice, Doc: "device ordinal"}
 	argPeer      = Arg{Name: "peer", Unit: UnitDevice, Doc: "ordinal of the other device"}
 	argPool      = Arg{Name: "pool", Unit: UnitHandle, Doc: "memory pool"}

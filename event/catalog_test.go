@@ -41,7 +41,8 @@ func TestCatalogRowsAreComplete(t *testing.T) {
 			t.Errorf("%s: number %#x has no source or no number in it", i.Name, uint16(i.Op))
 		}
 		if i.Op >= event.OpSlots {
-			t.Errorf("%s: number %#x is beyond the tables by operation, which have %d slots", i.Name, uint16(i.Op), event.OpSlots)
+			t.Errorf("%s: number %#x is beyond the tables by operation, which have %d slots", i.Name, uint16(i.Op),
+				event.OpSlots)
 		}
 		if i.Shape >= event.NumShapes {
 			t.Errorf("%s: unknown shape %d", i.Name, i.Shape)
@@ -125,7 +126,8 @@ func TestCatalogIsGroupedBySource(t *testing.T) {
 func TestOperationsAreFoundByNameAndNumber(t *testing.T) {
 	for n := range event.Catalog {
 		i := &event.Catalog[n]
-		if got, ok := event.ByName(i.Name); !ok || got != i || i.Op.Info() != i || i.Op.String() != i.Name || i.Op.Role() != i.Role {
+		if got, ok := event.ByName(i.Name); !ok || got != i || i.Op.Info() != i || i.Op.String() != i.Name ||
+			i.Op.Role() != i.Role {
 			t.Errorf("%s is not found as itself", i.Name)
 		}
 	}

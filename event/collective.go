@@ -5,9 +5,14 @@ import "fmt"
 // HowFields are what a collective's argument "how" consists of (nccl_how of
 // bpf/include/nccl.h).
 var HowFields = []Field{
-	{"seq", 0, 32, "which collective of its communicator it is, from 1; of a send or receive, which between the two ranks; 0: unknown"},
-	{"datatype", 32, 8, "ncclDataType_t: 0 int8, 1 uint8, 2 int32, 3 uint32, 4 int64, 5 uint64, 6 float16, 7 float32, 8 float64, 9 bfloat16, 10 float8e4m3, 11 float8e5m2"},
-	{"reduce_op", 40, 8, "ncclRedOp_t: 0 sum, 1 prod, 2 max, 3 min, 4 avg, 255 one of the program's own; 0 where nothing is reduced"},
+	{"seq", 0, 32, "which collective of its communicator it is, from 1; of a send or receive, which between the two " +
+		"ranks; 0: unknown"},
+	{"datatype", 32, 8, "ncclDataType_t: 0 int8, 1 uint8, 2 int32, 3 uint32, 4 int64, 5 uint64, 6 float16, 7 float32, " +
+		"8 float64, 9 bfloat16, 10 float8e4m3, 11 float8e5m2"},
+	{
+		"reduce_op", 40, 8,
+		"ncclRedOp_t: 0 sum, 1 prod, 2 max, 3 min, 4 avg, 255 one of the program's own; 0 where nothing is reduced",
+	},
 	{"peer", 48, 16, "root of a broadcast or reduction, other rank of a send or receive; else 0"},
 }
 
@@ -54,7 +59,9 @@ type Collective struct {
 	Peer     int32 // as in HowFields; -1 without one
 	Stream   uint64
 	Group    uint64 // Unix ns of the outermost ncclGroupStart around it, 0 without one
-	Inferred bool   // the communicator is older than the recording: which one it is was found out from when its operations ended
+	// the communicator is older than the recording: which one it is was found out from when its operations
+	// ended
+	Inferred bool
 
 	// The first call that waited for it, of any thread of the process; 0 if none was seen.
 	SyncOp    Op
@@ -83,7 +90,10 @@ const (
 )
 
 // DataTypes are the names of ncclDataType_t (nccl.h).
-var DataTypes = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2"}
+var DataTypes = []string{
+	"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
+	"bfloat16", "float8e4m3", "float8e5m2",
+}
 
 // ReduceOps are the names of ncclRedOp_t (nccl.h).
 var ReduceOps = []string{"sum", "prod", "max", "min", "avg"}

@@ -144,7 +144,10 @@ func (c *Call) End() uint64 { return c.Start + c.Duration }
 
 // Time is what the order of calls is read from.
 func (c *Call) Time() CallTime {
-	t := CallTime{Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight, Rest: c.Rest}
+	t := CallTime{
+		Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight,
+		Rest: c.Rest,
+	}
 	if c.Op.TellsSite() {
 		t.Site = c.Args[SiteArg]
 	}

@@ -46,7 +46,8 @@ func TestNamesAreUniqueAndKnown(t *testing.T) {
 		}
 	}
 	for n, want := range map[uint64]string{
-		0: "context switches the kernel did not report", 1: "context switch the kernel did not report", 2: "context switches the kernel did not report",
+		0: "context switches the kernel did not report", 1: "context switch the kernel did not report",
+		2: "context switches the kernel did not report",
 	} {
 		if got := event.Losses[event.LostSwitch].Words(n); got != want {
 			t.Errorf("%d %s, want %s", n, got, want)
@@ -65,7 +66,8 @@ func TestUnknownNumbersHaveNames(t *testing.T) {
 	for want, got := range map[string]string{
 		"source-2": event.Source(2).String(), "class-12": event.Class(12).String(), "life-0": event.LifeKind(0).String(),
 		"life-7": event.LifeKind(7).String(), "frame-4": event.StackKind(4).String(),
-		"reclaim-0": event.ReclaimKind(0).String(), "reclaim-4": event.ReclaimKind(4).String(), "socket-4": event.SocketKind(4).String(),
+		"reclaim-0": event.ReclaimKind(0).String(), "reclaim-4": event.ReclaimKind(4).String(),
+		"socket-4": event.SocketKind(4).String(),
 		fmt.Sprintf("loss-%d", uint8(event.NumLossKinds)): event.NumLossKinds.String(),
 	} {
 		if got != want {

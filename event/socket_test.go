@@ -27,7 +27,8 @@ func TestSocketsTellWhoServes(t *testing.T) {
 	} {
 		serves, known := c.socket.Serves()
 		if serves != c.serves || known != c.known || c.socket.IsRemote() != c.remote || c.socket.Endpoint() != c.end {
-			t.Errorf("%s: serves %v, known %v, remote %v, other end %q", name, serves, known, c.socket.IsRemote(), c.socket.Endpoint())
+			t.Errorf("%s: serves %v, known %v, remote %v, other end %q", name, serves, known, c.socket.IsRemote(),
+				c.socket.Endpoint())
 		}
 	}
 }

@@ -24,7 +24,10 @@ func Chrome(ctx context.Context, w io.Writer, src Source, o Options) error {
 		return err
 	}
 	c := &chrome{w: bufio.NewWriterSize(w, 1<<20), zero: zero}
-	head, err := json.Marshal(map[string]any{"began_unix_ns": strconv.FormatUint(zero, 10), "node": sum.Node, "source": "ingero"})
+	head, err := json.Marshal(map[string]any{
+		"began_unix_ns": strconv.FormatUint(zero, 10), "node": sum.Node,
+		"source": "ingero",
+	})
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,10 @@ func (c *chrome) machine(name string) {
 		c.taken, c.next = map[uint32]bool{0: true}, firstShown
 	}
 	pid := c.pid(0)
-	c.write(&chromeEvent{Name: "process_name", Phase: "M", Time: "0", PID: pid, Args: map[string]any{"name": "node " + name}})
+	c.write(&chromeEvent{
+		Name: "process_name", Phase: "M", Time: "0", PID: pid,
+		Args: map[string]any{"name": "node " + name},
+	})
 }
 
 // pid is the number by which the file knows a process: its own, unless a process of
@@ -142,13 +148,19 @@ func (c *chrome) process(own uint32, name, command string) {
 	}
 	c.write(&chromeEvent{Name: "process_name", Phase: "M", Time: "0", PID: pid, Args: map[string]any{"name": name}})
 	if command != "" {
-		c.write(&chromeEvent{Name: "process_labels", Phase: "M", Time: "0", PID: pid, Args: map[string]any{"labels": command}})
+		c.write(&chromeEvent{
+			Name: "process_labels", Phase: "M", Time: "0", PID: pid,
+			Args: map[string]any{"labels": command},
+		})
 	}
 }
 
 func (c *chrome) thread(t event.Thread, name string) {
 	if name != "" {
-		c.write(&chromeEvent{Name: "thread_name", Phase: "M", Time: "0", PID: c.pid(t.PID), TID: t.TID, Args: map[string]any{"name": name}})
+		c.write(&chromeEvent{
+			Name: "thread_name", Phase: "M", Time: "0", PID: c.pid(t.PID), TID: t.TID,
+			Args: map[string]any{"name": name},
+		})
 	}
 }
 
@@ -161,8 +173,14 @@ func (c *chrome) slice(s *slice) {
 		return
 	}
 	// An arrow needs both of its ends, and the format does not mind the order.
-	c.write(&chromeEvent{Name: "flow", Phase: "s", Time: c.since(s.from.at), PID: c.pid(s.from.PID), TID: s.from.TID, Category: "flow", ID: s.from.flow})
-	c.write(&chromeEvent{Name: "flow", Phase: "f", Bind: "e", Time: c.since(s.start), PID: c.pid(s.PID), TID: s.TID, Category: "flow", ID: s.from.flow})
+	c.write(&chromeEvent{
+		Name: "flow", Phase: "s", Time: c.since(s.from.at), PID: c.pid(s.from.PID), TID: s.from.TID,
+		Category: "flow", ID: s.from.flow,
+	})
+	c.write(&chromeEvent{
+		Name: "flow", Phase: "f", Bind: "e", Time: c.since(s.start), PID: c.pid(s.PID), TID: s.TID,
+		Category: "flow", ID: s.from.flow,
+	})
 }
 
 func (c *chrome) mark(m *mark) {

@@ -48,7 +48,10 @@ func (t *timeline) memory(ctx context.Context, w store.Window) error {
 	for i := range mem {
 		m := &mem[i]
 		t.process(m.PID, "")
-		t.to.count(&count{pid: m.PID, name: m.Space.String() + " memory", unit: "bytes", at: m.At, value: float64(m.LiveBytes)})
+		t.to.count(&count{
+			pid: m.PID, name: m.Space.String() + " memory", unit: "bytes", at: m.At,
+			value: float64(m.LiveBytes),
+		})
 	}
 	return err
 }

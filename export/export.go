@@ -53,11 +53,26 @@ type Format struct {
 
 // Formats lists them. A new one is one file and one line here.
 var Formats = []Format{
-	{Name: "perfetto", Suffix: ".pftrace", Doc: "a timeline for ui.perfetto.dev (native protobuf)", Findings: true, Write: Perfetto},
-	{Name: "chrome", Suffix: ".json", Doc: "a timeline for chrome://tracing, Perfetto and others (JSON)", Findings: true, Write: Chrome},
-	{Name: "pprof", Suffix: ".pb.gz", Doc: "where in the code calls and waits took their time, for go tool pprof", Write: Pprof},
-	{Name: "csv", Suffix: ".csv", Doc: "every call and host event, a row each (any other table: ingero query --format csv)", Table: CSV},
-	{Name: "parquet", Suffix: ".parquet", Doc: "the same rows for pandas, Polars, DuckDB and others, a tenth of the size", Table: Parquet},
+	{
+		Name: "perfetto", Suffix: ".pftrace", Doc: "a timeline for ui.perfetto.dev (native protobuf)", Findings: true,
+		Write: Perfetto,
+	},
+	{
+		Name: "chrome", Suffix: ".json", Doc: "a timeline for chrome://tracing, Perfetto and others (JSON)", Findings: true,
+		Write: Chrome,
+	},
+	{
+		Name: "pprof", Suffix: ".pb.gz", Doc: "where in the code calls and waits took their time, for go tool pprof",
+		Write: Pprof,
+	},
+	{
+		Name: "csv", Suffix: ".csv",
+		Doc: "every call and host event, a row each (any other table: ingero query --format csv)", Table: CSV,
+	},
+	{
+		Name: "parquet", Suffix: ".parquet", Doc: "the same rows for pandas, Polars, DuckDB and others, a tenth of the size",
+		Table: Parquet,
+	},
 }
 
 // Find returns the format with a name.

@@ -143,7 +143,8 @@ func TestChromeHoldsWhatTheRecordingHolds(t *testing.T) {
 					add(waits, e.Name, nanos(t, e.Dur))
 				case e.Ph == "X" && e.Cat != "off_cpu":
 					add(calls, e.Name, nanos(t, e.Dur))
-					if id, _ := e.Args["id"].(string); !strings.HasSuffix(id, ":"+strconv.FormatInt(base(t, file.Other)+nanos(t, e.TS), 10)) {
+					if id, _ := e.Args["id"].(string); !strings.HasSuffix(id,
+						":"+strconv.FormatInt(base(t, file.Other)+nanos(t, e.TS), 10)) {
 						t.Fatalf("id %q at %s", id, e.TS)
 					}
 				case e.Ph == "s":

@@ -22,7 +22,10 @@ func (t *timeline) findings(chains []*report.Chain) {
 			if !ok {
 				continue
 			}
-			t.to.mark(&mark{Thread: th, at: at, name: c.Severity + " " + c.Cause.Kind, category: severity(c.Severity), args: []arg{{name: "finding", kind: text, s: c.ID}}})
+			t.to.mark(&mark{
+				Thread: th, at: at, name: c.Severity + " " + c.Cause.Kind, category: severity(c.Severity),
+				args: []arg{{name: "finding", kind: text, s: c.ID}},
+			})
 			if n == 0 || at < begin {
 				begin = at
 			}
@@ -63,7 +66,10 @@ func findingArgs(c *report.Chain) []arg {
 	}
 	for i := range c.Path {
 		p := &c.Path[i]
-		a = append(a, arg{name: fmt.Sprintf("path_%d", i+1), kind: text, s: fmt.Sprintf("%s %s (pid %d, tid %d) %s on %s, %d ns", p.Layer, p.Process, p.PID, p.TID, p.State, p.On, p.NS)})
+		a = append(a, arg{
+			name: fmt.Sprintf("path_%d", i+1), kind: text,
+			s: fmt.Sprintf("%s %s (pid %d, tid %d) %s on %s, %d ns", p.Layer, p.Process, p.PID, p.TID, p.State, p.On, p.NS),
+		})
 	}
 	for i, r := range c.Recommendations {
 		a = append(a, arg{name: fmt.Sprintf("recommendation_%d", i+1), kind: text, s: r})

@@ -64,7 +64,10 @@ func (m *made) batch(from, to uint64) *store.Batch {
 	reduce, _ := event.ByName("ncclAllReduce")
 	b := &store.Batch{}
 	if from == 0 {
-		b.Processes = []store.Process{{PID: madePID, Name: "trainer", Command: "trainer on " + m.node, Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}}
+		b.Processes = []store.Process{{
+			PID: madePID, Name: "trainer", Command: "trainer on " + m.node, Rank: -1,
+			LocalRank: -1, WorldSize: -1, Traced: true,
+		}}
 		b.Threads = []store.ThreadInfo{{Thread: main, Comm: "trainer", Dispatch: true}, {Thread: waker, Comm: "reader"}}
 		for id := range uint64(madeStacks) {
 			b.Stacks = append(b.Stacks, madeStack(id+1))
@@ -74,8 +77,9 @@ func (m *made) batch(from, to uint64) *store.Batch {
 		at, stack := madeStart+m.ahead+i*madeStep+i/100*2*madeHog, i%madeStacks+1
 		if i < madeCollectives {
 			b.Collectives = append(b.Collectives, event.Collective{
-				At: at + 50_000, Start: at + 50_000, Duration: 1000, Thread: main, Op: reduce.Op, Comm: 1, CommID: 7, Rank: m.rank, Ranks: 2,
-				Seq: uint32(i + 1), Peer: -1, SyncOp: sync.Op, SyncTID: main.TID, SyncStart: at + 60_000, SyncEnd: at + 400_000,
+				At: at + 50_000, Start: at + 50_000, Duration: 1000, Thread: main, Op: reduce.Op, Comm: 1, CommID: 7, Rank: m.rank,
+				Ranks: 2,
+				Seq:   uint32(i + 1), Peer: -1, SyncOp: sync.Op, SyncTID: main.TID, SyncStart: at + 60_000, SyncEnd: at + 400_000,
 			})
 		}
 		if m.hog && i%100 == 99 {
@@ -83,8 +87,14 @@ func (m *made) batch(from, to uint64) *store.Batch {
 			continue
 		}
 		b.Calls = append(b.Calls,
-			event.Call{Start: at, Duration: 5_000 * m.scale, Thread: main, Op: launch.Op, GPU: event.NoGPU, Stack: stack, Args: [4]uint64{i, 1}},
-			event.Call{Start: at + 100_000, Duration: 400_000 * m.scale, Thread: main, Op: sync.Op, GPU: event.NoGPU, Args: [4]uint64{1}})
+			event.Call{
+				Start: at, Duration: 5_000 * m.scale, Thread: main, Op: launch.Op, GPU: event.NoGPU, Stack: stack,
+				Args: [4]uint64{i, 1},
+			},
+			event.Call{
+				Start: at + 100_000, Duration: 400_000 * m.scale, Thread: main, Op: sync.Op, GPU: event.NoGPU,
+				Args: [4]uint64{1},
+			})
 		b.OffCPU = append(b.OffCPU, event.OffCPU{
 			Start: at + 110_000, Duration: 300_000 * m.scale, RunQueue: 10_000, Thread: main, Comm: "trainer", Op: sync.Op,
 			Class: event.Network, Syscall: -1, WakerSyscall: -1, Dispatch: true, Waker: waker, WakerComm: "reader",
@@ -104,7 +114,8 @@ func (m *made) hogged(b *store.Batch, c event.Call) {
 	c.Ledger.NS[event.RunQueue], c.Ledger.Involuntary = madeHog-10_000, 1
 	b.Calls = append(b.Calls, c)
 	b.OffCPU = append(b.OffCPU, event.OffCPU{
-		Start: c.Start + 1000, Duration: madeHog - 10_000, RunQueue: madeHog - 10_000, Thread: c.Thread, Comm: "trainer", Op: c.Op,
+		Start: c.Start + 1000, Duration: madeHog - 10_000, RunQueue: madeHog - 10_000, Thread: c.Thread, Comm: "trainer",
+		Op:    c.Op,
 		Class: event.RunQueue, Syscall: -1, WakerSyscall: -1, Dispatch: true,
 		Culprits: []event.Culprit{{Thread: event.Thread{PID: 200, TID: 200}, Comm: "backup-agent", NS: madeHog - 20_000}},
 	})

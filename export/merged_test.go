@@ -27,7 +27,10 @@ func merged(t *testing.T) *recording {
 	t.Helper()
 	dir := t.TempDir()
 	var inputs []sqlite.MergeInput
-	for _, m := range []made{{node: "node-a", steps: 400, scale: 1}, {node: "node-b", steps: 1200, scale: 2, hog: true, ahead: mergedAhead, rank: 1}} {
+	for _, m := range []made{
+		{node: "node-a", steps: 400, scale: 1},
+		{node: "node-b", steps: 1200, scale: 2, hog: true, ahead: mergedAhead, rank: 1},
+	} {
 		inputs = append(inputs, sqlite.MergeInput{Path: m.write(t, dir)})
 	}
 	path := filepath.Join(dir, "cluster.db")
@@ -53,7 +56,8 @@ func merged(t *testing.T) *recording {
 const nodeSums = "select node || ' ' || op, count(*), sum(duration_ns) from cuda_events where stored group by 1"
 
 // waitNodeSums is waitSums of each node.
-var waitNodeSums = strings.NewReplacer("select class, duration_ns", "select node || ' ' || class as class, duration_ns", "select '", "select node || ' ' || '").Replace(waitSums)
+var waitNodeSums = strings.NewReplacer("select class, duration_ns", "select node || ' ' || class as class, duration_ns",
+	"select '", "select node || ' ' || '").Replace(waitSums)
 
 func TestExportsTellMachinesApart(t *testing.T) {
 	r := merged(t)
@@ -137,16 +141,24 @@ func TestTraceProcessorTellsMachinesApart(t *testing.T) {
 		t.Skip(traceProcessorEnv + " is not set: make test-perfetto installs Perfetto's trace processor and asks it")
 	}
 	const (
-		of       = "from slice s join thread_track t on t.id = s.track_id join thread using (utid) join process p using (upid) "
-		name     = "select substr(p.name, 12, 6) || ' ' || s.name as name, count(*) as n, sum(s.dur) as ns "
-		errors   = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
-		calls    = name + of + "where s.category = 'CUDA' group by 1"
-		waits    = name + of + "where s.category = 'off_cpu' and s.dur > 0 group by 1"
-		between  = "select count(*) as n from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id join thread_track a on a.id = o.track_id join thread_track b on b.id = i.track_id join thread x on x.utid = a.utid join thread y on y.utid = b.utid where x.upid <> y.upid"
-		ids      = "select count(*) as n " + of + "join args a using (arg_set_id) where s.category = 'CUDA' and a.key = 'debug.id' and a.string_value <> substr(p.name, 12, 6) || ':' || (s.ts + iif(p.name glob '*node-b', 3600000000000, 0))"
-		findings = "select p.name as name, count(*) as n, 0 as ns from slice s join track t on t.id = s.track_id join track p on p.id = t.parent_id where t.name = 'Findings' group by 1"
-		counters = "select p.name as name, count(*) as n, cast(round(sum(c.value)) as int) as ns from counter c join track t on t.id = c.track_id join track p on p.id = t.parent_id where t.name = 'CPU' group by 1"
-		machines = "select 'machines' as name, count(distinct machine_id) as n, count(distinct pid) as ns from process where name glob 'trainer*'"
+		of = "from slice s join thread_track t on t.id = s.track_id join thread using (utid) join process p using " +
+			"(upid) "
+		name    = "select substr(p.name, 12, 6) || ' ' || s.name as name, count(*) as n, sum(s.dur) as ns "
+		errors  = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+		calls   = name + of + "where s.category = 'CUDA' group by 1"
+		waits   = name + of + "where s.category = 'off_cpu' and s.dur > 0 group by 1"
+		between = "select count(*) as n from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id " +
+			"join thread_track a on a.id = o.track_id join thread_track b on b.id = i.track_id join thread x on x.utid = " +
+			"a.utid join thread y on y.utid = b.utid where x.upid <> y.upid"
+		ids = "select count(*) as n " + of +
+			"join args a using (arg_set_id) where s.category = 'CUDA' and a.key = 'debug.id' and a.string_value <> " +
+			"substr(p.name, 12, 6) || ':' || (s.ts + iif(p.name glob '*node-b', 3600000000000, 0))"
+		findings = "select p.name as name, count(*) as n, 0 as ns from slice s join track t on t.id = s.track_id join " +
+			"track p on p.id = t.parent_id where t.name = 'Findings' group by 1"
+		counters = "select p.name as name, count(*) as n, cast(round(sum(c.value)) as int) as ns from counter c join " +
+			"track t on t.id = c.track_id join track p on p.id = t.parent_id where t.name = 'CPU' group by 1"
+		machines = "select 'machines' as name, count(distinct machine_id) as n, count(distinct pid) as ns from process " +
+			"where name glob 'trainer*'"
 	)
 	r := merged(t)
 	for _, f := range []string{"perfetto", "chrome"} {
@@ -170,7 +182,8 @@ func TestTraceProcessorTellsMachinesApart(t *testing.T) {
 			t.Errorf("the ids of %d calls are not those of the recording", n)
 		}
 		compare(t, "findings", table(t, a[5]), map[string][2]int64{"node node-b": {1, 0}})
-		compare(t, "counters", table(t, a[6]), r.sums("select 'node ' || node, count(*), cast(round(sum(cpu_pct)) as int) from system_snapshots group by 1"))
+		compare(t, "counters", table(t, a[6]),
+			r.sums("select 'node ' || node, count(*), cast(round(sum(cpu_pct)) as int) from system_snapshots group by 1"))
 		compare(t, "machines", table(t, a[7]), map[string][2]int64{"machines": {2, 1}})
 	}
 }

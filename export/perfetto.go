@@ -90,7 +90,8 @@ func (p *perfetto) starts() {
 
 func (p *perfetto) machine(name string) {
 	if p.number++; p.number > maxMachines {
-		p.w.fail(fmt.Errorf("more than %d machines do not fit into one timeline; export recordings before they are merged", maxMachines))
+		p.w.fail(fmt.Errorf("more than %d machines do not fit into one timeline; export recordings before they are merged",
+			maxMachines))
 		return
 	}
 	p.begins()

@@ -150,7 +150,8 @@ const traceProcessorEnv = "INGERO_TRACE_PROCESSOR"
 // ask asks Perfetto's trace processor.
 func ask(t *testing.T, trace string, statements ...string) [][]map[string]any {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{"testdata/traceprocessor/query.mjs", trace}, statements...)...)
+	cmd := exec.CommandContext(t.Context(), "node",
+		append([]string{"testdata/traceprocessor/query.mjs", trace}, statements...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -187,14 +188,20 @@ func TestTraceProcessorReadsWhatIsWritten(t *testing.T) {
 		t.Skip(traceProcessorEnv + " is not set: make test-perfetto installs Perfetto's trace processor and asks it")
 	}
 	const (
-		errors   = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
-		calls    = "select name, count(*) as n, sum(dur) as ns from slice where category not in ('off_cpu', 'wake') and category not glob 'finding_*' group by name"
-		waits    = "select name, count(*) as n, sum(dur) as ns from slice where category = 'off_cpu' and dur > 0 group by name"
-		arrows   = "select count(*) as n, sum(o.ts <= i.ts) as forward from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id"
+		errors = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+		calls  = "select name, count(*) as n, sum(dur) as ns from slice where category not in ('off_cpu', 'wake') and " +
+			"category not glob 'finding_*' group by name"
+		waits = "select name, count(*) as n, sum(dur) as ns from slice where category = 'off_cpu' and dur > 0 group by " +
+			"name"
+		arrows = "select count(*) as n, sum(o.ts <= i.ts) as forward from flow f join slice o on f.slice_out = o.id " +
+			"join slice i on f.slice_in = i.id"
 		findings = "select count(*) as n from slice s join track t on t.id = s.track_id where t.name = 'Findings'"
-		counters = "select t.name as name, count(*) as n, cast(round(sum(c.value)) as int) as ns from counter c join counter_track t on t.id = c.track_id where t.name = 'CPU' group by 1"
-		threads  = "select count(*) as n from slice s left join thread_track t on t.id = s.track_id left join thread using (utid) where s.category = 'CUDA' and tid is null"
-		ids      = "select count(*) as n from slice s join args a using (arg_set_id) where s.category = 'CUDA' and a.key = 'debug.id' and a.string_value not glob '*:' || s.ts"
+		counters = "select t.name as name, count(*) as n, cast(round(sum(c.value)) as int) as ns from counter c join " +
+			"counter_track t on t.id = c.track_id where t.name = 'CPU' group by 1"
+		threads = "select count(*) as n from slice s left join thread_track t on t.id = s.track_id left join thread " +
+			"using (utid) where s.category = 'CUDA' and tid is null"
+		ids = "select count(*) as n from slice s join args a using (arg_set_id) where s.category = 'CUDA' and a.key " +
+			"= 'debug.id' and a.string_value not glob '*:' || s.ts"
 	)
 	all := recordings(t)
 	for name, formats := range map[string][]string{
@@ -222,7 +229,8 @@ func TestTraceProcessorReadsWhatIsWritten(t *testing.T) {
 				if n := integer(t, a[4][0]["n"]); n != int64(len(r.report.Chains)) {
 					t.Errorf("%d findings of %d", n, len(r.report.Chains))
 				}
-				compare(t, "counters", table(t, a[5]), r.sums("select 'CPU', count(*), cast(round(sum(cpu_pct)) as int) from system_snapshots"))
+				compare(t, "counters", table(t, a[5]),
+					r.sums("select 'CPU', count(*), cast(round(sum(cpu_pct)) as int) from system_snapshots"))
 				if n := integer(t, a[6][0]["n"]); n != 0 {
 					t.Errorf("%d calls are on no thread", n)
 				}

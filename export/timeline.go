@@ -305,12 +305,18 @@ func (t *timeline) waits(ctx context.Context) error {
 		t.rows.add()
 		t.thread(o.Thread, o.Comm)
 		runq := min(o.RunQueue, o.Duration)
-		s := slice{Thread: o.Thread, lane: offCPU, start: o.Start, dur: o.Duration - runq, name: o.Class.String(), category: "off_cpu", args: waitArgs(o)}
+		s := slice{
+			Thread: o.Thread, lane: offCPU, start: o.Start, dur: o.Duration - runq, name: o.Class.String(),
+			category: "off_cpu", args: waitArgs(o),
+		}
 		if s.dur > 0 {
 			t.to.slice(&s)
 		}
 		woken := o.Start + o.Duration - runq
-		r := slice{Thread: o.Thread, lane: offCPU, start: woken, dur: runq, name: event.RunQueue.String(), category: "off_cpu", args: queueArgs(o)}
+		r := slice{
+			Thread: o.Thread, lane: offCPU, start: woken, dur: runq, name: event.RunQueue.String(),
+			category: "off_cpu", args: queueArgs(o),
+		}
 		if o.Class == event.Throttled {
 			r.name = event.Throttled.String()
 		}
@@ -318,7 +324,10 @@ func (t *timeline) waits(ctx context.Context) error {
 			t.thread(o.Waker, o.WakerComm)
 			t.flows++
 			r.from = origin{o.Waker, woken, t.flows}
-			t.to.mark(&mark{Thread: o.Waker, at: woken, name: "wakes " + report.Printable(o.Comm), category: "wake", flow: t.flows})
+			t.to.mark(&mark{
+				Thread: o.Waker, at: woken, name: "wakes " + report.Printable(o.Comm), category: "wake",
+				flow: t.flows,
+			})
 		}
 		if runq > 0 || r.from.flow != 0 {
 			t.to.slice(&r)
@@ -347,7 +356,10 @@ func waitArgs(o *event.OffCPU) (a []arg) {
 func queueArgs(o *event.OffCPU) (a []arg) {
 	for i := range o.Culprits {
 		c := &o.Culprits[i]
-		a = append(a, arg{name: fmt.Sprintf("ran_instead_%d", i+1), kind: text, s: fmt.Sprintf("%s (pid %d, tid %d) %d ns", report.Printable(c.Comm), c.PID, c.TID, c.NS)})
+		a = append(a, arg{
+			name: fmt.Sprintf("ran_instead_%d", i+1), kind: text,
+			s: fmt.Sprintf("%s (pid %d, tid %d) %d ns", report.Printable(c.Comm), c.PID, c.TID, c.NS),
+		})
 	}
 	if o.IdleNS > 0 {
 		a = append(a, arg{name: "cpu_idle_ns", n: o.IdleNS})

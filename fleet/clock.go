@@ -90,8 +90,9 @@ func (f *Fleet) skewed(clocks []Clock) []string {
 		if d < 0 {
 			way, d = "behind", -d
 		}
-		list = append(list, fmt.Sprintf("the clock of %s is %s (± %s) %s that of %s: times of one do not compare with times of the other",
-			c.Node, short(d), short(bound), way, middle.Node))
+		list = append(list,
+			fmt.Sprintf("the clock of %s is %s (± %s) %s that of %s: times of one do not compare with times of the other",
+				c.Node, short(d), short(bound), way, middle.Node))
 	}
 	return list
 }
@@ -106,7 +107,9 @@ func short(d time.Duration) string {
 }
 
 // asked is a question's replies and the clocks, read at the same time.
-func asked[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, address string) (T, error)) ([]reply[T], []Clock) {
+func asked[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, address string) (T, error)) ([]reply[T],
+	[]Clock,
+) {
 	read := make(chan []Clock, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a clock is not waited for when the question is answered

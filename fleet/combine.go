@@ -12,7 +12,8 @@ import (
 // maxValue bounds a value that is computed of answers, in bytes.
 const maxValue = 1 << 20
 
-// combine has SQLite compute an answer, with the final statement of a plan or the like, from the rows of all nodes, which have the node in
+// combine has SQLite compute an answer, with the final statement of a plan or the like, from the rows of
+// all nodes, which have the node in
 // front, then columns, and what is only for sorting at the end. Where rows are not
 // grouped, they stay of that form.
 func combine(ctx context.Context, p *plan, sql string, columns int, rows [][]any) (out [][]any, err error) {

@@ -32,7 +32,10 @@ func (s *statement) combined() (*plan, error) {
 	if err := c.readKeys(); err != nil {
 		return nil, err
 	}
-	p := &plan{grouped: true, nodeKey: slices.IndexFunc(c.keys, func(k []token) bool { return len(k) == 1 && k[0].is(nodeColumn) })}
+	p := &plan{
+		grouped: true,
+		nodeKey: slices.IndexFunc(c.keys, func(k []token) bool { return len(k) == 1 && k[0].is(nodeColumn) }),
+	}
 	var columns, sums []string
 	adds := false
 	for _, i := range s.items {
@@ -179,7 +182,8 @@ func (c *combiner) part(sql string) string {
 
 // operators are the words that may stand in an expression as they are.
 var operators = []string{
-	"and", "or", "not", "is", "in", "like", "glob", "between", "null", "case", "when", "then", "else", "end", "as", "isnull", "notnull",
+	"and", "or", "not", "is", "in", "like", "glob", "between", "null", "case", "when", "then", "else", "end", "as",
+	"isnull", "notnull",
 	"true", "false", "collate", "nocase", "binary", "integer", "int", "real", "text", "numeric",
 }
 
@@ -205,7 +209,8 @@ func (c *combiner) rewrite(list []token, aliases bool) (string, error) {
 		}
 		_, called := call(list, i)
 		switch {
-		case called && !slices.Contains(scalars, t.text) && t.text != "min" && t.text != "max" && !slices.Contains(operators, t.text):
+		case called && !slices.Contains(scalars, t.text) && t.text != "min" && t.text != "max" &&
+			!slices.Contains(operators, t.text):
 			return "", fmt.Errorf("it is not known whether %s() may be applied to what nodes answered", t.text)
 		case called, t.kind == number, t.kind == text, t.kind == mark, t.kind == word && slices.Contains(operators, t.text):
 			out = append(out, c.sql[t.begin:t.end])

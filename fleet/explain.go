@@ -51,9 +51,11 @@ func explain(err error, asked bool) error {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &name):
-		return fmt.Errorf("its certificate is not for this name: %w; start it with --host NAME, after deleting its ~/.ingero/node-cert.pem", name)
+		return fmt.Errorf("its certificate is not for this name: %w; start it with --host NAME, after deleting its "+
+			"~/.ingero/node-cert.pem", name)
 	case errors.As(err, &unknown):
-		return errors.New("its certificate is not known here; copy its ~/.ingero/node-cert.pem and pass it as --ca-cert FILE, or append it to ~/.ingero/nodes.pem")
+		return errors.New("its certificate is not known here; copy its ~/.ingero/node-cert.pem and pass it as --ca-cert " +
+			"FILE, or append it to ~/.ingero/nodes.pem")
 	case errors.As(err, &verify):
 		return fmt.Errorf("its certificate does not hold: %w", verify.Err)
 	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):

@@ -46,7 +46,10 @@ func recorded(t testing.TB, node string, n, base int) string {
 func recordedAll(t testing.TB, node string, sets ...launches) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{Started: uint64(time.Now().UnixNano()), Node: node, Version: "test"}, Seed: 1})
+	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{
+		Started: uint64(time.Now().UnixNano()),
+		Node:    node, Version: "test",
+	}, Seed: 1})
 	must(t, err)
 	who := event.Thread{PID: 100, TID: 100}
 	launch, _ := event.ByName("cudaLaunchKernel")
@@ -62,7 +65,8 @@ func recordedAll(t testing.TB, node string, sets ...launches) string {
 			if i%4 == 3 {
 				op = sync.Op
 			}
-			b.Calls = append(b.Calls, event.Call{Start: at, Duration: uint64(s.base+i) * 1000, Thread: who, Op: op, GPU: event.NoGPU})
+			b.Calls = append(b.Calls,
+				event.Call{Start: at, Duration: uint64(s.base+i) * 1000, Thread: who, Op: op, GPU: event.NoGPU})
 			at += 1_000_000
 		}
 	}
@@ -169,8 +173,13 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 		}
 	}), webserver.Options{})
 	defer close(released)
-	garbage := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\x1b[2J{}]") }), webserver.Options{})
-	foreign := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"fine"}`) }), webserver.Options{})
+	garbage := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\x1b[2J{}]") }),
+		webserver.Options{})
+	foreign := serve(t, http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		fmt.Fprint(w, `{"status":"fine"}`)
+	}), webserver.Options{})
 	webpage := serve(t, http.NotFoundHandler(), webserver.Options{})
 	missing := serve(t, api(t, filepath.Join(t.TempDir(), "none.db"), 0), webserver.Options{Token: secret})
 	down, err := net.Listen("tcp", "127.0.0.1:0")
@@ -183,16 +192,22 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 		pool.AddCert(cert)
 	}
 	want := map[string]string{
-		other.address: "another token", stranger.address: "not known here", strict.address: "client-cert", hangs.address: "no answer within",
-		garbage.address: "not as an Ingero node", foreign.address: "not as an Ingero node", webpage.address: "does not know the question",
-		missing.address: "no such database", down.Addr().String(): "connection refused", plain(t, api(t, path, 0)): "without TLS",
+		other.address: "another token", stranger.address: "not known here", strict.address: "client-cert",
+		hangs.address:   "no answer within",
+		garbage.address: "not as an Ingero node", foreign.address: "not as an Ingero node",
+		webpage.address: "does not know the question",
+		missing.address: "no such database", down.Addr().String(): "connection refused",
+		plain(t, api(t, path, 0)):   "without TLS",
 		"no-such-host.invalid:8080": "name is not known",
 	}
 	nodes := []string{good.address}
 	for a := range want {
 		nodes = append(nodes, a)
 	}
-	f := newFleet(t, fleet.Config{Nodes: nodes, Token: secret, Timeout: 6 * time.Second, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}})
+	f := newFleet(t, fleet.Config{
+		Nodes: nodes, Token: secret, Timeout: 6 * time.Second,
+		TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13},
+	})
 	check := func(what string, h *fleet.Heard) {
 		t.Helper()
 		if h.Asked != len(nodes) || h.Answered() != 1 || !h.Partial() || len(h.Nodes) != 1 || h.Nodes[0] != "good" {
@@ -212,7 +227,8 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 			return
 		}
 		check("query", &table.Heard)
-		if got, want := fmt.Sprint(table.Columns, table.Rows), fmt.Sprintf("[node op n] [[1 of %d cudaLaunchKernel 30] [1 of %[1]d cudaStreamSynchronize 10]]", len(nodes)); got != want {
+		if got, want := fmt.Sprint(table.Columns, table.Rows), fmt.Sprintf("[node op n] [[1 of %d cudaLaunchKernel 30] [1 "+
+			"of %[1]d cudaStreamSynchronize 10]]", len(nodes)); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
@@ -247,15 +263,17 @@ func (s site) certificate(t testing.TB) *x509.Certificate {
 func TestNoNodeAnswers(t *testing.T) {
 	f := newFleet(t, fleet.Config{Nodes: []string{"127.0.0.1:1", "localhost:1"}})
 	_, err := f.Query(t.Context(), "select 1", 0)
-	if err == nil || !strings.Contains(err.Error(), "none of 2 node(s) answered") || !strings.Contains(err.Error(), "127.0.0.1:1: ") {
+	if err == nil || !strings.Contains(err.Error(), "none of 2 node(s) answered") ||
+		!strings.Contains(err.Error(), "127.0.0.1:1: ") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestListsOfNodesAreChecked(t *testing.T) {
 	for list, ok := range map[string]bool{
-		"": false, "a": false, "a:8080": true, "a:8080,b:8080": true, "a:8080,a:8080": false, ":8080": false, "http://a:8080": false,
-		"a:": false, "[::1]:8080": true, "user@a:1": false, "a:8080/x": false,
+		"": false, "a": false, "a:8080": true, "a:8080,b:8080": true, "a:8080,a:8080": false, ":8080": false,
+		"http://a:8080": false,
+		"a:":            false, "[::1]:8080": true, "user@a:1": false, "a:8080/x": false,
 	} {
 		var nodes []string
 		if list != "" {
@@ -284,7 +302,8 @@ func TestClocksAreCompared(t *testing.T) {
 			t.Errorf("%+v is not within %s of %s", c, c.Bound, want)
 		}
 	}
-	if w := strings.Join(table.Warnings, "\n"); len(table.Warnings) != 1 || !strings.Contains(w, nodes[1]) || !strings.Contains(w, "ahead of") {
+	if w := strings.Join(table.Warnings, "\n"); len(table.Warnings) != 1 || !strings.Contains(w, nodes[1]) ||
+		!strings.Contains(w, "ahead of") {
 		t.Errorf("warnings: %q", table.Warnings)
 	}
 }

@@ -17,7 +17,9 @@ func (f *Fleet) Overview(ctx context.Context, s Scope) ([]wire.Overview, Heard, 
 }
 
 // gather asks all nodes at a path. The node of each answer becomes its label.
-func gather[T any](ctx context.Context, f *Fleet, path string, s Scope, about func(*T) *wire.About) ([]T, Heard, error) {
+func gather[T any](ctx context.Context, f *Fleet, path string, s Scope, about func(*T) *wire.About) ([]T, Heard,
+	error,
+) {
 	replies, clocks := asked(ctx, f, func(ctx context.Context, address string) (*T, error) {
 		v := new(T)
 		if err := f.get(ctx, address, path, s.values(), v); err != nil {

@@ -16,17 +16,21 @@ type generator struct{ *rand.Rand }
 func (g generator) one(list ...string) string { return list[g.IntN(len(list))] }
 
 func (g generator) key() string {
-	return g.one("op", "e.op", "source", "duration_ns > 30000", "duration_ns/20000", "upper( op )", "case when op = 'cudaLaunchKernel' then 'l' else 's' end", "null")
+	return g.one("op", "e.op", "source", "duration_ns > 30000", "duration_ns/20000", "upper( op )",
+		"case when op = 'cudaLaunchKernel' then 'l' else 's' end", "null")
 }
 
 func (g generator) aggregate() string {
-	arg := g.one("duration_ns", "duration", "e.duration_ns / 1000", "nullif(duration_ns % 3, 0)", "duration_ns * 0.5", "case when duration_ns < 0 then 1 end")
-	return g.one("count(*)", "COUNT("+arg+")", "sum("+arg+")", "total("+arg+")", "min("+arg+")", "max( "+arg+" )", "avg("+arg+")")
+	arg := g.one("duration_ns", "duration", "e.duration_ns / 1000", "nullif(duration_ns % 3, 0)", "duration_ns * 0.5",
+		"case when duration_ns < 0 then 1 end")
+	return g.one("count(*)", "COUNT("+arg+")", "sum("+arg+")", "total("+arg+")", "min("+arg+")", "max( "+arg+" )",
+		"avg("+arg+")")
 }
 
 func (g generator) expression() string {
 	a, b := g.aggregate(), g.aggregate()
-	return g.one(a, a+" / 3", "round("+a+", 2)", a+" - "+b, "coalesce("+a+", -1)", "max("+a+", "+b+")", "case when "+a+" > 10 then "+b+" else 'few' end")
+	return g.one(a, a+" / 3", "round("+a+", 2)", a+" - "+b, "coalesce("+a+", -1)", "max("+a+", "+b+")",
+		"case when "+a+" > 10 then "+b+" else 'few' end")
 }
 
 // statement writes one whose rows are in a known order.
@@ -40,7 +44,8 @@ func (g generator) statement() string {
 	for i := range 1 + g.IntN(3) {
 		columns = append(columns, fmt.Sprintf("%s %s x%d", g.expression(), g.one("as", ""), i))
 	}
-	sql := "select " + strings.Join(columns, ", ") + " from events e where source = 1 and duration_ns > " + fmt.Sprint(1000*g.IntN(80))
+	sql := "select " + strings.Join(columns, ", ") + " from events e where source = 1 and duration_ns > " +
+		fmt.Sprint(1000*g.IntN(80))
 	if by != nil {
 		sql += " group by " + strings.Join(by, ", ")
 	}

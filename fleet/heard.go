@@ -33,7 +33,10 @@ func (h *Heard) Complaints() []string {
 
 // hear begins an answer.
 func (f *Fleet) hear(failed []Failure, clocks []Clock) Heard {
-	return Heard{Asked: len(f.config.Nodes), Failed: failed, Clocks: clocks, Lost: map[string]uint64{}, Warnings: append([]string{}, f.skewed(clocks)...)}
+	return Heard{
+		Asked: len(f.config.Nodes), Failed: failed, Clocks: clocks, Lost: map[string]uint64{},
+		Warnings: append([]string{}, f.skewed(clocks)...),
+	}
 }
 
 // label names the nodes that answered, in order: as their recordings are called, or by
@@ -47,7 +50,8 @@ func (h *Heard) label(addresses, names []string) []string {
 		}
 		if j := slices.Index(names, n); j < i {
 			labels[i], labels[j] = addresses[i], addresses[j]
-			h.Warnings = append(h.Warnings, fmt.Sprintf("%s and %s both call themselves %s; give each its own with: ingero trace --node NAME", addresses[j], addresses[i], printable(n)))
+			h.Warnings = append(h.Warnings, fmt.Sprintf("%s and %s both call themselves %s; give each its own with: ingero "+
+				"trace --node NAME", addresses[j], addresses[i], printable(n)))
 		}
 	}
 	h.Nodes = labels

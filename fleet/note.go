@@ -37,7 +37,8 @@ func (t *Table) note(ctx context.Context, p *plan, good []reply[wire.Rows], labe
 				at, list = len(list), append(list, &saying{of: n.Of, known: true})
 			}
 			s := list[at]
-			s.by, s.rows, s.known = append(s.by, labels[i]), append(s.rows, from(labels[i], n.Exact)...), s.known && n.Exact != nil
+			s.by, s.rows, s.known = append(s.by, labels[i]), append(s.rows, from(labels[i], n.Exact)...), s.known &&
+				n.Exact != nil
 		}
 	}
 	for _, s := range list {

@@ -35,7 +35,8 @@ func TestOtherVersionsRecordings(t *testing.T) {
 
 	e, err := f.Explain(t.Context(), fleet.Scope{Since: "all"})
 	must(t, err)
-	if e.Answered() != 2 || len(e.Failed) != 1 || e.Failed[0].Node != nodes[1] || !strings.Contains(e.Failed[0].Error, "newer version") {
+	if e.Answered() != 2 || len(e.Failed) != 1 || e.Failed[0].Node != nodes[1] ||
+		!strings.Contains(e.Failed[0].Error, "newer version") {
 		t.Errorf("explain: %+v", e.Heard)
 	}
 	table, err := f.Query(t.Context(), "select count(*) as n from events where op = 'cudaLaunchKernel'", 0)

@@ -43,10 +43,14 @@ func planOf(sql string) *plan {
 // The aggregate functions: those that can be made of each node's, and others.
 var (
 	combinable = []string{"count", "sum", "total", "avg", "min", "max"}
-	others     = []string{"group_concat", "string_agg", "json_group_array", "json_group_object", "percentile", "percentile_cont", "percentile_disc", "median"}
+	others     = []string{
+		"group_concat", "string_agg", "json_group_array", "json_group_object", "percentile",
+		"percentile_cont", "percentile_disc", "median",
+	}
 	// scalars are functions of single values that are known to be nothing else.
 	scalars = []string{
-		"abs", "round", "ceil", "ceiling", "floor", "coalesce", "ifnull", "nullif", "iif", "cast", "lower", "upper", "substr", "substring",
+		"abs", "round", "ceil", "ceiling", "floor", "coalesce", "ifnull", "nullif", "iif", "cast", "lower", "upper", "substr",
+		"substring",
 		"trim", "ltrim", "rtrim", "length", "instr", "date", "time", "datetime", "strftime", "unixepoch", "julianday",
 	}
 )

@@ -121,7 +121,8 @@ func alike(good []reply[wire.Rows], failed []Failure) ([]reply[wire.Rows], []Fai
 		if slices.Equal(r.value.Columns, want) {
 			return false
 		}
-		failed = append(failed, Failure{r.address, fmt.Sprintf("its answer has %d columns and that of %s %d; select columns by name", len(r.value.Columns), good[0].address, len(want))})
+		failed = append(failed, Failure{r.address, fmt.Sprintf("its answer has %d columns and that of %s %d; select "+
+			"columns by name", len(r.value.Columns), good[0].address, len(want))})
 		return true
 	}), failed
 }
@@ -134,7 +135,8 @@ func (t *Table) tell(good []reply[wire.Rows], p *plan) {
 		}
 		t.Truncated = true
 		if p.grouped {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("%s has more than %d groups: what is told of them is too low; narrow it with where", r.address, len(r.value.Rows)))
+			t.Warnings = append(t.Warnings, fmt.Sprintf("%s has more than %d groups: what is told of them is too low; narrow "+
+				"it with where", r.address, len(r.value.Rows)))
 		}
 	}
 }

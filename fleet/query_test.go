@@ -19,14 +19,32 @@ import (
 // answer, except where a note says that each node answered for itself.
 var statements = []struct{ sql, want, note string }{
 	{"select count(*) from cuda_events", "all 120", ""},
-	{"SELECT op, count(*) AS n FROM cuda_events GROUP BY op ORDER BY n DESC", "all cudaLaunchKernel 90|all cudaStreamSynchronize 30", ""},
+	{
+		"SELECT op, count(*) AS n FROM cuda_events GROUP BY op ORDER BY n DESC",
+		"all cudaLaunchKernel 90|all cudaStreamSynchronize 30", "",
+	},
 	// 40 calls of 1 to 40 us, 20 of 101 to 120, 60 of 11 to 70: the mean of means would be 57.17.
 	{"select avg(duration_ns)/1000 as us from cuda_events", "all 45.5", ""},
-	{"select sum(duration_ns)/1000, min(duration_ns), max(duration_ns), total(duration_ns)/1000 from cuda_events", "all 5460 1000 120000 5460", ""},
-	{"select max(duration_ns) - min(duration_ns) as spread, count(*) * 2 from events where op = 'cudaLaunchKernel'", "all 118000 180", ""},
-	{"select round(avg(duration_ns)/1000, 1) as us, op from cuda_events group by 2 having count(*) > 30 order by us", "all 45 cudaLaunchKernel", ""},
-	{"select node, count(*) as n, max(duration_ns) from cuda_events group by node order by n desc limit 2", "c 60 70000|a 40 40000", ""},
-	{"select upper(op) o, count(*) from cuda_events group by o order by 1 limit 1 offset 1", "all CUDASTREAMSYNCHRONIZE 30", ""},
+	{
+		"select sum(duration_ns)/1000, min(duration_ns), max(duration_ns), total(duration_ns)/1000 from cuda_events",
+		"all 5460 1000 120000 5460", "",
+	},
+	{
+		"select max(duration_ns) - min(duration_ns) as spread, count(*) * 2 from events where op = 'cudaLaunchKernel'",
+		"all 118000 180", "",
+	},
+	{
+		"select round(avg(duration_ns)/1000, 1) as us, op from cuda_events group by 2 having count(*) > 30 order by us",
+		"all 45 cudaLaunchKernel", "",
+	},
+	{
+		"select node, count(*) as n, max(duration_ns) from cuda_events group by node order by n desc limit 2",
+		"c 60 70000|a 40 40000", "",
+	},
+	{
+		"select upper(op) o, count(*) from cuda_events group by o order by 1 limit 1 offset 1",
+		"all CUDASTREAMSYNCHRONIZE 30", "",
+	},
 	{"select duration_ns > 50000 as slow, count(*) from cuda_events group by slow order by slow", "all 0 80|all 1 40", ""},
 	{"select count(*), avg(duration_ns), sum(duration_ns) from cuda_events where duration_ns < 0", "all 0 NULL NULL", ""},
 	{"select sum(rows) from (select count(*) as rows from cuda_events)", "a 40|b 20|c 60", "subquery"},
@@ -35,18 +53,31 @@ var statements = []struct{ sql, want, note string }{
 	{"select op, duration_ns, count(*) from cuda_events group by op", "", "does not group by"},
 	{"with x as (select 1 as one) select one from x", "a 1|b 1|c 1", "does not begin with select"},
 	{"select 1 as x union select 2", "a 1|a 2|b 1|b 2|c 1|c 2", "union"},
-	{"select distinct op from cuda_events where op like '%Launch%'", "a cudaLaunchKernel|b cudaLaunchKernel|c cudaLaunchKernel", "within each node"},
+	{
+		"select distinct op from cuda_events where op like '%Launch%'",
+		"a cudaLaunchKernel|b cudaLaunchKernel|c cudaLaunchKernel", "within each node",
+	},
 	{"select duration_ns/1000 as us from cuda_events order by duration_ns desc limit 3", "b 120|b 119|b 118", ""},
-	{"select duration_ns/1000 as us, op from cuda_events order by us desc, op limit 2 offset 19", "b 101 cudaLaunchKernel|c 70 cudaStreamSynchronize", ""},
+	{
+		"select duration_ns/1000 as us, op from cuda_events order by us desc, op limit 2 offset 19",
+		"b 101 cudaLaunchKernel|c 70 cudaStreamSynchronize", "",
+	},
 	{"select duration_ns from cuda_events order by 1 limit 2;", "a 1000|a 2000", ""},
-	{"select node, duration_ns/1000 from cuda_events where duration_ns = 11000 order by node desc -- both", "c 11|a 11", ""},
-	{"select 1.0 as whole, 'it''s \"x\", (' as text, null as none, x'ff00' as blob limit 1", "a 1 it's \"x\", ( NULL ff00", ""},
+	{
+		"select node, duration_ns/1000 from cuda_events where duration_ns = 11000 order by node desc -- both", "c 11|a 11",
+		"",
+	},
+	{
+		"select 1.0 as whole, 'it''s \"x\", (' as text, null as none, x'ff00' as blob limit 1", "a 1 it's \"x\", ( NULL ff00",
+		"",
+	},
 }
 
 func three(t *testing.T) *fleet.Fleet {
 	t.Helper()
 	return newFleet(t, fleet.Config{Nodes: []string{
-		plain(t, api(t, recorded(t, "a", 40, 1), 0)), plain(t, api(t, recorded(t, "b", 20, 101), 0)), plain(t, api(t, recorded(t, "c", 60, 11), 0)),
+		plain(t, api(t, recorded(t, "a", 40, 1), 0)), plain(t, api(t, recorded(t, "b", 20, 101), 0)),
+		plain(t, api(t, recorded(t, "c", 60, 11), 0)),
 	}})
 }
 
@@ -174,7 +205,8 @@ func direct(t *testing.T, path, sql string) (wire.Rows, error) {
 // unsteady reports whether a statement may have another answer each time.
 func unsteady(sql string) bool {
 	sql = strings.ToLower(sql)
-	return slices.ContainsFunc([]string{"random", "now", "current", "date", "time", "julian", "unixepoch"}, func(s string) bool { return strings.Contains(sql, s) })
+	return slices.ContainsFunc([]string{"random", "now", "current", "date", "time", "julian", "unixepoch"},
+		func(s string) bool { return strings.Contains(sql, s) })
 }
 
 // sorted are rows whose order was not asked for.
@@ -213,29 +245,39 @@ func TestNotesOfNodesAreOne(t *testing.T) {
 		must(t, err)
 		must(t, w.Write(&store.Batch{
 			Records: event.Records{
-Calls: []event.Call{
-				{Start: at + 1, Duration: 50, Thread: who, Op: inner.Op, Depth: 1, GPU: event.NoGPU},
-				{Start: at, Duration: sleep / 10, Thread: who, Op: launch.Op, GPU: event.NoGPU},
+				Calls: []event.Call{
+					{Start: at + 1, Duration: 50, Thread: who, Op: inner.Op, Depth: 1, GPU: event.NoGPU},
+					{Start: at, Duration: sleep / 10, Thread: who, Op: launch.Op, GPU: event.NoGPU},
+				},
+				OffCPU: []event.OffCPU{{Start: at + 1000, Duration: 100_000, Thread: who, Class: event.Sleep}},
+				ThreadTimes: []event.ThreadTime{{
+					Thread: who, At: at + 1e9, OnCPU: 1,
+					NS: [event.NumClasses]uint64{event.Sleep: sleep, event.Futex: futex},
+				}},
 			},
-			OffCPU:      []event.OffCPU{{Start: at + 1000, Duration: 100_000, Thread: who, Class: event.Sleep}},
-			ThreadTimes: []event.ThreadTime{{Thread: who, At: at + 1e9, OnCPU: 1, NS: [event.NumClasses]uint64{event.Sleep: sleep, event.Futex: futex}}},
-},
 		}))
 		must(t, w.Close())
 		return path
 	}
-	f := newFleet(t, fleet.Config{Nodes: []string{plain(t, api(t, waited("a", 5000, 300), 0)), plain(t, api(t, waited("b", 7000, 0), 0))}})
+	f := newFleet(t, fleet.Config{Nodes: []string{
+		plain(t, api(t, waited("a", 5000, 300), 0)),
+		plain(t, api(t, waited("b", 7000, 0), 0)),
+	}})
 	for sql, want := range map[string]string{
-		"select sum(duration_ns) from off_cpu":                                            "off_cpu_times: node, sum(duration_ns) = all 12300",
-		"select class, count(*) as n, sum(duration_ns) as ns from off_cpu group by class": "off_cpu_times: node, class, ns = all sleep 12000; all futex 300",
-		"select node, sum(duration_ns) from off_cpu group by node order by 2 limit 1":     "node, sum(duration_ns) = b 7000; a 5300",
-		"select sum(duration_ns) from cuda_events":                                        "where depth = 0: node, sum(duration_ns) = all 1200",
-		"select avg(duration_ns) from off_cpu":                                            "off_cpu_times",
-		"select class, sum(duration_ns) from off_cpu group by class having count(*) > 5":  "off_cpu_times",
-		"with x as (select duration_ns as d from off_cpu) select sum(d) from x":           "off_cpu_times",
-		"select sum(duration_ns) from cuda_events where depth = 0":                        "",
-		"select max(duration_ns) from off_cpu":                                            "",
-		"select count(*) from (select * from off_cpu)":                                    "off_cpu_times",
+		"select sum(duration_ns) from off_cpu": "off_cpu_times: node, " +
+			"sum(duration_ns) = all 12300",
+		"select class, count(*) as n, sum(duration_ns) as ns from off_cpu group by class": "off_cpu_times: node, class, " +
+			"ns = all sleep 12000; all futex 300",
+		"select node, sum(duration_ns) from off_cpu group by node order by 2 limit 1": "node, sum(duration_ns) = b " +
+			"7000; a 5300",
+		"select sum(duration_ns) from cuda_events": "where depth = 0: node, " +
+			"sum(duration_ns) = all 1200",
+		"select avg(duration_ns) from off_cpu":                                           "off_cpu_times",
+		"select class, sum(duration_ns) from off_cpu group by class having count(*) > 5": "off_cpu_times",
+		"with x as (select duration_ns as d from off_cpu) select sum(d) from x":          "off_cpu_times",
+		"select sum(duration_ns) from cuda_events where depth = 0":                       "",
+		"select max(duration_ns) from off_cpu":                                           "",
+		"select count(*) from (select * from off_cpu)":                                   "off_cpu_times",
 	} {
 		table, err := f.Query(t.Context(), sql, 0)
 		must(t, err)

@@ -151,7 +151,10 @@ func itemOf(expr []token) item {
 // ends reports whether an expression can end here.
 func ends(t token) bool {
 	return t.kind == number || t.kind == text || t.is(")") || t.is("end") || t.kind == quoted ||
-		t.kind == word && !slices.Contains([]string{"and", "or", "not", "is", "like", "glob", "in", "between", "collate", "case", "when", "then", "else", "escape"}, t.text)
+		t.kind == word && !slices.Contains([]string{
+			"and", "or", "not", "is", "like", "glob", "in", "between", "collate",
+			"case", "when", "then", "else", "escape",
+		}, t.text)
 }
 
 func (s *statement) termOf(t []token) term {

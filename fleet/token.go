@@ -63,7 +63,8 @@ func tokens(sql string) (list []token, ok bool) {
 			list = append(list, token{k, s, begin, at})
 			continue
 		case c >= '0' && c <= '9' || c == '.' && at+1 < len(sql) && sql[at+1] >= '0' && sql[at+1] <= '9':
-			for at < len(sql) && (letter(rune(sql[at])) || sql[at] == '.' || (sql[at] == '+' || sql[at] == '-') && strings.ContainsRune("eE", rune(sql[at-1])) && !strings.HasPrefix(sql[begin:], "0x")) {
+			for at < len(sql) && (letter(rune(sql[at])) || sql[at] == '.' || (sql[at] == '+' || sql[at] == '-') &&
+				strings.ContainsRune("eE", rune(sql[at-1])) && !strings.HasPrefix(sql[begin:], "0x")) {
 				at++
 			}
 			list = append(list, token{number, strings.ToLower(sql[begin:at]), begin, at})

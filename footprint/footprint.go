@@ -51,8 +51,9 @@ type (
 // New returns an empty sum for system calls as numbered on an architecture.
 func New(arch string) *Sum {
 	return &Sum{
-		arch: arch, syscalls: map[syscallKey]*report.FootprintSyscall{}, touched: map[touchKey]event.Touched{}, misses: map[missKey]uint64{},
-		libs: map[event.MappedLibrary]bool{}, cpu: map[uint32]event.ProcessCPU{},
+		arch: arch, syscalls: map[syscallKey]*report.FootprintSyscall{}, touched: map[touchKey]event.Touched{},
+		misses: map[missKey]uint64{},
+		libs:   map[event.MappedLibrary]bool{}, cpu: map[uint32]event.ProcessCPU{},
 	}
 }
 
@@ -153,8 +154,10 @@ func (s *Sum) Report() *report.Footprint {
 		return nil
 	}
 	r := &report.Footprint{
-		Processes: []report.FootprintProcess{}, Syscalls: []report.FootprintSyscall{}, Files: []report.FootprintFile{}, Sockets: []report.FootprintSocket{},
-		Missing: []report.FootprintMissing{}, Programs: []report.FootprintProgram{}, Libraries: []report.FootprintLibrary{}, LeftOut: s.leftOut,
+		Processes: []report.FootprintProcess{}, Syscalls: []report.FootprintSyscall{}, Files: []report.FootprintFile{},
+		Sockets: []report.FootprintSocket{},
+		Missing: []report.FootprintMissing{}, Programs: []report.FootprintProgram{}, Libraries: []report.FootprintLibrary{},
+		LeftOut: s.leftOut,
 		UntilNS: s.taken(),
 	}
 	for _, x := range s.syscalls {
@@ -169,10 +172,12 @@ func (s *Sum) Report() *report.Footprint {
 		r.Missing = append(r.Missing, report.FootprintMissing{PID: k.pid, Path: k.path, Error: ErrnoName(k.errno), Count: n})
 	}
 	slices.SortFunc(r.Missing, func(a, b report.FootprintMissing) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Path, b.Path), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Error, b.Error))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Path, b.Path), cmp.Compare(a.PID, b.PID),
+			cmp.Compare(a.Error, b.Error))
 	})
 	for _, p := range s.programs {
-		r.Programs = append(r.Programs, report.FootprintProgram{PID: p.PID, AtNS: p.At, Path: p.Path, Args: append([]string{}, p.Args...)})
+		r.Programs = append(r.Programs,
+			report.FootprintProgram{PID: p.PID, AtNS: p.At, Path: p.Path, Args: append([]string{}, p.Args...)})
 	}
 	slices.SortStableFunc(r.Programs, func(a, b report.FootprintProgram) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	for l := range s.libs {
@@ -225,7 +230,8 @@ func (s *Sum) things(r *report.Footprint) {
 		e := &t.Endpoint
 		r.Sockets = append(r.Sockets, report.FootprintSocket{
 			PID: t.PID, Family: e.Family, Protocol: e.Protocol, Role: Role(e.How), Remote: e.Remote, RemotePort: e.RemotePort,
-			LocalPort: e.LocalPort, Peer: e.Peer, Opens: t.Opens, ReadBytes: t.ReadBytes, WriteBytes: t.WriteBytes, Errors: t.Errors,
+			LocalPort: e.LocalPort, Peer: e.Peer, Opens: t.Opens, ReadBytes: t.ReadBytes, WriteBytes: t.WriteBytes,
+			Errors: t.Errors,
 		})
 	}
 	slices.SortFunc(r.Files, func(a, b report.FootprintFile) int {

@@ -17,16 +17,25 @@ func sample() *footprint.Sum {
 			{PID: 11, Nr: 0, Calls: 1, NS: 9, MaxNS: 9},
 			{PID: 10, Nr: 232, Calls: 2, NS: 3e9, MaxNS: 2e9, CPUNS: 1000},
 		},
-		Errors:  []event.SyscallError{{PID: 10, Nr: 0, Errno: 11, Count: 1}},
-		Touched: []event.Touched{{PID: 10, Kind: event.TouchFile, Inode: 1, Path: "/srv/" + strings.Repeat("deep/", 40) + "data\x1b[2J.txt", Opens: 1, ReadBytes: 7}},
-		Misses:  []event.Miss{{PID: 10, Errno: 2, Path: "package.json", Count: 3}},
-		CPU:     []event.ProcessCPU{{PID: 10, Comm: "node", NS: 5e6, InNS: 1e6}, {PID: 11, Parent: 10, Comm: "sh", NS: 10, Ended: 5}},
+		Errors: []event.SyscallError{{PID: 10, Nr: 0, Errno: 11, Count: 1}},
+		Touched: []event.Touched{{
+			PID: 10, Kind: event.TouchFile, Inode: 1,
+			Path: "/srv/" + strings.Repeat("deep/", 40) + "data\x1b[2J.txt", Opens: 1, ReadBytes: 7,
+		}},
+		Misses: []event.Miss{{PID: 10, Errno: 2, Path: "package.json", Count: 3}},
+		CPU: []event.ProcessCPU{
+			{PID: 10, Comm: "node", NS: 5e6, InNS: 1e6},
+			{PID: 11, Parent: 10, Comm: "sh", NS: 10, Ended: 5},
+		},
 	})
 	s.Add(&event.Footprint{ // counts are increments, what was touched is a total
 		Syscalls: []event.SyscallCount{{PID: 10, Nr: 0, Calls: 1, NS: 60, MaxNS: 60}},
 		Touched: []event.Touched{
 			{PID: 10, Kind: event.TouchFile, Inode: 1, Path: "/srv/a", Opens: 2, ReadBytes: 9000},
-			{PID: 10, Kind: event.TouchSocket, Inode: 2, Opens: 1, WriteBytes: 80, Endpoint: event.Endpoint{Family: "inet6", Protocol: "tcp", Remote: "::1", RemotePort: 443, How: event.HowConnect}},
+			{
+				PID: 10, Kind: event.TouchSocket, Inode: 2, Opens: 1, WriteBytes: 80,
+				Endpoint: event.Endpoint{Family: "inet6", Protocol: "tcp", Remote: "::1", RemotePort: 443, How: event.HowConnect},
+			},
 		},
 		Programs:  []event.Program{{At: 2, PID: 11, Path: "/bin/sh", Args: []string{"sh", "-c", "ls"}}},
 		Libraries: []event.MappedLibrary{{PID: 10, Path: "/lib/libc.so.6"}},
@@ -37,7 +46,8 @@ func sample() *footprint.Sum {
 func TestFootprintsAreAddedUp(t *testing.T) {
 	f := sample().Report()
 	read := f.Syscalls[0]
-	if read.Syscall != "read" || read.Calls != 6 || read.Errors != 1 || read.TotalNS != 110 || read.MaxNS != 60 || read.CPUNS != 10 || read.Errnos["EAGAIN"] != 1 {
+	if read.Syscall != "read" || read.Calls != 6 || read.Errors != 1 || read.TotalNS != 110 || read.MaxNS != 60 ||
+		read.CPUNS != 10 || read.Errnos["EAGAIN"] != 1 {
 		t.Errorf("%+v", read)
 	}
 	if len(f.Files) != 1 || f.Files[0].Path != "/srv/a" || f.Files[0].Opens != 2 || f.Files[0].ReadBytes != 9000 {
@@ -46,7 +56,8 @@ func TestFootprintsAreAddedUp(t *testing.T) {
 	if p := f.Processes[0]; p.PID != 10 || p.Syscalls != 8 || p.Errors != 1 || p.UserNS != 4e6 || p.KernelNS != 1e6 {
 		t.Errorf("%+v", p)
 	}
-	if want := "no CUDA call was made: this is the footprint of node (10) and another process: 9 system calls, 1 of them failed, 5 ms on a CPU, 1 file, 1 socket, 1 program executed"; f.Verdict() != want {
+	if want := "no CUDA call was made: this is the footprint of node (10) and another process: 9 system calls, 1 of " +
+		"them failed, 5 ms on a CPU, 1 file, 1 socket, 1 program executed"; f.Verdict() != want {
 		t.Errorf("%s, want\n%s", f.Verdict(), want)
 	}
 	if footprint.New("amd64").Report() != nil {
@@ -67,7 +78,10 @@ func TestFootprintFitsTheTerminal(t *testing.T) {
 				t.Errorf("%d columns of %d: %s", n, width, line)
 			}
 		}
-		for _, want := range []string{"read ", "1 EAGAIN", "data?[2J.txt", "tcp to [::1]:443", "9 kB", "package.json", "ENOENT", "/bin/sh -c ls", "libc.so.6", "node"} {
+		for _, want := range []string{
+			"read ", "1 EAGAIN", "data?[2J.txt", "tcp to [::1]:443", "9 kB", "package.json",
+			"ENOENT", "/bin/sh -c ls", "libc.so.6", "node",
+		} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("at %d columns there is no %q in\n%s", width, want, &b)
 			}

@@ -40,7 +40,10 @@ type Link struct {
 // first link is the waiter. Cycles are cut.
 func (x *Index) Follow(row *event.OffCPU) []Link {
 	from, to := Blocked(row)
-	first := Link{Thread: row.Thread, Comm: row.Comm, From: from, To: to, Known: true, Rows: []*event.OffCPU{row}, Wait: row}
+	first := Link{
+		Thread: row.Thread, Comm: row.Comm, From: from, To: to, Known: true, Rows: []*event.OffCPU{row},
+		Wait: row,
+	}
 	first.Split = Split{Wall: to - from}
 	first.Split.NS[row.Class] = to - from
 	chain := []Link{first}
@@ -149,7 +152,8 @@ func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) 
 // and not a thread in whose name a network interrupt came.
 func (x *Index) delivers(o *event.OffCPU) bool {
 	w := o.Waker
-	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 && x.transfers[o.WakerSyscall]
+	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 &&
+		x.transfers[o.WakerSyscall]
 }
 
 // transfers are the system calls that may end another thread's socket wait. A

@@ -126,7 +126,8 @@ func TestBehindTrustsOnlyProof(t *testing.T) {
 		"disk":                   {"class=block_io waker=9/9 waker_syscall=1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := parse(t, "thread two pid=1 tid=2\nthread eight pid=8 tid=8\nlife +0 exit thread=1/5\noff +1ms thread=1/1 dur=1ms "+tc.row)
+			r := parse(t, "thread two pid=1 tid=2\nthread eight pid=8 tid=8\nlife +0 exit thread=1/5\noff +1ms thread=1/1 "+
+				"dur=1ms "+tc.row)
 			if got, _, _ := index(r).Behind(&r.OffCPU[0]); got != tc.want {
 				t.Errorf("behind the wait is %d, want %d", got, tc.want)
 			}

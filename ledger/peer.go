@@ -43,7 +43,8 @@ func (x *Index) learnPeers(rows []event.OffCPU) map[any]uint32 {
 	}
 	for i := range rows {
 		o := &rows[i]
-		if o.Class == event.Futex && o.Futex != 0 && o.WakerFutex&^7 == o.Futex&^7 && o.Waker.TID != 0 && o.Waker.PID == o.PID {
+		if o.Class == event.Futex && o.Futex != 0 && o.WakerFutex&^7 == o.Futex&^7 && o.Waker.TID != 0 &&
+			o.Waker.PID == o.PID {
 			add(conditionOf(o), o.Waker.TID, 1)
 		}
 		if o.Class != event.Network {

@@ -9,10 +9,16 @@ import (
 
 func TestPeersAreKnownByTheirSocket(t *testing.T) {
 	loop := func(local, remote uint16) event.Socket {
-		return event.Socket{Kind: event.SocketTCP, LocalPort: local, RemotePort: remote, Remote: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}}
+		return event.Socket{
+			Kind: event.SocketTCP, LocalPort: local, RemotePort: remote,
+			Remote: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1},
+		}
 	}
 	wait := func(tid uint32, inode uint64, s event.Socket) event.OffCPU {
-		return event.OffCPU{Start: 1, Duration: 100, Thread: event.Thread{PID: tid, TID: tid}, Class: event.Network, Inode: inode, Socket: s, WakerSyscall: -1}
+		return event.OffCPU{
+			Start: 1, Duration: 100, Thread: event.Thread{PID: tid, TID: tid}, Class: event.Network,
+			Inode: inode, Socket: s, WakerSyscall: -1,
+		}
 	}
 	const client, server, other = 10, 20, 30
 	woken := wait(other, 7, event.Socket{})
@@ -22,7 +28,10 @@ func TestPeersAreKnownByTheirSocket(t *testing.T) {
 		woken, wait(other, 7, event.Socket{}),
 		wait(other, 0, event.Socket{Kind: event.SocketUnix, Peer: server}),
 		wait(other, 0, event.Socket{Kind: event.SocketUnix, Peer: 99}),
-		wait(other, 8, event.Socket{Kind: event.SocketTCP, LocalPort: 80, RemotePort: 40000, Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10}}),
+		wait(other, 8, event.Socket{
+			Kind: event.SocketTCP, LocalPort: 80, RemotePort: 40000,
+			Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10},
+		}),
 	}
 	x := ledger.NewIndex("amd64", rows, nil, nil, nil)
 	for i, want := range []uint32{server, client, server, server, server, 0, 0} {

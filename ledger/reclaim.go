@@ -78,7 +78,8 @@ func ReclaimsByThread(spans []event.Reclaim) map[event.Thread][]*event.Reclaim {
 	}
 	for _, l := range by {
 		slices.SortFunc(l, func(a, b *event.Reclaim) int {
-			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.NS, b.NS), cmp.Compare(a.Kind, b.Kind))
+			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.NS, b.NS),
+				cmp.Compare(a.Kind, b.Kind))
 		})
 	}
 	return by

@@ -31,7 +31,12 @@ func TestReclaimGoesToTheEpisodesItLiesIn(t *testing.T) {
 		}
 		parts = append(parts, part{got[i].Start, got[i].Duration, ns})
 	}
-	want := []part{{10 * ms, 5 * ms, 2 * ms}, {15 * ms, 5 * ms, 2 * ms}, {19 * ms, 3 * ms, 3 * ms}, {50 * ms, 3 * ms, 2 * ms}}
+	want := []part{
+		{10 * ms, 5 * ms, 2 * ms},
+		{15 * ms, 5 * ms, 2 * ms},
+		{19 * ms, 3 * ms, 3 * ms},
+		{50 * ms, 3 * ms, 2 * ms},
+	}
 	if len(parts) != len(want) {
 		t.Fatalf("got %v, want %v", parts, want)
 	}

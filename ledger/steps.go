@@ -41,7 +41,8 @@ const (
 // FindSteps finds the shortest repetition that holds every operation which is
 // called in at least one of 50 steps. Where what a step calls changes once, both the
 // steps before and those after are found. Each span is an unbroken sequence of the
-// thread's outermost calls by start; nothing is known of the time between spans. A row of a thinned recording stands for Weight calls about its time; what
+// thread's outermost calls by start; nothing is known of the time between spans. A row of a thinned
+// recording stands for Weight calls about its time; what
 // ends a step is an operation that was not thinned. It is false if the calls do
 // not repeat themselves.
 func FindSteps(spans [][]event.CallTime) (Steps, bool) {

@@ -12,7 +12,10 @@ import (
 // sequence makes calls of an alphabet: one letter a call, each taking 10 us of a
 // tick of 20 us.
 func sequence(pattern string, times int) []event.CallTime {
-	names := map[rune]string{'l': "cudaLaunchKernel", 'c': "cudaMemcpyAsync", 'd': "cudaMemcpy", 's': "cudaStreamSynchronize", 'q': "cudaEventQuery", 'g': "cudaGraphLaunch"}
+	names := map[rune]string{
+		'l': "cudaLaunchKernel", 'c': "cudaMemcpyAsync", 'd': "cudaMemcpy",
+		's': "cudaStreamSynchronize", 'q': "cudaEventQuery", 'g': "cudaGraphLaunch",
+	}
 	var calls []event.CallTime
 	at := uint64(1_000_000)
 	for range times {
@@ -41,16 +44,30 @@ func TestFindSteps(t *testing.T) {
 		ends  string // operation; empty: no steps
 		step  uint64 // ns, the median
 	}{
-		"training":                     {sequence(training, 100), "cudaStreamSynchronize", 22 * 20_000},
-		"many small copies in a step":  {sequence("c"+"ldldldldldldldldldldldldldldldldldldldld"+"s", 100), "cudaStreamSynchronize", 42 * 20_000},
-		"a log copy every 60 steps":    {append(sequence(training, 60), append(sequence("d", 1), sequence(training, 60)...)...), "cudaStreamSynchronize", 22 * 20_000},
+		"training": {sequence(training, 100), "cudaStreamSynchronize", 22 * 20_000},
+		"many small copies in a step": {
+			sequence("c"+"ldldldldldldldldldldldldldldldldldldldld"+"s", 100),
+			"cudaStreamSynchronize", 42 * 20_000,
+		},
+		"a log copy every 60 steps": {append(sequence(training, 60),
+			append(sequence("d", 1), sequence(training, 60)...)...), "cudaStreamSynchronize", 22 * 20_000},
 		"four micro steps and another": {sequence("cllscllscllscllsllq", 40), "cudaEventQuery", 19 * 20_000},
 		"one operation alone":          {sequence("l", 200), "cudaLaunchKernel", 20_000},
-		"made again now and then":      {append(sequence("cgs", 60), append(sequence("llllgs", 1), sequence("cgs", 60)...)...), "cudaStreamSynchronize", 3 * 20_000},
-		"a wait more in each step":     {append(sequence(training, 100), sequence("c"+"ldldldldldldldldldld"+"s", 300)...), "cudaStreamSynchronize", 22 * 20_000},
-		"more launches from half on":   {append(sequence("clls", 100), sequence("clllllls", 120)...), "cudaStreamSynchronize", 8 * 20_000},
-		"too few":                      {sequence(training, 5), "", 0},
-		"no order":                     {sequence("lcslllsccllllllllslcl"+"lllcccccscl"+"sllllllllllllllllllllllllllllll", 1), "", 0},
+		"made again now and then": {append(sequence("cgs", 60),
+			append(sequence("llllgs", 1), sequence("cgs", 60)...)...), "cudaStreamSynchronize", 3 * 20_000},
+		"a wait more in each step": {
+			append(sequence(training, 100), sequence("c"+"ldldldldldldldldldld"+"s", 300)...),
+			"cudaStreamSynchronize", 22 * 20_000,
+		},
+		"more launches from half on": {
+			append(sequence("clls", 100), sequence("clllllls", 120)...), "cudaStreamSynchronize",
+			8 * 20_000,
+		},
+		"too few": {sequence(training, 5), "", 0},
+		"no order": {
+			sequence("lcslllsccllllllllslcl"+"lllcccccscl"+"sllllllllllllllllllllllllllllll", 1),
+			"", 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, ok := ledger.FindSteps([][]event.CallTime{tc.calls})
@@ -101,7 +118,11 @@ func TestStepsOfAThinnedRecording(t *testing.T) {
 	if !ok || s.Op != op(t, "cudaStreamSynchronize") {
 		t.Fatalf("found %v: a step ends with %s", ok, s.Op)
 	}
-	want := []ledger.StepCall{{Op: op(t, "cudaLaunchKernel"), N: 21}, {Op: op(t, "cudaStreamSynchronize"), N: 1}, {Op: op(t, "cudaMemcpyAsync"), N: 1}}
+	want := []ledger.StepCall{
+		{Op: op(t, "cudaLaunchKernel"), N: 21},
+		{Op: op(t, "cudaStreamSynchronize"), N: 1},
+		{Op: op(t, "cudaMemcpyAsync"), N: 1},
+	}
 	for i := range want {
 		if d := s.Calls[i].N - want[i].N; s.Calls[i].Op.Role() == event.RoleLaunch && (d < -1 || d > 1) {
 			t.Errorf("%d launches a step, want about %d", s.Calls[i].N, want[i].N)

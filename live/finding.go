@@ -62,9 +62,11 @@ func (f *Findings) sort() {
 		case a.Now != b.Now:
 			return 1
 		case !a.Now:
-			return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(slices.Index(severities, a.Chain.Severity), slices.Index(severities, b.Chain.Severity)))
+			return cmp.Or(b.Last.Compare(a.Last),
+				cmp.Compare(slices.Index(severities, a.Chain.Severity), slices.Index(severities, b.Chain.Severity)))
 		}
-		return cmp.Or(cmp.Compare(slices.Index(severities, a.Chain.Severity), slices.Index(severities, b.Chain.Severity)), cmp.Compare(b.Chain.LostPct, a.Chain.LostPct))
+		return cmp.Or(cmp.Compare(slices.Index(severities, a.Chain.Severity), slices.Index(severities, b.Chain.Severity)),
+			cmp.Compare(b.Chain.LostPct, a.Chain.LostPct))
 	})
 }
 

@@ -35,7 +35,8 @@ func TestFindingThatIsGoneIsRemembered(t *testing.T) {
 		times int
 		now   bool
 	}{{"worst", 1, true}, {"b", 2, true}, {"a", 1, false}} {
-		if x := &list[i]; x.Chain.ID != want.id || x.Times != want.times || x.Now != want.now || x.Now && !x.Last.Equal(when) {
+		if x := &list[i]; x.Chain.ID != want.id || x.Times != want.times || x.Now != want.now || x.Now &&
+			!x.Last.Equal(when) {
 			t.Errorf("%d: %+v, want %+v", i, x, want)
 		}
 	}

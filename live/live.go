@@ -194,7 +194,8 @@ func (t *Stats) Picture(at uint64) *Picture {
 	for _, g := range t.gpus {
 		c := *g
 		c.Users = slices.Clone(g.Users)
-		slices.SortFunc(c.Users, func(a, b GPUUser) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.PID, b.PID)) })
+		slices.SortFunc(c.Users,
+			func(a, b GPUUser) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.PID, b.PID)) })
 		p.GPUs = append(p.GPUs, c)
 	}
 	slices.SortFunc(p.GPUs, func(a, b GPU) int { return cmp.Compare(a.Device.GPU, b.Device.GPU) })

@@ -63,7 +63,8 @@ func TestTimeOfAThreadIsToldByWindow(t *testing.T) {
 			t.Errorf("window %s: lock %d", w, lock)
 		}
 	}
-	if got := p.Threads[0].Spans[3].Class; got[event.Futex] != uint64(30*time.Second) || got[event.BlockIO] != uint64(15*time.Second) {
+	if got := p.Threads[0].Spans[3].Class; got[event.Futex] != uint64(30*time.Second) ||
+		got[event.BlockIO] != uint64(15*time.Second) {
 		t.Errorf("whole run: %v", got)
 	}
 }
@@ -105,7 +106,10 @@ func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
 	for tid := range uint32(600) {
-		ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{{At: start, Thread: event.Thread{PID: 10, TID: tid + 1}}}}})
+		ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{{
+			At:     start,
+			Thread: event.Thread{PID: 10, TID: tid + 1},
+		}}}})
 	}
 	p := ta.Picture(start)
 	if len(p.Threads) != 512 || p.MoreThreads != 88 {
@@ -117,7 +121,10 @@ func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 	}
 	ta.Batch(&store.Batch{Records: event.Records{Lives: exits, ThreadTimes: nil}})
 	late := start + uint64(2*time.Minute)
-	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{{At: late, Thread: event.Thread{PID: 10, TID: 9999}}}}})
+	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{{
+		At:     late,
+		Thread: event.Thread{PID: 10, TID: 9999},
+	}}}})
 	if p := ta.Picture(late); !slices.ContainsFunc(p.Threads, func(x live.Thread) bool { return x.TID == 9999 }) {
 		t.Error("there is no room after threads ended")
 	}
@@ -158,9 +165,15 @@ func TestMemoryOfAProcessIsKept(t *testing.T) {
 	malloc, _ := event.ByName("cudaMalloc")
 	ta := live.New()
 	b := traced(10, "engine")
-	b.Stacks = []event.Stack{{ID: 7, PID: 10, Frames: []event.Frame{{Kind: event.FramePython, Symbol: "load", File: "train.py", Line: 12}}}}
+	b.Stacks = []event.Stack{{
+		ID: 7, PID: 10,
+		Frames: []event.Frame{{Kind: event.FramePython, Symbol: "load", File: "train.py", Line: 12}},
+	}}
 	b.Memory = []event.Memory{{PID: 10, LiveBytes: 100, PeakBytes: 200, Allocs: 3, Failed: 1}}
-	b.MemorySites = []event.MemorySite{{PID: 10, Op: malloc.Op, Stack: 7, LiveBytes: 60, LiveCount: 1}, {PID: 10, Op: malloc.Op, LiveBytes: 40, LiveCount: 2}}
+	b.MemorySites = []event.MemorySite{
+		{PID: 10, Op: malloc.Op, Stack: 7, LiveBytes: 60, LiveCount: 1},
+		{PID: 10, Op: malloc.Op, LiveBytes: 40, LiveCount: 2},
+	}
 	b.HostMemory = []event.HostMemory{{PID: 10, RSS: 5000}}
 	ta.Batch(b)
 	ta.Batch(&store.Batch{
@@ -188,11 +201,15 @@ func TestProcessesThatEndedAreForgottenInTheEnd(t *testing.T) {
 		b.Calls = []event.Call{{Thread: event.Thread{PID: pid, TID: pid}, Op: launch.Op, Duration: 1}}
 		b.Memory = []event.Memory{{PID: pid}}
 		ta.Batch(b)
-		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}}}})
+		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{
+			At: start, Kind: event.LifeExit,
+			Thread: event.Thread{PID: pid, TID: pid},
+		}}}})
 	}
 	p := ta.Picture(start)
 	if len(p.Memory) != 32 || len(p.Ops) != 32 || !p.Memory[0].Ended || p.Memory[31].Process != "p100" {
-		t.Errorf("%d processes with memory, %d with calls, the last %+v", len(p.Memory), len(p.Ops), p.Memory[len(p.Memory)-1])
+		t.Errorf("%d processes with memory, %d with calls, the last %+v", len(p.Memory), len(p.Ops),
+			p.Memory[len(p.Memory)-1])
 	}
 }
 
@@ -200,7 +217,10 @@ func TestProcessesThatEndedAreForgottenInTheEnd(t *testing.T) {
 func TestNumberThatIsUsedAgainIsNotForgotten(t *testing.T) {
 	ta := live.New()
 	end := func(pid uint32) {
-		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{At: start, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}}}}})
+		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{
+			At: start, Kind: event.LifeExit,
+			Thread: event.Thread{PID: pid, TID: pid},
+		}}}})
 	}
 	ta.Batch(traced(1, "first"))
 	end(1)
@@ -220,7 +240,10 @@ func TestWhatHappenedOnceIsKept(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "hungry"))
 	for i := range 70 {
-		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{At: start + uint64(i), Kind: event.LifeOOM, Thread: event.Thread{PID: 10, TID: 10}}}}})
+		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{
+			At: start + uint64(i), Kind: event.LifeOOM,
+			Thread: event.Thread{PID: 10, TID: 10},
+		}}}})
 	}
 	ta.Batch(&store.Batch{Xids: []store.Xid{{At: start + 100, GPU: 1, Code: 79}}})
 	p := ta.Picture(start)
@@ -235,8 +258,11 @@ func TestGPUsAreKept(t *testing.T) {
 	ta.Batch(&store.Batch{
 		GPUDevices: []store.GPUDevice{{GPU: 1, Name: "B"}, {GPU: 0, Name: "A"}},
 		GPUs:       []store.GPUSnapshot{{At: start, GPU: 1, UtilPct: 50}},
-		GPUMemory:  []store.GPUProcess{{GPU: 1, PID: 10, Bytes: 100, Known: true}, {GPU: 1, PID: 11, Bytes: 200, Known: true}},
-		Snapshots:  []store.Snapshot{{CPUPct: 1}, {CPUPct: 2}},
+		GPUMemory: []store.GPUProcess{
+			{GPU: 1, PID: 10, Bytes: 100, Known: true},
+			{GPU: 1, PID: 11, Bytes: 200, Known: true},
+		},
+		Snapshots: []store.Snapshot{{CPUPct: 1}, {CPUPct: 2}},
 	})
 	ta.Batch(&store.Batch{GPUMemory: []store.GPUProcess{{GPU: 1, PID: 11, Known: true}}})
 	p := ta.Picture(start)

@@ -120,13 +120,15 @@ func (t *Stats) holders() []Holder {
 			x.Sites = append(x.Sites, s)
 		}
 		slices.SortFunc(x.Sites, func(a, b Site) int {
-			return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.Space, b.Space), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Stack, b.Stack))
+			return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.Space, b.Space), cmp.Compare(a.Op, b.Op),
+				cmp.Compare(a.Stack, b.Stack))
 		})
 		list = append(list, x)
 	}
 	slices.SortFunc(list, func(a, b Holder) int {
 		d := event.DeviceMemory
-		return cmp.Or(cmp.Compare(b.Spaces[d].LiveBytes, a.Spaces[d].LiveBytes), cmp.Compare(b.Spaces[d].PeakBytes, a.Spaces[d].PeakBytes), cmp.Compare(a.PID, b.PID))
+		return cmp.Or(cmp.Compare(b.Spaces[d].LiveBytes, a.Spaces[d].LiveBytes),
+			cmp.Compare(b.Spaces[d].PeakBytes, a.Spaces[d].PeakBytes), cmp.Compare(a.PID, b.PID))
 	})
 	return list
 }

@@ -140,7 +140,10 @@ func (t *Stats) times(now uint64) []Thread {
 		if len(t.traced) > 0 && !t.traced[id.PID] && th.ended == 0 {
 			continue
 		}
-		x := Thread{Thread: id, Comm: th.last.Comm, Process: t.names[id.PID], Dispatch: th.last.Dispatch, Ended: th.ended != 0}
+		x := Thread{
+			Thread: id, Comm: th.last.Comm, Process: t.names[id.PID], Dispatch: th.last.Dispatch,
+			Ended: th.ended != 0,
+		}
 		for i, w := range Windows {
 			x.Spans[i] = th.span(now, w)
 		}

@@ -92,7 +92,8 @@ func TestPanicFailsOneCall(t *testing.T) {
 	p := connect(t, b.Server)
 	for range 3 {
 		p.send(call("1", "boom"))
-		if r := p.next(); !bytes.Contains(r.Result, []byte("internal error")) || !bytes.Contains(r.Result, []byte(`"isError":true`)) {
+		if r := p.next(); !bytes.Contains(r.Result, []byte("internal error")) ||
+			!bytes.Contains(r.Result, []byte(`"isError":true`)) {
 			t.Fatalf("%+v %s", r, r.Result)
 		}
 	}
@@ -152,9 +153,10 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestBrokenAuditLogIsToldOnce(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, out, error) {
-		return nil, out{Rows: []string{}}, nil
-	})
+	mcp.AddTool(s, &mcp.Tool{Name: "echo"},
+		func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, out, error) {
+			return nil, out{Rows: []string{}}, nil
+		})
 	var log lines
 	mcpserver.Protect(s, full{}, webserver.DefaultLimits(), slog.New(slog.NewTextHandler(&log, nil)))
 	p := connect(t, s)

@@ -211,7 +211,8 @@ func TestSlowAndSilentPeersKeepNobodyOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	if r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: in{"hi"}}); err != nil || r.IsError {
+	if r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: in{"hi"}}); err != nil ||
+		r.IsError {
 		t.Fatal(r, err)
 	}
 	// Who came first had to go; whoever only waits for a header is given 5 s.
@@ -274,7 +275,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	resp.Body.Close()
 	inSession := func(r *http.Request) { r.Header.Set("Mcp-Session-Id", resp.Header.Get("Mcp-Session-Id")) }
-	if code, body := s.do(s.request("POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, inSession)); code/100 != 2 {
+	if code, body := s.do(s.request("POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		inSession)); code/100 != 2 {
 		t.Fatal(code, body)
 	}
 	var calls sync.WaitGroup

@@ -70,7 +70,10 @@ func decode(b []byte) (jsonrpc.Message, *refusal) {
 	}
 	m, err := jsonrpc.DecodeMessage(b)
 	if err != nil {
-		return nil, &refusal{id: readID(b), code: jsonrpc.CodeInvalidRequest, why: fmt.Sprintf("the message is not a JSON-RPC request: %v", err)}
+		return nil, &refusal{
+			id: readID(b), code: jsonrpc.CodeInvalidRequest,
+			why: fmt.Sprintf("the message is not a JSON-RPC request: %v", err),
+		}
 	}
 	return m, nil
 }

@@ -40,11 +40,12 @@ func newBench(t *testing.T, l webserver.Limits) *bench {
 	}
 	t.Cleanup(sync.OnceFunc(b.release))
 	add := func(name string, f func(context.Context, in) (out, error)) {
-		mcp.AddTool(b.Server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, out, error) {
-			b.began <- name
-			o, err := f(ctx, i)
-			return &mcp.CallToolResult{Meta: mcp.Meta{mcpserver.RowsMeta: len(o.Rows)}}, o, err
-		})
+		mcp.AddTool(b.Server, &mcp.Tool{Name: name},
+			func(ctx context.Context, _ *mcp.CallToolRequest, i in) (*mcp.CallToolResult, out, error) {
+				b.began <- name
+				o, err := f(ctx, i)
+				return &mcp.CallToolResult{Meta: mcp.Meta{mcpserver.RowsMeta: len(o.Rows)}}, o, err
+			})
 	}
 	add("echo", func(_ context.Context, i in) (out, error) { return out{i.Text, []string{"a", "b", "c"}}, nil })
 	add("boom", func(context.Context, in) (out, error) { panic("secret of a panic") })
@@ -142,5 +143,6 @@ func (p *peer) next() reply {
 
 // call is a request to call a tool.
 func call(id, tool string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"text":"private"}}}`
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool +
+		`","arguments":{"text":"private"}}}`
 }

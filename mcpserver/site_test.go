@@ -43,7 +43,10 @@ func newSite(t *testing.T, l webserver.Limits, o webserver.Options) *site {
 	ctx, stop := context.WithCancel(t.Context())
 	s.stop = stop
 	go func() { s.ended <- mcpserver.Serve(ctx, ln, s.Server, &cert.TLS, o) }()
-	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.pool}, ForceAttemptHTTP2: true}}
+	s.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: s.pool},
+		ForceAttemptHTTP2: true,
+	}}
 	t.Cleanup(func() {
 		s.client.CloseIdleConnections()
 		s.release()
@@ -88,7 +91,8 @@ func (s *site) do(r *http.Request) (int, string) {
 func (s *site) session(token string) (*mcp.ClientSession, error) {
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "9"}, nil)
 	return c.Connect(s.t.Context(), &mcp.StreamableClientTransport{
-		Endpoint: "https://" + s.addr + mcpserver.Path, HTTPClient: &http.Client{Transport: bearer{token, s.client.Transport}},
+		Endpoint:   "https://" + s.addr + mcpserver.Path,
+		HTTPClient: &http.Client{Transport: bearer{token, s.client.Transport}},
 	}, nil)
 }
 

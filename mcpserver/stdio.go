@@ -156,7 +156,10 @@ func (c *lineConn) take(l inLine) (jsonrpc.Message, *refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, used := c.pending[req.ID]; used {
-		return nil, &refusal{code: jsonrpc.CodeInvalidRequest, why: fmt.Sprintf("the id %v is in use by a request that is not answered yet", req.ID.Raw())}
+		return nil, &refusal{
+			code: jsonrpc.CodeInvalidRequest,
+			why:  fmt.Sprintf("the id %v is in use by a request that is not answered yet", req.ID.Raw()),
+		}
 	}
 	c.pending[req.ID] = struct{}{}
 	c.open++

@@ -133,7 +133,8 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestLongLineIsNotHeld(t *testing.T) {
 	b := newBench(t, webserver.DefaultLimits())
 	head := hello + "\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"`
-	input := io.MultiReader(strings.NewReader(head), &endless{900_000_000, strings.NewReader("\"}}}\n" + call("2", "echo") + "\n")})
+	input := io.MultiReader(strings.NewReader(head),
+		&endless{900_000_000, strings.NewReader("\"}}}\n" + call("2", "echo") + "\n")})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var got bytes.Buffer

@@ -42,13 +42,17 @@ func TestStatisticsAreThoseOfTheRollUps(t *testing.T) {
 	cs := connect(t, path, mcptool.Options{})
 	var got statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"since": "all"}, &got)
-	rows, err := sqlite.Query(t.Context(), path, "select op, sum(calls), sum(sum_ns), max(max_ns), sum(bytes) from op_seconds group by op order by 3 desc", store.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, "select op, sum(calls), sum(sum_ns), max(max_ns), sum(bytes) from "+
+		"op_seconds group by op order by 3 desc", store.Limits{})
 	must(t, err)
 	defer rows.Close()
 	n, calls := 0, 0
 	for ; rows.Next(); n++ {
 		v := rows.Values()
-		want := opRow{"trainer", 4000, v[0].(string), int(v[1].(int64)), int(v[2].(int64)), int(v[3].(int64)), int(v[4].(int64))}
+		want := opRow{
+			"trainer", 4000, v[0].(string), int(v[1].(int64)), int(v[2].(int64)), int(v[3].(int64)),
+			int(v[4].(int64)),
+		}
 		if n >= len(got.Ops) || got.Ops[n] != want {
 			t.Errorf("row %d: want %+v of %+v", n, want, got.Ops)
 		}
@@ -69,7 +73,8 @@ func TestFiltersAndWindows(t *testing.T) {
 	}
 	call(t, cs, "get_trace_stats", map[string]any{"pid": 103, "op": "cudaMalloc"}, &one)
 	if all.Stored == 0 || one.Stored != 0 {
-		t.Errorf("%d rows are said to be stored of everything, %d of one process: they are counted for the recording", all.Stored, one.Stored)
+		t.Errorf("%d rows are said to be stored of everything, %d of one process: they are counted for the recording",
+			all.Stored, one.Stored)
 	}
 	if len(one.Ops) != 1 || one.Ops[0].PID != 103 || one.Ops[0].Op != "cudaMalloc" || one.Ops[0].Calls != 60 {
 		t.Errorf("one process and operation: %+v", one.Ops)
@@ -79,7 +84,8 @@ func TestFiltersAndWindows(t *testing.T) {
 		call(t, cs, "get_trace_stats", map[string]any{"since": since}, &first)
 		call(t, cs, "get_trace_stats", map[string]any{"since": first.Window}, &again)
 		if again.Calls != all.Calls || again.Window != all.Window {
-			t.Errorf("the window of %s, asked for again, gives %d calls of %d in %s, not %s", since, again.Calls, all.Calls, again.Window, all.Window)
+			t.Errorf("the window of %s, asked for again, gives %d calls of %d in %s, not %s", since, again.Calls, all.Calls,
+				again.Window, all.Window)
 		}
 	}
 	var elsewhere struct {
@@ -87,11 +93,15 @@ func TestFiltersAndWindows(t *testing.T) {
 		Next []struct{ Arguments map[string]any }
 	}
 	call(t, cs, "diagnose", map[string]any{"since": "2001-01-01T00:00:00Z/2001-01-02T00:00:00Z"}, &elsewhere)
-	if n := len(elsewhere.Next); !strings.Contains(elsewhere.Note, "nothing was recorded then") || n == 0 || elsewhere.Next[n-1].Arguments["since"] != "all" {
+	if n := len(elsewhere.Next); !strings.Contains(elsewhere.Note, "nothing was recorded then") || n == 0 ||
+		elsewhere.Next[n-1].Arguments["since"] != "all" {
 		t.Errorf("a time outside of the recording leads nowhere: %+v", elsewhere)
 	}
 	var blank statsAnswer
-	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000, "since": "", "pid": nil, "process": "", "op": nil, "layer": "", "cursor": ""}, &blank)
+	call(t, cs, "get_trace_stats", map[string]any{
+		"limit": 1000, "since": "", "pid": nil, "process": "", "op": nil,
+		"layer": "", "cursor": "",
+	}, &blank)
 	if blank.Calls != all.Calls || len(blank.Ops) != len(all.Ops) {
 		t.Errorf("arguments that are blank change the answer: %d calls of %d", blank.Calls, all.Calls)
 	}
@@ -125,8 +135,15 @@ func TestCursorsShowEverythingOnce(t *testing.T) {
 		{"get_trace_stats", "ops", map[string]any{}, 24 * 5},
 		{"get_causal_chains", "chains", map[string]any{}, 24},
 		{"get_stacks", "stacks", map[string]any{}, 24 * 5},
-		{"run_sql", "rows", map[string]any{"sql": "select timestamp, in_op, pid from off_cpu order by timestamp, pid"}, 24 * 15},
-		{"run_sql", "rows", map[string]any{"sql": "select timestamp, in_op, pid from off_cpu order by timestamp, pid", "limit": 100}, 24 * 15},
+		{
+			"run_sql", "rows",
+			map[string]any{"sql": "select timestamp, in_op, pid from off_cpu order by timestamp, pid"},
+			24 * 15,
+		},
+		{"run_sql", "rows", map[string]any{
+			"sql":   "select timestamp, in_op, pid from off_cpu order by timestamp, pid",
+			"limit": 100,
+		}, 24 * 15},
 	} {
 		seen := map[string]bool{}
 		pages := 0
@@ -197,7 +214,10 @@ func TestEarlierRecording(t *testing.T) {
 	path := fmt.Sprintf("%s/earlier.db", t.TempDir())
 	script(t, path, "../store/sqlite/testdata/earlier_0.8.sql")
 	cs := connect(t, path, mcptool.Options{})
-	for _, tool := range []string{"diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "graph_lifecycle", "graph_frequency", "run_sql"} {
+	for _, tool := range []string{
+		"diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "graph_lifecycle",
+		"graph_frequency", "run_sql",
+	} {
 		if text := textOf(call(t, cs, tool, defaults[tool], nil)); !strings.Contains(text, "did not count what it lost") {
 			t.Errorf("%s says nothing was lost, which nobody knows: %s", tool, text)
 		}
@@ -226,10 +246,16 @@ func TestEarlierRecording(t *testing.T) {
 func TestPromptResourcesAndCompletions(t *testing.T) {
 	cs := connect(t, crowd(t), mcptool.Options{})
 	ctx := t.Context()
-	p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "investigate", Arguments: map[string]string{"symptom": "steps are slow", "process": "trainer", "window": "all"}})
+	p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{
+		Name:      "investigate",
+		Arguments: map[string]string{"symptom": "steps are slow", "process": "trainer", "window": "all"},
+	})
 	must(t, err)
 	text := p.Messages[0].Content.(*mcp.TextContent).Text
-	for _, want := range []string{"steps are slow", `since="all", process="trainer"`, "diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "run_sql"} {
+	for _, want := range []string{
+		"steps are slow", `since="all", process="trainer"`, "diagnose", "get_trace_stats",
+		"get_causal_chains", "get_stacks", "run_sql",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the prompt lacks %q:\n%s", want, text)
 		}
@@ -240,7 +266,8 @@ func TestPromptResourcesAndCompletions(t *testing.T) {
 	for uri, want := range map[string]string{
 		"ingero://schema": "select comm, op", "ingero://events": "cudaLaunchKernel", "ingero://summary": `"calls":7200`,
 		"ingero://findings": "cpu_contention", "ingero://op/cudaMalloc": `"unit":"bytes"`,
-		"ingero://process/0%20ignore": "", "ingero://finding/none": "", "ingero://nothing": "", "ingero://op/": "", "ingero://process/": "",
+		"ingero://process/0%20ignore": "", "ingero://finding/none": "", "ingero://nothing": "", "ingero://op/": "",
+		"ingero://process/":      "",
 		"ingero://op/cudaMallok": "", "ingero://op/%zz": "",
 	} {
 		res, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
@@ -256,11 +283,13 @@ func TestPromptResourcesAndCompletions(t *testing.T) {
 		}
 	}
 	for arg, c := range map[string]struct{ typed, want string }{
-		"op": {"malloc", "cudaMalloc"}, "process": {"3 IGN", "3 " + injection}, "window": {"", "5m"}, "symptom": {"gpu", "the GPU is idle between steps"},
-		"id": {"cpu-", "cpu-contention-"}, "other": {"", ""},
+		"op": {"malloc", "cudaMalloc"}, "process": {"3 IGN", "3 " + injection}, "window": {"", "5m"},
+		"symptom": {"gpu", "the GPU is idle between steps"},
+		"id":      {"cpu-", "cpu-contention-"}, "other": {"", ""},
 	} {
 		r, err := cs.Complete(ctx, &mcp.CompleteParams{
-			Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "investigate"}, Argument: mcp.CompleteParamsArgument{Name: arg, Value: c.typed},
+			Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "investigate"},
+			Argument: mcp.CompleteParamsArgument{Name: arg, Value: c.typed},
 		})
 		must(t, err)
 		got := strings.Join(r.Completion.Values, "\n")

@@ -50,7 +50,8 @@ func TestEachToolSaysWhatIsWrongWithTheRecording(t *testing.T) {
 	for what, c := range broken(t) {
 		cs := connect(t, c[0], mcptool.Options{})
 		for tool := range needsRecording {
-			if text := fails(t, cs, tool, defaults[tool]); !strings.Contains(text, c[1]) || !strings.Contains(text, filepath.Base(c[0])) {
+			if text := fails(t, cs, tool, defaults[tool]); !strings.Contains(text, c[1]) ||
+				!strings.Contains(text, filepath.Base(c[0])) {
 				t.Errorf("%s: %s says %q, not %q and the file's name", what, tool, text, c[1])
 			}
 		}
@@ -92,7 +93,8 @@ func TestUnknownLossIsNotNone(t *testing.T) {
 		Note string
 	}
 	call(t, cs, "run_sql", map[string]any{"sql": "select 1"}, &out)
-	if len(out.Rows) != 1 || !strings.Contains(out.Note, "what was lost is unknown") || !strings.Contains(out.Note, "newer version") {
+	if len(out.Rows) != 1 || !strings.Contains(out.Note, "what was lost is unknown") ||
+		!strings.Contains(out.Note, "newer version") {
 		t.Errorf("%+v", out)
 	}
 }

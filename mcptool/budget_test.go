@@ -47,7 +47,8 @@ func TestListOfToolsIsWithinItsBudget(t *testing.T) {
 
 // defaults are each tool's arguments when it is called as simply as possible.
 var defaults = map[string]map[string]any{
-	"diagnose": {}, "get_trace_stats": {}, "get_timeline": {"buckets": 60}, "get_causal_chains": {}, "get_stacks": {}, "graph_lifecycle": {}, "graph_frequency": {},
+	"diagnose": {}, "get_trace_stats": {}, "get_timeline": {"buckets": 60}, "get_causal_chains": {}, "get_stacks": {},
+	"graph_lifecycle": {}, "graph_frequency": {},
 	"get_check": {}, "get_test_report": {}, "run_demo": {"scenario": "incident"}, "query_fleet": {"action": "chains"},
 	"run_sql": {"sql": "select * from events"},
 }

@@ -71,16 +71,17 @@ func TestCancelledCallEnds(t *testing.T) {
 func TestMiddlewareIsToldOfCalls(t *testing.T) {
 	var methods []string
 	var rows any
-	cs := connect(t, crowd(t), mcptool.Options{Middleware: []mcp.Middleware{func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			methods = append(methods, method)
-			if r, ok := res.(*mcp.CallToolResult); ok {
-				rows = r.Meta[mcptool.RowsMeta]
+	cs := connect(t, crowd(t),
+		mcptool.Options{Middleware: []mcp.Middleware{func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				res, err := next(ctx, method, req)
+				methods = append(methods, method)
+				if r, ok := res.(*mcp.CallToolResult); ok {
+					rows = r.Meta[mcptool.RowsMeta]
+				}
+				return res, err
 			}
-			return res, err
-		}
-	}}})
+		}}})
 	call(t, cs, "run_sql", map[string]any{"sql": "values (1), (2)"}, nil)
 	if len(methods) == 0 || methods[len(methods)-1] != "tools/call" || rows != 2 {
 		t.Errorf("told of %v, rows %v", methods, rows)

@@ -104,7 +104,8 @@ func shares(c *report.Chain) (lines []string) {
 
 func chainOf(c *report.Chain) chain {
 	out := chain{
-		finding: findingOf(c), Path: []step{}, Detail: prose(strings.Join(append([]string{c.Cause.Detail}, shares(c)...), "; ")),
+		finding: findingOf(c), Path: []step{},
+		Detail: prose(strings.Join(append([]string{c.Cause.Detail}, shares(c)...), "; ")),
 		Effect: effectOf(&c.Effect), Stack: each(c.Stack, maxFrames, frame),
 	}
 	for i := range c.Path[:min(len(c.Path), maxSteps)] {

@@ -38,7 +38,10 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	case "window":
 		values = []string{"5m", "30s", "1m", "1h", "all"}
 	case "symptom":
-		values = []string{"steps take longer than before", "the GPU is idle between steps", "one stall", "the program hangs", "memory grows"}
+		values = []string{
+			"steps take longer than before", "the GPU is idle between steps", "one stall", "the program hangs",
+			"memory grows",
+		}
 	}
 	if err != nil || ctx.Err() != nil {
 		values = nil // a recording that cannot be read has no names; the tools say why

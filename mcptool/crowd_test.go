@@ -26,7 +26,8 @@ func crowd(t testing.TB) string {
 	deep := event.Stack{ID: 77, PID: 100}
 	for i := range 60 {
 		deep.Frames = append(deep.Frames, event.Frame{
-			Kind: event.FrameNative, Addr: uint64(0x1000 + i), Symbol: fmt.Sprintf("at::native::%s<%d>", strings.Repeat("elementwise_kernel_", 20), i), Module: "libtorch_cuda.so",
+			Kind: event.FrameNative, Addr: uint64(0x1000 + i),
+			Symbol: fmt.Sprintf("at::native::%s<%d>", strings.Repeat("elementwise_kernel_", 20), i), Module: "libtorch_cuda.so",
 		})
 	}
 	b.Stacks = append(b.Stacks, deep)
@@ -34,9 +35,13 @@ func crowd(t testing.TB) string {
 		who, hog := event.Thread{PID: 100 + n, TID: 100 + n}, event.Thread{PID: 900 + n, TID: 900 + n}
 		name := fmt.Sprintf("%d %s", n, injection)
 		b.Processes = append(b.Processes,
-			store.Process{PID: who.PID, Name: name, Command: strings.Repeat(injection, 20), Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true},
+			store.Process{
+				PID: who.PID, Name: name, Command: strings.Repeat(injection, 20), Rank: -1, LocalRank: -1,
+				WorldSize: -1, Traced: true,
+			},
 			store.Process{PID: hog.PID, Name: "hog of " + name, Rank: -1, LocalRank: -1, WorldSize: -1})
-		b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: name, Dispatch: true}, store.ThreadInfo{Thread: hog, Comm: "hog of " + name})
+		b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: name, Dispatch: true},
+			store.ThreadInfo{Thread: hog, Comm: "hog of " + name})
 		at := uint64(began.UnixNano()) + uint64(n)*1000
 		for i := range waits * 20 {
 			info := &event.Catalog[i%5]
@@ -81,9 +86,13 @@ func graphCrowd(t testing.TB) string {
 	for n := range uint32(40) {
 		who := event.Thread{PID: 100 + n, TID: 100 + n}
 		name := fmt.Sprintf("%d %s", n, injection)
-		b.Processes = append(b.Processes, store.Process{PID: who.PID, Name: name, Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true})
+		b.Processes = append(b.Processes,
+			store.Process{PID: who.PID, Name: name, Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true})
 		b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: name, Dispatch: true})
-		for i, op := range []string{"cudaStreamEndCapture", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphLaunch", "cudaGraphLaunch"} {
+		for i, op := range []string{
+			"cudaStreamEndCapture", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphLaunch",
+			"cudaGraphLaunch",
+		} {
 			info, _ := event.ByName(op)
 			c := event.Call{Start: at, Duration: 5000, Thread: who, Op: info.Op, GPU: event.NoGPU}
 			c.Args[0] = 0x7f0000000000 + uint64(n)

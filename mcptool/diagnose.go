@@ -43,7 +43,10 @@ func stepLossOf(c *report.Chain) *stepLoss {
 		return nil
 	}
 	w := c.WhatIf
-	return &stepLoss{NowNS: w.NowNS, LostNS: c.PerStep.LostNS, WithoutNS: w.StepNS, FasterPct: w.FasterBy, Remains: prose(w.Remains)}
+	return &stepLoss{
+		NowNS: w.NowNS, LostNS: c.PerStep.LostNS, WithoutNS: w.StepNS, FasterPct: w.FasterBy,
+		Remains: prose(w.Remains),
+	}
 }
 
 // other is a finding in one line.
@@ -91,7 +94,8 @@ func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
 	d.Verdict, d.Calls = prose(r.Verdict), r.Events
 	d.Others, d.Path, d.NotExplained = []other{}, []data{}, []data{}
 	for _, g := range first(gapsOf(r), maxGaps) {
-		d.NotExplained = append(d.NotExplained, data(fmt.Sprintf("%s, %s, %s: %s", g.Process, g.Op, report.Duration(g.LostNS), g.Why)))
+		d.NotExplained = append(d.NotExplained,
+			data(fmt.Sprintf("%s, %s, %s: %s", g.Process, g.Op, report.Duration(g.LostNS), g.Why)))
 	}
 	at := 0
 	if in.Finding != "" {
@@ -136,7 +140,8 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	q := []question{}
 	if at+1 < len(r.Chains) {
 		c := &r.Chains[at+1]
-		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)), "diagnose", map[string]any{"finding": c.ID}))
+		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)),
+			"diagnose", map[string]any{"finding": c.ID}))
 	}
 	if at < len(r.Chains) {
 		c := &r.Chains[at]
@@ -153,7 +158,8 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	if len(r.Chains) == 0 {
 		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil),
 			in.ask("whether something changed, and when", "get_timeline", nil))
-		if n := r.Window.Note; strings.Contains(n, "the recording has ") || strings.HasPrefix(n, "nothing was recorded then") {
+		if n := r.Window.Note; strings.Contains(n, "the recording has ") ||
+			strings.HasPrefix(n, "nothing was recorded then") {
 			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
 		}
 	}

@@ -38,7 +38,8 @@ func evidenceQuery(c *report.Chain) string {
 		return waitsDuring(c, at, "off_cpu") + " order by timestamp limit 20"
 	case store.CollectiveEvent:
 		return "select c.rank, c.comm, c.tid, c.op, c.queued, c.barrier_wait_ns " +
-			"from collectives c join collectives e using (comm_id, seq) where e.timestamp = " + at + " order by c.queued desc limit 20"
+			"from collectives c join collectives e using (comm_id, seq) where e.timestamp = " + at +
+			" order by c.queued desc limit 20"
 	}
 	return "select timestamp, op, duration_ns, comm, pid, tid from calls where timestamp = " + at
 }

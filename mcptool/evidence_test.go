@@ -32,7 +32,8 @@ func TestEvidenceIsThere(t *testing.T) {
 		for _, id := range d.Finding.Evidence {
 			handles++
 			var found struct{ Rows [][]any }
-			call(t, cs, "run_sql", map[string]any{"sql": "select id from events where id = '" + id + "' union select id from ledger where id = '" + id + "'"}, &found)
+			call(t, cs, "run_sql", map[string]any{"sql": "select id from events where id = '" + id +
+				"' union select id from ledger where id = '" + id + "'"}, &found)
 			if len(found.Rows) != 1 {
 				t.Errorf("%s: the evidence %s is in %d rows", what, id, len(found.Rows))
 			}

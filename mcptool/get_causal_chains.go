@@ -67,7 +67,8 @@ func (c *chainsOut) rest(r *report.Report) {
 			break
 		}
 		last := group[len(group)-1]
-		c.Recorded = append(c.Recorded, prose(fmt.Sprintf("was %s, %d times: %s. What the data supports: %s", last.Severity, len(group), last.Summary, last.Supported)))
+		c.Recorded = append(c.Recorded, prose(fmt.Sprintf("was %s, %d times: %s. What the data supports: %s", last.Severity,
+			len(group), last.Summary, last.Supported)))
 	}
 }
 

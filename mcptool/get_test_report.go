@@ -70,7 +70,8 @@ var testReportTool = tool[testReportIn, testReportOut]{
 		out = testReportOut{Dropped: dropped{}, Results: []testCase{}}
 		r, err := readReport(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			out.Note = "there is no report yet; make one with: sudo ingero bench diagnosis --quick --json > " + string(name(path))
+			out.Note = "there is no report yet; make one with: sudo ingero bench diagnosis --quick --json > " +
+				string(name(path))
 			return out, nil
 		}
 		if err != nil {

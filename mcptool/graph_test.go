@@ -34,7 +34,8 @@ func TestGraphsAreThoseOfTheView(t *testing.T) {
 		Graphs    []graphRow
 	}
 	call(t, cs, "graph_lifecycle", map[string]any{"since": "all", "limit": 1000}, &life)
-	rows, err := sqlite.Query(t.Context(), path, "select format('%#x', graph_exec), cast(launches as integer), cast(launch_ns as integer) from graph_execs order by timestamp desc", store.Limits{})
+	rows, err := sqlite.Query(t.Context(), path, "select format('%#x', graph_exec), cast(launches as integer), "+
+		"cast(launch_ns as integer) from graph_execs order by timestamp desc", store.Limits{})
 	must(t, err)
 	defer rows.Close()
 	n, instantiated, launches := 0, 0, 0
@@ -58,7 +59,8 @@ func TestGraphsAreThoseOfTheView(t *testing.T) {
 		launches += g.Launches
 	}
 	// Each of 8 graphs is made at the begin, but for one, and twice again.
-	if want := (graphUse{Instantiates: 23, Launches: 2273, Destroyed: 16}); instantiated != 23 || launches != 2273 || len(life.Processes) != 1 || life.Processes[0] != want {
+	if want := (graphUse{Instantiates: 23, Launches: 2273, Destroyed: 16}); instantiated != 23 || launches != 2273 ||
+		len(life.Processes) != 1 || life.Processes[0] != want {
 		t.Errorf("%d graphs, %d launches, %+v, want %+v", instantiated, launches, life.Processes, want)
 	}
 	var often struct {

@@ -118,7 +118,10 @@ func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 		return nil, err
 	}
 	var ops []event.Op
-	for _, n := range []string{"cudaGraphInstantiate", "cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphUpload", "cudaGraphExecDestroy"} {
+	for _, n := range []string{
+		"cudaGraphInstantiate", "cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphUpload",
+		"cudaGraphExecDestroy",
+	} {
 		if i, ok := event.ByName(n); ok {
 			ops = append(ops, i.Op)
 		}
@@ -150,7 +153,8 @@ func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 		return true
 	})
 	if calls > stored {
-		c.Note = joined(c.Note, fmt.Sprintf("%d of %d calls on graphs are stored, so what is said of single graphs is estimated and some are missing; totals are exact", stored, calls))
+		c.Note = joined(c.Note, fmt.Sprintf("%d of %d calls on graphs are stored, so what is said of single graphs is "+
+			"estimated and some are missing; totals are exact", stored, calls))
 	}
 	slices.Reverse(all)
 	list := make([]graphLife, len(all))

@@ -22,8 +22,12 @@ func slowCalls(t *testing.T) string {
 	malloc, _ := event.ByName("cudaMalloc")
 	for n := range uint32(3) {
 		who, hog := event.Thread{PID: 100 + n, TID: 100 + n}, event.Thread{PID: 900 + n, TID: 900 + n}
-		b.Processes = append(b.Processes, store.Process{PID: who.PID, Name: "ray worker " + string(rune('a'+n)), Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true})
-		b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: "worker", Dispatch: true}, store.ThreadInfo{Thread: hog, Comm: "hog"})
+		b.Processes = append(b.Processes, store.Process{
+			PID: who.PID, Name: "ray worker " + string(rune('a'+n)), Rank: -1,
+			LocalRank: -1, WorldSize: -1, Traced: true,
+		})
+		b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: "worker", Dispatch: true},
+			store.ThreadInfo{Thread: hog, Comm: "hog"})
 		at := uint64(began.UnixNano()) + uint64(n)*1000
 		for i := range 600 {
 			slow := i >= 300 // not among the first calls, which are slow by nature
@@ -33,7 +37,8 @@ func slowCalls(t *testing.T) string {
 			}
 			const wait = 30_000_000
 			o := event.OffCPU{
-				Start: at + 500, Duration: wait, Thread: who, Comm: "worker", Op: c.Op, Syscall: -1, WakerSyscall: -1, Dispatch: true,
+				Start: at + 500, Duration: wait, Thread: who, Comm: "worker", Op: c.Op, Syscall: -1, WakerSyscall: -1,
+				Dispatch: true,
 			}
 			switch {
 			case slow && n < 2 && i%20 == 17:
@@ -173,7 +178,10 @@ func TestCallsOfWhichNoStackIsShownAreCounted(t *testing.T) {
 	who := event.Thread{PID: 100, TID: 100}
 	b := &store.Batch{
 		Processes: []store.Process{{PID: 100, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}},
-		Stacks:    []event.Stack{{ID: 7, PID: 100, Frames: []event.Frame{{Kind: event.FrameNative, Symbol: "step", Module: "trainer"}}}},
+		Stacks: []event.Stack{{
+			ID: 7, PID: 100,
+			Frames: []event.Frame{{Kind: event.FrameNative, Symbol: "step", Module: "trainer"}},
+		}},
 	}
 	launch, _ := event.ByName("cudaLaunchKernel")
 	at := uint64(began.UnixNano())

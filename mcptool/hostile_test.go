@@ -59,7 +59,8 @@ func hostile() []mcp.CallToolParams {
 		"select load_extension('/tmp/evil.so')", "select writefile('/tmp/evil', 'x')", "select readfile('/etc/passwd')",
 		"select printf('%.*c', 900000000, 'x')", "select zeroblob(900000000)", "select hex(zeroblob(200000000))",
 		"select replace(hex(zeroblob(60000)), '0', hex(zeroblob(60000)))",
-		"delete from call", "update session set node = 'x'", "drop table call", "insert into meta values ('a', 'b')", "create table t (a)",
+		"delete from call", "update session set node = 'x'", "drop table call", "insert into meta values ('a', 'b')",
+		"create table t (a)",
 		"vacuum", "vacuum into '/tmp/evil.db'", "begin exclusive", "select 1; delete from call", "reindex", "analyze",
 		"select '" + strings.Repeat("x", 1<<20) + "'",
 		"select " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
@@ -72,10 +73,13 @@ func hostile() []mcp.CallToolParams {
 		list = append(list, mcp.CallToolParams{Name: "run_sql", Arguments: map[string]any{"sql": s}})
 	}
 	for tool, args := range map[string]map[string]any{
-		"diagnose": {"finding": strings.Repeat("x", 100_000)}, "get_trace_stats": {"pid": 1 << 40}, "get_causal_chains": {"since": "99999999999999999999h"},
-		"get_stacks": {"limit": -1 << 62, "frames": 1 << 62}, "graph_lifecycle": {"cursor": "999999999999999999999.ffffffff"},
-		"graph_frequency": {"process": "'; drop table call; --"}, "run_demo": {"scenario": "../../etc/passwd"},
-		"query_fleet": {"action": nil}, "get_test_report": {"cursor": "-1.0"}, "get_check": {"extra": map[string]any{"a": []any{}}}, "no_such_tool": {},
+		"diagnose": {"finding": strings.Repeat("x", 100_000)}, "get_trace_stats": {"pid": 1 << 40},
+		"get_causal_chains": {"since": "99999999999999999999h"},
+		"get_stacks":        {"limit": -1 << 62, "frames": 1 << 62},
+		"graph_lifecycle":   {"cursor": "999999999999999999999.ffffffff"},
+		"graph_frequency":   {"process": "'; drop table call; --"}, "run_demo": {"scenario": "../../etc/passwd"},
+		"query_fleet": {"action": nil}, "get_test_report": {"cursor": "-1.0"},
+		"get_check": {"extra": map[string]any{"a": []any{}}}, "no_such_tool": {},
 	} {
 		list = append(list, mcp.CallToolParams{Name: tool, Arguments: args})
 	}
@@ -91,7 +95,8 @@ func TestHostileInputsHarmNothing(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+path)
 	cmd.Stderr = os.Stderr
-	cs, err := mcp.NewClient(&mcp.Implementation{Name: "attacker"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "attacker"}, nil).Connect(t.Context(),
+		&mcp.CommandTransport{Command: cmd}, nil)
 	must(t, err)
 	defer cs.Close()
 	call(t, cs, "diagnose", map[string]any{}, nil) // what is read the first time takes longer
@@ -167,7 +172,8 @@ func checkMeanwhile(t *testing.T, cs *mcp.ClientSession, pid int) {
 	slices.Sort(took)
 	slices.Sort(wall)
 	late := took[asked*95/100] // what 95 of 100 stay below: the collector's work may fall into one
-	t.Logf("%d questions meanwhile: the server worked for %s until the answer at the median, %s at most; by the clock %s and %s",
+	t.Logf("%d questions meanwhile: the server worked for %s until the answer at the median, %s at most; by the clock "+
+		"%s and %s",
 		asked, took[asked/2], took[asked-1], wall[asked/2], wall[asked-1])
 	if late > maxAnswer {
 		t.Errorf("plain questions were answered after %s of work while statements ran", late)

@@ -22,9 +22,11 @@ func TestPagesOfOneListWhileItIsRecorded(t *testing.T) {
 		b := &store.Batch{}
 		for i, d := range durations {
 			who := event.Thread{PID: 100 + uint32(i), TID: 100 + uint32(i)}
-			b.Processes = append(b.Processes, store.Process{PID: who.PID, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true})
+			b.Processes = append(b.Processes,
+				store.Process{PID: who.PID, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true})
 			b.Threads = append(b.Threads, store.ThreadInfo{Thread: who, Comm: "trainer", Dispatch: true})
-			b.Calls = append(b.Calls, event.Call{Start: at + uint64(i)*1000, Duration: d, Thread: who, Op: launch.Op, GPU: event.NoGPU})
+			b.Calls = append(b.Calls,
+				event.Call{Start: at + uint64(i)*1000, Duration: d, Thread: who, Op: launch.Op, GPU: event.NoGPU})
 		}
 		must(t, w.Write(b))
 		must(t, w.Flush(t.Context()))

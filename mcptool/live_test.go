@@ -14,7 +14,10 @@ import (
 
 func openWriter(t testing.TB, path string) *sqlite.Writer {
 	t.Helper()
-	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{Started: uint64(time.Now().UnixNano()), Node: "test", Version: "test"}, Seed: 1})
+	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{
+		Started: uint64(time.Now().UnixNano()),
+		Node:    "test", Version: "test",
+	}, Seed: 1})
 	must(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
@@ -31,7 +34,8 @@ func writeCalls(t testing.TB, w *sqlite.Writer, from, n int) {
 	}
 	at := uint64(time.Now().UnixNano())
 	for i := range n {
-		b.Calls = append(b.Calls, event.Call{Start: at + uint64(from+i)*1000, Duration: 500, Thread: who, Op: launch.Op, GPU: event.NoGPU})
+		b.Calls = append(b.Calls,
+			event.Call{Start: at + uint64(from+i)*1000, Duration: 500, Thread: who, Op: launch.Op, GPU: event.NoGPU})
 	}
 	must(t, w.Write(b))
 	must(t, w.Flush(context.Background()))

@@ -55,7 +55,12 @@ func TestNestedCallsCountOnce(t *testing.T) {
 	for _, c := range []struct {
 		args  map[string]any
 		calls int
-	}{{nil, n}, {map[string]any{"layer": "CUDA"}, n}, {map[string]any{"layer": "DRIVER"}, n}, {map[string]any{"op": "cuStreamSynchronize"}, n}} {
+	}{
+		{nil, n},
+		{map[string]any{"layer": "CUDA"}, n},
+		{map[string]any{"layer": "DRIVER"}, n},
+		{map[string]any{"op": "cuStreamSynchronize"}, n},
+	} {
 		var got struct {
 			Calls int
 			Ops   []opRow
@@ -78,12 +83,16 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 	const n = 6000
 	for i := range uint64(n) {
 		b.Calls = append(b.Calls, event.Call{
-			Start: uint64(began.UnixNano()) + i*100_000_000, Duration: 5000, Thread: who, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU,
+			Start: uint64(began.UnixNano()) + i*100_000_000, Duration: 5000, Thread: who, Op: opOf(t, "cudaLaunchKernel"),
+			GPU: event.NoGPU,
 		})
 	}
 	cs := connect(t, written(t, began, b), mcptool.Options{})
 	windows := map[string]bool{}
-	for _, tool := range []string{"get_trace_stats", "diagnose", "get_stacks", "get_timeline", "get_causal_chains", "run_sql"} {
+	for _, tool := range []string{
+		"get_trace_stats", "diagnose", "get_stacks", "get_timeline", "get_causal_chains",
+		"run_sql",
+	} {
 		var got struct {
 			Window string
 			Calls  int
@@ -99,7 +108,8 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 	}
 	var got statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"since": "1m"}, &got)
-	if left := n - got.Calls; left <= 0 || !strings.Contains(got.Note, fmt.Sprintf("the recording has 5,%03d calls more before it", left%1000)) {
+	if left := n - got.Calls; left <= 0 ||
+		!strings.Contains(got.Note, fmt.Sprintf("the recording has 5,%03d calls more before it", left%1000)) {
 		t.Errorf("%d calls of %d, note %q", got.Calls, n, got.Note)
 	}
 }
@@ -108,7 +118,10 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 func TestStacksSayOfWhichCallsTheyAre(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	who, b := trainer()
-	b.Stacks = []event.Stack{{ID: 77, PID: who.PID, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 1, Symbol: "step", Module: "train"}}}}
+	b.Stacks = []event.Stack{{
+		ID: 77, PID: who.PID,
+		Frames: []event.Frame{{Kind: event.FrameNative, Addr: 1, Symbol: "step", Module: "train"}},
+	}}
 	at := uint64(began.UnixNano())
 	const n, slow = 5000, 10
 	for i := range n {
@@ -171,7 +184,8 @@ func TestNextShowsTheCulprit(t *testing.T) {
 		if len(got.Columns) > 8 || strings.Contains(strings.Join(got.Columns, ","), "duration,") {
 			t.Errorf("columns %v", got.Columns)
 		}
-		if !strings.Contains(fmt.Sprint(got.Rows), fmt.Sprint(" ", d.Finding.Culprit.TID, " ")) || !strings.Contains(fmt.Sprint(got.Rows), "hog of") {
+		if !strings.Contains(fmt.Sprint(got.Rows), fmt.Sprint(" ", d.Finding.Culprit.TID, " ")) ||
+			!strings.Contains(fmt.Sprint(got.Rows), "hog of") {
 			t.Errorf("the culprit %d is not in %v", d.Finding.Culprit.TID, got.Rows)
 		}
 	}
@@ -217,12 +231,16 @@ func TestWhatWasDroppedIsTheSameEverywhere(t *testing.T) {
 	who, b := trainer()
 	for i := range uint64(100) {
 		b.Calls = append(b.Calls, event.Call{
-			Start: uint64(began.UnixNano()) + i*100_000_000, Duration: 5000, Thread: who, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU,
+			Start: uint64(began.UnixNano()) + i*100_000_000, Duration: 5000, Thread: who, Op: opOf(t, "cudaLaunchKernel"),
+			GPU: event.NoGPU,
 		})
 	}
 	b.Losses = []event.Loss{{Kind: event.LostHealed, Count: 24}, {Kind: event.LostCall, Count: 1}}
 	cs := connect(t, written(t, began, b), mcptool.Options{})
-	want := map[string]string{"call": "1 call (ring buffer full)", "healed": "24 intervals rebuilt from the scheduler's clock"}
+	want := map[string]string{
+		"call":   "1 call (ring buffer full)",
+		"healed": "24 intervals rebuilt from the scheduler's clock",
+	}
 	for tool := range needsRecording {
 		for _, since := range []string{"", "all", "3s"} {
 			args := map[string]any{}
@@ -254,7 +272,8 @@ func TestEachArgumentIsDescribed(t *testing.T) {
 				t.Errorf("%s: %s is not described", tool.Name, name)
 			case !strings.Contains(required, name) && !strings.Contains(about, "default") && about != "as in diagnose":
 				t.Errorf("%s: nothing says what %s is by default: %q", tool.Name, name, about)
-			case p.(map[string]any)["type"] == "integer" && !strings.Contains("pid tid", name) && !strings.Contains(about, "at most"):
+			case p.(map[string]any)["type"] == "integer" && !strings.Contains("pid tid", name) &&
+				!strings.Contains(about, "at most"):
 				t.Errorf("%s: nothing says how much %s can be: %q", tool.Name, name, about)
 			}
 		}
@@ -277,7 +296,8 @@ func TestCheckIsBrief(t *testing.T) {
 	thinned := connect(t, thinnedRecording(t), mcptool.Options{})
 	var got struct{ Traced, Sampled string }
 	call(t, thinned, "get_check", nil, &got)
-	if !strings.Contains(got.Sampled, " calls are stored one by one, others counted") || !strings.HasPrefix(got.Traced, "1 process: trainer") {
+	if !strings.Contains(got.Sampled, " calls are stored one by one, others counted") ||
+		!strings.HasPrefix(got.Traced, "1 process: trainer") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -364,8 +384,12 @@ func TestTimesAddUpToNoMoreThanThereIs(t *testing.T) {
 			at += pause
 			d := 10 + rng.Uint64N(1<<(8+rng.Uint64N(24)))
 			l, _ := randomWaits(rng, d)
-			b.Calls = append(b.Calls, event.Call{Start: at, Duration: d, Thread: who, Op: opOf(t, "cudaMalloc"), GPU: event.NoGPU, Ledger: l})
-			b.Calls = append(b.Calls, event.Call{Start: at + 2, Duration: d - 4, Thread: who, Op: opOf(t, "cuMemAlloc"), Depth: 1, GPU: event.NoGPU, Ledger: l})
+			b.Calls = append(b.Calls,
+				event.Call{Start: at, Duration: d, Thread: who, Op: opOf(t, "cudaMalloc"), GPU: event.NoGPU, Ledger: l})
+			b.Calls = append(b.Calls, event.Call{
+				Start: at + 2, Duration: d - 4, Thread: who, Op: opOf(t, "cuMemAlloc"),
+				Depth: 1, GPU: event.NoGPU, Ledger: l,
+			})
 			at += d
 		}
 		cs := connect(t, written(t, began, b), mcptool.Options{})

@@ -31,7 +31,8 @@ var queryFleetTool = tool[fleetIn, fleetOut]{
 	run: func(ctx context.Context, s *server, in fleetIn) (out fleetOut, err error) {
 		out = fleetOut{
 			Dropped: dropped{}, Rows: []tableRow{},
-			Notes: []data{"no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or run_sql on it, and ask the server of each other node"},
+			Notes: []data{"no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or " +
+				"run_sql on it, and ask the server of each other node"},
 		}
 		if s.opts.Fleet == nil {
 			return out, nil
@@ -131,7 +132,8 @@ func fleetChains(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetT
 		if len(c.Recommendations) > 0 {
 			fix = c.Recommendations[0]
 		}
-		t.add(c.Severity, string(name(c.Node)), c.Cause.Kind, string(prose(c.Summary)), c.LostNS, c.ExplainedPct, string(name(c.Cause.Process)), c.Cause.PID, string(prose(fix)))
+		t.add(c.Severity, string(name(c.Node)), c.Cause.Kind, string(prose(c.Summary)), c.LostNS, c.ExplainedPct,
+			string(name(c.Cause.Process)), c.Cause.PID, string(prose(fix)))
 	}
 	return t, nil
 }
@@ -141,10 +143,14 @@ func fleetOps(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTabl
 	if err != nil {
 		return nil, err
 	}
-	t := &fleetTable{Heard: &h, columns: []string{"node", "process", "pid", "op", "calls", "errors", "p50_ns", "p99_ns", "max_ns", "total_ns"}}
+	t := &fleetTable{
+		Heard:   &h,
+		columns: []string{"node", "process", "pid", "op", "calls", "errors", "p50_ns", "p99_ns", "max_ns", "total_ns"},
+	}
 	for i := range nodes {
 		for _, o := range nodes[i].Ops {
-			t.add(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op)), o.Calls, o.Errors, o.P50NS, o.P99NS, o.MaxNS, o.TotalNS)
+			t.add(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op)), o.Calls, o.Errors, o.P50NS,
+				o.P99NS, o.MaxNS, o.TotalNS)
 		}
 	}
 	return t, nil

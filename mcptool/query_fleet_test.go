@@ -57,14 +57,21 @@ func TestQueryFleetAsksAllNodes(t *testing.T) {
 		if len(out.Rows) < c.rows || !strings.Contains(text, c.has) || !strings.Contains(out.Notes[0], c.note) {
 			t.Errorf("%v: %+v", c.args, out)
 		}
-		if sql, _ := c.args["sql"].(string); strings.Contains(sql, "off_cpu") && (!strings.Contains(fmt.Sprint(out.Notes), "demo: off_cpu has only") || !strings.Contains(fmt.Sprint(out.Notes), "host-1: off_cpu has only")) {
+		if sql, _ := c.args["sql"].(string); strings.Contains(sql, "off_cpu") &&
+			(!strings.Contains(fmt.Sprint(out.Notes), "demo: off_cpu has only") ||
+				!strings.Contains(fmt.Sprint(out.Notes), "host-1: off_cpu has only")) {
 			t.Errorf("%v: notes %q do not say what is counted", c.args, out.Notes)
 		}
 		if w := strings.Join(out.Notes[1:], "\n"); !strings.Contains(w, "no answer from 127.0.0.1:1: ") {
 			t.Errorf("%v: notes %q", c.args, out.Notes)
 		}
 	}
-	for _, args := range []map[string]any{{"action": "sql"}, {"action": "chains", "sql": "select 1"}, {"action": "ops", "since": "yesterday"}, {"action": "sql", "sql": "drop table calls"}} {
+	for _, args := range []map[string]any{
+		{"action": "sql"},
+		{"action": "chains", "sql": "select 1"},
+		{"action": "ops", "since": "yesterday"},
+		{"action": "sql", "sql": "drop table calls"},
+	} {
 		fails(t, cs, "query_fleet", args)
 	}
 }

@@ -12,7 +12,8 @@ import (
 func TestRecordedChainsThatAreLeftOutAreCounted(t *testing.T) {
 	r := &report.Report{}
 	for i := range 7 {
-		r.StoredChains = append(r.StoredChains, report.StoredChain{ID: fmt.Sprint(i), Op: fmt.Sprint("op", i), Severity: "HIGH", Summary: "slow"})
+		r.StoredChains = append(r.StoredChains,
+			report.StoredChain{ID: fmt.Sprint(i), Op: fmt.Sprint("op", i), Severity: "HIGH", Summary: "slow"})
 	}
 	var out chainsOut
 	out.rest(r)

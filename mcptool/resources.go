@@ -38,7 +38,10 @@ const (
 // resources is the list of them.
 var resources = []resource{
 	{"schema", "SQL views", "The views that run_sql reads, with questions as examples.", markdown, fixed(docs.SQL)},
-	{"events", "Operations", "Every operation that is recorded, with its arguments and units.", markdown, fixed(docs.Events)},
+	{
+		"events", "Operations", "Every operation that is recorded, with its arguments and units.", markdown,
+		fixed(docs.Events),
+	},
 	{"summary", "Recording", "What this recording covers, and what was lost.", asJSON, readSummary},
 	{"findings", "Findings", "Every finding of the whole recording, in one line each.", asJSON, readFindings},
 	{"finding/{id}", "Finding", "A finding in full.", asJSON, readFinding},
@@ -65,7 +68,10 @@ func (s *server) addResources(m *mcp.Server) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: r.mime, Text: text}}}, nil
 		}
 		if strings.Contains(r.address, "{") {
-			m.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + r.address, Name: r.name, Description: r.about, MIMEType: r.mime}, handler)
+			m.AddResourceTemplate(&mcp.ResourceTemplate{
+				URITemplate: scheme + r.address, Name: r.name, Description: r.about,
+				MIMEType: r.mime,
+			}, handler)
 		} else {
 			m.AddResource(&mcp.Resource{URI: scheme + r.address, Name: r.name, Description: r.about, MIMEType: r.mime}, handler)
 		}
@@ -76,7 +82,10 @@ func (s *server) addResources(m *mcp.Server) {
 // what was asked is wrong or the recording, and with why.
 func refused(err error) error {
 	code := int64(jsonrpc.CodeInvalidParams)
-	for _, e := range []error{store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermitted, context.Canceled} {
+	for _, e := range []error{
+		store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermitted,
+		context.Canceled,
+	} {
 		if errors.Is(err, e) {
 			code = jsonrpc.CodeInternalError
 		}
@@ -103,7 +112,10 @@ func readFindings(ctx context.Context, s *server, _ string) (text string, err er
 		for i := range r.Chains {
 			list = append(list, findingOf(&r.Chains[i]))
 		}
-		text, err = written(map[string]any{"verdict": prose(r.Verdict), "findings": list, "not_explained": gapsOf(r), "dropped": droppedOf(r.Lost)})
+		text, err = written(map[string]any{
+			"verdict": prose(r.Verdict), "findings": list, "not_explained": gapsOf(r),
+			"dropped": droppedOf(r.Lost),
+		})
 		return err
 	})
 	return text, err
@@ -142,7 +154,10 @@ func readOp(ctx context.Context, s *server, op string) (string, error) {
 	for _, a := range info.Args {
 		args = append(args, argument{a.Name, a.Unit, a.Doc})
 	}
-	return written(map[string]any{"op": info.Name, "source": info.Op.Source().String(), "doc": info.Doc, "arguments": args, "statistics": stats})
+	return written(map[string]any{
+		"op": info.Name, "source": info.Op.Source().String(), "doc": info.Doc, "arguments": args,
+		"statistics": stats,
+	})
 }
 
 func readProcess(ctx context.Context, s *server, process string) (string, error) {

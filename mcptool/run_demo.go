@@ -40,7 +40,10 @@ var runDemoTool = tool[demoIn, demoOut]{
 			return out, err
 		}
 		quoteNames(r.Report)
-		out = demoOut{Dropped: droppedOf(r.Report.Lost), Story: sc.Story, Expect: sc.Expect, Right: r.Right, Verdict: prose(r.Report.Verdict), Fix: []data{}}
+		out = demoOut{
+			Dropped: droppedOf(r.Report.Lost), Story: sc.Story, Expect: sc.Expect, Right: r.Right,
+			Verdict: prose(r.Report.Verdict), Fix: []data{},
+		}
 		if len(r.Report.Chains) > 0 {
 			f := findingOf(&r.Report.Chains[max(r.Rank-1, 0)])
 			out.Found, out.Fix = f.Kind, f.Fix

@@ -30,8 +30,9 @@ func (s sqlOut) rows() int { return len(s.Rows) }
 const maxCell = 500
 
 var runSQLTool = tool[sqlIn, sqlOut]{
-	name:  "run_sql",
-	about: "One read-only SQLite statement on the recording. Views: events, cuda_events, host_events, off_cpu, culprits, ledger, op_seconds, process_names, stack_frames, losses. Times in ns.",
+	name: "run_sql",
+	about: "One read-only SQLite statement on the recording. Views: events, cuda_events, host_events, off_cpu, " +
+		"culprits, ledger, op_seconds, process_names, stack_frames, losses. Times in ns.",
 	run: func(ctx context.Context, s *server, in sqlIn) (out sqlOut, err error) {
 		from, err := in.offset(in.SQL)
 		if err != nil {

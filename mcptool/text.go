@@ -56,7 +56,8 @@ func visible(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point):
 			return '?'
 		}
 		return r
@@ -102,7 +103,8 @@ func quoteNames(r *report.Report) {
 	if len(names) == 0 {
 		return
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // a name may be part of a longer one
+	// a name may be part of a longer one
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, n := range slices.Compact(names) {
 		pairs = append(pairs, n, quoted(n))

@@ -11,7 +11,8 @@ import (
 func TestNames(t *testing.T) {
 	for in, want := range map[string]data{
 		"trainer": "trainer", "kworker/0:1-events": "kworker/0:1-events", "tmux: server": "«tmux: server»",
-		"a»b": "a›b", "«a b": "«‹a b»", "a\nb": "«a b»", "a\x1b[2Jb": "a?[2Jb", "\u202eabc": "?abc", "a\xffb": "a\uFFFDb", "": "",
+		"a»b": "a›b", "«a b": "«‹a b»", "a\nb": "«a b»", "a\x1b[2Jb": "a?[2Jb", "\u202eabc": "?abc", "a\xffb": "a\uFFFDb",
+		"":         "",
 		"a\ufe0fb": "a?b", "a\U000E0141\u3164\u034fb": "a???b",
 		strings.Repeat("x", 130): data(strings.Repeat("x", 120) + "…(+10)"),
 	} {
@@ -25,7 +26,8 @@ func TestFramesHaveReadableNames(t *testing.T) {
 	for in, want := range map[string]data{
 		"_ZN2at6native5copy_ERNS_6TensorERKS1_b [libtorch_cpu.so]": "at::native::copy_ [libtorch_cpu.so]",
 		"_ZN3c104cuda18device_synchronizeEv":                       "c10::cuda::device_synchronize",
-		"main [victim]":                                            "main [victim]", "_Zebra": "_Zebra", "train.py:12 in step": "train.py:12 in step",
+		"main [victim]":                                            "main [victim]", "_Zebra": "_Zebra",
+		"train.py:12 in step": "train.py:12 in step",
 	} {
 		if got := frame(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
@@ -50,7 +52,8 @@ func FuzzNames(f *testing.F) {
 			t.Errorf("%q becomes %q", s, got)
 		}
 		for _, r := range got {
-			if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
+				unicode.Other_Default_Ignorable_Code_Point) {
 				t.Errorf("%q shows %U", got, r)
 			}
 		}

@@ -140,7 +140,8 @@ func TestMemoryFromBeforeTheTraceIsNotCountedTwice(t *testing.T) {
 func TestAnAddressGivenOutAgainBeforeItsFreeReturned(t *testing.T) {
 	m := start(t)
 	m.alloc("cudaMalloc", 0x1000, 100, 0)
-	m.call("cudaMalloc", event.Call{Start: 2005, Duration: 10, Thread: event.Thread{TID: 1}, Args: [event.NumArgs]uint64{30, 0x1000}})
+	m.call("cudaMalloc",
+		event.Call{Start: 2005, Duration: 10, Thread: event.Thread{TID: 1}, Args: [event.NumArgs]uint64{30, 0x1000}})
 	m.call("cudaFree", event.Call{Start: 2000, Duration: 20, Args: [event.NumArgs]uint64{0x1000}})
 	if r := m.device(); r.LiveBytes != 30 || r.LiveCount != 1 || r.Frees != 1 || r.UnknownFrees != 0 {
 		t.Errorf("the second allocation lives, recorded as %+v", r)

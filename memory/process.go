@@ -173,7 +173,8 @@ func (p *process) top(at uint64, list []event.MemorySite) []event.MemorySite {
 		}
 	}
 	slices.SortFunc(sites, func(a, b *site) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.space, b.space), cmp.Compare(a.op, b.op), cmp.Compare(a.stack, b.stack))
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.space, b.space), cmp.Compare(a.op, b.op),
+			cmp.Compare(a.stack, b.stack))
 	})
 	var n [event.NumSpaces]int
 	for _, s := range sites {

@@ -98,15 +98,43 @@ const (
 
 // Catalogue lists the metrics. From it come the instruments and docs/metrics.md.
 var Catalogue = []Instrument{
-	{callDuration, Histogram, "s", []string{attrSource, attrOp, attrProcess, attrRank}, "Time that calls of CUDA and NCCL took."},
-	{callErrors, Counter, "{error}", []string{attrSource, attrOp, attrProcess, attrRank, attrError}, "Calls that returned an error."},
-	{callBytes, Counter, "By", []string{attrSource, attrOp, attrProcess, attrRank}, "Bytes that calls allocated, copied or set, by their own argument."},
-	{threadTime, Counter, "s", []string{attrState, attrProcess, attrRank}, "Where the time of outermost calls, and of the gaps between them that held a wait, went."},
+	{
+		callDuration, Histogram, "s",
+		[]string{attrSource, attrOp, attrProcess, attrRank},
+		"Time that calls of CUDA and NCCL took.",
+	},
+	{
+		callErrors, Counter, "{error}",
+		[]string{attrSource, attrOp, attrProcess, attrRank, attrError},
+		"Calls that returned an error.",
+	},
+	{
+		callBytes, Counter, "By",
+		[]string{attrSource, attrOp, attrProcess, attrRank},
+		"Bytes that calls allocated, copied or set, by their own argument.",
+	},
+	{
+		threadTime, Counter, "s",
+		[]string{attrState, attrProcess, attrRank},
+		"Where the time of outermost calls, and of the gaps between them that held a wait, went.",
+	},
 	{callsInFlight, Gauge, "{call}", nil, "Calls that have not returned after a second."},
-	{collectiveWait, Histogram, "s", []string{attrOp, attrProcess, attrRank}, "Time that a synchronisation waited for a collective operation."},
-	{memoryUsed, UpDown, "By", []string{attrSpace, attrProcess, attrRank}, "Memory that a process allocated through CUDA and did not free."},
+	{
+		collectiveWait, Histogram, "s",
+		[]string{attrOp, attrProcess, attrRank},
+		"Time that a synchronisation waited for a collective operation.",
+	},
+	{
+		memoryUsed, UpDown, "By",
+		[]string{attrSpace, attrProcess, attrRank},
+		"Memory that a process allocated through CUDA and did not free.",
+	},
 	{findingCount, Gauge, "{finding}", []string{attrCause, attrLevel}, "Findings of the last diagnosis."},
-	{findingLost, Gauge, "1", []string{attrCause, attrLevel, attrProcess}, "Share of a dispatching thread's time that the last diagnosis says is lost to a cause."},
+	{
+		findingLost, Gauge, "1",
+		[]string{attrCause, attrLevel, attrProcess},
+		"Share of a dispatching thread's time that the last diagnosis says is lost to a cause.",
+	},
 	{losses, Counter, "{event}", []string{attrLoss}, "What could not be recorded."},
 	{tracerCPU, Gauge, "1", nil, "What the tracer itself used of one core."},
 	{tracerMemory, Gauge, "By", nil, "The tracer's own resident memory."},

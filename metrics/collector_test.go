@@ -84,10 +84,12 @@ func collectedLogs(t *testing.T, r *collectortest.Received) {
 		for _, sl := range rl.ScopeLogs {
 			for _, l := range sl.LogRecords {
 				n++
-				if l.Body.StringValue != "engine lost 12 %" || l.SeverityText != "HIGH" || l.EventName != "ingero.finding" || l.Attributes.Of(attrCause) != "cpu_contention" {
+				if l.Body.StringValue != "engine lost 12 %" || l.SeverityText != "HIGH" || l.EventName != "ingero.finding" ||
+					l.Attributes.Of(attrCause) != "cpu_contention" {
 					t.Errorf("the record is %+v", l)
 				}
-				if len(l.TraceID) != 32 || len(l.SpanID) != 16 || strings.Trim(l.TraceID, "0") == "" || strings.Trim(l.SpanID, "0") == "" {
+				if len(l.TraceID) != 32 || len(l.SpanID) != 16 || strings.Trim(l.TraceID, "0") == "" ||
+					strings.Trim(l.SpanID, "0") == "" {
 					t.Errorf("trace %q, span %q", l.TraceID, l.SpanID)
 				}
 			}

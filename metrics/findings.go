@@ -30,14 +30,16 @@ func (m *Metrics) Findings(r *report.Report) {
 		m.lost[lostKey{c.Cause.Kind, c.Severity, c.Effect.Process}] += c.LostPct / 100
 	}
 	for k, n := range m.findings {
-		m.gauges[findingCount].Record(ctx, n, metric.WithAttributes(attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity)))
+		m.gauges[findingCount].Record(ctx, n,
+			metric.WithAttributes(attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity)))
 		if n == 0 {
 			delete(m.findings, k) // told to be over once
 		}
 	}
 	for k, share := range m.lost {
 		m.gauges[findingLost].Record(ctx, share, metric.WithAttributes(
-			attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity), attribute.String(attrProcess, k.process)))
+			attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity),
+			attribute.String(attrProcess, k.process)))
 		if share == 0 {
 			delete(m.lost, k)
 		}

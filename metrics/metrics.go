@@ -77,7 +77,8 @@ type lostKey struct{ cause, severity, process string }
 // identity describes the machine and the program.
 func identity(node, version string) *resource.Resource {
 	return resource.NewWithAttributes(semconv.SchemaURL,
-		semconv.ServiceName("ingero"), semconv.ServiceVersion(version), semconv.ServiceInstanceID(node), semconv.HostName(node))
+		semconv.ServiceName("ingero"), semconv.ServiceVersion(version), semconv.ServiceInstanceID(node),
+		semconv.HostName(node))
 }
 
 // New makes the instruments for readers.
@@ -85,15 +86,20 @@ func New(node, version string, readers ...sdk.Reader) (*Metrics, error) {
 	exponential := sdk.NewView(sdk.Instrument{Kind: sdk.InstrumentKindHistogram}, sdk.Stream{
 		Aggregation: sdk.AggregationBase2ExponentialHistogram{MaxSize: histogramBuckets, MaxScale: histogramScale},
 	})
-	opts := []sdk.Option{sdk.WithResource(identity(node, version)), sdk.WithView(exponential), sdk.WithCardinalityLimit(maxSeries)}
+	opts := []sdk.Option{
+		sdk.WithResource(identity(node, version)), sdk.WithView(exponential),
+		sdk.WithCardinalityLimit(maxSeries),
+	}
 	for _, r := range readers {
 		opts = append(opts, sdk.WithReader(r))
 	}
 	m := &Metrics{
 		provider:   sdk.NewMeterProvider(opts...),
-		histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Float64Counter{}, gauges: map[string]metric.Float64Gauge{},
-		sums: map[string]metric.Float64UpDownCounter{}, held: map[heldKey]uint64{},
-		processes: map[uint32]*process{}, calls: map[callKey]metric.MeasurementOption{}, states: map[stateKey]metric.MeasurementOption{},
+		histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Float64Counter{},
+		gauges: map[string]metric.Float64Gauge{},
+		sums:   map[string]metric.Float64UpDownCounter{}, held: map[heldKey]uint64{},
+		processes: map[uint32]*process{}, calls: map[callKey]metric.MeasurementOption{},
+		states:   map[stateKey]metric.MeasurementOption{},
 		findings: map[findingKey]float64{}, lost: map[lostKey]float64{},
 	}
 	meter := m.provider.Meter("github.com/ingero-io/ingero")
@@ -152,7 +158,8 @@ func (m *Metrics) Batch(b *store.Batch) {
 		m.counters[losses].Add(ctx, float64(l.Count), metric.WithAttributes(attribute.String(attrLoss, l.Kind.String())))
 	}
 	for _, pid := range b.Ended { // last, as its last calls are of its name
-		if !slices.ContainsFunc(b.Processes, func(p store.Process) bool { return p.PID == pid }) { // else the id is used again
+		// else the id is used again
+		if !slices.ContainsFunc(b.Processes, func(p store.Process) bool { return p.PID == pid }) {
 			m.forget(pid)
 		}
 	}
@@ -189,7 +196,8 @@ func (m *Metrics) forget(pid uint32) {
 func (m *Metrics) hold(k heldKey, bytes uint64) {
 	if was := m.held[k]; was != bytes {
 		m.held[k] = bytes
-		m.sums[memoryUsed].Add(context.Background(), float64(bytes)-float64(was), m.set(k.pid, attribute.String(attrSpace, k.space.String())))
+		m.sums[memoryUsed].Add(context.Background(), float64(bytes)-float64(was),
+			m.set(k.pid, attribute.String(attrSpace, k.space.String())))
 	}
 }
 

@@ -111,7 +111,11 @@ func batch(t *testing.T) *store.Batch {
 	waited := event.Ledger{}
 	waited.NS[event.Futex] = 3 * ms
 	b := &store.Batch{
-		Processes: []store.Process{{PID: 10, Name: "engine", Rank: -1}, {PID: 11, Name: "engine", Rank: -1}, {PID: 12, Name: "rank\x1b[31m", Rank: 3}},
+		Processes: []store.Process{
+			{PID: 10, Name: "engine", Rank: -1},
+			{PID: 11, Name: "engine", Rank: -1},
+			{PID: 12, Name: "rank\x1b[31m", Rank: 3},
+		},
 		Records: event.Records{
 			Calls: []event.Call{
 				{Thread: thread(10), Op: launch, Duration: 10 * ms, Ledger: waited},
@@ -122,10 +126,14 @@ func batch(t *testing.T) *store.Batch {
 			Gaps: []event.Gap{{Thread: thread(10), Duration: 5 * ms, Ledger: waited}},
 		},
 		Collectives: []event.Collective{{Thread: thread(12), Op: reduce, At: 100, SyncOp: launch, SyncEnd: 100 + 7*ms}},
-		Memory:      []event.Memory{{PID: 10, LiveBytes: 100}, {PID: 11, LiveBytes: 20}, {PID: 12, Space: event.PinnedMemory, LiveBytes: 3}},
-		Snapshots:   []store.Snapshot{{CPUPct: 50, MemPct: 25}},
-		GPUs:        []store.GPUSnapshot{{GPU: 1, UtilPct: 90, TempC: 60, ClockMHz: 1500, MemMB: 2, TotalMB: 8}},
-		Losses:      []event.Loss{{Kind: event.LostCall, Count: 5}},
+		Memory: []event.Memory{
+			{PID: 10, LiveBytes: 100},
+			{PID: 11, LiveBytes: 20},
+			{PID: 12, Space: event.PinnedMemory, LiveBytes: 3},
+		},
+		Snapshots: []store.Snapshot{{CPUPct: 50, MemPct: 25}},
+		GPUs:      []store.GPUSnapshot{{GPU: 1, UtilPct: 90, TempC: 60, ClockMHz: 1500, MemMB: 2, TotalMB: 8}},
+		Losses:    []event.Loss{{Kind: event.LostCall, Count: 5}},
 	}
 	return b
 }
@@ -139,7 +147,8 @@ func TestPrometheusReadsWhatWasRecorded(t *testing.T) {
 	m.Findings(&report.Report{Chains: []report.Chain{chain}})
 	all := get(t, s)
 
-	h := only(t, all, "ingero_call_duration_seconds", "ingero_op=cudaLaunchKernel", "process_executable_name=engine").GetHistogram()
+	h := only(t, all, "ingero_call_duration_seconds", "ingero_op=cudaLaunchKernel",
+		"process_executable_name=engine").GetHistogram()
 	if h.GetSampleCount() != 2 || math.Abs(h.GetSampleSum()-0.040) > 1e-9 {
 		t.Errorf("%d launches of %v s, want 2 of 0.04", h.GetSampleCount(), h.GetSampleSum())
 	}
@@ -178,7 +187,8 @@ func TestPrometheusReadsWhatWasRecorded(t *testing.T) {
 			t.Errorf("%s %v is %v, want %v", c.name, c.labels, got, c.want)
 		}
 	}
-	if w := only(t, all, "ingero_collective_wait_duration_seconds").GetHistogram(); math.Abs(w.GetSampleSum()-0.007) > 1e-12 {
+	if w := only(t, all,
+		"ingero_collective_wait_duration_seconds").GetHistogram(); math.Abs(w.GetSampleSum()-0.007) > 1e-12 {
 		t.Errorf("waited %v s for the collective, want 0.007", w.GetSampleSum())
 	}
 	info := only(t, all, "target_info", "service_name=ingero", "host_name=node-1")
@@ -193,7 +203,8 @@ func TestPrometheusReadsWhatWasRecorded(t *testing.T) {
 	if v := only(t, all, "ingero_findings").GetGauge().GetValue(); v != 0 {
 		t.Errorf("%v findings, want none", v)
 	}
-	if v := only(t, all, "ingero_gpu_memory_allocated_bytes", "ingero_memory_space=device").GetGauge().GetValue(); v != 20 {
+	if v := only(t, all, "ingero_gpu_memory_allocated_bytes",
+		"ingero_memory_space=device").GetGauge().GetValue(); v != 20 {
 		t.Errorf("%v bytes are allocated, want 20", v)
 	}
 }
@@ -244,10 +255,12 @@ func TestSeriesAreBounded(t *testing.T) {
 		}
 	}
 	if len(f.GetMetric()) > maxSeries || calls != n || !overflow {
-		t.Errorf("%d series with %d calls (overflow: %v), want at most %d with %d", len(f.GetMetric()), calls, overflow, maxSeries, n)
+		t.Errorf("%d series with %d calls (overflow: %v), want at most %d with %d", len(f.GetMetric()), calls, overflow,
+			maxSeries, n)
 	}
 	if len(m.processes)+len(m.calls)+len(m.states) != 0 {
-		t.Errorf("%d processes, %d and %d sets are kept of processes that ended", len(m.processes), len(m.calls), len(m.states))
+		t.Errorf("%d processes, %d and %d sets are kept of processes that ended", len(m.processes), len(m.calls),
+			len(m.states))
 	}
 }
 
@@ -255,8 +268,14 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 	m, s := scraped(t)
 	thread := event.Thread{PID: 10, TID: 10}
-	call := store.Batch{Records: event.Records{Calls: []event.Call{{Thread: thread, Op: opNamed(t, "cudaLaunchKernel"), Duration: ms}}}}
-	m.Batch(&store.Batch{Processes: []store.Process{{PID: 10, Name: "trainer", Rank: -1}}, Records: event.Records{Calls: call.Calls}})
+	call := store.Batch{Records: event.Records{Calls: []event.Call{{
+		Thread: thread, Op: opNamed(t, "cudaLaunchKernel"),
+		Duration: ms,
+	}}}}
+	m.Batch(&store.Batch{
+		Processes: []store.Process{{PID: 10, Name: "trainer", Rank: -1}},
+		Records:   event.Records{Calls: call.Calls},
+	})
 	m.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{Kind: event.LifeExit, Thread: thread}}}})
 	m.Second(&Tracer{})
 	m.Batch(&call)

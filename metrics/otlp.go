@@ -78,7 +78,10 @@ func loopback(host string) bool {
 
 // String is the endpoint as a URL.
 func (e Endpoint) String() string {
-	scheme := map[[2]bool]string{{false, false}: "http", {false, true}: "https", {true, false}: "grpc", {true, true}: "grpcs"}[[2]bool{e.GRPC, e.TLS}]
+	scheme := map[[2]bool]string{
+		{false, false}: "http", {false, true}: "https", {true, false}: "grpc",
+		{true, true}: "grpcs",
+	}[[2]bool{e.GRPC, e.TLS}]
 	return scheme + "://" + e.Host
 }
 
@@ -111,7 +114,10 @@ func metricExporter(ctx context.Context, e Endpoint) (sdk.Exporter, error) {
 	if e.GRPC {
 		o := []otlpmetricgrpc.Option{
 			otlpmetricgrpc.WithEndpoint(e.Host), otlpmetricgrpc.WithCompressor("gzip"),
-			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{
+				Enabled: true, InitialInterval: retryFirst,
+				MaxInterval: retryMost, MaxElapsedTime: retryAll,
+			}),
 		}
 		if !e.TLS {
 			o = append(o, otlpmetricgrpc.WithInsecure())
@@ -120,7 +126,10 @@ func metricExporter(ctx context.Context, e Endpoint) (sdk.Exporter, error) {
 	}
 	o := []otlpmetrichttp.Option{
 		otlpmetrichttp.WithEndpoint(e.Host), otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression),
-		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{
+			Enabled: true, InitialInterval: retryFirst,
+			MaxInterval: retryMost, MaxElapsedTime: retryAll,
+		}),
 	}
 	if !e.TLS {
 		o = append(o, otlpmetrichttp.WithInsecure())
@@ -132,7 +141,10 @@ func logExporter(ctx context.Context, e Endpoint) (sdklog.Exporter, error) {
 	if e.GRPC {
 		o := []otlploggrpc.Option{
 			otlploggrpc.WithEndpoint(e.Host), otlploggrpc.WithCompressor("gzip"),
-			otlploggrpc.WithRetry(otlploggrpc.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+			otlploggrpc.WithRetry(otlploggrpc.RetryConfig{
+				Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost,
+				MaxElapsedTime: retryAll,
+			}),
 		}
 		if !e.TLS {
 			o = append(o, otlploggrpc.WithInsecure())
@@ -141,7 +153,10 @@ func logExporter(ctx context.Context, e Endpoint) (sdklog.Exporter, error) {
 	}
 	o := []otlploghttp.Option{
 		otlploghttp.WithEndpoint(e.Host), otlploghttp.WithCompression(otlploghttp.GzipCompression),
-		otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost, MaxElapsedTime: retryAll}),
+		otlploghttp.WithRetry(otlploghttp.RetryConfig{
+			Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost,
+			MaxElapsedTime: retryAll,
+		}),
 	}
 	if !e.TLS {
 		o = append(o, otlploghttp.WithInsecure())

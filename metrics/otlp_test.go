@@ -31,7 +31,9 @@ type inbox struct {
 	refuse  int // so many requests are told to come again
 }
 
-func (i *inbox) Export(_ context.Context, r *metricspb.ExportMetricsServiceRequest) (*metricspb.ExportMetricsServiceResponse, error) {
+func (i *inbox) Export(_ context.Context,
+	r *metricspb.ExportMetricsServiceRequest,
+) (*metricspb.ExportMetricsServiceResponse, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.metrics = append(i.metrics, r)
@@ -44,7 +46,9 @@ type logBox struct {
 	*inbox
 }
 
-func (l logBox) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (*logspb.ExportLogsServiceResponse, error) {
+func (l logBox) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (*logspb.ExportLogsServiceResponse,
+	error,
+) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.logs = append(l.logs, r)
@@ -124,7 +128,10 @@ func pushed(t *testing.T, url string) (*Metrics, *Pushed) {
 func push(t *testing.T, box *inbox, url string) {
 	m, p := pushed(t, url)
 	logs := NewLogs(p.Logs, "node-1 run")
-	chain := report.Chain{ID: "f1", Severity: "MEDIUM", Summary: "engine lost 12 %", LostPct: 12, Recommendations: []string{"do this"}}
+	chain := report.Chain{
+		ID: "f1", Severity: "MEDIUM", Summary: "engine lost 12 %", LostPct: 12,
+		Recommendations: []string{"do this"},
+	}
 	chain.Cause.Kind, chain.Cause.Process, chain.Effect.Process = "cpu_contention", "backup", "engine"
 	now := time.Unix(1_800_000_000, 0)
 	for i := range 3 { // the same finding, second by second
@@ -179,7 +186,8 @@ func (i *inbox) checkLogs(t *testing.T, now time.Time) {
 				for _, l := range sl.GetLogRecords() {
 					times = append(times, l.GetTimeUnixNano())
 					spans[hex.EncodeToString(l.GetTraceId())+hex.EncodeToString(l.GetSpanId())] = true
-					if l.GetBody().GetStringValue() != "engine lost 12 %" || l.GetEventName() != "ingero.finding" || l.GetSeverityText() != "MEDIUM" || l.GetSeverityNumber() != logspbWarn {
+					if l.GetBody().GetStringValue() != "engine lost 12 %" || l.GetEventName() != "ingero.finding" ||
+						l.GetSeverityText() != "MEDIUM" || l.GetSeverityNumber() != logspbWarn {
 						t.Errorf("the record is %v", l)
 					}
 					if len(l.GetTraceId()) != 16 || len(l.GetSpanId()) != 8 {

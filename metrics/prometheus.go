@@ -40,13 +40,17 @@ func Scrape(addr string) (*Scraped, error) {
 		return nil, fmt.Errorf("serve metrics: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTimeout}))
+	mux.Handle("GET /metrics",
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTimeout}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "Ingero. The metrics are at /metrics.")
 	})
 	s := &Scraped{
 		Reader: reader, addr: l.Addr(),
-		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * scrapeTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10},
+		server: &http.Server{
+			Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * scrapeTimeout,
+			IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		},
 	}
 	go func() { _ = s.server.Serve(l) }() // ends by Close; what else may fail concerns one reader
 	return s, nil

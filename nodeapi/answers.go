@@ -34,7 +34,8 @@ func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err er
 			out.Findings[r.Chains[i].Severity]++
 		}
 		s := &v.Sum
-		out.Schema, out.FirstNS, out.LastNS, out.Calls, out.Stored, out.Sessions = s.Schema, s.First, s.Last, s.Calls, s.Stored, sessions(s)
+		out.Schema, out.FirstNS, out.LastNS, out.Calls, out.Stored, out.Sessions = s.Schema, s.First, s.Last, s.Calls,
+			s.Stored, sessions(s)
 		return nil
 	})
 	return out, err
@@ -104,7 +105,8 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 			of := sites.Ops[recording.SiteOpKey{PID: s.PID, Op: s.Op}]
 			site := wire.Site{
 				OpCalls: of.Calls, OpTotalNS: of.TotalNS,
-				PID: s.PID, Process: names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS, TotalNS: s.TotalNS,
+				PID: s.PID, Process: names[s.PID], Op: s.Op.String(), Kernel: s.Kernel, Calls: s.Calls, MaxNS: s.MaxNS,
+				TotalNS: s.TotalNS,
 			}
 			if site.Frames, err = frames(ctx, v, s.Stack); err != nil {
 				return err
@@ -138,7 +140,8 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 			if v.Wants(p.PID) {
 				out.Processes = append(out.Processes, wire.Process{
 					PID: p.PID, Parent: p.Parent, Name: p.Name, Command: p.Command, Traced: p.Traced,
-					Rank: p.Rank, LocalRank: p.LocalRank, WorldSize: p.WorldSize, Framework: string(p.Framework), Threads: append([]wire.Thread{}, of[p.PID]...),
+					Rank: p.Rank, LocalRank: p.LocalRank, WorldSize: p.WorldSize, Framework: string(p.Framework),
+					Threads: append([]wire.Thread{}, of[p.PID]...),
 				})
 			}
 		}
@@ -161,13 +164,15 @@ func snapshots(ctx context.Context, a *API, in *input) (out wire.Snapshots, err 
 		for i := range machine {
 			s := &machine[i]
 			out.Machine = append(out.Machine, wire.System{
-				AtNS: s.At, CPUPct: s.CPUPct, StealPct: s.StealPct, MemPct: s.MemPct, MemAvailableMB: s.MemAvailableMB, SwapMB: s.SwapMB, Load: s.Load,
+				AtNS: s.At, CPUPct: s.CPUPct, StealPct: s.StealPct, MemPct: s.MemPct, MemAvailableMB: s.MemAvailableMB,
+				SwapMB: s.SwapMB, Load: s.Load,
 			})
 		}
 		for i := range gpus {
 			g := &gpus[i]
 			out.GPUs = append(out.GPUs, wire.GPU{
-				AtNS: g.At, GPU: g.GPU, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz, UtilPct: g.UtilPct, Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
+				AtNS: g.At, GPU: g.GPU, TempC: g.TempC, ClockMHz: g.ClockMHz, MaxMHz: g.MaxMHz, UtilPct: g.UtilPct,
+				Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
 			})
 		}
 		return nil

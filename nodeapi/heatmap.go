@@ -31,7 +31,10 @@ type perSecond interface {
 func heatmap(ctx context.Context, a *API, in *input) (out wire.Heatmap, err error) {
 	err = a.read(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
-		h := heat{view: v, in: in, out: &out, cells: map[[2]uint64]uint64{}, from: out.Window.FromNS, to: max(out.Window.ToNS, out.Window.FromNS+1)}
+		h := heat{
+			view: v, in: in, out: &out, cells: map[[2]uint64]uint64{}, from: out.Window.FromNS,
+			to: max(out.Window.ToNS, out.Window.FromNS+1),
+		}
 		if err := h.choose(ctx); err != nil {
 			return err
 		}
@@ -96,7 +99,8 @@ func (h *heat) seconds(ctx context.Context, r perSecond) error {
 	const second = uint64(time.Second)
 	first, end := h.from/second, (h.to-1)/second+1
 	step := (end - first + uint64(h.in.columns) - 1) / uint64(h.in.columns)
-	h.out.StartNS, h.out.ColumnNS, h.out.Columns, h.out.Exact = first*second, step*second, int((end-first+step-1)/step), true
+	h.out.StartNS, h.out.ColumnNS, h.out.Columns, h.out.Exact = first*second, step*second, int((end-first+step-1)/step),
+		true
 	return r.OpSeconds(ctx, store.Window{From: h.from, To: h.to}, func(sec uint64, o *store.OpStat) bool {
 		if o.Op == h.op && h.wants(o.Thread) && sec >= first && sec < end {
 			o.Hist.Each(func(i int, n uint32) { h.add((sec-first)/step, i, uint64(n)) })

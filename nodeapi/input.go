@@ -83,10 +83,14 @@ var params = []param{
 		in.by = v
 		return nil
 	}},
-	{"slow", "string", "whether to count only calls that were slow, failed, waited or were the first", []string{"yes", "no"}, func(in *input, v string) error {
-		in.slow = v == "yes"
-		return nil
-	}},
+	{
+		"slow", "string", "whether to count only calls that were slow, failed, waited or were the first",
+		[]string{"yes", "no"},
+		func(in *input, v string) error {
+			in.slow = v == "yes"
+			return nil
+		},
+	},
 	{"limit", "integer", "items of a list at most; 1000 if nothing is said", nil, func(in *input, v string) error {
 		n, err := strconv.Atoi(v)
 		if err == nil && n < 1 {
@@ -99,18 +103,27 @@ var params = []param{
 		in.skip, err = between(v, 0, math.MaxInt32)
 		return err
 	}},
-	{"buckets", "integer", "buckets of time at most, 1 to 4096; 512 if nothing is said", nil, func(in *input, v string) (err error) {
-		in.buckets, err = between(v, 1, maxBuckets)
-		return err
-	}},
-	{"columns", "integer", "columns of time at most, 1 to 2000; 240 if nothing is said", nil, func(in *input, v string) (err error) {
-		in.columns, err = between(v, 1, maxColumns)
-		return err
-	}},
-	{"rows", "integer", "up to how many calls and waits are answered one by one; 4000 if nothing is said", nil, func(in *input, v string) (err error) {
-		in.rows, err = between(v, 0, maxLimit)
-		return err
-	}},
+	{
+		"buckets", "integer", "buckets of time at most, 1 to 4096; 512 if nothing is said", nil,
+		func(in *input, v string) (err error) {
+			in.buckets, err = between(v, 1, maxBuckets)
+			return err
+		},
+	},
+	{
+		"columns", "integer", "columns of time at most, 1 to 2000; 240 if nothing is said", nil,
+		func(in *input, v string) (err error) {
+			in.columns, err = between(v, 1, maxColumns)
+			return err
+		},
+	},
+	{
+		"rows", "integer", "up to how many calls and waits are answered one by one; 4000 if nothing is said", nil,
+		func(in *input, v string) (err error) {
+			in.rows, err = between(v, 0, maxLimit)
+			return err
+		},
+	},
 }
 
 // between is a whole number from low to high.
@@ -145,7 +158,8 @@ func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, erro
 	}
 	for name, values := range r.URL.Query() {
 		if !slices.Contains(rt.params, name) {
-			return nil, http.StatusBadRequest, fmt.Errorf("%s has no parameter %q; it has: %s", rt.path, name, strings.Join(rt.params, ", "))
+			return nil, http.StatusBadRequest,
+				fmt.Errorf("%s has no parameter %q; it has: %s", rt.path, name, strings.Join(rt.params, ", "))
 		}
 		p := paramNamed(name)
 		v := values[0]

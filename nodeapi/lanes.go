@@ -122,7 +122,8 @@ func (l *laneView) estimate() string {
 	text := report.Plural(n, "call") + " of the window were counted, not stored: their time is exact by whole seconds, " +
 		"and shown where one of the same thread and operation was stored"
 	if unknown > 0 {
-		text = report.Plural(n, "call") + " of the window were counted, not stored: they are shown where one of the same thread and operation was stored, " +
+		text = report.Plural(n, "call") +
+			" of the window were counted, not stored: they are shown where one of the same thread and operation was stored, " +
 			"and as long as that one, as the recording does not have their time"
 	}
 	return text + "; exact: op_seconds"
@@ -206,7 +207,8 @@ func (l *laneView) add(lane *wire.Lane, s lanes.Span) {
 	if class, ok := s.Key.Class(); ok {
 		lane.Waits = append(lane.Waits, start, int64(s.Duration), int64(class))
 	} else {
-		lane.Calls = append(lane.Calls, start, int64(s.Duration), l.op(s.Key.Op()), int64(s.Depth), int64(s.Weight), int64(s.NS))
+		lane.Calls = append(lane.Calls, start, int64(s.Duration), l.op(s.Key.Op()), int64(s.Depth), int64(s.Weight),
+			int64(s.NS))
 	}
 }
 

@@ -28,11 +28,17 @@ func TestLanesOfARecordingThatGrows(t *testing.T) {
 	for round := range 12 {
 		b := store.Batch{}
 		for range 500 { // two seconds
-			b.Calls = append(b.Calls, event.Call{Start: at, Duration: 1_000_000, Thread: event.Thread{PID: 7, TID: 7}, Op: launch.Op, GPU: event.NoGPU})
+			b.Calls = append(b.Calls, event.Call{
+				Start: at, Duration: 1_000_000, Thread: event.Thread{PID: 7, TID: 7},
+				Op: launch.Op, GPU: event.NoGPU,
+			})
 			at += uint64(4 * time.Millisecond)
 		}
 		// It began three seconds ago, on another thread.
-		b.Calls = append(b.Calls, event.Call{Start: at - uint64(3*time.Second), Duration: uint64(3 * time.Second), Thread: event.Thread{PID: 7, TID: 8}, Op: launch.Op, GPU: event.NoGPU})
+		b.Calls = append(b.Calls, event.Call{
+			Start: at - uint64(3*time.Second), Duration: uint64(3 * time.Second),
+			Thread: event.Thread{PID: 7, TID: 8}, Op: launch.Op, GPU: event.NoGPU,
+		})
 		must(t, w.Write(&b))
 		must(t, w.Flush(t.Context()))
 		want := asked(t, h)

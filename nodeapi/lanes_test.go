@@ -99,7 +99,8 @@ func TestLanesAddUpToAllCalls(t *testing.T) {
 		t.Fatalf("the recording holds too little: %v", want)
 	}
 	for _, q := range []string{
-		"since=all&rows=0&buckets=1", "since=all&rows=0&buckets=7", "since=all&rows=0", "since=all&rows=0&buckets=4096", "since=all&rows=50000",
+		"since=all&rows=0&buckets=1", "since=all&rows=0&buckets=7", "since=all&rows=0", "since=all&rows=0&buckets=4096",
+		"since=all&rows=50000",
 	} {
 		l := lanesOf(t, h, q)
 		if got := sums(&l); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -162,7 +163,8 @@ func TestLanesOneByOneHaveWhatBeganBefore(t *testing.T) {
 			middle := all.StartNS + uint64(lane.Waits[j]+lane.Waits[j+1]/2)
 			l := lanesOf(t, h, fmt.Sprintf("from=%d&to=%d", middle, middle+1))
 			w := l.Lanes[i].Waits
-			if len(w) != 3 || l.StartNS+uint64(w[0]) != all.StartNS+uint64(lane.Waits[j]) || w[1] != lane.Waits[j+1] || w[2] != lane.Waits[j+2] {
+			if len(w) != 3 || l.StartNS+uint64(w[0]) != all.StartNS+uint64(lane.Waits[j]) || w[1] != lane.Waits[j+1] ||
+				w[2] != lane.Waits[j+2] {
 				t.Errorf("lane %d: in the middle of %v there is %v", i, lane.Waits[j:j+3], w)
 			}
 		}
@@ -194,12 +196,18 @@ func TestLanesAreChosen(t *testing.T) {
 	if x := l.Lanes[0]; x.Process != "loader" || x.Thread != "loader-0" || x.Node != "host" || x.Rank != -1 {
 		t.Errorf("%+v", x)
 	}
-	for _, q := range []string{"buckets=0", "buckets=4097", "buckets=x", "rows=-1", "rows=50001", "skip=-1", "skip=99999999999", "from=5&to=4"} {
+	for _, q := range []string{
+		"buckets=0", "buckets=4097", "buckets=x", "rows=-1", "rows=50001", "skip=-1",
+		"skip=99999999999", "from=5&to=4",
+	} {
 		if code, b := ask(t, h, "GET", nodeapi.Prefix+"lanes?"+q, ""); code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", q, code, b)
 		}
 	}
-	for _, q := range []string{"from=1&to=9223372036854775807&rows=0&buckets=4096", "from=9223372036854775806&to=9223372036854775807", "from=1&to=2"} {
+	for _, q := range []string{
+		"from=1&to=9223372036854775807&rows=0&buckets=4096",
+		"from=9223372036854775806&to=9223372036854775807", "from=1&to=2",
+	} {
 		lanesOf(t, h, q)
 	}
 }
@@ -207,7 +215,8 @@ func TestLanesAreChosen(t *testing.T) {
 // BenchmarkLanes asks for a tile of a recording of a million calls, which has been read.
 func BenchmarkLanes(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "million.db")
-	must(b, storetest.Build(path, storetest.Load{Calls: 1_000_000, Rate: 50_000, Threads: 4, Waits: true}, sqlite.Options{RawRate: 1 << 20}))
+	must(b, storetest.Build(path, storetest.Load{Calls: 1_000_000, Rate: 50_000, Threads: 4, Waits: true},
+		sqlite.Options{RawRate: 1 << 20}))
 	src := source.New(path)
 	b.Cleanup(func() { src.Close() })
 	b.Run("first", func(b *testing.B) {

@@ -30,7 +30,8 @@ func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err erro
 				continue
 			}
 			out.Threads = append(out.Threads, wire.ThreadLedger{
-				PID: t.PID, TID: t.TID, Process: names[t.PID], Thread: threads[t.Thread], WallNS: t.Wall(), Calls: t.Calls, CallsNS: t.CallNS,
+				PID: t.PID, TID: t.TID, Process: names[t.PID], Thread: threads[t.Thread], WallNS: t.Wall(), Calls: t.Calls,
+				CallsNS: t.CallNS,
 				InCalls: byClass(&t.In, t.CallNS), BetweenNS: byClass(&t.Between, t.Wall()-min(t.CallNS, t.Wall())),
 			})
 		}

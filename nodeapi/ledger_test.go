@@ -36,7 +36,10 @@ func TestLedgerCountsTimeOnce(t *testing.T) {
 			event.Call{Start: at, Duration: 400_000, Thread: thread, Op: op("cudaLaunchKernel"), Ledger: waited},
 			event.Call{Start: at + 1000, Duration: 300_000, Thread: thread, Op: op("cuLaunchKernel"), Depth: 1, Ledger: waited})
 		if i < calls-1 {
-			b.Gaps = append(b.Gaps, event.Gap{Start: at + 400_000, Duration: 600_000, Thread: thread, Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Sleep: 500_000}}})
+			b.Gaps = append(b.Gaps, event.Gap{
+				Start: at + 400_000, Duration: 600_000, Thread: thread,
+				Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Sleep: 500_000}},
+			})
 		}
 	}
 	path := filepath.Join(t.TempDir(), "made.db")
@@ -52,13 +55,15 @@ func TestLedgerCountsTimeOnce(t *testing.T) {
 	}
 	const wall = (calls-1)*ms + 400_000
 	l := got.Threads[0]
-	if l.PID != 7 || l.TID != 8 || l.Process != "trainer" || l.Thread != "worker" || l.WallNS != wall || l.Calls != calls || l.CallsNS != calls*400_000 {
+	if l.PID != 7 || l.TID != 8 || l.Process != "trainer" || l.Thread != "worker" || l.WallNS != wall ||
+		l.Calls != calls || l.CallsNS != calls*400_000 {
 		t.Errorf("the thread: %+v", l)
 	}
 	if in := l.InCalls; in["futex"] != calls*100_000 || in["on_cpu"] != calls*300_000 || len(in) != 2 {
 		t.Errorf("in calls: %v", in)
 	}
-	if between := l.BetweenNS; between["sleep"] != (calls-1)*500_000 || between["on_cpu"] != (calls-1)*100_000 || len(between) != 2 {
+	if between := l.BetweenNS; between["sleep"] != (calls-1)*500_000 || between["on_cpu"] != (calls-1)*100_000 ||
+		len(between) != 2 {
 		t.Errorf("between: %v", between)
 	}
 }
@@ -66,7 +71,8 @@ func TestLedgerCountsTimeOnce(t *testing.T) {
 func TestRecordingIsDescribed(t *testing.T) {
 	code, body := ask(t, api(t, ""), "GET", nodeapi.Prefix+"recording", "")
 	var got wire.Recording
-	if must(t, json.Unmarshal(body, &got)); code != http.StatusOK || got.Calls < 4000 || got.FirstNS != storetest.DefaultStart || got.LastNS <= got.FirstNS || len(got.Sessions) != 1 || got.Node != "host" {
+	if must(t, json.Unmarshal(body, &got)); code != http.StatusOK || got.Calls < 4000 ||
+		got.FirstNS != storetest.DefaultStart || got.LastNS <= got.FirstNS || len(got.Sessions) != 1 || got.Node != "host" {
 		t.Errorf("%d %s", code, body)
 	}
 }

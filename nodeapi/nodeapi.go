@@ -70,7 +70,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt := a.routes[r.URL.Path]
 	switch {
 	case rt == nil:
-		fail(w, http.StatusNotFound, errors.New("there is nothing at this address; "+Prefix+"openapi.json lists what there is"))
+		fail(w, http.StatusNotFound,
+			errors.New("there is nothing at this address; "+Prefix+"openapi.json lists what there is"))
 		return
 	case r.Method != rt.method && (r.Method != http.MethodHead || rt.method != http.MethodGet):
 		w.Header().Set("Allow", rt.method)
@@ -105,7 +106,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *API) run(ctx context.Context, rt *route, in *input) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.opts.Logger.Error("a request failed inside; please report it", "path", rt.path, "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			a.opts.Logger.Error("a request failed inside; please report it", "path", rt.path, "err", fmt.Sprint(p), "stack",
+				string(debug.Stack()))
 			err = errInternal
 		}
 	}()
@@ -144,7 +146,8 @@ func (asked) Is(target error) bool { return target == errAsked }
 func fail(w http.ResponseWriter, code int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(wire.Failure{Error: strings.ToValidUTF8(err.Error(), "\uFFFD")}) // nobody is left to be told
+	// nobody is left to be told
+	_ = json.NewEncoder(w).Encode(wire.Failure{Error: strings.ToValidUTF8(err.Error(), "\uFFFD")})
 }
 
 func answer(w http.ResponseWriter, out any) {

@@ -79,7 +79,8 @@ type document struct {
 // examples are values of the parameters.
 var examples = map[string]string{
 	"since": "all", "from": "2020-01-01T00:00:00Z", "to": "2099-01-01T00:00:00Z", "pid": "4000", "tid": "4000",
-	"process": "trainer", "op": "cudaLaunchKernel", "limit": "7", "skip": "1", "buckets": "64", "columns": "20", "rows": "10",
+	"process": "trainer", "op": "cudaLaunchKernel", "limit": "7", "skip": "1", "buckets": "64", "columns": "20",
+	"rows": "10",
 }
 
 // TestHandlersAnswerAsTheDocumentSays asks everything that the document has, with every
@@ -255,7 +256,8 @@ func TestAnswersHoldWhatIsRecorded(t *testing.T) {
 		}
 	}
 	if calls != len(whole.Calls) || intervals != len(whole.OffCPU) || calls < 1000 || intervals == 0 {
-		t.Errorf("parts have %d calls and %d intervals, the whole %d and %d", calls, intervals, len(whole.Calls), len(whole.OffCPU))
+		t.Errorf("parts have %d calls and %d intervals, the whole %d and %d", calls, intervals, len(whole.Calls),
+			len(whole.OffCPU))
 	}
 }
 
@@ -298,7 +300,8 @@ func TestWrongQuestionsAreRefused(t *testing.T) {
 		{"POST", "query", `{"sql": "` + strings.Repeat(" ", 20_000) + `select 1"}`, 400, "more than"},
 		{"POST", "query", strings.Repeat("x", 1<<20), 413, "too long"},
 	} {
-		if code, b := ask(t, h, c.method, nodeapi.Prefix+c.target, c.body); code != c.want || !strings.Contains(string(b), c.text) {
+		if code, b := ask(t, h, c.method, nodeapi.Prefix+c.target, c.body); code != c.want ||
+			!strings.Contains(string(b), c.text) {
 			t.Errorf("%s %s %.60s: %d %s, want %d %s", c.method, c.target, c.body, code, b, c.want, c.text)
 		}
 	}
@@ -360,7 +363,10 @@ func TestScanOfThePort(t *testing.T) {
 		{"the server's own certificate", func(c *tls.Config) { c.Certificates = []tls.Certificate{node.TLS} }, nil, 0},
 		{"no token", nil, func(r *http.Request) { r.Header.Del("Authorization") }, 401},
 		{"a wrong token", nil, func(r *http.Request) { r.Header.Set("Authorization", "Bearer x"+secret) }, 401},
-		{"the token in the address", nil, func(r *http.Request) { r.Header.Del("Authorization"); r.URL.RawQuery = "token=" + secret }, 401},
+		{
+			"the token in the address", nil,
+			func(r *http.Request) { r.Header.Del("Authorization"); r.URL.RawQuery = "token=" + secret }, 401,
+		},
 		{"a foreign name", nil, func(r *http.Request) { r.Host = "evil.example" }, 403},
 		{"another page", nil, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403},
 	} {

@@ -30,7 +30,8 @@ func sessions(s *store.Summary) []wire.Session {
 	for i := range s.Sessions {
 		e := &s.Sessions[i]
 		out = append(out, wire.Session{
-			StartedNS: e.Started, StoppedNS: e.Stopped, Node: e.Node, Host: e.Host, Kernel: e.Kernel, Arch: e.Arch, CPUs: e.CPUs, Version: e.Version,
+			StartedNS: e.Started, StoppedNS: e.Stopped, Node: e.Node, Host: e.Host, Kernel: e.Kernel, Arch: e.Arch, CPUs: e.CPUs,
+			Version: e.Version,
 		})
 	}
 	return out

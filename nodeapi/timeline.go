@@ -70,7 +70,8 @@ func cut(t *wire.Timeline, limit int) {
 
 func callOf(c *event.Call) wire.Call {
 	out := wire.Call{
-		StartNS: c.Start, DurationNS: c.Duration, PID: c.PID, TID: c.TID, Op: c.Op.String(), Depth: c.Depth, Ret: c.Ret, Weight: max(c.Weight, 1),
+		StartNS: c.Start, DurationNS: c.Duration, PID: c.PID, TID: c.TID, Op: c.Op.String(), Depth: c.Depth, Ret: c.Ret,
+		Weight: max(c.Weight, 1),
 	}
 	for class, ns := range c.Ledger.NS {
 		if ns > 0 {
@@ -88,7 +89,8 @@ func callOf(c *event.Call) wire.Call {
 
 func offCPUOf(o *event.OffCPU) wire.OffCPU {
 	out := wire.OffCPU{
-		StartNS: o.Start, DurationNS: o.Duration, RunQueueNS: o.RunQueue, PID: o.PID, TID: o.TID, Class: o.Class.String(), Holder: o.Holder,
+		StartNS: o.Start, DurationNS: o.Duration, RunQueueNS: o.RunQueue, PID: o.PID, TID: o.TID, Class: o.Class.String(),
+		Holder: o.Holder,
 	}
 	if o.Op != 0 {
 		out.Op = o.Op.String()

@@ -57,7 +57,9 @@ func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 }
 
 // listWaits sorts what was found, and names the places of those that are answered.
-func listWaits(ctx context.Context, v *recording.View, in *input, found map[waitKey]*wire.WaitSite, out *wire.Waits) error {
+func listWaits(ctx context.Context, v *recording.View, in *input, found map[waitKey]*wire.WaitSite,
+	out *wire.Waits,
+) error {
 	keys := make([]waitKey, 0, len(found))
 	for k := range found {
 		keys = append(keys, k)
@@ -71,7 +73,8 @@ func listWaits(ctx context.Context, v *recording.View, in *input, found map[wait
 		case "calls":
 			c = cmp.Compare(b.Waits, a.Waits)
 		}
-		return cmp.Or(c, cmp.Compare(x.pid, y.pid), cmp.Compare(x.op, y.op), cmp.Compare(x.class, y.class), cmp.Compare(x.stack, y.stack))
+		return cmp.Or(c, cmp.Compare(x.pid, y.pid), cmp.Compare(x.op, y.op), cmp.Compare(x.class, y.class),
+			cmp.Compare(x.stack, y.stack))
 	})
 	out.Total, out.Waits = len(keys), []wire.WaitSite{}
 	for _, k := range keys[:min(len(keys), in.limit)] {

@@ -42,7 +42,8 @@ func TestWaitsAddUpToWhatIsStored(t *testing.T) {
 		t.Errorf("%d of %d", len(all.Waits), all.Total)
 	}
 	one := read("&op=cudaStreamSynchronize&limit=1")
-	if len(one.Waits) != 1 || one.Waits[0].Op != "cudaStreamSynchronize" || one.Total < 2 || one.Waits[0].Process != "trainer" {
+	if len(one.Waits) != 1 || one.Waits[0].Op != "cudaStreamSynchronize" || one.Total < 2 ||
+		one.Waits[0].Process != "trainer" {
 		t.Errorf("%+v", one)
 	}
 }

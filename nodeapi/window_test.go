@@ -44,7 +44,10 @@ func TestEachAnswerIsOfTheWholeRecording(t *testing.T) {
 		})
 	}
 	h := api(t, recordedOnce(t, b))
-	for _, path := range []string{"overview", "ops", "chains", "timeline", "lanes", "heatmap", "stacks", "waits", "snapshots", "ledger"} {
+	for _, path := range []string{
+		"overview", "ops", "chains", "timeline", "lanes", "heatmap", "stacks", "waits",
+		"snapshots", "ledger",
+	} {
 		for query, note := range map[string]string{"": "this is all of it", "?since=1m": "calls more before it"} {
 			code, body := ask(t, h, "GET", nodeapi.Prefix+path+query, "")
 			var got wire.About
@@ -101,7 +104,8 @@ func TestLedgersAddUpToNoMoreThanThereIs(t *testing.T) {
 			sum += ns
 		}
 		if l.CallsNS != inCalls || l.Calls != 300 || sum > l.WallNS {
-			t.Errorf("seed %d: %d calls of %d ns, want 300 of %d; classes add up to %d of %d", seed, l.Calls, l.CallsNS, inCalls, sum, l.WallNS)
+			t.Errorf("seed %d: %d calls of %d ns, want 300 of %d; classes add up to %d of %d", seed, l.Calls, l.CallsNS, inCalls,
+				sum, l.WallNS)
 		}
 	}
 }
@@ -113,9 +117,15 @@ func TestAnswersOfSQLSayWhatSumsAreOf(t *testing.T) {
 	launch, _ := event.ByName("cudaLaunchKernel")
 	h := api(t, recordedOnce(t, &store.Batch{
 		Records: event.Records{
-			Calls:       []event.Call{{Start: first, Duration: 10, Thread: who, Op: launch.Op}, {Start: first + 1, Duration: 5, Thread: who, Op: launch.Op, Depth: 1}},
-			OffCPU:      []event.OffCPU{{Start: first, Duration: 100_000, Thread: who, Class: event.Sleep}},
-			ThreadTimes: []event.ThreadTime{{Thread: who, At: first + 1e9, NS: [event.NumClasses]uint64{event.Sleep: 4_916_000_000}}},
+			Calls: []event.Call{
+				{Start: first, Duration: 10, Thread: who, Op: launch.Op},
+				{Start: first + 1, Duration: 5, Thread: who, Op: launch.Op, Depth: 1},
+			},
+			OffCPU: []event.OffCPU{{Start: first, Duration: 100_000, Thread: who, Class: event.Sleep}},
+			ThreadTimes: []event.ThreadTime{{
+				Thread: who, At: first + 1e9,
+				NS: [event.NumClasses]uint64{event.Sleep: 4_916_000_000},
+			}},
 		},
 	}))
 	for sql, want := range map[string]string{

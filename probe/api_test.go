@@ -84,7 +84,8 @@ func buildAPI(t *testing.T, times int) (dir, program string) {
 		if err := os.WriteFile(c, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b, err := exec.Command("gcc", append([]string{"-O1", "-w", "-fno-builtin", "-o", out, c}, args...)...).CombinedOutput()
+		b, err := exec.Command("gcc",
+			append([]string{"-O1", "-w", "-fno-builtin", "-o", out, c}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, b)
 		}
@@ -99,7 +100,8 @@ func buildAPI(t *testing.T, times int) (dir, program string) {
 				for _, f := range i.SymbolNames() {
 					n++
 					fmt.Fprintf(&functions, "int %s() { static volatile int n; n += %d; return 0; }\n", f, n)
-					fmt.Fprintf(&calls, "\t\t((int (*)(long, long, long, long, long, long, long, long))%s)(0, 0, 0, 0, 0, 0, 0, 0);\n", f)
+					fmt.Fprintf(&calls, "\t\t((int (*)(long, long, long, long, long, long, long, long))%s)(0, 0, 0, 0, 0, 0, 0, 0);\n",
+						f)
 				}
 			}
 		}

@@ -145,7 +145,9 @@ func (v *variant) trial(c *ebpf.Collection) error {
 }
 
 // choose loads the first back end that works here, or the one asked for.
-func choose(want Backend, prepare func(*ebpf.CollectionSpec) error, opts ebpf.CollectionOptions) (*variant, *ebpf.Collection, error) {
+func choose(want Backend, prepare func(*ebpf.CollectionSpec) error, opts ebpf.CollectionOptions) (*variant,
+	*ebpf.Collection, error,
+) {
 	var tried []string
 	for i := range variants {
 		v := &variants[i]
@@ -161,10 +163,13 @@ func choose(want Backend, prepare func(*ebpf.CollectionSpec) error, opts ebpf.Co
 			return nil, nil, err
 		}
 	}
-	return nil, nil, fmt.Errorf("%w: no way to attach to functions works on this kernel (%s)", ErrUnsupported, strings.Join(tried, "; "))
+	return nil, nil, fmt.Errorf("%w: no way to attach to functions works on this kernel (%s)", ErrUnsupported,
+		strings.Join(tried, "; "))
 }
 
-func (v *variant) open(prepare func(*ebpf.CollectionSpec) error, opts ebpf.CollectionOptions) (*ebpf.Collection, error) {
+func (v *variant) open(prepare func(*ebpf.CollectionSpec) error, opts ebpf.CollectionOptions) (*ebpf.Collection,
+	error,
+) {
 	s, err := v.spec()
 	if err != nil {
 		return nil, err

@@ -37,7 +37,10 @@ type decoder struct {
 }
 
 func newDecoder(toUnix uint64, u unwinder) *decoder {
-	d := &decoder{toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{}, python: newPythonDecoder()}
+	d := &decoder{
+		toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{},
+		python: newPythonDecoder(),
+	}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
 			d.masks[i.Op.Slot()][n] = argMask(a.Unit, i.Shape)
@@ -205,7 +208,8 @@ func (d *decoder) explain(o *event.OffCPU, f *bpf.WireOffFullRec) {
 		if c.Tid == 0 {
 			break
 		}
-		o.Culprits = append(o.Culprits, event.Culprit{Thread: event.Thread{PID: c.Tgid, TID: c.Tid}, Comm: comm(&c.Comm), NS: c.Ns})
+		o.Culprits = append(o.Culprits,
+			event.Culprit{Thread: event.Thread{PID: c.Tgid, TID: c.Tid}, Comm: comm(&c.Comm), NS: c.Ns})
 	}
 	for i := 1; i < len(o.Culprits); i++ { // most time first; at most four
 		for j := i; j > 0 && o.Culprits[j].NS > o.Culprits[j-1].NS; j-- {

@@ -22,7 +22,8 @@ func (d *decoder) socket(b []byte) bool {
 		clear(d.sockets)
 	}
 	d.sockets[w.H.Tid] = socketAt{event.Socket{
-		Kind: event.SocketKind(w.H.Sub), LocalPort: w.Lport, RemotePort: w.Rport, Remote: w.Raddr, Peer: w.Peer, Bound: w.Bound != 0,
+		Kind: event.SocketKind(w.H.Sub), LocalPort: w.Lport, RemotePort: w.Rport, Remote: w.Raddr, Peer: w.Peer,
+		Bound: w.Bound != 0,
 	}, w.H.Start}
 	return true
 }
@@ -45,8 +46,10 @@ func request(b []byte, r *Records, toUnix uint64) bool {
 		return false
 	}
 	r.Requests = append(r.Requests, event.Request{
-		Start: w.H.Start + toUnix, Duration: w.Dur, Queue: w.Queue, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
-		Op: event.Op(w.H.Op), Flags: event.RequestFlags(w.H.Sub), Device: event.Device(w.Dev), Sector: w.Sector, Bytes: w.Bytes,
+		Start: w.H.Start + toUnix, Duration: w.Dur, Queue: w.Queue, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid},
+		Comm: comm(&w.Comm),
+		Op:   event.Op(w.H.Op), Flags: event.RequestFlags(w.H.Sub), Device: event.Device(w.Dev), Sector: w.Sector,
+		Bytes: w.Bytes,
 		Inode: w.Ino, By: w.By, Error: w.Status,
 	})
 	return true
@@ -58,7 +61,8 @@ func connection(b []byte, r *Records, toUnix uint64) bool {
 		return false
 	}
 	r.Connections = append(r.Connections, event.Connection{
-		At: w.H.Start + toUnix, Duration: w.Dur, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm), Op: event.Op(w.H.Op),
+		At: w.H.Start + toUnix, Duration: w.Dur, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
+		Op:    event.Op(w.H.Op),
 		Local: w.Laddr, Remote: w.Raddr, LocalPort: w.Lport, RemotePort: w.Rport, State: w.H.Sub, Error: w.Error,
 		Bytes: w.Bytes, Retrans: w.Retrans, RTT: w.Rtt, MinRTT: w.MinRtt, Inode: w.Ino,
 	})

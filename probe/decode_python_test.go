@@ -12,7 +12,11 @@ import (
 // pyCode is a code object on line 10 whose table gives 2 bytes to each line.
 func pyCode(id uint64, name string, at uint32, piece ...byte) []byte {
 	r := bpf.WirePycodeRec{
-		H: bpf.WireHdr{Start: 100, Tid: 1, Kind: uint8(bpf.WireKindKIND_PYCODE), Sub: uint8(bpf.WirePyTablePY_TABLE_LNOTAB)}, Tgid: 11,
+		H: bpf.WireHdr{
+			Start: 100, Tid: 1, Kind: uint8(bpf.WireKindKIND_PYCODE),
+			Sub: uint8(bpf.WirePyTablePY_TABLE_LNOTAB),
+		},
+		Tgid: 11,
 		Code: id, Firstline: 10, TableBytes: 6, TableAt: at,
 		NameStr: bpf.WirePyStr{Length: uint32(len(name)), State: 1 << 2}, FileStr: bpf.WirePyStr{Length: 4, State: 1 << 2},
 	}
@@ -94,7 +98,8 @@ func TestPythonRecordsOfTheWrongSizeAreMalformed(t *testing.T) {
 	long := make([]byte, 5000)
 	copy(long, pyCode(7, "f", 0))
 	tooMany := pyStack(1, 100, 0xabc, 0, pyFrame(7, 0), pyFrame(7, 2))
-	r := decodeAll(pyCode(7, "f", 0)[:800], pyStack(1, 100, 1, 0)[:36], aligned(long), tooMany[:len(tooMany)-16], pyCode(7, "f", 9))
+	r := decodeAll(pyCode(7, "f", 0)[:800], pyStack(1, 100, 1, 0)[:36], aligned(long), tooMany[:len(tooMany)-16],
+		pyCode(7, "f", 9))
 	if r.Malformed != 5 {
 		t.Errorf("%d malformed, want 5", r.Malformed)
 	}

@@ -41,7 +41,10 @@ func (*wordUnwinder) Close()                                {}
 // stackRec is a record of a stack of process 11 with the given words, and space
 // behind them that the kernel did not fill.
 func stackRec(tid uint32, start, pc uint64, words ...uint64) []byte {
-	w := bpf.WireStackRec{H: bpf.WireHdr{Start: start, Tid: tid, Kind: uint8(bpf.WireKindKIND_STACK)}, Tgid: 11, Len: uint32(8 * len(words)), Pc: pc}
+	w := bpf.WireStackRec{
+		H: bpf.WireHdr{Start: start, Tid: tid, Kind: uint8(bpf.WireKindKIND_STACK)}, Tgid: 11,
+		Len: uint32(8 * len(words)), Pc: pc,
+	}
 	b := wire(w)
 	for _, v := range words {
 		b = binary.LittleEndian.AppendUint64(b, v)
@@ -128,7 +131,10 @@ func TestUnwinderLearnsOfProcessesAndForgetsThemWithTheLastStack(t *testing.T) {
 	u := new(wordUnwinder)
 	d, r := newDecoder(offset, u), new(Records)
 	life := func(k event.LifeKind, tid uint32) {
-		d.record(wire(bpf.WireLifeRec{H: bpf.WireHdr{Tid: tid, Kind: uint8(bpf.WireKindKIND_LIFE), Sub: uint8(k)}, Tgid: 11, Ptgid: 10}), r)
+		d.record(wire(bpf.WireLifeRec{
+			H: bpf.WireHdr{Tid: tid, Kind: uint8(bpf.WireKindKIND_LIFE), Sub: uint8(k)}, Tgid: 11,
+			Ptgid: 10,
+		}), r)
 	}
 	life(event.LifeFork, 12) // a thread
 	life(event.LifeFork, 11)
@@ -149,7 +155,14 @@ func TestUnwinderLearnsOfProcessesAndForgetsThemWithTheLastStack(t *testing.T) {
 
 func TestStackIDs(t *testing.T) {
 	seen := map[uint64]bool{0: true}
-	for _, s := range []RawStack{{PID: 1}, {PID: 2}, {PID: 1, Addrs: []uint64{1}}, {PID: 1, Addrs: []uint64{1, 2}}, {PID: 1, Addrs: []uint64{2, 1}}, {PID: 2, Addrs: []uint64{1, 2}}} {
+	for _, s := range []RawStack{
+		{PID: 1},
+		{PID: 2},
+		{PID: 1, Addrs: []uint64{1}},
+		{PID: 1, Addrs: []uint64{1, 2}},
+		{PID: 1, Addrs: []uint64{2, 1}},
+		{PID: 2, Addrs: []uint64{1, 2}},
+	} {
 		id := StackID(s.PID, s.Addrs)
 		if seen[id] || id != StackID(s.PID, s.Addrs) {
 			t.Errorf("%+v: id %x is not its own", s, id)

@@ -78,7 +78,10 @@ var (
 
 func TestCallsAreDecoded(t *testing.T) {
 	op := opOf(t, "cudaMalloc")
-	rec := bpf.WireCallRec{H: hdr(bpf.WireKindKIND_CALL, op, 2|4<<3), Dur: 700, Tgid: 11, Ret: -7, Arg: [4]uint64{1 << 40, 2, 3, 4}}
+	rec := bpf.WireCallRec{
+		H: hdr(bpf.WireKindKIND_CALL, op, 2|4<<3), Dur: 700, Tgid: 11, Ret: -7,
+		Arg: [4]uint64{1 << 40, 2, 3, 4},
+	}
 	want := event.Call{
 		Start: at, Duration: 700, Thread: thread, Op: op, Depth: 2, GPU: 3, Ret: -7,
 		Args: [4]uint64{1 << 40, 2}, Weight: 1, // cudaMalloc has two
@@ -185,7 +188,10 @@ func TestKernelStacksOutliveTheRing(t *testing.T) {
 }
 
 func TestTotalsAreDecoded(t *testing.T) {
-	rec := bpf.WireTotalRec{H: hdr(bpf.WireKindKIND_TOTAL, 0, 0), Tgid: 11, Role: roleDispatch | 1, Oncpu: 7, Exec: 8, Comm: name16("x")}
+	rec := bpf.WireTotalRec{
+		H: hdr(bpf.WireKindKIND_TOTAL, 0, 0), Tgid: 11, Role: roleDispatch | 1, Oncpu: 7, Exec: 8,
+		Comm: name16("x"),
+	}
 	want := event.ThreadTime{At: at, Thread: thread, Comm: "x", OnCPU: 7, Runtime: 8, Dispatch: true}
 	for i := range rec.V {
 		rec.V[i], want.NS[i] = uint64(i)<<33, uint64(i)<<33
@@ -196,8 +202,14 @@ func TestTotalsAreDecoded(t *testing.T) {
 }
 
 func TestLivesAreDecoded(t *testing.T) {
-	rec := bpf.WireLifeRec{H: hdr(bpf.WireKindKIND_LIFE, 3, uint8(bpf.WireLifeLIFE_UNFINISHED)), Tgid: 11, Ptid: 1, Ptgid: 2, Dur: 9, Comm: name16("\xff\xfe")}
-	want := event.Life{At: at, Kind: event.LifeUnfinished, Thread: thread, Parent: event.Thread{PID: 2, TID: 1}, Comm: "\xff\xfe", Op: 3, Duration: 9}
+	rec := bpf.WireLifeRec{
+		H: hdr(bpf.WireKindKIND_LIFE, 3, uint8(bpf.WireLifeLIFE_UNFINISHED)), Tgid: 11, Ptid: 1,
+		Ptgid: 2, Dur: 9, Comm: name16("\xff\xfe"),
+	}
+	want := event.Life{
+		At: at, Kind: event.LifeUnfinished, Thread: thread, Parent: event.Thread{PID: 2, TID: 1},
+		Comm: "\xff\xfe", Op: 3, Duration: 9,
+	}
 	if r := decodeAll(wire(rec)); len(r.Lives) != 1 || r.Lives[0] != want {
 		t.Errorf("got %+v\nwant %+v", r.Lives, want)
 	}
@@ -262,7 +274,8 @@ func TestCommsEndAtTheirNUL(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(wire(bpf.WireCallLedRec{C: callRec(1, 2), L: led()}), wire(stackRec(1, 2, 3)))
 	f.Add(wire(bpf.WireOffFullRec{O: offRec(3), Nstack: 8}), wire(bpf.WireGapRec{H: hdr(bpf.WireKindKIND_GAP, 1, 1)}))
-	f.Add(wire(bpf.WireTotalRec{H: hdr(bpf.WireKindKIND_TOTAL, 0, 0)}), wire(bpf.WireLifeRec{H: hdr(bpf.WireKindKIND_LIFE, 0, 200)}))
+	f.Add(wire(bpf.WireTotalRec{H: hdr(bpf.WireKindKIND_TOTAL, 0, 0)}),
+		wire(bpf.WireLifeRec{H: hdr(bpf.WireKindKIND_LIFE, 0, 200)}))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		r := decodeAll(aligned(a), aligned(b), aligned(a))
 		if r.Malformed+r.Len() > 3 {

@@ -15,7 +15,8 @@ var (
 	ErrPermission  = errors.New("tracing is not permitted")
 	ErrUnsupported = errors.New("this kernel cannot trace")
 	ErrNoBTF       = errors.New("this kernel has no BTF")
-	ErrLockedDown  = errors.New("the kernel is locked down to confidentiality, which forbids eBPF programs to read its memory")
+	ErrLockedDown  = errors.New("the kernel is locked down to confidentiality, which forbids eBPF programs to read its " +
+		"memory")
 )
 
 // forbidsReading reports whether the verifier refused a program for reading the
@@ -23,7 +24,8 @@ var (
 // bpf_base_func_proto, LOCKDOWN_BPF_READ_KERNEL) instead of saying so.
 func forbidsReading(v *ebpf.VerifierError) bool {
 	for _, line := range v.Log {
-		if strings.Contains(line, "cannot use helper bpf_probe_read") || strings.Contains(line, "unknown func bpf_probe_read") {
+		if strings.Contains(line, "cannot use helper bpf_probe_read") ||
+			strings.Contains(line, "unknown func bpf_probe_read") {
 			return true
 		}
 	}
@@ -40,7 +42,8 @@ func explain(err error) error {
 		}
 		return err
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w: run as root, or give the binary CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (%w)", ErrPermission, err)
+		return fmt.Errorf("%w: run as root, or give the binary CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (%w)", ErrPermission,
+			err)
 	}
 	return err
 }

@@ -30,12 +30,16 @@ func TestGraphArgumentsAreRecorded(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	for _, api := range []struct{ begin, end, to, is, info, make, upload, launch, update, destroyExec, destroy string }{
 		{
-			"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaStreamBeginCaptureToGraph", "cudaStreamIsCapturing", "cudaStreamGetCaptureInfo_v2",
-			"cudaGraphInstantiate", "cudaGraphUpload", "cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphExecDestroy", "cudaGraphDestroy",
+			"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaStreamBeginCaptureToGraph", "cudaStreamIsCapturing",
+			"cudaStreamGetCaptureInfo_v2",
+			"cudaGraphInstantiate", "cudaGraphUpload", "cudaGraphLaunch", "cudaGraphExecUpdate", "cudaGraphExecDestroy",
+			"cudaGraphDestroy",
 		},
 		{
-			"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuStreamBeginCaptureToGraph", "cuStreamIsCapturing", "cuStreamGetCaptureInfo_v3",
-			"cuGraphInstantiateWithFlags", "cuGraphUpload", "cuGraphLaunch", "cuGraphExecUpdate_v2", "cuGraphExecDestroy", "cuGraphDestroy",
+			"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuStreamBeginCaptureToGraph", "cuStreamIsCapturing",
+			"cuStreamGetCaptureInfo_v3",
+			"cuGraphInstantiateWithFlags", "cuGraphUpload", "cuGraphLaunch", "cuGraphExecUpdate_v2", "cuGraphExecDestroy",
+			"cuGraphDestroy",
 		},
 	} {
 		want := func(what string, got, want [4]uint64) {
@@ -95,8 +99,10 @@ func TestDriverCallsHaveTheHandlesOfTheRuntimeCalls(t *testing.T) {
 	for runtime, driver := range map[string]string{
 		"cudaStreamBeginCapture": "cuStreamBeginCapture", "cudaStreamEndCapture": "cuStreamEndCapture",
 		"cudaGraphInstantiate": "cuGraphInstantiate", "cudaGraphUpload": "cuGraphUpload", "cudaGraphLaunch": "cuGraphLaunch",
-		"cudaGraphExecUpdate": "cuGraphExecUpdate", "cudaGraphExecDestroy": "cuGraphExecDestroy", "cudaGraphDestroy": "cuGraphDestroy",
-		"cudaHostRegister": "cuMemHostRegister", "cudaMallocPitch": "cuMemAllocPitch", "cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync",
+		"cudaGraphExecUpdate": "cuGraphExecUpdate", "cudaGraphExecDestroy": "cuGraphExecDestroy",
+		"cudaGraphDestroy": "cuGraphDestroy",
+		"cudaHostRegister": "cuMemHostRegister", "cudaMallocPitch": "cuMemAllocPitch",
+		"cudaMallocFromPoolAsync": "cuMemAllocFromPoolAsync",
 	} {
 		b.do("set %s:nested", runtime)
 		calls := b.one("call %s 1 func=0x55 ptr=0x66 stream=0x77", runtime)
@@ -111,7 +117,8 @@ func TestArgumentsOfAllocationsAreRecorded(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	for _, op := range []string{
 		"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocFromPoolAsync", "cudaMallocHost", "cudaHostAlloc",
-		"cuMemAlloc_v2", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemCreate",
+		"cuMemAlloc_v2", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemAllocHost_v2",
+		"cuMemHostAlloc", "cuMemCreate",
 	} {
 		if a := b.one("call %s 1 bytes=12345", op)[0].Args; a[0] != 12345 || a[1] == 0 {
 			t.Errorf("%s arguments %#x", op, a)
@@ -127,7 +134,10 @@ func TestArgumentsOfAllocationsAreRecorded(t *testing.T) {
 			t.Errorf("%s arguments %#x", op, a)
 		}
 	}
-	for _, op := range []string{"cudaFree", "cudaFreeAsync", "cudaFreeHost", "cudaHostUnregister", "cuMemFree_v2", "cuMemRelease", "cuMemHostUnregister"} {
+	for _, op := range []string{
+		"cudaFree", "cudaFreeAsync", "cudaFreeHost", "cudaHostUnregister", "cuMemFree_v2",
+		"cuMemRelease", "cuMemHostUnregister",
+	} {
 		if a := b.one("call %s 1 ptr=0x5000", op)[0].Args; a[0] != 0x5000 {
 			t.Errorf("%s arguments %#x", op, a)
 		}

@@ -33,7 +33,8 @@ func TestSocketsOfWaitsAreRecorded(t *testing.T) {
 			c.Close()
 		}
 	}()
-	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; read a <&3; sleep 10", port), probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; read a <&3; sleep 10", port),
+		probe.Options{})
 	begin()
 	pid := uint32(shell.Process.Pid)
 	var o event.OffCPU
@@ -47,7 +48,8 @@ func TestSocketsOfWaitsAreRecorded(t *testing.T) {
 		return false
 	})
 	serves, known := o.Socket.Serves()
-	if want := fmt.Sprintf("127.0.0.1:%d", port); o.Socket.Endpoint() != want || o.Socket.Kind != event.SocketTCP || o.Inode == 0 || serves && known {
+	if want := fmt.Sprintf("127.0.0.1:%d", port); o.Socket.Endpoint() != want || o.Socket.Kind != event.SocketTCP ||
+		o.Inode == 0 || serves && known {
 		t.Errorf("socket %+v, inode %d, other end %s; want %s", o.Socket, o.Inode, o.Socket.Endpoint(), want)
 	}
 }
@@ -69,7 +71,8 @@ func TestPagesOfMappedFilesAreBlockIO(t *testing.T) {
 	if err := f.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("%s=%s exec %s < <(sleep 0.3; echo; sleep 5)", probetest.Toucher, file, exe), probe.Options{OffMin: time.Microsecond})
+	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("%s=%s exec %s < <(sleep 0.3; echo; sleep 5)",
+		probetest.Toucher, file, exe), probe.Options{OffMin: time.Microsecond})
 	begin()
 	pid := uint32(shell.Process.Pid)
 	r := probetest.Drained(t, tr, func(r *probe.Records) bool {

@@ -36,7 +36,8 @@ func putBack(t *testing.T, tramp uint64) {
 			t.Errorf("word %d is %#x, want %#x", i, got, want)
 		}
 	}
-	if !leadsOut(w, []uint64{9, 0x11, 8, 0x22, 0x33, 7}) || leadsOut(w, []uint64{9, 0x22, 0x11, 0x33}) || leadsOut(w, []uint64{9, 0x11}) {
+	if !leadsOut(w, []uint64{9, 0x11, 8, 0x22, 0x33, 7}) || leadsOut(w, []uint64{9, 0x22, 0x11, 0x33}) ||
+		leadsOut(w, []uint64{9, 0x11}) {
 		t.Error("which stacks lead out of the calls is not told apart")
 	}
 	if leadsOut(&bpf.WireFlightRec{}, []uint64{1}) {
@@ -56,7 +57,8 @@ func TestWhatAThreadInFlightDoes(t *testing.T) {
 		return d.flight(w)
 	}
 	f := record(func(w *bpf.WireFlightRec) { w.Out, w.State = 30, 1 })
-	if f.Doing != event.Blocked || f.Class != event.Futex || f.Since != 1030 || f.NS[event.Futex] != 70 || f.OnCPU != 90-75 || f.Futex != 0xdead ||
+	if f.Doing != event.Blocked || f.Class != event.Futex || f.Since != 1030 || f.NS[event.Futex] != 70 ||
+		f.OnCPU != 90-75 || f.Futex != 0xdead ||
 		f.Start != 1010 || f.At != 1100 || f.Op != sync.Op || f.Args[0] != 7 || f.GPU != 1 || f.Syscall != 202 {
 		t.Errorf("blocked: %+v", f)
 	}

@@ -48,12 +48,15 @@ func TestACallThatDoesNotReturnIsTold(t *testing.T) {
 	}
 	f := list[0]
 	inner, _ := event.ByName("cuStreamSynchronize")
-	if f.Op.String() != "cudaStreamSynchronize" || f.Inner != inner.Op || fmt.Sprint(f.TID) != answer["tid"] || int(f.PID) != b.victim.PID() || f.Args[0] != 7 ||
-		f.Doing != event.Blocked || f.Class != event.Futex || fmt.Sprint(f.Holder.TID) != answer["holder"] || f.HolderComm != "victim-holding" ||
+	if f.Op.String() != "cudaStreamSynchronize" || f.Inner != inner.Op || fmt.Sprint(f.TID) != answer["tid"] ||
+		int(f.PID) != b.victim.PID() || f.Args[0] != 7 ||
+		f.Doing != event.Blocked || f.Class != event.Futex || fmt.Sprint(f.Holder.TID) != answer["holder"] ||
+		f.HolderComm != "victim-holding" ||
 		f.Age() < uint64(probe.MinFlight) || f.Age() > uint64(time.Since(began)) || len(f.Kernel) == 0 {
 		t.Errorf("%+v, want what %v says", f, answer)
 	}
-	whole := slices.ContainsFunc(b.records.Stacks, func(s probe.RawStack) bool { return s.ID == f.Stack && !s.Cut && len(s.Addrs) > 8 })
+	whole := slices.ContainsFunc(b.records.Stacks,
+		func(s probe.RawStack) bool { return s.ID == f.Stack && !s.Cut && len(s.Addrs) > 8 })
 	if f.Stack == 0 || !whole {
 		t.Errorf("its stack is not whole: %+v", b.records.Stacks)
 	}

@@ -30,7 +30,8 @@ func TestErrorsOfOldKernelsSayWhichWouldDo(t *testing.T) {
 		{"5.10.0", explain(unix.EPERM), false},
 	} {
 		err := explainAge(c.err, c.release)
-		said := errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "5.15 on") && strings.Contains(err.Error(), c.release)
+		said := errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "5.15 on") &&
+			strings.Contains(err.Error(), c.release)
 		if said != c.old || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", c.release, err)
 		}

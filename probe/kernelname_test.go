@@ -22,7 +22,8 @@ func TestNamesOfKernelsAreLearntOnEveryBackend(t *testing.T) {
 	eachBackend(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, backend == probe.BackendPerf)
 		_, r := b.do("call __cudaRegisterFunction 1 func=0x5000 name=_Z3addPf")
-		if n := name(t, r); n.Kind != probe.NameRegistered || n.Func != 0x5000 || n.Name != "_Z3addPf" || n.PID != uint32(b.victim.PID()) {
+		if n := name(t, r); n.Kind != probe.NameRegistered || n.Func != 0x5000 || n.Name != "_Z3addPf" ||
+			n.PID != uint32(b.victim.PID()) {
 			t.Errorf("registered %+v", n)
 		}
 		for _, length := range []int{198, 199, 200, 201, 900} { // around where the short record ends
@@ -35,7 +36,8 @@ func TestNamesOfKernelsAreLearntOnEveryBackend(t *testing.T) {
 		_, r = b.do("call cuLibraryGetKernel 1 name=triton_add")
 		kernel := name(t, r)
 		_, r = b.do("call cuKernelGetFunction 1 kernel=last")
-		if n := name(t, r); kernel.Name != "triton_add" || n.Kind != probe.NameSame || n.From != kernel.Func || n.Func == kernel.Func || n.Name != "" {
+		if n := name(t, r); kernel.Name != "triton_add" || n.Kind != probe.NameSame || n.From != kernel.Func ||
+			n.Func == kernel.Func || n.Name != "" {
 			t.Errorf("kernel %+v, function %+v", kernel, n)
 		}
 		_, r = b.do("call cuLaunchKernel 1 kernel=last")

@@ -44,7 +44,10 @@ func Join(libs ...*Library) []*Library {
 			continue
 		}
 		o := joined[i]
-		joined[i] = &Library{Name: o.Name + "+" + l.Name, File: o.File, Ops: slices.Concat(o.Ops, l.Ops), Embedded: o.Embedded}
+		joined[i] = &Library{
+			Name: o.Name + "+" + l.Name, File: o.File, Ops: slices.Concat(o.Ops, l.Ops),
+			Embedded: o.Embedded,
+		}
 	}
 	return joined
 }

@@ -100,7 +100,8 @@ func TestFindOnEveryKindOfFunctionEntry(t *testing.T) {
 				}
 				for _, target := range found.Targets {
 					if target.Offset != at[target.Symbol]+l.want.skip {
-						t.Errorf("%s: %s is probed %d behind its start, want %d", l.file, target.Symbol, target.Offset-at[target.Symbol], l.want.skip)
+						t.Errorf("%s: %s is probed %d behind its start, want %d", l.file, target.Symbol, target.Offset-at[target.Symbol],
+							l.want.skip)
 					}
 				}
 			}
@@ -239,7 +240,8 @@ func checkNVIDIA(t *testing.T, lib *probe.Library, path string) {
 	for _, target := range found.Targets {
 		skips[target.Offset-at[target.Symbol]]++
 	}
-	t.Logf("%s: %d functions, skips %v, missing %v, slow %v", filepath.Base(path), len(found.Targets), skips, found.Missing, found.Slow())
+	t.Logf("%s: %d functions, skips %v, missing %v, slow %v", filepath.Base(path), len(found.Targets), skips,
+		found.Missing, found.Slow())
 	if n := len(found.Slow()); n > 0 {
 		t.Errorf("%s: %d of %d functions have to be single-stepped", path, n, len(found.Targets))
 	}
@@ -249,7 +251,10 @@ func checkNVIDIA(t *testing.T, lib *probe.Library, path string) {
 		}
 	}
 	for _, name := range map[string][]string{
-		"cuda":   {"cudaMalloc", "cudaFree", "cudaLaunchKernel", "cudaMemcpy", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaDeviceSynchronize"},
+		"cuda": {
+			"cudaMalloc", "cudaFree", "cudaLaunchKernel", "cudaMemcpy", "cudaMemcpyAsync", "cudaStreamSynchronize",
+			"cudaDeviceSynchronize",
+		},
 		"driver": {"cuLaunchKernel", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuCtxSynchronize"},
 	}[lib.Name] {
 		ok := false
@@ -285,7 +290,8 @@ func TestLibrariesInTheSameFilesAreJoined(t *testing.T) {
 		}
 		at[target.Offset] = target.Symbol
 	}
-	if at[functions(t, "../internal/cudastub/prebuilt/linux_amd64/lib/libcudart.so.12")["cudaGraphLaunch"]] != "cudaGraphLaunch" {
+	if at[functions(t,
+		"../internal/cudastub/prebuilt/linux_amd64/lib/libcudart.so.12")["cudaGraphLaunch"]] != "cudaGraphLaunch" {
 		t.Error("cudaGraphLaunch is not probed")
 	}
 }

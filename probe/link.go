@@ -51,7 +51,9 @@ func (c closers) Close() error {
 // multiLink attaches prog to all targets of the file at path with one link. pid
 // limits it to one process, 0 means every process. cilium/ebpf creates such
 // links too, but not of the session type.
-func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attachType, flags uint32) (func() error, error) {
+func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attachType, flags uint32) (func() error,
+	error,
+) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ func (t *Tracer) load() error {
 	t.types = btf.NewCache()
 	defer func() { t.types = nil }() // they take tens of megabytes
 	if _, err := t.types.Kernel(); err != nil {
-		return fmt.Errorf("%w: /sys/kernel/btf/vmlinux is missing; use a kernel built with CONFIG_DEBUG_INFO_BTF=y (%w)", ErrNoBTF, err)
+		return fmt.Errorf("%w: /sys/kernel/btf/vmlinux is missing; use a kernel built with CONFIG_DEBUG_INFO_BTF=y (%w)",
+			ErrNoBTF, err)
 	}
 	spec, err := sched.LoadSched()
 	if err != nil {
@@ -40,7 +41,8 @@ func (t *Tracer) load() error {
 	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
 		t.shared[name] = t.sched.Maps[name]
 	}
-	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls, ebpf.CollectionOptions{MapReplacements: maps.Clone(t.shared), Cache: t.types})
+	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls,
+		ebpf.CollectionOptions{MapReplacements: maps.Clone(t.shared), Cache: t.types})
 	if err != nil {
 		return err
 	}

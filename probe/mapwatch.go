@@ -51,7 +51,8 @@ func NewMapWatcher() (*MapWatcher, error) {
 			return nil, explain(fmt.Errorf("watch mappings on CPU %d: %w", cpu, err))
 		}
 		w.rings = append(w.rings, r)
-		if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, r.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(r.fd)}); err != nil {
+		if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, r.fd,
+			&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(r.fd)}); err != nil {
 			w.Close()
 			return nil, fmt.Errorf("watch mappings on CPU %d: %w", cpu, err)
 		}

@@ -66,7 +66,8 @@ func TestRecursionIsFollowedToItsLimitAndCountedBeyond(t *testing.T) {
 
 func TestACallLeftByLongjmpIsCountedAndTheNextIsRight(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
-		t.Skip("there the return address is not where the call can be found by it: a call that was left is noticed at the next one that is made from no deeper in the stack")
+		t.Skip("there the return address is not where the call can be found by it: a call that was left is noticed at the " +
+			"next one that is made from no deeper in the stack")
 	}
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
@@ -85,7 +86,10 @@ func TestThreadsThatEndInACallAreReported(t *testing.T) {
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
 		unfinished := map[string]int{}
-		for _, command := range []string{"exit-in-call cudaLaunchKernel at=cuLaunchKernel raw=1", "exec-in-call cudaLaunchKernel"} {
+		for _, command := range []string{
+			"exit-in-call cudaLaunchKernel at=cuLaunchKernel raw=1",
+			"exec-in-call cudaLaunchKernel",
+		} {
 			_, r := b.do("%s", command)
 			for _, l := range r.Lives {
 				if l.Kind == event.LifeUnfinished {

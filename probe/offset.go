@@ -76,7 +76,8 @@ func isEndbr(b []byte) bool {
 	return len(b) >= 4 && binary.LittleEndian.Uint32(b) == 0xfa1e0ff3
 }
 
-// emulated reports whether the kernel runs an instruction without stepping. Only forms it accepts in every version count: no prefixes,
+// emulated reports whether the kernel runs an instruction without stepping. Only forms it accepts in
+// every version count: no prefixes,
 // some of which it refuses to probe at all, and of push the short forms.
 func emulated(in []byte) bool {
 	var b [3]byte

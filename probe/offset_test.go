@@ -22,7 +22,10 @@ func TestChooseOffset(t *testing.T) {
 		{"push %r15", "4157 4156", 0, false},
 		{"endbr64; push", "f30f1efa 55", 4, false},
 		{"endbr64; push %r12", "f30f1efa 4154", 4, false},
-		{"nvidia: cmpl $imm,off(%rip); je; jmp *off(%rip)", "813d11223344 00ba1c32 740c ff2511223344 660f1f440000 55", 10, false},
+		{
+			"nvidia: cmpl $imm,off(%rip); je; jmp *off(%rip)", "813d11223344 00ba1c32 740c ff2511223344 660f1f440000 55", 10,
+			false,
+		},
 		{"endbr64; nvidia", "f30f1efa 813d11223344 00ba1c32 740c ff2511223344", 14, false},
 		{"sub $8,%rsp", "4883ec08 55", 0, true},
 		{"endbr64; sub $8,%rsp", "f30f1efa 4883ec08 55", 0, true},
@@ -125,7 +128,10 @@ func keeps(in x86asm.Inst) bool {
 // FuzzChooseOffset checks that whatever comes before the chosen instruction is
 // harmless, and that the kernel emulates that instruction.
 func FuzzChooseOffset(f *testing.F) {
-	for _, s := range []string{"55", "f30f1efa55", "813d1122334400ba1c32740cff25", "31c055", "0f1f440000", "488b05112233444885c07410"} {
+	for _, s := range []string{
+		"55", "f30f1efa55", "813d1122334400ba1c32740cff25", "31c055", "0f1f440000",
+		"488b05112233444885c07410",
+	} {
 		b, err := hex.DecodeString(s)
 		if err != nil {
 			f.Fatal(err)

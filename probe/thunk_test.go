@@ -93,7 +93,11 @@ func TestOneCallHasOneProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	lib := &Library{Name: "t", File: regexp.MustCompile("^t"), Ops: []*event.Info{
-		{Op: 1, Name: "direct"}, {Op: 1, Name: "through"}, {Op: 2, Name: "run"}, {Op: 3, Name: "again"}, {Op: 4, Name: "other"},
+		{Op: 1, Name: "direct"},
+		{Op: 1, Name: "through"},
+		{Op: 2, Name: "run"},
+		{Op: 3, Name: "again"},
+		{Op: 4, Name: "other"},
 	}}
 	compilers := map[string][]string{
 		"gcc":                   {"-fcf-protection=full", "-fcf-protection=none"},
@@ -121,7 +125,8 @@ func TestOneCallHasOneProbe(t *testing.T) {
 				probed = append(probed, target.Symbol)
 			}
 			slices.Sort(found.Same)
-			if !slices.Equal(probed, []string{"run", "other"}) || !slices.Equal(found.Same, []string{"again", "direct", "through"}) {
+			if !slices.Equal(probed, []string{"run", "other"}) ||
+				!slices.Equal(found.Same, []string{"again", "direct", "through"}) {
 				t.Errorf("%s %s: probes on %v; %v are counted by them", cc, flag, probed, found.Same)
 			}
 		}
@@ -136,7 +141,8 @@ func TestSeldomCalledFunctionsAreLeftOutWhereProbesAreDear(t *testing.T) {
 	if targets, out := f.For(BackendSession); len(targets) != 2 || len(out) != 0 {
 		t.Errorf("%v, without %v", targets, out)
 	}
-	if targets, out := f.For(BackendPerf); len(targets) != 1 || targets[0].Symbol != "often" || !slices.Equal(out, []string{"seldom"}) {
+	if targets, out := f.For(BackendPerf); len(targets) != 1 || targets[0].Symbol != "often" ||
+		!slices.Equal(out, []string{"seldom"}) {
 		t.Errorf("%v, without %v", targets, out)
 	}
 }

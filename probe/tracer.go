@@ -111,7 +111,10 @@ func Open(opts Options) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracer{opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwind.New(opts.Proc)), links: map[*Attachment]struct{}{}}
+	t := &Tracer{
+		opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwind.New(opts.Proc)),
+		links: map[*Attachment]struct{}{},
+	}
 	if err := t.load(); err != nil {
 		_ = t.Close() // the error to tell is why loading failed
 		return nil, explainAge(err, kernelRelease())

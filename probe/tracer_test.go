@@ -212,7 +212,8 @@ func fileAt(t *testing.T, mapped string, addr uint64) string {
 		var from, to uint64
 		var perm string
 		f := strings.Fields(line)
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n == 3 && addr >= from && addr < to && strings.Contains(perm, "x") && len(f) == 6 {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n == 3 && addr >= from && addr < to &&
+			strings.Contains(perm, "x") && len(f) == 6 {
 			name, _, _ := strings.Cut(filepath.Base(f[5]), ".")
 			return name
 		}

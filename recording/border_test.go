@@ -29,7 +29,10 @@ func TestWindowsHaveTheirPartOfALongWait(t *testing.T) {
 	const second = uint64(1e9)
 	who := event.Thread{PID: 7, TID: 7}
 	long := func(start, ns uint64) event.Call {
-		return event.Call{Start: start, Duration: ns, Thread: who, Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Sleep: ns}}}
+		return event.Call{
+			Start: start, Duration: ns, Thread: who,
+			Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Sleep: ns}},
+		}
 	}
 	for _, c := range []struct {
 		name         string

@@ -20,7 +20,10 @@ func TestCallsAreSlowAgainstOthersOfTheirKind(t *testing.T) {
 		{21, 21, "between calls", "each of 21 pauses between calls: p50 1.63 us"},
 	} {
 		r := &report.Report{Chains: []report.Chain{{
-			Severity: "HIGH", Summary: "s", LostNS: 1, Effect: report.Effect{Op: c.op, Process: "p", Calls: c.calls, SlowCalls: c.slow, P50NS: 1630, P99NS: 2000, MaxNS: 3000},
+			Severity: "HIGH", Summary: "s", LostNS: 1, Effect: report.Effect{
+				Op: c.op, Process: "p", Calls: c.calls,
+				SlowCalls: c.slow, P50NS: 1630, P99NS: 2000, MaxNS: 3000,
+			},
 		}}}
 		var b bytes.Buffer
 		if err := report.WriteText(&b, r, report.TextOptions{Width: 160}); err != nil {

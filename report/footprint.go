@@ -118,7 +118,8 @@ func (f *Footprint) Verdict() string {
 		failed = fmt.Sprintf(", %s of them failed", Count(errors))
 	}
 	return fmt.Sprintf("no CUDA call was made: this is the footprint of %s: %s%s, %s on a CPU, %s, %s, %s executed",
-		who, Plural(f.Calls(), "system call"), failed, span(cpu), Plural(uint64(len(f.Files)), "file"), Plural(uint64(len(f.Sockets)), "socket"),
+		who, Plural(f.Calls(), "system call"), failed, span(cpu), Plural(uint64(len(f.Files)), "file"),
+		Plural(uint64(len(f.Sockets)), "socket"),
 		Plural(uint64(len(f.Programs)), "program"))
 }
 

@@ -42,7 +42,8 @@ func (t *text) gpuErrors(list []GPUError) {
 			if f.AfterNS > 0 {
 				when = Duration(f.AfterNS) + " later"
 			}
-			failed = append(failed, fmt.Sprintf("%s %s of %s (%d) failed with %d (%s)", when, f.Op, f.Process, f.PID, f.Ret, Plural(uint64(f.Calls), "call")))
+			failed = append(failed, fmt.Sprintf("%s %s of %s (%d) failed with %d (%s)", when, f.Op, f.Process, f.PID, f.Ret,
+				Plural(uint64(f.Calls), "call")))
 		}
 		if n := len(e.Failed) - few; n > 0 {
 			failed = append(failed, fmt.Sprintf("and %d more operations failed", n))

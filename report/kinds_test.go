@@ -11,7 +11,8 @@ import (
 // that wait for something.
 func TestTwoKindsOfCallsAreToldApart(t *testing.T) {
 	c := report.Chain{Severity: "HIGH", Summary: "s", LostNS: 1, Effect: report.Effect{
-		Op: "cudaStreamSynchronize", Process: "p", Calls: 10_777, SlowCalls: 5, P50NS: 2100, P99NS: 12_000_000, MaxNS: 40_000_000,
+		Op: "cudaStreamSynchronize", Process: "p", Calls: 10_777, SlowCalls: 5, P50NS: 2100, P99NS: 12_000_000,
+		MaxNS: 40_000_000,
 		Kinds: []report.OpKind{{Calls: 10_000, P50NS: 2100}, {Calls: 777, P50NS: 12_000_000}},
 	}}
 	var b strings.Builder

@@ -36,7 +36,8 @@ func (t *text) process(p *Process) {
 		name, calls = max(name, len(o.Op)), max(calls, len(Count(o.Calls)))
 	}
 	for _, o := range p.Ops {
-		line := fmt.Sprintf("  %-*s | %*s calls | p50=%-7s | p99=%-7s", name, o.Op, calls, Count(o.Calls), Compact(o.P50NS), Compact(o.P99NS))
+		line := fmt.Sprintf("  %-*s | %*s calls | p50=%-7s | p99=%-7s", name, o.Op, calls, Count(o.Calls), Compact(o.P50NS),
+			Compact(o.P99NS))
 		if o.Bytes > 0 {
 			line += " | total: " + Bytes(o.Bytes) + " " + moved(o.Op)
 		}
@@ -55,7 +56,8 @@ func (t *text) process(p *Process) {
 
 // words says what a process has of device memory.
 func (m *Memory) words() string {
-	w := fmt.Sprintf("%s live in %s, peak %s; %s in %s, %s", Bytes(m.LiveBytes), Plural(m.LiveCount, "allocation"), Bytes(m.PeakBytes),
+	w := fmt.Sprintf("%s live in %s, peak %s; %s in %s, %s", Bytes(m.LiveBytes), Plural(m.LiveCount, "allocation"),
+		Bytes(m.PeakBytes),
 		Bytes(m.Bytes)+" allocated", Plural(m.Allocs, "call"), Plural(m.Frees, "free"))
 	if m.Failed > 0 {
 		w += fmt.Sprintf(", %s failed", Plural(m.Failed, "call"))

@@ -8,11 +8,12 @@ const Schema = 1
 
 // Report is what explain answers. All times are nanoseconds.
 type Report struct {
-	Schema       int               `json:"schema"`
-	DB           string            `json:"db"`
-	Node         string            `json:"node"`
-	Window       Window            `json:"window"`
-	Events       uint64            `json:"events"`  // calls in the window, thinned ones included; those within others are not
+	Schema int    `json:"schema"`
+	DB     string `json:"db"`
+	Node   string `json:"node"`
+	Window Window `json:"window"`
+	// calls in the window, thinned ones included; those within others are not
+	Events       uint64            `json:"events"`
 	Lost         map[string]uint64 `json:"lost"`    // by kind, never nil
 	Verdict      string            `json:"verdict"` // one line
 	Chains       []Chain           `json:"chains"`
@@ -51,21 +52,23 @@ type Chain struct {
 	Stack           []string `json:"stack"`
 	Recommendations []string `json:"recommendations"`
 
-	Pattern      *Pattern      `json:"pattern,omitempty"`          // when the time was lost
-	PerStep      *PerStep      `json:"per_step,omitempty"`         // if the workload repeats itself
-	WhatIf       *WhatIf       `json:"what_if,omitempty"`          // if the workload repeats itself
-	Alternatives []Alternative `json:"alternatives,omitempty"`     // other kinds considered, most time first
-	Rest         []Rest        `json:"rest,omitempty"`             // what of LostNS is not explained, most time first
-	Also         []string      `json:"also,omitempty"`             // kinds of how the thread waited, if the cause is another
-	Culprits     []Culprit     `json:"culprits,omitempty"`         // if there are several, most time first
-	Counter      string        `json:"counter_evidence,omitempty"` // what would suggest otherwise, and why it does not
-	Owners       []Owner       `json:"owners,omitempty"`           // of the processes named, as far as known
+	Pattern      *Pattern      `json:"pattern,omitempty"`      // when the time was lost
+	PerStep      *PerStep      `json:"per_step,omitempty"`     // if the workload repeats itself
+	WhatIf       *WhatIf       `json:"what_if,omitempty"`      // if the workload repeats itself
+	Alternatives []Alternative `json:"alternatives,omitempty"` // other kinds considered, most time first
+	Rest         []Rest        `json:"rest,omitempty"`         // what of LostNS is not explained, most time first
+	// kinds of how the thread waited, if the cause is another
+	Also     []string  `json:"also,omitempty"`
+	Culprits []Culprit `json:"culprits,omitempty"`         // if there are several, most time first
+	Counter  string    `json:"counter_evidence,omitempty"` // what would suggest otherwise, and why it does not
+	Owners   []Owner   `json:"owners,omitempty"`           // of the processes named, as far as known
 }
 
 // Pattern says when a chain's time was lost.
 type Pattern struct {
-	Kind     string    `json:"kind"`      // once, periodic, growing, irregular, constant
-	FromNS   uint64    `json:"from_ns"`   // when time was lost first, since 1970; of a constant loss it may be the window's start
+	Kind string `json:"kind"` // once, periodic, growing, irregular, constant
+	// when time was lost first, since 1970; of a constant loss it may be the window's start
+	FromNS   uint64    `json:"from_ns"`
 	Times    int       `json:"times"`     // stretches of lost time
 	PeriodNS uint64    `json:"period_ns"` // of periodic ones, else 0
 	Timeline []float64 `json:"timeline"`  // share of each equal part of the window that was lost, 0 to 1
@@ -98,9 +101,10 @@ type Alternative struct {
 
 // Rest is lost time beside the cause. Its shares and the explained one make up all that was lost.
 type Rest struct {
-	Of    string  `json:"of"` // hold: of a lock; wait; lost time
-	What  string  `json:"what"`
-	Class string  `json:"class,omitempty"` // what the thread that was waited for did: on_cpu or a class of waiting; empty if not known
+	Of   string `json:"of"` // hold: of a lock; wait; lost time
+	What string `json:"what"`
+	// what the thread that was waited for did: on_cpu or a class of waiting; empty if not known
+	Class string  `json:"class,omitempty"`
 	NS    uint64  `json:"ns"`
 	Pct   float64 `json:"pct"` // of LostNS
 }
@@ -210,8 +214,10 @@ type Step struct {
 
 // Evidence is where to look for oneself.
 type Evidence struct {
-	EventIDs []string `json:"event_ids"` // id in the view events, of gaps (g) ledger, of collective operations (c) collectives; the longest first, at most 10
-	Sample   int      `json:"sample"`    // episodes the finding rests on
+	// id in the view events, of gaps (g) ledger, of collective operations (c) collectives; the longest
+	// first, at most 10
+	EventIDs []string `json:"event_ids"`
+	Sample   int      `json:"sample"` // episodes the finding rests on
 }
 
 // NotExplained is time that was lost but whose cause the evidence does not show.

@@ -59,7 +59,10 @@ func TestShortName(t *testing.T) {
 		{"f<&Foo::operator<, A<B<C>>, D<E<F>>>(int, int)::{lambda(int)#1}", "f<…>(…)::{lambda(…)#1}"},
 		{"run<(1<2), std::integral_constant<bool, (3>2)> >(int)", "run<…>(…)"},
 		{"<alloc::vec::Vec<T, A> as core::ops::Drop>::drop", "<alloc::vec::Vec<…> as core::ops::Drop>::drop"},
-		{"/srv/app (copy)/train_with_a_long_name.py:12 in <module>", "/srv/app (copy)/train_with_a_long_name.py:12 in <module>"},
+		{
+			"/srv/app (copy)/train_with_a_long_name.py:12 in <module>",
+			"/srv/app (copy)/train_with_a_long_name.py:12 in <module>",
+		},
 		{"<frozen importlib._bootstrap_external>:1234 in _call_", "<frozen importlib._bootstrap_external>:1234 in _call_"},
 		{"cut<int, std::vector<std::basic_string<char, std::cha", "cut<int, std::vector<std::basic_string<…"},
 		{"void kernel<float, double, unsigned long>(float const*)", "kernel<float, double, unsigned long>(…)"},
@@ -81,7 +84,8 @@ func FuzzShortName(f *testing.F) {
 		if !utf8.ValidString(name) {
 			return
 		}
-		if got := ShortName(name, width); !utf8.ValidString(got) || utf8.RuneCountInString(got) > 2*utf8.RuneCountInString(name) {
+		if got := ShortName(name, width); !utf8.ValidString(got) ||
+			utf8.RuneCountInString(got) > 2*utf8.RuneCountInString(name) {
 			t.Errorf("%q became %q", name, got)
 		}
 	})
@@ -92,7 +96,8 @@ func TestPythonLinesComeFirst(t *testing.T) {
 	for range 20 {
 		frames = append(frames, "at::native::copy_kernel<float, c10::Half>(at::TensorIterator&) [libtorch_cpu.so]")
 	}
-	frames = append(frames, "train.py:74 in save", "_PyEval_Vector [python3.11]", "/srv/lib/loop.py:12 in <module>", "_start [python3.11]")
+	frames = append(frames, "train.py:74 in save", "_PyEval_Vector [python3.11]", "/srv/lib/loop.py:12 in <module>",
+		"_start [python3.11]")
 	x := newText(TextOptions{Width: 60})
 	x.stack(frames)
 	const line = "at::native::copy_kernel<…>(…) [libtorch_cpu.so]\n"

@@ -157,7 +157,8 @@ func visible(s string) int {
 func (t *text) head(r *Report) {
 	parts := []string{}
 	if r.Window.ToNS > r.Window.FromNS {
-		parts = append(parts, fmt.Sprintf("%s to %s UTC (%s)", clock(r.Window.FromNS, "2006-01-02 15:04:05"), clock(r.Window.ToNS, "15:04:05"), Duration(r.Window.ToNS-r.Window.FromNS)))
+		parts = append(parts, fmt.Sprintf("%s to %s UTC (%s)", clock(r.Window.FromNS, "2006-01-02 15:04:05"),
+			clock(r.Window.ToNS, "15:04:05"), Duration(r.Window.ToNS-r.Window.FromNS)))
 	}
 	parts = append(parts, Count(r.Events)+" calls")
 	if r.Node != "" {
@@ -331,8 +332,9 @@ func (t *text) notExplained(n *NotExplained) {
 	if n.Effect.Op == betweenCalls {
 		where = n.Effect.Op
 	}
-	t.wrap(t.paint(yellow, "[NOT EXPLAINED]")+" "+at(n.Effect.Node), fmt.Sprintf("%s (tid %d) lost %s %s, %s of its time; %s explained",
-		n.Effect.Process, n.Effect.TID, Duration(n.LostNS), where, pct(n.LostPct), pct(n.ExplainedPct)))
+	t.wrap(t.paint(yellow, "[NOT EXPLAINED]")+" "+at(n.Effect.Node),
+		fmt.Sprintf("%s (tid %d) lost %s %s, %s of its time; %s explained",
+			n.Effect.Process, n.Effect.TID, Duration(n.LostNS), where, pct(n.LostPct), pct(n.ExplainedPct)))
 	t.wrap("  why    ", n.Why)
 	t.effect(&n.Effect)
 }
@@ -342,7 +344,8 @@ func (t *text) idle(list []Idle) {
 		t.line("")
 	}
 	for _, i := range list {
-		t.wrap("[idle] "+at(i.Node), fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process, i.TID, Duration(i.NS), pct(i.Pct), i.On))
+		t.wrap("[idle] "+at(i.Node), fmt.Sprintf("%s (tid %d) waited for work for %s, %s of its time, in %s", i.Process,
+			i.TID, Duration(i.NS), pct(i.Pct), i.On))
 	}
 }
 
@@ -366,7 +369,8 @@ func (t *text) inFlight(list []InFlight) {
 		if f.Outcome == "died" {
 			age = " after " + Duration(f.AgeNS)
 		}
-		t.wrap("[in flight] "+at(f.Node), fmt.Sprintf("%s (tid %d) %s %s%s: %s", f.Process, f.TID, how, f.Op, age, f.WaitsFor))
+		t.wrap("[in flight] "+at(f.Node),
+			fmt.Sprintf("%s (tid %d) %s %s%s: %s", f.Process, f.TID, how, f.Op, age, f.WaitsFor))
 		t.stack(f.Stack)
 	}
 }

@@ -38,8 +38,9 @@ func (t *text) footprint(f *Footprint) {
 	}
 	if f.UntilNS > 0 {
 		t.line("")
-		t.wrap("", fmt.Sprintf("footprint until CUDA was loaded, %s: it ended there, because calls of CUDA cost less without; "+
-			"--footprint goes on", span(f.UntilNS)))
+		t.wrap("",
+			fmt.Sprintf("footprint until CUDA was loaded, %s: it ended there, because calls of CUDA cost less without; "+
+				"--footprint goes on", span(f.UntilNS)))
 	}
 	t.processTable(f)
 	t.syscallTable(f)
@@ -51,7 +52,8 @@ func (t *text) footprint(f *Footprint) {
 	t.libraryTable(f)
 	if f.LeftOut > 0 {
 		t.line("")
-		t.wrap(t.paint(yellow, "left out: "), Count(f.LeftOut)+" entries beyond what is kept in memory; the recording has them")
+		t.wrap(t.paint(yellow, "left out: "),
+			Count(f.LeftOut)+" entries beyond what is kept in memory; the recording has them")
 	}
 }
 
@@ -144,7 +146,8 @@ func (t *text) processTable(f *Footprint) {
 	for i := range f.Processes[:n] {
 		p := &f.Processes[i]
 		rows = append(rows, []string{
-			strconv.Itoa(int(p.PID)), span(p.CPUNS), span(p.UserNS), span(p.KernelNS), Count(p.Syscalls), number(p.Errors), cmp.Or(p.Process, "?"),
+			strconv.Itoa(int(p.PID)), span(p.CPUNS), span(p.UserNS), span(p.KernelNS), Count(p.Syscalls), number(p.Errors),
+			cmp.Or(p.Process, "?"),
 		})
 	}
 	t.columns("PROCESS", []string{"PID", "ON CPU", "USER", "KERNEL", "CALLS", "ERRORS"}, rows, len(f.Processes)-n)
@@ -178,14 +181,18 @@ func (t *text) syscallTable(f *Footprint) {
 	var rows [][]string
 	n := min(len(all), maxSyscalls)
 	for _, x := range all[:n] {
-		rows = append(rows, []string{Count(x.Calls), Duration(x.TotalNS), Duration(x.MaxNS), Duration(x.CPUNS), number(x.Errors), x.Syscall, errnos(x.Errnos)})
+		rows = append(rows, []string{
+			Count(x.Calls), Duration(x.TotalNS), Duration(x.MaxNS), Duration(x.CPUNS),
+			number(x.Errors), x.Syscall, errnos(x.Errnos),
+		})
 	}
 	t.columns("SYSTEM CALL", []string{"CALLS", "TOTAL", "WORST", "ON CPU", "ERRORS"}, rows, len(all)-n)
 }
 
 // errnos lists errors, most first.
 func errnos(m map[string]uint64) string {
-	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(m),
+		func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %s", Count(m[name]), name)
 	}
@@ -277,7 +284,8 @@ func (t *text) socketTable(f *Footprint) {
 	var rows [][]string
 	n := min(len(order), maxSockets)
 	for _, x := range order[:n] {
-		rows = append(rows, []string{Count(times[x]), bytesOf(x.ReadBytes), bytesOf(x.WriteBytes), number(x.Errors), socketName(x)})
+		rows = append(rows,
+			[]string{Count(times[x]), bytesOf(x.ReadBytes), bytesOf(x.WriteBytes), number(x.Errors), socketName(x)})
 	}
 	t.columns("SOCKET", []string{"NUMBER", "RECEIVED", "SENT", "ERRORS"}, rows, len(order)-n)
 }
@@ -292,7 +300,8 @@ func (t *text) unseen(f *Footprint) {
 	}
 	if calls > 0 {
 		t.line("")
-		t.wrap(t.paint(yellow, "not seen: "), fmt.Sprintf("what io_uring did, which was entered %s: which files and sockets, and how many bytes", times(calls)))
+		t.wrap(t.paint(yellow, "not seen: "), fmt.Sprintf("what io_uring did, which was entered %s: which files and "+
+			"sockets, and how many bytes", times(calls)))
 	}
 }
 

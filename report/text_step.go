@@ -64,7 +64,8 @@ func (t *text) steps(c *Chain) {
 		return
 	}
 	s := fmt.Sprintf("%s of a mean step of %s, in %s of %s steps; without it a step takes %s (%s to %s)",
-		Duration(p.LostNS), Duration(w.NowNS), Count(p.Affected), Count(p.Steps), Duration(w.StepNS), Duration(w.LowNS), Duration(w.HighNS))
+		Duration(p.LostNS), Duration(w.NowNS), Count(p.Affected), Count(p.Steps), Duration(w.StepNS), Duration(w.LowNS),
+		Duration(w.HighNS))
 	if w.FasterBy >= 1 {
 		s += fmt.Sprintf(": %.0f %% faster", w.FasterBy)
 	}
@@ -117,7 +118,8 @@ func (t *text) workloads(list []Workload) {
 		t.line("")
 	}
 	for _, w := range list {
-		s := fmt.Sprintf("%s (tid %d): %s of %s; p50 %s, p99 %s", w.Process, w.TID, Plural(w.Steps, "step"), w.PerStep, Duration(w.P50NS), Duration(w.P99NS))
+		s := fmt.Sprintf("%s (tid %d): %s of %s; p50 %s, p99 %s", w.Process, w.TID, Plural(w.Steps, "step"), w.PerStep,
+			Duration(w.P50NS), Duration(w.P99NS))
 		if w.WarmupNS > 0 {
 			s += ", after " + Duration(w.WarmupNS) + " of warm-up"
 		}

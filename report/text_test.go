@@ -29,47 +29,108 @@ func full() *report.Report {
 			ID: "cpu-contention-1", Severity: "HIGH",
 			Summary:      "engine lost 31 % of its time runnable while backup-agent (pid 4711) had its CPU",
 			ExplainedPct: 93.1, LostNS: 3_100_000_000, LostPct: 31,
-			Effect: report.Effect{Op: "between calls", Process: "engine", PID: 100, TID: 100, Calls: 4000, SlowCalls: 870, P50NS: 210_000, P99NS: 3_900_000, MaxNS: 8_100_000, TailRatio: 18.6},
-			Cause:  report.Cause{Kind: "cpu_contention", Process: "backup-agent", PID: 4711, TID: 4711, Detail: "on CPU 1, backup-agent (pid 4711) ran 2.08 s, indexer (pid 4800) ran 800 ms"},
-			Path: []report.Step{
-				{Layer: "HOST", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "runnable", On: "CPU 1", NS: 3_100_000_000},
-				{Layer: "HOST", Process: "backup-agent", PID: 4711, TID: 4711, Thread: "backup-agent", State: "running", On: "CPU 1", NS: 2_080_000_000},
-				{Layer: "HOST", Process: "indexer", PID: 4800, TID: 4801, Thread: "worker", State: "running", On: "CPU 1", NS: 800_000_000},
+			Effect: report.Effect{
+				Op: "between calls", Process: "engine", PID: 100, TID: 100, Calls: 4000, SlowCalls: 870,
+				P50NS: 210_000, P99NS: 3_900_000, MaxNS: 8_100_000, TailRatio: 18.6,
 			},
-			Evidence: report.Evidence{EventIDs: []string{"gpu-7:1700000000000001000", "gpu-7:1700000000000002000", "gpu-7:1700000000000003000", "gpu-7:1700000000000004000"}, Sample: 870},
-			Pattern:  &report.Pattern{Kind: "periodic", Times: 21, PeriodNS: 480_000_000, Timeline: []float64{0, 0, 0.004, 1, 0.5, 0.25, 0, 0, 0, 0.9, 0.1, 0, 0, 0, 0, 0, 0.7, 0, 0, 0}},
-			PerStep:  &report.PerStep{LostNS: 2_950_000, Steps: 1200, Affected: 870},
-			WhatIf:   &report.WhatIf{NowNS: 8_300_000, StepNS: 5_500_000, LowNS: 5_080_000, HighNS: 5_970_000, FasterBy: 50.9},
+			Cause: report.Cause{
+				Kind: "cpu_contention", Process: "backup-agent", PID: 4711, TID: 4711,
+				Detail: "on CPU 1, backup-agent (pid 4711) ran 2.08 s, indexer (pid 4800) ran 800 ms",
+			},
+			Path: []report.Step{
+				{
+					Layer: "HOST", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "runnable", On: "CPU 1",
+					NS: 3_100_000_000,
+				},
+				{
+					Layer: "HOST", Process: "backup-agent", PID: 4711, TID: 4711, Thread: "backup-agent", State: "running",
+					On: "CPU 1", NS: 2_080_000_000,
+				},
+				{
+					Layer: "HOST", Process: "indexer", PID: 4800, TID: 4801, Thread: "worker", State: "running", On: "CPU 1",
+					NS: 800_000_000,
+				},
+			},
+			Evidence: report.Evidence{EventIDs: []string{
+				"gpu-7:1700000000000001000", "gpu-7:1700000000000002000",
+				"gpu-7:1700000000000003000", "gpu-7:1700000000000004000",
+			}, Sample: 870},
+			Pattern: &report.Pattern{
+				Kind: "periodic", Times: 21, PeriodNS: 480_000_000,
+				Timeline: []float64{0, 0, 0.004, 1, 0.5, 0.25, 0, 0, 0, 0.9, 0.1, 0, 0, 0, 0, 0, 0.7, 0, 0, 0},
+			},
+			PerStep: &report.PerStep{LostNS: 2_950_000, Steps: 1200, Affected: 870},
+			WhatIf:  &report.WhatIf{NowNS: 8_300_000, StepNS: 5_500_000, LowNS: 5_080_000, HighNS: 5_970_000, FasterBy: 50.9},
 			Owners: []report.Owner{
-				{PID: 100, Process: "engine", Text: "pod ml/train-0 container worker (containerd 1a2b3c4d5e6f)", Rank: &rank, WorldSize: &size, NSPID: 7},
+				{
+					PID: 100, Process: "engine", Text: "pod ml/train-0 container worker (containerd 1a2b3c4d5e6f)", Rank: &rank,
+					WorldSize: &size, NSPID: 7,
+				},
 				{PID: 4711, Process: "backup-agent", Text: "unit backup.service"},
 			},
-			Alternatives:    []report.Alternative{{Kind: "gpu_wait", Pct: 4.2, Why: "only 130 ms in the same calls, against 3.1 s"}},
-			Counter:         "GPU utilisation read 97 % meanwhile: it counts any time in which a kernel is resident",
-			Recommendations: []string{"keep backup-agent off CPU 1: taskset -acp 0 4711", "or limit it by a cgroup: cpu.weight=1 or cpu.max for backup-agent, cpuset.cpus for engine"},
+			Alternatives: []report.Alternative{{
+				Kind: "gpu_wait", Pct: 4.2,
+				Why: "only 130 ms in the same calls, against 3.1 s",
+			}},
+			Counter: "GPU utilisation read 97 % meanwhile: it counts any time in which a kernel is resident",
+			Recommendations: []string{
+				"keep backup-agent off CPU 1: taskset -acp 0 4711",
+				"or limit it by a cgroup: cpu.weight=1 or cpu.max for backup-agent, cpuset.cpus for engine",
+			},
 		}, {
-			ID: "block-io-1", Severity: "MEDIUM", Summary: "engine lost 4.1 % of its time waiting for a lock that its thread saver (tid 102) held while it waited for the disk",
+			ID: "block-io-1", Severity: "MEDIUM", Summary: "engine lost 4.1 % of its time waiting for a lock that its thread " +
+				"saver (tid 102) held while it waited for the disk",
 			ExplainedPct: 88, LostNS: 410_000_000, LostPct: 4.1,
-			Effect: report.Effect{Op: "cudaLaunchKernel", Process: "engine", PID: 100, TID: 100, Calls: 800000, SlowCalls: 14, P50NS: 5_030, P99NS: 7_000, MaxNS: 41_000_000, Kernel: "softmax_kernel<float>"},
-			Cause:  report.Cause{Kind: "block_io", Process: "engine", PID: 100, TID: 102, Thread: "saver", Detail: "saver waited for the disk (inode 77)"},
+			Effect: report.Effect{
+				Op: "cudaLaunchKernel", Process: "engine", PID: 100, TID: 100, Calls: 800000, SlowCalls: 14,
+				P50NS: 5_030, P99NS: 7_000, MaxNS: 41_000_000, Kernel: "softmax_kernel<float>",
+			},
+			Cause: report.Cause{
+				Kind: "block_io", Process: "engine", PID: 100, TID: 102, Thread: "saver",
+				Detail: "saver waited for the disk (inode 77)",
+			},
 			Path: []report.Step{
-				{Layer: "CUDA", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "blocked", On: "lock 0x7f00dead", NS: 410_000_000},
-				{Layer: "HOST", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "block I/O", NS: 361_000_000},
-				{Layer: "IO", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "the disk (inode 77)", NS: 361_000_000},
+				{
+					Layer: "CUDA", Process: "engine", PID: 100, TID: 100, Thread: "engine", State: "blocked", On: "lock 0x7f00dead",
+					NS: 410_000_000,
+				},
+				{
+					Layer: "HOST", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "block I/O",
+					NS: 361_000_000,
+				},
+				{
+					Layer: "IO", Process: "engine", PID: 100, TID: 102, Thread: "saver", State: "blocked", On: "the disk (inode 77)",
+					NS: 361_000_000,
+				},
 			},
 			Evidence: report.Evidence{Sample: 1}, Stack: []string{"save (train.py:74)", "write [libc.so.6]"},
 		}, {
-			ID: "memory-leak-1", Severity: "LOW", Summary: "train.py's device memory grows by 12 MB/min and is not freed: 60 MB in 30 allocations since 22:13:20 UTC",
+			ID: "memory-leak-1", Severity: "LOW", Summary: "train.py's device memory grows by 12 MB/min and is not freed: 60 " +
+				"MB in 30 allocations since 22:13:20 UTC",
 			ExplainedPct: 100, Effect: report.Effect{Op: "cudaMalloc", Process: "train.py", PID: 4821, TID: 4821, Calls: 5012},
-			Cause: report.Cause{Kind: "memory_leak", Process: "train.py", PID: 4821, TID: 4821, Detail: "at the end 14 GB live in 206 allocations"},
-			Path:  []report.Step{{Layer: "CUDA", Process: "train.py", PID: 4821, TID: 4821, State: "running", On: "cudaMalloc without a free", NS: 400_000_000}},
+			Cause: report.Cause{
+				Kind: "memory_leak", Process: "train.py", PID: 4821, TID: 4821,
+				Detail: "at the end 14 GB live in 206 allocations",
+			},
+			Path: []report.Step{{
+				Layer: "CUDA", Process: "train.py", PID: 4821, TID: 4821, State: "running",
+				On: "cudaMalloc without a free", NS: 400_000_000,
+			}},
 		}},
 		NotExplained: []report.NotExplained{{
-			Effect: report.Effect{Op: "cudaFree", Process: "engine", PID: 100, TID: 101, Calls: 90, SlowCalls: 12, P50NS: 5_000, P99NS: 9_000_000, MaxNS: 9_000_000},
-			LostNS: 400_000_000, LostPct: 4, ExplainedPct: 12, Why: "400 ms blocked on a lock whose holder, tid 9999, is not known",
+			Effect: report.Effect{
+				Op: "cudaFree", Process: "engine", PID: 100, TID: 101, Calls: 90, SlowCalls: 12, P50NS: 5_000,
+				P99NS: 9_000_000, MaxNS: 9_000_000,
+			},
+			LostNS: 400_000_000, LostPct: 4, ExplainedPct: 12,
+			Why: "400 ms blocked on a lock whose holder, tid 9999, is not known",
 		}},
-		Workloads: []report.Workload{{Process: "engine", PID: 100, TID: 100, Steps: 1200, PerStep: "20 cudaLaunchKernel, 1 cudaStreamSynchronize", WarmupNS: 900_000_000, P50NS: 5_400_000, P99NS: 12_000_000, Trend: 31.4}},
-		Idle:      []report.Idle{{Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97, On: "poll: no request or event came"}},
+		Workloads: []report.Workload{{Process: "engine", PID: 100, TID: 100, Steps: 1200, PerStep: "20 cudaLaunchKernel, " +
+			"1 cudaStreamSynchronize", WarmupNS: 900_000_000, P50NS: 5_400_000, P99NS: 12_000_000, Trend: 31.4}},
+		Idle: []report.Idle{{
+			Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97,
+			On: "poll: no request or event came",
+		}},
 		Processes: []report.Process{{
 			PID: 4821, Process: "train.py", Node: "gpu-7", Rank: &rank,
 			Ops: []report.Op{
@@ -77,7 +138,10 @@ func full() *report.Report {
 				{Op: "cudaFree", Calls: 4806, P50NS: 12_000, P99NS: 890_000},
 				{Op: "cudaMemcpyAsync", Calls: 9, P50NS: 1_200_000, P99NS: 45_000_000, Bytes: 1500, Errors: 2},
 			},
-			Memory: &report.Memory{LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1, Bytes: 406e9},
+			Memory: &report.Memory{
+				LiveBytes: 14e9, LiveCount: 206, PeakBytes: 15e9, Allocs: 5011, Frees: 4806, Failed: 1,
+				Bytes: 406e9,
+			},
 			Warnings: []string{
 				"malloc/free imbalance: 206 allocations without corresponding cudaFree",
 				"cudaMalloc p99 (2.1ms) is 32x p50 (65µs): fragmentation pressure",
@@ -92,12 +156,15 @@ func earlier() *report.Report {
 	for i := range uint64(3) {
 		r.StoredChains = append(r.StoredChains, report.StoredChain{
 			ID: "chain-001", Severity: "MEDIUM", Op: "cudaLaunchKernel", AtNS: t0 + i*1e9,
-			Summary:   "cudaLaunchKernel p99=25.799899ms (352.5x p50) — " + []string{"34", "106", "1139"}[i] + " sched_switch events",
-			Supported: "1 slow cudaLaunchKernel call took 25.7 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",
+			Summary: "cudaLaunchKernel p99=25.799899ms (352.5x p50) — " + []string{"34", "106", "1139"}[i] +
+				" sched_switch events",
+			Supported: "1 slow cudaLaunchKernel call took 25.7 ms beyond the median; the calling thread's own off-CPU time " +
+				"covers 0 % of it",
 		})
 	}
 	r.StoredChains = append(r.StoredChains, report.StoredChain{
-		ID: "gpu-node-02:tail", Severity: "HIGH", Op: "cuMemAlloc", AtNS: t0, Node: "gpu-node-02", Summary: "cuMemAlloc p99=51.5ms (410.6x p50) — 85 sched_switch events",
+		ID: "gpu-node-02:tail", Severity: "HIGH", Op: "cuMemAlloc", AtNS: t0, Node: "gpu-node-02",
+		Summary:   "cuMemAlloc p99=51.5ms (410.6x p50) — 85 sched_switch events",
 		Supported: "none of the 40 cuMemAlloc calls in the file from before it was slow: median 119 us, longest 154 us",
 	})
 	return r
@@ -177,7 +244,10 @@ func TestDuration(t *testing.T) {
 }
 
 func TestWriteTextEndsLongStacks(t *testing.T) {
-	for n, last := range map[int]string{12: "frame 11", 13: "… 2 more (--json has them)", 128: "… 117 more (--json has them)"} {
+	for n, last := range map[int]string{
+		12: "frame 11", 13: "… 2 more (--json has them)",
+		128: "… 117 more (--json has them)",
+	} {
 		c := report.Chain{}
 		for i := range n {
 			c.Stack = append(c.Stack, fmt.Sprintf("frame %d", i))
@@ -196,7 +266,10 @@ func TestWriteTextEndsLongStacks(t *testing.T) {
 
 func TestCallsInFlightAreListedUnlessTheyHang(t *testing.T) {
 	r := &report.Report{Verdict: "v", InFlight: []report.InFlight{
-		{Op: "cudaFree", Process: "engine", TID: 7, AgeNS: 2e9, WaitsFor: "running on a CPU", Stack: []string{"main [engine]"}},
+		{
+			Op: "cudaFree", Process: "engine", TID: 7, AgeNS: 2e9, WaitsFor: "running on a CPU",
+			Stack: []string{"main [engine]"},
+		},
 		{Op: "cudaMalloc", Process: "engine", TID: 8, AgeNS: 3e9, WaitsFor: "blocked on a page fault", Outcome: "died"},
 		{Op: "cudaLaunchKernel", Process: "engine", TID: 9, AgeNS: 3e9, Hangs: true},
 	}}

@@ -103,7 +103,8 @@ func Flight(f *event.InFlight, now uint64, where string) string {
 	if f.End == 0 && now > f.Start {
 		age = now - f.Start
 	}
-	line := fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", OneLine(f.Comm), f.TID, f.Op, Duration(age), OneLine(f.Waits()))
+	line := fmt.Sprintf("in flight: %s (tid %d) in %s for %s, %s", OneLine(f.Comm), f.TID, f.Op, Duration(age),
+		OneLine(f.Waits()))
 	if where != "" {
 		line += ", called at " + OneLine(where)
 	}

@@ -38,13 +38,17 @@ func TestLossesAreWordedWorstFirst(t *testing.T) {
 
 func TestNumbersAreWrittenAsAPersonDoes(t *testing.T) {
 	for v, want := range map[float64]string{
-		1360: "1,360", 999.6: "1,000", 999.4: "999", 23.6: "23.6", 4.256: "4.26", 0.05: "0.05", 0: "0", 231478: "231,478", 2: "2",
+		1360: "1,360", 999.6: "1,000", 999.4: "999", 23.6: "23.6", 4.256: "4.26", 0.05: "0.05", 0: "0", 231478: "231,478",
+		2: "2",
 	} {
 		if got := report.Number(v); got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}
 	}
-	for ns, want := range map[uint64]string{1_234_000_000_000: "1,234 s", 23_600_000: "23.6 ms", 999_400: "999 us", 1_630: "1.63 us"} {
+	for ns, want := range map[uint64]string{
+		1_234_000_000_000: "1,234 s", 23_600_000: "23.6 ms", 999_400: "999 us",
+		1_630: "1.63 us",
+	} {
 		if got := report.Duration(ns); got != want {
 			t.Errorf("%d ns: %q, want %q", ns, got, want)
 		}

@@ -16,7 +16,10 @@ func TestChangesOfASeries(t *testing.T) {
 		"steady":          {func(i int) float64 { return 10 + noisy(i) }, 1.15, nil},
 		"drifting little": {func(i int) float64 { return 10 + float64(i)/60 }, 1.15, nil},
 		"one change":      {func(i int) float64 { return 10 + noisy(i) + 4*above(i, 23) }, 1.15, []int{23}},
-		"there and back":  {func(i int) float64 { return 10 + noisy(i) + 4*above(i, 20) - 4*above(i, 45) }, 1.15, []int{20, 45}},
+		"there and back": {
+			func(i int) float64 { return 10 + noisy(i) + 4*above(i, 20) - 4*above(i, 45) }, 1.15,
+			[]int{20, 45},
+		},
 		"one more call":   {func(i int) float64 { return 24 + above(i, 30) }, 1.03, []int{30}},
 		"a share of time": {func(i int) float64 { return 0.02*above(i, 10) + 0.2*above(i, 40) }, 0, []int{40}},
 		"one bad value":   {func(i int) float64 { return 10 + 90*(above(i, 30)-above(i, 31)) }, 1.15, nil},

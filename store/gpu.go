@@ -65,7 +65,8 @@ func (g *GPUSnapshot) Values() [NumGPUColumns]int64 {
 		mig = 1
 	}
 	return [NumGPUColumns]int64{
-		int64(g.TempC), int64(g.ClockMHz), int64(g.MaxMHz), int64(g.UtilPct), int64(g.Reasons), int64(g.MemMB), int64(g.TotalMB),
+		int64(g.TempC), int64(g.ClockMHz), int64(g.MaxMHz), int64(g.UtilPct), int64(g.Reasons), int64(g.MemMB),
+		int64(g.TotalMB),
 		int64(g.MemUtilPct), int64(g.MemClockMHz), int64(g.PowerMW), int64(g.PowerLimitMW),
 		int64(g.ECC.Corrected), int64(g.ECC.Uncorrected), int64(g.ECC.CorrectedEver), int64(g.ECC.UncorrectedEver), mig,
 	}
@@ -80,7 +81,10 @@ func (g *GPUSnapshot) SetValues(v [NumGPUColumns]int64) {
 		*to = int(v[c])
 	}
 	g.Reasons, g.MemMB, g.TotalMB = uint64(v[GPUReasons]), uint64(v[GPUMem]), uint64(v[GPUMemTotal])
-	g.ECC = ECCErrors{uint64(v[GPUCorrected]), uint64(v[GPUUncorrected]), uint64(v[GPUCorrectedEver]), uint64(v[GPUUncorrectedEver])}
+	g.ECC = ECCErrors{
+		uint64(v[GPUCorrected]), uint64(v[GPUUncorrected]), uint64(v[GPUCorrectedEver]),
+		uint64(v[GPUUncorrectedEver]),
+	}
 	g.MIG = v[GPUMIG] != 0
 }
 
@@ -122,13 +126,18 @@ type Xid struct {
 // xidNames are the errors one may meet, in the words of
 // https://docs.nvidia.com/deploy/xid-errors.
 var xidNames = map[uint32]string{
-	8: "GPU stopped processing", 13: "graphics engine exception", 31: "GPU memory page fault", 32: "invalid or corrupted push buffer stream",
+	8: "GPU stopped processing", 13: "graphics engine exception", 31: "GPU memory page fault",
+	32: "invalid or corrupted push buffer stream",
 	38: "driver firmware error", 43: "GPU stopped processing", 44: "graphics engine fault during context switch",
 	45: "preemptive cleanup, due to previous errors", 46: "GPU stopped processing", 48: "double bit ECC error",
-	61: "internal micro-controller breakpoint or warning", 62: "internal micro-controller halt", 63: "ECC page retirement or row remapping recorded",
-	64: "ECC page retirement or row remapper failed to record", 68: "NVDEC0 exception", 69: "graphics engine class error", 74: "NVLink error",
-	79: "GPU has fallen off the bus", 92: "high single-bit ECC error rate", 94: "contained ECC error", 95: "uncontained ECC error",
-	109: "context switch timeout", 110: "security fault error", 119: "GSP RPC timeout", 120: "GSP error", 121: "C2C link error",
+	61: "internal micro-controller breakpoint or warning", 62: "internal micro-controller halt",
+	63: "ECC page retirement or row remapping recorded",
+	64: "ECC page retirement or row remapper failed to record", 68: "NVDEC0 exception", 69: "graphics engine class error",
+	74: "NVLink error",
+	79: "GPU has fallen off the bus", 92: "high single-bit ECC error rate", 94: "contained ECC error",
+	95:  "uncontained ECC error",
+	109: "context switch timeout", 110: "security fault error", 119: "GSP RPC timeout", 120: "GSP error",
+	121: "C2C link error",
 	140: "unrecovered ECC error", 143: "GPU initialization failure",
 }
 
@@ -151,5 +160,6 @@ func (x *Xid) String() string {
 	if x.GPU >= 0 {
 		gpu = fmt.Sprintf("GPU %d", x.GPU)
 	}
-	return fmt.Sprintf("%s reported Xid %d (%s)", gpu, x.Code, cmp.Or(x.Name(), "see https://docs.nvidia.com/deploy/xid-errors"))
+	return fmt.Sprintf("%s reported Xid %d (%s)", gpu, x.Code,
+		cmp.Or(x.Name(), "see https://docs.nvidia.com/deploy/xid-errors"))
 }

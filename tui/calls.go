@@ -41,7 +41,8 @@ func (c calls) page(m *Model, width int) page {
 		})
 	}
 	if n := len(s.InFlight) - maxFlights; n > 0 {
-		p.rows = append(p.rows, row{key: "flights", head: fmt.Sprintf("… and %s in flight", report.Plural(uint64(n), "more call"))})
+		p.rows = append(p.rows,
+			row{key: "flights", head: fmt.Sprintf("… and %s in flight", report.Plural(uint64(n), "more call"))})
 	}
 	order := m.state().order
 	p.columns = []column{
@@ -63,7 +64,10 @@ func (c calls) page(m *Model, width int) page {
 		if order != 0 {
 			r.cells = append([]cell{text(report.OneLine(o.Comm))}, r.cells...)
 		} else if i == 0 || o.PID != last {
-			p.rows = append(p.rows, row{key: fmt.Sprint(o.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(o.Comm), o.PID), ink: bold, group: true})
+			p.rows = append(p.rows, row{
+				key: fmt.Sprint(o.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(o.Comm), o.PID),
+				ink: bold, group: true,
+			})
 		}
 		last = o.PID
 		p.rows = append(p.rows, r)
@@ -106,8 +110,10 @@ func waitsFor(t *live.OpTime) string {
 func (calls) details(m *Model, o *agent.OpStatus, t *live.OpTime, width int) []string {
 	lines := []string{
 		m.paint(bold, fmt.Sprintf("%s of %s (%d)", o.Op, report.OneLine(o.Comm), o.PID)), "",
-		fmt.Sprintf("%s, %s/s, %s", report.Plural(o.Calls, "call"), report.Rate(o.PerSecond), report.Plural(o.Errors, "error")),
-		fmt.Sprintf("p50 %s, p99 %s, max %s", report.Duration(uint64(o.P50)), report.Duration(uint64(o.P99)), report.Duration(uint64(o.Max))),
+		fmt.Sprintf("%s, %s/s, %s", report.Plural(o.Calls, "call"), report.Rate(o.PerSecond),
+			report.Plural(o.Errors, "error")),
+		fmt.Sprintf("p50 %s, p99 %s, max %s", report.Duration(uint64(o.P50)), report.Duration(uint64(o.P99)),
+			report.Duration(uint64(o.Max))),
 		"", fmt.Sprintf("In all they took %s:", report.Duration(t.NS)),
 	}
 	l := live.Span{NS: t.NS, OnCPU: t.OnCPU(), Class: t.Class}

@@ -42,7 +42,8 @@ func (f findings) page(m *Model, width int) page {
 		for _, line := range wrapped(report.OneLine(s.report.Verdict), width) {
 			p.above = append(p.above, m.paint(bold, line))
 		}
-		p.above = append(p.above, m.paint(dim, fmt.Sprintf("the %s up to %s; all of it: ingero explain", span(s.report), s.reported.Format("15:04:05"))), "")
+		p.above = append(p.above, m.paint(dim,
+			fmt.Sprintf("the %s up to %s; all of it: ingero explain", span(s.report), s.reported.Format("15:04:05"))), "")
 		p.empty = "Nothing was found so far."
 	}
 	for i := len(s.picture.Notices) - 1; i >= 0; i-- {
@@ -78,7 +79,8 @@ func (f findings) row(m *Model, x *live.Finding, now time.Time) row {
 		key:   "chain " + c.ID,
 		cells: []cell{{text: report.OneLine(c.Severity), ink: i}, text(seen), text(report.OneLine(c.Summary))},
 		open: func(width int) []string {
-			head := fmt.Sprintf("first seen %s, last %s, %s", x.First.Format("15:04:05"), x.Last.Format("15:04:05"), report.Plural(uint64(x.Times), "time"))
+			head := fmt.Sprintf("first seen %s, last %s, %s", x.First.Format("15:04:05"), x.Last.Format("15:04:05"),
+				report.Plural(uint64(x.Times), "time"))
 			var b strings.Builder
 			_ = report.WriteChain(&b, c, report.TextOptions{Width: width}) // a Builder takes everything
 			return append([]string{m.paint(dim, head)}, m.written(b.String())...)
@@ -92,7 +94,8 @@ func (findings) notExplained(m *Model, n *report.NotExplained) row {
 		cells: []cell{
 			{text: "?", ink: warn},
 			text("now"),
-			text(report.OneLine(fmt.Sprintf("%s lost %s of its time; not explained", n.Effect.Process, fmt.Sprintf("%.0f %%", n.LostPct)))),
+			text(report.OneLine(fmt.Sprintf("%s lost %s of its time; not explained", n.Effect.Process,
+				fmt.Sprintf("%.0f %%", n.LostPct)))),
 		},
 		open: func(width int) []string {
 			var b strings.Builder

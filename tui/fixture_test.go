@@ -44,12 +44,18 @@ func busy(comm string) *second {
 			{PID: 4821, Op: op("cudaMalloc"), Stack: 5, LiveBytes: 9e9, LiveCount: 200},
 			{PID: 4821, Op: op("cudaMalloc"), LiveBytes: 3_400_000_000, LiveCount: 110},
 		},
-		Stacks:     []event.Stack{{ID: 5, PID: 4821, Frames: []event.Frame{{Kind: event.FramePython, Symbol: "forward", File: comm + ".py", Line: 88}}}},
+		Stacks: []event.Stack{{
+			ID: 5, PID: 4821,
+			Frames: []event.Frame{{Kind: event.FramePython, Symbol: "forward", File: comm + ".py", Line: 88}},
+		}},
 		Snapshots:  []store.Snapshot{{At: at, CPUPct: 71, MemPct: 42, MemAvailableMB: 64 << 10, Load: 9.5}},
 		GPUDevices: []store.GPUDevice{{GPU: 0, Name: "NVIDIA H100"}},
-		GPUs:       []store.GPUSnapshot{{At: at, UtilPct: 97, TempC: 61, MemMB: 12 << 10, TotalMB: 80 << 10, PowerMW: 540_000, ClockMHz: 1755}},
-		GPUMemory:  []store.GPUProcess{{PID: 4821, Bytes: 12 << 30, Known: true}},
-		Xids:       []store.Xid{{At: at - 30e9, GPU: 0, Code: 31}},
+		GPUs: []store.GPUSnapshot{{
+			At: at, UtilPct: 97, TempC: 61, MemMB: 12 << 10, TotalMB: 80 << 10, PowerMW: 540_000,
+			ClockMHz: 1755,
+		}},
+		GPUMemory: []store.GPUProcess{{PID: 4821, Bytes: 12 << 30, Known: true}},
+		Xids:      []store.Xid{{At: at - 30e9, GPU: 0, Code: 31}},
 	}
 	b.HostMemory = []event.HostMemory{{PID: 4821, RSS: 5_100_000_000}}
 	ta.Batch(b)
@@ -60,13 +66,25 @@ func busy(comm string) *second {
 	launch := event.Call{Thread: main, Op: op("cudaLaunchKernel"), Duration: 6_000_000}
 	sync := event.Call{Thread: main, Op: op("cudaStreamSynchronize"), Duration: 900_000_000}
 	sync.Ledger.NS[event.Ioctl], sync.Ledger.Voluntary = 810_000_000, 3
-	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{last, saver}, Calls: []event.Call{launch, sync}}})
+	ta.Batch(&store.Batch{Records: event.Records{
+		ThreadTimes: []event.ThreadTime{last, saver},
+		Calls:       []event.Call{launch, sync},
+	}})
 	s := &second{picture: ta.Picture(at), status: agent.Status{
 		At: noon, Elapsed: 125 * time.Second, Calls: 2_345_678, PerSecond: 20_731,
 		Ops: []agent.OpStatus{
-			{PID: 4821, Comm: comm, Op: op("cudaLaunchKernel"), Calls: 2_300_000, PerSecond: 20_000, P50: 5_370, P99: 5_860, Max: 3 * time.Millisecond},
-			{PID: 4821, Comm: comm, Op: op("cudaStreamSynchronize"), Calls: 45_000, PerSecond: 731, P50: 591_000, P99: 8_700_000, Max: 900 * time.Millisecond, Errors: 3},
-			{PID: 99, Comm: "infer", Op: op("cudaMemcpyAsync"), Calls: 678, PerSecond: 0.5, P50: 20_600, P99: 46_800, Max: 561_000},
+			{
+				PID: 4821, Comm: comm, Op: op("cudaLaunchKernel"), Calls: 2_300_000, PerSecond: 20_000, P50: 5_370, P99: 5_860,
+				Max: 3 * time.Millisecond,
+			},
+			{
+				PID: 4821, Comm: comm, Op: op("cudaStreamSynchronize"), Calls: 45_000, PerSecond: 731, P50: 591_000, P99: 8_700_000,
+				Max: 900 * time.Millisecond, Errors: 3,
+			},
+			{
+				PID: 99, Comm: "infer", Op: op("cudaMemcpyAsync"), Calls: 678, PerSecond: 0.5, P50: 20_600, P99: 46_800,
+				Max: 561_000,
+			},
 		},
 		InFlight: []event.InFlight{{
 			At: at, Start: at - 5e9, Thread: side, Comm: "saver", Op: op("cudaMemcpy"), Doing: event.Blocked, Class: event.Futex,
@@ -87,25 +105,37 @@ func busy(comm string) *second {
 // found is what was said earlier, and what is now.
 func found(comm string) (gone, now *report.Report) {
 	slow := report.Chain{
-		ID: "lock", Severity: "HIGH", Summary: comm + " lost 24 % of its time waiting for a lock that its thread saver (tid 4830) held while it waited for the disk",
+		ID: "lock", Severity: "HIGH", Summary: comm +
+			" lost 24 % of its time waiting for a lock that its thread saver (tid 4830) held while it waited for the disk",
 		ExplainedPct: 96, LostNS: 1_200_000_000, LostPct: 24,
-		Effect: report.Effect{Op: "between calls", Process: comm, PID: 4821, TID: 4821, Calls: 106, SlowCalls: 20, P50NS: 604_000, P99NS: 82_300_000, MaxNS: 82_300_000},
-		Cause:  report.Cause{Kind: "block_io", Process: comm, PID: 4821, TID: 4830, Detail: "saver waited for the disk"},
+		Effect: report.Effect{
+			Op: "between calls", Process: comm, PID: 4821, TID: 4821, Calls: 106, SlowCalls: 20,
+			P50NS: 604_000, P99NS: 82_300_000, MaxNS: 82_300_000,
+		},
+		Cause: report.Cause{Kind: "block_io", Process: comm, PID: 4821, TID: 4830, Detail: "saver waited for the disk"},
 		Path: []report.Step{
 			{Layer: "HOST", Process: comm, PID: 4821, TID: 4821, State: "blocked", On: "lock 0x7f00", NS: 1_200_000_000},
-			{Layer: "HOST", Process: comm, PID: 4821, TID: 4830, Thread: "saver", State: "blocked", On: "the disk", NS: 1_100_000_000},
+			{
+				Layer: "HOST", Process: comm, PID: 4821, TID: 4830, Thread: "saver", State: "blocked", On: "the disk",
+				NS: 1_100_000_000,
+			},
 		},
-		Evidence: report.Evidence{EventIDs: []string{"gpu-7:17"}, Sample: 20},
-		WhatIf:   &report.WhatIf{NowNS: 1_230_000, StepNS: 950_000, LowNS: 908_000, HighNS: 993_000, FasterBy: 30}, PerStep: &report.PerStep{LostNS: 283_000, Steps: 4053, Affected: 20},
+		Evidence:        report.Evidence{EventIDs: []string{"gpu-7:17"}, Sample: 20},
+		WhatIf:          &report.WhatIf{NowNS: 1_230_000, StepNS: 950_000, LowNS: 908_000, HighNS: 993_000, FasterBy: 30},
+		PerStep:         &report.PerStep{LostNS: 283_000, Steps: 4053, Affected: 20},
 		Recommendations: []string{"write the checkpoint without the lock"},
 	}
 	past := slow
-	past.ID, past.Severity, past.Summary = "cpu", "MEDIUM", comm+" lost 4 % of its time runnable while backup (pid 77) had its CPU"
+	past.ID, past.Severity, past.Summary = "cpu", "MEDIUM",
+		comm+" lost 4 % of its time runnable while backup (pid 77) had its CPU"
 	window := report.Window{FromNS: uint64(noon.Add(-5 * time.Second).UnixNano()), ToNS: uint64(noon.UnixNano())}
 	gone = &report.Report{Chains: []report.Chain{past}}
 	now = &report.Report{
 		Verdict: slow.Summary, Window: window, Chains: []report.Chain{slow},
-		NotExplained: []report.NotExplained{{Effect: report.Effect{Op: "cudaMemcpyAsync", Process: "infer", PID: 99, TID: 99}, LostNS: 3e8, LostPct: 6, Why: "the waits are too short to tell"}},
+		NotExplained: []report.NotExplained{{
+			Effect: report.Effect{Op: "cudaMemcpyAsync", Process: "infer", PID: 99, TID: 99},
+			LostNS: 3e8, LostPct: 6, Why: "the waits are too short to tell",
+		}},
 	}
 	return gone, now
 }

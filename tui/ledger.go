@@ -40,7 +40,10 @@ func (l ledger) page(m *Model, width int) page {
 	last := uint32(0)
 	for i, t := range l.sorted(m.shown.picture.Threads, m.window, order) {
 		if order == 0 && (i == 0 || t.PID != last) {
-			p.rows = append(p.rows, row{key: fmt.Sprint(t.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(cmp.Or(t.Process, t.Comm)), t.PID), ink: bold, group: true})
+			p.rows = append(p.rows, row{
+				key:  fmt.Sprint(t.PID),
+				head: fmt.Sprintf("%s (%d)", report.OneLine(cmp.Or(t.Process, t.Comm)), t.PID), ink: bold, group: true,
+			})
 		}
 		last = t.PID
 		s := &t.Spans[m.window]
@@ -97,7 +100,8 @@ func (ledger) details(m *Model, t *live.Thread, width int) []string {
 	lines = append(lines, "")
 	for i := range live.Windows {
 		s := &t.Spans[i]
-		lines = append(lines, fmt.Sprintf("  %-10s  on CPU %6s  lost %6s", windowWord(i), percent(s.OnCPU, s.NS), percent(s.Lost(), s.NS)))
+		lines = append(lines,
+			fmt.Sprintf("  %-10s  on CPU %6s  lost %6s", windowWord(i), percent(s.OnCPU, s.NS), percent(s.Lost(), s.NS)))
 	}
 	if !t.Dispatch {
 		lines = append(lines, "", "It has made no traced call: what it waits for need not hold up the GPU.")

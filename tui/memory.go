@@ -57,7 +57,10 @@ func (p memory) page(m *Model, width int) page {
 	for _, h := range p.sorted(pic.Memory, m.state().order) {
 		list.rows = append(list.rows, p.row(m, &h))
 		for i := range h.Sites[:min(len(h.Sites), sitesShown)] {
-			list.rows = append(list.rows, row{key: fmt.Sprintf("%d site %d", h.PID, i), head: "    " + siteLine(&h.Sites[i]), ink: dim, open: p.opens(m, &h)})
+			list.rows = append(list.rows, row{
+				key: fmt.Sprintf("%d site %d", h.PID, i), head: "    " + siteLine(&h.Sites[i]),
+				ink: dim, open: p.opens(m, &h),
+			})
 		}
 	}
 	return list
@@ -96,14 +99,18 @@ func (p memory) opens(m *Model, h *live.Holder) func(int) []string {
 			if !s.Used {
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("%-7s %s live in %s, peak %s; %s, %d failed", event.Space(i), report.Bytes(s.LiveBytes),
-				report.Plural(s.LiveCount, "allocation"), report.Bytes(s.PeakBytes), report.Plural(s.Allocs, "allocation"), s.Failed))
+			lines = append(lines,
+				fmt.Sprintf("%-7s %s live in %s, peak %s; %s, %d failed", event.Space(i), report.Bytes(s.LiveBytes),
+					report.Plural(s.LiveCount, "allocation"), report.Bytes(s.PeakBytes), report.Plural(s.Allocs, "allocation"),
+					s.Failed))
 			if s.Untracked > 0 {
-				lines = append(lines, fmt.Sprintf("        %s not followed: there are too many", report.Plural(s.Untracked, "allocation")))
+				lines = append(lines,
+					fmt.Sprintf("        %s not followed: there are too many", report.Plural(s.Untracked, "allocation")))
 			}
 		}
 		if h.Host != nil {
-			lines = append(lines, fmt.Sprintf("host    %s resident, %s swapped out", report.Bytes(h.Host.RSS), report.Bytes(h.Host.Swap)))
+			lines = append(lines,
+				fmt.Sprintf("host    %s resident, %s swapped out", report.Bytes(h.Host.RSS), report.Bytes(h.Host.Swap)))
 		}
 		if len(h.Sites) > 0 {
 			lines = append(lines, "", "Where what is live was allocated:")
@@ -146,7 +153,8 @@ func (memory) gpus(p *live.Picture, width int) []string {
 		if width >= 100 {
 			for _, u := range g.Users[:min(len(g.Users), 2)] {
 				if u.Known {
-					parts = append(parts, fmt.Sprintf("%s %s", report.OneLine(cmp.Or(u.Process, fmt.Sprint(u.PID))), report.Bytes(u.Bytes)))
+					parts = append(parts,
+						fmt.Sprintf("%s %s", report.OneLine(cmp.Or(u.Process, fmt.Sprint(u.PID))), report.Bytes(u.Bytes)))
 				}
 			}
 		}
@@ -165,7 +173,8 @@ func (memory) host(p *live.Picture) []string {
 	if s == nil {
 		return nil
 	}
-	line := fmt.Sprintf("host:  memory %.0f %%, %s free, CPU %.0f %%, load %.1f", s.MemPct, report.Bytes(s.MemAvailableMB<<20), s.CPUPct, s.Load)
+	line := fmt.Sprintf("host:  memory %.0f %%, %s free, CPU %.0f %%, load %.1f", s.MemPct,
+		report.Bytes(s.MemAvailableMB<<20), s.CPUPct, s.Load)
 	if s.SwapMB > 0 {
 		line += ", swap " + report.Bytes(s.SwapMB<<20)
 	}

@@ -130,7 +130,10 @@ func TestLongListIsScrolled(t *testing.T) {
 	m := shown(usual(), 100, 24, s)
 	press(m, "s") // a row each
 	for _, step := range []struct{ key, chosen, rows string }{
-		{"g", "engine", "1 to 16 of 203"}, {"G", "infer", "188 to 203 of 203"}, {"k", "engine ", "188 to 203 of 203"}, {"g", "engine", "1 to 16 of 203"},
+		{"g", "engine", "1 to 16 of 203"},
+		{"G", "infer", "188 to 203 of 203"},
+		{"k", "engine ", "188 to 203 of 203"},
+		{"g", "engine", "1 to 16 of 203"},
 	} {
 		press(m, step.key)
 		if text := m.Screen(); !strings.Contains(text, step.rows) || !strings.Contains(chosenLine(m), step.chosen) {
@@ -220,12 +223,14 @@ func TestCallsInFlightAreShown(t *testing.T) {
 		s.status.Where = append(s.status.Where, s.status.Where[0])
 	}
 	m := shown(usual(), 200, 40, s)
-	const want = "in flight: saver (tid 4830) in cudaMemcpy for 5 s, blocked on a lock held by engine (tid 4821), called at save.py:9 in flush"
+	const want = "in flight: saver (tid 4830) in cudaMemcpy for 5 s, blocked on a lock held by engine (tid 4821), " +
+		"called at save.py:9 in flush"
 	if text := m.Screen(); strings.Count(text, want) != 7 || !strings.Contains(text, "1 Calls (7)") {
 		t.Errorf("screen:\n%s", text)
 	}
 	press(m, "g", "enter")
-	if text := m.Screen(); !strings.Contains(text, want) || !strings.Contains(text, "Since it began") || !strings.Contains(text, "lock") {
+	if text := m.Screen(); !strings.Contains(text, want) || !strings.Contains(text, "Since it began") ||
+		!strings.Contains(text, "lock") {
 		t.Errorf("one of them:\n%s", text)
 	}
 }
@@ -237,13 +242,17 @@ func TestNoticesAreNotMissed(t *testing.T) {
 	for i := range tabs {
 		m := shown(usual(), 120, 24, s)
 		press(m, fmt.Sprint(i+1))
-		if text := m.Screen(); !strings.Contains(text, "the kernel ended backup (77)") && !strings.Contains(text, "[GPU ERROR]") {
+		if text := m.Screen(); !strings.Contains(text, "the kernel ended backup (77)") &&
+			!strings.Contains(text, "[GPU ERROR]") {
 			t.Errorf("tab %d:\n%s", i+1, text)
 		}
 	}
 	m := shown(usual(), 120, 24, s)
 	press(m, "3")
-	for _, want := range []string{"[OUT OF MEMORY] the kernel ended backup (77)", "[GPU ERROR] GPU 0 reported Xid 31 (GPU memory page fault)"} {
+	for _, want := range []string{
+		"[OUT OF MEMORY] the kernel ended backup (77)",
+		"[GPU ERROR] GPU 0 reported Xid 31 (GPU memory page fault)",
+	} {
 		if text := m.Screen(); !strings.Contains(text, want) {
 			t.Errorf("findings without %q:\n%s", want, text)
 		}
@@ -302,7 +311,8 @@ func TestNodesAreAskedWithoutWaiting(t *testing.T) {
 	}
 	s := m.Screen()
 	for _, want := range []string{
-		"gpu-node-01 ok      -1.2ms nothing stands out", "gpu-2:8080  MISSING      - connection refused", `gpu-node-03 HIGH         - trainer waits for a disk\x1b[2J`,
+		"gpu-node-01 ok      -1.2ms nothing stands out", "gpu-2:8080  MISSING      - connection refused",
+		`gpu-node-03 HIGH         - trainer waits for a disk\x1b[2J`,
 		"the clock of gpu-1:8080 is far off", "5 Nodes (1)",
 	} {
 		if !strings.Contains(s, want) {
@@ -323,7 +333,14 @@ func TestNoNodeAnswers(t *testing.T) {
 	o.Fleet = &fakeFleet{}
 	m := shown(o, 100, 24, busy("engine"))
 	press(m, "5")
-	m.Update(answeredMsg{at: noon, err: errors.New("none"), heard: fleet.Heard{Failed: []fleet.Failure{{Node: "gpu-1:8080", Error: "a"}, {Node: "gpu-2:8080", Error: "b"}, {Node: "gpu-3:8080", Error: "c"}}}})
+	m.Update(answeredMsg{
+		at: noon, err: errors.New("none"),
+		heard: fleet.Heard{Failed: []fleet.Failure{
+			{Node: "gpu-1:8080", Error: "a"},
+			{Node: "gpu-2:8080", Error: "b"},
+			{Node: "gpu-3:8080", Error: "c"},
+		}},
+	})
 	if s := m.Screen(); strings.Count(s, "MISSING") != 3 {
 		t.Errorf("screen:\n%s", s)
 	}

@@ -104,7 +104,9 @@ func (n nodes) page(m *Model, width int) page {
 	case s.answered.IsZero():
 		p.below = []string{"asking…"}
 	default:
-		p.below = []string{m.paint(dim, fmt.Sprintf("asked at %s about the last %s, and again every %s while this tab is open", s.answered.Format("15:04:05"), askAbout, askEvery))}
+		p.below = []string{m.paint(dim,
+			fmt.Sprintf("asked at %s about the last %s, and again every %s while this tab is open",
+				s.answered.Format("15:04:05"), askAbout, askEvery))}
 		for _, w := range s.heard.Warnings {
 			p.below = append(p.below, m.paint(warn, report.OneLine(w)))
 		}
@@ -122,9 +124,12 @@ func (nodes) this(m *Model) row {
 		verdict = r.Verdict
 	}
 	return row{
-		key:   "this",
-		cells: []cell{text(report.OneLine(cmp.Or(m.o.Node, "this machine"))), text("here"), text("-"), text(report.OneLine(verdict))},
-		open:  func(width int) []string { return wrapped(report.OneLine(verdict), width) },
+		key: "this",
+		cells: []cell{
+			text(report.OneLine(cmp.Or(m.o.Node, "this machine"))), text("here"), text("-"),
+			text(report.OneLine(verdict)),
+		},
+		open: func(width int) []string { return wrapped(report.OneLine(verdict), width) },
 	}
 }
 
@@ -137,7 +142,8 @@ func (n nodes) others(m *Model) []row {
 		failed := slices.IndexFunc(s.heard.Failed, func(f fleet.Failure) bool { return f.Node == address })
 		switch {
 		case s.answered.IsZero():
-			rows = append(rows, row{key: address, cells: []cell{text(report.OneLine(address)), text("asking"), text("-"), text("")}})
+			rows = append(rows,
+				row{key: address, cells: []cell{text(report.OneLine(address)), text("asking"), text("-"), text("")}})
 		case failed >= 0:
 			why := report.OneLine(s.heard.Failed[failed].Error)
 			rows = append(rows, row{
@@ -181,7 +187,8 @@ func (nodes) answer(m *Model, address string, o *wire.Overview) row {
 			for _, v := range o.Lost {
 				lost += v
 			}
-			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were lost or are estimates.", "", "All of it: ingero explain --nodes "+report.OneLine(address))
+			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were lost or are estimates.", "",
+				"All of it: ingero explain --nodes "+report.OneLine(address))
 		},
 	}
 }

@@ -38,7 +38,8 @@ func TestScreens(t *testing.T) {
 	for _, size := range []struct{ width, height int }{{80, 24}, {40, 10}, {132, 30}} {
 		for name, keys := range map[string][]string{
 			"1-calls": {"1"}, "2-ledger": {"2"}, "3-findings": {"3"}, "4-memory": {"4"}, "5-nodes": {"5"},
-			"call": {"1", "j", "enter"}, "thread": {"2", "enter"}, "finding": {"3", "G", "k", "k", "enter"}, "memory": {"4", "enter"}, "help": {"?"},
+			"call": {"1", "j", "enter"}, "thread": {"2", "enter"}, "finding": {"3", "G", "k", "k", "enter"},
+			"memory": {"4", "enter"}, "help": {"?"},
 		} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size.width, size.height), func(t *testing.T) {
 				m := shown(usual(), size.width, size.height, busy("engine"))
@@ -73,7 +74,8 @@ func compare(t *testing.T, got string) {
 
 // hostile are names that processes can give themselves.
 var hostile = []string{
-	"engine", "模型训练模型训练模型", "\x1b[2J\x1b]0;x\a", "\u202egnp.exe", "a\nb\tc\rd", "\x9b31mred", "👩‍👩‍👧‍👦e\u0301\u0301\u0301", "",
+	"engine", "模型训练模型训练模型", "\x1b[2J\x1b]0;x\a", "\u202egnp.exe", "a\nb\tc\rd", "\x9b31mred", "👩‍👩‍👧‍👦e\u0301\u0301\u0301",
+	"",
 	strings.Repeat("long-", 60),
 }
 
@@ -144,7 +146,10 @@ func TestBarsAreLegibleWithoutColours(t *testing.T) {
 	m := shown(usual(), 100, 24, busy("engine"))
 	press(m, "2", "w", "w") // the whole run
 	s := m.Screen()
-	for _, part := range []string{"CCCC", "QQ", "LL", "GG", "DD", "SS", ".", "C on CPU", "Q run queue", "L lock", "D disk", "G GPU driver"} {
+	for _, part := range []string{
+		"CCCC", "QQ", "LL", "GG", "DD", "SS", ".", "C on CPU", "Q run queue", "L lock", "D disk",
+		"G GPU driver",
+	} {
 		if !strings.Contains(s, part) {
 			t.Errorf("no %q:\n%s", part, s)
 		}

@@ -46,9 +46,10 @@ func New(o Options, in io.Reader, out io.Writer) *View {
 	ctx, leave := context.WithCancel(context.Background())
 	m.ctx = ctx
 	return &View{
-		leave:   leave,
-		program: tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)),
-		live:    live.New(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		leave: leave,
+		program: tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(),
+			tea.WithFPS(framesPerSecond)),
+		live: live.New(), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 

@@ -69,7 +69,8 @@ func TestWhoWaitsForAnAnswerIsKnown(t *testing.T) {
 	eventually(t, "the answer has been given", func() bool { return !a.Anybody() })
 
 	// The same connection again, which asks for a stream: nobody waits for its end.
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn,
+		"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a request to read, or one that is being read", func() bool {

@@ -77,7 +77,8 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse returns why a request is not even read, and the status of the answer.
 func (c *checker) refuse(r *http.Request) (int, string) {
 	if !c.opts.named(r.Host) {
-		return http.StatusForbidden, fmt.Sprintf("this server is not known as %q; if it should be, start it with --host", hostname(r.Host))
+		return http.StatusForbidden,
+			fmt.Sprintf("this server is not known as %q; if it should be, start it with --host", hostname(r.Host))
 	}
 	if o := r.Header.Values("Origin"); len(o) > 0 && (len(o) > 1 || !c.opts.ownOrigin(o[0])) {
 		return http.StatusForbidden, "requests of other web pages are not answered"

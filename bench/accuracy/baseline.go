@@ -50,7 +50,8 @@ func CoOccurrence(in *diagnose.Input) []report.Cause {
 		c := report.Cause{Kind: diagnose.CPUContention, PID: pid, TID: pid, Detail: k.op.String()}
 		found = append(found, blamed{c, float64(p99) / float64(p50)})
 	}
-	slices.SortFunc(found, func(a, b blamed) int { return cmp.Or(cmp.Compare(b.tail, a.tail), cmp.Compare(a.Detail, b.Detail)) })
+	slices.SortFunc(found,
+		func(a, b blamed) int { return cmp.Or(cmp.Compare(b.tail, a.tail), cmp.Compare(a.Detail, b.Detail)) })
 	var causes []report.Cause
 	for _, b := range found {
 		causes = append(causes, b.Cause)
@@ -143,5 +144,8 @@ func judgeRule(r *Result, causes []report.Cause, t *cudastub.Truth) *Judgement {
 	}
 	scored := Result{Case: r.Case}
 	scored.score(chains, t)
-	return &Judgement{Blames: len(chains), First: scored.First, FirstCause: scored.FirstCause, Culprit: scored.Culprit, FalseBlame: scored.FalseBlame}
+	return &Judgement{
+		Blames: len(chains), First: scored.First, FirstCause: scored.FirstCause, Culprit: scored.Culprit,
+		FalseBlame: scored.FalseBlame,
+	}
 }

@@ -48,13 +48,31 @@ func TestCoOccurrence(t *testing.T) {
 		in   diagnose.Input
 		want []report.Cause
 	}{
-		{"a long tail and switches", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 3, 10, 20)}, blames(20)},
+		{
+			"a long tail and switches",
+			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 3, 10, 20)},
+			blames(20),
+		},
 		{"no long tail", diagnose.Input{Ops: []store.OpStat{slowLaunches(14_000)}, OffCPU: many(0, 3, 10, 20)}, nil},
 		{"too few switches", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 2, 10, 20)}, nil},
-		{"enough, but in two windows", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: append(many(0, 2, 10, 20), many(11*second, 2, 10, 20)...)}, nil},
-		{"neighbours that have nothing to do with it", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 5, 30, 0)}, blames(30)},
-		{"nobody but the program itself", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 5, 10, 0)}, blames(10)},
-		{"the tracer is spared", diagnose.Input{SelfPID: 40, Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: append(many(0, 5, 10, 40), switched(0, 10, 20))}, blames(20)},
+		{"enough, but in two windows", diagnose.Input{
+			Ops:    []store.OpStat{slowLaunches(50_000)},
+			OffCPU: append(many(0, 2, 10, 20), many(11*second, 2, 10, 20)...),
+		}, nil},
+		{
+			"neighbours that have nothing to do with it",
+			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 5, 30, 0)},
+			blames(30),
+		},
+		{
+			"nobody but the program itself",
+			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 5, 10, 0)},
+			blames(10),
+		},
+		{"the tracer is spared", diagnose.Input{
+			SelfPID: 40, Ops: []store.OpStat{slowLaunches(50_000)},
+			OffCPU: append(many(0, 5, 10, 40), switched(0, 10, 20)),
+		}, blames(20)},
 	}
 	for _, tt := range tests {
 		if d := cmp.Diff(tt.want, CoOccurrence(&tt.in)); d != "" {

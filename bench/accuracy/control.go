@@ -17,7 +17,8 @@ var controls = []control{
 	}},
 	{name: "hog on another CPU", needs: 2, args: func(d *draw) ([]string, []string) {
 		here, there := d.twoCPUs()
-		busy := arguments("--seconds 60 --launches 0 --memcpy-us 0 --sync-us 0 --host-us 2000 --pin", there, "--name", d.pick(others))
+		busy := arguments("--seconds 60 --launches 0 --memcpy-us 0 --sync-us 0 --host-us 2000 --pin", there, "--name",
+			d.pick(others))
 		return arguments("--fault none --pin", here), busy
 	}},
 	{name: "very many switches elsewhere", needs: 2, args: func(d *draw) ([]string, []string) {
@@ -29,7 +30,8 @@ var controls = []control{
 	}},
 	{name: "fewer than ten calls", args: func(d *draw) ([]string, []string) {
 		// A copy, a launch and a synchronization a step; one of them is slow.
-		return arguments("--steps 3 --launches 1 --fault gpu --start-after 0 --period-ms 60000 --fault-ms", d.between(30, 80)), nil
+		return arguments("--steps 3 --launches 1 --fault gpu --start-after 0 --period-ms 60000 --fault-ms",
+			d.between(30, 80)), nil
 	}},
 	{name: "cold start only", allowed: []string{diagnose.ColdStart}, args: func(d *draw) ([]string, []string) {
 		return arguments("--fault cold --start-after 0 --fault-ms", d.between(100, 600)), nil

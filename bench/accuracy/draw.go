@@ -11,7 +11,10 @@ import (
 var (
 	programs = []string{"trainer", "engine", "server", "notebook", "finetune", "vllm-worker"}
 	threads  = []string{"dispatch", "main-loop", "executor", "launcher"}
-	others   = []string{"backup-agent", "indexer", "log-shipper", "compactor", "scanner", "metrics-flush", "ckpt-writer", "gc-thread"}
+	others   = []string{
+		"backup-agent", "indexer", "log-shipper", "compactor", "scanner", "metrics-flush", "ckpt-writer",
+		"gc-thread",
+	}
 )
 
 // draw makes the parameters of one case. Each case has a generator of its own,
@@ -44,7 +47,8 @@ func (d *draw) twoCPUs() (here, there int) {
 // program draws what does not matter to the fault: names, the seed of the
 // program's own variation, and, unless the fault needs a CPU, the pinning.
 func (d *draw) program(pinned bool) []string {
-	args := arguments("--name", d.pick(programs), "--culprit", d.pick(others), "--seed", d.between(1, 1<<20), "--jitter", d.between(0, 30))
+	args := arguments("--name", d.pick(programs), "--culprit", d.pick(others), "--seed", d.between(1, 1<<20), "--jitter",
+		d.between(0, 30))
 	if d.rng.IntN(2) == 0 {
 		args = append(args, "--thread", d.pick(threads))
 	}

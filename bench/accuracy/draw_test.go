@@ -156,7 +156,8 @@ func TestTheProgramUnderstandsEveryCase(t *testing.T) {
 	}
 	ran := 0
 	for _, c := range cases(t, Options{Seed: 5, Quick: true}) {
-		args := append(slices.Clone(c.Args), "--seconds", "0.05", "--start-after", "0", "--pin", "none", "--ping-pong", "none", "--dir", t.TempDir())
+		args := append(slices.Clone(c.Args), "--seconds", "0.05", "--start-after", "0", "--pin", "none", "--ping-pong",
+			"none", "--dir", t.TempDir())
 		switch _, err := files.Loop(t.Context(), args...); {
 		case err == nil:
 			ran++

@@ -24,7 +24,10 @@ var faults = []fault{
 	{Expect: Expect{"sibling-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
 	// The worker is starved of its CPU. Whether that is called starvation or
 	// contention is a matter of words, as long as the hog is named.
-	{Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true}, pinned: true, args: workerHogs},
+	{
+		Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true},
+		pinned: true, args: workerHogs,
+	},
 	// Four workers take each other's CPU: any of them may be named.
 	{
 		Expect: Expect{"loader-crowd", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true},
@@ -64,7 +67,12 @@ var faults = []fault{
 
 // pairs are two faults at once, in different places of the program.
 var pairs = [][2]string{
-	{"lock", "gpu"}, {"lock-io", "driver-cpu"}, {"cpu-hog", "gpu"}, {"own-io", "gpu"}, {"peer-pipe", "own-io"}, {"loader-cpu", "lock"},
+	{"lock", "gpu"},
+	{"lock-io", "driver-cpu"},
+	{"cpu-hog", "gpu"},
+	{"own-io", "gpu"},
+	{"peer-pipe", "own-io"},
+	{"loader-cpu", "lock"},
 }
 
 func kinds(k ...string) []string { return k }

@@ -35,7 +35,8 @@ func TestAFaultAndAControlOnThisKernel(t *testing.T) {
 		t.Fatalf("ran %d cases: %+v", told, r)
 	}
 	for _, x := range r.Results[:2] {
-		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil || x.Agent == nil || len(x.Agent.Calls) == 0 {
+		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil || x.Agent == nil ||
+			len(x.Agent.Calls) == 0 {
 			t.Errorf("%s was not run or not explained: %+v", x.Name, x)
 		}
 		if n := x.Numbers; n == nil || n.Compared < 100 || len(n.NoRule) > 0 || len(n.Wrong) > 0 && !x.Disturbed {

@@ -18,7 +18,10 @@ import (
 
 // Run runs and scores cases. What was run before an error is in the report.
 func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
-	r := &Report{Schema: 1, Seed: o.Seed, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Results: []Result{}}
+	r := &Report{
+		Schema: 1, Seed: o.Seed, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		Results: []Result{},
+	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		r.Kernel = unix.ByteSliceToString(u.Release[:])

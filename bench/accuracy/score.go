@@ -75,7 +75,8 @@ func (r *Result) score(chains []report.Chain, t *cudastub.Truth) {
 		r.First = &chains[0].Cause
 	}
 	if r.Control() {
-		r.FalseBlame = slices.ContainsFunc(chains, func(c report.Chain) bool { return !slices.Contains(r.Allowed, c.Cause.Kind) })
+		r.FalseBlame = slices.ContainsFunc(chains,
+			func(c report.Chain) bool { return !slices.Contains(r.Allowed, c.Cause.Kind) })
 		return
 	}
 	faults := r.injected(t)

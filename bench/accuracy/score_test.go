@@ -13,13 +13,22 @@ import (
 // In these tests the program is process 10; its dispatching thread is 11, the thread
 // that holds a lock 12. Process 20 is a hog.
 var (
-	hogged = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, InjectedNS: 1000}}
+	hogged = cudastub.Truth{
+		PID: 10, TID: 11,
+		Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, InjectedNS: 1000},
+	}
 	locked = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{
 		CulpritPID: 10, CulpritTID: 12, HolderPID: 10, HolderTID: 12, InjectedNS: 1000,
 	}}
-	pooled = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"}}
+	pooled = cudastub.Truth{
+		PID: 10, TID: 11,
+		Injection: cudastub.Injection{CulpritPID: 10, CulpritTID: 12, CulpritComm: "tokenizer"},
+	}
 	// A data worker, 21, whose CPU a hog takes.
-	starved = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, PeerPID: 21, PeerTID: 21}}
+	starved = cudastub.Truth{
+		PID: 10, TID: 11,
+		Injection: cudastub.Injection{CulpritPID: 20, CulpritTID: 20, PeerPID: 21, PeerTID: 21},
+	}
 	// Data workers, 21 to 24, that share a CPU.
 	crowded = cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{
 		CulpritPID: 21, CulpritTID: 21, CulpritPIDs: []int{21, 22, 23, 24},
@@ -55,7 +64,8 @@ func TestScore(t *testing.T) {
 	rightGPU := chain(diagnose.GPUWait, 10, 11, step(10, 11, "blocked"))
 	other := chain(diagnose.CPUContention, 30, 30, step(10, 11, "runnable"), step(30, 30, "running"))
 	loader := findFault("loader-hog").Expect
-	throughWorker := chain(diagnose.CPUContention, 20, 20, step(10, 11, "blocked"), step(21, 21, "runnable"), step(20, 20, "running"))
+	throughWorker := chain(diagnose.CPUContention, 20, 20, step(10, 11, "blocked"), step(21, 21, "runnable"),
+		step(20, 20, "running"))
 	tests := []struct {
 		name   string
 		expect []Expect
@@ -63,16 +73,70 @@ func TestScore(t *testing.T) {
 		chains []report.Chain
 		want   scored
 	}{
-		{"right, by another thread of the hog", []Expect{hog}, hogged, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{
+			"right, by another thread of the hog",
+			[]Expect{hog},
+			hogged,
+			[]report.Chain{rightHog},
+			scored{First: true, Culprit: true, Top3: true, Path: true},
+		},
 		{"silent: a miss, but nobody is blamed", []Expect{hog}, hogged, nil, scored{}},
-		{"right kind, wrong process", []Expect{hog}, hogged, []report.Chain{other}, scored{First: true, FalseBlame: true, Further: 1}},
-		{"second of two", []Expect{lock}, locked, []report.Chain{other, rightLock}, scored{Top3: true, Path: true, FalseBlame: true, Further: 1}},
-		{"fourth of four", []Expect{lock}, locked, []report.Chain{other, other, other, rightLock}, scored{Path: true, FalseBlame: true, Further: 3}},
-		{"right thread, path without it", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"))}, scored{First: true, Culprit: true, Top3: true}},
-		{"path that begins elsewhere", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 12, "running"))}, scored{First: true, Culprit: true, Top3: true}},
-		{"another thread of the program", []Expect{lock}, locked, []report.Chain{chain(diagnose.LockContention, 10, 13)}, scored{First: true, FalseBlame: true, Further: 1}},
-		{"a lock where its holder waits for the disk", []Expect{lockIO}, locked, []report.Chain{rightLock}, scored{FalseBlame: true, Further: 1}},
-		{"the disk, holder shown blocked", []Expect{lockIO}, locked, []report.Chain{rightIO}, scored{First: true, Culprit: true, Top3: true, Path: true}},
+		{
+			"right kind, wrong process",
+			[]Expect{hog},
+			hogged,
+			[]report.Chain{other},
+			scored{First: true, FalseBlame: true, Further: 1},
+		},
+		{
+			"second of two",
+			[]Expect{lock},
+			locked,
+			[]report.Chain{other, rightLock},
+			scored{Top3: true, Path: true, FalseBlame: true, Further: 1},
+		},
+		{
+			"fourth of four",
+			[]Expect{lock},
+			locked,
+			[]report.Chain{other, other, other, rightLock},
+			scored{Path: true, FalseBlame: true, Further: 3},
+		},
+		{
+			"right thread, path without it",
+			[]Expect{lock},
+			locked,
+			[]report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"))},
+			scored{First: true, Culprit: true, Top3: true},
+		},
+		{
+			"path that begins elsewhere",
+			[]Expect{lock},
+			locked,
+			[]report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 12, "running"))},
+			scored{First: true, Culprit: true, Top3: true},
+		},
+		{
+			"another thread of the program",
+			[]Expect{lock},
+			locked,
+			[]report.Chain{chain(diagnose.LockContention, 10, 13)},
+			scored{First: true, FalseBlame: true, Further: 1},
+		},
+		{
+			"a lock where its holder waits for the disk",
+			[]Expect{lockIO},
+			locked,
+			[]report.Chain{rightLock},
+			scored{FalseBlame: true, Further: 1},
+		},
+		{
+			"the disk, holder shown blocked",
+			[]Expect{lockIO},
+			locked,
+			[]report.Chain{rightIO},
+			scored{First: true, Culprit: true, Top3: true, Path: true},
+		},
 		{
 			"a sibling of the same name",
 			[]Expect{findFault("sibling-hog").Expect},
@@ -80,9 +144,27 @@ func TestScore(t *testing.T) {
 			[]report.Chain{{Cause: report.Cause{Kind: diagnose.CPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}},
 			scored{First: true, Culprit: true, Top3: true},
 		},
-		{"a hog beside a data worker that is not shown", []Expect{loader}, starved, []report.Chain{rightHog}, scored{First: true, Culprit: true, Top3: true}},
-		{"a hog beside a data worker", []Expect{loader}, starved, []report.Chain{throughWorker}, scored{First: true, Culprit: true, Top3: true, Path: true}},
-		{"the starved data worker itself", []Expect{loader}, starved, []report.Chain{chain(diagnose.InputStarvation, 21, 21)}, scored{First: true, FalseBlame: true, Further: 1}},
+		{
+			"a hog beside a data worker that is not shown",
+			[]Expect{loader},
+			starved,
+			[]report.Chain{rightHog},
+			scored{First: true, Culprit: true, Top3: true},
+		},
+		{
+			"a hog beside a data worker",
+			[]Expect{loader},
+			starved,
+			[]report.Chain{throughWorker},
+			scored{First: true, Culprit: true, Top3: true, Path: true},
+		},
+		{
+			"the starved data worker itself",
+			[]Expect{loader},
+			starved,
+			[]report.Chain{chain(diagnose.InputStarvation, 21, 21)},
+			scored{First: true, FalseBlame: true, Further: 1},
+		},
 		{
 			"one of several workers",
 			[]Expect{findFault("loader-crowd").Expect},
@@ -91,12 +173,48 @@ func TestScore(t *testing.T) {
 				step(10, 11, "blocked"), step(22, 22, "runnable"), step(23, 23, "running"))},
 			scored{First: true, Culprit: true, Top3: true, Path: true},
 		},
-		{"two causes, larger first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
-		{"two causes, smaller first", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true}},
-		{"two causes of about the same size", []Expect{lock, gpu}, withGPU(locked, 1200), []report.Chain{rightLock, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
-		{"two causes, one of unknown size", []Expect{hog, gpu}, withGPU(hogged, 9000), []report.Chain{rightHog, rightGPU}, scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true}},
-		{"two causes with something between", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightGPU, other, rightLock}, scored{First: true, Culprit: true, Top3: true, Path: true, Further: 1}},
-		{"two causes, one found", []Expect{lock, gpu}, withGPU(locked, 2000), []report.Chain{rightLock}, scored{First: true, Culprit: true, Path: true}},
+		{
+			"two causes, larger first",
+			[]Expect{lock, gpu},
+			withGPU(locked, 2000),
+			[]report.Chain{rightGPU, rightLock},
+			scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true},
+		},
+		{
+			"two causes, smaller first",
+			[]Expect{lock, gpu},
+			withGPU(locked, 2000),
+			[]report.Chain{rightLock, rightGPU},
+			scored{First: true, Culprit: true, Top3: true, Path: true},
+		},
+		{
+			"two causes of about the same size",
+			[]Expect{lock, gpu},
+			withGPU(locked, 1200),
+			[]report.Chain{rightLock, rightGPU},
+			scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true},
+		},
+		{
+			"two causes, one of unknown size",
+			[]Expect{hog, gpu},
+			withGPU(hogged, 9000),
+			[]report.Chain{rightHog, rightGPU},
+			scored{First: true, Culprit: true, Top3: true, Path: true, InOrder: true},
+		},
+		{
+			"two causes with something between",
+			[]Expect{lock, gpu},
+			withGPU(locked, 2000),
+			[]report.Chain{rightGPU, other, rightLock},
+			scored{First: true, Culprit: true, Top3: true, Path: true, Further: 1},
+		},
+		{
+			"two causes, one found",
+			[]Expect{lock, gpu},
+			withGPU(locked, 2000),
+			[]report.Chain{rightLock},
+			scored{First: true, Culprit: true, Path: true},
+		},
 	}
 	for _, tt := range tests {
 		r := Result{Case: Case{Expect: tt.expect}}
@@ -166,21 +284,31 @@ func TestSumCountsWhatCounts(t *testing.T) {
 	}
 	half, tenth := 0.5, 0.1
 	r := Report{Results: []Result{
-		single("lock", Result{FirstCause: true, Culprit: true, Top3: true, Path: true, Explained: 1, TimeError: &tenth, VerdictSec: 0.1, Baseline: &Judgement{FalseBlame: true}}),
-		single("gil", Result{FirstCause: true, FalseBlame: true, VerdictSec: 0.3, Baseline: &Judgement{FirstCause: true, Culprit: true}}),
+		single("lock", Result{
+			FirstCause: true, Culprit: true, Top3: true, Path: true, Explained: 1, TimeError: &tenth,
+			VerdictSec: 0.1, Baseline: &Judgement{FalseBlame: true},
+		}),
+		single("gil", Result{
+			FirstCause: true, FalseBlame: true, VerdictSec: 0.3,
+			Baseline: &Judgement{FirstCause: true, Culprit: true},
+		}),
 		single("gpu", Result{Disturbed: true, FalseBlame: true}),
 		single("leak", Result{Skipped: "not known"}),
 		{Case: Case{Name: "clean"}, FalseBlame: true, VerdictSec: 0.2, Baseline: &Judgement{FalseBlame: true}},
-		{Case: Case{Name: "both", Expect: []Expect{findFault("lock").Expect, findFault("gpu").Expect}}, Top3: true, WhatIf: &WhatIf{Error: half}, VerdictSec: 0.2, Baseline: &Judgement{}},
+		{
+			Case: Case{Name: "both", Expect: []Expect{findFault("lock").Expect, findFault("gpu").Expect}}, Top3: true,
+			WhatIf: &WhatIf{Error: half}, VerdictSec: 0.2, Baseline: &Judgement{},
+		},
 	}}
 	r.sum(true)
 	r.Results = nil
 	verdict := 0.2
 	want := Report{
 		Cases: 2, Controls: 1, Skipped: 1, Disturbed: 1, FirstCause: 1, Culprit: 0.5, Top3: 0.5, Path: 0.5, FalseBlames: 2,
-		MedianTimeError: &tenth, TimeErrors: 1, Explained: 1, WhatIfError: &half, WhatIfs: 1, VerdictSec: &verdict, WorstVerdictSec: 0.3,
-		Pairs:    &Pairs{Cases: 1, Both: 1},
-		Baseline: &Baseline{Rule: "cooccurrence", FirstCause: 0.5, Culprit: 0.5, FalseBlames: 2},
+		MedianTimeError: &tenth, TimeErrors: 1, Explained: 1, WhatIfError: &half, WhatIfs: 1, VerdictSec: &verdict,
+		WorstVerdictSec: 0.3,
+		Pairs:           &Pairs{Cases: 1, Both: 1},
+		Baseline:        &Baseline{Rule: "cooccurrence", FirstCause: 0.5, Culprit: 0.5, FalseBlames: 2},
 		ByCause: []ByCause{
 			{Kind: diagnose.GPUWait, NotJudged: 1},
 			{Kind: diagnose.LockContention, Cases: 2, FirstCause: 2, Culprit: 1},

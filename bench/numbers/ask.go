@@ -38,11 +38,13 @@ func questions(t *cudastub.Truth) []question {
 		{"get_check", "get_check", map[string]any{}, nil},
 		sql("cuda_events", `select op, pid, count(*) as calls, sum(duration_ns) as total_ns, avg(duration_ns) as avg_ns,
 			max(duration_ns) as max_ns from cuda_events where pid = %d group by op, pid`),
-		sql("events_by_window", `select sum(n) as calls_of_all, sum(ns) as ns_of_all from (select (timestamp/30000000000)*30 as w,
+		sql("events_by_window",
+			`select sum(n) as calls_of_all, sum(ns) as ns_of_all from (select (timestamp/30000000000)*30 as w,
 			count(*) as n, sum(duration) as ns from events where pid = %d and depth = 0 and op like 'cu%%%%' group by w)`),
 		sql("op_seconds", `select op, pid, sum(calls) as calls, sum(sum_ns) as total_ns, max(max_ns) as max_ns
 			from op_seconds where pid = %d group by op, pid`),
-		sql("thread_times", `select pid, sum(runq_ns + throttled_ns) as runnable_ns, sum(duration_ns - on_cpu_ns) as off_cpu_ns
+		sql("thread_times",
+			`select pid, sum(runq_ns + throttled_ns) as runnable_ns, sum(duration_ns - on_cpu_ns) as off_cpu_ns
 			from thread_times where pid = %[1]d and tid in (select tid from op_seconds where pid = %[1]d) group by pid`),
 	}
 }

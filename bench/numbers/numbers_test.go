@@ -31,18 +31,30 @@ func TestWrongNumbersAreFound(t *testing.T) {
 		tool, answer string
 		wrong        []string // fields, sorted
 	}{
-		{"get_trace_stats", `{"calls":110,"ops":[{"pid":7,"op":"cudaLaunchKernel","calls":100,"total_ns":1100000,"avg_ns":11000,
-			"p50_ns":11000,"p95_ns":11000,"p99_ns":11900,"max_ns":11500}],"off_cpu_ns":6000000}`, nil},
+		{
+			"get_trace_stats",
+			`{"calls":110,"ops":[{"pid":7,"op":"cudaLaunchKernel","calls":100,"total_ns":1100000,"avg_ns":11000,
+			"p50_ns":11000,"p95_ns":11000,"p99_ns":11900,"max_ns":11500}],"off_cpu_ns":6000000}`, nil,
+		},
 		{"get_trace_stats", `{"calls":210,"ops":[{"pid":7,"op":"cudaLaunchKernel","calls":99,"total_ns":900000,"avg_ns":13000,
 			"p50_ns":5000,"p95_ns":11000,"p99_ns":13500,"max_ns":9000}],"off_cpu_ns":3000000}`, []string{
 			"get_trace_stats.calls", "get_trace_stats.off_cpu_ns", "get_trace_stats.ops.avg_ns", "get_trace_stats.ops.calls",
-			"get_trace_stats.ops.max_ns", "get_trace_stats.ops.p50_ns", "get_trace_stats.ops.p99_ns", "get_trace_stats.ops.total_ns",
+			"get_trace_stats.ops.max_ns", "get_trace_stats.ops.p50_ns", "get_trace_stats.ops.p99_ns",
+			"get_trace_stats.ops.total_ns",
 		}},
 		{"get_trace_stats", `{"ops":[{"pid":8,"op":"cudaLaunchKernel","calls":3}]}`, nil}, // of another program
-		{"get_stacks", `{"calls_without_stack":108,"stacks":[{"op":"cudaLaunchKernel","calls":2,"op_calls":100,"op_time_pct":1.5}]}`, nil},
-		{"get_stacks", `{"calls_without_stack":5,"stacks":[{"op":"cudaLaunchKernel","calls":101,"op_calls":99,"op_time_pct":101}]}`, []string{
-			"get_stacks.calls_without_stack", "get_stacks.stacks.calls", "get_stacks.stacks.op_calls", "get_stacks.stacks.op_time_pct",
-		}},
+		{
+			"get_stacks",
+			`{"calls_without_stack":108,"stacks":[{"op":"cudaLaunchKernel","calls":2,"op_calls":100,"op_time_pct":1.5}]}`, nil,
+		},
+		{
+			"get_stacks",
+			`{"calls_without_stack":5,"stacks":[{"op":"cudaLaunchKernel","calls":101,"op_calls":99,"op_time_pct":101}]}`,
+			[]string{
+				"get_stacks.calls_without_stack", "get_stacks.stacks.calls", "get_stacks.stacks.op_calls",
+				"get_stacks.stacks.op_time_pct",
+			},
+		},
 		{"diagnose", `{"calls":110,"finding":{"lost_ns":1000000,"lost_pct":10,"explained_pct":99},
 			"per_step":{"now_ns":1000000,"lost_ns":100000,"without_ns":900000,"faster_pct":11.1}}`, nil},
 		{"diagnose", `{"calls":210,"finding":{"lost_ns":1000000,"lost_pct":20,"explained_pct":101},
@@ -50,12 +62,20 @@ func TestWrongNumbersAreFound(t *testing.T) {
 			"diagnose.calls", "diagnose.finding.explained_pct", "diagnose.finding.lost_pct", "diagnose.per_step.faster_pct",
 			"diagnose.per_step.lost_ns", "diagnose.per_step.now_ns",
 		}},
-		{"report", `{"window":{"from_ns":1700000000000000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
-			"op":"cudaStreamSynchronize","calls":10,"slow_calls":3,"tail_ratio":1}}]}`, nil},
-		{"report", `{"window":{"from_ns":1600000000000000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
-			"op":"cudaStreamSynchronize","calls":20,"slow_calls":30,"tail_ratio":2}}]}`, []string{
-			"report.chains.effect.calls", "report.chains.effect.slow_calls", "report.chains.effect.tail_ratio", "report.window.from_ns",
-		}},
+		{
+			"report",
+			`{"window":{"from_ns":1700000000000000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
+			"op":"cudaStreamSynchronize","calls":10,"slow_calls":3,"tail_ratio":1}}]}`, nil,
+		},
+		{
+			"report",
+			`{"window":{"from_ns":1600000000000000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
+			"op":"cudaStreamSynchronize","calls":20,"slow_calls":30,"tail_ratio":2}}]}`,
+			[]string{
+				"report.chains.effect.calls", "report.chains.effect.slow_calls", "report.chains.effect.tail_ratio",
+				"report.window.from_ns",
+			},
+		},
 	} {
 		var answer map[string]any
 		if err := json.Unmarshal([]byte(c.answer), &answer); err != nil {
@@ -69,7 +89,8 @@ func TestWrongNumbersAreFound(t *testing.T) {
 		}
 		slices.Sort(wrong)
 		if !slices.Equal(wrong, c.wrong) || len(res.NoRule) > 0 {
-			t.Errorf("%s: wrong are\n%s\nwant\n%s\nwithout a rule: %q", c.answer, strings.Join(wrong, "\n"), strings.Join(c.wrong, "\n"), res.NoRule)
+			t.Errorf("%s: wrong are\n%s\nwant\n%s\nwithout a rule: %q", c.answer, strings.Join(wrong, "\n"),
+				strings.Join(c.wrong, "\n"), res.NoRule)
 		}
 	}
 }
@@ -77,7 +98,8 @@ func TestWrongNumbersAreFound(t *testing.T) {
 // TestAFieldWithoutARuleIsTold: a new number is compared, or has a reason.
 func TestAFieldWithoutARuleIsTold(t *testing.T) {
 	var res Result
-	res.walk(newKnown(truth(), &report.Report{}, 0), "get_stacks", map[string]any{"stacks": []any{map[string]any{"new_ns": 1.0, "pid": 7.0}}})
+	res.walk(newKnown(truth(), &report.Report{}, 0), "get_stacks",
+		map[string]any{"stacks": []any{map[string]any{"new_ns": 1.0, "pid": 7.0}}})
 	if !slices.Equal(res.NoRule, []string{"get_stacks.stacks.new_ns"}) {
 		t.Errorf("without a rule are %q", res.NoRule)
 	}

@@ -143,7 +143,8 @@ func withoutStack(k *known, n *node, _ float64) (low, high float64, ok bool) {
 
 // Time of threads.
 
-func wall(k *known) float64 { return k.wall*(1+edges) + 1e9 } // with what comes before the first step and behind the last
+// with what comes before the first step and behind the last
+func wall(k *known) float64 { return k.wall*(1+edges) + 1e9 }
 
 func offCPU(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	off := k.wall - float64(k.t.CPUNS)
@@ -161,7 +162,8 @@ const wakeUp = 150_000
 
 func runnable(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	wakes := float64(k.t.VoluntarySwitches) * wakeUp
-	return float64(k.t.RunnableNS) - k.slack(), float64(k.t.RunnableNS) + k.slack() + wakes, k.alone() && k.t.RunnableNS > 0
+	return float64(k.t.RunnableNS) - k.slack(), float64(k.t.RunnableNS) + k.slack() + wakes, k.alone() &&
+		k.t.RunnableNS > 0
 }
 
 // slack is how far the kernel's accounts of a thread and the recording's may be apart: what lies at

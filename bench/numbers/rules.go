@@ -92,38 +92,49 @@ var rules = map[string]rule{
 
 	"lost_ns": upTo(wall), "lost_pct": lostPct, "explained_pct": percent, "alternatives.pct": percent, "rest.pct": percent,
 	"culprits.pct": percent, "idle.pct": percent, "path.ns": upTo(wall), "culprits.ns": upTo(wall), "rest.ns": upTo(wall),
-	"timeline": share, "pattern.times": upTo(func(k *known) float64 { return k.outermost() }), "pattern.period_ns": upTo(wall),
-	"pattern.from_ns": duringRun,
+	"timeline": share, "pattern.times": upTo(func(k *known) float64 { return k.outermost() }),
+	"pattern.period_ns": upTo(wall),
+	"pattern.from_ns":   duringRun,
 
-	"now_ns": stepTime, "per_step.lost_ns": lostPerStep, "without_ns": upTo(wall), "faster_pct": faster, "step_ns": upTo(wall),
-	"low_ns": upTo(wall), "high_ns": upTo(wall), "per_step.steps": steps, "per_step.affected": atMost(steps),
+	"now_ns": stepTime, "per_step.lost_ns": lostPerStep, "without_ns": upTo(wall), "faster_pct": faster,
+	"step_ns": upTo(wall),
+	"low_ns":  upTo(wall), "high_ns": upTo(wall), "per_step.steps": steps, "per_step.affected": atMost(steps),
 	"workloads.steps": steps, "workloads.p50_ns": upTo(wall), "workloads.p99_ns": upTo(wall), "warmup_ns": upTo(wall),
 
 	"idle.ns":        idle,
 	"window.from_ns": duringRun, "window.to_ns": duringRun,
 
-	"memory.allocs": callsOf("cudaMalloc"), "memory.frees": callsOf("cudaFree"), "memory.bytes": allocated, "memory.failed": none,
+	"memory.allocs": callsOf("cudaMalloc"), "memory.frees": callsOf("cudaFree"), "memory.bytes": allocated,
+	"memory.failed":     none,
 	"memory.live_count": liveCount, "memory.live_bytes": upToAllocated, "memory.peak_bytes": upToAllocated,
 
-	"graph_frequency.launches_of_all": callsOf("cudaGraphLaunch"), "graph_lifecycle.launches_of_all": callsOf("cudaGraphLaunch"),
+	"graph_frequency.launches_of_all":  callsOf("cudaGraphLaunch"),
+	"graph_lifecycle.launches_of_all":  callsOf("cudaGraphLaunch"),
 	"graph_lifecycle.launch_ns_of_all": totalOf("cudaGraphLaunch"),
-	"graphs.launches":                  atMost(callsOf("cudaGraphLaunch")), "graphs.launch_ns": atMost(totalOf("cudaGraphLaunch")),
-	"instantiate_ns": atMost(totalOf("cudaGraphInstantiate")), "graphs.updates": none, "graphs.failed": none,
-	"processes.captures": callsOf("cudaStreamBeginCapture"), "processes.captures_failed": callsFailed("cudaStreamEndCapture"),
-	"processes.instantiates": callsOf("cudaGraphInstantiate"), "processes.launches": callsOf("cudaGraphLaunch"),
+	"graphs.launches":                  atMost(callsOf("cudaGraphLaunch")),
+	"graphs.launch_ns":                 atMost(totalOf("cudaGraphLaunch")),
+	"instantiate_ns":                   atMost(totalOf("cudaGraphInstantiate")), "graphs.updates": none,
+	"graphs.failed":             none,
+	"processes.captures":        callsOf("cudaStreamBeginCapture"),
+	"processes.captures_failed": callsFailed("cudaStreamEndCapture"),
+	"processes.instantiates":    callsOf("cudaGraphInstantiate"), "processes.launches": callsOf("cudaGraphLaunch"),
 	"processes.updates": none, "processes.destroyed": callsOf("cudaGraphExecDestroy"),
 	"launches_per_instantiate": launchesPerInstantiate,
 	"launch_hz":                launchRate,
-	"instantiate_hz":           near(edges, func(k *known) float64 { return k.calls["cudaGraphInstantiate"] / k.t.Seconds }),
+	"instantiate_hz": near(edges,
+		func(k *known) float64 { return k.calls["cudaGraphInstantiate"] / k.t.Seconds }),
 }
 
 // Why some numbers are not compared, by the end of their path.
 var reasons = map[string]string{
-	"pid": "names a process; who is named is judged as the culprit", "tid": "names a thread; as pid", "holder_tid": "as pid",
+	"pid": "names a process; who is named is judged as the culprit", "tid": "names a thread; as pid",
+	"holder_tid":  "as pid",
 	"calls_per_s": "of a part of a second or more; calls_of_all adds them up",
-	"bucket_ns":   "chosen by the tool", "at_s": "chosen by the tool", "schema": "of the form", "evidence.sample": "how many waits were recorded one by one",
-	"stored_rows": "of the recording, not of the program", "at_ns": "a moment of the machine's", "graphs.hz": "of the time between a graph's first and last launch, which the program does not note",
-	"min_hz": "as hz", "max_hz": "as hz", "trend_pct": "of sampled steps", "rank": "none here",
+	"bucket_ns":   "chosen by the tool", "at_s": "chosen by the tool", "schema": "of the form",
+	"evidence.sample": "how many waits were recorded one by one",
+	"stored_rows":     "of the recording, not of the program", "at_ns": "a moment of the machine's",
+	"graphs.hz": "of the time between a graph's first and last launch, which the program does not note",
+	"min_hz":    "as hz", "max_hz": "as hz", "trend_pct": "of sampled steps", "rank": "none here",
 }
 
 func notCompared(path string) string {

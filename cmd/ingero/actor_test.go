@@ -39,7 +39,8 @@ func (a *actor) wait() {
 		ns = a.Uint64N(2_500_000_000)
 	}
 	o := event.OffCPU{
-		Start: a.at, Duration: ns, Thread: a.Thread, Comm: "actor", Op: a.op, Class: event.Class(a.IntN(int(event.NumClasses))),
+		Start: a.at, Duration: ns, Thread: a.Thread, Comm: "actor", Op: a.op,
+		Class:   event.Class(a.IntN(int(event.NumClasses))),
 		Syscall: -1, WakerSyscall: -1, Dispatch: true,
 	}
 	if a.IntN(2) == 0 {
@@ -110,12 +111,16 @@ func acted(t *testing.T, seed uint64, rate int, sink func(*store.Batch, uint64))
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "acted.db")
 	start := uint64(1_700_000_000_000_000_000) + seed*123_456_789
-	w, err := sqlite.OpenWriter(path, sqlite.Options{RawRate: rate, Seed: seed, Session: store.Session{Started: start, Node: "host"}})
+	w, err := sqlite.OpenWriter(path,
+		sqlite.Options{RawRate: rate, Seed: seed, Session: store.Session{Started: start, Node: "host"}})
 	check(t, err)
 	var list []*actor
 	first := &store.Batch{}
 	for i := range 3 {
-		a := &actor{Rand: rand.New(rand.NewPCG(seed, uint64(i))), Thread: event.Thread{PID: 50 + uint32(i/2), TID: 50 + uint32(i)}}
+		a := &actor{
+			Rand:   rand.New(rand.NewPCG(seed, uint64(i))),
+			Thread: event.Thread{PID: 50 + uint32(i/2), TID: 50 + uint32(i)},
+		}
 		for _, name := range []string{"cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"} {
 			info, _ := event.ByName(name)
 			a.ops = append(a.ops, info.Op)
@@ -126,7 +131,8 @@ func acted(t *testing.T, seed uint64, rate int, sink func(*store.Batch, uint64))
 		list = append(list, a)
 		first.Threads = append(first.Threads, store.ThreadInfo{Thread: a.Thread, Comm: "actor", Dispatch: true})
 		if i < 2 {
-			first.Processes = append(first.Processes, store.Process{PID: 50 + uint32(i), Name: fmt.Sprint("actor", i), Traced: true})
+			first.Processes = append(first.Processes,
+				store.Process{PID: 50 + uint32(i), Name: fmt.Sprint("actor", i), Traced: true})
 		}
 	}
 	b := first

@@ -34,9 +34,10 @@ explanations are right. It runs the real tracer on a program that uses stand-ins
 the CUDA libraries, so no GPU is needed. The quieter the machine, the truer the figures.
 
 Without a name it lists what can be measured.`,
-		Example: "  ingero bench\n  sudo ingero bench overhead --quick\n  sudo ingero bench overhead --only call,loop --json\n  ingero bench store\n  sudo ingero bench diagnosis --quick",
-		Args:    noSuchCommand,
-		RunE:    func(*cobra.Command, []string) error { return c.listBenches() },
+		Example: "  ingero bench\n  sudo ingero bench overhead --quick\n  sudo ingero bench overhead --only call,loop " +
+			"--json\n  ingero bench store\n  sudo ingero bench diagnosis --quick",
+		Args: noSuchCommand,
+		RunE: func(*cobra.Command, []string) error { return c.listBenches() },
 	}
 	cmd.AddCommand(
 		c.benchGroup(bench.Overhead, "Measure what tracing costs, and whether it is exact (needs root)"),
@@ -148,7 +149,8 @@ func (c *console) writeBench(r *bench.Report) error {
 	}
 	var b strings.Builder
 	writeColumns(&b, t)
-	fmt.Fprintf(&b, "\n%s on Linux %s, %s, %s", plural(uint64(len(r.Rows)), "figure"), r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
+	fmt.Fprintf(&b, "\n%s on Linux %s, %s, %s", plural(uint64(len(r.Rows)), "figure"), r.Kernel, r.Arch,
+		plural(uint64(r.CPUs), "CPU"))
 	if over > 0 {
 		fmt.Fprintf(&b, "; %d over target", over)
 	}

@@ -46,11 +46,14 @@ with --quick three. No GPU is needed.
 With --real it runs llama.cpp and PyTorch instead, on libraries that simulate a GPU,
 which takes some ten minutes. They are fetched the first time (890 MB, with npm and pip)
 and stay in the user's cache, or in $INGERO_REAL_CACHE.`,
-		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence --json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings\n  sudo ingero bench diagnosis --real --only llama",
-		Args:    arguments(0, 0, "no arguments"),
+		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence " +
+			"--json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings\n  sudo ingero bench " +
+			"diagnosis --real --only llama",
+		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("seconds") && !(f.Seconds >= accuracy.MinSeconds && f.Seconds <= maxSeconds) {
-				return usage("--seconds %g is out of range; a run lasts for %d to %d seconds", f.Seconds, accuracy.MinSeconds, maxSeconds)
+				return usage("--seconds %g is out of range; a run lasts for %d to %d seconds", f.Seconds, accuracy.MinSeconds,
+					maxSeconds)
 			}
 			return c.benchDiagnosis(cmd.Context(), &f)
 		},
@@ -59,14 +62,18 @@ and stay in the user's cache, or in $INGERO_REAL_CACHE.`,
 	fl.Uint64Var(&f.Seed, "seed", 1, "draw the faults' parameters from this number")
 	fl.StringSliceVar(&f.Only, "only", nil, "run only these faults ("+strings.Join(accuracy.Names(), ",")+")")
 	fl.BoolVar(&f.Quick, "quick", false, "one magnitude of each fault, and shorter runs")
-	fl.Float64Var(&f.Seconds, "seconds", 0, fmt.Sprintf("length of each run (default %d, with --quick %d)", accuracy.DefaultSeconds, accuracy.QuickSeconds))
+	fl.Float64Var(&f.Seconds, "seconds", 0,
+		fmt.Sprintf("length of each run (default %d, with --quick %d)", accuracy.DefaultSeconds, accuracy.QuickSeconds))
 	fl.StringVar(&f.baseline, "baseline", "", "score another rule on the same recordings too ("+coOccurrence+")")
 	fl.StringVar(&f.Keep, "keep", "", "leave the recordings in this folder")
 	fl.BoolVar(&f.real, "real", false, "run llama.cpp and PyTorch (--only "+strings.Join(accuracy.RealNames(), ",")+")")
-	fl.BoolVar(&f.numbers, "numbers", false, "also list each field of the tools and the report, and how often it was right")
+	fl.BoolVar(&f.numbers, "numbers", false,
+		"also list each field of the tools and the report, and how often it was right")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
-	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(accuracy.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("baseline", cobra.FixedCompletions([]string{coOccurrence}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("only",
+		cobra.FixedCompletions(accuracy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("baseline",
+		cobra.FixedCompletions([]string{coOccurrence}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("keep") // fails only for a flag that does not exist
 	return cmd
 }
@@ -109,7 +116,9 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 }
 
 // diagnosisCases draws what is to be run. done removes what was made for it.
-func (c *console) diagnosisCases(ctx context.Context, realPrograms bool, o *accuracy.Options) (cases []accuracy.Case, done func(), err error) {
+func (c *console) diagnosisCases(ctx context.Context, realPrograms bool, o *accuracy.Options) (cases []accuracy.Case,
+	done func(), err error,
+) {
 	if !realPrograms {
 		if cases, err = accuracy.Cases(o); err != nil {
 			err = usageError{err}
@@ -179,7 +188,10 @@ func caseTable(r *accuracy.Report) [][]string {
 				found += "/" + x.First.Thread
 			}
 		}
-		line := []string{name, mark(x.FirstCause), mark(x.Culprit), mark(x.Path), share(x.Explained), "", share(x.Steal), share(x.OtherLoad), found}
+		line := []string{
+			name, mark(x.FirstCause), mark(x.Culprit), mark(x.Path), share(x.Explained), "", share(x.Steal),
+			share(x.OtherLoad), found,
+		}
 		if x.TimeError != nil {
 			line[5] = share(*x.TimeError)
 		}
@@ -199,7 +211,10 @@ func caseTable(r *accuracy.Report) [][]string {
 func causeTable(r *accuracy.Report) [][]string {
 	t := [][]string{{"by cause", "cases", "first cause right", "culprit right", "not judged"}}
 	for _, b := range r.ByCause {
-		t = append(t, []string{b.Kind, strconv.Itoa(b.Cases), strconv.Itoa(b.FirstCause), strconv.Itoa(b.Culprit), strconv.Itoa(b.NotJudged)})
+		t = append(t, []string{
+			b.Kind, strconv.Itoa(b.Cases), strconv.Itoa(b.FirstCause), strconv.Itoa(b.Culprit),
+			strconv.Itoa(b.NotJudged),
+		})
 	}
 	return t
 }
@@ -227,7 +242,8 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("two causes at once, both found", fmt.Sprintf("%d of %d", r.Pairs.Both, r.Pairs.Cases), "")
 		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
 	}
-	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls), fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
+	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls),
+		fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
 	add("  when it began, within 1 s", of(r.Agents.Began), "")
 	add("  lost time per step", of(r.Agents.Lost), "")
 	add("  step time without the cause", of(r.Agents.Gain), "")

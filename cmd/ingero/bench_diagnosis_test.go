@@ -27,10 +27,16 @@ func TestAccuracyTableShowsWhatDidNotCount(t *testing.T) {
 		Baseline: &accuracy.Baseline{Rule: "cooccurrence", FirstCause: 0.25, FalseBlames: 9},
 		ByCause:  []accuracy.ByCause{{Kind: "lock_contention", Cases: 1, FirstCause: 1, NotJudged: 2}},
 		Results: []accuracy.Result{
-			{Case: fault("lock"), FirstCause: true, Explained: 0.97, TimeError: &off, Steal: 0.1, OtherLoad: 0.02, First: &report.Cause{Kind: "lock_contention", Process: "engine", Thread: "gc"}},
+			{
+				Case: fault("lock"), FirstCause: true, Explained: 0.97, TimeError: &off, Steal: 0.1, OtherLoad: 0.02,
+				First: &report.Cause{Kind: "lock_contention", Process: "engine", Thread: "gc"},
+			},
 			{Case: fault("gil"), Skipped: "no such thing"},
 			{Case: fault("gpu"), Disturbed: true, Steal: 0.4},
-			{Case: accuracy.Case{Name: "clean"}, FalseBlame: true, First: &report.Cause{Kind: "gpu_wait", Process: "x", Thread: "x"}},
+			{
+				Case: accuracy.Case{Name: "clean"}, FalseBlame: true,
+				First: &report.Cause{Kind: "gpu_wait", Process: "x", Thread: "x"},
+			},
 		},
 	}
 	var out strings.Builder

@@ -39,7 +39,8 @@ func writeWrongNumbers(b *strings.Builder, r *accuracy.Report) {
 			continue
 		}
 		for _, w := range x.Numbers.Wrong {
-			fmt.Fprintf(b, "\nwrong in %s: %s %s is %.10g, and should be %.10g to %.10g", x.Name, w.Field, w.Of, w.Told, w.Low, w.High)
+			fmt.Fprintf(b, "\nwrong in %s: %s %s is %.10g, and should be %.10g to %.10g", x.Name, w.Field, w.Of, w.Told, w.Low,
+				w.High)
 		}
 		for _, f := range x.Numbers.NoRule {
 			fmt.Fprintf(b, "\nnot compared in %s: %s", x.Name, f)

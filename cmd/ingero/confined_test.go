@@ -28,7 +28,8 @@ func confined() {
 
 func confine(calls string, args []string) error {
 	runtime.LockOSThread() // the filter is this thread's, and so is the exec
-	const loadWord, equal, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	const loadWord, equal, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+		unix.BPF_RET | unix.BPF_K
 	const number = 0 // of struct seccomp_data
 	filter := []unix.SockFilter{{Code: loadWord, K: number}}
 	for name := range strings.SplitSeq(calls, ",") {

@@ -59,7 +59,8 @@ docs/nodes.md has the set-up of several nodes.`,
 		},
 	}
 	addDatabase(cmd, &f.db)
-	cmd.Flags().StringVar(&f.http.address, "http", dashboardAddress, "serve at this address (:8080 for other machines too)")
+	cmd.Flags().StringVar(&f.http.address, "http", dashboardAddress,
+		"serve at this address (:8080 for other machines too)")
 	f.http.add(cmd)
 	return cmd
 }
@@ -84,9 +85,12 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 }
 
 // serveDashboard answers browsers and nodes until ctx ends.
-func (c *console) serveDashboard(ctx context.Context, src recording.Source, l *listener, limits webserver.Limits) error {
+func (c *console) serveDashboard(ctx context.Context, src recording.Source, l *listener,
+	limits webserver.Limits,
+) error {
 	host, _ := os.Hostname() // without one, the recording says what it is called
-	api := nodeapi.New(src, nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
+	api := nodeapi.New(src,
+		nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
 	opts := l.opts
 	opts.Public = dashboard.Public
 	return webserver.Serve(ctx, l.ln, dashboard.Handler(api), l.tls(), opts)

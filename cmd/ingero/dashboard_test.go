@@ -44,7 +44,8 @@ func knock(t *testing.T, s *served, path string, config func(*tls.Config), chang
 // page is for all who may reach it, what it shows only for those who have the token.
 func TestScanOfTheDashboard(t *testing.T) {
 	const token, page, data = "0123456789abcdef0123456789abcdef", "/", "/api/v1/recording"
-	s := serve(t, []string{"INGERO_NODE_TOKEN=" + token}, "dashboard", "../../investigations/healthy.db", "--http", "127.0.0.1:0")
+	s := serve(t, []string{"INGERO_NODE_TOKEN=" + token}, "dashboard", "../../investigations/healthy.db", "--http",
+		"127.0.0.1:0")
 	bearer := func(token string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 	}
@@ -60,7 +61,10 @@ func TestScanOfTheDashboard(t *testing.T) {
 		{"a wrong token", nil, bearer("x" + token), 200, 401},
 		{"TLS 1.2", old, bearer(token), 0, 0},
 		{"a foreign name", nil, func(r *http.Request) { bearer(token)(r); r.Host = "evil.example" }, 403, 403},
-		{"another page", nil, func(r *http.Request) { bearer(token)(r); r.Header.Set("Origin", "https://evil.example") }, 403, 403},
+		{
+			"another page", nil, func(r *http.Request) { bearer(token)(r); r.Header.Set("Origin", "https://evil.example") }, 403,
+			403,
+		},
 	} {
 		for path, want := range map[string]int{page: c.page, data: c.data} {
 			if got, body := knock(t, s, path, c.config, c.change); got != want {
@@ -68,7 +72,8 @@ func TestScanOfTheDashboard(t *testing.T) {
 			}
 		}
 	}
-	if _, body := knock(t, s, page, nil, nil); !strings.Contains(body, `<div id="app">`) || strings.Contains(body, "trainer") {
+	if _, body := knock(t, s, page, nil, nil); !strings.Contains(body, `<div id="app">`) ||
+		strings.Contains(body, "trainer") {
 		t.Errorf("the page without a token: %s", body)
 	}
 	keepsConnection(t, s, "https://"+s.host()+data)
@@ -84,11 +89,15 @@ func TestScanOfTheDashboard(t *testing.T) {
 // share its connection.
 func keepsConnection(t *testing.T, s *served, url string) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.ca}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: s.ca},
+		ForceAttemptHTTP2: true,
+	}}
 	defer client.CloseIdleConnections()
 	for i := range 3 {
 		reused := false
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
+		ctx := httptrace.WithClientTrace(t.Context(),
+			&httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +126,8 @@ func TestDashboardForCertificates(t *testing.T) {
 	}
 	own("ca")
 	stranger := own("stranger")
-	s := serve(t, nil, "dashboard", "../../investigations/healthy.db", "--http", "127.0.0.1:0", "--client-ca", filepath.Join(dir, "ca-cert.pem"))
+	s := serve(t, nil, "dashboard", "../../investigations/healthy.db", "--http", "127.0.0.1:0", "--client-ca",
+		filepath.Join(dir, "ca-cert.pem"))
 	for what, config := range map[string]func(*tls.Config){
 		"no certificate":           nil,
 		"a stranger's certificate": func(c *tls.Config) { c.Certificates = []tls.Certificate{stranger.TLS} },

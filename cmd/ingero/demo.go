@@ -38,8 +38,9 @@ for about ten seconds, explains what it recorded, and then shows the truth as th
 program itself knows it. The program uses stand-ins for the CUDA libraries, so no
 GPU is needed. Without a name it lists the demos. Where tracing is not permitted
 it explains a recording made earlier, and says so first.`,
-		Example: "  ingero demo\n  sudo ingero demo incident\n  sudo ingero demo lock_io --keep lock.db && ingero explain lock.db",
-		Args:    arguments(0, 1, "at most one name"),
+		Example: "  ingero demo\n  sudo ingero demo incident\n  sudo ingero demo lock_io --keep lock.db && ingero explain " +
+			"lock.db",
+		Args: arguments(0, 1, "at most one name"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
 			for _, s := range demo.Scenarios {
@@ -131,7 +132,8 @@ func (c *console) handOverKept(path string) error {
 // introduce says first whether what follows is live.
 func (c *console) introduce(s *demo.Scenario, mode, reason string) {
 	if mode == demo.Recorded {
-		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s. To see it live: sudo ingero demo %s\n\n", reason, s.Name)
+		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s. To see it live: sudo ingero demo %s\n\n", reason,
+			s.Name)
 	} else {
 		fmt.Fprintf(c.out, "Tracing a real program through this machine's kernel. Only the GPU is a stand-in.\n\n")
 	}
@@ -152,7 +154,8 @@ func (p *demoBar) show(s demo.Progress) {
 	const cells = 30
 	done := int(cells * s.Elapsed / max(s.Length, 1))
 	bar := strings.Repeat("█", done) + strings.Repeat("░", cells-done)
-	fmt.Fprintf(p.c.err, "\r\x1b[K%s %.0f of %.0f s, %s traced", bar, s.Elapsed.Seconds(), s.Length.Seconds(), plural(s.Calls, "call"))
+	fmt.Fprintf(p.c.err, "\r\x1b[K%s %.0f of %.0f s, %s traced", bar, s.Elapsed.Seconds(), s.Length.Seconds(),
+		plural(s.Calls, "call"))
 }
 
 func (p *demoBar) clear() {
@@ -186,9 +189,11 @@ func judgement(r *demo.Result) string {
 	case r.Right:
 		return "The explanation is right."
 	case r.Scenario.Healthy():
-		return "The program did nothing wrong. What is blamed above can only be what else runs on this machine; if nothing does, please report it."
+		return "The program did nothing wrong. What is blamed above can only be what else runs on this machine; if " +
+			"nothing does, please report it."
 	case r.Rank > 1:
-		return fmt.Sprintf("The explanation is right, in its finding %d: something else on this machine cost the program more.", r.Rank)
+		return fmt.Sprintf("The explanation is right, in its finding %d: something else on this machine cost the program "+
+			"more.", r.Rank)
 	}
 	return fmt.Sprintf("The explanation does not name the true cause, %s. Please report it.", r.Scenario.Expect)
 }
@@ -211,14 +216,16 @@ func truthLines(r *demo.Result) []string {
 	t := &r.Truth
 	fault := faults[t.Fault]
 	if t.FaultCount > 0 {
-		fault += fmt.Sprintf(", %s, %s in all", plural(uint64(t.FaultCount), "time"), report.Duration(uint64(max(t.InjectedNS, 0))))
+		fault += fmt.Sprintf(", %s, %s in all", plural(uint64(t.FaultCount), "time"),
+			report.Duration(uint64(max(t.InjectedNS, 0))))
 	}
 	if t.IdleNS > 0 {
 		fault += " for " + report.Duration(uint64(t.IdleNS))
 	}
 	lines := []string{"what happened  " + fault}
 	if t.CulpritComm != "" {
-		lines = append(lines, fmt.Sprintf("who did it     %s (process %d, thread %d)", t.CulpritComm, t.CulpritPID, t.CulpritTID))
+		lines = append(lines,
+			fmt.Sprintf("who did it     %s (process %d, thread %d)", t.CulpritComm, t.CulpritPID, t.CulpritTID))
 	}
 	if t.HolderTID != 0 && t.HolderTID != t.CulpritTID {
 		lines = append(lines, fmt.Sprintf("who held it    %s (thread %d)", t.HolderComm, t.HolderTID))

@@ -17,7 +17,8 @@ var forbidden = map[string]string{
 }
 
 func TestCommandLinksNoCgoDuckDBOrCollector(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}\t{{.Standard}}\t{{len .CgoFiles}}", ".").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}\t{{.Standard}}\t{{len .CgoFiles}}",
+		".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ answer, it says what the others found, and the exit code is 3.`,
   ingero explain --nodes gpu-node-01:8080,gpu-node-02:8080  which node, and why`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
+			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"),
+				apart(cmd, "since", "to")); err != nil {
 				return err
 			}
 			fl, err := c.fleet(&f.fleet, cmd, f.db)
@@ -69,7 +70,8 @@ answer, it says what the others found, and the exit code is 3.`,
 	fl.Var((*pidList)(&f.pids), "pid", "only these processes' losses (4821,4822)")
 	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "all of it: stacks, events, the slow calls, steps, each kind of dropped record")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false,
+		"all of it: stacks, events, the slow calls, steps, each kind of dropped record")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }

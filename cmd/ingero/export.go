@@ -62,7 +62,8 @@ memory. The recording is never changed.`,
 	fl := cmd.Flags()
 	addDatabase(cmd, &f.db)
 	fl.StringVarP(&f.format, "format", "f", export.Formats[0].Name, strings.Join(names, ", "))
-	fl.StringVarP(&f.out, "out", "o", "", `the file to write, "-" for standard output (default: the recording's name, in the current folder)`)
+	fl.StringVarP(&f.out, "out", "o", "",
+		`the file to write, "-" for standard output (default: the recording's name, in the current folder)`)
 	f.window.add(fl)
 	since := fl.Lookup("since") // a part is the exception here
 	since.DefValue = "all"

@@ -30,8 +30,10 @@ type fleetFlags struct {
 // addNodes adds the flags that say which nodes.
 func (f *fleetFlags) addNodes(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.Nodes, "nodes", nil, "ask these nodes, where \"ingero dashboard\" runs (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)")
-	fl.StringVar(&f.file, "config", "", "the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
+	fl.StringSliceVar(&f.Nodes, "nodes", nil,
+		"ask these nodes, where \"ingero dashboard\" runs (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)")
+	fl.StringVar(&f.file, "config", "",
+		"the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
 	_ = cmd.MarkFlagFilename("config") // fails only for a flag that does not exist
 }
 
@@ -40,11 +42,14 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 	f.addNodes(cmd)
 	fl := cmd.Flags()
 	fl.DurationVar(&f.Timeout, "timeout", 0, "how long a node may take to answer (default 10s)")
-	fl.StringVar(&f.CACert, "ca-cert", "", "certificates that nodes may show or that signed them, as PEM (default ~/.ingero/nodes.pem if it exists)")
+	fl.StringVar(&f.CACert, "ca-cert", "",
+		"certificates that nodes may show or that signed them, as PEM (default ~/.ingero/nodes.pem if it exists)")
 	fl.StringVar(&f.ClientCert, "client-cert", "", "certificate to show to the nodes, as PEM")
 	fl.StringVar(&f.ClientKey, "client-key", "", "key of the certificate, as PEM")
-	fl.StringVar(&f.TokenFile, "token-file", "", "file with the nodes' token (default $"+nodeService.tokenEnv+", else ~/.ingero/node-token if it exists)")
-	fl.BoolVar(&f.NoTLS, "no-tls", false, "speak HTTP without TLS with the nodes; data and token can then be read on the way")
+	fl.StringVar(&f.TokenFile, "token-file", "",
+		"file with the nodes' token (default $"+nodeService.tokenEnv+", else ~/.ingero/node-token if it exists)")
+	fl.BoolVar(&f.NoTLS, "no-tls", false,
+		"speak HTTP without TLS with the nodes; data and token can then be read on the way")
 	for _, name := range []string{"ca-cert", "client-cert", "client-key", "token-file"} {
 		_ = cmd.MarkFlagFilename(name) // fails only for a flag that does not exist
 	}
@@ -71,7 +76,8 @@ func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fl
 	}
 	fl, err := c.newFleet(f)
 	if err == nil && !given {
-		fmt.Fprintf(c.err, "ingero: asking the %d node(s) of %s; for a recording here, name it with --db\n", len(f.Nodes), conf.Path)
+		fmt.Fprintf(c.err, "ingero: asking the %d node(s) of %s; for a recording here, name it with --db\n", len(f.Nodes),
+			conf.Path)
 	}
 	return fl, err
 }

@@ -61,11 +61,13 @@ var hardened = []struct {
 		check: "backend", status: doctor.Problem, says: "CAP_PERFMON",
 	},
 	{
-		name: "without CAP_SYS_PTRACE", attr: as(nobody, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_DAC_READ_SEARCH), works: true,
+		name: "without CAP_SYS_PTRACE", attr: as(nobody, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_DAC_READ_SEARCH),
+		works: true,
 		check: "privileges", status: doctor.Warning, says: "without CAP_SYS_PTRACE",
 	},
 	{
-		name: "only the capabilities that are needed", attr: as(nobody, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH), works: true,
+		name: "only the capabilities that are needed",
+		attr: as(nobody, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH), works: true,
 		check: "privileges", status: doctor.OK, says: "all capabilities",
 	},
 	{
@@ -78,7 +80,8 @@ var hardened = []struct {
 		check: "btf", status: doctor.Problem, says: "CONFIG_DEBUG_INFO_BTF",
 	},
 	{
-		name: "lockdown", command: mounted("mount -t tmpfs none /sys/kernel/security && echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown"),
+		name: "lockdown", command: mounted("mount -t tmpfs none /sys/kernel/security && echo 'none integrity " +
+			"[confidentiality]' >/sys/kernel/security/lockdown"),
 		check: "lockdown", status: doctor.Problem, says: "lockdown=integrity",
 	},
 }
@@ -148,7 +151,8 @@ func TestTraceSaysWhoRefuses(t *testing.T) {
 	kerneltest.Require(t)
 	cmd := ingero(t, []string{"confined", "bpf"}, "trace", "--record=false", "--duration", "1s")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "why: a seccomp filter refuses the system call bpf") || !strings.Contains(string(out), "next: ") {
+	if err == nil || !strings.Contains(string(out), "why: a seccomp filter refuses the system call bpf") ||
+		!strings.Contains(string(out), "next: ") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -165,7 +169,8 @@ func TestTracingGoesOnWithLess(t *testing.T) {
 		"ptrace":          "its first calls may be missed",
 		"perf_event_open": "noticed only once a second",
 	} {
-		cmd := ingero(t, []string{"confined", calls}, "trace", "--record=false", "--json", "--", files.Victim, "loop", "--seconds", "3")
+		cmd := ingero(t, []string{"confined", calls}, "trace", "--record=false", "--json", "--", files.Victim, "loop",
+			"--seconds", "3")
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+files.LibDir)
 		var out, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &stderr

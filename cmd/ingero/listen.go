@@ -59,14 +59,17 @@ func (a *listenAddress) add(cmd *cobra.Command) {
 	fl.StringSliceVar(&a.names, "host", nil, "a name that this machine is reached by, beside its host name")
 	fl.StringVar(&a.cert, "tls-cert", "", "certificate, with its chain, as PEM (default: one is generated and kept)")
 	fl.StringVar(&a.key, "tls-key", "", "key of the certificate, as PEM")
-	fl.StringVar(&a.clientCA, "client-ca", "", "callers must show a certificate signed by one of these, as PEM; then no token is needed")
+	fl.StringVar(&a.clientCA, "client-ca", "",
+		"callers must show a certificate signed by one of these, as PEM; then no token is needed")
 	where := "; only for an address of this machine, like 127.0.0.1"
 	if a.remote {
 		where = "; data and token can then be read on the way"
 	}
 	fl.BoolVar(&a.plain, "no-tls", false, "serve HTTP without TLS"+where)
-	fl.StringVar(&a.token, "token", "", "what callers must show; other users of this machine can see it here, so rather use a file")
-	fl.StringVar(&a.tokenFile, "token-file", "", fmt.Sprintf("file with the token (default $%s, else ~/.ingero/%s-token if it exists)", a.tokenEnv, a.name))
+	fl.StringVar(&a.token, "token", "",
+		"what callers must show; other users of this machine can see it here, so rather use a file")
+	fl.StringVar(&a.tokenFile, "token-file", "",
+		fmt.Sprintf("file with the token (default $%s, else ~/.ingero/%s-token if it exists)", a.tokenEnv, a.name))
 	for _, name := range []string{"tls-cert", "tls-key", "client-ca", "token-file"} {
 		_ = cmd.MarkFlagFilename(name) // fails only for a flag that does not exist
 	}
@@ -109,7 +112,8 @@ func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) 
 	local := webserver.Loopback(host)
 	l := &listener{service: a.service, opts: webserver.Options{Addresses: !local, Logger: log}}
 	if a.plain && !local && !a.remote {
-		return nil, usage("without TLS, data and token could be read on the way to %s; use 127.0.0.1:%s, or leave out --no-tls", a.address, port)
+		return nil, usage("without TLS, data and token could be read on the way to %s; use 127.0.0.1:%s, or leave out "+
+			"--no-tls", a.address, port)
 	}
 	if l.opts.Token, l.from, err = c.serviceToken(a); err != nil {
 		return nil, err
@@ -175,10 +179,12 @@ func (c *console) serviceToken(a *listenAddress) (token, from string, err error)
 		}
 	}
 	if err == nil && len(token) < minToken {
-		err = usage("the token from %s has %d characters; take at least %d, for example from: openssl rand -hex 32", from, len(token), minToken)
+		err = usage("the token from %s has %d characters; take at least %d, for example from: openssl rand -hex 32", from,
+			len(token), minToken)
 	}
 	if err == nil && strings.ContainsFunc(token, unicode.IsControl) {
-		err = usage("the token from %s has several lines or control characters, which no client can send; take one line, for example from: openssl rand -hex 32", from)
+		err = usage("the token from %s has several lines or control characters, which no client can send; take one line, "+
+			"for example from: openssl rand -hex 32", from)
 	}
 	return token, from, err
 }
@@ -275,7 +281,8 @@ func (l *listener) describe(w io.Writer, path string) {
 		fmt.Fprintf(w, "  certificate  %s, until %s%s\n", l.cert.Path, l.cert.Until().Format("2006-01-02"), state)
 		fmt.Fprintf(w, "  SHA-256      %s\n", l.cert.Fingerprint())
 		if lacks := l.cert.Lacks(l.opts.Names); len(lacks) > 0 {
-			fmt.Fprintf(w, "  warning: the certificate is not for %s; delete it to have a new one generated\n", strings.Join(lacks, ", "))
+			fmt.Fprintf(w, "  warning: the certificate is not for %s; delete it to have a new one generated\n",
+				strings.Join(lacks, ", "))
 		}
 	}
 	switch {

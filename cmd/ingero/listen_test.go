@@ -11,7 +11,8 @@ import (
 
 // TestTokenComesFromWhereItIsGiven tries each place, the first one first.
 func TestTokenComesFromWhereItIsGiven(t *testing.T) {
-	const flag, file, env, own = "from-the-flag-0123456789", "from-the-file-0123456789", "from-the-env-0123456789", "from-home-0123456789"
+	const flag, file, env, own = "from-the-flag-0123456789", "from-the-file-0123456789", "from-the-env-0123456789",
+		"from-home-0123456789"
 	home := t.TempDir()
 	write := func(path, text string) string {
 		t.Helper()
@@ -42,11 +43,13 @@ func TestTokenComesFromWhereItIsGiven(t *testing.T) {
 	expect(listenAddress{token: flag}, flag, "--token")
 
 	write(given, "\n")
-	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil || !strings.Contains(err.Error(), "0 characters") {
+	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil ||
+		!strings.Contains(err.Error(), "0 characters") {
 		t.Errorf("an empty file: %v", err)
 	}
 	write(given, file+"\n"+own+"\n")
-	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil || !strings.Contains(err.Error(), "several lines") {
+	if _, _, err := c.serviceToken(&listenAddress{service: mcpService, tokenFile: given}); err == nil ||
+		!strings.Contains(err.Error(), "several lines") {
 		t.Errorf("a file of two lines: %v", err)
 	}
 }

@@ -30,7 +30,8 @@ var locks = []struct {
 }{
 	{
 		name: "ptrace_scope", file: "/proc/sys/kernel/yama/ptrace_scope", value: "3",
-		check: "ptrace", status: doctor.Warning, says: "kernel.yama.ptrace_scope is 3", traces: true, warns: "its first calls may be missed",
+		check: "ptrace", status: doctor.Warning, says: "kernel.yama.ptrace_scope is 3", traces: true,
+		warns: "its first calls may be missed",
 	},
 	{
 		name: "integrity", file: "/sys/kernel/security/lockdown", value: "integrity",

@@ -26,7 +26,8 @@ func run(args []string) (code int) {
 	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now}
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p, debugEnv)
+			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p,
+				debugEnv)
 			if c.env(debugEnv) != "" {
 				fmt.Fprintf(c.err, "%s", debug.Stack())
 			}

@@ -63,7 +63,8 @@ outcome; no data.`,
 	}
 	addDatabase(cmd, &f.db)
 	fl := cmd.Flags()
-	fl.StringVar(&f.http.address, "http", "", "serve HTTPS at this address (127.0.0.1:8443, or :8443 for other machines too)")
+	fl.StringVar(&f.http.address, "http", "",
+		"serve HTTPS at this address (127.0.0.1:8443, or :8443 for other machines too)")
 	f.http.add(cmd)
 	f.fleet.addNodes(cmd)
 	fl.StringVar(&f.audit, "audit", "", "append the log of calls to this file (default standard error)")
@@ -100,7 +101,8 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if f.http.address == "" {
 		if c.isTerminal(c.in) {
-			fmt.Fprintln(c.err, "ingero mcp is meant to be started by an AI agent; it now waits for JSON on standard input. See ingero mcp --help")
+			fmt.Fprintln(c.err, "ingero mcp is meant to be started by an AI agent; it now waits for JSON on standard input. "+
+				"See ingero mcp --help")
 		}
 		return mcpserver.Stdio(ctx, server, c.in, c.out)
 	}

@@ -61,7 +61,8 @@ func answers(t *testing.T, db string, calls []string) string {
 	in.WriteString(`{"jsonrpc":"2.0","id":-1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"page","version":"1"}}}` + "\n")
 	for i, c := range calls {
 		tool, args, _ := strings.Cut(strings.TrimPrefix(c, "> "), " ")
-		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", i, tool, args)
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", i, tool,
+			args)
 	}
 	root := newRoot(&console{
 		in: &in, out: &out, err: io.Discard, env: func(string) string { return "" },

@@ -74,9 +74,10 @@ func (s *served) http() *http.Client {
 // client is an agent.
 func (s *served) client() *mcp.ClientSession {
 	s.t.Helper()
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(), &mcp.StreamableClientTransport{
-		Endpoint: s.url, HTTPClient: s.http(),
-	}, nil)
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(),
+		&mcp.StreamableClientTransport{
+			Endpoint: s.url, HTTPClient: s.http(),
+		}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ the other commands read as well; not together with recordings of today.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.output, "output", "o", "", "the recording to make")
-	fl.StringArrayVar(&f.force, "force-node", nil, "name of the machine that a recording is of, as NAME=FILE; may be repeated")
+	fl.StringArrayVar(&f.force, "force-node", nil,
+		"name of the machine that a recording is of, as NAME=FILE; may be repeated")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the output if it exists")
 	_ = cmd.MarkFlagFilename("output", "db") // fails only for a flag that does not exist
 	return cmd
@@ -77,7 +78,8 @@ func mergeInputs(files, force []string) ([]sqlite.MergeInput, error) {
 			return nil, usage("--force-node %s: say which recording it is for: --force-node NAME=FILE", v)
 		}
 		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == ':' || r == 0x7f }) {
-			return nil, usage("--force-node %q: a name has no colon, which separates it from an event's number, and no control characters", name)
+			return nil, usage("--force-node %q: a name has no colon, which separates it from an event's number, and no "+
+				"control characters", name)
 		}
 		found := false
 		for i := range inputs {
@@ -119,12 +121,15 @@ func (c *console) merge(ctx context.Context, f *mergeFlags, inputs []sqlite.Merg
 	if err := out.handOver(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%s: %s, %s, %s\n", f.output, count(int64(len(inputs)), "recording"), nodes(r.Nodes), count(r.Calls, "call"))
+	fmt.Fprintf(c.out, "%s: %s, %s, %s\n", f.output, count(int64(len(inputs)), "recording"), nodes(r.Nodes),
+		count(r.Calls, "call"))
 	if r.Moved > 0 {
-		fmt.Fprintf(c.out, "  %s of two recordings at the same nanosecond: that of the later one in the list moved to the next, and its id with it\n", count(r.Moved, "event"))
+		fmt.Fprintf(c.out, "  %s of two recordings at the same nanosecond: that of the later one in the list moved to the "+
+			"next, and its id with it\n", count(r.Moved, "event"))
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(c.out, "  %s of several tracers of one machine about the same thing: one was kept of each\n", count(r.Skipped, "row"))
+		fmt.Fprintf(c.out, "  %s of several tracers of one machine about the same thing: one was kept of each\n",
+			count(r.Skipped, "row"))
 	}
 	fmt.Fprintf(c.out, "next: ingero explain %s --since all\n", f.output)
 	return nil

@@ -63,8 +63,9 @@ func script(path, sql string) error {
 
 func writeBatch(path string, at time.Time, b *store.Batch) error {
 	w, err := recording.OpenWriter(path, recording.Options{
-		Session: store.Session{Started: uint64(at.UnixNano()), Node: "test", Version: "test", CPUs: 2, Backend: "multi"}, Seed: 1,
-		Now: func() time.Time { return at },
+		Session: store.Session{Started: uint64(at.UnixNano()), Node: "test", Version: "test", CPUs: 2, Backend: "multi"},
+		Seed:    1,
+		Now:     func() time.Time { return at },
 	})
 	if err != nil {
 		return err

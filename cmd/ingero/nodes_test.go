@@ -52,7 +52,8 @@ func TestNodesAreAskedWithTwoCommands(t *testing.T) {
 	if err := os.WriteFile(healthy, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one, two := serve(t, []string{token}, "dashboard", faulty, "--http", "127.0.0.1:0"), serve(t, []string{token}, "dashboard", "--db", healthy, "--http", "127.0.0.1:0")
+	one, two := serve(t, []string{token}, "dashboard", faulty, "--http", "127.0.0.1:0"),
+		serve(t, []string{token}, "dashboard", "--db", healthy, "--http", "127.0.0.1:0")
 	nodes := one.host() + "," + two.host()
 	known := filepath.Join(home, "nodes.pem")
 	if err := os.WriteFile(known, append(one.pem, two.pem...), 0o600); err != nil {
@@ -68,10 +69,12 @@ func TestNodesAreAskedWithTwoCommands(t *testing.T) {
 		t.Errorf("query: %+v", r)
 	}
 	r = ask("explain")
-	if r.code != 0 || !strings.HasPrefix(r.out, "FLEET CAUSAL CHAINS - 1 chain(s) from 2 node(s)\n\n[HIGH] [test] ") || !strings.Contains(r.out, "backup-agent") {
+	if r.code != 0 || !strings.HasPrefix(r.out, "FLEET CAUSAL CHAINS - 1 chain(s) from 2 node(s)\n\n[HIGH] [test] ") ||
+		!strings.Contains(r.out, "backup-agent") {
 		t.Errorf("explain: %+v", r)
 	}
-	if r = runIn(t, home, "query", "--nodes", nodes, "select 1"); r.code != 1 || !strings.Contains(r.err, "certificate is not known here") {
+	if r = runIn(t, home, "query", "--nodes", nodes, "select 1"); r.code != 1 ||
+		!strings.Contains(r.err, "certificate is not known here") {
 		t.Errorf("without the certificates: %+v", r)
 	}
 
@@ -83,11 +86,13 @@ func TestNodesAreAskedWithTwoCommands(t *testing.T) {
 		Chains []struct{ Node string }
 		Failed []struct{ Node string }
 	}
-	if err := json.Unmarshal([]byte(r.out), &e); err != nil || r.code != exitPartial || len(e.Chains) != 1 || len(e.Failed) != 1 || e.Failed[0].Node != two.host() {
+	if err := json.Unmarshal([]byte(r.out), &e); err != nil || r.code != exitPartial || len(e.Chains) != 1 ||
+		len(e.Failed) != 1 || e.Failed[0].Node != two.host() {
 		t.Errorf("with a node down: %v %+v", err, r)
 	}
 	r = ask("query", "select count(*) as n from cuda_events", "--format", "csv")
-	if r.code != exitPartial || !strings.HasPrefix(r.out, "node,n\n1 of 2,") || !strings.Contains(r.err, "no answer from "+two.host()) {
+	if r.code != exitPartial || !strings.HasPrefix(r.out, "node,n\n1 of 2,") ||
+		!strings.Contains(r.err, "no answer from "+two.host()) {
 		t.Errorf("with a node down: %+v", r)
 	}
 	if err := one.end(); err != nil {
@@ -105,7 +110,8 @@ func TestTracerAnswersNodes(t *testing.T) {
 	}
 	home := t.TempDir()
 	s := serve(t, []string{"LD_LIBRARY_PATH=" + files.LibDir},
-		"trace", "--dashboard", "127.0.0.1:0", "--node", "gpu-node-07", "--db", filepath.Join(home, "run.db"), "--", files.Victim, "loop", "--seconds", "30")
+		"trace", "--dashboard", "127.0.0.1:0", "--node", "gpu-node-07", "--db", filepath.Join(home, "run.db"), "--",
+		files.Victim, "loop", "--seconds", "30")
 	known := filepath.Join(home, "nodes.pem")
 	if err := os.WriteFile(known, s.pem, 0o600); err != nil {
 		t.Fatal(err)
@@ -115,7 +121,8 @@ func TestTracerAnswersNodes(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the recording does not grow: %q", seen)
 		}
-		r := runIn(t, home, "query", "--nodes", s.host(), "--ca-cert", known, "--format", "csv", "select node, count(*) as n from cuda_events group by node")
+		r := runIn(t, home, "query", "--nodes", s.host(), "--ca-cert", known, "--format", "csv",
+			"select node, count(*) as n from cuda_events group by node")
 		_, n, ok := strings.Cut(r.out, "gpu-node-07,")
 		if ok && (len(seen) == 0 || n != seen[len(seen)-1]) {
 			seen = append(seen, n)

@@ -74,7 +74,8 @@ func checkStored(t *testing.T, path string) {
 	if err := json.Unmarshal(inProcess(t, "explain", path, "--since", "all", "--json"), &r); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := sqlite.Query(t.Context(), path, "select id, severity, summary from main.causal_chains order by detected_at, id", store.Limits{})
+	rows, err := sqlite.Query(t.Context(), path,
+		"select id, severity, summary from main.causal_chains order by detected_at, id", store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

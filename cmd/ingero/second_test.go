@@ -134,19 +134,25 @@ func checkViews(t *testing.T, path string, walls map[event.Thread]uint64) {
 	sum := strings.Join(append(classes, "on_cpu_ns"), " + ")
 	none(t, path, "select * from ledger where duration_ns < "+sum)
 	none(t, path, "select * from thread_times where duration_ns <> "+sum)
-	none(t, path, `select * from off_cpu_times o join thread_times t using (tid, timestamp) group by tid, timestamp having sum(o.duration_ns) > t.duration_ns`)
+	none(t, path,
+		`select * from off_cpu_times o join thread_times t using (tid, timestamp) group by tid, timestamp having sum(o.duration_ns) > t.duration_ns`)
 	const whole = "max(timestamp + duration_ns) - min(timestamp)"
 	for _, sql := range []string{
-		"select tid, timestamp / 1000000000 as second, sum(" + sum + ") as ns from ledger where depth = 0 group by 1, 2 having ns > " + whole,
-		"select tid, timestamp / 1000000000 as second, sum(" + sum + ") as ns from thread_times group by 1, 2 having ns > " + whole,
-		"select tid, timestamp / 1000000000 as second, sum(duration_ns) as ns from events where depth = 0 and source <> 3 group by 1, 2 having ns > " + whole + " + 1000000",
+		"select tid, timestamp / 1000000000 as second, sum(" + sum +
+			") as ns from ledger where depth = 0 group by 1, 2 having ns > " + whole,
+		"select tid, timestamp / 1000000000 as second, sum(" + sum + ") as ns from thread_times group by 1, 2 having ns > " +
+			whole,
+		"select tid, timestamp / 1000000000 as second, sum(duration_ns) as ns from events where depth = 0 and source <> 3 " +
+			"group by 1, 2 having ns > " + whole + " + 1000000",
 	} {
 		none(t, path, sql)
 	}
 	for thread, wall := range walls {
 		for _, sum := range []string{
-			"sum(sum_ns) as ns from op_seconds where nested = 0", "sum(duration_ns) as ns from off_cpu_times where 1", "sum(duration_ns) as ns from off_cpu where 1",
-			"sum(duration_ns) as ns from thread_times where 1", "sum(duration_ns) as ns from cuda_events where depth = 0", "sum(duration_ns) as ns from ledger where depth = 0",
+			"sum(sum_ns) as ns from op_seconds where nested = 0", "sum(duration_ns) as ns from off_cpu_times where 1",
+			"sum(duration_ns) as ns from off_cpu where 1",
+			"sum(duration_ns) as ns from thread_times where 1", "sum(duration_ns) as ns from cuda_events where depth = 0",
+			"sum(duration_ns) as ns from ledger where depth = 0",
 		} {
 			none(t, path, fmt.Sprintf("select %s and tid = %d having ns > %d", sum, thread.TID, wall))
 		}
@@ -307,7 +313,8 @@ func checkLedger(t *testing.T, query string, l *wire.ThreadLedger, walls map[eve
 		between += ns
 	}
 	if in > l.CallsNS || in+between > l.WallNS || l.WallNS > walls[event.Thread{PID: l.PID, TID: l.TID}] {
-		t.Errorf("ledger of %d, %s: %d ns of %d in calls, and %d of %d in all", l.TID, query, in, l.CallsNS, in+between, l.WallNS)
+		t.Errorf("ledger of %d, %s: %d ns of %d in calls, and %d of %d in all", l.TID, query, in, l.CallsNS, in+between,
+			l.WallNS)
 	}
 }
 

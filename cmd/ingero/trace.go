@@ -28,26 +28,6 @@ import (
 	"github.com/ingero-io/ingero/tui"
 )
 
-// traceFlags are the flags of trace.
-type traceFlags struct {
-	pids     []uint32
-	user     string
-	duration time.Duration
-	db, out  string
-	node     string
-	stack    string
-	asJSON   bool
-	record   bool
-	maxDB    string
-	print    footprintFlag
-	metrics  metricsFlags
-	pages    bool
-	inner    bool
-	mcp      string
-	serve    string
-	fleet    fleetFlags // and the configuration
-}
-
 func traceCommand(c *console) *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
@@ -83,7 +63,8 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
   sudo ingero trace --json | jq 'select(.type == "call")'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return usage("%q is no flag of trace; to start a program, write it after --: ingero trace -- %s", args[0], strings.Join(args, " "))
+				return usage("%q is no flag of trace; to start a program, write it after --: ingero trace -- %s", args[0],
+					strings.Join(args, " "))
 			}
 			return nil
 		},
@@ -98,31 +79,6 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// add adds the flags of trace.
-func (f *traceFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.Var((*pidList)(&f.pids), "pid", "trace these processes and their children (4821,4822)")
-	fl.StringVar(&f.user, "user", "", "trace the processes of this user (name or number)")
-	fl.DurationVar(&f.duration, "duration", 0, "stop after this long (60s)")
-	fl.StringVar(&f.db, "db", "", "record to this file, after what is in it (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
-	fl.StringVar(&f.out, "out", "", "another name for --db")
-	fl.StringVar(&f.node, "node", "", "name of this machine in the recording (default that of ingero.yaml, else the host name)")
-	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), finding, summary")
-	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
-	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, "+
-		"or with =false of none (default of --pid without CUDA)")
-	fl.Lookup("footprint").NoOptDefVal = "true"
-	fl.BoolVar(&f.pages, "pages", false, "count page allocations of each process, by the second (about 40 ns each)")
-	fl.BoolVar(&f.inner, "inner-calls", false, "count launches, waits and copies of the driver also where each is within a call of the runtime")
-	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
-	f.metrics.add(cmd)
-	fl.StringVar(&f.serve, "dashboard", "", "show the recording in a browser, and serve it to other nodes, at this address while it is made (127.0.0.1:8080)")
-	f.fleet.addNodes(cmd)
-	fl.Lookup("nodes").Usage = "show these nodes, too, in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)"
-	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
 }
 
 // tracing is one run of trace: what to ask of the agent, and how to show it.
@@ -292,7 +248,8 @@ func (t *tracing) choose(f *traceFlags) error {
 	started := len(t.opts.Command) > 0
 	live := !f.asJSON && !started && t.c.isTerminal(out) && t.c.isTerminal(t.c.in)
 	if len(f.fleet.Nodes) > 0 && !live {
-		return usage("--nodes is for the view on a terminal, and this run has none; ask them with: ingero explain --nodes %s", strings.Join(f.fleet.Nodes, ","))
+		return usage("--nodes is for the view on a terminal, and this run has none; ask them with: ingero explain --nodes %s",
+			strings.Join(f.fleet.Nodes, ","))
 	}
 	t.opts.Stdin, t.opts.Stdout, t.opts.Stderr = t.c.in, t.c.out, t.c.err
 	switch {

@@ -217,8 +217,9 @@ type jsonOp struct {
 func (v *jsonView) Second(s *agent.Status) {
 	l := jsonSecond{
 		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
-		Syscalls: s.Syscalls, CallsUntold: v.left, Dropped: v.lines.lost(), Ops: make([]jsonOp, 0, len(s.Ops)), Processes: jsonProcesses(s.Processes),
-		InFlight: jsonFlights(s), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
+		Syscalls: s.Syscalls, CallsUntold: v.left, Dropped: v.lines.lost(), Ops: make([]jsonOp, 0, len(s.Ops)),
+		Processes: jsonProcesses(s.Processes),
+		InFlight:  jsonFlights(s), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
 	}
 	for _, o := range s.Ops {
 		l.Ops = append(l.Ops, jsonOp{
@@ -336,8 +337,9 @@ func (v *jsonView) summary(s *agent.Summary, next string) error {
 	v.print(jsonSummary{
 		Type: "summary", Elapsed: int64(s.Elapsed), Calls: s.Calls, Processes: jsonProcesses(s.Processes),
 		Libraries: append([]string{}, s.Libraries...), Lost: lostByKind(s.Losses), CPU: int64(s.CPU), MaxRSS: s.MaxRSS,
-		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next, Footprint: s.Footprint,
-		Dropped: v.lines.lost(),
+		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next,
+		Footprint: s.Footprint,
+		Dropped:   v.lines.lost(),
 	})
 	return v.lines.close()
 }

@@ -69,7 +69,8 @@ func startLine(s *agent.Start, who string) string {
 	if len(s.Footprint) > 0 {
 		footprint = ", counting system calls"
 	}
-	return fmt.Sprintf("%s (back end %s, %s%s, ready in %s)", who, s.Backend, libraryCount(len(s.Libraries)), footprint, duration(s.Took))
+	return fmt.Sprintf("%s (back end %s, %s%s, ready in %s)", who, s.Backend, libraryCount(len(s.Libraries)), footprint,
+		duration(s.Took))
 }
 
 func libraryCount(n int) string {
@@ -115,7 +116,8 @@ func (v *lineView) Second(s *agent.Status) {
 		return
 	}
 	v.last = s.Elapsed
-	line := fmt.Sprintf("%4.0fs  %s  %s  ring %.0f %%  tracer %.1f %% CPU, %s", s.Elapsed.Seconds(), counted(s), report.Losses(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
+	line := fmt.Sprintf("%4.0fs  %s  %s  ring %.0f %%  tracer %.1f %% CPU, %s", s.Elapsed.Seconds(), counted(s),
+		report.Losses(s.Losses), 100*s.Fill, 100*s.CPU, size(s.RSS))
 	if len(s.Ops) > 0 {
 		o := s.Ops[0]
 		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, report.Rate(o.PerSecond),

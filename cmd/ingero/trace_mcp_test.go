@@ -21,7 +21,8 @@ func TestTracerServesAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serve(t, []string{"LD_LIBRARY_PATH=" + files.LibDir},
-		"trace", "--mcp", "127.0.0.1:0", "--db", filepath.Join(t.TempDir(), "run.db"), "--", files.Victim, "loop", "--seconds", "30")
+		"trace", "--mcp", "127.0.0.1:0", "--db", filepath.Join(t.TempDir(), "run.db"), "--", files.Victim, "loop",
+		"--seconds", "30")
 	c := s.client()
 	var seen []uint64 // calls in the recording, each time there are more
 	for deadline := time.Now().Add(20 * time.Second); len(seen) < 2; time.Sleep(100 * time.Millisecond) {

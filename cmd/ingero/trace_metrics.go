@@ -28,7 +28,8 @@ type metricsFlags struct {
 func (f *metricsFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.prometheus, "prometheus", "", "serve metrics to Prometheus on this address (:9090, 127.0.0.1:9090)")
-	fl.StringVar(&f.otlp, "otlp", "", "send metrics and findings to an OpenTelemetry collector (HOST:4318, https://HOST:4318, grpc://HOST:4317)")
+	fl.StringVar(&f.otlp, "otlp", "",
+		"send metrics and findings to an OpenTelemetry collector (HOST:4318, https://HOST:4318, grpc://HOST:4317)")
 }
 
 // exported tells metrics and findings to monitoring systems. It is a sink.
@@ -61,7 +62,10 @@ func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) 
 			return nil, errors.Join(usage("--otlp: %w", err), e.Close())
 		}
 		// Errors come from the exporters' own goroutines, again and again.
-		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot send", "to", to.String(), "err", err) }))
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+			log.Warn("cannot send", "to", to.String(), "err",
+				err)
+		}))
 		if e.pushed, err = metrics.Push(ctx, to, node, build().Version); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}

@@ -52,7 +52,8 @@ var losses = regexp.MustCompile(`^(nothing lost|LOST: )`)
 func framed(t *testing.T, screen string, height int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
-	if len(lines) != height || !strings.HasPrefix(lines[0], "ingero") || !strings.Contains(lines[1], "2") || !losses.MatchString(lines[height-1]) {
+	if len(lines) != height || !strings.HasPrefix(lines[0], "ingero") || !strings.Contains(lines[1], "2") ||
+		!losses.MatchString(lines[height-1]) {
 		t.Errorf("%d lines, of which the first or the last is wrong:\n%s", len(lines), screen)
 	}
 	if strings.Contains(screen, "\x1b") {
@@ -87,13 +88,15 @@ func TestViewOnARealTerminal(t *testing.T) {
 	}
 	node := serve(t, nil, "dashboard", other, "--http", "127.0.0.1:0", "--no-tls")
 	conf := filepath.Join(home, "ingero.yaml")
-	if err := os.WriteFile(conf, []byte("node: gpu-node-07\nfleet: {nodes: ['"+node.host()+"', '127.0.0.1:1'], no_tls: true}\n"), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte("node: gpu-node-07\nfleet: {nodes: ['"+node.host()+
+		"', '127.0.0.1:1'], no_tls: true}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	pid := fmt.Sprint(trainer(t).PID())
 	db := filepath.Join(home, "run.db")
 	x := terminal.Start(t, 80, 24, []string{"HOME=" + home}, "ingero", "trace", "--pid", pid, "--db", db, "--config", conf)
-	bare := terminal.Start(t, 60, 16, []string{"HOME=" + home, "NO_COLOR=1"}, "ingero", "trace", "--pid", pid, "--record=false")
+	bare := terminal.Start(t, 60, 16, []string{"HOME=" + home, "NO_COLOR=1"}, "ingero", "trace", "--pid", pid,
+		"--record=false")
 
 	// What is found depends on what else the machine does, and is not tested here.
 	screens := []struct {
@@ -122,7 +125,13 @@ func TestViewOnARealTerminal(t *testing.T) {
 	x.Press("Escape")
 	x.Wait("SEVERITY")
 	x.Resize(40, 10)
-	for _, s := range []struct{ key, want string }{{"1", "OPERATION"}, {"2", "THREAD"}, {"4", "LIVE"}, {"5", "VERDICT"}, {"3", "SEVERITY"}} {
+	for _, s := range []struct{ key, want string }{
+		{"1", "OPERATION"},
+		{"2", "THREAD"},
+		{"4", "LIVE"},
+		{"5", "VERDICT"},
+		{"3", "SEVERITY"},
+	} {
 		x.Press(s.key)
 		framed(t, x.Wait(s.want), 10)
 	}

@@ -38,7 +38,9 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 
 // serve has something answer at an address, unless that is empty, until its result is
 // called.
-func (t *tracing) serve(ctx context.Context, s service, address string, answer func(context.Context, *listener, recording.Source) error) (end func(), err error) {
+func (t *tracing) serve(ctx context.Context, s service, address string,
+	answer func(context.Context, *listener, recording.Source) error,
+) (end func(), err error) {
 	if address == "" {
 		return func() {}, nil
 	}

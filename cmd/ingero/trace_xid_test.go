@@ -19,7 +19,8 @@ func TestErrorsOfGPUsAreShown(t *testing.T) {
 	if err := text.lines.close(); err != nil {
 		t.Fatal(err)
 	}
-	const first, second = "[GPU ERROR] GPU 1 reported Xid 79 (GPU has fallen off the bus)", "[GPU ERROR] a GPU reported Xid 9999 (see https://docs.nvidia.com/deploy/xid-errors)"
+	const first, second = "[GPU ERROR] GPU 1 reported Xid 79 (GPU has fallen off the bus)",
+		"[GPU ERROR] a GPU reported Xid 9999 (see https://docs.nvidia.com/deploy/xid-errors)"
 	if got := out.String(); got != first+"\n"+second+"\n" {
 		t.Errorf("lines:\n%s", got)
 	}
@@ -37,7 +38,8 @@ func TestErrorsOfGPUsAreShown(t *testing.T) {
 		}
 		lines = append(lines, x)
 	}
-	if len(lines) != 2 || lines[0].Type != "xid" || *lines[0].GPU != 1 || lines[0].Xid != 79 || lines[1].GPU != nil || lines[0].At != at {
+	if len(lines) != 2 || lines[0].Type != "xid" || *lines[0].GPU != 1 || lines[0].Xid != 79 || lines[1].GPU != nil ||
+		lines[0].At != at {
 		t.Errorf("JSON: %+v", lines)
 	}
 }

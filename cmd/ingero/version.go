@@ -26,7 +26,10 @@ type versionInfo struct {
 
 // build describes this binary, also when it was built without the Makefile.
 func build() versionInfo {
-	v := versionInfo{Schema: 1, Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	v := versionInfo{
+		Schema: 1, Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS,
+		Arch: runtime.GOARCH,
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -21,24 +21,39 @@ const maxInvestigation = 1_500_000
 func investigations() []recording {
 	list := []recording{
 		{
-			Scenario: demo.Scenario{Name: "data-loader-starvation", Title: "a data worker is slower than the steps that need its batches", Expect: diagnose.InputStarvation},
-			args:     []string{"--fault", "loader-cpu", "--fault-ms", "120", "--period-ms", "400"},
+			Scenario: demo.Scenario{
+				Name:  "data-loader-starvation",
+				Title: "a data worker is slower than the steps that need its batches", Expect: diagnose.InputStarvation,
+			},
+			args: []string{"--fault", "loader-cpu", "--fault-ms", "120", "--period-ms", "400"},
 		},
 		{
-			Scenario: demo.Scenario{Name: "lock-through-disk", Title: "a thread writes to disk while it holds a mutex that every step takes", Expect: diagnose.BlockIO},
-			args:     []string{"--fault", "lock-io", "--fault-ms", "80", "--period-ms", "400"},
+			Scenario: demo.Scenario{
+				Name:  "lock-through-disk",
+				Title: "a thread writes to disk while it holds a mutex that every step takes", Expect: diagnose.BlockIO,
+			},
+			args: []string{"--fault", "lock-io", "--fault-ms", "80", "--period-ms", "400"},
 		},
 		{
-			Scenario: demo.Scenario{Name: "noisy-neighbour", Title: "a process of somebody else shares the launching thread's CPU", Expect: diagnose.CPUContention},
-			args:     []string{"--fault", "cpu-hog", "--duty", "70"},
+			Scenario: demo.Scenario{
+				Name:  "noisy-neighbour",
+				Title: "a process of somebody else shares the launching thread's CPU", Expect: diagnose.CPUContention,
+			},
+			args: []string{"--fault", "cpu-hog", "--duty", "70"},
 		},
 		{
-			Scenario: demo.Scenario{Name: "graph-recapture", Title: "a CUDA graph is captured and instantiated again and again", Expect: diagnose.GraphRecapture},
-			args:     []string{"--fault", "graph-recapture", "--fault-ms", "25", "--period-ms", "150"},
+			Scenario: demo.Scenario{
+				Name: "graph-recapture", Title: "a CUDA graph is captured and instantiated again and again",
+				Expect: diagnose.GraphRecapture,
+			},
+			args: []string{"--fault", "graph-recapture", "--fault-ms", "25", "--period-ms", "150"},
 		},
 		{
-			Scenario: demo.Scenario{Name: "memory-leak", Title: "device memory is allocated in each step and never freed", Expect: diagnose.MemoryLeak},
-			length:   20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only of few allocations
+			Scenario: demo.Scenario{
+				Name: "memory-leak", Title: "device memory is allocated in each step and never freed",
+				Expect: diagnose.MemoryLeak,
+			},
+			length: 20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only of few allocations
 		},
 		{
 			Scenario: demo.Scenario{Name: "healthy", Title: "nothing is wrong, though the machine is busy"},
@@ -63,7 +78,8 @@ func keepPlain(dir string, r *demo.Result, path string) error {
 		return fmt.Errorf("keep recording: %w", err)
 	}
 	if len(b) > maxInvestigation {
-		return fmt.Errorf("keep recording: it has %d bytes, at most %d are meant; lower its rate or length", len(b), maxInvestigation)
+		return fmt.Errorf("keep recording: it has %d bytes, at most %d are meant; lower its rate or length", len(b),
+			maxInvestigation)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keep recording: %w", err)

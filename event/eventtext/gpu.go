@@ -37,7 +37,8 @@ var gpuKind = kind{
 func doGPU(p *parser, f *fields) {
 	i := func(key string) int { return int(f.int(key, 32, 0)) }
 	p.rec.GPUs = append(p.rec.GPUs, GPU{
-		At: f.time(event.Thread{}), Index: i("index"), TempC: i("temp"), ClockMHz: i("clock"), MaxMHz: i("max"), UtilPct: i("util"),
+		At: f.time(event.Thread{}), Index: i("index"), TempC: i("temp"), ClockMHz: i("clock"), MaxMHz: i("max"),
+		UtilPct: i("util"),
 		Reasons: f.uint("reasons", 64), MemMB: f.uint("mem", 64), TotalMB: f.uint("mem_total", 64),
 	})
 }
@@ -62,7 +63,8 @@ var gpuMemoryKind = kind{
 
 func doGPUMemory(p *parser, f *fields) {
 	p.rec.GPUMemory = append(p.rec.GPUMemory, GPUMemory{
-		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), PID: uint32(f.uint("pid", 32)), Bytes: f.uint("bytes", 64),
+		At: f.time(event.Thread{}), Index: int(f.int("index", 32, 0)), PID: uint32(f.uint("pid", 32)),
+		Bytes: f.uint("bytes", 64),
 	})
 }
 

@@ -114,7 +114,8 @@ var limitKind = kind{
 }
 
 func doLimit(p *parser, f *fields) {
-	p.rec.Limits = append(p.rec.Limits, Limit{PID: uint32(f.uint("pid", 32)), Cgroup: f.text("cgroup"), Bytes: f.uint("bytes", 64)})
+	p.rec.Limits = append(p.rec.Limits,
+		Limit{PID: uint32(f.uint("pid", 32)), Cgroup: f.text("cgroup"), Bytes: f.uint("bytes", 64)})
 }
 
 func (w *writer) limit(l *Limit) {

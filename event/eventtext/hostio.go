@@ -71,7 +71,8 @@ var requestsKind = kind{
 
 func doRequests(p *parser, f *fields) {
 	p.rec.Requests = append(p.rec.Requests, event.RequestSum{
-		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Comm: f.text("comm"), Op: f.op("op"), Device: f.device("device"),
+		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Comm: f.text("comm"), Op: f.op("op"),
+		Device:   f.device("device"),
 		Requests: f.uint("count", 64), Errors: f.uint("errors", 64), Bytes: f.uint("bytes", 64),
 		QueueNS: f.dur("queue"), DeviceNS: f.dur("device_time"), MaxNS: f.dur("max"),
 	})
@@ -150,8 +151,10 @@ var pagesKind = kind{
 
 func doPages(p *parser, f *fields) {
 	p.rec.Pages = append(p.rec.Pages, event.PageSum{
-		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Comm: f.text("comm"), Allocations: f.uint("allocations", 64),
-		Pages: f.uint("count", 64), Bytes: f.uint("bytes", 64), NoWaitBytes: f.uint("nowait", 64), Failed: f.uint("failed", 64),
+		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Comm: f.text("comm"),
+		Allocations: f.uint("allocations", 64),
+		Pages:       f.uint("count", 64), Bytes: f.uint("bytes", 64), NoWaitBytes: f.uint("nowait", 64),
+		Failed: f.uint("failed", 64),
 	})
 }
 

@@ -34,7 +34,8 @@ func doMemory(p *parser, f *fields) {
 		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Space: f.space("space"),
 		LiveBytes: f.uint("live", 64), LiveCount: f.uint("count", 64), PeakBytes: f.uint("peak", 64),
 		Allocs: f.uint("allocs", 64), Frees: f.uint("frees", 64), Failed: f.uint("failed", 64), Bytes: f.uint("bytes", 64),
-		AllocNS: f.dur("alloc_time"), FreeNS: f.dur("free_time"), UnknownFrees: f.uint("unknown", 64), Untracked: f.uint("untracked", 64),
+		AllocNS: f.dur("alloc_time"), FreeNS: f.dur("free_time"), UnknownFrees: f.uint("unknown", 64),
+		Untracked: f.uint("untracked", 64),
 	})
 }
 
@@ -62,7 +63,8 @@ var siteKind = kind{
 
 func doSite(p *parser, f *fields) {
 	s := event.MemorySite{
-		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Space: f.space("space"), Op: f.op("op"), Stack: f.uint("stack", 64),
+		At: f.time(event.Thread{}), PID: uint32(f.uint("pid", 32)), Space: f.space("space"), Op: f.op("op"),
+		Stack:     f.uint("stack", 64),
 		LiveBytes: f.uint("live", 64), LiveCount: f.uint("count", 64),
 	}
 	if v, ok := f.get("oldest"); ok {

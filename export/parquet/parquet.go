@@ -55,7 +55,8 @@ func schema(columns []Column) *parquet.Schema {
 	var fields []reflect.StructField
 	for i, c := range columns {
 		f := reflect.StructField{
-			Name: fmt.Sprintf("Column%d", i), Type: reflect.TypeFor[*int64](), Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s,optional,dict"`, c.Name)),
+			Name: fmt.Sprintf("Column%d", i), Type: reflect.TypeFor[*int64](),
+			Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s,optional,dict"`, c.Name)),
 		}
 		switch c.Kind {
 		case Text:

@@ -47,8 +47,9 @@ func (tr tree) reader(t testing.TB) (*cgroup.Reader, string) {
 }
 
 const (
-	noise  = "22 27 0:21 / /proc rw,relatime - proc proc rw\n23 27 0:22 / /sys rw shared:1 - sysfs sysfs rw\nmalformed\n"
-	v1     = noise + "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+	noise = "22 27 0:21 / /proc rw,relatime - proc proc rw\n23 27 0:22 / /sys rw shared:1 - sysfs sysfs rw\nmalformed\n"
+	v1    = noise + "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n34 31 0:31 / " +
+		"/sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
 	hybrid = v1 + "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n"
 	v2     = noise + "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
 
@@ -70,7 +71,10 @@ func TestQuotasOfAGroupAndItsAncestors(t *testing.T) {
 		cpu + "jobs/j1/cpu.cfs_period_us": "100000\n",
 		cpu + "jobs/j1/x/":                "",
 	}
-	jobs := cgroup.Group{Path: "/jobs", QuotaUS: 150000, PeriodUS: 100000, Version: 1, Periods: 100, Throttled: 7, ThrottledNS: 123456789}
+	jobs := cgroup.Group{
+		Path: "/jobs", QuotaUS: 150000, PeriodUS: 100000, Version: 1, Periods: 100, Throttled: 7,
+		ThrottledNS: 123456789,
+	}
 	hybridFiles := tree{"sys/fs/cgroup/unified/jobs/": ""}
 	maps.Copy(hybridFiles, v1Files)
 	hybridFiles["proc/self/mountinfo"] = hybrid
@@ -86,7 +90,8 @@ func TestQuotasOfAGroupAndItsAncestors(t *testing.T) {
 		unified + "a/b/c/off/cpu.stat": statV2,
 	}
 	container := tree{
-		"proc/self/mountinfo":                 noise + `32 31 0:29 /docker/0\0401 /mnt/my\040groups ro - cgroup cgroup rw,cpu` + "\n",
+		"proc/self/mountinfo": noise +
+			`32 31 0:29 /docker/0\0401 /mnt/my\040groups ro - cgroup cgroup rw,cpu` + "\n",
 		"mnt/my groups/cpu.cfs_quota_us":      "20000",
 		"mnt/my groups/cpu.cfs_period_us":     "10000",
 		"mnt/my groups/sub/cpu.cfs_quota_us":  "-1",

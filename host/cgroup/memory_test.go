@@ -14,13 +14,15 @@ func TestTheLeastMemoryLimitCounts(t *testing.T) {
 		want   cgroup.MemoryLimit
 	}{
 		"version 2, around": {tree{
-			"proc/self/mountinfo": v2, "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/b/memory.high": "max\n", "sys/fs/cgroup/a/memory.max": "1048576\n",
+			"proc/self/mountinfo": v2, "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/b/memory.high": "max\n",
+			"sys/fs/cgroup/a/memory.max": "1048576\n",
 		}, map[string]string{"": "/a/b"}, cgroup.MemoryLimit{Path: "/a", Bytes: 1 << 20}},
 		"version 2, high": {tree{
 			"proc/self/mountinfo": v2, "sys/fs/cgroup/a/memory.max": "4096\n", "sys/fs/cgroup/a/memory.high": "2048\n",
 		}, map[string]string{"": "/a"}, cgroup.MemoryLimit{Path: "/a", Bytes: 2048}},
 		"version 1": {tree{
-			"proc/self/mountinfo": v1Memory, "sys/fs/cgroup/memory/m/memory.limit_in_bytes": "5000\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+			"proc/self/mountinfo": v1Memory, "sys/fs/cgroup/memory/m/memory.limit_in_bytes": "5000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
 		}, map[string]string{"memory": "/m", "cpu": "/c"}, cgroup.MemoryLimit{Path: "/m", Bytes: 5000}},
 		"none": {tree{
 			"proc/self/mountinfo": v1Memory, "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",

@@ -79,8 +79,10 @@ func TestImagesOfNVIDIAsLibraries(t *testing.T) {
 					continue
 				}
 				defer i.Close()
-				if i.HasDeviceCode() != want.device || i.HasRuntimeText() != want.text || i.HasRuntimeSymbols() || i.NeedsRuntime() {
-					t.Errorf("%s: device code %v, runtime texts %v, symbols %v, imports %v", p, i.HasDeviceCode(), i.HasRuntimeText(), i.HasRuntimeSymbols(), i.NeedsRuntime())
+				if i.HasDeviceCode() != want.device || i.HasRuntimeText() != want.text || i.HasRuntimeSymbols() ||
+					i.NeedsRuntime() {
+					t.Errorf("%s: device code %v, runtime texts %v, symbols %v, imports %v", p, i.HasDeviceCode(), i.HasRuntimeText(),
+						i.HasRuntimeSymbols(), i.NeedsRuntime())
 				}
 				if i.Soname() == "" || len(i.BuildID()) != 40 {
 					t.Errorf("%s: soname %q, build id %q", p, i.Soname(), i.BuildID())

@@ -32,8 +32,10 @@ func TestLibrariesOfPythonPackagesAreFoundBeforeTheyAreLoaded(t *testing.T) {
 	if err := os.Symlink(other, linked); err != nil {
 		t.Fatal(err)
 	}
-	venv, torch, conda := in("venv", "nvidia", "cu13", "lib"), in("venv", "torch", "lib"), in("conda", "nvidia", "nccl", "lib")
-	packed, user, path := in("other", "cupy.libs"), in("home/.local", "nvidia", "cu13", "lib"), make("path", "torch", "lib")
+	venv, torch, conda := in("venv", "nvidia", "cu13", "lib"), in("venv", "torch", "lib"),
+		in("conda", "nvidia", "nccl", "lib")
+	packed, user, path := in("other", "cupy.libs"), in("home/.local", "nvidia", "cu13", "lib"),
+		make("path", "torch", "lib")
 	in("venv", "numpy", "lib")
 	pyenv := make("pyenv", "versions", "3.11.7", "lib", "python3.11", "site-packages", "torch", "lib")
 

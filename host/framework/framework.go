@@ -30,7 +30,10 @@ var marks = []struct {
 	dir  *regexp.Regexp // of its folder; either is enough
 }{
 	{PyTorch, regexp.MustCompile(`^lib(torch|torch_cpu|torch_cuda\w*|torch_python|c10|c10_cuda)\.so`), nil},
-	{JAX, regexp.MustCompile(`^(xla_extension|xla_cuda_plugin|pjrt_c_api_gpu_plugin)\b.*\.so`), regexp.MustCompile(`/jaxlib(/|$)`)},
+	{
+		JAX, regexp.MustCompile(`^(xla_extension|xla_cuda_plugin|pjrt_c_api_gpu_plugin)\b.*\.so`),
+		regexp.MustCompile(`/jaxlib(/|$)`),
+	},
 	{TensorFlow, regexp.MustCompile(`^(libtensorflow\w*|_pywrap_tensorflow\w*)\.so`), nil},
 	{CuPy, nil, regexp.MustCompile(`/(cupy|cupy_backends)(/|$)`)},
 	{ONNX, regexp.MustCompile(`^(libonnxruntime\w*\.so|onnxruntime_pybind11_state\b.*\.so)`), nil},

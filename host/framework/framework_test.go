@@ -12,7 +12,10 @@ func TestFrameworkOfMappedFiles(t *testing.T) {
 		want  framework.Name
 		paths []string
 	}{
-		{framework.PyTorch, []string{"/usr/bin/python3.12", site + "torch/lib/libtorch_cuda.so", site + "torch/lib/libc10.so"}},
+		{
+			framework.PyTorch,
+			[]string{"/usr/bin/python3.12", site + "torch/lib/libtorch_cuda.so", site + "torch/lib/libc10.so"},
+		},
 		{framework.PyTorch, []string{site + "onnxruntime/capi/libonnxruntime.so.1.20", site + "torch/lib/libtorch.so"}},
 		{framework.Llama, []string{"/app/bins/linux-x64-cuda/libggml-cuda.so", "/app/libllama.so"}},
 		{framework.Llama, []string{"/usr/local/bin/llama-server"}},

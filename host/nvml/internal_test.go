@@ -22,7 +22,10 @@ func TestTheLoadersCacheNamesTheLibrary(t *testing.T) {
 	}{
 		{"", nil},
 		{"glibc-ld.so.cache1.1libz.so.1\x00/lib/libz.so.1\x00", nil},
-		{"\x00libnvidia-ml.so.1\x00/usr/lib/i386/libnvidia-ml.so.1\x00libnvidia-ml.so.1\x00/usr/lib/libnvidia-ml.so.1\x00", []string{"/usr/lib/i386/libnvidia-ml.so.1", "/usr/lib/libnvidia-ml.so.1"}},
+		{
+			"\x00libnvidia-ml.so.1\x00/usr/lib/i386/libnvidia-ml.so.1\x00libnvidia-ml.so.1\x00/usr/lib/libnvidia-ml.so.1\x00",
+			[]string{"/usr/lib/i386/libnvidia-ml.so.1", "/usr/lib/libnvidia-ml.so.1"},
+		},
 		{"\x00/opt/libnvidia-ml.so.10\x00/opt/libnvidia-ml.so\x00", nil},
 		{"not/from/the/root/libnvidia-ml.so.1\x00/cut/libnvidia-ml.so.1", nil},
 	} {
@@ -47,7 +50,8 @@ func TestALibraryIsFoundByARelativePath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := libraries(&Options{Dirs: []string{"none", "nvml", "./link"}, Only: true}); !slices.Equal(got, []string{want}) {
+	if got := libraries(&Options{Dirs: []string{"none", "nvml", "./link"}, Only: true}); !slices.Equal(got,
+		[]string{want}) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -61,7 +65,10 @@ func TestWhoMayChangeALibrary(t *testing.T) {
 	path := filepath.Join(dir, "lib")
 	set := func(mode, dirMode os.FileMode, owner, dirOwner int) {
 		t.Helper()
-		for _, err := range []error{os.WriteFile(path, nil, mode), os.Chmod(path, mode), os.Chmod(dir, dirMode), os.Chown(path, owner, 0), os.Chown(dir, dirOwner, 0)} {
+		for _, err := range []error{
+			os.WriteFile(path, nil, mode), os.Chmod(path, mode), os.Chmod(dir, dirMode),
+			os.Chown(path, owner, 0), os.Chown(dir, dirOwner, 0),
+		} {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,8 @@ func IsLibrary(path string) bool { return strings.HasPrefix(filepath.Base(path),
 // further are folders in which drivers are installed for containers: by NVIDIA's GPU
 // operator, and on Google's nodes. Those of an ordinary installation are cudalib.Dirs.
 var further = []string{
-	"/run/nvidia/driver/usr/lib/x86_64-linux-gnu", "/run/nvidia/driver/usr/lib/aarch64-linux-gnu", "/run/nvidia/driver/usr/lib64",
+	"/run/nvidia/driver/usr/lib/x86_64-linux-gnu", "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
+	"/run/nvidia/driver/usr/lib64",
 	"/usr/local/nvidia/lib64", "/home/kubernetes/bin/nvidia/lib64",
 }
 

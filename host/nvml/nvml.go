@@ -152,7 +152,8 @@ type Reader struct {
 	mu      sync.Mutex // guards what follows
 	pending Taken
 	state   State
-	last    uint64      // of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
+	// of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
+	last    uint64
 	unread  func() bool // whether the helper wrote what was not heard yet; nil without one
 	further []string    // libraries that others use, the latest last
 }

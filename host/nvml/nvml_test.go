@@ -70,7 +70,8 @@ func readings(n int) func(*nvml.Taken) bool {
 func TestReadingsAreWhatTheLibrarySays(t *testing.T) {
 	t.Parallel()
 	lib := standIn(t, "gpus=2", "driver=550.54.15", "nvml=12.550.54.15", "name=NVIDIA H100 80GB HBM3",
-		"util=97", "util.1=0", "util_mem=41", "mem_used=74485596160", "mem_total=85520809984", "clock_sm=1200", "clock_mem=2619",
+		"util=97", "util.1=0", "util_mem=41", "mem_used=74485596160", "mem_total=85520809984", "clock_sm=1200",
+		"clock_mem=2619",
 		"max_sm=1980", "temp=84", "temp.1=35", "power=689123", "power_limit=700000", "reasons=0x60", "ecc_corrected=3",
 		"ecc_uncorrected=1", "ecc_corrected_ever=12", "ecc_uncorrected_ever=2", "mig.1=1",
 		"process=0:4711:74000000000", "process=0:4712:18446744073709551615", "process=1:4713:5")
@@ -78,9 +79,12 @@ func TestReadingsAreWhatTheLibrarySays(t *testing.T) {
 	r := start(t, nvml.Options{Dirs: []string{lib.Dir}})
 	all := until(t, r, "readings", readings(4))
 	want := map[nvml.Field]uint64{
-		nvml.Util: 97, nvml.UtilMem: 41, nvml.MemUsed: 74485596160, nvml.MemTotal: 85520809984, nvml.ClockSM: 1200, nvml.ClockMem: 2619,
-		nvml.MaxSM: 1980, nvml.Temp: 84, nvml.Power: 689123, nvml.PowerLimit: 700000, nvml.Reasons: 0x60, nvml.ECCCorrected: 3,
-		nvml.ECCUncorrected: 1, nvml.ECCCorrectedEver: 12, nvml.ECCUncorrectedEver: 2, nvml.MIG: 0, nvml.Processes: 2, nvml.Xids: 0,
+		nvml.Util: 97, nvml.UtilMem: 41, nvml.MemUsed: 74485596160, nvml.MemTotal: 85520809984, nvml.ClockSM: 1200,
+		nvml.ClockMem: 2619,
+		nvml.MaxSM:    1980, nvml.Temp: 84, nvml.Power: 689123, nvml.PowerLimit: 700000, nvml.Reasons: 0x60,
+		nvml.ECCCorrected:   3,
+		nvml.ECCUncorrected: 1, nvml.ECCCorrectedEver: 12, nvml.ECCUncorrectedEver: 2, nvml.MIG: 0, nvml.Processes: 2,
+		nvml.Xids: 0,
 	}
 	for i := range all.Readings[:4] {
 		g := &all.Readings[i]
@@ -104,10 +108,12 @@ func TestReadingsAreWhatTheLibrarySays(t *testing.T) {
 			}
 		}
 	}
-	if got, want := all.Readings[0].Processes, []nvml.ProcessMemory{{PID: 4711, Bytes: 74000000000, Known: true}, {PID: 4712}}; !slices.Equal(got, want) {
+	if got, want := all.Readings[0].Processes,
+		[]nvml.ProcessMemory{{PID: 4711, Bytes: 74000000000, Known: true}, {PID: 4712}}; !slices.Equal(got, want) {
 		t.Errorf("processes %+v", got)
 	}
-	if got, want := all.Readings[1].Processes, []nvml.ProcessMemory{{PID: 4713, Bytes: 5, Known: true}}; !slices.Equal(got, want) {
+	if got, want := all.Readings[1].Processes,
+		[]nvml.ProcessMemory{{PID: 4713, Bytes: 5, Known: true}}; !slices.Equal(got, want) {
 		t.Errorf("processes of the other GPU %+v", got)
 	}
 	wantDevices := []nvml.Device{
@@ -118,7 +124,8 @@ func TestReadingsAreWhatTheLibrarySays(t *testing.T) {
 		t.Errorf("devices %+v", all.Devices)
 	}
 	s := r.State()
-	if s.Err != nil || s.Driver != (nvml.Driver{Version: "550.54.15", NVML: "12.550.54.15", GPUs: 2}) || s.Rounds < 2 || s.CPU <= 0 {
+	if s.Err != nil || s.Driver != (nvml.Driver{Version: "550.54.15", NVML: "12.550.54.15", GPUs: 2}) || s.Rounds < 2 ||
+		s.CPU <= 0 {
 		t.Errorf("state %+v", s)
 	}
 }
@@ -143,7 +150,8 @@ func without(t *testing.T, path, function string) {
 // What a GPU, a driver or the permissions keep back is missing alone.
 func TestWhatCannotBeReadIsMissingAlone(t *testing.T) {
 	t.Parallel()
-	lib := standIn(t, "gpus=2", "util=97", "temp=84", "fail.nvmlDeviceGetTotalEccErrors=3", "fail.nvmlDeviceGetComputeRunningProcesses_v2=4",
+	lib := standIn(t, "gpus=2", "util=97", "temp=84", "fail.nvmlDeviceGetTotalEccErrors=3",
+		"fail.nvmlDeviceGetComputeRunningProcesses_v2=4",
 		"fail.nvmlDeviceRegisterEvents=3", "fail.nvmlDeviceGetHandleByIndex_v2.1=15")
 	without(t, lib.Path, "nvmlDeviceGetPowerUsage")
 	r := start(t, nvml.Options{Dirs: []string{lib.Dir}})
@@ -255,9 +263,15 @@ func TestWhyThereAreNoReadings(t *testing.T) {
 		{"no library", t.TempDir(), "libnvidia-ml.so.1 is not installed"},
 		{"no ELF file", broken, "libnvidia-ml.so.1 is not installed"},
 		{"no function", bare.Dir, "find a function of NVML: nvmlInit_v2"},
-		{"no driver", standIn(t, "fail.nvmlInit_v2=9").Dir, "initialise NVML: nvmlInit_v2: Driver Not Loaded (driver not loaded)"},
+		{
+			"no driver", standIn(t, "fail.nvmlInit_v2=9").Dir,
+			"initialise NVML: nvmlInit_v2: Driver Not Loaded (driver not loaded)",
+		},
 		{"other version", standIn(t, "fail.nvmlInit_v2=18").Dir, "(driver and library differ in version)"},
-		{"no count", standIn(t, "fail.nvmlDeviceGetCount_v2=999").Dir, "count GPUs: nvmlDeviceGetCount_v2: a stand-in's error (unknown error)"},
+		{
+			"no count", standIn(t, "fail.nvmlDeviceGetCount_v2=999").Dir,
+			"count GPUs: nvmlDeviceGetCount_v2: a stand-in's error (unknown error)",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -8,11 +8,14 @@ import (
 // What is mounted over some files of a container tells whose it is, also where
 // control group namespaces hide the path.
 var (
-	kubeletMount  = regexp.MustCompile(`(?:^|/)pods/([0-9a-f-]{32,36})/(?:etc-hosts|containers/([^/]+)/)`)
-	dockerMount   = regexp.MustCompile(`(?:^|/)containers/([0-9a-f]{64})/(?:hostname|hosts|resolv\.conf)`)
-	podmanMount   = regexp.MustCompile(`(?:^|/)(?:overlay|vfs|btrfs)-containers/([0-9a-f]{64})/userdata/`)
-	sandboxMount  = regexp.MustCompile(`io\.containerd\.`)
-	telling       = map[string]bool{"/etc/hosts": true, "/etc/hostname": true, "/etc/resolv.conf": true, "/dev/termination-log": true}
+	kubeletMount = regexp.MustCompile(`(?:^|/)pods/([0-9a-f-]{32,36})/(?:etc-hosts|containers/([^/]+)/)`)
+	dockerMount  = regexp.MustCompile(`(?:^|/)containers/([0-9a-f]{64})/(?:hostname|hosts|resolv\.conf)`)
+	podmanMount  = regexp.MustCompile(`(?:^|/)(?:overlay|vfs|btrfs)-containers/([0-9a-f]{64})/userdata/`)
+	sandboxMount = regexp.MustCompile(`io\.containerd\.`)
+	telling      = map[string]bool{
+		"/etc/hosts": true, "/etc/hostname": true, "/etc/resolv.conf": true,
+		"/dev/termination-log": true,
+	}
 	podmanPrivate = regexp.MustCompile(`(?:^|/)containers/storage/`)
 )
 

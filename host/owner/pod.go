@@ -17,7 +17,8 @@ func isName(s string) bool { return k8sName.MatchString(s) }
 // the links /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log, and its own state.
 func podNames(root string, o Owner) (found Owner) {
 	if o.Container != "" {
-		links, _ := filepath.Glob(filepath.Join(root, "var/log/containers", "*-"+o.Container+".log")) // the pattern is well-formed
+		// the pattern is well-formed
+		links, _ := filepath.Glob(filepath.Join(root, "var/log/containers", "*-"+o.Container+".log"))
 		for _, l := range links {
 			parts := strings.Split(strings.TrimSuffix(filepath.Base(l), "-"+o.Container+".log"), "_")
 			if len(parts) == 3 && isName(parts[0]) && isName(parts[1]) && isName(parts[2]) {

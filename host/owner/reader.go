@@ -31,7 +31,10 @@ const maxPods = 1 << 10
 // process.
 func New(root string) *Reader {
 	root = cmp.Or(root, "/")
-	r := &Reader{proc: filepath.Join(root, "proc"), pods: map[string]Owner{}, roots: []string{root, filepath.Join(root, "proc/1/root")}}
+	r := &Reader{
+		proc: filepath.Join(root, "proc"), pods: map[string]Owner{},
+		roots: []string{root, filepath.Join(root, "proc/1/root")},
+	}
 	r.fs = proc.New(r.proc)
 	if g, err := cgroup.New(root); err == nil {
 		r.groups = g

@@ -101,9 +101,14 @@ func TestEnvironmentIsReadByName(t *testing.T) {
 }
 
 func TestControlGroupsByController(t *testing.T) {
-	f, _ := tree(t, map[string]string{"1/cgroup": "4:memory:/m\n2:cpu,cpuacct:/jobs/a:b\n1:name=systemd:/\n0::/user.slice\nmalformed\n"})
+	f,
+		_ := tree(t,
+		map[string]string{"1/cgroup": "4:memory:/m\n2:cpu,cpuacct:/jobs/a:b\n1:name=systemd:/\n0::/user.slice\nmalformed\n"})
 	got := must[map[string]string](t)(f.Cgroups(1))
-	want := map[string]string{"memory": "/m", "cpu": "/jobs/a:b", "cpuacct": "/jobs/a:b", "name=systemd": "/", "": "/user.slice"}
+	want := map[string]string{
+		"memory": "/m", "cpu": "/jobs/a:b", "cpuacct": "/jobs/a:b", "name=systemd": "/",
+		"": "/user.slice",
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
 	}
@@ -121,7 +126,10 @@ zz-7f0000004000 r-xp 00000000 00:00 0 /damaged
 `})
 	want := []proc.Mapping{
 		{Start: 0x400000, End: 0x452000, Offset: 0x1000, Exec: true, Dev: "08:02", Inode: 173521, Path: "/usr/bin/a program"},
-		{Start: 0x7f0000001000, End: 0x7f0000002000, Offset: 0xa000, Dev: "fe:00", Inode: 42, Path: "/lib/libx.so.1", Deleted: true},
+		{
+			Start: 0x7f0000001000, End: 0x7f0000002000, Offset: 0xa000, Dev: "fe:00", Inode: 42, Path: "/lib/libx.so.1",
+			Deleted: true,
+		},
 	}
 	if got := must[[]proc.Mapping](t)(f.Maps(1)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -263,7 +271,8 @@ func TestPressureIsReadAsATotal(t *testing.T) {
 	write("cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n") // before Linux 5.13 without full
 	write("memory", "some avg10=0.00 total=x\n")
 	fs := proc.New(dir)
-	if p, err := fs.Pressure("io"); err != nil || p != (proc.Pressure{Some: 1500 * time.Microsecond, Full: time.Millisecond}) {
+	if p, err := fs.Pressure("io"); err != nil ||
+		p != (proc.Pressure{Some: 1500 * time.Microsecond, Full: time.Millisecond}) {
 		t.Errorf("io: %+v, %v", p, err)
 	}
 	if p, err := fs.Pressure("cpu"); err != nil || p != (proc.Pressure{Some: 7 * time.Microsecond}) {

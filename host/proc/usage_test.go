@@ -15,7 +15,8 @@ func TestUsageOfThisProcess(t *testing.T) {
 	fs := proc.New("")
 	before := must[proc.Usage](t)(fs.Usage(os.Getpid()))
 	const pages = 512
-	m := must[[]byte](t)(unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE))
+	m := must[[]byte](t)(unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE))
 	defer unix.Munmap(m)
 	if err := unix.Madvise(m, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL {
 		t.Fatal(err)

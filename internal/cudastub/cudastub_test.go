@@ -185,7 +185,8 @@ func TestTruthOfEveryFault(t *testing.T) {
 					"--period-ms", "150", "--fault-ms", "30", "--sleeper")
 			}
 			truth := run("0.7")
-			if f.name != "none" && f.name != "idle-server" && truth.FaultCount == 0 { // the machine may have been busy when the few were due
+			// the machine may have been busy when the few were due
+			if f.name != "none" && f.name != "idle-server" && truth.FaultCount == 0 {
 				truth = run("5")
 			}
 			checkCalls(t, truth, f.calls)

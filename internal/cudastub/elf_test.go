@@ -92,7 +92,10 @@ func TestFunctionsBeginAsTheVariantSays(t *testing.T) {
 		{"variants/prebuilt/linux_amd64/nops", begins(0x90, 0x90, 0x90, 0x90, 0x90), begins(0x90, 0x90, 0x90, 0x90, 0x90)},
 		{"variants/prebuilt/linux_amd64/nvcuda", push, nvcuda},
 		{"prebuilt/linux_arm64/lib", stp(0), stp(0)},
-		{"variants/prebuilt/linux_arm64/bti", func(b []byte) bool { return btiC(b) && stp(4)(b) }, func(b []byte) bool { return btiC(b) && stp(4)(b) }},
+		{
+			"variants/prebuilt/linux_arm64/bti", func(b []byte) bool { return btiC(b) && stp(4)(b) },
+			func(b []byte) bool { return btiC(b) && stp(4)(b) },
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.dir, func(t *testing.T) {

@@ -103,14 +103,16 @@ var faults = []fault{
 		calls: map[string]int64{"cudaGraphLaunch": 1, "cudaStreamSynchronize": 1},
 		check: func(t *testing.T, truth cudastub.Truth) {
 			if n := truth.Calls["cudaGraphInstantiate"]; n != truth.FaultCount+1 || truth.Calls["cudaGraphExecDestroy"] != 0 {
-				t.Errorf("%d graphs made and %d destroyed, want %d and none", n, truth.Calls["cudaGraphExecDestroy"], truth.FaultCount+1)
+				t.Errorf("%d graphs made and %d destroyed, want %d and none", n, truth.Calls["cudaGraphExecDestroy"],
+					truth.FaultCount+1)
 			}
 		},
 	},
 	{
 		name: "graph-lazy", blames: itself, calls: map[string]int64{"cudaStreamSynchronize": 1},
 		check: func(t *testing.T, truth cudastub.Truth) {
-			if n := truth.Calls["cudaStreamEndCapture"]; n != truth.FaultCount || truth.Calls["cudaMalloc"] != n || truth.Calls["cudaGraphInstantiate"] != 0 {
+			if n := truth.Calls["cudaStreamEndCapture"]; n != truth.FaultCount || truth.Calls["cudaMalloc"] != n ||
+				truth.Calls["cudaGraphInstantiate"] != 0 {
 				t.Errorf("%d captures, %d allocations in them, %d spoilt", n, truth.Calls["cudaMalloc"], truth.FaultCount)
 			}
 		},
@@ -118,7 +120,8 @@ var faults = []fault{
 	{
 		name: "graph-eager", blames: itself, calls: map[string]int64{"cudaStreamSynchronize": 1},
 		check: func(t *testing.T, truth cudastub.Truth) {
-			if n := truth.Calls["cudaGraphLaunch"]; n != truth.Steps-truth.FaultCount || truth.Calls["cudaLaunchKernel"] != 20*(truth.FaultCount+1) {
+			if n := truth.Calls["cudaGraphLaunch"]; n != truth.Steps-truth.FaultCount ||
+				truth.Calls["cudaLaunchKernel"] != 20*(truth.FaultCount+1) {
 				t.Errorf("%d of %d steps with a graph, %d without", n, truth.Steps, truth.FaultCount)
 			}
 		},
@@ -186,7 +189,12 @@ func TestTwoFaultsAtOnceAreToldApart(t *testing.T) {
 	for _, f := range faults {
 		byName[f.name] = f
 	}
-	for _, pair := range [][2]string{{"lock", "own-io"}, {"cpu-hog", "gpu"}, {"peer-pipe", "driver-cpu"}, {"gil", "mmap-io"}} {
+	for _, pair := range [][2]string{
+		{"lock", "own-io"},
+		{"cpu-hog", "gpu"},
+		{"peer-pipe", "driver-cpu"},
+		{"gil", "mmap-io"},
+	} {
 		t.Run(pair[0]+" and "+pair[1], func(t *testing.T) {
 			truth := loop(t, files, "--fault", pair[0], "--also", pair[1], "--seconds", "0.9", "--start-after", "0.2",
 				"--period-ms", "200", "--fault-ms", "20", "--jitter", "20", "--culprit", "first-one")

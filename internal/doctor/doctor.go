@@ -149,6 +149,7 @@ func limits() Limits {
 func (e *exam) limits() Check {
 	l := e.r.Limits
 	return Check{Name: "limits", Status: Info, Detail: fmt.Sprintf(
-		"event ring %d MiB, %d nested calls, %d stack frames, off-CPU intervals from %s, a stack of slow calls and 1 in %d others",
+		"event ring %d MiB, %d nested calls, %d stack frames, off-CPU intervals from %s, a stack of slow calls and 1 in "+
+			"%d others",
 		l.RingBytes>>20, l.Nested, l.Frames, time.Duration(l.OffCPUNS), l.StackOneIn)}
 }

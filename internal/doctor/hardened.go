@@ -105,7 +105,8 @@ const (
 	// Everything is what is not seen if tracing does not work at all.
 	Everything    = "any call"
 	lateLibraries = "the first second of programs and libraries that are loaded later"
-	heldPrograms  = "the first milliseconds of a program that trace starts, and names of kernels that are in memory nobody has read"
+	heldPrograms  = "the first milliseconds of a program that trace starts, and names of kernels that are in memory " +
+		"nobody has read"
 )
 
 // memlockNeeded is what the maps and rings take, in bytes.
@@ -121,18 +122,21 @@ func Reasons(h Hardening, t Trials) []coverage.Reason {
 	if t.BPF == nil && !h.BTF {
 		r = append(r, coverage.Reason{
 			Code: "no_btf", What: Everything, Why: "the kernel does not describe its types (/sys/kernel/btf/vmlinux is missing)",
-			Next: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are; in a container, mount /sys",
+			Next: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are; in a container, mount " +
+				"/sys",
 		})
 	}
 	if h.Lockdown == "confidentiality" {
 		r = append(r, coverage.Reason{
-			Code: "lockdown", What: Everything, Why: "the kernel is locked down to confidentiality, which forbids eBPF programs to read its memory",
+			Code: "lockdown", What: Everything,
+			Why:  "the kernel is locked down to confidentiality, which forbids eBPF programs to read its memory",
 			Next: "boot with lockdown=integrity, or without secure boot",
 		})
 	}
 	if h.NeedsMemlock && h.Memlock < memlockNeeded && h.Capabilities&(1<<unix.CAP_SYS_RESOURCE) == 0 {
 		r = append(r, coverage.Reason{
-			Code: "memlock", What: Everything, Why: fmt.Sprintf("only %d kB may be locked, and this kernel counts eBPF maps as locked memory", h.Memlock>>10),
+			Code: "memlock", What: Everything,
+			Why:  fmt.Sprintf("only %d kB may be locked, and this kernel counts eBPF maps as locked memory", h.Memlock>>10),
 			Next: "raise it: ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
 		})
 	}
@@ -143,7 +147,8 @@ func Reasons(h Hardening, t Trials) []coverage.Reason {
 	case h.PtraceScope >= 3:
 		r = append(r, coverage.Reason{
 			Code: "ptrace_scope", What: heldPrograms,
-			Why:  fmt.Sprintf("kernel.yama.ptrace_scope is %d, which forbids everybody to hold a process or to read its memory", h.PtraceScope),
+			Why: fmt.Sprintf("kernel.yama.ptrace_scope is %d, which forbids everybody to hold a process or to read its memory",
+				h.PtraceScope),
 			Next: "it can be lowered only by booting again: kernel.yama.ptrace_scope=2 in /etc/sysctl.d",
 		})
 	case t.Ptrace != nil:
@@ -173,15 +178,18 @@ func (h *Hardening) whyNot(call, what string, err error) coverage.Reason {
 		r.Next = "run it with sudo, or once: sudo setcap " + setcap + " " + self()
 	case h.Seccomp:
 		r.Code, r.Why = "seccomp_"+call, fmt.Sprintf("a seccomp filter refuses the system call %s", syscalls[call])
-		r.Next = "in a container, use --security-opt seccomp=unconfined or a profile that allows " + syscalls[call] + "; in a systemd unit, SystemCallFilter="
+		r.Next = "in a container, use --security-opt seccomp=unconfined or a profile that allows " + syscalls[call] +
+			"; in a systemd unit, SystemCallFilter="
 	case errors.Is(err, unix.ENOSYS):
 		r.Code, r.Why = "no_"+call, "the kernel has no "+syscalls[call]
 		r.Next = "use a kernel built with CONFIG_BPF_SYSCALL=y and CONFIG_PERF_EVENTS=y"
 	case h.UserNamespace:
-		r.Code, r.Why = "user_namespace", "this is a user namespace (rootless container), whose capabilities do not reach the kernel"
+		r.Code, r.Why = "user_namespace",
+			"this is a user namespace (rootless container), whose capabilities do not reach the kernel"
 		r.Next = "run it on the host, or in a container that is not rootless, with --privileged"
 	default:
-		r.Code, r.Why = "security_module", fmt.Sprintf("a security module (SELinux, AppArmor or another) refuses the system call %s", syscalls[call])
+		r.Code, r.Why = "security_module",
+			fmt.Sprintf("a security module (SELinux, AppArmor or another) refuses the system call %s", syscalls[call])
 		r.Next = "look into the audit log (ausearch -m avc; journalctl -k), or run it outside the confined domain"
 	}
 	return r

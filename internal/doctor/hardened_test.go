@@ -15,14 +15,18 @@ import (
 const allCaps = 1<<41 - 1
 
 func TestEachRefusalHasItsReason(t *testing.T) {
-	free := doctor.Hardening{Capabilities: allCaps, PtraceScope: -1, PerfParanoid: 2, BPFDisabled: 2, BTF: true, Tracefs: true, Memlock: 8 << 20}
+	free := doctor.Hardening{
+		Capabilities: allCaps, PtraceScope: -1, PerfParanoid: 2, BPFDisabled: 2, BTF: true,
+		Tracefs: true, Memlock: 8 << 20,
+	}
 	with := func(change func(*doctor.Hardening)) doctor.Hardening {
 		h := free
 		change(&h)
 		return h
 	}
 	none := doctor.Trials{}
-	bpf, perf, ptrace := doctor.Trials{BPF: unix.EPERM}, doctor.Trials{Perf: unix.EACCES}, doctor.Trials{Ptrace: unix.EPERM}
+	bpf, perf, ptrace := doctor.Trials{BPF: unix.EPERM}, doctor.Trials{Perf: unix.EACCES},
+		doctor.Trials{Ptrace: unix.EPERM}
 	for _, c := range []struct {
 		name  string
 		h     doctor.Hardening
@@ -32,27 +36,58 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 	}{
 		{"nothing held", free, none, "", ""},
 		{"no tracefs", with(func(h *doctor.Hardening) { h.Tracefs = false }), none, "", ""},
-		{"no capabilities", with(func(h *doctor.Hardening) { h.Capabilities = 0 }), bpf, "capabilities", "without CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH (kernel.unprivileged_bpf_disabled is 2)"},
-		{"CAP_PERFMON missing", with(func(h *doctor.Hardening) { h.Capabilities = allCaps &^ (1<<unix.CAP_PERFMON | 1<<unix.CAP_SYS_ADMIN) }), perf, "capabilities", "without CAP_PERFMON (kernel.perf_event_paranoid is 2)"},
-		{"CAP_SYS_ADMIN stands for both", with(func(h *doctor.Hardening) { h.Capabilities = allCaps &^ (1<<unix.CAP_PERFMON | 1<<unix.CAP_BPF) }), bpf, "security_module", "audit log"},
+		{
+			"no capabilities", with(func(h *doctor.Hardening) { h.Capabilities = 0 }), bpf, "capabilities",
+			"without CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH (kernel.unprivileged_bpf_disabled is 2)",
+		},
+		{
+			"CAP_PERFMON missing",
+			with(func(h *doctor.Hardening) { h.Capabilities = allCaps &^ (1<<unix.CAP_PERFMON | 1<<unix.CAP_SYS_ADMIN) }), perf,
+			"capabilities", "without CAP_PERFMON (kernel.perf_event_paranoid is 2)",
+		},
+		{
+			"CAP_SYS_ADMIN stands for both",
+			with(func(h *doctor.Hardening) { h.Capabilities = allCaps &^ (1<<unix.CAP_PERFMON | 1<<unix.CAP_BPF) }), bpf,
+			"security_module", "audit log",
+		},
 		{"seccomp on bpf", with(func(h *doctor.Hardening) { h.Seccomp = true }), bpf, "seccomp_bpf", "seccomp=unconfined"},
-		{"seccomp hides bpf", with(func(h *doctor.Hardening) { h.Seccomp = true }), doctor.Trials{BPF: unix.ENOSYS}, "seccomp_bpf", "bpf"},
-		{"seccomp on perf_event_open", with(func(h *doctor.Hardening) { h.Seccomp = true }), perf, "seccomp_perf", "perf_event_open"},
+		{
+			"seccomp hides bpf", with(func(h *doctor.Hardening) { h.Seccomp = true }),
+			doctor.Trials{BPF: unix.ENOSYS},
+			"seccomp_bpf", "bpf",
+		},
+		{
+			"seccomp on perf_event_open", with(func(h *doctor.Hardening) { h.Seccomp = true }), perf, "seccomp_perf",
+			"perf_event_open",
+		},
 		{"seccomp on ptrace", with(func(h *doctor.Hardening) { h.Seccomp = true }), ptrace, "seccomp_ptrace", "ptrace"},
 		{"seccomp that lets all pass", with(func(h *doctor.Hardening) { h.Seccomp = true }), none, "", ""},
 		{"rootless container", with(func(h *doctor.Hardening) { h.UserNamespace = true }), bpf, "user_namespace", "rootless"},
 		{"rootless container, nothing refused", with(func(h *doctor.Hardening) { h.UserNamespace = true }), none, "", ""},
 		{"security module", free, bpf, "security_module", "ausearch"},
 		{"lockdown integrity", with(func(h *doctor.Hardening) { h.Lockdown = "integrity" }), none, "", ""},
-		{"lockdown confidentiality", with(func(h *doctor.Hardening) { h.Lockdown = "confidentiality" }), none, "lockdown", "lockdown=integrity"},
+		{
+			"lockdown confidentiality", with(func(h *doctor.Hardening) { h.Lockdown = "confidentiality" }), none, "lockdown",
+			"lockdown=integrity",
+		},
 		{"no BTF", with(func(h *doctor.Hardening) { h.BTF = false }), none, "no_btf", "CONFIG_DEBUG_INFO_BTF"},
 		{"ptrace_scope 2", with(func(h *doctor.Hardening) { h.PtraceScope = 2 }), none, "", ""},
-		{"ptrace_scope 3", with(func(h *doctor.Hardening) { h.PtraceScope = 3 }), none, "ptrace_scope", "kernel.yama.ptrace_scope is 3"},
-		{"memory cannot be locked", with(func(h *doctor.Hardening) { h.NeedsMemlock, h.Capabilities = true, allCaps&^(1<<unix.CAP_SYS_RESOURCE) }), none, "memlock", "ulimit -l"},
+		{
+			"ptrace_scope 3", with(func(h *doctor.Hardening) { h.PtraceScope = 3 }), none, "ptrace_scope",
+			"kernel.yama.ptrace_scope is 3",
+		},
+		{"memory cannot be locked", with(func(h *doctor.Hardening) {
+			h.NeedsMemlock, h.Capabilities = true,
+				allCaps&^(1<<unix.CAP_SYS_RESOURCE)
+		}), none, "memlock", "ulimit -l"},
 		{"the limit can be raised", with(func(h *doctor.Hardening) { h.NeedsMemlock = true }), none, "", ""},
 		{"no bpf in the kernel", free, doctor.Trials{BPF: unix.ENOSYS}, "no_bpf", "CONFIG_BPF_SYSCALL"},
 		{"out of memory", free, doctor.Trials{BPF: unix.ENOMEM}, "bpf_failed", "report"},
-		{"two at once", with(func(h *doctor.Hardening) { h.Seccomp = true }), doctor.Trials{BPF: unix.EPERM, Perf: unix.EPERM}, "seccomp_bpf seccomp_perf", ""},
+		{
+			"two at once", with(func(h *doctor.Hardening) { h.Seccomp = true }),
+			doctor.Trials{BPF: unix.EPERM, Perf: unix.EPERM},
+			"seccomp_bpf seccomp_perf", "",
+		},
 	} {
 		var codes, words []string
 		for _, r := range doctor.Reasons(c.h, c.t) {

@@ -23,7 +23,8 @@ func (e *exam) kernel() Check {
 	c.Detail = "Linux " + release
 	if probe.TooOld(release) {
 		c.Status = Warning // the trial of the back end decides: some distributions' kernels have more than their number says
-		c.Remedy = fmt.Sprintf("use Linux %d.%d or later; 6.6 and later trace at a lower cost", probe.MinMajor, probe.MinMinor)
+		c.Remedy = fmt.Sprintf("use Linux %d.%d or later; 6.6 and later trace at a lower cost", probe.MinMajor,
+			probe.MinMinor)
 	}
 	return c
 }
@@ -33,7 +34,8 @@ func (e *exam) btf() Check {
 	if err != nil {
 		return Check{
 			Name: "btf", Status: Problem, Detail: "the kernel does not describe its types (/sys/kernel/btf/vmlinux is missing)",
-			Remedy: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are; in a container, mount /sys",
+			Remedy: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are; in a container, " +
+				"mount /sys",
 		}
 	}
 	return Check{Name: "btf", Status: OK, Detail: fmt.Sprintf("type information is there (%d kB)", info.Size()/1000)}
@@ -59,12 +61,14 @@ func (e *exam) privileges() Check {
 	switch {
 	case len(missing) > 0:
 		return Check{
-			Name: "privileges", Status: Warning, Detail: who + ", without " + strings.Join(missing, ", "), // the trial of the back end decides
+			// the trial of the back end decides
+			Name: "privileges", Status: Warning, Detail: who + ", without " + strings.Join(missing, ", "),
 			Remedy: "run it with sudo, or once: sudo setcap " + setcap + " " + self(),
 		}
 	case e.hardening.UserNamespace:
 		return Check{
-			Name: "privileges", Status: Warning, Detail: who + " of a user namespace (rootless container): its capabilities do not reach the kernel",
+			Name: "privileges", Status: Warning,
+			Detail: who + " of a user namespace (rootless container): its capabilities do not reach the kernel",
 			Remedy: "run it on the host, or in a container that is not rootless",
 		}
 	}
@@ -123,7 +127,10 @@ func (e *exam) lockdown() Check {
 		}
 	}
 	if e.hardening.Lockdown == "integrity" {
-		return Check{Name: "lockdown", Status: OK, Detail: "the kernel is locked down to integrity, which does not concern tracing"}
+		return Check{
+			Name: "lockdown", Status: OK,
+			Detail: "the kernel is locked down to integrity, which does not concern tracing",
+		}
 	}
 	return Check{Name: "lockdown", Status: OK, Detail: "the kernel is not locked down"}
 }
@@ -148,7 +155,8 @@ func (e *exam) namespace() Check {
 		return Check{Name: "pid_namespace", Status: Warning, Detail: fmt.Sprintf("unknown: %v", err), Remedy: "mount /proc"}
 	case link != initPIDNamespace:
 		return Check{
-			Name: "pid_namespace", Status: Warning, Detail: "this is a container: process ids here are not those the kernel reports",
+			Name: "pid_namespace", Status: Warning,
+			Detail: "this is a container: process ids here are not those the kernel reports",
 			Remedy: "run it on the host, or in a container that shares its process ids (--pid=host, hostPID: true)",
 		}
 	}
@@ -156,7 +164,10 @@ func (e *exam) namespace() Check {
 }
 
 func (e *exam) gpu() Check {
-	c := Check{Name: "gpu", Status: Info, Detail: "no NVIDIA driver is loaded: CUDA programs will not run here, recordings can be explained"}
+	c := Check{
+		Name: "gpu", Status: Info,
+		Detail: "no NVIDIA driver is loaded: CUDA programs will not run here, recordings can be explained",
+	}
 	b, err := os.ReadFile(filepath.Join(e.opts.Proc, "driver/nvidia/version"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -41,15 +41,20 @@ func (e *exam) libraries() Check {
 	case len(e.r.Libraries) == 0:
 		return Check{
 			Name: "libraries", Status: Info,
-			Detail: "no CUDA library is installed in the usual places or in use; one in a virtual environment or container is found when a process loads it",
+			Detail: "no CUDA library is installed in the usual places or in use; one in a virtual environment or container " +
+				"is found when a process loads it",
 		}
 	case trouble > 0:
 		return Check{
-			Name: "libraries", Status: Warning, Detail: fmt.Sprintf("%d of %d library files cannot be used", trouble, len(e.r.Libraries)),
+			Name: "libraries", Status: Warning,
+			Detail: fmt.Sprintf("%d of %d library files cannot be used", trouble, len(e.r.Libraries)),
 			Remedy: "see the list; a library of another architecture is no trouble",
 		}
 	}
-	return Check{Name: "libraries", Status: OK, Detail: fmt.Sprintf("%d files with %d functions", len(e.r.Libraries), functions)}
+	return Check{
+		Name: "libraries", Status: OK,
+		Detail: fmt.Sprintf("%d files with %d functions", len(e.r.Libraries), functions),
+	}
 }
 
 // library looks into a file, once however many names it has.
@@ -143,7 +148,8 @@ func (e *exam) processes() Check {
 	}
 	switch {
 	case len(partly) > 0:
-		c.Status, c.Detail, c.Remedy = Warning, "not all can be traced: "+strings.Join(partly, "; "), "run it with sudo; restart programs whose libraries were replaced"
+		c.Status, c.Detail, c.Remedy = Warning, "not all can be traced: "+strings.Join(partly, "; "),
+			"run it with sudo; restart programs whose libraries were replaced"
 	case e.hidden > 0:
 		c.Status = Info
 		c.Detail += fmt.Sprintf("; %d more may not be looked at", e.hidden)

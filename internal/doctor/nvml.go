@@ -56,7 +56,8 @@ func noNVML(s *nvml.Seen, c Check) Check {
 	case nvml.DriverNotLoaded:
 		c.Remedy = "none is needed on a machine without a GPU; else load the driver (nvidia-smi says what is wrong with it)"
 	case nvml.VersionMismatch:
-		c.Status, c.Remedy = Warning, "load the driver that belongs to the library, most simply by a reboot: one was updated without the other"
+		c.Status, c.Remedy = Warning,
+			"load the driver that belongs to the library, most simply by a reboot: one was updated without the other"
 	case nvml.NoPermission, nvml.OperatingSystem:
 		c.Status, c.Remedy = Warning, "let ingero open /dev/nvidiactl and /dev/nvidia*: in a container, give it the devices"
 	default:

@@ -22,17 +22,38 @@ func TestCheckSaysWhatOfTheGPUsIsRead(t *testing.T) {
 		remedy   string
 	}{
 		{"no library", nil, Info, []string{"libnvidia-ml.so.1 is not installed, so GPUs are not read"}, ""},
-		{"all is read", []string{"gpus=1", "driver=550.54.15"}, OK, []string{"1 GPU is read each second through ", "driver 550.54.15, NVML 12.535.261.03; one reading took "}, ""},
+		{
+			"all is read",
+			[]string{"gpus=1", "driver=550.54.15"},
+			OK,
+			[]string{"1 GPU is read each second through ", "driver 550.54.15, NVML 12.535.261.03; one reading took "},
+			"",
+		},
 		{"no GPU", []string{"gpus=0"}, OK, []string{"0 GPUs are read"}, ""},
 		{
 			"something is not told",
-			[]string{"gpus=3", "fail.nvmlDeviceGetTotalEccErrors=3", "fail.nvmlDeviceRegisterEvents=4", "fail.nvmlDeviceGetPowerUsage.1=3", "fail.nvmlDeviceGetHandleByIndex_v2.2=15"},
+			[]string{
+				"gpus=3", "fail.nvmlDeviceGetTotalEccErrors=3", "fail.nvmlDeviceRegisterEvents=4",
+				"fail.nvmlDeviceGetPowerUsage.1=3", "fail.nvmlDeviceGetHandleByIndex_v2.2=15",
+			},
 			Info,
-			[]string{"3 GPUs are read", "not told: anything of GPU 2 (the GPU is lost); power of GPU 1 (not supported); corrected ECC errors, uncorrected ECC errors, corrected ECC errors ever, uncorrected ECC errors ever of GPU 0, 1 (not supported); Xid errors of GPU 0, 1 (no permission)"},
+			[]string{
+				"3 GPUs are read",
+				"not told: anything of GPU 2 (the GPU is lost); power of GPU 1 (not supported); corrected ECC errors, " +
+					"uncorrected ECC errors, corrected ECC errors ever, uncorrected ECC errors ever of GPU 0, 1 (not supported); " +
+					"Xid errors of GPU 0, 1 (no permission)",
+			},
 			"",
 		},
-		{"no driver", []string{"fail.nvmlInit_v2=9"}, Info, []string{"GPUs are not read: initialise NVML: nvmlInit_v2: Driver Not Loaded (driver not loaded)"}, "without a GPU"},
-		{"other version", []string{"fail.nvmlInit_v2=18"}, Warning, []string{"driver and library differ in version"}, "reboot"},
+		{"no driver", []string{"fail.nvmlInit_v2=9"}, Info, []string{"GPUs are not read: initialise NVML: nvmlInit_v2: " +
+			"Driver Not Loaded (driver not loaded)"}, "without a GPU"},
+		{
+			"other version",
+			[]string{"fail.nvmlInit_v2=18"},
+			Warning,
+			[]string{"driver and library differ in version"},
+			"reboot",
+		},
 		{"no permission", []string{"fail.nvmlInit_v2=4"}, Warning, []string{"no permission"}, "/dev/nvidiactl"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,7 +96,8 @@ func TestCheckWithNVIDIAsLibrary(t *testing.T) {
 		t.Skip("there is a driver")
 	}
 	c := look(t, dir)
-	if c.Status != Info || !strings.Contains(c.Detail, "initialise NVML: nvmlInit_v2: Driver Not Loaded (driver not loaded)") || c.Remedy == "" {
+	if c.Status != Info || !strings.Contains(c.Detail,
+		"initialise NVML: nvmlInit_v2: Driver Not Loaded (driver not loaded)") || c.Remedy == "" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -24,7 +24,10 @@ func (e *exam) interpreter(p *Process) {
 
 // python says whether stacks get Python frames.
 func (e *exam) python() Check {
-	c := Check{Name: "python", Status: OK, Detail: fmt.Sprintf("frames of CPython 3.%d to 3.%d are seen", python.Oldest, python.Newest)}
+	c := Check{
+		Name: "python", Status: OK,
+		Detail: fmt.Sprintf("frames of CPython 3.%d to 3.%d are seen", python.Oldest, python.Newest),
+	}
 	if err := probe.PythonSupport(); err != nil {
 		c.Status, c.Detail = Info, err.Error()
 		return c

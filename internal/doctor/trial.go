@@ -83,7 +83,8 @@ func (e *exam) watcher() Check {
 	}
 	c := Check{
 		Name: "watcher", Status: Warning,
-		Detail: fmt.Sprintf("programs and libraries that are loaded later are noticed only once a second: %v", err), Remedy: remedy(err),
+		Detail: fmt.Sprintf("programs and libraries that are loaded later are noticed only once a second: %v", err),
+		Remedy: remedy(err),
 	}
 	for _, r := range e.reasons {
 		if r.What == lateLibraries {

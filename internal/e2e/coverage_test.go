@@ -225,7 +225,10 @@ func (s *situation) measure(b *bench, tr *tracer, v *cudastub.Victim, pid int) m
 // says words what check --coverage reports of a process.
 func says(t *testing.T, pid int) string {
 	t.Helper()
-	r, err := coverage.Examine(&coverage.Options{Libraries: all.Libraries(), PIDs: []int{pid}, Backend: string(probe.BackendSession)})
+	r, err := coverage.Examine(&coverage.Options{
+		Libraries: all.Libraries(), PIDs: []int{pid},
+		Backend: string(probe.BackendSession),
+	})
 	if err != nil || len(r.Processes) != 1 {
 		t.Errorf("process %d: %+v, %v", pid, r, err)
 		return ""
@@ -245,7 +248,8 @@ const firstMS = 50
 func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 	t.Helper()
 	late := slices.ContainsFunc(sum.Losses, func(l event.Loss) bool { return l.Kind == event.LostLate })
-	table := "| situation | runtime calls seen | driver calls seen | stacks reach | `check --coverage` says |\n|---|---|---|---|---|\n"
+	table := "| situation | runtime calls seen | driver calls seen | stacks reach | `check --coverage` says " +
+		"|\n|---|---|---|---|---|\n"
 	for i, s := range situations {
 		m := results[i]
 		row := []string{s.name}

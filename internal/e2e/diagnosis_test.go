@@ -22,22 +22,75 @@ type fault struct {
 
 // faults vary durations, periods, names and pinning within each cause.
 var faults = []fault{
-	{"hog on the same CPU", []string{"--fault", "cpu-hog", "--pin", "0", "--culprit", "backup-agent"}, "cpu_contention", "culprit", false},
-	{"hogs at half duty", []string{"--fault", "cpu-hog", "--pin", "1", "--culprit", "indexer", "--duty", "50", "--name", "engine"}, "cpu_contention", "culprit", false},
-	{"quota of 20 ms in 100", []string{"--fault", "throttle", "--quota-us", "20000", "--cfs-period-us", "100000"}, "cpu_throttled", "victim", false},
-	{"quota of 15 ms in 50", []string{"--fault", "throttle", "--quota-us", "15000", "--cfs-period-us", "50000", "--name", "server"}, "cpu_throttled", "victim", false},
-	{"lock held 50 ms", []string{"--fault", "lock", "--fault-ms", "50", "--period-ms", "200", "--culprit", "metrics-flush"}, "lock_contention", "culprit", false},
-	{"lock held 12 ms", []string{"--fault", "lock", "--fault-ms", "12", "--period-ms", "60", "--culprit", "gc-thread", "--thread", "dispatch"}, "lock_contention", "culprit", false},
-	{"lock held over fsync, 40 ms", []string{"--fault", "lock-io", "--fault-ms", "40", "--period-ms", "200", "--culprit", "ckpt-writer"}, "block_io", "culprit", true},
-	{"lock held over fsync, 15 ms", []string{"--fault", "lock-io", "--fault-ms", "15", "--period-ms", "80", "--culprit", "wal"}, "block_io", "culprit", true},
-	{"own fsync, 40 ms", []string{"--fault", "own-io", "--fault-ms", "40", "--period-ms", "200"}, "block_io", "victim", false},
-	{"own fsync, 10 ms", []string{"--fault", "own-io", "--fault-ms", "10", "--period-ms", "80", "--thread", "saver"}, "block_io", "victim", false},
+	{
+		"hog on the same CPU",
+		[]string{"--fault", "cpu-hog", "--pin", "0", "--culprit", "backup-agent"},
+		"cpu_contention",
+		"culprit", false,
+	},
+	{"hogs at half duty", []string{
+		"--fault", "cpu-hog", "--pin", "1", "--culprit", "indexer", "--duty", "50", "--name",
+		"engine",
+	}, "cpu_contention", "culprit", false},
+	{
+		"quota of 20 ms in 100",
+		[]string{"--fault", "throttle", "--quota-us", "20000", "--cfs-period-us", "100000"},
+		"cpu_throttled", "victim", false,
+	},
+	{"quota of 15 ms in 50", []string{
+		"--fault", "throttle", "--quota-us", "15000", "--cfs-period-us", "50000", "--name",
+		"server",
+	}, "cpu_throttled", "victim", false},
+	{"lock held 50 ms", []string{
+		"--fault", "lock", "--fault-ms", "50", "--period-ms", "200", "--culprit",
+		"metrics-flush",
+	}, "lock_contention", "culprit", false},
+	{"lock held 12 ms", []string{
+		"--fault", "lock", "--fault-ms", "12", "--period-ms", "60", "--culprit", "gc-thread",
+		"--thread", "dispatch",
+	}, "lock_contention", "culprit", false},
+	{"lock held over fsync, 40 ms", []string{
+		"--fault", "lock-io", "--fault-ms", "40", "--period-ms", "200", "--culprit",
+		"ckpt-writer",
+	}, "block_io", "culprit", true},
+	{"lock held over fsync, 15 ms", []string{
+		"--fault", "lock-io", "--fault-ms", "15", "--period-ms", "80", "--culprit",
+		"wal",
+	}, "block_io", "culprit", true},
+	{
+		"own fsync, 40 ms",
+		[]string{"--fault", "own-io", "--fault-ms", "40", "--period-ms", "200"},
+		"block_io", "victim",
+		false,
+	},
+	{
+		"own fsync, 10 ms",
+		[]string{"--fault", "own-io", "--fault-ms", "10", "--period-ms", "80", "--thread", "saver"},
+		"block_io", "victim", false,
+	},
 	{"slow GPU, 30 ms", []string{"--fault", "gpu", "--fault-ms", "30", "--period-ms", "200"}, "gpu_wait", "victim", false},
 	{"slow GPU, 8 ms", []string{"--fault", "gpu", "--fault-ms", "8", "--period-ms", "70"}, "gpu_wait", "victim", false},
-	{"driver spins 30 ms", []string{"--fault", "driver-cpu", "--fault-ms", "30", "--period-ms", "200"}, "driver_cpu", "victim", false},
-	{"driver spins 8 ms", []string{"--fault", "driver-cpu", "--fault-ms", "8", "--period-ms", "70", "--nested"}, "driver_cpu", "victim", false},
-	{"first launch takes 500 ms", []string{"--fault", "cold", "--fault-ms", "500", "--start-after", "0"}, "cold_start", "victim", false},
-	{"first launch takes 250 ms", []string{"--fault", "cold", "--fault-ms", "250", "--name", "notebook", "--start-after", "0"}, "cold_start", "victim", false},
+	{
+		"driver spins 30 ms",
+		[]string{"--fault", "driver-cpu", "--fault-ms", "30", "--period-ms", "200"},
+		"driver_cpu",
+		"victim", false,
+	},
+	{
+		"driver spins 8 ms",
+		[]string{"--fault", "driver-cpu", "--fault-ms", "8", "--period-ms", "70", "--nested"},
+		"driver_cpu", "victim", false,
+	},
+	{
+		"first launch takes 500 ms",
+		[]string{"--fault", "cold", "--fault-ms", "500", "--start-after", "0"},
+		"cold_start",
+		"victim", false,
+	},
+	{"first launch takes 250 ms", []string{
+		"--fault", "cold", "--fault-ms", "250", "--name", "notebook", "--start-after",
+		"0",
+	}, "cold_start", "victim", false},
 }
 
 func TestFirstCauseIsTheInjectedOne(t *testing.T) {
@@ -57,7 +110,8 @@ func check(t *testing.T, f fault, r *rig.Result) {
 	t.Helper()
 	if len(r.Report.Chains) == 0 {
 		if r.Disturbed() { // silence is right where the evidence is thin
-			t.Logf("no cause found; the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs", 100*r.Stolen(), 100*r.Others)
+			t.Logf("no cause found; the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs",
+				100*r.Stolen(), 100*r.Others)
 			return
 		}
 		t.Error("no cause found")
@@ -149,7 +203,10 @@ func TestPreferredCulpritsAreToldToBe(t *testing.T) {
 		"less-nice": {[]string{"--nice", "-10"}, "is at nice -10, the waiting thread at nice 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"--seconds", "5", "--start-after", "1.5", "--fault", "cpu-hog", "--pin", "1", "--culprit", "irq-poller"}, tc.args...)
+			args := append([]string{
+				"--seconds", "5", "--start-after", "1.5", "--fault", "cpu-hog", "--pin", "1", "--culprit",
+				"irq-poller",
+			}, tc.args...)
 			r := e2e.Run(t, args...)
 			if len(r.Report.Chains) == 0 {
 				t.Fatal("no cause found")

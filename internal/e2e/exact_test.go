@@ -72,7 +72,8 @@ func (r *recording) finish() (calls, rows, lost int64) {
 			lost += int64(l.Count)
 		}
 	}
-	q, err := sqlite.Query(r.t.Context(), r.db, `select count(*), sum(stored), sum(duration_ns) = (select sum(sum_ns) from op_seconds),
+	q, err := sqlite.Query(r.t.Context(), r.db,
+		`select count(*), sum(stored), sum(duration_ns) = (select sum(sum_ns) from op_seconds),
 		max(duration_ns) = (select max(max_ns) from op_seconds) from calls`, store.Limits{})
 	if err != nil {
 		r.t.Fatal(err)

@@ -27,7 +27,11 @@ var graphLoops = []struct {
 	// behaviour is that of the library, from the start.
 	behaviour string
 }{
-	{"storm", []string{"--fault", "graph-recapture", "--fault-ms", "4", "--period-ms", "60", "--nested"}, diagnose.GraphRecapture, throughDriver},
+	{
+		"storm",
+		[]string{"--fault", "graph-recapture", "--fault-ms", "4", "--period-ms", "60", "--nested"},
+		diagnose.GraphRecapture, throughDriver,
+	},
 	{"hoarder", []string{"--fault", "graph-pool", "--fault-ms", "0", "--period-ms", "25"}, diagnose.GraphPool, ""},
 	{"lazy", []string{"--fault", "graph-lazy", "--period-ms", "300"}, diagnose.GraphCapture, ""},
 	{"eager", []string{"--fault", "graph-eager", "--start-after", "3.6"}, diagnose.GraphLaunchDrop, ""},
@@ -55,7 +59,10 @@ func TestGraphFaultsAreFound(t *testing.T) {
 	var loops []*cudastub.LoopRun
 	pids := map[uint32]int{}
 	for i, l := range graphLoops {
-		args := append([]string{"--seconds", "7.6", "--start-after", "0", "--name", l.name, "--dir", t.TempDir(), "--host-us", "300", "--sync-us", "5000"}, l.args...)
+		args := append([]string{
+			"--seconds", "7.6", "--start-after", "0", "--name", l.name, "--dir", t.TempDir(), "--host-us",
+			"300", "--sync-us", "5000",
+		}, l.args...)
 		loop, err := files.StartLoop(t.Context(), cudastub.Options{Behaviour: l.behaviour}, args...)
 		if err != nil {
 			t.Fatal(err)
@@ -122,10 +129,14 @@ func checkGraphViews(t *testing.T, db string, truths []cudastub.Truth) {
 	t.Helper()
 	r := &recording{t: t, db: db}
 	execs := r.answers("select pid, count(*), sum(launches), sum(destroyed is not null) from graph_execs group by pid")
-	captures := r.answers("select pid, count(*), sum(ret_code <> 0), max(capture_mode), max(failed_op) from graph_captures group by pid")
+	captures := r.answers("select pid, count(*), sum(ret_code <> 0), max(capture_mode), max(failed_op) from " +
+		"graph_captures group by pid")
 	for i, l := range graphLoops {
 		c, pid := truths[i].Calls, fmt.Sprint(truths[i].PID)
-		want := []string{fmt.Sprint(c["cudaGraphInstantiate"]), fmt.Sprint(c["cudaGraphLaunch"]), fmt.Sprint(c["cudaGraphExecDestroy"])}
+		want := []string{
+			fmt.Sprint(c["cudaGraphInstantiate"]), fmt.Sprint(c["cudaGraphLaunch"]),
+			fmt.Sprint(c["cudaGraphExecDestroy"]),
+		}
 		if got := execs[pid]; c["cudaGraphInstantiate"] > 0 && strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("%s: graph_execs has %v (graphs, launches, destroyed), want %v", l.name, got, want)
 		}

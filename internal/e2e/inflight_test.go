@@ -61,9 +61,12 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 	spin := r.do("hang cudaDeviceSynchronize on=spin")
 	dead := r.do("hang cudaFree on=deadlock ptr=4096")
 
-	const query = "select tid, op, coalesce(inner_op, ''), outcome, doing, coalesce(waits_for, ''), coalesce(holder_tid, 0), coalesce(holder_comm, ''), coalesce(file, ''), arg0, comm, duration_ns, stack_hash from calls_in_flight"
+	const query = "select tid, op, coalesce(inner_op, ''), outcome, doing, coalesce(waits_for, ''), " +
+		"coalesce(holder_tid, 0), coalesce(holder_comm, ''), coalesce(file, ''), arg0, comm, duration_ns, stack_hash from " +
+		"calls_in_flight"
 	var rows map[string][]string
-	for end := time.Now().Add(6 * time.Second); len(rows) < 5 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Second); len(rows) < 5 &&
+		time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		rows = r.answers(query)
 	}
 	for _, w := range []struct {
@@ -71,11 +74,22 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 		want []string
 		in   string // a function of the stack
 	}{
-		{lock["tid"], []string{"cudaStreamSynchronize", "cuStreamSynchronize", "in_flight", "blocked", "futex", lock["holder"], "victim-holding", "", "7"}, "wait_for_lock"},
+		{lock["tid"], []string{
+			"cudaStreamSynchronize", "cuStreamSynchronize", "in_flight", "blocked", "futex",
+			lock["holder"], "victim-holding", "", "7",
+		}, "wait_for_lock"},
 		{read["tid"], []string{"cudaMemcpy", "", "in_flight", "blocked", "pipe", "0", "", fifo, "4096"}, "read_fifo"},
 		{spin["tid"], []string{"cudaDeviceSynchronize", "", "in_flight", "running", "", "0", "", "", "0"}, ""},
-		{dead["tid"], []string{"cudaFree", "", "in_flight", "blocked", "futex", dead["other"], "victim-hanging", "", "4096"}, "wait_for_each_other"},
-		{dead["other"], []string{"cudaFree", "", "in_flight", "blocked", "futex", dead["tid"], "victim-hanging", "", "4096"}, "wait_for_each_other"},
+		{
+			dead["tid"],
+			[]string{"cudaFree", "", "in_flight", "blocked", "futex", dead["other"], "victim-hanging", "", "4096"},
+			"wait_for_each_other",
+		},
+		{
+			dead["other"],
+			[]string{"cudaFree", "", "in_flight", "blocked", "futex", dead["tid"], "victim-hanging", "", "4096"},
+			"wait_for_each_other",
+		},
 	} {
 		row := rows[w.tid]
 		if row == nil {
@@ -92,7 +106,8 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 			t.Errorf("%s of %s in flight for %s ns", w.want[0], row[9], row[10])
 		}
 		var stack []string
-		for _, f := range r.answers("select depth, symbol from stack_frames where kind = 'native' and stack_hash = " + row[11]) {
+		for _, f := range r.answers("select depth, symbol from stack_frames where kind = 'native' and stack_hash = " +
+			row[11]) {
 			stack = append(stack, f[0])
 		}
 		if w.in != "" && (!slices.Contains(stack, w.in) || !slices.Contains(stack, "make_the_call")) {
@@ -104,7 +119,8 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 	}
 	var holding map[string][]string
 	napping := []string{"blocked", "sleep", "victim-holding", "1", "1"} // it is awake between its naps
-	for end := time.Now().Add(6 * time.Second); !slices.Equal(holding[lock["holder"]], napping) && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Second); !slices.Equal(holding[lock["holder"]], napping) &&
+		time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		holding = r.answers("select tid, doing, waits_for, comm, stack_hash <> 0, kernel_stack_hash <> 0 from lock_holders")
 	}
 	if h := holding[lock["holder"]]; !slices.Equal(h, napping) {
@@ -118,7 +134,8 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 		}
 		return n
 	}
-	for end := time.Now().Add(6 * time.Second); returned() < 2 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Second); returned() < 2 &&
+		time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 	}
 	if err := syscall.Kill(r.victim.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -129,7 +146,10 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 		t.Fatal("the tracer goes on without its process")
 	}
 	outcomes := r.answers("select tid, outcome, duration_ns from long_calls")
-	for tid, want := range map[string]string{lock["tid"]: "returned", spin["tid"]: "returned", read["tid"]: "died", dead["tid"]: "died", dead["other"]: "died"} {
+	for tid, want := range map[string]string{
+		lock["tid"]: "returned", spin["tid"]: "returned", read["tid"]: "died",
+		dead["tid"]: "died", dead["other"]: "died",
+	} {
 		if o := outcomes[tid]; len(o) != 2 || o[0] != want {
 			t.Errorf("thread %s: %q, want it %s", tid, o, want)
 		}
@@ -153,7 +173,8 @@ func (r *recording) checkHangs(fifo string, deadlocked ...string) {
 			continue
 		}
 		switch {
-		case strings.Contains(c.Summary, "deadlock") && c.Effect.Op == "cudaFree" && slices.Contains(deadlocked, fmt.Sprint(c.Effect.TID)):
+		case strings.Contains(c.Summary, "deadlock") && c.Effect.Op == "cudaFree" &&
+			slices.Contains(deadlocked, fmt.Sprint(c.Effect.TID)):
 			deadlocks++
 		case strings.Contains(c.Summary, fifo) && c.Effect.Op == "cudaMemcpy":
 			reads++
@@ -167,6 +188,7 @@ func (r *recording) checkHangs(fifo string, deadlocked ...string) {
 	if reads != 1 || deadlocks != 2 || len(e.Report.InFlight) != 3 {
 		var b strings.Builder
 		_ = report.WriteText(&b, e.Report, report.TextOptions{}) // a buffer takes everything
-		r.t.Errorf("%d reads and %d deadlocks hang, %d calls in flight; want 1, 2 and 3\n%s", reads, deadlocks, len(e.Report.InFlight), b.String())
+		r.t.Errorf("%d reads and %d deadlocks hang, %d calls in flight; want 1, 2 and 3\n%s", reads, deadlocks,
+			len(e.Report.InFlight), b.String())
 	}
 }

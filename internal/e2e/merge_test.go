@@ -32,7 +32,8 @@ func trainApart(t *testing.T, ranks int, args ...string) *job {
 		t.Fatal(err)
 	}
 	gate := filepath.Join(dir, "gate")
-	r, err := files.StartRanks(t.Context(), cudastub.Options{}, append([]string{"--dir", dir, "--nice", "-10", "--gate", gate}, args...)...)
+	r, err := files.StartRanks(t.Context(), cudastub.Options{},
+		append([]string{"--dir", dir, "--nice", "-10", "--gate", gate}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,8 +57,11 @@ func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 	var r *rig.Result
 	w.Near(func() (err error) {
 		r, err = rig.Run(t.Context(), rig.Options{
-			Args: []string{"--seconds", "4", "--start-after", "0.5", "--period-ms", "500", "--fault", "peer-far", "--server", server},
-			Dir:  t.TempDir(), DB: db, Node: "node-1", Backend: probe.Backend(kerneltest.Backend()),
+			Args: []string{
+				"--seconds", "4", "--start-after", "0.5", "--period-ms", "500", "--fault", "peer-far", "--server",
+				server,
+			},
+			Dir: t.TempDir(), DB: db, Node: "node-1", Backend: probe.Backend(kerneltest.Backend()),
 		}, nil)
 		return err
 	})
@@ -88,7 +91,8 @@ func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 	if n := int(r.Truth.FaultCount); n == 0 || again < n || again > 2*n { // a packet may be thought lost that is late
 		t.Errorf("%d segments were sent again, %d packets were lost", again, n)
 	}
-	rows, err := sqlite.Query(t.Context(), db, "select count(*) from net_events where op = 'tcp_retransmit' and comm = 'trainer' and state = 'established'", store.Limits{})
+	rows, err := sqlite.Query(t.Context(), db, "select count(*) from net_events where op = 'tcp_retransmit' and comm = "+
+		"'trainer' and state = 'established'", store.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

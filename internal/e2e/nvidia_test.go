@@ -77,7 +77,10 @@ func TestNVIDIAsLibrariesAreTraced(t *testing.T) {
 				t.Errorf("attached to %v", tr.libraries)
 			}
 			want := map[string]int{}
-			for _, op := range []string{"cuCtxSynchronize", "cuStreamSynchronize", "cudaMalloc", "cudaFree", "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMemcpyAsync", "cudaLaunchKernel"} {
+			for _, op := range []string{
+				"cuCtxSynchronize", "cuStreamSynchronize", "cudaMalloc", "cudaFree",
+				"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaMemcpyAsync", "cudaLaunchKernel",
+			} {
 				a, err := v.Do(fmt.Sprintf("call %s 25", op))
 				if err != nil {
 					t.Fatal(err)

@@ -29,9 +29,10 @@ func TestAQuotaGivenWhileTracedIsNamed(t *testing.T) {
 		}
 	})
 	r, err := rig.Run(t.Context(), rig.Options{
-		Args: []string{"--seconds", "6"}, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1", Everyone: true,
-		Backend: probe.Backend(kerneltest.Backend()),
-		During:  func(_ context.Context, pid int) (rig.Tell, error) { return nil, q.Move(pid) },
+		Args: []string{"--seconds", "6"}, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1",
+		Everyone: true,
+		Backend:  probe.Backend(kerneltest.Backend()),
+		During:   func(_ context.Context, pid int) (rig.Tell, error) { return nil, q.Move(pid) },
 	}, func(*rig.Result) {})
 	if err != nil {
 		t.Fatal(err)

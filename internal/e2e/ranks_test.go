@@ -54,7 +54,8 @@ func train(t *testing.T, args ...string) *job {
 		}
 		args = append(args, "--nccl", wheel)
 	}
-	r, err := files.StartRanks(t.Context(), cudastub.Options{}, append([]string{"--dir", dir, "--nice", "-10"}, args...)...)
+	r, err := files.StartRanks(t.Context(), cudastub.Options{},
+		append([]string{"--dir", dir, "--nice", "-10"}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,8 @@ type lateCase struct {
 }
 
 func (c *lateCase) options() []string {
-	list := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every", strconv.Itoa(c.every))
+	list := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every",
+		strconv.Itoa(c.every))
 	// Nothing but the fault shall keep a rank from its CPU. Seven ranks on the CPU that a
 	// hog leaves would keep the tracer from it, too.
 	if c.late != "hog" || c.ranks == 2 {
@@ -168,7 +170,8 @@ func (j *job) checkLate(t *testing.T, c lateCase) {
 		t.Fatal("nobody is said to be late")
 	}
 	s := list[0]
-	if int(s.Cause.PID) != j.truth.PIDs[j.truth.LateRank] || !strings.Contains(s.Summary, fmt.Sprintf("rank %d,", j.truth.LateRank)) {
+	if int(s.Cause.PID) != j.truth.PIDs[j.truth.LateRank] ||
+		!strings.Contains(s.Summary, fmt.Sprintf("rank %d,", j.truth.LateRank)) {
 		t.Errorf("process %d is blamed, the late rank is %d", s.Cause.PID, j.truth.PIDs[j.truth.LateRank])
 	}
 	if !strings.Contains(s.Summary, c.says) || len(s.Path) < 2 || s.Path[1].State != c.state {

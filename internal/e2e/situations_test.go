@@ -16,10 +16,22 @@ import (
 // situations are the rows of the table. The programs without late calls run
 // before the tracer does.
 var situations = []situation{
-	{name: "libraries in a system folder (`/usr/local/cuda/lib64`)", start: in("usr/local/cuda-12.4/lib64", "libcudart.so.12")},
-	{name: "in a virtual environment (`site-packages/nvidia/cuda_runtime/lib`)", start: in("venv/lib/python3.11/site-packages/nvidia/cuda_runtime/lib", "libcudart.so.12")},
-	{name: "in a conda environment, full version in the name (CUDA 11)", start: in("conda/envs/x/lib", "libcudart.so.11.8.89")},
-	{name: "in a Python wheel, hash in the name", start: in("venv/lib/python3.11/site-packages/torch/lib", "libcudart-d0da41ae.so.11.0")},
+	{
+		name:  "libraries in a system folder (`/usr/local/cuda/lib64`)",
+		start: in("usr/local/cuda-12.4/lib64", "libcudart.so.12"),
+	},
+	{
+		name:  "in a virtual environment (`site-packages/nvidia/cuda_runtime/lib`)",
+		start: in("venv/lib/python3.11/site-packages/nvidia/cuda_runtime/lib", "libcudart.so.12"),
+	},
+	{
+		name:  "in a conda environment, full version in the name (CUDA 11)",
+		start: in("conda/envs/x/lib", "libcudart.so.11.8.89"),
+	},
+	{
+		name:  "in a Python wheel, hash in the name",
+		start: in("venv/lib/python3.11/site-packages/torch/lib", "libcudart-d0da41ae.so.11.0"),
+	},
 	{name: "CUDA 13", start: in("opt/cuda-13/lib64", "libcudart.so.13.0.48")},
 	{name: "another mount namespace (container)", start: otherMounts},
 	{name: "another PID namespace", start: otherPIDs},
@@ -28,12 +40,18 @@ var situations = []situation{
 	{name: "libraries replaced while the program runs", start: replaced},
 	{name: "program started after the tracer", late: startsLate, burst: true},
 	{name: "library loaded by `dlopen` while the tracer runs", late: loadsLate, burst: true},
-	{name: "program that becomes a CUDA program by `exec`", start: execs, late: func(b *bench, v *cudastub.Victim) *cudastub.Victim {
-		b.do(v, "go")
-		return v
-	}},
+	{
+		name: "program that becomes a CUDA program by `exec`", start: execs,
+		late: func(b *bench, v *cudastub.Victim) *cudastub.Victim {
+			b.do(v, "go")
+			return v
+		},
+	},
 	{name: "child of a CUDA program (`fork`)", start: in("forks/lib64", "libcudart.so.12"), fork: true},
-	{name: "runtime linked into the program (`libcudart_static.a`)", start: embeds(func(f embedded.Files) string { return f.Static })},
+	{
+		name:  "runtime linked into the program (`libcudart_static.a`)",
+		start: embeds(func(f embedded.Files) string { return f.Static }),
+	},
 	{name: "runtime linked into a shared object", start: embeds(func(f embedded.Files) string { return f.Engine })},
 	{name: "runtime linked in, symbols stripped", start: embeds(func(f embedded.Files) string { return f.Stripped })},
 }
@@ -136,7 +154,8 @@ exec %[1]s/victim "$@"' sh "$@"`, at, b.files.Dir))
 
 // otherPIDs runs the program as process 1 of its own.
 func otherPIDs(b *bench) (*cudastub.Victim, int) {
-	v := b.start(b.script("pids", fmt.Sprintf("exec unshare -p -f %s \"$@\"", b.files.Victim)), cudastub.Options{LibDir: b.libs("pids", "libcudart.so.12")})
+	v := b.start(b.script("pids", fmt.Sprintf("exec unshare -p -f %s \"$@\"", b.files.Victim)),
+		cudastub.Options{LibDir: b.libs("pids", "libcudart.so.12")})
 	b.ready(v)
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", v.PID()))
 	b.try(err)

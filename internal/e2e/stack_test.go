@@ -52,7 +52,8 @@ func buildStack(t *testing.T) (f stackFiles, dir string) {
 	}
 	model := build("libmodel.so", "-fPIC", "-shared", "-Wl,-soname,libmodel.so", "testdata/stack/model.cc")
 	f.plugin = build("plugin.so", "-fPIC", "-shared", "testdata/stack/model.cc")
-	f.stripped = build("stripped.so", "-s", "-fPIC", "-shared", "-fvisibility=hidden", "testdata/stack/model.cc", "-Wl,--version-script=testdata/stack/stripped.map")
+	f.stripped = build("stripped.so", "-s", "-fPIC", "-shared", "-fvisibility=hidden", "testdata/stack/model.cc",
+		"-Wl,--version-script=testdata/stack/stripped.map")
 	f.program = build("program", "-fPIE", "-pie", "testdata/stack/main.cc", model)
 	f.fixed = build("fixed", "-fno-pie", "-no-pie", "testdata/stack/main.cc", model)
 	return f, dir
@@ -160,7 +161,8 @@ const (
 	direct  = "model::direct(int)"
 	stdText = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 	run     = "model::run(" + stdText + " const&, int)"
-	step    = "(anonymous namespace)::step(std::__cxx11::basic_istringstream<char, std::char_traits<char>, std::allocator<char> >&)"
+	step    = "(anonymous namespace)::step(std::__cxx11::basic_istringstream<char, std::char_traits<char>, " +
+		"std::allocator<char> >&)"
 )
 
 // threadStart are libc's functions in which threads begin, often without a name.
@@ -174,14 +176,29 @@ var ways = []struct {
 }{
 	{"direct 1", []string{direct, run, step, "main"}, []string{"_start"}},
 	{"recurse 9", append(slices.Repeat([]string{"model::recurse(int)"}, 10), run, step, "main"), []string{"_start"}},
-	{"libc", []string{direct, "model::by_call(void const*, void const*)", "model::through_libc()", run, step, "main"}, []string{"_start"}},
+	{
+		"libc",
+		[]string{direct, "model::by_call(void const*, void const*)", "model::through_libc()", run, step, "main"},
+		[]string{"_start"},
+	},
 	{"signal", []string{direct, "model::handler(int)", "model::in_signal()", run, step, "main"}, []string{"_start"}},
 	{"thread", []string{direct}, threadStart},
 	{"frame20 1", []string{direct, "model::frame20(int)", run, step, "main"}, []string{"_start"}},
 	{"frame36 1", []string{direct, "model::frame36(int)", run, step, "main"}, []string{"_start"}},
-	{"frame200 1", []string{direct, "model::frame36(int)", "model::frame48(int)", "model::frame200(int)", run, step, "main"}, []string{"_start"}},
-	{"frame3000 1", []string{direct, "model::frame36(int)", "model::frame3000(int)", run, step, "main"}, []string{"_start"}},
-	{"frames_in_thread", []string{direct, "model::frame36(int)", "model::frame48(int)", "model::frame200(int)"}, threadStart},
+	{"frame200 1", []string{
+		direct, "model::frame36(int)", "model::frame48(int)", "model::frame200(int)", run, step,
+		"main",
+	}, []string{"_start"}},
+	{
+		"frame3000 1",
+		[]string{direct, "model::frame36(int)", "model::frame3000(int)", run, step, "main"},
+		[]string{"_start"},
+	},
+	{
+		"frames_in_thread",
+		[]string{direct, "model::frame36(int)", "model::frame48(int)", "model::frame200(int)"},
+		threadStart,
+	},
 	{"exception", []string{direct, "model::behind_exception()", run, step, "main"}, []string{"_start"}},
 }
 
@@ -233,7 +250,8 @@ func checkStack(t *testing.T, s *event.Stack, line string, want, end []string) {
 
 func TestStacksThroughLibrariesLoadedLater(t *testing.T) {
 	files, _ := buildStack(t)
-	s := traceLines(t, "", files.program, "direct 1", "plugin "+files.plugin+" direct 2", "plugin "+files.stripped+" direct 3", "recurse 400")
+	s := traceLines(t, "", files.program, "direct 1", "plugin "+files.plugin+" direct 2",
+		"plugin "+files.stripped+" direct 3", "recurse 400")
 	if len(s) != 4 {
 		t.Fatalf("%d calls with a stack, want 4", len(s))
 	}

@@ -21,7 +21,8 @@ var ErrTooLarge = errors.New("section is too large to be read")
 func Check(f *elf.File) error {
 	for _, s := range f.Sections {
 		switch s.Type {
-		case elf.SHT_SYMTAB, elf.SHT_DYNSYM, elf.SHT_STRTAB, elf.SHT_DYNAMIC, elf.SHT_GNU_VERSYM, elf.SHT_GNU_VERNEED, elf.SHT_GNU_VERDEF:
+		case elf.SHT_SYMTAB, elf.SHT_DYNSYM, elf.SHT_STRTAB, elf.SHT_DYNAMIC, elf.SHT_GNU_VERSYM, elf.SHT_GNU_VERNEED,
+			elf.SHT_GNU_VERDEF:
 			if s.Size > MaxSection || s.FileSize > MaxSection {
 				return fmt.Errorf("%s: %d bytes: %w", s.Name, s.Size, ErrTooLarge)
 			}

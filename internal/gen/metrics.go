@@ -20,7 +20,8 @@ var metricsHead []byte
 func metricsPage() []byte {
 	b := bytes.NewBuffer(bytes.Clone(metricsHead))
 	names := otlptranslator.MetricNamer{WithMetricSuffixes: true}
-	b.WriteString("\n## Metrics\n\n| OpenTelemetry | Prometheus | kind | unit | attributes | meaning |\n|---|---|---|---|---|---|\n")
+	b.WriteString("\n## Metrics\n\n| OpenTelemetry | Prometheus | kind | unit | attributes | meaning " +
+		"|\n|---|---|---|---|---|---|\n")
 	kinds := map[metrics.Kind]otlptranslator.MetricType{
 		metrics.Counter: otlptranslator.MetricTypeMonotonicCounter, metrics.Gauge: otlptranslator.MetricTypeGauge,
 		metrics.UpDown:    otlptranslator.MetricTypeNonMonotonicCounter,

@@ -13,7 +13,10 @@ var contentTools = []tool{
 	{name: "test_simple_text", call: always(&mcp.TextContent{Text: "This is a simple text response for testing."})},
 	{name: "test_image_content", call: always(&mcp.ImageContent{Data: pixel, MIMEType: "image/png"})},
 	{name: "test_audio_content", call: always(&mcp.AudioContent{Data: silence, MIMEType: "audio/wav"})},
-	{name: "test_embedded_resource", call: always(embedded("test://embedded-resource", "This is an embedded resource content."))},
+	{
+		name: "test_embedded_resource",
+		call: always(embedded("test://embedded-resource", "This is an embedded resource content.")),
+	},
 	{name: "test_multiple_content_types", call: always(
 		&mcp.TextContent{Text: "Multiple content types test:"},
 		&mcp.ImageContent{Data: pixel, MIMEType: "image/png"},
@@ -24,9 +27,12 @@ var contentTools = []tool{
 		r.IsError = true
 		return r, nil
 	}},
-	{name: "json_schema_2020_12_tool", schema: schema202012(), call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return text("called with " + string(r.Params.Arguments)), nil
-	}},
+	{
+		name: "json_schema_2020_12_tool", schema: schema202012(),
+		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return text("called with " + string(r.Params.Arguments)), nil
+		},
+	},
 	{name: "test_x_mcp_header", schema: object(map[string]any{
 		"region": map[string]any{"type": "string", "x-mcp-header": "Region"},
 		"level":  map[string]any{"type": "integer"},

@@ -38,5 +38,8 @@ func filled(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceRes
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(b)}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
+		URI: r.Params.URI, MIMEType: "application/json",
+		Text: string(b),
+	}}}, nil
 }

@@ -12,37 +12,49 @@ import (
 // roundTools need more from the client before they can answer: they say what, and are
 // called again with it.
 var roundTools = []tool{
-	{name: "test_input_required_result_elicitation", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if name := given(r.Params.InputResponses, "user_name", "name"); name != "" {
-			return text("Hello, " + name + "!"), nil
-		}
-		return need("", mcp.InputRequestMap{"user_name": askName()}), nil
-	}},
-	{name: "test_input_required_result_sampling", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if answer, ok := sampled(r.Params.InputResponses, "capital_question"); ok {
-			return text("Sampling response: " + answer), nil
-		}
-		return need("", mcp.InputRequestMap{"capital_question": sampling("What is the capital of France?")}), nil
-	}},
-	{name: "test_input_required_result_list_roots", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if n, ok := roots(r.Params.InputResponses); ok {
-			return text(fmt.Sprintf("the client has %d roots", n)), nil
-		}
-		return need("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil
-	}},
+	{
+		name: "test_input_required_result_elicitation",
+		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if name := given(r.Params.InputResponses, "user_name", "name"); name != "" {
+				return text("Hello, " + name + "!"), nil
+			}
+			return need("", mcp.InputRequestMap{"user_name": askName()}), nil
+		},
+	},
+	{
+		name: "test_input_required_result_sampling",
+		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if answer, ok := sampled(r.Params.InputResponses, "capital_question"); ok {
+				return text("Sampling response: " + answer), nil
+			}
+			return need("", mcp.InputRequestMap{"capital_question": sampling("What is the capital of France?")}), nil
+		},
+	},
+	{
+		name: "test_input_required_result_list_roots",
+		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if n, ok := roots(r.Params.InputResponses); ok {
+				return text(fmt.Sprintf("the client has %d roots", n)), nil
+			}
+			return need("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil
+		},
+	},
 	{name: "test_input_required_result_request_state", call: confirmed},
 	{name: "test_input_required_result_tampered_state", call: confirmed},
-	{name: "test_input_required_result_multiple_inputs", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		in := r.Params.InputResponses
-		name := given(in, "user_name", "name")
-		greeting, greeted := sampled(in, "greeting")
-		if n, ok := roots(in); ok && greeted && name != "" {
-			return text(fmt.Sprintf("%s, %s: %d roots", greeting, name, n)), nil
-		}
-		return need("all", mcp.InputRequestMap{
-			"user_name": askName(), "greeting": sampling("Generate a greeting"), "client_roots": &mcp.ListRootsParams{},
-		}), nil
-	}},
+	{
+		name: "test_input_required_result_multiple_inputs",
+		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			in := r.Params.InputResponses
+			name := given(in, "user_name", "name")
+			greeting, greeted := sampled(in, "greeting")
+			if n, ok := roots(in); ok && greeted && name != "" {
+				return text(fmt.Sprintf("%s, %s: %d roots", greeting, name, n)), nil
+			}
+			return need("all", mcp.InputRequestMap{
+				"user_name": askName(), "greeting": sampling("Generate a greeting"), "client_roots": &mcp.ListRootsParams{},
+			}), nil
+		},
+	},
 	{name: "test_input_required_result_multi_round", call: rounds},
 	{name: "test_input_required_result_capabilities", call: capable},
 }
@@ -53,7 +65,10 @@ func need(state string, requests mcp.InputRequestMap) *mcp.CallToolResult {
 
 // ask is a question to the user with one answer.
 func ask(question, field, kind string) *mcp.ElicitParams {
-	return &mcp.ElicitParams{Message: question, RequestedSchema: object(map[string]any{field: map[string]any{"type": kind}}, field)}
+	return &mcp.ElicitParams{
+		Message:         question,
+		RequestedSchema: object(map[string]any{field: map[string]any{"type": kind}}, field),
+	}
 }
 
 func askName() *mcp.ElicitParams { return ask("What is your name?", "name", "string") }
@@ -115,7 +130,8 @@ func rounds(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 	case state == "":
 		return need("first", mcp.InputRequestMap{"step1": ask("Step 1: What is your name?", "name", "string")}), nil
 	case !isSecond:
-		return need(second+given(in, "step1", "name"), mcp.InputRequestMap{"step2": ask("Step 2: What is your favourite colour?", "color", "string")}), nil
+		return need(second+given(in, "step1", "name"),
+			mcp.InputRequestMap{"step2": ask("Step 2: What is your favourite colour?", "color", "string")}), nil
 	default:
 		return text(name + " likes " + given(in, "step2", "color")), nil
 	}

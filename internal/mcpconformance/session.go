@@ -28,17 +28,20 @@ var sessionTools = []tool{
 		err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "logged if asked for"})
 		return text("logged if asked for"), err
 	}},
-	{name: "test_tool_with_progress", call: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		token := r.Params.GetProgressToken()
-		for _, p := range []float64{0, 50, 100} {
-			err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p, Total: 100})
-			if err != nil {
-				return nil, err
+	{
+		name: "test_tool_with_progress",
+		call: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			token := r.Params.GetProgressToken()
+			for _, p := range []float64{0, 50, 100} {
+				err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p, Total: 100})
+				if err != nil {
+					return nil, err
+				}
+				time.Sleep(step)
 			}
-			time.Sleep(step)
-		}
-		return text(fmt.Sprint(token)), nil
-	}},
+			return text(fmt.Sprint(token)), nil
+		},
+	},
 	{name: "test_reconnection", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if r.Extra != nil && r.Extra.CloseSSEStream != nil {
 			r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: step})
@@ -70,7 +73,8 @@ var sessionTools = []tool{
 		if err != nil {
 			return nil, err
 		}
-		return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client cannot sample", Data: data}
+		return nil,
+			&jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client cannot sample", Data: data}
 	}},
 }
 

@@ -21,10 +21,16 @@ import (
 
 func main() {
 	cmd := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "otelcollector", Description: "OpenTelemetry Collector of Ingero's tests", Version: "0.161.0"},
+		BuildInfo: component.BuildInfo{
+			Command: "otelcollector", Description: "OpenTelemetry Collector of Ingero's tests",
+			Version: "0.161.0",
+		},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
-			ResolverSettings: confmap.ResolverSettings{DefaultScheme: "file", ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}},
+			ResolverSettings: confmap.ResolverSettings{
+				DefaultScheme:     "file",
+				ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+			},
 		},
 	})
 	if err := cmd.Execute(); err != nil {

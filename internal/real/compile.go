@@ -21,7 +21,10 @@ func Compile(ctx context.Context, name string, source []byte, flags ...string) (
 		if err := os.WriteFile(c, source, 0o644); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
-		args := append([]string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(dir, "program"), c}, flags...)
+		args := append([]string{
+			"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(dir, "program"),
+			c,
+		}, flags...)
 		if out, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("compile %s with gcc: %w\n%s", name, err, out)
 		}

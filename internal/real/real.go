@@ -83,7 +83,8 @@ type Package struct {
 // the package runs. Its checksum is compared.
 func NPM(ctx context.Context, p Package, dir string, progress io.Writer) (string, error) {
 	fmt.Fprintf(progress, "fetching %s %s, %d MB\n", p.Name, p.Version, p.MB)
-	cmd := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", dir, p.Name+"@"+p.Version)
+	cmd := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", dir,
+		p.Name+"@"+p.Version)
 	cmd.Dir = dir
 	var said strings.Builder
 	cmd.Stderr = &said

@@ -27,7 +27,10 @@ func NewQuota(us, period int) (*Quota, error) {
 		mount string
 		files [][2]string
 	}{
-		{"/sys/fs/cgroup/cpu", [][2]string{{"cpu.cfs_period_us", strconv.Itoa(period)}, {"cpu.cfs_quota_us", strconv.Itoa(us)}}},
+		{
+			"/sys/fs/cgroup/cpu",
+			[][2]string{{"cpu.cfs_period_us", strconv.Itoa(period)}, {"cpu.cfs_quota_us", strconv.Itoa(us)}},
+		},
 		{"/sys/fs/cgroup", [][2]string{{"cpu.max", fmt.Sprint(us, " ", period)}}},
 		{"/sys/fs/cgroup/unified", [][2]string{{"cpu.max", fmt.Sprint(us, " ", period)}}}, // beside groups of version 1
 	} {

@@ -128,7 +128,8 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 	case truthErr != nil:
 		return truth, sum, fmt.Errorf("run the program to be traced: %w", truthErr)
 	case sum.Calls == 0:
-		return truth, sum, errors.New("the program was traced, but none of its calls was seen; please report this with the output of ingero check --json")
+		return truth, sum, errors.New("the program was traced, but none of its calls was seen; please report this with " +
+			"the output of ingero check --json")
 	}
 	return truth, sum, nil
 }
@@ -176,12 +177,15 @@ func startError(dir string, err error) error {
 func (o *Options) agent(pid int, attached func()) agent.Options {
 	a := agent.Options{
 		UID: agent.AnyUser, Backend: o.Backend, Stack: o.Stack, Sinks: o.Sinks,
-		Record: &agent.Recording{Path: o.DB, Node: o.Node, Version: o.Version, Flags: o.Flags, Open: func(s store.Session) (store.Writer, error) {
-			if o.Session != nil {
-				o.Session(&s)
-			}
-			return sqlite.OpenWriter(o.DB, sqlite.Options{Session: s, RawRate: o.RawRate})
-		}},
+		Record: &agent.Recording{
+			Path: o.DB, Node: o.Node, Version: o.Version, Flags: o.Flags,
+			Open: func(s store.Session) (store.Writer, error) {
+				if o.Session != nil {
+					o.Session(&s)
+				}
+				return sqlite.OpenWriter(o.DB, sqlite.Options{Session: s, RawRate: o.RawRate})
+			},
+		},
 		Started: func(agent.Start) {
 			if o.Started != nil {
 				o.Started()

@@ -41,16 +41,19 @@ func Start(t testing.TB, width, height int, env []string, argv ...string) *Termi
 	Require(t)
 	x := &Terminal{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
 	conf := filepath.Join(t.TempDir(), "tmux.conf")
-	settings := "set -g remain-on-exit on\nset -g status off\nset -g default-terminal tmux-256color\nset -s escape-time 0\n"
+	settings := "set -g remain-on-exit on\nset -g status off\nset -g default-terminal tmux-256color\nset -s " +
+		"escape-time 0\n"
 	if err := os.WriteFile(conf, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	words := append([]string{"env", "-i", "PATH=" + os.Getenv("PATH"), "TERM=tmux-256color", "LC_ALL=C.UTF-8"}, append(env, argv...)...)
+	words := append([]string{"env", "-i", "PATH=" + os.Getenv("PATH"), "TERM=tmux-256color", "LC_ALL=C.UTF-8"},
+		append(env, argv...)...)
 	for i, w := range words {
 		words[i] = quote(w)
 	}
 	t.Cleanup(func() { _ = x.tmux("kill-server").Run() }) // it may have ended by itself
-	x.do("-f", conf, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), strings.Join(words, " ")+"; echo exit $?; sleep 600")
+	x.do("-f", conf, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height),
+		strings.Join(words, " ")+"; echo exit $?; sleep 600")
 	return x
 }
 

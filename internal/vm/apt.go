@@ -30,7 +30,8 @@ type apt struct {
 // newApt prepares dir and reads the suite's list of packages.
 func newApt(ctx context.Context, dir string, k *Kernel, arch Arch) (*apt, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return nil, fmt.Errorf("get kernel %s: %w: kernels come from Debian's archive; run it on Debian or Ubuntu", k.Version, err)
+		return nil,
+			fmt.Errorf("get kernel %s: %w: kernels come from Debian's archive; run it on Debian or Ubuntu", k.Version, err)
 	}
 	if _, err := os.Stat(keyring); err != nil {
 		return nil, fmt.Errorf("get kernel %s: %w: install debian-archive-keyring", k.Version, err)
@@ -101,7 +102,8 @@ func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image stri
 	}
 	name, ok := k.newest(strings.Fields(string(names)), arch)
 	if !ok {
-		return "", fmt.Errorf("look for kernel %s: %s has none for %s any more; boot another with -image", k.Version, k.Suite, arch.Debian)
+		return "", fmt.Errorf("look for kernel %s: %s has none for %s any more; boot another with -image", k.Version, k.Suite,
+			arch.Debian)
 	}
 	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
 		return "", fmt.Errorf("get kernel %s: %w", k.Version, err)

@@ -38,9 +38,12 @@ func TestAMachineThatFailsShowsTheEndOfItsConsole(t *testing.T) {
 		silence      time.Duration
 		longest      time.Duration
 	}{
-		"panics":     {"echo 'Kernel panic'", "before its tests did", time.Minute, time.Minute},
-		"hangs":      {"echo 'Kernel panic'; exec sleep 60", "nothing was heard", 500 * time.Millisecond, time.Minute},
-		"never ends": {"echo 'Kernel panic'; while :; do echo; sleep 0.01; done", "still ran after", time.Minute, 500 * time.Millisecond},
+		"panics": {"echo 'Kernel panic'", "before its tests did", time.Minute, time.Minute},
+		"hangs":  {"echo 'Kernel panic'; exec sleep 60", "nothing was heard", 500 * time.Millisecond, time.Minute},
+		"never ends": {
+			"echo 'Kernel panic'; while :; do echo; sleep 0.01; done", "still ran after", time.Minute,
+			500 * time.Millisecond,
+		},
 		"is refused": {"echo 'Kernel panic'; exit 3", "exit status 3", time.Minute, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +66,8 @@ func TestAnEmulatorThatIsMissingIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	arm64.Qemu = filepath.Join(t.TempDir(), "none")
-	if _, err := (&Machine{Arch: arm64, Silence: time.Minute, Longest: time.Minute}).Boot(t.Context()); err == nil || !strings.Contains(err.Error(), "install qemu-system-arm") {
+	if _, err := (&Machine{Arch: arm64, Silence: time.Minute, Longest: time.Minute}).Boot(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "install qemu-system-arm") {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,8 @@ func versions() string {
 // clouds are those that boot without modules. Packages called linux-image hold a
 // signed kernel; from 6.19 on they are empty, and linux-binary has it.
 func (k *Kernel) newest(names []string, arch Arch) (string, bool) {
-	want := regexp.MustCompile(`^linux-(image|binary)-` + regexp.QuoteMeta(k.Version) + `\.\d.*-cloud-` + arch.Debian + `$`)
+	want := regexp.MustCompile(`^linux-(image|binary)-` + regexp.QuoteMeta(k.Version) + `\.\d.*-cloud-` + arch.Debian +
+		`$`)
 	best := ""
 	for _, name := range names {
 		if want.MatchString(name) && (best == "" || comparePackages(best, name) < 0) {

@@ -11,9 +11,16 @@ func TestTheLatestPackageOfAKernelIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ version, names, want string }{
-		{"6.1", "linux-image-6.1.0-9-cloud-amd64 linux-image-6.1.0-56-cloud-amd64 linux-image-6.12.1-cloud-amd64", "linux-image-6.1.0-56-cloud-amd64"},
-		{"6.12", "linux-image-6.12.9+deb13-cloud-amd64 linux-image-6.12.107+deb13-cloud-amd64", "linux-image-6.12.107+deb13-cloud-amd64"},
-		{"6.18", "linux-image-6.18.1-cloud-amd64-unsigned linux-image-6.18.1-cloud-amd64-dbg linux-image-6.18.1-amd64 linux-image-6.18.1-cloud-arm64", ""},
+		{
+			"6.1", "linux-image-6.1.0-9-cloud-amd64 linux-image-6.1.0-56-cloud-amd64 linux-image-6.12.1-cloud-amd64",
+			"linux-image-6.1.0-56-cloud-amd64",
+		},
+		{
+			"6.12", "linux-image-6.12.9+deb13-cloud-amd64 linux-image-6.12.107+deb13-cloud-amd64",
+			"linux-image-6.12.107+deb13-cloud-amd64",
+		},
+		{"6.18", "linux-image-6.18.1-cloud-amd64-unsigned linux-image-6.18.1-cloud-amd64-dbg linux-image-6.18.1-amd64 " +
+			"linux-image-6.18.1-cloud-arm64", ""},
 		{"7.2", "linux-binary-7.2.12-cloud-amd64 linux-image-7.2.12-cloud-amd64", "linux-binary-7.2.12-cloud-amd64"},
 		{"7.2", "linux-image-7.2.12-cloud-amd64 linux-binary-7.2.12-cloud-amd64", "linux-binary-7.2.12-cloud-amd64"},
 	} {
@@ -66,7 +73,8 @@ func TestEachBackendOfAKernelIsTried(t *testing.T) {
 		k.Few = true
 		few := steps(&k, amd64, true)
 		if len(few) == 0 || len(few) > len(native) || len(k.Backends) > 0 && patterns(few) >= patterns(native) {
-			t.Errorf("%s: %d steps of %d patterns where there is little time, %d of %d else", k.Version, len(few), patterns(few), len(native), patterns(native))
+			t.Errorf("%s: %d steps of %d patterns where there is little time, %d of %d else", k.Version, len(few), patterns(few),
+				len(native), patterns(native))
 		}
 		for _, s := range few {
 			if s.Backend != native[0].Backend {

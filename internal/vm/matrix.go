@@ -71,7 +71,8 @@ func (r *Run) write(w io.Writer) {
 }
 
 func row(w io.Writer, kernel, backend string, passed, failed, skipped int, took time.Duration) {
-	fmt.Fprintf(w, "| %s\t| %s\t| %d\t| %d\t| %d\t| %d s\t|\n", kernel, backend, passed, failed, skipped, int(took.Round(time.Second).Seconds()))
+	fmt.Fprintf(w, "| %s\t| %s\t| %d\t| %d\t| %d\t| %d s\t|\n", kernel, backend, passed, failed, skipped,
+		int(took.Round(time.Second).Seconds()))
 }
 
 // WriteFailures prints what failed, and why.

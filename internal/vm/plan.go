@@ -23,7 +23,11 @@ type suite struct {
 // suites are what runs on kernels that can trace. What needs no kernel, or a quiet
 // machine, is not here: accuracy and cost are measured on real processors.
 var suites = []suite{
-	{pkg: "probe", run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|DoesNotReturn", few: "TestEveryOperation|Nested|Fork|DoesNotReturn", others: "TestEveryOperation|Nested|Longjmp|SixtyFour"},
+	{
+		pkg: "probe",
+		run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|DoesNotReturn",
+		few: "TestEveryOperation|Nested|Fork|DoesNotReturn", others: "TestEveryOperation|Nested|Longjmp|SixtyFour",
+	},
 	{pkg: "probe", run: "BestBackend|Sockets|MapWatcher", few: "BestBackend", shell: true},
 	{pkg: "probe/memory", run: "Reclaim.*Recorded|Compaction", shell: true},
 	{pkg: "probe/syscalls", run: "MakeRoom", few: "MakeRoom", shell: true},
@@ -31,9 +35,13 @@ var suites = []suite{
 	{pkg: "probe/tcp", run: "IPv6", few: "IPv6", shell: true},
 	{pkg: "probe/nccl", run: "EveryFunction", few: "EveryFunction"},
 	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
-	{pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven", few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven"},
+	{
+		pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven",
+		few: "TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven",
+	},
 	{pkg: "cmd/ingero", run: "TestKernelScript/(check|command)", few: "TestKernelScript/check", shell: true},
-	{pkg: "cmd/ingero", run: "TestLockedDown", few: "TestLockedDown", shell: true}, // the last: nothing can be traced after it
+	// the last: nothing can be traced after it
+	{pkg: "cmd/ingero", run: "TestLockedDown", few: "TestLockedDown", shell: true},
 }
 
 // refusals are what runs on kernels that cannot.
@@ -100,7 +108,10 @@ func (u *suite) step(backend, run string) Step {
 	}
 	return Step{
 		Package: u.pkg, Backend: backend, Dir: path.Join("/src", u.pkg),
-		Args: []string{u.program(), "-test.v", "-test.timeout=5m", "-test.run=" + run, "-test.skip=" + strings.Join(skip, "|")},
+		Args: []string{
+			u.program(), "-test.v", "-test.timeout=5m", "-test.run=" + run,
+			"-test.skip=" + strings.Join(skip, "|"),
+		},
 	}
 }
 

@@ -47,7 +47,10 @@ func TestAStepWithoutPassedTestsIsNotOK(t *testing.T) {
 }
 
 func TestResultsSurviveTheConsole(t *testing.T) {
-	r := &Result{Release: "6.1.0", Steps: []Outcome{{Step: Step{Package: "probe", Backend: "perf"}, Passed: 3, Took: time.Second}}}
+	r := &Result{
+		Release: "6.1.0",
+		Steps:   []Outcome{{Step: Step{Package: "probe", Backend: "perf"}, Passed: 3, Took: time.Second}},
+	}
 	got, ok := parseLine(r.Line())
 	if !ok {
 		t.Fatal("not read back")
@@ -64,7 +67,10 @@ func TestResultsSurviveTheConsole(t *testing.T) {
 
 func TestTheMatrixHasALineForEachBackend(t *testing.T) {
 	runs := []Run{
-		{Kernel: Kernel{Version: "5.10"}, Result: &Result{Release: "5.10.1", Steps: []Outcome{{Passed: 1, Took: 2 * time.Second}}}},
+		{
+			Kernel: Kernel{Version: "5.10"},
+			Result: &Result{Release: "5.10.1", Steps: []Outcome{{Passed: 1, Took: 2 * time.Second}}},
+		},
 		{
 			Kernel: Kernel{Version: "6.12", Backends: []probe.Backend{"multi", "perf"}},
 			Result: &Result{Release: "6.12.3", Steps: []Outcome{

@@ -91,7 +91,8 @@ func (l *lane) coarsen(shift uint8) {
 		for ; i < len(l.cells) && l.cells[i].at>>1 == at; i++ {
 			c := l.cells[i]
 			c.at = at
-			if j, found := slices.BinarySearchFunc(kept[begin:], c.key, func(a cell, k Key) int { return cmp.Compare(a.key, k) }); found {
+			if j, found := slices.BinarySearchFunc(kept[begin:], c.key,
+				func(a cell, k Key) int { return cmp.Compare(a.key, k) }); found {
 				k := &kept[begin+j]
 				k.ns, k.n = k.ns+c.ns, saturating(k.n, c.n)
 			} else {

@@ -39,7 +39,10 @@ func TestNothingIsLostWhenBucketsBecomeWider(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				key = Waiting(event.Class(rng.IntN(3)))
 			}
-			x := Span{Start: at, Duration: rng.Uint64N(1 << rng.IntN(28)), Weight: 1 + uint32(rng.IntN(3)), Key: key, Depth: uint8(rng.IntN(8) / 7)}
+			x := Span{
+				Start: at, Duration: rng.Uint64N(1 << rng.IntN(28)), Weight: 1 + uint32(rng.IntN(3)), Key: key,
+				Depth: uint8(rng.IntN(8) / 7),
+			}
 			if x.NS = x.Duration * uint64(x.Weight); x.Weight > 1 {
 				x.NS = x.Duration + rng.Uint64N(3*x.Duration+1)
 			}
@@ -87,7 +90,10 @@ func TestWhatLastsIsToldWithoutReading(t *testing.T) {
 	long := Span{Start: hour, Duration: hour, NS: hour, Weight: 1, Key: 1, Depth: 2}
 	s.calls.add(id, long)
 	s.calls.add(id, Span{Start: 3*hour - 100, Duration: 200, NS: 200, Weight: 1, Key: 1})
-	for at, want := range map[uint64]int{hour: 0, hour + p.Reach(): 0, hour + p.Reach() + 1: 1, 2*hour - 1: 1, 2 * hour: 0, 3 * hour: 0} {
+	for at, want := range map[uint64]int{
+		hour: 0, hour + p.Reach(): 0, hour + p.Reach() + 1: 1, 2*hour - 1: 1, 2 * hour: 0,
+		3 * hour: 0,
+	} {
 		if got := p.Before(id, at); len(got) != want || want == 1 && got[0] != long {
 			t.Errorf("at %d: %+v", at, got)
 		}
@@ -130,7 +136,8 @@ func TestCacheFollowsTheRecording(t *testing.T) {
 	build := func(file string, l storetest.Load) {
 		t.Helper()
 		l.Waits = true
-		if err := storetest.Build(filepath.Join(dir, file), l, sqlite.Options{RawRate: 1 << 20, Session: store.Session{Started: max(l.Start, 1)}}); err != nil {
+		if err := storetest.Build(filepath.Join(dir, file), l,
+			sqlite.Options{RawRate: 1 << 20, Session: store.Session{Started: max(l.Start, 1)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

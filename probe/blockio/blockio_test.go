@@ -38,7 +38,8 @@ func diskStat(t *testing.T, path string) (reads, readSectors, writes, writeSecto
 
 func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	dev, number := probetest.Loop(t, 32<<20)
-	script := fmt.Sprintf("dd if=/dev/zero of=%s bs=64k count=40 seek=3 oflag=direct 2>/dev/null && exec dd if=%[1]s of=/dev/null bs=4k count=3000 iflag=direct 2>/dev/null", dev)
+	script := fmt.Sprintf("dd if=/dev/zero of=%s bs=64k count=40 seek=3 oflag=direct 2>/dev/null && exec dd if=%[1]s "+
+		"of=/dev/null bs=4k count=3000 iflag=direct 2>/dev/null", dev)
 	tr, shell, begin := probetest.AdoptShell(t, script, probe.Options{})
 	r0, rs0, w0, ws0 := diskStat(t, dev)
 	began := uint64(time.Now().UnixNano())
@@ -78,7 +79,8 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 		t.Errorf("%d requests are missing, %d told", missing, lost[event.LostRequest])
 	}
 	got = [4]uint64{got[0] + reads, got[1] + reads*4096, got[2] + writes, got[3] + writes*65536}
-	if want := [4]uint64{r1 - r0, (rs1 - rs0) * 512, w1 - w0, (ws1 - ws0) * 512}; got != want || want[3] != 40*65536 || want[1] != 3000*4096 {
+	if want := [4]uint64{r1 - r0, (rs1 - rs0) * 512, w1 - w0, (ws1 - ws0) * 512}; got != want || want[3] != 40*65536 ||
+		want[1] != 3000*4096 {
 		t.Errorf("reads, bytes, writes, bytes %v, with %d missing; the kernel counts %v", got, missing, want)
 	}
 	sector, rows := uint64(3*128), uint64(0)
@@ -87,7 +89,8 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 			continue
 		}
 		rows++
-		if q.Start < began || q.End() > until || q.Queue > q.Duration || q.Duration == 0 || q.Error != 0 || q.By != 0 || q.Inode != 0 || q.Comm != "dd" {
+		if q.Start < began || q.End() > until || q.Queue > q.Duration || q.Duration == 0 || q.Error != 0 || q.By != 0 ||
+			q.Inode != 0 || q.Comm != "dd" {
 			t.Fatalf("request %+v", q)
 		}
 		if q.Op == event.OpBlockWrite {
@@ -105,13 +108,15 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 		t.Errorf("the last write ended at sector %d", sector)
 	}
 	if n := rows + lost[event.LostRequestThinned]; n != got[0]+got[2]-missing || lost[event.LostRequestThinned] == 0 {
-		t.Errorf("%d requests recorded and %d left out, of %d; %d lost", rows, lost[event.LostRequestThinned], got[0]+got[2]-missing, lost[event.LostRequest])
+		t.Errorf("%d requests recorded and %d left out, of %d; %d lost", rows, lost[event.LostRequestThinned],
+			got[0]+got[2]-missing, lost[event.LostRequest])
 	}
 }
 
 func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 	dev, number := probetest.Loop(t, 32<<20)
-	if out, err := exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", dev).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0",
+		dev).CombinedOutput(); err != nil {
 		kerneltest.Lacks(t, "mkfs.ext4: "+string(out)+err.Error())
 	}
 	dir := t.TempDir()
@@ -126,10 +131,12 @@ func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
 	defer d.Close() // before the file system is unmounted
 
 	file := filepath.Join(dir, "written")
-	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("dd if=/dev/zero of=%s bs=4k count=512 2>/dev/null; exec sleep 0.3", file), probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t,
+		fmt.Sprintf("dd if=/dev/zero of=%s bs=4k count=512 2>/dev/null; exec sleep 0.3", file), probe.Options{})
 	begin()
 	var st syscall.Stat_t
-	for end := time.Now().Add(5 * time.Second); st.Size < 2<<20 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); st.Size < 2<<20 &&
+		time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		_ = syscall.Stat(file, &st) // not yet there
 	}
 	if err := unix.Syncfs(int(d.Fd())); err != nil { // has the kernel's threads write
@@ -223,7 +230,8 @@ func TestSwappingIsForTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("%s=%d exec %s < <(sleep 0.2; echo; sleep 5)", probetest.Toucher, 48<<20, exe), probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t,
+		fmt.Sprintf("%s=%d exec %s < <(sleep 0.2; echo; sleep 5)", probetest.Toucher, 48<<20, exe), probe.Options{})
 	probetest.Limited(t, 24<<20)(shell.Process.Pid)
 	in0, out0 := swapped(t)
 	began := time.Now()
@@ -248,11 +256,13 @@ func TestSwappingIsForTheProcess(t *testing.T) {
 	}
 	// The kernel may be about to write what it has counted.
 	if in != in1-in0 || in == 0 || own < in*9/10 || out == 0 || out > out1-out0 || out < (out1-out0)*9/10 {
-		t.Errorf("%d bytes swapped in, %d of them for the process, and %d out; the kernel counts %d and %d", in, own, out, in1-in0, out1-out0)
+		t.Errorf("%d bytes swapped in, %d of them for the process, and %d out; the kernel counts %d and %d", in, own, out,
+			in1-in0, out1-out0)
 	}
 	waits := 0
 	for _, q := range r.Requests {
-		if q.Op == event.OpSwapIn && int(q.PID) == shell.Process.Pid && q.Device == number && q.Duration > 0 && q.Duration < uint64(time.Since(began)) {
+		if q.Op == event.OpSwapIn && int(q.PID) == shell.Process.Pid && q.Device == number && q.Duration > 0 &&
+			q.Duration < uint64(time.Since(began)) {
 			waits++
 		}
 	}

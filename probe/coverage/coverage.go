@@ -83,9 +83,12 @@ type Options struct {
 
 // Examine looks at the processes. An error says that there is no /proc.
 func Examine(o *Options) (*Report, error) {
-	e := &exam{opts: o, fs: proc.New(o.Proc), functions: map[fileKey]*content{}, names: map[fileKey]*symbols{}, report: &Report{
-		Schema: 1, Complete: true, Backend: o.Backend, Reasons: append([]Reason{}, o.Reasons...), Processes: []Process{},
-	}}
+	e := &exam{
+		opts: o, fs: proc.New(o.Proc), functions: map[fileKey]*content{}, names: map[fileKey]*symbols{},
+		report: &Report{
+			Schema: 1, Complete: true, Backend: o.Backend, Reasons: append([]Reason{}, o.Reasons...), Processes: []Process{},
+		},
+	}
 	e.finder = discover.New(e.fs, o.Libraries)
 	e.finder.Thorough = true
 	pids := o.PIDs
@@ -187,10 +190,12 @@ func (e *exam) library(p *Process, f *discover.File) {
 			Next: "build it with nvcc --cudart=shared, or do not strip it; a library of NVIDIA's is as it is",
 		})
 	case c.err != nil:
-		p.NotSeen = append(p.NotSeen, Reason{Code: "unreadable", What: "calls of " + base, Why: c.err.Error(), Next: "report this message"})
+		p.NotSeen = append(p.NotSeen,
+			Reason{Code: "unreadable", What: "calls of " + base, Why: c.err.Error(), Next: "report this message"})
 	case len(c.found.Targets) == 0:
 		p.NotSeen = append(p.NotSeen, Reason{
-			Code: "no_functions", What: "calls of " + base, Why: "it has none of the functions that are timed; its name may mislead",
+			Code: "no_functions", What: "calls of " + base,
+			Why: "it has none of the functions that are timed; its name may mislead",
 		})
 	default:
 		l.Timed = true

@@ -152,7 +152,8 @@ func TestNothingIsTracedWhereTracingDoesNotWork(t *testing.T) {
 	m.process(1, "python3", filepath.Join(files.LibDir, "libcudart.so.12"))
 	why := coverage.Reason{Code: "no_btf", What: "any call", Why: "x", Next: "y"}
 	r := m.examine(coverage.Options{Reasons: []coverage.Reason{why}})
-	if r.Processes[0].Traced != coverage.No || !r.Processes[0].Libraries[0].Timed || len(r.Reasons) != 1 || r.Reasons[0] != why {
+	if r.Processes[0].Traced != coverage.No || !r.Processes[0].Libraries[0].Timed || len(r.Reasons) != 1 ||
+		r.Reasons[0] != why {
 		t.Errorf("%+v", r)
 	}
 }

@@ -49,7 +49,8 @@ func (e *exam) compare(p *Process, files []discover.File) {
 	}
 	for _, m := range maps {
 		if path, err := e.fs.Open(p.PID, m); err == nil && m.Exec {
-			can = append(can, slices.DeleteFunc(slices.Clone(e.symbols(path).imported), func(f string) bool { return !exported[f] })...)
+			can = append(can,
+				slices.DeleteFunc(slices.Clone(e.symbols(path).imported), func(f string) bool { return !exported[f] })...)
 		}
 	}
 	launches, others := map[string]string{}, map[string]string{} // reasons by function
@@ -144,7 +145,8 @@ func readSymbols(path string) *symbols {
 	local, _ := f.Symbols() // most files are stripped
 	for i := range local {
 		l := &local[i]
-		if l.Section != elf.SHN_UNDEF && elf.ST_TYPE(l.Info) == elf.STT_FUNC && event.IsCUDA(l.Name) && event.Launches(l.Name) {
+		if l.Section != elf.SHN_UNDEF && elf.ST_TYPE(l.Info) == elf.STT_FUNC && event.IsCUDA(l.Name) &&
+			event.Launches(l.Name) {
 			s.launching = append(s.launching, l.Name)
 		}
 	}

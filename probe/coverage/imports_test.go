@@ -32,16 +32,18 @@ func function(names ...string) string {
 
 // caller is C source of a program that calls functions of other files.
 func caller(names ...string) string {
-	return "extern int " + strings.Join(names, "(void), ") + "(void);\nint main(void) { return " + strings.Join(names, "() + ") + "(); }\n"
+	return "extern int " + strings.Join(names, "(void), ") + "(void);\nint main(void) { return " + strings.Join(names,
+		"() + ") + "(); }\n"
 }
 
 // A program that launches by a function that is not traced is not "traced: yes".
 func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
 	m, _, _ := newMachine(t)
 	dir := t.TempDir()
-	runtime := compile(t, filepath.Join(dir, "libcudart.so.14"), function("cudaMalloc", "cudaGetDevice", "__cudaLaunchKernel",
-		"cudaLaunchKernelTomorrow", "cudaFrobnicate", "cudaWaitExternalSemaphoresAsync",
-		"cudaLaunchCooperativeKernelMultiDevice"), "-shared")
+	runtime := compile(t, filepath.Join(dir, "libcudart.so.14"),
+		function("cudaMalloc", "cudaGetDevice", "__cudaLaunchKernel",
+			"cudaLaunchKernelTomorrow", "cudaFrobnicate", "cudaWaitExternalSemaphoresAsync",
+			"cudaLaunchCooperativeKernelMultiDevice"), "-shared")
 	own := compile(t, filepath.Join(dir, "libown.so"), function("cudaLaunchMine"), "-shared")
 	launches, calls := "GPU work handed over by ", "calls of "
 	for pid, tt := range map[int]struct {
@@ -51,11 +53,18 @@ func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
 		want    []string // code, what
 	}{
 		1: {[]string{"cudaMalloc", "__cudaLaunchKernel", "cudaGetDevice"}, "session", coverage.Yes, nil},
-		2: {[]string{"cudaLaunchKernelTomorrow"}, "session", coverage.Partly, []string{"untraced_launch " + launches + "cudaLaunchKernelTomorrow"}},
+		2: {
+			[]string{"cudaLaunchKernelTomorrow"},
+			"session", coverage.Partly,
+			[]string{"untraced_launch " + launches + "cudaLaunchKernelTomorrow"},
+		},
 		3: {
 			[]string{"cudaMalloc", "cudaFrobnicate", "cudaWaitExternalSemaphoresAsync"},
 			"session", coverage.Yes,
-			[]string{"untraced_function " + calls + "cudaFrobnicate", "untraced_function " + calls + "cudaWaitExternalSemaphoresAsync"},
+			[]string{
+				"untraced_function " + calls + "cudaFrobnicate",
+				"untraced_function " + calls + "cudaWaitExternalSemaphoresAsync",
+			},
 		},
 		4: {[]string{"cudaMalloc", "cudaLaunchMine"}, "session", coverage.Yes, nil}, // not one of CUDA's
 		5: {[]string{"cudaLaunchCooperativeKernelMultiDevice"}, "session", coverage.Yes, nil},
@@ -64,7 +73,11 @@ func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
 			"perf", coverage.Partly,
 			[]string{"untraced_launch " + launches + "cudaLaunchCooperativeKernelMultiDevice"},
 		},
-		7: {[]string{"cudaMalloc", "cudaLaunchKernelTomorrow"}, "", coverage.No, []string{"untraced_launch " + launches + "cudaLaunchKernelTomorrow"}},
+		7: {
+			[]string{"cudaMalloc", "cudaLaunchKernelTomorrow"},
+			"", coverage.No,
+			[]string{"untraced_launch " + launches + "cudaLaunchKernelTomorrow"},
+		},
 	} {
 		program := compile(t, filepath.Join(t.TempDir(), "program"), caller(tt.imports...), runtime, own)
 		m.process(pid, "program", program, runtime, own)
@@ -89,7 +102,8 @@ func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
 func TestFunctionsOfALibraryThatIsGoneAreNotListed(t *testing.T) {
 	m, _, _ := newMachine(t)
 	dir := t.TempDir()
-	runtime := compile(t, filepath.Join(dir, "libcudart.so.14"), function("cudaMalloc", "cudaLaunchKernelTomorrow"), "-shared")
+	runtime := compile(t, filepath.Join(dir, "libcudart.so.14"), function("cudaMalloc", "cudaLaunchKernelTomorrow"),
+		"-shared")
 	program := compile(t, filepath.Join(dir, "program"), caller("cudaLaunchKernelTomorrow"), runtime)
 	if err := os.Remove(runtime); err != nil {
 		t.Fatal(err)

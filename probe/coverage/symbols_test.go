@@ -25,7 +25,8 @@ int main(void) { return cudaLaunchKernel() + cudaLaunchKernelTomorrow() + cudaMa
 	}
 	s := readSymbols(file)
 	slices.Sort(s.launching)
-	if !slices.Equal(s.launching, []string{"cudaLaunchKernel", "cudaLaunchKernelTomorrow"}) || len(s.exported)+len(s.imported) > 0 {
+	if !slices.Equal(s.launching, []string{"cudaLaunchKernel", "cudaLaunchKernelTomorrow"}) ||
+		len(s.exported)+len(s.imported) > 0 {
 		t.Errorf("%+v", s)
 	}
 	if s := readSymbols(source); len(s.launching) > 0 {

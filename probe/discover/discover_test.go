@@ -129,10 +129,17 @@ func TestWhatAProcessHas(t *testing.T) {
 		{[]string{inside.Static}, "runtime victim-static embedded", ""},
 		{[]string{inside.Static, driver}, "runtime victim-static embedded, driver libcuda.so.1", ""},
 		{[]string{inside.Stripped}, "", "runtime victim-stripped embedded untimed"},
-		{[]string{inside.Stripped, driver}, "driver libcuda.so.1", "runtime victim-stripped embedded untimed, driver libcuda.so.1"},
+		{
+			[]string{inside.Stripped, driver},
+			"driver libcuda.so.1",
+			"runtime victim-stripped embedded untimed, driver libcuda.so.1",
+		},
 		{[]string{inside.Engine, inside.Library}, "", ""}, // no device code, and no driver yet
 		{[]string{inside.Engine, inside.Library, driver}, "runtime libengine.so embedded, driver libcuda.so.1", ""},
-		{[]string{inside.Static, inside.Library, runtime, driver}, "runtime libcudart.so.12, runtime victim-static embedded, runtime libengine.so embedded, driver libcuda.so.1", ""},
+		{
+			[]string{inside.Static, inside.Library, runtime, driver},
+			"runtime libcudart.so.12, runtime victim-static embedded, runtime libengine.so embedded, driver libcuda.so.1", "",
+		},
 	} {
 		m := newMachine(t)
 		m.process(1, "/", c.files...)

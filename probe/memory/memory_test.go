@@ -15,7 +15,8 @@ import (
 
 func TestReclaimUnderALimitIsRecorded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "big")
-	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("exec dd if=/dev/zero of=%s bs=1M count=200 2>/dev/null", file), probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t,
+		fmt.Sprintf("exec dd if=/dev/zero of=%s bs=1M count=200 2>/dev/null", file), probe.Options{})
 	probetest.Limited(t, 16<<20)(shell.Process.Pid)
 	begin()
 	pid := uint32(shell.Process.Pid)
@@ -31,7 +32,8 @@ func TestReclaimUnderALimitIsRecorded(t *testing.T) {
 // Nobody reads while so many are born and end that their ring fills: those that the
 // kernel ends are told all the same.
 func TestProcessesEndedForLackOfMemoryAreTold(t *testing.T) {
-	tr, shell, begin := probetest.AdoptShell(t, "for ((i = 0; i < 2200; i++)); do (:); done; exec tail /dev/zero", probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, "for ((i = 0; i < 2200; i++)); do (:); done; exec tail /dev/zero",
+		probe.Options{})
 	probetest.Limited(t, 64<<20)(shell.Process.Pid) // only tail needs more, also while the others end slowly
 	begin()
 	pid := uint32(shell.Process.Pid)
@@ -48,7 +50,8 @@ func TestProcessesEndedForLackOfMemoryAreTold(t *testing.T) {
 		}
 		return l.At != 0
 	})
-	if l.Comm != "tail" || l.TID != pid || l.Op.String() != "oom_kill" || l.Parent.PID != pid || time.Since(time.Unix(0, int64(l.At))) > time.Minute {
+	if l.Comm != "tail" || l.TID != pid || l.Op.String() != "oom_kill" || l.Parent.PID != pid ||
+		time.Since(time.Unix(0, int64(l.At))) > time.Minute {
 		t.Errorf("told as %+v", l)
 	}
 }

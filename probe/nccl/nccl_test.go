@@ -127,8 +127,10 @@ func TestEveryFunctionIsRecordedWithItsArguments(t *testing.T) {
 				inits = append(inits, c)
 			}
 		}
-		if len(inits) != 2 || inits[0].Args[0] == 0 || inits[0].Args[1] != 2 || inits[0].Args[2] != uint64(rank) || inits[0].Args[3] == 0 ||
-			inits[0].Args[3] != calls[0][indexOf(calls[0], "ncclCommInitRank")].Args[3] || inits[1].Args[1] != 3 || inits[1].Args[0] == 0 {
+		if len(inits) != 2 || inits[0].Args[0] == 0 || inits[0].Args[1] != 2 || inits[0].Args[2] != uint64(rank) ||
+			inits[0].Args[3] == 0 ||
+			inits[0].Args[3] != calls[0][indexOf(calls[0], "ncclCommInitRank")].Args[3] || inits[1].Args[1] != 3 ||
+			inits[1].Args[0] == 0 {
 			t.Errorf("rank %d: initialised by %+v", rank, inits)
 		}
 		tracker := collective.NewTracker()
@@ -207,7 +209,8 @@ func checkMade(t *testing.T, rank int, calls [2][]event.Call) {
 	if c := get("ncclCommUserRank", 0); c.Args[0] != part.Args[0] || c.Args[1] != uint64(1-rank) {
 		t.Errorf("rank %d: its rank %+v", rank, c)
 	}
-	if c := get("ncclCommInitRankScalable", 0); c.Args[1] != 2 || c.Args[2] != uint64(rank) || c.Args[3] == 0 || c.Args[3] != get("ncclCommInitRank", 0).Args[3] {
+	if c := get("ncclCommInitRankScalable", 0); c.Args[1] != 2 || c.Args[2] != uint64(rank) || c.Args[3] == 0 ||
+		c.Args[3] != get("ncclCommInitRank", 0).Args[3] {
 		t.Errorf("rank %d: initialised with %+v", rank, c)
 	}
 	if c := get("ncclBcast", 0); c.Args[0] != parent || c.Args[1] != 6000 || uint32(c.Args[2]) != 0 {
@@ -231,7 +234,8 @@ func TestCollectivesInFlightAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[uint32]event.InFlight{}
-	for end := time.Now().Add(10 * time.Second); len(seen) < 2 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); len(seen) < 2 &&
+		time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		var rec probe.Records
 		list, err := tr.InFlight(nil, nil, &rec)
 		if err != nil {
@@ -247,7 +251,8 @@ func TestCollectivesInFlightAreSeen(t *testing.T) {
 	}
 	for rank, pid := range truth.PIDs {
 		f := seen[uint32(pid)]
-		if f.Op.String() != "ncclAllReduce" || f.Doing != event.Blocked || f.Class != event.Sleep || f.Age() < 1e9 || f.Stack == 0 {
+		if f.Op.String() != "ncclAllReduce" || f.Doing != event.Blocked || f.Class != event.Sleep || f.Age() < 1e9 ||
+			f.Stack == 0 {
 			t.Errorf("rank %d is in %+v", rank, f)
 		}
 		if f.Args[0] == 0 || f.Args[1] == 0 || f.Args[3] != 0x5000 {

@@ -44,13 +44,15 @@ func TestPagesAreCountedForWhoIsGivenThem(t *testing.T) {
 	seen := map[uint32]event.PageSum{}
 	for _, s := range list {
 		seen[s.PID] = s
-		if s.At != 2 || s.Bytes != s.Pages*uint64(os.Getpagesize()) || s.NoWaitBytes > s.Bytes || s.Pages > 0 && s.Allocations == 0 {
+		if s.At != 2 || s.Bytes != s.Pages*uint64(os.Getpagesize()) || s.NoWaitBytes > s.Bytes || s.Pages > 0 &&
+			s.Allocations == 0 {
 			t.Errorf("%+v", s)
 		}
 	}
 	// A Go program needs some for itself; dd's buffer may be in large pages.
 	mine, dd := seen[uint32(own.Process.Pid)], seen[uint32(other.Process.Pid)]
-	if mine.Bytes < size || mine.Bytes > size+16<<20 || mine.Allocations < size/uint64(os.Getpagesize()) || mine.Comm != "pages.test" || mine.Failed != 0 {
+	if mine.Bytes < size || mine.Bytes > size+16<<20 || mine.Allocations < size/uint64(os.Getpagesize()) ||
+		mine.Comm != "pages.test" || mine.Failed != 0 {
 		t.Errorf("%+v, of a process that touched %d bytes", mine, size)
 	}
 	if dd.Bytes < 32<<20 || dd.Bytes > 40<<20 || dd.Comm != "dd" {

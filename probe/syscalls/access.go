@@ -26,7 +26,8 @@ const (
 // are only counted.
 var accessKinds = map[uint8][]int{
 	accessRead: {
-		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_RECVFROM, unix.SYS_RECVMSG,
+		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_RECVFROM,
+		unix.SYS_RECVMSG,
 		unix.SYS_GETDENTS64,
 	},
 	accessWrite:    {unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2},

@@ -13,7 +13,8 @@ import (
 // What does not fit into a table is counted, and what does is still right.
 func TestFullTablesOfAFootprintAreLosses(t *testing.T) {
 	const entries = 6
-	tr, shell, begin := probetest.AdoptShell(t, "for i in 1 2 3; do read x < /etc/passwd; : > /dev/null; : < /no/such/$i; done 2>/dev/null; read line", probe.Options{})
+	tr, shell, begin := probetest.AdoptShell(t, "for i in 1 2 3; do read x < /etc/passwd; : > /dev/null; : < "+
+		"/no/such/$i; done 2>/dev/null; read line", probe.Options{})
 	l, err := tr.Open(syscalls.Probe(entries))
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,8 @@ func TestProcessesThatEndMakeRoomForOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first.Syscalls) == 0 || len(first.CPU) != 1 || first.CPU[0].PID != pid || first.CPU[0].NS == 0 || first.CPU[0].Ended != 1 {
+	if len(first.Syscalls) == 0 || len(first.CPU) != 1 || first.CPU[0].PID != pid || first.CPU[0].NS == 0 ||
+		first.CPU[0].Ended != 1 {
 		t.Errorf("%+v", first)
 	}
 	if again, err := f.Read(3, true); err != nil || !again.IsZero() {

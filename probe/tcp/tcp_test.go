@@ -70,11 +70,13 @@ exec sleep 5`, port)
 
 	seen := map[event.Op]event.Connection{}
 	var r probe.Records
-	for end := time.Now().Add(8 * time.Second); len(seen) < 3 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(8 * time.Second); len(seen) < 3 &&
+		time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		tr.Drain(&r, 1<<30)
 		for _, c := range r.Connections {
 			have, ok := seen[c.Op]
-			if ok && (c.Op != event.OpTCPSpike || c.Duration <= have.Duration) { // a busy machine has spikes of its own, before ours
+			// a busy machine has spikes of its own, before ours
+			if ok && (c.Op != event.OpTCPSpike || c.Duration <= have.Duration) {
 				continue
 			}
 			if c.Remote == [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 15: 2} {
@@ -85,17 +87,20 @@ exec sleep 5`, port)
 	pid := uint32(shell.Process.Pid)
 	for op, right := range map[event.Op]func(c event.Connection) bool{
 		event.OpTCPRetransmit: func(c event.Connection) bool {
-			return c.PID == pid && int(c.RemotePort) == port && c.State == 1 && c.Bytes >= 5 && c.Retrans >= 1 && c.Inode != 0 && c.MinRTT > 0
+			return c.PID == pid && int(c.RemotePort) == port && c.State == 1 && c.Bytes >= 5 && c.Retrans >= 1 && c.Inode != 0 &&
+				c.MinRTT > 0
 		},
 		event.OpTCPSpike: func(c event.Connection) bool {
-			return c.PID == pid && int(c.RemotePort) == port && c.Duration > 55e6 && c.Duration < 500e6 && c.MinRTT < 20_000 && c.Retrans >= 1
+			return c.PID == pid && int(c.RemotePort) == port && c.Duration > 55e6 && c.Duration < 500e6 && c.MinRTT < 20_000 &&
+				c.Retrans >= 1
 		},
 		event.OpTCPConnectFailed: func(c event.Connection) bool {
 			return c.PID != pid && c.PID != 0 && c.RemotePort == 9 && c.Error == int32(unix.ECONNREFUSED) && c.Duration > 50_000
 		},
 	} {
 		c, ok := seen[op]
-		if !ok || !right(c) || c.Comm != "bash" || c.LocalPort == 0 || c.LocalEndpoint() != fmt.Sprintf("10.9.0.1:%d", c.LocalPort) {
+		if !ok || !right(c) || c.Comm != "bash" || c.LocalPort == 0 ||
+			c.LocalEndpoint() != fmt.Sprintf("10.9.0.1:%d", c.LocalPort) {
 			t.Errorf("%s: seen %v, %+v", op, ok, c)
 		}
 	}
@@ -116,10 +121,12 @@ func TestRefusedConnectionsOverIPv6AreRecorded(t *testing.T) {
 	begin()
 	local := netip.IPv6Loopback().As16()
 	r := probetest.Drained(t, tr, func(r *probe.Records) bool {
-		return slices.ContainsFunc(r.Connections, func(c event.Connection) bool { return c.RemotePort == port && c.Remote == local })
+		return slices.ContainsFunc(r.Connections,
+			func(c event.Connection) bool { return c.RemotePort == port && c.Remote == local })
 	})
 	for _, c := range r.Connections {
-		if c.RemotePort == port && (c.Op != event.OpTCPConnectFailed || c.Error != int32(unix.ECONNREFUSED) || c.Local != local || c.LocalPort == 0 || int(c.PID) != shell.Process.Pid) {
+		if c.RemotePort == port && (c.Op != event.OpTCPConnectFailed || c.Error != int32(unix.ECONNREFUSED) ||
+			c.Local != local || c.LocalPort == 0 || int(c.PID) != shell.Process.Pid) {
 			t.Errorf("%+v", c)
 		}
 	}

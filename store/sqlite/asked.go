@@ -17,7 +17,10 @@ var (
 	ends = []string{
 		"where", "group", "order", "limit", "having", "window", "union", "except", "intersect", "select", "values",
 	}
-	between = []string{"on", "using", "left", "right", "full", "inner", "outer", "cross", "natural", "join", "indexed", "not"}
+	between = []string{
+		"on", "using", "left", "right", "full", "inner", "outer", "cross", "natural", "join", "indexed",
+		"not",
+	}
 )
 
 // readings are the tables and views that a statement names behind from and join, in

@@ -36,7 +36,8 @@ func BenchmarkThinnedLaunches(b *testing.B) {
 	w, _ := create(b, sqlite.Options{RawRate: 1000})
 	var batch store.Batch
 	for i := range 20_000 {
-		batch.Calls = append(batch.Calls, event.Call{Duration: 4000 + uint64(i%977), Thread: engine, Op: ops[i%2], Depth: uint8(i % 2)})
+		batch.Calls = append(batch.Calls,
+			event.Call{Duration: 4000 + uint64(i%977), Thread: engine, Op: ops[i%2], Depth: uint8(i % 2)})
 	}
 	at, calls, start := t0, 0, cpuTime()
 	for b.Loop() {

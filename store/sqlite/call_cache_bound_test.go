@@ -22,7 +22,8 @@ func TestFewCallsAreKept(t *testing.T) {
 		t.Helper()
 		calls, end, ok := m.next(from, to)
 		if len(calls) != n || end != until || ok != known || m.size != size {
-			t.Errorf("%s: %d calls, known %v until %d, %d in all; want %d, %v until %d, %d", what, len(calls), ok, end, m.size, n, known, until, size)
+			t.Errorf("%s: %d calls, known %v until %d, %d in all; want %d, %v until %d, %d", what, len(calls), ok, end, m.size,
+				n, known, until, size)
 		}
 	}
 	expect("nothing", 0, math.MaxInt64, math.MaxInt64, false, 0, 0)

@@ -24,7 +24,10 @@ func keptAreThoseOfTheFile(t *testing.T, n uint64, rounds int) {
 	wait := opOf(t, "cudaStreamSynchronize")
 	b := store.Batch{}
 	for i := range n {
-		c := event.Call{Start: 1000 + 10*i, Duration: 5, Thread: event.Thread{PID: 1, TID: 1}, Op: wait, GPU: event.NoGPU, Ret: 1}
+		c := event.Call{
+			Start: 1000 + 10*i, Duration: 5, Thread: event.Thread{PID: 1, TID: 1}, Op: wait, GPU: event.NoGPU,
+			Ret: 1,
+		}
 		b.Calls = append(b.Calls, c)
 	}
 	must(t, w.Write(&b))
@@ -96,7 +99,10 @@ func TestCallsThatAreAddedAreSeen(t *testing.T) {
 	wait := opOf(t, "cudaStreamSynchronize")
 	r := (*sqlite.Reader)(nil)
 	for i := range uint64(5) {
-		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{Start: t0 + 1000*i, Duration: 5, Thread: engine, Op: wait, GPU: event.NoGPU, Ret: 1}}}}))
+		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+			Start: t0 + 1000*i, Duration: 5,
+			Thread: engine, Op: wait, GPU: event.NoGPU, Ret: 1,
+		}}}}))
 		must(t, w.Flush(t.Context()))
 		if r == nil {
 			r = reader(t, path)

@@ -23,7 +23,10 @@ func TestTakenKeysAreSteppedOver(t *testing.T) {
 		first := t0 + rng.Uint64N(spread)
 		starts := make(map[uint64]int)
 		for range 1 + rng.IntN(100) {
-			c := event.Call{Start: first + rng.Uint64N(spread/10), Duration: uint64(len(sent)) + 1, Thread: engine, Op: op, GPU: event.NoGPU}
+			c := event.Call{
+				Start: first + rng.Uint64N(spread/10), Duration: uint64(len(sent)) + 1, Thread: engine, Op: op,
+				GPU: event.NoGPU,
+			}
 			switch rng.IntN(8) {
 			case 0:
 				c.Ret = 700

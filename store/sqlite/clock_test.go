@@ -17,13 +17,17 @@ func rank(t *testing.T, n int32, operations int, ahead int64, queued uint64, boo
 	node := fmt.Sprintf("node-%d", n)
 	w, path := create(t, sqlite.Options{Session: store.Session{Node: node, Host: node, Boot: boot, Started: t0}})
 	th := event.Thread{PID: 100, TID: 100}
-	b := &store.Batch{Processes: []store.Process{{PID: th.PID, Name: "rank", Rank: int(n), LocalRank: 0, WorldSize: 2, Traced: true}}}
+	b := &store.Batch{Processes: []store.Process{{
+		PID: th.PID, Name: "rank", Rank: int(n), LocalRank: 0, WorldSize: 2,
+		Traced: true,
+	}}}
 	for i := range uint64(operations) {
 		clock := func(at uint64) uint64 { return uint64(int64(t0+i*10_000_000+at) + ahead) }
 		end := 1_000_000 + i%3*1000 // not all notice it as soon
 		b.Collectives = append(b.Collectives, event.Collective{
-			At: clock(queued), Start: clock(queued), Duration: 9, Thread: th, Op: opOf(t, "ncclAllReduce"), Comm: 0xc0, CommID: 77,
-			Rank: n, Ranks: 2, Seq: uint32(i + 1), Peer: -1, SyncOp: opOf(t, "cudaStreamSynchronize"), SyncTID: 100,
+			At: clock(queued), Start: clock(queued), Duration: 9, Thread: th, Op: opOf(t, "ncclAllReduce"), Comm: 0xc0,
+			CommID: 77,
+			Rank:   n, Ranks: 2, Seq: uint32(i + 1), Peer: -1, SyncOp: opOf(t, "cudaStreamSynchronize"), SyncTID: 100,
 			SyncStart: clock(queued + 10), SyncEnd: clock(end),
 		})
 	}
@@ -53,11 +57,13 @@ func TestArrivalsAreComparedByOneClock(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "cluster.db")
 			_, err := sqlite.Merge(t.Context(), out, []sqlite.MergeInput{
-				{Path: rank(t, 0, c.operations, c.clock, 100_000, c.boots[0])}, {Path: rank(t, 1, c.operations, 0, 800_000, c.boots[1])},
+				{Path: rank(t, 0, c.operations, c.clock, 100_000, c.boots[0])},
+				{Path: rank(t, 1, c.operations, 0, 800_000, c.boots[1])},
 			}, sqlite.MergeOptions{})
 			must(t, err)
 			offsets := query(t, out, "select node, ahead_ns, operations from clock_offsets order by node")
-			if got, want := fmt.Sprint(offsets), fmt.Sprint([][]any{{"node-0", int64(0), int64(0)}, {"node-1", c.ahead, int64(c.operations)}}); got != want {
+			if got, want := fmt.Sprint(offsets),
+				fmt.Sprint([][]any{{"node-0", int64(0), int64(0)}, {"node-1", c.ahead, int64(c.operations)}}); got != want {
 				t.Errorf("offsets %s, want %s", got, want)
 			}
 			rows := query(t, out, "select last_rank, last_pid / 100, last_node, late_ns, machines from collective_arrivals")

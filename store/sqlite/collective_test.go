@@ -14,8 +14,9 @@ func collectiveBatch(t testing.TB) *store.Batch {
 	b := fullBatch(t)
 	sync := opOf(t, "cudaStreamSynchronize")
 	all := event.Collective{
-		Duration: 9, Op: opOf(t, "ncclAllReduce"), Comm: 0xc0, CommID: 77, Ranks: 2, Seq: 4, Bytes: 4096, DataType: 7, ReduceOp: 4,
-		Peer: -1, Stream: 5, SyncOp: sync,
+		Duration: 9, Op: opOf(t, "ncclAllReduce"), Comm: 0xc0, CommID: 77, Ranks: 2, Seq: 4, Bytes: 4096, DataType: 7,
+		ReduceOp: 4,
+		Peer:     -1, Stream: 5, SyncOp: sync,
 	}
 	early, late := all, all
 	early.Thread, early.At, early.Start = event.Thread{PID: 100, TID: 100}, t0+100, t0+100
@@ -24,7 +25,10 @@ func collectiveBatch(t testing.TB) *store.Batch {
 	late.SyncTID, late.SyncStart, late.SyncEnd, late.Group = 201, t0+4200, t0+5010, t0+3990
 	b.Collectives = []event.Collective{
 		early, late,
-		{At: t0 + 6000, Start: t0 + 6000, Thread: event.Thread{PID: 100, TID: 100}, Op: event.OpSend, Ret: 4, Comm: 0xc1, Rank: -1, Peer: 0},
+		{
+			At: t0 + 6000, Start: t0 + 6000, Thread: event.Thread{PID: 100, TID: 100}, Op: event.OpSend, Ret: 4, Comm: 0xc1,
+			Rank: -1, Peer: 0,
+		},
 	}
 	return b
 }
@@ -52,10 +56,13 @@ func TestCollectiveViews(t *testing.T) {
 	must(t, w.Write(collectiveBatch(t)))
 	must(t, w.Close())
 	for query, want := range map[string]string{
-		"select op || datatype || reduce_op || bytes || '/' || seq || sync_op from collectives where rank = 0":                                "ncclAllReducefloat32avg4096/4cudaStreamSynchronize",
-		"select barrier_wait_ns || '/' || (queued - enter) || '/' || (queued - group_start) || communicator from collectives where rank":      "910/100/110000000000000004d",
-		"select op || peer || coalesce(rank, '?') || coalesce(barrier_wait_ns, '?') || ret_code from collectives where ret_code":              "ncclSend0??4",
-		"select op || last_rank || '/' || last_pid || '/' || late_ns || '/' || longest_wait_ns || '/' || ranks_seen from collective_arrivals": "ncclAllReduce1/200/4000/4900/2",
+		"select op || datatype || reduce_op || bytes || '/' || seq || sync_op from collectives where rank = 0": "ncclAllReducefloat32avg4096/4cudaStreamSynchronize",
+		"select barrier_wait_ns || '/' || (queued - enter) || '/' || (queued - group_start) || communicator from " +
+			"collectives where rank": "910/100/110000000000000004d",
+		"select op || peer || coalesce(rank, '?') || coalesce(barrier_wait_ns, '?') || ret_code from collectives where " +
+			"ret_code": "ncclSend0??4",
+		"select op || last_rank || '/' || last_pid || '/' || late_ns || '/' || longest_wait_ns || '/' || ranks_seen from " +
+			"collective_arrivals": "ncclAllReduce1/200/4000/4900/2",
 	} {
 		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)

@@ -131,11 +131,13 @@ func (w *Writer) load() error {
 	if err != nil {
 		return err
 	}
-	err = loadIDs(w.conn, &w.cgroups, "select id, path from cgroup", func(s *sqlite.Stmt) string { return s.ColumnText(1) })
+	err = loadIDs(w.conn, &w.cgroups, "select id, path from cgroup",
+		func(s *sqlite.Stmt) string { return s.ColumnText(1) })
 	if err != nil {
 		return err
 	}
-	return loadIDs(w.conn, &w.stacks, "select id, hash from stack", func(s *sqlite.Stmt) uint64 { return uint64(s.ColumnInt64(1)) })
+	return loadIDs(w.conn, &w.stacks, "select id, hash from stack",
+		func(s *sqlite.Stmt) uint64 { return uint64(s.ColumnInt64(1)) })
 }
 
 func (w *Writer) startSession() error {
@@ -152,7 +154,8 @@ func (w *Writer) startSession() error {
 			return err
 		}
 	}
-	return exec(w.conn, `insert into session (id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, boot)
+	return exec(w.conn,
+		`insert into session (id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, boot)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.session.id, s.Node, s.Host, s.Kernel, s.Arch, s.CPUs, int64(s.Memory),
 		s.Version, s.Backend, s.Flags, int64(s.PID), int64(s.Started), s.Boot)
 }
@@ -180,7 +183,8 @@ func checkOurs(c *sqlite.Conn, path string, allowEmpty bool) error {
 	case id != applicationID:
 		return foreign(c, path)
 	case version > schemaVersion:
-		return fmt.Errorf("%s: %w: it has schema %d, this one reads up to %d; update Ingero", path, store.ErrNewer, version, schemaVersion)
+		return fmt.Errorf("%s: %w: it has schema %d, this one reads up to %d; update Ingero", path, store.ErrNewer, version,
+			schemaVersion)
 	}
 	return nil
 }
@@ -192,7 +196,8 @@ func foreign(c *sqlite.Conn, path string) error {
 		return wrap(path, err)
 	}
 	if n == 2 {
-		return fmt.Errorf("%s: %w of this version but of Ingero 0.x; read it with ingero explain or ingero query, or record to another file", path, store.ErrForeign)
+		return fmt.Errorf("%s: %w of this version but of Ingero 0.x; read it with ingero explain or ingero query, or "+
+			"record to another file", path, store.ErrForeign)
 	}
 	return fmt.Errorf("%s: %w but another SQLite file; pass the path of a recording", path, store.ErrForeign)
 }

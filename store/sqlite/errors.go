@@ -16,7 +16,8 @@ import (
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w; record one with ingero trace --db %s, or pass the right path", path, store.ErrNotFound, path)
+		return fmt.Errorf("%s: %w; record one with ingero trace --db %s, or pass the right path", path, store.ErrNotFound,
+			path)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w; run as its owner or make it readable", path, store.ErrPermitted)
 	}
@@ -42,7 +43,8 @@ func wrap(path string, err error) error {
 	case sqlite.ResultCorrupt:
 		return damaged(path, err)
 	case sqlite.ResultNotADB:
-		return fmt.Errorf("%s: %w: it is no SQLite file, or its first page is damaged; pass the path of a recording", path, store.ErrForeign)
+		return fmt.Errorf("%s: %w: it is no SQLite file, or its first page is damaged; pass the path of a recording", path,
+			store.ErrForeign)
 	case sqlite.ResultPerm, sqlite.ResultReadOnly:
 		return fmt.Errorf("%s: %w: %w; run as its owner or copy it to a place you may write", path, store.ErrPermitted, err)
 	case sqlite.ResultBusy, sqlite.ResultLocked:

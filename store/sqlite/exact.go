@@ -20,7 +20,8 @@ type exactView struct {
 // outermost are the calls that are in no other call. A row stands for all calls that share it:
 // adding up is cheap, and counting wrong.
 var outermost = exactView{
-	`select c.ts as timestamp, c.dur + coalesce(` + restNS + `, 0) as duration_ns, c.dur + coalesce(` + restNS + `, 0) as duration,
+	`select c.ts as timestamp, c.dur + coalesce(` + restNS + `, 0) as duration_ns, c.dur + coalesce(` + restNS +
+		`, 0) as duration,
 	s.node, t.pid, t.tid, t.comm, 0 as depth
 	from call c left join thread t on t.id = c.thread left join session s on s.id = t.session where coalesce(c.depth, 0) = 0`,
 	[]string{"timestamp", "duration_ns", "duration", "node", "pid", "tid", "comm", "depth"},
@@ -91,7 +92,10 @@ func briefly(ctx context.Context, c *sqlite.Conn, f func()) {
 }
 
 // notSimple are words of statements that sumsOver leaves alone.
-var notSimple = []string{"over", "having", "window", "union", "except", "intersect", "distinct", "join", "with", "filter"}
+var notSimple = []string{
+	"over", "having", "window", "union", "except", "intersect", "distinct", "join", "with",
+	"filter",
+}
 
 // others are aggregates that are no sums.
 var otherAggregates = []string{

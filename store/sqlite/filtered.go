@@ -21,22 +21,33 @@ var filteredViews = []filteredView{
 		"select node, pid, tid, comm, class, duration_ns from off_cpu_times",
 		[]string{"node", "pid", "tid", "comm", "class", "duration_ns"},
 	}},
-	{"off_cpu_events", "intervals of 0.1 ms or more off the CPU, usual waits for the GPU left out", "off_cpu_times", exactView{
-		"select node, pid, tid, comm, duration_ns, duration_ns as duration from off_cpu_times",
-		[]string{"node", "pid", "tid", "comm", "duration_ns", "duration"},
-	}},
+	{
+		"off_cpu_events", "intervals of 0.1 ms or more off the CPU, usual waits for the GPU left out", "off_cpu_times",
+		exactView{
+			"select node, pid, tid, comm, duration_ns, duration_ns as duration from off_cpu_times",
+			[]string{"node", "pid", "tid", "comm", "duration_ns", "duration"},
+		},
+	},
 	{"culprits", "who ran in intervals of 0.1 ms or more", "", exactView{}},
 	{
-		"ledger", "calls and gaps in which the thread left the CPU; calls within calls are rows of their own (depth > 0)", "thread_times",
+		"ledger", "calls and gaps in which the thread left the CPU; calls within calls are rows of their own (depth > 0)",
+		"thread_times",
 		exactView{"select * from thread_times", append([]string{"node", "pid", "tid", "comm"}, classColumns()...)},
 	},
 	{"host_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times, syscalls", exactView{}},
 	{"net_events", "of waits, intervals of 0.1 ms or more off the CPU", "off_cpu_times", exactView{}},
-	{"io_events", "of waits, intervals of 0.1 ms or more off the CPU; of requests, those that the rate limit allowed", "off_cpu_times, io_seconds", exactView{}},
-	{"io_requests", "requests of traced processes that the rate limit allowed, and slow ones of others", "io_seconds", exactView{
-		"select *, queue_ns + device_ns as duration_ns from io_seconds",
-		[]string{"node", "pid", "comm", "op", "device", "bytes", "queue_ns", "device_ns", "duration_ns"},
-	}},
+	{
+		"io_events", "of waits, intervals of 0.1 ms or more off the CPU; of requests, those that the rate limit allowed",
+		"off_cpu_times, io_seconds",
+		exactView{},
+	},
+	{
+		"io_requests", "requests of traced processes that the rate limit allowed, and slow ones of others", "io_seconds",
+		exactView{
+			"select *, queue_ns + device_ns as duration_ns from io_seconds",
+			[]string{"node", "pid", "comm", "op", "device", "bytes", "queue_ns", "device_ns", "duration_ns"},
+		},
+	},
 	{"long_calls", "calls of more than a second", "op_seconds", exactView{}},
 }
 
@@ -51,7 +62,8 @@ func classColumns() (list []string) {
 // keptIn are the tables behind the exact views: a recording of an earlier version may lack them,
 // or have no rows in them.
 var keptIn = map[string]string{
-	"off_cpu_times": "thread_time", "thread_times": "thread_time", "io_seconds": "request_second", "syscalls": "syscall_second",
+	"off_cpu_times": "thread_time", "thread_times": "thread_time", "io_seconds": "request_second",
+	"syscalls": "syscall_second",
 }
 
 // filteredViewsView is the statement that makes a view of them.

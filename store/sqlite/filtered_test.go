@@ -91,15 +91,20 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 	outer, waited := waitingCalls(t, w, 1)
 	sleep, futex := waited.NS[event.Sleep], waited.NS[event.Futex]
 	for sql, want := range map[string]string{
-		"select sum(duration_ns) from cuda_events":                                          fmt.Sprintf("sum(duration_ns) = %d", outer),
-		"select count(*) as n, sum(duration_ns)/1000 as us, pid from calls c where c.pid=9": fmt.Sprintf("us, pid = %d 9", outer/1000),
-		"select tid, total(duration_ns) from events e group by 1 order by 2 desc limit 3;":  fmt.Sprintf("tid, total(duration_ns) = 9 %d", outer),
-		"select sum(duration_ns) from events where depth = 0":                               fmt.Sprintf("= %d", outer),
-		"select sum(sum_ns) from op_seconds -- all":                                         fmt.Sprintf("sum(sum_ns) = %d", outer),
-		"select sum(duration_ns) from off_cpu":                                              fmt.Sprintf("off_cpu_times: sum(duration_ns) = %d", sleep+futex),
-		"select class, count(*), sum(duration_ns) as ns from main.off_cpu group by class":   fmt.Sprintf("class, ns = sleep %d; futex %d", sleep, futex),
-		"select sum(duration_ns) from Off_CPU where class = 'futex'":                        fmt.Sprintf("sum(duration_ns) = %d", futex),
-		"select sum(sleep_ns), comm from ledger where pid = 9":                              fmt.Sprintf("sum(sleep_ns), comm = %d", sleep),
+		"select sum(duration_ns) from cuda_events": fmt.Sprintf("sum(duration_ns) = %d", outer),
+		"select count(*) as n, sum(duration_ns)/1000 as us, pid from calls c where c.pid=9": fmt.Sprintf("us, pid = %d 9",
+			outer/1000),
+		"select tid, total(duration_ns) from events e group by 1 order by 2 desc limit 3;": fmt.Sprintf("tid, total(duration_ns) = 9 %d", outer),
+		"select sum(duration_ns) from events where depth = 0":                              fmt.Sprintf("= %d", outer),
+		"select sum(sum_ns) from op_seconds -- all": fmt.Sprintf("sum(sum_ns) = %d",
+			outer),
+		"select sum(duration_ns) from off_cpu": fmt.Sprintf("off_cpu_times: "+
+			"sum(duration_ns) = %d", sleep+futex),
+		"select class, count(*), sum(duration_ns) as ns from main.off_cpu group by class": fmt.Sprintf("class, ns = sleep "+
+			"%d; futex %d", sleep, futex),
+		"select sum(duration_ns) from Off_CPU where class = 'futex'": fmt.Sprintf("sum(duration_ns) = %d", futex),
+		"select sum(sleep_ns), comm from ledger where pid = 9": fmt.Sprintf("sum(sleep_ns), "+
+			"comm = %d", sleep),
 		// What cannot be told exactly in this way has the view, and no number.
 		"select sum(duration_ns) from off_cpu where timestamp > 5":                   "exact: off_cpu_times",
 		"select avg(duration_ns) from off_cpu":                                       "exact: off_cpu_times",
@@ -118,7 +123,8 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 		must(t, rows.Err())
 		notes := rows.Notes()
 		rows.Close()
-		if got := textOf(notes); !strings.Contains(got, want) || strings.HasPrefix(want, "exact: ") && !strings.HasSuffix(got, want) {
+		if got := textOf(notes); !strings.Contains(got, want) || strings.HasPrefix(want, "exact: ") &&
+			!strings.HasSuffix(got, want) {
 			t.Errorf("%s: notes %q, want %q", sql, got, want)
 		}
 	}
@@ -129,7 +135,10 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 func TestNotesAreOfTheRecording(t *testing.T) {
 	t.Parallel()
 	w, bare := create(t, sqlite.Options{})
-	must(t, w.Write(&store.Batch{Records: event.Records{OffCPU: []event.OffCPU{{Start: t0, Duration: 200_000, Thread: event.Thread{PID: 9, TID: 9}}}}}))
+	must(t, w.Write(&store.Batch{Records: event.Records{OffCPU: []event.OffCPU{{
+		Start: t0, Duration: 200_000,
+		Thread: event.Thread{PID: 9, TID: 9},
+	}}}}))
 	must(t, w.Close())
 	w, older := create(t, sqlite.Options{RawRate: 50})
 	waitingCalls(t, w, 2)
@@ -216,12 +225,14 @@ func TestThreadTimesAddUp(t *testing.T) {
 	if len(bad) != 0 {
 		t.Errorf("%d rows do not add up: %v", len(bad), bad[0])
 	}
-	overlapping := query(t, path, `select * from (select *, lag(timestamp + duration_ns) over (partition by pid, tid order by timestamp) as ended
+	overlapping := query(t, path,
+		`select * from (select *, lag(timestamp + duration_ns) over (partition by pid, tid order by timestamp) as ended
 		from thread_times) where timestamp < ended - 1000`)
 	if len(overlapping) != 0 {
 		t.Errorf("%d rows begin before the one before has ended: %v", len(overlapping), overlapping[0])
 	}
-	over := query(t, path, `select pid, tid, (timestamp + duration_ns) / 1000000000 as second, min(timestamp) as began, max(timestamp + duration_ns) as ended,
+	over := query(t, path,
+		`select pid, tid, (timestamp + duration_ns) / 1000000000 as second, min(timestamp) as began, max(timestamp + duration_ns) as ended,
 		sum(duration_ns) as ns from thread_times group by 1, 2, 3 having ns > ended - began + 1000`)
 	if len(over) != 0 {
 		t.Errorf("%d seconds hold more than there is: %v", len(over), over[0])

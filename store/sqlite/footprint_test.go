@@ -20,10 +20,16 @@ func footprints() (first, second, both event.Footprint) {
 		},
 		Errors: []event.SyscallError{{PID: 100, Nr: 0, Errno: 11, Count: 1}},
 		Touched: []event.Touched{
-			{PID: 100, Kind: event.TouchFile, Device: 5, Inode: 9, Generation: 2, Path: "/data/a", Opens: 1, Reads: 1, ReadBytes: 10, First: t0 + 1},
-			{PID: 100, Kind: event.TouchSocket, Device: 6, Inode: 1, Opens: 1, WriteBytes: 1 << 40, Writes: 2, Errors: 3, First: t0 + 2, Endpoint: event.Endpoint{
-				Family: "inet6", Protocol: "tcp", LocalPort: 40000, RemotePort: 443, Remote: "::1", Peer: 8, How: event.HowConnect,
-			}},
+			{
+				PID: 100, Kind: event.TouchFile, Device: 5, Inode: 9, Generation: 2, Path: "/data/a", Opens: 1, Reads: 1,
+				ReadBytes: 10, First: t0 + 1,
+			},
+			{
+				PID: 100, Kind: event.TouchSocket, Device: 6, Inode: 1, Opens: 1, WriteBytes: 1 << 40, Writes: 2, Errors: 3,
+				First: t0 + 2, Endpoint: event.Endpoint{
+					Family: "inet6", Protocol: "tcp", LocalPort: 40000, RemotePort: 443, Remote: "::1", Peer: 8, How: event.HowConnect,
+				},
+			},
 		},
 		Misses:    []event.Miss{{PID: 100, Errno: 2, Path: "no", Count: 4}},
 		Programs:  []event.Program{{At: t0 + 40, PID: 101, Path: "/bin/sh", Args: []string{"sh", "-c", "a b"}}},

@@ -40,7 +40,14 @@ func TestGraphAndMemoryViews(t *testing.T) {
 	call("cuMemHostAlloc", 2, 512)
 	managed, _ := event.ByName("cudaMallocManaged")
 	pool, _ := event.ByName("cudaMallocFromPoolAsync")
-	b.Memory = []event.Memory{{At: t0, PID: 100, LiveBytes: 30, LiveCount: 3, PeakBytes: 50, Allocs: 4, Failed: 1, Bytes: 80, AllocNS: 500}, {At: t0 + 1, PID: 100, Space: event.PinnedMemory, LiveBytes: 7, PeakBytes: 7}, {At: t0 + 4000, PID: 100, LiveBytes: 100, LiveCount: 8, PeakBytes: 100}}
+	b.Memory = []event.Memory{
+		{
+			At: t0, PID: 100, LiveBytes: 30, LiveCount: 3, PeakBytes: 50, Allocs: 4, Failed: 1,
+			Bytes: 80, AllocNS: 500,
+		},
+		{At: t0 + 1, PID: 100, Space: event.PinnedMemory, LiveBytes: 7, PeakBytes: 7},
+		{At: t0 + 4000, PID: 100, LiveBytes: 100, LiveCount: 8, PeakBytes: 100},
+	}
 	b.MemorySites = []event.MemorySite{
 		{At: t0, PID: 100, Op: managed.Op, LiveBytes: 40, LiveCount: 4},
 		{At: t0 + 5, PID: 100, Op: managed.Op, LiveBytes: 30, LiveCount: 3},
@@ -50,13 +57,17 @@ func TestGraphAndMemoryViews(t *testing.T) {
 	must(t, w.Write(b))
 	must(t, w.Close())
 	for query, want := range map[string]string{
-		"select count(*) || '/' || min(launches) || '/' || max(launches) || '/' || max(updates) || '/' || max(uploads) || '/' || max(failed) || '/' || sum(destroyed > last_launch) from graph_execs": "2/2.0/2.0/1.0/1.0/1.0/2",
-		"select group_concat(ret_code || ':' || coalesce(graph, '-') || ':' || coalesce(failed_op, '-') || ':' || coalesce(failed_code, '-') || ':' || duration_ns) from graph_captures":              "901:-:cudaMalloc:900:2100,0:77:-:-:1100",
-		"select kind || op || live_bytes || '/' || peak_bytes || '/' || process_peak_bytes || '/' || process_failed from allocations where kind = 'managed'":                                          "managedcudaMallocManaged30/40/100/1",
-		"select kind || op || live_bytes || '/' || peak_bytes from allocations where kind = 'pool'":                                                                                                   "poolcudaMallocFromPoolAsync70/70",
-		"select group_concat(op || bytes || '/' || ret_code || '/' || process_live_bytes) from failed_allocations":                                                                                    "cudaMalloc4096/900/30,cuMemHostAlloc512/2/7",
-		"select group_concat(op || grown_bytes || '/' || grown_count || '/' || oldest_age_ns) from leak_candidates":                                                                                   "cudaMallocFromPoolAsync60/4/4009",
-		"select live_bytes || '/' || mean_live_bytes || '/' || mean_bytes || '/' || alloc_avg_ns || '/' || below_peak_bytes from fragmentation":                                                       "30/10/20/100/20",
+		"select count(*) || '/' || min(launches) || '/' || max(launches) || '/' || max(updates) || '/' || max(uploads) || " +
+			"'/' || max(failed) || '/' || sum(destroyed > last_launch) from graph_execs": "2/2.0/2.0/1.0/1.0/1.0/2",
+		"select group_concat(ret_code || ':' || coalesce(graph, '-') || ':' || coalesce(failed_op, '-') || ':' || " +
+			"coalesce(failed_code, '-') || ':' || duration_ns) from graph_captures": "901:-:cudaMalloc:900:2100,0:77:-:-:1100",
+		"select kind || op || live_bytes || '/' || peak_bytes || '/' || process_peak_bytes || '/' || process_failed from " +
+			"allocations where kind = 'managed'": "managedcudaMallocManaged30/40/100/1",
+		"select kind || op || live_bytes || '/' || peak_bytes from allocations where kind = 'pool'":                 "poolcudaMallocFromPoolAsync70/70",
+		"select group_concat(op || bytes || '/' || ret_code || '/' || process_live_bytes) from failed_allocations":  "cudaMalloc4096/900/30,cuMemHostAlloc512/2/7",
+		"select group_concat(op || grown_bytes || '/' || grown_count || '/' || oldest_age_ns) from leak_candidates": "cudaMallocFromPoolAsync60/4/4009",
+		"select live_bytes || '/' || mean_live_bytes || '/' || mean_bytes || '/' || alloc_avg_ns || '/' || " +
+			"below_peak_bytes from fragmentation": "30/10/20/100/20",
 	} {
 		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
@@ -80,7 +91,10 @@ func TestGraphsOfTheDriverCountOnce(t *testing.T) {
 		if !ok {
 			t.Fatal(name)
 		}
-		c := event.Call{Start: t0 + start, Duration: dur, Thread: event.Thread{PID: 100, TID: tid}, Op: i.Op, GPU: event.NoGPU, Weight: 1, Depth: depth}
+		c := event.Call{
+			Start: t0 + start, Duration: dur, Thread: event.Thread{PID: 100, TID: tid}, Op: i.Op,
+			GPU: event.NoGPU, Weight: 1, Depth: depth,
+		}
 		copy(c.Args[:], args)
 		b.Calls = append(b.Calls, c)
 	}
@@ -105,10 +119,13 @@ func TestGraphsOfTheDriverCountOnce(t *testing.T) {
 	must(t, w.Write(b))
 	must(t, w.Close())
 	for query, want := range map[string]string{
-		"select group_concat(graph_exec || ':' || launches || ':' || coalesce(destroyed > 0, 0)) from (select * from graph_execs order by graph_exec)": "88:2.0:1,99:3.0:0",
-		"select group_concat(stream || ':' || graph || ':' || capture_mode || ':' || capture_status || ':' || launches) from graph_captures":           "5:77:relaxed:invalidated:1.0",
-		"select group_concat(op || ':' || graph_exec || ':' || capture_status) from (select * from graph_launches order by timestamp)":                 "cudaGraphLaunch:70:active,cudaGraphLaunch:99:none,cudaGraphLaunch:99:none,cudaGraphLaunch:99:none,cuGraphLaunch:88:none,cuGraphLaunch:88:none",
-		"select capture_mode || ':' || stream from cudaStreamBeginCapture":                                                                             "2:5",
+		"select group_concat(graph_exec || ':' || launches || ':' || coalesce(destroyed > 0, 0)) from (select * from " +
+			"graph_execs order by graph_exec)": "88:2.0:1,99:3.0:0",
+		"select group_concat(stream || ':' || graph || ':' || capture_mode || ':' || capture_status || ':' || launches) " +
+			"from graph_captures": "5:77:relaxed:invalidated:1.0",
+		"select group_concat(op || ':' || graph_exec || ':' || capture_status) from (select * from graph_launches order " +
+			"by timestamp)": "cudaGraphLaunch:70:active,cudaGraphLaunch:99:none,cudaGraphLaunch:99:none,cudaGraphLaunch:99:none,cuGraphLaunch:88:none,cuGraphLaunch:88:none",
+		"select capture_mode || ':' || stream from cudaStreamBeginCapture": "2:5",
 	} {
 		rows, err := sqlite.Query(t.Context(), path, query, store.Limits{})
 		must(t, err)
@@ -132,13 +149,15 @@ func TestTheLivesOfGraphsAreNotThinned(t *testing.T) {
 		}
 		info, _ := event.ByName(name)
 		b.Calls = append(b.Calls, event.Call{
-			Start: t0 + i*50_000, Duration: 1000, Thread: event.Thread{PID: 100, TID: 100}, Op: info.Op, GPU: event.NoGPU, Weight: 1,
-			Args: [event.NumArgs]uint64{i, 7},
+			Start: t0 + i*50_000, Duration: 1000, Thread: event.Thread{PID: 100, TID: 100}, Op: info.Op, GPU: event.NoGPU,
+			Weight: 1,
+			Args:   [event.NumArgs]uint64{i, 7},
 		})
 	}
 	must(t, w.Write(b))
 	must(t, w.Close())
-	rows, err := sqlite.Query(t.Context(), path, "select count(*), (select sum(stored) from cudaLaunchKernel) < 1000 from graph_execs", store.Limits{})
+	rows, err := sqlite.Query(t.Context(), path,
+		"select count(*), (select sum(stored) from cudaLaunchKernel) < 1000 from graph_execs", store.Limits{})
 	must(t, err)
 	defer rows.Close()
 	if !rows.Next() || rows.Values()[0] != int64(500) || rows.Values()[1] != int64(1) {

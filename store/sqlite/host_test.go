@@ -53,7 +53,10 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 func TestTheControlGroupOfAProcessIsKept(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})
-	must(t, w.Write(&store.Batch{Processes: []store.Process{{PID: 7, Name: "engine", Cgroup: "/a", Rank: -1, LocalRank: -1, WorldSize: -1}}}))
+	must(t, w.Write(&store.Batch{Processes: []store.Process{{
+		PID: 7, Name: "engine", Cgroup: "/a", Rank: -1, LocalRank: -1,
+		WorldSize: -1,
+	}}}))
 	must(t, w.Flush(t.Context()))
 	must(t, w.Close())
 	procs, err := reader(t, path).Processes(t.Context())

@@ -14,7 +14,10 @@ func TestACallInFlightIsOneRow(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})
 	i, _ := event.ByName("cudaFree")
-	f := event.InFlight{Thread: event.Thread{PID: 1, TID: 2}, Comm: "a", Op: i.Op, Start: t0, At: t0 + 1e9, Doing: event.Running, GPU: event.NoGPU, Syscall: -1}
+	f := event.InFlight{
+		Thread: event.Thread{PID: 1, TID: 2}, Comm: "a", Op: i.Op, Start: t0, At: t0 + 1e9,
+		Doing: event.Running, GPU: event.NoGPU, Syscall: -1,
+	}
 	must(t, w.Write(&store.Batch{InFlight: []event.InFlight{f}}))
 	f.At, f.Comm = t0+2e9, "b"
 	must(t, w.Write(&store.Batch{InFlight: []event.InFlight{f}}))

@@ -42,7 +42,8 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 		{&i.ledger, "insert or replace into call_ledger (ts, " + ledgerColumns + ") values (" + values(1+ledgerWidth) + ")"},
 		{&i.callSecond, "insert or replace into call_second (id, thread, op, calls, errors, sum, max, bytes, first, last, " +
 			ledgerColumns + ", hist, nested) values (" + values(12+ledgerWidth) + ")"},
-		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" + values(4+ledgerWidth) + ")"},
+		{&i.gapSecond, "insert or replace into gap_second (id, thread, gaps, sum, " + ledgerColumns + ") values (" +
+			values(4+ledgerWidth) + ")"},
 		{&i.siteSecond, "insert or replace into site_second values (" + values(8) + ")"},
 		{&i.args, "insert or replace into args values (" + values(5) + ")"},
 		{&i.loss, "insert or replace into loss values (?, ?, ?, ?)"},

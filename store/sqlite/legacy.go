@@ -70,16 +70,21 @@ var legacyTables = []legacyTable{
 		"recommendations: ''", "cuda_op: ''", "cuda_p99_us: 0", "cuda_p50_us: 0", "tail_ratio: 0", "timeline: ''",
 	}},
 	{"event_aggregates", []string{
-		"bucket: 0", "source: 0", "op: 0", "pid: 0", "count: 0", "stored: 0", "sum_dur: 0", "min_dur: 0", "max_dur: 0", "sum_arg0: 0", "node: ''",
+		"bucket: 0", "source: 0", "op: 0", "pid: 0", "count: 0", "stored: 0", "sum_dur: 0", "min_dur: 0", "max_dur: 0",
+		"sum_arg0: 0", "node: ''",
 	}},
 	{"sources", []string{"id: 0", "name: ''", "description: ''"}},
 	{"ops", []string{"source_id: 0", "op_id: 0", "name: ''", "description: ''"}},
 	{"process_names", []string{"pid: 0", "name: ''", "node: ''"}},
 	{"stack_traces", []string{"hash: 0", "frames: ''"}},
-	{"system_snapshots", []string{"timestamp: 0", "cpu_pct: 0", "mem_pct: 0", "mem_avail: 0", "swap_mb: 0", "load_avg: 0"}},
+	{
+		"system_snapshots",
+		[]string{"timestamp: 0", "cpu_pct: 0", "mem_pct: 0", "mem_avail: 0", "swap_mb: 0", "load_avg: 0"},
+	},
 	{"cgroup_metadata", []string{"cgroup_id: 0", "cgroup_path: ''"}},
 	{"sessions", []string{
-		"id: 0", "node: ''", "started_at: 0", "stopped_at: 0", "gpu_model: ''", "gpu_driver: ''", "cpu_model: ''", "cpu_cores: 0",
+		"id: 0", "node: ''", "started_at: 0", "stopped_at: 0", "gpu_model: ''", "gpu_driver: ''", "cpu_model: ''",
+		"cpu_cores: 0",
 		"mem_total: 0", "kernel: ''", "os_release: ''", "cuda_ver: ''", "python_ver: ''", "ingero_ver: ''", "flags: ''",
 	}},
 }
@@ -102,11 +107,12 @@ func (s *source) legacy() (*layout, error) {
 		return nil, nil
 	}
 	l := layout{}
-	err = sqlitex.ExecuteTransient(c, `select lower(t.name), lower(c.name) from sqlite_schema t join pragma_table_info(t.name) c
+	err = sqlitex.ExecuteTransient(c,
+		`select lower(t.name), lower(c.name) from sqlite_schema t join pragma_table_info(t.name) c
 		where t.type = 'table' order by t.name, c.cid`, &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {
-		l[st.ColumnText(0)] = append(l[st.ColumnText(0)], st.ColumnText(1))
-		return nil
-	}})
+			l[st.ColumnText(0)] = append(l[st.ColumnText(0)], st.ColumnText(1))
+			return nil
+		}})
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -114,7 +120,8 @@ func (s *source) legacy() (*layout, error) {
 		return nil, nil
 	}
 	if missing := l.missing(); missing != "" {
-		return nil, fmt.Errorf("%s: %w this version reads: it is of Ingero 0.x, but has no %s; ingero query shows its tables as they are", s.path, store.ErrForeign, missing)
+		return nil, fmt.Errorf("%s: %w this version reads: it is of Ingero 0.x, but has no %s; ingero query shows its "+
+			"tables as they are", s.path, store.ErrForeign, missing)
 	}
 	return &l, nil
 }

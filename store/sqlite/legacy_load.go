@@ -55,7 +55,10 @@ func (r *legacyReader) load(ctx context.Context) (*legacyRows, error) {
 	}
 	e := &legacyRows{procs: map[uint32]*store.Process{}}
 	l := &legacyLoader{legacyReader: r, legacyRows: e, unknown: map[string]event.Op{}}
-	for _, step := range []func(context.Context) error{l.readThreads, l.readCalls, l.readOffCPU, l.readLives, l.readCounts, l.readBounds} {
+	for _, step := range []func(context.Context) error{
+		l.readThreads, l.readCalls, l.readOffCPU, l.readLives, l.readCounts,
+		l.readBounds,
+	} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -105,7 +108,8 @@ func (l *legacyLoader) thread(s *sqlite.Stmt, node string, pid int) event.Thread
 
 func (l *legacyLoader) readThreads(ctx context.Context) error {
 	l.owner = map[uint32]int{}
-	err := l.Reader.rows(ctx, `select node, pid, tid, max(rank), max(local_rank), max(world_size), max(source in (1, 4, 8, 9))
+	err := l.Reader.rows(ctx,
+		`select node, pid, tid, max(rank), max(local_rank), max(world_size), max(source in (1, 4, 8, 9))
 		from earlier_events group by node, pid, tid order by node, pid, tid`, nil, l.addThread)
 	if err != nil {
 		return err
@@ -161,27 +165,29 @@ func (l *legacyLoader) addThread(s *sqlite.Stmt) error {
 		p = &store.Process{PID: t.PID, Node: node, Rank: -1, LocalRank: -1, WorldSize: -1}
 		l.procs[t.PID] = p
 	}
-	p.Rank, p.LocalRank, p.WorldSize = max(p.Rank, orMinus(s, 3)), max(p.LocalRank, orMinus(s, 4)), max(p.WorldSize, orMinus(s, 5))
+	p.Rank, p.LocalRank, p.WorldSize = max(p.Rank, orMinus(s, 3)), max(p.LocalRank, orMinus(s, 4)),
+		max(p.WorldSize, orMinus(s, 5))
 	p.Traced = p.Traced || s.ColumnInt64(6) != 0
 	return nil
 }
 
 func (l *legacyLoader) readCalls(ctx context.Context) error {
-	return l.Reader.rows(ctx, `select node, pid, tid, timestamp, duration, source, op, gpu_id, arg0, arg1, ret_code, stack_hash, id
+	return l.Reader.rows(ctx,
+		`select node, pid, tid, timestamp, duration, source, op, gpu_id, arg0, arg1, ret_code, stack_hash, id
 		from earlier_event where source in (1, 4, 8, 9) order by timestamp, duration desc`, nil, func(s *sqlite.Stmt) error {
-		c := event.Call{
-			Thread: l.thread(s, s.ColumnText(0), 1), Start: nonNegative(s, 3), Duration: nonNegative(s, 4),
-			Op: l.op(s.ColumnInt64(5), s.ColumnText(6)), GPU: event.NoGPU, Ret: int32(s.ColumnInt64(10)),
-			Stack: uint64(s.ColumnInt64(11)), Weight: 1,
-		}
-		// 0 is also what was written when the device was not known.
-		if gpu := s.ColumnInt64(7); gpu > 0 && gpu < 128 {
-			c.GPU = int8(gpu)
-		}
-		c.Args[0], c.Args[1] = uint64(s.ColumnInt64(8)), uint64(s.ColumnInt64(9))
-		l.calls, l.ids = append(l.calls, c), append(l.ids, s.ColumnText(12))
-		return nil
-	})
+			c := event.Call{
+				Thread: l.thread(s, s.ColumnText(0), 1), Start: nonNegative(s, 3), Duration: nonNegative(s, 4),
+				Op: l.op(s.ColumnInt64(5), s.ColumnText(6)), GPU: event.NoGPU, Ret: int32(s.ColumnInt64(10)),
+				Stack: uint64(s.ColumnInt64(11)), Weight: 1,
+			}
+			// 0 is also what was written when the device was not known.
+			if gpu := s.ColumnInt64(7); gpu > 0 && gpu < 128 {
+				c.GPU = int8(gpu)
+			}
+			c.Args[0], c.Args[1] = uint64(s.ColumnInt64(8)), uint64(s.ColumnInt64(9))
+			l.calls, l.ids = append(l.calls, c), append(l.ids, s.ColumnText(12))
+			return nil
+		})
 }
 
 func nonNegative(s *sqlite.Stmt, i int) uint64 { return uint64(max(s.ColumnInt64(i), 0)) }
@@ -207,24 +213,27 @@ func (l *legacyLoader) op(source int64, name string) event.Op {
 
 func (l *legacyLoader) readOffCPU(ctx context.Context) error {
 	l.disk = map[event.Thread][]span{}
-	err := l.Reader.rows(ctx, "select node, pid, tid, timestamp, duration from earlier_event where source = 5 order by timestamp", nil, func(s *sqlite.Stmt) error {
-		t, from := l.thread(s, s.ColumnText(0), 1), nonNegative(s, 3)
-		l.disk[t] = append(l.disk[t], span{from, from + nonNegative(s, 4)})
-		return nil
-	})
+	err := l.Reader.rows(ctx,
+		"select node, pid, tid, timestamp, duration from earlier_event where source = 5 order by timestamp", nil,
+		func(s *sqlite.Stmt) error {
+			t, from := l.thread(s, s.ColumnText(0), 1), nonNegative(s, 3)
+			l.disk[t] = append(l.disk[t], span{from, from + nonNegative(s, 4)})
+			return nil
+		})
 	if err != nil {
 		return err
 	}
-	err = l.Reader.rows(ctx, "select node, pid, tid, timestamp, duration from earlier_events where source = 3 and op = 1", nil, func(s *sqlite.Stmt) error {
-		o := interval{Thread: l.thread(s, s.ColumnText(0), 1), class: event.Other}
-		o.to = nonNegative(s, 3)
-		o.from = o.to - min(o.to, nonNegative(s, 4))
-		if l.waitedForDisk(&o) {
-			o.class = event.BlockIO
-		}
-		l.off = append(l.off, o)
-		return nil
-	})
+	err = l.Reader.rows(ctx, "select node, pid, tid, timestamp, duration from earlier_events where source = 3 and op = 1",
+		nil, func(s *sqlite.Stmt) error {
+			o := interval{Thread: l.thread(s, s.ColumnText(0), 1), class: event.Other}
+			o.to = nonNegative(s, 3)
+			o.from = o.to - min(o.to, nonNegative(s, 4))
+			if l.waitedForDisk(&o) {
+				o.class = event.BlockIO
+			}
+			l.off = append(l.off, o)
+			return nil
+		})
 	slices.SortFunc(l.off, func(a, b interval) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), compareThreads(a.Thread, b.Thread))
 	})
@@ -252,10 +261,16 @@ func within(s span, from, to uint64) uint64 {
 // readLives reads what happened to processes. A fork's first argument is unused,
 // its second is the task created.
 func (l *legacyLoader) readLives(ctx context.Context) error {
-	kinds := map[string]event.LifeKind{"process_fork": event.LifeFork, "process_exec": event.LifeExec, "process_exit": event.LifeExit}
+	kinds := map[string]event.LifeKind{
+		"process_fork": event.LifeFork, "process_exec": event.LifeExec,
+		"process_exit": event.LifeExit,
+	}
 	return l.Reader.rows(ctx, `select node, pid, tid, timestamp, op, arg1, comm from earlier_event
 		where source = 3 and op in ('process_fork', 'process_exec', 'process_exit') order by timestamp`, nil, func(s *sqlite.Stmt) error {
-		n := event.Life{At: nonNegative(s, 3), Kind: kinds[s.ColumnText(4)], Comm: s.ColumnText(6), Thread: l.thread(s, s.ColumnText(0), 1)}
+		n := event.Life{
+			At: nonNegative(s, 3), Kind: kinds[s.ColumnText(4)], Comm: s.ColumnText(6),
+			Thread: l.thread(s, s.ColumnText(0), 1),
+		}
 		if n.Kind == event.LifeFork {
 			child := l.id(s.ColumnText(0), s.ColumnInt64(5))
 			n.Parent, n.Thread, n.Comm = n.Thread, event.Thread{PID: child, TID: child}, ""
@@ -266,27 +281,30 @@ func (l *legacyLoader) readLives(ctx context.Context) error {
 }
 
 func (l *legacyLoader) readCounts(ctx context.Context) error {
-	return l.Reader.rows(ctx, `select a.bucket, a.pid, a.source, coalesce(o.name, 'op-' || (a.source * 256 + a.op)), a.count, a.sum_dur, a.min_dur, a.max_dur, a.sum_arg0, a.node
+	return l.Reader.rows(ctx,
+		`select a.bucket, a.pid, a.source, coalesce(o.name, 'op-' || (a.source * 256 + a.op)), a.count, a.sum_dur, a.min_dur, a.max_dur, a.sum_arg0, a.node
 		from earlier_event_aggregates a left join earlier_op o on o.source = a.source and o.op = a.op
 		where a.source in (1, 4, 8, 9) or o.name = 'sched_switch' order by a.bucket, a.pid, a.source, a.op, a.node`, nil, func(s *sqlite.Stmt) error {
-		c := legacyCount{
-			from: nonNegative(s, 0), pid: uint32(s.ColumnInt64(1)), count: nonNegative(s, 4), sum: nonNegative(s, 5),
-			min: nonNegative(s, 6), max: nonNegative(s, 7), bytes: nonNegative(s, 8), isSwitch: s.ColumnText(3) == "sched_switch",
-		}
-		if node := s.ColumnText(9); node != "" {
-			c.pid = l.claim(node, c.pid)
-		}
-		c.op, c.call = l.op(s.ColumnInt64(2), s.ColumnText(3)), !c.isSwitch
-		l.counts = append(l.counts, c)
-		return nil
-	})
+			c := legacyCount{
+				from: nonNegative(s, 0), pid: uint32(s.ColumnInt64(1)), count: nonNegative(s, 4), sum: nonNegative(s, 5),
+				min: nonNegative(s, 6), max: nonNegative(s, 7), bytes: nonNegative(s, 8),
+				isSwitch: s.ColumnText(3) == "sched_switch",
+			}
+			if node := s.ColumnText(9); node != "" {
+				c.pid = l.claim(node, c.pid)
+			}
+			c.op, c.call = l.op(s.ColumnInt64(2), s.ColumnText(3)), !c.isSwitch
+			l.counts = append(l.counts, c)
+			return nil
+		})
 }
 
 func (l *legacyLoader) readBounds(ctx context.Context) error {
-	return l.Reader.rows(ctx, "select min(timestamp), max(timestamp + duration) from earlier_event", nil, func(s *sqlite.Stmt) error {
-		l.first, l.last = nonNegative(s, 0), nonNegative(s, 1)
-		return nil
-	})
+	return l.Reader.rows(ctx, "select min(timestamp), max(timestamp + duration) from earlier_event", nil,
+		func(s *sqlite.Stmt) error {
+			l.first, l.last = nonNegative(s, 0), nonNegative(s, 1)
+			return nil
+		})
 }
 
 // account gives calls their depth and ledger, and intervals their call.

@@ -28,8 +28,9 @@ func (r *legacyReader) Summary(ctx context.Context) (store.Summary, error) {
 	err = r.Reader.rows(ctx, `select id, started_at, stopped_at, node, kernel, cpu_cores, mem_total, ingero_ver, flags
 		from earlier_sessions order by id`, nil, func(s *sqlite.Stmt) error {
 		sum.Sessions = append(sum.Sessions, store.Session{
-			ID: s.ColumnInt64(0), Started: nonNegative(s, 1), Stopped: nonNegative(s, 2), Node: s.ColumnText(3), Kernel: s.ColumnText(4),
-			CPUs: int(s.ColumnInt64(5)), Memory: nonNegative(s, 6) << 20, Version: s.ColumnText(7), Flags: s.ColumnText(8),
+			ID: s.ColumnInt64(0), Started: nonNegative(s, 1), Stopped: nonNegative(s, 2), Node: s.ColumnText(3),
+			Kernel: s.ColumnText(4),
+			CPUs:   int(s.ColumnInt64(5)), Memory: nonNegative(s, 6) << 20, Version: s.ColumnText(7), Flags: s.ColumnText(8),
 		})
 		return nil
 	})
@@ -114,7 +115,9 @@ func (r *legacyReader) NotableGaps(context.Context, store.Window, func(*event.Ga
 }
 
 // Reaching implements store.Reader.
-func (r *legacyReader) Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, _ func(*event.Gap) bool) error {
+func (r *legacyReader) Reaching(ctx context.Context, at uint64, call func(*event.Call) bool,
+	_ func(*event.Gap) bool,
+) error {
 	return r.Calls(ctx, store.Window{To: at}, func(c *event.Call) bool { return c.End() <= at || call(c) })
 }
 
@@ -154,7 +157,9 @@ func (r *legacyReader) Calls(ctx context.Context, w store.Window, visit func(*ev
 }
 
 // CallsOf implements store.Recording.
-func (r *legacyReader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, visit func(*event.Call) bool) error {
+func (r *legacyReader) CallsOf(ctx context.Context, w store.Window, ops []event.Op,
+	visit func(*event.Call) bool,
+) error {
 	return r.visitCalls(ctx, w, func(c *event.Call) bool { return slices.Contains(ops, c.Op) }, visit)
 }
 
@@ -244,14 +249,15 @@ func (r *legacyReader) Lives(ctx context.Context, w store.Window) ([]event.Life,
 // Snapshots implements store.Reader.
 func (r *legacyReader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
 	var out []store.Snapshot
-	err := r.Reader.rows(ctx, `select timestamp, cpu_pct, mem_pct, mem_avail, swap_mb, load_avg from earlier_system_snapshots
+	err := r.Reader.rows(ctx,
+		`select timestamp, cpu_pct, mem_pct, mem_avail, swap_mb, load_avg from earlier_system_snapshots
 		where timestamp between ? and ? order by timestamp`, bounds(w), func(s *sqlite.Stmt) error {
-		out = append(out, store.Snapshot{
-			At: nonNegative(s, 0), CPUPct: s.ColumnFloat(1), MemPct: s.ColumnFloat(2),
-			MemAvailableMB: nonNegative(s, 3), SwapMB: nonNegative(s, 4), Load: s.ColumnFloat(5),
+			out = append(out, store.Snapshot{
+				At: nonNegative(s, 0), CPUPct: s.ColumnFloat(1), MemPct: s.ColumnFloat(2),
+				MemAvailableMB: nonNegative(s, 3), SwapMB: nonNegative(s, 4), Load: s.ColumnFloat(5),
+			})
+			return nil
 		})
-		return nil
-	})
 	return out, err
 }
 
@@ -261,31 +267,32 @@ func (r *legacyReader) Snapshots(ctx context.Context, w store.Window) ([]store.S
 func (r *legacyReader) Stack(ctx context.Context, id uint64) (event.Stack, error) {
 	stack := event.Stack{ID: id}
 	found := false
-	err := r.Reader.rows(ctx, "select frames from earlier_stack_traces where hash = ?", []int64{int64(id)}, func(s *sqlite.Stmt) error {
-		found = true
-		var frames []struct {
-			Symbol string `json:"s"`
-			File   string `json:"f"`
-			Addr   string `json:"i"`
-		}
-		if text := s.ColumnText(0); text != "" {
-			if err := json.Unmarshal([]byte(text), &frames); err != nil {
-				return fmt.Errorf("%w: frames of stack %d: %w", store.ErrCorrupt, int64(id), err)
+	err := r.Reader.rows(ctx, "select frames from earlier_stack_traces where hash = ?", []int64{int64(id)},
+		func(s *sqlite.Stmt) error {
+			found = true
+			var frames []struct {
+				Symbol string `json:"s"`
+				File   string `json:"f"`
+				Addr   string `json:"i"`
 			}
-		}
-		for _, f := range frames {
-			fr := event.Frame{Kind: event.FrameNative, Symbol: f.Symbol, Module: f.File}
-			if at := strings.LastIndex(f.Symbol, "+0x"); at > 0 {
-				fr.Symbol = f.Symbol[:at]
+			if text := s.ColumnText(0); text != "" {
+				if err := json.Unmarshal([]byte(text), &frames); err != nil {
+					return fmt.Errorf("%w: frames of stack %d: %w", store.ErrCorrupt, int64(id), err)
+				}
 			}
-			_, _ = fmt.Sscanf(f.Addr, "0x%x", &fr.Addr) // without one it stays 0
-			if strings.HasSuffix(f.File, ".py") {
-				fr.Kind, fr.File, fr.Module = event.FramePython, f.File, ""
+			for _, f := range frames {
+				fr := event.Frame{Kind: event.FrameNative, Symbol: f.Symbol, Module: f.File}
+				if at := strings.LastIndex(f.Symbol, "+0x"); at > 0 {
+					fr.Symbol = f.Symbol[:at]
+				}
+				_, _ = fmt.Sscanf(f.Addr, "0x%x", &fr.Addr) // without one it stays 0
+				if strings.HasSuffix(f.File, ".py") {
+					fr.Kind, fr.File, fr.Module = event.FramePython, f.File, ""
+				}
+				stack.Frames = append(stack.Frames, fr)
 			}
-			stack.Frames = append(stack.Frames, fr)
-		}
-		return nil
-	})
+			return nil
+		})
 	if err == nil && !found {
 		err = fmt.Errorf("%s: stack %d: %w", r.source.path, int64(id), ErrNoStack)
 	}

@@ -137,10 +137,11 @@ func (r *legacyReader) Earlier(ctx context.Context, w store.Window) (*store.Earl
 			out.IDs[store.CallKey{Thread: c.Thread, Start: c.Start}] = e.ids[i]
 		}
 	}
-	err = r.Reader.rows(ctx, "select value from earlier_schema_info where key = 'version'", nil, func(s *sqlite.Stmt) error {
-		out.Version = s.ColumnText(0)
-		return nil
-	})
+	err = r.Reader.rows(ctx, "select value from earlier_schema_info where key = 'version'", nil,
+		func(s *sqlite.Stmt) error {
+			out.Version = s.ColumnText(0)
+			return nil
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -153,22 +154,24 @@ func (r *legacyReader) Earlier(ctx context.Context, w store.Window) (*store.Earl
 
 func (r *legacyReader) chains(ctx context.Context, w store.Window) ([]store.StoredChain, error) {
 	var out []store.StoredChain
-	err := r.Reader.rows(ctx, `select c.id, c.detected_at, c.node, c.severity, c.summary, c.root_cause, c.explanation, c.cuda_op, c.recommendations,
+	err := r.Reader.rows(ctx,
+		`select c.id, c.detected_at, c.node, c.severity, c.summary, c.root_cause, c.explanation, c.cuda_op, c.recommendations,
 		case c.cuda_op when 'cudaStreamSync' then 'cudaStreamSynchronize' when 'cudaDeviceSync' then 'cudaDeviceSynchronize' else c.cuda_op end
 		from earlier_causal_chains c where c.detected_at between ? and ? order by c.detected_at, c.id`, bounds(w), func(s *sqlite.Stmt) error {
-		c := store.StoredChain{
-			ID: s.ColumnText(0), At: nonNegative(s, 1), Node: s.ColumnText(2), Severity: s.ColumnText(3), Summary: s.ColumnText(4),
-			RootCause: s.ColumnText(5), Explanation: s.ColumnText(6), Op: s.ColumnText(7),
-		}
-		if i, ok := event.ByName(s.ColumnText(9)); ok {
-			c.Call = i.Op
-		}
-		if text := s.ColumnText(8); text != "" && json.Unmarshal([]byte(text), &c.Recommendations) != nil {
-			c.Recommendations = []string{text}
-		}
-		out = append(out, c)
-		return nil
-	})
+			c := store.StoredChain{
+				ID: s.ColumnText(0), At: nonNegative(s, 1), Node: s.ColumnText(2), Severity: s.ColumnText(3),
+				Summary:   s.ColumnText(4),
+				RootCause: s.ColumnText(5), Explanation: s.ColumnText(6), Op: s.ColumnText(7),
+			}
+			if i, ok := event.ByName(s.ColumnText(9)); ok {
+				c.Call = i.Op
+			}
+			if text := s.ColumnText(8); text != "" && json.Unmarshal([]byte(text), &c.Recommendations) != nil {
+				c.Recommendations = []string{text}
+			}
+			out = append(out, c)
+			return nil
+		})
 	return out, err
 }
 

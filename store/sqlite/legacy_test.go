@@ -56,7 +56,8 @@ func TestEarlierCallsGetDepthAndLedgerFromTheirRows(t *testing.T) {
 	r := openLegacy(t, legacy(t, "0.8"))
 	var got []string
 	must(t, r.Calls(t.Context(), store.Window{}, func(c *event.Call) bool {
-		got = append(got, fmt.Sprintf("%d/%d %s at %d for %d depth %d off %d other %d", c.PID, c.TID, c.Op, c.Start, c.Duration, c.Depth, c.Ledger.Total(), c.Ledger.NS[event.Other]))
+		got = append(got, fmt.Sprintf("%d/%d %s at %d for %d depth %d off %d other %d", c.PID, c.TID, c.Op, c.Start,
+			c.Duration, c.Depth, c.Ledger.Total(), c.Ledger.NS[event.Other]))
 		return true
 	}))
 	want := []string{
@@ -85,7 +86,8 @@ func TestEarlierIntervalsBeginBeforeTheirRecord(t *testing.T) {
 	r := openLegacy(t, legacy(t, "0.8"))
 	var got []string
 	must(t, r.OffCPU(t.Context(), store.Window{}, func(o *event.OffCPU) bool {
-		got = append(got, fmt.Sprintf("%d for %d: %s in %d of %s, dispatches %t", o.Start, o.Duration, o.Class, o.Op, o.Comm, o.Dispatch))
+		got = append(got,
+			fmt.Sprintf("%d for %d: %s in %d of %s, dispatches %t", o.Start, o.Duration, o.Class, o.Op, o.Comm, o.Dispatch))
 		return true
 	}))
 	sync := opOf(t, "cudaStreamSynchronize")
@@ -124,7 +126,8 @@ func TestEarlierStatisticsCountWhatIsNotListed(t *testing.T) {
 	}
 	sum, err := r.Summary(t.Context())
 	must(t, err)
-	if sum.Calls != 14 || sum.Stored != 6 || sum.First != 1_000_000_000 || sum.Last != 1_046_000_000 || sum.Sessions[0].Memory != 16<<20 {
+	if sum.Calls != 14 || sum.Stored != 6 || sum.First != 1_000_000_000 || sum.Last != 1_046_000_000 ||
+		sum.Sessions[0].Memory != 16<<20 {
 		t.Errorf("summary %+v", sum)
 	}
 }
@@ -138,22 +141,28 @@ func TestEarlierHoldsChainsAndSaysWhatWasRecorded(t *testing.T) {
 		t.Fatalf("version %s, %d chains", e.Version, len(e.Chains))
 	}
 	want := store.StoredChain{
-		ID: "chain-002", At: 1_050_000_000, Severity: "MEDIUM", Summary: "cudaStreamSync p99=3ms (1.0x p50) — 34 sched_switch events",
-		RootCause: "34 sched_switch events", Explanation: "It is slow.", Op: "cudaStreamSync", Call: opOf(t, "cudaStreamSynchronize"),
+		ID: "chain-002", At: 1_050_000_000, Severity: "MEDIUM",
+		Summary:   "cudaStreamSync p99=3ms (1.0x p50) — 34 sched_switch events",
+		RootCause: "34 sched_switch events", Explanation: "It is slow.", Op: "cudaStreamSync",
+		Call:            opOf(t, "cudaStreamSynchronize"),
 		Recommendations: []string{"free text"},
 	}
 	if d := cmp.Diff(want, e.Chains[1]); d != "" {
 		t.Errorf("chain (-want +got):\n%s", d)
 	}
 	main := event.Thread{PID: 100, TID: 100}
-	switches := map[event.Thread]store.Switches{main: {From: 1_003_000_000, To: 1_010_010_000, Counted: true, Unlisted: 50_000}}
+	switches := map[event.Thread]store.Switches{main: {
+		From: 1_003_000_000, To: 1_010_010_000, Counted: true,
+		Unlisted: 50_000,
+	}}
 	if d := cmp.Diff(switches, e.Switches); d != "" {
 		t.Errorf("switches (-want +got):\n%s", d)
 	}
 	if id := e.IDs[store.CallKey{Thread: main, Start: 1_001_000_000}]; id != "3" {
 		t.Errorf("id %q", id)
 	}
-	if e, err = r.Earlier(t.Context(), store.Window{From: 1_010_000_000, To: 1_020_000_000}); err != nil || len(e.Chains) != 0 {
+	if e, err = r.Earlier(t.Context(), store.Window{From: 1_010_000_000, To: 1_020_000_000}); err != nil ||
+		len(e.Chains) != 0 {
 		t.Errorf("%d chains in a window before them, %v", len(e.Chains), err)
 	}
 	stack, err := r.Stack(t.Context(), 7)
@@ -199,7 +208,8 @@ func TestEarlierHasEveryView(t *testing.T) {
 	t.Parallel()
 	views := func(path, schema string) map[string][]string {
 		all := map[string][]string{}
-		for _, row := range query(t, path, `select m.name, group_concat(c.name) from `+schema+` m join pragma_table_info(m.name) c
+		for _, row := range query(t, path,
+			`select m.name, group_concat(c.name) from `+schema+` m join pragma_table_info(m.name) c
 			where m.type = 'view' or m.name = 'causal_chains' group by 1`) {
 			all[row[0].(string)] = strings.Split(row[1].(string), ",")
 		}
@@ -235,11 +245,17 @@ func TestEarlierViews(t *testing.T) {
 			{int64(1_009_010_000), int64(1_000_000), "sched_switch", int64(0)},
 			{int64(1_020_000_000), int64(0), "process_fork", int64(101)},
 		}},
-		{"select op, timestamp, comm from main.events join process_names using (pid) join (select '' as comm) where id = 3", [][]any{{int64(5), int64(1_001_000_000), ""}}},
+		{
+			"select op, timestamp, comm from main.events join process_names using (pid) join (select '' as comm) where id = 3",
+			[][]any{{int64(5), int64(1_001_000_000), ""}},
+		},
 		{"select bytes, ptr from cudaMalloc", [][]any{{int64(4096), int64(0)}}},
 		{"select timestamp, bytes from io_events", [][]any{{int64(1_009_020_000), int64(24 * 512)}}},
 		{"select on_cpu_ns, other_ns from ledger", [][]any{{int64(2_000_000), int64(1_000_000)}}},
-		{"select symbol, kind from stack_frames where stack_hash = 7 order by depth", [][]any{{"cudaMalloc", "native"}, {"", "native"}, {"step", "python"}}},
+		{
+			"select symbol, kind from stack_frames where stack_hash = 7 order by depth",
+			[][]any{{"cudaMalloc", "native"}, {"", "native"}, {"step", "python"}},
+		},
 		{"select gpu_model, mem_total from sessions", [][]any{{"a GPU", int64(16 << 20)}}},
 		{"select count(*) from losses", [][]any{{int64(0)}}},
 		{"select id from causal_chains where cuda_op = 'cudaStreamSync'", [][]any{{"chain-002"}}},
@@ -254,8 +270,10 @@ func TestEarlierIsGuardedToo(t *testing.T) {
 	t.Parallel()
 	path := legacy(t, "0.8")
 	for _, q := range []string{
-		"drop view events", "drop view temp.events", "create temp table x (a)", "create temp view x as select 1", "delete from main.events",
-		"insert into events (id) values (1)", "update main.events set duration = 0", "pragma query_only = off", "pragma temp_store = file",
+		"drop view events", "drop view temp.events", "create temp table x (a)", "create temp view x as select 1",
+		"delete from main.events",
+		"insert into events (id) values (1)", "update main.events set duration = 0", "pragma query_only = off",
+		"pragma temp_store = file",
 	} {
 		rows, err := sqlite.Query(t.Context(), path, q, store.Limits{})
 		if err == nil {
@@ -277,7 +295,8 @@ func TestEarlierIsGuardedToo(t *testing.T) {
 func TestHalfAnEarlierRecordingIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "half.db")
-	makeDB(t, path, "create table events (id integer primary key, timestamp integer, pid integer); create table schema_info (key text, value text)")
+	makeDB(t, path, "create table events (id integer primary key, timestamp integer, pid integer); create table "+
+		"schema_info (key text, value text)")
 	unchanged(t, path)
 	_, err := sqlite.Open(path)
 	checkError(t, err, store.ErrForeign, []string{"Ingero 0.x", "no column duration in its table events", "ingero query"})
@@ -304,10 +323,19 @@ func TestPublishedQueriesRunVerbatim(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})
 	b := fullBatch(t)
-	b.Calls = append(b.Calls, event.Call{Start: t0 + 40_000_000, Duration: 9000, Thread: engine, Op: opOf(t, "cudaMalloc"), Args: [4]uint64{1 << 20}})
+	b.Calls = append(b.Calls, event.Call{
+		Start: t0 + 40_000_000, Duration: 9000, Thread: engine, Op: opOf(t, "cudaMalloc"),
+		Args: [4]uint64{1 << 20},
+	})
 	b.OffCPU = append(b.OffCPU,
-		event.OffCPU{Start: t0 + 50_000_000, Duration: 200_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, State: 1, WakerSyscall: -1},
-		event.OffCPU{Start: t0 + 60_000_000, Duration: 200_000, Thread: engine, Comm: "engine", Class: event.BlockIO, Syscall: 0, State: 2, WakerSyscall: -1})
+		event.OffCPU{
+			Start: t0 + 50_000_000, Duration: 200_000, Thread: engine, Comm: "engine", Class: event.Network,
+			Syscall: 45, State: 1, WakerSyscall: -1,
+		},
+		event.OffCPU{
+			Start: t0 + 60_000_000, Duration: 200_000, Thread: engine, Comm: "engine", Class: event.BlockIO,
+			Syscall: 0, State: 2, WakerSyscall: -1,
+		})
 	must(t, w.Write(b))
 	must(t, w.Close())
 	for name, q := range publishedQueries(t) {
@@ -356,7 +384,8 @@ func TestPublishedDatabases(t *testing.T) {
 		must(t, err)
 		calls := uint64(0)
 		must(t, r.Calls(t.Context(), store.Window{}, func(*event.Call) bool { calls++; return true }))
-		if n := query(t, path, "select count(*) from cuda_events")[0][0]; sum.Stored != calls || n != int64(calls) || sum.Calls < calls || sum.First == 0 {
+		if n := query(t, path, "select count(*) from cuda_events")[0][0]; sum.Stored != calls || n != int64(calls) ||
+			sum.Calls < calls || sum.First == 0 {
 			t.Errorf("%s: %d calls read, %v by SQL, %+v", path, calls, n, sum)
 		}
 		e, err := r.(store.LegacyReader).Earlier(t.Context(), store.Window{})

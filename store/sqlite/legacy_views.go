@@ -51,19 +51,21 @@ func schemaOfToday(names string) (list []publicView, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = sqlitex.ExecuteTransient(c, "select name, sql from sqlite_schema order by rowid", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		if name := s.ColumnText(0); all[name] != nil {
-			list = append(list, publicView{name, all[name], s.ColumnText(1)})
-		}
-		return nil
-	}})
+	err = sqlitex.ExecuteTransient(c, "select name, sql from sqlite_schema order by rowid",
+		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			if name := s.ColumnText(0); all[name] != nil {
+				list = append(list, publicView{name, all[name], s.ColumnText(1)})
+			}
+			return nil
+		}})
 	return list, err
 }
 
 // columnsOf returns the columns of the tables and views that a query names.
 func columnsOf(c *sqlite.Conn, names string) (map[string][]string, error) {
 	all := make(map[string][]string)
-	err := sqlitex.ExecuteTransient(c, "select m.name, c.name from ("+names+") m, pragma_table_info(m.name) c order by m.name, c.cid", &sqlitex.ExecOptions{
+	err := sqlitex.ExecuteTransient(c, "select m.name, c.name from ("+names+
+		") m, pragma_table_info(m.name) c order by m.name, c.cid", &sqlitex.ExecOptions{
 		ResultFunc: func(s *sqlite.Stmt) error {
 			all[s.ColumnText(0)] = append(all[s.ColumnText(0)], s.ColumnText(1))
 			return nil

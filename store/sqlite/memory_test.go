@@ -22,7 +22,10 @@ func memoryBatch(t testing.TB) *store.Batch {
 	}
 	b.MemorySites = []event.MemorySite{
 		{At: t0 + 50, PID: 100, Op: opOf(t, "cudaMalloc"), Stack: 77, LiveBytes: 1 << 40, LiveCount: 2, Oldest: t0 + 3},
-		{At: t0 + 51, PID: 100, Space: event.PinnedMemory, Op: opOf(t, "cudaHostAlloc"), LiveBytes: 7, LiveCount: 1, Oldest: t0 + 4},
+		{
+			At: t0 + 51, PID: 100, Space: event.PinnedMemory, Op: opOf(t, "cudaHostAlloc"), LiveBytes: 7, LiveCount: 1,
+			Oldest: t0 + 4,
+		},
 	}
 	return b
 }
@@ -44,7 +47,8 @@ func TestMemoryIsReadBack(t *testing.T) {
 	if d := cmp.Diff(b.MemorySites, sites); d != "" {
 		t.Errorf("sites (-want +got):\n%s", d)
 	}
-	if got, err = r.Memory(ctx, store.Window{From: t0 + 51, To: t0 + 52}); err != nil || len(got) != 1 || got[0].Space != event.PinnedMemory {
+	if got, err = r.Memory(ctx, store.Window{From: t0 + 51, To: t0 + 52}); err != nil || len(got) != 1 ||
+		got[0].Space != event.PinnedMemory {
 		t.Errorf("in a window: %+v, %v", got, err)
 	}
 }

@@ -84,9 +84,11 @@ func (m *merger) way() (func() error, error) {
 		return m.mergeLegacy, nil
 	}
 	old := m.inputs[legacy].path
-	return nil, fmt.Errorf("%w: %s is of Ingero 0.x and %s is not: events of 0.x have no exact statistics and no ledgers, "+
-		"which a recording of today is made of; merge those of 0.x by themselves, or explain each on its own: ingero explain %s",
-		ErrMerge, old, m.inputs[today].path, old)
+	return nil,
+		fmt.Errorf("%w: %s is of Ingero 0.x and %s is not: events of 0.x have no exact statistics and no ledgers, "+
+			"which a recording of today is made of; merge those of 0.x by themselves, or explain each on its own: ingero "+
+			"explain %s",
+			ErrMerge, old, m.inputs[today].path, old)
 }
 
 // checkOutput refuses what can be refused before any work is done.
@@ -111,7 +113,8 @@ func checkOutput(output string, inputs []MergeInput, overwrite bool) error {
 	case err != nil:
 		return openError(output, err)
 	case slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }):
-		return fmt.Errorf("%w: %s is to be read and written; recordings are never changed: name another output", ErrMerge, output)
+		return fmt.Errorf("%w: %s is to be read and written; recordings are never changed: name another output", ErrMerge,
+			output)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: %s is no file", ErrMerge, output)
 	case !overwrite:

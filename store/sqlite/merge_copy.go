@@ -132,7 +132,8 @@ func (c *mergeCopy) prepare() error {
 		c.base[t], c.top[t] = base+1, top
 	}
 	for _, v := range c.in.covered {
-		err := exec(c.conn, `insert into temp.covered select ?1, ?2, id, ?3, ?4 from (select id from src.thread where session = ?1 and tid = ?2 union all select null where ?2 = 0)`,
+		err := exec(c.conn,
+			`insert into temp.covered select ?1, ?2, id, ?3, ?4 from (select id from src.thread where session = ?1 and tid = ?2 union all select null where ?2 = 0)`,
 			v.session, v.tid, v.from, v.to)
 		if err != nil {
 			return err
@@ -216,23 +217,24 @@ func (c *mergeCopy) tables() error {
 }
 
 func (c *mergeCopy) list() (list []mergeTable, err error) {
-	err = sqlitex.ExecuteTransient(c.conn, `select t.name, c.name, c.pk = 1 and c.type = 'INTEGER' and c.name = 'ts' and t.wr = 0 from pragma_table_list t join pragma_table_xinfo(t.name) c
+	err = sqlitex.ExecuteTransient(c.conn,
+		`select t.name, c.name, c.pk = 1 and c.type = 'INTEGER' and c.name = 'ts' and t.wr = 0 from pragma_table_list t join pragma_table_xinfo(t.name) c
 		where t.schema = 'main' and t.type = 'table' and t.name not like 'sqlite\_%' escape '\' order by t.name, c.cid`, &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error {
-			name := s.ColumnText(0)
-			if slices.Contains(mergeOwn, name) {
+			ResultFunc: func(s *sqlite.Stmt) error {
+				name := s.ColumnText(0)
+				if slices.Contains(mergeOwn, name) {
+					return nil
+				}
+				if n := len(list); n == 0 || list[n-1].name != name {
+					list = append(list, mergeTable{name: name})
+				}
+				t := &list[len(list)-1]
+				t.columns = append(t.columns, s.ColumnText(1))
+				_, child := mergeChildren[name]
+				t.ts = t.ts || s.ColumnBool(2) && !child
 				return nil
-			}
-			if n := len(list); n == 0 || list[n-1].name != name {
-				list = append(list, mergeTable{name: name})
-			}
-			t := &list[len(list)-1]
-			t.columns = append(t.columns, s.ColumnText(1))
-			_, child := mergeChildren[name]
-			t.ts = t.ts || s.ColumnBool(2) && !child
-			return nil
-		},
-	})
+			},
+		})
 	return list, err
 }
 
@@ -243,7 +245,8 @@ func (c *mergeCopy) skip(t *mergeTable) error {
 	case len(c.in.covered) == 0:
 		return nil
 	case slices.Contains(mergeMachine, t.name):
-		query = "select x.ts from src.%[1]s x join temp.covered v on v.session = coalesce(x.session, (select max(id) from src.session)) and v.tid = 0 where x.ts between v.lo and v.hi"
+		query = "select x.ts from src.%[1]s x join temp.covered v on v.session = coalesce(x.session, (select max(id) from " +
+			"src.session)) and v.tid = 0 where x.ts between v.lo and v.hi"
 	case slices.Contains(t.columns, "thread") && !slices.Contains([]string{"call", "gap", "collective"}, t.name):
 		query = "select x.ts from src.%[1]s x join temp.covered v on v.thread = x.thread where x.ts between v.lo and v.hi"
 	default:
@@ -265,7 +268,8 @@ func (c *mergeCopy) move(t *mergeTable) error {
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	free, err := c.conn.Prepare(fmt.Sprintf(`select not exists (select 1 from main.%[1]s where ts = ?1) and not exists (select 1 from src.%[1]s where ts = ?1)`, t.name))
+	free,
+		err := c.conn.Prepare(fmt.Sprintf(`select not exists (select 1 from main.%[1]s where ts = ?1) and not exists (select 1 from src.%[1]s where ts = ?1)`, t.name))
 	if err != nil {
 		return err
 	}
@@ -332,7 +336,8 @@ func (c *mergeCopy) insert(t *mergeTable) error {
 		values[i] = column
 		switch {
 		case name == key && (t.ts || isChild) && moved:
-			values[i] = fmt.Sprintf("coalesce((select new from temp.moved where tab = '%s' and old = %s), %[2]s)", parent, column)
+			values[i] = fmt.Sprintf("coalesce((select new from temp.moved where tab = '%s' and old = %s), %[2]s)", parent,
+				column)
 		case t.name == "session" && name == "node" && c.in.force != "":
 			values[i] = "'" + strings.ReplaceAll(c.in.force, "'", "''") + "'"
 		case name == "id" && slices.Contains(rollups, t.name):
@@ -349,18 +354,21 @@ func (c *mergeCopy) insert(t *mergeTable) error {
 	if skipped {
 		where = fmt.Sprintf(" where x.%s not in (select ts from temp.skipped where tab = '%s')", key, parent)
 	}
-	return exec(c.conn, fmt.Sprintf("insert into main.%[1]s select %[2]s from src.%[1]s x%[3]s", t.name, strings.Join(values, ", "), where))
+	return exec(c.conn, fmt.Sprintf("insert into main.%[1]s select %[2]s from src.%[1]s x%[3]s", t.name,
+		strings.Join(values, ", "), where))
 }
 
 // changes reports whether rows of a table are moved or left out.
 func (c *mergeCopy) changes(table string) (moved, skipped bool, err error) {
-	n, err := queryInt(c.conn, "select exists (select 1 from temp.moved where tab = ?1) + 2 * exists (select 1 from temp.skipped where tab = ?1)", table)
+	n, err := queryInt(c.conn, "select exists (select 1 from temp.moved where tab = ?1) + 2 * exists (select 1 from "+
+		"temp.skipped where tab = ?1)", table)
 	return n&1 != 0, n&2 != 0, err
 }
 
 // chains copies stored verdicts. Their ids may be those of another machine's.
 func (c *mergeCopy) chains() error {
-	return exec(c.conn, `insert into main.causal_chains (id, detected_at, node, severity, summary, root_cause, explanation, recommendations, cuda_op, cuda_p99_us, cuda_p50_us, tail_ratio, timeline)
+	return exec(c.conn,
+		`insert into main.causal_chains (id, detected_at, node, severity, summary, root_cause, explanation, recommendations, cuda_op, cuda_p99_us, cuda_p50_us, tail_ratio, timeline)
 		select case when exists (select 1 from main.causal_chains y where y.id = x.id) then x.id || '@' || ?1 else x.id end,
 		detected_at, case when ?2 <> '' then ?2 else node end, severity, summary, root_cause, explanation, recommendations, cuda_op, cuda_p99_us, cuda_p50_us, tail_ratio, timeline from src.causal_chains x`,
 		c.base["session"], c.in.force)

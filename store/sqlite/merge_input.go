@@ -121,7 +121,8 @@ func (in *mergeInput) readSessions(m *merger) error {
 	defer c.Close() // nothing was written that could be lost
 	c.SetInterrupt(m.ctx.Done())
 	by := map[int64]*mergeSession{}
-	err = sqlitex.ExecuteTransient(c, `select id, node, host, boot, tracer, started_ns, max(started_ns, stopped_ns, flushed_ns, last_ns) from session order by id`,
+	err = sqlitex.ExecuteTransient(c,
+		`select id, node, host, boot, tracer, started_ns, max(started_ns, stopped_ns, flushed_ns, last_ns) from session order by id`,
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			x := &mergeSession{
 				in: in, id: s.ColumnInt64(0), node: cmp.Or(in.force, s.ColumnText(1)), host: s.ColumnText(2), boot: s.ColumnText(3),
@@ -138,13 +139,16 @@ func (in *mergeInput) readSessions(m *merger) error {
 	}
 	for _, s := range in.sessions {
 		if s.node == "" {
-			return fmt.Errorf("%w: %s does not say which machine it is of; name it: --force-node NAME=%s", ErrMerge, in.path, in.path)
+			return fmt.Errorf("%w: %s does not say which machine it is of; name it: --force-node NAME=%s", ErrMerge, in.path,
+				in.path)
 		}
 		if in.force != "" && s.recorded != in.sessions[0].recorded {
-			return fmt.Errorf("%w: %s is of several machines, so that it cannot be called %s; leave out --force-node for it", ErrMerge, in.path, in.force)
+			return fmt.Errorf("%w: %s is of several machines, so that it cannot be called %s; leave out --force-node for it",
+				ErrMerge, in.path, in.force)
 		}
 	}
-	err = sqlitex.ExecuteTransient(c, `select t.session, t.pid, t.tid, min(r.first), max(r.last) from thread t left join call_second r on r.thread = t.id group by 1, 2, 3`,
+	err = sqlitex.ExecuteTransient(c,
+		`select t.session, t.pid, t.tid, min(r.first), max(r.last) from thread t left join call_second r on r.thread = t.id group by 1, 2, 3`,
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			x := by[s.ColumnInt64(0)]
 			if x == nil {
@@ -210,9 +214,11 @@ func clash(a, b *mergeSession) error {
 		if u, ok := a.called[pid]; ok && u.meets(t) {
 			why := "its calls would count twice; pass one of the recordings only"
 			if a.boot == "" {
-				why = fmt.Sprintf("if these are two machines, give them names: --force-node NAME=%s; else its calls would count twice: pass one of the recordings only", b.in.path)
+				why = fmt.Sprintf("if these are two machines, give them names: --force-node NAME=%s; else its calls would count "+
+					"twice: pass one of the recordings only", b.in.path)
 			}
-			return fmt.Errorf("%w: %s and %s both recorded the calls of process %d on %s at the same time, %s; %s", ErrMerge, a.in.path, b.in.path, pid, b.node, at, why)
+			return fmt.Errorf("%w: %s and %s both recorded the calls of process %d on %s at the same time, %s; %s", ErrMerge,
+				a.in.path, b.in.path, pid, b.node, at, why)
 		}
 	}
 	return nil
@@ -274,7 +280,8 @@ func (in *mergeInput) countRows(m *merger) error {
 	defer c.Close() // nothing was written that could be lost
 	c.SetInterrupt(m.ctx.Done())
 	for _, s := range in.sessions {
-		err := sqlitex.ExecuteTransient(c, `select t.tid, count(*) from (select thread from interval union all select thread from thread_time) x
+		err := sqlitex.ExecuteTransient(c,
+			`select t.tid, count(*) from (select thread from interval union all select thread from thread_time) x
 			join thread t on t.id = x.thread where t.session = ? group by 1`,
 			&sqlitex.ExecOptions{Args: []any{s.id}, ResultFunc: func(q *sqlite.Stmt) error {
 				t := s.threads[q.ColumnInt64(0)]

@@ -50,10 +50,12 @@ func mergeLegacy(t *testing.T, inputs ...string) (string, sqlite.MergeResult, er
 func TestEarlierRecordingsAreMerged(t *testing.T) {
 	t.Parallel()
 	// The second machine has the same process ids and stack hash for other things.
-	second := legacyLike(t, "0.8", "'server'", "'worker'", `"s":"cudaMalloc+0x1cb"`, `"s":"allocate"`, "12.5, 50", "99.5, 50")
+	second := legacyLike(t, "0.8", "'server'", "'worker'", `"s":"cudaMalloc+0x1cb"`, `"s":"allocate"`, "12.5, 50",
+		"99.5, 50")
 	out, result, err := mergeLegacy(t, "one="+legacy(t, "0.8"), "two="+second, legacy(t, "0.9"))
 	must(t, err)
-	if d := cmp.Diff([]string{"one", "two", "a", "b"}, result.Nodes); d != "" || result.Calls != 14+14+2 || result.Sessions != 2 {
+	if d := cmp.Diff([]string{"one", "two", "a", "b"}, result.Nodes); d != "" || result.Calls != 14+14+2 ||
+		result.Sessions != 2 {
 		t.Errorf("%+v", result)
 	}
 	for q, want := range map[string]string{
@@ -84,13 +86,15 @@ func TestEarlierRecordingsAreMerged(t *testing.T) {
 // TestMergedEarlierRecordingsAreReadByNode reads what explain reads.
 func TestMergedEarlierRecordingsAreReadByNode(t *testing.T) {
 	t.Parallel()
-	second := legacyLike(t, "0.8", "'server'", "'worker'", "(0, 1, 3, 200, 10, 2, 9060000", "(0, 1, 3, 200, 30, 2, 9160000")
+	second := legacyLike(t, "0.8", "'server'", "'worker'", "(0, 1, 3, 200, 10, 2, 9060000",
+		"(0, 1, 3, 200, 30, 2, 9160000")
 	out, _, err := mergeLegacy(t, "one="+legacy(t, "0.8"), "two="+second)
 	must(t, err)
 	r := openLegacy(t, out)
 	sum, err := r.Summary(t.Context())
 	must(t, err)
-	if sum.Node != "one, two" || sum.Stored != 12 || sum.Calls != 14+34 || len(sum.Sessions) != 2 || sum.Sessions[1].Node != "two" {
+	if sum.Node != "one, two" || sum.Stored != 12 || sum.Calls != 14+34 || len(sum.Sessions) != 2 ||
+		sum.Sessions[1].Node != "two" {
 		t.Errorf("summary %+v", sum)
 	}
 	procs, err := r.Processes(t.Context())
@@ -138,16 +142,19 @@ func TestMergedEarlierRecordingsAreReadByNode(t *testing.T) {
 	if fmt.Sprint(result.Nodes) != "[one two a b]" {
 		t.Errorf("nodes %v", result.Nodes)
 	}
-	if got := fmt.Sprint(query(t, again, "select node, name from processes where pid = 200 order by 1")); got != "[[one server] [two worker]]" {
+	if got := fmt.Sprint(query(t, again,
+		"select node, name from processes where pid = 200 order by 1")); got != "[[one server] [two worker]]" {
 		t.Errorf("names after a second merge: %s", got)
 	}
 }
 
 func TestControlGroupsOfEarlierRecordingsAreToldApart(t *testing.T) {
 	t.Parallel()
-	const groups = ";\ncreate table cgroup_metadata (cgroup_id integer primary key, cgroup_path text); insert into cgroup_metadata values (7, '/%s'); update events set cgroup_id = 7;"
+	const groups = ";\ncreate table cgroup_metadata (cgroup_id integer primary key, cgroup_path text); insert into " +
+		"cgroup_metadata values (7, '/%s'); update events set cgroup_id = 7;"
 	with := func(path string) string {
-		return legacyLike(t, "0.8", "'free text', 'cudaStreamSync');", "'free text', 'cudaStreamSync')"+fmt.Sprintf(groups, path))
+		return legacyLike(t, "0.8", "'free text', 'cudaStreamSync');",
+			"'free text', 'cudaStreamSync')"+fmt.Sprintf(groups, path))
 	}
 	out, _, err := mergeLegacy(t, "one="+with("a"), "two="+with("b"), "three="+with("c"))
 	must(t, err)
@@ -165,13 +172,29 @@ func TestEarlierRecordingsThatCannotBeMerged(t *testing.T) {
 		inputs []string
 		says   []string
 	}{
-		{"with one of today", []string{today, "one=" + legacy(t, "0.8")}, []string{"is of Ingero 0.x", "merge those of 0.x by themselves"}},
-		{"nameless", []string{legacy(t, "0.9"), legacy(t, "0.8")}, []string{"which machine", "--force-node NAME="}},
-		{"same name", []string{"one=" + legacy(t, "0.8"), "one=" + legacy(t, "0.8")}, []string{"both of one", "--force-node NAME="}},
-		{"name of another", []string{"a=" + legacy(t, "0.8"), legacy(t, "0.9")}, []string{"both of a"}},
-		{"several renamed", []string{"one=" + legacy(t, "0.9"), "two=" + legacy(t, "0.8")}, []string{"several machines", "leave out --force-node"}},
 		{
-			"other operations", []string{"one=" + legacy(t, "0.8"), legacyLike(t, "0.9", "(1, 3, 'cudaLaunchKernel', '')", "(1, 3, 'cudaMemcpy', '')")},
+			"with one of today",
+			[]string{today, "one=" + legacy(t, "0.8")},
+			[]string{"is of Ingero 0.x", "merge those of 0.x by themselves"},
+		},
+		{"nameless", []string{legacy(t, "0.9"), legacy(t, "0.8")}, []string{"which machine", "--force-node NAME="}},
+		{
+			"same name",
+			[]string{"one=" + legacy(t, "0.8"), "one=" + legacy(t, "0.8")},
+			[]string{"both of one", "--force-node NAME="},
+		},
+		{"name of another", []string{"a=" + legacy(t, "0.8"), legacy(t, "0.9")}, []string{"both of a"}},
+		{
+			"several renamed",
+			[]string{"one=" + legacy(t, "0.9"), "two=" + legacy(t, "0.8")},
+			[]string{"several machines", "leave out --force-node"},
+		},
+		{
+			"other operations",
+			[]string{
+				"one=" + legacy(t, "0.8"),
+				legacyLike(t, "0.9", "(1, 3, 'cudaLaunchKernel', '')", "(1, 3, 'cudaMemcpy', '')"),
+			},
 			[]string{"cudaLaunchKernel", "cudaMemcpy", "number operations differently"},
 		},
 	} {
@@ -204,7 +227,8 @@ func TestPublishedNodesAreMergedAsTheyWerePublished(t *testing.T) {
 	}
 	for _, q := range []string{
 		"select id, node, timestamp, duration, op, pid, tid, stack_hash from events order by id",
-		"select node, id, summary from main.causal_chains order by id", "select node, started_at from main.sessions order by 1",
+		"select node, id, summary from main.causal_chains order by id",
+		"select node, started_at from main.sessions order by 1",
 		"select * from cgroups order by 1", "select hash, depth from stack_traces order by 1",
 	} {
 		if d := cmp.Diff(query(t, cluster, q), query(t, out, q)); d != "" {

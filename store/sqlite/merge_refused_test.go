@@ -68,7 +68,12 @@ func TestWhatCannotBeMerged(t *testing.T) {
 		{"earlier", []string{b, legacy(t, "0.8")}, sqlite.ErrMerge, []string{"Ingero 0.x", "ingero explain"}},
 		{"nameless", []string{b, nameless}, sqlite.ErrMerge, []string{"--force-node NAME=" + nameless}},
 		{"calls twice", []string{a, same}, sqlite.ErrMerge, []string{"recorded the calls of process", "count twice"}},
-		{"perhaps another machine", []string{unknown, unknown2}, sqlite.ErrMerge, []string{"if these are two machines", "--force-node NAME="}},
+		{
+			"perhaps another machine",
+			[]string{unknown, unknown2},
+			sqlite.ErrMerge,
+			[]string{"if these are two machines", "--force-node NAME="},
+		},
 		{"folder", []string{a, dir}, store.ErrForeign, []string{"directory"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,7 +108,8 @@ func TestWhatCannotBeMerged(t *testing.T) {
 				stop()
 			}
 		}}
-		if _, err := sqlite.Merge(ctx, out, []sqlite.MergeInput{{Path: a}, {Path: b}}, o); !errors.Is(err, context.Canceled) || steps != 40 {
+		if _, err := sqlite.Merge(ctx, out, []sqlite.MergeInput{{Path: a}, {Path: b}}, o); !errors.Is(err,
+			context.Canceled) || steps != 40 {
 			t.Errorf("stopped after %d steps: %v", steps, err)
 		}
 		if left := listing(t, filepath.Dir(out)); len(left) != 0 {
@@ -137,7 +143,8 @@ func TestMergingHostileRecordings(t *testing.T) {
 	}
 	// Ids so large that there is no room behind them.
 	makeDB(t, b, fmt.Sprintf("insert into thread values (%d, 1, 1, 1, '', 0)", math.MaxInt64))
-	_, err := sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "m.db"), []sqlite.MergeInput{{Path: a}, {Path: b}}, sqlite.MergeOptions{})
+	_, err := sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "m.db"), []sqlite.MergeInput{{Path: a}, {Path: b}},
+		sqlite.MergeOptions{})
 	checkError(t, err, sqlite.ErrMerge, []string{"two.db", "thread"})
 }
 
@@ -150,12 +157,14 @@ func TestEveryTableIsMerged(t *testing.T) {
 		defer c.Close()
 		must(t, sqlitex.ExecuteScript(c, fillScript(t, path, n), nil))
 	}
-	a, b := recordingOf(t, "one", store.Session{Boot: "x"}, &store.Batch{}), recordingOf(t, "two", store.Session{Boot: "y"}, &store.Batch{})
+	a, b := recordingOf(t, "one", store.Session{Boot: "x"}, &store.Batch{}),
+		recordingOf(t, "two", store.Session{Boot: "y"}, &store.Batch{})
 	fill(a, 10)
 	fill(b, 20)
 	out, _ := merge(t, a, b)
 	inA, inB, inOut := counting(t, a), counting(t, b), counting(t, out)
-	for _, row := range query(t, out, "select name from sqlite_schema where type = 'table' and name not like '%\\_name' escape '\\' and name not in ('meta', 'tally')") {
+	for _, row := range query(t, out, "select name from sqlite_schema where type = 'table' and name not like "+
+		"'%\\_name' escape '\\' and name not in ('meta', 'tally')") {
 		name := row[0].(string)
 		x, y, z := inA(name), inB(name), inOut(name)
 		if x == 0 || y == 0 || z != x+y {
@@ -168,11 +177,13 @@ func TestEveryTableIsMerged(t *testing.T) {
 func fillScript(t testing.TB, path string, n int) string {
 	t.Helper()
 	var b strings.Builder
-	tables := query(t, path, `select t.name, group_concat(case c.type when 'TEXT' then '''text' || '%[1]d''' when 'BLOB' then 'x''00''' else '%[1]d' end, ', ')
+	tables := query(t, path,
+		`select t.name, group_concat(case c.type when 'TEXT' then '''text' || '%[1]d''' when 'BLOB' then 'x''00''' else '%[1]d' end, ', ')
 		from sqlite_schema t join pragma_table_info(t.name) c where t.type = 'table' and t.name not like '%\_name' escape '\' and t.name <> 'meta' group by t.name order by t.name, c.cid`)
 	for _, row := range tables {
 		for i := range 3 {
-			fmt.Fprintf(&b, "insert or ignore into %s values (%s);\n", row[0], strings.ReplaceAll(row[1].(string), "%[1]d", fmt.Sprint(n+i)))
+			fmt.Fprintf(&b, "insert or ignore into %s values (%s);\n", row[0],
+				strings.ReplaceAll(row[1].(string), "%[1]d", fmt.Sprint(n+i)))
 		}
 	}
 	return b.String()
@@ -184,10 +195,16 @@ func TestStacksAreMergedByContent(t *testing.T) {
 	stack := func(symbol string) *store.Batch {
 		b := &store.Batch{Stacks: []event.Stack{
 			{ID: 5, PID: 7, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 0x1000, Symbol: symbol, Module: "prog"}}},
-			{ID: 6, PID: 7, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 0x2000, Symbol: "main", Module: "prog", BuildID: "ab"}}, Cut: true},
+			{ID: 6, PID: 7, Frames: []event.Frame{{
+				Kind: event.FrameNative, Addr: 0x2000, Symbol: "main", Module: "prog",
+				BuildID: "ab",
+			}}, Cut: true},
 		}}
 		for i, id := range []uint64{5, 6} {
-			b.Calls = append(b.Calls, event.Call{Start: t0 + uint64(i), Duration: 10, Thread: event.Thread{PID: 7, TID: 7}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU, Stack: id})
+			b.Calls = append(b.Calls, event.Call{
+				Start: t0 + uint64(i), Duration: 10, Thread: event.Thread{PID: 7, TID: 7},
+				Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU, Stack: id,
+			})
 		}
 		return b
 	}
@@ -196,7 +213,8 @@ func TestStacksAreMergedByContent(t *testing.T) {
 	bare := recordingOf(t, "three", store.Session{}, stack(""))
 	for _, order := range [][]string{{a, other, bare}, {bare, a, other}} {
 		out, _ := merge(t, order...)
-		got := query(t, out, `select c.node, group_concat(f.symbol || f.build_id) from (select * from calls order by id) c join stack_frames f on f.stack_hash = c.stack_hash group by c.node order by c.node`)
+		got := query(t, out,
+			`select c.node, group_concat(f.symbol || f.build_id) from (select * from calls order by id) c join stack_frames f on f.stack_hash = c.stack_hash group by c.node order by c.node`)
 		if fmt.Sprint(got) != "[[one f,mainab] [three f,mainab] [two g,mainab]]" {
 			t.Errorf("stacks by node: %v", got)
 		}

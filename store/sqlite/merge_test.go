@@ -191,16 +191,21 @@ func TestMergedMachinesStayApart(t *testing.T) {
 			t.Errorf("machine %d (-recorded +merged):\n%s", i, cmp.Diff(want, got))
 		}
 	}
-	once := []string{"sources", "ops", "cgroups", "stack_frames", "stack_traces", "process_names", "collective_arrivals", "filtered_views"}
+	once := []string{
+		"sources", "ops", "cgroups", "stack_frames", "stack_traces", "process_names", "collective_arrivals",
+		"filtered_views",
+	}
 	inA, inB, inOut := counting(t, a), counting(t, b), counting(t, out)
 	for _, v := range query(t, out, "select name from sqlite_schema where type = 'view'") {
 		from := fmt.Sprintf("%q", v[0])
 		x, y, z := inA(from), inB(from), inOut(from)
-		if want := x + y; z != want && !slices.Contains(once, v[0].(string)) || slices.Contains(once, v[0].(string)) && z != x {
+		if want := x + y; z != want && !slices.Contains(once, v[0].(string)) || slices.Contains(once, v[0].(string)) &&
+			z != x {
 			t.Errorf("view %s: %d and %d rows became %d", v[0], x, y, z)
 		}
 	}
-	for _, v := range query(t, out, "select distinct s.name from sqlite_schema s join pragma_table_info(s.name) c on c.name = 'node' where s.type = 'view'") {
+	for _, v := range query(t, out, "select distinct s.name from sqlite_schema s join pragma_table_info(s.name) c on "+
+		"c.name = 'node' where s.type = 'view'") {
 		if bad := inOut(fmt.Sprintf("%q where node is null", v[0])); bad != 0 && v[0] != "causal_chains" {
 			t.Errorf("view %s: %v rows of no machine", v[0], bad)
 		}
@@ -215,7 +220,10 @@ func TestMergingChangesNoID(t *testing.T) {
 	t.Parallel()
 	early, late := &store.Batch{}, &store.Batch{}
 	for i := range uint64(100) {
-		c := event.Call{Start: t0 + i*1000, Duration: 10, Thread: event.Thread{PID: 7, TID: 7}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU}
+		c := event.Call{
+			Start: t0 + i*1000, Duration: 10, Thread: event.Thread{PID: 7, TID: 7},
+			Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU,
+		}
 		c.Args[0] = i % 5
 		early.Calls = append(early.Calls, c)
 		c.Start += 500
@@ -241,19 +249,26 @@ func TestTwoTracersOfOneMachine(t *testing.T) {
 	rank := func(own, other uint32, every uint64) *store.Batch {
 		b := &store.Batch{
 			Processes: []store.Process{
-				{PID: own, Name: fmt.Sprintf("rank-%d", own), Command: "train", Rank: int(own), LocalRank: -1, WorldSize: -1, Traced: true},
+				{
+					PID: own, Name: fmt.Sprintf("rank-%d", own), Command: "train", Rank: int(own), LocalRank: -1, WorldSize: -1,
+					Traced: true,
+				},
 				{PID: other, Name: "seen from outside", Rank: -1, LocalRank: -1, WorldSize: -1},
 			},
 			Snapshots: []store.Snapshot{{At: t0 + uint64(own)*1000, CPUPct: 50}},
 		}
 		for i := range uint64(10) {
-			b.Calls = append(b.Calls, event.Call{Start: t0 + i*1_000_000 + uint64(own), Duration: 100, Thread: event.Thread{PID: own, TID: own}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU})
+			b.Calls = append(b.Calls, event.Call{
+				Start: t0 + i*1_000_000 + uint64(own), Duration: 100,
+				Thread: event.Thread{PID: own, TID: own}, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU,
+			})
 			for _, pid := range []uint32{own, other} {
 				if pid == other && i%every != 0 {
 					continue
 				}
 				b.OffCPU = append(b.OffCPU, event.OffCPU{
-					Start: t0 + i*1_000_000 + 500 + uint64(own) + uint64(pid), Duration: 1000, Thread: event.Thread{PID: pid, TID: pid}, Comm: "x",
+					Start: t0 + i*1_000_000 + 500 + uint64(own) + uint64(pid), Duration: 1000,
+					Thread: event.Thread{PID: pid, TID: pid}, Comm: "x",
 					Class: event.Futex, Syscall: -1, WakerSyscall: -1, Dispatch: pid == own, Followed: pid == other,
 					Culprits: []event.Culprit{{Thread: event.Thread{PID: 1, TID: 1}, NS: 5}},
 				})
@@ -273,7 +288,8 @@ func TestTwoTracersOfOneMachine(t *testing.T) {
 	if m, err := re.Machines(t.Context()); err != nil || len(m) != 1 || m[0] != store.Reader(re) {
 		t.Errorf("machines %v, %v", m, err)
 	}
-	if got := query(t, out, "select pid, count(*), count(distinct culprit_pid) from off_cpu group by pid"); fmt.Sprint(got) != "[[100 10 1] [200 10 1]]" {
+	if got := query(t, out,
+		"select pid, count(*), count(distinct culprit_pid) from off_cpu group by pid"); fmt.Sprint(got) != "[[100 10 1] [200 10 1]]" {
 		t.Errorf("intervals by process: %v", got)
 	}
 	if got := query(t, out, "select count(*) from culprits"); got[0][0] != int64(20) {
@@ -294,17 +310,22 @@ func TestForcedNodes(t *testing.T) {
 	a := recordingOf(t, "localhost", store.Session{Host: "p"}, batchFrom(t))
 	b := recordingOf(t, "localhost", store.Session{Host: "q"}, batchFrom(t))
 	out := filepath.Join(t.TempDir(), "merged.db")
-	_, err := sqlite.Merge(t.Context(), out, []sqlite.MergeInput{{Path: a}, {Path: b, Node: "it's gpu-02"}}, sqlite.MergeOptions{})
+	_, err := sqlite.Merge(t.Context(), out, []sqlite.MergeInput{{Path: a}, {Path: b, Node: "it's gpu-02"}},
+		sqlite.MergeOptions{})
 	must(t, err)
-	if got := query(t, out, "select node, min(substr(id, 1, 9)) from cuda_events group by 1 order by 1"); fmt.Sprint(got) != "[[it's gpu-02 it's gpu-] [localhost localhost]]" {
+	if got := query(t, out,
+		"select node, min(substr(id, 1, 9)) from cuda_events group by 1 order by 1"); fmt.Sprint(got) != "[[it's gpu-02 "+
+		"it's gpu-] [localhost localhost]]" {
 		t.Errorf("nodes: %v", got)
 	}
 	// Of a recording of several machines it is not known which one it would be.
 	_, err = sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "again.db"),
-		[]sqlite.MergeInput{{Path: out, Node: "x"}, {Path: recordingOf(t, "more", store.Session{}, batchFrom(t))}}, sqlite.MergeOptions{})
+		[]sqlite.MergeInput{{Path: out, Node: "x"}, {Path: recordingOf(t, "more", store.Session{}, batchFrom(t))}},
+		sqlite.MergeOptions{})
 	checkError(t, err, sqlite.ErrMerge, []string{"several machines"})
 	// Without a name it may be merged again, but not with what is in it.
-	_, err = sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "again.db"), []sqlite.MergeInput{{Path: out}, {Path: a}}, sqlite.MergeOptions{})
+	_, err = sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "again.db"), []sqlite.MergeInput{{Path: out}, {Path: a}},
+		sqlite.MergeOptions{})
 	checkError(t, err, sqlite.ErrMerge, []string{"hold the same recording"})
 	again, _ := merge(t, out, recordingOf(t, "more", store.Session{}, batchFrom(t)))
 	if got := query(t, again, "select count(distinct node) from events"); got[0][0] != int64(3) {

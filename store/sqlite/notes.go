@@ -28,7 +28,8 @@ type statementReads struct {
 // the statement says why.
 func newStatementReads(c *sqlite.Conn) statementReads {
 	r := statementReads{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	const views = "select name from sqlite_schema where type = 'view' union select name from sqlite_temp_schema where type = 'view'"
+	const views = "select name from sqlite_schema where type = 'view' union select name from sqlite_temp_schema where " +
+		"type = 'view'"
 	_ = sqlitex.ExecuteTransient(c, views, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		r.views[strings.ToLower(s.ColumnText(0))] = true
 		return nil
@@ -137,9 +138,11 @@ func (a *asker) ofFiltered(v *filteredView) store.Note {
 func (a *asker) ofNested() (list []store.Note) {
 	r := &a.reads
 	if r.named["op_seconds"] && !has(r.columns, "nested") {
-		text, exact := "calls within calls are counted too, so that their time counts twice: add where nested = 0", outermostSeconds
+		text, exact := "calls within calls are counted too, so that their time counts twice: add where nested = 0",
+			outermostSeconds
 		if !a.any("select 1 from call_second where nested is not null limit 1") {
-			text, exact = "calls within calls are counted too, so that their time counts twice; this recording does not say how many: "+a.instead(), exactView{}
+			text, exact = "calls within calls are counted too, so that their time counts twice; this recording does not say "+
+				"how many: "+a.instead(), exactView{}
 		}
 		list = append(list, store.NewNote(text, a.columns, a.sums("op_seconds", exact)))
 	}
@@ -157,7 +160,8 @@ func (a *asker) ofNested() (list []store.Note) {
 		if twice == nil {
 			continue
 		}
-		text := strings.Join(twice, ", and ") + " are rows of " + view + " too, so that their time counts twice: " + a.instead()
+		text := strings.Join(twice, ", and ") + " are rows of " + view + " too, so that their time counts twice: " +
+			a.instead()
 		list = append(list, store.NewNote(text, a.columns, a.sums(view, outermost)))
 	}
 	return list

@@ -103,7 +103,8 @@ func (s *source) header(hasLog bool) (logMode bool, err error) {
 	case n == 0 && hasLog:
 		return true, nil
 	case n == 0:
-		return false, fmt.Errorf("%s: %w: it is empty; record one with ingero trace --db %s", s.path, store.ErrForeign, s.path)
+		return false,
+			fmt.Errorf("%s: %w: it is empty; record one with ingero trace --db %s", s.path, store.ErrForeign, s.path)
 	case !bytes.HasPrefix(h[:n], magic[:min(n, len(magic))]):
 		return false, fmt.Errorf("%s: %w: it is no SQLite file; pass the path of a recording", s.path, store.ErrForeign)
 	case n < headerSize:

@@ -15,7 +15,8 @@ func (w *Writer) writeOwner(process int64, o *owner.Owner) error {
 		return nil
 	}
 	return exec(w.conn, "insert or replace into owner values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", process,
-		nullInt(o.CgroupID), nullText(o.Container), nullText(o.Runtime), nullText(o.PodUID), nullText(o.Namespace), nullText(o.Pod),
+		nullInt(o.CgroupID), nullText(o.Container), nullText(o.Runtime), nullText(o.PodUID), nullText(o.Namespace),
+		nullText(o.Pod),
 		nullText(o.PodContainer), nullText(o.SlurmJob), nullText(o.SlurmStep), nullText(o.Unit), nullInt(uint64(o.NSPID)))
 }
 

@@ -124,7 +124,8 @@ var footprintTables = []string{"syscall_error", "touched", "path_miss", "mapped_
 // pruneFootprints deletes those of processes that ended before cut.
 func (w *Writer) pruneFootprints(cut int64) error {
 	for _, table := range footprintTables {
-		err := exec(w.conn, "delete from "+table+" where exists (select 1 from process_cpu c where c.session = "+table+".session and c.pid = "+table+".pid and c.ended < ?)", cut)
+		err := exec(w.conn, "delete from "+table+" where exists (select 1 from process_cpu c where c.session = "+table+
+			".session and c.pid = "+table+".pid and c.ended < ?)", cut)
 		if err != nil {
 			return err
 		}

@@ -274,9 +274,11 @@ func (r *Rows) explainStep(err error) error {
 	case r.parent.Err() != nil:
 		return r.parent.Err()
 	case r.ctx.Err() != nil || code == sqlite.ResultInterrupt:
-		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view", store.ErrTooLong, r.limits.Time)
+		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view",
+			store.ErrTooLong, r.limits.Time)
 	case code == sqlite.ResultTooBig:
-		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows", store.ErrTooLarge, r.limits.Value)
+		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows",
+			store.ErrTooLarge, r.limits.Value)
 	case code == sqlite.ResultError && message(err) == "not authorized": // where SQLite itself asks, as for extensions
 		return fmt.Errorf("%w: a function is refused", store.ErrRefused)
 	case code == sqlite.ResultError:

@@ -63,13 +63,17 @@ func TestViewsJoin(t *testing.T) {
 		query(t, path, q)
 		query(t, legacy(t, "0.8"), q)
 	}
-	if got := query(t, path, "select node, source, count(*) from events group by node, source"); len(got) != 4 || got[0][0] != "gpu-node-01" {
+	if got := query(t, path, "select node, source, count(*) from events group by node, source"); len(got) != 4 ||
+		got[0][0] != "gpu-node-01" {
 		t.Errorf("events by node and source: %v", got)
 	}
-	if got := query(t, path, "select n.name, count(*) from events e join process_names n on e.pid = n.pid group by 1"); len(got) != 2 || got[0][0] != "engine" || got[0][1] != int64(10) {
+	if got := query(t, path,
+		"select n.name, count(*) from events e join process_names n on e.pid = n.pid group by 1"); len(got) != 2 ||
+		got[0][0] != "engine" || got[0][1] != int64(10) {
 		t.Errorf("events by process: %v", got)
 	}
-	if got := query(t, path, "select syscall from host_events where syscall is not null"); fmt.Sprint(got) != "[[futex] [recvfrom] [recvfrom]]" {
+	if got := query(t, path,
+		"select syscall from host_events where syscall is not null"); fmt.Sprint(got) != "[[futex] [recvfrom] [recvfrom]]" {
 		t.Errorf("host events by system call: %v", got)
 	}
 }
@@ -154,16 +158,19 @@ func TestHostileSQL(t *testing.T) {
 	for _, q := range []string{
 		"insert into call (ts, thread, op, dur) values (1, 1, 1, 1)", "update call set dur = 0", "delete from call",
 		"drop table call", "drop view events", "create table x (a)", "create temp table x (a)", "create view v as select 1",
-		"alter table call rename to c", "create index i on call (dur)", "reindex", "analyze", "vacuum", "vacuum into '" + other + "'",
+		"alter table call rename to c", "create index i on call (dur)", "reindex", "analyze", "vacuum",
+		"vacuum into '" + other + "'",
 		"attach '" + other + "' as o", "detach main", "pragma journal_mode = delete", "pragma writable_schema = on",
 		"pragma query_only = off", "pragma user_version = 5", "pragma wal_checkpoint(truncate)", "pragma database_list",
 		"pragma temp_store_directory = '/'", "begin", "commit", "rollback", "savepoint a",
 		"select load_extension('/lib/x.so')", "select readfile('/etc/passwd')", "select writefile('" + other + "', 'x')",
-		"select edit('x')", "select fts3_tokenizer('simple')", "select 1; select 2", "select 1; drop table call", "select 1;; -- x\n delete from call",
+		"select edit('x')", "select fts3_tokenizer('simple')", "select 1; select 2", "select 1; drop table call",
+		"select 1;; -- x\n delete from call",
 		"with x as (select 1) insert into call select 1,1,1,1,1,1,1,1,1,1,1", "select * from pragma_database_list",
 		"explain delete from call", "replace into meta values ('a', 'b')", "create virtual table v using fts5(a)", "",
 		"select zeroblob(900000000)", "select printf('%.*c', 900000000, 'x')", "select hex(zeroblob(8000000))",
-		"select group_concat(zeroblob(1000000)) from (with recursive r(i) as (select 1 union all select i + 1 from r) select i from r limit 1000)",
+		"select group_concat(zeroblob(1000000)) from (with recursive r(i) as (select 1 union all select i + 1 from r) " +
+			"select i from r limit 1000)",
 	} {
 		rows, err := sqlite.Query(t.Context(), path, q, store.Limits{Time: 5 * time.Second})
 		if err == nil {
@@ -188,7 +195,8 @@ func TestEndlessQueriesEnd(t *testing.T) {
 	for _, q := range []string{
 		endless + "select count(*) from r",
 		endless + "select i from r order by -i",
-		"select count(*) from (" + endless + "select i from r limit 100000) a, (" + endless + "select i from r limit 100000) b where a.i + b.i < 0",
+		"select count(*) from (" + endless + "select i from r limit 100000) a, (" + endless +
+			"select i from r limit 100000) b where a.i + b.i < 0",
 	} {
 		start := time.Now()
 		rows, err := sqlite.Query(t.Context(), path, q, store.Limits{Time: 200 * time.Millisecond})
@@ -226,7 +234,10 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"select * from cudaMaloc", "did you mean cudaMalloc?"},
 		{"select durations from events", "did you mean duration?"},
 		{"select e.timestmp from events e", "did you mean timestamp?"},
-		{"select comm, calls from ops", "columns of ops are description, name, op_id, op_number, source_id; comm is in allocations, "},
+		{
+			"select comm, calls from ops",
+			"columns of ops are description, name, op_id, op_number, source_id; comm is in allocations, ",
+		},
 		{"select e.futex_ns from events e", "; futex_ns is in ledger"},
 		{"select duration from ledger", "no such column: duration; did you mean duration_ns?; duration is in "},
 		{"select zzzzzz from off_cpu", "columns of off_cpu are "},
@@ -235,7 +246,10 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"select zzzzzz from ops where op_id in ('cudaMemcpy', 'blocks')", "columns of ops are description, name, op_id"},
 		{"select zzzzzz from ops /* cudaMemcpy */ -- blocks", "columns of ops are description, name, op_id"},
 		{"select k.zzzzzz from cudaMalloc c, ops k where k.op_id = 1", "columns of ops are description, name, op_id"},
-		{"select o.zzzzzz from (select 1 from cudaFree) x left join ops as o on 1", "columns of ops are description, name, op_id"},
+		{
+			"select o.zzzzzz from (select 1 from cudaFree) x left join ops as o on 1",
+			"columns of ops are description, name, op_id",
+		},
 		{"selec 1", "syntax error"},
 		{"select count(* from events", "syntax error"},
 		{"delete from events", "only reading"},
@@ -250,7 +264,9 @@ func TestMistakesAreExplained(t *testing.T) {
 func TestPercentileFunctions(t *testing.T) {
 	t.Parallel()
 	path := fullRecording(t)
-	got := query(t, path, "select median(v), percentile(v, 0), percentile(v, 100), percentile(v, 75), median(null) from (select 4 v union all select 1 union all select 3 union all select 2)")
+	got := query(t, path,
+		"select median(v), percentile(v, 0), percentile(v, 100), percentile(v, 75), median(null) from (select 4 v union "+
+			"all select 1 union all select 3 union all select 2)")
 	if d := cmp.Diff([]any{int64(2), int64(1), int64(4), int64(3), nil}, got[0]); d != "" {
 		t.Error(d)
 	}

@@ -29,9 +29,10 @@ const callQuery = `select c.ts, c.thread, c.op, c.dur, c.ret, c.gpu, c.depth, c.
 func expand(query string) string { return fmt.Sprintf(query, ledgerColumns) }
 
 var (
-	notableCallQuery = expand(strings.Replace(callQuery, "from call c", "from notable n join call c on c.ts = n.ts", 1) + "where n.ts between ? and ? order by n.ts")
-	reachingQuery    = expand(callQuery + "where c.ts between ? and ? and c.ts + c.dur > ? order by c.ts")
-	allCallQuery     = expand(callQuery + "where c.ts between ? and ? order by c.ts")
+	notableCallQuery = expand(strings.Replace(callQuery, "from call c", "from notable n join call c on c.ts = n.ts", 1) +
+		"where n.ts between ? and ? order by n.ts")
+	reachingQuery = expand(callQuery + "where c.ts between ? and ? and c.ts + c.dur > ? order by c.ts")
+	allCallQuery  = expand(callQuery + "where c.ts between ? and ? order by c.ts")
 )
 
 // Calls implements store.Recording.
@@ -45,12 +46,14 @@ func (r *Reader) CallsOf(ctx context.Context, w store.Window, ops []event.Op, vi
 	for _, o := range ops {
 		list = append(list, strconv.Itoa(int(o)))
 	}
-	return r.calls(ctx, expand(callQuery+"where c.ts between ? and ? and c.op in ("+strings.Join(list, ", ")+") order by c.ts"), bounds(w), visit)
+	return r.calls(ctx, expand(callQuery+"where c.ts between ? and ? and c.op in ("+strings.Join(list, ", ")+
+		") order by c.ts"), bounds(w), visit)
 }
 
 // CallTimes implements store.Reader.
 func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
-	query := "select ts, thread, op, dur, depth, weight, rest, case when op in (" + opsThat(tellsSite) + ") then (select a" +
+	query := "select ts, thread, op, dur, depth, weight, rest, case when op in (" + opsThat(tellsSite) +
+		") then (select a" +
 		strconv.Itoa(event.SiteArg) + " from args where id = call.args) end from call where ts between ? and ? order by ts"
 	if ok, err := r.hasColumn(ctx, "call", "rest"); err != nil {
 		return err
@@ -65,7 +68,8 @@ func (r *Reader) CallTimes(ctx context.Context, w store.Window, visit func(*even
 		}
 		c = event.CallTime{
 			Start: uint64(s.ColumnInt64(0)), Duration: uint64(s.ColumnInt64(3)), Thread: t.Thread,
-			Op: event.Op(s.ColumnInt64(2)), Depth: uint8(s.ColumnInt64(4)), Weight: uint32(s.ColumnInt64(5)), Rest: uint64(s.ColumnInt64(6)),
+			Op: event.Op(s.ColumnInt64(2)), Depth: uint8(s.ColumnInt64(4)), Weight: uint32(s.ColumnInt64(5)),
+			Rest: uint64(s.ColumnInt64(6)),
 			Site: uint64(s.ColumnInt64(7)),
 		}
 		return stopUnless(visit(&c))
@@ -113,7 +117,9 @@ func stopUnless(more bool) error {
 }
 
 // Reaching implements store.Reader.
-func (r *Reader) Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error {
+func (r *Reader) Reaching(ctx context.Context, at uint64, call func(*event.Call) bool,
+	gap func(*event.Gap) bool,
+) error {
 	if at == 0 {
 		return nil
 	}

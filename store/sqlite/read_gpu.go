@@ -36,22 +36,23 @@ func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]s
 func (r *Reader) Busy(ctx context.Context, w store.Window, maxCalls int) (spans []store.Busy, until uint64, err error) {
 	var b store.BusySpans
 	n := 0
-	err = r.rows(ctx, "select ts, dur, thread, op, gpu from call where ts between ? and ? order by ts", bounds(w), func(s *sqlite.Stmt) error {
-		start := uint64(s.ColumnInt64(0))
-		if n++; n > maxCalls {
-			until = start
-			return errStop
-		}
-		t, err := r.thread(ctx, s.ColumnInt64(2))
-		if err != nil {
-			return err
-		}
-		gpu := int8(event.NoGPU)
-		if !s.ColumnIsNull(4) {
-			gpu = int8(s.ColumnInt64(4))
-		}
-		b.Add(t.PID, gpu, event.Op(s.ColumnInt64(3)), start, start+uint64(s.ColumnInt64(1)))
-		return nil
-	})
+	err = r.rows(ctx, "select ts, dur, thread, op, gpu from call where ts between ? and ? order by ts", bounds(w),
+		func(s *sqlite.Stmt) error {
+			start := uint64(s.ColumnInt64(0))
+			if n++; n > maxCalls {
+				until = start
+				return errStop
+			}
+			t, err := r.thread(ctx, s.ColumnInt64(2))
+			if err != nil {
+				return err
+			}
+			gpu := int8(event.NoGPU)
+			if !s.ColumnIsNull(4) {
+				gpu = int8(s.ColumnInt64(4))
+			}
+			b.Add(t.PID, gpu, event.Op(s.ColumnInt64(3)), start, start+uint64(s.ColumnInt64(1)))
+			return nil
+		})
 	return b.Spans(), until, err
 }

@@ -30,7 +30,10 @@ func twoProcesses(t *testing.T) (path string, calls []event.Call) {
 			calls = append(calls, event.Call{Start: at, Duration: 5000, Thread: engine, Op: launch, GPU: 1},
 				event.Call{Start: at + 10_000, Duration: 2*ms + s, Thread: engine, Op: sync, GPU: 1, Ledger: held})
 			if s%2 == 1 {
-				calls = append(calls, event.Call{Start: at + 7, Duration: 18 * ms, Thread: event.Thread{PID: 200, TID: 200}, Op: sync, GPU: event.NoGPU})
+				calls = append(calls, event.Call{
+					Start: at + 7, Duration: 18 * ms, Thread: event.Thread{PID: 200, TID: 200},
+					Op: sync, GPU: event.NoGPU,
+				})
 			}
 		}
 	}
@@ -105,7 +108,8 @@ func TestARecordingWithoutGPUReadingsHasNone(t *testing.T) {
 	path, _ := twoProcesses(t)
 	c, err := zsqlite.OpenConn(path, zsqlite.OpenReadWrite)
 	must(t, err)
-	must(t, sqlitex.ExecuteScript(c, "drop view system_snapshots; drop view gpu_snapshots; drop table gpu_snapshot; drop view gpus; drop table gpu_device; pragma user_version = 1;", nil))
+	must(t, sqlitex.ExecuteScript(c, "drop view system_snapshots; drop view gpu_snapshots; drop table gpu_snapshot; "+
+		"drop view gpus; drop table gpu_device; pragma user_version = 1;", nil))
 	must(t, c.Close())
 	gpus, err := reader(t, path).GPUSnapshots(t.Context(), store.Window{})
 	if err != nil || len(gpus) != 0 {
@@ -128,13 +132,20 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 		Snapshots: []store.Snapshot{{At: t0}, {At: t0 + 2*second, CPUPct: 12.5}, {At: t0 + 9*second}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + second/2, UtilPct: 10, TempC: 95, Reasons: store.ThrottleHWThermal, MemMB: 1, PowerMW: 1000},
-			{At: t0 + second, UtilPct: 90, TempC: 60, MemMB: 100, TotalMB: 1000, ClockMHz: 1980, PowerMW: 650_500, ECC: store.ECCErrors{Corrected: 2}, Unknown: unknown(store.GPUUncorrected)},
-			{At: t0 + second + 1, GPU: 1, TempC: 50, MemMB: 20, Unknown: unknown(store.GPUUtil, store.GPUPower, store.GPUCorrected, store.GPUUncorrected)},
+			{
+				At: t0 + second, UtilPct: 90, TempC: 60, MemMB: 100, TotalMB: 1000, ClockMHz: 1980, PowerMW: 650_500,
+				ECC: store.ECCErrors{Corrected: 2}, Unknown: unknown(store.GPUUncorrected),
+			},
+			{
+				At: t0 + second + 1, GPU: 1, TempC: 50, MemMB: 20,
+				Unknown: unknown(store.GPUUtil, store.GPUPower, store.GPUCorrected, store.GPUUncorrected),
+			},
 		},
 	}))
 	must(t, w.Close())
 	var got []string
-	rows, err := sqlite.Query(t.Context(), path, `select gpus, gpu_util_pct, gpu_mem_used_mb, gpu_max_temp_c, gpu_thermal, gpu_power_w, gpu_ecc_corrected,
+	rows, err := sqlite.Query(t.Context(), path,
+		`select gpus, gpu_util_pct, gpu_mem_used_mb, gpu_max_temp_c, gpu_thermal, gpu_power_w, gpu_ecc_corrected,
 		gpu_ecc_uncorrected, json_extract(gpus_json, '$[0].clock_mhz'), json_array_length(gpus_json), cpu_pct from system_snapshots order by timestamp`, store.Limits{})
 	must(t, err)
 	for rows.Next() {
@@ -142,7 +153,10 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 	}
 	must(t, rows.Err())
 	must(t, rows.Close())
-	want := []string{"0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0", "2 90 120 60 0 650.5 2 <nil> 1980 2 12.5", "0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0"}
+	want := []string{
+		"0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0",
+		"2 90 120 60 0 650.5 2 <nil> 1980 2 12.5", "0 <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> <nil> 0",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -22,24 +22,26 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	if err != nil {
 		return sum, err
 	}
-	err = r.rows(ctx, `select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
+	err = r.rows(ctx,
+		`select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
 		first_ns, last_ns, calls, stored, pruned, `+boot+`, flushed_ns from session order by id`, nil, func(s *sqlite.Stmt) error {
-		i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
-		sum.Sessions = append(sum.Sessions, store.Session{
-			ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
-			CPUs: int(s.ColumnInt64(5)), Memory: i(6), Version: s.ColumnText(7), Backend: s.ColumnText(8), Flags: s.ColumnText(9),
-			PID: uint32(i(10)), Started: i(11), Stopped: i(12), Boot: s.ColumnText(18), Flushed: i(19),
+			i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
+			sum.Sessions = append(sum.Sessions, store.Session{
+				ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
+				CPUs: int(s.ColumnInt64(5)), Memory: i(6), Version: s.ColumnText(7), Backend: s.ColumnText(8),
+				Flags: s.ColumnText(9),
+				PID:   uint32(i(10)), Started: i(11), Stopped: i(12), Boot: s.ColumnText(18), Flushed: i(19),
+			})
+			sum.Node = s.ColumnText(1)
+			if first := i(13); first != 0 && (sum.First == 0 || first < sum.First) {
+				sum.First = first
+			}
+			sum.Last = max(sum.Last, i(14))
+			sum.Calls += i(15)
+			sum.Stored += i(16)
+			pruned += i(17)
+			return nil
 		})
-		sum.Node = s.ColumnText(1)
-		if first := i(13); first != 0 && (sum.First == 0 || first < sum.First) {
-			sum.First = first
-		}
-		sum.Last = max(sum.Last, i(14))
-		sum.Calls += i(15)
-		sum.Stored += i(16)
-		pruned += i(17)
-		return nil
-	})
 	if err != nil {
 		return sum, err
 	}
@@ -231,7 +233,8 @@ func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec u
 		u := func(i int) uint64 { return uint64(s.ColumnInt64(i)) }
 		hist := o.Hist
 		o = store.OpStat{
-			Thread: t.Thread, Op: event.Op(u(1)), Calls: u(2), Errors: u(3), SumNS: u(4), MaxNS: u(5), Bytes: u(6), First: u(7), Last: u(8), Hist: hist,
+			Thread: t.Thread, Op: event.Op(u(1)), Calls: u(2), Errors: u(3), SumNS: u(4), MaxNS: u(5), Bytes: u(6), First: u(7),
+			Last: u(8), Hist: hist,
 		}
 		readLedger(s, 9, &o.Ledger)
 		if o.NestedKnown = !s.ColumnIsNull(11 + ledgerWidth); s.ColumnBool(11 + ledgerWidth) {
@@ -288,12 +291,13 @@ func (r *Reader) GapStats(ctx context.Context, w store.Window) ([]store.GapStat,
 
 // loadNodes adds the memory nodes of each session's machine.
 func (r *Reader) loadNodes(ctx context.Context, sessions []store.Session) error {
-	return r.optional(ctx, "memory_node", "select session, cpus from memory_node order by session, node", nil, func(s *sqlite.Stmt) error {
-		for i := range sessions {
-			if sessions[i].ID == s.ColumnInt64(0) {
-				sessions[i].Nodes = append(sessions[i].Nodes, s.ColumnText(1))
+	return r.optional(ctx, "memory_node", "select session, cpus from memory_node order by session, node", nil,
+		func(s *sqlite.Stmt) error {
+			for i := range sessions {
+				if sessions[i].ID == s.ColumnInt64(0) {
+					sessions[i].Nodes = append(sessions[i].Nodes, s.ColumnText(1))
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 }

@@ -171,10 +171,11 @@ func each(c *sqlite.Conn, query string, args []int64, f func(*sqlite.Stmt) error
 // has reports whether the recording has a table: those of an older schema lack
 // some, and what such a table would hold was not recorded.
 func (r *Reader) has(ctx context.Context, table string) (found bool, err error) {
-	err = r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil, func(*sqlite.Stmt) error {
-		found = true
-		return nil
-	})
+	err = r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil,
+		func(*sqlite.Stmt) error {
+			found = true
+			return nil
+		})
 	return found, err
 }
 
@@ -182,10 +183,11 @@ func (r *Reader) has(ctx context.Context, table string) (found bool, err error) 
 // rows there.
 func (r *Reader) optional(ctx context.Context, table, query string, args []int64, f func(*sqlite.Stmt) error) error {
 	there := false
-	err := r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil, func(*sqlite.Stmt) error {
-		there = true
-		return nil
-	})
+	err := r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil,
+		func(*sqlite.Stmt) error {
+			there = true
+			return nil
+		})
 	if err != nil || !there {
 		return err
 	}

@@ -46,7 +46,10 @@ func TestRecordingsOfAnOlderSchemaAreRead(t *testing.T) {
 	if m, err := r.InFlight(t.Context(), store.Window{}); len(m) != 0 || err != nil {
 		t.Errorf("calls in flight of an old recording: %v, %v", m, err)
 	}
-	want := event.Stack{ID: 77, PID: 9, Frames: []event.Frame{{Kind: event.FrameNative, Addr: 4096, Symbol: "main", Module: "prog", Offset: 16}}}
+	want := event.Stack{
+		ID: 77, PID: 9,
+		Frames: []event.Frame{{Kind: event.FrameNative, Addr: 4096, Symbol: "main", Module: "prog", Offset: 16}},
+	}
 	if got, err := r.Stack(t.Context(), 77); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("stack of an old recording: %+v, %v, want %+v", got, err, want)
 	}

@@ -241,7 +241,8 @@ func TestFilesThatAreNoRecording(t *testing.T) {
 	must(t, os.WriteFile(at("text"), []byte("hello, this is not a database at all"), 0o644))
 	must(t, os.WriteFile(at("stub"), []byte("SQLite format 3\x00abc"), 0o644))
 	makeDB(t, at("foreign"), "create table t (a)")
-	makeDB(t, at("old"), "create table events (id integer primary key, timestamp integer); create table schema_info (key text, value text)")
+	makeDB(t, at("old"), "create table events (id integer primary key, timestamp integer); create table schema_info "+
+		"(key text, value text)")
 	makeDB(t, at("newer"), "create table call (ts); pragma application_id = 1231972197; pragma user_version = 99")
 	must(t, storetest.Build(at("good"), storetest.Load{Calls: 50_000}, sqlite.Options{}))
 	good, err := os.ReadFile(at("good"))
@@ -359,7 +360,10 @@ func TestFullDiskLeavesAValidFile(t *testing.T) {
 	}
 	// With room again, the roll-ups are exact and the loss is named.
 	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
-	must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{Start: t0, Duration: 1, Thread: engine, Op: opOf(t, "cudaFree")}}}}))
+	must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+		Start: t0, Duration: 1, Thread: engine,
+		Op: opOf(t, "cudaFree"),
+	}}}}))
 	must(t, w.Close())
 	r = reader(t, path)
 	sum, err := r.Summary(t.Context())

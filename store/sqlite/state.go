@@ -143,7 +143,10 @@ func (w *Writer) writeDictionaries() error {
 	for _, e := range w.frames.fresh {
 		f := &e.key
 		err := sqlitex.Execute(w.conn, "insert or replace into frame values (?, ?, ?, ?, ?, ?, ?, ?)",
-			&sqlitex.ExecOptions{Args: []any{e.id, int64(f.Kind), int64(f.Addr), f.Symbol, f.File, int64(f.Line), f.Module, int64(f.Offset)}})
+			&sqlitex.ExecOptions{Args: []any{
+				e.id, int64(f.Kind), int64(f.Addr), f.Symbol, f.File, int64(f.Line), f.Module,
+				int64(f.Offset),
+			}})
 		if err == nil && f.BuildID != "" {
 			err = exec(w.conn, "insert or replace into frame_build values (?, ?)", e.id, f.BuildID)
 		}
@@ -160,7 +163,8 @@ func (w *Writer) writeFrames() error {
 	for i := range w.queued {
 		s := &w.queued[i]
 		id := w.stackID(s.ID)
-		err := sqlitex.Execute(w.conn, "insert into stack (id, hash, pid) values (?1, ?2, ?3) on conflict (id) do update set pid = ?3",
+		err := sqlitex.Execute(w.conn,
+			"insert into stack (id, hash, pid) values (?1, ?2, ?3) on conflict (id) do update set pid = ?3",
 			&sqlitex.ExecOptions{Args: []any{id, int64(s.ID), int64(s.PID)}})
 		if err == nil && s.Cut {
 			err = exec(w.conn, "insert or replace into stack_cut values (?)", id)

@@ -29,7 +29,8 @@ func fastCalls(t testing.TB, seed uint64, n int) []event.Call {
 		case 0:
 			calls = append(calls, event.Call{Start: at, Duration: 1000 + rng.Uint64N(900), Thread: thread, Op: inner})
 		case 1, 2:
-			calls = append(calls, event.Call{Start: at, Duration: ns, Thread: thread, Op: alloc, Args: [4]uint64{1 + rng.Uint64N(1<<20)}})
+			calls = append(calls,
+				event.Call{Start: at, Duration: ns, Thread: thread, Op: alloc, Args: [4]uint64{1 + rng.Uint64N(1<<20)}})
 		default:
 			if rng.IntN(500) == 0 {
 				ns += 2_000_000
@@ -45,7 +46,10 @@ func fastCalls(t testing.TB, seed uint64, n int) []event.Call {
 // thinnedRecording has calls of which at most some hundred a second have a row of their own.
 func thinnedRecording(t testing.TB, calls []event.Call, seed uint64) string {
 	t.Helper()
-	w, path := create(t, sqlite.Options{RawRate: 200, Seed: seed, Session: store.Session{Node: fmt.Sprint("node ", seed), Started: t0 + seed}})
+	w, path := create(t, sqlite.Options{
+		RawRate: 200, Seed: seed,
+		Session: store.Session{Node: fmt.Sprint("node ", seed), Started: t0 + seed},
+	})
 	for n := 0; n < len(calls); n += 500 {
 		must(t, w.Write(&store.Batch{
 			Records: event.Records{
@@ -102,10 +106,12 @@ func TestViewsOfThinnedCallsCountEachCall(t *testing.T) {
 		for _, view := range []string{"events", "cuda_events", "calls"} {
 			compareSums(t, path, "select op, FIGURES from "+view+" group by op", sumsOf(calls, byOp))
 		}
-		compareSums(t, path, "select pid || op || depth || (timestamp / 1000000000), FIGURES from cuda_events group by 1", sumsOf(calls, func(c *event.Call) string {
-			return fmt.Sprintf("%d%s%d%d", c.PID, c.Op, c.Depth, c.Start/1e9)
-		}))
-		compareSums(t, path, "select tid || ' ' || (timestamp / 30000000000), FIGURES from events where op = 'cudaMalloc' group by 1", sumsOf(calls, func(c *event.Call) string {
+		compareSums(t, path, "select pid || op || depth || (timestamp / 1000000000), FIGURES from cuda_events group by 1",
+			sumsOf(calls, func(c *event.Call) string {
+				return fmt.Sprintf("%d%s%d%d", c.PID, c.Op, c.Depth, c.Start/1e9)
+			}))
+		compareSums(t, path, "select tid || ' ' || (timestamp / 30000000000), FIGURES from events where op = 'cudaMalloc' "+
+			"group by 1", sumsOf(calls, func(c *event.Call) string {
 			if c.Op != opOf(t, "cudaMalloc") {
 				return ""
 			}
@@ -119,7 +125,8 @@ func TestViewsOfThinnedCallsCountEachCall(t *testing.T) {
 				return fmt.Sprint(c.PID)
 			}
 			bytes := map[string]string{"cudaMalloc": "sum(bytes)"}[op]
-			compareSums(t, path, "select pid, count(*), sum(duration_ns), max(duration_ns), min(duration_ns), "+cmp.Or(bytes, "0")+" from "+op+" group by pid", sumsOf(calls, of))
+			compareSums(t, path, "select pid, count(*), sum(duration_ns), max(duration_ns), min(duration_ns), "+cmp.Or(bytes,
+				"0")+" from "+op+" group by pid", sumsOf(calls, of))
 		}
 		rows := map[string]sum{} // as programs read them, which do not ask with SQL
 		for _, c := range allCalls(t, reader(t, path)) {
@@ -132,7 +139,8 @@ func TestViewsOfThinnedCallsCountEachCall(t *testing.T) {
 				t.Errorf("rows of %s stand for %d calls of %d ns, want %d of %d", op, rows[op].n, rows[op].ns, s.n, s.ns)
 			}
 		}
-		if repeated := query(t, path, "select timestamp, count(*) from calls where stored group by 1 having count(*) > 1"); len(repeated) != 0 {
+		if repeated := query(t, path,
+			"select timestamp, count(*) from calls where stored group by 1 having count(*) > 1"); len(repeated) != 0 {
 			t.Errorf("stored twice: %v", repeated)
 		}
 	}
@@ -141,7 +149,8 @@ func TestViewsOfThinnedCallsCountEachCall(t *testing.T) {
 // compareSums runs a query for a key and the FIGURES of a sum.
 func compareSums(t *testing.T, path, sql string, want map[string]sum) {
 	t.Helper()
-	rows := query(t, path, strings.ReplaceAll(sql, "FIGURES", "count(*), sum(duration_ns), max(duration_ns), min(duration_ns), sum(arg0)"))
+	rows := query(t, path,
+		strings.ReplaceAll(sql, "FIGURES", "count(*), sum(duration_ns), max(duration_ns), min(duration_ns), sum(arg0)"))
 	if len(rows) != len(want) {
 		t.Errorf("%s: %d rows, want %d", sql, len(rows), len(want))
 	}
@@ -196,7 +205,8 @@ ORDER BY events DESC`) {
 		}
 	}
 	ops := sumsOf(calls, func(c *event.Call) string { return fmt.Sprint(c.Op.Source()) })
-	for _, r := range query(t, path, "select node, source, count(*) as cnt, avg(duration)/1000 as avg_us from events group by node, source") {
+	for _, r := range query(t, path,
+		"select node, source, count(*) as cnt, avg(duration)/1000 as avg_us from events group by node, source") {
 		s := ops[fmt.Sprint(event.Source(r[1].(int64)))]
 		if want := float64(s.ns) / float64(s.n) / 1000; r[2] != int64(s.n) || r[3] != want {
 			t.Errorf("source %v: %v, want %d calls of %v us", r[1], r, s.n, want)
@@ -215,11 +225,14 @@ func TestOlderThinnedRecordingsCountEachCall(t *testing.T) {
 	path := thinnedRecording(t, calls, 5)
 	want := query(t, path, "select op, count(*) from events group by op order by op")
 	sqlite.Downgrade(t, path, 17)
-	if got := query(t, path, "select op, count(*) from events group by op order by op"); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := query(t, path,
+		"select op, count(*) from events group by op order by op"); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("by operation: %v, want %v", got, want)
 	}
 	got := query(t, path, "select op, sum(duration_ns) from cuda_events group by op order by op")
-	estimate := query(t, path, "select o.name, sum(c.dur * coalesce(c.weight, 1)) from main.call c join op_name o on o.id = c.op group by 1 order by 1")
+	estimate := query(t, path,
+		"select o.name, sum(c.dur * coalesce(c.weight, 1)) from main.call c join op_name o on o.id = c.op group by 1 "+
+			"order by 1")
 	if fmt.Sprint(got) != fmt.Sprint(estimate) {
 		t.Errorf("durations %v, want %v", got, estimate)
 	}
@@ -234,7 +247,8 @@ func TestMergedThinnedRecordingsCountEachCall(t *testing.T) {
 	t.Parallel()
 	calls := fastCalls(t, 7, 10_000)
 	a, b := thinnedRecording(t, calls, 1), thinnedRecording(t, calls, 2)
-	const sums = "select op, count(*), sum(duration_ns), sum(arg0), min(duration_ns), max(duration_ns) from events group by op"
+	const sums = "select op, count(*), sum(duration_ns), sum(arg0), min(duration_ns), max(duration_ns) from events " +
+		"group by op"
 	out, _ := merge(t, a, b)
 	var want [][]any
 	for _, r := range query(t, a, sums) {
@@ -257,7 +271,10 @@ func TestMergedThinnedRecordingsCountEachCall(t *testing.T) {
 func busyCalls(t testing.TB, seed uint64, n int) []event.Call {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 6))
-	ops := []event.Op{opOf(t, "cudaLaunchKernel"), opOf(t, "cuLaunchKernel"), opOf(t, "cudaMemcpyAsync"), opOf(t, "cuMemAlloc")}
+	ops := []event.Op{
+		opOf(t, "cudaLaunchKernel"), opOf(t, "cuLaunchKernel"), opOf(t, "cudaMemcpyAsync"),
+		opOf(t, "cuMemAlloc"),
+	}
 	var calls []event.Call
 	var add func(thread event.Thread, at, ns uint64, depth uint8)
 	add = func(thread event.Thread, at, ns uint64, depth uint8) {

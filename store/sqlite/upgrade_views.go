@@ -63,13 +63,15 @@ func asToday(c *sqlite.Conn, version int) error {
 		return nil // no recording of ours
 	}
 	for _, t := range today {
-		lacks := slices.DeleteFunc(slices.Clone(t.columns), func(column string) bool { return slices.Contains(have[t.name], column) })
+		lacks := slices.DeleteFunc(slices.Clone(t.columns),
+			func(column string) bool { return slices.Contains(have[t.name], column) })
 		statement := "create temp table" + strings.TrimPrefix(t.sql, "CREATE TABLE")
 		switch {
 		case len(lacks) == 0:
 			continue
 		case have[t.name] != nil:
-			statement = fmt.Sprintf("create temp view %q as select *, null as %s from main.%[1]q", t.name, strings.Join(lacks, ", null as "))
+			statement = fmt.Sprintf("create temp view %q as select *, null as %s from main.%[1]q", t.name,
+				strings.Join(lacks, ", null as "))
 		}
 		if err := exec(c, statement); err != nil {
 			return fmt.Errorf("table %s: %w", t.name, err)
@@ -79,7 +81,8 @@ func asToday(c *sqlite.Conn, version int) error {
 		return nil
 	}
 	// Rows of such recordings stand for up to 65,536 calls.
-	return exec(c, `with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n from x`)
+	return exec(c,
+		`with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n from x`)
 }
 
 // readable reports whether all that a view reads is there.

@@ -11,7 +11,8 @@ import (
 // made before its view was there, and finds what they hold.
 func TestViewsOfTodayOnOlderRecordings(t *testing.T) {
 	t.Parallel()
-	today := query(t, fullRecording(t), `select v.name, group_concat('"' || c.name || '"', ', ') from sqlite_schema v, pragma_table_info(v.name) c
+	today := query(t, fullRecording(t),
+		`select v.name, group_concat('"' || c.name || '"', ', ') from sqlite_schema v, pragma_table_info(v.name) c
 		where v.type = 'view' group by v.name`)
 	if len(today) < 50 {
 		t.Fatalf("%d views", len(today))

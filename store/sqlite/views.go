@@ -23,11 +23,14 @@ var viewSQL string
 func views() string {
 	var b strings.Builder
 	b.WriteString(numbered(strings.NewReplacer("{launches}", opsThat(launchesKernel), "{reducing}", opsThat(reduces),
-		"{copy}", copyOf, "{ns}", copyNS, "{rest}", restNS, "{graph_ns}", graphCopyNS("c"), "{launch_ns}", graphCopyNS("g"), "{repeated}", repeated,
+		"{copy}", copyOf, "{ns}", copyNS, "{rest}", restNS, "{graph_ns}", graphCopyNS("c"), "{launch_ns}", graphCopyNS("g"),
+		"{repeated}", repeated,
 		"{sized0}", sized(0), "{sized1}", sized(1), "{sized2}", sized(2), "{sized3}", sized(3),
 		"{allocs}", opsThat(allocates), "{pinned_allocs}", opsThat(pins),
-		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}", opsThat(ofGraphs), "{graph_step}", graphStep(),
-		"{datatypes}", whens(event.DataTypes), "{reduce_ops}", whens(event.ReduceOps)).Replace(strings.Replace(viewSQL, "{kinds}", kindViews(), 1))))
+		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}",
+		opsThat(ofGraphs), "{graph_step}", graphStep(),
+		"{datatypes}", whens(event.DataTypes), "{reduce_ops}",
+		whens(event.ReduceOps)).Replace(strings.Replace(viewSQL, "{kinds}", kindViews(), 1))))
 	ledgerView(&b)
 	threadTimesViews(&b)
 	filteredViewsView(&b)
@@ -48,17 +51,20 @@ const (
 	repeated = "cross join tally n on n.n < coalesce(c.weight, 1)"
 	copyOf   = "case when n.n > 0 then '+' || n.n else '' end"
 	restNS   = "coalesce(c.rest, c.dur * (c.weight - 1))" // where it is not known they took as long as the stored call
-	copyNS   = "case when n.n = 0 then c.dur else " + restNS + " / (c.weight - 1) + (n.n <= " + restNS + " % (c.weight - 1)) end"
+	copyNS   = "case when n.n = 0 then c.dur else " + restNS + " / (c.weight - 1) + (n.n <= " + restNS +
+		" % (c.weight - 1)) end"
 )
 
 // graphCopyNS is copyNS over a row of the view stored_graph_calls.
 func graphCopyNS(row string) string {
-	return strings.ReplaceAll("case when n.n = 0 then r.duration_ns else r.rest_ns / (r.weight - 1) + (n.n <= r.rest_ns % (r.weight - 1)) end", "r.", row+".")
+	return strings.ReplaceAll("case when n.n = 0 then r.duration_ns else r.rest_ns / (r.weight - 1) + (n.n <= "+
+		"r.rest_ns % (r.weight - 1)) end", "r.", row+".")
 }
 
 // sizeOfCopy is an argument that is a size, of a call that shares a row.
 func sizeOfCopy(column string) string {
-	return "coalesce((select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z where n.n > 0 and z.ts = c.ts), " + column + ", 0)"
+	return "coalesce((select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z where n.n > 0 " +
+		"and z.ts = c.ts), " + column + ", 0)"
 }
 
 // sized is the n-th argument of any operation.
@@ -68,7 +74,8 @@ func sized(n int) string {
 	if ops == "" {
 		return fmt.Sprintf("coalesce(%s, 0)", column)
 	}
-	return fmt.Sprintf("case when n.n > 0 and c.op in (%s) then %s else coalesce(%s, 0) end", ops, sizeOfCopy(column), column)
+	return fmt.Sprintf("case when n.n > 0 and c.op in (%s) then %s else coalesce(%s, 0) end", ops, sizeOfCopy(column),
+		column)
 }
 
 // numbered puts an operation's number in the place of its name in braces.
@@ -92,7 +99,8 @@ func ledgerView(b *strings.Builder) {
 		fmt.Fprintf(&total, "coalesce(l.%s, 0)", c)
 	}
 	row := func(span, id, depth, table, join string) {
-		fmt.Fprintf(b, `select s.node || ':' || l.ts%s as id, l.ts as timestamp, '%s' as span, s.node, t.pid, t.tid, t.comm, o.name as op,
+		fmt.Fprintf(b,
+			`select s.node || ':' || l.ts%s as id, l.ts as timestamp, '%s' as span, s.node, t.pid, t.tid, t.comm, o.name as op,
   d.dur as duration_ns, max(d.dur - (%s), 0) as on_cpu_ns, %scoalesce(l.voluntary, 0) as voluntary, coalesce(l.involuntary, 0) as involuntary, %s as depth
 from %s left join thread t on t.id = d.thread left join session s on s.id = t.session left join op_name o on o.id = d.%s`,
 			id, span, &total, &columns, depth, table, join)
@@ -157,7 +165,8 @@ func launchesKernel(i *event.Info) bool { return i.Op.LaunchesKernel() }
 func hostView(b *strings.Builder, i *event.Info) {
 	from := map[event.Source]string{event.SourceIO: "io_requests", event.SourceTCP: "tcp_events"}[i.Op.Source()]
 	if i.Name == "oom_kill" {
-		fmt.Fprintf(b, "\n-- %s\ncreate view oom_kill as select id, timestamp, node, pid, tid, comm, arg0 as trigger_pid from life_events where op = 'oom_kill';\n", i.Doc)
+		fmt.Fprintf(b, "\n-- %s\ncreate view oom_kill as select id, timestamp, node, pid, tid, comm, arg0 as trigger_pid "+
+			"from life_events where op = 'oom_kill';\n", i.Doc)
 	}
 	if i.Op == event.OpPageAlloc {
 		fmt.Fprintf(b, "\n-- %s\ncreate view mm_page_alloc as select * from page_allocations;\n", i.Doc)
@@ -170,7 +179,8 @@ func hostView(b *strings.Builder, i *event.Info) {
 // opView is the calls of one operation with its arguments by name.
 func opView(b *strings.Builder, i *event.Info) {
 	fmt.Fprintf(b, "\n-- %s\ncreate view %q as\n", i.Doc, i.Name)
-	b.WriteString("select s.node || ':' || c.ts || " + copyOf + " as id, c.ts as timestamp, " + copyNS + " as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
+	b.WriteString("select s.node || ':' || c.ts || " + copyOf + " as id, c.ts as timestamp, " + copyNS +
+		" as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
 	for n, a := range i.Args {
 		for _, f := range a.Fields {
 			fmt.Fprintf(b, "coalesce(a.a%d, 0) >> %d & %d as %q, ", n, f.Shift, 1<<f.Bits-1, f.Name)
@@ -247,7 +257,8 @@ func dropViews(c *sqlite.Conn) error {
 
 // vocabulary changes when a dictionary does.
 func vocabulary() string {
-	return fmt.Sprint(event.Sources, event.Losses, event.NumClasses, len(event.Syscalls["amd64"]), len(event.Syscalls["arm64"]), opRows())
+	return fmt.Sprint(event.Sources, event.Losses, event.NumClasses, len(event.Syscalls["amd64"]),
+		len(event.Syscalls["arm64"]), opRows())
 }
 
 func opRows() (rows [][4]any) {
@@ -275,7 +286,8 @@ func fillNames(c *sqlite.Conn) error {
 		}
 	}
 	for n, l := range event.Losses {
-		if err := exec(c, "insert or replace into loss_name values (?, ?, ?, ?, ?)", n, l.Name, l.Unit, l.Approximate, l.Doc); err != nil {
+		if err := exec(c, "insert or replace into loss_name values (?, ?, ?, ?, ?)", n, l.Name, l.Unit, l.Approximate,
+			l.Doc); err != nil {
 			return err
 		}
 	}

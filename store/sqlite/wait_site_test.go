@@ -63,8 +63,14 @@ func TestWaitsAreCountedByCallSite(t *testing.T) {
 		}
 	}
 	for sql, want := range map[string][]any{
-		"select sum(calls), sum(sum_ns), max(max_ns) from wait_sites where call_site = '0x20'":  {int64(10), int64(200_000_000), int64(20_000_000)},
-		"select count(*), sum(duration_ns) from cudaStreamSynchronize where call_site = '0x20'": {int64(10), int64(200_000_000)},
+		"select sum(calls), sum(sum_ns), max(max_ns) from wait_sites where call_site = '0x20'": {
+			int64(10),
+			int64(200_000_000), int64(20_000_000),
+		},
+		"select count(*), sum(duration_ns) from cudaStreamSynchronize where call_site = '0x20'": {
+			int64(10),
+			int64(200_000_000),
+		},
 	} {
 		if d := cmp.Diff([][]any{want}, query(t, path, sql)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", sql, d)

@@ -91,76 +91,140 @@ func fullBatch(t testing.TB) *store.Batch {
 	b := &store.Batch{
 		Records: event.Records{
 			Calls: []event.Call{
-				{Start: t0 + 10, Duration: 5000, Thread: engine, Op: launch, GPU: event.NoGPU, Args: [4]uint64{math.MaxUint64, 2, 3, 4}, Stack: 77},
-				{Start: t0 + 9000, Duration: 900_000, Thread: engine, Op: sync, Depth: 1, GPU: 1, Ret: 700, Ledger: ledger, Stack: math.MaxUint64},
+				{
+					Start: t0 + 10, Duration: 5000, Thread: engine, Op: launch, GPU: event.NoGPU,
+					Args: [4]uint64{math.MaxUint64, 2, 3, 4}, Stack: 77,
+				},
+				{
+					Start: t0 + 9000, Duration: 900_000, Thread: engine, Op: sync, Depth: 1, GPU: 1, Ret: 700, Ledger: ledger,
+					Stack: math.MaxUint64,
+				},
 			},
 			Gaps: []event.Gap{{Start: t0 + 6000, Duration: 2000, Thread: engine, Next: sync, Ledger: ledger}},
 			OffCPU: []event.OffCPU{{
 				Start: t0 + 10_000, Duration: 800_000, RunQueue: 300_000, Thread: engine, Comm: "engine", Op: sync,
-				Class: event.Futex, Syscall: 202, State: 1, Dispatch: true, Followed: true, Futex: math.MaxUint64 - 5, Holder: 55, Inode: 9,
+				Class: event.Futex, Syscall: 202, State: 1, Dispatch: true, Followed: true, Futex: math.MaxUint64 - 5, Holder: 55,
+				Inode: 9,
 				Waker: event.Thread{PID: 5, TID: 6}, WakerComm: "waker", WakerFutex: 11, WakerSyscall: 0, OutCPU: 1, InCPU: 3,
-				Culprits: []event.Culprit{{Thread: event.Thread{PID: 8, TID: 9}, Comm: "hog", NS: 200}, {Thread: event.Thread{PID: 8, TID: 10}, Comm: "hog2", NS: 100}},
-				IdleNS:   44, Kernel: kernel,
+				Culprits: []event.Culprit{
+					{Thread: event.Thread{PID: 8, TID: 9}, Comm: "hog", NS: 200},
+					{Thread: event.Thread{PID: 8, TID: 10}, Comm: "hog2", NS: 100},
+				},
+				IdleNS: 44, Kernel: kernel,
 			}, {
-				Start: t0 + 15_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1, Inode: 4,
-				Socket: event.Socket{Kind: event.SocketTCP, LocalPort: 40000, RemotePort: 5432, Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: 7}},
+				Start: t0 + 15_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45,
+				WakerSyscall: -1, Inode: 4,
+				Socket: event.Socket{
+					Kind: event.SocketTCP, LocalPort: 40000, RemotePort: 5432,
+					Remote: [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: 7},
+				},
 			}, {
-				Start: t0 + 16_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45, WakerSyscall: -1,
-				Socket: event.Socket{Kind: event.SocketUnix, Peer: 77, Bound: true},
+				Start: t0 + 16_000_000, Duration: 700_000, Thread: engine, Comm: "engine", Class: event.Network, Syscall: 45,
+				WakerSyscall: -1,
+				Socket:       event.Socket{Kind: event.SocketUnix, Peer: 77, Bound: true},
 			}, {
-				Start: t0 + 20_000_000, Duration: 100_000, Thread: engine, Comm: "engine", Class: event.RunQueue, Syscall: -1, WakerSyscall: -1,
+				Start: t0 + 20_000_000, Duration: 100_000, Thread: engine, Comm: "engine", Class: event.RunQueue, Syscall: -1,
+				WakerSyscall: -1,
 			}},
-			ThreadTimes: []event.ThreadTime{{At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6, Dispatch: true}},
+			ThreadTimes: []event.ThreadTime{{
+				At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6,
+				Dispatch: true,
+			}},
 			Lives: []event.Life{
 				{At: t0 + 1, Kind: event.LifeFork, Thread: event.Thread{PID: 100, TID: 102}, Parent: engine, Comm: "child"},
 				{At: t0 + 2, Kind: event.LifeUnfinished, Thread: engine, Comm: "engine", Op: sync, Duration: 12},
-				{At: t0 + 3, Kind: event.LifeOOM, Thread: event.Thread{PID: 8, TID: 8}, Parent: engine, Comm: "hog", Op: opOf(t, "oom_kill")},
+				{
+					At: t0 + 3, Kind: event.LifeOOM, Thread: event.Thread{PID: 8, TID: 8}, Parent: engine, Comm: "hog",
+					Op: opOf(t, "oom_kill"),
+				},
 			},
-			Reclaims: []event.Reclaim{{Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup, Parts: 3}},
+			Reclaims: []event.Reclaim{{
+				Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup,
+				Parts: 3,
+			}},
 		},
 		Stacks: []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
 			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
 		}}},
-		Processes: []store.Process{{PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3, LocalRank: -1, WorldSize: 8, Traced: true, Framework: "PyTorch", Owner: owner.Owner{
-			CgroupID: 77, Container: "1a2b", Runtime: "containerd", PodUID: "u-1", Namespace: "ml", Pod: "train-0", PodContainer: "worker",
-			SlurmJob: "4711", SlurmStep: "batch", Unit: "x.service", NSPID: 7,
-		}}},
-		Kernels:   []store.Kernel{{PID: 100, Func: 1<<64 - 1, Name: "softmax<float>", Symbol: "_Z7softmaxIfEvPT_", Source: store.KernelRegistered}},
-		Threads:   []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
-		Throttles: []store.Throttle{{At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234, QuotaUS: 20_000, PeriodUS: 100_000, Version: 1}},
+		Processes: []store.Process{{
+			PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3,
+			LocalRank: -1, WorldSize: 8, Traced: true, Framework: "PyTorch", Owner: owner.Owner{
+				CgroupID: 77, Container: "1a2b", Runtime: "containerd", PodUID: "u-1", Namespace: "ml", Pod: "train-0",
+				PodContainer: "worker",
+				SlurmJob:     "4711", SlurmStep: "batch", Unit: "x.service", NSPID: 7,
+			},
+		}},
+		Kernels: []store.Kernel{{
+			PID: 100, Func: 1<<64 - 1, Name: "softmax<float>", Symbol: "_Z7softmaxIfEvPT_",
+			Source: store.KernelRegistered,
+		}},
+		Threads: []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
+		Throttles: []store.Throttle{{
+			At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234, QuotaUS: 20_000,
+			PeriodUS: 100_000, Version: 1,
+		}},
 		InFlight: []event.InFlight{
 			{
-				At: t0 + 9e6, Start: t0 + 1e6, Thread: engine, Comm: "engine", Op: sync, Inner: sync + 1, GPU: 1, Args: [event.NumArgs]uint64{7, 0, 0, math.MaxUint64},
-				Doing: event.Blocked, Since: t0 + 2e6, Class: event.Futex, Futex: math.MaxUint64 - 5, Holder: event.Thread{PID: 100, TID: 105}, HolderComm: "hold",
+				At: t0 + 9e6, Start: t0 + 1e6, Thread: engine, Comm: "engine", Op: sync, Inner: sync + 1, GPU: 1,
+				Args:  [event.NumArgs]uint64{7, 0, 0, math.MaxUint64},
+				Doing: event.Blocked, Since: t0 + 2e6, Class: event.Futex, Futex: math.MaxUint64 - 5,
+				Holder: event.Thread{PID: 100, TID: 105}, HolderComm: "hold",
 				Syscall: 202, OnCPU: 4, NS: ledger.NS, Stack: 77, Kernel: kernel,
 			},
-			{At: t0 + 9e6, Start: t0 + 1e6, Thread: event.Thread{PID: 100, TID: 105}, Comm: "hold", GPU: event.NoGPU, Doing: event.Blocked, Class: event.Pipe, Syscall: 0, File: "/tmp/fifo", Inode: 3},
-			{At: t0 + 9e6, Start: t0 + 3e6, End: t0 + 10e6, Thread: engine, Comm: "engine", Op: sync, GPU: event.NoGPU, Doing: event.Running, Syscall: -1, Outcome: event.Returned},
+			{
+				At: t0 + 9e6, Start: t0 + 1e6, Thread: event.Thread{PID: 100, TID: 105}, Comm: "hold", GPU: event.NoGPU,
+				Doing: event.Blocked, Class: event.Pipe, Syscall: 0, File: "/tmp/fifo", Inode: 3,
+			},
+			{
+				At: t0 + 9e6, Start: t0 + 3e6, End: t0 + 10e6, Thread: engine, Comm: "engine", Op: sync, GPU: event.NoGPU,
+				Doing: event.Running, Syscall: -1, Outcome: event.Returned,
+			},
 		},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99, CPUs: "0-3,8"}},
-		Snapshots:  []store.Snapshot{{At: t0, CPUs: store.NewCPUBusy(map[int]float64{0: 0, 2: 99.6}), CPUPct: 12.5, MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, SwapIn: 4096, SwapOut: 8192, Load: 0.5, Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20}}},
+		Snapshots: []store.Snapshot{{
+			At: t0, CPUs: store.NewCPUBusy(map[int]float64{0: 0, 2: 99.6}), CPUPct: 12.5,
+			MemPct: 50, MemAvailableMB: 1000, SwapMB: 1, SwapIn: 4096, SwapOut: 8192, Load: 0.5,
+			Pressure: store.Pressure{CPU: 1.5, Memory: 2, MemoryFull: 1, IO: 30, IOFull: 20},
+		}},
 		GPUs: []store.GPUSnapshot{
-			{At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal, MemMB: 70_000, TotalMB: 81_559},
+			{
+				At: t0 + 5, GPU: 1, TempC: 84, ClockMHz: 1200, MaxMHz: 1980, UtilPct: 97, Reasons: store.ThrottleHWThermal,
+				MemMB: 70_000, TotalMB: 81_559,
+			},
 			{At: t0 + 6},
 			{
-				At: t0 + 7, GPU: 2, TempC: 1, ClockMHz: 2, MaxMHz: 3, UtilPct: 4, Reasons: 5, MemMB: 6, TotalMB: 7, MemUtilPct: 8, MemClockMHz: 9,
-				PowerMW: 10, PowerLimitMW: 11, ECC: store.ECCErrors{Corrected: 12, Uncorrected: 13, CorrectedEver: 14, UncorrectedEver: 15}, MIG: true,
+				At: t0 + 7, GPU: 2, TempC: 1, ClockMHz: 2, MaxMHz: 3, UtilPct: 4, Reasons: 5, MemMB: 6, TotalMB: 7, MemUtilPct: 8,
+				MemClockMHz: 9,
+				PowerMW:     10, PowerLimitMW: 11,
+				ECC: store.ECCErrors{Corrected: 12, Uncorrected: 13, CorrectedEver: 14, UncorrectedEver: 15}, MIG: true,
 			},
 			{At: t0 + 8, GPU: 3, Unknown: 1<<store.NumGPUColumns - 1},
 		},
-		GPUDevices: []store.GPUDevice{{GPU: 1, Name: "NVIDIA H100", UUID: "GPU-1", BusID: "00000000:01:00.0", Driver: "550.54.15"}},
-		GPUMemory:  []store.GPUProcess{{At: t0 + 5, GPU: 1, PID: 100, Bytes: 5 << 30, Known: true}, {At: t0 + 5, GPU: 1, PID: 200}, {At: t0 + 6, GPU: 1, PID: 100, Known: true}},
-		Xids:       []store.Xid{{At: t0 + 5, GPU: 1, Code: 79}, {At: t0 + 6, GPU: -1, Code: 9999}},
-		Losses:     []event.Loss{{Kind: event.LostCall, Count: 7}, {Kind: event.LostCall, Count: 2}, {Kind: event.LostWake, Count: 1}},
+		GPUDevices: []store.GPUDevice{{
+			GPU: 1, Name: "NVIDIA H100", UUID: "GPU-1", BusID: "00000000:01:00.0",
+			Driver: "550.54.15",
+		}},
+		GPUMemory: []store.GPUProcess{
+			{At: t0 + 5, GPU: 1, PID: 100, Bytes: 5 << 30, Known: true},
+			{At: t0 + 5, GPU: 1, PID: 200},
+			{At: t0 + 6, GPU: 1, PID: 100, Known: true},
+		},
+		Xids: []store.Xid{{At: t0 + 5, GPU: 1, Code: 79}, {At: t0 + 6, GPU: -1, Code: 9999}},
+		Losses: []event.Loss{
+			{Kind: event.LostCall, Count: 7},
+			{Kind: event.LostCall, Count: 2},
+			{Kind: event.LostWake, Count: 1},
+		},
 	}
 	io := fullIO()
 	b.RequestSums, b.Devices, b.Files = io.Sums, io.Devices, io.Files
 	b.Connections, b.HostMemory, b.Pages = io.Connections, io.Memory, io.Pages
 	b.Requests = []event.Request{{
 		Start: t0 + 30_000, Duration: 700_000, Queue: 100_000, Thread: engine, Comm: "engine", Op: event.OpBlockWrite,
-		Flags: event.RequestSync | event.RequestFUA, Device: 259<<20 | 3, Sector: 2048, Bytes: 65536, Inode: 9, By: 55, Error: 10,
+		Flags: event.RequestSync | event.RequestFUA, Device: 259<<20 | 3, Sector: 2048, Bytes: 65536, Inode: 9, By: 55,
+		Error: 10,
 	}}
 	return b
 }
@@ -170,13 +234,15 @@ func fullIO() store.HostIO {
 	addr := func(last byte) [16]byte { return [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: last} }
 	return store.HostIO{
 		Sums: []event.RequestSum{{
-			At: t0, PID: 100, Comm: "engine", Op: event.OpBlockWrite, Device: 259<<20 | 3, Requests: 5, Errors: 1, Bytes: 1 << 20, QueueNS: 500, DeviceNS: 6000, MaxNS: 3000,
+			At: t0, PID: 100, Comm: "engine", Op: event.OpBlockWrite, Device: 259<<20 | 3, Requests: 5, Errors: 1,
+			Bytes: 1 << 20, QueueNS: 500, DeviceNS: 6000, MaxNS: 3000,
 		}},
 		Devices: []event.DeviceName{{Device: 259<<20 | 3, Name: "nvme0n1"}},
 		Files:   []event.File{{PID: 100, Inode: 9, Path: "/data/a b.bin"}},
 		Connections: []event.Connection{
 			{
-				At: t0 + 40_000, Duration: 5000, Thread: engine, Comm: "engine", Op: event.OpTCPRetransmit, Local: addr(1), LocalPort: 40000, Remote: addr(7), RemotePort: 5432,
+				At: t0 + 40_000, Duration: 5000, Thread: engine, Comm: "engine", Op: event.OpTCPRetransmit, Local: addr(1),
+				LocalPort: 40000, Remote: addr(7), RemotePort: 5432,
 				State: 1, Error: 110, Bytes: 1448, Retrans: 3, RTT: 2000, MinRTT: 150,
 			},
 			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
@@ -191,7 +257,10 @@ func fullIO() store.HostIO {
 
 func TestEverythingWrittenIsReadBack(t *testing.T) {
 	t.Parallel()
-	session := store.Session{Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4, Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x", PID: 4711, Nodes: []string{"0-1", "2-3"}}
+	session := store.Session{
+		Started: t0, Node: "gpu-node-01", Host: "h", Kernel: "6.1", Arch: "amd64", CPUs: 4,
+		Memory: 1 << 34, Version: "1", Backend: "multi", Flags: "--x", PID: 4711, Nodes: []string{"0-1", "2-3"},
+	}
 	w, path := create(t, sqlite.Options{Session: session})
 	b := fullBatch(t)
 	must(t, w.Write(b))
@@ -287,7 +356,8 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	migrations, err := filepath.Glob("migration/*.sql")
 	must(t, err)
 	check("summary", store.Summary{
-		Schema: len(migrations), Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1, Last: t0 + 20_100_000, Calls: 2, Stored: 2,
+		Schema: len(migrations), Node: "gpu-node-01", Sessions: []store.Session{session}, First: t0 + 1,
+		Last: t0 + 20_100_000, Calls: 2, Stored: 2,
 		Losses: []event.Loss{{Kind: event.LostCall, Count: 9}, {Kind: event.LostWake, Count: 1}},
 	}, sum)
 	gapStats, err := r.GapStats(ctx, store.Window{})
@@ -346,7 +416,8 @@ func compareStats(t *testing.T, want map[opKey]*store.OpStat, got []store.OpStat
 		b, _ := g.Hist.AppendBinary(nil)
 		x, y := *w, g
 		x.Hist, y.Hist = nil, nil
-		if d := cmp.Diff(x, y); d != "" || w.Hist.Quantile(0.99) != g.Hist.Quantile(0.99) || w.Hist.Count() != g.Hist.Count() {
+		if d := cmp.Diff(x, y); d != "" || w.Hist.Quantile(0.99) != g.Hist.Quantile(0.99) ||
+			w.Hist.Count() != g.Hist.Count() {
 			t.Errorf("roll-up of %v %s: %s\n%x\n%x", g.Thread, g.Op, d, a, b)
 		}
 	}
@@ -355,13 +426,19 @@ func compareStats(t *testing.T, want map[opKey]*store.OpStat, got []store.OpStat
 // randomCalls is a load with bursts, slow calls, failures, ledgers and late
 // arrivals.
 func randomCalls(t testing.TB, rng *rand.Rand, n int) []event.Call {
-	ops := []event.Op{opOf(t, "cudaLaunchKernel"), opOf(t, "cudaMemcpyAsync"), opOf(t, "cuLaunchKernel"), opOf(t, "cudaMalloc")}
+	ops := []event.Op{
+		opOf(t, "cudaLaunchKernel"), opOf(t, "cudaMemcpyAsync"), opOf(t, "cuLaunchKernel"),
+		opOf(t, "cudaMalloc"),
+	}
 	calls := make([]event.Call, n)
 	at := t0
 	for i := range calls {
 		at += rng.Uint64N(1 << (4 + 2*(i/5000%9)))
 		tid := uint32(rng.IntN(3))
-		c := event.Call{Start: at - rng.Uint64N(3000), Duration: 1000 + rng.Uint64N(500), Thread: event.Thread{PID: 7, TID: 7 + tid}, Op: ops[rng.IntN(len(ops))]}
+		c := event.Call{
+			Start: at - rng.Uint64N(3000), Duration: 1000 + rng.Uint64N(500),
+			Thread: event.Thread{PID: 7, TID: 7 + tid}, Op: ops[rng.IntN(len(ops))],
+		}
 		c.Args[0] = rng.Uint64N(50)
 		switch rng.IntN(200) {
 		case 0:
@@ -394,7 +471,10 @@ func TestWeightsAndRollupsAreExact(t *testing.T) {
 				must(t, w.Flush(t.Context()))
 			}
 			if rng.IntN(30) == 0 {
-				must(t, w.Write(&store.Batch{Records: event.Records{Lives: []event.Life{{At: t0, Kind: event.LifeExit, Thread: event.Thread{PID: 7, TID: 8}}}}}))
+				must(t, w.Write(&store.Batch{Records: event.Records{Lives: []event.Life{{
+					At: t0, Kind: event.LifeExit,
+					Thread: event.Thread{PID: 7, TID: 8},
+				}}}}))
 			}
 		}
 		must(t, w.Close())
@@ -474,7 +554,10 @@ func TestCallsAtTheSameNanosecondAreKept(t *testing.T) {
 	for range 3 {
 		var b store.Batch
 		for i := range uint64(100) {
-			b.Calls = append(b.Calls, event.Call{Start: t0, Duration: i, Thread: engine, Op: op, Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Poll: i + 1}}})
+			b.Calls = append(b.Calls, event.Call{
+				Start: t0, Duration: i, Thread: engine, Op: op,
+				Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Poll: i + 1}},
+			})
 		}
 		must(t, w.Write(&b))
 		must(t, w.Flush(t.Context()))
@@ -529,7 +612,8 @@ func TestMaxBytesPrunesTheOldest(t *testing.T) {
 	for i := uint64(0); i < n; {
 		var b store.Batch
 		for range 5000 {
-			b.Calls = append(b.Calls, event.Call{Start: t0 + i*20_000, Duration: 5000, Thread: engine, Op: op, Args: [4]uint64{8, i}})
+			b.Calls = append(b.Calls,
+				event.Call{Start: t0 + i*20_000, Duration: 5000, Thread: engine, Op: op, Args: [4]uint64{8, i}})
 			i++
 		}
 		must(t, w.Write(&b))
@@ -569,15 +653,18 @@ func TestMaxBytesPrunesWhatIsKeptByTheSecond(t *testing.T) {
 	w, path := create(t, sqlite.Options{MaxBytes: limit})
 	touch := func(pid uint32, at, ended uint64) *event.Footprint {
 		return &event.Footprint{
-			At: at, Syscalls: []event.SyscallCount{{At: at, PID: pid, Calls: 1, NS: 1}}, Misses: []event.Miss{{PID: pid, Errno: 2, Path: "x", Count: 1}},
-			Touched: []event.Touched{{PID: pid, Kind: event.TouchFile, Inode: 1, Path: "/a"}}, CPU: []event.ProcessCPU{{PID: pid, Comm: "p", First: at, Ended: ended}},
+			At: at, Syscalls: []event.SyscallCount{{At: at, PID: pid, Calls: 1, NS: 1}},
+			Misses:  []event.Miss{{PID: pid, Errno: 2, Path: "x", Count: 1}},
+			Touched: []event.Touched{{PID: pid, Kind: event.TouchFile, Inode: 1, Path: "/a"}},
+			CPU:     []event.ProcessCPU{{PID: pid, Comm: "p", First: at, Ended: ended}},
 		}
 	}
 	for i := range uint64(seconds) {
 		at := t0 + i*1_000_000_000
 		b := store.Batch{Snapshots: []store.Snapshot{{At: at, SwapIn: 1}}, Footprint: touch(5000+uint32(i), at, at)}
 		for pid := range uint32(processes) {
-			b.RequestSums = append(b.RequestSums, event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
+			b.RequestSums = append(b.RequestSums,
+				event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
 			b.HostMemory = append(b.HostMemory, event.HostMemory{At: at, PID: pid + 1, RSS: 4096})
 			b.Pages = append(b.Pages, event.PageSum{At: at, PID: pid + 1, Comm: "p", Pages: 1, Bytes: 4096, Allocations: 1})
 		}
@@ -609,7 +696,10 @@ func TestWindowOfStats(t *testing.T) {
 	w, path := create(t, sqlite.Options{})
 	op := opOf(t, "cudaLaunchKernel")
 	for i := range uint64(10) {
-		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{Start: t0 + i*1_000_000_000, Duration: 1, Thread: engine, Op: op}}}}))
+		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+			Start: t0 + i*1_000_000_000, Duration: 1,
+			Thread: engine, Op: op,
+		}}}}))
 	}
 	must(t, w.Close())
 	r := reader(t, path)

@@ -152,7 +152,8 @@ func (p *Process[S]) read() (changed bool) {
 	}
 	old := p.maps
 	p.set(all)
-	if changed = !slices.EqualFunc(p.maps, old, func(a, b Mapping[S]) bool { return a.Mapping == b.Mapping }); changed && p.cache.Told != nil {
+	if changed = !slices.EqualFunc(p.maps, old, func(a, b Mapping[S]) bool { return a.Mapping == b.Mapping }); changed &&
+		p.cache.Told != nil {
 		p.cache.Told(p.pid, all)
 	}
 	return changed

@@ -34,7 +34,10 @@ func TestAddressesBelongToWhatCanBeExecuted(t *testing.T) {
 	c, write := fake(t)
 	write(program + library + others)
 	p := c.Process(7)
-	for addr, want := range map[uint64]string{0x1000: "/bin/my prog", 0x1fff: "/bin/my prog", 0x5000: "/lib/x.so", 0x7fff: "", 0x9000: "[vdso]"} {
+	for addr, want := range map[uint64]string{
+		0x1000: "/bin/my prog", 0x1fff: "/bin/my prog", 0x5000: "/lib/x.so",
+		0x7fff: "", 0x9000: "[vdso]",
+	} {
 		m := p.Find(addr)
 		if m == nil || m.Path != want {
 			t.Errorf("%#x: got %+v, want %q", addr, m, want)

@@ -31,11 +31,15 @@ func writeBig(t *testing.T, n int, base uint64, name func(i int) string) string 
 	names := []byte("\x00.symtab\x00.strtab\x00.shstrtab\x00")
 	var b bytes.Buffer
 	h := elf.Header64{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1, Ehsize: header,
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1,
+		Ehsize:    header,
 		Shentsize: header, Shnum: 4, Shstrndx: 3, Shoff: uint64(header + len(syms) + len(strs) + len(names)),
 	}
 	section := func(name uint32, kind elf.SectionType, link uint32, at, size, entry int) elf.Section64 {
-		return elf.Section64{Name: name, Type: uint32(kind), Link: link, Off: uint64(at), Size: uint64(size), Entsize: uint64(entry)}
+		return elf.Section64{
+			Name: name, Type: uint32(kind), Link: link, Off: uint64(at), Size: uint64(size),
+			Entsize: uint64(entry),
+		}
 	}
 	for _, v := range []any{
 		&h, syms, strs, names,
@@ -126,7 +130,10 @@ func TestBigTablesChooseNamesAsOthersDo(t *testing.T) {
 	data, names := section(syms...)
 	f := &elf.File{FileHeader: elf.FileHeader{ByteOrder: binary.LittleEndian}, Sections: []*elf.Section{
 		{},
-		{SectionHeader: elf.SectionHeader{Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)), FileSize: uint64(len(data))}},
+		{SectionHeader: elf.SectionHeader{
+			Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)),
+			FileSize: uint64(len(data)),
+		}},
 		{SectionHeader: elf.SectionHeader{
 			Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: uint64(len(data) + bigBytes), FileSize: uint64(len(names)),
 		}},
@@ -150,7 +157,10 @@ func FuzzBig(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data, names []byte, addr uint64) {
 		e := &elf.File{FileHeader: elf.FileHeader{ByteOrder: binary.LittleEndian}, Sections: []*elf.Section{
 			{},
-			{SectionHeader: elf.SectionHeader{Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)), FileSize: uint64(len(data))}},
+			{SectionHeader: elf.SectionHeader{
+				Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)),
+				FileSize: uint64(len(data)),
+			}},
 			{SectionHeader: elf.SectionHeader{
 				Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: bigBytes, FileSize: uint64(len(names)),
 			}},

@@ -30,7 +30,8 @@ func tool(t *testing.T, dir, name string, args ...string) string {
 // hidden builds a library with a function that is not exported, and strips it.
 func hidden(t *testing.T) (dir string) {
 	dir = t.TempDir()
-	source := "static __attribute__((noinline)) int secret(int n) { return n * 3; }\nint shown(int n) { return secret(n) + 1; }\n"
+	source := "static __attribute__((noinline)) int secret(int n) { return n * 3; }\nint shown(int n) { return " +
+		"secret(n) + 1; }\n"
 	if err := os.WriteFile(filepath.Join(dir, "lib.c"), []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,10 @@ func TestPackedSymbolsOfStrippedFilesAreRead(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"good": packed.Bytes(), "cut": packed.Bytes()[:packed.Len()/2], "not xz": []byte("none")} {
+	for name, data := range map[string][]byte{
+		"good": packed.Bytes(), "cut": packed.Bytes()[:packed.Len()/2],
+		"not xz": []byte("none"),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, "data"), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +122,11 @@ func TestBuildIDs(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	for _, b := range [][]byte{note(3, "Go\x00", "abc"), note(3, "GNU\x00", ""), note(3, "GNU\x00", strings.Repeat("x", 65)), {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0, 1}} {
+	for _, b := range [][]byte{
+		note(3, "Go\x00", "abc"), note(3, "GNU\x00", ""),
+		note(3, "GNU\x00", strings.Repeat("x", 65)),
+		{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0, 1},
+	} {
 		if got := findBuildID(b, binary.LittleEndian); got != "" {
 			t.Errorf("%x: got %q", b, got)
 		}

@@ -38,7 +38,10 @@ type Resolver struct {
 
 // New returns a resolver that finds processes in fs.
 func New(fs proc.FS) *Resolver {
-	return &Resolver{proc: fs, spaces: addrspace.New[fileState](fs), files: newTables(maxFiles, maxTableBytes), lent: map[fileID]*os.File{}}
+	return &Resolver{
+		proc: fs, spaces: addrspace.New[fileState](fs), files: newTables(maxFiles, maxTableBytes),
+		lent: map[fileID]*os.File{},
+	}
 }
 
 type mapping = addrspace.Mapping[fileState]

@@ -154,7 +154,8 @@ func TestEndedProcessKeepsWhatWasRead(t *testing.T) {
 		t.Errorf("unknown address: got %+v", f[2])
 	}
 	r.Forget(v.PID())
-	if f := r.Resolve(v.PID(), []uint64{addr + 1, 0}); f[0] != (event.Frame{Kind: event.FrameNative, Addr: addr + 1}) || len(f) != 2 {
+	if f := r.Resolve(v.PID(), []uint64{addr + 1, 0}); f[0] != (event.Frame{Kind: event.FrameNative, Addr: addr + 1}) ||
+		len(f) != 2 {
 		t.Errorf("forgotten process: got %+v", f)
 	}
 }
@@ -243,7 +244,8 @@ func TestNamesOfCompiledLanguagesAreReadable(t *testing.T) {
 	}
 	var src strings.Builder
 	for n := range names {
-		fmt.Fprintf(&src, "__attribute__((noinline)) int f%d(void) __asm__(\"%s\"); int f%d(void) { return %d; }\n", len(n), n, len(n), len(n))
+		fmt.Fprintf(&src, "__attribute__((noinline)) int f%d(void) __asm__(\"%s\"); int f%d(void) { return %d; }\n", len(n),
+			n, len(n), len(n))
 	}
 	c, lib := filepath.Join(dir, "x.c"), filepath.Join(dir, "libx.so")
 	if err := os.WriteFile(c, []byte(src.String()), 0o600); err != nil {
@@ -342,7 +344,8 @@ func enlarge(t *testing.T, root string, pid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, []byte(strings.Replace(string(b), "10000-10000", "10000-11000", 1)), fs.FileMode(0o600)); err != nil {
+	if err := os.WriteFile(name, []byte(strings.Replace(string(b), "10000-10000", "10000-11000", 1)),
+		fs.FileMode(0o600)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -104,7 +104,10 @@ func TestReadableNames(t *testing.T) {
 
 func TestAddressesComeFromTheCodeSegment(t *testing.T) {
 	tab := table{segments: []segment{{0x1000, 0x500, 0x401000}, {0x3000, 0x10, 0x803000}}}
-	for off, want := range map[uint64]uint64{0xfff: 0, 0x1000: 0x401000, 0x14ff: 0x4014ff, 0x1500: 0, 0x3008: 0x803008, 0x3010: 0} {
+	for off, want := range map[uint64]uint64{
+		0xfff: 0, 0x1000: 0x401000, 0x14ff: 0x4014ff, 0x1500: 0, 0x3008: 0x803008,
+		0x3010: 0,
+	} {
 		if got, ok := tab.virtual(off); got != want || ok != (want != 0) {
 			t.Errorf("%#x: got %#x, %v", off, got, ok)
 		}

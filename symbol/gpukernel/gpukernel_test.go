@@ -10,11 +10,12 @@ import (
 func TestNamesOfKernelsAreReadable(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
-		"_Z14softmax_kernelIfEvPKT_PS0_i":                                   "softmax_kernel<float>",
-		"__device_stub__Z10add_kernelPKfS0_Pfi":                             "add_kernel",
-		"_Z11gemm_kernelILi128EEvPKfS1_Pfi":                                 "gemm_kernel<128>",
-		"_ZN2at6native13reduce_kernelILi512EEEvPf":                          "at::native::reduce_kernel<512>",
-		"_ZN2at6native20_GLOBAL__N__a1b2c3d420softmax_warp_forwardIfEEvPT_": "at::native::(anonymous namespace)::softmax_warp_forward<float>",
+		"_Z14softmax_kernelIfEvPKT_PS0_i":          "softmax_kernel<float>",
+		"__device_stub__Z10add_kernelPKfS0_Pfi":    "add_kernel",
+		"_Z11gemm_kernelILi128EEvPKfS1_Pfi":        "gemm_kernel<128>",
+		"_ZN2at6native13reduce_kernelILi512EEEvPf": "at::native::reduce_kernel<512>",
+		"_ZN2at6native20_GLOBAL__N__a1b2c3d420softmax_warp_forwardIfEEvPT_": "at::native::(anonymous " +
+			"namespace)::softmax_warp_forward<float>",
 		"saxpy":                          "saxpy", // extern "C", or Triton
 		"triton_poi_fused_add_0d1d2d3de": "triton_poi_fused_add_0d1d2d3de",
 		"ampere_sgemm_128x64_tn":         "ampere_sgemm_128x64_tn",

@@ -83,12 +83,14 @@ func FuzzLines(f *testing.F) {
 func TestOffsetsThatTheInterpreterCarries(t *testing.T) {
 	want := map[string]bpf.WirePyProc{
 		"3.13": {
-			InterpHead: 0x1000 + 632, Flags: 8, Table: 3, InterpNext: 7264, InterpThreads: 7344, TsNext: 8, TsThreadId: 152, TsFrame: 72,
+			InterpHead: 0x1000 + 632, Flags: 8, Table: 3, InterpNext: 7264, InterpThreads: 7344, TsNext: 8, TsThreadId: 152,
+			TsFrame:    72,
 			FrameBytes: 72, FrameInstr: 56, FramePrev: 8, FrameOwner: 70, CodeAt: 64, CodeBytes: 80,
 			CodeFirstline: 4, CodeFile: 48, CodeName: 64, CodeTable: 72, CodeInstrs: 200, StrAscii: 40, StrCompact: 56,
 		},
 		"3.14": {
-			InterpHead: 0x1000 + 808, Flags: 8, Table: 3, InterpNext: 7272, InterpThreads: 7344, TsNext: 8, TsThreadId: 152, TsFrame: 72,
+			InterpHead: 0x1000 + 808, Flags: 8, Table: 3, InterpNext: 7272, InterpThreads: 7344, TsNext: 8, TsThreadId: 152,
+			TsFrame:    72,
 			FrameBytes: 80, FrameInstr: 56, FramePrev: 8, FrameOwner: 74, CodeAt: 64, CodeBytes: 80,
 			CodeFirstline: 4, CodeFile: 48, CodeName: 64, CodeTable: 72, CodeInstrs: 208, StrAscii: 40, StrCompact: 56,
 		},
@@ -158,7 +160,10 @@ func TestEveryOldVersionFitsTheWalker(t *testing.T) {
 }
 
 func TestVersionsRead(t *testing.T) {
-	for v, want := range map[Version]string{0x030b07f0: "3.11.7", 0x030e00a5: "3.14.0a5", 0x030d00b1: "3.13.0b1", 0x030c00c2: "3.12.0rc2", 0x03080000: "3.8"} {
+	for v, want := range map[Version]string{
+		0x030b07f0: "3.11.7", 0x030e00a5: "3.14.0a5", 0x030d00b1: "3.13.0b1",
+		0x030c00c2: "3.12.0rc2", 0x03080000: "3.8",
+	} {
 		if v.String() != want {
 			t.Errorf("%#x is %s, want %s", uint32(v), v, want)
 		}
@@ -184,7 +189,10 @@ func TestFileNames(t *testing.T) {
 			t.Errorf("%s: %v, version %s, want %s", name, IsInterpreter(name), versionOf(name), want)
 		}
 	}
-	for _, name := range []string{"pythonize.so", "libboost_python310.so.1.74.0", "python3.10-config.txt", "ipython3", "libtorch_python.so"} {
+	for _, name := range []string{
+		"pythonize.so", "libboost_python310.so.1.74.0", "python3.10-config.txt", "ipython3",
+		"libtorch_python.so",
+	} {
 		if IsInterpreter(name) {
 			t.Errorf("%s is taken for an interpreter", name)
 		}
@@ -237,8 +245,11 @@ func TestCodeComesInPieces(t *testing.T) {
 func TestPythonFramesTakeThePlaceOfTheLoop(t *testing.T) {
 	const loop = "_PyEval_EvalFrameDefault"
 	for name, tt := range map[string]struct{ native, python, want string }{
-		"one run":                         {"free ffi " + loop + " main", "b a.", "free ffi b a main"},
-		"C between runs":                  {"free " + loop + " sort " + loop + " main", "d c. b a.", "free d c sort b a main"},
+		"one run": {"free ffi " + loop + " main", "b a.", "free ffi b a main"},
+		"C between runs": {
+			"free " + loop + " sort " + loop + " main", "d c. b a.",
+			"free d c sort b a main",
+		},
 		"a call for every frame":          {loop + " call " + loop, "b. a.", "b call a"},
 		"native stack not walked":         {"free ffi", "b. a.", "free ffi b a"},
 		"native stack cut":                {"free " + loop + " sort", "c. b. a.", "free c sort b a"},

@@ -77,7 +77,8 @@ func (w *walker) find(thread uint64) (state, frame uint64) {
 	left := maxThreads
 	for interp := w.word(w.p.InterpHead); interp != 0 && left > 0; interp = w.word(interp + uint64(w.p.InterpNext)) {
 		left--
-		for state = w.word(interp + uint64(w.p.InterpThreads)); state != 0 && left > 0; state = w.word(state + uint64(w.p.TsNext)) {
+		for state = w.word(interp + uint64(w.p.InterpThreads)); state != 0 &&
+			left > 0; state = w.word(state + uint64(w.p.TsNext)) {
 			left--
 			if id := w.word(state + uint64(w.p.TsThreadId)); id == 0 || thread-id >= controlSize {
 				continue

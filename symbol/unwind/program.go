@@ -206,7 +206,10 @@ func rowAt(c *cie, f *fde, pc uint64) (*row, bool) {
 		return nil, false
 	}
 	initial := m.now
-	m = machine{cursor: cursor{b: f.program}, cie: c, target: pc, loc: f.start, here: f.programAt, now: initial, initial: &initial}
+	m = machine{
+		cursor: cursor{b: f.program}, cie: c, target: pc, loc: f.start, here: f.programAt, now: initial,
+		initial: &initial,
+	}
 	if !m.run() {
 		return nil, false
 	}

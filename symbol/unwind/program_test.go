@@ -98,15 +98,40 @@ func TestSteps(t *testing.T) {
 		{"return address in memory", row{cfa: cfa, ra: 16, regs: []regRule{at(16, -8)}}, stepped, 0x200, 0xb0},
 		{"saved register", row{cfa: cfa, ra: 16, regs: []regRule{at(3, -16), at(16, -8)}}, stepped, 0x200, 0x100},
 		{"by frame pointer", row{cfa: rule{reg: 6, off: 16}, ra: 16, regs: []regRule{at(16, -8)}}, stepped, 0x600, 0xb0},
-		{"in a register", row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleRegister, reg: 12}}}}, stepped, 0xc, 0xb0},
-		{"expression", row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleExpression, code: []byte{0x38, 0x1c}}}}}, stepped, 0x200, 0xb0},
+		{
+			"in a register",
+			row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleRegister, reg: 12}}}},
+			stepped, 0xc,
+			0xb0,
+		},
+		{
+			"expression",
+			row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleExpression, code: []byte{0x38, 0x1c}}}}},
+			stepped, 0x200, 0xb0,
+		},
 		{"value", row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleValue, off: 1}}}}, stepped, 0x7011, 0xb0},
-		{"value of an expression", row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleValueExpr, code: []byte{0x23, 2}}}}}, stepped, 0x7012, 0xb0},
-		{"frame by expression", row{cfa: rule{kind: ruleExpression, code: []byte{0x77, 24}}, ra: 16, regs: []regRule{at(16, -8)}}, stepped, 0x300, 0xb0},
-		{"lost register", row{cfa: cfa, ra: 16, regs: []regRule{{3, rule{kind: ruleUndefined}}, at(16, -8)}}, stepped, 0x200, 0},
+		{"value of an expression", row{
+			cfa: cfa, ra: 16,
+			regs: []regRule{{16, rule{kind: ruleValueExpr, code: []byte{0x23, 2}}}},
+		}, stepped, 0x7012, 0xb0},
+		{"frame by expression", row{
+			cfa: rule{kind: ruleExpression, code: []byte{0x77, 24}}, ra: 16,
+			regs: []regRule{at(16, -8)},
+		}, stepped, 0x300, 0xb0},
+		{
+			"lost register",
+			row{cfa: cfa, ra: 16, regs: []regRule{{3, rule{kind: ruleUndefined}}, at(16, -8)}},
+			stepped, 0x200,
+			0,
+		},
 		{"register saved out of reach", row{cfa: cfa, ra: 16, regs: []regRule{at(3, 0x1000), at(16, -8)}}, stepped, 0x200, 0},
 		{"outermost", row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: ruleUndefined}}}}, outermost, 0x55, 0xb0},
-		{"return address out of reach", row{cfa: rule{reg: 7, off: 80}, ra: 16, regs: []regRule{at(16, -8)}}, stuck, 0x55, 0xb0},
+		{
+			"return address out of reach",
+			row{cfa: rule{reg: 7, off: 80}, ra: 16, regs: []regRule{at(16, -8)}},
+			stuck, 0x55,
+			0xb0,
+		},
 		{"frame pointer out of reach", row{cfa: cfa, ra: 16, regs: []regRule{at(6, -24), at(16, -8)}}, stuck, 0x55, 0xb0},
 		{"frame by a register not known", row{cfa: rule{reg: 10}, ra: 16, regs: []regRule{at(16, -8)}}, stuck, 0x55, 0xb0},
 		{"no return address", row{cfa: cfa, ra: 16}, stuck, 0x55, 0xb0},
@@ -129,7 +154,10 @@ func TestSignedReturnAddressesOfARM64(t *testing.T) {
 	binary.LittleEndian.PutUint64(data, 0x7020) // frame pointer
 	mem := &Memory{Base: 0x7000, Data: data}
 	binary.LittleEndian.PutUint64(data[8:], 0x002a_0000_0040_1234)
-	w := row{cfa: rule{reg: 31, off: 32}, ra: 30, regs: []regRule{{29, rule{kind: ruleOffset, off: -32}}, {30, rule{kind: ruleOffset, off: -24}}}}
+	w := row{
+		cfa: rule{reg: 31, off: 32}, ra: 30,
+		regs: []regRule{{29, rule{kind: ruleOffset, off: -32}}, {30, rule{kind: ruleOffset, off: -24}}},
+	}
 	r := ARM64.Start(0x55, 0x7000, make([]uint64, 11))
 	if end := w.step(ARM64, &r, mem); end != stepped || r.PC != 0x401234 {
 		t.Errorf("ended %d at %#x", end, r.PC)

@@ -80,7 +80,8 @@ func compare(t *testing.T, tool, file string) (rows int) {
 			}
 			rows++
 			names, want := general(columns, w[2:])
-			if got, want := show(tab.arch, tab.row(pc), names), strings.Join(append(w[1:2], want...), " "); got != want && errors < 10 {
+			if got, want := show(tab.arch, tab.row(pc), names), strings.Join(append(w[1:2], want...), " "); got != want &&
+				errors < 10 {
 				errors++
 				t.Errorf("%#x: %s: got %q, want %q", pc, strings.Join(columns, " "), got, want)
 			}

@@ -43,8 +43,14 @@ type Arch struct {
 // AMD64 (figure 3.36) and "DWARF for the Arm 64-bit Architecture" (4.1). On
 // arm64, bits 48 and up of a saved return address may hold its signature.
 var (
-	AMD64 = newArch(Arch{machine: elf.EM_X86_64, ra: 16, sp: 7, fp: 6, Saved: []uint8{3, 6, 12, 13, 14, 15}, mask: 1<<64 - 1})
-	ARM64 = newArch(Arch{machine: elf.EM_AARCH64, ra: 30, sp: 31, fp: 29, Saved: []uint8{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, mask: 1<<48 - 1})
+	AMD64 = newArch(Arch{
+		machine: elf.EM_X86_64, ra: 16, sp: 7, fp: 6, Saved: []uint8{3, 6, 12, 13, 14, 15},
+		mask: 1<<64 - 1,
+	})
+	ARM64 = newArch(Arch{
+		machine: elf.EM_AARCH64, ra: 30, sp: 31, fp: 29,
+		Saved: []uint8{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, mask: 1<<48 - 1,
+	})
 )
 
 func newArch(a Arch) *Arch {

@@ -116,7 +116,8 @@ func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
 	for _, pid := range []string{"7", "8"} {
 		dir := filepath.Join(root, pid)
 		line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inode, lib)
-		if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/", filepath.Join(dir, "root")), os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644)); err != nil {
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/", filepath.Join(dir, "root")),
+			os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +135,8 @@ func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
 	}
 	stack(7)
 	news := u.News(nil)
-	if len(news) != 2 || news[0].PID != 7 || len(news[0].Code) != 1 || news[1].File == nil || news[1].Of != news[0].Code[0] {
+	if len(news) != 2 || news[0].PID != 7 || len(news[0].Code) != 1 || news[1].File == nil ||
+		news[1].Of != news[0].Code[0] {
 		t.Fatalf("news: %+v", news)
 	}
 	if i, err := news[1].File.Stat(); err != nil || i.Name() != filepath.Base(lib) {

@@ -54,7 +54,8 @@ func (m *machine) calls(b *store.Batch) {
 			continue
 		}
 		c.Stack = stackSync
-		if at := c.Start - m.start; c.TID == trainer && c.Ledger.Involuntary == 0 && at >= contentionFrom && at < contentionTo {
+		if at := c.Start - m.start; c.TID == trainer && c.Ledger.Involuntary == 0 && at >= contentionFrom &&
+			at < contentionTo {
 			contend(b, c)
 		}
 	}
@@ -69,7 +70,10 @@ func contend(b *store.Batch, c *event.Call) {
 	b.OffCPU = append(b.OffCPU, event.OffCPU{
 		Start: c.End() - 1000, Duration: contentionNS, RunQueue: contentionNS, Thread: c.Thread, Comm: "trainer", Op: c.Op,
 		Class: event.RunQueue, Syscall: -1, WakerSyscall: -1, Dispatch: true, OutCPU: 3, InCPU: 3,
-		Culprits: []event.Culprit{{Thread: event.Thread{PID: backup, TID: backup}, Comm: "backup", NS: contentionNS - 20_000}},
+		Culprits: []event.Culprit{{
+			Thread: event.Thread{PID: backup, TID: backup}, Comm: "backup",
+			NS: contentionNS - 20_000,
+		}},
 	})
 	c.Duration += contentionNS
 	c.Ledger.NS[event.RunQueue] += contentionNS
@@ -91,18 +95,27 @@ func (m *machine) names(b *store.Batch) {
 	}
 	b.Stacks = append(b.Stacks,
 		frames(stackSync, "at::cuda::stream_synchronize", "c10::cuda::CUDAStream::synchronize", "item", "train_step", "main"),
-		frames(stackGrad, "c10::cuda::CUDACachingAllocator::malloc", "at::native::empty_cuda", "backward", "train_step", "main"),
-		frames(stackActs, "c10::cuda::CUDACachingAllocator::malloc", "at::native::empty_cuda", "keep_activations", "train_step", "main"))
+		frames(stackGrad, "c10::cuda::CUDACachingAllocator::malloc", "at::native::empty_cuda", "backward", "train_step",
+			"main"),
+		frames(stackActs, "c10::cuda::CUDACachingAllocator::malloc", "at::native::empty_cuda", "keep_activations",
+			"train_step", "main"))
 	b.Processes[0].WorldSize, b.Processes[0].Cgroup = ranks, "/kubepods/pod7/trainer"
 	for r := 1; r < ranks; r++ {
 		pid := uint32(trainer + 100*r)
-		b.Processes = append(b.Processes, store.Process{PID: pid, Parent: 1, Name: "trainer", Command: "python3 train.py", Traced: true, Rank: r, LocalRank: r, WorldSize: ranks})
+		b.Processes = append(b.Processes, store.Process{
+			PID: pid, Parent: 1, Name: "trainer", Command: "python3 train.py",
+			Traced: true, Rank: r, LocalRank: r, WorldSize: ranks,
+		})
 	}
 	for r := range uint32(ranks) {
 		pid := trainer + 100*r
-		b.Threads = append(b.Threads, store.ThreadInfo{Thread: event.Thread{PID: pid, TID: pid + 50}, Comm: "nccl", Dispatch: true})
+		b.Threads = append(b.Threads,
+			store.ThreadInfo{Thread: event.Thread{PID: pid, TID: pid + 50}, Comm: "nccl", Dispatch: true})
 	}
-	b.Processes = append(b.Processes, store.Process{PID: backup, Parent: 1, Name: "backup", Command: "backup --all /data", Rank: -1, LocalRank: -1, WorldSize: -1})
+	b.Processes = append(b.Processes, store.Process{
+		PID: backup, Parent: 1, Name: "backup", Command: "backup --all /data",
+		Rank: -1, LocalRank: -1, WorldSize: -1,
+	})
 	b.GPUDevices = []store.GPUDevice{{GPU: 0, Name: "Made-up GPU", UUID: "GPU-0", BusID: "0000:01:00.0", Driver: "580.1"}}
 }
 
@@ -111,13 +124,16 @@ func (m *machine) add(b *store.Batch, second int) {
 	at := m.start + uint64(second)*uint64(time.Second)
 	wave := math.Sin(float64(second) / 7)
 	b.Snapshots = append(b.Snapshots, store.Snapshot{
-		At: at, CPUPct: 45 + 20*wave, StealPct: 1.5, MemPct: 60 + 5*wave, MemAvailableMB: uint64(24_000 - 3_000*wave), SwapMB: 128, Load: 8 + 3*wave,
+		At: at, CPUPct: 45 + 20*wave, StealPct: 1.5, MemPct: 60 + 5*wave, MemAvailableMB: uint64(24_000 - 3_000*wave),
+		SwapMB: 128, Load: 8 + 3*wave,
 	})
 	b.GPUs = append(b.GPUs, store.GPUSnapshot{
-		At: at, TempC: 64 + int(8*wave), ClockMHz: 1755, MaxMHz: 1980, UtilPct: 72 + int(15*wave), MemMB: 40_000 + uint64(second)*40, TotalMB: 81_920,
+		At: at, TempC: 64 + int(8*wave), ClockMHz: 1755, MaxMHz: 1980, UtilPct: 72 + int(15*wave),
+		MemMB: 40_000 + uint64(second)*40, TotalMB: 81_920,
 		PowerMW: 410_000, PowerLimitMW: 700_000, Unknown: 1 << store.GPUMIG,
 	})
-	b.GPUMemory = append(b.GPUMemory, store.GPUProcess{At: at, PID: trainer, Bytes: 38_000<<20 + uint64(second)<<25, Known: true})
+	b.GPUMemory = append(b.GPUMemory,
+		store.GPUProcess{At: at, PID: trainer, Bytes: 38_000<<20 + uint64(second)<<25, Known: true})
 	m.allocate(b, at, uint64(second))
 	m.collect(b, at, second)
 	m.touch(b, at, uint64(second))
@@ -128,15 +144,25 @@ func (m *machine) allocate(b *store.Batch, at, second uint64) {
 	const steady, leak = 30 << 30, 48 << 20
 	live := steady + second*leak
 	b.Memory = append(b.Memory,
-		event.Memory{At: at, PID: trainer, LiveBytes: live, LiveCount: 900 + 4*second, PeakBytes: live + 2<<30, Allocs: 404, Frees: 400, Bytes: 9 << 30, AllocNS: 3e6, FreeNS: 2e6, Failed: second % 20 / 19},
+		event.Memory{
+			At: at, PID: trainer, LiveBytes: live, LiveCount: 900 + 4*second, PeakBytes: live + 2<<30, Allocs: 404,
+			Frees: 400, Bytes: 9 << 30, AllocNS: 3e6, FreeNS: 2e6, Failed: second % 20 / 19,
+		},
 		event.Memory{At: at, PID: trainer, Space: event.PinnedMemory, LiveBytes: 2 << 30, LiveCount: 16, PeakBytes: 2 << 30})
 	malloc := opNamed("cudaMalloc")
 	b.MemorySites = append(b.MemorySites,
-		event.MemorySite{At: at, PID: trainer, Op: malloc, Stack: stackGrad, LiveBytes: steady, LiveCount: 900, Oldest: m.start},
-		event.MemorySite{At: at, PID: trainer, Op: malloc, Stack: stackActs, LiveBytes: second*leak + 1, LiveCount: 4*second + 1, Oldest: m.start})
+		event.MemorySite{
+			At: at, PID: trainer, Op: malloc, Stack: stackGrad, LiveBytes: steady, LiveCount: 900,
+			Oldest: m.start,
+		},
+		event.MemorySite{
+			At: at, PID: trainer, Op: malloc, Stack: stackActs, LiveBytes: second*leak + 1,
+			LiveCount: 4*second + 1, Oldest: m.start,
+		})
 	if second%20 == 19 {
 		b.Calls = append(b.Calls, event.Call{
-			Start: b.Calls[len(b.Calls)-1].End() + 2000, Duration: 90_000, Thread: event.Thread{PID: trainer, TID: trainer}, Op: malloc, Ret: 2, Args: [4]uint64{8 << 30}, Stack: stackActs,
+			Start: b.Calls[len(b.Calls)-1].End() + 2000, Duration: 90_000, Thread: event.Thread{PID: trainer, TID: trainer},
+			Op: malloc, Ret: 2, Args: [4]uint64{8 << 30}, Stack: stackActs,
 		})
 	}
 }
@@ -157,11 +183,19 @@ func (m *machine) collect(b *store.Batch, at uint64, second int) {
 				queued = last
 			}
 			thread := event.Thread{PID: pid, TID: pid + 50}
-			b.Calls = append(b.Calls, event.Call{Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Args: [4]uint64{0xc0de + r, 64 << 20, 5}})
-			b.Gaps = append(b.Gaps, event.Gap{Start: queued + 40_000, Duration: 70e6, Thread: thread, Next: opNamed("ncclAllReduce"), Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Poll: 68e6}, Voluntary: 1}})
+			b.Calls = append(b.Calls, event.Call{
+				Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"),
+				Args: [4]uint64{0xc0de + r, 64 << 20, 5},
+			})
+			b.Gaps = append(b.Gaps, event.Gap{
+				Start: queued + 40_000, Duration: 70e6, Thread: thread,
+				Next: opNamed("ncclAllReduce"), Ledger: event.Ledger{NS: [event.NumClasses]uint64{event.Poll: 68e6}, Voluntary: 1},
+			})
 			b.Collectives = append(b.Collectives, event.Collective{
-				At: queued, Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Comm: 0xc0de + r, CommID: 0x77, Rank: int32(r), Ranks: ranks,
-				Seq: seq, Bytes: 64 << 20, DataType: 7, Peer: -1, Stream: 5, SyncOp: opNamed("cudaStreamSynchronize"), SyncTID: pid + 50, SyncStart: queued + 60_000, SyncEnd: last + 4e6,
+				At: queued, Start: queued, Duration: 40_000, Thread: thread, Op: opNamed("ncclAllReduce"), Comm: 0xc0de + r,
+				CommID: 0x77, Rank: int32(r), Ranks: ranks,
+				Seq: seq, Bytes: 64 << 20, DataType: 7, Peer: -1, Stream: 5, SyncOp: opNamed("cudaStreamSynchronize"),
+				SyncTID: pid + 50, SyncStart: queued + 60_000, SyncEnd: last + 4e6,
 			})
 		}
 	}
@@ -179,18 +213,33 @@ func (m *machine) touch(b *store.Batch, at, second uint64) {
 		},
 		Errors: []event.SyscallError{{PID: trainer, Nr: 257, Errno: 2, Count: 2}},
 		Touched: []event.Touched{
-			{PID: trainer, Kind: event.TouchFile, Device: 5, Inode: 9, Path: "/data/shard-000.bin", Opens: 1, Reads: 800 * n, ReadBytes: n << 28, First: m.start},
-			{PID: trainer, Kind: event.TouchFile, Device: 5, Inode: 10, Path: "/var/log/train.log", Opens: 1, Writes: 20 * n, WriteBytes: n << 12, First: m.start},
+			{
+				PID: trainer, Kind: event.TouchFile, Device: 5, Inode: 9, Path: "/data/shard-000.bin", Opens: 1, Reads: 800 * n,
+				ReadBytes: n << 28, First: m.start,
+			},
+			{
+				PID: trainer, Kind: event.TouchFile, Device: 5, Inode: 10, Path: "/var/log/train.log", Opens: 1, Writes: 20 * n,
+				WriteBytes: n << 12, First: m.start,
+			},
 			{PID: trainer, Kind: event.TouchDevice, Device: 6, Inode: 3, Path: "/dev/nvidia0", Opens: 2, First: m.start},
-			{PID: trainer, Kind: event.TouchSocket, Device: 7, Inode: 1, Opens: 1, Reads: 9 * n, ReadBytes: n << 20, WriteBytes: n << 19, First: m.start, Endpoint: event.Endpoint{
-				Family: "inet", Protocol: "tcp", LocalPort: 40000, RemotePort: 2049, Remote: "10.0.0.7", How: event.HowConnect,
-			}},
+			{
+				PID: trainer, Kind: event.TouchSocket, Device: 7, Inode: 1, Opens: 1, Reads: 9 * n, ReadBytes: n << 20,
+				WriteBytes: n << 19, First: m.start, Endpoint: event.Endpoint{
+					Family: "inet", Protocol: "tcp", LocalPort: 40000, RemotePort: 2049, Remote: "10.0.0.7", How: event.HowConnect,
+				},
+			},
 		},
 		CPU: []event.ProcessCPU{{PID: trainer, Parent: 1, Comm: "trainer", First: m.start, NS: n * 700e6, InNS: n * 110e6}},
 	}
 	if second == 0 {
 		b.Footprint.Misses = []event.Miss{{PID: trainer, Errno: 2, Path: "/etc/ld.so.preload", Count: 1}}
-		b.Footprint.Libraries = []event.MappedLibrary{{PID: trainer, Path: "/usr/lib/libcudart.so.12"}, {PID: trainer, Path: "/usr/lib/libnccl.so.2"}}
-		b.Footprint.Programs = []event.Program{{At: m.start, PID: trainer, Path: "/usr/bin/python3", Args: []string{"python3", "train.py"}}}
+		b.Footprint.Libraries = []event.MappedLibrary{
+			{PID: trainer, Path: "/usr/lib/libcudart.so.12"},
+			{PID: trainer, Path: "/usr/lib/libnccl.so.2"},
+		}
+		b.Footprint.Programs = []event.Program{{
+			At: m.start, PID: trainer, Path: "/usr/bin/python3",
+			Args: []string{"python3", "train.py"},
+		}}
 	}
 }

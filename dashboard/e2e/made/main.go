@@ -68,8 +68,11 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 	}
 	m := machine{start: l.Start, now: l.Start}
 	w, err := sqlite.OpenWriter(path, sqlite.Options{
-		Now:     func() time.Time { return time.Unix(0, int64(m.now)) },
-		Session: store.Session{Started: l.Start, Node: "gpu-node-01", Host: "gpu-node-01", Kernel: "6.12.0", Arch: "amd64", CPUs: 16, Version: "made up", Backend: "multi"},
+		Now: func() time.Time { return time.Unix(0, int64(m.now)) },
+		Session: store.Session{
+			Started: l.Start, Node: "gpu-node-01", Host: "gpu-node-01", Kernel: "6.12.0", Arch: "amd64",
+			CPUs: 16, Version: "made up", Backend: "multi",
+		},
 		Seed:    1,
 		RawRate: math.MaxInt32, // all are stored one by one
 	})

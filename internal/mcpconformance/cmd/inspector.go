@@ -49,7 +49,9 @@ func (t *trial) inspectHTTPS(ctx context.Context) error {
 	return errors.Join(err, p.end())
 }
 
-func (t *trial) inspection(ctx context.Context, env, server []string, method string, more ...string) (string, string, error) {
+func (t *trial) inspection(ctx context.Context, env, server []string, method string, more ...string) (string, string,
+	error,
+) {
 	args := append([]string{"--cli"}, server...)
 	return t.node(ctx, env, inspector, append(append(args, "--method", method), more...)...)
 }

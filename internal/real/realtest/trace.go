@@ -132,5 +132,6 @@ func (r *Traced) compare(t *testing.T, late bool) {
 			t.Errorf("lost %d %s", l.Count, l.Kind)
 		}
 	}
-	t.Logf("%d calls of %d operations; this process used %d MB at most, earlier tests included", all, ops, r.Summary.MaxRSS>>20)
+	t.Logf("%d calls of %d operations; this process used %d MB at most, earlier tests included", all, ops,
+		r.Summary.MaxRSS>>20)
 }

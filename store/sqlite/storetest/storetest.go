@@ -94,7 +94,10 @@ func (l Load) Batches(yield func(*store.Batch) bool) {
 func thread(n int) event.Thread { return event.Thread{PID: 4000, TID: 4000 + uint32(n)} }
 
 func (g *generator) names(b *store.Batch) {
-	b.Processes = []store.Process{{PID: 4000, Parent: 1, Name: "trainer", Command: "python3 train.py", Traced: true, Rank: 0, WorldSize: 1}}
+	b.Processes = []store.Process{{
+		PID: 4000, Parent: 1, Name: "trainer", Command: "python3 train.py", Traced: true,
+		Rank: 0, WorldSize: 1,
+	}}
 	for t := range g.Threads {
 		b.Threads = append(b.Threads, store.ThreadInfo{Thread: thread(t), Comm: "trainer", Dispatch: true})
 	}
@@ -117,7 +120,8 @@ func (g *generator) addStep(b *store.Batch, t int, at uint64) {
 	scale := min(float64(g.step)/1e6, 1)
 	for i := range uint64(launches) {
 		k := (i*7 + g.rng.Uint64N(2)) % kernels
-		add(g.launch, g.duration(6000*scale), [4]uint64{0x5581_2a40_0000 + k*0x90, 0x5581_44cc_2f00, 64 + k*8, 128 << (k % 3)})
+		add(g.launch, g.duration(6000*scale),
+			[4]uint64{0x5581_2a40_0000 + k*0x90, 0x5581_44cc_2f00, 64 + k*8, 128 << (k % 3)})
 	}
 	if g.steps++; g.Graphs {
 		g.addGraph(add, scale)

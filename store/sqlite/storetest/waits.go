@@ -12,7 +12,10 @@ func loader(n int) event.Thread { return event.Thread{PID: 4100, TID: 4100 + uin
 
 func (g *generator) nameLoaders(b *store.Batch) {
 	b.Processes = append(b.Processes,
-		store.Process{PID: 4100, Parent: 4000, Name: "loader", Command: "python3 loader.py", Rank: -1, LocalRank: -1, WorldSize: -1},
+		store.Process{
+			PID: 4100, Parent: 4000, Name: "loader", Command: "python3 loader.py", Rank: -1, LocalRank: -1,
+			WorldSize: -1,
+		},
 		store.Process{PID: 900, Parent: 1, Name: "backup", Command: "backup /home", Rank: -1, LocalRank: -1, WorldSize: -1})
 	for t := range g.Threads {
 		b.Threads = append(b.Threads, store.ThreadInfo{Thread: loader(t), Comm: fmt.Sprintf("loader-%d", t)})
