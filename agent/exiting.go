@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/host/proc"
 )
 
-// exiting are threads and processes that have ended, until whoever adds up calls may be told: ends
+// exiting are threads and processes that have ended, until those that add up calls may be told: ends
 // are read before calls, and the last calls of a thread may still be in the ring. Other threads of
 // a process may go on when its first one has ended, or be ended a little later: on a busy machine
 // that is long enough for the probes to be gone by then.

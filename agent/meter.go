@@ -12,8 +12,8 @@ import (
 // meter keeps the statistics that the adaptive limits need, and tells them to the sinks: one
 // histogram for each operation of each process.
 //
-// Package live adds up other things about operations, for whoever looks on: where their calls'
-// time went. It is a sink, behind the recorder, and is there only where somebody looks on. The
+// Package live adds up other things about operations, for live views: where their calls'
+// time went. It is a sink, behind the recorder, and is there only if there is a live view. The
 // meter is in the loop, in every run, as limits must not wait for a disk. So each has a table of
 // operations by process, and nothing is counted in both.
 type meter struct {

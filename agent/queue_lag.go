@@ -14,7 +14,7 @@ type queueLag struct {
 }
 
 // maxUnderWay is how long a work item may be under way before the recorder is behind: the
-// processes whose stacks and kernels it is to name may end, and who looks on sees what
+// processes whose stacks and kernels it is to name may end, and live views show what
 // has been.
 const maxUnderWay = 500 * time.Millisecond
 

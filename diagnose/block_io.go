@@ -17,7 +17,7 @@ var causeBlockIO = cause{
 	describe:     describeBlockIO,
 }
 
-// claimBlockIO takes waits for the disk: the thread's own, and those of whoever
+// claimBlockIO takes waits for the disk: the thread's own, and those of the thread
 // it waited for.
 func claimBlockIO(ev *evidence, a *account) []claim {
 	claims := a.through(BlockIO)

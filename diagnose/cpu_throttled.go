@@ -30,7 +30,7 @@ var causeCPUThrottled = cause{
 const minHeld = 5 * time.Millisecond
 
 // throttledTime finds the run-queue waits that were really throttling. The
-// scheduler shows a throttled thread as runnable behind whoever else runs, so
+// scheduler shows a throttled thread as runnable behind others that run, so
 // that its cgroup's own count decides, up to the time that it says.
 func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 	held := map[*event.OffCPU]uint64{}

@@ -10,6 +10,6 @@ type PageSum struct {
 	Allocations uint64
 	Pages       uint64
 	Bytes       uint64 // of these pages
-	NoWaitBytes uint64 // of Bytes, for who must not wait: interrupts take theirs in the name of whoever runs
+	NoWaitBytes uint64 // of Bytes, for who must not wait: interrupts take theirs in the name of the thread that runs
 	Failed      uint64 // allocations that got nothing
 }

@@ -106,7 +106,7 @@ func Followable(c event.Class) bool {
 }
 
 // Behind names the thread that an interval waited for: the lock's holder if it
-// is a living thread, else whoever ended the wait. A wake-up is trusted only for
+// is a living thread, else the thread that ended the wait. A wake-up is trusted only for
 // futexes, pipes and sockets, and only if a task made it by a system call of its
 // own: the idle task, a timer and a network interrupt run in the name of
 // whatever thread they interrupted.

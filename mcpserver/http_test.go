@@ -215,7 +215,7 @@ func TestSlowAndSilentPeersKeepNobodyOut(t *testing.T) {
 		r.IsError {
 		t.Fatal(r, err)
 	}
-	// Who came first had to go; whoever only waits for a header is given 5 s.
+	// Who came first had to go; a peer that only waits for a header is given 5 s.
 	if err := conns[0].SetReadDeadline(time.Now().Add(3 * time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // An answer costs the model that reads it. Without a limit a list ends where an
-// answer would become longer than budget; whoever gives a limit gets that many, up
+// answer would become longer than budget; a caller that gives a limit gets that many, up
 // to most bytes. The rest is behind a cursor.
 const (
 	budget   = 3000      // bytes of a list, as JSON: the answer has it twice, and 2,000 tokens of about 4 bytes

@@ -92,7 +92,7 @@ func OwnCert(dir, name string, names []string, now time.Time) (*Cert, error) {
 	return c, nil
 }
 
-// makeKey writes a new key, unless there is one: whoever comes second uses the first's.
+// makeKey writes a new key, unless there is one: the second process uses the first's.
 func makeKey(path string) ([]string, error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

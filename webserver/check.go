@@ -51,7 +51,7 @@ type checker struct {
 	token [sha256.Size]byte
 }
 
-// Check is a handler that passes on those requests that may be asked. Whoever sends too
+// Check is a handler that passes on those requests that may be asked. A peer that sends too
 // slowly, or does not take what is written, is cut off.
 func Check(next http.Handler, o Options) http.Handler {
 	return &checker{next: next, opts: o.withDefaults(), token: sha256.Sum256([]byte(o.Token))}

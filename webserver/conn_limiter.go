@@ -9,7 +9,7 @@ import (
 )
 
 // connLimiter bounds the number of connections. When there are too many, the one that has
-// done nothing for longest makes room: whoever opens many and asks nothing keeps nobody
+// done nothing for longest makes room: a peer that opens many and asks nothing keeps nobody
 // else out.
 type connLimiter struct {
 	max int

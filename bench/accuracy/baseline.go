@@ -24,7 +24,7 @@ const (
 // same time, with no regard to whom it happened. It names the process with the
 // most context switches; to be fair to it, neither the tracer nor, if there is
 // another, the process that is slow. It knows the switches that are recorded one by
-// one, those of the traced processes and of whoever took their CPUs or woke them.
+// one, those of the traced processes and of those that took their CPUs or woke them.
 // The result names at most one cause for each process and operation, the longest
 // tail first.
 func CoOccurrence(in *diagnose.Input) []report.Cause {

@@ -59,7 +59,7 @@ static __always_inline bool pages_allowed(u32 pages)
 
 #define STACK_SLACK 64 /* above what the kernel calls the stack's start: what the program's first frame reads */
 #define STACK_BLIND 8  /* pages that are copied of a stack of unknown size, and of every stack */
-#define STACK_SANE (64 << 20) /* bytes: whoever seems to be deeper is on a stack of its own */
+#define STACK_SANE (64 << 20) /* bytes: a thread that seems to be deeper is on a stack of its own */
 
 /*
  * How much of the stack there is above sp, in bytes. The main thread's begins where the

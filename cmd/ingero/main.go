@@ -71,7 +71,7 @@ func usage(format string, args ...any) error {
 func (c *console) report(err error) int {
 	var code exitCode
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE): // whoever read the output has enough
+	case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has enough
 		return 0
 	case errors.As(err, &code):
 		return int(code)

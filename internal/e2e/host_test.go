@@ -55,7 +55,7 @@ func TestWaitsAreFollowedToTheirRoot(t *testing.T) {
 	}
 }
 
-// first is the first chain, unless of the wrong kind. Whoever takes the victim's CPU
+// first is the first chain, unless of the wrong kind. A thread that takes the victim's CPU
 // meanwhile, and has nothing to do with the test, may be told before.
 func first(r *rig.Result, kind string) *report.Chain {
 	for i := range r.Report.Chains {

@@ -13,7 +13,7 @@ const module = "github.com/ingero-io/ingero/"
 // row is a package, and what it imports of this module. Tests may import more.
 type row struct{ name, imports string }
 
-// table has the packages in the order of the data, from the kernel to whoever reads: each imports
+// table has the packages in the order of the data, from the kernel to the reader: each imports
 // only what stands above it. A new import is a line changed here, where it is seen.
 var table = []row{
 	// What all share: the wire to the kernel, records, statistics, reports.

@@ -95,7 +95,7 @@ func sumsOf(calls []event.Call, key func(*event.Call) string) map[string]sum {
 	return all
 }
 
-// TestViewsOfThinnedCallsCountEachCall: whoever counts, adds up or averages rows of a view
+// TestViewsOfThinnedCallsCountEachCall: who counts, adds up or averages rows of a view
 // gets what is so of the calls that were made, however few of them were stored.
 func TestViewsOfThinnedCallsCountEachCall(t *testing.T) {
 	t.Parallel()

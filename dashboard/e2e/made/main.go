@@ -101,7 +101,7 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 			err = w.Flush(context.Background())
 		}
 		if err == nil && pace != nil && second == 1 {
-			_, err = fmt.Println("begun") // whoever waits may read it
+			_, err = fmt.Println("begun") // the waiting test may read it
 		}
 		return err == nil
 	})

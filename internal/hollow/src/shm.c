@@ -1,4 +1,4 @@
-/* The file that a hollow GPU shares with whoever looks on: settings in, counts out. */
+/* The file that a hollow GPU shares with an observer: settings in, counts out. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

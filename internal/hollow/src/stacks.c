@@ -1,5 +1,5 @@
 /*
- * The stacks of calls, as the program itself finds them: a second opinion for whoever reads
+ * The stacks of calls, as the program itself finds them: a second opinion for a reader of
  * them from outside. HOLLOW_STACKS names a file, to which each stack that is not there yet is
  * appended as a line: the function, then its callers, innermost first, each as the name of its
  * file + the address in it (as the file has it) that the call returns to. Code in no file is
