@@ -12,7 +12,7 @@ import (
 type accounts struct {
 	memory *memory.Tracker
 	ranks  *collective.Tracker
-	over   []uint32 // processes whose end is told, but not to the recorder yet
+	over   []uint32 // processes that ended, of which the recorder does not know yet
 }
 
 func newAccounts() *accounts {

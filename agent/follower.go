@@ -24,19 +24,20 @@ import (
 type follower struct {
 	// start is called once all that exists is attached to, before the command runs.
 	start func(*beginning)
-	// mapped is told of a file that any process mapped executable. Of a process that is new, it may
-	// come before its life.
+	// mapped reports a file that a process mapped executable. For a new process, it may come before
+	// life.
 	mapped func(probe.Mapped)
-	// traced is told of a process that is found to use a library after start, by what it maps or by
-	// its first call. One whose parent was traced may be told of by its life only.
+	// traced reports a process that turns out after start to use a library, by its mappings or its
+	// first call. For a child of a traced process, there may be life only.
 	traced func(pid int)
-	// rescanned is called after all processes were looked at, as mappings were not told.
+	// rescanned is called after a scan of all processes, which is needed if mappings were missed.
 	rescanned func()
-	// life is told of a thread's or process's birth, program or end, before the calls that it made.
+	// life reports that a thread or process began, executed a program or ended. It comes before the
+	// calls that were made by then.
 	life func(*event.Life)
 	// records takes what was drained, and adds to the batch what it learns from that.
 	records func(*workItem)
-	// ended is told of threads and processes of which no more records will come.
+	// ended lists threads and processes from which no more records will come.
 	ended func([]event.Life)
 	// turn is called at the end of each turn.
 	turn func(now time.Time)
@@ -45,7 +46,7 @@ type follower struct {
 	// ending is called when the run is over, before its command is asked to end. It may add records.
 	ending func(*workItem)
 	// stop detaches the observer's own programs, while the tracer's are still attached. What they
-	// counted is told in the last second.
+	// counted goes into the last second.
 	stop func(*Summary) error
 	// close releases what is left. It is called at the end of a run that failed too, at any time
 	// after the follower was made.

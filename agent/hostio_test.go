@@ -17,7 +17,7 @@ func ownDD(t *testing.T) string {
 	t.Helper()
 	dd, err := exec.LookPath("dd")
 	if err != nil {
-		t.Skip("dd is missing")
+		kerneltest.Lacks(t, "dd is missing")
 	}
 	b, err := os.ReadFile(dd)
 	if err != nil {

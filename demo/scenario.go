@@ -118,8 +118,8 @@ var Scenarios = []Scenario{
 	},
 	{
 		Name: "healthy", Title: "nothing is wrong, on a busy machine", Expect: "",
-		Story: "A healthy job, a thread that sleeps in short naps, and an unrelated pair of processes that switch all the " +
-			"time.",
+		Story: "A healthy job, a thread that sleeps in short naps, " +
+			"and an unrelated pair of processes that switch all the time.",
 		args: []string{"--fault", "none", "--sleeper", "--ping-pong", "0", "--pin", "1"},
 	},
 }

@@ -43,8 +43,8 @@ var advice = map[string]map[framework.Name]string{
 		framework.PyTorch: "run fewer threads in {process} than it has CPUs: OMP_NUM_THREADS, " +
 			"torch.set_num_threads, num_workers",
 		framework.Llama: "run fewer threads in {process} than it has CPUs: --threads and --threads-batch (n_threads)",
-		framework.ONNX: "run fewer threads in {process} than it has CPUs: intra_op_num_threads of the " +
-			"session's options",
+		framework.ONNX: "run fewer threads in {process} than it has CPUs: " +
+			"intra_op_num_threads of the session's options",
 		framework.CUDA: "run fewer threads in {process} than it has CPUs (OMP_NUM_THREADS, if it uses OpenMP)",
 	},
 	adviceWorkers: {
@@ -75,25 +75,25 @@ var advice = map[string]map[framework.Name]string{
 			"or cudaHostRegister a buffer that is there",
 	},
 	adviceCopyIn: {
-		framework.Unknown: "then copy with non_blocking=True, or cudaMemcpyAsync on a stream of its own, while " +
-			"the GPU computes",
+		framework.Unknown: "then copy with non_blocking=True, or cudaMemcpyAsync on a stream of its own, " +
+			"while the GPU computes",
 		framework.PyTorch: "then copy with non_blocking=True, while the GPU computes",
 		framework.CUDA:    "then copy with cudaMemcpyAsync on a stream of its own, while the GPU computes",
 	},
 	adviceCopyOut: {
-		framework.Unknown: "for results copied to the host: copy into a page-locked tensor (pin_memory=True) " +
-			"with non_blocking=True",
-		framework.PyTorch: "for results copied to the host: copy into a page-locked tensor (pin_memory=True) " +
-			"with non_blocking=True",
+		framework.Unknown: "for results copied to the host: " +
+			"copy into a page-locked tensor (pin_memory=True) with non_blocking=True",
+		framework.PyTorch: "for results copied to the host: " +
+			"copy into a page-locked tensor (pin_memory=True) with non_blocking=True",
 		framework.CUDA: "for results copied to the host: cudaMemcpyAsync into page-locked memory, and wait for " +
 			"an event when they are read",
 	},
 	advicePinned: {
-		framework.Unknown: "or, if the memory is pageable, page-lock it (cudaHostAlloc, pin_memory=True): the " +
-			"CPU copies it first",
+		framework.Unknown: "or, if the memory is pageable, page-lock it (cudaHostAlloc, pin_memory=True): " +
+			"the CPU copies it first",
 		framework.PyTorch: "or, if the memory is pageable, page-lock it (pin_memory=True): the CPU copies it first",
-		framework.CUDA: "or, if the memory is pageable, page-lock it (cudaMallocHost, cudaHostRegister): the " +
-			"CPU copies it first",
+		framework.CUDA: "or, if the memory is pageable, page-lock it (cudaMallocHost, cudaHostRegister): " +
+			"the CPU copies it first",
 	},
 	adviceKeepMemory: {
 		framework.Unknown: "let {process} keep its memory: allocate the largest tensors once, before the loop, " +
@@ -176,8 +176,8 @@ var advice = map[string]map[framework.Name]string{
 	},
 	adviceCaptureMode: {
 		framework.Unknown: "the call is another thread's than the one that captures: capture in thread-local mode " +
-			"(cudaStreamCaptureModeThreadLocal; in PyTorch capture_error_mode=\"thread_local\"), or let {caller} " +
-			"rest meanwhile",
+			"(cudaStreamCaptureModeThreadLocal; in PyTorch capture_error_mode=\"thread_local\"), " +
+			"or let {caller} rest meanwhile",
 		framework.PyTorch: "the call is another thread's than the one that captures: capture with " +
 			"capture_error_mode=\"thread_local\", or let {caller} rest meanwhile",
 		framework.CUDA: "the call is another thread's than the one that captures: capture in thread-local mode " +
@@ -188,14 +188,14 @@ var advice = map[string]map[framework.Name]string{
 			"as torch.cuda.make_graphed_callables does, and create handles and workspaces then",
 		framework.PyTorch: "use {caller} once before the capture, on the same stream: run a few eager steps first, " +
 			"as torch.cuda.make_graphed_callables does, and create handles and workspaces then",
-		framework.CUDA: "use {caller} once before the capture, on the same stream, and create handles and " +
-			"workspaces then",
+		framework.CUDA: "use {caller} once before the capture, on the same stream, " +
+			"and create handles and workspaces then",
 	},
 	adviceCapturePool: {
 		framework.Unknown: "allocate in captures only by a stream-ordered pool: cudaMallocAsync, or PyTorch's " +
 			"allocator inside torch.cuda.graph",
-		framework.PyTorch: "allocate in captures only by PyTorch's allocator inside torch.cuda.graph, or by " +
-			"cudaMallocAsync",
+		framework.PyTorch: "allocate in captures only by PyTorch's allocator inside torch.cuda.graph, " +
+			"or by cudaMallocAsync",
 		framework.CUDA: "allocate in captures only by a stream-ordered pool: cudaMallocAsync",
 	},
 	adviceCaptureSync: {
@@ -211,8 +211,8 @@ var advice = map[string]map[framework.Name]string{
 			"each more work (a larger batch)",
 		framework.PyTorch: "or have fewer and larger kernels: fuse them (torch.compile, fused optimisers), or give " +
 			"each more work (a larger batch)",
-		framework.JAX: "or have fewer and larger kernels: put more of the step into one jax.jit, or give each more " +
-			"work (a larger batch)",
+		framework.JAX: "or have fewer and larger kernels: put more of the step into one jax.jit, " +
+			"or give each more work (a larger batch)",
 		framework.Llama: "or give each kernel more work: more sequences in a batch (--parallel, --batch-size); see " +
 			"that GGML_CUDA_DISABLE_GRAPHS is not set",
 		framework.CUDA: "or have fewer and larger kernels: fuse them, or give each more work (a larger batch)",

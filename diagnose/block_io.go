@@ -133,18 +133,18 @@ type flavour struct{ detail, fix string }
 var flavours = struct{ mapped, writeback, read, other flavour }{
 	mapped: flavour{
 		": pages of a mapped file that were not in the page cache",
-		"read the mapped file ahead (madvise MADV_WILLNEED or MADV_POPULATE_READ), in another thread than %d, which " +
-			"launches the GPU's work",
+		"read the mapped file ahead (madvise MADV_WILLNEED or MADV_POPULATE_READ), in another thread than %d, " +
+			"which launches the GPU's work",
 	},
 	writeback: flavour{
 		": writeback, the kernel held its writes back because too many pages were waiting for the disk",
-		"write from another thread than %d, and less at once: sync_file_range or O_DIRECT; vm.dirty_background_bytes " +
-			"starts the disk earlier",
+		"write from another thread than %d, and less at once: sync_file_range or O_DIRECT; " +
+			"vm.dirty_background_bytes starts the disk earlier",
 	},
 	read: flavour{
 		": it read what was not in the page cache",
-		"read from another thread than %d, ahead of need (posix_fadvise POSIX_FADV_WILLNEED); hand over the data, not the " +
-			"file",
+		"read from another thread than %d, ahead of need (posix_fadvise POSIX_FADV_WILLNEED); hand over the data, " +
+			"not the file",
 	},
 }
 

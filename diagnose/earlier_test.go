@@ -152,13 +152,13 @@ func TestStoredChainsStandNextToWhatTheDataSupports(t *testing.T) {
 		},
 		"covered in part": {
 			5 * ms, 1 * ms, seen(0), nil,
-			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 20 % " +
-				"of it",
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; " +
+				"the calling thread's own off-CPU time covers 20 % of it",
 		},
 		"more off the CPU than beyond the median": {
 			5 * ms, 6 * ms, seen(0), nil,
-			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 100 % " +
-				"of it",
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; " +
+				"the calling thread's own off-CPU time covers 100 % of it",
 		},
 		"counted without a time": {
 			5 * ms, 0, seen(2 * ms), nil,

@@ -298,8 +298,8 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 		}
 	}
 	if last.Inferred {
-		b.WriteString("; the communicator is older than the recording: which operations belong together was inferred from " +
-			"when they ended")
+		b.WriteString("; the communicator is older than the recording: " +
+			"which operations belong together was inferred from when they ended")
 	}
 	if seen := len(f.worst().op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)

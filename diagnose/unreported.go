@@ -25,8 +25,8 @@ func claimUnreported(_ *evidence, a *account) []claim {
 		if v := a.take(o.Class, o.Duration); v > 0 {
 			claims = append(claims, claim{
 				acc: a, key: key{kind: Unknown}, class: o.Class, lost: v, stall: v,
-				why: "asleep, and the kernel did not report when the thread was woken: how much of it was waiting for a CPU is " +
-					"not known",
+				why: "asleep, and the kernel did not report when the thread was woken: " +
+					"how much of it was waiting for a CPU is not known",
 			})
 		}
 	}

@@ -5,8 +5,8 @@ import "fmt"
 // HowFields are what a collective's argument "how" consists of (nccl_how of
 // bpf/include/nccl.h).
 var HowFields = []Field{
-	{"seq", 0, 32, "which collective of its communicator it is, from 1; of a send or receive, which between the two " +
-		"ranks; 0: unknown"},
+	{"seq", 0, 32, "which collective of its communicator it is, from 1; of a send or receive, " +
+		"which between the two ranks; 0: unknown"},
 	{"datatype", 32, 8, "ncclDataType_t: 0 int8, 1 uint8, 2 int32, 3 uint32, 4 int64, 5 uint64, 6 float16, 7 float32, " +
 		"8 float64, 9 bfloat16, 10 float8e4m3, 11 float8e5m2"},
 	{

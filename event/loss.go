@@ -162,8 +162,8 @@ var Losses = [NumLossKinds]LossInfo{
 	},
 	LostName: {
 		"kernel_name", "names", true,
-		"names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; the " +
-			"launches are", "names of GPU kernels (too many at once)",
+		"names of GPU kernels not recorded because the ring buffer was full or a process has too many of them; " +
+			"the launches are", "names of GPU kernels (too many at once)",
 	},
 	LostComm: {
 		"communicator", "calls", true,
@@ -189,13 +189,13 @@ var Losses = [NumLossKinds]LossInfo{
 	},
 	LostFootprint: {
 		"footprint", "entries", false,
-		"entries of footprints not recorded because a table was full: counts of system calls, files, sockets, programs or " +
-			"their names", "entries of footprints (tables full)",
+		"entries of footprints not recorded because a table was full: counts of system calls, files, sockets, " +
+			"programs or their names", "entries of footprints (tables full)",
 	},
 	LostPages: {
 		"pages", "allocations", false,
-		"allocations of pages not counted because they interrupted the counting of another one, or because there were too " +
-			"many processes", "allocations of pages (one at a time is counted on a CPU)",
+		"allocations of pages not counted because they interrupted the counting of another one, " +
+			"or because there were too many processes", "allocations of pages (one at a time is counted on a CPU)",
 	},
 	LostReading: {
 		"gpu_reading", "readings", true,

@@ -191,8 +191,8 @@ func TestTraceProcessorReadsWhatIsWritten(t *testing.T) {
 		errors = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
 		calls  = "select name, count(*) as n, sum(dur) as ns from slice where category not in ('off_cpu', 'wake') and " +
 			"category not glob 'finding_*' group by name"
-		waits = "select name, count(*) as n, sum(dur) as ns from slice where category = 'off_cpu' and dur > 0 group by " +
-			"name"
+		waits = "select name, count(*) as n, " +
+			"sum(dur) as ns from slice where category = 'off_cpu' and dur > 0 group by name"
 		arrows = "select count(*) as n, sum(o.ts <= i.ts) as forward from flow f join slice o on f.slice_out = o.id " +
 			"join slice i on f.slice_in = i.id"
 		findings = "select count(*) as n from slice s join track t on t.id = s.track_id where t.name = 'Findings'"

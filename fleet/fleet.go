@@ -216,8 +216,8 @@ func refusal(code int, body []byte) error {
 	err := json.Unmarshal(body, &said)
 	switch {
 	case code == http.StatusUnauthorized:
-		return errors.New("it wants another token; give the one it was started with: --token-file FILE, or " +
-			"~/.ingero/node-token")
+		return errors.New("it wants another token; give the one it was started with: --token-file FILE, " +
+			"or ~/.ingero/node-token")
 	case err == nil && said.Error != "" && code != http.StatusNotFound:
 		return errors.New(printable(said.Error))
 	case code == http.StatusNotFound:

@@ -16,7 +16,7 @@ import (
 )
 
 type checkIn struct {
-	Machine bool `json:"machine,omitempty" jsonschema:"also check whether this machine can be traced; default false"`
+	Machine bool `json:"machine,omitempty" jsonschema:"check this machine, too; default false"`
 }
 
 // checkOut is what matters of a recording before its numbers are believed: what is in it,

@@ -15,7 +15,7 @@ import (
 
 type timelineIn struct {
 	scope
-	TID     int64 `json:"tid,omitempty" jsonschema:"of this thread; default the one with most time in calls"`
+	TID     int64 `json:"tid,omitempty" jsonschema:"default: the thread with most time in calls"`
 	Buckets int   `json:"buckets,omitempty" jsonschema:"at most 60; default 30"`
 }
 
@@ -25,8 +25,9 @@ type timelineOut struct {
 	PerStep  string     `json:"step,omitempty" jsonschema:"its calls"`
 	BucketNS uint64     `json:"bucket_ns"`
 	Marks    []mark     `json:"marks" jsonschema:"where it changes"`
-	Columns  []string   `json:"columns" jsonschema:"at_s: begin, from the window's; step_ms mean; others in % of the thread's time"`
+	Columns  []string   `json:"columns" jsonschema:"at_s: begin, from the window's, up to end_s; step_ms mean; others in % of the thread's time"`
 	Buckets  []tableRow `json:"buckets"`
+	EndS     float64    `json:"end_s"`
 }
 
 // mark is a moment at which much changed.
@@ -47,7 +48,7 @@ const (
 
 var timelineTool = tool[timelineIn, timelineOut]{
 	name:  "get_timeline",
-	about: "When did it change? A thread's call rate, calls a step, step time and waits over time, with marks.",
+	about: "When did it change? A thread's call rate, calls a step, step time and waits, with marks.",
 	run: func(ctx context.Context, s *server, in timelineIn) (out timelineOut, err error) {
 		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			v.bySecond(&out.common)
@@ -113,10 +114,10 @@ func (out *timelineOut) fill(t *recording.Timeline, from uint64) {
 	for _, c := range shown {
 		out.Columns = append(out.Columns, c.String())
 	}
+	out.EndS = seconds(t.End(), from)
 	for i := range t.Buckets {
 		b := &t.Buckets[i]
-		at := t.Begin(i) - min(from, t.Begin(i))
-		row := tableRow{math.Round(float64(at)/1e6) / 1e3, short(float64(b.Calls) * 1e9 / float64(max(b.SpanNS, 1)))}
+		row := tableRow{seconds(t.Begin(i), from), short(float64(b.Calls) * 1e9 / float64(max(b.SpanNS, 1)))}
 		switch {
 		case t.PerStep != "" && b.Steps == 0:
 			row = append(row, nil, nil)
@@ -130,6 +131,9 @@ func (out *timelineOut) fill(t *recording.Timeline, from uint64) {
 		out.Buckets = append(out.Buckets, row)
 	}
 }
+
+// seconds is a time in seconds from another, to the millisecond.
+func seconds(at, from uint64) float64 { return math.Round(float64(at-min(from, at))/1e6) / 1e3 }
 
 // waitsWorthTelling are the classes of waiting that a bucket has enough of, most time first.
 func waitsWorthTelling(t *recording.Timeline) []event.Class {

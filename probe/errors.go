@@ -15,8 +15,8 @@ var (
 	ErrPermission  = errors.New("tracing is not permitted")
 	ErrUnsupported = errors.New("this kernel cannot trace")
 	ErrNoBTF       = errors.New("this kernel has no BTF")
-	ErrLockedDown  = errors.New("the kernel is locked down to confidentiality, which forbids eBPF programs to read its " +
-		"memory")
+	ErrLockedDown  = errors.New("the kernel is locked down to confidentiality, " +
+		"which forbids eBPF programs to read its memory")
 )
 
 // forbidsReading reports whether the verifier refused a program for reading the

@@ -129,6 +129,16 @@ func (b *bench) lost(want map[event.LossKind]uint64) {
 	}
 }
 
+// maps is what the victim has mapped.
+func (b *bench) maps() string {
+	b.t.Helper()
+	mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", b.victim.PID()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(mapped)
+}
+
 func eachBackend(t *testing.T, f func(t *testing.T, b probe.Backend)) {
 	eachOf(t, probe.Backends, f)
 }
@@ -171,6 +181,9 @@ func TestEveryOperationIsTimedOnEveryBackend(t *testing.T) {
 					if c.Op != info.Op || c.PID != uint32(b.victim.PID()) || c.Depth != 0 || c.Ret != 0 {
 						t.Fatalf("%s: recorded %+v", symbol, c)
 					}
+					if at := c.Args[event.SiteArg]; c.Op.TellsSite() && fileAt(t, b.maps(), at) != "victim" {
+						t.Fatalf("%s was called from %#x in %s, want victim", symbol, at, fileAt(t, b.maps(), at))
+					}
 				}
 			}
 		}
@@ -185,17 +198,13 @@ func TestWaitsTellWhereTheyAreMadeFrom(t *testing.T) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
 		b.do("set cudaStreamSynchronize:nested")
 		_, r := b.do("call cudaStreamSynchronize 20 stream=0x77")
-		mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", b.victim.PID()))
-		if err != nil {
-			t.Fatal(err)
-		}
 		n := map[string]int{}
 		sites := map[uint64]bool{}
 		for _, c := range r.Calls {
 			if !c.Op.TellsSite() {
 				continue
 			}
-			n[c.Op.String()+" from "+fileAt(t, string(mapped), c.Args[event.SiteArg])]++
+			n[c.Op.String()+" from "+fileAt(t, b.maps(), c.Args[event.SiteArg])]++
 			sites[c.Args[event.SiteArg]] = true
 		}
 		want := map[string]int{"cudaStreamSynchronize from victim": 20, "cuStreamSynchronize from libcudart": 20}

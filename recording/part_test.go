@@ -64,15 +64,15 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 			"complete, the last minute", complete, time.Hour,
 			asked{Since: "1m", Dashes: "--"},
 			time.Minute,
-			"the recording ends 1h ago; this is its last 1m of 10m (--since all for everything); the recording has 540,000 " +
-				"calls more before it",
+			"the recording ends 1h ago; this is its last 1m of 10m (--since all for everything); " +
+				"the recording has 540,000 calls more before it",
 		},
 		{
 			"just complete, the last minute", complete, 59 * time.Second,
 			asked{Since: "1m"},
 			time.Minute,
-			"the recording ends 59s ago; this is its last 1m of 10m (since all for everything); the recording has 540,000 " +
-				"calls more before it",
+			"the recording ends 59s ago; this is its last 1m of 10m (since all for everything); " +
+				"the recording has 540,000 calls more before it",
 		},
 		{
 			"its begin", complete, 10 * time.Minute,

@@ -159,6 +159,9 @@ func (t *Timeline) window(i int) store.Window {
 // Begin is when a bucket begins, Unix ns: the first one with the thread's first call.
 func (t *Timeline) Begin(i int) uint64 { return max(t.window(i).From, t.live[0]) }
 
+// End is when the thread's last call ended, Unix ns.
+func (t *Timeline) End() uint64 { return t.live[1] }
+
 // count adds up a bucket by the seconds in which calls and pauses began.
 func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]

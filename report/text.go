@@ -386,12 +386,12 @@ func (t *text) ended(list []Ended) {
 }
 
 func (t *text) lost(lost map[string]uint64) {
-	parts, n := dropped(lost)
+	parts := dropped(lost)
 	if len(parts) == 0 {
 		return
 	}
 	if t.brief {
-		t.lostBrief(parts, n)
+		t.lostBrief(parts)
 		return
 	}
 	t.line("")

@@ -73,11 +73,11 @@ func (t *text) fixes(list []string) {
 	}
 }
 
-// lostBrief says in a line that records are missing.
-func (t *text) lostBrief(parts []string, n uint64) {
+// lostBrief names the first kind of what is missing: calls, if there are any.
+func (t *text) lostBrief(parts []string) {
 	s := parts[0]
-	if len(parts) > 1 {
-		s = Count(n) + " records, of " + Count(uint64(len(parts))) + " kinds"
+	if more := len(parts) - 1; more > 0 {
+		s += ", and " + Plural(uint64(more), "other kind") + " (--verbose)"
 		t.hidden = true
 	}
 	t.wrap(t.paint(yellow, "not recorded: "), s)
@@ -103,24 +103,22 @@ func severityColor(severity string) string {
 	return yellow
 }
 
-// dropped words what could not be recorded, a part for each kind, and how many there are in all.
-func dropped(lost map[string]uint64) (parts []string, n uint64) {
+// dropped words what could not be recorded, a part for each kind.
+func dropped(lost map[string]uint64) (parts []string) {
 	known := map[string]bool{}
 	for i := range event.Losses {
 		l := &event.Losses[i]
 		known[l.Name] = true
 		if v := lost[l.Name]; v > 0 {
 			parts = append(parts, Count(v)+" "+l.Words(v))
-			n += v
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(lost)) {
 		if v := lost[k]; v > 0 && !known[k] { // of a newer Ingero
 			parts = append(parts, Count(v)+" "+k)
-			n += v
 		}
 	}
-	return parts, n
+	return parts
 }
 
 // pct writes a percentage; one decimal below ten.

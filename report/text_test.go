@@ -158,8 +158,8 @@ func earlier() *report.Report {
 			ID: "chain-001", Severity: "MEDIUM", Op: "cudaLaunchKernel", AtNS: t0 + i*1e9,
 			Summary: "cudaLaunchKernel p99=25.799899ms (352.5x p50) — " + []string{"34", "106", "1139"}[i] +
 				" sched_switch events",
-			Supported: "1 slow cudaLaunchKernel call took 25.7 ms beyond the median; the calling thread's own off-CPU time " +
-				"covers 0 % of it",
+			Supported: "1 slow cudaLaunchKernel call took 25.7 ms beyond the median; " +
+				"the calling thread's own off-CPU time covers 0 % of it",
 		})
 	}
 	r.StoredChains = append(r.StoredChains, report.StoredChain{

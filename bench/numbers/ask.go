@@ -114,14 +114,10 @@ func sumOffCPU(a map[string]any) map[string]any {
 func sumTimeline(a map[string]any) map[string]any {
 	list := objects(a["columns"], a["buckets"])
 	a["buckets"] = list
-	from, to, ok := window(a)
-	if !ok {
-		return a
-	}
 	var calls, steps, inCalls float64
 	for i, e := range list {
 		o, _ := e.(map[string]any)
-		begin, end := seconds(o, "at_s"), (to-from)/1e9
+		begin, end := seconds(o, "at_s"), seconds(a, "end_s")
 		if i+1 < len(list) {
 			next, _ := list[i+1].(map[string]any)
 			end = seconds(next, "at_s")

@@ -1,9 +1,6 @@
 package numbers
 
 import (
-	"strings"
-	"time"
-
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/report"
@@ -95,16 +92,4 @@ func (k *known) op(n *node) string {
 	v, _ := n.get("op")
 	name, _ := v.(string)
 	return name
-}
-
-// window is the span of an answer, in ns since 1970.
-func window(a map[string]any) (from, to float64, ok bool) {
-	w, _ := a["window"].(string)
-	begin, end, _ := strings.Cut(w, "/")
-	f, err := time.Parse(time.RFC3339Nano, begin)
-	if err != nil {
-		return 0, 0, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, end)
-	return float64(f.UnixNano()), float64(t.UnixNano()), err == nil
 }

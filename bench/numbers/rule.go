@@ -270,13 +270,6 @@ func atMost(all rule) rule {
 	}
 }
 
-// ofRates is of rates times their time, which may reach a step beyond the last call.
-func ofRates(exact rule) rule {
-	return func(k *known, n *node, told float64) (low, high float64, ok bool) {
-		return rounded(exact, edges+1/float64(max(k.t.Steps, 1)))(k, n, told)
-	}
-}
-
 // rounded is of a number that may be off by so much, either way.
 func rounded(exact rule, by float64) rule {
 	return func(k *known, n *node, told float64) (low, high float64, ok bool) {

@@ -70,11 +70,11 @@ func byEnd[T any](m map[string]T, path string) (v T, ok bool) {
 // rules are of fields by the end of their path.
 var rules = map[string]rule{
 	"diagnose.calls": outermostOfAll, "get_check.recording.calls": outermostOfAll, "report.events": outermostOfAll,
-	"get_trace_stats.calls": outermost, "get_timeline.calls_of_all": ofRates(outermost),
+	"get_trace_stats.calls": outermost, "get_timeline.calls_of_all": rounded(outermost, edges),
 	"run_sql.events_by_window.rows.calls_of_all": outermost,
 	"run_sql.events_by_window.rows.ns_of_all":    inCalls(0),
 	"get_timeline.in_calls_ns_of_all":            inCalls(edges),
-	"get_timeline.steps_of_all":                  ofRates(near(0, func(k *known) float64 { return float64(k.t.Steps) })),
+	"get_timeline.steps_of_all":                  near(edges, func(k *known) float64 { return float64(k.t.Steps) }),
 
 	"calls": callsOfOp, "op_calls": callsOfOp, "errors": errorsOfOp, "bytes": bytesOfOp,
 	"total_ns": total, "avg_ns": mean, "op_avg_ns": mean, "max_ns": longest,
@@ -130,7 +130,8 @@ var reasons = map[string]string{
 	"pid": "names a process; who is named is judged as the culprit", "tid": "names a thread; as pid",
 	"holder_tid":  "as pid",
 	"calls_per_s": "of a part of a second or more; calls_of_all adds them up",
-	"bucket_ns":   "chosen by the tool", "at_s": "chosen by the tool", "schema": "of the form",
+	"bucket_ns":   "chosen by the tool", "at_s": "chosen by the tool", "end_s": "calls_of_all is made with it",
+	"schema":          "of the form",
 	"evidence.sample": "how many waits were recorded one by one",
 	"stored_rows":     "of the recording, not of the program", "at_ns": "a moment of the machine's",
 	"graphs.hz": "of the time between a graph's first and last launch, which the program does not note",

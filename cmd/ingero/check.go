@@ -85,8 +85,8 @@ func (c *console) writeCheck(r *doctor.Report) error {
 	if r.OK {
 		b.WriteString("\nTracing works here. Next: " + nextAfterCheck(r) + "\n")
 	} else {
-		b.WriteString("\nTracing does not work here yet; see each PROBLEM above. Recordings can be explained, and ingero " +
-			"demo replays one.\n")
+		b.WriteString("\nTracing does not work here yet; see each PROBLEM above. Recordings can be explained, " +
+			"and ingero demo replays one.\n")
 	}
 	_, err := io.WriteString(c.out, b.String())
 	return err

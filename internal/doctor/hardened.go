@@ -105,8 +105,8 @@ const (
 	// Everything is what is not seen if tracing does not work at all.
 	Everything    = "any call"
 	lateLibraries = "the first second of programs and libraries that are loaded later"
-	heldPrograms  = "the first milliseconds of a program that trace starts, and names of kernels that are in memory " +
-		"nobody has read"
+	heldPrograms  = "the first milliseconds of a program that trace starts, " +
+		"and names of kernels that are in memory nobody has read"
 )
 
 // memlockNeeded is what the maps and rings take, in bytes.
@@ -122,8 +122,8 @@ func Reasons(h Hardening, t Trials) []coverage.Reason {
 	if t.BPF == nil && !h.BTF {
 		r = append(r, coverage.Reason{
 			Code: "no_btf", What: Everything, Why: "the kernel does not describe its types (/sys/kernel/btf/vmlinux is missing)",
-			Next: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are; in a container, mount " +
-				"/sys",
+			Next: "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of the distributions are; in a container, " +
+				"mount /sys",
 		})
 	}
 	if h.Lockdown == "confidentiality" {

@@ -156,7 +156,7 @@ func (w *Writer) startSession() error {
 	}
 	return exec(w.conn,
 		`insert into session (id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, boot)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, w.session.id, s.Node, s.Host, s.Kernel, s.Arch, s.CPUs, int64(s.Memory),
+		values (`+values(13)+`)`, w.session.id, s.Node, s.Host, s.Kernel, s.Arch, s.CPUs, int64(s.Memory),
 		s.Version, s.Backend, s.Flags, int64(s.PID), int64(s.Started), s.Boot)
 }
 

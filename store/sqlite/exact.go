@@ -23,7 +23,8 @@ var outermost = exactView{
 	`select c.ts as timestamp, c.dur + coalesce(` + restNS + `, 0) as duration_ns, c.dur + coalesce(` + restNS +
 		`, 0) as duration,
 	s.node, t.pid, t.tid, t.comm, 0 as depth
-	from call c left join thread t on t.id = c.thread left join session s on s.id = t.session where coalesce(c.depth, 0) = 0`,
+	from call c left join thread t on t.id = c.thread left join session s on s.id = t.session
+	where coalesce(c.depth, 0) = 0`,
 	[]string{"timestamp", "duration_ns", "duration", "node", "pid", "tid", "comm", "depth"},
 }
 

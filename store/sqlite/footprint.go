@@ -91,19 +91,12 @@ func footprintReads(w store.Window) []footprintRead {
 					event.SyscallError{PID: uint32(i(0)), Nr: uint16(i(1)), Errno: uint16(i(2)), Count: i(3)})
 			},
 		},
-		{`select pid, kind, device, inode, generation, path, opens, reads, read_bytes, writes, write_bytes, errors, first,
-			family, protocol, local_port, remote_port, remote, peer, how from touched` + there + " order by session, pid, device, inode, generation", bounds(w), func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
-			f.Touched = append(f.Touched, event.Touched{
-				PID: uint32(i(0)), Kind: event.TouchKind(i(1)), Device: uint32(i(2)), Inode: i(3), Generation: uint32(i(4)),
-				Path:  s.ColumnText(5),
-				Opens: i(6), Reads: i(7), ReadBytes: i(8), Writes: i(9), WriteBytes: i(10), Errors: i(11), First: i(12),
-				Endpoint: event.Endpoint{
-					Family: s.ColumnText(13), Protocol: s.ColumnText(14), LocalPort: uint16(i(15)), RemotePort: uint16(i(16)),
-					Remote: s.ColumnText(17),
-					Peer:   uint32(i(18)), How: uint8(i(19)),
-				},
-			})
-		}},
+		{
+			`select pid, kind, device, inode, generation, path, opens, reads, read_bytes, writes, write_bytes, errors, first,
+			family, protocol, local_port, remote_port, remote, peer, how
+			from touched` + there + " order by session, pid, device, inode, generation",
+			bounds(w), readTouched,
+		},
 		{
 			"select pid, errno, path, count from path_miss" + there + " order by session, pid, errno, path", bounds(w),
 			func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
@@ -135,6 +128,20 @@ func footprintReads(w store.Window) []footprintRead {
 			},
 		},
 	}
+}
+
+// readTouched reads a row of the table touched.
+func readTouched(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
+	f.Touched = append(f.Touched, event.Touched{
+		PID: uint32(i(0)), Kind: event.TouchKind(i(1)), Device: uint32(i(2)), Inode: i(3), Generation: uint32(i(4)),
+		Path:  s.ColumnText(5),
+		Opens: i(6), Reads: i(7), ReadBytes: i(8), Writes: i(9), WriteBytes: i(10), Errors: i(11), First: i(12),
+		Endpoint: event.Endpoint{
+			Family: s.ColumnText(13), Protocol: s.ColumnText(14), LocalPort: uint16(i(15)), RemotePort: uint16(i(16)),
+			Remote: s.ColumnText(17),
+			Peer:   uint32(i(18)), How: uint8(i(19)),
+		},
+	})
 }
 
 // Footprint implements store.Reader.

@@ -172,9 +172,12 @@ select source_id as source, op_id as op, case name when 'cudaStreamSync' then 'c
   when 'cudaDeviceSync' then 'cudaDeviceSynchronize' else name end as name, description
 from earlier_ops;
 create temp view earlier_event as
-select e.id, e.timestamp - case when e.source in (1, 4, 8, 9) then 0 else e.duration end as timestamp, e.duration, e.node, e.rank,
-  e.pid, e.tid, e.source, coalesce(o.name, 'op-' || (e.source * 256 + e.op)) as op, e.gpu_id, e.arg0, e.arg1, e.ret_code,
-  e.stack_hash, e.cgroup_id, coalesce((select name from earlier_process_names n where n.pid = e.tid and n.node in (e.node, '')),
+select e.id, e.timestamp - case when e.source in (1, 4, 8, 9) then 0
+else e.duration end as timestamp, e.duration, e.node, e.rank,
+  e.pid, e.tid, e.source, coalesce(o.name, 'op-' || (e.source * 256 + e.op)) as op, e.gpu_id, e.arg0, e.arg1,
+  e.ret_code,
+  e.stack_hash, e.cgroup_id, coalesce((select name from earlier_process_names n where n.pid = e.tid
+  and n.node in (e.node, '')),
   (select name from earlier_process_names n where n.pid = e.pid and n.node in (e.node, '')), '') as comm
 from earlier_events e left join earlier_op o on o.source = e.source and o.op = e.op;
 `

@@ -266,7 +266,8 @@ func (l *legacyLoader) readLives(ctx context.Context) error {
 		"process_exit": event.LifeExit,
 	}
 	return l.Reader.rows(ctx, `select node, pid, tid, timestamp, op, arg1, comm from earlier_event
-		where source = 3 and op in ('process_fork', 'process_exec', 'process_exit') order by timestamp`, nil, func(s *sqlite.Stmt) error {
+		where source = 3 and op in ('process_fork', 'process_exec', 'process_exit')
+		order by timestamp`, nil, func(s *sqlite.Stmt) error {
 		n := event.Life{
 			At: nonNegative(s, 3), Kind: kinds[s.ColumnText(4)], Comm: s.ColumnText(6),
 			Thread: l.thread(s, s.ColumnText(0), 1),
@@ -282,9 +283,11 @@ func (l *legacyLoader) readLives(ctx context.Context) error {
 
 func (l *legacyLoader) readCounts(ctx context.Context) error {
 	return l.Reader.rows(ctx,
-		`select a.bucket, a.pid, a.source, coalesce(o.name, 'op-' || (a.source * 256 + a.op)), a.count, a.sum_dur, a.min_dur, a.max_dur, a.sum_arg0, a.node
+		`select a.bucket, a.pid, a.source, coalesce(o.name, 'op-' || (a.source * 256 + a.op)), a.count, a.sum_dur,
+			a.min_dur, a.max_dur, a.sum_arg0, a.node
 		from earlier_event_aggregates a left join earlier_op o on o.source = a.source and o.op = a.op
-		where a.source in (1, 4, 8, 9) or o.name = 'sched_switch' order by a.bucket, a.pid, a.source, a.op, a.node`, nil, func(s *sqlite.Stmt) error {
+		where a.source in (1, 4, 8, 9) or o.name = 'sched_switch'
+		order by a.bucket, a.pid, a.source, a.op, a.node`, nil, func(s *sqlite.Stmt) error {
 			c := legacyCount{
 				from: nonNegative(s, 0), pid: uint32(s.ColumnInt64(1)), count: nonNegative(s, 4), sum: nonNegative(s, 5),
 				min: nonNegative(s, 6), max: nonNegative(s, 7), bytes: nonNegative(s, 8),

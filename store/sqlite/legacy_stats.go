@@ -156,8 +156,10 @@ func (r *legacyReader) chains(ctx context.Context, w store.Window) ([]store.Stor
 	var out []store.StoredChain
 	err := r.Reader.rows(ctx,
 		`select c.id, c.detected_at, c.node, c.severity, c.summary, c.root_cause, c.explanation, c.cuda_op, c.recommendations,
-		case c.cuda_op when 'cudaStreamSync' then 'cudaStreamSynchronize' when 'cudaDeviceSync' then 'cudaDeviceSynchronize' else c.cuda_op end
-		from earlier_causal_chains c where c.detected_at between ? and ? order by c.detected_at, c.id`, bounds(w), func(s *sqlite.Stmt) error {
+		case c.cuda_op when 'cudaStreamSync' then 'cudaStreamSynchronize' when 'cudaDeviceSync'
+		then 'cudaDeviceSynchronize' else c.cuda_op end
+		from earlier_causal_chains c where c.detected_at between ? and ?
+		order by c.detected_at, c.id`, bounds(w), func(s *sqlite.Stmt) error {
 			c := store.StoredChain{
 				ID: s.ColumnText(0), At: nonNegative(s, 1), Node: s.ColumnText(2), Severity: s.ColumnText(3),
 				Summary:   s.ColumnText(4),

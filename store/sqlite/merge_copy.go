@@ -133,7 +133,8 @@ func (c *mergeCopy) prepare() error {
 	}
 	for _, v := range c.in.covered {
 		err := exec(c.conn,
-			`insert into temp.covered select ?1, ?2, id, ?3, ?4 from (select id from src.thread where session = ?1 and tid = ?2 union all select null where ?2 = 0)`,
+			`insert into temp.covered select ?1, ?2, id, ?3, ?4 from (select id from src.thread where session = ?1
+				and tid = ?2 union all select null where ?2 = 0)`,
 			v.session, v.tid, v.from, v.to)
 		if err != nil {
 			return err
@@ -218,8 +219,10 @@ func (c *mergeCopy) tables() error {
 
 func (c *mergeCopy) list() (list []mergeTable, err error) {
 	err = sqlitex.ExecuteTransient(c.conn,
-		`select t.name, c.name, c.pk = 1 and c.type = 'INTEGER' and c.name = 'ts' and t.wr = 0 from pragma_table_list t join pragma_table_xinfo(t.name) c
-		where t.schema = 'main' and t.type = 'table' and t.name not like 'sqlite\_%' escape '\' order by t.name, c.cid`, &sqlitex.ExecOptions{
+		`select t.name, c.name, c.pk = 1 and c.type = 'INTEGER' and c.name = 'ts' and t.wr = 0 from pragma_table_list t
+			join pragma_table_xinfo(t.name) c
+		where t.schema = 'main' and t.type = 'table' and t.name not like 'sqlite\_%' escape '\'
+		order by t.name, c.cid`, &sqlitex.ExecOptions{
 			ResultFunc: func(s *sqlite.Stmt) error {
 				name := s.ColumnText(0)
 				if slices.Contains(mergeOwn, name) {
@@ -269,7 +272,8 @@ func (c *mergeCopy) move(t *mergeTable) error {
 		return err
 	}
 	free,
-		err := c.conn.Prepare(fmt.Sprintf(`select not exists (select 1 from main.%[1]s where ts = ?1) and not exists (select 1 from src.%[1]s where ts = ?1)`, t.name))
+		err := c.conn.Prepare(fmt.Sprintf(`select not exists (select 1 from main.%[1]s where ts = ?1)
+			and not exists (select 1 from src.%[1]s where ts = ?1)`, t.name))
 	if err != nil {
 		return err
 	}
@@ -368,8 +372,11 @@ func (c *mergeCopy) changes(table string) (moved, skipped bool, err error) {
 // chains copies stored verdicts. Their ids may be those of another machine's.
 func (c *mergeCopy) chains() error {
 	return exec(c.conn,
-		`insert into main.causal_chains (id, detected_at, node, severity, summary, root_cause, explanation, recommendations, cuda_op, cuda_p99_us, cuda_p50_us, tail_ratio, timeline)
+		`insert into main.causal_chains (id, detected_at, node, severity, summary, root_cause, explanation,
+			recommendations, cuda_op, cuda_p99_us, cuda_p50_us, tail_ratio, timeline)
 		select case when exists (select 1 from main.causal_chains y where y.id = x.id) then x.id || '@' || ?1 else x.id end,
-		detected_at, case when ?2 <> '' then ?2 else node end, severity, summary, root_cause, explanation, recommendations, cuda_op, cuda_p99_us, cuda_p50_us, tail_ratio, timeline from src.causal_chains x`,
+		detected_at, case when ?2 <> '' then ?2
+		else node end, severity, summary, root_cause, explanation, recommendations, cuda_op, cuda_p99_us, cuda_p50_us,
+		tail_ratio, timeline from src.causal_chains x`,
 		c.base["session"], c.in.force)
 }

@@ -38,8 +38,8 @@ func countParams(s string) int {
 }
 
 func (c *mergeCopy) args() error {
-	const same = "o.a0 = coalesce(x.a0, 0) and o.a1 = coalesce(x.a1, 0) and o.a2 = coalesce(x.a2, 0) and o.a3 = " +
-		"coalesce(x.a3, 0)"
+	const same = "o.a0 = coalesce(x.a0, 0) and o.a1 = coalesce(x.a1, 0) and o.a2 = coalesce(x.a2, " +
+		"0) and o.a3 = coalesce(x.a3, 0)"
 	return c.run(c.base["args"],
 		"insert or ignore into temp.args_of select coalesce(a0, 0), coalesce(a1, 0), coalesce(a2, 0), coalesce(a3, 0), id "+
 			"+ ?1 from src.args",
@@ -114,9 +114,12 @@ type stackPair struct{ in, there, hash int64 }
 // content is a stack's frames in two forms: where they are, and what they are called.
 func (c *mergeCopy) content(db string, stack int64) (places, names string, err error) {
 	err = sqlitex.Execute(c.conn,
-		fmt.Sprintf(`select group_concat(kind || ' ' || coalesce(addr, 0) || ' ' || case when kind = 3 or coalesce(addr, 0) = 0 then module || char(0) || file || char(0) || symbol || char(0) || coalesce(line, 0) else '' end, char(1)),
+		fmt.Sprintf(`select group_concat(kind || ' ' || coalesce(addr, 0) || ' ' || case
+			when kind = 3 or coalesce(addr, 0) = 0
+			then module || char(0) || file || char(0) || symbol || char(0) || coalesce(line, 0) else '' end, char(1)),
 		group_concat(symbol || char(0) || module || char(0) || coalesce(offset, 0), char(1)), max(symbol) from
-		(select f.* from %[1]s.stack_entry e join %[1]s.frame f on f.id = e.frame where e.stack = ? order by e.depth)`, db), &sqlitex.ExecOptions{
+		(select f.* from %[1]s.stack_entry e join %[1]s.frame f on f.id = e.frame where e.stack = ?
+		order by e.depth)`, db), &sqlitex.ExecOptions{
 			Args: []any{stack}, ResultFunc: func(s *sqlite.Stmt) error {
 				places = s.ColumnText(0)
 				if s.ColumnText(2) != "" {

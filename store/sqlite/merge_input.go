@@ -122,7 +122,8 @@ func (in *mergeInput) readSessions(m *merger) error {
 	c.SetInterrupt(m.ctx.Done())
 	by := map[int64]*mergeSession{}
 	err = sqlitex.ExecuteTransient(c,
-		`select id, node, host, boot, tracer, started_ns, max(started_ns, stopped_ns, flushed_ns, last_ns) from session order by id`,
+		`select id, node, host, boot, tracer, started_ns, max(started_ns, stopped_ns, flushed_ns, last_ns) from session
+			order by id`,
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			x := &mergeSession{
 				in: in, id: s.ColumnInt64(0), node: cmp.Or(in.force, s.ColumnText(1)), host: s.ColumnText(2), boot: s.ColumnText(3),
@@ -148,7 +149,8 @@ func (in *mergeInput) readSessions(m *merger) error {
 		}
 	}
 	err = sqlitex.ExecuteTransient(c,
-		`select t.session, t.pid, t.tid, min(r.first), max(r.last) from thread t left join call_second r on r.thread = t.id group by 1, 2, 3`,
+		`select t.session, t.pid, t.tid, min(r.first), max(r.last) from thread t left
+			join call_second r on r.thread = t.id group by 1, 2, 3`,
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			x := by[s.ColumnInt64(0)]
 			if x == nil {

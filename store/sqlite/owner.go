@@ -37,7 +37,8 @@ func nullInt(n uint64) any {
 // owners reads who the processes belong to, by the latest row of each id.
 func (r *Reader) owners(ctx context.Context) (map[uint32]owner.Owner, error) {
 	out := map[uint32]owner.Owner{}
-	const query = `select p.pid, o.cgroup_id, o.container, o.runtime, o.pod_uid, o.namespace, o.pod, o.pod_container, o.slurm_job, o.slurm_step,
+	const query = `select p.pid, o.cgroup_id, o.container, o.runtime, o.pod_uid, o.namespace, o.pod, o.pod_container,
+		o.slurm_job, o.slurm_step,
 		o.unit, o.ns_pid from process p left join owner o on o.process = p.id order by p.id`
 	err := r.optional(ctx, "owner", query, nil, func(s *sqlite.Stmt) error {
 		out[uint32(s.ColumnInt64(0))] = owner.Owner{

@@ -17,7 +17,8 @@ func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]s
 	step = min(max(step, 1), math.MaxInt32)
 	err := r.rows(ctx, `select (id >> 20) / ?3 * ?3, thread, op, sum(calls), sum(sum), max(max),
 		sum(coalesce(runq, 0) + coalesce(throttled, 0) + coalesce(block_io, 0) + coalesce(fault, 0)) from call_second
-		where id between ?1 and ?2 group by 1, 2, 3 order by 1, 2, 3`, append(seconds(w), int64(step)), func(s *sqlite.Stmt) error {
+		where id between ?1 and ?2 group by 1, 2, 3
+		order by 1, 2, 3`, append(seconds(w), int64(step)), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
 		if err != nil {
 			return err

@@ -24,7 +24,8 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	}
 	err = r.rows(ctx,
 		`select id, node, host, kernel, arch, cpus, memory, version, backend, flags, tracer, started_ns, stopped_ns,
-		first_ns, last_ns, calls, stored, pruned, `+boot+`, flushed_ns from session order by id`, nil, func(s *sqlite.Stmt) error {
+		first_ns, last_ns, calls, stored, pruned, `+boot+`, flushed_ns from session
+		order by id`, nil, func(s *sqlite.Stmt) error {
 			i := func(n int) uint64 { return uint64(s.ColumnInt64(n)) }
 			sum.Sessions = append(sum.Sessions, store.Session{
 				ID: s.ColumnInt64(0), Node: s.ColumnText(1), Host: s.ColumnText(2), Kernel: s.ColumnText(3), Arch: s.ColumnText(4),
@@ -87,7 +88,8 @@ func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 	}
 	err := r.rows(ctx, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size, p.traced,
 		s.started_ns, max(s.stopped_ns, s.flushed_ns, s.last_ns), `+by+`
-		from process p left join cgroup g on g.id = p.cgroup left join session s on s.id = p.session order by p.id`, nil, func(s *sqlite.Stmt) error {
+		from process p left join cgroup g on g.id = p.cgroup left join session s on s.id = p.session
+		order by p.id`, nil, func(s *sqlite.Stmt) error {
 		p := store.Process{
 			PID: uint32(s.ColumnInt64(0)), Parent: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Command: s.ColumnText(3),
 			Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),

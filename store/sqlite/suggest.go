@@ -129,7 +129,8 @@ func (r *Rows) schemaNames() map[string]*relation {
 	// Without names there is just no suggestion.
 	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name, s.type = 'view' from (
 			select name, type from sqlite_schema where type in ('table', 'view')
-			union select name, type from sqlite_temp_schema where name not like 'old\_%' escape '\' and name not like 'earlier\_%' escape '\'
+			union select name, type from sqlite_temp_schema where name not like 'old\_%' escape '\'
+			and name not like 'earlier\_%' escape '\'
 		) s left join pragma_table_info(s.name) c`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		name := s.ColumnText(0)
 		if names[name] == nil {

@@ -247,8 +247,8 @@ func TestMergedThinnedRecordingsCountEachCall(t *testing.T) {
 	t.Parallel()
 	calls := fastCalls(t, 7, 10_000)
 	a, b := thinnedRecording(t, calls, 1), thinnedRecording(t, calls, 2)
-	const sums = "select op, count(*), sum(duration_ns), sum(arg0), min(duration_ns), max(duration_ns) from events " +
-		"group by op"
+	const sums = "select op, count(*), sum(duration_ns), sum(arg0), min(duration_ns), " +
+		"max(duration_ns) from events group by op"
 	out, _ := merge(t, a, b)
 	var want [][]any
 	for _, r := range query(t, a, sums) {

@@ -82,7 +82,8 @@ func asToday(c *sqlite.Conn, version int) error {
 	}
 	// Rows of such recordings stand for up to 65,536 calls.
 	return exec(c,
-		`with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n from x`)
+		`with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n
+			from x`)
 }
 
 // readable reports whether all that a view reads is there.

@@ -101,8 +101,10 @@ func ledgerView(b *strings.Builder) {
 	row := func(span, id, depth, table, join string) {
 		fmt.Fprintf(b,
 			`select s.node || ':' || l.ts%s as id, l.ts as timestamp, '%s' as span, s.node, t.pid, t.tid, t.comm, o.name as op,
-  d.dur as duration_ns, max(d.dur - (%s), 0) as on_cpu_ns, %scoalesce(l.voluntary, 0) as voluntary, coalesce(l.involuntary, 0) as involuntary, %s as depth
-from %s left join thread t on t.id = d.thread left join session s on s.id = t.session left join op_name o on o.id = d.%s`,
+  d.dur as duration_ns, max(d.dur - (%s), 0) as on_cpu_ns, %scoalesce(l.voluntary, 0) as voluntary,
+  coalesce(l.involuntary, 0) as involuntary, %s as depth
+from %s left join thread t on t.id = d.thread left join session s on s.id = t.session left
+join op_name o on o.id = d.%s`,
 			id, span, &total, &columns, depth, table, join)
 	}
 	b.WriteString("\n-- Where the time of a call or of a gap between calls went.\ncreate view ledger as\n")

@@ -144,8 +144,8 @@ func (r *Reader) WaitSites(ctx context.Context, w store.Window, step uint64) ([]
 	at := map[siteKey]int{}
 	var out []store.SiteSecond
 	var blob []byte
-	const query = "select id, thread, op, site, calls, sum, max, hist from site_second where id between ? and ? order " +
-		"by id"
+	const query = "select id, thread, op, site, calls, sum, max, " +
+		"hist from site_second where id between ? and ? order by id"
 	err := r.rows(ctx, query, seconds(w), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
 		if err != nil {

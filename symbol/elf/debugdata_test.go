@@ -30,8 +30,8 @@ func tool(t *testing.T, dir, name string, args ...string) string {
 // hidden builds a library with a function that is not exported, and strips it.
 func hidden(t *testing.T) (dir string) {
 	dir = t.TempDir()
-	source := "static __attribute__((noinline)) int secret(int n) { return n * 3; }\nint shown(int n) { return " +
-		"secret(n) + 1; }\n"
+	source := "static __attribute__((noinline)) int secret(int n) { return n * 3; " +
+		"}\nint shown(int n) { return secret(n) + 1; }\n"
 	if err := os.WriteFile(filepath.Join(dir, "lib.c"), []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ struct options {
 	double seconds, start_after;
 	long steps; /* 0: until seconds have passed */
 	long seed, fault_ms, period_ms, launches, launch_us, memcpy_us, sync_us, host_us, pace_us;
-	long validate, warmup, duty, hogs, quota_us, cfs_period_us, dispatchers, jitter, nice, rt;
+	long min_steps, validate, warmup, duty, hogs, quota_us, cfs_period_us, dispatchers, jitter, nice, rt;
 	int pin, ping_pong, sleeper, nested, wait_stdin;
 	const struct fault *fault, *also; /* also: a second one, or NULL */
 	const char *name, *thread, *culprit, *dir, *server;

@@ -9,7 +9,7 @@ int run_over(const struct run *r, const struct dispatcher *d)
 {
 	if (r->stop)
 		return 1;
-	return r->o.steps ? d->steps >= r->o.steps : now_ns() >= r->end_ns;
+	return r->o.steps ? d->steps >= r->o.steps : now_ns() >= r->end_ns && d->steps >= r->o.min_steps;
 }
 
 int slow_next(const char *function, const char *how, uint64_t ns)
