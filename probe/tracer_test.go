@@ -18,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/probe/probetest"
 )
 
 // bench is a tracer attached to a victim that serves commands.
@@ -41,15 +42,7 @@ func newBench(t *testing.T, opts probe.Options, v cudastub.Options, pidLink bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := probe.Open(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := tr.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	tr := probetest.Open(t, opts)
 	victim, err := files.Start(context.Background(), v)
 	if err != nil {
 		t.Fatal(err)

@@ -20,11 +20,7 @@ func doCall(p *parser, f *fields) {
 	c.Depth = uint8(f.uint("depth", 8))
 	c.GPU = int8(f.int("gpu", 8, event.NoGPU))
 	c.Ret = int32(f.int("ret", 32, 0))
-	args := f.numbers("args")
-	if len(args) > event.NumArgs {
-		f.fail(fmt.Errorf("more than %d args", event.NumArgs))
-	}
-	copy(c.Args[:], args)
+	c.Args = f.args()
 	c.Ledger = f.ledger()
 	c.Stack = f.uint("stack", 64)
 	c.Weight = uint32(f.uint("weight", 32))
@@ -33,6 +29,16 @@ func doCall(p *parser, f *fields) {
 		p.cursor[c.Thread] = end
 	}
 	p.rec.Calls = append(p.rec.Calls, c)
+}
+
+// args are the arguments of a call.
+func (f *fields) args() (args [event.NumArgs]uint64) {
+	list := f.numbers("args")
+	if len(list) > event.NumArgs {
+		f.fail(fmt.Errorf("more than %d args", event.NumArgs))
+	}
+	copy(args[:], list)
+	return args
 }
 
 func (w *writer) call(c *event.Call) {

@@ -28,11 +28,7 @@ func doFlight(p *parser, f *fields) {
 	}
 	e.At, e.Since, e.End = at("seen"), at("since"), at("end")
 	e.GPU = int8(f.int("gpu", 8, event.NoGPU))
-	args := f.numbers("args")
-	if len(args) > event.NumArgs {
-		f.fail(fmt.Errorf("more than %d args", event.NumArgs))
-	}
-	copy(e.Args[:], args)
+	e.Args = f.args()
 	if v, ok := f.get("doing"); ok {
 		if e.Doing, ok = event.DoingByName(v); !ok {
 			f.fail(fmt.Errorf("unknown doing %q", v))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/probe/pages"
 	"github.com/ingero-io/ingero/probe/probetest"
 )
@@ -14,7 +15,7 @@ import (
 func TestMain(m *testing.M) { probetest.Main(m) }
 
 func TestPagesAreCountedForWhoIsGivenThem(t *testing.T) {
-	tr := probetest.Open(t)
+	tr := probetest.Open(t, probe.Options{})
 	p, err := tr.OpenPages()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func TestPagesAreCountedForWhoIsGivenThem(t *testing.T) {
 
 // Those for whom there is no room are counted together.
 func TestPagesOfTooManyProcessesAreCounted(t *testing.T) {
-	tr := probetest.Open(t)
+	tr := probetest.Open(t, probe.Options{})
 	l, err := tr.Open(pages.Probe(2))
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,7 @@ import (
 )
 
 // Open opens a tracer that ends with the test.
-func Open(t *testing.T) *probe.Tracer { return open(t, probe.Options{}) }
-
-func open(t *testing.T, opts probe.Options) *probe.Tracer {
+func Open(t *testing.T, opts probe.Options) *probe.Tracer {
 	t.Helper()
 	kerneltest.Require(t)
 	tr, err := probe.Open(opts)
@@ -39,7 +37,7 @@ func open(t *testing.T, opts probe.Options) *probe.Tracer {
 // AdoptShell opens a tracer and has it adopt a child: a shell that runs the script when a line comes.
 func AdoptShell(t *testing.T, script string, opts probe.Options) (tr *probe.Tracer, shell *exec.Cmd, begin func()) {
 	t.Helper()
-	tr = open(t, opts)
+	tr = Open(t, opts)
 	shell = exec.Command("bash", "-c", "read line; "+script)
 	in, err := shell.StdinPipe()
 	if err != nil {

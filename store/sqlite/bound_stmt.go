@@ -110,3 +110,12 @@ func (b *boundStmt) runAt(ts uint64) (uint64, error) {
 	}
 	return ts, errCrowded
 }
+
+// setThread binds a thread's row, null for a thread that is not known.
+func (w *Writer) setThread(b *boundStmt, i int, t event.Thread, comm string) {
+	if t.PID == 0 {
+		b.null(i)
+	} else {
+		b.set(i, w.threads.get(t, comm).id)
+	}
+}

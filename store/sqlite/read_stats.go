@@ -242,14 +242,22 @@ func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec u
 		if o.NestedKnown = !s.ColumnIsNull(11 + ledgerWidth); s.ColumnBool(11 + ledgerWidth) {
 			o.Nested = store.Sums{Calls: o.Calls, NS: o.SumNS, Ledger: o.Ledger}
 		}
-		n := s.ColumnLen(9 + ledgerWidth)
-		blob = slices.Grow(blob[:0], n)[:n]
-		s.ColumnBytes(9+ledgerWidth, blob)
-		if err := hist.UnmarshalBinary(blob); err != nil {
-			return fmt.Errorf("%w: roll-up of %s: %w", store.ErrCorrupt, o.Op, err)
+		if blob, err = readHistogram(s, 9+ledgerWidth, hist, blob, o.Op); err != nil {
+			return err
 		}
 		return stopUnless(visit(u(10+ledgerWidth)>>20, &o))
 	})
+}
+
+// readHistogram reads one from a column of a roll-up. It returns the memory it used.
+func readHistogram(s *sqlite.Stmt, column int, h *stats.Histogram, blob []byte, op event.Op) ([]byte, error) {
+	n := s.ColumnLen(column)
+	blob = slices.Grow(blob[:0], n)[:n]
+	s.ColumnBytes(column, blob)
+	if err := h.UnmarshalBinary(blob); err != nil {
+		return blob, fmt.Errorf("%w: roll-up of %s: %w", store.ErrCorrupt, op, err)
+	}
+	return blob, nil
 }
 
 func opStatOf(found map[opStatKey]*store.OpStat, key opStatKey) *store.OpStat {

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -144,8 +142,9 @@ func (r *Reader) WaitSites(ctx context.Context, w store.Window, step uint64) ([]
 	at := map[siteKey]int{}
 	var out []store.SiteSecond
 	var blob []byte
-	const query = "select id, thread, op, site, calls, sum, max, " +
-		"hist from site_second where id between ? and ? order by id"
+	var hist stats.Histogram
+	const query = `select id, thread, op, site, calls, sum, max, hist from site_second
+		where id between ? and ? order by id`
 	err := r.rows(ctx, query, seconds(w), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
 		if err != nil {
@@ -163,12 +162,8 @@ func (r *Reader) WaitSites(ctx context.Context, w store.Window, step uint64) ([]
 		o.Calls += u(4)
 		o.SumNS += u(5)
 		o.MaxNS = max(o.MaxNS, u(6))
-		n := s.ColumnLen(7)
-		blob = slices.Grow(blob[:0], n)[:n]
-		s.ColumnBytes(7, blob)
-		var hist stats.Histogram
-		if err := hist.UnmarshalBinary(blob); err != nil {
-			return fmt.Errorf("%w: waits of %s by call site: %w", store.ErrCorrupt, o.Op, err)
+		if blob, err = readHistogram(s, 7, &hist, blob, o.Op); err != nil {
+			return err
 		}
 		o.Hist.Merge(&hist)
 		return nil
