@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -39,15 +40,33 @@ type Collector struct {
 	file       string // of what it received
 }
 
+// maxStarts is how often a collector is started before it counts as not starting: another program may take a
+// free port before the collector does.
+const maxStarts = 5
+
 // Start starts a collector, with TLS or without.
 func Start(t *testing.T, tls bool) *Collector {
 	t.Helper()
 	dir := t.TempDir()
-	c := &Collector{t: t, HTTP: freeAddress(t), GRPC: freeAddress(t), file: filepath.Join(dir, "received.json")}
 	secure := ""
 	if tls {
 		secure = certify(t, dir)
 	}
+	for n := 1; ; n++ {
+		c := &Collector{t: t, HTTP: freeAddress(t), GRPC: freeAddress(t), file: filepath.Join(dir, "received.json")}
+		said, err := c.start(c.configure(dir, secure))
+		if err == nil {
+			return c
+		}
+		if !strings.Contains(said, syscall.EADDRINUSE.Error()) || n == maxStarts {
+			t.Fatalf("the collector ended (%v):\n%s", err, said)
+		}
+	}
+}
+
+// configure writes the configuration and returns its path.
+func (c *Collector) configure(dir, secure string) (path string) {
+	c.t.Helper()
 	config := fmt.Sprintf(`
 receivers:
   otlp:
@@ -61,12 +80,11 @@ service:
     metrics: {receivers: [otlp], exporters: [file]}
     logs: {receivers: [otlp], exporters: [file]}
 `, c.GRPC, secure, c.HTTP, c.file)
-	path := filepath.Join(dir, "collector.yaml")
+	path = filepath.Join(dir, "collector.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	c.start(path)
-	return c
+	return path
 }
 
 // freeAddress is one that nobody listens at.
@@ -102,7 +120,8 @@ func certify(t *testing.T, dir string) (config string) {
 	return fmt.Sprintf(", tls: {cert_file: %q, key_file: %q}", cert, write("key.pem", "PRIVATE KEY", key))
 }
 
-func (c *Collector) start(config string) {
+// start runs the collector and returns when it is ready, or ended: then with what it said.
+func (c *Collector) start(config string) (said string, err error) {
 	c.t.Helper()
 	c.cmd = exec.CommandContext(c.t.Context(), os.Getenv(Env), "--config", "file:"+config)
 	stderr, err := c.cmd.StderrPipe()
@@ -112,15 +131,18 @@ func (c *Collector) start(config string) {
 	if err := c.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	var said strings.Builder
+	var b strings.Builder
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		fmt.Fprintln(&said, lines.Text())
+		fmt.Fprintln(&b, lines.Text())
 		if strings.Contains(lines.Text(), "Everything is ready") {
 			c.ready(stderr)
-			return
+			return b.String(), nil
 		}
 	}
-	c.t.Fatalf("the collector ended (%v):\n%s", c.cmd.Wait(), said.String())
+	if err = c.cmd.Wait(); err == nil {
+		err = errors.New("exit status 0")
+	}
+	return b.String(), err
 }
 
 // ready reads what else it says until it ends, so that it can say it.

@@ -125,9 +125,14 @@ type Injection struct {
 	HolderPID  int    `json:"holder_pid"` // lock faults: the thread that holds the lock
 	HolderTID  int    `json:"holder_tid"`
 	HolderComm string `json:"holder_comm"`
-	PeerPID    int    `json:"peer_pid"` // peer and loader faults: the process that is waited for
-	PeerTID    int    `json:"peer_tid"`
-	PeerComm   string `json:"peer_comm"`
+	// HolderCPUNS is what the holder had of a CPU while it held, and HolderRunnableNS how long it waited for one,
+	// by the kernel's clocks of the thread (CLOCK_THREAD_CPUTIME_ID, /proc/thread-self/schedstat). The rest it
+	// was blocked.
+	HolderCPUNS      int64  `json:"holder_cpu_ns,omitempty"`
+	HolderRunnableNS int64  `json:"holder_runnable_ns,omitempty"`
+	PeerPID          int    `json:"peer_pid"` // peer and loader faults: the process that is waited for
+	PeerTID          int    `json:"peer_tid"`
+	PeerComm         string `json:"peer_comm"`
 }
 
 // LoopRun is a running "victim loop", or another program that tells the truth about itself.

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,10 @@ func check(t *testing.T, f fault, r *rig.Result) {
 		return
 	}
 	c := r.Report.Chains[0]
+	if f.holder && r.Disturbed() && c.Cause.Kind == "cpu_contention" && heldWithoutCPU(r) {
+		t.Log("other programs had the CPUs, and the holder of the lock waited for one")
+		return
+	}
 	if c.Cause.Kind != f.kind {
 		t.Errorf("first cause is %s, want %s", c.Cause.Kind, f.kind)
 	}
@@ -156,9 +161,33 @@ func check(t *testing.T, f fault, r *rig.Result) {
 		return // the victim knows only how much slower its steps were, whatever else slowed them
 	}
 	found := float64(c.LostNS) * followed / 100
+	if f.holder {
+		found = throughHolder(r)
+	}
 	if share := found / float64(r.Truth.InjectedNS); share < 0.7 || share > 1.3 {
 		t.Errorf("found %.0f ms of the %.0f ms injected", found/1e6, float64(r.Truth.InjectedNS)/1e6)
 	}
+}
+
+// minHeldRunnable is the share of the holds in which the holder waited for a CPU, from which a finding of that
+// is true.
+const minHeldRunnable = 0.25
+
+// heldWithoutCPU says that the holder of the lock waited for a CPU, by the kernel's count of its own.
+func heldWithoutCPU(r *rig.Result) bool {
+	return float64(r.Truth.HolderRunnableNS) >= minHeldRunnable*float64(r.Truth.InjectedNS)
+}
+
+// throughHolder is the lost time in which the holder of the lock was waited for, ns: a hold in which it mostly
+// ran is another finding than those in which it mostly waited for the disk, and both are what was injected.
+func throughHolder(r *rig.Result) (ns float64) {
+	for i := range r.Report.Chains {
+		c := &r.Report.Chains[i]
+		if slices.ContainsFunc(c.Path[min(1, len(c.Path)):], func(s report.Step) bool { return s.TID == uint32(r.Truth.HolderTID) }) {
+			ns += float64(c.LostNS) * c.FollowedPct() / 100
+		}
+	}
+	return ns
 }
 
 func dump(t *testing.T, r *rig.Result) {
