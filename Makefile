@@ -7,11 +7,11 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What "make generate" writes.
-GENERATED := docs/events.md docs/api.md docs/metrics.md docs/openapi.json dashboard/web/src/classlist.ts \
-	bpf/include/ops.h bpf/wire_bpfel.go bpf/wire_bpfel.o \
-	':(glob)probe/**/*_bpfel.go' ':(glob)probe/**/*_bpfel.o' \
+GENERATED := docs/events.md docs/api.md docs/metrics.md docs/openapi.json serve/dashboard/web/src/classlist.ts \
+	capture/bpf/include/ops.h capture/bpf/wire_bpfel.go capture/bpf/wire_bpfel.o \
+	':(glob)capture/probe/**/*_bpfel.go' ':(glob)capture/probe/**/*_bpfel.o' \
 	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt \
-	host/nvml/prebuilt
+	capture/host/nvml/prebuilt
 
 # Kernel tests need root and a kernel with BTF; where both are there they must run.
 CAN_TRACE := $(shell [ "$$(id -u)" = 0 ] && [ -e /sys/kernel/btf/vmlinux ] && echo yes)
@@ -43,7 +43,7 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 # time: they measure, and would disturb each other. And never from the cache: it does
 # not know the kernel. Those of LONG_KERNEL_TESTS take minutes each; of the probes' own,
 # -short leaves out the perf back end, which takes half a minute a test to detach.
-LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./probe/...
+LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./capture/probe/...
 pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|probe)(/|$$)')
 short_kernel = $(shell $(GO) list ./bench/... ./demo/... ./internal/... | grep -v '/ingero/internal/e2e')
 
@@ -53,7 +53,7 @@ test: ## vet and run the tests: every package, every probe live; end to end: tes
 ifeq ($(CAN_TRACE),yes)
 	$(GO) test -count=1 -timeout 15m $(pure)
 	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(short_kernel)
-	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -short -count=1 -p 1 -timeout 15m ./probe/...
+	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -short -count=1 -p 1 -timeout 15m ./capture/probe/...
 	@echo
 	@echo "The long tests of the tracer, end to end: make test-e2e (15 minutes)"
 else
@@ -82,7 +82,7 @@ test-mcp: build ## try the MCP server with the conformance suite and the inspect
 
 # npm packages, pinned, of which nothing runs when they are installed; building the program
 # needs none of them, because the page is committed.
-WEB := dashboard/web
+WEB := serve/dashboard/web
 
 $(WEB)/node_modules/installed: $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed
@@ -93,11 +93,11 @@ web: $(WEB)/node_modules/installed ## build the dashboard's page (needs npm)
 
 .PHONY: web-check
 web-check: web ## fail if the committed page is not what its source makes
-	@git diff --exit-code --stat -- dashboard/dist || { echo "commit what make web wrote" >&2; exit 1; }
-	@test -z "$$(git status --porcelain -- dashboard/dist)" || { echo "commit what make web wrote" >&2; git status --short -- dashboard/dist; exit 1; }
+	@git diff --exit-code --stat -- serve/dashboard/dist || { echo "commit what make web wrote" >&2; exit 1; }
+	@test -z "$$(git status --porcelain -- serve/dashboard/dist)" || { echo "commit what make web wrote" >&2; git status --short -- serve/dashboard/dist; exit 1; }
 
 # The page in a Chromium of this machine. PICTURES=1 also takes those of the documents.
-E2E      := dashboard/e2e
+E2E      := serve/dashboard/e2e
 CHROMIUM ?= /usr/bin/chromium
 
 $(E2E)/node_modules/installed: $(E2E)/package-lock.json
@@ -159,27 +159,27 @@ test-collector: ## send metrics and findings to an OpenTelemetry Collector, whic
 .PHONY: test-grafana
 test-grafana: ## check the dashboard with Grafana's types and Prometheus's grammar (needs node and npm)
 	npm ci --ignore-scripts --no-audit --no-fund --prefix metrics/testdata/grafana
-	node metrics/testdata/grafana/check.mjs configs/grafana/ingero.json
+	node metrics/testdata/grafana/check.mjs deploy/grafana/ingero.json
 
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order; and one that reads page
-# faults in /proc/self/stat, which the emulator fills with zeros. host/nvml starts its
+# faults in /proc/self/stat, which the emulator fills with zeros. capture/host/nvml starts its
 # helper, which the emulator is given by itself, with the stand-in of NVIDIA's library.
 .PHONY: test-arm64
 test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (needs qemu-user-static)
 	qemu-aarch64-static bin/ingero-arm64 version
-	sleep 1 | qemu-aarch64-static -L /usr/aarch64-linux-gnu host/nvml/prebuilt/helper_arm64 \
+	sleep 1 | qemu-aarch64-static -L /usr/aarch64-linux-gnu capture/host/nvml/prebuilt/helper_arm64 \
 		internal/cudastub/prebuilt/linux_arm64/nvml/libnvidia-ml.so.1 100 | grep -aq 'Stand-in GPU'
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout 20m -exec qemu-aarch64-static \
 		-skip 'TestFunctionsOfLibrariesAreNamed|TestEndedProcessKeepsWhatWasRead|TestEndedProcessIsNamedByWhatWasFoundOutBefore|TestLibraryLoadedLaterIsFound|TestDiagnoseIgnoresTheOrderOfItsInput|TestASecondIsSpentOnce|TestWhatIsHighLiveIsToldAfterwards|TestUsageOfThisProcess' \
-		./bpf ./event/... ./ledger ./stats ./memory ./diagnose ./report $$($(GO) list ./host/... | grep -v /nvml$$) ./symbol/...
+		./capture/bpf ./event/... ./account/ledger ./account/stats ./account/memory ./explain/diagnose ./explain/report $$($(GO) list ./capture/host/... | grep -v /nvml$$) ./capture/symbol/...
 
 .PHONY: generate
 generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)
 	$(GO) run ./internal/gen
-	$(GO) generate ./bpf ./probe/...
-	host/nvml/build.sh
+	$(GO) generate ./capture/bpf ./capture/probe/...
+	capture/host/nvml/build.sh
 	internal/cudastub/build.sh
 
 .PHONY: generate-check

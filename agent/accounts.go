@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"github.com/ingero-io/ingero/collective"
+	"github.com/ingero-io/ingero/account/collective"
+	"github.com/ingero-io/ingero/account/memory"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/memory"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // accounts add up what processes do, from their calls: memory and collective operations. They are

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ingero-io/ingero/host/cudalib"
+	"github.com/ingero-io/ingero/capture/host/cudalib"
 )
 
 // command is the program a run was asked to start. It is stopped before its

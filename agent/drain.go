@@ -3,8 +3,8 @@ package agent
 import (
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // drained is what is remembered from one drain to the next.

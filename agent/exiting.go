@@ -4,8 +4,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
 )
 
 // exiting are threads and processes that have ended, until those that add up calls may be told: ends

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
 )
 
 func TestAProcessHasEndedWhenItsLastThreadHas(t *testing.T) {

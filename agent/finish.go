@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // endCommand asks the command to end and records it until it has. One that

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // follower is one observer of a run: a table of hooks, each of which may be missing. All are

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // noted notes each hook that is called, with the process it is about, if it is about one.

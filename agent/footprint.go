@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/account/footprint"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/footprint"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // FootprintPolicy says whose system calls are counted, and what they touch noted.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
-	"github.com/ingero-io/ingero/report"
 )
 
 // Where returns of probed functions are system calls, counting those would cost each CUDA call more

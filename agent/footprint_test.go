@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/kerneltest"
-	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/symbol/elf"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/symbol/elf"
 )
 
 // How many names are kept, of all processes together, and of how many processes.

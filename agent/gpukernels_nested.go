@@ -1,9 +1,9 @@
 package agent
 
 import (
+	"github.com/ingero-io/ingero/capture/symbol/gpukernel"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/symbol/gpukernel"
 )
 
 // nestedLaunches learns what the driver's functions are called in processes that were

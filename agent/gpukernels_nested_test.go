@@ -3,8 +3,8 @@ package agent
 import (
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 )
 

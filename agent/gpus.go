@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/host/nvml"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/nvml"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 )
 

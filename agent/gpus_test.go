@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/host/nvml"
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/nvml"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/store"
 )

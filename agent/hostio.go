@@ -3,9 +3,9 @@ package agent
 import (
 	"time"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 )
 

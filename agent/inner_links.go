@@ -3,8 +3,8 @@ package agent
 import (
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // innerLinks takes the probes off the driver's launches, waits and copies, and puts them back on,

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // innerTrace traces a victim while f gives it commands, and returns what was recorded of it.

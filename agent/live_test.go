@@ -10,7 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"

@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/capture/host/cgroup"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/cgroup"
-	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // allocate traces a victim that makes 80 allocations of 1 MB, each through the

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/stats"
 )
 
 // meter keeps the statistics that the adaptive limits need, and tells them to the sinks: one

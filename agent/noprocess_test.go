@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ingero-io/ingero/host/owner"
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/owner"
+	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
 func TestAProcessThatIsOnlyInsideAContainerIsPointedOut(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingero-io/ingero/host/owner"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/capture/host/owner"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // noProcess says that there is no process pid. Inside a container it may have

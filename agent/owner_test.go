@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/host/owner"
+	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // pageCounts reads the memory that processes are given, if that is wanted. The loop owns

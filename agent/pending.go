@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 const (

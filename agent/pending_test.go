@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 func TestMappingsAreKeptUntilTheForkIsReported(t *testing.T) {

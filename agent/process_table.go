@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/host/framework"
+	"github.com/ingero-io/ingero/capture/host/owner"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/framework"
-	"github.com/ingero-io/ingero/host/owner"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // TestTheDeadAreForgotten: of many untraced processes those that ended are dropped, those

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // pythons tells the kernel which traced processes run Python, so that their

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/pythontest"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // flightWriter keeps the calls in flight, the last sight of each, and all stacks. When

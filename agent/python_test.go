@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/pythontest"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // pythonFrame is a frame as calls.py tells it: file, function, line.
@@ -74,7 +74,7 @@ func (w *stackWriter) python(id uint64) []pythonFrame {
 	return r
 }
 
-// maxPythonFrames is NPYFRAME of bpf/include/python_rec.h.
+// maxPythonFrames is NPYFRAME of capture/bpf/include/python_rec.h.
 const maxPythonFrames = 128
 
 // expected is a true stack as it is recorded: cut if it is too deep.

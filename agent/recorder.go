@@ -13,14 +13,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/symbol/elf"
+	"github.com/ingero-io/ingero/capture/symbol/kallsyms"
+	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/symbol/elf"
-	"github.com/ingero-io/ingero/symbol/kallsyms"
-	"github.com/ingero-io/ingero/symbol/python"
 )
 
 // workItem is what the loop hands to the recorder: records, and once a second a

@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/ingero-io/ingero/host/owner"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/all"
+	"github.com/ingero-io/ingero/capture/host/owner"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/all"
 )
 
 // The drain period adapts to how full the ring is: a tenth of a second costs

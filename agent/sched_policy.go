@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
 // schedPolicy makes this process give way to others (sched(7)). All its threads are batch work:

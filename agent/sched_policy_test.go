@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 

@@ -1,8 +1,8 @@
 package agent
 
 import (
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/proc"
 	"github.com/ingero-io/ingero/store"
 )
 

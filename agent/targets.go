@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/host/cudalib"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/discover"
+	"github.com/ingero-io/ingero/capture/host/cudalib"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/discover"
 )
 
 // fileKey identifies a library file attached to, in one process or in all (0).

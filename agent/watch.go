@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // blindScan is how often processes are looked for if the kernel may not tell of

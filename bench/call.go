@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/cuda"
+	"github.com/ingero-io/ingero/capture/probe/driver"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/cuda"
-	"github.com/ingero-io/ingero/probe/driver"
 )
 
 // callKind is a kind of call whose cost is measured.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // TestARoundOfCallsOnThisKernel sees that figures come about. It asserts no time.

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/cuda"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/real/llama"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/cuda"
 )
 
 // decoding is a run of llama.cpp that is measured with and without the tracer.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // training is a loop to be run with and without the tracer. A step is 20

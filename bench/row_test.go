@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/probe"
 )
 
 func TestJudge(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // told is the time from the end of a stall of 0.4 s to the line in which a running

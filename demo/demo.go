@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/report"
 )
 
 func TestScenariosAreWellFormed(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
 // Scenario is a program with a known fault.

@@ -56,7 +56,7 @@ func (f *Field) Of(v uint64) uint64 { return v >> f.Shift & (1<<f.Bits - 1) }
 
 // Shape says where the recorded arguments of a function are found: in which
 // registers, stack slots or memory. Each shape is one case of call_args in
-// bpf/include/args.h.
+// capture/bpf/include/args.h.
 type Shape uint8
 
 // The shapes. P1 to P8 are the parameters in C order.

@@ -3,7 +3,7 @@ package event
 import "fmt"
 
 // Class says where a thread's time went while it was not on a CPU. The order is
-// the order of the wire record's ledger (bpf/include/event.h) and append-only.
+// the order of the wire record's ledger (capture/bpf/include/event.h) and append-only.
 type Class uint8
 
 // The classes.

@@ -3,7 +3,7 @@ package event
 import "fmt"
 
 // HowFields are what a collective's argument "how" consists of (nccl_how of
-// bpf/include/nccl.h).
+// capture/bpf/include/nccl.h).
 var HowFields = []Field{
 	{"seq", 0, 32, "which collective of its communicator it is, from 1; of a send or receive, " +
 		"which between the two ranks; 0: unknown"},

@@ -13,7 +13,7 @@ type Loss struct {
 }
 
 // LossKind names a way to lose events. The numbers are the slots of the kernel
-// counters (bpf/include/event.h) and append-only.
+// counters (capture/bpf/include/event.h) and append-only.
 type LossKind uint8
 
 // The losses.

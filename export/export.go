@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

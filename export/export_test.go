@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/ingero-io/ingero/diagnose"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/export"
-	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

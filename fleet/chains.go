@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Scope is the part of each recording that is asked about, written as for "ingero

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
 // samples is how often a node's clock is read: the median of few is not moved by one

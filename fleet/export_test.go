@@ -3,7 +3,7 @@ package fleet
 import (
 	"context"
 
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
 // NodeSQL is what nodes are asked for a statement.

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
 // Config says which nodes there are and how they are reached.

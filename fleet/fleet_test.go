@@ -16,11 +16,11 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/fleet"
-	"github.com/ingero-io/ingero/nodeapi"
+	"github.com/ingero-io/ingero/serve/nodeapi"
+	"github.com/ingero-io/ingero/serve/webserver"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
-	"github.com/ingero-io/ingero/webserver"
 )
 
 const secret = "0123456789abcdef0123456789abcdef"

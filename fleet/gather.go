@@ -3,7 +3,7 @@ package fleet
 import (
 	"context"
 
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
 // Ops asks all nodes for the statistics of their operations.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/fleet"
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
 // generator writes statements that can be put together.

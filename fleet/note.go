@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
 )
 

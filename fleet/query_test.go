@@ -10,7 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/fleet"
-	"github.com/ingero-io/ingero/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
 	recording "github.com/ingero-io/ingero/store/sqlite"
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/collectortest"
-	"github.com/ingero-io/ingero/report"
 )
 
 // The OpenTelemetry Collector receives what is pushed, over both protocols, with TLS

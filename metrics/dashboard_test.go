@@ -31,7 +31,7 @@ type panel struct {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	b, err := os.ReadFile("../configs/grafana/ingero.json")
+	b, err := os.ReadFile("../deploy/grafana/ingero.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Findings tells what a diagnosis of the last seconds found. It is for one goroutine,

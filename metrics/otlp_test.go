@@ -19,7 +19,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // what the exporter compresses with
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // inbox keeps what a collector was sent.

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/host/framework"
+	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/framework"
-	"github.com/ingero-io/ingero/host/owner"
 )
 
 // The errors a caller decides on. Implementations wrap them with the path and

@@ -3,8 +3,8 @@ package tui
 import (
 	"strings"
 
+	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/live"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/live"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/account/live"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // findings has what makes the GPU wait, and why: what holds now, and what held before.

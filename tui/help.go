@@ -3,7 +3,7 @@ package tui
 import (
 	"slices"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // helpText is what ? shows: the keys, and what there is no room for elsewhere.

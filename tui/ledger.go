@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/live"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // ledger has where each thread's time went.

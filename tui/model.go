@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/live"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Options say what is shown beside the run itself.

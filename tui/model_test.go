@@ -11,12 +11,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/fleet"
-	"github.com/ingero-io/ingero/live"
-	"github.com/ingero-io/ingero/nodeapi/wire"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/fleet"
-	"github.com/ingero-io/ingero/nodeapi/wire"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
 // Fleet is the other nodes. *fleet.Fleet is one.

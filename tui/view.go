@@ -14,9 +14,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/live"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

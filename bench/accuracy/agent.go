@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/bench/agent"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/report"
 )
 
 // Agent is what an agent without intelligence reached, that only follows diagnose

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/stats"
 )
 
 // The co-occurrence rule: an operation is slow if its p99 is three times its

@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/report"
-	"github.com/ingero-io/ingero/stats"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

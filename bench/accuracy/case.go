@@ -3,9 +3,9 @@ package accuracy
 import (
 	"slices"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/report"
 )
 
 // Case is one run of the stand-in program: with one fault, with two, or, as a

@@ -1,6 +1,6 @@
 package accuracy
 
-import "github.com/ingero-io/ingero/diagnose"
+import "github.com/ingero-io/ingero/explain/diagnose"
 
 // control is a run in which nothing is wrong, however it may look.
 type control struct {

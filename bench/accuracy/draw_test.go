@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
 // fault is a fault of the stand-in program and what is to be said of it.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/report"
 )
 
 // Result is a case, what was found, and how right it is.

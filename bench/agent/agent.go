@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ingero-io/ingero/mcptool"
-	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/store/source"
 )
 

@@ -2,8 +2,8 @@ package numbers
 
 import (
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/report"
 )
 
 // Tolerances, where the program and the recording measure different things.

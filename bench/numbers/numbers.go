@@ -12,8 +12,8 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/bench/agent"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/report"
 )
 
 // Check is a number that was told, and between which the program knows it to be.

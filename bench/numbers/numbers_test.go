@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/report"
 )
 
 // truth is of a program that made 100 launches of 10 to 12 us each and 10 waits in 10 steps of 1 ms.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/ingero-io/ingero/bench/accuracy"
 	"github.com/ingero-io/ingero/bench/agent"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // diagnosisFlags are the flags of bench diagnosis.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/bench/accuracy"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 func TestAccuracyTableShowsWhatDidNotCount(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/doctor"
-	"github.com/ingero-io/ingero/probe"
 )
 
 func checkCommand(c *console) *cobra.Command {

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ingero-io/ingero/capture/probe/coverage"
 	"github.com/ingero-io/ingero/internal/doctor"
-	"github.com/ingero-io/ingero/probe/coverage"
 )
 
 // coverage prints what of each process would be traced.

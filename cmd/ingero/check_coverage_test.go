@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/probe/coverage"
+	"github.com/ingero-io/ingero/capture/probe/coverage"
 )
 
 // What is said of a process does not contradict what is said to be not seen of it.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/dashboard"
-	"github.com/ingero-io/ingero/nodeapi"
-	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/serve/dashboard"
+	"github.com/ingero-io/ingero/serve/nodeapi"
+	"github.com/ingero-io/ingero/serve/webserver"
 	"github.com/ingero-io/ingero/store/source"
-	"github.com/ingero-io/ingero/webserver"
 )
 
 // dashboardAddress is where a recording is served unless told otherwise.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/webserver"
+	"github.com/ingero-io/ingero/serve/webserver"
 )
 
 // knock asks a server once, on a connection of its own, and returns the status and the

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // explainFlags are the flags of explain.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/config"
 	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/internal/config"
 )
 
 // exitPartial is the exit code when some nodes answered and others did not.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/mcpserver"
-	"github.com/ingero-io/ingero/webserver"
+	"github.com/ingero-io/ingero/serve/mcpserver"
+	"github.com/ingero-io/ingero/serve/webserver"
 )
 
 // minToken is the shortest token accepted: it must not be guessed.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/mcpserver"
-	"github.com/ingero-io/ingero/mcptool"
+	"github.com/ingero-io/ingero/serve/mcpserver"
+	"github.com/ingero-io/ingero/serve/mcptool"
+	"github.com/ingero-io/ingero/serve/webserver"
 	"github.com/ingero-io/ingero/store/source"
-	"github.com/ingero-io/ingero/webserver"
 )
 
 // mcpFlags are the flags of mcp.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // duration words a duration with three digits.

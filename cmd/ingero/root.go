@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/coverage"
 	"github.com/ingero-io/ingero/internal/doctor"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/coverage"
 )
 
 // newRoot builds the command tree. A new command is one file and one line here.

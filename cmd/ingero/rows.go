@@ -10,8 +10,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/export"
-	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 

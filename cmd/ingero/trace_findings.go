@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // findings remembers what the live diagnosis has said, for the views that tell

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 func TestAFindingIsToldOnceUntilItWasGone(t *testing.T) {

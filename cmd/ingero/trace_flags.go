@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // traceFlags are the flags of trace.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/tui"
 )
 

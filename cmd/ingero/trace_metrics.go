@@ -14,8 +14,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/metrics"
-	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 )
 

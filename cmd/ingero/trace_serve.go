@@ -4,11 +4,11 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/ingero-io/ingero/mcpserver"
-	"github.com/ingero-io/ingero/mcptool"
-	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/serve/mcpserver"
+	"github.com/ingero-io/ingero/serve/mcptool"
+	"github.com/ingero-io/ingero/serve/webserver"
 	"github.com/ingero-io/ingero/store/source"
-	"github.com/ingero-io/ingero/webserver"
 )
 
 // besideTracer is what agents, and what nodes, may have running at a time in the process

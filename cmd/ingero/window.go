@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 

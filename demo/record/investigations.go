@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/demo"
-	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
 // maxInvestigation bounds the file of an investigation, in bytes: they are part

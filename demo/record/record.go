@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/demo"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/demo"
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
 // replays are the recordings of the demo's scenarios, small because they are

@@ -123,7 +123,7 @@ type Process struct {
 	PID, Parent uint32
 	Command     string
 	Cgroup      string
-	Framework   string // as host/framework calls it
+	Framework   string // as capture/host/framework calls it
 	Rank        int    // -1 if unknown
 	Traced      bool
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // NVMLSource is what a stand-in for NVIDIA's management library is made of that describes GPUs which
-// somebody else simulates (stub/nvml.c). It includes a header of host/nvml.
+// somebody else simulates (stub/nvml.c). It includes a header of capture/host/nvml.
 //
 //go:embed stub/nvml.c stub/nvml_stub.h
 var NVMLSource embed.FS

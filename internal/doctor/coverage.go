@@ -4,8 +4,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/ingero-io/ingero/probe/all"
-	"github.com/ingero-io/ingero/probe/coverage"
+	"github.com/ingero-io/ingero/capture/probe/all"
+	"github.com/ingero-io/ingero/capture/probe/coverage"
 )
 
 // Coverage lists the processes that use CUDA, and what of each would be traced.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/all"
-	"github.com/ingero-io/ingero/probe/coverage"
-	"github.com/ingero-io/ingero/symbol/unwind"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/all"
+	"github.com/ingero-io/ingero/capture/probe/coverage"
+	"github.com/ingero-io/ingero/capture/symbol/unwind"
 )
 
 // Status is the result of a check.
@@ -129,7 +129,7 @@ type exam struct {
 	hidden    int               // processes that may not be looked at
 }
 
-// Limits are the bounds the tracer sets itself (bpf/include/event.h, probe.Options).
+// Limits are the bounds the tracer sets itself (capture/bpf/include/event.h, probe.Options).
 type Limits struct {
 	RingBytes  int   `json:"event_ring_bytes"`
 	Nested     int   `json:"nested_calls"`

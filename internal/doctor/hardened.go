@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/probe/coverage"
+	"github.com/ingero-io/ingero/capture/probe/coverage"
 )
 
 // Hardening is what a machine, or the place this program runs in, forbids or

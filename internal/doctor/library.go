@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ingero-io/ingero/host/cudalib"
-	"github.com/ingero-io/ingero/host/proc"
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/host/cudalib"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // libraries lists the files that are installed or in use, and what of them can

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/probe/memory"
+	"github.com/ingero-io/ingero/capture/probe/memory"
 )
 
 // memory says which kinds of memory reclaim this kernel reports.

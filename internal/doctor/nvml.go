@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/capture/host/nvml"
 )
 
 // nvmlPatience is how long a look at the GPUs may take: a GPU that sleeps is woken.

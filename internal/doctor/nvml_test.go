@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/capture/host/nvml"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/nvidiatest"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/symbol/python"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/symbol/python"
 )
 
 // interpreter says which Python a process runs, or why its frames are not seen.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // trialRing is the size of the event ring of a trial.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/report"
 )
 
 // fault is one injected fault and what the first chain must say of it. Names of
@@ -183,7 +183,8 @@ func heldWithoutCPU(r *rig.Result) bool {
 func throughHolder(r *rig.Result) (ns float64) {
 	for i := range r.Report.Chains {
 		c := &r.Report.Chains[i]
-		if slices.ContainsFunc(c.Path[min(1, len(c.Path)):], func(s report.Step) bool { return s.TID == uint32(r.Truth.HolderTID) }) {
+		through := func(s report.Step) bool { return s.TID == uint32(r.Truth.HolderTID) }
+		if slices.ContainsFunc(c.Path[min(1, len(c.Path)):], through) {
 			ns += float64(c.LostNS) * c.FollowedPct() / 100
 		}
 	}

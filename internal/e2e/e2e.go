@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // Run traces "victim loop args" from before its first call to its end, as one of

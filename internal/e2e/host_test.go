@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/report"
 )
 
 // hostFaults are causes on the host that are waited for, directly or through

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/internal/testnet"
-	"github.com/ingero-io/ingero/probe"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/host/cudalib"
+	"github.com/ingero-io/ingero/capture/host/cudalib"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/all"
+	"github.com/ingero-io/ingero/capture/probe/coverage"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/probe/all"
-	"github.com/ingero-io/ingero/probe/coverage"
 )
 
 // nvidiaEnv names folders with NVIDIA's libcudart and libcuda, which on Debian

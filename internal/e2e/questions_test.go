@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/bench/agent"
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/report"
 )
 
 // question is one kind of trouble about which an agent without intelligence asks.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // A program that is put under a quota while it is traced: the finding names that group and

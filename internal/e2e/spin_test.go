@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	timeline "github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
-	timeline "github.com/ingero-io/ingero/ledger"
 )
 
 // Who waits for a lock with priority inheritance spins in the kernel while the owner

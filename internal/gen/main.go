@@ -1,5 +1,5 @@
 // Command gen writes the files that follow from the event catalogue: the C
-// header bpf/include/ops.h and the reference docs/events.md; docs/api.md, which says of
+// header capture/bpf/include/ops.h and the reference docs/events.md; docs/api.md, which says of
 // each function of NVIDIA's libraries whether it is traced; and docs/metrics.md,
 // which follows from the catalogue of metrics; docs/openapi.json, which follows from
 // the node API; and the dashboard's list of classes of time. Run it from the repository's root, by
@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/nodeapi"
+	"github.com/ingero-io/ingero/serve/nodeapi"
 )
 
 func main() {
@@ -23,13 +23,13 @@ func main() {
 		os.Exit(1)
 	}
 	for path, content := range map[string][]byte{
-		"bpf/include/ops.h": header(),
-		"docs/events.md":    reference(),
-		"docs/api.md":       apiPage(lists),
-		"docs/metrics.md":   metricsPage(),
-		"docs/openapi.json": nodeAPI(),
+		"capture/bpf/include/ops.h": header(),
+		"docs/events.md":            reference(),
+		"docs/api.md":               apiPage(lists),
+		"docs/metrics.md":           metricsPage(),
+		"docs/openapi.json":         nodeAPI(),
 
-		"dashboard/web/src/classlist.ts": classList(),
+		"serve/dashboard/web/src/classlist.ts": classList(),
 	} {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)

@@ -11,8 +11,8 @@ import (
 
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	for path, want := range map[string][]byte{
-		"../../bpf/include/ops.h": header(),
-		"../../docs/events.md":    reference(),
+		"../../capture/bpf/include/ops.h": header(),
+		"../../docs/events.md":            reference(),
 	} {
 		got, err := os.ReadFile(path)
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/capture/host/nvml"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/real"
 )

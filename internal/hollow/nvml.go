@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ingero-io/ingero/host/nvml"
+	"github.com/ingero-io/ingero/capture/host/nvml"
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
@@ -23,7 +23,7 @@ func NVMLDir(dir string) string { return filepath.Join(dir, "nvml") }
 // temperature) is not simulated, so these functions are missing.
 func buildNVML(ctx context.Context, work, src string) error {
 	tree, dir := filepath.Join(work, "nvml-src"), NVMLDir(work)
-	stub, helper := filepath.Join(tree, "internal/cudastub"), filepath.Join(tree, "host/nvml")
+	stub, helper := filepath.Join(tree, "internal/cudastub"), filepath.Join(tree, "capture/host/nvml")
 	for _, d := range []string{stub, helper, dir} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err

@@ -17,143 +17,150 @@ type row struct{ name, imports string }
 // only what stands above it. A new import is a line changed here, where it is seen.
 var table = []row{
 	// What all share: the wire to the kernel, records, statistics, reports.
-	{"bpf", ""},
-	{"config", ""},
+	{"capture/bpf", ""},
+	{"internal/config", ""},
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
-	{"stats", ""},
+	{"account/stats", ""},
 	{"event/eventtext", "event"},
-	{"report", "event"},
+	{"explain/report", "event"},
 
 	// What the machine says of itself.
-	{"host/cgroup", ""},
-	{"host/framework", ""},
-	{"host/proc", ""},
+	{"capture/host/cgroup", ""},
+	{"capture/host/framework", ""},
+	{"capture/host/proc", ""},
 	{"internal/elffile", ""},
-	{"host/cudalib", "internal/elffile"},
-	{"host/owner", "host/cgroup host/proc"},
-	{"host/nvml", "host/cudalib"},
+	{"capture/host/cudalib", "internal/elffile"},
+	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
+	{"capture/host/nvml", "capture/host/cudalib"},
 
 	// Names of addresses.
-	{"symbol/kallsyms", "event"},
-	{"symbol/gpukernel", ""},
-	{"symbol/python", "bpf event host/proc internal/elffile"},
-	{"symbol/addrspace", "host/proc"},
-	{"symbol/elf", "event host/proc internal/elffile symbol/addrspace"},
-	{"symbol/unwind", "host/proc symbol/addrspace"},
+	{"capture/symbol/kallsyms", "event"},
+	{"capture/symbol/gpukernel", ""},
+	{"capture/symbol/python", "capture/bpf event capture/host/proc internal/elffile"},
+	{"capture/symbol/addrspace", "capture/host/proc"},
+	{"capture/symbol/elf", "event capture/host/proc internal/elffile capture/symbol/addrspace"},
+	{"capture/symbol/unwind", "capture/host/proc capture/symbol/addrspace"},
 
 	// From the kernel to records.
-	{"probe/kernel", "event"},
-	{"probe/blockio", "bpf event probe/kernel"},
-	{"probe/call", ""},
-	{"probe/inflight", "bpf probe/kernel"},
-	{"probe/kernelname", "probe/kernel"},
-	{"probe/memory", "probe/kernel"},
-	{"probe/pages", "bpf event probe/kernel"},
-	{"probe/sched", "event"},
-	{"probe/syscalls", "event probe/kernel"},
-	{"probe/tcp", "event probe/kernel"},
-	{"probe", `bpf event host/proc internal/elffile internal/lists probe/blockio probe/call probe/inflight
-		probe/kernel probe/kernelname probe/memory probe/pages probe/sched probe/syscalls probe/tcp
-		symbol/python symbol/unwind`},
-	{"probe/cuda", "event host/cudalib probe"},
-	{"probe/discover", "host/cudalib host/proc probe"},
-	{"probe/driver", "event host/cudalib probe"},
-	{"probe/nccl", "event host/cudalib probe"},
-	{"probe/coverage", "event host/cudalib host/proc internal/elffile probe probe/discover"},
-	{"probe/graph", "event probe probe/cuda"},
-	{"probe/all", "probe probe/cuda probe/driver probe/graph probe/nccl"},
-	{"internal/doctor", `host/cudalib host/nvml host/proc probe probe/all probe/coverage probe/memory symbol/python
-		symbol/unwind`},
+	{"capture/probe/kernel", "event"},
+	{"capture/probe/blockio", "capture/bpf event capture/probe/kernel"},
+	{"capture/probe/call", ""},
+	{"capture/probe/inflight", "capture/bpf capture/probe/kernel"},
+	{"capture/probe/kernelname", "capture/probe/kernel"},
+	{"capture/probe/memory", "capture/probe/kernel"},
+	{"capture/probe/pages", "capture/bpf event capture/probe/kernel"},
+	{"capture/probe/sched", "event"},
+	{"capture/probe/syscalls", "event capture/probe/kernel"},
+	{"capture/probe/tcp", "event capture/probe/kernel"},
+	{"capture/probe", `capture/bpf event capture/host/proc internal/elffile internal/lists
+		capture/probe/blockio capture/probe/call capture/probe/inflight capture/probe/kernel
+		capture/probe/kernelname capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
+		capture/probe/tcp capture/symbol/python capture/symbol/unwind`},
+	{"capture/probe/cuda", "event capture/host/cudalib capture/probe"},
+	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/probe"},
+	{"capture/probe/driver", "event capture/host/cudalib capture/probe"},
+	{"capture/probe/nccl", "event capture/host/cudalib capture/probe"},
+	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc internal/elffile capture/probe
+		capture/probe/discover`},
+	{"capture/probe/graph", "event capture/probe capture/probe/cuda"},
+	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
+		capture/probe/nccl`},
+	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
+		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind`},
 
 	// What is accounted for.
-	{"collective", "event"},
-	{"footprint", "event report"},
-	{"ledger", "event"},
-	{"memory", "event"},
+	{"account/collective", "event"},
+	{"account/footprint", "event explain/report"},
+	{"account/ledger", "event"},
+	{"account/memory", "event"},
 
 	// What is kept.
-	{"store", "event host/framework host/owner internal/lists stats"},
-	{"recording", "event ledger report stats store"},
-	{"store/sqlite", "event footprint host/framework host/owner stats store"},
-	{"store/source", "recording store store/sqlite"},
+	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
+	{"explain/recording", "event account/ledger explain/report account/stats store"},
+	{"store/sqlite", "event account/footprint capture/host/framework capture/host/owner account/stats store"},
+	{"store/source", "explain/recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
 
 	// Why a thread lost time.
-	{"diagnose/cluster", "event report"},
-	{"diagnose", "collective diagnose/cluster event footprint host/framework ledger recording report stats store"},
-	{"diagnose/diagnosetest", `collective diagnose event event/eventtext host/framework host/owner memory
-		recording stats store`},
+	{"explain/diagnose/cluster", "event explain/report"},
+	{"explain/diagnose", `account/collective explain/diagnose/cluster event account/footprint
+		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
+	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext
+		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},
 
 	// The running tracer.
-	{"agent", `collective diagnose event footprint host/cgroup host/cudalib host/framework
-		host/nvml host/owner host/proc memory probe probe/all probe/discover report stats
-		store symbol/elf symbol/kallsyms symbol/gpukernel symbol/python`},
-	{"live", "event report store"},
+	{"agent", `account/collective explain/diagnose event account/footprint capture/host/cgroup
+		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
+		account/memory capture/probe capture/probe/all capture/probe/discover explain/report account/stats store
+		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
+	{"account/live", "event explain/report store"},
 
 	// Programs that tell the truth about themselves.
 	{"internal/cudastub", ""},
 	{"internal/kerneltest", ""},
-	{"probe/probetest", "event internal/kerneltest probe"},
-	{"internal/rig", "agent diagnose host/proc internal/cudastub probe report store store/sqlite"},
-	{"demo", "agent diagnose internal/cudastub internal/rig probe report store"},
+	{"capture/probe/probetest", "event internal/kerneltest capture/probe"},
+	{"internal/rig", `agent explain/diagnose capture/host/proc internal/cudastub capture/probe explain/report
+		store store/sqlite`},
+	{"demo", "agent explain/diagnose internal/cudastub internal/rig capture/probe explain/report store"},
 
 	// What is sent and served.
-	{"dashboard", ""},
+	{"serve/dashboard", ""},
 	{"export/parquet", ""},
-	{"metrics", "event report store"},
-	{"nodeapi/lanes", "event recording store"},
-	{"nodeapi/wire", "report store"},
-	{"webserver", ""},
-	{"export", "event export/parquet report store"},
-	{"fleet", "nodeapi/wire report store"},
-	{"mcpserver", "webserver"},
-	{"nodeapi", "diagnose event nodeapi/lanes nodeapi/wire recording report stats store webserver"},
-	{"mcptool", `demo diagnose docs event fleet internal/doctor recording report store
-		symbol/gpukernel`},
+	{"metrics", "event explain/report store"},
+	{"serve/nodeapi/lanes", "event explain/recording store"},
+	{"serve/nodeapi/wire", "explain/report store"},
+	{"serve/webserver", ""},
+	{"export", "event export/parquet explain/report store"},
+	{"fleet", "serve/nodeapi/wire explain/report store"},
+	{"serve/mcpserver", "serve/webserver"},
+	{"serve/nodeapi", `explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
+		explain/report account/stats store serve/webserver`},
+	{"serve/mcptool", `demo explain/diagnose docs event fleet internal/doctor explain/recording explain/report
+		store capture/symbol/gpukernel`},
 
 	// Measurements, tests, and what generates.
-	{"bench/agent", "mcptool recording store/source"},
-	{"dashboard/e2e/made", "event store store/sqlite store/sqlite/storetest"},
-	{"demo/record", "demo diagnose probe report store"},
+	{"bench/agent", "serve/mcptool explain/recording store/source"},
+	{"serve/dashboard/e2e/made", "event store store/sqlite store/sqlite/storetest"},
+	{"demo/record", "demo explain/diagnose capture/probe explain/report store"},
 	{"internal/collectortest", ""},
 	{"internal/cudastub/embedded", "internal/cudastub"},
 	{"internal/cudastub/variants", "internal/cudastub"},
 	{"internal/doctable", ""},
-	{"internal/e2e", "internal/kerneltest internal/rig probe"},
-	{"internal/gen", "event metrics nodeapi"},
+	{"internal/e2e", "internal/kerneltest internal/rig capture/probe"},
+	{"internal/gen", "event metrics serve/nodeapi"},
 	{"internal/mcpconformance", ""},
 	{"internal/nvidiatest", ""},
 	{"internal/pythontest", ""},
 	{"internal/real", ""},
 	{"internal/terminal", ""},
-	{"internal/vm", "probe"},
+	{"internal/vm", "capture/probe"},
 	{"internal/testnet", "internal/kerneltest"},
-	{"bench/numbers", "bench/agent event internal/cudastub report"},
-	{"internal/hollow", "host/nvml internal/cudastub internal/real"},
-	{"internal/mcpconformance/cmd", "internal/mcpconformance mcpserver webserver"},
+	{"bench/numbers", "bench/agent event internal/cudastub explain/report"},
+	{"internal/hollow", "capture/host/nvml internal/cudastub internal/real"},
+	{"internal/mcpconformance/cmd", "internal/mcpconformance serve/mcpserver serve/webserver"},
 	{"internal/vm/cmd", "internal/vm"},
-	{"internal/vm/guest", "internal/vm probe"},
+	{"internal/vm/guest", "internal/vm capture/probe"},
 	{"internal/hollow/cmd", "internal/hollow"},
 	{"internal/hollow/nvlibs", "internal/hollow internal/real"},
-	{"internal/real/realtest", `agent event internal/doctable internal/hollow internal/kerneltest probe store
-		store/sqlite`},
+	{"internal/real/realtest", `agent event internal/doctable internal/hollow internal/kerneltest capture/probe
+		store store/sqlite`},
 	{"internal/real/jax", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/real/llama", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/real/onnx", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/real/torch", "internal/hollow internal/hollow/nvlibs internal/real"},
-	{"bench", `event export internal/cudastub internal/hollow internal/real/llama probe
-		probe/cuda probe/driver report store store/sqlite store/sqlite/storetest`},
-	{"bench/accuracy", `bench/agent bench/numbers diagnose event internal/cudastub internal/hollow
-		internal/real/llama internal/real/torch internal/rig probe report stats`},
+	{"bench", `event export internal/cudastub internal/hollow internal/real/llama capture/probe
+		capture/probe/cuda capture/probe/driver explain/report store store/sqlite store/sqlite/storetest`},
+	{"bench/accuracy", `bench/agent bench/numbers explain/diagnose event internal/cudastub internal/hollow
+		internal/real/llama internal/real/torch internal/rig capture/probe explain/report account/stats`},
 
 	// The command line and the terminal.
-	{"tui", "agent event fleet nodeapi/wire report store live"},
-	{"cmd/ingero", `agent bench bench/accuracy bench/agent config dashboard demo diagnose event
-		export fleet host/proc internal/cudastub internal/doctor mcpserver mcptool
-		metrics nodeapi probe probe/coverage recording report store store/source
-		store/sqlite tui webserver`},
+	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
+	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
+		explain/diagnose event export fleet capture/host/proc internal/cudastub internal/doctor serve/mcpserver
+		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
+		store store/source store/sqlite tui serve/webserver`},
 }
 
 // ofFiles are the packages that open the files of recordings: the command line, and what makes
@@ -161,7 +168,7 @@ var table = []row{
 // interfaces of store and recording. The agent is given its store.Writer.
 var ofFiles = []string{
 	"cmd/ingero", "store/source", "store/sqlite/storetest",
-	"bench", "bench/agent", "dashboard/e2e/made", "internal/real/realtest", "internal/rig",
+	"bench", "bench/agent", "serve/dashboard/e2e/made", "internal/real/realtest", "internal/rig",
 }
 
 func TestFewOpenFiles(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/report"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

@@ -3,7 +3,7 @@ package rig
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
 // ticksPerSecond is USER_HZ, the unit of /proc/stat; it is the same wherever

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ingero-io/ingero/diagnose"
-	"github.com/ingero-io/ingero/host/proc"
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/store"

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // Kernel is one that tests are run on.

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/ingero-io/ingero/probe"
+	"github.com/ingero-io/ingero/capture/probe"
 )
 
 // suite is a package whose tests run in virtual machines.
@@ -29,11 +29,11 @@ var suites = []suite{
 		few: "TestEveryOperation|Nested|Fork|DoesNotReturn", others: "TestEveryOperation|Nested|Longjmp|SixtyFour",
 	},
 	{pkg: "probe", run: "BestBackend|Sockets|MapWatcher", few: "BestBackend", shell: true},
-	{pkg: "probe/memory", run: "Reclaim.*Recorded|Compaction", shell: true},
-	{pkg: "probe/syscalls", run: "MakeRoom", few: "MakeRoom", shell: true},
-	{pkg: "probe/pages", run: "PagesAreCounted", few: "PagesAreCounted", shell: true},
-	{pkg: "probe/tcp", run: "IPv6", few: "IPv6", shell: true},
-	{pkg: "probe/nccl", run: "EveryFunction", few: "EveryFunction"},
+	{pkg: "capture/probe/memory", run: "Reclaim.*Recorded|Compaction", shell: true},
+	{pkg: "capture/probe/syscalls", run: "MakeRoom", few: "MakeRoom", shell: true},
+	{pkg: "capture/probe/pages", run: "PagesAreCounted", few: "PagesAreCounted", shell: true},
+	{pkg: "capture/probe/tcp", run: "IPv6", few: "IPv6", shell: true},
+	{pkg: "capture/probe/nccl", run: "EveryFunction", few: "EveryFunction"},
 	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
 	{
 		pkg: "internal/e2e", run: "TestEveryCallIsAccountedFor|TestFirstCauseIsTheInjectedOne/lock-held-50-ms|AQuotaGiven",

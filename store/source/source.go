@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

@@ -8,8 +8,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/ingero-io/ingero/account/footprint"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/footprint"
 	"github.com/ingero-io/ingero/store"
 )
 

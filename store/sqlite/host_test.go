@@ -3,8 +3,8 @@ package sqlite_test
 import (
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/owner"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

@@ -5,7 +5,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/ingero-io/ingero/host/owner"
+	"github.com/ingero-io/ingero/capture/host/owner"
 )
 
 // writeOwner writes who the process with the given row belongs to, if it is known

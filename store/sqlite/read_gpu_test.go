@@ -12,7 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/recording"
+	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

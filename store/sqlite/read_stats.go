@@ -8,9 +8,9 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/capture/host/framework"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/framework"
-	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
 

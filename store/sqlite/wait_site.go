@@ -5,8 +5,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 )
 

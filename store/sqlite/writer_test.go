@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/host/owner"
-	"github.com/ingero-io/ingero/stats"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

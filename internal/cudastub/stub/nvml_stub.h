@@ -1,7 +1,7 @@
 // What the files of the stand-in for NVIDIA's management library share.
 #pragma once
 
-#include "../../../host/nvml/helper/nvml.h"
+#include "../../../capture/host/nvml/helper/nvml.h"
 
 #define NVML_API __attribute__((visibility("default")))
 

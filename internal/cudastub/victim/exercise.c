@@ -1,6 +1,6 @@
 #include "ranks.h"
 
-/* The test in probe/nccl has the same numbers. */
+/* The test in capture/probe/nccl has the same numbers. */
 enum { STREAM = 0x5000, OTHER = 0x6000 };
 
 #define TRY(call)          \

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/internal/mcpconformance"
-	"github.com/ingero-io/ingero/mcpserver"
-	"github.com/ingero-io/ingero/webserver"
+	"github.com/ingero-io/ingero/serve/mcpserver"
+	"github.com/ingero-io/ingero/serve/webserver"
 )
 
 // run of the suite: its last release, and the one to come, which knows the newest

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/real/realtest"
-	"github.com/ingero-io/ingero/probe"
 )
 
 func TestACompiledGradientIsRecordedCallForCall(t *testing.T) {

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/llama"
 	"github.com/ingero-io/ingero/internal/real/realtest"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // run has llama.cpp run under the whole tracer, and explains the recording.

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/llama"
 	"github.com/ingero-io/ingero/internal/real/realtest"
 	"github.com/ingero-io/ingero/internal/rig"
-	"github.com/ingero-io/ingero/probe"
-	"github.com/ingero-io/ingero/report"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )

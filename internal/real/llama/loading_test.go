@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/llama"
 	"github.com/ingero-io/ingero/internal/real/realtest"

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/real/llama"
 	"github.com/ingero-io/ingero/internal/real/realtest"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // Stacks through llama.cpp's C++, with frames of 36 KB and without frame pointers, are those that

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/realtest"
-	"github.com/ingero-io/ingero/probe"
 )
 
 // Stacks through Python, libtorch and the threads of autograd are those that the program finds

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/internal/vm"
-	"github.com/ingero-io/ingero/probe"
 )
 
 func main() {

@@ -1,0 +1,141 @@
+package nvml_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/capture/host/nvml"
+)
+
+func TestACrashedHelperIsStartedAgainAndTheLossCounted(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	lib := standIn(t, "gpus=1")
+	r := start(t, nvml.Options{Dirs: []string{lib.Dir}, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	until(t, r, "a reading", readings(1))
+	pid := r.State().PID
+	set := func(settings ...string) {
+		t.Helper()
+		if err := lib.Set(settings...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("gpus=1", "crash.nvmlDeviceGetTemperature=1")
+	until(t, r, "the loss", func(a *nvml.Taken) bool { return a.Missed >= 3 })
+	if s := r.State(); s.Err == nil || !strings.Contains(s.Err.Error(), "the helper ended (signal: ") {
+		t.Errorf("state %+v", s)
+	}
+	set("gpus=1")
+	until(t, r, "a reading", readings(1))
+	if s := r.State(); s.Err != nil || s.PID == pid {
+		t.Errorf("state %+v, pid before %d", s, pid)
+	}
+	r.Close()
+	if n := strings.Count(said.String(), "no readings of GPUs for now"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, said.String())
+	}
+}
+
+// A call that does not return holds up nobody, and the helper is replaced.
+func TestAHangingLibraryHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	lib := standIn(t, "gpus=1")
+	r := start(t, nvml.Options{Dirs: []string{lib.Dir}, ReadPatience: 200 * time.Millisecond})
+	until(t, r, "a reading", readings(1))
+	pid := r.State().PID
+	if err := lib.Set("gpus=1", "hang.nvmlDeviceGetMemoryInfo=1"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, r, "the loss", func(a *nvml.Taken) bool {
+		began := time.Now()
+		r.Take()
+		if d := time.Since(began); d > time.Second {
+			t.Errorf("Take took %s", d)
+		}
+		return r.State().Err != nil
+	})
+	if s := r.State(); !strings.Contains(s.Err.Error(), "a call into the driver did not return for 200ms") {
+		t.Errorf("state %+v", s)
+	}
+	if err := lib.Set("gpus=1"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, r, "a reading", readings(1))
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("helper %d: %v", pid, err)
+	}
+}
+
+func TestClosingEndsTheHelper(t *testing.T) {
+	t.Parallel()
+	r := start(t, nvml.Options{Dirs: []string{standIn(t).Dir}})
+	until(t, r, "a reading", readings(1))
+	pid := r.State().PID
+	r.Close()
+	r.Close()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("helper %d: %v", pid, err)
+	}
+}
+
+// hostEnv names the folder of a library that a copy of this test is to read.
+const hostEnv = "INGERO_TEST_NVML_HOST"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(hostEnv); dir != "" {
+		host(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// host reads, says who its helper is, and waits to be killed.
+func host(dir string) {
+	r := nvml.Start(nvml.Options{Dirs: []string{dir}, Only: true, Period: quick})
+	for len(r.Take().Readings) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println(r.State().PID)
+	select {}
+}
+
+// Not even one that hangs in the library outlives this process, however that ends.
+func TestAKilledProcessLeavesNoHelper(t *testing.T) {
+	t.Parallel()
+	lib := standIn(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), hostEnv+"="+lib.Dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil || syscall.Kill(pid, 0) != nil {
+		t.Fatalf("helper %d: %v", pid, err)
+	}
+	if err := lib.Set("hang.nvmlDeviceGetUtilizationRates=1", "hang.nvmlEventSetWait_v2=1"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * quick) // it hangs by then; if not, the end of its input has to do
+	cmd.Process.Kill()
+	cmd.Wait()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || bytes.Contains(b, []byte(") Z ")) { // nobody may collect it here
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("helper %d runs on: %s", pid, b)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package probe
+
+import (
+	"hash/fnv"
+	"slices"
+	"unsafe"
+
+	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/symbol/python"
+	"github.com/ingero-io/ingero/capture/symbol/unwind"
+)
+
+// RawStack is a user stack before its addresses are resolved.
+type RawStack struct {
+	ID       uint64
+	PID, TID uint32
+	Addrs    []uint64       // innermost first
+	Cut      bool           // there are callers that could not be found
+	Python   []python.Frame // the Python frames of the same call, innermost first, resolved
+}
+
+// unwinder turns copied stacks into callers. Its life-cycle methods keep it up to
+// date with what processes have mapped.
+type unwinder interface {
+	Unwind(pid int, r unwind.Regs, stack *unwind.Memory) (addrs []uint64, whole bool)
+	Arch() *unwind.Arch
+	Learn(pid int)
+	Fork(parent, child int)
+	Forget(pid int)
+	News(list []unwind.News) []unwind.News
+	Close()
+}
+
+// maxPending bounds the stacks that wait for their call.
+const maxPending = 4096
+
+type rawStack struct{ start, id uint64 }
+
+func (d *decoder) stack(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireStackRec](b)
+	if !ok {
+		return false
+	}
+	data := b[unsafe.Sizeof(*w):]
+	if uint64(w.Len) > uint64(len(data)) {
+		return false
+	}
+	arch := d.unwind.Arch()
+	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stackMemory(w, data[:w.Len]))
+	s := RawStack{ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole}
+	if p, ok := d.python.take(w.H.Tid, w.H.Start); ok {
+		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
+	}
+	d.keepStack(r, w.H.Start, s)
+	return true
+}
+
+// Stacks that need more than 4 KB are copied by pages: nearPages from the one of the
+// stack pointer up, the others from w.Far up (capture/bpf/include/ustack.h).
+const (
+	nearPages = 96
+	farPages  = 32
+)
+
+// stackMemory is what was copied of a stack.
+func stackMemory(w *bpf.WireStackRec, data []byte) *unwind.Memory {
+	if w.Far == 0 {
+		return &unwind.Memory{Base: w.Sp, Data: data}
+	}
+	return &unwind.Memory{
+		Base: w.Sp &^ (unwind.PageBytes - 1), Data: data, Near: nearPages * unwind.PageBytes, Far: w.Far, Pages: w.Pages[:],
+	}
+}
+
+// keepStack adds a stack and keeps its id for the call of the thread that began at
+// start.
+func (d *decoder) keepStack(r *Records, start uint64, s RawStack) {
+	if len(d.pending) >= maxPending { // their calls were lost
+		clear(d.pending)
+	}
+	d.pending[s.TID] = rawStack{start, s.ID}
+	r.Stacks = append(r.Stacks, s)
+}
+
+// forget drops what is known of processes that ended or execute another program,
+// once the stacks they left in the ring are unwound.
+func (d *decoder) forget() {
+	for _, pid := range d.ended {
+		d.unwind.Forget(int(pid))
+	}
+	d.ended = d.ended[:0]
+}
+
+// ends notes that a process's memory is not what it was.
+func (d *decoder) ends(pid uint32) {
+	if !slices.Contains(d.ended, pid) {
+		d.ended = append(d.ended, pid)
+	}
+}
+
+// StackID is the FNV-1a hash of a process and its return addresses, never 0.
+// pid 0 is the kernel.
+func StackID(pid uint32, addrs []uint64) uint64 {
+	h := fnv.New64a()
+	h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&pid)), 4))
+	if len(addrs) > 0 {
+		h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&addrs[0])), 8*len(addrs)))
+	}
+	return max(h.Sum64(), 1)
+}

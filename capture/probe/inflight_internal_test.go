@@ -1,0 +1,81 @@
+package probe
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/symbol/unwind"
+	"github.com/ingero-io/ingero/event"
+)
+
+func TestReplacedReturnAddressesArePutBack(t *testing.T) {
+	// Page tables of four levels, and of five.
+	for _, tramp := range []uint64{0x7fff_ffff_e000, 0x00ff_ffff_ffff_e000} {
+		putBack(t, tramp)
+	}
+}
+
+func putBack(t *testing.T, tramp uint64) {
+	t.Helper()
+	words := []uint64{1, tramp, 3, 0x00ab_0000_0000_0000 | tramp, 5, tramp, tramp}
+	data := make([]byte, 8*len(words))
+	for i, v := range words {
+		binary.LittleEndian.PutUint64(data[8*i:], v)
+	}
+	w := &bpf.WireFlightRec{Tramp: tramp}
+	// x86-64: at the slot itself; arm64: below it, and signed; a tail call shares its slot.
+	w.Ret[0] = bpf.WireFlightReturn{At: 0x1008, To: 0x11}
+	w.Ret[1] = bpf.WireFlightReturn{At: 0x1020, To: tramp}
+	w.Ret[2] = bpf.WireFlightReturn{At: 0x1020, To: 0x22}
+	w.Ret[3] = bpf.WireFlightReturn{At: 0x1028, To: 0x33}
+	m := &unwind.Memory{Base: 0x1000, Data: data}
+	mend(m, w)
+	for i, want := range []uint64{1, 0x11, 3, 0x22, 5, 0x33, tramp} {
+		if got := binary.LittleEndian.Uint64(data[8*i:]); got != want {
+			t.Errorf("word %d is %#x, want %#x", i, got, want)
+		}
+	}
+	if !leadsOut(w, []uint64{9, 0x11, 8, 0x22, 0x33, 7}) || leadsOut(w, []uint64{9, 0x22, 0x11, 0x33}) ||
+		leadsOut(w, []uint64{9, 0x11}) {
+		t.Error("which stacks lead out of the calls is not told apart")
+	}
+	if leadsOut(&bpf.WireFlightRec{}, []uint64{1}) {
+		t.Error("a stack is believed although no call is known")
+	}
+}
+
+func TestWhatAThreadInFlightDoes(t *testing.T) {
+	d := newDecoder(1000, nil)
+	sync, _ := event.ByName("cudaStreamSynchronize")
+	record := func(change func(*bpf.WireFlightRec)) event.InFlight {
+		w := &bpf.WireFlightRec{Tgid: 1, Gpu: 2, Nr: 202, Class: uint8(event.Futex), Uaddr: 0xdead, In: 40}
+		w.H.Start, w.H.Tid, w.H.Sub = 100, 2, 1
+		w.Call[0].Start, w.Call[0].Op, w.Call[0].Arg[0] = 10, uint32(sync.Op), 7
+		w.V[event.Sleep] = 5
+		change(w)
+		return d.flight(w)
+	}
+	f := record(func(w *bpf.WireFlightRec) { w.Out, w.State = 30, 1 })
+	if f.Doing != event.Blocked || f.Class != event.Futex || f.Since != 1030 || f.NS[event.Futex] != 70 ||
+		f.OnCPU != 90-75 || f.Futex != 0xdead ||
+		f.Start != 1010 || f.At != 1100 || f.Op != sync.Op || f.Args[0] != 7 || f.GPU != 1 || f.Syscall != 202 {
+		t.Errorf("blocked: %+v", f)
+	}
+	f = record(func(w *bpf.WireFlightRec) { w.Out, w.Wake = 30, 80 })
+	if f.Doing != event.Runnable || f.Since != 1080 || f.NS[event.Futex] != 50 || f.NS[event.RunQueue] != 20 {
+		t.Errorf("woken: %+v", f)
+	}
+	f = record(func(w *bpf.WireFlightRec) { w.Out = 30; w.Class = uint8(event.RunQueue) })
+	if f.Doing != event.Runnable || f.NS[event.RunQueue] != 70 {
+		t.Errorf("preempted: %+v", f)
+	}
+	f = record(func(*bpf.WireFlightRec) {})
+	if f.Doing != event.Running || f.Since != 1040 || f.OnCPU != 85 || f.Futex != 0 || f.Syscall != -1 {
+		t.Errorf("running: %+v", f)
+	}
+	f = record(func(w *bpf.WireFlightRec) { w.Out, w.State, w.H.Sub = 30, 1, 0 })
+	if f.Op != 0 || f.Start != f.Since || f.NS[event.Futex] != 0 {
+		t.Errorf("in no call: %+v", f)
+	}
+}

@@ -1,0 +1,259 @@
+package probe
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/elffile"
+)
+
+// Library is a probe on a shared library: which files it is found in and which
+// of their functions are timed.
+type Library struct {
+	Name string         // of the probe: "cuda"
+	File *regexp.Regexp // matches the base name of the library's file
+	Ops  []*event.Info
+
+	// Embedded: the functions are looked for in a file of another name that the
+	// library was linked into. They are local symbols there.
+	Embedded bool
+}
+
+// In returns the library as it is found inside other programs and libraries.
+func (l *Library) In() *Library {
+	e := *l
+	e.Embedded = true
+	return &e
+}
+
+// Join makes one library of those that are found in the same files, so that a
+// file is read once and needs one link however many probes look at it.
+func Join(libs ...*Library) []*Library {
+	var joined []*Library
+	for _, l := range libs {
+		i := slices.IndexFunc(joined, func(o *Library) bool { return o.File.String() == l.File.String() })
+		if i < 0 {
+			joined = append(joined, l)
+			continue
+		}
+		o := joined[i]
+		joined[i] = &Library{
+			Name: o.Name + "+" + l.Name, File: o.File, Ops: slices.Concat(o.Ops, l.Ops),
+			Embedded: o.Embedded,
+		}
+	}
+	return joined
+}
+
+// setsDevice, shortToo and inner are COOKIE_SETS_DEVICE, COOKIE_SHORT_TOO and COOKIE_INNER
+// of capture/bpf/include/call.h.
+const (
+	setsDevice = 1
+	shortToo   = 2
+	inner      = 4
+	site       = 8
+)
+
+// cookie packs what a program needs to know of a function: op | shape << 16 |
+// flags << 24.
+func cookie(i *event.Info) uint64 {
+	c := uint64(i.Op) | uint64(i.Shape)<<16
+	if i.SetsDevice {
+		c |= setsDevice << 24
+	}
+	if i.Role == event.RoleAlloc { // where memory is from is of interest however soon it was had
+		c |= shortToo << 24
+	}
+	if i.Op.Inner() {
+		c |= inner << 24
+	}
+	if i.Op.TellsSite() {
+		c |= site << 24
+	}
+	return c
+}
+
+// Found is what a library file has of the functions a probe wants.
+type Found struct {
+	Targets []Target
+	Same    []string // functions that one of Targets counts: another name of it, or a jump to it
+	Missing []string // functions the file does not have
+}
+
+// Slow lists the functions that have to be single-stepped.
+func (f *Found) Slow() []string {
+	var s []string
+	for _, t := range f.Targets {
+		if t.Slow {
+			s = append(s, t.Symbol)
+		}
+	}
+	return s
+}
+
+// For returns what is probed by a back end, and the functions that it leaves out: those
+// that are seldom called, where each probe has its cost.
+func (f *Found) For(b Backend) (targets []Target, leftOut []string) {
+	if b != BackendPerf {
+		return f.Targets, nil
+	}
+	for _, t := range f.Targets {
+		if t.Seldom {
+			leftOut = append(leftOut, t.Symbol)
+		} else {
+			targets = append(targets, t)
+		}
+	}
+	return targets, leftOut
+}
+
+// Find looks up the library's functions in the ELF file at path.
+func (l *Library) Find(path string) (*Found, error) {
+	file, err := openRegular(path)
+	if err != nil {
+		return nil, fmt.Errorf("read library: %w", err)
+	}
+	defer file.Close()
+	f, err := elf.NewFile(file)
+	if err == nil {
+		err = elffile.Check(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read library: %w", err)
+	}
+	byName, err := l.functions(f)
+	if err != nil {
+		return nil, fmt.Errorf("read symbols of %s: %w", path, err)
+	}
+	return l.choose(f, byName), nil
+}
+
+// candidate is a function that may be probed.
+type candidate struct {
+	op   *event.Info
+	sym  elf.Symbol
+	at   uint64 // file offset of its first byte
+	same bool   // counted by the probe of another name
+}
+
+// choose makes targets of a file's functions: one for each piece of code, however many
+// names it has and whatever only jumps to it.
+func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
+	var found Found
+	var list []candidate
+	starts, names := map[uint64]bool{}, map[string]bool{}
+	for _, op := range l.Ops {
+		for _, name := range op.SymbolNames() {
+			if len(byName[name]) == 0 {
+				found.Missing = append(found.Missing, name)
+			}
+			for _, s := range byName[name] {
+				if at, ok := fileOffset(f, s.Value); ok {
+					list = append(list, candidate{op, s, at, starts[at]})
+					starts[at], names[name] = true, true
+				}
+			}
+		}
+	}
+	t := thunks{f: f}
+	for i := range list {
+		c := &list[i]
+		if !c.same {
+			addr, name := t.target(c.sym)
+			to, ok := fileOffset(f, addr)
+			c.same = name != c.sym.Name && names[name] || ok && to != c.at && starts[to]
+		}
+		if c.same {
+			found.Same = append(found.Same, c.sym.Name)
+			continue
+		}
+		skip, slow := chooseOffset(f.Machine, codeAt(f, c.sym))
+		found.Targets = append(found.Targets, Target{c.sym.Name, c.at + uint64(skip), cookie(c.op), slow, c.op.Seldom})
+	}
+	return &found
+}
+
+// openRegular opens a file for reading without waiting, as a FIFO in its place
+// would make it.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if i, err := f.Stat(); err != nil || !i.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(fmt.Errorf("%s: not a regular file", path), err)
+	}
+	return f, nil
+}
+
+// functions returns the file's own functions by name: those it exports and, if
+// the library was linked into it, local ones, of which several may have one name.
+func (l *Library) functions(f *elf.File) (map[string][]elf.Symbol, error) {
+	wanted := map[string]bool{}
+	for _, op := range l.Ops {
+		for _, name := range op.SymbolNames() {
+			wanted[name] = true
+		}
+	}
+	syms, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	if l.Embedded {
+		local, err := elffile.Functions(f, wanted)
+		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+			return nil, err
+		}
+		syms = append(syms, local...)
+	}
+	byName := map[string][]elf.Symbol{}
+	for _, s := range syms {
+		// An indirect function's symbol is the code that chooses it, not the function.
+		if wanted[s.Name] && elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Value != 0 {
+			byName[s.Name] = append(byName[s.Name], s)
+		}
+	}
+	return byName, nil
+}
+
+// fileOffset converts a virtual address of executable code to its place in the
+// file.
+func fileOffset(f *elf.File, addr uint64) (uint64, bool) {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Vaddr <= addr && addr < p.Vaddr+p.Filesz {
+			return addr - p.Vaddr + p.Off, true
+		}
+	}
+	return 0, false
+}
+
+// maxCode bounds how much of a function is looked at.
+const maxCode = 64 << 10
+
+// codeAt returns the code of a function. If its size is unknown, the beginning
+// has to do.
+func codeAt(f *elf.File, s elf.Symbol) []byte {
+	n := min(s.Size, maxCode)
+	if n == 0 {
+		n = maxSkip + 16
+	}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_LOAD || p.Vaddr > s.Value || s.Value >= p.Vaddr+p.Filesz {
+			continue
+		}
+		b := make([]byte, min(n, p.Vaddr+p.Filesz-s.Value))
+		if _, err := p.ReadAt(b, int64(s.Value-p.Vaddr)); err != nil {
+			return nil // unreadable code is probed at its first byte
+		}
+		return b
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package pages_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/capture/probe/pages"
+	"github.com/ingero-io/ingero/capture/probe/probetest"
+	"github.com/ingero-io/ingero/event"
+)
+
+func TestMain(m *testing.M) { probetest.Main(m) }
+
+func TestPagesAreCountedForWhoIsGivenThem(t *testing.T) {
+	tr := probetest.Open(t, probe.Options{})
+	p, err := tr.OpenPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Read(1); err != nil { // what came before
+		t.Fatal(err)
+	}
+	const size = 64 << 20
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := exec.Command(exe)
+	own.Env = append(os.Environ(), fmt.Sprintf("%s=%d", probetest.Toucher, size))
+	if err := own.Run(); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1")
+	if err := other.Run(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := p.Read(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[uint32]event.PageSum{}
+	for _, s := range list {
+		seen[s.PID] = s
+		if s.At != 2 || s.Bytes != s.Pages*uint64(os.Getpagesize()) || s.NoWaitBytes > s.Bytes || s.Pages > 0 &&
+			s.Allocations == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	// A Go program needs some for itself; dd's buffer may be in large pages.
+	mine, dd := seen[uint32(own.Process.Pid)], seen[uint32(other.Process.Pid)]
+	if mine.Bytes < size || mine.Bytes > size+16<<20 || mine.Allocations < size/uint64(os.Getpagesize()) ||
+		mine.Comm != "pages.test" || mine.Failed != 0 {
+		t.Errorf("%+v, of a process that touched %d bytes", mine, size)
+	}
+	if dd.Bytes < 32<<20 || dd.Bytes > 40<<20 || dd.Comm != "dd" {
+		t.Errorf("%+v, of dd with 32 MiB", dd)
+	}
+	if err := p.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Read(3); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := p.Read(4); err != nil || len(again) != 0 {
+		t.Errorf("told again: %+v, %v", again, err)
+	}
+}
+
+// Those for whom there is no room are counted together.
+func TestPagesOfTooManyProcessesAreCounted(t *testing.T) {
+	tr := probetest.Open(t, probe.Options{})
+	l, err := tr.Open(pages.Probe(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := pages.NewCounter(l, func(uint32) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for range 3 {
+		if err := exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=8M", "count=1").Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := p.Read(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2 || list[0].PID != 0 || list[0].Bytes < 16<<20 {
+		t.Errorf("%+v", list)
+	}
+}

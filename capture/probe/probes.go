@@ -1,0 +1,151 @@
+package probe
+
+import (
+	"errors"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ingero-io/ingero/capture/probe/blockio"
+	"github.com/ingero-io/ingero/capture/probe/inflight"
+	"github.com/ingero-io/ingero/capture/probe/kernel"
+	"github.com/ingero-io/ingero/capture/probe/kernelname"
+	"github.com/ingero-io/ingero/capture/probe/memory"
+	"github.com/ingero-io/ingero/capture/probe/pages"
+	"github.com/ingero-io/ingero/capture/probe/syscalls"
+	"github.com/ingero-io/ingero/capture/probe/tcp"
+	"github.com/ingero-io/ingero/event"
+)
+
+// kernelProbes are those of every Tracer that accounts for threads, in the order in which they are
+// attached and their rings are drained. A new one is a line here. What everybody would pay for is
+// not here, but opened where it is asked for: OpenFootprint, OpenPages.
+var kernelProbes = []*kernel.Probe{
+	memory.Probe,
+	inflight.Probe,
+	blockio.Probe,
+	tcp.Probe,
+	kernelname.Probe,
+}
+
+// loaded is a kernel probe of a Tracer.
+type loaded struct {
+	*kernel.Loaded
+	ring *ring // nil: it has none
+}
+
+// loadProbes loads the kernel probes. Without any of them tracing works.
+func (t *Tracer) loadProbes() {
+	for _, p := range kernelProbes {
+		l := loaded{}
+		var err error
+		if l.Loaded, err = t.Open(p); l.Loaded == nil {
+			t.log.Info(p.Without, "err", err)
+			continue
+		}
+		if err != nil { // part of it is attached
+			t.log.Info(p.Without, "err", err)
+		}
+		if p.Ring != "" {
+			m := l.Collection.Maps[p.Ring]
+			if l.ring, err = newRing(m.FD(), int(m.MaxEntries())); err != nil {
+				t.log.Info(p.Without, "err", errors.Join(err, l.Close()))
+				continue
+			}
+		}
+		t.probes = append(t.probes, l)
+	}
+}
+
+// probe is one of the kernel probes; nil if it could not be loaded.
+func (t *Tracer) probe(p *kernel.Probe) *kernel.Loaded {
+	for i := range t.probes {
+		if t.probes[i].Probe == p {
+			return t.probes[i].Loaded
+		}
+	}
+	return nil
+}
+
+// Open loads a kernel probe and attaches its programs. What was loaded is returned also with an
+// error of attaching.
+func (t *Tracer) Open(p *kernel.Probe) (*kernel.Loaded, error) {
+	types := t.types
+	if types == nil {
+		types = btf.NewCache()
+	}
+	h := &kernel.Host{
+		Types: types, Perf: t.variant.backend == BackendPerf, ToUnix: t.decode.toUnix, Log: t.log,
+	}
+	l, err := kernel.New(p, h, t.share)
+	if err != nil {
+		err = explain(err)
+	}
+	return l, err
+}
+
+// open is Open, with all or nothing.
+func (t *Tracer) open(p *kernel.Probe) (*kernel.Loaded, error) {
+	l, err := t.Open(p)
+	if err != nil && l != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, err
+}
+
+// Footprint counts the system calls of processes, and what they touch.
+type Footprint = syscalls.Footprint
+
+// OpenFootprint loads and attaches the programs. Nobody is watched before Watch.
+func (t *Tracer) OpenFootprint() (*Footprint, error) {
+	if t.opts.NoLedger || t.opts.Empty {
+		return nil, errors.New("a footprint needs the ledger")
+	}
+	l, err := t.open(syscalls.Probe(0))
+	if err != nil {
+		return nil, err
+	}
+	return syscalls.NewFootprint(l), nil
+}
+
+// Pages counts page allocations of each process of the machine.
+type Pages = pages.Counter
+
+// OpenPages loads and attaches the program.
+func (t *Tracer) OpenPages() (*Pages, error) {
+	l, err := t.open(pages.Probe(0))
+	if err != nil {
+		return nil, err
+	}
+	return pages.NewCounter(l, func(pid uint32) bool {
+		_, err := t.opts.Proc.Comm(int(pid), int(pid))
+		return err == nil
+	})
+}
+
+// Requests appends what processes did at block devices in the seconds that are over,
+// by second, and forgets it. With all, the second that has just begun is taken too:
+// for the end, once nothing is attached any more.
+func (t *Tracer) Requests(list []event.RequestSum, all bool) ([]event.RequestSum, error) {
+	l := t.probe(blockio.Probe)
+	if l == nil {
+		return list, nil
+	}
+	now, err := monotonic()
+	if err != nil {
+		return list, err
+	}
+	return blockio.Sums(l.Collection, list, now, t.decode.toUnix, all), nil
+}
+
+// share loads programs, with the maps that others have loaded already.
+func (t *Tracer) share(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
+	replace := map[string]*ebpf.Map{}
+	for name := range spec.Maps {
+		if m := t.shared[name]; m != nil {
+			spec.Maps[name].MaxEntries = m.MaxEntries()
+			replace[name] = m
+		}
+	}
+	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: t.types})
+}

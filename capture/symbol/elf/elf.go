@@ -1,0 +1,164 @@
+// Package elf names the user-space addresses of a stack: which file each one
+// lies in and, if that file has symbols, which function.
+//
+// It reads symbol tables (.symtab, .dynsym, and the packed one in .gnu_debugdata
+// that some distributions keep of a stripped file) and nothing else: no DWARF, so
+// no source lines and no inlined functions. A table is kept per file, not per
+// process; what a process has mapped where is read when one of its addresses is
+// first asked for, and again when an address falls outside of what is known. It
+// does not walk stacks, and it does not know Python.
+package elf
+
+import (
+	"os"
+	"path"
+	"sync"
+
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/symbol/addrspace"
+	"github.com/ingero-io/ingero/event"
+)
+
+// How much is kept. A table costs 16 bytes and a name per function, or 8 bytes if its
+// names stay in the file: libtorch_cuda, whose names are 70 MB, takes 1 MB.
+const (
+	maxFiles      = 64
+	maxTableBytes = 16 << 20
+)
+
+// Resolver names addresses of processes. It is safe for concurrent use.
+type Resolver struct {
+	proc proc.FS
+
+	mu     sync.Mutex // guards what follows, also while files are read
+	spaces *addrspace.Cache[fileState]
+	files  tables
+	lent   map[fileID]*os.File
+}
+
+// New returns a resolver that finds processes in fs.
+func New(fs proc.FS) *Resolver {
+	return &Resolver{
+		proc: fs, spaces: addrspace.New[fileState](fs), files: newTables(maxFiles, maxTableBytes),
+		lent: map[fileID]*os.File{},
+	}
+}
+
+type mapping = addrspace.Mapping[fileState]
+
+// fileState says what the process's first use of a mapping found.
+type fileState uint8
+
+const (
+	fileUnseen     fileState = iota
+	fileKnown                // compared with the cached table, or loaded
+	fileUnreadable           // it cannot be opened any more
+)
+
+// Resolve names return addresses of a process, innermost first. There is one
+// frame for each address. What is not known stays empty: the symbol of a
+// function without one, the module of memory without a file, and both for a
+// process that ended before it was first asked for.
+//
+// A return address is the instruction after a call, which may be the first of
+// the next function; so the byte before it is looked up. Offset is that of the
+// address in the module, as addr2line takes it.
+func (r *Resolver) Resolve(pid int, addrs []uint64) []event.Frame {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	frames := make([]event.Frame, len(addrs))
+	p := r.spaces.Process(pid)
+	for i, a := range addrs {
+		frames[i] = event.Frame{Kind: event.FrameNative, Addr: a}
+		if a == 0 {
+			continue
+		}
+		if m := p.Find(a - 1); m != nil && m.Inode != 0 {
+			r.name(pid, m, &frames[i])
+		}
+	}
+	return frames
+}
+
+// Fork notes that a process was forked: what its parent has mapped is in it, too.
+func (r *Resolver) Fork(parent, child int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spaces.Fork(parent, child)
+}
+
+// Forget drops what is known of a process's memory. Call it when the process
+// executes a new program, loads or unloads a library, and when it has ended and
+// its last stacks are resolved: addresses and process ids are used again. Files that no
+// process maps which is known are closed: open, they would keep a file system busy.
+func (r *Resolver) Forget(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.spaces.Forget(pid) {
+		return
+	}
+	mapped := map[fileID]bool{}
+	r.spaces.Each(func(m *mapping) { mapped[fileID{m.Dev, m.Inode}] = true })
+	r.files.closeUnless(mapped)
+}
+
+// name fills in what the mapping and its file know of the frame's address.
+func (r *Resolver) name(pid int, m *mapping, f *event.Frame) {
+	f.Module = path.Base(m.Path)
+	f.Offset = f.Addr - m.Start + m.Offset // in the file, unless the file says better
+	t := r.table(pid, m)
+	if t == nil {
+		return
+	}
+	f.BuildID = t.buildID
+	at, ok := t.virtual(f.Offset - 1)
+	if !ok {
+		return
+	}
+	f.Offset = at + 1
+	f.Symbol = t.symbol(at)
+}
+
+// table returns the symbols of the mapping's file, nil if it cannot be read.
+func (r *Resolver) table(pid int, m *mapping) *table {
+	id := fileID{m.Dev, m.Inode}
+	t := r.files.get(id)
+	if m.State == fileUnreadable || t.ready() && m.State == fileKnown {
+		return t
+	}
+	file, version, err := r.open(pid, m)
+	if err != nil { // another process may have had it read
+		m.State = fileUnreadable
+		return t
+	}
+	m.State = fileKnown
+	if t == nil || t.version != version { // inode numbers are used again, too
+		t = load(file)
+		t.version = version
+		r.files.put(id, t)
+	}
+	t.keep(file)
+	return t
+}
+
+// Close closes all files.
+func (r *Resolver) Close() {
+	r.Return()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files.closeUnless(nil)
+}
+
+// open opens the mapping's file, as long as the process has it or somebody has lent it.
+func (r *Resolver) open(pid int, m *mapping) (*os.File, fileVersion, error) {
+	id := fileID{m.Dev, m.Inode}
+	if f := r.lent[id]; f != nil {
+		delete(r.lent, id)
+		return checked(f)
+	}
+	name, err := m.Open(r.proc, pid)
+	if err != nil {
+		return nil, fileVersion{}, err
+	}
+	return open(name)
+}

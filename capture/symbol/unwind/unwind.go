@@ -1,0 +1,282 @@
+// Package unwind finds the callers of a piece of code from its registers and a
+// copy of the stack. It reads the tables that compilers write for exceptions
+// (.eh_frame), so it does not need frame pointers; where there are no tables, as
+// in code made at run time, it follows frame pointers.
+//
+// It names nothing (package elf does), reads no memory of the process, and knows
+// neither .debug_frame nor Windows. docs/stacks.md says why it works this way.
+package unwind
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/symbol/addrspace"
+)
+
+// MaxFrames is how many callers are found at most.
+const MaxFrames = 128
+
+// How much is kept. A file's tables cost little but the descriptor; a row some
+// hundred bytes.
+const (
+	maxFiles = 128
+	maxRows  = 1 << 13
+)
+
+// Unwinder unwinds stacks of processes. It is for one goroutine.
+type Unwinder struct {
+	arch   *Arch
+	proc   proc.FS
+	spaces *addrspace.Cache[*file]
+	files  map[fileID]*file
+	clock  uint64 // counts uses of files
+	rows   int    // kept, of all files
+	news   []News // not taken yet
+	vdso   *file  // nil: not looked for yet
+}
+
+// fileID identifies a file on the machine, as /proc/PID/maps shows it.
+type fileID struct {
+	dev   string
+	inode uint64
+}
+
+// file is a mapped file.
+type file struct {
+	tables *tables // nil: it has none
+	close  io.Closer
+	used   uint64
+}
+
+// New returns an unwinder that finds processes in fs.
+func New(fs proc.FS) *Unwinder {
+	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{}}
+	if runtime.GOARCH == "arm64" {
+		u.arch = ARM64
+	}
+	u.spaces.Told = func(pid int, code []proc.Mapping) { u.news = append(u.news, News{PID: pid, Code: code}) }
+	return u
+}
+
+// Arch is this machine's.
+func (u *Unwinder) Arch() *Arch { return u.arch }
+
+// Unwind returns the program counter of r and the return addresses of its
+// callers, innermost first. whole says that the outermost was reached; else the
+// copy of the stack ends before, or something on the way could not be unwound.
+func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole bool) {
+	p := u.spaces.Process(pid)
+	addrs = make([]uint64, 0, 32)
+	guessed, mayBeLeaf := false, true
+	for {
+		m := p.Find(r.PC - 1)
+		if m == nil && guessed {
+			return addrs, false // no frame pointer was there
+		}
+		addrs = append(addrs, r.PC)
+		if m == nil || len(addrs) == MaxFrames {
+			return addrs, false
+		}
+		sp, _ := r.get(uint64(u.arch.sp))
+		var end outcome
+		signal := false
+		if w := u.row(pid, m, r.PC-1); w != nil {
+			end, signal, guessed = w.step(u.arch, &r, stack), w.signal, false
+		} else {
+			end, guessed = stepFrame(u.arch, &r, stack), true
+		}
+		if end != stepped {
+			return addrs, end == outermost
+		}
+		// A caller's frame is above, but for a signal handler's with a stack of its
+		// own. On arm64 a function that calls nothing may have none.
+		up, _ := r.get(uint64(u.arch.sp))
+		if !signal && (up < sp || up == sp && !mayBeLeaf) {
+			return addrs, false
+		}
+		mayBeLeaf = signal
+	}
+}
+
+// Learn reads what a process has mapped, so that its stacks can be unwound even
+// if it ends soon.
+func (u *Unwinder) Learn(pid int) { u.spaces.Process(pid) }
+
+// Fork notes that a process was forked: what its parent has mapped is in it, too.
+func (u *Unwinder) Fork(parent, child int) { u.spaces.Fork(parent, child) }
+
+// Forget drops what is known of a process's memory, and closes files that no
+// process maps which is known: they would keep a file system busy.
+func (u *Unwinder) Forget(pid int) {
+	if !u.spaces.Forget(pid) {
+		return
+	}
+	mapped := map[*file]bool{}
+	u.spaces.Each(func(m *addrspace.Mapping[*file]) { mapped[m.State] = true })
+	for id, f := range u.files {
+		if !mapped[f] {
+			u.drop(id, f)
+		}
+	}
+}
+
+// Close closes all files.
+func (u *Unwinder) Close() {
+	for _, n := range u.News(nil) {
+		if n.File != nil {
+			n.File.Close()
+		}
+	}
+	for id, f := range u.files {
+		u.drop(id, f)
+	}
+}
+
+func (u *Unwinder) drop(id fileID, f *file) {
+	if f.tables != nil {
+		u.rows -= len(f.tables.rows)
+		f.close.Close()
+		f.tables = nil // mappings may still point here
+	}
+	delete(u.files, id)
+}
+
+// row is the rules for an address of a mapping, nil if there are none.
+func (u *Unwinder) row(pid int, m *addrspace.Mapping[*file], pc uint64) *row {
+	t := u.tablesOf(pid, m)
+	if t == nil {
+		return nil
+	}
+	addr := pc - m.Start + m.Offset
+	addr, ok := t.virtual(addr)
+	if !ok {
+		return nil
+	}
+	if u.rows >= maxRows {
+		for _, f := range u.files {
+			if f.tables != nil {
+				clear(f.tables.rows)
+			}
+		}
+		u.rows = 0
+	}
+	n := len(t.rows)
+	w := t.row(addr)
+	u.rows += len(t.rows) - n
+	return w
+}
+
+// tablesOf returns the tables of a mapping's file, nil if it has none.
+func (u *Unwinder) tablesOf(pid int, m *addrspace.Mapping[*file]) *tables {
+	u.clock++
+	if f := m.State; f != nil {
+		f.used = u.clock
+		return f.tables
+	}
+	switch {
+	case m.Path == "[vdso]":
+		m.State = u.ownVDSO()
+	case m.Inode == 0:
+		return nil
+	default:
+		id := fileID{m.Dev, m.Inode}
+		f := u.files[id]
+		if f == nil {
+			var found bool
+			if f, found = u.open(pid, m); found { // else another process may have it
+				u.makeRoom()
+				u.files[id] = f
+			}
+		}
+		m.State = f
+	}
+	m.State.used = u.clock
+	return m.State.tables
+}
+
+// open reads the tables of a mapping's file; there may be none. It is false if the
+// file cannot be reached any more.
+func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bool) {
+	name, err := m.Open(u.proc, pid)
+	if err != nil {
+		return &file{}, false
+	}
+	// A traced process has chosen it: opening must not block, as a FIFO's would.
+	r, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return &file{}, false
+	}
+	if i, err := r.Stat(); err == nil && i.Mode().IsRegular() {
+		u.opened(pid, m.Mapping, r)
+		if t, err := open(r); err == nil && t.arch == u.arch {
+			return &file{tables: t, close: r}, true
+		}
+	}
+	r.Close()
+	return &file{}, true
+}
+
+// makeRoom closes the file used longest ago, if there are too many.
+func (u *Unwinder) makeRoom() {
+	if len(u.files) < maxFiles {
+		return
+	}
+	var oldest fileID
+	age := u.clock + 1
+	for id, f := range u.files {
+		if f.used < age {
+			oldest, age = id, f.used
+		}
+	}
+	gone := u.files[oldest]
+	u.drop(oldest, gone)
+	u.spaces.Each(func(m *addrspace.Mapping[*file]) {
+		if m.State == gone {
+			m.State = nil // to be opened again
+		}
+	})
+}
+
+// ownVDSO is the code that the kernel maps into every process, from this one.
+func (u *Unwinder) ownVDSO() *file {
+	if u.vdso != nil {
+		return u.vdso
+	}
+	u.vdso = &file{}
+	if b, err := readVDSO(); err == nil {
+		if t, err := open(bytes.NewReader(b)); err == nil {
+			u.vdso.tables = t
+		}
+	}
+	return u.vdso
+}
+
+var errNoVDSO = errors.New("no vDSO")
+
+func readVDSO() ([]byte, error) {
+	self := os.Getpid()
+	maps, err := proc.New("").Code(self)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range maps {
+		if m.Path != "[vdso]" {
+			continue
+		}
+		mem, err := os.Open("/proc/self/mem")
+		if err != nil {
+			return nil, err
+		}
+		defer mem.Close()
+		b := make([]byte, m.End-m.Start)
+		_, err = mem.ReadAt(b, int64(m.Start))
+		return b, err
+	}
+	return nil, errNoVDSO
+}

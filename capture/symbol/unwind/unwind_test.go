@@ -1,0 +1,178 @@
+package unwind_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/symbol/unwind"
+	"github.com/ingero-io/ingero/internal/cudastub"
+)
+
+// frames is a stack of frame pointers through the given return addresses. The
+// last one's frame has no caller.
+func frames(addrs ...uint64) (*unwind.Memory, uint64) {
+	const base = 0x7000
+	var b []byte
+	for i := range addrs {
+		b = binary.LittleEndian.AppendUint64(b, base+16*uint64(i+1))
+		b = binary.LittleEndian.AppendUint64(b, addrs[i])
+	}
+	return &unwind.Memory{Base: base, Data: append(b, make([]byte, 16)...)}, base
+}
+
+// jit is a process that runs code which no file holds.
+func jit(t *testing.T) *unwind.Unwinder {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.Mkdir(root+"/7", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(root+"/7/maps", []byte("1000-2000 rwxp 00000000 00:00 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u := unwind.New(proc.New(root))
+	t.Cleanup(u.Close)
+	return u
+}
+
+func registers(u *unwind.Unwinder, pc, sp, fp uint64) unwind.Regs {
+	saved := make([]uint64, 11)
+	if u.Arch() == unwind.AMD64 {
+		saved[1] = fp
+	} else {
+		saved[10] = fp
+	}
+	return u.Arch().Start(pc, sp, saved)
+}
+
+func TestCodeWithoutTablesIsWalkedByFramePointers(t *testing.T) {
+	mem, fp := frames(0x1200, 0x1300)
+	for _, tt := range []struct {
+		name  string
+		mem   *unwind.Memory
+		want  []uint64
+		whole bool
+	}{
+		{"to the end", mem, []uint64{0x1100, 0x1200, 0x1300}, true},
+		{"the copy ends before", &unwind.Memory{Base: mem.Base, Data: mem.Data[:24]}, []uint64{0x1100, 0x1200}, false},
+		{"nothing was copied", &unwind.Memory{Base: mem.Base}, []uint64{0x1100}, false},
+	} {
+		u := jit(t)
+		got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), tt.mem)
+		if !reflect.DeepEqual(got, tt.want) || whole != tt.whole {
+			t.Errorf("%s: got %x, %v, want %x, %v", tt.name, got, whole, tt.want, tt.whole)
+		}
+	}
+}
+
+func TestWhatIsNoFramePointerIsNotFollowed(t *testing.T) {
+	u := jit(t)
+	mem, fp := frames(0x1200, 0x999999)
+	got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), mem)
+	if want := []uint64{0x1100, 0x1200}; !reflect.DeepEqual(got, want) || whole {
+		t.Errorf("got %x, %v, want %x: the next is not code", got, whole, want)
+	}
+}
+
+func TestEndlessStacksAreCut(t *testing.T) {
+	u := jit(t)
+	addrs := make([]uint64, 2*unwind.MaxFrames)
+	for i := range addrs {
+		addrs[i] = 0x1200
+	}
+	mem, fp := frames(addrs...)
+	if got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), mem); len(got) != unwind.MaxFrames || whole {
+		t.Errorf("%d frames, whole: %v", len(got), whole)
+	}
+	// A chain that turns back ends, too.
+	binary.LittleEndian.PutUint64(mem.Data[16:], fp)
+	if got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), mem); len(got) != 3 || whole {
+		t.Errorf("%x, whole: %v", got, whole)
+	}
+}
+
+func TestProcessThatIsGoneHasOneFrame(t *testing.T) {
+	u := jit(t)
+	mem, fp := frames(0x1200, 0x1300)
+	if got, whole := u.Unwind(8, registers(u, 0x1100, fp, fp), mem); !reflect.DeepEqual(got, []uint64{0x1100}) || whole {
+		t.Errorf("got %x, %v", got, whole)
+	}
+}
+
+func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Skip(err)
+	}
+	lib := filepath.Join(files.LibDir, "libcudart.so.12")
+	root, inode := t.TempDir(), inodeOf(t, lib)
+	for _, pid := range []string{"7", "8"} {
+		dir := filepath.Join(root, pid)
+		line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inode, lib)
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/", filepath.Join(dir, "root")),
+			os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := unwind.New(proc.New(root))
+	t.Cleanup(u.Close)
+	before := descriptors(t)
+	expect := func(open int, when string) {
+		t.Helper()
+		if n := descriptors(t) - before; n != open {
+			t.Errorf("%d files open %s, want %d", n, when, open)
+		}
+	}
+	stack := func(pid int) {
+		u.Unwind(pid, registers(u, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
+	}
+	stack(7)
+	news := u.News(nil)
+	if len(news) != 2 || news[0].PID != 7 || len(news[0].Code) != 1 || news[1].File == nil ||
+		news[1].Of != news[0].Code[0] {
+		t.Fatalf("news: %+v", news)
+	}
+	if i, err := news[1].File.Stat(); err != nil || i.Name() != filepath.Base(lib) {
+		t.Errorf("the file is %v, %v", i, err)
+	}
+	news[1].File.Close()
+	stack(8)
+	if news := u.News(nil); len(news) != 1 || news[0].PID != 8 || len(news[0].Code) != 1 {
+		t.Errorf("news of a second process: %+v", news)
+	}
+	expect(1, "after a stack of two processes' library")
+	u.Forget(7)
+	if news := u.News(nil); len(news) != 1 || news[0].PID != 7 || news[0].Code != nil || news[0].File != nil {
+		t.Errorf("news of the end: %+v", news)
+	}
+	expect(1, "while one maps it")
+	u.Forget(9)
+	expect(1, "after a process that is not known")
+	u.Forget(8)
+	expect(0, "when none does")
+}
+
+func inodeOf(t *testing.T, path string) uint64 {
+	t.Helper()
+	var s syscall.Stat_t
+	if err := syscall.Stat(path, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Ino
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(d)
+}

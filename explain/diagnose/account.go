@@ -1,0 +1,255 @@
+package diagnose
+
+import (
+	"time"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+	"github.com/ingero-io/ingero/store"
+)
+
+// account is an episode's lost time, from which causes take what they explain.
+type account struct {
+	*ledger.Episode
+	sub    *subject
+	split  ledger.Split                 // all of its time
+	taken  [event.NumClasses + 1]uint64 // of that, by class; the last is on-CPU time
+	left   [event.NumClasses + 1]uint64 // lost and not taken yet
+	open   []*event.OffCPU              // waits for threads nobody has claimed
+	base   uint64                       // what the call usually takes, 0 if unknown
+	bySite bool                         // of those from the same place, in the same phase
+	role   event.Role
+	first  bool // the process had just begun with the call's operation
+}
+
+// loads reports whether the call is a first one that does not wait for the GPU:
+// only then is it known to be slow although there is nothing to compare it with.
+func (a *account) loads() bool {
+	return a.first && a.role != event.RoleSync && a.role != event.RoleCopy && a.Call.Duration >= uint64(minStall)
+}
+
+// Waits for other threads; they are claimed row by row.
+var followed = []event.Class{event.Futex, event.Pipe, event.Network}
+
+// soft are the classes that are lost time only in excess of the usual.
+var soft = []event.Class{event.Sleep, event.Poll, event.Ioctl, event.Other}
+
+func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
+	a := &account{Episode: e, sub: sub}
+	split := e.Split()
+	a.left[event.Throttled] = split.NS[event.Throttled]
+	a.left[event.RunQueue] = queued(e, split.NS[event.RunQueue])
+	a.left[event.BlockIO] = split.NS[event.BlockIO]
+	a.left[event.Fault] = split.NS[event.Fault]
+	for _, c := range followed {
+		a.left[c] = split.NS[c]
+	}
+	for _, o := range e.Rows {
+		if ledger.Followable(o.Class) {
+			a.open = append(a.open, o)
+		}
+	}
+	a.split = split
+	if e.Call == nil {
+		return a
+	}
+	a.role = e.Op.Role()
+	if a.role == event.RoleSync {
+		a.assignToGPU(&split)
+		a.split = split
+	}
+	a.first = ev.first(e.Call)
+	if usual, ok := ev.siteUsual(sub, e.Call); ok {
+		a.base, a.bySite = max(usual, sub.usualCollective[e.Start]), true
+	} else {
+		a.base = max(ev.baseline(e.Call, a.first), sub.usualFor(e.Call))
+		if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
+			a.base = l.usual
+		}
+	}
+	a.excess(&split)
+	return a
+}
+
+// queued is the run-queue time worth asking about. Waits too short for a row of
+// their own are taken for wake-up latency unless they add up in one episode and
+// are long on average.
+func queued(e *ledger.Episode, ns uint64) uint64 {
+	var listed uint64
+	for _, o := range e.Rows {
+		if o.Class != event.Throttled {
+			listed += min(o.RunQueue, o.Duration)
+		}
+	}
+	if listed >= ns {
+		return ns
+	}
+	rest := ns - listed
+	switches := uint64(e.Ledger.Voluntary) + uint64(e.Ledger.Involuntary)
+	if rest < uint64(store.SlowExcess) || rest < switches*uint64(store.NotableWait) {
+		return listed
+	}
+	return ns
+}
+
+// assignToGPU counts futex, pipe and socket waits inside a sync call as GPU wait if the waker is
+// unknown: drivers wait for the GPU that way, too.
+func (a *account) assignToGPU(split *ledger.Split) {
+	var kept [event.NumClasses]uint64
+	open := a.open[:0]
+	for _, o := range a.open {
+		r := a.sub.waits[o]
+		if c := causeOf(r.kind); c.unexplained || c.idle {
+			continue
+		}
+		open = append(open, o)
+		kept[o.Class] += o.Duration
+	}
+	a.open = open
+	for _, c := range followed {
+		a.left[c] = min(split.NS[c], kept[c])
+		split.NS[event.Other] += split.NS[c] - a.left[c]
+		split.NS[c] = a.left[c]
+	}
+}
+
+// excess adds what the call took beyond the usual, apart from its waits: off-CPU
+// time first, because on-CPU time is a remainder.
+func (a *account) excess(split *ledger.Split) {
+	var waits uint64
+	for _, c := range []event.Class{
+		event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe,
+		event.Network,
+	} {
+		waits += split.NS[c]
+	}
+	rest := split.Wall - min(waits, split.Wall)
+	if !store.IsSlow(rest, a.base) || a.base == 0 && !a.loads() {
+		return
+	}
+	over := a.sub.excess(a.Call, rest-a.base)
+	if a.base != 0 && !store.IsSlow(a.base+over, a.base) {
+		return
+	}
+	for _, c := range soft {
+		v := min(over, split.NS[c])
+		a.left[c] += v
+		over -= v
+	}
+	a.left[event.OnCPU] += over
+}
+
+// minCalls is how many calls make a median that a call can be held against.
+const minCalls = 10
+
+// baseline is what a call of this kind usually takes on its thread, 0 if too few
+// were made. For a first call the second may tell. A copy is held against a copy
+// of its size.
+func (ev *evidence) baseline(c *event.Call, first bool) uint64 {
+	st := ev.stats[threadOp{c.Thread, c.Op}]
+	if st == nil || st.Hist == nil || st.Calls < 2 || st.Calls < minCalls && !first {
+		return 0
+	}
+	base := ev.median(st)
+	i := c.Op.Info()
+	if i == nil || i.Role != event.RoleCopy || i.BytesArg() < 0 || st.Bytes == 0 {
+		return base
+	}
+	if scale := float64(c.Args[i.BytesArg()]) * float64(st.Calls) / float64(st.Bytes); scale > 1 && scale < 1e9 {
+		return uint64(float64(base) * scale)
+	}
+	return base
+}
+
+// median is what half of the calls took at most, ns.
+func (ev *evidence) median(st *store.OpStat) uint64 {
+	v, ok := ev.medians[st]
+	if !ok {
+		v = st.Hist.Quantile(0.5)
+		ev.medians[st] = v
+	}
+	return v
+}
+
+// take claims up to v of what was lost in a class.
+func (a *account) take(c event.Class, v uint64) uint64 {
+	v = min(v, a.left[c])
+	a.left[c] -= v
+	a.taken[c] += v
+	return v
+}
+
+// whole claims up to v of all the time in a class that nobody has claimed, for
+// causes that explain what a call always takes, not just what it takes beyond
+// the usual. That excess is the first of it to go.
+func (a *account) whole(c event.Class, v uint64) uint64 {
+	all := a.split.Of(c)
+	v = min(v, all-min(all, a.taken[c]))
+	a.left[c] -= min(a.left[c], v)
+	a.taken[c] += v
+	return v
+}
+
+// through claims the waits for other threads whose root is of the kind.
+func (a *account) through(kind string) []claim {
+	var claims []claim
+	open := a.open[:0]
+	for _, o := range a.open {
+		r := a.sub.waits[o]
+		if r.kind != kind {
+			open = append(open, o)
+			continue
+		}
+		b, e := ledger.Blocked(o)
+		v := a.take(o.Class, e-min(b, e))
+		if v == 0 {
+			continue
+		}
+		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v, chain: r.chain, row: o}
+		cl.freed, cl.reach = max(cl.explained, min(v, r.freed)), r.reach
+		cl.key = key{kind: kind}
+		if len(r.chain) > 1 {
+			cl.key.Thread = r.last().Thread
+		}
+		claims = append(claims, cl)
+	}
+	a.open = open
+	return claims
+}
+
+// claim is lost time of one episode that one cause claims.
+type claim struct {
+	acc       *account
+	key       key
+	class     event.Class // what the thread itself was doing
+	lost      uint64
+	explained uint64
+	freed     uint64             // for a wait for another thread: what would end with the cause, explained or more
+	reach     float64            // for a wait for another thread: share of it that led to the root
+	stall     uint64             // longest uninterrupted part
+	count     int                // waits it consists of; 0 means 1
+	chain     []ledger.Link      // for a wait for another thread
+	row       *event.OffCPU      // that wait
+	op        *cluster.Operation // for a wait for a rank
+	part      *event.Collective  // what shows that wait, if its call was not kept
+	why       string             // for Unknown
+	aggregate bool               // known from exact statistics only: acc is a typical one of many calls
+	beside    bool               // not within acc's calls: between these and others, or within those of other operations
+}
+
+// key says which claims have the same cause.
+type key struct {
+	kind string
+	event.Thread
+	loading bool // before the process's first launch
+}
+
+// The rule of silence.
+const (
+	minStall   = 100 * time.Millisecond // a single stall this long is always told
+	minPct     = 2.0                    // of the thread's wall time
+	minSample  = 10                     // waits or slow calls
+	minRelated = 3                      // ... of which, if they are waits for the same thread, so many had this cause
+	minShare   = 50.0                   // explained_pct from which a culprit is named
+)

@@ -1,0 +1,58 @@
+package diagnose_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/ingero-io/ingero/capture/host/framework"
+	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
+)
+
+// ofPyTorch are words that help only those who program with PyTorch.
+var ofPyTorch = regexp.MustCompile(`(?i)torch|DataLoader|pin_memory|\.item\(\)|non_blocking|empty_cache`)
+
+// What is advised fits the framework that a process uses; what is of PyTorch is said only
+// to its programs.
+func TestAdviceFitsTheFramework(t *testing.T) {
+	for _, name := range []string{
+		"pageable_copy", "alloc_churn", "memory_leak", "implicit_sync", "implicit_sync_same_op", "implicit_sync_early",
+		"graph_recapture", "graph_recapture_capturing",
+		"input_starvation", "driver_cpu", "launch_bound", "graph_launch_drop", "graph_capture_failed",
+	} {
+		a, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for by, torch := range map[framework.Name]bool{
+			framework.PyTorch: name != "driver_cpu", // whose case is of launches
+			framework.CUDA:    false, framework.Llama: false, framework.JAX: false, framework.CuPy: false, framework.ONNX: false,
+		} {
+			t.Run(name+" "+string(by), func(t *testing.T) {
+				mark := " traced framework=" + strconv.Quote(string(by)) + "\n"
+				text := strings.ReplaceAll(section(a, "input"), " traced\n", mark)
+				if !strings.Contains(text, mark) {
+					t.Fatal("no traced process in the case")
+				}
+				r, err := eventtext.Parse(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				report := diagnose.Diagnose(diagnosetest.InputOf(r))
+				if len(report.Chains) == 0 {
+					t.Fatal("no finding")
+				}
+				said := strings.Join(report.Chains[0].Recommendations, "\n")
+				if said == "" || strings.ContainsAny(said, "{}") || ofPyTorch.MatchString(said) != torch {
+					t.Errorf("advised is:\n%s", said)
+				}
+			})
+		}
+	}
+}

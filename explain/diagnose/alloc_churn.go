@@ -1,0 +1,171 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// minPairs is how many allocations and frees a second a process makes, all the
+// time, that allocates again and again what it could keep.
+const minPairs = 2.0
+
+// hostWaits are the classes that have causes of their own, whatever the call.
+var hostWaits = []event.Class{
+	event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe,
+	event.Network,
+}
+
+// own is the time that a call of the given length and ledger took by itself: on a
+// CPU, or asleep in the driver.
+func own(duration uint64, l *event.Ledger) uint64 {
+	var w uint64
+	for _, c := range hostWaits {
+		w += l.NS[c]
+	}
+	return duration - min(w, duration)
+}
+
+// churning are the operations by which a thread allocates or frees, if its
+// process does both all the time and the thread spends time on it. Loading, which
+// only allocates and ends, is none of that.
+func (ev *evidence) churning(t *subject) map[event.Op]bool {
+	var allocs, frees uint64
+	var last [2]uint64 // of allocating, of freeing
+	first := [2]uint64{^uint64(0), ^uint64(0)}
+	ops := map[event.Op]bool{}
+	var cost uint64
+	for _, st := range ev.memoryOps(t.PID) {
+		role := 0
+		if st.Op.Role() == event.RoleFree {
+			role = 1
+			frees += st.Calls - min(st.Errors, st.Calls)
+		} else {
+			allocs += st.Calls - min(st.Errors, st.Calls)
+		}
+		first[role], last[role] = min(first[role], st.First), max(last[role], st.Last)
+		if st.Thread == t.Thread {
+			ops[st.Op] = true
+			cost += own(st.SumNS, &st.Ledger)
+		}
+	}
+	wall := t.wall()
+	pairs := min(allocs, frees)
+	if pairs < minSample || float64(pairs) < minPairs*float64(wall)/1e9 || frees < allocs/2 ||
+		percent(cost, wall) < minPct {
+		return nil
+	}
+	for role := range first {
+		if last[role]-min(first[role], last[role]) < wall/2 {
+			return nil
+		}
+	}
+	return ops
+}
+
+// memoryOps are the statistics of a process's outermost calls that allocate or
+// free. The runtime makes the driver's calls in its own: where a process calls
+// the runtime, those of the driver are left out.
+func (ev *evidence) memoryOps(pid uint32) []*store.OpStat {
+	var runtime, driver []*store.OpStat
+	for i := range ev.in.Ops {
+		st := &ev.in.Ops[i]
+		if r := st.Op.Role(); st.PID != pid || r != event.RoleAlloc && r != event.RoleFree {
+			continue
+		}
+		if st.Op.Source() == event.SourceDriver {
+			driver = append(driver, st)
+		} else {
+			runtime = append(runtime, st)
+		}
+	}
+	if len(runtime) > 0 {
+		return runtime
+	}
+	return driver
+}
+
+var causeAllocChurn = cause{
+	kind:           AllocChurn,
+	claimEpisode:   claimChurn,
+	claimAggregate: aggregateChurn,
+	describe:       describeChurn,
+}
+
+// claimChurn takes the whole of a call that allocates or frees again and again.
+func claimChurn(_ *evidence, a *account) []claim {
+	if a.Call == nil || !a.sub.churn[a.Op] {
+		return nil
+	}
+	var v uint64
+	for _, c := range append([]event.Class{event.OnCPU}, soft...) {
+		v += a.whole(c, ^uint64(0))
+	}
+	if v == 0 {
+		return nil
+	}
+	return []claim{{acc: a, key: key{kind: AllocChurn}, class: event.OnCPU, lost: v, explained: v, stall: v, count: 1}}
+}
+
+// aggregateChurn is the time of the calls that allocate or free and are too ordinary to
+// be recorded one by one: the exact sums less what was claimed of the others.
+func aggregateChurn(ev *evidence, t *subject) []claim {
+	var claims []claim
+	for _, st := range t.ops {
+		if t.churn[st.Op] {
+			claims = append(claims,
+				ev.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
+		}
+	}
+	return claims
+}
+
+func describeChurn(ev *evidence, f *finding, c *report.Chain) {
+	var parts []string
+	var allocs, bytes uint64
+	for _, st := range ev.memoryOps(f.sub.PID) {
+		if st.Thread != f.sub.Thread || !f.sub.churn[st.Op] {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s calls of %s on average", report.Count(st.Calls), st.Op,
+			span(own(st.SumNS, &st.Ledger)/max(st.Calls, 1))))
+		if st.Op.Role() == event.RoleAlloc {
+			allocs, bytes = allocs+st.Calls, bytes+st.Bytes
+		}
+	}
+	slices.Sort(parts)
+	c.Summary = fmt.Sprintf("%s lost %s allocating and freeing memory again and again: %.0f allocations a second",
+		f.process(ev), f.pct(), float64(allocs)/(float64(max(f.sub.wall(), 1))/1e9))
+	c.Cause.Detail = strings.Join(parts, ", ")
+	if allocs > 0 {
+		c.Cause.Detail += fmt.Sprintf("; an allocation has %s on average", report.Bytes(bytes/allocs))
+	}
+	if n := f.freeing(); n >= f.lost/2 {
+		c.Cause.Detail += fmt.Sprintf("; %s of it in freeing, which waits for the device", span(n))
+	}
+	if h := ev.heap(f.sub.PID, event.DeviceMemory); h != nil {
+		for _, w := range []string{h.fragmentation(), h.failures(ev)} {
+			if w != "" {
+				c.Cause.Detail += "; " + w
+			}
+		}
+	}
+	c.Path = []report.Step{f.step(ev, "running", "allocating and freeing", f.lost)}
+	c.Recommendations = ev.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepMemory, adviceAllocator,
+		advicePool)
+}
+
+// freeing is the part of the finding that was lost in freeing.
+func (f *finding) freeing() uint64 {
+	var ns uint64
+	for _, cl := range f.claims {
+		if cl.acc.role == event.RoleFree {
+			ns += cl.lost
+		}
+	}
+	return ns
+}

@@ -1,0 +1,111 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// attributeToStraggler makes what a late rank lost itself part of the finding of those that waited
+// for it: it is the same time, and what it cost the job is what they lost. A loss that
+// made up half of the lateness is why the rank was late, if nothing else shows it: with
+// a fast disk, or a crowded CPU, most waits are too short to be listed one by one.
+func attributeToStraggler(machines []*evidence) {
+	for _, ev := range machines {
+		for _, f := range ev.list {
+			if !f.cause.ownLosses || !f.reportable(ev) {
+				continue
+			}
+			at, _ := ev.resolveThread(f.Thread)
+			r := ev.reason(f)
+			if !r.known {
+				continue
+			}
+			spans := ev.spans(f)
+			for _, g := range at.list {
+				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.cause.unexplained {
+					continue
+				}
+				class, ns := g.worst().class, g.inside(spans)
+				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2 &&
+					g.worst().acc.role != event.RoleSync // reason counts waits for the GPU apart
+				if ns < g.lost/2 || class != r.class && !shows {
+					continue
+				}
+				g.within = f
+				if share(ns, r.late) >= minDoing {
+					f.own = append(f.own, g)
+				}
+				if shows {
+					f.because, r.class = g, class
+				}
+			}
+		}
+	}
+}
+
+// before is what a late rank had between the collective operation before one and entering
+// it, at most lookBack: by whose clock, and which thread it was.
+func (ev *evidence) before(m *cluster.Operation) (at *evidence, t event.Thread, when cluster.Interval) {
+	last := m.Last()
+	from := last.At - min(last.At, lookBack)
+	if at, ok := ev.collectiveOps.CompleteBefore(last.PID, last.At); ok {
+		from = max(from, at)
+	}
+	ahead := ev.remoteThreads[last.PID].ahead
+	at, t = ev.resolveThread(last.Thread)
+	return at, t, cluster.Interval{From: cluster.Moved(from, ahead), To: cluster.Moved(last.At, ahead)}
+}
+
+// spans are the times before all collective operations of a finding, in order, that do not overlap.
+func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
+	seen := map[*cluster.Operation]bool{}
+	for i := range f.claims {
+		if m := f.claims[i].op; m != nil && !seen[m] {
+			seen[m] = true
+			_, _, when := ev.before(m)
+			list = append(list, when)
+		}
+	}
+	return cluster.Joined(list)
+}
+
+// inside is how much of what a finding lost was lost in given spans.
+func (f *finding) inside(spans []cluster.Interval) (within uint64) {
+	for i := range f.claims {
+		cl := f.claims[i]
+		if cl.aggregate {
+			continue
+		}
+		from, to := cl.acc.Start, cl.acc.End()
+		n, _ := slices.BinarySearchFunc(spans, from, func(v cluster.Interval, at uint64) int {
+			if v.To <= at {
+				return -1
+			}
+			return 1
+		})
+		var ns uint64
+		for ; n < len(spans) && spans[n].From < to; n++ {
+			ns += min(to, spans[n].To) - max(from, spans[n].From)
+		}
+		within += min(cl.lost, ns)
+	}
+	return within
+}
+
+// describeOwn adds to a straggler's chain what the rank lost itself.
+func (f *finding) describeOwn(ev *evidence, c *report.Chain) {
+	at, _ := ev.resolveThread(f.Thread)
+	for _, g := range f.own {
+		own := g.chain(at, at.all)
+		c.Cause.Detail += fmt.Sprintf("; the rank itself lost %s to %s", g.pct(), g.kind)
+		for _, fix := range own.Recommendations {
+			if !slices.Contains(c.Recommendations, fix) {
+				c.Recommendations = append(c.Recommendations, fix)
+			}
+		}
+	}
+}

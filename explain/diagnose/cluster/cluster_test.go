@@ -1,0 +1,90 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+)
+
+const ms = 1_000_000
+
+// op is an operation by its name.
+func op(t *testing.T, name string) event.Op {
+	t.Helper()
+	info, ok := event.ByName(name)
+	if !ok {
+		t.Fatalf("no operation %s", name)
+	}
+	return info.Op
+}
+
+// job is what two ranks did: one operation each 10 ms, for which rank 0 waits in a call. Rank 1 enters
+// so much later. Their processes are 100 and 101.
+func job(t *testing.T, lateNS ...uint64) (parts [2][]event.Collective) {
+	t.Helper()
+	reduce, wait := op(t, "ncclAllReduce"), op(t, "cudaStreamSynchronize")
+	for i, late := range lateNS {
+		at := uint64(i+1) * 10 * ms
+		for rank := range int32(2) {
+			p := 100 + uint32(rank)
+			c := event.Collective{
+				At: at, Thread: event.Thread{PID: p, TID: p}, CommID: 7, Seq: uint32(i + 1), Rank: rank, Ranks: 2,
+				Op: reduce, SyncOp: wait, SyncTID: p, SyncStart: at + 1, SyncEnd: at + late + ms,
+			}
+			if rank == 1 {
+				c.At += late
+				c.SyncStart = c.At + 1
+			}
+			parts[rank] = append(parts[rank], c)
+		}
+	}
+	return parts
+}
+
+func TestARankThatIsLateAgainAndAgainIsNamed(t *testing.T) {
+	limits := cluster.Limits{Stall: 100 * ms, Beginning: 500 * ms}
+	parts := job(t, 2*ms, 2*ms, 0, 2*ms)
+	ops := cluster.Link(limits, parts[0], parts[1])
+	list := ops.Awaited(event.Thread{PID: 100, TID: 100}, 10*ms+1)
+	if len(list) != 1 || list[0].Last().Rank != 1 || list[0].Late() != 2*ms || !ops.Straggles(list[0]) {
+		t.Errorf("rank 0 waited for %+v, not for rank 1, which was 2 ms late", list)
+	}
+	if !ops.Together(100, 101) || ops.Together(100, 300) {
+		t.Error("the ranks of the communicator are together, and with no other process")
+	}
+	if at, ok := ops.CompleteBefore(100, 22*ms); !ok || at != 12*ms {
+		t.Errorf("the operation before that at 22 ms was complete at %d, %v", at, ok)
+	}
+	turns := job(t, 1*ms, 0)
+	turns[0][1].At += 1 * ms // the other one is as late the next time
+	even := cluster.Link(limits, turns[0], turns[1])
+	for _, o := range even.Awaited(event.Thread{PID: 100, TID: 100}, 10*ms+1) {
+		if even.Straggles(o) {
+			t.Error("ranks that are late in turn: one of them is named")
+		}
+	}
+}
+
+func TestClocksAreComparedByCommonOperations(t *testing.T) {
+	parts := job(t, 0, 0, 0, 0, 0, 0)
+	for i := range parts[1] {
+		parts[1][i].SyncEnd += 3000 * ms
+	}
+	if ns, ok := cluster.Ahead(parts[1], parts[0]); !ok || ns != 3000*ms {
+		t.Errorf("ahead by %d ns, %v; want 3 s", ns, ok)
+	}
+	if _, ok := cluster.Ahead(parts[1][:3], parts[0]); ok {
+		t.Error("three operations are too few to compare clocks by")
+	}
+}
+
+func TestIntervalsThatOverlapAreJoined(t *testing.T) {
+	got := cluster.Joined([]cluster.Interval{{From: 5, To: 7}, {From: 1, To: 3}, {From: 2, To: 4}, {From: 4, To: 5}})
+	want := []cluster.Interval{{From: 1, To: 4}, {From: 4, To: 5}, {From: 5, To: 7}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

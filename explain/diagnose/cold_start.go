@@ -1,0 +1,79 @@
+package diagnose
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+var causeColdStart = cause{
+	kind:         ColdStart,
+	claimEpisode: claimColdStart,
+	once:         true,
+	describe:     describeColdStart,
+}
+
+// beginning is how long a process's use of CUDA counts as just begun.
+const beginning = 500 * time.Millisecond
+
+// first reports whether the call belongs to a cold start: the process's first of
+// its operation, or of a kernel, or one in its first moments. If the recording began before the
+// window, what comes first in it need not be the first.
+func (ev *evidence) first(c *event.Call) bool {
+	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[c.PID] {
+		return false
+	}
+	if c.Start == ev.firstOp[processOp{c.PID, c.Op}] || ev.kernelLoads[callStart{c.Thread, c.Start}] {
+		return true
+	}
+	return c.Start < ev.firstUse[c.PID]+uint64(beginning) && c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
+}
+
+// claimColdStart takes the excess, disk and fault time of first calls: contexts
+// are made, code is loaded from disk and compiled in them.
+func claimColdStart(_ *evidence, a *account) []claim {
+	if !a.first || a.role == event.RoleSync || a.base > a.Duration/2 {
+		return nil
+	}
+	var v uint64
+	for _, c := range append([]event.Class{event.OnCPU, event.BlockIO, event.Fault}, soft...) {
+		v += a.take(c, a.left[c])
+	}
+	if v == 0 {
+		return nil
+	}
+	return []claim{{acc: a, key: key{kind: ColdStart}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+}
+
+func describeColdStart(ev *evidence, f *finding, c *report.Chain) {
+	op := c.Effect.Op
+	c.Summary = fmt.Sprintf("%s spent %s in its first %s", f.process(ev), span(f.lost), op)
+	if len(f.claims) > 1 {
+		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(ev), span(f.lost),
+			span(f.worst().lost), op)
+	}
+	c.Cause.Detail = "first calls create the context and load code"
+	if c.Effect.Calls >= minCalls {
+		c.Cause.Detail += fmt.Sprintf("; the median %s takes %s", op, span(c.Effect.P50NS))
+	}
+	if k := ev.kernelOf(f.worst().acc.Call); k != "" {
+		c.Cause.Detail = fmt.Sprintf("first launch of %s; %s", k, c.Cause.Detail)
+	}
+	c.Path = []report.Step{
+		f.step(ev, "running", "first "+op, f.lost),
+		{
+			Layer: "DRIVER", Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: c.Effect.Thread, State: "running",
+			On: "context creation and code loading", NS: f.lost,
+		},
+	}
+	c.Recommendations = []string{
+		fmt.Sprintf("warm %s up before it counts: call %s once on every device and stream at start", f.process(ev), op),
+		"keep compiled code: set CUDA_CACHE_PATH to a disk that survives restarts, or ship code for this GPU's " +
+			"architecture instead of PTX",
+	}
+	if f.lost > uint64(time.Second) {
+		c.Recommendations = append(c.Recommendations, "CUDA_MODULE_LOADING=LAZY loads only the kernels that are used")
+	}
+}

@@ -1,0 +1,159 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+)
+
+// lateness is a part of a wait: for one late rank alone, or, without a collective operation, until
+// the others were there.
+type lateness struct {
+	op *cluster.Operation
+	ns uint64
+}
+
+// waited splits a call that waited for collectives by whom it waited for.
+func (ev *evidence) waited(t event.Thread, start, end uint64) (list []lateness) {
+	at := start
+	for _, m := range ev.collectiveOps.Awaited(t, start) {
+		last := m.Last()
+		from, to := max(at, m.Others()), min(last.At, end)
+		if !ev.collectiveOps.Straggles(m) || last.PID == t.PID {
+			from = to
+		}
+		if from > at {
+			list = append(list, lateness{nil, from - at})
+		}
+		if to > from {
+			list = append(list, lateness{m, to - from})
+		}
+		at = max(at, to)
+	}
+	return list
+}
+
+// usualCollectives is what a thread's waits for collectives usually take, ns, by their start: the
+// median of their operation's, without the time for which a late rank is to blame. A program
+// that adds up gradients over several batches has shorter waits as well, for other work.
+func (ev *evidence) usualCollectives(t *subject) map[uint64]uint64 {
+	took, starts := map[event.Op][]uint64{}, map[event.Op][]uint64{}
+	seen := map[uint64]bool{}
+	for i := range ev.collectives {
+		c := &ev.collectives[i]
+		if c.SyncOp == 0 || c.PID != t.PID || c.SyncTID != t.TID || seen[c.SyncStart] {
+			continue
+		}
+		seen[c.SyncStart] = true
+		v := c.SyncEnd - c.SyncStart
+		for _, l := range ev.waited(t.Thread, c.SyncStart, c.SyncEnd) {
+			v -= min(v, l.ns)
+		}
+		took[c.SyncOp], starts[c.SyncOp] = append(took[c.SyncOp], v), append(starts[c.SyncOp], c.SyncStart)
+	}
+	usual := map[uint64]uint64{}
+	for op, list := range took {
+		if len(list) < minSameWork {
+			continue
+		}
+		v := stats.Median(list)
+		for _, start := range starts[op] {
+			usual[start] = v
+		}
+	}
+	return usual
+}
+
+var causeCollectiveWait = cause{
+	kind:           CollectiveWait,
+	claimEpisode:   claimCollective,
+	claimAggregate: aggregateCollectives,
+	sharedRoot:     lateRank,
+	gpuSide:        true,
+	describe:       describeCollective,
+	ownLosses:      true,
+}
+
+// lateRank names the rank that others waited for.
+func lateRank(ev *evidence, f *finding) string {
+	return fmt.Sprintf("%s %d", f.kind, f.root(ev).TID)
+}
+
+// claimCollective takes the time in which a synchronisation waited for a rank that
+// had not entered a collective that all others had. That it always does so is no
+// excuse: the whole of it is claimed, not what is beyond the median. Nor was the time
+// until the others were there a wait for the GPU; it is nobody's fault.
+func claimCollective(ev *evidence, a *account) (claims []claim) {
+	if a.Call == nil || a.role != event.RoleSync {
+		return nil
+	}
+	for _, l := range ev.waited(a.Thread, a.Start, a.End()) {
+		var v uint64
+		for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU, event.RunQueue, event.Throttled}) {
+			v += a.whole(c, l.ns-v)
+		}
+		claims = append(claims, late(a, l.op, v)...)
+	}
+	// A wait that began before the last rank came was for it to the end.
+	if ops := ev.collectiveOps.Awaited(a.Thread, a.Start); len(ops) > 0 {
+		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
+			before := o.Start < ops[len(ops)-1].Last().At
+			if before {
+				a.take(o.Class, o.Duration)
+			}
+			return before
+		})
+	}
+	return claims
+}
+
+// aggregateCollectives is claimCollective for the calls that are not kept one by one
+// because they take no longer than usual.
+func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
+	asked := map[uint64]bool{}
+	for i := range t.episodes {
+		if t.episodes[i].Call != nil {
+			asked[t.episodes[i].Start] = true
+		}
+	}
+	ops := map[event.Op]int{}
+	for i, o := range t.ops {
+		ops[o.Op] = i + 1
+	}
+	for _, w := range ev.collectiveOps.Waits(t.Thread) {
+		if asked[w.SyncStart] || w.SyncStart < t.from || w.SyncStart >= t.to {
+			continue
+		}
+		n := ops[w.SyncOp]
+		if n == 0 {
+			continue
+		}
+		call := &event.Call{
+			Start: w.SyncStart, Duration: w.SyncEnd - w.SyncStart, Thread: t.Thread, Op: w.SyncOp,
+			GPU: event.NoGPU,
+		}
+		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
+		a := &account{Episode: e, sub: t, role: call.Op.Role()}
+		for _, l := range ev.waited(t.Thread, w.SyncStart, w.SyncEnd) {
+			for _, cl := range late(a, l.op, t.take(t.ops[n-1], l.ns)) {
+				cl.part = w
+				claims = append(claims, cl)
+			}
+		}
+	}
+	return claims
+}
+
+func late(a *account, m *cluster.Operation, v uint64) []claim {
+	if v == 0 || m == nil {
+		return nil
+	}
+	return []claim{{
+		acc: a, key: key{kind: CollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v,
+		explained: v, stall: v, op: m,
+	}}
+}

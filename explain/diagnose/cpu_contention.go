@@ -1,0 +1,379 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+var causeCPUContention = cause{
+	kind:         CPUContention,
+	claimEpisode: claimContention,
+	inLink:       runnableLink,
+	joinsThreads: true,
+	complete:     (*evidence).runners,
+	place:        onSomeCPU,
+	samePlace:    shareCPU,
+	sharedRoot:   mostOnCPU,
+	leastPct:     contentionPct,
+	counts:       []event.Class{event.RunQueue},
+	lacks:        unexplainedRunners,
+	why:          whyNobodyNamed,
+	leastStep:    leastStep,
+	describe:     describeContention,
+	culprits:     whoRan,
+}
+
+// claimContention takes the time in which a thread was runnable and another had
+// its CPU.
+func claimContention(ev *evidence, a *account) []claim {
+	claims := a.through(CPUContention)
+	cl := claim{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
+	var idle, hidden uint64
+	var over uint64 // ns that a wait for the GPU took longer than usual
+	if a.Call != nil {
+		over = a.sub.excess(a.Call, a.Duration-min(a.Duration, a.base))
+	}
+	for _, o := range a.Rows {
+		queue := min(o.RunQueue, o.Duration)
+		queue -= min(queue, ev.held[o])
+		if o.Class == event.Throttled || queue == 0 {
+			continue
+		}
+		v := ev.costless(a, o, queue, &over)
+		hidden += v
+		if queue -= v; queue == 0 {
+			continue
+		}
+		nobody := min(ledger.Idle(o), queue)
+		idle += nobody
+		if queue >= uint64(store.SlowExcess) {
+			cl.count++
+		}
+		cl.stall = max(cl.stall, queue-nobody)
+	}
+	a.take(event.RunQueue, hidden)
+	if v := a.take(event.RunQueue, idle); v > 0 {
+		claims = append(claims,
+			claim{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
+	}
+	if cl.lost = a.take(event.RunQueue, a.left[event.RunQueue]); cl.lost > 0 {
+		claims = append(claims, cl)
+	}
+	return claims
+}
+
+const whyIdleCPU = "runnable while its CPU was idle: wake-up latency of an idle CPU or of the hypervisor"
+
+// minRows and minListed say when the run-queue time of the ledgers that no row
+// describes is taken to be shared out as in the rows.
+const (
+	minRows   = 10
+	minListed = 0.2
+)
+
+// runners adds up who ran, over all claims of a finding, and sets what they
+// explain.
+func (ev *evidence) runners(f *finding) {
+	f.runners = ledger.Runners{}
+	r := &f.runners
+	rows := 0
+	var waits []*event.OffCPU
+	for _, cl := range f.claims {
+		if cl.row != nil {
+			if cl.lost > 0 {
+				waits = append(waits, cl.chain[len(cl.chain)-1].Rows...)
+			}
+			continue
+		}
+		waits = append(waits, cl.acc.Rows...)
+		rows += cl.count
+	}
+	f.addRunners(ev, waits)
+	if f.through() {
+		// Root explains the share of the wait; the names, the share of that.
+		named := share(r.Named-min(r.Named, f.self), r.Queue)
+		f.explained, f.beside = uint64(float64(f.explained)*named), uint64(float64(f.beside)*named)
+		return
+	}
+	listed := r.Queue - min(r.Queue, r.Idle)
+	named := r.Named - min(r.Named, f.self)
+	f.explained = min(named, f.lost)
+	if rows >= minRows && share(listed, f.lost) >= minListed && f.lost > listed {
+		f.explained = min(f.lost, f.explained+uint64(float64(f.lost-listed)*share(named, listed)))
+		f.note = fmt.Sprintf("%s of it was recorded wait by wait, the rest is taken to be alike", span(listed))
+	}
+}
+
+// addRunners counts who ran in some waits for a CPU. Where several threads waited for one CPU at once,
+// who ran then was counted for each: of the sums the part is kept that the CPUs had time for.
+func (f *finding) addRunners(ev *evidence, rows []*event.OffCPU) {
+	rows = slices.DeleteFunc(rows, func(o *event.OffCPU) bool {
+		return o.Class == event.Throttled || o.RunQueue == 0 || ev.held[o] > 0
+	})
+	slices.SortStableFunc(rows, func(a, b *event.OffCPU) int {
+		_, from := ledger.Blocked(a)
+		_, other := ledger.Blocked(b)
+		return cmp.Compare(from, other)
+	})
+	var waited, once uint64
+	until := map[uint16]uint64{} // by CPU
+	for _, o := range rows {
+		f.runners.Add(o)
+		cpu := ledger.CPU(o)
+		f.cpus[cpu] = true
+		_, from := ledger.Blocked(o)
+		to := from + min(o.RunQueue, o.Duration)
+		waited += to - from
+		once += to - min(max(from, until[cpu]), to)
+		until[cpu] = max(until[cpu], to)
+	}
+	if once < waited {
+		f.runners.Scale(share(once, waited))
+	}
+	f.self = 0
+	for _, c := range f.runners.Ranked() {
+		if ev.in.isTracer(c.PID) {
+			f.self += c.NS
+		}
+	}
+}
+
+// minMoves is the share of the waits from which it is reported that they ended on
+// another CPU: caches are cold there.
+const minMoves = 0.25
+
+// moves counts the waits for a CPU, those that ended on another one, and those of
+// them that ended on one of another memory node.
+func (f *finding) moves(ev *evidence) (moved, far, all int) {
+	for _, cl := range f.claims {
+		if cl.row != nil {
+			continue
+		}
+		for _, o := range cl.acc.Rows {
+			if o.RunQueue == 0 {
+				continue
+			}
+			all++
+			if o.InCPU != o.OutCPU {
+				moved++
+				if ev.nodeOf(o.InCPU) != ev.nodeOf(o.OutCPU) {
+					far++
+				}
+			}
+		}
+	}
+	return moved, far, all
+}
+
+// runner is a process that ran while the thread was runnable.
+type runner struct {
+	event.Culprit // TID and Comm are of the thread that ran longest
+	name          string
+}
+
+// ranked lists the processes that ran, the tracer left out.
+func (f *finding) ranked(ev *evidence) []runner {
+	by := map[uint32]*runner{}
+	for _, c := range f.runners.Ranked() {
+		if ev.in.isTracer(c.PID) {
+			continue
+		}
+		if r := by[c.PID]; r != nil {
+			r.NS += c.NS
+			continue
+		}
+		by[c.PID] = &runner{Culprit: c, name: ev.name(c.PID, c.Comm)}
+	}
+	var list []runner
+	for _, r := range by {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b runner) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.PID, b.PID)) })
+	return list
+}
+
+// maxRunners is how many culprits a finding names. Of them at most maxSteps are
+// steps of the path: those with at least minStep of the time that is known.
+const (
+	maxRunners = 5
+	maxSteps   = 3
+	minStep    = 0.2
+)
+
+func total(list []runner) uint64 {
+	var ns uint64
+	for i := range list {
+		ns += list[i].NS
+	}
+	return ns
+}
+
+func describeContention(ev *evidence, f *finding, c *report.Chain) {
+	list := f.ranked(ev)
+	if len(list) == 0 {
+		return // nobody named: the finding explains nothing and is not reported
+	}
+	top, cpus := list[0], cpuList(f.cpus)
+	c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread = top.name, top.PID, top.TID, printable(top.Comm)
+	c.Cause.Detail = strings.Join(f.contentionDetails(ev, list), "; ")
+	victim := f.root(ev)
+	culprit := fmt.Sprintf("%s (pid %d)", top.name, top.PID)
+	if top.PID == victim.PID {
+		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
+	}
+	if f.through() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU",
+			f.process(ev), f.pct(), f.about(ev), culprit)
+		if f.several() {
+			had := fmt.Sprintf("while others, most %s, had CPU %s", culprit, cpus)
+			if ev.planOf(f).own {
+				had = "and had to share CPU " + cpus
+			}
+			c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which were runnable %s", f.process(ev), f.pct(), f.about(ev),
+				had)
+		}
+		c.Path = f.path(ev, "runnable", "CPU "+cpus)
+	} else {
+		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(ev), f.pct(), culprit)
+		c.Path = []report.Step{f.step(ev, "runnable", "CPU "+cpus, f.lost)}
+	}
+	known := total(list)
+	for i, r := range list[:min(len(list), maxSteps)] {
+		if i > 0 && share(r.NS, known) < minStep {
+			break
+		}
+		c.Path = append(c.Path, report.Step{
+			Layer: "HOST", Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm),
+			State: "running", On: "CPU " + cpus, NS: r.NS,
+		})
+	}
+	for i := range list[:min(len(list), maxSteps)] {
+		if _, fix := ev.priority(victim, &list[i]); fix != "" {
+			c.Recommendations = append(c.Recommendations, fix)
+		}
+	}
+	c.Recommendations = append(c.Recommendations, ev.makeRoom(f, victim, list)...)
+}
+
+// contentionDetails say who ran where, why the scheduler let them, and what the machine allows.
+func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
+	var ran []string
+	for _, r := range list[:min(len(list), maxRunners)] {
+		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
+	}
+	if n := len(list) - len(ran); n > 0 {
+		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
+	}
+	details := []string{"on CPU " + cpuList(f.cpus) + ", " + strings.Join(ran, ", "), f.note}
+	if moved, far, all := f.moves(ev); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
+		if far > 0 {
+			text += fmt.Sprintf(", after %d on another memory node", far)
+		}
+		details = append(details, text)
+	}
+	for i := range list[:min(len(list), maxSteps)] {
+		why, _ := ev.priority(f.root(ev), &list[i])
+		details = append(details, why)
+	}
+	needs := ev.planOf(f).needs
+	details = append(details, f.sinceBegun(f.about(ev)), needs.words(f.cpus), ev.boundWords(f), ev.loadWords(f))
+	if f.self > 0 {
+		details = append(details, "ingero itself ran "+span(f.self))
+	}
+	return slices.DeleteFunc(details, func(d string) bool { return d == "" })
+}
+
+// whyNobodyNamed says why too little is explained.
+func whyNobodyNamed(f *finding) string {
+	if f.self > 0 && f.self >= f.lost/2 {
+		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
+	}
+	return fmt.Sprintf("runnable for %s, but who ran instead is known for %s only", span(f.lost), span(f.explained))
+}
+
+// runnableLink is how long a thread waited for a CPU, but not for its quota.
+func runnableLink(ev *evidence, l *ledger.Link) uint64 {
+	queue := l.Split.NS[event.RunQueue]
+	return queue - min(queue, ev.throttledIn(l))
+}
+
+func onSomeCPU(*evidence, *finding) (string, bool) { return "CPU", true } // which one is compared by shareCPU
+
+// shareCPU reports whether threads waited for the same CPU.
+func shareCPU(a, b *finding) bool {
+	for cpu := range b.cpus {
+		if a.cpus[cpu] {
+			return true
+		}
+	}
+	return false
+}
+
+// mostOnCPU names the process that ran longest while the thread was runnable.
+func mostOnCPU(ev *evidence, f *finding) string {
+	if list := f.ranked(ev); len(list) > 0 {
+		return fmt.Sprintf("%s %d", f.kind, list[0].PID)
+	}
+	return ""
+}
+
+// contentionPct is the limit from which it is reported: higher while a hypervisor takes the CPUs.
+func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.stealShare() }
+
+// whoRan are the processes that ran while the thread was runnable.
+func whoRan(ev *evidence, f *finding) []report.Culprit {
+	var list []report.Culprit
+	ran := f.ranked(ev)
+	all := total(ran)
+	for _, r := range ran[:min(len(ran), maxRunners)] {
+		list = append(list, report.Culprit{
+			Process: r.name, PID: r.PID, TID: r.TID, Thread: printable(r.Comm), NS: r.NS, Pct: round(percent(r.NS, all)),
+		})
+	}
+	return list
+}
+
+// kernelTask reports whether a task is a thread of the kernel, which has no
+// affinity to change.
+func kernelTask(comm string) bool {
+	for _, p := range []string{"kworker/", "migration/", "rcu", "kswapd", "kcompactd", "jbd2/", "cpuhp/"} {
+		if strings.HasPrefix(comm, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// cpuList writes a set of CPUs as taskset takes it: 0,2-4.
+func cpuList(cpus map[uint16]bool) string {
+	var l []int
+	for c := range cpus {
+		l = append(l, int(c))
+	}
+	slices.Sort(l)
+	var b strings.Builder
+	for i := 0; i < len(l); i++ {
+		j := i
+		for j+1 < len(l) && l[j+1] == l[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(l[i]))
+		if j > i {
+			b.WriteString("-" + strconv.Itoa(l[j]))
+		}
+		i = j
+	}
+	return b.String()
+}

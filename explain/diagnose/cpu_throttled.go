@@ -1,0 +1,273 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+var causeCPUThrottled = cause{
+	kind:         CPUThrottled,
+	claimEpisode: claimThrottled,
+	inLink:       throttledLink,
+	place:        throttledGroup,
+	sharedRoot:   groupWithQuota,
+	counts:       []event.Class{event.Throttled, event.RunQueue},
+	describe:     describeThrottled,
+}
+
+// minHeld is the shortest run-queue wait that is taken for throttling because
+// its cgroup was throttled in that second: half of a 10 ms quota period. Time
+// slices of a contended CPU are 3 to 4 ms.
+const minHeld = 5 * time.Millisecond
+
+// throttledTime finds the run-queue waits that were really throttling. The
+// scheduler shows a throttled thread as runnable behind others that run, so
+// that its cgroup's own count decides, up to the time that it says.
+func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
+	held := map[*event.OffCPU]uint64{}
+	if len(ev.in.Throttles) == 0 {
+		return held
+	}
+	long := ev.longQueues()
+	throttles := slices.Clone(ev.in.Throttles)
+	slices.SortFunc(throttles, func(a, b store.Throttle) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Cgroup, b.Cgroup), cmp.Compare(a.NS, b.NS))
+	})
+	for _, t := range throttles {
+		if t.NS == 0 || t.Cgroup == "" {
+			continue
+		}
+		budget := t.NS
+		var rows []*event.OffCPU
+		i := sort.Search(len(long), func(i int) bool { return long[i].Start+long[i].Duration+uint64(time.Second) > t.At })
+		for ; i < len(long) && long[i].Start+long[i].Duration <= t.At; i++ {
+			switch o := long[i]; {
+			case !ev.inCgroup(o.PID, t.Cgroup):
+			case o.Class == event.Throttled:
+				budget -= min(budget, o.Duration)
+			case held[o] == 0:
+				rows = append(rows, o)
+			}
+		}
+		slices.SortFunc(rows, func(a, b *event.OffCPU) int {
+			return cmp.Or(cmp.Compare(b.RunQueue, a.RunQueue), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
+		})
+		for _, o := range rows {
+			v := min(o.RunQueue, o.Duration, budget)
+			if v == 0 {
+				break
+			}
+			held[o] = v
+			budget -= v
+		}
+	}
+	return held
+}
+
+// longQueues are the intervals that throttling may explain, by their end.
+func (ev *evidence) longQueues() []*event.OffCPU {
+	var l []*event.OffCPU
+	for i := range ev.in.OffCPU {
+		if o := &ev.in.OffCPU[i]; o.Class == event.Throttled || o.RunQueue >= uint64(minHeld) {
+			l = append(l, o)
+		}
+	}
+	slices.SortFunc(l, func(a, b *event.OffCPU) int {
+		return cmp.Or(cmp.Compare(a.Start+a.Duration, b.Start+b.Duration), cmp.Compare(a.TID, b.TID),
+			cmp.Compare(a.RunQueue, b.RunQueue))
+	})
+	return l
+}
+
+// inCgroup reports whether a process is in a cgroup or below it.
+func (ev *evidence) inCgroup(pid uint32, cgroup string) bool {
+	p := ev.procs[pid]
+	if p == nil || p.Cgroup == "" {
+		return false
+	}
+	return p.Cgroup == cgroup || strings.HasPrefix(p.Cgroup, strings.TrimSuffix(cgroup, "/")+"/")
+}
+
+func claimThrottled(ev *evidence, a *account) []claim {
+	claims := a.through(CPUThrottled)
+	cl := claim{acc: a, key: key{kind: CPUThrottled}, class: event.Throttled}
+	cl.lost = a.take(event.Throttled, a.left[event.Throttled])
+	direct := cl.lost
+	for _, o := range a.Rows {
+		if o.Class == event.Throttled {
+			cl.count++
+			cl.stall = max(cl.stall, o.Duration)
+		} else if v := ev.held[o]; v > 0 {
+			cl.lost += a.take(event.RunQueue, v)
+			cl.count++
+			cl.stall = max(cl.stall, v)
+		}
+	}
+	if cl.lost == 0 {
+		return claims
+	}
+	if cl.count == 0 && a.Ledger.Voluntary+a.Ledger.Involuntary <= 2 {
+		cl.stall = direct
+	}
+	cl.explained = cl.lost
+	return append(claims, cl)
+}
+
+// throttledLink is how long a thread was held back by its CPU quota.
+func throttledLink(ev *evidence, l *ledger.Link) uint64 {
+	return l.Split.NS[event.Throttled] + ev.throttledIn(l)
+}
+
+// throttledIn is the run-queue time of a link that was throttling.
+func (ev *evidence) throttledIn(l *ledger.Link) uint64 {
+	var v uint64
+	for _, o := range l.Rows {
+		v += ev.held[o]
+	}
+	return min(v, l.Split.NS[event.RunQueue])
+}
+
+// throttledGroup is the control group whose quota ran out.
+func throttledGroup(ev *evidence, f *finding) (string, bool) {
+	q := ev.quotaOf(f.root(ev).PID)
+	if q == nil {
+		return "", false
+	}
+	return q.group, true
+}
+
+// groupWithQuota is the control group of the thread that was held back, if others are in it.
+func groupWithQuota(ev *evidence, f *finding) string {
+	if p := ev.procs[f.root(ev).PID]; p != nil && below(p.Cgroup) {
+		return f.kind + " " + p.Cgroup
+	}
+	return ""
+}
+
+// quota is a control group's CPU quota, and how often it ran out in the window.
+type quota struct {
+	group       string // path in its hierarchy
+	periods, ns uint64 // throttled: number, and time summed over CPUs
+	us, period  uint64 // CPU time in microseconds that it has each period of so many; 0 if not recorded
+	version     uint8  // of control groups, 0 if not recorded
+	first, last uint64 // Unix ns of the readings that counted some
+}
+
+// quotaOf is the quota that held a process back longest; nil if none is known to have.
+// Of groups within each other the inner one is named, if both ran out as long.
+func (ev *evidence) quotaOf(pid uint32) *quota {
+	by := map[string]*quota{}
+	for i := range ev.in.Throttles {
+		r := &ev.in.Throttles[i]
+		if r.NS == 0 || !ev.inCgroup(pid, r.Cgroup) {
+			continue
+		}
+		q := by[r.Cgroup]
+		if q == nil {
+			q = &quota{group: r.Cgroup, first: r.At}
+			by[r.Cgroup] = q
+		}
+		q.periods += r.Periods
+		q.ns += r.NS
+		q.first, q.last = min(q.first, r.At), max(q.last, r.At)
+		if r.PeriodUS > 0 {
+			q.us, q.period, q.version = r.QuotaUS, r.PeriodUS, r.Version
+		}
+	}
+	var most *quota
+	for _, q := range by {
+		if most == nil || cmp.Or(cmp.Compare(q.ns, most.ns), cmp.Compare(len(q.group), len(most.group))) > 0 {
+			most = q
+		}
+	}
+	return most
+}
+
+// detail says how often the quota ran out.
+func (q *quota) detail() string {
+	s := fmt.Sprintf("cgroup %s was out of CPU quota in %s, %s in all", q.group, report.Plural(q.periods, "period"),
+		span(q.ns))
+	if q.period > 0 {
+		s += fmt.Sprintf("; it may run %s of CPU time each %s", span(q.us*1000), span(q.period*1000))
+	}
+	return s
+}
+
+// minRegular is the share of the quota's periods, between the first second with a throttled
+// one and the last, that are throttled from which on the loss comes once a period.
+const minRegular = 0.5
+
+// pattern replaces a pattern that was measured by what is known: the kernel gives the quota
+// anew once a period, so that a thread which uses it up loses time at that interval.
+func (q *quota) pattern(p *report.Pattern) {
+	if p == nil || q == nil || q.period == 0 || q.periods < minTimes {
+		return
+	}
+	ns := q.period * 1000
+	elapsed := q.last - q.first + uint64(time.Second) // a reading counts the second before it
+	if float64(q.periods)*float64(ns) >= minRegular*float64(elapsed) {
+		p.Kind, p.Times, p.PeriodNS = periodic, int(q.periods), ns
+	}
+}
+
+// advice says where to give it more. The folder is where distributions mount the hierarchy.
+func (q *quota) advice() (raise, look string) {
+	const kubernetes = " (Kubernetes: the container's CPU limit)"
+	if q.version == 1 {
+		dir := "/sys/fs/cgroup/cpu" + q.group
+		return fmt.Sprintf("write more than %d to %s/cpu.cfs_quota_us, or -1 for no quota%s", q.us, dir, kubernetes),
+			dir + "/cpu.stat"
+	}
+	dir := "/sys/fs/cgroup" + q.group
+	return fmt.Sprintf("raise the quota in %s/cpu.max, or write \"max\" to it%s", dir, kubernetes), dir + "/cpu.stat"
+}
+
+func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root(ev)
+	q := ev.quotaOf(t.PID)
+	group := "its cgroup"
+	switch p := ev.procs[t.PID]; {
+	case q != nil:
+		group = "cgroup " + q.group
+		c.Cause.Detail = q.detail()
+		q.pattern(c.Pattern)
+	case p != nil && below(p.Cgroup):
+		group = "cgroup " + p.Cgroup
+		q = &quota{group: p.Cgroup}
+		fallthrough
+	default:
+		c.Cause.Detail = group + " was out of CPU quota"
+	}
+	if f.through() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which %s throttled: %s was out of CPU quota",
+			f.process(ev), f.pct(), f.about(ev), f.was(), group)
+		c.Path = f.path(ev, "throttled", "CPU quota of "+group)
+	} else {
+		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(ev), f.pct(), group)
+		c.Path = []report.Step{f.step(ev, "throttled", "CPU quota of "+group, f.lost)}
+	}
+	if q == nil {
+		c.Recommendations = []string{
+			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's "+
+				"CPU limit)", t.PID, ev.name(t.PID, "")),
+		}
+		return
+	}
+	raise, look := q.advice()
+	c.Recommendations = []string{
+		raise,
+		fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", ev.name(t.PID, ""), look),
+	}
+}
+
+// below reports whether a group is below the root, which has no quota.
+func below(group string) bool { return group != "" && group != "/" }

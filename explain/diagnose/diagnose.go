@@ -1,0 +1,243 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// Diagnose explains a recording of one machine.
+func Diagnose(in *Input) *report.Report { return DiagnoseMachines([]*Input{in}) }
+
+// report tells everything that is found.
+func (ev *evidence) report() *report.Report {
+	in := ev.in
+	r := &report.Report{
+		Schema: report.Schema, DB: in.DB, Node: in.Node,
+		Window: report.Window{FromNS: ev.from, ToNS: ev.to, Note: in.Note},
+		Events: ev.outermostCalls(), Lost: event.LossCounts(in.Losses),
+		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
+	}
+	worst, few := 0.0, 0
+	r.InFlight, r.Chains = ev.inFlight()
+	if r.Chains == nil {
+		r.Chains = []report.Chain{}
+	}
+	for _, f := range ev.list {
+		worst = max(worst, f.lostPct())
+		if f.within != nil {
+			continue
+		}
+		if !f.reportable(ev) {
+			if f.lostPct() >= f.leastPct(ev) {
+				few += f.sample
+			}
+			continue
+		}
+		if !f.explains(ev) {
+			r.NotExplained = append(r.NotExplained, f.notExplained(ev))
+		} else {
+			r.Chains = append(r.Chains, f.chain(ev, ev.all))
+		}
+	}
+	for i := range ev.leaks {
+		r.Chains = append(r.Chains, ev.leaks[i].chain(ev))
+	}
+	r.Chains = append(r.Chains, ev.graphFaults()...)
+	slices.SortStableFunc(r.Chains, worstFirst)
+	r.Idle = ev.idleThreads()
+	r.Ended = ev.ended()
+	r.GPUErrors = ev.gpuErrors()
+	r.Workloads = ev.workloads()
+	if in.PerProcess {
+		r.Processes = ev.processes()
+	}
+	r.Footprint = in.Footprint
+	r.Notes = ev.notes()
+	r.StoredChains = storedChains(in)
+	r.Verdict = ev.verdict(r, worst, few)
+	return r
+}
+
+// worstFirst orders chains by severity alone. In a report they come by time lost, and
+// those that lose none last; among equals that order stays.
+func worstFirst(a, b report.Chain) int {
+	return cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity))
+}
+
+// severities are the values of report.Chain.Severity, the worst first.
+var severities = []string{"HIGH", "MEDIUM", "LOW"}
+
+// find finds what all threads lost.
+func (ev *evidence) find() {
+	for _, t := range ev.subjects {
+		ev.all = append(ev.all, ev.findings(t)...)
+	}
+	sortFindings(ev.all)
+	for _, f := range ev.all {
+		f.sub.lost += f.lost
+		if !f.cause.gpuSide && !f.cause.unexplained {
+			f.sub.lostOnHost += f.lost
+		}
+	}
+	ev.list = ev.merge(ev.all)
+}
+
+// often: a loss in one stretch is reported by the step if it is in one of so many steps. One stall says nothing
+// of the next step.
+const often = 10
+
+// chain tells a finding, of all there are.
+func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
+	f.sort()
+	c := report.Chain{
+		ID: f.id(ev), Severity: f.severity(ev),
+		ExplainedPct: round(f.explainedPct(ev)), LostNS: f.lost, LostPct: round(f.lostPct()),
+		Effect: f.effect(ev), Cause: f.reportCause(ev), Evidence: f.reportEvidence(ev), Stack: ev.stack(f),
+	}
+	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
+	c.Pattern = f.pattern(ev)
+	c.Alternatives = f.alternatives(all)
+	if n := f.perStep(ev); n != nil && !f.loading &&
+		(c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
+		c.PerStep, c.WhatIf = n, f.whatIf(ev)
+	}
+	if f.cause.describe != nil {
+		f.cause.describe(ev, f, &c)
+	}
+	f.describeOwn(ev, &c)
+	c.Cause.Detail += f.stretchWords(ev) + f.alike(ev)
+	if w := ev.lossNote(); w != "" {
+		c.Cause.Detail += "; " + w
+	}
+	c.Counter = ev.busyMeanwhile(f)
+	c.Owners = ev.owners(&c)
+	return c
+}
+
+func (f *finding) reportCause(ev *evidence) report.Cause {
+	at, t := ev.resolveThread(f.root(ev))
+	return report.Cause{
+		Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t),
+		Node: ev.machineOf(at),
+	}
+}
+
+// id is the same whenever the same thread loses time to the same cause.
+func (f *finding) id(ev *evidence) string {
+	h := fnv.New64a()
+	at, t := ev.resolveThread(f.Thread)
+	kind := f.kind
+	if f.several() {
+		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.cpus)
+	}
+	if f.loading {
+		kind += " loading"
+	}
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, ev.machineOf(at))
+	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
+}
+
+// stack is that of the call that lost most among those with one.
+func (ev *evidence) stack(f *finding) []string {
+	for _, cl := range f.claims {
+		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
+			continue
+		}
+		st, ok := ev.in.Stacks[cl.acc.Call.Stack]
+		if !ok {
+			continue
+		}
+		return recording.Frames(&st)
+	}
+	return []string{}
+}
+
+func (f *finding) notExplained(ev *evidence) report.NotExplained {
+	f.sort()
+	n := report.NotExplained{
+		Effect: f.effect(ev), LostNS: f.lost, LostPct: round(f.lostPct()), ExplainedPct: round(f.explainedPct(ev)),
+		Why: f.missing(),
+	}
+	if w := ev.lossNote(); w != "" {
+		n.Why += "; " + w
+	}
+	return n
+}
+
+// missing says what is missing for an explanation.
+func (f *finding) missing() string {
+	if f.cause.why != nil {
+		return f.cause.why(f)
+	}
+	return fmt.Sprintf("looks like %s, but the evidence covers %s of %s", f.kind, span(f.explained), span(f.lost))
+}
+
+// lossNote names the losses that leave holes in the evidence.
+func (ev *evidence) lossNote() string {
+	if ev.missing < 0.001 {
+		return ""
+	}
+	var counts [event.NumLossKinds]uint64
+	for _, l := range ev.in.Losses {
+		if l.Kind < event.NumLossKinds {
+			counts[l.Kind] += l.Count
+		}
+	}
+	var parts []string
+	for k, n := range counts {
+		if info := event.Losses[k]; n > 0 && event.LossKind(k).Counts() {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, info.Unit, info.Name))
+		}
+	}
+	return fmt.Sprintf("%.1f %% of the records were lost: %s", ev.missing*100, strings.Join(parts, ", "))
+}
+
+// verdict is the report in one line.
+func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
+	switch {
+	case len(ev.subjects) == 0 && len(r.Chains) == 0 && len(r.InFlight) > 0:
+		f := r.InFlight[0]
+		return fmt.Sprintf("no CUDA call returned in this window; %s has been in %s for %s", f.Process, f.Op, span(f.AgeNS))
+	case len(ev.subjects) == 0 && ev.in.Footprint != nil:
+		return ev.in.Footprint.Verdict()
+	case len(ev.subjects) == 0 && len(r.Chains) == 0:
+		return "nothing to explain: no CUDA call was recorded in this window"
+	case len(r.Chains) > 0:
+		v := r.Chains[0].Summary
+		if n := len(r.Chains) - 1; n > 0 {
+			v += fmt.Sprintf(" (and %d more)", n)
+		}
+		return v
+	case len(r.NotExplained) > 0:
+		n := r.NotExplained[0]
+		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded",
+			n.Effect.Process, decimals(n.LostPct), n.LostPct)
+	}
+	if len(r.GPUErrors) > 0 {
+		v := r.GPUErrors[0].Description
+		if n := len(r.GPUErrors) - 1; n > 0 {
+			v += fmt.Sprintf(" (and %d more)", n)
+		}
+		return v
+	}
+	if few > 0 {
+		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s",
+			report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))
+	}
+	if ev.in.Earlier != nil {
+		return ev.earlierVerdict(r, worst)
+	}
+	threads := fmt.Sprintf("%d threads", len(ev.subjects))
+	if len(ev.subjects) == 1 {
+		threads = "1 thread"
+	}
+	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time",
+		report.Count(r.Events), threads, span(ev.to-ev.from), worst)
+}

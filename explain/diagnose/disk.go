@@ -1,0 +1,176 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// seconds are those, by the start of their sums, in which a finding's time was lost.
+func (f *finding) seconds() func(at uint64) bool {
+	const second = 1_000_000_000
+	type span struct{ from, to uint64 }
+	var spans []span
+	for _, cl := range f.claims {
+		s := span{cl.acc.Start, cl.acc.End()}
+		if cl.row != nil {
+			s = span{cl.row.Start, cl.row.Start + cl.row.Duration}
+		}
+		spans = append(spans, s)
+	}
+	return func(at uint64) bool {
+		return slices.ContainsFunc(spans, func(s span) bool { return s.from < at+second && at <= s.to })
+	}
+}
+
+// disk is what is known of the device that a finding's time was lost to.
+type disk struct {
+	name      string
+	own       event.RequestSum // of the process that waited
+	other     uint32           // the process that used it most besides, 0 none
+	otherName string
+	otherNS   uint64
+
+	otherRequests uint64
+	kernel        event.RequestSum // of the kernel's own threads
+}
+
+// busy is the time that requests were queued and at the device.
+func busy(s *event.RequestSum) uint64 { return s.QueueNS + s.DeviceNS }
+
+func addSum(to, s *event.RequestSum) {
+	to.Requests += s.Requests
+	to.Errors += s.Errors
+	to.Bytes += s.Bytes
+	to.QueueNS += s.QueueNS
+	to.DeviceNS += s.DeviceNS
+	to.MaxNS = max(to.MaxNS, s.MaxNS)
+}
+
+// disk finds the device whose requests the process made while time was lost; nil if it
+// made none: its writes may have been the kernel's to carry out.
+func (f *finding) disk(ev *evidence) *disk {
+	if len(ev.in.IO.Sums) == 0 {
+		return nil
+	}
+	within, pid := f.seconds(), f.root(ev).PID
+	own := map[event.Device]*event.RequestSum{}
+	others := map[event.Device]map[uint32]*event.RequestSum{}
+	for i := range ev.in.IO.Sums {
+		q := &ev.in.IO.Sums[i]
+		if !within(q.At) {
+			continue
+		}
+		if own[q.Device] == nil {
+			own[q.Device] = &event.RequestSum{}
+			others[q.Device] = map[uint32]*event.RequestSum{}
+		}
+		if q.PID == pid {
+			addSum(own[q.Device], q)
+			continue
+		}
+		o := others[q.Device][q.PID]
+		if o == nil {
+			o = &event.RequestSum{PID: q.PID}
+			others[q.Device][q.PID] = o
+		}
+		o.Comm = max(o.Comm, q.Comm)
+		addSum(o, q)
+	}
+	var best event.Device
+	for d, o := range own {
+		if o.Requests == 0 {
+			continue
+		}
+		if best == 0 || busy(o) > busy(own[best]) || busy(o) == busy(own[best]) && d < best {
+			best = d
+		}
+	}
+	if best == 0 {
+		return nil
+	}
+	d := &disk{name: ev.device(best), own: *own[best]}
+	for _, o := range others[best] {
+		if ev.kernelThread(o.PID, o.Comm) {
+			addSum(&d.kernel, o)
+			continue
+		}
+		if busy(o) > d.otherNS || busy(o) == d.otherNS && o.PID < d.other {
+			d.other, d.otherNS, d.otherRequests, d.otherName = o.PID, busy(o), o.Requests, ev.name(o.PID, o.Comm)
+		}
+	}
+	return d
+}
+
+// swapWords says what a process read back from swap while a finding's time was lost;
+// empty if that was not seen: what is swapped to compressed memory makes no requests.
+func (f *finding) swapWords(ev *evidence, pid uint32) string {
+	within := f.seconds()
+	var sum event.RequestSum
+	for i := range ev.in.IO.Sums {
+		if q := &ev.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
+			addSum(&sum, q)
+			sum.Device = q.Device
+		}
+	}
+	if sum.Requests == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of it came back from %s in %s, %s each on average",
+		report.Bytes(sum.Bytes), ev.device(sum.Device), plural(int(sum.Requests), "request", "requests"),
+		span(busy(&sum)/sum.Requests))
+}
+
+// crowded reports whether another process had more of the device than who waited.
+func (d *disk) crowded() bool { return d.other != 0 && d.otherNS > busy(&d.own) }
+
+// kernelThread reports whether a process is a thread of the kernel: kthreadd, whose
+// number is 2, is its parent.
+func (ev *evidence) kernelThread(pid uint32, comm string) bool {
+	return ev.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
+}
+
+func (ev *evidence) device(d event.Device) string {
+	for _, n := range ev.in.IO.Devices {
+		if n.Device == d {
+			return n.Name
+		}
+	}
+	return "device " + d.String()
+}
+
+// words says how long the device took, and what else it did.
+func (d *disk) words() string {
+	n := d.own.Requests
+	t := fmt.Sprintf("; %s of its requests to %s took %s on average, up to %s", report.Count(n), d.name,
+		span(busy(&d.own)/n), span(d.own.MaxNS))
+	if q := d.own.QueueNS; q > busy(&d.own)/2 {
+		t += fmt.Sprintf(", %s of it before the device was given them", span(q/n))
+	}
+	if d.own.Errors > 0 {
+		t += fmt.Sprintf("; %s failed", plural(int(d.own.Errors), "request", "requests"))
+	}
+	if k := &d.kernel; busy(k) > busy(&d.own) {
+		t += fmt.Sprintf("; the kernel's own threads had %s requests there, which took %s together: flushes and the "+
+			"journal, of its fsync too, and what was written earlier", report.Count(k.Requests), span(busy(k)))
+	}
+	if d.crowded() {
+		t += fmt.Sprintf("; meanwhile %s had %s requests there, which took %s together", d.otherName,
+			report.Count(d.otherRequests), span(d.otherNS))
+	}
+	return t
+}
+
+// path is by which name the process had the file open, empty if that is not known.
+func (ev *evidence) path(pid uint32, inode uint64) string {
+	if ev.paths == nil {
+		ev.paths = map[event.File]string{}
+		for _, f := range ev.in.IO.Files {
+			ev.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
+		}
+	}
+	return ev.paths[event.File{PID: pid, Inode: inode}]
+}

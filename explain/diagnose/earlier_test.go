@@ -1,0 +1,210 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
+	"github.com/ingero-io/ingero/store"
+)
+
+const ms = 1_000_000
+
+var old = event.Thread{PID: 100, TID: 100}
+
+func opOf(t *testing.T, name string) event.Op {
+	t.Helper()
+	i, ok := event.ByName(name)
+	if !ok {
+		t.Fatalf("no operation %s", name)
+	}
+	return i.Op
+}
+
+// earlierInput has 100 calls of 10 us, one a millisecond; of 60 us, if
+// they wait for the GPU: 10 us is a wait for nothing. Every tenth takes slow
+// longer, of which off was off the CPU.
+func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switches) *diagnose.Input {
+	const t0 = 1_000_000_000
+	usual := uint64(10_000)
+	if op.Role() == event.RoleSync {
+		usual = 60_000
+	}
+	o := store.OpStat{Thread: old, Op: op, First: t0, Hist: &stats.Histogram{}}
+	in := &diagnose.Input{
+		First: 1, // long before the window, so that nothing is a first call
+		Node:  "n", Processes: []store.Process{{PID: 100, Name: "python3", Node: "n", Rank: -1}},
+		Earlier: &store.Earlier{
+			Version: "0.8", Switches: sw,
+			IDs: map[store.CallKey]string{{Thread: old, Start: t0 + 9*ms}: "n:42"},
+		},
+	}
+	at := uint64(t0)
+	for i := range 100 {
+		c := event.Call{Start: at, Duration: usual, Thread: old, Op: op, GPU: event.NoGPU}
+		if i%10 == 9 {
+			c.Duration += slow
+			c.Ledger.NS[event.Other] = off
+			in.Calls = append(in.Calls, c)
+		}
+		o.Calls++
+		o.SumNS += c.Duration
+		o.MaxNS = max(o.MaxNS, c.Duration)
+		o.Last = c.End()
+		o.Hist.Add(c.Duration)
+		at += max(ms, c.Duration+usual)
+	}
+	in.Ops = []store.OpStat{o}
+	return in
+}
+
+func seen(unlisted uint64) map[event.Thread]store.Switches {
+	return map[event.Thread]store.Switches{old: {From: 1, To: 1 << 62, Counted: true, Unlisted: unlisted}}
+}
+
+func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		off   uint64
+		sw    map[event.Thread]store.Switches
+		cause string // of the chain, "" if it is not explained
+		why   string
+	}{
+		"on a CPU, switches recorded":          {0, seen(0), diagnose.DriverCPU, ""},
+		"some time counted but not listed":     {0, seen(1 * ms), diagnose.DriverCPU, ""},
+		"switches of the thread not recorded":  {0, nil, "", "context switches were not recorded then"},
+		"most switches counted but not listed": {0, seen(40 * ms), "", "context switches were not recorded then"},
+		"before the first switch": {
+			0,
+			map[event.Thread]store.Switches{old: {From: 5e9, To: 6e9}},
+			"",
+			"context switches were not recorded then",
+		},
+		"within the recorded switches": {
+			0,
+			map[event.Thread]store.Switches{old: {From: 1.1e9, To: 6e9}},
+			diagnose.DriverCPU, "",
+		},
+		"off the CPU for a reason unknown": {50 * ms, seen(0), "", "whether it was preempted or waited"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 50*ms, tc.off, tc.sw))
+			switch {
+			case tc.cause == "":
+				if len(r.Chains) != 0 || len(r.NotExplained) != 1 || !strings.Contains(r.NotExplained[0].Why, tc.why) {
+					t.Errorf("chains %+v, not explained %+v", r.Chains, r.NotExplained)
+				}
+			case len(r.Chains) != 1 || r.Chains[0].Cause.Kind != tc.cause:
+				t.Errorf("chains %+v, not explained %+v", r.Chains, r.NotExplained)
+			case r.Chains[0].Evidence.EventIDs[0] != "n:42":
+				t.Errorf("evidence %v", r.Chains[0].Evidence.EventIDs)
+			}
+		})
+	}
+}
+
+// A sync call off the CPU in a recording of ours waits for the GPU; in an earlier
+// one the thread may just as well have been preempted.
+func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
+	in := earlierInput(opOf(t, "cudaStreamSynchronize"), 50*ms, 50*ms, seen(0))
+	if r := diagnose.Diagnose(in); len(r.Chains) != 0 || len(r.NotExplained) != 1 {
+		t.Errorf("chains %+v", r.Chains)
+	}
+	in.Earlier = nil
+	if r := diagnose.Diagnose(in); len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.GPUWait {
+		t.Errorf("of ours: %+v", r.Chains)
+	}
+}
+
+// TestLaunchingThatBindsIsSeenWithoutASeries: earlier recordings have none.
+func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
+	in := diagnosetest.InputOf(read(t, "testdata/launch_bound.txtar"))
+	in.Series = nil
+	r := diagnose.Diagnose(in)
+	if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.LaunchBound || r.Chains[0].LostPct < 60 {
+		t.Errorf("%s: %+v", r.Verdict, r.Chains)
+	}
+}
+
+func TestQuietEarlierRecordingSaysHowFarThatReaches(t *testing.T) {
+	r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0)))
+	const want = "nothing found: 100 calls in 99 ms checked; no cause took more than 0.0 % of a thread's time inside " +
+		"them, and the time between them was not recorded"
+	if r.Verdict != want {
+		t.Errorf("%q", r.Verdict)
+	}
+}
+
+func TestStoredChainsStandNextToWhatTheDataSupports(t *testing.T) {
+	launch := opOf(t, "cudaLaunchKernel")
+	chain := store.StoredChain{ID: "chain-001", At: 2e9, Node: "n", Severity: "HIGH", Op: "cudaLaunchKernel", Call: launch}
+	for name, tc := range map[string]struct {
+		slow, off uint64
+		sw        map[event.Thread]store.Switches
+		change    func(*store.StoredChain)
+		want      string
+	}{
+		"covered by nothing": {
+			5 * ms, 0, seen(0), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",
+		},
+		"covered in part": {
+			5 * ms, 1 * ms, seen(0), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; " +
+				"the calling thread's own off-CPU time covers 20 % of it",
+		},
+		"more off the CPU than beyond the median": {
+			5 * ms, 6 * ms, seen(0), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; " +
+				"the calling thread's own off-CPU time covers 100 % of it",
+		},
+		"counted without a time": {
+			5 * ms, 0, seen(2 * ms), nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the calling thread's own off-CPU time covers 0 % " +
+				"of it (2 ms more of such time is counted, but not when it was)",
+		},
+		"switches not recorded": {
+			5 * ms, 0, nil, nil,
+			"10 slow cudaLaunchKernel calls took 50 ms beyond the median; the context switches of the calling thread were " +
+				"not recorded, so that nothing shows what held it up",
+		},
+		"nothing slow": {
+			0, 0, seen(0), nil,
+			"no cudaLaunchKernel call in the file from before it was slow: 100 calls, median 10 us, longest 10 us",
+		},
+		"one slow call before it": {
+			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.At = 1_010_000_000 },
+			"1 slow cudaLaunchKernel call took 5 ms beyond the median; the calling thread's own off-CPU time covers 0 % of it",
+		},
+		"before the first call": {
+			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.At = 5e8 },
+			"the file has no cudaLaunchKernel call from before it, so nothing in it supports this",
+		},
+		"on another node": {
+			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.Node = "m" },
+			"the file has no cudaLaunchKernel call from before it, so nothing in it supports this",
+		},
+		"an operation unknown": {
+			5 * ms, 0, seen(0), func(c *store.StoredChain) { c.Op, c.Call = "cuNothing", 0 },
+			"the file has no cuNothing call from before it, so nothing in it supports this",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := earlierInput(launch, tc.slow, tc.off, tc.sw)
+			c := chain
+			if tc.change != nil {
+				tc.change(&c)
+			}
+			in.Earlier.Chains = []store.StoredChain{c}
+			r := diagnose.Diagnose(in)
+			if len(r.StoredChains) != 1 || r.StoredChains[0].ID != "chain-001" || r.StoredChains[0].Recommendations == nil {
+				t.Fatalf("%+v", r.StoredChains)
+			}
+			if got := r.StoredChains[0].Supported; got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// A program that hands the GPU the next step before it waits for the last one keeps the GPU
+// busy. If it begins to wait in each step, for example to print the loss, the GPU has nothing
+// to do from the end of each wait to the next launch, and no wait is longer than before. It is
+// told only where the same recording shows how it was before: one wait a step may be needed.
+
+const (
+	minMoreWaits  = 2.0  // times the waits for each launch, in each second
+	maxWaitSpread = 1.5  // times the fewest waits for each launch before, that the most are
+	sameBusy      = 0.15 // by which the GPU's time for a launch differs at most: it is the same work
+	minOfSecond   = 0.25 // of a second that must be known
+	minLeads      = 5    // times from a wait to the next launch that say what is usual
+)
+
+// earlyWaits are waits for the GPU that a process makes more often from some time on.
+type earlyWaits struct {
+	since         uint64        // Unix ns
+	op            *store.OpStat // that waits most of them
+	thread        event.Thread  // which calls it
+	before, after float64       // waits for each launch
+	lead          uint64        // ns from the end of such a wait to the next launch
+	lost          uint64        // ns that the GPU had nothing to do for, beyond what it was before
+	waits         uint64        // after that time, beyond as many for each launch as before
+}
+
+// waitRate is a second of a process, or some in a long recording.
+type waitRate struct {
+	at              uint64
+	ns              float64 // in which it made calls
+	waits, launches float64
+	by              map[threadOp]float64 // waits
+}
+
+func (v *waitRate) each() float64 { return v.waits / v.launches }
+
+// readEarlyWaits finds them in each process.
+func (ev *evidence) readEarlyWaits() {
+	ev.early = map[event.Thread]earlyWaits{}
+	for pid, q := range ev.steps {
+		if len(q.leads) < 2*minLeads {
+			continue
+		}
+		if w, ok := ev.earlyWaitsOf(pid, q.leads); ok {
+			ev.early[w.thread] = w
+		}
+	}
+}
+
+// waitRates are the seconds of a process in which it launches, by time. The first and the last
+// count if it made calls in a good part of them.
+func (ev *evidence) waitRates(pid uint32) []waitRate {
+	launches := ev.launchesOf(pid)
+	rates := map[uint64]*waitRate{}
+	step := max(ev.in.SeriesStep, 1)
+	from, to := ^uint64(0), uint64(0)
+	for _, t := range ev.subjects {
+		if t.PID != pid {
+			continue
+		}
+		for _, o := range t.ops {
+			if o.Op.Role() == event.RoleLaunch {
+				from, to = min(from, o.First), max(to, o.Last)
+			}
+			if o.Op.Role() != event.RoleSync {
+				continue
+			}
+			k := threadOp{t.Thread, o.Op}
+			for _, second := range ev.series[k] {
+				if second.Calls == 0 || second.SumNS/second.Calls < longWait {
+					continue
+				}
+				v := rates[second.Second]
+				if v == nil {
+					v = &waitRate{at: second.Second, launches: float64(launches[second.Second]), by: map[threadOp]float64{}}
+					rates[second.Second] = v
+				}
+				v.waits += float64(second.Calls)
+				v.by[k] += float64(second.Calls)
+			}
+		}
+	}
+	var list []waitRate
+	for _, v := range rates {
+		begin, end := max(v.at*1e9, from), min((v.at+step)*1e9, to)
+		v.ns = float64(end - min(begin, end))
+		if v.launches > 0 && v.ns >= minOfSecond*float64(step)*1e9 {
+			list = append(list, *v)
+		}
+	}
+	slices.SortFunc(list, func(a, b waitRate) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok bool) {
+	seconds := ev.waitRates(pid)
+	for n := minLevelSeconds; n+minLevelSeconds < len(seconds); n++ {
+		for _, between := range []int{1, 0} { // one second may be of both
+			if n+between+minLevelSeconds >= len(seconds) {
+				continue
+			}
+			if v, more := ev.moreWaits(seconds[:n], seconds[n+between:], leads); more {
+				v.since = seconds[n].at * 1e9
+				w, ok = v, true
+			}
+		}
+	}
+	return w, ok
+}
+
+// moreWaits compares two stretches of seconds: whether there are more waits for each launch
+// after, for the same work, and launches are fewer by the time from waits to launches.
+func (ev *evidence) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
+	each := func(v *waitRate) float64 { return v.each() }
+	low, high := extremesOf(before, each)
+	least, _ := extremesOf(after, each)
+	if high > maxWaitSpread*low || least < minMoreWaits*high {
+		return w, false
+	}
+	second := float64(max(ev.in.SeriesStep, 1)) * 1e9
+	// The time for a launch, and that of it in which the GPU has nothing to do.
+	cost := func(list []waitRate) (all, idle float64, ok bool) {
+		from, to := list[0].at*1e9, list[len(list)-1].at*1e9+uint64(second)
+		took := leadTimes(leads, from, to)
+		all = medianOf(list, func(v *waitRate) float64 { return v.ns / v.launches })
+		return all, medianOf(list, each) * float64(stats.Median(took)), len(took) >= minLeads
+	}
+	was, idleWas, known := cost(before)
+	is, idleIs, knownToo := cost(after)
+	if !known || !knownToo || idleIs <= idleWas || math.Abs((is-idleIs)-(was-idleWas)) > sameBusy*(was-idleWas) {
+		return w, false
+	}
+	w.before, w.after = medianOf(before, each), medianOf(after, each)
+	w.lead = uint64(idleIs / w.after)
+	more := map[threadOp]float64{}
+	for _, v := range after {
+		w.lost += uint64((idleIs - idleWas) * v.launches)
+		w.waits += uint64(max(0, v.waits-w.before*v.launches))
+		for k, n := range v.by {
+			more[k] += n / float64(len(after))
+		}
+	}
+	for _, v := range before {
+		for k, n := range v.by {
+			more[k] -= n / float64(len(before))
+		}
+	}
+	var most threadOp
+	for k, n := range more {
+		if n > more[most] || n == more[most] && cmp.Or(cmp.Compare(k.op, most.op), cmp.Compare(k.TID, most.TID)) < 0 {
+			most = k
+		}
+	}
+	w.op, w.thread = ev.stats[most], most.Thread
+	return w, w.op != nil
+}
+
+// aggregateEarlyWaits takes the time in which the GPU had nothing to do because the thread waited earlier
+// than before.
+func aggregateEarlyWaits(ev *evidence, t *subject) []claim {
+	w, ok := ev.early[t.Thread]
+	if !ok {
+		return nil
+	}
+	return ev.aggregateBeside(t, w.op, ImplicitSync, w.lost, w.waits)
+}
+
+func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {
+	site := ev.site(f)
+	from := ""
+	if site != "" {
+		from, site = "; called from "+site, " in "+site
+	}
+	c.Summary = fmt.Sprintf("%s lost %s because it waits for the GPU earlier: "+
+		"%.1f times as many waits for each launch, and %s from %s to the next launch",
+		f.process(ev), f.pct(), w.after/w.before, span(w.lead), c.Effect.Op)
+	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new "+
+		"ones in %s; "+
+		"for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. "+
+		"The GPU takes as long for a launch as before%s",
+		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)
+	c.Path = []report.Step{f.step(ev, "running", "its own work, while the GPU has nothing to do", f.lost)}
+	c.Recommendations = ev.advise(f.sub.PID, []string{"site", site, "pid", itoa(f.sub.PID)}, adviceReadLater, adviceSync)
+}

@@ -1,0 +1,138 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// place words where the finding's time was lost.
+func (f *finding) place() string {
+	if op := f.op(); op.call {
+		return "inside " + op.op.String()
+	}
+	return "between calls"
+}
+
+type place struct {
+	call bool
+	op   event.Op
+}
+
+// op is the operation that lost most; gaps count as one.
+func (f *finding) op() place {
+	lost := map[place]uint64{}
+	for _, cl := range f.claims {
+		lost[placeOf(cl.acc)] += cl.lost
+	}
+	var best place
+	for p, v := range lost {
+		if c := cmp.Compare(v, lost[best]); c > 0 || c == 0 && (p.op < best.op || best == place{}) {
+			best = p
+		}
+	}
+	return best
+}
+
+func placeOf(a *account) place {
+	if a.Call == nil {
+		return place{}
+	}
+	return place{true, a.Op}
+}
+
+// betweenCalls is the effect's op for the time between calls.
+const betweenCalls = "between calls"
+
+// longest are what the longest of the finding's calls took, and what a call of its kind with
+// the same work usually takes, ns. That is 0 if it is not known: most waits of a thread may
+// find nothing queued, and say nothing of one that does.
+func (f *finding) longest() (took, usual uint64) {
+	at := f.op()
+	for _, cl := range f.claims {
+		a := cl.acc
+		if placeOf(a) != at || cl.aggregate || a.Duration <= took {
+			continue
+		}
+		took, usual = a.Duration, a.base
+		if a.role == event.RoleSync && !a.ofWork() && float64(usual) <= emptyWait {
+			usual = 0
+		}
+	}
+	return took, usual
+}
+
+// tookLonger words how many calls were slow, and against what.
+func (f *finding) tookLonger(e *report.Effect) string {
+	took, usual := f.longest()
+	words := fmt.Sprintf("%s of %s calls took up to %s", report.Count(e.SlowCalls), report.Count(e.Calls), span(took))
+	if e.SlowCalls >= e.Calls {
+		words = fmt.Sprintf("calls took up to %s", span(took))
+	}
+	if usual > 0 {
+		words += " instead of " + span(usual)
+		if f.worst().acc.bySite {
+			words += ", usual for its call site"
+		}
+	}
+	return words
+}
+
+// effect describes what was slow, by exact statistics.
+func (f *finding) effect(ev *evidence) report.Effect {
+	at := f.op()
+	e := report.Effect{
+		Op: betweenCalls, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID,
+		Thread: ev.comm(f.sub.Thread),
+	}
+	slow := map[uint64]bool{}
+	for _, cl := range f.claims {
+		switch {
+		case placeOf(cl.acc) != at:
+		case cl.aggregate && cl.acc.base == 0: // none is slow: they are too many
+		case cl.aggregate:
+			e.SlowCalls += uint64(cl.count)
+		case cl.lost >= uint64(store.SlowExcess):
+			slow[cl.acc.Start] = true
+		}
+	}
+	e.SlowCalls += uint64(len(slow))
+	if at.call {
+		e.Op, e.Kernel = at.op.String(), f.kernel(ev)
+		if st := ev.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
+			e.Calls, e.MaxNS = st.Calls, st.MaxNS
+			e.SlowCalls = min(e.SlowCalls, e.Calls) // those of a loss that is always there may be recorded one by one, too
+			quantiles(&e, st.Hist)
+		}
+		return e
+	}
+	e.Calls = ev.gapStats[f.sub.Thread].gaps
+	var h stats.Histogram
+	var listed uint64
+	for i := range f.sub.episodes {
+		if ep := &f.sub.episodes[i]; ep.Call == nil {
+			h.Add(ep.Duration)
+			e.MaxNS = max(e.MaxNS, ep.Duration)
+			listed++
+		}
+	}
+	e.Calls = max(e.Calls, listed)
+	quantiles(&e, &h)
+	return e
+}
+
+func quantiles(e *report.Effect, h *stats.Histogram) {
+	if h == nil || h.Count() == 0 {
+		return
+	}
+	e.P50NS, e.P99NS = min(h.Quantile(0.5), e.MaxNS), min(h.Quantile(0.99), e.MaxNS)
+	if e.P50NS > 0 {
+		e.TailRatio = round(float64(e.P99NS) / float64(e.P50NS))
+	}
+	e.Kinds = recording.OpKinds(h, e.MaxNS)
+}

@@ -1,0 +1,305 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// finding is all the time that one thread lost to one cause.
+type finding struct {
+	key
+	cause     *cause // of the key's kind
+	sub       *subject
+	claims    []*claim // in order of time, or, if sorted, most lost first
+	sorted    bool
+	most      *claim // that lost most
+	lost      uint64
+	explained uint64
+	beside    uint64 // not explained, but would end with the cause
+	stall     uint64
+	sample    int        // waits, or calls
+	related   int        // waits for the same thread, whatever they came down to
+	parts     []sharer   // the threads that were waited for, if more than one; most time first
+	others    int        // threads of the process that lost time the same way
+	victims   []victim   // other processes that did
+	within    *finding   // of a rank's own loss, what others lost by it: told there
+	own       []*finding // of a straggler, its own losses of that time
+	because   *finding   // of these, the one that says why it was late, if nothing else does
+
+	// of cpu_contention
+	runners ledger.Runners
+	cpus    map[uint16]bool
+	self    uint64 // time in which the tracer ran
+	note    string
+}
+
+// findings groups what the causes claimed of one thread's time.
+func (ev *evidence) findings(t *subject) []*finding {
+	by := map[key]*finding{}
+	all := ev.claims(t)
+	joinOthers(t, all)
+	for i := range all {
+		cl := &all[i]
+		if cl.acc.Call == nil {
+			t.lostBetween[cl.class] += cl.lost
+		}
+		f := by[cl.key]
+		if f == nil {
+			f = &finding{key: cl.key, cause: causeOf(cl.key.kind), sub: t, cpus: map[uint16]bool{}}
+			by[cl.key] = f
+		}
+		f.add(cl)
+	}
+	list := make([]*finding, 0, len(by))
+	for _, f := range by {
+		if f.cause.complete != nil {
+			f.cause.complete(ev, f)
+		}
+		list = append(list, f)
+	}
+	relate(list)
+	sortFindings(list)
+	return ev.oneOfEach(list)
+}
+
+// relate counts the waits for each thread over all that they came down to. The
+// holder of a lock may run in one wait and be preempted in the next: that it kept
+// the thread waiting is one finding's evidence as well as the other's.
+func relate(list []*finding) {
+	waits := map[event.Thread]int{}
+	for _, f := range list {
+		if f.through() && len(f.worst().chain) > 1 {
+			waits[f.worst().chain[1].Thread] += f.sample
+		}
+	}
+	for _, f := range list {
+		if f.through() && len(f.worst().chain) > 1 {
+			f.related = waits[f.worst().chain[1].Thread]
+		}
+	}
+}
+
+func (f *finding) add(cl *claim) {
+	f.claims = append(f.claims, cl)
+	if f.most == nil || cl.compare(f.most) < 0 {
+		f.most = cl
+	}
+	f.lost += cl.lost
+	f.explained += cl.explained
+	f.beside += max(cl.explained, cl.freed) - cl.explained
+	f.stall = max(f.stall, cl.stall)
+	switch {
+	case cl.count > 0:
+		f.sample += cl.count
+	case cl.lost >= uint64(store.SlowExcess):
+		f.sample++
+	}
+}
+
+// sortFindings ranks by time lost.
+func sortFindings(list []*finding) {
+	slices.SortFunc(list, func(a, b *finding) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.kind, b.kind), cmp.Compare(a.Thread.PID, b.Thread.PID),
+			cmp.Compare(a.Thread.TID, b.Thread.TID), cmp.Compare(a.sub.PID, b.sub.PID), cmp.Compare(a.sub.TID, b.sub.TID))
+	})
+}
+
+func (f *finding) lostPct() float64 { return percent(f.lost, f.sub.wall()) }
+
+func (f *finding) explainedPct(ev *evidence) float64 {
+	return percent(f.explained, f.lost) * (1 - ev.missing)
+}
+
+// explains reports whether enough of the lost time is explained to name what it was lost to.
+func (f *finding) explains(ev *evidence) bool {
+	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
+}
+
+// compare says which of two claims lost more; of two that lost as much the earlier counts.
+func (cl *claim) compare(o *claim) int {
+	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
+}
+
+// worst is the piece that lost most.
+func (f *finding) worst() *claim { return f.most }
+
+// sort puts the claims that lost most first. Most findings are not reported, and of those
+// nobody asks for the order.
+func (f *finding) sort() {
+	if !f.sorted {
+		f.sorted = true
+		slices.SortStableFunc(f.claims, (*claim).compare)
+	}
+}
+
+// through reports whether the thread waited for another one.
+func (f *finding) through() bool { return f.worst().row != nil }
+
+// root is the thread the cause is found in.
+func (f *finding) root(*evidence) event.Thread {
+	if f.Thread != (event.Thread{}) {
+		return f.Thread
+	}
+	return f.sub.Thread
+}
+
+func (f *finding) process(ev *evidence) string { return ev.name(f.sub.PID, "") }
+
+// pct words what the thread lost.
+func (f *finding) pct() string {
+	pct := f.lostPct()
+	if pct < minPct {
+		return fmt.Sprintf("%s (%.1f %% of its time)", span(f.lost), pct)
+	}
+	return fmt.Sprintf("%.*f %% of its time", decimals(pct), pct)
+}
+
+func decimals(pct float64) int {
+	if pct < 10 {
+		return 1
+	}
+	return 0
+}
+
+// step describes the thread itself as a link of the path.
+func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
+	layer := "HOST"
+	if at := f.op(); at.call {
+		layer = at.op.Source().String()
+	}
+	return report.Step{
+		Layer: layer, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread),
+		State: state, On: on, NS: ns,
+	}
+}
+
+// path goes from the thread through those it waited for to the one at the root,
+// which was in the given state.
+func (f *finding) path(ev *evidence, state, on string) []report.Step {
+	chain := f.worst().chain
+	path := []report.Step{f.step(ev, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
+	if f.several() {
+		return append(path, f.partSteps(ev, state, on)...)
+	}
+	for i := 1; i < len(chain); i++ {
+		l := &chain[i]
+		st := report.Step{
+			Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID,
+			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
+		}
+		if i < len(chain)-1 {
+			st.State, st.On, st.NS = "blocked", f.waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
+		}
+		path = append(path, st)
+	}
+	return path
+}
+
+// passed is how long the thread of a middle link waited for the next, over all
+// claims.
+func (f *finding) passed(i int, l *ledger.Link) uint64 {
+	var ns uint64
+	for _, cl := range f.claims {
+		if i < len(cl.chain) && cl.chain[i].Thread == l.Thread && cl.chain[i].Wait != nil {
+			ns += cl.chain[i].Split.Of(cl.chain[i].Wait.Class)
+		}
+	}
+	return ns
+}
+
+func (f *finding) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
+	switch {
+	case o.Class == event.Futex && proof == ledger.ByHolder:
+		return fmt.Sprintf("lock %#x", o.Futex)
+	case o.Class == event.Futex:
+		return fmt.Sprintf("futex %#x", o.Futex)
+	}
+	return o.Class.String()
+}
+
+// lock names the lock that most time was lost on.
+func (f *finding) lock() string { return fmt.Sprintf("lock %#x", f.worst().row.Futex) }
+
+// behind words what the thread waited for, up to "waited for …".
+func (f *finding) behind(who string) string {
+	if f.locked() {
+		return "a lock that " + who + " held while it"
+	}
+	return "data from " + who + ", which"
+}
+
+// locked reports whether the thread waited for a lock, as it seems: nobody in its chain
+// waited for something to be sent.
+func (f *finding) locked() bool {
+	w := f.worst()
+	return w.row.Class == event.Futex &&
+		!slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
+}
+
+// file is the inode that most of a finding's waits for the disk were for, 0 if none is
+// known, and the file's path, if that is known. One with a path goes before those
+// without: a program that writes a new file each time has some that were gone too soon.
+func (f *finding) file(ev *evidence) (inode uint64, path string) {
+	type file struct {
+		inode uint64
+		path  string
+	}
+	by := map[file]uint64{}
+	for _, cl := range f.claims {
+		rows := cl.acc.Rows
+		if cl.row != nil {
+			rows = cl.chain[len(cl.chain)-1].Rows
+		}
+		for _, o := range rows {
+			if o.Class == event.BlockIO && o.Inode != 0 {
+				by[file{o.Inode, ev.path(o.PID, o.Inode)}] += o.Duration
+			}
+		}
+	}
+	var best file
+	for k, ns := range by {
+		named := cmp.Compare(min(len(k.path), 1), min(len(best.path), 1))
+		if best.inode == 0 ||
+			cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
+			best = k
+		}
+	}
+	return best.inode, best.path
+}
+
+// nested is the driver call inside the worst call that took most of it.
+func (f *finding) nested() *event.Call {
+	w := f.worst().acc
+	if len(w.Nested) == 0 || w.Nested[0].Duration < w.Duration/2 {
+		return nil
+	}
+	return w.Nested[0]
+}
+
+// nestedNS is the time of such driver calls, over all claims.
+func (f *finding) nestedNS() uint64 {
+	var ns uint64
+	for _, cl := range f.claims {
+		if len(cl.acc.Nested) > 0 {
+			ns += min(cl.lost, cl.acc.Nested[0].Duration)
+		}
+	}
+	return ns
+}
+
+// who names a thread as seen from a process.
+func (ev *evidence) who(t event.Thread, from uint32) string {
+	if t.PID != from {
+		return fmt.Sprintf("%s (pid %d)", ev.name(t.PID, ev.comm(t)), t.PID)
+	}
+	if c := ev.comm(t); c != "" {
+		return fmt.Sprintf("its thread %s (tid %d)", c, t.TID)
+	}
+	return fmt.Sprintf("its thread %d", t.TID)
+}

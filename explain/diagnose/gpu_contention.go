@@ -1,0 +1,255 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// When slow waits go together with another process's use of the GPU: there is
+// enough time with and without it, waits are that many times likelier with it,
+// and it is no chance.
+const (
+	minApart = 0.1 // share of the time in which the other is busy, and is not
+	minLift  = 3.0
+	minSigma = 3.0 // standard deviations of a binomial from what chance gives
+)
+
+// rival is another process on a thread's GPU.
+type rival struct {
+	pid   uint32
+	spans []store.Busy // by start, not overlapping
+	share float64      // of the thread's time in which it was busy
+}
+
+// device is the GPU that a call is for: one not chosen is the first
+// (cudaSetDevice in the CUDA runtime API).
+func device(gpu int8) int8 { return max(gpu, 0) }
+
+// devices are the GPUs that a process's calls are known to be for.
+func (ev *evidence) devices(pid uint32) map[int8]bool {
+	d := map[int8]bool{}
+	for i := range ev.in.Busy {
+		if b := &ev.in.Busy[i]; b.PID == pid {
+			d[device(b.GPU)] = true
+		}
+	}
+	return d
+}
+
+// rivals are the other processes on a thread's GPUs, by id. Between from and to
+// their use is known.
+func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
+	from, to = t.from, t.to
+	if len(ev.in.Busy) == 0 {
+		return nil, from, to
+	}
+	if ev.in.BusyUntil != 0 {
+		to = min(to, ev.in.BusyUntil)
+	}
+	if from >= to {
+		return nil, from, to
+	}
+	own := ev.devices(t.PID)
+	by := map[uint32][]store.Busy{}
+	for _, b := range ev.in.Busy {
+		if b.PID != t.PID && !ev.collectiveOps.Together(b.PID, t.PID) && b.End > from && b.Start < to &&
+			ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
+			by[b.PID] = append(by[b.PID], b)
+		}
+	}
+	for pid, spans := range by {
+		r := rival{pid: pid, spans: union(spans)}
+		r.share = share(busyIn(r.spans, from, to), to-from)
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b rival) int { return cmp.Compare(a.pid, b.pid) })
+	return list, from, to
+}
+
+// sharing reports whether two processes use the same GPU, as far as known: the driver
+// knows better than their own numbers, which say sameNumber.
+func (ev *evidence) sharing(a, b uint32, sameNumber bool) bool {
+	switch common := ev.heldByBoth(a, b); {
+	case len(ev.holds[a]) == 0 || len(ev.holds[b]) == 0:
+		return sameNumber
+	case len(ev.holds[a]) == 1 && len(ev.holds[b]) == 1:
+		return len(common) > 0
+	default: // of several it is not known which one is which
+		return len(common) > 0 && sameNumber
+	}
+}
+
+// heldByBoth are the GPUs of whose memory two processes have some, as the driver tells.
+func (ev *evidence) heldByBoth(a, b uint32) []int {
+	var both []int
+	for _, gpu := range ev.holds[a] {
+		if slices.Contains(ev.holds[b], gpu) {
+			both = append(both, gpu)
+		}
+	}
+	return both
+}
+
+// union makes spans of several GPUs one list without overlaps.
+func union(spans []store.Busy) []store.Busy {
+	slices.SortFunc(spans,
+		func(a, b store.Busy) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	out := spans[:1]
+	for _, b := range spans[1:] {
+		if last := &out[len(out)-1]; b.Start <= last.End {
+			last.End = max(last.End, b.End)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// busyIn is for how long of [from, to) the spans last.
+func busyIn(spans []store.Busy, from, to uint64) uint64 {
+	i, _ := slices.BinarySearchFunc(spans, from, func(b store.Busy, at uint64) int {
+		if b.End <= at {
+			return -1
+		}
+		return 1
+	})
+	var ns uint64
+	for ; i < len(spans) && spans[i].Start < to; i++ {
+		ns += min(spans[i].End, to) - max(spans[i].Start, from)
+	}
+	return ns
+}
+
+var causeGPUContention = cause{
+	kind:     GPUContention,
+	refine:   refineContention,
+	gpuSide:  true,
+	describe: describeGPUContention,
+	busyGPU:  true,
+}
+
+// refineContention gives the waits that coincide with another process's use of
+// the GPU to that process, if they are few without it.
+func refineContention(ev *evidence, t *subject, claims []*claim) {
+	list, from, to := ev.rivals(t)
+	var best *rival
+	var most uint64
+	for i := range list {
+		r := &list[i]
+		if in, ok := r.coincides(claims, from, to); ok && in > most {
+			best, most = r, in
+		}
+	}
+	if best == nil {
+		return
+	}
+	for _, cl := range claims {
+		if !best.during(cl) {
+			t.alone++
+			continue
+		}
+		cl.key = key{kind: GPUContention, Thread: event.Thread{PID: best.pid, TID: best.pid}}
+		cl.explained = min(cl.lost, busyIn(best.spans, cl.acc.Start, cl.acc.End()))
+	}
+}
+
+// during reports whether the process was busy for most of a wait.
+func (r *rival) during(cl *claim) bool {
+	return float64(busyIn(r.spans, cl.acc.Start, cl.acc.End())) >= half*float64(cl.acc.Duration)
+}
+
+// coincides compares the waits while the process was busy with those while it was
+// not, and returns the time lost in the former.
+func (r *rival) coincides(claims []*claim, from, to uint64) (in uint64, ok bool) {
+	if r.share < minApart || r.share > 1-minApart {
+		return 0, false
+	}
+	var n, with float64
+	var out uint64
+	for _, cl := range claims {
+		if cl.lost < uint64(store.SlowExcess) || cl.acc.Start < from || cl.acc.Start >= to {
+			continue
+		}
+		n++
+		if r.during(cl) {
+			with++
+			in += cl.lost
+		} else {
+			out += cl.lost
+		}
+	}
+	if n < minSample || with == 0 {
+		return 0, false
+	}
+	lift := float64(in) / r.share * (1 - r.share)
+	chance := math.Sqrt(n * r.share * (1 - r.share))
+	return in, lift >= minLift*float64(out) && with-n*r.share >= minSigma*chance
+}
+
+// always names the processes that used a thread's GPU nearly all the time.
+func (ev *evidence) always(t *subject) []string {
+	var names []string
+	list, _, _ := ev.rivals(t)
+	for _, r := range list {
+		if r.share > 1-minApart {
+			names = append(names, fmt.Sprintf("%s (pid %d)", ev.name(r.pid, ""), r.pid))
+		}
+	}
+	return names
+}
+
+func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
+	e, who := c.Effect, ev.who(f.Thread, f.sub.PID)
+	list, from, to := ev.rivals(f.sub)
+	var r rival
+	for _, l := range list {
+		if l.pid == f.Thread.PID {
+			r = l
+		}
+	}
+	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(ev), f.pct(),
+		e.Op, who)
+	c.Cause.Detail = fmt.Sprintf("%s of %s slow calls fell into the %.0f %% of the time in which %s used the GPU; %s",
+		report.Count(uint64(len(f.claims))), report.Count(uint64(len(f.claims)+f.sub.alone)), 100*r.share, who, ev.sameGPU(f))
+	if to < f.sub.to {
+		c.Cause.Detail += fmt.Sprintf("; its use is known for the first %s only", span(to-from))
+	}
+	c.Path = []report.Step{
+		f.step(ev, "blocked", "GPU work", f.lost),
+		{
+			Layer: "CUDA", Process: ev.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: ev.comm(f.Thread),
+			State: "running", On: "the same GPU", NS: f.explained,
+		},
+	}
+	c.Recommendations = []string{
+		fmt.Sprintf("give %s and %s a GPU each (CUDA_VISIBLE_DEVICES), or run %s when %s does not", f.process(ev), who, who,
+			f.process(ev)),
+		"if they must share: MIG partitions where the GPU has them, or MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE for the " +
+			"less urgent one; without either they take turns",
+	}
+}
+
+// sameGPU says how far it is known that both processes mean the same GPU.
+func (ev *evidence) sameGPU(f *finding) string {
+	if both := ev.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
+		return fmt.Sprintf("by the driver's account both have memory of GPU %d", both[0])
+	}
+	said := false
+	for i := range ev.in.Busy {
+		b := &ev.in.Busy[i]
+		said = said || b.PID == f.Thread.PID && b.GPU != event.NoGPU
+	}
+	gpu := device(f.worst().acc.Call.GPU)
+	if !said || f.worst().acc.Call.GPU == event.NoGPU {
+		return fmt.Sprintf("not both have said which GPU they use, so their first is meant (GPU %d); in containers and "+
+			"with CUDA_VISIBLE_DEVICES that may be different ones", gpu)
+	}
+	return fmt.Sprintf("both call it GPU %d, which in containers and with CUDA_VISIBLE_DEVICES may mean different ones",
+		gpu)
+}

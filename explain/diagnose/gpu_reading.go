@@ -1,0 +1,135 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// maxAge is how far from a reading its values are believed. There is one each second
+// (capture/host/nvml), less where the driver was slow; older recordings have one in five.
+const maxAge = 5 * time.Second
+
+// readGPUs indexes the readings, the series, and which GPU each process uses: that of
+// whose memory it has some, if the driver tells. Else what it says, or the first; but
+// processes renumber GPUs (CUDA_VISIBLE_DEVICES), which is not seen. A single GPU is the
+// one in any case.
+func (ev *evidence) readGPUs() {
+	ev.series, ev.gpus, ev.chosen = map[threadOp][]store.OpSecond{}, map[int][]store.GPUSnapshot{}, map[uint32]int{}
+	for _, o := range ev.in.Series {
+		k := threadOp{o.Thread, o.Op}
+		ev.series[k] = append(ev.series[k], o)
+	}
+	for _, g := range ev.in.GPUs {
+		ev.gpus[g.GPU] = append(ev.gpus[g.GPU], g)
+	}
+	for _, list := range ev.gpus {
+		slices.SortFunc(list, func(a, b store.GPUSnapshot) int { return cmp.Compare(a.At, b.At) })
+	}
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
+		ev.chosen[c.PID] = max(ev.chosen[c.PID], int(c.GPU))
+	}
+	ev.holds = map[uint32][]int{}
+	for _, m := range ev.in.GPUMemory {
+		if !slices.Contains(ev.holds[m.PID], m.GPU) {
+			ev.holds[m.PID] = append(ev.holds[m.PID], m.GPU)
+		}
+	}
+	ev.xids = slices.Clone(ev.in.Xids)
+	slices.SortFunc(ev.xids, func(a, b store.Xid) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+// mayUse reports whether a process may use a GPU: it does if it has memory there, and
+// does not if it has memory elsewhere only.
+func (ev *evidence) mayUse(pid uint32, gpu int) bool {
+	held := ev.holds[pid]
+	return len(held) == 0 || gpu < 0 || slices.Contains(held, gpu)
+}
+
+// readings are those of the GPU that a process's call is for, by time.
+func (ev *evidence) readings(pid uint32, gpu int8) []store.GPUSnapshot {
+	if len(ev.gpus) == 1 {
+		for _, list := range ev.gpus {
+			return list
+		}
+	}
+	if held := ev.holds[pid]; len(held) == 1 {
+		return ev.gpus[held[0]]
+	}
+	if gpu == event.NoGPU {
+		return ev.gpus[ev.chosen[pid]]
+	}
+	return ev.gpus[int(gpu)]
+}
+
+// reading is the one nearest to a moment of the GPU that a call is for, nil if
+// none is near enough.
+func (ev *evidence) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapshot {
+	list := ev.readings(pid, gpu)
+	after := sort.Search(len(list), func(i int) bool { return list[i].At >= at })
+	var best *store.GPUSnapshot
+	nearest := uint64(maxAge)
+	for i := max(0, after-1); i < min(len(list), after+1); i++ {
+		if d := max(list[i].At, at) - min(list[i].At, at); d <= nearest {
+			best, nearest = &list[i], d
+		}
+	}
+	return best
+}
+
+// highUtil is the utilisation in percent that people take for a busy GPU.
+const highUtil = 80
+
+// busyMeanwhile says, of a cause on the host, that the readings showed a busy GPU
+// while the time was lost, if it did: people conclude from it that the GPU was the
+// limit. Without readings of that time it says nothing.
+func (ev *evidence) busyMeanwhile(f *finding) string {
+	if len(ev.in.GPUs) == 0 || f.cause.busyGPU {
+		return ""
+	}
+	var sum, weight float64
+	for _, cl := range f.claims {
+		util, ok := ev.utilisation(f.sub, cl)
+		if ok {
+			sum += float64(cl.lost) * util
+			weight += float64(cl.lost)
+		}
+	}
+	if weight < half*float64(f.lost) || sum < highUtil*weight {
+		return ""
+	}
+	return fmt.Sprintf("GPU utilisation read %.0f %% meanwhile: it counts time with any kernel resident, not work done",
+		sum/weight)
+}
+
+// utilisation is what was read in percent while a claim's time was lost: for one
+// that is spread over the thread's time, the mean.
+func (ev *evidence) utilisation(t *subject, cl *claim) (pct float64, ok bool) {
+	gpu := int8(event.NoGPU)
+	if cl.acc.Call != nil {
+		gpu = cl.acc.Call.GPU
+	}
+	if !cl.aggregate {
+		g := ev.reading(t.PID, gpu, cl.acc.Start)
+		if g == nil || !g.Known(store.GPUUtil) {
+			return 0, false
+		}
+		return float64(g.UtilPct), true
+	}
+	var sum, n float64
+	for _, g := range ev.readings(t.PID, gpu) {
+		if g.At >= t.from && g.At < t.to && g.Known(store.GPUUtil) {
+			sum += float64(g.UtilPct)
+			n++
+		}
+	}
+	return sum / max(n, 1), n > 0
+}

@@ -1,0 +1,189 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+)
+
+// A wait for the GPU is held against waits for the same work: a program may wait many
+// times for nothing, and once in a while for what it gave the GPU to do.
+const (
+	minSameWork = 2     // waits for the same work that make a usual time: rare work must not be held against other work
+	emptyWait   = 20e3  // ns; half of an operation's calls shorter than this found nothing queued (2 to 10 us)
+	unlikeWaits = 2.0   // times the median that the usual wait for work takes, for the median to be of other waits
+	longWait    = 100e3 // ns; as long as it takes to be slow (store.SlowExcess)
+	mixedWork   = 3.0   // 90th percentile of long waits against their median, from which they wait for different work
+)
+
+// readWork finds the usual time of the waits for each work that a thread's calls show.
+// Where the recording is thinned, only the length of a wait tells whether it had work.
+func (ev *evidence) readWork() {
+	by := map[event.Thread][]ledger.Wait{}
+	thinned := map[uint32]bool{}
+	for _, span := range ev.in.Spans {
+		for pid, calls := range outermostByProcess(span) {
+			list, exact := ledger.Waits(calls, blocks)
+			if !exact {
+				thinned[pid] = true
+			}
+			for _, w := range list {
+				by[w.Thread] = append(by[w.Thread], w)
+			}
+		}
+	}
+	seldom := ev.seldomWaits()
+	for _, t := range ev.subjects {
+		t.usualWork, t.waitWork, t.later = map[event.Op]uint64{}, map[uint64]uint64{}, map[uint64]uint64{}
+		t.siteWork = map[opSite]uint64{}
+		known := seldom[t.Thread]
+		if !thinned[t.PID] {
+			known = append(known, by[t.Thread]...)
+		}
+		t.byWork(distinct(known))
+		ev.byLength(t)
+		for op, v := range t.usualWork { // a median that is of the same waits says more
+			if st := ev.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(ev.median(st)) {
+				delete(t.usualWork, op)
+			}
+		}
+	}
+}
+
+// seldomWaits are the waits of threads that seldom wait, by thread, of which the work is known
+// well: of a thinned recording, too.
+func (ev *evidence) seldomWaits() map[event.Thread][]ledger.Wait {
+	by := map[event.Thread][]ledger.Wait{}
+	for _, span := range ev.in.Seldom {
+		for _, calls := range outermostByProcess(span) {
+			list, _ := ledger.Waits(calls, blocks)
+			for _, w := range list {
+				if w.Known() {
+					by[w.Thread] = append(by[w.Thread], w)
+				}
+			}
+		}
+	}
+	return by
+}
+
+// distinct leaves each wait of a thread once: spans may overlap.
+func distinct(waits []ledger.Wait) []ledger.Wait {
+	have := map[uint64]bool{}
+	return slices.DeleteFunc(waits, func(w ledger.Wait) bool {
+		seen := have[w.Start]
+		have[w.Start] = true
+		return seen
+	})
+}
+
+func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
+	by := map[uint32][]event.CallTime{}
+	for i := range span {
+		if c := &span[i]; c.Depth == 0 {
+			by[c.PID] = append(by[c.PID], *c)
+		}
+	}
+	for _, calls := range by {
+		slices.SortFunc(calls, func(a, b event.CallTime) int {
+			return cmp.Or(ledger.InOrder(a, b), cmp.Compare(a.TID, b.TID))
+		})
+	}
+	return by
+}
+
+// byWork takes the median of waits for the same work. A wait whose work is not known
+// is held against the work that takes longest.
+func (t *subject) byWork(waits []ledger.Wait) {
+	type same struct {
+		opSite
+		work ledger.Work
+	}
+	took, cycles := map[same][]uint64{}, map[same][]cycle{}
+	for i := range waits {
+		if w := &waits[i]; !w.Work.Empty() {
+			k := same{opSite{w.Op, w.Site}, w.Work.Size()}
+			took[k] = append(took[k], w.Duration)
+			cycles[k] = append(cycles[k], cycle{w.Start, w.Took()})
+		}
+	}
+	for _, c := range cycles {
+		t.compare(c)
+	}
+	usual := map[same]uint64{}
+	for k, v := range took {
+		if len(v) >= minSameWork {
+			usual[k] = stats.Median(v)
+			t.usualWork[k.op] = max(t.usualWork[k.op], usual[k])
+			t.siteWork[k.opSite] = max(t.siteWork[k.opSite], usual[k])
+		}
+	}
+	for i := range waits {
+		w := &waits[i]
+		if v := usual[same{opSite{w.Op, w.Site}, w.Work.Size()}]; v > 0 {
+			t.waitWork[w.Start] = v
+		}
+	}
+}
+
+// byLength takes the median of an operation's long waits, if most of its calls found
+// nothing queued and the work is not known otherwise. Long waits are all recorded one
+// by one.
+func (ev *evidence) byLength(t *subject) {
+	for op, waits := range ev.longWaits(t) {
+		durations := make([]uint64, len(waits))
+		for i := range waits {
+			durations[i] = waits[i].call.Duration
+		}
+		usual := stats.Median(durations)
+		if most := stats.Percentile(durations, 0.9); float64(most) > mixedWork*float64(usual) &&
+			!ev.sameThroughout(t, waits) {
+			t.usualWork[op] = stats.Percentile(durations, 0.95)
+			continue
+		}
+		t.usualWork[op] = usual
+		t.compare(cyclesOf(waits))
+	}
+}
+
+// usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of
+// its operation says it.
+func (t *subject) usualFor(c *event.Call) uint64 {
+	if v := t.usualCollective[c.Start]; v > 0 {
+		return max(v, t.usual[c.Op])
+	}
+	if t.usualWork[c.Op] == 0 {
+		return t.usual[c.Op]
+	}
+	if v := t.waitWork[c.Start]; v > 0 {
+		return v
+	}
+	return max(t.usual[c.Op], t.usualWork[c.Op])
+}
+
+// ofWork reports whether a call is held against waits for the same work.
+func (a *account) ofWork() bool {
+	return a.Call != nil && !a.bySite && a.sub.usualWork[a.Op] != 0 && a.base != 0
+}
+
+// slower words since when a finding's waits take longer, and by which factor.
+func (f *finding) slower(base uint64) string {
+	first := ^uint64(0)
+	var sum, n uint64
+	for _, cl := range f.claims {
+		if !cl.aggregate {
+			first = min(first, cl.acc.Start)
+			sum += cl.acc.Duration
+			n++
+		}
+	}
+	if n == 0 || base == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; since %s these waits took %.1f times as long as waits for the same work usually do",
+		clockOf(first/1e9), float64(sum/n)/float64(base))
+}

@@ -1,0 +1,153 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// When launches of graphs have become fewer, and what they have to be replaced by for
+// that to be a finding: a server with fewer requests launches less, too.
+const (
+	minRates    = 3   // seconds in each half, for their rates to be compared
+	minRate     = 10  // launches a second, below which rates say nothing
+	fallenShare = 0.5 // of the rate, that is left
+	fallenFar   = 0.25
+	eagerEach   = 2   // kernels launched one by one for each graph that is not
+	longerShare = 0.5 // of what a launch takes longer, that is in calls of one operation
+	hostShare   = 0.5 // of the time that launches are missing from, that the host took
+)
+
+// graphRates compares the halves of the time in which a process launches.
+type graphRates struct {
+	before, now       float64  // graphs a second, medians
+	kernels, kernelsB float64  // kernels a second, now and before
+	longer            event.Op // operation that takes most of the time that a launch takes longer
+	longerBy          float64  // ns a launch
+	share             float64  // of that time
+	since             uint64   // Unix seconds from which on they were few
+	kernelNS          uint64   // in it, in calls that launch kernels one by one
+}
+
+// rates reports whether launches became fewer.
+func (ev *evidence) rates(g *graphUse) (r graphRates, fell bool) {
+	if len(g.seconds) < 2*minRates+2 {
+		return r, false
+	}
+	seconds := g.seconds[1 : len(g.seconds)-1] // those are not whole
+	parts := [2][]graphSecond{seconds[:len(seconds)/2], seconds[len(seconds)/2:]}
+	step := float64(max(ev.in.SeriesStep, 1))
+	var graphs, kernels [2]float64
+	for i, part := range parts {
+		var a, b []uint64
+		for j := range part {
+			a, b = append(a, part[j].launched), append(b, part[j].kernels)
+		}
+		graphs[i], kernels[i] = middle(a)/step, middle(b)/step
+	}
+	r = graphRates{before: graphs[0], now: graphs[1], kernelsB: kernels[0], kernels: kernels[1]}
+	if r.before < minRate || r.now >= fallenShare*r.before {
+		return r, false
+	}
+	for i := len(seconds) - 1; i >= 0 && float64(seconds[i].launched) < step*(r.before+r.now)/2; i-- {
+		r.since = seconds[i].at
+	}
+	r.attribute(parts, step*1e9)
+	return r, true
+}
+
+// attribute finds the operation in which a launch, with all that belongs to it, takes
+// longer than before.
+func (r *graphRates) attribute(parts [2][]graphSecond, width float64) {
+	var launched [2]float64
+	ns := [2]map[event.Op]float64{{}, {}}
+	for i, part := range parts {
+		for j := range part {
+			launched[i] += float64(part[j].launched)
+			for op, v := range part[j].ns {
+				ns[i][op] += float64(v)
+				if i == 1 && op.Role() == event.RoleLaunch && op.GraphStep() == "" {
+					r.kernelNS += v
+				}
+			}
+		}
+	}
+	if launched[0] == 0 || launched[1] == 0 {
+		return
+	}
+	all := width * (float64(len(parts[1]))/launched[1] - float64(len(parts[0]))/launched[0])
+	for op, v := range ns[1] {
+		if by := v/launched[1] - ns[0][op]/launched[0]; by > r.longerBy || by == r.longerBy && op < r.longer {
+			r.longer, r.longerBy = op, by
+		}
+	}
+	if all > 0 {
+		r.share = r.longerBy / all
+	}
+}
+
+// eager reports whether kernels are launched one by one instead.
+func (r *graphRates) eager() bool { return r.kernels-r.kernelsB >= eagerEach*(r.before-r.now) }
+
+// missing is the time, of so many seconds of which they are few in half, that the
+// launches which do not come would have filled, ns.
+func (r *graphRates) missing(seconds int) float64 {
+	return (1 - r.now/r.before) * float64(seconds) / 2 * 1e9
+}
+
+// hostTook is the time that causes on the host took from the thread of a process which
+// lost most by them, ns.
+func (ev *evidence) hostTook(pid uint32) float64 {
+	var most uint64
+	for _, t := range ev.subjects {
+		if t.PID == pid {
+			most = max(most, t.lostOnHost)
+		}
+	}
+	return float64(most)
+}
+
+func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
+	r, fell := ev.rates(g)
+	if !fell || !r.eager() && r.share < longerShare {
+		return report.Chain{}, false
+	}
+	if !r.eager() && ev.hostTook(g.pid) >= hostShare*r.missing(len(g.seconds)-2) {
+		return report.Chain{}, false // the host was late, not the GPU
+	}
+	severity := "LOW"
+	if r.now < fallenFar*r.before {
+		severity = "MEDIUM"
+	}
+	launch := g.ops[graphLaunch]
+	c := ev.graphChain(g, GraphLaunchDrop, severity, launch)
+	c.Evidence.Sample = len(g.seconds)
+	fall := fmt.Sprintf("%s launches fewer graphs: %s a second instead of %s", c.Cause.Process, perSecond(r.now),
+		perSecond(r.before))
+	at := clockOf(max(r.since, g.seconds[0].at))
+	if r.eager() {
+		c.Summary = fall + ", and kernels one by one instead"
+		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at,
+			perSecond(r.kernels), perSecond(r.kernelsB))
+		graphPath(&c, launch.most.Op, "running", "kernels launched one by one", r.kernelNS)
+		c.Recommendations = append(ev.advise(g.pid, nil, adviceGraphUnused),
+			"pad inputs to the sizes that were captured, or capture the sizes that come")
+		return c, true
+	}
+	c.Summary = fmt.Sprintf("%s, because %s takes longer", fall, r.longer)
+	c.Cause.Detail = fmt.Sprintf("since about %s each launch has %s more in %s, %.0f %% of what it takes longer", at,
+		span(uint64(r.longerBy)), r.longer, 100*min(r.share, 1))
+	graphPath(&c, r.longer, "running", r.longer.String(), uint64(r.longerBy))
+	if r.longer.Role() == event.RoleSync {
+		c.Recommendations = append(c.Recommendations,
+			"the GPU takes longer for each graph: look for more work in it, a lower clock, or another process on the GPU "+
+				"(the findings gpu_contention and thermal_throttle, view gpu_snapshots)")
+	} else {
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("see what %s does since then: ingero query \"select "+
+			"timestamp, calls, avg_ns, max_ns from op_seconds where op = '%[1]s' order by timestamp\"", r.longer))
+	}
+	return c, true
+}
+
+func perSecond(v float64) string { return fmt.Sprintf("%.0f", v) }

@@ -1,0 +1,218 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+)
+
+// While the GPU has work queued, a thread of the program that has to wait for a CPU delays
+// nothing: the program waits for the GPU at the end of its step for that much less. A
+// training loop that keeps its GPU busy loses nothing when its threads get in each other's
+// way now and then.
+
+// queuedInterval is the time between two long waits of a process for the GPU.
+type queuedInterval struct {
+	began uint64 // Unix ns of the end of the wait before it
+	known bool   // that wait is: it is not only what is usual
+	from  uint64 // Unix ns from which work is queued
+	to    uint64 // of the wait's start
+	spare uint64 // ns of that wait that no delay has taken yet
+}
+
+// usualLead is the quantile of the times from a wait's end to the first launch after it
+// that says from when on work is queued.
+const usualLead = 0.9
+
+// unseenGap is how many times as long as usual the time between two long waits is if
+// there are others in it.
+const unseenGap = 2
+
+// longCall is a long wait for the GPU, Unix ns.
+type longCall struct{ start, end uint64 }
+
+// readQueued finds the intervals of each process, by time. Unusual calls are known one by one,
+// of the others those in the spans are. Where waits may be missing, a interval begins no sooner
+// before its wait than is usual, and the waits that are missing are what the exact sums of
+// each second hold beyond those that are known.
+func (ev *evidence) readQueued() {
+	ev.queued, ev.unseen = map[uint32][]queuedInterval{}, map[uint32]unseenWaits{}
+	waits := map[uint32][]longCall{}
+	add := func(pid uint32, o event.Op, depth uint8, start, end uint64) {
+		if o.Role() == event.RoleSync && depth == 0 && end-start >= longWait {
+			waits[pid] = append(waits[pid], longCall{start, end})
+		}
+	}
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
+		add(c.PID, c.Op, c.Depth, c.Start, c.End())
+	}
+	for _, span := range ev.in.Spans {
+		for i := range span {
+			c := &span[i]
+			add(c.PID, c.Op, c.Depth, c.Start, c.End())
+		}
+	}
+	ev.steps = ev.queuedSteps()
+	for pid, list := range waits {
+		q := ev.steps[pid]
+		if len(q.leads) == 0 {
+			continue // nothing says when work is queued
+		}
+		lead, length := stats.Percentile(leadTimes(q.leads, 0, math.MaxUint64), usualLead), stats.Median(q.length)
+		slices.SortFunc(list, func(a, b longCall) int {
+			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.start, b.start))
+		})
+		list = slices.Compact(list) // many are known by both
+		for i := 1; i < len(list); i++ {
+			wait := list[i]
+			began := list[i-1].end
+			from := max(began, wait.start-min(wait.start, length)) + lead
+			known := wait.start-min(wait.start, began) <= unseenGap*length // else waits between them are not listed
+			if !known {
+				began = from - lead
+			}
+			if from < wait.start {
+				ev.queued[pid] = append(ev.queued[pid], queuedInterval{began, known, from, wait.start, wait.end - wait.start})
+			}
+		}
+		if lead < length {
+			ev.unseen[pid] = ev.unseenOf(pid, list, float64(length-lead)/float64(length))
+		}
+	}
+}
+
+// unseenWaits are the long waits of a process that no list holds: what they came to in each
+// second, ns, and in which share of the time between such waits work is queued.
+type unseenWaits struct {
+	share float64
+	spare map[uint64]uint64 // that no delay has taken yet
+	mean  map[uint64]uint64 // of one wait
+}
+
+// unseenOf subtracts the listed waits from the exact sums.
+func (ev *evidence) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
+	step := max(ev.in.SeriesStep, 1)
+	u := unseenWaits{queued, map[uint64]uint64{}, map[uint64]uint64{}}
+	calls := map[uint64]uint64{}
+	for k, series := range ev.series {
+		if k.PID != pid || k.op.Role() != event.RoleSync || k.op.Source() == event.SourceDriver {
+			continue
+		}
+		for _, o := range series {
+			if o.Calls > 0 && o.SumNS/o.Calls >= longWait {
+				u.spare[o.Second] += o.SumNS
+				calls[o.Second] += o.Calls
+			}
+		}
+	}
+	for at, n := range calls {
+		u.mean[at] = u.spare[at] / n
+	}
+	for _, w := range listed {
+		at := w.start / 1e9 / step * step
+		u.spare[at] -= min(u.spare[at], w.end-w.start)
+	}
+	return u
+}
+
+// hidden takes from a delay what cost nothing if it came before a wait that is not listed.
+func (u *unseenWaits) hidden(at, ns uint64) uint64 {
+	v := uint64(u.share * float64(ns))
+	if ns > u.mean[at] || v > u.spare[at] {
+		return 0
+	}
+	u.spare[at] -= v
+	return v
+}
+
+// queuedSteps are what the spans show of the times between long waits: from a wait's end to
+// the next launch, and to the next long wait, ns.
+type queuedSteps struct {
+	leads  []lead
+	length []uint64
+}
+
+// lead is the time from the end of a long wait, at Unix ns, to the process's next launch, ns.
+type lead struct{ at, ns uint64 }
+
+// leadTimes are those of leads from a time to another, Unix ns.
+func leadTimes(leads []lead, from, to uint64) (ns []uint64) {
+	for _, l := range leads {
+		if l.at >= from && l.at < to {
+			ns = append(ns, l.ns)
+		}
+	}
+	return ns
+}
+
+func (ev *evidence) queuedSteps() map[uint32]queuedSteps {
+	steps := map[uint32]queuedSteps{}
+	for _, span := range ev.in.Spans {
+		for pid, calls := range outermostByProcess(span) {
+			var ended, launched uint64 // the last long wait, the first launch since then
+			for i := range calls {
+				c := &calls[i]
+				switch c.Op.Role() {
+				case event.RoleSync:
+					if c.Duration < longWait {
+						continue
+					}
+					if launched != 0 && c.Start >= launched {
+						q := steps[pid]
+						steps[pid] = queuedSteps{append(q.leads, lead{ended, launched - ended}), append(q.length, c.Start-ended)}
+					}
+					ended, launched = c.End(), 0
+				case event.RoleLaunch, event.RoleCollective:
+					if ended != 0 && launched == 0 && c.Start >= ended {
+						launched = c.Start
+					}
+				}
+			}
+		}
+	}
+	return steps
+}
+
+// costless is how much of a delay in an episode cost nothing, ns. Within a wait for the GPU
+// that is what the GPU was still at work for when it was over, as far as the wait did not
+// last longer than usual: who waits may also drive what it waits for. over is by how much it
+// did, without the delays before this one.
+func (ev *evidence) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
+	ended := o.Start + o.Duration
+	switch {
+	case a.Call == nil || !blocks(a.Op):
+		return ev.hidden(o.PID, ended, ns)
+	case a.role == event.RoleSync && a.End() > ended+longWait:
+		cost := min(ns, *over)
+		*over -= cost
+		ev.delays[o.PID] += ns - cost
+		return ns - cost
+	}
+	return 0
+}
+
+// hidden takes from a delay of a process's thread, in ns, what cost nothing, and returns
+// that: the delay ended at a time when work was queued, and the wait at the end of the interval
+// was at least as long as all delays in it.
+func (ev *evidence) hidden(pid uint32, ended, ns uint64) uint64 {
+	intervals := ev.queued[pid]
+	n, _ := slices.BinarySearchFunc(intervals, ended,
+		func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
+	if n == len(intervals) || ended < intervals[n].began || !intervals[n].known && ended < intervals[n].from+ns {
+		step := max(ev.in.SeriesStep, 1)
+		u := ev.unseen[pid]
+		v := u.hidden(ended/1e9/step*step, ns)
+		ev.delays[pid] += v
+		return v
+	}
+	if ended < intervals[n].from+ns || intervals[n].spare < ns {
+		return 0
+	}
+	intervals[n].spare -= ns
+	ev.delays[pid] += ns
+	return ns
+}

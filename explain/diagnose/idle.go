@@ -1,0 +1,100 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+var causeIdle = cause{
+	kind:         idleKind,
+	idle:         true,
+	answered:     PeerWait,
+	claimEpisode: claimIdle,
+}
+
+// claimIdle takes the waits for work out of the time between calls.
+func claimIdle(_ *evidence, a *account) []claim {
+	if a.Call != nil {
+		return nil
+	}
+	claims := a.through(idleKind)
+	for _, cl := range claims {
+		a.sub.idle[cl.class.String()] += cl.lost
+	}
+	// What is left of a class once the recorded waits are taken out was too
+	// short to be recorded one by one.
+	for _, c := range followed {
+		var open uint64
+		for _, o := range a.open {
+			if o.Class == c {
+				open += o.Duration
+			}
+		}
+		if a.sub.mostlyIdle[c] && a.left[c] > open {
+			a.sub.idle[c.String()] += a.take(c, a.left[c]-open)
+		}
+	}
+	return nil
+}
+
+// minIdlePct is the share of its time from which a thread is listed as idle.
+const minIdlePct = 10
+
+// idleThreads lists the threads that waited for work between calls.
+func (ev *evidence) idleThreads() []report.Idle {
+	var list []report.Idle
+	for _, t := range ev.subjects {
+		total, most := ev.idleOf(t)
+		if pct := percent(total, t.wall()); pct >= minIdlePct {
+			list = append(list,
+				report.Idle{Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b report.Idle) int { return cmp.Compare(b.NS, a.NS) })
+	return list
+}
+
+// idleOf is how long a thread waited for work, and what it waited in for most of it. Sums between
+// calls are of whole seconds, which may begin before the window: what was lost in the
+// window is no rest.
+func (ev *evidence) idleOf(t *subject) (total uint64, most string) {
+	on := map[string]uint64{}
+	for k, v := range t.idle {
+		on[k] += v
+	}
+	g := ev.gapStats[t.Thread]
+	for _, c := range []event.Class{event.Poll, event.Sleep} {
+		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
+	}
+	for _, c := range idleWords {
+		if v := on[c.in]; v > 0 {
+			total += v
+			if most == "" || v > on[most] {
+				most = c.in
+			}
+		}
+	}
+	return min(total, t.wall()-min(t.wall(), t.lost)), most
+}
+
+// idleWords are what threads without work wait in: a class, or a communicator's other ranks.
+var idleWords = []struct{ in, on string }{
+	{event.Poll.String(), "poll: no request or event came"},
+	{event.Network.String(), "socket: nothing was received"},
+	{event.Pipe.String(), "pipe: nothing was written to it"},
+	{event.Futex.String(), "condition: no work was handed over"},
+	{event.Sleep.String(), "sleep: it had asked to sleep"},
+	{joining, "a new communicator: another rank joined it later"},
+}
+
+func idleOn(in string) string {
+	for _, w := range idleWords {
+		if w.in == in {
+			return w.on
+		}
+	}
+	return in
+}

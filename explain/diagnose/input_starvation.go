@@ -1,0 +1,48 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+var causeInputStarvation = cause{
+	kind:         InputStarvation,
+	claimEpisode: claimInput,
+	fromWorker:   true,
+	answered:     PeerWait,
+	joinsThreads: true,
+	place:        sameWorkers,
+	counts:       atWork,
+	describe:     describeInput,
+}
+
+// claimInput takes waits for data from a worker of the process's own that was
+// computing it.
+func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvation) }
+
+// sameWorkers is the name that workers have but for their numbers.
+func sameWorkers(ev *evidence, f *finding) (string, bool) {
+	return strings.TrimRight(ev.name(f.root(ev).PID, ""), "0123456789"), true
+}
+
+// atWork are the classes of the time of a thread that made what was waited for: whatever kept it at work.
+var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.BlockIO, event.Fault}
+
+func describeInput(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root(ev)
+	one, who := ev.who(t, f.sub.PID), f.about(ev)
+	did := f.doing()
+	from := "its worker " + who
+	if t.PID == f.sub.PID || f.several() {
+		from = who // which says that it is the program's own thread, or that they are workers
+	}
+	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which %s %s",
+		f.process(ev), f.pct(), from, f.was(), did.short("computing it"))
+	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
+	c.Path = f.path(ev, did.state(), did.on())
+	c.Recommendations = append(ev.advise(f.sub.PID, []string{"process", f.process(ev), "worker", one}, adviceWorkers),
+		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID))
+}

@@ -1,0 +1,210 @@
+package diagnose
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// When a thread is bound by launching: most of its time goes to launches, each as
+// short as one is if the queue has room, and it hardly ever finds the GPU at work.
+// Percentages are of the time that no other cause took.
+const (
+	minLaunchPct  = 50.0
+	maxWaitPct    = 20.0
+	minLaunchRate = 5000                  // a second
+	maxLaunch     = 20 * time.Microsecond // median
+	minBoundPct   = 25.0                  // percent of the time that it lasts
+	alwaysPct     = 95.0                  // percent of the time from which it is always so
+	dominantPct   = 75.0                  // percent of the time from which it is more than a property
+)
+
+// spent is how many calls there were, and the time in them.
+type spent struct{ calls, ns uint64 }
+
+func (a *spent) add(b spent) {
+	a.calls += b.calls
+	a.ns += b.ns
+}
+
+// launching is what a thread did to launch, in all of its time or in some seconds of it.
+type launching struct {
+	room     uint64  // ns, the time that no other cause took
+	ops      []spent // by place among the subject's operations
+	launches spent
+	waits    spent // for the GPU
+	behind   bool  // the GPU is, each time that it is waited for
+}
+
+func (t *subject) newLaunching(room uint64) *launching {
+	return &launching{room: room, ops: make([]spent, len(t.ops))}
+}
+
+func (l *launching) add(t *subject, i int, v spent) {
+	l.ops[i].add(v)
+	switch op := t.ops[i].Op; {
+	case op.Role() == event.RoleLaunch:
+		l.launches.add(v)
+	case blocks(op):
+		l.waits.add(v)
+	}
+}
+
+func (l *launching) merge(t *subject, m *launching) {
+	l.room += m.room
+	for i, v := range m.ops {
+		l.add(t, i, v)
+	}
+}
+
+// addPart adds a part of m's time, in which it launches so many times as much as on the
+// whole and waits for nothing.
+func (l *launching) addPart(t *subject, m *launching, part, times float64) {
+	l.room += uint64(part * float64(m.room))
+	for i, v := range m.ops {
+		if t.ops[i].Op.Role() == event.RoleLaunch {
+			l.add(t, i, spent{uint64(part * times * float64(v.calls)), uint64(part * times * float64(v.ns))})
+		}
+	}
+}
+
+// share is how much of the time goes to launches.
+func (l *launching) share() float64 { return share(l.launches.ns, l.room) }
+
+func (l *launching) bound() bool {
+	return !l.behind && l.launches.calls > 0 && float64(l.launches.calls) >= minLaunchRate*float64(l.room)/1e9 &&
+		percent(l.launches.ns, l.room) >= minLaunchPct && percent(l.waits.ns, l.room) <= maxWaitPct
+}
+
+// launchingOf is what a thread does to launch while launching binds it: in the seconds
+// in which it does, if they are a good part of its time, and in a part of those beside
+// them. A GPU that it waits for at other times hides none of that.
+func (ev *evidence) launchingOf(t *subject) (*launching, bool) {
+	for _, o := range t.ops {
+		if o.Op.Role() == event.RoleLaunch && o.Hist.Quantile(0.5) > uint64(maxLaunch) {
+			return nil, false
+		}
+	}
+	seconds := ev.launchingBySecond(t)
+	beside := func(i int) bool {
+		return !seconds[i].bound() && (i > 0 && seconds[i-1].bound() || i+1 < len(seconds) && seconds[i+1].bound())
+	}
+	bound, other := t.newLaunching(0), t.newLaunching(0)
+	for i, l := range seconds {
+		switch {
+		case l.bound():
+			bound.merge(t, l)
+		case !beside(i):
+			other.merge(t, l)
+		}
+	}
+	if bound.room == 0 || percent(bound.room, t.unattributed.room) < minBoundPct {
+		return nil, false
+	}
+	most, least := bound.share(), other.share()
+	for i, l := range seconds {
+		p := l.share()
+		if beside(i) && other.room > 0 && least < p && p < most {
+			bound.addPart(t, l, (p-least)/(most-least), most/p)
+		}
+	}
+	return bound, true
+}
+
+// launchingBySecond is for the steps of the series, in order. The time that other causes
+// took is taken to be spread evenly. Without a series it is one step for all.
+func (ev *evidence) launchingBySecond(t *subject) []*launching {
+	by := map[uint64]*launching{}
+	left, behind := share(t.unattributed.room, t.wall()), ev.behind(t)
+	for i, o := range t.ops {
+		for _, sec := range ev.series[threadOp{t.Thread, o.Op}] {
+			l := by[sec.Second]
+			if l == nil {
+				from := max(sec.Second*1e9, t.from)
+				to := max(from, min((sec.Second+max(ev.in.SeriesStep, 1))*1e9, t.to))
+				l = t.newLaunching(uint64(float64(to-from) * left))
+				l.behind = behind[sec.Second].all(to - from)
+				by[sec.Second] = l
+			}
+			l.add(t, i, spent{sec.Calls, uint64(float64(sec.SumNS) * share(t.busyIn(o), o.SumNS))})
+		}
+	}
+	if len(by) == 0 { // an earlier Ingero kept no series
+		all := t.newLaunching(t.unattributed.room)
+		for i, o := range t.ops {
+			all.add(t, i, spent{o.Calls, t.busyIn(o)})
+		}
+		return []*launching{all}
+	}
+	var seconds []*launching
+	for _, at := range slices.Sorted(maps.Keys(by)) {
+		seconds = append(seconds, by[at])
+	}
+	return seconds
+}
+
+// busyIn is the time in an operation's calls that no other cause took, ns. In waits for
+// the GPU the time counts that gpu_wait took as well: the GPU was at work in it.
+func (t *subject) busyIn(o *store.OpStat) uint64 {
+	ns := t.unattributed.ops[o.Op]
+	if o.Op.Role() == event.RoleSync {
+		ns = min(o.SumNS, ns+t.unattributed.onGPU[o.Op])
+	}
+	return ns
+}
+
+var causeLaunchBound = cause{
+	kind:           LaunchBound,
+	claimAggregate: aggregateLaunches,
+	mildPct:        dominantPct,
+	describe:       describeLaunchBound,
+}
+
+// aggregateLaunches takes the time of a thread's launches if that is what it does.
+func aggregateLaunches(ev *evidence, t *subject) []claim {
+	l, bound := ev.launchingOf(t)
+	if !bound {
+		return nil
+	}
+	t.launching = l
+	var claims []claim
+	for i, o := range t.ops {
+		if o.Op.Role() == event.RoleLaunch {
+			claims = append(claims,
+				ev.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
+		}
+	}
+	return claims
+}
+
+func describeLaunchBound(ev *evidence, f *finding, c *report.Chain) {
+	l := f.sub.launching
+	e := c.Effect
+	rate := report.Count(uint64(float64(l.launches.calls) * 1e9 / max(float64(l.room), 1)))
+	c.Summary = fmt.Sprintf("%s spends %s launching: %s launches a second of %s each, and the GPU is done before the next",
+		f.process(ev), f.pct(), rate, span(e.P50NS))
+	c.Cause.Detail = fmt.Sprintf("the thread waited for the GPU for %s in %s calls, so the GPU finishes its work "+
+		"before more comes and is idle between; how much of the launch time its own work would fill is not known, so the "+
+		"loss is an upper bound",
+		span(l.waits.ns), report.Count(l.waits.calls))
+	if l.waits.calls == 0 {
+		c.Cause.Detail = "no call waited for the GPU and no launch for room in its queue; how much of the launch time the " +
+			"GPU's own work would fill is not known, so the loss is an upper bound"
+	}
+	if percent(l.room, f.sub.wall()) < alwaysPct {
+		c.Cause.Detail += fmt.Sprintf("; this is so in %s of %s", span(l.room), span(f.sub.wall()))
+	}
+	site := ev.site(f)
+	if site != "" {
+		c.Cause.Detail += "; called from " + site
+		site = " of " + site
+	}
+	c.Path = []report.Step{f.step(ev, "running", "inside "+e.Op, f.lost)}
+	graph := fmt.Sprintf("put the launches%s into a CUDA graph: one cudaGraphLaunch instead of many %s", site, e.Op)
+	c.Recommendations = append([]string{graph}, ev.advise(f.sub.PID, nil, adviceFuse)...)
+}

@@ -1,0 +1,124 @@
+package diagnose_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// TestHealthyProgramIsHealthyFromTheStart: what is reported while a program runs is found by
+// the same rules as what is reported afterwards, from less. That must not be more.
+func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
+	for _, name := range []string{
+		"healthy", "control_decode_eager", "control_decode_thinned", "control_graph_waits_attached",
+		"control_waits_unseen_launches", "control_launch_busy", "gpu_wait_uniform",
+	} {
+		all := read(t, filepath.Join("testdata", name+".txtar"))
+		for _, d := range []time.Duration{
+			100 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second,
+			5 * time.Second,
+		} {
+			some := *all
+			some.Calls = slices.DeleteFunc(slices.Clone(all.Calls), func(c event.Call) bool {
+				return c.End() > all.Base+uint64(d)
+			})
+			for _, c := range diagnose.Diagnose(diagnosetest.InputOf(&some)).Chains {
+				t.Errorf("%s after %s: %s %s", name, d, c.Severity, c.Summary)
+			}
+		}
+	}
+}
+
+// lastSeconds is what a live diagnosis reads of a recording at a time.
+func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
+	from := now - min(now, uint64(diagnose.LiveWindow))
+	out := func(start, end uint64) bool { return start < from || end > now }
+	some := *all
+	some.Calls = slices.DeleteFunc(slices.Clone(all.Calls), func(c event.Call) bool { return out(c.Start, c.End()) })
+	some.Gaps = slices.DeleteFunc(slices.Clone(all.Gaps),
+		func(g event.Gap) bool { return out(g.Start, g.Start+g.Duration) })
+	some.OffCPU = slices.DeleteFunc(slices.Clone(all.OffCPU),
+		func(o event.OffCPU) bool { return out(o.Start, o.Start+o.Duration) })
+	some.ThreadTimes = slices.DeleteFunc(slices.Clone(all.ThreadTimes),
+		func(r event.ThreadTime) bool { return out(r.At, r.At) })
+	in := diagnosetest.InputOf(&some)
+	in.Live = true
+	if len(in.Ops) > 0 {
+		in.First = all.Base
+		in.Window = store.Window{From: max(from, all.Base), To: now + 1}
+	}
+	return in
+}
+
+// A cause that was reported as HIGH while the program ran and is not reported afterwards was either
+// wrong then, or is kept back now. Of a wait for the GPU, what made the GPU slow may be known
+// only later: its clock is read once a second.
+func TestWhatIsHighLiveIsToldAfterwards(t *testing.T) {
+	const long = `process engine pid=100 parent=1 traced
+thread main pid=100 tid=100 comm=engine dispatch
+process backup-agent pid=4711
+thread hog pid=4711 tid=4711 comm=backup-agent
+repeat 3000 {
+  call . thread=main op=cudaLaunchKernel dur=4us..6us
+  call . thread=main op=cudaStreamSynchronize dur=9ms..10ms sleep=8ms vol=1
+  skip thread=main dur=200us
+}
+repeat 250 {
+  call . thread=main op=cudaLaunchKernel dur=4us..6us
+  off . thread=main dur=4ms..5ms class=runq culprit=hog:4ms cpu=1 out_cpu=1
+  gap . thread=main dur=5ms next=cudaStreamSynchronize runq=5ms invol=1
+  call . thread=main op=cudaStreamSynchronize dur=9ms..10ms sleep=8ms vol=1
+  skip thread=main dur=200us
+}
+repeat 6000 {
+  call . thread=main op=cudaLaunchKernel dur=4us..6us
+  call . thread=main op=cudaStreamSynchronize dur=9ms..10ms sleep=8ms vol=1
+  skip thread=main dur=200us
+}
+`
+	rec, err := eventtext.Parse(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordings := map[string]*eventtext.Recording{"a hog for four of 95 seconds": rec}
+	for _, path := range cases(t) {
+		recordings[path] = read(t, path)
+	}
+	high := 0
+	for name, rec := range recordings {
+		whole := diagnose.Diagnose(diagnosetest.InputOf(rec))
+		var end uint64
+		for i := range rec.Calls {
+			end = max(end, rec.Calls[i].End())
+		}
+		step := max(uint64(time.Second), (end-rec.Base)/20)
+		for now := rec.Base + step; now < end+step; now += step {
+			for _, c := range diagnose.Diagnose(lastSeconds(rec, now)).Chains {
+				if c.Severity != "HIGH" {
+					continue
+				}
+				high++
+				kinds := []string{c.Cause.Kind}
+				if kinds[0] == diagnose.GPUWait {
+					kinds = append(kinds, diagnose.ThermalThrottle, diagnose.GPUContention)
+				}
+				if !slices.ContainsFunc(whole.Chains, func(w report.Chain) bool {
+					return slices.Contains(kinds, w.Cause.Kind) && w.Effect.PID == c.Effect.PID
+				}) {
+					t.Errorf("%s, after %s: told live, and then not: %s", name, time.Duration(now-rec.Base), c.Summary)
+				}
+			}
+		}
+	}
+	if high < 20 {
+		t.Errorf("only %d causes were HIGH live: this tests nothing", high)
+	}
+}

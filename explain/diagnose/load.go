@@ -1,0 +1,217 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Waits of a thread that seldom waits for the GPU are hardly met by those spans. What was given
+// to the GPU for them is read from the first of them to the last.
+const (
+	seldomWaits = 200    // calls of such an operation at most
+	maxSeldom   = 4      // operations, those whose waits are longest
+	SeldomCalls = 10_000 // of each; 40,000 take some 20 ms to read
+)
+
+// SeldomOps are the operations, by thread, that wait seldom and once in a while for long.
+func (in *Input) SeldomOps() []store.OpStat {
+	var list []store.OpStat
+	for i := range in.Ops {
+		o := &in.Ops[i]
+		if o.Op.Role() == event.RoleSync && o.Calls >= 2*minSameWork && o.Calls <= seldomWaits &&
+			store.IsSlow(o.MaxNS, o.Hist.Quantile(0.5)) {
+			list = append(list, *o)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.OpStat) int {
+		return cmp.Or(cmp.Compare(b.SumNS, a.SumNS), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Op, b.Op))
+	})
+	return list[:min(len(list), maxSeldom)]
+}
+
+// maxStacks bounds how many stacks Load resolves.
+const maxStacks = 64
+
+// Load reads what a diagnosis of the window needs. DB and Note are for the
+// caller to fill in.
+func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
+	sum, err := r.Summary(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read summary: %w", err)
+	}
+	in := &Input{Node: sum.Node, Window: w, First: sum.First, Losses: sum.Losses}
+	if n := len(sum.Sessions); n > 0 {
+		s := &sum.Sessions[n-1]
+		in.Arch = s.Arch
+		in.CPUs, in.RAM, in.SelfPID, in.Nodes = s.CPUs, s.Memory, s.PID, s.Nodes
+		for i := range sum.Sessions[:n-1] {
+			if o := &sum.Sessions[i]; o.PID != 0 && o.Started < max(s.Stopped, sum.Last) &&
+				(o.Stopped == 0 || o.Stopped > s.Started) {
+				in.Tracers = append(in.Tracers, o.PID)
+			}
+		}
+	}
+	if in.Window.From == 0 {
+		in.Window.From = sum.First
+	}
+	if in.Window.To == 0 && sum.Last != 0 {
+		in.Window.To = sum.Last + 1
+	}
+	if e, ok := r.(store.LegacyReader); ok {
+		if in.Earlier, err = e.Earlier(ctx, w); err != nil {
+			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
+		}
+	}
+	if err := in.loadWindow(ctx, r, w); err != nil {
+		return nil, err
+	}
+	if err := in.loadSymbols(ctx, r); err != nil {
+		return nil, err
+	}
+	return in, in.loadStacks(ctx, r)
+}
+
+// loadWindow reads what the window holds.
+func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window) error {
+	var calls chunks[event.Call] // most of all
+	if err := r.NotableCalls(ctx, w, calls.add); err != nil {
+		return fmt.Errorf("read calls: %w", err)
+	}
+	in.Calls = calls.all()
+	if err := in.loadTables(ctx, r, w); err != nil {
+		return err
+	}
+	if err := in.loadRows(ctx, r, w); err != nil {
+		return err
+	}
+	var err error
+	if in.Spans, err = recording.CallSpans(ctx, r, in.Window); err != nil {
+		return fmt.Errorf("read calls: %w", err)
+	}
+	for _, o := range in.SeldomOps() {
+		var buf []event.CallTime
+		err := r.CallTimes(ctx, store.Window{From: o.First, To: o.Last + 1}, func(c *event.CallTime) bool {
+			buf = append(buf, *c)
+			return len(buf) < SeldomCalls
+		})
+		if err != nil {
+			return fmt.Errorf("read calls: %w", err)
+		}
+		in.Seldom = append(in.Seldom, buf)
+	}
+	return nil
+}
+
+// beforeCall is how long before a call in flight began tells what such calls usually
+// take, ns.
+const beforeCall = 60_000_000_000
+
+// beforeFlights is the window, or one that begins well before the calls in flight.
+func (in *Input) beforeFlights(w store.Window) store.Window {
+	for i := range in.InFlight {
+		start := in.InFlight[i].Start
+		w.From = min(w.From, start-min(start, beforeCall))
+	}
+	return w
+}
+
+// SeveralLaunch reports whether more than one process hands work to a GPU.
+func SeveralLaunch(ops []store.OpStat) bool {
+	var pid uint32
+	for i := range ops {
+		if ops[i].Op.Role() != event.RoleLaunch {
+			continue
+		}
+		if pid != 0 && ops[i].PID != pid {
+			return true
+		}
+		pid = ops[i].PID
+	}
+	return false
+}
+
+func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) error {
+	if err := r.NotableGaps(ctx, w, keep(&in.Gaps)); err != nil {
+		return fmt.Errorf("read gaps: %w", err)
+	}
+	// A reader may reuse the slices of a row for the next one.
+	off := keep(&in.OffCPU)
+	err := r.OffCPU(ctx, w, func(o *event.OffCPU) bool {
+		if in.Earlier != nil && o.Op == 0 && o.Class == event.Other {
+			return true // between calls, for reasons unknown: it tells nothing
+		}
+		c := *o
+		c.Culprits = append([]event.Culprit(nil), o.Culprits...)
+		c.Kernel = append([]uint64(nil), o.Kernel...)
+		return off(&c)
+	})
+	if err != nil {
+		return fmt.Errorf("read off-CPU intervals: %w", err)
+	}
+	if err := r.ThreadTimes(ctx, w, keep(&in.ThreadTimes)); err != nil {
+		return fmt.Errorf("read thread totals: %w", err)
+	}
+	return nil
+}
+
+// chunks is a list of many large values, which are copied once, when it is complete.
+type chunks[T any] [][]T
+
+const chunkSize = 1024
+
+func (b *chunks[T]) add(v *T) bool {
+	n := len(*b)
+	if n == 0 || len((*b)[n-1]) == chunkSize {
+		*b = append(*b, make([]T, 0, chunkSize))
+		n++
+	}
+	(*b)[n-1] = append((*b)[n-1], *v)
+	return true
+}
+
+func (b chunks[T]) all() []T { return slices.Concat(b...) }
+
+// keep returns a visitor that appends every value to list.
+func keep[T any](list *[]T) func(*T) bool {
+	return func(v *T) bool {
+		if n := len(*list); n == cap(*list) { // rows are large: copy them seldom
+			*list = slices.Grow(*list, max(n, 64))
+		}
+		*list = append(*list, *v)
+		return true
+	}
+}
+
+// loadStacks resolves the stacks of the slowest calls, and of the places that
+// hold most memory.
+func (in *Input) loadStacks(ctx context.Context, r store.Reader) error {
+	in.Stacks = map[uint64]event.Stack{}
+	load := func(id uint64) {
+		if _, ok := in.Stacks[id]; id == 0 || ok {
+			return
+		}
+		// A stack that was lost leaves a finding without one; the finding stands.
+		if s, err := r.Stack(ctx, id); err == nil {
+			in.Stacks[id] = s
+		}
+	}
+	for _, c := range slowest(in.Calls, maxStacks) {
+		load(c.Stack)
+	}
+	for _, c := range captureBreakers(in.Calls, maxStacks) {
+		load(c.Stack)
+	}
+	for _, m := range largest(in.Sites, maxStacks) {
+		load(m.Stack)
+	}
+	for i := range in.InFlight[:min(len(in.InFlight), maxStacks)] {
+		load(in.InFlight[i].Stack)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,111 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/footprint"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// loader reads a part of an input that is read as a whole.
+type loader struct {
+	what string // for errors; empty if they say so themselves
+	load func(in *Input, ctx context.Context, r store.Reader, w store.Window) error
+}
+
+// all loads what a recording has, whatever the window is.
+func all[T any](what string, read func(store.Reader, context.Context) ([]T, error), to func(*Input) *[]T) loader {
+	return loader{what, func(in *Input, ctx context.Context, r store.Reader, _ store.Window) (err error) {
+		*to(in), err = read(r, ctx)
+		return err
+	}}
+}
+
+// inWindow loads what a recording has in the window.
+func inWindow[T any](
+	what string, read func(store.Reader, context.Context, store.Window) ([]T, error), to func(*Input) *[]T,
+) loader {
+	return loader{what, func(in *Input, ctx context.Context, r store.Reader, w store.Window) (err error) {
+		*to(in), err = read(r, ctx, w)
+		return err
+	}}
+}
+
+func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window) error {
+	for i := range tables {
+		t := &tables[i]
+		err := t.load(in, ctx, r, w)
+		if err != nil && t.what != "" {
+			err = fmt.Errorf("read %s: %w", t.what, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Input) loadBefore(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	if before := in.beforeFlights(w); before != w {
+		in.Before, err = r.OpStats(ctx, before)
+	}
+	return err
+}
+
+func (in *Input) loadIO(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	in.IO, err = r.HostIO(ctx, w)
+	return err
+}
+
+func (in *Input) loadFootprint(ctx context.Context, r store.Reader, w store.Window) error {
+	fp, err := r.Footprint(ctx, w)
+	if err != nil {
+		return err
+	}
+	sum := footprint.New(in.Arch)
+	sum.Add(&fp)
+	over := slices.ContainsFunc(in.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver })
+	if over && len(fp.Syscalls) > 0 {
+		sum.Over(fp.Syscalls[len(fp.Syscalls)-1].At) // they are in order
+	}
+	in.Footprint = sum.Report()
+	return nil
+}
+
+// maxUnchanged is how long before a moment what a process has of a GPU's memory was
+// recorded last, at most: each minute (agent/gpus.go), ns.
+const maxUnchanged = 90_000_000_000
+
+func (in *Input) loadGPUMemory(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	w.From -= min(w.From, maxUnchanged)
+	in.GPUMemory, err = r.GPUMemory(ctx, w)
+	return err
+}
+
+// maxSeries is about how many steps a series has at most.
+const maxSeries = 240
+
+func (in *Input) loadSeries(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	in.SeriesStep = max(1, (in.Window.To-min(in.Window.From, in.Window.To))/1e9/maxSeries)
+	in.Series, err = r.OpSeries(ctx, w, in.SeriesStep)
+	return err
+}
+
+func (in *Input) loadWaitSites(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	in.WaitSites, err = r.WaitSites(ctx, w, in.SeriesStep)
+	return err
+}
+
+// maxBusyCalls bounds how many calls are read to find out when processes used
+// GPUs: about a second of reading.
+const maxBusyCalls = 2_000_000
+
+func (in *Input) loadBusy(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	if SeveralLaunch(in.Ops) {
+		in.Busy, in.BusyUntil, err = r.Busy(ctx, w, maxBusyCalls)
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// A process that starts reads what it works on: weights, code, data. That is from its first
+// traced call to its first launch. In a long recording it is little; who waits for a server to
+// start wants to know all the same.
+
+// WhileLoading is what the summary of a finding says that is of a process's start.
+const WhileLoading = "while it loaded"
+
+// loads reports whether an episode is before its process's first launch. If the recording
+// began before the window, or the process launches nothing, that is not known.
+func (ev *evidence) loads(a *account) bool {
+	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[a.Thread.PID] {
+		return false
+	}
+	return a.Start < ev.firstLaunch[a.Thread.PID]
+}
+
+// describeLoading words a finding of a process that starts.
+func (ev *evidence) describeLoading(f *finding, c *report.Chain) {
+	how := ""
+	switch f.flavour(ev) {
+	case flavours.mapped:
+		how = ", in page faults of mapped files"
+	case flavours.read:
+		how = ", for what it read"
+	case flavours.writeback:
+		how = ", for what it wrote"
+	}
+	c.Summary = fmt.Sprintf("%s waited %s for the disk %s%s", f.process(ev), span(f.lost), WhileLoading, how)
+	began, launched := ev.firstUse[f.sub.PID], ev.firstLaunch[f.sub.PID]
+	took := span(launched - min(launched, began))
+	c.Cause.Detail += "; from its first CUDA call to its first launch it took " + took
+	c.Recommendations = []string{
+		"have the files in the page cache before it starts (cat FILES >/dev/null), or on a faster disk",
+		"read files in large pieces by several threads instead of page by page as they are touched: " +
+			"without mmap, or with MADV_POPULATE_READ",
+	}
+}

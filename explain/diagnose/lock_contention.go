@@ -1,0 +1,101 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+var causeLockContention = cause{
+	kind:         LockContention,
+	claimEpisode: claimLock,
+	passedOn:     InputStarvation,
+	place:        sameLock,
+	describe:     describeLock,
+}
+
+// claimLock takes waits for a lock whose holder is known and was running, or
+// whose own wait is unknown.
+func claimLock(_ *evidence, a *account) []claim { return a.through(LockContention) }
+
+func sameLock(_ *evidence, f *finding) (string, bool) {
+	return fmt.Sprintf("%d %s", f.sub.PID, f.lock()), true
+}
+
+func describeLock(ev *evidence, f *finding, c *report.Chain) {
+	who := f.about(ev)
+	l := f.worst().chain[len(f.worst().chain)-1]
+	state, did := "blocked", "it waited"
+	switch class := l.Split.Largest(); {
+	case !l.Known:
+		state, did = "unknown", "what it did was not recorded"
+	case class == event.OnCPU:
+		state, did = "running", "it ran"
+	case class == event.RunQueue || class == event.Throttled:
+		state, did = "runnable", "it had no CPU"
+	default:
+		did += fmt.Sprintf(" (%s)", class)
+	}
+	// Without an owner in it, the word may be a condition's as well.
+	what, proof := "a lock that "+who+" held while "+did, "its id was in the lock word"
+	switch l.Proof {
+	case ledger.ByFutex:
+		what, proof = "a lock or condition that "+who+" released; until then "+did, "it woke the waiter through it"
+	case ledger.ByHabit:
+		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did,
+			"it released it the other times, this wait timed out"
+	}
+	if ev.interpreter(f) {
+		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did,
+			"waits for it time out every 5 ms, and "+who+" ends those that do not"
+	}
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(ev), f.pct(), what)
+	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)
+	c.Path = f.path(ev, state, "holding "+f.lock())
+	c.Recommendations = []string{
+		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst().lost)),
+		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the "+
+			"data, or a try-lock", f.sub.TID),
+	}
+	if ev.interpreter(f) {
+		c.Recommendations = []string{
+			fmt.Sprintf("move what %s does to another process (multiprocessing), or into code that releases the interpreter "+
+				"lock (NumPy, a C extension)", who),
+			"or let it give way sooner: sys.setswitchinterval(0.0005)",
+		}
+	}
+}
+
+// The wait after which CPython asks for its interpreter lock to be given up, and
+// waits again (sys.getswitchinterval, 5 ms by default), and how much later the
+// wait may end.
+const (
+	switchInterval = 5_000_000
+	switchLate     = 1_000_000
+)
+
+// interpreter reports whether the lock is CPython's own: the process runs Python,
+// and at least two waits for the word of the longest wait timed out after its interval.
+func (ev *evidence) interpreter(f *finding) bool {
+	p := ev.procs[f.sub.PID]
+	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {
+		return false
+	}
+	worst := f.worst()
+	if worst.row == nil || worst.row.Holder != 0 { // CPython's is a condition, which has no owner
+		return false
+	}
+	timeouts, word := 0, worst.row.Futex
+	for _, cl := range f.claims {
+		if cl.row == nil || cl.row.WakerFutex != 0 || cl.row.Holder != 0 || distance(cl.row.Futex, word) > sameObject {
+			continue
+		}
+		if b, e := ledger.Blocked(cl.row); e-b >= switchInterval-switchLate/10 && e-b <= switchInterval+switchLate {
+			timeouts++
+		}
+	}
+	return timeouts >= 2
+}

@@ -1,0 +1,212 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+var causeNetworkWait = cause{
+	kind:         NetworkWait,
+	claimEpisode: claimNetwork,
+	inLink:       answerLink,
+	place:        func(_ *evidence, f *finding) (string, bool) { return f.endpoint(), true },
+	sharedRoot:   func(_ *evidence, f *finding) string { return f.kind + " " + f.endpoint() },
+	counts:       []event.Class{event.Network},
+	describe:     describeNetwork,
+}
+
+// claimNetwork takes waits for the answer of a peer that cannot be followed: it is
+// on another machine, or was not seen.
+func claimNetwork(_ *evidence, a *account) []claim { return a.through(NetworkWait) }
+
+// serving reports whether a wait is for what a client may send to the server that
+// the thread is: it is at the accepting end of the connection.
+func serving(o *event.OffCPU) bool {
+	serves, known := o.Socket.Serves()
+	return o.Class == event.Network && known && serves
+}
+
+// asked reports whether a wait is for an answer: the thread connected to a server,
+// so that it speaks first.
+func asked(o *event.OffCPU) bool {
+	serves, known := o.Socket.Serves()
+	return o.Class == event.Network && known && !serves
+}
+
+// beyond is the wait in a link that nobody could be found behind, and that was for
+// a server's answer: most of the link's time, or nil.
+func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
+	var most *event.OffCPU
+	var all, longest uint64
+	for _, o := range l.Rows {
+		if !asked(o) {
+			continue
+		}
+		b, e := ledger.Blocked(o)
+		v := overlap(b, e, l.From, l.To)
+		all += v
+		if v > longest {
+			most, longest = o, v
+		}
+	}
+	return most, all
+}
+
+// answerLink is how long a thread waited for a server's answer.
+func answerLink(_ *evidence, l *ledger.Link) uint64 {
+	_, ns := beyond(l)
+	return ns
+}
+
+// endpoint is the server that most time was lost to, and what of it.
+func (f *finding) endpoint() string {
+	by := map[string]uint64{}
+	for _, cl := range f.claims {
+		o := cl.row
+		if l := &cl.chain[len(cl.chain)-1]; len(cl.chain) > 1 {
+			if w, _ := beyond(l); w != nil {
+				o = w
+			}
+		}
+		by[o.Socket.Endpoint()] += cl.lost
+	}
+	var ends []string
+	for e := range by {
+		ends = append(ends, e)
+	}
+	slices.SortFunc(ends, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	return ends[0]
+}
+
+func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
+	end := f.endpoint()
+	t := f.root(ev)
+	on := "an answer from " + end
+	if f.through() && t != f.sub.Thread {
+		who := f.about(ev)
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(ev), f.pct(),
+			f.behind(who), end)
+		c.Path = f.path(ev, "blocked", on)
+	} else {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.place())
+		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
+	}
+	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other "+
+		"side did is not in this recording", ev.name(t.PID, ""), end, span(f.stall))
+	again := f.trouble(ev, end)
+	c.Cause.Detail += again.words()
+	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
+	c.Recommendations = []string{
+		fmt.Sprintf("ask ahead: request what the next step needs from %s while this one runs, in another thread than the "+
+			"one that launches the GPU's work", end),
+		fmt.Sprintf("see where the time goes: ss -ti dst %s (round trip, retransmissions), and the load of the other side",
+			end),
+	}
+	if again.explains() {
+		c.Summary = strings.Replace(c.Summary, " waiting for answers from "+end,
+			" waiting for "+end+", to which packets were lost,", 1)
+		c.Recommendations = []string{
+			fmt.Sprintf("find out where packets to %s are lost: ethtool -S (errors, drops) and ip -s link here, the switches "+
+				"in between, mtr -T -P PORT HOST", end),
+			c.Recommendations[0],
+		}
+	}
+}
+
+// trouble is what went wrong on the connections to a server while a finding waited for
+// it.
+type trouble struct {
+	waits, hit  int    // waits, and those in which a segment was sent again
+	lost, again uint64 // ns of the finding: all, and of those waits
+	segments    int
+	failed      int
+	errno       int32
+	spikes      int
+	worst       uint64 // longest round trip, ns
+}
+
+// explains reports whether most of the time was lost in waits in which something was
+// sent again.
+func (t *trouble) explains() bool { return t.again > t.lost/2 }
+
+func (f *finding) trouble(ev *evidence, end string) trouble {
+	var t trouble
+	var events []*event.Connection
+	for i := range ev.in.IO.Connections {
+		if c := &ev.in.IO.Connections[i]; c.Endpoint() == end {
+			events = append(events, c)
+		}
+	}
+	seen := map[*event.Connection]bool{}
+	for _, cl := range f.claims {
+		o := cl.row
+		if len(cl.chain) > 0 {
+			if w, _ := beyond(&cl.chain[len(cl.chain)-1]); w != nil {
+				o = w
+			}
+		}
+		if o == nil {
+			continue
+		}
+		t.waits++
+		t.lost += cl.lost
+		hit := false
+		for _, c := range events {
+			// A spike is reported when the wait for it is over, a failed connect when it began.
+			if c.At+c.Duration < o.Start || c.At > o.Start+o.Duration+spikeLate || o.Socket.LocalPort != 0 && c.LocalPort != 0 &&
+				o.Socket.LocalPort != c.LocalPort {
+				continue
+			}
+			hit = hit || c.Op == event.OpTCPRetransmit
+			if seen[c] {
+				continue
+			}
+			seen[c] = true
+			switch c.Op {
+			case event.OpTCPRetransmit:
+				t.segments++
+			case event.OpTCPConnectFailed:
+				t.failed++
+				t.errno = c.Error
+			case event.OpTCPSpike:
+				t.spikes++
+				t.worst = max(t.worst, c.Duration)
+			}
+		}
+		if hit {
+			t.hit++
+			t.again += cl.lost
+		}
+	}
+	return t
+}
+
+// spikeLate is how long after a wait a spike of its round trip may be reported, ns.
+const spikeLate = 1_000_000
+
+func (t *trouble) words() string {
+	w := ""
+	if t.segments > 0 {
+		w += fmt.Sprintf("; %s had to be sent again, in %d of these %d waits: what was sent, or its confirmation, was "+
+			"lost on the way",
+			plural(t.segments, "segment", "segments"), t.hit, t.waits)
+	}
+	if t.spikes > 0 {
+		w += fmt.Sprintf("; %s took up to %s, against less than a third of that at best",
+			plural(t.spikes, "round trip", "round trips"), span(t.worst))
+	}
+	if t.failed > 0 {
+		w += fmt.Sprintf("; %s failed", plural(t.failed, "connection", "connections"))
+		if t.errno != 0 {
+			w += ": " + syscall.Errno(t.errno).Error()
+		}
+	}
+	return w
+}

@@ -1,0 +1,100 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+var causePageFault = cause{
+	kind:         PageFault,
+	claimEpisode: claimPageFault,
+	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return l.Split.NS[event.Fault] },
+	place:        sameProcess,
+	counts:       []event.Class{event.Fault},
+	describe:     describePageFault,
+}
+
+// claimPageFault takes waits in page faults that are not for a file or for swap,
+// and waits for the lock of the address space, which faults take as well.
+func claimPageFault(ev *evidence, a *account) []claim {
+	claims := a.through(PageFault)
+	v := a.take(event.Fault, a.left[event.Fault]) + a.take(event.BlockIO, ev.locked(a))
+	if v == 0 {
+		return claims
+	}
+	cl := claim{acc: a, key: key{kind: PageFault}, class: event.Fault, lost: v, explained: v}
+	for _, o := range a.Rows {
+		if o.Class == event.Fault || ev.addressLock(o) {
+			cl.count++
+			cl.stall = max(cl.stall, o.Duration)
+		}
+	}
+	return append(claims, cl)
+}
+
+// addressLock reports whether a thread that sleeps without interruption waits for
+// the lock of its address space (mmap_lock), not for the disk.
+func (ev *evidence) addressLock(o *event.OffCPU) bool {
+	return (o.Class == event.Fault || o.Class == event.BlockIO) && ev.within(o, addresses)
+}
+
+// locked is the time of an episode that looks like block I/O and is a wait for the
+// lock of the address space.
+func (ev *evidence) locked(a *account) uint64 {
+	var ns uint64
+	for _, o := range a.Rows {
+		if o.Class == event.BlockIO && ev.addressLock(o) {
+			b, e := ledger.Blocked(o)
+			ns += e - min(b, e)
+		}
+	}
+	return ns
+}
+
+// onLock reports whether most of a finding's waits were for that lock.
+func (f *finding) onLock(ev *evidence) bool {
+	var lock, all uint64
+	for _, cl := range f.claims {
+		rows := cl.acc.Rows
+		if cl.row != nil {
+			rows = cl.chain[len(cl.chain)-1].Rows
+		}
+		for _, o := range rows {
+			if ev.addressLock(o) {
+				lock += o.Duration
+			}
+			if o.Class == event.Fault || ev.addressLock(o) {
+				all += o.Duration
+			}
+		}
+	}
+	return share(lock, all) >= half
+}
+
+func describePageFault(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root(ev)
+	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.place())
+	c.Path = []report.Step{f.step(ev, "blocked", "page fault", f.lost)}
+	if f.through() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(ev), f.pct(), f.about(ev))
+		c.Path = f.path(ev, "blocked", "page fault")
+	}
+	if f.onLock(ev) {
+		c.Cause.Detail = "it waited for the lock of its address space (mmap_lock), which another of its threads held: " +
+			"mmap, munmap, mprotect or a fault of their own"
+		c.Recommendations = []string{
+			fmt.Sprintf("map and unmap less in other threads of %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of "+
+				"mallopt(3) keep malloc from it", ev.name(t.PID, "")),
+			fmt.Sprintf("see who does: perf trace -p %d -e mmap,munmap,mprotect,madvise", t.PID),
+		}
+		return
+	}
+	c.Cause.Detail = "memory that was not there: swapped out, or mapped and not in memory"
+	c.Recommendations = []string{
+		fmt.Sprintf("see what %s has swapped out: grep VmSwap /proc/%d/status", ev.name(t.PID, ""), t.PID),
+		"read mapped files ahead (madvise MADV_WILLNEED), or lock the memory that the GPU's work needs (mlock)",
+	}
+}

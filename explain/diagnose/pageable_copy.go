@@ -1,0 +1,231 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// How fast copies are, in bytes per ns, that is in GB/s. Pageable memory goes
+// through the driver's page-locked buffer, by one core's memcpy: 5 to 12 GB/s are
+// seen in published recordings. A bus carries 12 GB/s (PCIe 3.0 x16) or 25 (4.0):
+// a blocking copy may spin that long for page-locked memory too. Memory that was
+// not touched lately is copied far slower than the cores can; then only copies of
+// different sizes that take their time in proportion are proof.
+const (
+	leastStaged = 0.2
+	minStaged   = 2.0
+	coldStaged  = 0.5 // of copies that large: nothing else keeps the CPU for so long
+	coldBytes   = 8 << 20
+	maxStaged   = 30.0
+	maxBlocking = 9.0
+	busRate     = 25.0
+	// spread is how far a copy's rate may be from the usual one of its kind.
+	spread = 3.0
+	// returnNS is how long an asynchronous copy of page-locked memory takes to
+	// return.
+	returnNS = 10_000
+	// maxAsleep is the share of a copy, waits that have causes of their own left
+	// out, that a thread which copies by itself may be off the CPU.
+	maxAsleep = 0.1
+)
+
+// The values of cudaMemcpyKind that have the host on one side; 4 lets the driver
+// find out.
+var hostKinds = map[uint64]bool{1: true, 2: true, 4: true}
+
+// hostCopy is the size of a large copy between host and device, 0 of any other.
+func hostCopy(c *event.Call) uint64 {
+	if !store.IsBulkCopy(c) {
+		return 0
+	}
+	i := c.Op.Info()
+	switch i.Shape {
+	case event.ShapeCopy, event.ShapeCopy2D:
+		if !hostKinds[c.Args[1]] {
+			return 0
+		}
+	case event.ShapeCuCopy:
+		if strings.Contains(i.Name, "DtoD") {
+			return 0
+		}
+	default:
+		return 0
+	}
+	return c.Args[i.BytesArg()]
+}
+
+// copying is how long a call that copies was on a CPU; false if it mostly slept,
+// as it does while it waits for the GPU.
+func copying(split *ledger.Split) (uint64, bool) {
+	var asleep uint64
+	for _, c := range soft {
+		asleep += split.NS[c]
+	}
+	return split.OnCPU, float64(asleep) <= maxAsleep*float64(asleep+split.OnCPU)
+}
+
+// stagedRate is the rate of a copy by the CPU; false if it cannot be one.
+func stagedRate(c *event.Call, split *ledger.Split) (float64, bool) {
+	on, awake := copying(split)
+	bytes := hostCopy(c)
+	if bytes == 0 || on == 0 || !awake {
+		return 0, false
+	}
+	rate, most := float64(bytes)/float64(on), maxStaged
+	if !asynchronous(c.Op) {
+		most = maxBlocking
+	}
+	return rate, rate >= leastStaged && rate <= most
+}
+
+// toDevice reports whether a copy certainly reads from the host. One to the host
+// first waits, spinning, for what is to be copied.
+func toDevice(c *event.Call) bool {
+	i := c.Op.Info()
+	if i.Shape == event.ShapeCuCopy {
+		return strings.Contains(i.Name, "HtoD")
+	}
+	return c.Args[1] == 1
+}
+
+// readStaged finds the operations of each thread that copy pageable memory: most
+// of the bytes they move to the device took the time that a copy by the CPU takes,
+// or copies of different sizes took it in proportion. A few that spin for another
+// reason, among many of the same size that return at once, do not.
+func (ev *evidence) readStaged() {
+	type copies struct {
+		bytes, ns []float64
+		there     float64 // of bytes, those certainly to the device
+	}
+	by := map[threadOp]*copies{}
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
+		split := ledger.SplitOf(c.Duration, &c.Ledger)
+		_, ok := stagedRate(c, &split)
+		if c.Depth > 0 || !ok {
+			continue
+		}
+		k := threadOp{c.Thread, c.Op}
+		if by[k] == nil {
+			by[k] = &copies{}
+		}
+		by[k].bytes = append(by[k].bytes, float64(hostCopy(c)))
+		by[k].ns = append(by[k].ns, float64(split.OnCPU))
+		if toDevice(c) {
+			by[k].there += float64(hostCopy(c))
+		}
+	}
+	ev.staged = map[threadOp]float64{}
+	for k, l := range by {
+		all := 0.0
+		if st := ev.stats[k]; st != nil {
+			all = float64(st.Bytes)
+		}
+		most := l.there >= half*all
+		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && goTogether(l.bytes, l.ns)
+		rate := sum(l.bytes) / sum(l.ns) // by time, so that many quick ones do not hide the slow
+		large := rate >= coldStaged && median(l.bytes) >= coldBytes
+		if sized || most && (rate >= minStaged || large) {
+			ev.staged[k] = rate
+		}
+	}
+}
+
+var causePageableCopy = cause{
+	kind:         PageableCopy,
+	claimEpisode: claimPageable,
+	complete:     func(_ *evidence, f *finding) { f.stall = f.backToBack() },
+	describe:     describePageable,
+}
+
+// claimPageable takes the time in which a copy to or from pageable memory kept
+// the CPU: of an asynchronous one all but its return; a blocking one would wait
+// for the bus in any case.
+func claimPageable(ev *evidence, a *account) []claim {
+	if a.Call == nil || a.role != event.RoleCopy {
+		return nil
+	}
+	usual, ok := ev.staged[threadOp{a.Thread, a.Op}]
+	if !ok {
+		return nil
+	}
+	rate, ok := stagedRate(a.Call, &a.split)
+	if !ok || rate < usual/spread || rate > usual*spread {
+		return nil
+	}
+	free := uint64(returnNS)
+	if !asynchronous(a.Op) {
+		free = uint64(float64(hostCopy(a.Call)) / busRate)
+	}
+	v := a.whole(event.OnCPU, a.split.OnCPU-min(a.split.OnCPU, free))
+	if v == 0 {
+		return nil
+	}
+	a.left[event.OnCPU] = 0 // what is left is what the copy takes at best
+	return []claim{{acc: a, key: key{kind: PageableCopy}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+}
+
+func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }
+
+// backToBack is the longest time lost in copies that follow one another at once.
+func (f *finding) backToBack() uint64 {
+	list := slices.Clone(f.claims)
+	slices.SortFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	var longest, run, end uint64
+	for _, cl := range list {
+		if cl.acc.Start > end+cl.acc.Duration/10 {
+			run = 0
+		}
+		run += cl.lost
+		end = cl.acc.End()
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+func describePageable(ev *evidence, f *finding, c *report.Chain) {
+	var bytes, ns, least, most uint64
+	kinds := map[uint64]bool{}
+	for _, cl := range f.claims {
+		n := hostCopy(cl.acc.Call)
+		bytes, ns, most = bytes+n, ns+cl.acc.split.OnCPU, max(most, n)
+		if least == 0 || n < least {
+			least = n
+		}
+		if cl.acc.Op.Info().Shape != event.ShapeCuCopy {
+			kinds[cl.acc.Call.Args[1]] = true
+		}
+	}
+	op := c.Effect.Op
+	sizes := report.Bytes(most)
+	if least < most {
+		sizes = report.Bytes(least) + " to " + sizes
+	}
+	rate := fmt.Sprintf("%.1f GB/s", float64(bytes)/float64(max(ns, 1)))
+	c.Summary = fmt.Sprintf("%s lost %s copying pageable memory in %s: %s of %s, at %s on the CPU",
+		f.process(ev), f.pct(), op, plural(len(f.claims), "copy", "copies"), sizes, rate)
+	c.Cause.Detail = fmt.Sprintf("the thread itself copied %s in %s and did not sleep: memory that is not page-locked "+
+		"goes through a buffer of the driver first", report.Bytes(bytes), span(ns))
+	if asynchronous(f.op().op) {
+		c.Cause.Detail += fmt.Sprintf("; from page-locked memory %s returns in some %s, and the copy runs beside the CPU", op,
+			span(returnNS))
+	} else {
+		c.Cause.Detail += fmt.Sprintf("; %s waits for the copy in any case: counted is what it took beyond %.0f GB/s", op,
+			busRate)
+	}
+	c.Path = []report.Step{f.step(ev, "running", "copying pageable memory", f.lost)}
+	then := adviceCopyIn
+	if kinds[2] {
+		then = adviceCopyOut
+	}
+	values := []string{"process", f.process(ev), "op", op, "sizes", sizes}
+	c.Recommendations = slices.Concat(ev.advise(f.sub.PID, values, advicePageLock),
+		[]string{"allocate such buffers once and reuse them: page-locking is slow itself"}, ev.advise(f.sub.PID, nil, then))
+}

@@ -1,0 +1,211 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// One problem is one finding: a thread that waits for several threads which lose time in the same
+// way at the same place has one problem, not as many as there are threads. Four data workers on one
+// CPU are to be reported once, and mended once: fixes for one of them at a time contradict each other.
+
+// sharer is what was lost to one of the threads that a finding is about.
+type sharer struct {
+	event.Thread
+	comm            string
+	lost, explained uint64 // ns
+}
+
+// oneOfEach makes one finding of those of a thread that are of one kind and at one place. The list is
+// in order of time lost, and stays so.
+func (ev *evidence) oneOfEach(list []*finding) []*finding {
+	var kept []*finding
+	at := map[string][]*finding{}
+	for _, f := range list {
+		where := ev.placeKey(f)
+		same := slices.IndexFunc(at[where], func(k *finding) bool { return sharePlace(k, f) })
+		if where == "" || same < 0 {
+			kept = append(kept, f)
+			at[where] = append(at[where], f)
+			continue
+		}
+		at[where][same].join(f)
+	}
+	for _, f := range kept {
+		if len(f.parts) > 0 {
+			f.finish(ev)
+		}
+	}
+	sortFindings(kept)
+	return kept
+}
+
+// placeKey names where another thread's part in a loss happened, empty for a loss that is gathered
+// with no other.
+func (ev *evidence) placeKey(f *finding) string {
+	if !f.through() || len(f.worst().chain) < 2 {
+		return ""
+	}
+	if f.cause.place == nil {
+		return ""
+	}
+	of, ok := f.cause.place(ev, f)
+	if !ok {
+		return ""
+	}
+	// How the thread waited is part of the problem: a lock is made free otherwise than data are.
+	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), f.root(ev).PID == f.sub.PID, of)
+}
+
+// sharePlace reports whether findings with the same key are at the same place.
+func sharePlace(a, b *finding) bool { return a.cause.samePlace == nil || a.cause.samePlace(a, b) }
+
+// sameProcess is the place of a loss that any thread of a process is the root of.
+func sameProcess(ev *evidence, f *finding) (string, bool) { return itoa(f.root(ev).PID), true }
+
+// join adds the time of another finding of the same problem.
+func (f *finding) join(o *finding) {
+	if len(f.parts) == 0 {
+		f.parts = []sharer{f.sharer()}
+	}
+	f.parts = append(f.parts, o.sharer())
+	for _, cl := range o.claims {
+		f.add(cl)
+	}
+	for c := range o.cpus {
+		f.cpus[c] = true
+	}
+	f.related += o.related
+}
+
+func (f *finding) sharer() sharer {
+	last := f.worst().chain[len(f.worst().chain)-1]
+	return sharer{Thread: f.Thread, comm: last.Comm, lost: f.lost, explained: f.explained}
+}
+
+// finish makes what was gathered look as if it had been found at once.
+func (f *finding) finish(ev *evidence) {
+	slices.SortStableFunc(f.claims, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
+	slices.SortFunc(f.parts, func(a, b sharer) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
+	})
+	f.Thread = f.parts[0].Thread
+	if f.cause.complete == nil {
+		return
+	}
+	f.explained, f.beside = 0, 0
+	for _, cl := range f.claims {
+		f.explained += cl.explained
+		f.beside += max(cl.explained, cl.freed) - cl.explained
+	}
+	f.cause.complete(ev, f)
+}
+
+// several reports whether the finding is about more than one thread.
+func (f *finding) several() bool { return len(f.parts) > 1 }
+
+// about names the threads that a finding's waits came down to.
+func (f *finding) about(ev *evidence) string {
+	if !f.several() {
+		return ev.who(f.root(ev), f.sub.PID)
+	}
+	names := []string{}
+	count := map[string]int{}
+	for _, p := range f.parts {
+		n := ev.name(p.PID, p.comm)
+		if p.PID == f.sub.PID {
+			n = cmp.Or(printable(p.comm), itoa(p.TID))
+		}
+		if count[n]++; count[n] == 1 {
+			names = append(names, n)
+		}
+	}
+	whose := "threads of other processes"
+	switch {
+	case f.parts[0].PID == f.sub.PID:
+		whose = "threads of its own"
+	case ev.feeds(f.parts[0].PID, f.sub.PID):
+		whose = "workers"
+	}
+	if whose == "workers" || len(names) > maxNamed {
+		whose = fmt.Sprintf("%d %s", len(f.parts), whose)
+	}
+	if len(names) > maxNamed {
+		names = append(names[:maxNamed], "…")
+	}
+	return fmt.Sprintf("%s (%s)", whose, strings.Join(names, ", "))
+}
+
+// maxNamed is how many names of threads a sentence has.
+const maxNamed = 4
+
+// was is the verb for what a finding is about.
+func (f *finding) was() string {
+	if f.several() {
+		return "were"
+	}
+	return "was"
+}
+
+// maxParts is how many of the threads that a finding is about are steps of its path.
+const maxParts = 3
+
+// partSteps are the ends of the path, side by side: what each thread did that was waited for.
+func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
+	var steps []report.Step
+	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
+		steps = append(steps, report.Step{
+			Layer: "HOST", Process: ev.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
+			State: state, On: on, NS: p.explained, Beside: i > 0,
+		})
+	}
+	return steps
+}
+
+// culprits are the threads that a finding is about, with their shares: those that had the CPU of a
+// thread that was runnable, else those that were waited for. Nil if there is but one.
+func (f *finding) culprits(ev *evidence) []report.Culprit {
+	var list []report.Culprit
+	if f.cause.culprits != nil {
+		list = f.cause.culprits(ev, f)
+	} else {
+		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
+			list = append(list, report.Culprit{
+				Process: ev.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
+				Pct: round(percent(p.lost, f.lost)),
+			})
+		}
+	}
+	list = slices.DeleteFunc(list, func(c report.Culprit) bool { return c.Pct < 100*minUse })
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// also are the other kinds that somebody may look for who knows only how the thread waited: for
+// data from its workers, or for a lock.
+func (f *finding) also(ev *evidence) []string {
+	if !f.through() || len(f.worst().chain) < 2 || f.cause.unexplained || f.cause.saysHow {
+		return nil
+	}
+	chain := f.worst().chain
+	kind := ""
+	switch t := f.root(ev); {
+	case f.locked():
+		kind = LockContention
+	case t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) &&
+		slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
+		kind = InputStarvation
+	}
+	if kind == "" || kind == f.kind {
+		return nil
+	}
+	return []string{kind}
+}

@@ -1,0 +1,412 @@
+package diagnose_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+func shuffle[T any](list []T) {
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+}
+
+func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
+	for _, path := range cases(t) {
+		in := diagnosetest.InputOf(read(t, path))
+		in.PerProcess = true
+		want := diagnose.Diagnose(in)
+		for range 2 {
+			shuffle(in.Calls)
+			for _, s := range in.Spans {
+				shuffle(s)
+			}
+			shuffle(in.Spans)
+			shuffle(in.Gaps)
+			shuffle(in.OffCPU)
+			shuffle(in.ThreadTimes)
+			shuffle(in.Ops)
+			shuffle(in.GapStats)
+			shuffle(in.Processes)
+			shuffle(in.Threads)
+			shuffle(in.Lives)
+			shuffle(in.Throttles)
+			shuffle(in.Losses)
+			shuffle(in.Series)
+			shuffle(in.GPUs)
+			shuffle(in.GPUMemory)
+			shuffle(in.Xids)
+			shuffle(in.Busy)
+			shuffle(in.Memory)
+			shuffle(in.Sites)
+			shuffle(in.Reclaims)
+			shuffle(in.Collectives)
+			shuffle(in.IO.Sums)
+			shuffle(in.IO.Connections)
+			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
+				t.Fatalf("%s: another order gives another report:\n%s", path, d)
+			}
+		}
+	}
+}
+
+// A control must give no finding, and leave nothing to explain.
+func TestControlsAreSilent(t *testing.T) {
+	for _, name := range []string{
+		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies",
+		"control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup",
+		"memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
+		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches",
+		"control_turns",
+	} {
+		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
+		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
+			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
+		}
+	}
+}
+
+// A fault that is a case of its own must come first and be explained.
+func TestFaultsComeFirst(t *testing.T) {
+	for _, kind := range diagnose.Kinds {
+		path := filepath.Join("testdata", kind+".txtar")
+		if !slices.Contains(cases(t), path) || kind == diagnose.Unknown {
+			continue
+		}
+		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, path)))
+		if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != kind || r.Chains[0].ExplainedPct < 80 {
+			t.Errorf("%s: %s", kind, essence(r))
+		}
+	}
+}
+
+// check asserts what holds of every report.
+func check(t *testing.T, in *diagnose.Input, r *report.Report) {
+	t.Helper()
+	pct := func(v float64) {
+		t.Helper()
+		if !(v >= 0 && v <= 100) {
+			t.Errorf("%v is no percentage", v)
+		}
+	}
+	for _, c := range r.Chains {
+		pct(c.ExplainedPct)
+		pct(c.LostPct)
+		if c.ExplainedPct < 50 {
+			t.Errorf("%s names a culprit for %.0f %%", c.Summary, c.ExplainedPct)
+		}
+		if in.SelfPID != 0 && c.Cause.PID == in.SelfPID && c.Cause.PID != c.Effect.PID {
+			t.Errorf("the tracer is blamed: %s", c.Summary)
+		}
+		if !slices.Contains(diagnose.Kinds, c.Cause.Kind) || c.Summary == "" || len(c.Path) == 0 ||
+			len(c.Recommendations) == 0 {
+			t.Errorf("incomplete chain: %+v", c)
+		}
+	}
+	rank := func(c report.Chain) int { return slices.Index([]string{"HIGH", "MEDIUM", "LOW"}, c.Severity) }
+	if !slices.IsSortedFunc(r.Chains, func(a, b report.Chain) int { return rank(a) - rank(b) }) {
+		t.Errorf("a chain stands above one that is more severe: %s", r.Verdict)
+	}
+	for _, n := range r.NotExplained {
+		pct(n.ExplainedPct)
+		pct(n.LostPct)
+		if n.Why == "" {
+			t.Errorf("no reason given: %+v", n)
+		}
+	}
+}
+
+func TestReportsAreSound(t *testing.T) {
+	kinds := map[store.EventKind]int{}
+	for _, path := range cases(t) {
+		in := diagnosetest.InputOf(read(t, path))
+		r := diagnose.Diagnose(in)
+		check(t, in, r)
+		checkSums(t, path, in, r)
+		checkEvidence(t, path, in, r, kinds)
+		for _, c := range r.Chains {
+			checkWords(t, path, &c)
+		}
+	}
+	for _, k := range []store.EventKind{store.CallEvent, store.OffCPUEvent, store.GapEvent, store.CollectiveEvent} {
+		if kinds[k] == 0 {
+			t.Errorf("no case names an event of kind %q as evidence", k)
+		}
+	}
+}
+
+// checkWords asserts that slow calls are some of those there were, and that what is not
+// about slow calls has none.
+func checkWords(t *testing.T, path string, c *report.Chain) {
+	t.Helper()
+	if e := &c.Effect; e.Calls > 0 && e.SlowCalls > e.Calls {
+		t.Errorf("%s: %d of %d %s calls were slow", path, e.SlowCalls, e.Calls, e.Op)
+	}
+	many := []string{diagnose.ImplicitSync, diagnose.LaunchBound}
+	if slices.Contains(many, c.Cause.Kind) && c.Effect.SlowCalls > 0 {
+		t.Errorf("%s: %s is about many calls, not about %d slow ones", path, c.Cause.Kind, c.Effect.SlowCalls)
+	}
+}
+
+// checkSums asserts that no time is claimed twice: what one thread lost to all
+// causes together fits into its own time.
+func checkSums(t *testing.T, path string, in *diagnose.Input, r *report.Report) {
+	t.Helper()
+	first, last, lost := map[event.Thread]uint64{}, map[event.Thread]uint64{}, map[event.Thread]uint64{}
+	for _, o := range in.Ops {
+		if f := first[o.Thread]; f == 0 || o.First < f {
+			first[o.Thread] = o.First
+		}
+		last[o.Thread] = max(last[o.Thread], o.Last)
+	}
+	for _, c := range r.Chains {
+		if c.Cause.Kind == diagnose.Hang { // after the thread's last call that returned
+			continue
+		}
+		lost[event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}] += c.LostNS
+	}
+	for _, n := range r.NotExplained {
+		lost[event.Thread{PID: n.Effect.PID, TID: n.Effect.TID}] += n.LostNS
+	}
+	for th, ns := range lost {
+		if wall := last[th] - first[th]; ns > wall {
+			t.Errorf("%s: thread %d lost %d ns of %d", path, th.TID, ns, wall)
+		}
+	}
+}
+
+func FuzzDiagnose(f *testing.F) {
+	for _, path := range cases(f) {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		// Two rounds of each loop are enough to mutate.
+		var short []string
+		for l := range strings.Lines(section(a, "input")) {
+			if w := strings.Fields(l); len(w) > 1 && w[0] == "repeat" {
+				l = strings.Replace(l, w[1], "2", 1)
+			}
+			short = append(short, l)
+		}
+		f.Add(strings.Join(short, ""))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<14 || strings.Count(text, "repeat") > 8 {
+			t.Skip("too large")
+		}
+		for l := range strings.Lines(text) {
+			if w := strings.Fields(l); len(w) > 1 && w[0] == "repeat" && len(w[1]) > 1 {
+				t.Skip("too large")
+			}
+		}
+		rec, err := eventtext.Parse(text)
+		if err != nil {
+			return
+		}
+		in := diagnosetest.InputOf(rec)
+		in.PerProcess = true
+		check(t, in, diagnose.Diagnose(in))
+	})
+}
+
+// reader is a store in memory. Its visitors reuse the value they pass, as the
+// contract allows.
+type reader struct {
+	store.Reader
+	in  *diagnose.Input
+	err error
+}
+
+func (r reader) Summary(context.Context) (store.Summary, error) {
+	return store.Summary{Node: "n1", First: 5, Last: 99, Losses: r.in.Losses, Sessions: []store.Session{{CPUs: 4}}}, nil
+}
+
+func (r reader) InFlight(context.Context, store.Window) ([]event.InFlight, error) {
+	return r.in.InFlight, nil
+}
+
+func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.in.Processes, nil }
+func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
+func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
+	return r.in.Ops, nil
+}
+
+func (r reader) GapStats(context.Context, store.Window) ([]store.GapStat, error) {
+	return r.in.GapStats, nil
+}
+
+func (r reader) Throttles(context.Context, store.Window) ([]store.Throttle, error) {
+	return r.in.Throttles, nil
+}
+
+func (r reader) Lives(context.Context, store.Window) ([]event.Life, error) { return r.in.Lives, r.err }
+
+func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
+	return r.in.Stalls, r.err
+}
+
+func (r reader) Scheduling(context.Context) ([]store.Scheduling, error) {
+	return r.in.Scheduling, r.err
+}
+
+func (r reader) Kernels(context.Context) ([]store.Kernel, error) { return r.in.Kernels, r.err }
+
+func (r reader) Collectives(context.Context, store.Window) ([]event.Collective, error) {
+	return r.in.Collectives, r.err
+}
+
+func (r reader) Footprint(context.Context, store.Window) (event.Footprint, error) {
+	if r.in.Footprint == nil {
+		return event.Footprint{}, r.err
+	}
+	return event.Footprint{
+		Syscalls: []event.SyscallCount{{PID: 7, Nr: 0, Calls: 3}},
+		CPU:      []event.ProcessCPU{{PID: 7, Comm: "node", NS: 5000}},
+	}, r.err
+}
+
+func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
+	return r.in.Limits, r.err
+}
+
+func (r reader) Reclaims(context.Context, store.Window) ([]event.Reclaim, error) {
+	return r.in.Reclaims, r.err
+}
+
+func (r reader) Snapshots(context.Context, store.Window) ([]store.Snapshot, error) {
+	return r.in.Snapshots, r.err
+}
+
+func (r reader) GPUMemory(context.Context, store.Window) ([]store.GPUProcess, error) {
+	return r.in.GPUMemory, r.err
+}
+
+func (r reader) Xids(context.Context, store.Window) ([]store.Xid, error) { return r.in.Xids, r.err }
+
+func (r reader) GPUSnapshots(context.Context, store.Window) ([]store.GPUSnapshot, error) {
+	return r.in.GPUs, r.err
+}
+
+func (r reader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecond, error) {
+	return r.in.Series, r.err
+}
+
+func (r reader) WaitSites(context.Context, store.Window, uint64) ([]store.SiteSecond, error) {
+	return r.in.WaitSites, r.err
+}
+
+func (r reader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, error) {
+	return r.in.Busy, r.in.BusyUntil, r.err
+}
+
+func (r reader) Memory(context.Context, store.Window) ([]event.Memory, error) {
+	return r.in.Memory, nil
+}
+
+func (r reader) HostIO(context.Context, store.Window) (store.HostIO, error) { return r.in.IO, r.err }
+
+func (r reader) MemorySites(context.Context, store.Window) ([]event.MemorySite, error) {
+	return r.in.Sites, nil
+}
+
+func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {
+	return event.Stack{ID: id, Frames: []event.Frame{{Symbol: "step"}}}, nil
+}
+
+func visit[T any](list []T, f func(*T) bool) error {
+	var v T
+	for i := range list {
+		if v = list[i]; !f(&v) {
+			break
+		}
+	}
+	return nil
+}
+
+func (r reader) NotableCalls(_ context.Context, _ store.Window, f func(*event.Call) bool) error {
+	return visit(r.in.Calls, f)
+}
+
+func (r reader) CallTimes(_ context.Context, w store.Window, f func(*event.CallTime) bool) error {
+	return visit(r.in.Calls, func(c *event.Call) bool {
+		t := c.Time()
+		t.Start = w.From // of another part each time
+		return f(&t)
+	})
+}
+
+func (r reader) NotableGaps(_ context.Context, _ store.Window, f func(*event.Gap) bool) error {
+	return visit(r.in.Gaps, f)
+}
+
+func (r reader) OffCPU(_ context.Context, _ store.Window, f func(*event.OffCPU) bool) error {
+	return visit(r.in.OffCPU, f)
+}
+
+func (r reader) ThreadTimes(_ context.Context, _ store.Window, f func(*event.ThreadTime) bool) error {
+	return visit(r.in.ThreadTimes, f)
+}
+
+func TestLoadReadsEverything(t *testing.T) {
+	want := diagnosetest.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
+	want.Calls[0].Stack = 42
+	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
+	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
+	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}},
+		[]store.Xid{{At: 8, GPU: 1, Code: 79}}
+	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
+	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want.OffCPU, got.OffCPU, cmp.Transformer("nil", func(s []uint64) int { return len(s) }),
+		cmp.Transformer("nilc", func(s []event.Culprit) int { return len(s) })); d != "" {
+		t.Errorf("rows differ: %s", d)
+	}
+	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 ||
+		got.Stacks[43].ID != 43 || got.Stacks[44].ID != 44 || len(got.Memory) != 1 {
+		t.Errorf("loaded node %q, %d CPUs, window %v, %d stacks", got.Node, got.CPUs, got.Window, len(got.Stacks))
+	}
+	for i, s := range got.Spans {
+		if len(s) != len(want.Calls) || s[0].Start != 5+uint64(i)*((100-5)/12) {
+			t.Errorf("span %d has %d calls from %d on", i, len(s), s[0].Start)
+		}
+	}
+	if len(got.Spans) != 12 {
+		t.Errorf("%d spans, want 12", len(got.Spans))
+	}
+	if d := cmp.Diff(want.GPUs, got.GPUs) + cmp.Diff(want.Series, got.Series); d != "" || got.SeriesStep != 1 {
+		t.Errorf("readings or series, in steps of %d, differ: %s", got.SeriesStep, d)
+	}
+	boom := errors.New("boom")
+	if _, err := diagnose.Load(t.Context(), reader{in: want, err: boom}, store.Window{}); !errors.Is(err, boom) {
+		t.Errorf("Load hides the reader's error: %v", err)
+	}
+}
+
+func TestRecordingWithoutCUDASaysWhatItIs(t *testing.T) {
+	in, err := diagnose.Load(t.Context(), reader{in: &diagnose.Input{Footprint: &report.Footprint{}}}, store.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := diagnose.Diagnose(in)
+	const want = "no CUDA call was made: this is the footprint of node (7): 3 system calls, 5 us on a CPU, 0 files, 0 " +
+		"sockets, 0 programs executed"
+	if r.Verdict != want || r.Footprint == nil || len(r.Footprint.Syscalls) != 1 {
+		t.Errorf("%q, %+v", r.Verdict, r.Footprint)
+	}
+}

@@ -1,0 +1,311 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+const (
+	lookBack = 500_000_000 // ns before a rank entered in which it is looked at
+	struck   = 0.25        // share of its greatest lateness from which a rank's reason is asked for
+)
+
+// reason is what the late rank did before it entered, over all of a finding's
+// collective operations, and who stood behind that.
+type reason struct {
+	at      *evidence            // its machine
+	ops     []*cluster.Operation // those that cost most, by time
+	late    uint64               // sum
+	split   ledger.Split
+	by      map[event.Thread]*ledger.Split // the same, by whose time it was
+	gpu     uint64                         // of the time, in synchronisations: it waited for its own GPU
+	class   event.Class                    // what made it late
+	known   bool
+	runners ledger.Runners
+	rows    []*event.OffCPU
+	seen    map[*event.OffCPU]bool
+	behind  []ledger.Link // of the longest wait, if it was for another thread
+}
+
+func (ev *evidence) reason(f *finding) *reason {
+	at, _ := ev.resolveThread(f.Thread)
+	r := &reason{at: at, ops: costliest(f), by: map[event.Thread]*ledger.Split{}, seen: map[*event.OffCPU]bool{}}
+	var most uint64
+	for _, m := range r.ops {
+		r.late += m.Late()
+		at, t, when := ev.before(m)
+		for _, p := range at.parts(t, when) {
+			most = r.add(at, p, most)
+		}
+	}
+	// A wait that makes up half of the lateness is what made it late; else it was at work.
+	r.class = event.OnCPU
+	for c := range event.NumClasses {
+		if v := r.split.NS[c]; v > r.late/2 && (r.class == event.OnCPU || v > r.split.NS[r.class]) {
+			r.class = c
+		}
+	}
+	if g := f.because; g != nil {
+		r.class = g.worst().class
+		more := min(g.lost, r.late) - min(g.lost, r.late, r.split.NS[r.class])
+		r.split.NS[r.class] += more
+		r.split.OnCPU -= min(more, r.split.OnCPU)
+	}
+	return r
+}
+
+// costliest are the collective operations of a finding that cost most, by time.
+func costliest(f *finding) (ops []*cluster.Operation) {
+	seen := map[*cluster.Operation]bool{}
+	var longest uint64
+	for i := range f.claims {
+		if m := f.claims[i].op; !seen[m] {
+			seen[m] = true
+			ops = append(ops, m)
+			longest = max(longest, m.Late())
+		}
+	}
+	ops = slices.DeleteFunc(ops, func(m *cluster.Operation) bool { return float64(m.Late()) < struck*float64(longest) })
+	slices.SortFunc(ops, func(a, b *cluster.Operation) int { return cmp.Compare(a.Last().At, b.Last().At) })
+	return ops
+}
+
+// add adds a part of what the late rank did before a collective operation. Of its waits for another
+// thread, only one longer than most says who stood behind; add returns the longest.
+func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
+	split, ok := ev.x.Between(p.TID, p.From, p.To)
+	if !ok {
+		return most
+	}
+	r.known = true
+	rows := ev.x.Overlapping(p.TID, p.From, p.To)
+	if p.sync { // whether it sleeps or spins
+		kept := split.NS[event.RunQueue] + split.NS[event.Throttled]
+		r.gpu += split.Wall - min(kept, split.Wall)
+		only := ledger.Split{Wall: kept}
+		only.NS[event.RunQueue], only.NS[event.Throttled] = split.NS[event.RunQueue], split.NS[event.Throttled]
+		split = only
+	}
+	busyWithIO(&split, &ledger.Link{From: p.From, To: p.To, Split: split, Rows: rows})
+	for _, o := range rows {
+		if !r.seen[o] {
+			r.seen[o] = true
+			r.rows = append(r.rows, o)
+			r.runners.Add(o)
+		}
+		v := min(p.blocked(o), split.NS[o.Class])
+		if o.Op.Role() == event.RoleSync {
+			r.gpu += v
+			split.NS[o.Class] -= v
+			split.Wall -= v
+			continue
+		}
+		if ledger.Followable(o.Class) && v > 0 && o.Duration > most {
+			most, r.behind = o.Duration, ev.x.Follow(o)
+		}
+	}
+	if r.by[p.Thread] == nil {
+		r.by[p.Thread] = &ledger.Split{}
+	}
+	r.by[p.Thread].Add(&split)
+	r.split.Add(&split)
+	return most
+}
+
+// busyWithIO counts what a thread ran between its waits for the disk as disk I/O, as
+// block_io does: with a fast disk, handing it the data takes as long as the waits.
+func busyWithIO(split *ledger.Split, l *ledger.Link) {
+	io := ioTime(l)
+	if ran := min(io-min(io, split.NS[event.BlockIO]), split.OnCPU); ran > 0 {
+		split.NS[event.BlockIO] += ran
+		split.OnCPU -= ran
+	}
+}
+
+// every is which of the communicator's collectives the rank was late for: each k-th, 0 if that is not regular.
+func (r *reason) every() uint32 {
+	var d []uint32
+	for i := 1; i < len(r.ops); i++ {
+		if r.ops[i].Last().CommID == r.ops[0].Last().CommID && r.ops[i].Last().Seq > r.ops[i-1].Last().Seq {
+			d = append(d, r.ops[i].Last().Seq-r.ops[i-1].Last().Seq)
+		}
+	}
+	if len(d) < minTimes-1 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(d))
+	k, same := sorted[len(sorted)/2], 0
+	for _, v := range d {
+		if v == k {
+			same++
+		}
+	}
+	if float64(same) < (1-jitter)*float64(len(d)) {
+		return 0
+	}
+	return k
+}
+
+// median is the median lateness.
+func (r *reason) median() uint64 {
+	var l []uint64
+	for _, m := range r.ops {
+		l = append(l, m.Late())
+	}
+	slices.Sort(l)
+	return l[len(l)/2]
+}
+
+// culprit is the process that ran most while the rank was runnable.
+func (r *reason) culprit() (c event.Culprit, ok bool) {
+	for _, c := range r.runners.Ranked() {
+		if !r.at.in.isTracer(c.PID) {
+			return c, true
+		}
+	}
+	return c, false
+}
+
+// file is the file of the longest waits for the disk, by its path or else its inode;
+// empty if unknown.
+func (r *reason) file() string {
+	by := map[uint64]uint64{}
+	var best uint64
+	path := ""
+	for _, o := range r.rows {
+		if o.Class == event.BlockIO && o.Inode != 0 {
+			by[o.Inode] += o.Duration
+			if v := by[o.Inode]; best == 0 || v > by[best] || v == by[best] && o.Inode < best {
+				best, path = o.Inode, r.at.path(o.PID, o.Inode)
+			}
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	if path != "" {
+		return " (" + printable(path) + ")"
+	}
+	return fmt.Sprintf(" (inode %d)", best)
+}
+
+// describe is what a reason says: in words that follow "it", as steps of the path, and
+// what to do.
+func (r *reason) describe(ev *evidence, f *finding) (short string, steps []report.Step, fix string) {
+	node, from := ev.machineOf(r.at), f.sub.PID
+	if r.at != ev {
+		from = 0
+	}
+	who := ev.threadLabel(f.Thread, from)
+	ev, t := r.at, r.thread(f)
+	step := func(layer, state, on string, ns uint64) report.Step {
+		return report.Step{
+			Layer: layer, Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t),
+			State: state, On: on, NS: ns, Node: node,
+		}
+	}
+	ns := r.split.Of(r.class)
+	if r.known && r.class == event.OnCPU {
+		return r.describeOnCPU(step, ns, who, t.PID)
+	}
+	switch {
+	case !r.known:
+		return "what it did was not recorded", []report.Step{step("HOST", "unknown", "what it did was not recorded", r.late)},
+			fmt.Sprintf("trace %s too, or merge its recording with this one", who)
+	case r.class == event.RunQueue:
+		steps = []report.Step{step("HOST", "runnable", "a CPU", ns)}
+		c, ok := r.culprit()
+		if !ok {
+			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
+		}
+		by := ev.who(c.Thread, t.PID)
+		steps = append(steps, report.Step{
+			Layer: "HOST", Process: ev.name(c.PID, c.Comm), PID: c.PID, TID: c.TID,
+			Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node,
+		})
+		return "it waited for a CPU that " + by + " had", steps,
+			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
+	case r.class == event.Throttled:
+		steps := []report.Step{step("HOST", "throttled", "CPU quota", ns)}
+		return "it was held back by its CPU quota", steps, fmt.Sprintf("raise the CPU quota of %s", who)
+	case r.class == event.BlockIO:
+		disk := "the disk" + r.file()
+		return "it waited for " + disk,
+			[]report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},
+			fmt.Sprintf("let another thread of %s write to the disk, and not the one that enters collectives", who)
+	case r.class == event.Fault:
+		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)},
+			fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
+	case r.class == event.Sleep:
+		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)},
+			fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
+	}
+	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
+	short = "it " + doingWords[r.class]
+	for _, l := range r.behind[min(1, len(r.behind)):] {
+		short += " that " + ev.who(l.Thread, t.PID) + " ended"
+		d := doing{l.Split}
+		steps = append(steps, report.Step{
+			Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID,
+			TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(),
+			NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node,
+		})
+	}
+	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
+}
+
+// describeOnCPU is describe for a reason that is no wait of the thread's.
+func (r *reason) describeOnCPU(
+	step func(layer, state, on string, ns uint64) report.Step, ns uint64, who string, pid uint32,
+) (short string, steps []report.Step, fix string) {
+	if r.split.OnCPU < r.late/2 && r.gpu >= r.late/2 {
+		return "its GPU was not done with the work before", []report.Step{step("CUDA", "blocked", "GPU work", r.gpu)},
+			fmt.Sprintf("see what slows the GPU of %s: clocks, temperature, or more work than the others have "+
+				"(nvidia-smi -q -d PERFORMANCE)", who)
+	}
+	return "it was at work on a CPU, and had more to do than the others, or did it more slowly",
+		[]report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
+		fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; "+
+			"perf top -p %d", who, pid)
+}
+
+func describeCollective(ev *evidence, f *finding, c *report.Chain) {
+	r := ev.reason(f)
+	last := r.ops[0].Last()
+	op := f.worst().op.Last().Op
+	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
+	short, steps, fix := r.describe(ev, f)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op,
+		span(r.median()), short)
+	var b strings.Builder
+	fmt.Fprintf(&b,
+		"rank %d entered %d collective operations after all others, %s after the last of them (median; %s in all)",
+		last.Rank, len(r.ops), span(r.median()), span(r.late))
+	if k := r.every(); k > 1 {
+		fmt.Fprintf(&b, "; every %d operations of the communicator, from number %d on", k, last.Seq)
+	}
+	if r.known {
+		fmt.Fprintf(&b, "; since the collective before it %s", doing{r.split}.long())
+		if r.gpu > 0 {
+			fmt.Fprintf(&b, ", and waited %s for its GPU", span(r.gpu))
+		}
+	}
+	if last.Inferred {
+		b.WriteString("; the communicator is older than the recording: " +
+			"which operations belong together was inferred from when they ended")
+	}
+	if seen := len(f.worst().op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
+		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
+	}
+	c.Cause.Detail = b.String()
+	c.Path = append([]report.Step{f.step(ev, "blocked", fmt.Sprintf("%s, until rank %d enters", op, last.Rank), f.lost)},
+		steps...)
+	c.Recommendations = []string{fix}
+}

@@ -1,0 +1,116 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// What a finding's lost time went to beside its cause. A chain explains what its links show: a
+// holder of a lock that waited for the disk for 69 % of the hold explains 69 %, and ran for the rest.
+
+const (
+	minUnexplained = 1.0 // percent of the lost time from which a part of the rest is reported
+	maxUnexplained = 3
+)
+
+// The parts of the rest that no class of a thread's time names.
+const (
+	unexplainedBetween   = "the threads in between did something else"
+	unexplainedRunners   = "runnable, and who ran was not recorded"
+	unexplainedDropped   = "records were dropped"
+	unexplainedElsewhere = "not on record"
+)
+
+// unexplainedPart is a part of the rest: a class of the time of the thread that was waited for, or none of it.
+type unexplainedPart struct{ what, class string }
+
+// unexplained splits what a finding does not explain; with the explained share its parts make up all of
+// what was lost.
+func (f *finding) unexplained(ev *evidence) []report.Rest {
+	explained := uint64(float64(f.explained) * (1 - ev.missing))
+	all := f.lost - min(explained, f.lost)
+	by := map[unexplainedPart]uint64{{what: unexplainedDropped}: f.explained - min(explained, f.explained)}
+	var pieces uint64 // explained by them, before who ran was asked
+	for _, cl := range f.claims {
+		pieces += cl.explained
+		f.addUnexplained(cl, by)
+	}
+	if part := f.cause.lacks; part != "" {
+		by[unexplainedPart{what: part}] += pieces - min(f.explained, pieces)
+	}
+	of := "wait"
+	switch {
+	case f.through() && len(f.worst().chain) > 1 && f.locked():
+		of = "hold"
+	case !f.through():
+		of = "lost time"
+	}
+	return unexplainedList(by, all, f.lost, of)
+}
+
+// addUnexplained adds what of a claim is not explained: by what the thread at its root did meanwhile.
+func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
+	if len(cl.chain) < 2 || cl.row == nil {
+		if part := f.cause.lacks; part != "" {
+			by[unexplainedPart{what: part}] += cl.lost - min(cl.explained, cl.lost)
+		}
+		return
+	}
+	l := &cl.chain[len(cl.chain)-1]
+	inside := max(uint64(float64(cl.lost)*cl.reach), cl.explained)
+	by[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
+	var others uint64
+	for _, c := range append(classes(), event.OnCPU) {
+		if !slices.Contains(f.cause.counts, c) {
+			others += l.Split.Of(c)
+		}
+	}
+	if !l.Known || others == 0 {
+		return
+	}
+	left := float64(inside - cl.explained)
+	for _, c := range append(classes(), event.OnCPU) {
+		if !slices.Contains(f.cause.counts, c) {
+			by[did(c)] += uint64(left * share(l.Split.Of(c), others))
+		}
+	}
+}
+
+// did is what the thread that was waited for did.
+func did(c event.Class) unexplainedPart {
+	if c == event.OnCPU {
+		return unexplainedPart{"it ran on a CPU", c.String()}
+	}
+	return unexplainedPart{"it " + doingWords[c], c.String()}
+}
+
+// unexplainedList are the largest parts that make up all, and one of what is left.
+func unexplainedList(by map[unexplainedPart]uint64, all, lost uint64, of string) []report.Rest {
+	if percent(all, lost) < minUnexplained {
+		return nil
+	}
+	var list []report.Rest
+	for part, ns := range by {
+		if percent(ns, lost) >= minUnexplained {
+			list = append(list, report.Rest{Of: of, What: part.what, Class: part.class, NS: ns})
+		}
+	}
+	slices.SortFunc(list,
+		func(a, b report.Rest) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })
+	list = list[:min(len(list), maxUnexplained)]
+	left := all
+	for i := range list {
+		list[i].NS = min(list[i].NS, left)
+		left -= list[i].NS
+	}
+	if percent(left, lost) >= minUnexplained {
+		list = append(list, report.Rest{Of: of, What: unexplainedElsewhere, NS: left})
+	}
+	for i := range list {
+		list[i].Pct = round(percent(list[i].NS, lost))
+	}
+	return slices.DeleteFunc(list, func(r report.Rest) bool { return r.NS == 0 })
+}

@@ -1,0 +1,128 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// readSteps looks for the repetition in each thread's calls.
+func (ev *evidence) readSteps() {
+	by := map[event.Thread][][]event.CallTime{}
+	for _, span := range ev.in.Spans {
+		n := map[event.Thread]int{}
+		for i := range span {
+			n[span[i].Thread]++
+		}
+		part := map[event.Thread][]event.CallTime{}
+		for _, c := range span {
+			if c.Depth == 0 {
+				if part[c.Thread] == nil {
+					part[c.Thread] = make([]event.CallTime, 0, n[c.Thread])
+				}
+				part[c.Thread] = append(part[c.Thread], c)
+			}
+		}
+		for t, calls := range part {
+			slices.SortFunc(calls, ledger.InOrder)
+			by[t] = append(by[t], calls)
+		}
+	}
+	for _, t := range ev.subjects {
+		spans := by[t.Thread]
+		slices.SortFunc(spans, func(a, b []event.CallTime) int { return cmp.Compare(a[0].Start, b[0].Start) })
+		steps, ok := ledger.FindSteps(spans)
+		if !ok {
+			continue
+		}
+		t.steps = steps
+		t.count = ev.countSteps(t)
+	}
+}
+
+// countSteps is how many calls end a step. Long ones are recorded one by one, and are at
+// least as many as were seen.
+func (ev *evidence) countSteps(t *subject) uint64 {
+	if t.steps.Least == 0 {
+		if st := ev.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
+			return st.Calls
+		}
+		return 0
+	}
+	var n uint64
+	for i := range t.episodes {
+		if e := &t.episodes[i]; e.Call != nil && e.Op == t.steps.Op && e.Duration >= t.steps.Least {
+			n++
+		}
+	}
+	return max(n, uint64(len(t.steps.Sampled)))
+}
+
+// active is the time in which a thread was at work.
+func (ev *evidence) active(t *subject) uint64 {
+	idle, _ := ev.idleOf(t)
+	return t.wall() - min(idle, t.wall())
+}
+
+// stepNS is the mean duration of a step, waits for work left out; 0 if the
+// workload does not repeat itself.
+func (ev *evidence) stepNS(t *subject) uint64 {
+	if t.count == 0 {
+		return 0
+	}
+	return ev.active(t) / t.count
+}
+
+// workloads describes the repetition of each thread that has one.
+func (ev *evidence) workloads() []report.Workload {
+	var list []report.Workload
+	for _, t := range ev.subjects {
+		if t.count == 0 {
+			continue
+		}
+		list = append(list, report.Workload{
+			Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: t.steps.Words(),
+			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
+			Trend: round(100 * t.steps.Trend(t.from, t.to)),
+		})
+	}
+	return list
+}
+
+// warmup is how long the first, slower steps took.
+func warmup(t *subject) uint64 {
+	n := t.steps.Warmup()
+	if n == 0 {
+		return 0
+	}
+	end := t.steps.Sampled[n-1].End
+	return end - min(t.from, end)
+}
+
+// perStep tells a finding's loss in steps.
+func (f *finding) perStep(ev *evidence) *report.PerStep {
+	n := f.sub.count
+	if n == 0 || f.lost == 0 {
+		return nil
+	}
+	mean := max(f.sub.wall()/n, 1)
+	starts := make([]uint64, 0, len(f.claims))
+	for _, cl := range f.claims {
+		if cl.aggregate { // every step has its part
+			return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: n}
+		}
+		starts = append(starts, cl.acc.Start)
+	}
+	slices.Sort(starts)
+	var affected, until uint64
+	for _, at := range starts {
+		if affected == 0 || at >= until {
+			affected++
+			until = at + mean
+		}
+	}
+	return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: min(affected, n)}
+}

@@ -1,0 +1,65 @@
+package recording
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// OpTable is exact statistics of each process's operations, all threads together,
+// those that took most time first.
+func OpTable(all []store.OpStat) map[uint32][]report.Op {
+	type sums struct {
+		op   report.Op
+		hist stats.Histogram
+	}
+	by := map[uint32]map[event.Op]*sums{}
+	for i := range all {
+		o := &all[i]
+		if by[o.PID] == nil {
+			by[o.PID] = map[event.Op]*sums{}
+		}
+		k := by[o.PID][o.Op]
+		if k == nil {
+			k = &sums{op: report.Op{Op: o.Op.String()}}
+			by[o.PID][o.Op] = k
+		}
+		k.op.Calls += o.Calls
+		k.op.Errors += o.Errors
+		k.op.TotalNS += o.SumNS
+		k.op.Bytes += o.Bytes
+		k.op.MaxNS = max(k.op.MaxNS, o.MaxNS)
+		k.hist.Merge(o.Hist)
+	}
+	table := map[uint32][]report.Op{}
+	for pid, ops := range by {
+		list := []report.Op{}
+		for _, k := range ops {
+			k.op.P50NS = min(k.hist.Quantile(0.5), k.op.MaxNS)
+			k.op.P95NS = min(k.hist.Quantile(0.95), k.op.MaxNS)
+			k.op.P99NS = min(k.hist.Quantile(0.99), k.op.MaxNS)
+			k.op.Kinds = OpKinds(&k.hist, k.op.MaxNS)
+			list = append(list, k.op)
+		}
+		slices.SortFunc(list, func(a, b report.Op) int {
+			return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.Op, b.Op))
+		})
+		table[pid] = list
+	}
+	return table
+}
+
+// OpKinds are short and long calls, if there are two kinds. longest is the longest call, ns.
+func OpKinds(h *stats.Histogram, longest uint64) []report.OpKind {
+	brief, long, two := h.Kinds()
+	if !two {
+		return nil
+	}
+	return []report.OpKind{
+		{Calls: brief.Count, P50NS: brief.Median}, {Calls: long.Count, P50NS: min(long.Median, longest)},
+	}
+}

@@ -1,0 +1,131 @@
+package recording
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Span is a part of a recording as people ask for it. Since may be "all"; From
+// and To win over it.
+type Span struct {
+	Since    string // a duration: "5m", "1d", or seconds; "all"; empty: see DefaultSince
+	From, To string // times: RFC 3339, "2006-01-02 15:04:05", or Unix time
+	Dashes   string // what stands before the names of these in errors and notes: "--" on a command line
+}
+
+// DefaultSince is how far back is looked in a recording that is being written, if nobody
+// asks for anything. Of others all is taken.
+const DefaultSince = "5m"
+
+// Window turns a span into a window of a recording. A note says how it was chosen
+// when it is not what was asked for, or not everything there is: a saved recording
+// must never look empty. It is counted from now where the recording goes on, else from its
+// end. Choose says also what is left out.
+func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, error) {
+	if s.From != "" || s.To != "" {
+		w, err := s.absolute()
+		if err != nil || sum.Last == 0 || w.From <= sum.Last && (w.To == 0 || w.To > sum.First) {
+			return w, "", err
+		}
+		utc := func(ns uint64) string { return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339) }
+		return w, fmt.Sprintf("nothing was recorded then: the recording is from %s to %s", utc(sum.First), utc(sum.Last)), nil
+	}
+	live := sum.Live(now)
+	if s.Since == "all" || s.Since == "" && !live {
+		note := ""
+		if s.Since == "" && sum.Last != 0 {
+			note = ended(now, sum.Last) + "; this is all of it"
+		}
+		return store.Window{}, note, nil
+	}
+	if s.Since == "" {
+		s.Since = DefaultSince
+	}
+	since, err := s.since()
+	if err != nil || sum.Last == 0 {
+		return store.Window{}, "", err
+	}
+	end := sum.Last + 1
+	if live {
+		end = max(uint64(now.UnixNano()), end) // our clock may be behind that of the recorded machine
+	}
+	from := end - min(end, uint64(since))
+	note := ""
+	switch {
+	case live:
+	case from <= sum.First:
+		note = ended(now, sum.Last) + "; this is all of it"
+	default:
+		note = fmt.Sprintf("%s; this is its last %s of %s (%ssince all for everything)",
+			ended(now, sum.Last), report.Short(since), report.Short(time.Duration(sum.Last-sum.First)), s.Dashes)
+	}
+	return store.Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
+}
+
+func (s Span) absolute() (w store.Window, err error) {
+	if s.From != "" {
+		if w.From, err = s.time("from", s.From); err != nil {
+			return w, err
+		}
+	}
+	if s.To != "" {
+		if w.To, err = s.time("to", s.To); err != nil {
+			return w, err
+		}
+	}
+	if w.To != 0 && w.To <= w.From {
+		return w, fmt.Errorf("%[1]sto %[2]s is not after %[1]sfrom %[3]s", s.Dashes, s.To, s.From)
+	}
+	return w, nil
+}
+
+// since reads a positive duration; a bare number is seconds.
+func (s Span) since() (time.Duration, error) {
+	d, err := time.ParseDuration(s.Since)
+	if err != nil {
+		if days, ok := strings.CutSuffix(s.Since, "d"); ok {
+			n, e := strconv.ParseFloat(days, 64)
+			d, err = time.Duration(n*24*float64(time.Hour)), e
+		} else if n, e := strconv.ParseUint(s.Since, 10, 32); e == nil {
+			d, err = time.Duration(n)*time.Second, nil
+		}
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`%ssince %q is no duration; write for example 30s, 5m, 2h, 1d or "all"`, s.Dashes, s.Since)
+	}
+	return d, nil
+}
+
+// time reads a point in time as Unix nanoseconds.
+func (s Span) time(name, value string) (uint64, error) {
+	if n, err := strconv.ParseUint(value, 10, 63); err == nil {
+		for n != 0 && n < 1e17 { // seconds, milliseconds or microseconds since 1973
+			n *= 1000
+		}
+		return n, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04"} {
+		if t, err := time.ParseInLocation(layout, value, time.Local); err == nil && t.UnixNano() > 0 {
+			return uint64(t.UnixNano()), nil
+		}
+	}
+	return 0, fmt.Errorf(`%s%s %q is no time; `+
+		`write for example 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
+}
+
+// ended says when a recording ended, in words.
+func ended(now time.Time, ns uint64) string {
+	t := time.Unix(0, int64(ns))
+	switch d := now.Sub(t); {
+	case d < 0:
+		return "the recording has ended"
+	case d < 48*time.Hour:
+		return "the recording ends " + report.Short(d.Round(time.Second)) + " ago"
+	}
+	return "the recording ends on " + t.UTC().Format("2006-01-02 15:04 UTC")
+}

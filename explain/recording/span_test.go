@@ -1,0 +1,47 @@
+package recording_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/store"
+)
+
+func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) uint64 { return uint64(now.Add(d).UnixNano()) }
+	span := recording.Span{}
+	going := []store.Session{{Started: at(-time.Minute)}}
+	for _, sum := range []store.Summary{
+		{First: at(-time.Minute), Last: at(time.Minute), Sessions: going},
+		{First: at(time.Hour), Last: at(time.Hour + time.Minute), Sessions: going},
+	} {
+		got, note, err := span.Window(sum, now)
+		if want := (store.Window{From: sum.First, To: sum.Last + 1}); err != nil || got != want || note != "" {
+			t.Errorf("of %+v: %+v, note %q, %v", sum, got, note, err)
+		}
+	}
+}
+
+// TestTimeOutsideOfTheRecordingIsToldSo: an empty answer would say that nothing happened.
+func TestTimeOutsideOfTheRecordingIsToldSo(t *testing.T) {
+	sum := store.Summary{First: 1_700_000_000e9, Last: 1_700_000_060e9}
+	for _, c := range []struct{ from, to, note string }{
+		{"1700000061", "1700000090", "from 2023-11-14T22:13:20Z to 2023-11-14T22:14:20Z"},
+		{"", "1700000000", "nothing was recorded then"},
+		{"1800000000", "", "nothing was recorded then"},
+		{"1700000060", "1800000000", ""},
+		{"", "1700000001", ""},
+	} {
+		_, note, err := recording.Span{From: c.from, To: c.to}.Window(sum, time.Now())
+		if err != nil || !strings.Contains(note, c.note) || c.note == "" && note != "" {
+			t.Errorf("%s to %s: %q, %v", c.from, c.to, note, err)
+		}
+	}
+	_, _, err := recording.Span{From: "1700000060", To: "1700000010", Dashes: "--"}.Window(sum, time.Now())
+	if err == nil || err.Error() != "--to 1700000010 is not after --from 1700000060" {
+		t.Errorf("%v", err)
+	}
+}

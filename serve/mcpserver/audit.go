@@ -1,0 +1,133 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/serve/webserver"
+)
+
+// Audit is middleware that writes down each call of a tool: a JSON line with time,
+// tool, caller, rows, duration and outcome. Neither arguments nor results are written:
+// they may be of interest to others than the reader of logs. If w fails, that is logged
+// once, and calls go on.
+func Audit(w io.Writer, log *slog.Logger) mcp.Middleware {
+	a := &auditor{w: w, log: log, now: time.Now}
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			call, ok := req.(*mcp.CallToolRequest)
+			if !ok || call.Params == nil {
+				return next(ctx, method, req)
+			}
+			began := a.now()
+			res, err := next(ctx, method, req)
+			a.write(&auditLine{
+				Time: began.UTC(), Tool: clip(call.Params.Name), Caller: caller(ctx, call),
+				Rows: rows(res), Milliseconds: float64(a.now().Sub(began).Microseconds()) / 1000, Outcome: outcome(ctx, res, err),
+			})
+			return res, err
+		}
+	}
+}
+
+type auditLine struct {
+	Time         time.Time `json:"time"`
+	Tool         string    `json:"tool"`
+	Caller       string    `json:"caller"`
+	Rows         int       `json:"rows"`
+	Milliseconds float64   `json:"ms"`
+	Outcome      string    `json:"outcome"` // ok, error, cancelled
+}
+
+type auditor struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu     sync.Mutex // guards the rest
+	w      io.Writer
+	broken bool
+}
+
+func (a *auditor) write(l *auditLine) {
+	b, err := json.Marshal(l)
+	if err != nil { // strings and numbers
+		panic(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, err := a.w.Write(append(b, '\n')); err != nil && !a.broken {
+		a.broken = true
+		a.log.Error("cannot write the audit log; calls go on unrecorded", "err", err)
+	}
+}
+
+// remoteKey is of a context's value with the address of a caller over HTTP.
+type remoteKey struct{}
+
+// caller is who the client says it is, and where it is.
+func caller(ctx context.Context, call *mcp.CallToolRequest) string {
+	name := "unknown"
+	if info := call.ClientInfo(); info != nil && info.Name != "" {
+		name = info.Name
+		if info.Version != "" {
+			name += "/" + info.Version
+		}
+	}
+	name = clip(name)
+	if remote, ok := ctx.Value(remoteKey{}).(string); ok {
+		name += " at " + remote
+	}
+	return name
+}
+
+// clip bounds what a peer can write into the log. JSON escapes what is not printable.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	s = s[:most]
+	for !utf8.ValidString(s) && len(s) > most-utf8.UTFMax {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}
+
+// RowsMeta is where a result's _meta says how many rows it has.
+const RowsMeta = "rows"
+
+func rows(res mcp.Result) int {
+	if r, ok := res.(*mcp.CallToolResult); ok && r != nil {
+		if n, ok := r.Meta[RowsMeta].(int); ok {
+			return n
+		}
+	}
+	return 0
+}
+
+func outcome(ctx context.Context, res mcp.Result, err error) string {
+	r, ok := res.(*mcp.CallToolResult)
+	switch {
+	case ctx.Err() != nil:
+		return "cancelled"
+	case err != nil, ok && r != nil && r.IsError:
+		return "error"
+	}
+	return "ok"
+}
+
+// Protect adds what every server needs, whatever it is reached by: the audit log, the
+// bounds, and that a failing call fails alone.
+func Protect(server *mcp.Server, audit io.Writer, l webserver.Limits, log *slog.Logger) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	server.AddReceivingMiddleware(Audit(audit, log), Survive(log), Bound(l))
+}

@@ -1,0 +1,196 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+type diagnoseIn struct {
+	scope
+	Finding string `json:"finding,omitempty" jsonschema:"id of another one; default the worst"`
+}
+
+type diagnoseOut struct {
+	common
+	Verdict      data       `json:"verdict"`
+	Calls        uint64     `json:"calls"`
+	Finding      *finding   `json:"finding,omitempty"`
+	Began        string     `json:"began,omitempty" jsonschema:"first loss"`
+	PerStep      *stepLoss  `json:"per_step,omitempty" jsonschema:"means"`
+	Path         []data     `json:"path" jsonschema:"effect first, root last"`
+	Others       []other    `json:"others"`
+	NotExplained []data     `json:"not_explained"`
+	Next         []question `json:"next"`
+}
+
+// stepLoss is what a finding costs in a step, and what its removal gains.
+type stepLoss struct {
+	NowNS     uint64  `json:"now_ns"`
+	LostNS    uint64  `json:"lost_ns"`
+	WithoutNS uint64  `json:"without_ns"`
+	FasterPct float64 `json:"faster_pct"`
+	Remains   data    `json:"remains,omitempty"`
+}
+
+func stepLossOf(c *report.Chain) *stepLoss {
+	if c.PerStep == nil || c.WhatIf == nil {
+		return nil
+	}
+	w := c.WhatIf
+	return &stepLoss{
+		NowNS: w.NowNS, LostNS: c.PerStep.LostNS, WithoutNS: w.StepNS, FasterPct: w.FasterBy,
+		Remains: prose(w.Remains),
+	}
+}
+
+// other is a finding in one line.
+type other struct {
+	ID      string `json:"id"`
+	Summary data   `json:"summary"`
+}
+
+// question is a call that leads on.
+type question struct {
+	Why  string         `json:"why"`
+	Tool string         `json:"tool"`
+	Args map[string]any `json:"arguments"`
+}
+
+func (d diagnoseOut) rows() int {
+	if d.Finding == nil {
+		return len(d.Others)
+	}
+	return 1 + len(d.Others)
+}
+
+// The parts of an answer of diagnose.
+const (
+	maxOthers = 3
+	maxShares = 4
+	maxGaps   = 2
+)
+
+var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
+	name:  "diagnose",
+	about: "Start here: why does the GPU wait? Verdict, worst finding, its path and fixes, what to call next.",
+	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
+		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
+			if r.Events == 0 && (in.PID != 0 || in.Process != "") {
+				out.Note = joined(out.Note, "it is asked for one process only; leave pid and process out for all")
+			}
+			return out.fill(r, &in)
+		})
+		return out, err
+	},
+}
+
+func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
+	d.Verdict, d.Calls = prose(r.Verdict), r.Events
+	d.Others, d.Path, d.NotExplained = []other{}, []data{}, []data{}
+	for _, g := range first(gapsOf(r), maxGaps) {
+		d.NotExplained = append(d.NotExplained,
+			data(fmt.Sprintf("%s, %s, %s: %s", g.Process, g.Op, report.Duration(g.LostNS), g.Why)))
+	}
+	at := 0
+	if in.Finding != "" {
+		at = slices.IndexFunc(r.Chains, func(c report.Chain) bool { return c.ID == in.Finding })
+		if at < 0 {
+			return fmt.Errorf("there is no finding %s in this window; there are %s", name(in.Finding), findingIDs(r))
+		}
+	}
+	for i := range r.Chains {
+		c := &r.Chains[i]
+		switch {
+		case i == at:
+			f := chainOf(c)
+			d.PerStep = stepLossOf(c)
+			if c.Pattern != nil {
+				d.Began = clock(c.Pattern.FromNS)
+			}
+			d.Finding, d.Path = &f.finding, append(lines(f.Path), each(shares(c), maxShares, prose)...)
+		case len(d.Others) < maxOthers:
+			d.Others = append(d.Others, other{ID: c.ID, Summary: data(cut(string(prose(c.Summary)), maxName))})
+		}
+	}
+	d.Next = nextOf(r, at, in)
+	return nil
+}
+
+func findingIDs(r *report.Report) string {
+	var ids []string
+	for _, c := range r.Chains {
+		ids = append(ids, c.ID)
+	}
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// nextOf says what to ask after the finding at a place of the list: the findings
+// behind it first, because each stands for time lost to something else; then what
+// lies behind this one.
+func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
+	q := []question{}
+	if at+1 < len(r.Chains) {
+		c := &r.Chains[at+1]
+		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)),
+			"diagnose", map[string]any{"finding": c.ID}))
+	}
+	if at < len(r.Chains) {
+		c := &r.Chains[at]
+		switch {
+		case c.Cause.Kind == diagnose.MemoryLeak:
+			q = append(q, question{"the code that made what is still allocated", "run_sql", map[string]any{"sql": leakQuery(c)}})
+		case c.Effect.Op != betweenCalls && c.Effect.Op != "":
+			q = append(q, in.aboutCalls(c))
+		}
+		if sql := evidenceQuery(c); sql != "" {
+			q = append(q, question{"who held it up, row by row", "run_sql", map[string]any{"sql": sql}})
+		}
+	}
+	if len(r.Chains) == 0 {
+		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil),
+			in.ask("whether something changed, and when", "get_timeline", nil))
+		if n := r.Window.Note; strings.Contains(n, "the recording has ") ||
+			strings.HasPrefix(n, "nothing was recorded then") {
+			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
+		}
+	}
+	return q
+}
+
+// aboutCalls asks for the code that makes the calls of a finding, or for their figures
+// where it is known that no stack was taken.
+func (in *diagnoseIn) aboutCalls(c *report.Chain) question {
+	these := map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}
+	if len(c.Stack) == 0 {
+		return in.ask("exact figures of these calls", "get_trace_stats", these)
+	}
+	return in.ask("the code that makes these calls", "get_stacks", these)
+}
+
+// betweenCalls is what a report calls time that was lost outside of calls.
+const betweenCalls = "between calls"
+
+// ask is a question about the same part of the recording; args are its other
+// arguments, or nil.
+func (in *diagnoseIn) ask(why, tool string, args map[string]any) question {
+	a := map[string]any{}
+	for key, v := range map[string]string{"since": in.Since, "process": in.Process} {
+		if v != "" {
+			a[key] = v
+		}
+	}
+	if in.PID != 0 {
+		a["pid"] = in.PID
+	}
+	maps.Copy(a, args)
+	return question{why, tool, a}
+}

@@ -1,0 +1,211 @@
+package mcptool
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/store"
+)
+
+type checkIn struct {
+	Machine bool `json:"machine,omitempty" jsonschema:"check this machine, too; default false"`
+}
+
+// checkOut is what matters of a recording before its numbers are believed: what is in it,
+// what is not, and what stands for more than itself.
+type checkOut struct {
+	Dropped   dropped        `json:"dropped"` // words of ours
+	Recording recordingState `json:"recording"`
+	Traced    data           `json:"traced,omitempty"`
+	Sampled   string         `json:"sampled,omitempty"`
+	Machine   *machineState  `json:"this_machine,omitempty"`
+}
+
+// recordingState is what can be said of the recording.
+type recordingState struct {
+	Path     data   `json:"path,omitempty"` // if it cannot be read
+	OK       bool   `json:"ok"`
+	Problem  data   `json:"problem,omitempty"`
+	Machine  data   `json:"machine,omitempty"`  // that was recorded
+	Sessions int    `json:"sessions,omitempty"` // if several
+	State    string `json:"state,omitempty"`    // being written, or cut off; empty: complete
+	Window   string `json:"window,omitempty"`
+	Calls    uint64 `json:"calls"`
+
+	name      data
+	stored    uint64   // calls that have a row
+	all       uint64   // calls, those within others too
+	uncounted bool     // it does not say what was lost
+	traced    []string // processes that were
+}
+
+// machineState is whether the machine that the server runs on, which need not be the
+// recorded one, can be traced.
+type machineState struct {
+	CanTrace  bool    `json:"can_trace"`
+	Checks    []check `json:"checks"`
+	Processes []data  `json:"cuda_processes"`
+}
+
+type check struct {
+	Name   string `json:"name"`
+	Status status `json:"status"`
+	Detail data   `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func (c checkOut) rows() int {
+	if c.Machine == nil {
+		return 1
+	}
+	return len(c.Machine.Checks)
+}
+
+var checkTool = tool[checkIn, checkOut]{
+	name:  "get_check",
+	about: "What the recording covers: who was traced, what is missing, what is a sample.",
+	run: func(ctx context.Context, s *server, in checkIn) (checkOut, error) {
+		st, lost := s.recording(ctx)
+		out := checkOut{Recording: st, Dropped: droppedOf(lost)}
+		if st.OK {
+			out.Traced, out.Sampled = st.whoWasTraced(), st.whatIsSampled()
+		}
+		if in.Machine {
+			out.Machine = s.machine()
+		}
+		return out, ctx.Err()
+	},
+}
+
+// whoWasTraced names the first of the processes.
+func (st *recordingState) whoWasTraced() data {
+	const shown, long = 2, 24
+	list := []string{}
+	for _, n := range first(st.traced, shown) {
+		list = append(list, string(name(cut(visible(n), long))))
+	}
+	if n := len(st.traced) - shown; n > 0 {
+		list = append(list, fmt.Sprintf("%d more", n))
+	}
+	return data(strings.TrimSuffix(report.Plural(uint64(len(st.traced)), "process")+": "+strings.Join(list, ", "), ": "))
+}
+
+// whatIsSampled says which numbers rest on all calls, and which do not.
+func (st *recordingState) whatIsSampled() string {
+	if st.stored >= st.all {
+		return "nothing: all calls are stored"
+	}
+	return report.Count(st.stored) + " calls are stored one by one, others counted"
+}
+
+// machine examines this machine.
+func (s *server) machine() *machineState {
+	r := s.examined.get(s.opts.Now())
+	out := &machineState{CanTrace: r.OK, Checks: []check{}, Processes: []data{}}
+	for _, c := range r.Checks {
+		out.Checks = append(out.Checks, check{c.Name, status(c.Status), data(cut(visible(c.Detail), maxName)), c.Remedy})
+	}
+	for _, p := range r.Processes[:min(len(r.Processes), maxOthers)] {
+		line := fmt.Sprintf("%s (pid %d)", name(p.Comm), p.PID)
+		if len(p.NotSeen) > 0 {
+			line += ", not seen: " + strings.Join(p.NotSeen, "; ")
+		}
+		out.Processes = append(out.Processes, prose(line))
+	}
+	if n := len(r.Processes) - maxOthers; n > 0 {
+		out.Processes = append(out.Processes, data(fmt.Sprintf("%d more; ingero check --coverage lists all", n)))
+	}
+	return out
+}
+
+// recording says what there is to read. That it cannot be read is an answer, too.
+func (s *server) recording(ctx context.Context) (recordingState, map[string]uint64) {
+	st := recordingState{name: name(filepath.Base(s.src.Name()))}
+	st.Path = st.name
+	var sum recording.Summary
+	err := s.src.Read(ctx, func(r store.Recording) (err error) {
+		if sum, err = recording.Summarize(ctx, r, s.opts.Now()); err != nil {
+			return err
+		}
+		st.traced, err = recording.Traced(ctx, r)
+		return err
+	})
+	if err != nil {
+		st.Problem = prose(err.Error())
+		return st, map[string]uint64{}
+	}
+	st.OK, st.Path, st.stored, st.all = true, "", sum.Stored, sum.Calls
+	st.Calls, st.uncounted, st.State = sum.Outermost, sum.Uncounted, stateWords[sum.State]
+	if n := len(sum.Sessions); n > 1 {
+		st.Sessions = n
+	}
+	if sum.Last != 0 {
+		st.Window = clock(sum.First) + "/" + clock(sum.Last+1)
+	}
+	if n := len(sum.Sessions); n > 0 {
+		last := &sum.Sessions[n-1]
+		st.Machine = prose(recordedOn(&sum.Summary, last))
+		if st.uncounted {
+			st.Machine += "; " + lossUnknown
+		}
+	}
+	return st, event.LossCounts(sum.Losses)
+}
+
+// stateWords say how a recording is, if not complete.
+var stateWords = map[recording.State]string{
+	recording.Live: "being written", recording.CutOff: "cut off: the tracer did not stop by itself",
+}
+
+// recordedOn words what is known of the machine that was recorded.
+func recordedOn(sum *store.Summary, s *store.Session) string {
+	var parts []string
+	add := func(what, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			parts = append(parts, what+" "+value)
+		}
+	}
+	add("node", sum.Node)
+	if s.Host != sum.Node {
+		add("host", s.Host)
+	}
+	add("Linux", s.Kernel+" "+s.Arch)
+	return strings.Join(append(parts, fmt.Sprintf("%d CPUs", s.CPUs), "Ingero "+s.Version), ", ")
+}
+
+// examined keeps what was found out about this machine for a while: finding out
+// loads programs into the kernel.
+type examined struct {
+	mu sync.Mutex // guards what follows
+	r  *doctor.Report
+	at time.Time
+}
+
+// examinedFor is how long an examination is good for.
+const examinedFor = 30 * time.Second
+
+func (e *examined) get(now time.Time) *doctor.Report {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.r == nil || now.Sub(e.at) > examinedFor {
+		e.r, e.at = doctor.Examine(doctor.Options{}), now
+	}
+	return e.r
+}
+
+// String words the state for people and models.
+func (st *recordingState) String() string {
+	if !st.OK {
+		return fmt.Sprintf("%s cannot be read: %s", st.name, st.Problem)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s; %s, %d calls, %s",
+		st.name, st.Machine, report.Plural(uint64(max(st.Sessions, 1)), "session"), st.Calls, st.Window), ", ")
+}

@@ -1,0 +1,169 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+type statsIn struct {
+	scope
+	Op    string `json:"op,omitempty" jsonschema:"only this operation; default all"`
+	Layer layer  `json:"layer,omitempty" jsonschema:"only calls of this library; default all"`
+	paging
+}
+
+type statsOut struct {
+	common
+	Calls      uint64    `json:"calls" jsonschema:"outermost ones, unless op or layer is given"`
+	Stored     uint64    `json:"stored_rows,omitempty"` // where all of the recording is asked for
+	Ops        []opStats `json:"ops"`
+	OffCPU     []waiting `json:"off_cpu" jsonschema:"what these threads waited for, nothing twice"`
+	NextCursor string    `json:"next_cursor,omitempty"`
+}
+
+// opStats are exact statistics of an operation of a process.
+type opStats struct {
+	Process data          `json:"process"`
+	PID     uint32        `json:"pid"`
+	Op      string        `json:"op"`
+	Calls   uint64        `json:"calls"`
+	Errors  uint64        `json:"errors,omitempty"`
+	AvgNS   uint64        `json:"avg_ns"`
+	P50NS   uint64        `json:"p50_ns"`
+	P95NS   uint64        `json:"p95_ns"`
+	P99NS   uint64        `json:"p99_ns"`
+	MaxNS   uint64        `json:"max_ns"`
+	TotalNS uint64        `json:"total_ns"`
+	Bytes   uint64        `json:"bytes,omitempty"`
+	Kinds   []kindOfCalls `json:"kinds,omitempty" jsonschema:"if short and long ones differ: p50_ns is of the more numerous"`
+}
+
+// kindOfCalls are calls of about the same length.
+type kindOfCalls struct {
+	Calls uint64 `json:"calls"`
+	P50NS uint64 `json:"p50_ns"`
+}
+
+func kindsOf(list []report.OpKind) (kinds []kindOfCalls) {
+	for _, k := range list {
+		kinds = append(kinds, kindOfCalls(k))
+	}
+	return kinds
+}
+
+// waiting is the time that threads were off the CPU in calls and between them.
+type waiting struct {
+	Class class  `json:"class"`
+	NS    uint64 `json:"ns"`
+}
+
+func (s statsOut) rows() int { return len(s.Ops) }
+
+var traceStatsTool = tool[statsIn, statsOut]{
+	name:  "get_trace_stats",
+	about: "Exact counts and latencies of each operation of each process, and what its threads waited for.",
+	run: func(ctx context.Context, s *server, in statsIn) (out statsOut, err error) {
+		op, err := opNamed(in.Op)
+		if err != nil {
+			return out, err
+		}
+		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+			v.Op = op
+			v.bySecond(&out.common)
+			if v.whole() && op == 0 && in.Layer == "" {
+				out.Stored = v.Sum.Stored
+			}
+			list, err := v.OpStats(ctx, v.Window)
+			if err != nil {
+				return err
+			}
+			list = slices.DeleteFunc(list, func(o store.OpStat) bool {
+				return !v.WantsOp(o.PID, o.Op) || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
+			})
+			gaps, err := v.GapStats(ctx, v.Window)
+			if err != nil {
+				return err
+			}
+			if op != 0 || in.Layer != "" {
+				gaps = nil // between calls is in none of them
+			}
+			outermost := list
+			if op == 0 && in.Layer == "" {
+				if outermost, err = recording.Outermost(ctx, v, v.Window, list); err != nil {
+					return err
+				}
+			}
+			for i := range outermost {
+				out.Calls += outermost[i].Calls
+			}
+			borders, err := recording.ReadBorders(ctx, v, v.Window, func(c *event.Call) bool {
+				if op == 0 && in.Layer == "" {
+					return c.Depth == 0
+				}
+				return (op == 0 || c.Op == op) && (in.Layer == "" || c.Op.Source().String() == string(in.Layer))
+			})
+			if err != nil {
+				return err
+			}
+			out.OffCPU = v.waits(outermost, gaps, borders)
+			names, err := v.Names(ctx)
+			if err != nil {
+				return err
+			}
+			table := opsOf(list, names)
+			out.Ops, out.NextCursor, err = page(table, in.paging, in, &out.common)
+			return err
+		})
+		return out, err
+	},
+}
+
+// opsOf are the statistics of all processes, most time first.
+func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
+	var all []opStats
+	for pid, ops := range recording.OpTable(list) {
+		for _, o := range ops {
+			all = append(all, opStats{
+				Kinds:   kindsOf(o.Kinds),
+				Process: name(names[pid]), PID: pid, Op: o.Op, Calls: o.Calls, Errors: o.Errors, AvgNS: o.TotalNS / max(o.Calls, 1),
+				P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b opStats) int {
+		return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
+	})
+	return all
+}
+
+// waits adds up ledgers, most time first. Gaps are nil if none are to be added.
+func (v *view) waits(ops []store.OpStat, gaps []store.GapStat, borders *recording.Borders) []waiting {
+	var sum event.Ledger
+	wants := func(t event.Thread) bool { return v.Wants(t.PID) }
+	for i := range ops {
+		sum.Add(&ops[i].Ledger)
+	}
+	for i := range gaps {
+		if v.Wants(gaps[i].PID) {
+			sum.Add(&gaps[i].Ledger)
+		}
+	}
+	borders.CutCalls(&sum, wants)
+	if gaps != nil {
+		borders.CutPauses(&sum, wants)
+	}
+	out := []waiting{}
+	for c, ns := range sum.NS {
+		if ns > 0 {
+			out = append(out, waiting{class(event.Class(c).String()), ns})
+		}
+	}
+	slices.SortFunc(out, func(a, b waiting) int { return cmp.Compare(b.NS, a.NS) })
+	return out
+}

@@ -1,0 +1,135 @@
+package mcptool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ingero-io/ingero/capture/symbol/gpukernel"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// What a traced process calls itself, its files and its functions ends up in front
+// of a model. Three things keep it data: each answer names the fields that may hold such
+// text in its metadata, and the instructions of the server say what that means;
+// characters that cannot be seen, or that turn text around, are
+// replaced; and names that could be read as a sentence stand in quotation marks
+// that they cannot end.
+
+// The lengths, in characters, after which text is cut.
+const (
+	maxName  = 120
+	maxProse = 400
+)
+
+// prose cleans text that may quote names.
+func prose(s string) data { return data(cut(visible(s), maxProse)) }
+
+// name cleans a name, and quotes it if it has spaces.
+func name(s string) data { return data(quoted(cut(visible(s), maxName))) }
+
+// frame cleans a line of a stack. It has spaces by its form, so it is not quoted.
+// Recordings by earlier versions have mangled names.
+func frame(s string) data {
+	if symbol, rest, _ := strings.Cut(s, " "); strings.HasPrefix(symbol, "_Z") {
+		s = strings.TrimSpace(gpukernel.Readable(symbol) + " " + rest)
+	}
+	return data(cut(visible(s), maxName))
+}
+
+// quotes are ours alone: a name cannot begin or end them.
+var quotes = strings.NewReplacer("«", "‹", "»", "›")
+
+func quoted(s string) string {
+	s = quotes.Replace(s)
+	if !strings.ContainsFunc(s, unicode.IsSpace) {
+		return s
+	}
+	return "«" + s + "»"
+}
+
+// visible replaces what cannot be seen, and what turns text around.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
+			unicode.Other_Default_Ignorable_Code_Point):
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// cut shortens text to so many characters, and says by how many.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return fmt.Sprintf("%s…(+%d)", string(r[:most]), len(r)-most)
+}
+
+// quoteNames puts the names of a report that have spaces into quotation marks
+// wherever its sentences use them. It changes the report.
+func quoteNames(r *report.Report) {
+	var names []string
+	add := func(list ...string) {
+		for _, n := range list {
+			if quoted(n) != n {
+				names = append(names, n)
+			}
+		}
+	}
+	for i := range r.Chains {
+		c := &r.Chains[i]
+		add(c.Effect.Process, c.Effect.Thread, c.Cause.Process, c.Cause.Thread, c.Effect.Kernel)
+		for _, s := range c.Path {
+			add(s.Process, s.Thread)
+		}
+	}
+	for _, n := range r.NotExplained {
+		add(n.Effect.Process, n.Effect.Thread)
+	}
+	for _, f := range r.InFlight {
+		add(f.Process, f.Thread, f.Holder)
+	}
+	if len(names) == 0 {
+		return
+	}
+	// a name may be part of a longer one
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var pairs []string
+	for _, n := range slices.Compact(names) {
+		pairs = append(pairs, n, quoted(n))
+	}
+	quote := strings.NewReplacer(pairs...)
+	fix := func(list ...*string) {
+		for _, s := range list {
+			*s = quote.Replace(*s)
+		}
+	}
+	fix(&r.Verdict)
+	for i := range r.Chains {
+		c := &r.Chains[i]
+		fix(&c.Summary, &c.Cause.Detail)
+		for j := range c.Recommendations {
+			fix(&c.Recommendations[j])
+		}
+		for j := range c.Path {
+			fix(&c.Path[j].On)
+		}
+	}
+	for i := range r.NotExplained {
+		fix(&r.NotExplained[i].Why)
+	}
+	for i := range r.InFlight {
+		fix(&r.InFlight[i].WaitsFor)
+	}
+}

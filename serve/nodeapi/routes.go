@@ -1,0 +1,84 @@
+package nodeapi
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/serve/nodeapi/wire"
+)
+
+// route is something that can be asked.
+type route struct {
+	method, path string
+	about        string
+	params       []string
+	body         bool         // a wire.Question
+	free         bool         // costs nothing worth waiting for a turn
+	answer       reflect.Type // nil: kind says what it is
+	kind         string       // of content, if it is no JSON of ours
+	run          func(ctx context.Context, a *API, in *input) (any, error)
+}
+
+// scope are the parameters of the part of a recording that is asked about.
+var scope = []string{"since", "from", "to", "pid", "process"}
+
+func with(more ...string) []string { return append(append([]string{}, scope...), more...) }
+
+// get is a route that answers Out.
+func get[Out any](name, about string, params []string, run func(context.Context, *API, *input) (Out, error)) route {
+	return route{
+		method: http.MethodGet, path: Prefix + name, about: about, params: params, answer: reflect.TypeFor[Out](),
+		run: func(ctx context.Context, a *API, in *input) (any, error) { return run(ctx, a, in) },
+	}
+}
+
+func (rt route) freely() route {
+	rt.free = true
+	return rt
+}
+
+func (rt route) asking() route {
+	rt.method, rt.body = http.MethodPost, true
+	return rt
+}
+
+// routes is the list of what can be asked. A new one is a line here and a function.
+func routes() []route {
+	return []route{
+		get[wire.Health]("healthz", "Whether the recording can be read. The status is 503 if not.", nil, healthz).freely(),
+		get[wire.Time]("time", "This machine's clock, for measuring by how much clocks differ.", nil, clock).freely(),
+		get[wire.Overview]("overview", "The recording at a glance: verdict, sessions, losses.", scope, overview),
+		get[wire.Ops]("ops", "Exact statistics of each operation of each process, most time first.", with("op", "limit"),
+			ops),
+		get[*report.Report]("chains",
+			"What made the GPU wait: causes with their proof, as \"ingero explain --json\" prints it.", scope, chains),
+		get[wire.Timeline]("timeline", "Calls and off-CPU intervals one by one, in order of time; go on from next_ns.",
+			with("tid", "op", "limit"), timeline),
+		get[wire.Lanes]("lanes",
+			"What each thread did: calls and waits one by one if they are few, else summed up in buckets of time.", laneParams,
+			laneTimes),
+		get[wire.Heatmap]("heatmap",
+			"How long the calls of an operation took, counted over time; without op that which took most time.",
+			with("tid", "op", "columns"), heatmap),
+		get[wire.Stacks]("stacks", "Which code makes the calls.", with("op", "by", "slow", "limit"), stacks),
+		get[wire.Waits]("waits", "Where threads waited off the CPU: by operation, class and place in the kernel.",
+			with("op", "by", "limit"), waits),
+		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.",
+			[]string{"pid", "process"}, processes),
+		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),
+		get[wire.Rows]("query", "One read-only SQLite statement; docs/sql.md has the views. It may take 5 s and 16 KiB.", nil,
+			query).asking(),
+		get[wire.Recording]("recording", "What was recorded, and when: cheap, because no causes are looked for.", nil,
+			recorded),
+		get[wire.Ledgers]("ledger", "Where each thread's time went: on a CPU, or off it by class, in calls and between them.",
+			scope, ledgers),
+		{
+			method: http.MethodGet, path: Prefix + "openapi.json", about: "This document.", free: true, kind: "application/json",
+			run: openAPI,
+		},
+		{method: http.MethodGet, path: "/metrics", about: "The recording's state for Prometheus. What is traced right now " +
+			"is told by \"ingero trace --prometheus\".", kind: metricsType, run: metrics},
+	}
+}
