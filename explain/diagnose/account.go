@@ -60,10 +60,10 @@ func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 		a.split = split
 	}
 	a.first = ev.first(e.Call)
-	if usual, ok := ev.siteUsual(sub, e.Call); ok {
+	if usual, ok := ev.calls.siteUsual(sub, e.Call); ok {
 		a.base, a.bySite = max(usual, sub.usualCollective[e.Start]), true
 	} else {
-		a.base = max(ev.baseline(e.Call, a.first), sub.usualFor(e.Call))
+		a.base = max(ev.calls.baseline(e.Call, a.first), sub.usualFor(e.Call))
 		if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
 			a.base = l.usual
 		}
@@ -146,12 +146,12 @@ const minCalls = 10
 // baseline is what a call of this kind usually takes on its thread, 0 if too few
 // were made. For a first call the second may tell. A copy is held against a copy
 // of its size.
-func (ev *evidence) baseline(c *event.Call, first bool) uint64 {
-	st := ev.stats[threadOp{c.Thread, c.Op}]
+func (cs *callStats) baseline(c *event.Call, first bool) uint64 {
+	st := cs.stats[threadOp{c.Thread, c.Op}]
 	if st == nil || st.Hist == nil || st.Calls < 2 || st.Calls < minCalls && !first {
 		return 0
 	}
-	base := ev.median(st)
+	base := cs.median(st)
 	i := c.Op.Info()
 	if i == nil || i.Role != event.RoleCopy || i.BytesArg() < 0 || st.Bytes == 0 {
 		return base
@@ -163,11 +163,11 @@ func (ev *evidence) baseline(c *event.Call, first bool) uint64 {
 }
 
 // median is what half of the calls took at most, ns.
-func (ev *evidence) median(st *store.OpStat) uint64 {
-	v, ok := ev.medians[st]
+func (cs *callStats) median(st *store.OpStat) uint64 {
+	v, ok := cs.medians[st]
 	if !ok {
 		v = st.Hist.Quantile(0.5)
-		ev.medians[st] = v
+		cs.medians[st] = v
 	}
 	return v
 }

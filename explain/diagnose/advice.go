@@ -221,9 +221,9 @@ var advice = map[string]map[framework.Name]string{
 
 // advise returns what is said on topics to a process, in their order. values are pairs:
 // what is written in braces, and what it stands for.
-func (ev *evidence) advise(pid uint32, values []string, topics ...string) []string {
+func (ps *processes) advise(pid uint32, values []string, topics ...string) []string {
 	var by framework.Name
-	if p := ev.procs[pid]; p != nil {
+	if p := ps.byPID[pid]; p != nil {
 		by = p.Framework
 	}
 	values = slices.Clone(values)

@@ -79,24 +79,24 @@ func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 
 // aggregateClaims makes a claim of what was taken of an operation's exact sums. It stands
 // for count calls.
-func (ev *evidence) aggregateClaims(t *subject, o *store.OpStat, kind string, class event.Class, v,
+func (cs *callStats) aggregateClaims(t *subject, o *store.OpStat, kind string, class event.Class, v,
 	count uint64,
 ) []claim {
 	if v == 0 {
 		return nil
 	}
 	return []claim{{
-		acc: ev.typical(t, o), key: key{kind: kind}, class: class, lost: v, explained: v,
+		acc: cs.typical(t, o), key: key{kind: kind}, class: class, lost: v, explained: v,
 		count: int(min(count, 1<<31-1)), aggregate: true,
 	}}
 }
 
 // aggregateBeside makes a claim of a thread's time that is not within an operation's calls, but
 // belongs to them.
-func (ev *evidence) aggregateBeside(t *subject, o *store.OpStat, kind string, v, count uint64) []claim {
+func (cs *callStats) aggregateBeside(t *subject, o *store.OpStat, kind string, v, count uint64) []claim {
 	v = min(v, t.unattributed.room)
 	t.unattributed.room -= v
-	claims := ev.aggregateClaims(t, o, kind, event.OnCPU, v, count)
+	claims := cs.aggregateClaims(t, o, kind, event.OnCPU, v, count)
 	for i := range claims {
 		claims[i].beside = true
 	}
@@ -105,7 +105,7 @@ func (ev *evidence) aggregateBeside(t *subject, o *store.OpStat, kind string, v,
 
 // typical is a call that stands for all of its operation: the longest one whose
 // stack is known, else the longest one known, else the first.
-func (ev *evidence) typical(t *subject, o *store.OpStat) *account {
+func (cs *callStats) typical(t *subject, o *store.OpStat) *account {
 	var best *ledger.Episode
 	var known bool // the stack of the best
 	for i := range t.episodes {
@@ -113,7 +113,7 @@ func (ev *evidence) typical(t *subject, o *store.OpStat) *account {
 		if e.Call == nil || e.Op != o.Op {
 			continue
 		}
-		_, ok := ev.in.Stacks[e.Call.Stack]
+		_, ok := cs.in.Stacks[e.Call.Stack]
 		if best == nil || ok && !known || ok == known && e.Duration > best.Duration {
 			best, known = e, ok
 		}
@@ -153,12 +153,12 @@ const launchesPerStep = 20
 
 // site words where the calls of a finding come from: the innermost function that
 // is in no CUDA library, Python's before native ones. Empty if no stack is known.
-func (ev *evidence) site(f *finding) string {
+func (cs *callStats) site(f *finding) string {
 	for _, cl := range f.claims {
 		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
 			continue
 		}
-		st := ev.in.Stacks[cl.acc.Call.Stack]
+		st := cs.in.Stacks[cl.acc.Call.Stack]
 		if fr := event.Site(st.Frames); fr != nil {
 			return called(fr.String())
 		}
@@ -168,8 +168,8 @@ func (ev *evidence) site(f *finding) string {
 
 // spread puts an aggregate claim on a timeline between two times: where its operation's calls were,
 // by what they took beyond the base.
-func (ev *evidence) spread(line timeline, cl *claim, begin, stop uint64) {
-	series := ev.series[threadOp{cl.acc.sub.Thread, cl.acc.Op}]
+func (cs *callStats) spread(line timeline, cl *claim, begin, stop uint64) {
+	series := cs.series[threadOp{cl.acc.sub.Thread, cl.acc.Op}]
 	excess := func(o *store.OpSecond) float64 { return float64(o.OwnNS() - min(o.OwnNS(), o.Calls*cl.acc.base)) }
 	var sum float64
 	for i := range series {
@@ -182,7 +182,7 @@ func (ev *evidence) spread(line timeline, cl *claim, begin, stop uint64) {
 	for i := range series {
 		o := &series[i]
 		start := max(o.Second*1e9, begin, cl.acc.sub.from)
-		end := min((o.Second+max(ev.in.SeriesStep, 1))*1e9, stop, cl.acc.sub.to)
+		end := min((o.Second+max(cs.in.SeriesStep, 1))*1e9, stop, cl.acc.sub.to)
 		if start >= end {
 			continue
 		}

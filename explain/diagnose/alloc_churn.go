@@ -33,13 +33,13 @@ func own(duration uint64, l *event.Ledger) uint64 {
 // churning are the operations by which a thread allocates or frees, if its
 // process does both all the time and the thread spends time on it. Loading, which
 // only allocates and ends, is none of that.
-func (ev *evidence) churning(t *subject) map[event.Op]bool {
+func (as *allocations) churning(t *subject) map[event.Op]bool {
 	var allocs, frees uint64
 	var last [2]uint64 // of allocating, of freeing
 	first := [2]uint64{^uint64(0), ^uint64(0)}
 	ops := map[event.Op]bool{}
 	var cost uint64
-	for _, st := range ev.memoryOps(t.PID) {
+	for _, st := range as.memoryOps(t.PID) {
 		role := 0
 		if st.Op.Role() == event.RoleFree {
 			role = 1
@@ -70,10 +70,10 @@ func (ev *evidence) churning(t *subject) map[event.Op]bool {
 // memoryOps are the statistics of a process's outermost calls that allocate or
 // free. The runtime makes the driver's calls in its own: where a process calls
 // the runtime, those of the driver are left out.
-func (ev *evidence) memoryOps(pid uint32) []*store.OpStat {
+func (as *allocations) memoryOps(pid uint32) []*store.OpStat {
 	var runtime, driver []*store.OpStat
-	for i := range ev.in.Ops {
-		st := &ev.in.Ops[i]
+	for i := range as.in.Ops {
+		st := &as.in.Ops[i]
 		if r := st.Op.Role(); st.PID != pid || r != event.RoleAlloc && r != event.RoleFree {
 			continue
 		}
@@ -118,7 +118,7 @@ func aggregateChurn(ev *evidence, t *subject) []claim {
 	for _, st := range t.ops {
 		if t.churn[st.Op] {
 			claims = append(claims,
-				ev.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
+				ev.calls.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
 		}
 	}
 	return claims
@@ -127,7 +127,7 @@ func aggregateChurn(ev *evidence, t *subject) []claim {
 func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 	var parts []string
 	var allocs, bytes uint64
-	for _, st := range ev.memoryOps(f.sub.PID) {
+	for _, st := range ev.heaps.memoryOps(f.sub.PID) {
 		if st.Thread != f.sub.Thread || !f.sub.churn[st.Op] {
 			continue
 		}
@@ -147,7 +147,7 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 	if n := f.freeing(); n >= f.lost/2 {
 		c.Cause.Detail += fmt.Sprintf("; %s of it in freeing, which waits for the device", span(n))
 	}
-	if h := ev.heap(f.sub.PID, event.DeviceMemory); h != nil {
+	if h := ev.heaps.heap(f.sub.PID, event.DeviceMemory); h != nil {
 		for _, w := range []string{h.fragmentation(), h.failures(ev)} {
 			if w != "" {
 				c.Cause.Detail += "; " + w
@@ -155,7 +155,7 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 		}
 	}
 	c.Path = []report.Step{f.step(ev, "running", "allocating and freeing", f.lost)}
-	c.Recommendations = ev.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepMemory, adviceAllocator,
+	c.Recommendations = ev.procs.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepMemory, adviceAllocator,
 		advicePool)
 }
 

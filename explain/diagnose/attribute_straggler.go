@@ -52,10 +52,10 @@ func attributeToStraggler(machines []*evidence) {
 func (ev *evidence) before(m *cluster.Operation) (at *evidence, t event.Thread, when cluster.Interval) {
 	last := m.Last()
 	from := last.At - min(last.At, lookBack)
-	if at, ok := ev.collectiveOps.CompleteBefore(last.PID, last.At); ok {
+	if at, ok := ev.ranks.collectiveOps.CompleteBefore(last.PID, last.At); ok {
 		from = max(from, at)
 	}
-	ahead := ev.remoteThreads[last.PID].ahead
+	ahead := ev.ranks.remoteThreads[last.PID].ahead
 	at, t = ev.resolveThread(last.Thread)
 	return at, t, cluster.Interval{From: cluster.Moved(from, ahead), To: cluster.Moved(last.At, ahead)}
 }

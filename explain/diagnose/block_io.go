@@ -21,7 +21,7 @@ var causeBlockIO = cause{
 // it waited for.
 func claimBlockIO(ev *evidence, a *account) []claim {
 	claims := a.through(BlockIO)
-	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], ev.locked(a)))
+	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], ev.host.locked(a)))
 	if v == 0 {
 		return claims
 	}
@@ -92,7 +92,7 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 		if !f.locked() {
 			c.Recommendations = []string{
 				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap",
-					f.process(ev), ev.who(t, f.sub.PID)),
+					f.process(ev), ev.procs.who(t, f.sub.PID)),
 				"or put the data on a faster device, or in memory",
 			}
 		}
@@ -122,8 +122,8 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 		ev.describeLoading(f, c)
 	}
 	c.Path = append(c.Path, report.Step{
-		Layer: "IO", Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID,
-		Thread: ev.comm(t), State: "blocked", On: disk, NS: waited,
+		Layer: "IO", Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID,
+		Thread: ev.procs.comm(t), State: "blocked", On: disk, NS: waited,
 	})
 }
 
@@ -159,11 +159,11 @@ func (f *finding) flavour(ev *evidence) flavour {
 		for _, o := range rows {
 			switch {
 			case o.Class != event.BlockIO:
-			case ev.within(o, writeback):
+			case ev.host.within(o, writeback):
 				by[flavours.writeback] += o.Duration
-			case ev.mapped(o):
+			case ev.host.mapped(o):
 				by[flavours.mapped] += o.Duration
-			case ev.readCalls[o.Syscall]:
+			case ev.host.readCalls[o.Syscall]:
 				by[flavours.read] += o.Duration
 			default:
 				by[flavours.other] += o.Duration

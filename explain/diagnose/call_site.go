@@ -42,16 +42,16 @@ type sitePhase struct {
 
 // readSites finds the operations whose waits come from several places, or in several phases.
 func (ev *evidence) readSites() {
-	ev.sites = map[threadOp]*waitSites{}
+	ev.calls.sites = map[threadOp]*waitSites{}
 	for i := range ev.in.WaitSites {
 		o := &ev.in.WaitSites[i]
 		k := threadOp{o.Thread, o.Op}
-		if ev.sites[k] == nil {
-			ev.sites[k] = &waitSites{bySite: map[uint64][]store.SiteSecond{}, usual: map[sitePhase]siteUsual{}}
+		if ev.calls.sites[k] == nil {
+			ev.calls.sites[k] = &waitSites{bySite: map[uint64][]store.SiteSecond{}, usual: map[sitePhase]siteUsual{}}
 		}
-		ev.sites[k].bySite[o.Site] = append(ev.sites[k].bySite[o.Site], *o)
+		ev.calls.sites[k].bySite[o.Site] = append(ev.calls.sites[k].bySite[o.Site], *o)
 	}
-	for k, w := range ev.sites {
+	for k, w := range ev.calls.sites {
 		known := 0
 		for _, list := range w.bySite {
 			slices.SortFunc(list, func(a, b store.SiteSecond) int { return cmp.Compare(a.Second, b.Second) })
@@ -61,7 +61,7 @@ func (ev *evidence) readSites() {
 		}
 		w.phases = ev.phases(k)
 		if known < 2 && len(w.phases) == 0 {
-			delete(ev.sites, k)
+			delete(ev.calls.sites, k)
 		}
 	}
 }
@@ -91,9 +91,9 @@ func (ev *evidence) phases(k threadOp) (begins []uint64) {
 }
 
 // byPhase cuts the seconds of an operation's waits where another phase begins.
-func (ev *evidence) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]waitSecond {
+func (cs *callStats) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]waitSecond {
 	var parts [][]waitSecond
-	if w := ev.sites[threadOp{t.Thread, op}]; w != nil {
+	if w := cs.sites[threadOp{t.Thread, op}]; w != nil {
 		for _, begin := range w.phases {
 			n := slices.IndexFunc(seconds, func(v waitSecond) bool { return v.at >= begin })
 			parts, seconds = append(parts, seconds[:n]), seconds[n:]
@@ -105,12 +105,12 @@ func (ev *evidence) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]w
 // siteUsual is what a wait from the call's place usually takes in that phase, ns: the median of
 // those for the same work where waits from there are of two kinds, else of all. It is false if the
 // operation's waits are of one place and phase, or if there are too few to tell.
-func (ev *evidence) siteUsual(t *subject, c *event.Call) (uint64, bool) {
-	w := ev.sites[threadOp{c.Thread, c.Op}]
+func (cs *callStats) siteUsual(t *subject, c *event.Call) (uint64, bool) {
+	w := cs.sites[threadOp{c.Thread, c.Op}]
 	if w == nil {
 		return 0, false
 	}
-	step := max(ev.in.SeriesStep, 1)
+	step := max(cs.in.SeriesStep, 1)
 	phase := 0
 	for phase < len(w.phases) && c.Start/1e9/step*step >= w.phases[phase] {
 		phase++

@@ -204,8 +204,8 @@ func causeOf(kind string) *cause {
 // claims is what the causes claim of a thread's time: first of its episodes, one
 // by one, then of what no episode holds, which is known by statistics only.
 func (ev *evidence) claims(t *subject) []claim {
-	t.usual, t.usualCollective = ev.usualWaits(t), ev.usualCollectives(t)
-	t.recaptures = ev.recaptured(t)
+	t.usual, t.usualCollective = ev.usualWaits(t), ev.ranks.usualCollectives(t)
+	t.recaptures = ev.calls.recaptured(t)
 	claims := make([]claim, 0, len(t.episodes))
 	for i := range t.episodes {
 		a := ev.account(t, &t.episodes[i])

@@ -22,13 +22,14 @@ const beginning = 500 * time.Millisecond
 // its operation, or of a kernel, or one in its first moments. If the recording began before the
 // window, what comes first in it need not be the first.
 func (ev *evidence) first(c *event.Call) bool {
-	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[c.PID] {
+	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[c.PID] {
 		return false
 	}
-	if c.Start == ev.firstOp[processOp{c.PID, c.Op}] || ev.kernelLoads[callStart{c.Thread, c.Start}] {
+	if c.Start == ev.calls.firstOp[processOp{c.PID, c.Op}] || ev.calls.kernelLoads[callStart{c.Thread, c.Start}] {
 		return true
 	}
-	return c.Start < ev.firstUse[c.PID]+uint64(beginning) && c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
+	return c.Start < ev.calls.firstUse[c.PID]+uint64(beginning) &&
+		c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
 }
 
 // claimColdStart takes the excess, disk and fault time of first calls: contexts
@@ -58,7 +59,7 @@ func describeColdStart(ev *evidence, f *finding, c *report.Chain) {
 	if c.Effect.Calls >= minCalls {
 		c.Cause.Detail += fmt.Sprintf("; the median %s takes %s", op, span(c.Effect.P50NS))
 	}
-	if k := ev.kernelOf(f.worst().acc.Call); k != "" {
+	if k := ev.calls.kernelOf(f.worst().acc.Call); k != "" {
 		c.Cause.Detail = fmt.Sprintf("first launch of %s; %s", k, c.Cause.Detail)
 	}
 	c.Path = []report.Step{

@@ -18,12 +18,12 @@ type lateness struct {
 }
 
 // waited splits a call that waited for collectives by whom it waited for.
-func (ev *evidence) waited(t event.Thread, start, end uint64) (list []lateness) {
+func (rs *rankWork) waited(t event.Thread, start, end uint64) (list []lateness) {
 	at := start
-	for _, m := range ev.collectiveOps.Awaited(t, start) {
+	for _, m := range rs.collectiveOps.Awaited(t, start) {
 		last := m.Last()
 		from, to := max(at, m.Others()), min(last.At, end)
-		if !ev.collectiveOps.Straggles(m) || last.PID == t.PID {
+		if !rs.collectiveOps.Straggles(m) || last.PID == t.PID {
 			from = to
 		}
 		if from > at {
@@ -40,17 +40,17 @@ func (ev *evidence) waited(t event.Thread, start, end uint64) (list []lateness) 
 // usualCollectives is what a thread's waits for collectives usually take, ns, by their start: the
 // median of their operation's, without the time for which a late rank is to blame. A program
 // that adds up gradients over several batches has shorter waits as well, for other work.
-func (ev *evidence) usualCollectives(t *subject) map[uint64]uint64 {
+func (rs *rankWork) usualCollectives(t *subject) map[uint64]uint64 {
 	took, starts := map[event.Op][]uint64{}, map[event.Op][]uint64{}
 	seen := map[uint64]bool{}
-	for i := range ev.collectives {
-		c := &ev.collectives[i]
+	for i := range rs.collectives {
+		c := &rs.collectives[i]
 		if c.SyncOp == 0 || c.PID != t.PID || c.SyncTID != t.TID || seen[c.SyncStart] {
 			continue
 		}
 		seen[c.SyncStart] = true
 		v := c.SyncEnd - c.SyncStart
-		for _, l := range ev.waited(t.Thread, c.SyncStart, c.SyncEnd) {
+		for _, l := range rs.waited(t.Thread, c.SyncStart, c.SyncEnd) {
 			v -= min(v, l.ns)
 		}
 		took[c.SyncOp], starts[c.SyncOp] = append(took[c.SyncOp], v), append(starts[c.SyncOp], c.SyncStart)
@@ -91,7 +91,7 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 	if a.Call == nil || a.role != event.RoleSync {
 		return nil
 	}
-	for _, l := range ev.waited(a.Thread, a.Start, a.End()) {
+	for _, l := range ev.ranks.waited(a.Thread, a.Start, a.End()) {
 		var v uint64
 		for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU, event.RunQueue, event.Throttled}) {
 			v += a.whole(c, l.ns-v)
@@ -99,7 +99,7 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 		claims = append(claims, late(a, l.op, v)...)
 	}
 	// A wait that began before the last rank came was for it to the end.
-	if ops := ev.collectiveOps.Awaited(a.Thread, a.Start); len(ops) > 0 {
+	if ops := ev.ranks.collectiveOps.Awaited(a.Thread, a.Start); len(ops) > 0 {
 		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
 			before := o.Start < ops[len(ops)-1].Last().At
 			if before {
@@ -124,7 +124,7 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 	for i, o := range t.ops {
 		ops[o.Op] = i + 1
 	}
-	for _, w := range ev.collectiveOps.Waits(t.Thread) {
+	for _, w := range ev.ranks.collectiveOps.Waits(t.Thread) {
 		if asked[w.SyncStart] || w.SyncStart < t.from || w.SyncStart >= t.to {
 			continue
 		}
@@ -138,7 +138,7 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 		}
 		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
 		a := &account{Episode: e, sub: t, role: call.Op.Role()}
-		for _, l := range ev.waited(t.Thread, w.SyncStart, w.SyncEnd) {
+		for _, l := range ev.ranks.waited(t.Thread, w.SyncStart, w.SyncEnd) {
 			for _, cl := range late(a, l.op, t.take(t.ops[n-1], l.ns)) {
 				cl.part = w
 				claims = append(claims, cl)

@@ -43,11 +43,11 @@ func claimContention(ev *evidence, a *account) []claim {
 	}
 	for _, o := range a.Rows {
 		queue := min(o.RunQueue, o.Duration)
-		queue -= min(queue, ev.held[o])
+		queue -= min(queue, ev.host.held[o])
 		if o.Class == event.Throttled || queue == 0 {
 			continue
 		}
-		v := ev.costless(a, o, queue, &over)
+		v := ev.queue.costless(a, o, queue, &over)
 		hidden += v
 		if queue -= v; queue == 0 {
 			continue
@@ -116,7 +116,7 @@ func (ev *evidence) runners(f *finding) {
 // who ran then was counted for each: of the sums the part is kept that the CPUs had time for.
 func (f *finding) addRunners(ev *evidence, rows []*event.OffCPU) {
 	rows = slices.DeleteFunc(rows, func(o *event.OffCPU) bool {
-		return o.Class == event.Throttled || o.RunQueue == 0 || ev.held[o] > 0
+		return o.Class == event.Throttled || o.RunQueue == 0 || ev.host.held[o] > 0
 	})
 	slices.SortStableFunc(rows, func(a, b *event.OffCPU) int {
 		_, from := ledger.Blocked(a)
@@ -164,7 +164,7 @@ func (f *finding) moves(ev *evidence) (moved, far, all int) {
 			all++
 			if o.InCPU != o.OutCPU {
 				moved++
-				if ev.nodeOf(o.InCPU) != ev.nodeOf(o.OutCPU) {
+				if ev.host.nodeOf(o.InCPU) != ev.host.nodeOf(o.OutCPU) {
 					far++
 				}
 			}
@@ -190,7 +190,7 @@ func (f *finding) ranked(ev *evidence) []runner {
 			r.NS += c.NS
 			continue
 		}
-		by[c.PID] = &runner{Culprit: c, name: ev.name(c.PID, c.Comm)}
+		by[c.PID] = &runner{Culprit: c, name: ev.procs.name(c.PID, c.Comm)}
 	}
 	var list []runner
 	for _, r := range by {
@@ -256,7 +256,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 		})
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		if _, fix := ev.priority(victim, &list[i]); fix != "" {
+		if _, fix := ev.host.priority(victim, &list[i]); fix != "" {
 			c.Recommendations = append(c.Recommendations, fix)
 		}
 	}
@@ -281,7 +281,7 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 		details = append(details, text)
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		why, _ := ev.priority(f.root(ev), &list[i])
+		why, _ := ev.host.priority(f.root(ev), &list[i])
 		details = append(details, why)
 	}
 	needs := ev.planOf(f).needs
@@ -303,7 +303,7 @@ func whyNobodyNamed(f *finding) string {
 // runnableLink is how long a thread waited for a CPU, but not for its quota.
 func runnableLink(ev *evidence, l *ledger.Link) uint64 {
 	queue := l.Split.NS[event.RunQueue]
-	return queue - min(queue, ev.throttledIn(l))
+	return queue - min(queue, ev.host.throttledIn(l))
 }
 
 func onSomeCPU(*evidence, *finding) (string, bool) { return "CPU", true } // which one is compared by shareCPU
@@ -327,7 +327,7 @@ func mostOnCPU(ev *evidence, f *finding) string {
 }
 
 // contentionPct is the limit from which it is reported: higher while a hypervisor takes the CPUs.
-func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.stealShare() }
+func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.host.stealShare() }
 
 // whoRan are the processes that ran while the thread was runnable.
 func whoRan(ev *evidence, f *finding) []report.Culprit {

@@ -101,19 +101,19 @@ func (f *finding) ranOwn(ev *evidence) bool {
 	var own, all uint64
 	for _, r := range f.ranked(ev) {
 		all += r.NS
-		if ev.feeds(r.PID, f.sub.PID) {
+		if ev.procs.feeds(r.PID, f.sub.PID) {
 			own += r.NS
 		}
 	}
 	t := f.root(ev)
-	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID)
+	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID)
 }
 
 // contenders are the workers that waited for a CPU, and those of their program that had it.
 func (f *finding) contenders(ev *evidence) []event.Thread {
 	seen := map[event.Thread]bool{}
 	add := func(t event.Thread) {
-		if t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) {
+		if t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) {
 			seen[t] = true
 		}
 	}
@@ -152,14 +152,14 @@ func (f *finding) needs(ev *evidence) needs {
 	}
 	var work uint64
 	for _, t := range threads {
-		ns, ok := ev.onCPU(t, n.from, n.to)
+		ns, ok := ev.procs.onCPU(t, n.from, n.to)
 		if !ok {
 			return n
 		}
 		work += ns
 	}
 	n.steps = f.sub.stepsIn(n.from, n.to)
-	n.launch, _ = ev.onCPU(f.sub.Thread, n.from, n.to)
+	n.launch, _ = ev.procs.onCPU(f.sub.Thread, n.from, n.to)
 	n.work, n.alone = work, n.to-n.from-min(f.lost, n.to-n.from)
 	return n
 }
@@ -169,7 +169,7 @@ func (f *finding) needs(ev *evidence) needs {
 func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	p := ev.planOf(f)
 	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
-	if now := ev.stepNS(f.sub); ok {
+	if now := ev.calls.stepNS(f.sub); ok {
 		return now - min(saved/f.sub.count, now), "what the workers themselves need of the CPUs they can have"
 	}
 	return 0, ""
@@ -224,13 +224,13 @@ const minAccounted = 0.5
 
 // onCPU is how long a thread ran on CPUs between two times, ns. What was recorded for most of that
 // time is taken to be alike for the rest.
-func (ev *evidence) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
-	from, to, ok := ev.x.Span(t.TID)
+func (ps *processes) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
+	from, to, ok := ps.x.Span(t.TID)
 	from, to = max(from, begin), min(to, end)
 	if !ok || from >= to || share(to-from, end-begin) < minAccounted {
 		return 0, false
 	}
-	split, ok := ev.x.Between(t.TID, from, to)
+	split, ok := ps.x.Between(t.TID, from, to)
 	return uint64(float64(split.OnCPU) / share(to-from, end-begin)), ok
 }
 
@@ -318,7 +318,7 @@ func (p *plan) spread(ev *evidence, f *finding) []string {
 // unbound reports whether the threads that waited may run on all of some CPUs as it is: then nothing
 // keeps them from it but what runs there.
 func (ev *evidence) unbound(f *finding, cpus []uint16) bool {
-	may := ev.allowed(f.root(ev))
+	may := ev.host.allowed(f.root(ev))
 	return len(may) > 0 && !slices.ContainsFunc(cpus, func(c uint16) bool { return !slices.Contains(may, c) })
 }
 
@@ -340,7 +340,7 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 	case p.own:
 		r = p.spread(ev, f)
 	case top.PID == victim.PID:
-		r = ev.advise(victim.PID, []string{"process", ev.name(victim.PID, "")}, adviceFewThreads)
+		r = ev.procs.advise(victim.PID, []string{"process", ev.procs.name(victim.PID, "")}, adviceFewThreads)
 		if to != "" {
 			r = append(r, fmt.Sprintf("or give the thread that waited a CPU of its own: taskset -cp %s %d", to, victim.TID))
 		}
@@ -355,7 +355,7 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 	}
 	outsiders := !p.own
 	for _, c := range list[:min(len(list), 3)] {
-		if c.PID == victim.PID || p.own && ev.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
+		if c.PID == victim.PID || p.own && ev.procs.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
 			continue
 		}
 		outsiders = true
@@ -363,12 +363,12 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 			r = append(r, fmt.Sprintf("keep %s off CPU %s: taskset -acp %s %d", c.name, cpus, to, c.PID))
 		} else {
 			r = append(r, fmt.Sprintf("let %s run only when %s does not want the CPU: chrt -i -p 0 %d", c.name,
-				ev.name(victim.PID, ""), c.PID))
+				ev.procs.name(victim.PID, ""), c.PID))
 		}
 	}
 	if outsiders {
 		r = append(r, fmt.Sprintf("or limit it by a cgroup: cpu.weight=1 or cpu.max for %s, cpuset.cpus for %s",
-			top.name, ev.name(victim.PID, "")))
+			top.name, ev.procs.name(victim.PID, "")))
 	}
 	return r
 }

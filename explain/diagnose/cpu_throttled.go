@@ -37,7 +37,7 @@ func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 	if len(ev.in.Throttles) == 0 {
 		return held
 	}
-	long := ev.longQueues()
+	long := ev.host.longQueues()
 	throttles := slices.Clone(ev.in.Throttles)
 	slices.SortFunc(throttles, func(a, b store.Throttle) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Cgroup, b.Cgroup), cmp.Compare(a.NS, b.NS))
@@ -51,7 +51,7 @@ func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 		i := sort.Search(len(long), func(i int) bool { return long[i].Start+long[i].Duration+uint64(time.Second) > t.At })
 		for ; i < len(long) && long[i].Start+long[i].Duration <= t.At; i++ {
 			switch o := long[i]; {
-			case !ev.inCgroup(o.PID, t.Cgroup):
+			case !ev.procs.inCgroup(o.PID, t.Cgroup):
 			case o.Class == event.Throttled:
 				budget -= min(budget, o.Duration)
 			case held[o] == 0:
@@ -74,10 +74,10 @@ func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 }
 
 // longQueues are the intervals that throttling may explain, by their end.
-func (ev *evidence) longQueues() []*event.OffCPU {
+func (hs *hostState) longQueues() []*event.OffCPU {
 	var l []*event.OffCPU
-	for i := range ev.in.OffCPU {
-		if o := &ev.in.OffCPU[i]; o.Class == event.Throttled || o.RunQueue >= uint64(minHeld) {
+	for i := range hs.in.OffCPU {
+		if o := &hs.in.OffCPU[i]; o.Class == event.Throttled || o.RunQueue >= uint64(minHeld) {
 			l = append(l, o)
 		}
 	}
@@ -89,8 +89,8 @@ func (ev *evidence) longQueues() []*event.OffCPU {
 }
 
 // inCgroup reports whether a process is in a cgroup or below it.
-func (ev *evidence) inCgroup(pid uint32, cgroup string) bool {
-	p := ev.procs[pid]
+func (ps *processes) inCgroup(pid uint32, cgroup string) bool {
+	p := ps.byPID[pid]
 	if p == nil || p.Cgroup == "" {
 		return false
 	}
@@ -106,7 +106,7 @@ func claimThrottled(ev *evidence, a *account) []claim {
 		if o.Class == event.Throttled {
 			cl.count++
 			cl.stall = max(cl.stall, o.Duration)
-		} else if v := ev.held[o]; v > 0 {
+		} else if v := ev.host.held[o]; v > 0 {
 			cl.lost += a.take(event.RunQueue, v)
 			cl.count++
 			cl.stall = max(cl.stall, v)
@@ -124,21 +124,21 @@ func claimThrottled(ev *evidence, a *account) []claim {
 
 // throttledLink is how long a thread was held back by its CPU quota.
 func throttledLink(ev *evidence, l *ledger.Link) uint64 {
-	return l.Split.NS[event.Throttled] + ev.throttledIn(l)
+	return l.Split.NS[event.Throttled] + ev.host.throttledIn(l)
 }
 
 // throttledIn is the run-queue time of a link that was throttling.
-func (ev *evidence) throttledIn(l *ledger.Link) uint64 {
+func (hs *hostState) throttledIn(l *ledger.Link) uint64 {
 	var v uint64
 	for _, o := range l.Rows {
-		v += ev.held[o]
+		v += hs.held[o]
 	}
 	return min(v, l.Split.NS[event.RunQueue])
 }
 
 // throttledGroup is the control group whose quota ran out.
 func throttledGroup(ev *evidence, f *finding) (string, bool) {
-	q := ev.quotaOf(f.root(ev).PID)
+	q := ev.procs.quotaOf(f.root(ev).PID)
 	if q == nil {
 		return "", false
 	}
@@ -147,7 +147,7 @@ func throttledGroup(ev *evidence, f *finding) (string, bool) {
 
 // groupWithQuota is the control group of the thread that was held back, if others are in it.
 func groupWithQuota(ev *evidence, f *finding) string {
-	if p := ev.procs[f.root(ev).PID]; p != nil && below(p.Cgroup) {
+	if p := ev.procs.byPID[f.root(ev).PID]; p != nil && below(p.Cgroup) {
 		return f.kind + " " + p.Cgroup
 	}
 	return ""
@@ -164,11 +164,11 @@ type quota struct {
 
 // quotaOf is the quota that held a process back longest; nil if none is known to have.
 // Of groups within each other the inner one is named, if both ran out as long.
-func (ev *evidence) quotaOf(pid uint32) *quota {
+func (ps *processes) quotaOf(pid uint32) *quota {
 	by := map[string]*quota{}
-	for i := range ev.in.Throttles {
-		r := &ev.in.Throttles[i]
-		if r.NS == 0 || !ev.inCgroup(pid, r.Cgroup) {
+	for i := range ps.in.Throttles {
+		r := &ps.in.Throttles[i]
+		if r.NS == 0 || !ps.inCgroup(pid, r.Cgroup) {
 			continue
 		}
 		q := by[r.Cgroup]
@@ -233,9 +233,9 @@ func (q *quota) advice() (raise, look string) {
 
 func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
-	q := ev.quotaOf(t.PID)
+	q := ev.procs.quotaOf(t.PID)
 	group := "its cgroup"
-	switch p := ev.procs[t.PID]; {
+	switch p := ev.procs.byPID[t.PID]; {
 	case q != nil:
 		group = "cgroup " + q.group
 		c.Cause.Detail = q.detail()
@@ -258,14 +258,14 @@ func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
 	if q == nil {
 		c.Recommendations = []string{
 			fmt.Sprintf("find the quota: /proc/%d/cgroup names the groups of %s; raise it there (Kubernetes: the container's "+
-				"CPU limit)", t.PID, ev.name(t.PID, "")),
+				"CPU limit)", t.PID, ev.procs.name(t.PID, "")),
 		}
 		return
 	}
 	raise, look := q.advice()
 	c.Recommendations = []string{
 		raise,
-		fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", ev.name(t.PID, ""), look),
+		fmt.Sprintf("or let %s use fewer threads at once; see nr_throttled in %s", ev.procs.name(t.PID, ""), look),
 	}
 }
 

@@ -21,7 +21,7 @@ func (ev *evidence) report() *report.Report {
 	r := &report.Report{
 		Schema: report.Schema, DB: in.DB, Node: in.Node,
 		Window: report.Window{FromNS: ev.from, ToNS: ev.to, Note: in.Note},
-		Events: ev.outermostCalls(), Lost: event.LossCounts(in.Losses),
+		Events: ev.calls.outermostCalls(), Lost: event.LossCounts(in.Losses),
 		Chains: []report.Chain{}, NotExplained: []report.NotExplained{},
 	}
 	worst, few := 0.0, 0
@@ -46,13 +46,13 @@ func (ev *evidence) report() *report.Report {
 			r.Chains = append(r.Chains, f.chain(ev, ev.all))
 		}
 	}
-	for i := range ev.leaks {
-		r.Chains = append(r.Chains, ev.leaks[i].chain(ev))
+	for i := range ev.heaps.leaks {
+		r.Chains = append(r.Chains, ev.heaps.leaks[i].chain(ev))
 	}
 	r.Chains = append(r.Chains, ev.graphFaults()...)
 	slices.SortStableFunc(r.Chains, worstFirst)
 	r.Idle = ev.idleThreads()
-	r.Ended = ev.ended()
+	r.Ended = ev.procs.ended()
 	r.GPUErrors = ev.gpuErrors()
 	r.Workloads = ev.workloads()
 	if in.PerProcess {
@@ -116,15 +116,15 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}
-	c.Counter = ev.busyMeanwhile(f)
-	c.Owners = ev.owners(&c)
+	c.Counter = ev.gpus.busyMeanwhile(f)
+	c.Owners = ev.procs.owners(&c)
 	return c
 }
 
 func (f *finding) reportCause(ev *evidence) report.Cause {
 	at, t := ev.resolveThread(f.root(ev))
 	return report.Cause{
-		Kind: f.kind, Process: at.name(t.PID, at.comm(t)), PID: t.PID, TID: t.TID, Thread: at.comm(t),
+		Kind: f.kind, Process: at.procs.name(t.PID, at.procs.comm(t)), PID: t.PID, TID: t.TID, Thread: at.procs.comm(t),
 		Node: ev.machineOf(at),
 	}
 }

@@ -92,14 +92,14 @@ func (f *finding) disk(ev *evidence) *disk {
 	if best == 0 {
 		return nil
 	}
-	d := &disk{name: ev.device(best), own: *own[best]}
+	d := &disk{name: ev.host.device(best), own: *own[best]}
 	for _, o := range others[best] {
-		if ev.kernelThread(o.PID, o.Comm) {
+		if ev.procs.kernelThread(o.PID, o.Comm) {
 			addSum(&d.kernel, o)
 			continue
 		}
 		if busy(o) > d.otherNS || busy(o) == d.otherNS && o.PID < d.other {
-			d.other, d.otherNS, d.otherRequests, d.otherName = o.PID, busy(o), o.Requests, ev.name(o.PID, o.Comm)
+			d.other, d.otherNS, d.otherRequests, d.otherName = o.PID, busy(o), o.Requests, ev.procs.name(o.PID, o.Comm)
 		}
 	}
 	return d
@@ -120,7 +120,7 @@ func (f *finding) swapWords(ev *evidence, pid uint32) string {
 		return ""
 	}
 	return fmt.Sprintf("; %s of it came back from %s in %s, %s each on average",
-		report.Bytes(sum.Bytes), ev.device(sum.Device), plural(int(sum.Requests), "request", "requests"),
+		report.Bytes(sum.Bytes), ev.host.device(sum.Device), plural(int(sum.Requests), "request", "requests"),
 		span(busy(&sum)/sum.Requests))
 }
 
@@ -129,12 +129,12 @@ func (d *disk) crowded() bool { return d.other != 0 && d.otherNS > busy(&d.own) 
 
 // kernelThread reports whether a process is a thread of the kernel: kthreadd, whose
 // number is 2, is its parent.
-func (ev *evidence) kernelThread(pid uint32, comm string) bool {
-	return ev.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
+func (ps *processes) kernelThread(pid uint32, comm string) bool {
+	return ps.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
 }
 
-func (ev *evidence) device(d event.Device) string {
-	for _, n := range ev.in.IO.Devices {
+func (hs *hostState) device(d event.Device) string {
+	for _, n := range hs.in.IO.Devices {
 		if n.Device == d {
 			return n.Name
 		}
@@ -165,12 +165,12 @@ func (d *disk) words() string {
 }
 
 // path is by which name the process had the file open, empty if that is not known.
-func (ev *evidence) path(pid uint32, inode uint64) string {
-	if ev.paths == nil {
-		ev.paths = map[event.File]string{}
-		for _, f := range ev.in.IO.Files {
-			ev.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
+func (hs *hostState) path(pid uint32, inode uint64) string {
+	if hs.paths == nil {
+		hs.paths = map[event.File]string{}
+		for _, f := range hs.in.IO.Files {
+			hs.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
 		}
 	}
-	return ev.paths[event.File{PID: pid, Inode: inode}]
+	return hs.paths[event.File{PID: pid, Inode: inode}]
 }

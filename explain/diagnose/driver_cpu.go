@@ -31,7 +31,7 @@ func claimDriverCPU(_ *evidence, a *account) []claim {
 // itself only made that longer; so the usual work of the operations counts: for waits that
 // are held against the same work, all that they took but what was lost.
 func (ev *evidence) discount(f *finding) {
-	share := ev.stealShare()
+	share := ev.host.stealShare()
 	if share == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (ev *evidence) discount(f *finding) {
 		lost[cl.acc.Op] += cl.lost
 	}
 	for _, cl := range f.claims {
-		st := ev.stats[threadOp{f.sub.Thread, cl.acc.Op}]
+		st := ev.calls.stats[threadOp{f.sub.Thread, cl.acc.Op}]
 		if st == nil || st.Hist == nil || done[cl.acc.Op] {
 			continue
 		}
@@ -50,7 +50,7 @@ func (ev *evidence) discount(f *finding) {
 			usual += st.SumNS - min(st.SumNS, lost[cl.acc.Op])
 			continue
 		}
-		usual += st.Calls * ev.median(st)
+		usual += st.Calls * ev.calls.median(st)
 	}
 	f.explained -= min(f.explained, uint64(share*float64(usual)))
 }
@@ -79,7 +79,7 @@ func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s have fewer copies and launches in flight: a full queue makes %s spin", f.process(ev), e.Op),
 		}
-		c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, nil, advicePinned)...)
+		c.Recommendations = append(c.Recommendations, ev.procs.advise(f.sub.PID, nil, advicePinned)...)
 	case event.RoleAlloc, event.RoleFree:
 		c.Recommendations = []string{fmt.Sprintf("keep and reuse device memory instead of calling %s in the loop: "+
 			"cudaMallocAsync with a pool, or the framework's caching allocator", e.Op)}

@@ -49,7 +49,7 @@ func (v *waitRate) each() float64 { return v.waits / v.launches }
 // readEarlyWaits finds them in each process.
 func (ev *evidence) readEarlyWaits() {
 	ev.early = map[event.Thread]earlyWaits{}
-	for pid, q := range ev.steps {
+	for pid, q := range ev.queue.steps {
 		if len(q.leads) < 2*minLeads {
 			continue
 		}
@@ -78,7 +78,7 @@ func (ev *evidence) waitRates(pid uint32) []waitRate {
 				continue
 			}
 			k := threadOp{t.Thread, o.Op}
-			for _, second := range ev.series[k] {
+			for _, second := range ev.calls.series[k] {
 				if second.Calls == 0 || second.SumNS/second.Calls < longWait {
 					continue
 				}
@@ -111,7 +111,7 @@ func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok boo
 			if n+between+minLevelSeconds >= len(seconds) {
 				continue
 			}
-			if v, more := ev.moreWaits(seconds[:n], seconds[n+between:], leads); more {
+			if v, more := ev.calls.moreWaits(seconds[:n], seconds[n+between:], leads); more {
 				v.since = seconds[n].at * 1e9
 				w, ok = v, true
 			}
@@ -122,14 +122,14 @@ func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok boo
 
 // moreWaits compares two stretches of seconds: whether there are more waits for each launch
 // after, for the same work, and launches are fewer by the time from waits to launches.
-func (ev *evidence) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
+func (cs *callStats) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
 	each := func(v *waitRate) float64 { return v.each() }
 	low, high := extremesOf(before, each)
 	least, _ := extremesOf(after, each)
 	if high > maxWaitSpread*low || least < minMoreWaits*high {
 		return w, false
 	}
-	second := float64(max(ev.in.SeriesStep, 1)) * 1e9
+	second := float64(max(cs.in.SeriesStep, 1)) * 1e9
 	// The time for a launch, and that of it in which the GPU has nothing to do.
 	cost := func(list []waitRate) (all, idle float64, ok bool) {
 		from, to := list[0].at*1e9, list[len(list)-1].at*1e9+uint64(second)
@@ -163,7 +163,7 @@ func (ev *evidence) moreWaits(before, after []waitRate, leads []lead) (w earlyWa
 			most = k
 		}
 	}
-	w.op, w.thread = ev.stats[most], most.Thread
+	w.op, w.thread = cs.stats[most], most.Thread
 	return w, w.op != nil
 }
 
@@ -174,11 +174,11 @@ func aggregateEarlyWaits(ev *evidence, t *subject) []claim {
 	if !ok {
 		return nil
 	}
-	return ev.aggregateBeside(t, w.op, ImplicitSync, w.lost, w.waits)
+	return ev.calls.aggregateBeside(t, w.op, ImplicitSync, w.lost, w.waits)
 }
 
 func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {
-	site := ev.site(f)
+	site := ev.calls.site(f)
 	from := ""
 	if site != "" {
 		from, site = "; called from "+site, " in "+site
@@ -192,5 +192,6 @@ func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {
 		"The GPU takes as long for a launch as before%s",
 		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)
 	c.Path = []report.Step{f.step(ev, "running", "its own work, while the GPU has nothing to do", f.lost)}
-	c.Recommendations = ev.advise(f.sub.PID, []string{"site", site, "pid", itoa(f.sub.PID)}, adviceReadLater, adviceSync)
+	words := []string{"site", site, "pid", itoa(f.sub.PID)}
+	c.Recommendations = ev.procs.advise(f.sub.PID, words, adviceReadLater, adviceSync)
 }

@@ -88,7 +88,7 @@ func (f *finding) effect(ev *evidence) report.Effect {
 	at := f.op()
 	e := report.Effect{
 		Op: betweenCalls, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID,
-		Thread: ev.comm(f.sub.Thread),
+		Thread: ev.procs.comm(f.sub.Thread),
 	}
 	slow := map[uint64]bool{}
 	for _, cl := range f.claims {
@@ -104,14 +104,14 @@ func (f *finding) effect(ev *evidence) report.Effect {
 	e.SlowCalls += uint64(len(slow))
 	if at.call {
 		e.Op, e.Kernel = at.op.String(), f.kernel(ev)
-		if st := ev.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
+		if st := ev.calls.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
 			e.Calls, e.MaxNS = st.Calls, st.MaxNS
 			e.SlowCalls = min(e.SlowCalls, e.Calls) // those of a loss that is always there may be recorded one by one, too
 			quantiles(&e, st.Hist)
 		}
 		return e
 	}
-	e.Calls = ev.gapStats[f.sub.Thread].gaps
+	e.Calls = ev.calls.gapStats[f.sub.Thread].gaps
 	var h stats.Histogram
 	var listed uint64
 	for i := range f.sub.episodes {

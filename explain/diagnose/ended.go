@@ -10,10 +10,10 @@ import (
 )
 
 // ended lists the processes that the kernel ended for lack of memory, each once.
-func (ev *evidence) ended() []report.Ended {
+func (ps *processes) ended() []report.Ended {
 	first := map[uint32]*event.Life{}
-	for i := range ev.in.Lives {
-		l := &ev.in.Lives[i]
+	for i := range ps.in.Lives {
+		l := &ps.in.Lives[i]
 		if l.Kind != event.LifeOOM {
 			continue
 		}
@@ -23,14 +23,14 @@ func (ev *evidence) ended() []report.Ended {
 	}
 	var out []report.Ended
 	for pid, l := range first {
-		e := report.Ended{Process: ev.name(pid, l.Comm), PID: pid, AtNS: l.At, Why: "memory had run out"}
-		for _, m := range ev.in.Limits {
+		e := report.Ended{Process: ps.name(pid, l.Comm), PID: pid, AtNS: l.At, Why: "memory had run out"}
+		for _, m := range ps.in.Limits {
 			if m.PID == pid || m.PID == l.Parent.PID {
 				e.Why = fmt.Sprintf("the control group %s was at its memory limit of %s", m.Cgroup, report.Bytes(m.Bytes))
 			}
 		}
 		if l.Parent.PID != 0 && l.Parent.PID != pid {
-			e.Why += ", and " + ev.name(l.Parent.PID, "") + " wanted more"
+			e.Why += ", and " + ps.name(l.Parent.PID, "") + " wanted more"
 		}
 		out = append(out, e)
 	}

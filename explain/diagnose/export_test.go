@@ -58,7 +58,7 @@ func Spend(in *Input) []Spent {
 		}
 	}
 	for k, lost := range ops {
-		if st := ev.stats[k]; st != nil && lost > st.SumNS {
+		if st := ev.calls.stats[k]; st != nil && lost > st.SumNS {
 			by[k.Thread].Op++
 		}
 	}

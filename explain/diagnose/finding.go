@@ -149,7 +149,7 @@ func (f *finding) root(*evidence) event.Thread {
 	return f.sub.Thread
 }
 
-func (f *finding) process(ev *evidence) string { return ev.name(f.sub.PID, "") }
+func (f *finding) process(ev *evidence) string { return ev.procs.name(f.sub.PID, "") }
 
 // pct words what the thread lost.
 func (f *finding) pct() string {
@@ -174,7 +174,7 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 		layer = at.op.Source().String()
 	}
 	return report.Step{
-		Layer: layer, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.comm(f.sub.Thread),
+		Layer: layer, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID, Thread: ev.procs.comm(f.sub.Thread),
 		State: state, On: on, NS: ns,
 	}
 }
@@ -190,7 +190,7 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	for i := 1; i < len(chain); i++ {
 		l := &chain[i]
 		st := report.Step{
-			Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID,
+			Layer: "HOST", Process: ev.procs.name(l.Thread.PID, l.Comm), PID: l.Thread.PID, TID: l.Thread.TID,
 			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
 		}
 		if i < len(chain)-1 {
@@ -258,7 +258,7 @@ func (f *finding) file(ev *evidence) (inode uint64, path string) {
 		}
 		for _, o := range rows {
 			if o.Class == event.BlockIO && o.Inode != 0 {
-				by[file{o.Inode, ev.path(o.PID, o.Inode)}] += o.Duration
+				by[file{o.Inode, ev.host.path(o.PID, o.Inode)}] += o.Duration
 			}
 		}
 	}
@@ -294,11 +294,11 @@ func (f *finding) nestedNS() uint64 {
 }
 
 // who names a thread as seen from a process.
-func (ev *evidence) who(t event.Thread, from uint32) string {
+func (ps *processes) who(t event.Thread, from uint32) string {
 	if t.PID != from {
-		return fmt.Sprintf("%s (pid %d)", ev.name(t.PID, ev.comm(t)), t.PID)
+		return fmt.Sprintf("%s (pid %d)", ps.name(t.PID, ps.comm(t)), t.PID)
 	}
-	if c := ev.comm(t); c != "" {
+	if c := ps.comm(t); c != "" {
 		return fmt.Sprintf("its thread %s (tid %d)", c, t.TID)
 	}
 	return fmt.Sprintf("its thread %d", t.TID)

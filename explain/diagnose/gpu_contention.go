@@ -58,8 +58,8 @@ func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	own := ev.devices(t.PID)
 	by := map[uint32][]store.Busy{}
 	for _, b := range ev.in.Busy {
-		if b.PID != t.PID && !ev.collectiveOps.Together(b.PID, t.PID) && b.End > from && b.Start < to &&
-			ev.sharing(b.PID, t.PID, own[device(b.GPU)]) {
+		if b.PID != t.PID && !ev.ranks.collectiveOps.Together(b.PID, t.PID) && b.End > from && b.Start < to &&
+			ev.gpus.sharing(b.PID, t.PID, own[device(b.GPU)]) {
 			by[b.PID] = append(by[b.PID], b)
 		}
 	}
@@ -74,11 +74,11 @@ func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 
 // sharing reports whether two processes use the same GPU, as far as known: the driver
 // knows better than their own numbers, which say sameNumber.
-func (ev *evidence) sharing(a, b uint32, sameNumber bool) bool {
-	switch common := ev.heldByBoth(a, b); {
-	case len(ev.holds[a]) == 0 || len(ev.holds[b]) == 0:
+func (gs *gpuReadings) sharing(a, b uint32, sameNumber bool) bool {
+	switch common := gs.heldByBoth(a, b); {
+	case len(gs.holds[a]) == 0 || len(gs.holds[b]) == 0:
 		return sameNumber
-	case len(ev.holds[a]) == 1 && len(ev.holds[b]) == 1:
+	case len(gs.holds[a]) == 1 && len(gs.holds[b]) == 1:
 		return len(common) > 0
 	default: // of several it is not known which one is which
 		return len(common) > 0 && sameNumber
@@ -86,10 +86,10 @@ func (ev *evidence) sharing(a, b uint32, sameNumber bool) bool {
 }
 
 // heldByBoth are the GPUs of whose memory two processes have some, as the driver tells.
-func (ev *evidence) heldByBoth(a, b uint32) []int {
+func (gs *gpuReadings) heldByBoth(a, b uint32) []int {
 	var both []int
-	for _, gpu := range ev.holds[a] {
-		if slices.Contains(ev.holds[b], gpu) {
+	for _, gpu := range gs.holds[a] {
+		if slices.Contains(gs.holds[b], gpu) {
 			both = append(both, gpu)
 		}
 	}
@@ -198,14 +198,14 @@ func (ev *evidence) always(t *subject) []string {
 	list, _, _ := ev.rivals(t)
 	for _, r := range list {
 		if r.share > 1-minApart {
-			names = append(names, fmt.Sprintf("%s (pid %d)", ev.name(r.pid, ""), r.pid))
+			names = append(names, fmt.Sprintf("%s (pid %d)", ev.procs.name(r.pid, ""), r.pid))
 		}
 	}
 	return names
 }
 
 func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
-	e, who := c.Effect, ev.who(f.Thread, f.sub.PID)
+	e, who := c.Effect, ev.procs.who(f.Thread, f.sub.PID)
 	list, from, to := ev.rivals(f.sub)
 	var r rival
 	for _, l := range list {
@@ -216,15 +216,17 @@ func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s while %s used the same GPU", f.process(ev), f.pct(),
 		e.Op, who)
 	c.Cause.Detail = fmt.Sprintf("%s of %s slow calls fell into the %.0f %% of the time in which %s used the GPU; %s",
-		report.Count(uint64(len(f.claims))), report.Count(uint64(len(f.claims)+f.sub.alone)), 100*r.share, who, ev.sameGPU(f))
+		report.Count(uint64(len(f.claims))), report.Count(uint64(len(f.claims)+f.sub.alone)), 100*r.share, who,
+		ev.gpus.sameGPU(f))
 	if to < f.sub.to {
 		c.Cause.Detail += fmt.Sprintf("; its use is known for the first %s only", span(to-from))
 	}
 	c.Path = []report.Step{
 		f.step(ev, "blocked", "GPU work", f.lost),
 		{
-			Layer: "CUDA", Process: ev.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID, Thread: ev.comm(f.Thread),
-			State: "running", On: "the same GPU", NS: f.explained,
+			Layer: "CUDA", Process: ev.procs.name(f.Thread.PID, ""), PID: f.Thread.PID, TID: f.Thread.TID,
+			Thread: ev.procs.comm(f.Thread),
+			State:  "running", On: "the same GPU", NS: f.explained,
 		},
 	}
 	c.Recommendations = []string{
@@ -236,13 +238,13 @@ func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
 }
 
 // sameGPU says how far it is known that both processes mean the same GPU.
-func (ev *evidence) sameGPU(f *finding) string {
-	if both := ev.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
+func (gs *gpuReadings) sameGPU(f *finding) string {
+	if both := gs.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
 		return fmt.Sprintf("by the driver's account both have memory of GPU %d", both[0])
 	}
 	said := false
-	for i := range ev.in.Busy {
-		b := &ev.in.Busy[i]
+	for i := range gs.in.Busy {
+		b := &gs.in.Busy[i]
 		said = said || b.PID == f.Thread.PID && b.GPU != event.NoGPU
 	}
 	gpu := device(f.worst().acc.Call.GPU)

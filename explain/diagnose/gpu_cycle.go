@@ -56,7 +56,7 @@ type queuedWait struct {
 
 // longWaits are the waits of a thread that found work queued, by operation, by time, if most
 // calls of the operation found none and the work is not known otherwise.
-func (ev *evidence) longWaits(t *subject) map[event.Op][]queuedWait {
+func (cs *callStats) longWaits(t *subject) map[event.Op][]queuedWait {
 	long := map[event.Op][]queuedWait{}
 	began := uint64(0)
 	for i := range t.episodes {
@@ -65,8 +65,8 @@ func (ev *evidence) longWaits(t *subject) map[event.Op][]queuedWait {
 		case e.Call == nil && e.Duration >= minAway:
 			began = e.End()
 		case e.Call != nil && blocks(e.Op) && e.Duration >= longWait:
-			st := ev.stats[threadOp{t.Thread, e.Op}]
-			if e.Op.Role() == event.RoleSync && t.usualWork[e.Op] == 0 && st != nil && ev.median(st) <= emptyWait {
+			st := cs.stats[threadOp{t.Thread, e.Op}]
+			if e.Op.Role() == event.RoleSync && t.usualWork[e.Op] == 0 && st != nil && cs.median(st) <= emptyWait {
 				long[e.Op] = append(long[e.Op], queuedWait{e.Call, began})
 			}
 			began = e.End()
@@ -137,7 +137,7 @@ func (b backlog) all(ns uint64) bool {
 
 // behind finds the cycles of a thread that end with a long wait, by second of the series. A
 // thread whose every cycle does is not bound by launching, however much of the time that takes.
-func (ev *evidence) behind(t *subject) map[uint64]backlog {
+func (cs *callStats) behind(t *subject) map[uint64]backlog {
 	var took []uint64
 	var ends []*ledger.Episode
 	var last uint64
@@ -149,7 +149,7 @@ func (ev *evidence) behind(t *subject) map[uint64]backlog {
 			last = e.End()
 		}
 	}
-	step := max(ev.in.SeriesStep, 1)
+	step := max(cs.in.SeriesStep, 1)
 	most := longCycle * float64(stats.Median(took))
 	by := map[uint64]backlog{}
 	for i, e := range ends {

@@ -23,8 +23,8 @@ const soonFailed = 60_000_000_000
 func (ev *evidence) gpuErrors() []report.GPUError {
 	var list []report.GPUError
 	at := map[store.Xid]int{}
-	for i := range ev.xids {
-		x := &ev.xids[i]
+	for i := range ev.gpus.xids {
+		x := &ev.gpus.xids[i]
 		k := store.Xid{GPU: x.GPU, Code: x.Code}
 		if n, ok := at[k]; ok {
 			list[n].Times++
@@ -50,14 +50,14 @@ func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	first := map[key]uint64{}
 	for i := range ev.in.Calls {
 		c := &ev.in.Calls[i]
-		if !store.IsFailed(c) || c.End()+xidLead < x.At || !ev.mayUse(c.PID, x.GPU) {
+		if !store.IsFailed(c) || c.End()+xidLead < x.At || !ev.gpus.mayUse(c.PID, x.GPU) {
 			continue
 		}
 		k := key{c.PID, c.Op}
 		f := by[k]
 		if f == nil {
 			f = &report.FailedAfter{
-				Process: ev.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret,
+				Process: ev.procs.name(c.PID, ""), PID: c.PID, Op: c.Op.String(), Ret: c.Ret,
 				AfterNS: after(c.End(), x.At),
 			}
 			by[k], first[k] = f, c.End()
@@ -82,7 +82,7 @@ func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 // xidOf is the error that a call in flight hangs after: the first one since it began, or
 // the last one before it that the GPU does not recover from; nil if there is none. A
 // thread that waits for another one's lock, a file or the network does not wait for a GPU.
-func (ev *evidence) xidOf(f *inFlightCall) *store.Xid {
+func (gs *gpuReadings) xidOf(f *inFlightCall) *store.Xid {
 	root := f.InFlight
 	if n := len(f.chain); n > 0 {
 		root = f.chain[n-1]
@@ -93,10 +93,10 @@ func (ev *evidence) xidOf(f *inFlightCall) *store.Xid {
 		return nil
 	}
 	var before *store.Xid
-	for i := range ev.xids {
-		x := &ev.xids[i]
+	for i := range gs.xids {
+		x := &gs.xids[i]
 		switch {
-		case x.At > f.At+xidLead || !ev.mayUse(root.PID, x.GPU):
+		case x.At > f.At+xidLead || !gs.mayUse(root.PID, x.GPU):
 		case x.At+xidLead >= root.Start:
 			return x
 		case x.Fatal():
@@ -107,8 +107,8 @@ func (ev *evidence) xidOf(f *inFlightCall) *store.Xid {
 }
 
 // describeXid names the error that a hang came with.
-func (ev *evidence) describeXid(f *inFlightCall, c *report.Chain) {
-	x := ev.xidOf(f)
+func (gs *gpuReadings) describeXid(f *inFlightCall, c *report.Chain) {
+	x := gs.xidOf(f)
 	if x == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func (ev *evidence) describeXid(f *inFlightCall, c *report.Chain) {
 // memoryUsed is what was in use of a GPU's memory when a process's allocation failed,
 // and who had the most of it; empty if that was not read.
 func (ev *evidence) memoryUsed(pid uint32, at uint64) string {
-	g := ev.reading(pid, event.NoGPU, at)
+	g := ev.gpus.reading(pid, event.NoGPU, at)
 	if g == nil || g.TotalMB == 0 || !g.Known(store.GPUMem) {
 		return ""
 	}
@@ -155,7 +155,7 @@ func (ev *evidence) memoryUsed(pid uint32, at uint64) string {
 		}
 	}
 	if most != nil {
-		used += fmt.Sprintf(", %s of it by %s (pid %d)", report.Bytes(most.Bytes), ev.name(most.PID, ""), most.PID)
+		used += fmt.Sprintf(", %s of it by %s (pid %d)", report.Bytes(most.Bytes), ev.procs.name(most.PID, ""), most.PID)
 	}
 	return used
 }

@@ -48,7 +48,8 @@ func (ev *evidence) readLevels() {
 	for _, t := range ev.subjects {
 		t.levels = map[event.Op]gpuLevel{}
 		for _, o := range t.ops {
-			if o.Op.Role() != event.RoleSync || ev.median(o) <= emptyWait { // means of waits with work and without say nothing
+			// Means of waits with work and without say nothing.
+			if o.Op.Role() != event.RoleSync || ev.calls.median(o) <= emptyWait {
 				continue
 			}
 			seconds := ev.waitSeconds(t, o.Op)
@@ -58,9 +59,9 @@ func (ev *evidence) readLevels() {
 					t.forget(o.Op) // most cycles, which said what is usual, may be of those after
 				}
 			}
-			phases := ev.byPhase(t, o.Op, seconds)
+			phases := ev.calls.byPhase(t, o.Op, seconds)
 			for _, phase := range phases {
-				usual := float64(ev.median(o))
+				usual := float64(ev.calls.median(o))
 				if len(phases) > 1 {
 					usual = weighted(phase, 0.5, meanWait)
 				}
@@ -83,7 +84,7 @@ func (ev *evidence) launchesOf(pid uint32) map[uint64]uint64 {
 			if t.PID != pid || o.Op.Role() != event.RoleLaunch {
 				continue
 			}
-			for _, second := range ev.series[threadOp{t.Thread, o.Op}] {
+			for _, second := range ev.calls.series[threadOp{t.Thread, o.Op}] {
 				launches[second.Second] += second.Calls
 			}
 		}
@@ -95,7 +96,7 @@ func (ev *evidence) waitSeconds(t *subject, op event.Op) []waitSecond {
 	step := max(ev.in.SeriesStep, 1)
 	launches := ev.launchesOf(t.PID)
 	var list []waitSecond
-	for _, o := range ev.series[threadOp{t.Thread, op}] {
+	for _, o := range ev.calls.series[threadOp{t.Thread, op}] {
 		if o.Calls == 0 {
 			continue
 		}

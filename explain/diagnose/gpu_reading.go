@@ -20,60 +20,61 @@ const maxAge = 5 * time.Second
 // processes renumber GPUs (CUDA_VISIBLE_DEVICES), which is not seen. A single GPU is the
 // one in any case.
 func (ev *evidence) readGPUs() {
-	ev.series, ev.gpus, ev.chosen = map[threadOp][]store.OpSecond{}, map[int][]store.GPUSnapshot{}, map[uint32]int{}
+	ev.calls.series = map[threadOp][]store.OpSecond{}
+	ev.gpus.byIndex, ev.gpus.chosen = map[int][]store.GPUSnapshot{}, map[uint32]int{}
 	for _, o := range ev.in.Series {
 		k := threadOp{o.Thread, o.Op}
-		ev.series[k] = append(ev.series[k], o)
+		ev.calls.series[k] = append(ev.calls.series[k], o)
 	}
 	for _, g := range ev.in.GPUs {
-		ev.gpus[g.GPU] = append(ev.gpus[g.GPU], g)
+		ev.gpus.byIndex[g.GPU] = append(ev.gpus.byIndex[g.GPU], g)
 	}
-	for _, list := range ev.gpus {
+	for _, list := range ev.gpus.byIndex {
 		slices.SortFunc(list, func(a, b store.GPUSnapshot) int { return cmp.Compare(a.At, b.At) })
 	}
 	for i := range ev.in.Calls {
 		c := &ev.in.Calls[i]
-		ev.chosen[c.PID] = max(ev.chosen[c.PID], int(c.GPU))
+		ev.gpus.chosen[c.PID] = max(ev.gpus.chosen[c.PID], int(c.GPU))
 	}
-	ev.holds = map[uint32][]int{}
+	ev.gpus.holds = map[uint32][]int{}
 	for _, m := range ev.in.GPUMemory {
-		if !slices.Contains(ev.holds[m.PID], m.GPU) {
-			ev.holds[m.PID] = append(ev.holds[m.PID], m.GPU)
+		if !slices.Contains(ev.gpus.holds[m.PID], m.GPU) {
+			ev.gpus.holds[m.PID] = append(ev.gpus.holds[m.PID], m.GPU)
 		}
 	}
-	ev.xids = slices.Clone(ev.in.Xids)
-	slices.SortFunc(ev.xids, func(a, b store.Xid) int {
+	ev.gpus.xids = slices.Clone(ev.in.Xids)
+	slices.SortFunc(ev.gpus.xids, func(a, b store.Xid) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Code, b.Code))
 	})
 }
 
 // mayUse reports whether a process may use a GPU: it does if it has memory there, and
 // does not if it has memory elsewhere only.
-func (ev *evidence) mayUse(pid uint32, gpu int) bool {
-	held := ev.holds[pid]
+func (gs *gpuReadings) mayUse(pid uint32, gpu int) bool {
+	held := gs.holds[pid]
 	return len(held) == 0 || gpu < 0 || slices.Contains(held, gpu)
 }
 
 // readings are those of the GPU that a process's call is for, by time.
-func (ev *evidence) readings(pid uint32, gpu int8) []store.GPUSnapshot {
-	if len(ev.gpus) == 1 {
-		for _, list := range ev.gpus {
+func (gs *gpuReadings) readings(pid uint32, gpu int8) []store.GPUSnapshot {
+	if len(gs.byIndex) == 1 {
+		for _, list := range gs.byIndex {
 			return list
 		}
 	}
-	if held := ev.holds[pid]; len(held) == 1 {
-		return ev.gpus[held[0]]
+	if held := gs.holds[pid]; len(held) == 1 {
+		return gs.byIndex[held[0]]
 	}
 	if gpu == event.NoGPU {
-		return ev.gpus[ev.chosen[pid]]
+		return gs.byIndex[gs.chosen[pid]]
 	}
-	return ev.gpus[int(gpu)]
+	return gs.byIndex[int(gpu)]
 }
 
 // reading is the one nearest to a moment of the GPU that a call is for, nil if
 // none is near enough.
-func (ev *evidence) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapshot {
-	list := ev.readings(pid, gpu)
+func (gs *gpuReadings) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapshot {
+	list := gs.readings(pid, gpu)
 	after := sort.Search(len(list), func(i int) bool { return list[i].At >= at })
 	var best *store.GPUSnapshot
 	nearest := uint64(maxAge)
@@ -91,13 +92,13 @@ const highUtil = 80
 // busyMeanwhile says, of a cause on the host, that the readings showed a busy GPU
 // while the time was lost, if it did: people conclude from it that the GPU was the
 // limit. Without readings of that time it says nothing.
-func (ev *evidence) busyMeanwhile(f *finding) string {
-	if len(ev.in.GPUs) == 0 || f.cause.busyGPU {
+func (gs *gpuReadings) busyMeanwhile(f *finding) string {
+	if len(gs.in.GPUs) == 0 || f.cause.busyGPU {
 		return ""
 	}
 	var sum, weight float64
 	for _, cl := range f.claims {
-		util, ok := ev.utilisation(f.sub, cl)
+		util, ok := gs.utilisation(f.sub, cl)
 		if ok {
 			sum += float64(cl.lost) * util
 			weight += float64(cl.lost)
@@ -112,20 +113,20 @@ func (ev *evidence) busyMeanwhile(f *finding) string {
 
 // utilisation is what was read in percent while a claim's time was lost: for one
 // that is spread over the thread's time, the mean.
-func (ev *evidence) utilisation(t *subject, cl *claim) (pct float64, ok bool) {
+func (gs *gpuReadings) utilisation(t *subject, cl *claim) (pct float64, ok bool) {
 	gpu := int8(event.NoGPU)
 	if cl.acc.Call != nil {
 		gpu = cl.acc.Call.GPU
 	}
 	if !cl.aggregate {
-		g := ev.reading(t.PID, gpu, cl.acc.Start)
+		g := gs.reading(t.PID, gpu, cl.acc.Start)
 		if g == nil || !g.Known(store.GPUUtil) {
 			return 0, false
 		}
 		return float64(g.UtilPct), true
 	}
 	var sum, n float64
-	for _, g := range ev.readings(t.PID, gpu) {
+	for _, g := range gs.readings(t.PID, gpu) {
 		if g.At >= t.from && g.At < t.to && g.Known(store.GPUUtil) {
 			sum += float64(g.UtilPct)
 			n++

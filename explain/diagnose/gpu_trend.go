@@ -39,7 +39,7 @@ func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) 
 	launches := ev.launchesOf(t.PID)
 	each := func(o *store.OpSecond) float64 { return float64(launches[o.Second]) / float64(o.Calls) }
 	var work [4][]float64 // launches for each call
-	for _, o := range ev.series[threadOp{t.Thread, op}] {
+	for _, o := range ev.calls.series[threadOp{t.Thread, op}] {
 		at := o.Second*1e9 + max(ev.in.SeriesStep, 1)*5e8
 		if o.Calls == 0 || at < t.from || at >= t.to {
 			continue
@@ -103,7 +103,7 @@ func aggregateGrowingWaits(ev *evidence, t *subject) []claim {
 			continue
 		}
 		v := t.take(o, g.excess-min(g.excess, t.unattributed.taken[o.Op]))
-		p := ev.aggregateClaims(t, o, GPUWait, event.Other, v, g.calls)
+		p := ev.calls.aggregateClaims(t, o, GPUWait, event.Other, v, g.calls)
 		for i := range p {
 			p[i].acc.base = g.base
 		}

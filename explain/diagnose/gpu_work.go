@@ -36,7 +36,7 @@ func (ev *evidence) readWork() {
 			}
 		}
 	}
-	seldom := ev.seldomWaits()
+	seldom := ev.calls.seldomWaits()
 	for _, t := range ev.subjects {
 		t.usualWork, t.waitWork, t.later = map[event.Op]uint64{}, map[uint64]uint64{}, map[uint64]uint64{}
 		t.siteWork = map[opSite]uint64{}
@@ -47,7 +47,7 @@ func (ev *evidence) readWork() {
 		t.byWork(distinct(known))
 		ev.byLength(t)
 		for op, v := range t.usualWork { // a median that is of the same waits says more
-			if st := ev.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(ev.median(st)) {
+			if st := ev.calls.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(ev.calls.median(st)) {
 				delete(t.usualWork, op)
 			}
 		}
@@ -56,9 +56,9 @@ func (ev *evidence) readWork() {
 
 // seldomWaits are the waits of threads that seldom wait, by thread, of which the work is known
 // well: of a thinned recording, too.
-func (ev *evidence) seldomWaits() map[event.Thread][]ledger.Wait {
+func (cs *callStats) seldomWaits() map[event.Thread][]ledger.Wait {
 	by := map[event.Thread][]ledger.Wait{}
-	for _, span := range ev.in.Seldom {
+	for _, span := range cs.in.Seldom {
 		for _, calls := range outermostByProcess(span) {
 			list, _ := ledger.Waits(calls, blocks)
 			for _, w := range list {
@@ -134,7 +134,7 @@ func (t *subject) byWork(waits []ledger.Wait) {
 // nothing queued and the work is not known otherwise. Long waits are all recorded one
 // by one.
 func (ev *evidence) byLength(t *subject) {
-	for op, waits := range ev.longWaits(t) {
+	for op, waits := range ev.calls.longWaits(t) {
 		durations := make([]uint64, len(waits))
 		for i := range waits {
 			durations[i] = waits[i].call.Duration

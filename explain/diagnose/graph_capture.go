@@ -45,9 +45,9 @@ type captureBreaker struct {
 }
 
 // captureBreaker finds the first call that a capture did not allow, nil if none is known.
-func (ev *evidence) captureBreaker(pid uint32) *captureBreaker {
+func (cs *callStats) captureBreaker(pid uint32) *captureBreaker {
 	var sp *captureBreaker
-	for _, c := range captureBreakers(ev.in.Calls, len(ev.in.Calls)) {
+	for _, c := range captureBreakers(cs.in.Calls, len(cs.in.Calls)) {
 		switch {
 		case c.PID != pid || c.Depth > 0:
 		case sp == nil:
@@ -59,7 +59,7 @@ func (ev *evidence) captureBreaker(pid uint32) *captureBreaker {
 	if sp == nil {
 		return nil
 	}
-	if st, ok := ev.in.Stacks[sp.Stack]; ok {
+	if st, ok := cs.in.Stacks[sp.Stack]; ok {
 		sp.stack = recording.Frames(&st)
 		i := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
 			return f.Kind == event.FrameNative && f.Module != "" && !strings.HasPrefix(f.Module, "libcuda.so") &&
@@ -105,7 +105,7 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	if end == nil || end.errors == 0 {
 		return report.Chain{}, false
 	}
-	sp := ev.captureBreaker(g.pid)
+	sp := ev.calls.captureBreaker(g.pid)
 	if sp == nil {
 		return report.Chain{}, false // the warning stands, but nobody is to blame
 	}
@@ -116,7 +116,7 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	c := ev.graphChain(g, GraphCapture, severity, end)
 	c.Effect.SlowCalls = end.errors
 	c.Evidence.Sample, c.Evidence.EventIDs = sp.calls, []string{ev.eventID(sp.Thread, sp.Start, store.CallEvent)}
-	c.Cause.TID, c.Cause.Thread = sp.TID, ev.comm(sp.Thread)
+	c.Cause.TID, c.Cause.Thread = sp.TID, ev.procs.comm(sp.Thread)
 	c.Stack = sp.stack
 	c.Summary = fmt.Sprintf("%s of %s graph captures of %s failed, because %s was called in them",
 		report.Count(end.errors), report.Count(end.calls), c.Effect.Process, sp.Op)
@@ -130,12 +130,12 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 		}
 	}
 	graphPath(&c, sp.Op, "running", sp.Op.String()+" in a capture", sp.Duration)
-	c.Recommendations = ev.captureAdvice(sp, end.most.TID)
+	c.Recommendations = ev.procs.captureAdvice(sp, end.most.TID)
 	return c, true
 }
 
 // captureAdvice says what to do about it. capturer is the thread that captures.
-func (ev *evidence) captureAdvice(sp *captureBreaker, capturer uint32) []string {
+func (ps *processes) captureAdvice(sp *captureBreaker, capturer uint32) []string {
 	what := "what calls " + sp.Op.String()
 	switch {
 	case sp.by() != "":
@@ -145,14 +145,14 @@ func (ev *evidence) captureAdvice(sp *captureBreaker, capturer uint32) []string 
 	}
 	words := []string{"caller", what}
 	if sp.TID != capturer {
-		return ev.advise(sp.PID, words, adviceCaptureMode)
+		return ps.advise(sp.PID, words, adviceCaptureMode)
 	}
 	fix := []string{}
 	if sp.sets() {
-		fix = ev.advise(sp.PID, words, adviceCaptureFirst)
+		fix = ps.advise(sp.PID, words, adviceCaptureFirst)
 	}
 	if sp.Op.Role() == event.RoleSync || sp.Op.Role() == event.RoleCopy || sp.Op.Role() == event.RoleFree {
-		fix = append(fix, ev.advise(sp.PID, []string{"op", sp.Op.String()}, adviceCaptureSync)...)
+		fix = append(fix, ps.advise(sp.PID, []string{"op", sp.Op.String()}, adviceCaptureSync)...)
 	}
-	return append(fix, ev.advise(sp.PID, nil, adviceCapturePool)...)
+	return append(fix, ps.advise(sp.PID, nil, adviceCapturePool)...)
 }

@@ -51,11 +51,11 @@ func poolGrowth(ev *evidence, g *graphUse) (report.Chain, bool) {
 		report.Count(made.calls), report.Count(g.calls(graphDestroy)), report.Count(uint64(by[3])),
 		report.Count(uint64(by[1])),
 		report.Number(float64(g.calls(graphLaunch))/float64(max(made.calls, 1))))
-	if site := ev.siteOf(made.most); site != "" {
+	if site := ev.calls.siteOf(made.most); site != "" {
 		c.Cause.Detail += "; made by " + site
 	}
-	for i := range ev.leaks {
-		if l := &ev.leaks[i]; l.pid == g.pid {
+	for i := range ev.heaps.leaks {
+		if l := &ev.heaps.leaks[i]; l.pid == g.pid {
 			c.Cause.Detail += fmt.Sprintf("; %s of the process grows by %s meanwhile", l.memory(), l.perMinute())
 		}
 	}

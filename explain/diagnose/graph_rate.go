@@ -31,13 +31,13 @@ type graphRates struct {
 }
 
 // rates reports whether launches became fewer.
-func (ev *evidence) rates(g *graphUse) (r graphRates, fell bool) {
+func (cs *callStats) rates(g *graphUse) (r graphRates, fell bool) {
 	if len(g.seconds) < 2*minRates+2 {
 		return r, false
 	}
 	seconds := g.seconds[1 : len(g.seconds)-1] // those are not whole
 	parts := [2][]graphSecond{seconds[:len(seconds)/2], seconds[len(seconds)/2:]}
-	step := float64(max(ev.in.SeriesStep, 1))
+	step := float64(max(cs.in.SeriesStep, 1))
 	var graphs, kernels [2]float64
 	for i, part := range parts {
 		var a, b []uint64
@@ -109,7 +109,7 @@ func (ev *evidence) hostTook(pid uint32) float64 {
 }
 
 func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
-	r, fell := ev.rates(g)
+	r, fell := ev.calls.rates(g)
 	if !fell || !r.eager() && r.share < longerShare {
 		return report.Chain{}, false
 	}
@@ -131,7 +131,7 @@ func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
 		c.Cause.Detail = fmt.Sprintf("since about %s %s kernels a second are launched outside of graphs; before, %s", at,
 			perSecond(r.kernels), perSecond(r.kernelsB))
 		graphPath(&c, launch.most.Op, "running", "kernels launched one by one", r.kernelNS)
-		c.Recommendations = append(ev.advise(g.pid, nil, adviceGraphUnused),
+		c.Recommendations = append(ev.procs.advise(g.pid, nil, adviceGraphUnused),
 			"pad inputs to the sizes that were captured, or capture the sizes that come")
 		return c, true
 	}

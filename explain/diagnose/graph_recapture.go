@@ -29,7 +29,7 @@ type captures struct {
 	between  uint64          // ns from the begin of a capture to its end, in none of these calls
 }
 
-func (ev *evidence) capturesOf(t *subject) captures {
+func (cs *callStats) capturesOf(t *subject) captures {
 	var c captures
 	makes := map[event.Op]bool{}
 	for _, o := range t.ops {
@@ -50,7 +50,7 @@ func (ev *evidence) capturesOf(t *subject) captures {
 	if c.made == 0 {
 		return c
 	}
-	c.between = ev.whileCapturing(t)
+	c.between = cs.whileCapturing(t)
 	for _, o := range c.ops {
 		if o.Op.GraphStep() == captureEnd {
 			c.sum += o.Calls * c.between
@@ -58,7 +58,7 @@ func (ev *evidence) capturesOf(t *subject) captures {
 	}
 	after := t.from + uint64(beginningShare*float64(t.wall()))
 	for op := range makes {
-		for _, o := range ev.series[threadOp{t.Thread, op}] {
+		for _, o := range cs.series[threadOp{t.Thread, op}] {
 			if o.Second*1e9 >= after {
 				c.late += o.Calls
 			}
@@ -69,9 +69,9 @@ func (ev *evidence) capturesOf(t *subject) captures {
 
 // whileCapturing is what a thread usually does between the begin and the end of a capture, in
 // calls of other roles and of its own, ns: the calls that are captured give the GPU no work.
-func (ev *evidence) whileCapturing(t *subject) uint64 {
+func (cs *callStats) whileCapturing(t *subject) uint64 {
 	var took []uint64
-	for _, span := range ev.in.Spans {
+	for _, span := range cs.in.Spans {
 		var began, within uint64
 		for _, c := range outermostByProcess(span)[t.PID] {
 			if c.TID != t.TID || c.Op.Role() != event.RoleCapture {
@@ -91,8 +91,8 @@ func (ev *evidence) whileCapturing(t *subject) uint64 {
 	return stats.Median(took)
 }
 
-func (ev *evidence) recaptured(t *subject) bool {
-	c := ev.capturesOf(t)
+func (cs *callStats) recaptured(t *subject) bool {
+	c := cs.capturesOf(t)
 	return c.late >= minRecaptures && (percent(c.sum, t.wall()) >= minCapturePct || c.longest >= uint64(minStall))
 }
 
@@ -125,15 +125,15 @@ func aggregateRecaptures(ev *evidence, t *subject) []claim {
 	if !t.recaptures {
 		return nil
 	}
-	c := ev.capturesOf(t)
+	c := ev.calls.capturesOf(t)
 	var claims []claim
 	for _, o := range c.ops {
 		v := t.take(o, t.unattributed.ops[o.Op])
-		claims = append(claims, ev.aggregateClaims(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
+		claims = append(claims, ev.calls.aggregateClaims(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for _, o := range c.ops {
 		if o.Op.GraphStep() == captureEnd {
-			claims = append(claims, ev.aggregateBeside(t, o, GraphRecapture, o.Calls*c.between, 0)...)
+			claims = append(claims, ev.calls.aggregateBeside(t, o, GraphRecapture, o.Calls*c.between, 0)...)
 		}
 	}
 	for i := range claims {
@@ -145,7 +145,7 @@ func aggregateRecaptures(ev *evidence, t *subject) []claim {
 }
 
 func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
-	g := ev.capturesOf(f.sub)
+	g := ev.calls.capturesOf(f.sub)
 	launched := "none launched"
 	if g.launched > 0 {
 		launched = fmt.Sprintf("each launched %s times", report.Number(float64(g.launched)/float64(g.made)))
@@ -155,7 +155,7 @@ func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
 	c.Cause.Detail = fmt.Sprintf("%s of %s graphs were made after the first quarter of the time, %s each with capture, "+
 		"the longest %s; %s",
 		report.Count(g.late), report.Count(g.made), span(g.sum/g.made), span(g.longest), launchedOf(&g))
-	site := ev.site(f)
+	site := ev.calls.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " in " + site
@@ -171,7 +171,7 @@ func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
 		fmt.Sprintf("give %s few fixed shapes (pad batch and sequence length to a list of sizes), so that no new shape "+
 			"needs a new graph", f.process(ev)),
 	}
-	c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, nil, adviceCaptureEarly)...)
+	c.Recommendations = append(c.Recommendations, ev.procs.advise(f.sub.PID, nil, adviceCaptureEarly)...)
 }
 
 func launchedOf(g *captures) string {

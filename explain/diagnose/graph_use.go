@@ -102,7 +102,7 @@ func (ev *evidence) graphSeconds(pid uint32) []graphSecond {
 			continue
 		}
 		for _, op := range t.ops {
-			for _, o := range ev.series[threadOp{t.Thread, op.Op}] {
+			for _, o := range ev.calls.series[threadOp{t.Thread, op.Op}] {
 				c := by[o.Second]
 				if c == nil {
 					c = &graphSecond{at: o.Second, ns: map[event.Op]uint64{}}
@@ -152,7 +152,7 @@ func (ev *evidence) graphFaults() []report.Chain {
 	for _, g := range ev.graphs {
 		for _, tell := range []func(*evidence, *graphUse) (report.Chain, bool){captureFailed, poolGrowth, launchDrop} {
 			if c, ok := tell(ev, g); ok {
-				c.Owners = ev.owners(&c)
+				c.Owners = ev.procs.owners(&c)
 				chains = append(chains, c)
 			}
 		}
@@ -166,7 +166,8 @@ func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) r
 	fmt.Fprintf(h, "%s|%d", kind, g.pid)
 	t := o.most.Thread
 	e := report.Effect{
-		Op: o.most.Op.String(), Process: ev.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: ev.comm(t), Calls: o.calls,
+		Op: o.most.Op.String(), Process: ev.procs.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: ev.procs.comm(t),
+		Calls: o.calls,
 		MaxNS: o.most.MaxNS,
 	}
 	quantiles(&e, o.most.Hist)
@@ -196,13 +197,13 @@ func middle(v []uint64) float64 {
 }
 
 // siteOf words where the calls of an operation come from, empty if no stack is known.
-func (ev *evidence) siteOf(o *store.OpStat) string {
-	for i := range ev.in.Calls {
-		c := &ev.in.Calls[i]
+func (cs *callStats) siteOf(o *store.OpStat) string {
+	for i := range cs.in.Calls {
+		c := &cs.in.Calls[i]
 		if c.Op != o.Op || c.PID != o.PID {
 			continue
 		}
-		st := ev.in.Stacks[c.Stack]
+		st := cs.in.Stacks[c.Stack]
 		if f := event.Site(st.Frames); f != nil {
 			return called(f.String())
 		}

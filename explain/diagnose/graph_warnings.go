@@ -15,7 +15,7 @@ func (ev *evidence) graphWarnings(p *report.Process) []string {
 		}
 		if o := g.ops[captureEnd]; o != nil && o.errors > 0 {
 			why := ""
-			if sp := ev.captureBreaker(g.pid); sp != nil {
+			if sp := ev.calls.captureBreaker(g.pid); sp != nil {
 				why = ": " + sp.words()
 			}
 			w = append(w, fmt.Sprintf("%s of %s graph captures failed%s", report.Count(o.errors), report.Count(o.calls), why))
@@ -24,7 +24,7 @@ func (ev *evidence) graphWarnings(p *report.Process) []string {
 			w = append(w, fmt.Sprintf("graph pool grows: %s executable graphs made and not destroyed; each keeps device memory",
 				report.Count(n)))
 		}
-		if r, fell := ev.rates(g); fell {
+		if r, fell := ev.calls.rates(g); fell {
 			w = append(w, fmt.Sprintf("graph launches fell from %s to %s a second", perSecond(r.before), perSecond(r.now)))
 		}
 	}

@@ -40,7 +40,7 @@ type growth struct {
 // growths finds them, the fastest first.
 func (ev *evidence) growths() []growth {
 	var list []growth
-	for _, h := range ev.heaps {
+	for _, h := range ev.heaps.list {
 		if g, ok := ev.growth(h); ok {
 			list = append(list, g)
 		}
@@ -70,7 +70,7 @@ func (ev *evidence) growth(h *heap) (growth, bool) {
 		return g, false
 	}
 	g.places()
-	if all := ev.capacity(h.space); all > last.LiveBytes {
+	if all := ev.heaps.capacity(h.space); all > last.LiveBytes {
 		g.left = uint64(float64(all-last.LiveBytes) / g.rate)
 	}
 	return g, true
@@ -195,9 +195,9 @@ func (g *growth) places() {
 }
 
 // capacity is how much memory there is, 0 if that is not known.
-func (ev *evidence) capacity(space event.Space) uint64 {
+func (as *allocations) capacity(space event.Space) uint64 {
 	if space == event.PinnedMemory {
-		return ev.in.RAM
+		return as.in.RAM
 	}
 	return 0
 }

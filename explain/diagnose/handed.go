@@ -32,25 +32,25 @@ func (p *part) blocked(o *event.OffCPU) uint64 {
 // which that is not so, and which ended a wait, held a lock.
 func (ev *evidence) parts(t event.Thread, when cluster.Interval) (list []part) {
 	at := when.From
-	rows := ev.x.Overlapping(t.TID, when.From, when.To)
+	rows := ev.procs.x.Overlapping(t.TID, when.From, when.To)
 	for i, o := range rows {
-		by, ok := ev.handed(renewed(rows, i))
+		by, ok := ev.procs.handed(renewed(rows, i))
 		from, to := ledger.Blocked(o)
 		from, to = max(from, at), min(to, when.To)
-		if !ok || from >= to || !ev.x.Accounted(by.TID) {
+		if !ok || from >= to || !ev.procs.x.Accounted(by.TID) {
 			continue
 		}
-		list = ev.split(list, t, cluster.Interval{From: at, To: from})
-		list = ev.split(list, by, cluster.Interval{From: from, To: to})
+		list = ev.ranks.split(list, t, cluster.Interval{From: at, To: from})
+		list = ev.ranks.split(list, by, cluster.Interval{From: from, To: to})
 		at = to
 	}
-	return ev.split(list, t, cluster.Interval{From: at, To: when.To})
+	return ev.ranks.split(list, t, cluster.Interval{From: at, To: when.To})
 }
 
 // split adds a thread's time, cut where it began and ended to wait for collectives: not all
 // such waits are listed one by one.
-func (ev *evidence) split(list []part, t event.Thread, when cluster.Interval) []part {
-	waits := ev.collectiveOps.Waiting(t)
+func (rs *rankWork) split(list []part, t event.Thread, when cluster.Interval) []part {
+	waits := rs.collectiveOps.Waiting(t)
 	n, _ := slices.BinarySearchFunc(waits, when.From,
 		func(w cluster.Interval, at uint64) int { return cmp.Compare(w.To, at) })
 	for ; n < len(waits) && waits[n].From < when.To; n++ {
@@ -71,16 +71,16 @@ func (ev *evidence) split(list []part, t event.Thread, when cluster.Interval) []
 }
 
 // handed is the thread that handed over what another one waited for.
-func (ev *evidence) handed(o *event.OffCPU) (by event.Thread, ok bool) {
-	if o.Class != event.Futex || !ev.launchers[o.Thread] {
+func (ps *processes) handed(o *event.OffCPU) (by event.Thread, ok bool) {
+	if o.Class != event.Futex || !ps.launchers[o.Thread] {
 		return by, false
 	}
-	tid, proof, ok := ev.x.Behind(o)
+	tid, proof, ok := ps.x.Behind(o)
 	if !ok || proof == ledger.ByHolder {
 		return by, false
 	}
-	by, _, ok = ev.x.Thread(tid)
-	return by, ok && by.PID == o.PID && ev.launchers[by]
+	by, _, ok = ps.x.Thread(tid)
+	return by, ok && by.PID == o.PID && ps.launchers[by]
 }
 
 // thread is that of a late rank's threads which spent most time as the reason says.

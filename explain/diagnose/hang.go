@@ -80,11 +80,11 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFligh
 }
 
 // hangs reports whether a call in flight is beyond what its operation ever takes.
-func (ev *evidence) hangs(f *inFlightCall) bool {
+func (cs *callStats) hangs(f *inFlightCall) bool {
 	if f.cycle {
 		return true
 	}
-	calls, longest := ev.usually(f)
+	calls, longest := cs.usually(f)
 	if calls >= hangCalls {
 		return f.Age() >= hangTimes*longest
 	}
@@ -97,8 +97,8 @@ func (ev *evidence) hangs(f *inFlightCall) bool {
 
 // usually is how many of the operation's calls returned to the process, and how long
 // the longest took. A short window may have begun after the call.
-func (ev *evidence) usually(f *inFlightCall) (calls, longest uint64) {
-	ops := ev.in.before()
+func (cs *callStats) usually(f *inFlightCall) (calls, longest uint64) {
+	ops := cs.in.before()
 	for i := range ops {
 		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op {
 			calls, longest = calls+o.Calls, max(longest, o.MaxNS)
@@ -124,9 +124,9 @@ func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
 			stack = recording.Frames(&st)
 		}
 		r := report.InFlight{
-			Op: f.Op.String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
+			Op: f.Op.String(), Process: ev.procs.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 			SinceNS: f.Start, AgeNS: f.Age(), Doing: f.Doing.String(), WaitsFor: printable(f.Waits()), File: printable(f.File),
-			Outcome: f.Outcome.String(), Stack: stack, Hangs: ev.hangs(f),
+			Outcome: f.Outcome.String(), Stack: stack, Hangs: ev.calls.hangs(f),
 		}
 		if f.Inner != 0 {
 			r.Inner = f.Inner.String()
@@ -154,7 +154,7 @@ func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 		ID: fmt.Sprintf("hang-%012x", h.Sum64()>>16), Severity: "HIGH",
 		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in,
 		LostPct:  round(percent(in, max(ev.to-min(ev.from, ev.to), in))),
-		Effect:   ev.hangEffect(f),
+		Effect:   ev.procs.hangEffect(f),
 		Evidence: report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1},
 		Stack:    stack,
 	}
@@ -163,20 +163,20 @@ func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 		root = f.chain[n-1]
 	}
 	c.Cause = report.Cause{
-		Kind: Hang, Process: ev.name(root.PID, root.Comm), PID: root.PID, TID: root.TID,
+		Kind: Hang, Process: ev.procs.name(root.PID, root.Comm), PID: root.PID, TID: root.TID,
 		Thread: printable(root.Comm),
 	}
 	if f.Outcome == event.Died {
-		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", ev.name(f.PID, ""), span(f.Age()), f.Op,
+		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", ev.procs.name(f.PID, ""), span(f.Age()), f.Op,
 			ev.waiting(f))
 	} else {
-		c.Summary = fmt.Sprintf("%s hangs in %s for %s: %s", ev.name(f.PID, ""), f.Op, span(f.Age()), ev.waiting(f))
+		c.Summary = fmt.Sprintf("%s hangs in %s for %s: %s", ev.procs.name(f.PID, ""), f.Op, span(f.Age()), ev.waiting(f))
 	}
-	c.Cause.Detail = ev.hangDetail(f)
-	c.Path = ev.hangPath(f)
-	c.Recommendations = ev.hangFix(f)
-	ev.describeXid(f, &c)
-	c.Owners = ev.owners(&c)
+	c.Cause.Detail = ev.calls.hangDetail(f)
+	c.Path = ev.procs.hangPath(f)
+	c.Recommendations = ev.gpus.hangFix(f)
+	ev.gpus.describeXid(f, &c)
+	c.Owners = ev.procs.owners(&c)
 	return c
 }
 
@@ -216,18 +216,18 @@ func (ev *evidence) cycleEnd(f *inFlightCall) string {
 	return fmt.Sprintf("a lock of one of the %d threads before it: a deadlock", len(f.chain))
 }
 
-func (ev *evidence) hangEffect(f *inFlightCall) report.Effect {
+func (ps *processes) hangEffect(f *inFlightCall) report.Effect {
 	e := report.Effect{
-		Op: f.Op.String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1,
+		Op: f.Op.String(), Process: ps.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1,
 		MaxNS: f.Age(),
 	}
 	var usual stats.Histogram // of all threads: one that hangs may have made no other call
-	for i := range ev.in.Ops {
-		if o := &ev.in.Ops[i]; o.PID == f.PID && o.Op == f.Op {
+	for i := range ps.in.Ops {
+		if o := &ps.in.Ops[i]; o.PID == f.PID && o.Op == f.Op {
 			e.Calls += o.Calls
 		}
 	}
-	ops := ev.in.before()
+	ops := ps.in.before()
 	for i := range ops {
 		if o := &ops[i]; o.PID == f.PID && o.Op == f.Op && o.Hist != nil {
 			usual.Merge(o.Hist)
@@ -238,8 +238,8 @@ func (ev *evidence) hangEffect(f *inFlightCall) report.Effect {
 	return e
 }
 
-func (ev *evidence) hangDetail(f *inFlightCall) string {
-	calls, longest := ev.usually(f)
+func (cs *callStats) hangDetail(f *inFlightCall) string {
+	calls, longest := cs.usually(f)
 	d := "nothing to compare it with: no call of this operation returned"
 	if calls > 0 {
 		d = fmt.Sprintf("%s of this operation returned, the longest after %s",
@@ -265,9 +265,9 @@ func (ev *evidence) hangDetail(f *inFlightCall) string {
 	return d
 }
 
-func (ev *evidence) hangPath(f *inFlightCall) []report.Step {
+func (ps *processes) hangPath(f *inFlightCall) []report.Step {
 	steps := []report.Step{{
-		Layer: f.Op.Source().String(), Process: ev.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
+		Layer: f.Op.Source().String(), Process: ps.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 		State: f.Doing.String(), On: on(f.InFlight), NS: f.Age(),
 	}}
 	for _, h := range f.chain {
@@ -276,7 +276,7 @@ func (ev *evidence) hangPath(f *inFlightCall) []report.Step {
 			layer = op.Source()
 		}
 		steps = append(steps, report.Step{
-			Layer: layer.String(), Process: ev.name(h.PID, h.Comm), PID: h.PID, TID: h.TID, Thread: printable(h.Comm),
+			Layer: layer.String(), Process: ps.name(h.PID, h.Comm), PID: h.PID, TID: h.TID, Thread: printable(h.Comm),
 			State: h.Doing.String(), On: on(h), NS: after(h.At, h.Since),
 		})
 	}
@@ -303,7 +303,7 @@ func on(f *event.InFlight) string {
 	return "a CPU"
 }
 
-func (ev *evidence) hangFix(f *inFlightCall) []string {
+func (gs *gpuReadings) hangFix(f *inFlightCall) []string {
 	var fix []string
 	switch {
 	case f.cycle:
@@ -322,7 +322,7 @@ func (ev *evidence) hangFix(f *inFlightCall) []string {
 			"grep, ss -xp", printable(f.File)))
 	}
 	alone := len(f.chain) == 0 && !f.cycle
-	if f.Op.Role() == event.RoleSync && alone && ev.xidOf(f) == nil {
+	if f.Op.Role() == event.RoleSync && alone && gs.xidOf(f) == nil {
 		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at "+
 			"nvidia-smi for whether it still works on something")
 	}

@@ -28,7 +28,7 @@ func (ev *evidence) readHeaps() {
 		k := place{m.PID, m.Space}
 		if by[k] == nil {
 			by[k] = &heap{pid: m.PID, space: m.Space}
-			ev.heaps = append(ev.heaps, by[k])
+			ev.heaps.list = append(ev.heaps.list, by[k])
 		}
 		by[k].rows = append(by[k].rows, m)
 	}
@@ -37,9 +37,9 @@ func (ev *evidence) readHeaps() {
 			h.sites = append(h.sites, m)
 		}
 	}
-	slices.SortFunc(ev.heaps,
+	slices.SortFunc(ev.heaps.list,
 		func(a, b *heap) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.space, b.space)) })
-	for _, h := range ev.heaps {
+	for _, h := range ev.heaps.list {
 		slices.SortFunc(h.rows, func(a, b event.Memory) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.LiveBytes, b.LiveBytes), cmp.Compare(a.Allocs, b.Allocs))
 		})
@@ -50,8 +50,8 @@ func (ev *evidence) readHeaps() {
 	}
 }
 
-func (ev *evidence) heap(pid uint32, space event.Space) *heap {
-	for _, h := range ev.heaps {
+func (as *allocations) heap(pid uint32, space event.Space) *heap {
+	for _, h := range as.list {
 		if h.pid == pid && h.space == space {
 			return h
 		}
@@ -60,8 +60,8 @@ func (ev *evidence) heap(pid uint32, space event.Space) *heap {
 }
 
 // figures are a process's device memory in the report's form, nil if it had none.
-func (ev *evidence) figures(pid uint32) *report.Memory {
-	h := ev.heap(pid, event.DeviceMemory)
+func (as *allocations) figures(pid uint32) *report.Memory {
+	h := as.heap(pid, event.DeviceMemory)
 	if h == nil {
 		return nil
 	}

@@ -24,7 +24,7 @@ const (
 func (ev *evidence) delayed(r *root, before uint64) {
 	last := r.last()
 	own := r.chain[0].Thread.PID
-	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && ev.feeds(last.Thread.PID, own)
+	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && ev.procs.feeds(last.Thread.PID, own)
 	if !worker || r.answer || !causeOf(r.kind).fromWorker && r.kind != CPUContention {
 		return
 	}
@@ -32,13 +32,13 @@ func (ev *evidence) delayed(r *root, before uint64) {
 	if from >= last.From {
 		return
 	}
-	split, ok := ev.x.Between(last.Thread.TID, from, last.To)
+	split, ok := ev.procs.x.Between(last.Thread.TID, from, last.To)
 	if !ok {
 		return
 	}
 	l := *last
-	l.From, l.Split, l.Rows = from, split, ev.x.Overlapping(last.Thread.TID, from, last.To)
-	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], ev.throttledIn(&l))
+	l.From, l.Split, l.Rows = from, split, ev.procs.x.Overlapping(last.Thread.TID, from, last.To)
+	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], ev.host.throttledIn(&l))
 	wait := r.chain[0].To - r.chain[0].From
 	sooner := min(queue, uint64(float64(wait)*r.reach))
 	reportable := r.kind == CPUContention && sooner <= r.explained
@@ -52,10 +52,10 @@ func (ev *evidence) delayed(r *root, before uint64) {
 // resumed is when a worker took up what it did at the end of a link: when its last wait for
 // another process was over, Unix ns, or 0.
 func (ev *evidence) resumed(l *ledger.Link) uint64 {
-	rows := ev.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
+	rows := ev.procs.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
 	for _, o := range slices.Backward(rows) {
 		_, end := ledger.Blocked(o)
-		waits := o.Class == event.Poll || ev.receives(o)
+		waits := o.Class == event.Poll || ev.host.receives(o)
 		if waits && o.Waker.PID != 0 && o.Waker.PID != o.PID && end <= l.To {
 			return end
 		}

@@ -39,7 +39,7 @@ type longCall struct{ start, end uint64 }
 // before its wait than is usual, and the waits that are missing are what the exact sums of
 // each second hold beyond those that are known.
 func (ev *evidence) readQueued() {
-	ev.queued, ev.unseen = map[uint32][]queuedInterval{}, map[uint32]unseenWaits{}
+	ev.queue.queued, ev.queue.unseen = map[uint32][]queuedInterval{}, map[uint32]unseenWaits{}
 	waits := map[uint32][]longCall{}
 	add := func(pid uint32, o event.Op, depth uint8, start, end uint64) {
 		if o.Role() == event.RoleSync && depth == 0 && end-start >= longWait {
@@ -56,9 +56,9 @@ func (ev *evidence) readQueued() {
 			add(c.PID, c.Op, c.Depth, c.Start, c.End())
 		}
 	}
-	ev.steps = ev.queuedSteps()
+	ev.queue.steps = ev.calls.queuedSteps()
 	for pid, list := range waits {
-		q := ev.steps[pid]
+		q := ev.queue.steps[pid]
 		if len(q.leads) == 0 {
 			continue // nothing says when work is queued
 		}
@@ -76,11 +76,12 @@ func (ev *evidence) readQueued() {
 				began = from - lead
 			}
 			if from < wait.start {
-				ev.queued[pid] = append(ev.queued[pid], queuedInterval{began, known, from, wait.start, wait.end - wait.start})
+				next := queuedInterval{began, known, from, wait.start, wait.end - wait.start}
+				ev.queue.queued[pid] = append(ev.queue.queued[pid], next)
 			}
 		}
 		if lead < length {
-			ev.unseen[pid] = ev.unseenOf(pid, list, float64(length-lead)/float64(length))
+			ev.queue.unseen[pid] = ev.calls.unseenOf(pid, list, float64(length-lead)/float64(length))
 		}
 	}
 }
@@ -94,11 +95,11 @@ type unseenWaits struct {
 }
 
 // unseenOf subtracts the listed waits from the exact sums.
-func (ev *evidence) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
-	step := max(ev.in.SeriesStep, 1)
+func (cs *callStats) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
+	step := max(cs.in.SeriesStep, 1)
 	u := unseenWaits{queued, map[uint64]uint64{}, map[uint64]uint64{}}
 	calls := map[uint64]uint64{}
-	for k, series := range ev.series {
+	for k, series := range cs.series {
 		if k.PID != pid || k.op.Role() != event.RoleSync || k.op.Source() == event.SourceDriver {
 			continue
 		}
@@ -149,9 +150,9 @@ func leadTimes(leads []lead, from, to uint64) (ns []uint64) {
 	return ns
 }
 
-func (ev *evidence) queuedSteps() map[uint32]queuedSteps {
+func (cs *callStats) queuedSteps() map[uint32]queuedSteps {
 	steps := map[uint32]queuedSteps{}
-	for _, span := range ev.in.Spans {
+	for _, span := range cs.in.Spans {
 		for pid, calls := range outermostByProcess(span) {
 			var ended, launched uint64 // the last long wait, the first launch since then
 			for i := range calls {
@@ -181,15 +182,15 @@ func (ev *evidence) queuedSteps() map[uint32]queuedSteps {
 // that is what the GPU was still at work for when it was over, as far as the wait did not
 // last longer than usual: who waits may also drive what it waits for. over is by how much it
 // did, without the delays before this one.
-func (ev *evidence) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
+func (qs *gpuQueue) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
 	ended := o.Start + o.Duration
 	switch {
 	case a.Call == nil || !blocks(a.Op):
-		return ev.hidden(o.PID, ended, ns)
+		return qs.hidden(o.PID, ended, ns)
 	case a.role == event.RoleSync && a.End() > ended+longWait:
 		cost := min(ns, *over)
 		*over -= cost
-		ev.delays[o.PID] += ns - cost
+		qs.delays[o.PID] += ns - cost
 		return ns - cost
 	}
 	return 0
@@ -198,21 +199,21 @@ func (ev *evidence) costless(a *account, o *event.OffCPU, ns uint64, over *uint6
 // hidden takes from a delay of a process's thread, in ns, what cost nothing, and returns
 // that: the delay ended at a time when work was queued, and the wait at the end of the interval
 // was at least as long as all delays in it.
-func (ev *evidence) hidden(pid uint32, ended, ns uint64) uint64 {
-	intervals := ev.queued[pid]
+func (qs *gpuQueue) hidden(pid uint32, ended, ns uint64) uint64 {
+	intervals := qs.queued[pid]
 	n, _ := slices.BinarySearchFunc(intervals, ended,
 		func(v queuedInterval, at uint64) int { return cmp.Compare(v.to, at) })
 	if n == len(intervals) || ended < intervals[n].began || !intervals[n].known && ended < intervals[n].from+ns {
-		step := max(ev.in.SeriesStep, 1)
-		u := ev.unseen[pid]
+		step := max(qs.in.SeriesStep, 1)
+		u := qs.unseen[pid]
 		v := u.hidden(ended/1e9/step*step, ns)
-		ev.delays[pid] += v
+		qs.delays[pid] += v
 		return v
 	}
 	if ended < intervals[n].from+ns || intervals[n].spare < ns {
 		return 0
 	}
 	intervals[n].spare -= ns
-	ev.delays[pid] += ns
+	qs.delays[pid] += ns
 	return ns
 }

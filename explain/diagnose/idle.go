@@ -47,10 +47,12 @@ const minIdlePct = 10
 func (ev *evidence) idleThreads() []report.Idle {
 	var list []report.Idle
 	for _, t := range ev.subjects {
-		total, most := ev.idleOf(t)
+		total, most := ev.calls.idleOf(t)
 		if pct := percent(total, t.wall()); pct >= minIdlePct {
 			list = append(list,
-				report.Idle{Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most)})
+				report.Idle{
+					Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most),
+				})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b report.Idle) int { return cmp.Compare(b.NS, a.NS) })
@@ -60,12 +62,12 @@ func (ev *evidence) idleThreads() []report.Idle {
 // idleOf is how long a thread waited for work, and what it waited in for most of it. Sums between
 // calls are of whole seconds, which may begin before the window: what was lost in the
 // window is no rest.
-func (ev *evidence) idleOf(t *subject) (total uint64, most string) {
+func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
 	on := map[string]uint64{}
 	for k, v := range t.idle {
 		on[k] += v
 	}
-	g := ev.gapStats[t.Thread]
+	g := cs.gapStats[t.Thread]
 	for _, c := range []event.Class{event.Poll, event.Sleep} {
 		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
 	}

@@ -118,7 +118,7 @@ func shortWaits(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for i, o := range w.short {
 		n := uint64(float64(extra) * share(calls[i], all))
-		claims = append(claims, ev.aggregateClaims(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+		claims = append(claims, ev.calls.aggregateClaims(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
 	return claims
 }
@@ -156,7 +156,7 @@ func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. "+
 		"Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
 		strings.Join(ops, ", "), w.unit)
-	site := ev.site(f)
+	site := ev.calls.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " in " + site
@@ -168,14 +168,15 @@ func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked "+
 				"memory and one synchronisation", site),
 		}
-		c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, []string{"op", e.Op}, adviceSyncCopy)...)
+		c.Recommendations = append(c.Recommendations, ev.procs.advise(f.sub.PID, []string{"op", e.Op}, adviceSyncCopy)...)
 		return
 	}
 	c.Recommendations = []string{
 		fmt.Sprintf("wait once a step instead of calling %s%s after every few kernels: work in one stream stays in order, "+
 			"and cudaStreamWaitEvent orders streams without the CPU", e.Op, site),
 	}
-	c.Recommendations = append(c.Recommendations, ev.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)...)
+	advice := ev.procs.advise(f.sub.PID, []string{"pid", itoa(f.sub.PID)}, adviceSync)
+	c.Recommendations = append(c.Recommendations, advice...)
 }
 
 // size words the mean size of an operation's copies.

@@ -25,7 +25,7 @@ func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvat
 
 // sameWorkers is the name that workers have but for their numbers.
 func sameWorkers(ev *evidence, f *finding) (string, bool) {
-	return strings.TrimRight(ev.name(f.root(ev).PID, ""), "0123456789"), true
+	return strings.TrimRight(ev.procs.name(f.root(ev).PID, ""), "0123456789"), true
 }
 
 // atWork are the classes of the time of a thread that made what was waited for: whatever kept it at work.
@@ -33,7 +33,7 @@ var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.B
 
 func describeInput(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
-	one, who := ev.who(t, f.sub.PID), f.about(ev)
+	one, who := ev.procs.who(t, f.sub.PID), f.about(ev)
 	did := f.doing()
 	from := "its worker " + who
 	if t.PID == f.sub.PID || f.several() {
@@ -43,6 +43,7 @@ func describeInput(ev *evidence, f *finding, c *report.Chain) {
 		f.process(ev), f.pct(), from, f.was(), did.short("computing it"))
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
-	c.Recommendations = append(ev.advise(f.sub.PID, []string{"process", f.process(ev), "worker", one}, adviceWorkers),
+	words := []string{"process", f.process(ev), "worker", one}
+	c.Recommendations = append(ev.procs.advise(f.sub.PID, words, adviceWorkers),
 		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID))
 }

@@ -19,9 +19,9 @@ var (
 )
 
 // within reports whether one of the functions is in the kernel stack of a wait.
-func (ev *evidence) within(o *event.OffCPU, functions []string) bool {
+func (hs *hostState) within(o *event.OffCPU, functions []string) bool {
 	for _, a := range o.Kernel {
-		name, _, _ := strings.Cut(ev.in.Symbols[a], ".") // .isra.0, .constprop.0
+		name, _, _ := strings.Cut(hs.in.Symbols[a], ".") // .isra.0, .constprop.0
 		if slices.Contains(functions, name) {
 			return true
 		}
@@ -30,13 +30,13 @@ func (ev *evidence) within(o *event.OffCPU, functions []string) bool {
 }
 
 // swapped reports whether the thread waited for memory to come back from swap.
-func (ev *evidence) swapped(o *event.OffCPU) bool {
-	return (o.Class == event.Fault || o.Class == event.BlockIO) && ev.within(o, swapIn)
+func (hs *hostState) swapped(o *event.OffCPU) bool {
+	return (o.Class == event.Fault || o.Class == event.BlockIO) && hs.within(o, swapIn)
 }
 
 // mapped reports whether the thread waited for pages of a file that it has mapped.
-func (ev *evidence) mapped(o *event.OffCPU) bool {
-	return o.Class == event.BlockIO && (o.Syscall < 0 && !ev.within(o, swapIn) || ev.within(o, mapping))
+func (hs *hostState) mapped(o *event.OffCPU) bool {
+	return o.Class == event.BlockIO && (o.Syscall < 0 && !hs.within(o, swapIn) || hs.within(o, mapping))
 }
 
 // reads are the system calls that read a file, and receiving those that only receive.

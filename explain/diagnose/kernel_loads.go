@@ -21,7 +21,7 @@ const (
 // readKernelLoads finds the first launches of kernels while a process begins. Later, one slow
 // launch of each of several kernels may have any reason.
 func (ev *evidence) readKernelLoads() {
-	ev.kernelLoads = map[callStart]bool{}
+	ev.calls.kernelLoads = map[callStart]bool{}
 	slow := map[uint32][]*event.Call{}
 	for i := range ev.in.Calls {
 		if c := &ev.in.Calls[i]; c.Depth == 0 && c.Op.LaunchesKernel() && c.Args[0] != 0 && c.Duration >= minLoad {
@@ -46,7 +46,7 @@ func (ev *evidence) readKernelLoads() {
 			if share(loads, c.End()-list[0].Start) < loadTime {
 				break
 			}
-			ev.kernelLoads[callStart{c.Thread, c.Start}] = true
+			ev.calls.kernelLoads[callStart{c.Thread, c.Start}] = true
 		}
 	}
 }

@@ -84,13 +84,13 @@ func (l *launching) bound() bool {
 // launchingOf is what a thread does to launch while launching binds it: in the seconds
 // in which it does, if they are a good part of its time, and in a part of those beside
 // them. A GPU that it waits for at other times hides none of that.
-func (ev *evidence) launchingOf(t *subject) (*launching, bool) {
+func (cs *callStats) launchingOf(t *subject) (*launching, bool) {
 	for _, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch && o.Hist.Quantile(0.5) > uint64(maxLaunch) {
 			return nil, false
 		}
 	}
-	seconds := ev.launchingBySecond(t)
+	seconds := cs.launchingBySecond(t)
 	beside := func(i int) bool {
 		return !seconds[i].bound() && (i > 0 && seconds[i-1].bound() || i+1 < len(seconds) && seconds[i+1].bound())
 	}
@@ -118,15 +118,15 @@ func (ev *evidence) launchingOf(t *subject) (*launching, bool) {
 
 // launchingBySecond is for the steps of the series, in order. The time that other causes
 // took is taken to be spread evenly. Without a series it is one step for all.
-func (ev *evidence) launchingBySecond(t *subject) []*launching {
+func (cs *callStats) launchingBySecond(t *subject) []*launching {
 	by := map[uint64]*launching{}
-	left, behind := share(t.unattributed.room, t.wall()), ev.behind(t)
+	left, behind := share(t.unattributed.room, t.wall()), cs.behind(t)
 	for i, o := range t.ops {
-		for _, sec := range ev.series[threadOp{t.Thread, o.Op}] {
+		for _, sec := range cs.series[threadOp{t.Thread, o.Op}] {
 			l := by[sec.Second]
 			if l == nil {
 				from := max(sec.Second*1e9, t.from)
-				to := max(from, min((sec.Second+max(ev.in.SeriesStep, 1))*1e9, t.to))
+				to := max(from, min((sec.Second+max(cs.in.SeriesStep, 1))*1e9, t.to))
 				l = t.newLaunching(uint64(float64(to-from) * left))
 				l.behind = behind[sec.Second].all(to - from)
 				by[sec.Second] = l
@@ -167,7 +167,7 @@ var causeLaunchBound = cause{
 
 // aggregateLaunches takes the time of a thread's launches if that is what it does.
 func aggregateLaunches(ev *evidence, t *subject) []claim {
-	l, bound := ev.launchingOf(t)
+	l, bound := ev.calls.launchingOf(t)
 	if !bound {
 		return nil
 	}
@@ -176,7 +176,7 @@ func aggregateLaunches(ev *evidence, t *subject) []claim {
 	for i, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch {
 			claims = append(claims,
-				ev.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
+				ev.calls.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
 		}
 	}
 	return claims
@@ -199,12 +199,12 @@ func describeLaunchBound(ev *evidence, f *finding, c *report.Chain) {
 	if percent(l.room, f.sub.wall()) < alwaysPct {
 		c.Cause.Detail += fmt.Sprintf("; this is so in %s of %s", span(l.room), span(f.sub.wall()))
 	}
-	site := ev.site(f)
+	site := ev.calls.site(f)
 	if site != "" {
 		c.Cause.Detail += "; called from " + site
 		site = " of " + site
 	}
 	c.Path = []report.Step{f.step(ev, "running", "inside "+e.Op, f.lost)}
 	graph := fmt.Sprintf("put the launches%s into a CUDA graph: one cudaGraphLaunch instead of many %s", site, e.Op)
-	c.Recommendations = append([]string{graph}, ev.advise(f.sub.PID, nil, adviceFuse)...)
+	c.Recommendations = append([]string{graph}, ev.procs.advise(f.sub.PID, nil, adviceFuse)...)
 }

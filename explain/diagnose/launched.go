@@ -11,20 +11,20 @@ type processFunc struct {
 }
 
 func (ev *evidence) readKernels() {
-	ev.kernels = map[processFunc]string{}
+	ev.calls.kernels = map[processFunc]string{}
 	for i := range ev.in.Kernels {
 		k := &ev.in.Kernels[i]
-		ev.kernels[processFunc{k.PID, k.Func}] = k.Name
+		ev.calls.kernels[processFunc{k.PID, k.Func}] = k.Name
 	}
 }
 
 // kernelOf is what the kernel is called that a call launches, empty if it launches
 // none or nobody knows.
-func (ev *evidence) kernelOf(c *event.Call) string {
+func (cs *callStats) kernelOf(c *event.Call) string {
 	if c == nil || !c.Op.LaunchesKernel() {
 		return ""
 	}
-	return printable(ev.kernels[processFunc{c.PID, c.Args[0]}])
+	return printable(cs.kernels[processFunc{c.PID, c.Args[0]}])
 }
 
 // kernel is the kernel whose launches lost most of the finding's time in calls,
@@ -34,7 +34,7 @@ func (f *finding) kernel(ev *evidence) string {
 	var all uint64
 	for _, cl := range f.claims {
 		if c := cl.acc.Call; c != nil && cl.lost >= uint64(store.SlowExcess) {
-			by[ev.kernelOf(c)] += cl.lost
+			by[ev.calls.kernelOf(c)] += cl.lost
 			all += cl.lost
 		}
 	}

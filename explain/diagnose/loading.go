@@ -16,10 +16,10 @@ const WhileLoading = "while it loaded"
 // loads reports whether an episode is before its process's first launch. If the recording
 // began before the window, or the process launches nothing, that is not known.
 func (ev *evidence) loads(a *account) bool {
-	if ev.in.First != 0 && ev.from > ev.in.First && !ev.born[a.Thread.PID] {
+	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[a.Thread.PID] {
 		return false
 	}
-	return a.Start < ev.firstLaunch[a.Thread.PID]
+	return a.Start < ev.calls.firstLaunch[a.Thread.PID]
 }
 
 // describeLoading words a finding of a process that starts.
@@ -34,7 +34,7 @@ func (ev *evidence) describeLoading(f *finding, c *report.Chain) {
 		how = ", for what it wrote"
 	}
 	c.Summary = fmt.Sprintf("%s waited %s for the disk %s%s", f.process(ev), span(f.lost), WhileLoading, how)
-	began, launched := ev.firstUse[f.sub.PID], ev.firstLaunch[f.sub.PID]
+	began, launched := ev.calls.firstUse[f.sub.PID], ev.calls.firstLaunch[f.sub.PID]
 	took := span(launched - min(launched, began))
 	c.Cause.Detail += "; from its first CUDA call to its first launch it took " + took
 	c.Recommendations = []string{

@@ -48,7 +48,7 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did,
 			"it released it the other times, this wait timed out"
 	}
-	if ev.interpreter(f) {
+	if ev.procs.interpreter(f) {
 		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did,
 			"waits for it time out every 5 ms, and "+who+" ends those that do not"
 	}
@@ -60,7 +60,7 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the "+
 			"data, or a try-lock", f.sub.TID),
 	}
-	if ev.interpreter(f) {
+	if ev.procs.interpreter(f) {
 		c.Recommendations = []string{
 			fmt.Sprintf("move what %s does to another process (multiprocessing), or into code that releases the interpreter "+
 				"lock (NumPy, a C extension)", who),
@@ -79,8 +79,8 @@ const (
 
 // interpreter reports whether the lock is CPython's own: the process runs Python,
 // and at least two waits for the word of the longest wait timed out after its interval.
-func (ev *evidence) interpreter(f *finding) bool {
-	p := ev.procs[f.sub.PID]
+func (ps *processes) interpreter(f *finding) bool {
+	p := ps.byPID[f.sub.PID]
 	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {
 		return false
 	}

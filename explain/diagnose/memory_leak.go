@@ -53,7 +53,7 @@ func (g *growth) chain(ev *evidence) report.Chain {
 		plural(int(last.LiveCount), "allocation", "allocations"))
 	if g.left > 0 {
 		c.Cause.Detail += fmt.Sprintf("; at this rate all %s of the machine are used up in %s",
-			report.Bytes(ev.capacity(g.space)), long(g.left))
+			report.Bytes(ev.heaps.capacity(g.space)), long(g.left))
 	}
 	layer := event.SourceCUDA.String()
 	if g.site.Op != 0 {
@@ -103,7 +103,7 @@ func (g *growth) where(ev *evidence, c *report.Chain) {
 			fmt.Sprintf("page-locked memory cannot be swapped out: let %s reuse its buffers", name))
 		return
 	}
-	c.Recommendations = append(c.Recommendations, ev.advise(g.pid, nil, adviceLeak)...)
+	c.Recommendations = append(c.Recommendations, ev.procs.advise(g.pid, nil, adviceLeak)...)
 }
 
 // namable is the frame to name: the innermost of Python, or else the innermost
@@ -120,10 +120,10 @@ func namable(frames []event.Frame) *event.Frame {
 // allocating describes the calls that allocate what is not freed, on the thread
 // that made most of them, and the time they took in all.
 func (ev *evidence) allocating(g *growth) (report.Effect, uint64) {
-	e := report.Effect{Op: "an allocating call", Process: ev.name(g.pid, ""), PID: g.pid, TID: g.pid}
+	e := report.Effect{Op: "an allocating call", Process: ev.procs.name(g.pid, ""), PID: g.pid, TID: g.pid}
 	var most, ns uint64
 	var hist stats.Histogram
-	for _, st := range ev.memoryOps(g.pid) {
+	for _, st := range ev.heaps.memoryOps(g.pid) {
 		if st.Op != g.site.Op {
 			continue
 		}
@@ -134,7 +134,7 @@ func (ev *evidence) allocating(g *growth) (report.Effect, uint64) {
 			most, e.TID = st.Calls, st.TID
 		}
 	}
-	e.Thread = ev.comm(event.Thread{PID: g.pid, TID: e.TID})
+	e.Thread = ev.procs.comm(event.Thread{PID: g.pid, TID: e.TID})
 	quantiles(&e, &hist)
 	return e, ns
 }

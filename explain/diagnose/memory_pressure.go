@@ -32,7 +32,7 @@ func claimMemory(ev *evidence, a *account) []claim {
 		cl.count += int(max(r.Parts, 1))
 	}
 	for _, o := range a.Rows {
-		if !ev.swapped(o) {
+		if !ev.host.swapped(o) {
 			continue
 		}
 		b, e := ledger.Blocked(o)
@@ -74,9 +74,9 @@ func overlap(a, b, from, to uint64) uint64 {
 
 // pressed is the time of a link that went to making room, or to swap.
 func (ev *evidence) pressed(l *ledger.Link) uint64 {
-	ns := ledger.ReclaimIn(ev.reclaims[l.Thread], l.From, l.To)
+	ns := ledger.ReclaimIn(ev.host.reclaims[l.Thread], l.From, l.To)
 	for _, o := range l.Rows {
-		if ev.swapped(o) {
+		if ev.host.swapped(o) {
 			b, e := ledger.Blocked(o)
 			ns += overlap(b, e, l.From, l.To)
 		}
@@ -86,7 +86,7 @@ func (ev *evidence) pressed(l *ledger.Link) uint64 {
 
 // pressedGroup is the control group that was short of memory.
 func pressedGroup(ev *evidence, f *finding) (string, bool) {
-	if p := ev.procs[f.root(ev).PID]; p != nil {
+	if p := ev.procs.byPID[f.root(ev).PID]; p != nil {
 		return p.Cgroup, true
 	}
 	return "", true
@@ -112,7 +112,7 @@ func (f *finding) pressure(ev *evidence) pressure {
 		if cl.row != nil {
 			l := &cl.chain[len(cl.chain)-1]
 			rows = l.Rows
-			for _, r := range ev.reclaims[l.Thread] {
+			for _, r := range ev.host.reclaims[l.Thread] {
 				if r.Start < l.To && r.End() > l.From {
 					add(r, ledger.ReclaimIn([]*event.Reclaim{r}, l.From, l.To))
 				}
@@ -123,7 +123,7 @@ func (f *finding) pressure(ev *evidence) pressure {
 			}
 		}
 		for _, o := range rows {
-			if ev.swapped(o) {
+			if ev.host.swapped(o) {
 				p.swapped += o.Duration
 			}
 		}
@@ -133,7 +133,7 @@ func (f *finding) pressure(ev *evidence) pressure {
 
 func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
-	who, p := ev.name(t.PID, ""), f.pressure(ev)
+	who, p := ev.procs.name(t.PID, ""), f.pressure(ev)
 	group, limit := "", ""
 	for _, l := range ev.in.Limits {
 		if l.PID == t.PID {
@@ -156,12 +156,12 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	if p.swapped > 0 {
 		details = append(details, span(p.swapped)+" waiting for memory to come back from swap")
 	}
-	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), ev.memory())
+	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), ev.host.memory())
 	on := "memory reclaim"
 	switch {
 	case p.swapped > f.lost/2:
 		on = "swap"
-		c.Cause.Detail = strings.Join(details, ", ") + ev.memory()
+		c.Cause.Detail = strings.Join(details, ", ") + ev.host.memory()
 	case p.by[event.ReclaimCgroup] > f.lost/2:
 		on = "memory reclaim at the limit of its control group"
 	}
@@ -200,13 +200,13 @@ func groupOr(group string) string {
 }
 
 // memory words how full the machine's memory was.
-func (ev *evidence) memory() string {
+func (hs *hostState) memory() string {
 	var pct float64
 	var swap uint64
-	for _, n := range ev.in.Snapshots {
+	for _, n := range hs.in.Snapshots {
 		pct, swap = max(pct, n.MemPct), max(swap, n.SwapMB)
 	}
-	if len(ev.in.Snapshots) == 0 {
+	if len(hs.in.Snapshots) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; of the machine's memory up to %.0f %% was in use, and %d MiB of swap", pct, swap)

@@ -92,7 +92,7 @@ func (f *finding) alike(ev *evidence) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s (pid %d) %s", ev.name(v.pid, ""), v.pid, span(v.lost))
+		fmt.Fprintf(&b, "%s (pid %d) %s", ev.procs.name(v.pid, ""), v.pid, span(v.lost))
 	}
 	if n := len(f.victims) - maxVictims; n > 0 {
 		fmt.Fprintf(&b, " and %d more processes time", n)

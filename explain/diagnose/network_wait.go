@@ -99,7 +99,7 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
 	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other "+
-		"side did is not in this recording", ev.name(t.PID, ""), end, span(f.stall))
+		"side did is not in this recording", ev.procs.name(t.PID, ""), end, span(f.stall))
 	again := f.trouble(ev, end)
 	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})

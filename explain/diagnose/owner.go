@@ -5,14 +5,14 @@ import (
 )
 
 // owner is who a process belongs to, nil if nothing is known but its name.
-func (ev *evidence) owner(pid uint32) *report.Owner {
-	p := ev.procs[pid]
+func (ps *processes) owner(pid uint32) *report.Owner {
+	p := ps.byPID[pid]
 	if p == nil {
 		return nil
 	}
 	o := &p.Owner
 	r := &report.Owner{
-		PID: pid, Process: ev.name(pid, ""), Text: printable(o.String()), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
+		PID: pid, Process: ps.name(pid, ""), Text: printable(o.String()), Cgroup: p.Cgroup, CgroupID: o.CgroupID,
 		Container: o.Container, Runtime: o.Runtime, PodUID: o.PodUID, Namespace: o.Namespace, Pod: o.Pod,
 		PodContainer: o.PodContainer,
 		SlurmJob:     o.SlurmJob, SlurmStep: o.SlurmStep, Unit: o.Unit, NSPID: o.NSPID,
@@ -32,7 +32,7 @@ func (ev *evidence) owner(pid uint32) *report.Owner {
 }
 
 // owners are those of the processes that a chain names, in the order of its path.
-func (ev *evidence) owners(c *report.Chain) []report.Owner {
+func (ps *processes) owners(c *report.Chain) []report.Owner {
 	pids := []uint32{c.Effect.PID}
 	for i := range c.Path {
 		if c.Path[i].Node == "" { // of another machine: s does not know them
@@ -49,7 +49,7 @@ func (ev *evidence) owners(c *report.Chain) []report.Owner {
 			continue
 		}
 		seen[pid] = true
-		if o := ev.owner(pid); o != nil {
+		if o := ps.owner(pid); o != nil {
 			list = append(list, *o)
 		}
 	}

@@ -21,13 +21,13 @@ var causePageFault = cause{
 // and waits for the lock of the address space, which faults take as well.
 func claimPageFault(ev *evidence, a *account) []claim {
 	claims := a.through(PageFault)
-	v := a.take(event.Fault, a.left[event.Fault]) + a.take(event.BlockIO, ev.locked(a))
+	v := a.take(event.Fault, a.left[event.Fault]) + a.take(event.BlockIO, ev.host.locked(a))
 	if v == 0 {
 		return claims
 	}
 	cl := claim{acc: a, key: key{kind: PageFault}, class: event.Fault, lost: v, explained: v}
 	for _, o := range a.Rows {
-		if o.Class == event.Fault || ev.addressLock(o) {
+		if o.Class == event.Fault || ev.host.addressLock(o) {
 			cl.count++
 			cl.stall = max(cl.stall, o.Duration)
 		}
@@ -37,16 +37,16 @@ func claimPageFault(ev *evidence, a *account) []claim {
 
 // addressLock reports whether a thread that sleeps without interruption waits for
 // the lock of its address space (mmap_lock), not for the disk.
-func (ev *evidence) addressLock(o *event.OffCPU) bool {
-	return (o.Class == event.Fault || o.Class == event.BlockIO) && ev.within(o, addresses)
+func (hs *hostState) addressLock(o *event.OffCPU) bool {
+	return (o.Class == event.Fault || o.Class == event.BlockIO) && hs.within(o, addresses)
 }
 
 // locked is the time of an episode that looks like block I/O and is a wait for the
 // lock of the address space.
-func (ev *evidence) locked(a *account) uint64 {
+func (hs *hostState) locked(a *account) uint64 {
 	var ns uint64
 	for _, o := range a.Rows {
-		if o.Class == event.BlockIO && ev.addressLock(o) {
+		if o.Class == event.BlockIO && hs.addressLock(o) {
 			b, e := ledger.Blocked(o)
 			ns += e - min(b, e)
 		}
@@ -63,10 +63,10 @@ func (f *finding) onLock(ev *evidence) bool {
 			rows = cl.chain[len(cl.chain)-1].Rows
 		}
 		for _, o := range rows {
-			if ev.addressLock(o) {
+			if ev.host.addressLock(o) {
 				lock += o.Duration
 			}
-			if o.Class == event.Fault || ev.addressLock(o) {
+			if o.Class == event.Fault || ev.host.addressLock(o) {
 				all += o.Duration
 			}
 		}
@@ -87,14 +87,14 @@ func describePageFault(ev *evidence, f *finding, c *report.Chain) {
 			"mmap, munmap, mprotect or a fault of their own"
 		c.Recommendations = []string{
 			fmt.Sprintf("map and unmap less in other threads of %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of "+
-				"mallopt(3) keep malloc from it", ev.name(t.PID, "")),
+				"mallopt(3) keep malloc from it", ev.procs.name(t.PID, "")),
 			fmt.Sprintf("see who does: perf trace -p %d -e mmap,munmap,mprotect,madvise", t.PID),
 		}
 		return
 	}
 	c.Cause.Detail = "memory that was not there: swapped out, or mapped and not in memory"
 	c.Recommendations = []string{
-		fmt.Sprintf("see what %s has swapped out: grep VmSwap /proc/%d/status", ev.name(t.PID, ""), t.PID),
+		fmt.Sprintf("see what %s has swapped out: grep VmSwap /proc/%d/status", ev.procs.name(t.PID, ""), t.PID),
 		"read mapped files ahead (madvise MADV_WILLNEED), or lock the memory that the GPU's work needs (mlock)",
 	}
 }

@@ -122,10 +122,10 @@ func (ev *evidence) readStaged() {
 			by[k].there += float64(hostCopy(c))
 		}
 	}
-	ev.staged = map[threadOp]float64{}
+	ev.calls.staged = map[threadOp]float64{}
 	for k, l := range by {
 		all := 0.0
-		if st := ev.stats[k]; st != nil {
+		if st := ev.calls.stats[k]; st != nil {
 			all = float64(st.Bytes)
 		}
 		most := l.there >= half*all
@@ -133,7 +133,7 @@ func (ev *evidence) readStaged() {
 		rate := sum(l.bytes) / sum(l.ns) // by time, so that many quick ones do not hide the slow
 		large := rate >= coldStaged && median(l.bytes) >= coldBytes
 		if sized || most && (rate >= minStaged || large) {
-			ev.staged[k] = rate
+			ev.calls.staged[k] = rate
 		}
 	}
 }
@@ -152,7 +152,7 @@ func claimPageable(ev *evidence, a *account) []claim {
 	if a.Call == nil || a.role != event.RoleCopy {
 		return nil
 	}
-	usual, ok := ev.staged[threadOp{a.Thread, a.Op}]
+	usual, ok := ev.calls.staged[threadOp{a.Thread, a.Op}]
 	if !ok {
 		return nil
 	}
@@ -226,6 +226,7 @@ func describePageable(ev *evidence, f *finding, c *report.Chain) {
 		then = adviceCopyOut
 	}
 	values := []string{"process", f.process(ev), "op", op, "sizes", sizes}
-	c.Recommendations = slices.Concat(ev.advise(f.sub.PID, values, advicePageLock),
-		[]string{"allocate such buffers once and reuse them: page-locking is slow itself"}, ev.advise(f.sub.PID, nil, then))
+	c.Recommendations = slices.Concat(ev.procs.advise(f.sub.PID, values, advicePageLock),
+		[]string{"allocate such buffers once and reuse them: page-locking is slow itself"},
+		ev.procs.advise(f.sub.PID, nil, then))
 }

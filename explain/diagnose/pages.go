@@ -36,7 +36,7 @@ func (f *finding) given(ev *evidence, pid uint32) given {
 	}
 	g.own, g.most = by[pid], by[most]
 	if most != pid {
-		g.who = ev.name(most, names[most])
+		g.who = ev.procs.name(most, names[most])
 	}
 	return g
 }

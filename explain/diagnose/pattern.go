@@ -141,7 +141,7 @@ func (f *finding) fill(line timeline, ev *evidence, begin, end uint64) {
 	width := float64(end-begin) / float64(len(line))
 	for _, cl := range f.claims {
 		if cl.aggregate {
-			ev.spread(line, cl, begin, end)
+			ev.calls.spread(line, cl, begin, end)
 			continue
 		}
 		from := float64(max(cl.acc.Start, begin) - begin)

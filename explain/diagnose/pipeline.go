@@ -17,14 +17,14 @@ const minReceived = 3
 // supplies reports whether the last thread of a chain makes or passes on input, and does
 // not hold a lock: it is of a data worker that was reached by what it sends, or takes in
 // what data workers send.
-func (ev *evidence) supplies(r *root, o *event.OffCPU) bool {
+func (ps *processes) supplies(r *root, o *event.OffCPU) bool {
 	last := r.last()
 	if last.Thread.PID == o.PID {
-		return last.Proof != ledger.ByHabit && ev.receivers[last.Thread]
+		return last.Proof != ledger.ByHabit && ps.receivers[last.Thread]
 	}
 	for i := 1; i < len(r.chain); i++ {
 		if l := &r.chain[i]; l.Thread.PID == last.Thread.PID {
-			return bySending(l) && ev.feeds(l.Thread.PID, o.PID)
+			return bySending(l) && ps.feeds(l.Thread.PID, o.PID)
 		}
 	}
 	return false
@@ -33,18 +33,18 @@ func (ev *evidence) supplies(r *root, o *event.OffCPU) bool {
 // readReceivers finds the threads that take in what data workers send: they wait for
 // descendants of their process and give the GPU no work.
 func (ev *evidence) readReceivers() {
-	ev.receivers = map[event.Thread]bool{}
+	ev.procs.receivers = map[event.Thread]bool{}
 	from := map[event.Thread]int{}
 	for i := range ev.in.OffCPU {
 		o := &ev.in.OffCPU[i]
-		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !ev.launchers[o.Thread] && ev.receives(o) &&
-			ev.feeds(o.Waker.PID, o.PID) {
+		if o.Waker.PID != 0 && o.Waker.PID != o.PID && !ev.procs.launchers[o.Thread] && ev.host.receives(o) &&
+			ev.procs.feeds(o.Waker.PID, o.PID) {
 			from[o.Thread]++
 		}
 	}
 	for t, n := range from {
 		if n >= minReceived {
-			ev.receivers[t] = true
+			ev.procs.receivers[t] = true
 		}
 	}
 }
@@ -77,7 +77,7 @@ func joinOthers(t *subject, claims []claim) {
 // handsOver reports whether a thread gives work to the GPU or waits for it. What another
 // one loses between its calls costs the GPU only as far as such a thread waits for it,
 // and is found there.
-func (ev *evidence) handsOver(t event.Thread) bool { return ev.workers[t] || !ev.working[t.PID] }
+func (ps *processes) handsOver(t event.Thread) bool { return ps.workers[t] || !ps.working[t.PID] }
 
 func isWork(r event.Role) bool {
 	switch r {

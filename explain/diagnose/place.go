@@ -113,12 +113,12 @@ func (f *finding) several() bool { return len(f.parts) > 1 }
 // about names the threads that a finding's waits came down to.
 func (f *finding) about(ev *evidence) string {
 	if !f.several() {
-		return ev.who(f.root(ev), f.sub.PID)
+		return ev.procs.who(f.root(ev), f.sub.PID)
 	}
 	names := []string{}
 	count := map[string]int{}
 	for _, p := range f.parts {
-		n := ev.name(p.PID, p.comm)
+		n := ev.procs.name(p.PID, p.comm)
 		if p.PID == f.sub.PID {
 			n = cmp.Or(printable(p.comm), itoa(p.TID))
 		}
@@ -130,7 +130,7 @@ func (f *finding) about(ev *evidence) string {
 	switch {
 	case f.parts[0].PID == f.sub.PID:
 		whose = "threads of its own"
-	case ev.feeds(f.parts[0].PID, f.sub.PID):
+	case ev.procs.feeds(f.parts[0].PID, f.sub.PID):
 		whose = "workers"
 	}
 	if whose == "workers" || len(names) > maxNamed {
@@ -161,7 +161,7 @@ func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
 	var steps []report.Step
 	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
 		steps = append(steps, report.Step{
-			Layer: "HOST", Process: ev.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
+			Layer: "HOST", Process: ev.procs.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
 			State: state, On: on, NS: p.explained, Beside: i > 0,
 		})
 	}
@@ -177,7 +177,7 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 	} else {
 		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
 			list = append(list, report.Culprit{
-				Process: ev.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
+				Process: ev.procs.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
 				Pct: round(percent(p.lost, f.lost)),
 			})
 		}
@@ -200,7 +200,7 @@ func (f *finding) also(ev *evidence) []string {
 	switch t := f.root(ev); {
 	case f.locked():
 		kind = LockContention
-	case t.PID != f.sub.PID && ev.feeds(t.PID, f.sub.PID) &&
+	case t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) &&
 		slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
 		kind = InputStarvation
 	}

@@ -23,7 +23,7 @@ const (
 func (ev *evidence) cpusOf(t event.Thread) []uint16 {
 	n := map[uint16]int{}
 	all := 0
-	for _, o := range ev.x.Overlapping(t.TID, ev.from, ev.to) {
+	for _, o := range ev.procs.x.Overlapping(t.TID, ev.from, ev.to) {
 		if o.Thread == t {
 			n[o.InCPU]++
 			all++
@@ -43,11 +43,11 @@ func (ev *evidence) cpusOf(t event.Thread) []uint16 {
 func (ev *evidence) reserve() map[uint16]bool {
 	need := map[uint16]bool{}
 	for _, t := range ev.subjects {
-		if !ev.launchers[t.Thread] && !ev.workers[t.Thread] {
+		if !ev.procs.launchers[t.Thread] && !ev.procs.workers[t.Thread] {
 			continue
 		}
 		cpus := ev.cpusOf(t.Thread)
-		if may := ev.allowed(t.Thread); len(may) > 0 && len(may) <= maxBound {
+		if may := ev.host.allowed(t.Thread); len(may) > 0 && len(may) <= maxBound {
 			cpus = may
 		} else if len(cpus) > maxBound {
 			cpus = cpus[:1]
@@ -114,8 +114,8 @@ func (ev *evidence) loadWords(f *finding) string {
 }
 
 // allowed are the CPUs that a thread may run on; empty if that was not recorded.
-func (ev *evidence) allowed(t event.Thread) []uint16 {
-	q, ok := ev.scheduling(t)
+func (hs *hostState) allowed(t event.Thread) []uint16 {
+	q, ok := hs.scheduling(t)
 	if !ok {
 		return nil
 	}
@@ -146,12 +146,12 @@ func parseCPUs(list string) (cpus []uint16) {
 
 // boundWords says where the threads that waited may run, if that is not everywhere.
 func (ev *evidence) boundWords(f *finding) string {
-	may := ev.allowed(f.root(ev))
+	may := ev.host.allowed(f.root(ev))
 	if len(may) == 0 || ev.in.CPUs == 0 || len(may) >= ev.in.CPUs {
 		return ""
 	}
 	for _, p := range f.parts {
-		if !slices.Equal(ev.allowed(p.Thread), may) {
+		if !slices.Equal(ev.host.allowed(p.Thread), may) {
 			return ""
 		}
 	}

@@ -16,50 +16,56 @@ type preparation struct {
 
 // preparations are the steps, in their order. A test holds what each says against its code.
 var preparations = []preparation{
-	{(*evidence).readNames, "", "procs names parents born"},
-	{(*evidence).readSyscalls, "", "readCalls receiving"},
+	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born"},
+	{(*evidence).readSyscalls, "", "host.readCalls host.receiving"},
 	{(*evidence).readWindow, "", "from to"},
-	{(*evidence).readIndex, "", "x"},
-	{(*evidence).readStats, "", "stats gapStats launchers workers working firstOp firstUse firstLaunch"},
-	{(*evidence).readKernels, "", "kernels"},
-	{(*evidence).readNesting, "", "nested"},
-	{(*evidence).readGPUs, "", "series gpus chosen holds xids"},
-	{(*evidence).readThrottling, "procs", "held"},
+	{(*evidence).readIndex, "", "procs.x"},
+	{
+		(*evidence).readStats, "",
+		"calls.stats calls.gapStats calls.firstOp calls.firstUse calls.firstLaunch " +
+			"procs.launchers procs.workers procs.working",
+	},
+	{(*evidence).readKernels, "", "calls.kernels"},
+	{(*evidence).readNesting, "", "calls.nested"},
+	{(*evidence).readGPUs, "", "calls.series gpus.byIndex gpus.chosen gpus.holds gpus.xids"},
+	{(*evidence).readThrottling, "procs.byPID", "host.held"},
 	{(*evidence).readMissing, "", "missing"},
-	{(*evidence).readStalls, "", "stalls"},
-	{(*evidence).readHeaps, "", "heaps"},
-	{(*evidence).readStaged, "stats", "staged"},
-	{(*evidence).readReclaims, "", "reclaims"},
-	{(*evidence).readReceivers, "parents launchers receiving", "receivers"},
+	{(*evidence).readStalls, "", "host.stalls"},
+	{(*evidence).readHeaps, "", "heaps.list"},
+	{(*evidence).readStaged, "calls.stats", "calls.staged"},
+	{(*evidence).readReclaims, "", "host.reclaims"},
+	{(*evidence).readReceivers, "procs.parents procs.launchers host.receiving", "procs.receivers"},
 	{(*evidence).readJoins, "", "joins"},
-	{(*evidence).readQueued, "series", "steps queued unseen"},
+	{(*evidence).readQueued, "calls.series", "queue.steps queue.queued queue.unseen"},
 
 	// Threads and their waits, each with its root.
 	{
 		(*evidence).readSubjects,
-		"parents launchers workers working receivers receiving x from to nested reclaims held", "subjects",
+		"procs.parents procs.launchers procs.workers procs.working procs.receivers procs.x from to " +
+			"calls.nested host.receiving host.reclaims host.held",
+		"subjects",
 	},
 
 	// What is usual for them; these fill in the subjects.
-	{(*evidence).readKernelLoads, "series subjects", "kernelLoads"},
-	{(*evidence).readSteps, "stats subjects", ""},
-	{(*evidence).readWork, "stats series subjects", ""},
-	{(*evidence).readSites, "series subjects", "sites"},
-	{(*evidence).readLevels, "series sites subjects", ""},
-	{(*evidence).readEarlyWaits, "stats series steps subjects", "early"},
+	{(*evidence).readKernelLoads, "calls.series subjects", "calls.kernelLoads"},
+	{(*evidence).readSteps, "calls.stats subjects", ""},
+	{(*evidence).readWork, "calls.stats calls.series subjects", ""},
+	{(*evidence).readSites, "calls.series subjects", "calls.sites"},
+	{(*evidence).readLevels, "calls.series calls.sites subjects", ""},
+	{(*evidence).readEarlyWaits, "calls.stats calls.series queue.steps subjects", "early"},
 
 	// What loses no time, or has not ended.
-	{(*evidence).readLeaks, "missing heaps", "leaks"},
-	{(*evidence).readGraphs, "series subjects", "graphs"},
+	{(*evidence).readLeaks, "missing heaps.list", "heaps.leaks"},
+	{(*evidence).readGraphs, "calls.series subjects", "graphs"},
 	{(*evidence).readFlights, "", "flights"},
 }
 
 // newEvidence prepares an input. What ranks of several machines did together is added by linkMachines.
 func newEvidence(in *Input) *evidence {
-	ev := &evidence{
-		in: in, launched: map[uint32]map[uint64]uint64{}, medians: map[*store.OpStat]uint64{},
-		delays: map[uint32]uint64{}, remoteThreads: map[uint32]remoteThread{},
-	}
+	ev := &evidence{in: in, launched: map[uint32]map[uint64]uint64{}}
+	ev.procs.in, ev.calls.in, ev.host.in, ev.gpus.in, ev.queue.in, ev.heaps.in = in, in, in, in, in, in
+	ev.calls.medians, ev.queue.delays = map[*store.OpStat]uint64{}, map[uint32]uint64{}
+	ev.ranks.remoteThreads = map[uint32]remoteThread{}
 	for _, p := range preparations {
 		p.run(ev)
 	}
@@ -67,56 +73,56 @@ func newEvidence(in *Input) *evidence {
 }
 
 func (ev *evidence) readSyscalls() {
-	ev.readCalls = event.SyscallsNamed(ev.in.Arch, reads)
-	ev.receiving = event.SyscallsNamed(ev.in.Arch, reads+" "+receiving)
+	ev.host.readCalls = event.SyscallsNamed(ev.in.Arch, reads)
+	ev.host.receiving = event.SyscallsNamed(ev.in.Arch, reads+" "+receiving)
 }
 
 func (ev *evidence) readWindow() { ev.from, ev.to = ev.window() }
 
 func (ev *evidence) readIndex() {
-	ev.x = ledger.NewIndex(ev.in.Arch, ev.in.OffCPU, ev.in.ThreadTimes, ev.known(), ev.in.Lives)
+	ev.procs.x = ledger.NewIndex(ev.in.Arch, ev.in.OffCPU, ev.in.ThreadTimes, ev.known(), ev.in.Lives)
 }
 
 func (ev *evidence) readNesting() {
-	ev.nested = recording.Nesting{}
+	ev.calls.nested = recording.Nesting{}
 	for i := range ev.in.Calls {
-		ev.nested.Add(&ev.in.Calls[i])
+		ev.calls.nested.Add(&ev.in.Calls[i])
 	}
 }
 
-func (ev *evidence) readThrottling() { ev.held = ev.throttledTime() }
+func (ev *evidence) readThrottling() { ev.host.held = ev.throttledTime() }
 func (ev *evidence) readMissing()    { ev.missing = missing(ev.in) }
-func (ev *evidence) readStalls()     { ev.stalls = sorted(ev.in.Stalls) }
-func (ev *evidence) readReclaims()   { ev.reclaims = ledger.ReclaimsByThread(ev.in.Reclaims) }
-func (ev *evidence) readLeaks()      { ev.leaks = ev.growths() }
+func (ev *evidence) readStalls()     { ev.host.stalls = sorted(ev.in.Stalls) }
+func (ev *evidence) readReclaims()   { ev.host.reclaims = ledger.ReclaimsByThread(ev.in.Reclaims) }
+func (ev *evidence) readLeaks()      { ev.heaps.leaks = ev.growths() }
 
 func (ev *evidence) readNames() {
-	ev.procs, ev.names, ev.parents = map[uint32]*store.Process{}, map[uint32]string{}, map[uint32]uint32{}
-	ev.born = map[uint32]bool{}
+	ev.procs.byPID, ev.procs.names = map[uint32]*store.Process{}, map[uint32]string{}
+	ev.procs.parents, ev.procs.born = map[uint32]uint32{}, map[uint32]bool{}
 	for _, pid := range ev.in.tracers() {
-		ev.names[pid] = "ingero"
+		ev.procs.names[pid] = "ingero"
 	}
 	for _, t := range ev.in.Threads {
 		if t.TID == t.PID && t.Comm != "" {
-			ev.names[t.PID] = max(ev.names[t.PID], t.Comm)
+			ev.procs.names[t.PID] = max(ev.procs.names[t.PID], t.Comm)
 		}
 	}
 	for i := range ev.in.Processes {
 		p := &ev.in.Processes[i]
-		ev.procs[p.PID] = p
+		ev.procs.byPID[p.PID] = p
 		if p.Parent != 0 {
-			ev.parents[p.PID] = p.Parent
+			ev.procs.parents[p.PID] = p.Parent
 		}
 		if p.Name != "" {
-			ev.names[p.PID] = p.Name
+			ev.procs.names[p.PID] = p.Name
 		}
 	}
 	for _, l := range ev.in.Lives {
 		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
-			ev.born[l.PID] = true
+			ev.procs.born[l.PID] = true
 		}
-		if l.Kind == event.LifeFork && l.PID == l.TID && l.PID != l.Parent.PID && ev.parents[l.PID] == 0 {
-			ev.parents[l.PID] = l.Parent.PID // it may have ended before /proc was asked
+		if l.Kind == event.LifeFork && l.PID == l.TID && l.PID != l.Parent.PID && ev.procs.parents[l.PID] == 0 {
+			ev.procs.parents[l.PID] = l.Parent.PID // it may have ended before /proc was asked
 		}
 	}
 }
@@ -153,34 +159,36 @@ func (ev *evidence) window() (from, to uint64) {
 }
 
 func (ev *evidence) readStats() {
-	ev.stats, ev.gapStats = map[threadOp]*store.OpStat{}, map[event.Thread]gapTotals{}
-	ev.launchers, ev.workers, ev.working = map[event.Thread]bool{}, map[event.Thread]bool{}, map[uint32]bool{}
-	ev.firstOp, ev.firstUse, ev.firstLaunch = map[processOp]uint64{}, map[uint32]uint64{}, map[uint32]uint64{}
+	ev.calls.stats, ev.calls.gapStats = map[threadOp]*store.OpStat{}, map[event.Thread]gapTotals{}
+	ev.procs.launchers, ev.procs.workers = map[event.Thread]bool{}, map[event.Thread]bool{}
+	ev.procs.working = map[uint32]bool{}
+	ev.calls.firstOp, ev.calls.firstUse = map[processOp]uint64{}, map[uint32]uint64{}
+	ev.calls.firstLaunch = map[uint32]uint64{}
 	for i := range ev.in.Ops {
 		o := &ev.in.Ops[i]
-		ev.stats[threadOp{o.Thread, o.Op}] = o
+		ev.calls.stats[threadOp{o.Thread, o.Op}] = o
 		if o.Op.Role() == event.RoleLaunch && o.Calls > 0 {
-			ev.launchers[o.Thread] = true
-			if v, ok := ev.firstLaunch[o.PID]; !ok || o.First < v {
-				ev.firstLaunch[o.PID] = o.First
+			ev.procs.launchers[o.Thread] = true
+			if v, ok := ev.calls.firstLaunch[o.PID]; !ok || o.First < v {
+				ev.calls.firstLaunch[o.PID] = o.First
 			}
 		}
 		if isWork(o.Op.Role()) && o.Calls > 0 {
-			ev.workers[o.Thread], ev.working[o.PID] = true, true
+			ev.procs.workers[o.Thread], ev.procs.working[o.PID] = true, true
 		}
 		k := processOp{o.PID, o.Op}
-		if v, ok := ev.firstOp[k]; !ok || o.First < v {
-			ev.firstOp[k] = o.First
+		if v, ok := ev.calls.firstOp[k]; !ok || o.First < v {
+			ev.calls.firstOp[k] = o.First
 		}
-		if v, ok := ev.firstUse[o.PID]; !ok || o.First < v {
-			ev.firstUse[o.PID] = o.First
+		if v, ok := ev.calls.firstUse[o.PID]; !ok || o.First < v {
+			ev.calls.firstUse[o.PID] = o.First
 		}
 	}
 	for _, g := range ev.in.GapStats {
-		t := ev.gapStats[g.Thread]
+		t := ev.calls.gapStats[g.Thread]
 		t.gaps += g.Gaps
 		t.sumNS += g.SumNS
 		t.ledger.Add(&g.Ledger)
-		ev.gapStats[g.Thread] = t
+		ev.calls.gapStats[g.Thread] = t
 	}
 }

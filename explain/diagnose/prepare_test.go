@@ -17,7 +17,7 @@ import (
 // before it.
 func TestStepsOfPreparationSayWhatTheyNeed(t *testing.T) {
 	uses := fieldsUsed(t)
-	whenAsked := []string{"in", "launched", "medians", "resends"}
+	whenAsked := []string{"in", "launched", "calls.medians", "host.resends"}
 	given := map[string]bool{}
 	for _, p := range preparations {
 		name := nameOf(p.run)
@@ -52,7 +52,8 @@ func nameOf(method func(*evidence)) string {
 	return full[strings.LastIndex(full, ".")+1:]
 }
 
-// methodUses are, by method of evidence, the fields and methods of its receiver that it names.
+// methodUses are, by method of evidence and of its parts, the fields and methods that it names of its
+// receiver: a field as "from" or "procs.names", a method as its name, which no other part has.
 type methodUses map[string]map[string]bool
 
 // of are the fields that a method uses, by itself and in methods that it calls.
@@ -60,10 +61,11 @@ func (u methodUses) of(method string, seen map[string]bool) []string {
 	seen[method] = true
 	fields := map[string]bool{}
 	for name := range u[method] {
-		if _, ok := u[name]; !ok {
+		called := name[strings.LastIndex(name, ".")+1:]
+		if _, ok := u[called]; !ok {
 			fields[name] = true
-		} else if !seen[name] {
-			for _, f := range u.of(name, seen) {
+		} else if !seen[called] {
+			for _, f := range u.of(called, seen) {
 				fields[f] = true
 			}
 		}
@@ -71,28 +73,72 @@ func (u methodUses) of(method string, seen map[string]bool) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// fieldsUsed reads them from the source. The receiver is always called ev.
+// partsByType are the names of evidence's parts, by their types; evidence itself has none.
+func partsByType() map[string]string {
+	parts := map[string]string{"evidence": ""}
+	for f := range reflect.TypeFor[evidence]().Fields() {
+		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == reflect.TypeFor[evidence]().PkgPath() {
+			parts[f.Type.Name()] = f.Name
+		}
+	}
+	return parts
+}
+
+// fieldsUsed reads them from the source.
 func fieldsUsed(t *testing.T) methodUses {
-	uses := methodUses{}
+	uses, parts := methodUses{}, partsByType()
 	for _, file := range productionFiles(t) {
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || len(fn.Recv.List[0].Names) == 0 || fn.Recv.List[0].Names[0].Name != "ev" {
+			if !ok || fn.Recv == nil || len(fn.Recv.List[0].Names) == 0 {
 				continue
 			}
-			names := map[string]bool{}
-			ast.Inspect(fn, func(n ast.Node) bool {
-				if sel, ok := n.(*ast.SelectorExpr); ok {
-					if x, ok := sel.X.(*ast.Ident); ok && x.Name == "ev" {
-						names[sel.Sel.Name] = true
-					}
-				}
-				return true
-			})
-			uses[fn.Name.Name] = names
+			star, ok := fn.Recv.List[0].Type.(*ast.StarExpr)
+			if !ok {
+				continue
+			}
+			typ, _ := star.X.(*ast.Ident)
+			if typ == nil {
+				continue
+			}
+			part, ok := parts[typ.Name]
+			if !ok {
+				continue
+			}
+			if uses[fn.Name.Name] != nil {
+				t.Errorf("two parts of evidence have a method %s", fn.Name.Name)
+			}
+			uses[fn.Name.Name] = named(fn, fn.Recv.List[0].Names[0].Name, part, slices.Collect(maps.Values(parts)))
 		}
 	}
 	return uses
+}
+
+// named are the fields and methods that a method of a part names of its receiver.
+func named(fn *ast.FuncDecl, receiver, part string, parts []string) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		name := sel.Sel.Name
+		of := part
+		if inner, ok := sel.X.(*ast.SelectorExpr); ok && part == "" && slices.Contains(parts, inner.Sel.Name) {
+			sel, of = inner, inner.Sel.Name
+		} else if part == "" && slices.Contains(parts, name) {
+			return true // what is named of the part is seen above it
+		}
+		if x, ok := sel.X.(*ast.Ident); !ok || x.Name != receiver {
+			return true
+		}
+		if of != "" && name != "in" {
+			name = of + "." + name
+		}
+		names[name] = true
+		return true
+	})
+	return names
 }
 
 // productionFiles are this package's files without its tests, by name.

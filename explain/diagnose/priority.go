@@ -13,8 +13,8 @@ import (
 const minNicer = 3
 
 // scheduling is how the scheduler treats a thread; false if it was not recorded.
-func (ev *evidence) scheduling(t event.Thread) (store.Scheduling, bool) {
-	for _, q := range ev.in.Scheduling {
+func (hs *hostState) scheduling(t event.Thread) (store.Scheduling, bool) {
+	for _, q := range hs.in.Scheduling {
 		if q.Thread == t {
 			return q, true
 		}
@@ -24,12 +24,12 @@ func (ev *evidence) scheduling(t event.Thread) (store.Scheduling, bool) {
 
 // priority says why the scheduler lets a culprit go before the victim, and what
 // would change that; empty if it treats them alike.
-func (ev *evidence) priority(victim event.Thread, c *runner) (why, fix string) {
-	q, ok := ev.scheduling(c.Thread)
+func (hs *hostState) priority(victim event.Thread, c *runner) (why, fix string) {
+	q, ok := hs.scheduling(c.Thread)
 	if !ok || c.PID == 0 {
 		return "", ""
 	}
-	v, known := ev.scheduling(victim)
+	v, known := hs.scheduling(victim)
 	if q.Policy.Realtime() && !v.Policy.Realtime() {
 		at := ""
 		if q.Realtime > 0 {
@@ -46,8 +46,8 @@ func (ev *evidence) priority(victim event.Thread, c *runner) (why, fix string) {
 }
 
 // nodeOf is the memory node of a CPU, -1 if there is but one or it is in none.
-func (ev *evidence) nodeOf(cpu uint16) int {
-	for node, list := range ev.in.Nodes {
+func (hs *hostState) nodeOf(cpu uint16) int {
+	for node, list := range hs.in.Nodes {
 		if slices.Contains(parseCPUs(list), cpu) {
 			return node
 		}

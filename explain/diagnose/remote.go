@@ -24,22 +24,22 @@ func linkMachines(machines []*evidence) {
 	for _, ev := range machines {
 		for _, other := range machines {
 			if other != ev {
-				ev.importCollectives(other)
+				ev.ranks.importCollectives(other)
 			}
 		}
-		ev.linkCollectives()
+		ev.ranks.linkCollectives()
 	}
 }
 
 // linkCollectives puts together what ranks of this machine and of others did together.
-func (ev *evidence) linkCollectives() {
+func (rs *rankWork) linkCollectives() {
 	limits := cluster.Limits{Stall: uint64(minStall), Beginning: uint64(beginning)}
-	ev.collectiveOps = cluster.Link(limits, ev.collectives, ev.remoteCollectives)
+	rs.collectiveOps = cluster.Link(limits, rs.collectives, rs.remoteCollectives)
 }
 
 // importCollectives adds another machine's part in the operations that this one has a part in.
-func (ev *evidence) importCollectives(other *evidence) {
-	ahead, ok := cluster.Ahead(other.collectives, ev.collectives)
+func (rs *rankWork) importCollectives(other *evidence) {
+	ahead, ok := cluster.Ahead(other.ranks.collectives, rs.collectives)
 	if !ok {
 		return
 	}
@@ -47,25 +47,25 @@ func (ev *evidence) importCollectives(other *evidence) {
 	number := func(t event.Thread) uint32 {
 		n := numbers[t]
 		if n == 0 {
-			n = firstRemote + uint32(len(ev.remoteThreads))
+			n = firstRemote + uint32(len(rs.remoteThreads))
 			numbers[t] = n
-			ev.remoteThreads[n] = remoteThread{t, other, ahead}
+			rs.remoteThreads[n] = remoteThread{t, other, ahead}
 		}
 		return n
 	}
-	for i := range other.collectives {
-		c := other.collectives[i]
+	for i := range other.ranks.collectives {
+		c := other.ranks.collectives[i]
 		n := number(c.Thread)
 		c.Thread = event.Thread{PID: n, TID: n}
 		c.At = cluster.Moved(c.At, -ahead)
 		c.SyncOp = 0 // its waits are its own machine's business
-		ev.remoteCollectives = append(ev.remoteCollectives, c)
+		rs.remoteCollectives = append(rs.remoteCollectives, c)
 	}
 }
 
 // resolveThread is on which machine a known thread runs, and its ids there.
 func (ev *evidence) resolveThread(t event.Thread) (*evidence, event.Thread) {
-	if f, ok := ev.remoteThreads[t.PID]; ok {
+	if f, ok := ev.ranks.remoteThreads[t.PID]; ok {
 		return f.at, f.Thread
 	}
 	return ev, t
@@ -75,9 +75,9 @@ func (ev *evidence) resolveThread(t event.Thread) (*evidence, event.Thread) {
 func (ev *evidence) threadLabel(t event.Thread, from uint32) string {
 	at, own := ev.resolveThread(t)
 	if at == ev {
-		return ev.who(t, from)
+		return ev.procs.who(t, from)
 	}
-	return at.who(own, 0) + " on " + at.in.Node
+	return at.procs.who(own, 0) + " on " + at.in.Node
 }
 
 // machineOf is the name of the machine that other evidence is of, empty for this one.

@@ -27,11 +27,11 @@ const half = 0.5
 // in somebody who sleeps, polls or lives outside is a wait for work; inside a
 // call it is not known what it is.
 func (ev *evidence) root(o *event.OffCPU, gap bool) root {
-	r := root{kind: Unknown, chain: ev.x.Follow(o), between: gap, reach: 1}
+	r := root{kind: Unknown, chain: ev.procs.x.Follow(o), between: gap, reach: 1}
 	if serving(o) && gap {
 		r.chain = r.chain[:1] // whatever the client did meanwhile
 	}
-	resent := ev.resent(o)
+	resent := ev.host.resent(o)
 	if resent {
 		r.chain = r.chain[:1] // whatever the other end did then
 	}
@@ -50,10 +50,10 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 		r.reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
 	}
 	kind, shown, freed := ev.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
-	if c := causeOf(kind); c.passedOn != "" && r.last().Proof != ledger.ByHolder && ev.supplies(&r, o) {
+	if c := causeOf(kind); c.passedOn != "" && r.last().Proof != ledger.ByHolder && ev.procs.supplies(&r, o) {
 		kind = c.passedOn
 	}
-	if r.turn = gap && ev.turn(o, &r.chain[1]); r.turn {
+	if r.turn = gap && ev.procs.turn(o, &r.chain[1]); r.turn {
 		kind = idleKind
 	}
 	r.answer = ev.answers(o, &r.chain[1])
@@ -110,7 +110,7 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 		switch {
 		case byFutex(l):
 			return LockContention, 1, 1
-		case ev.feeds(l.Thread.PID, o.PID):
+		case ev.procs.feeds(l.Thread.PID, o.PID):
 			return InputStarvation, p, p
 		}
 		return PeerWait, p, p
@@ -133,8 +133,8 @@ const minAnswers = 0.25
 
 // settle makes of all waits of a thread for another one what most of them are: answers
 // of a process that works for it, or the other's turn.
-func (ev *evidence) settle(t *subject) {
-	ev.settleTurns(t)
+func (ps *processes) settle(t *subject) {
+	ps.settleTurns(t)
 	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for _, r := range t.waits {
 		if len(r.chain) > 1 && (causeOf(r.kind).fromWorker || r.answer) {
@@ -159,8 +159,8 @@ func (ev *evidence) settle(t *subject) {
 
 // receives reports whether a thread waited for something to come: not, as a data
 // worker that is ahead does, for room to write.
-func (ev *evidence) receives(o *event.OffCPU) bool {
-	return ledger.Followable(o.Class) && ev.receiving[o.Syscall]
+func (hs *hostState) receives(o *event.OffCPU) bool {
+	return ledger.Followable(o.Class) && hs.receiving[o.Syscall]
 }
 
 // answers reports whether a thread waited for the answer of a process that works
@@ -168,12 +168,12 @@ func (ev *evidence) receives(o *event.OffCPU) bool {
 // prepared what comes next on its own, as data workers do. Of two processes that
 // speak in turn this does not tell which one serves; so it must be a descendant.
 func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
-	if !bySending(l) || l.Thread.PID == o.PID || !ev.feeds(l.Thread.PID, o.PID) {
+	if !bySending(l) || l.Thread.PID == o.PID || !ev.procs.feeds(l.Thread.PID, o.PID) {
 		return false
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
-	for _, w := range ev.x.Overlapping(l.Thread.TID, from, to) {
-		if _, e := ledger.Blocked(w); ev.receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
+	for _, w := range ev.procs.x.Overlapping(l.Thread.TID, from, to) {
+		if _, e := ledger.Blocked(w); ev.host.receives(w) && w.Waker.TID == o.TID && e >= from && e < to {
 			return true
 		}
 	}
@@ -182,12 +182,12 @@ func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
 
 // feeds reports whether a process works for another: it is its child or
 // grandchild, as data workers are.
-func (ev *evidence) feeds(worker, owner uint32) bool {
+func (ps *processes) feeds(worker, owner uint32) bool {
 	if worker == owner {
 		return true
 	}
 	for range ledger.MaxDepth {
-		switch worker = ev.parents[worker]; worker {
+		switch worker = ps.parents[worker]; worker {
 		case owner:
 			return true
 		case 0:

@@ -19,10 +19,10 @@ var causeStalled = cause{
 // did then, it was neither the GPU nor the library that held it up, and who ran
 // on the CPU, under a hypervisor, cannot be seen from here.
 func claimStalled(ev *evidence, a *account) []claim {
-	if a.Call == nil || len(ev.stalls) == 0 {
+	if a.Call == nil || len(ev.host.stalls) == 0 {
 		return nil
 	}
-	v := ev.stalled(a)
+	v := ev.host.stalled(a)
 	if v == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func claimStalled(ev *evidence, a *account) []claim {
 // stalled is how long the CPU of an episode stood still during it. Without an
 // interval that names the CPU every CPU counts, because a thread's stall is more
 // likely seen on its own CPU than on another.
-func (ev *evidence) stalled(a *account) uint64 {
+func (hs *hostState) stalled(a *account) uint64 {
 	on := map[uint16]bool{}
 	for _, o := range a.Rows {
 		on[o.OutCPU], on[o.InCPU] = true, true
@@ -60,8 +60,8 @@ func (ev *evidence) stalled(a *account) uint64 {
 	var v, until uint64
 	// Stalls are short against this: earlier ones cannot reach the episode.
 	const longest = 10_000_000_000
-	first := sort.Search(len(ev.stalls), func(i int) bool { return ev.stalls[i].Start+longest >= a.Start })
-	for _, st := range ev.stalls[first:] {
+	first := sort.Search(len(hs.stalls), func(i int) bool { return hs.stalls[i].Start+longest >= a.Start })
+	for _, st := range hs.stalls[first:] {
 		if st.Start >= end {
 			break
 		}
@@ -87,9 +87,9 @@ func sorted(stalls []event.Stall) []event.Stall {
 
 // stealShare is the share of the CPUs' working time in the window that the
 // hypervisor took.
-func (ev *evidence) stealShare() float64 {
+func (hs *hostState) stealShare() float64 {
 	var busy, stolen float64
-	for _, n := range ev.in.Snapshots {
+	for _, n := range hs.in.Snapshots {
 		busy += n.CPUPct
 		stolen += n.StealPct
 	}
@@ -109,8 +109,8 @@ const stolenDoubt = 0.15
 const minStolen = 0.1
 
 // stolenNote says what the hypervisor took, if it is much.
-func (ev *evidence) stolenNote() (list []string) {
-	v := ev.stealShare()
+func (hs *hostState) stolenNote() (list []string) {
+	v := hs.stealShare()
 	if v < minStolen {
 		return nil
 	}

@@ -80,12 +80,12 @@ func costliest(f *finding) (ops []*cluster.Operation) {
 // add adds a part of what the late rank did before a collective operation. Of its waits for another
 // thread, only one longer than most says who stood behind; add returns the longest.
 func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
-	split, ok := ev.x.Between(p.TID, p.From, p.To)
+	split, ok := ev.procs.x.Between(p.TID, p.From, p.To)
 	if !ok {
 		return most
 	}
 	r.known = true
-	rows := ev.x.Overlapping(p.TID, p.From, p.To)
+	rows := ev.procs.x.Overlapping(p.TID, p.From, p.To)
 	if p.sync { // whether it sleeps or spins
 		kept := split.NS[event.RunQueue] + split.NS[event.Throttled]
 		r.gpu += split.Wall - min(kept, split.Wall)
@@ -108,7 +108,7 @@ func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
 			continue
 		}
 		if ledger.Followable(o.Class) && v > 0 && o.Duration > most {
-			most, r.behind = o.Duration, ev.x.Follow(o)
+			most, r.behind = o.Duration, ev.procs.x.Follow(o)
 		}
 	}
 	if r.by[p.Thread] == nil {
@@ -183,7 +183,7 @@ func (r *reason) file() string {
 		if o.Class == event.BlockIO && o.Inode != 0 {
 			by[o.Inode] += o.Duration
 			if v := by[o.Inode]; best == 0 || v > by[best] || v == by[best] && o.Inode < best {
-				best, path = o.Inode, r.at.path(o.PID, o.Inode)
+				best, path = o.Inode, r.at.host.path(o.PID, o.Inode)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 	ev, t := r.at, r.thread(f)
 	step := func(layer, state, on string, ns uint64) report.Step {
 		return report.Step{
-			Layer: layer, Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.comm(t),
+			Layer: layer, Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID, Thread: ev.procs.comm(t),
 			State: state, On: on, NS: ns, Node: node,
 		}
 	}
@@ -225,9 +225,9 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 		if !ok {
 			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
 		}
-		by := ev.who(c.Thread, t.PID)
+		by := ev.procs.who(c.Thread, t.PID)
 		steps = append(steps, report.Step{
-			Layer: "HOST", Process: ev.name(c.PID, c.Comm), PID: c.PID, TID: c.TID,
+			Layer: "HOST", Process: ev.procs.name(c.PID, c.Comm), PID: c.PID, TID: c.TID,
 			Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node,
 		})
 		return "it waited for a CPU that " + by + " had", steps,
@@ -250,10 +250,10 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
 	short = "it " + doingWords[r.class]
 	for _, l := range r.behind[min(1, len(r.behind)):] {
-		short += " that " + ev.who(l.Thread, t.PID) + " ended"
+		short += " that " + ev.procs.who(l.Thread, t.PID) + " ended"
 		d := doing{l.Split}
 		steps = append(steps, report.Step{
-			Layer: "HOST", Process: ev.name(l.Thread.PID, l.Comm), PID: l.Thread.PID,
+			Layer: "HOST", Process: ev.procs.name(l.Thread.PID, l.Comm), PID: l.Thread.PID,
 			TID: l.Thread.TID, Thread: printable(l.Comm), State: d.state(), On: d.on(),
 			NS: min(l.Split.Of(l.Split.Largest()), ns), Node: node,
 		})

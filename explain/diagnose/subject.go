@@ -67,13 +67,13 @@ func (ev *evidence) readSubjects() {
 	episodes := ledger.Episodes(ev.in.Calls, ev.in.Gaps, ev.in.OffCPU)
 	for _, t := range by {
 		t.from, t.to = max(t.from, ev.from), min(t.to, ev.to)
-		t.episodes = slices.DeleteFunc(ledger.PlaceReclaims(episodes[t.Thread], ev.reclaims[t.Thread]),
+		t.episodes = slices.DeleteFunc(ledger.PlaceReclaims(episodes[t.Thread], ev.host.reclaims[t.Thread]),
 			func(e ledger.Episode) bool {
-				return e.Start < t.from || e.Start >= t.to || e.Call == nil && !ev.handsOver(t.Thread)
+				return e.Start < t.from || e.Start >= t.to || e.Call == nil && !ev.procs.handsOver(t.Thread)
 			})
 		ev.readWaits(t)
-		t.ops = ev.nested.Outermost(ev.in.Ops, t.Thread)
-		t.churn = ev.churning(t)
+		t.ops = ev.calls.nested.Outermost(ev.in.Ops, t.Thread)
+		t.churn = ev.heaps.churning(t)
 		ev.subjects = append(ev.subjects, t)
 	}
 	slices.SortFunc(ev.subjects, func(a, b *subject) int {
@@ -104,7 +104,7 @@ func (ev *evidence) readWaits(t *subject) {
 			}
 		}
 	}
-	ev.settle(t)
+	ev.procs.settle(t)
 	for c := range event.NumClasses {
 		t.mostlyIdle[c] = rest[c] > 0 && rest[c] >= all[c]/2
 	}

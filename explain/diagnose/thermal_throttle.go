@@ -31,7 +31,7 @@ var causeThermalThrottle = cause{
 // they are few while it was read as cool.
 func refineThermal(ev *evidence, t *subject, claims []*claim) {
 	var coolReadings, hotReadings float64
-	list := ev.readings(t.PID, event.NoGPU)
+	list := ev.gpus.readings(t.PID, event.NoGPU)
 	for i := range list {
 		switch g := &list[i]; {
 		case g.At < t.from || g.At >= t.to:
@@ -50,7 +50,7 @@ func refineThermal(ev *evidence, t *subject, claims []*claim) {
 		if cl.acc.Call == nil {
 			continue
 		}
-		g := ev.reading(t.PID, cl.acc.Call.GPU, cl.acc.Start)
+		g := ev.gpus.reading(t.PID, cl.acc.Call.GPU, cl.acc.Start)
 		switch {
 		case g == nil:
 		case hot(g):
@@ -72,7 +72,7 @@ func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 	e := c.Effect
 	gpu, hottest, slowest, top, hw := 0, 0, 1<<30, 0, false
 	for _, cl := range f.claims {
-		g := ev.reading(f.sub.PID, cl.acc.Call.GPU, cl.acc.Start)
+		g := ev.gpus.reading(f.sub.PID, cl.acc.Call.GPU, cl.acc.Start)
 		if g == nil {
 			continue
 		}
@@ -87,7 +87,7 @@ func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 		"of %d MHz",
 		f.process(ev), f.pct(), e.Op, gpu, hottest, slowest, top)
 	c.Cause.Detail = fmt.Sprintf("NVML read %s at the times of the slow calls, and not at others", kind)
-	if others := ev.alsoRead(f); others != "" {
+	if others := ev.gpus.alsoRead(f); others != "" {
 		c.Cause.Detail += "; it also read " + others
 	}
 	c.Path = []report.Step{
@@ -107,10 +107,10 @@ func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 
 // alsoRead names the reasons other than heat that were read at the times of a
 // finding.
-func (ev *evidence) alsoRead(f *finding) string {
+func (gs *gpuReadings) alsoRead(f *finding) string {
 	var reasons uint64
 	for _, cl := range f.claims {
-		if g := ev.reading(f.sub.PID, cl.acc.Call.GPU, cl.acc.Start); g != nil {
+		if g := gs.reading(f.sub.PID, cl.acc.Call.GPU, cl.acc.Start); g != nil {
 			reasons |= g.Reasons
 		}
 	}

@@ -17,12 +17,12 @@ const sameObject = 64
 // whom it had handed its work: that one gives work to the GPU too, had itself been
 // waiting, and was woken by the waiter, through something else than it answered by. Two
 // threads that are after the same lock wait for the same word.
-func (ev *evidence) turn(o *event.OffCPU, l *ledger.Link) bool {
-	if !byFutex(l) || o.Holder != 0 || l.Thread.PID != o.PID || !ev.launchers[l.Thread] {
+func (ps *processes) turn(o *event.OffCPU, l *ledger.Link) bool {
+	if !byFutex(l) || o.Holder != 0 || l.Thread.PID != o.PID || !ps.launchers[l.Thread] {
 		return false
 	}
 	from, to := o.Start-min(o.Start, askGap), o.Start+askGap
-	for _, w := range ev.x.Overlapping(l.Thread.TID, from, to) {
+	for _, w := range ps.x.Overlapping(l.Thread.TID, from, to) {
 		_, e := ledger.Blocked(w)
 		if w.Class == event.Futex && w.Waker.TID == o.TID && e >= from && e < to && distance(w.Futex, o.Futex) > sameObject {
 			return true
@@ -33,7 +33,7 @@ func (ev *evidence) turn(o *event.OffCPU, l *ledger.Link) bool {
 
 // settleTurns makes turns of all waits between calls of a thread for one that it mostly
 // takes turns with: not every time that the other one waited is recorded.
-func (ev *evidence) settleTurns(t *subject) {
+func (ps *processes) settleTurns(t *subject) {
 	turns, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for o, r := range t.waits {
 		if tid := r.behind(o); tid != 0 {
@@ -44,7 +44,7 @@ func (ev *evidence) settleTurns(t *subject) {
 		}
 	}
 	for o, r := range t.waits {
-		if tid := r.behind(o); tid != 0 && !r.turn && r.between && ev.launchers[r.chain[1].Thread] &&
+		if tid := r.behind(o); tid != 0 && !r.turn && r.between && ps.launchers[r.chain[1].Thread] &&
 			share(turns[tid], waits[tid]) >= minAnswers {
 			r.turn, r.kind = true, idleKind
 			t.waits[o] = r

@@ -12,24 +12,24 @@ import (
 // matchRunning finds out which operations belong together of communicators that are
 // older than the recording.
 func (ev *evidence) matchRunning() {
-	ev.collectives = ev.in.Collectives
+	ev.ranks.collectives = ev.in.Collectives
 	old := func(c event.Collective) bool { return c.Ret == 0 && c.CommID == 0 && !c.PairWise() }
-	if !slices.ContainsFunc(ev.collectives, old) {
+	if !slices.ContainsFunc(ev.ranks.collectives, old) {
 		return
 	}
-	ev.collectives = slices.Clone(ev.collectives)
-	ev.unmatched = collective.Infer(ev.collectives, ev.ranks())
+	ev.ranks.collectives = slices.Clone(ev.ranks.collectives)
+	ev.ranks.unmatched = collective.Infer(ev.ranks.collectives, ev.procs.ranks())
 }
 
 // ranks are which ranks the processes say they are: in their environment, or by what
 // NCCL answered them.
-func (ev *evidence) ranks() map[uint32]collective.Rank {
+func (ps *processes) ranks() map[uint32]collective.Rank {
 	list := map[uint32]collective.Rank{}
-	for pid, p := range ev.procs {
+	for pid, p := range ps.byPID {
 		list[pid] = collective.Rank{Rank: p.Rank, Ranks: max(p.WorldSize, 0)}
 	}
-	for i := range ev.in.Calls {
-		c := &ev.in.Calls[i]
+	for i := range ps.in.Calls {
+		c := &ps.in.Calls[i]
 		asks := c.Op == event.OpUserRank || c.Op == event.OpCommCount
 		r, ok := list[c.PID]
 		if !asks || c.Ret != 0 {
@@ -50,16 +50,16 @@ func (ev *evidence) ranks() map[uint32]collective.Rank {
 }
 
 // notes say what was recorded and cannot be judged.
-func (ev *evidence) notes() []string { return append(ev.stolenNote(), ev.unmatchedNote()...) }
+func (ev *evidence) notes() []string { return append(ev.host.stolenNote(), ev.unmatchedNote()...) }
 
 func (ev *evidence) unmatchedNote() []string {
-	if ev.unmatched == 0 {
+	if ev.ranks.unmatched == 0 {
 		return nil
 	}
 	var who []string
-	for i := range ev.collectives {
-		c := &ev.collectives[i]
-		if name := ev.who(event.Thread{PID: c.PID, TID: c.PID}, 0); c.Ret == 0 && c.CommID == 0 && !c.PairWise() &&
+	for i := range ev.ranks.collectives {
+		c := &ev.ranks.collectives[i]
+		if name := ev.procs.who(event.Thread{PID: c.PID, TID: c.PID}, 0); c.Ret == 0 && c.CommID == 0 && !c.PairWise() &&
 			!slices.Contains(who, name) {
 			who = append(who, name)
 		}
@@ -71,5 +71,5 @@ func (ev *evidence) unmatchedNote() []string {
 	return []string{fmt.Sprintf("whether ranks were late is not known for %d collective operations of %s: their "+
 		"communicators are older than the recording, and RANK and WORLD_SIZE are not set, or the operations of too few "+
 		"ranks are here; start the tracer before the job, or with ingero trace -- COMMAND",
-		ev.unmatched, strings.Join(who, ", "))}
+		ev.ranks.unmatched, strings.Join(who, ", "))}
 }

@@ -33,7 +33,7 @@ func (ev *evidence) warnings(p *report.Process) []string {
 		by[p.Ops[i].Op] = &p.Ops[i]
 	}
 	var w []string
-	for _, g := range ev.leaks {
+	for _, g := range ev.heaps.leaks {
 		if g.pid == p.PID {
 			w = append(w, fmt.Sprintf("memory leak: %s grows by %s, %s of %s not freed since %s",
 				g.memory(), g.perMinute(), plural(int(g.count), "allocation", "allocations"), report.Bytes(g.bytes), g.at()))
@@ -55,7 +55,7 @@ func (ev *evidence) warnings(p *report.Process) []string {
 		}
 	}
 	var fragmented, failures string
-	if h := ev.heap(p.PID, event.DeviceMemory); h != nil {
+	if h := ev.heaps.heap(p.PID, event.DeviceMemory); h != nil {
 		fragmented, failures = h.fragmentation(), h.failures(ev)
 	}
 	for i := range p.Ops {

@@ -18,7 +18,7 @@ const bandShare = 0.15
 // that came back early show how much that was.
 func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	n := f.sub.count
-	now := ev.stepNS(f.sub)
+	now := ev.calls.stepNS(f.sub)
 	if n == 0 || now == 0 || f.explained == 0 || f.cause.once {
 		return nil
 	}
@@ -58,7 +58,7 @@ const early = 0.7
 // too, and are no part of any loss.
 func (ev *evidence) absorbed(t *subject) uint64 {
 	var total uint64
-	for k, st := range ev.stats {
+	for k, st := range ev.calls.stats {
 		if k.Thread != t.Thread || k.op.Role() != event.RoleSync || st.Hist == nil {
 			continue
 		}
@@ -67,7 +67,7 @@ func (ev *evidence) absorbed(t *subject) uint64 {
 		n, sum := st.Hist.Below(uint64(early * float64(usual)))
 		total += n*usual - min(sum, n*usual)
 	}
-	return total - min(total, ev.delays[t.PID])
+	return total - min(total, ev.queue.delays[t.PID])
 }
 
 // minAlternative is the share of what was lost in the same calls from which another kind that was

@@ -39,15 +39,15 @@ func (ev *evidence) readSteps() {
 			continue
 		}
 		t.steps = steps
-		t.count = ev.countSteps(t)
+		t.count = ev.calls.countSteps(t)
 	}
 }
 
 // countSteps is how many calls end a step. Long ones are recorded one by one, and are at
 // least as many as were seen.
-func (ev *evidence) countSteps(t *subject) uint64 {
+func (cs *callStats) countSteps(t *subject) uint64 {
 	if t.steps.Least == 0 {
-		if st := ev.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
+		if st := cs.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
 			return st.Calls
 		}
 		return 0
@@ -62,18 +62,18 @@ func (ev *evidence) countSteps(t *subject) uint64 {
 }
 
 // active is the time in which a thread was at work.
-func (ev *evidence) active(t *subject) uint64 {
-	idle, _ := ev.idleOf(t)
+func (cs *callStats) active(t *subject) uint64 {
+	idle, _ := cs.idleOf(t)
 	return t.wall() - min(idle, t.wall())
 }
 
 // stepNS is the mean duration of a step, waits for work left out; 0 if the
 // workload does not repeat itself.
-func (ev *evidence) stepNS(t *subject) uint64 {
+func (cs *callStats) stepNS(t *subject) uint64 {
 	if t.count == 0 {
 		return 0
 	}
-	return ev.active(t) / t.count
+	return cs.active(t) / t.count
 }
 
 // workloads describes the repetition of each thread that has one.
@@ -84,7 +84,7 @@ func (ev *evidence) workloads() []report.Workload {
 			continue
 		}
 		list = append(list, report.Workload{
-			Process: ev.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: t.steps.Words(),
+			Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: t.steps.Words(),
 			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
 			Trend: round(100 * t.steps.Trend(t.from, t.to)),
 		})

@@ -176,7 +176,11 @@ func TestCoverage(t *testing.T) {
 			m := &results[i][n]
 			calls := tr.calls[uint32(m.pid)]
 			m.seen = [2]int64{calls["cudaLaunchKernel"], calls["cuLaunchKernel"]}
-			m.stack = reach(tr.stacks[uint32(m.pid)])
+			few := int64(0)
+			if situations[i].burst {
+				few = firstMS // a call a millisecond, and the first may come before the library's tables are read
+			}
+			m.stack = reach(tr.stacks[uint32(m.pid)], few)
 			if n == 0 || m.seen[0] > best[i].seen[0] {
 				best[i] = *m
 			}
@@ -185,11 +189,11 @@ func TestCoverage(t *testing.T) {
 	tabulate(t, best, sum)
 }
 
-// reach words how far the stacks of a process's calls go.
-func reach(n map[depth]int64) string {
+// reach words how far the stacks of a process's calls go, those of a few calls left out.
+func reach(n map[depth]int64, few int64) string {
 	var all []string
 	for _, d := range []depth{toMain, unnamed, cut, none} {
-		if n[d] > 0 {
+		if n[d] > few {
 			all = append(all, string(d))
 		}
 	}
