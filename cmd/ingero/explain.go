@@ -83,7 +83,7 @@ func addDatabase(cmd *cobra.Command, db *string) {
 }
 
 func (c *console) explain(ctx context.Context, f *explainFlags) error {
-	v, err := c.view(ctx, f.db, &f.window)
+	v, err := c.view(ctx, f.db, &f.window, f.pids...)
 	if err != nil {
 		return err
 	}

@@ -80,17 +80,21 @@ func libraryCount(n int) string {
 	return plural(uint64(n), "library")
 }
 
+func processList(ps []agent.Traced) string {
+	var names []string
+	for _, p := range ps {
+		names = append(names, fmt.Sprintf("%s (%d)", clean(p.Comm), p.PID))
+	}
+	return listed(names)
+}
+
 // maxListed bounds how many processes a line names.
 const maxListed = 5
 
-func processList(ps []agent.Traced) string {
-	var names []string
-	for i, p := range ps {
-		if i == maxListed {
-			names = append(names, fmt.Sprintf("and %d more", len(ps)-i))
-			break
-		}
-		names = append(names, fmt.Sprintf("%s (%d)", clean(p.Comm), p.PID))
+// listed lists the first names, and says how many more there are.
+func listed(names []string) string {
+	if n := len(names) - maxListed; n > 0 {
+		names = append(names[:maxListed:maxListed], fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(names, ", ")
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -28,8 +30,8 @@ type view struct {
 	path string
 }
 
-// view opens a recording at the window that the flags choose.
-func (c *console) view(ctx context.Context, db string, w *windowFlags) (*view, error) {
+// view opens a recording at the window that the flags choose, of these processes, or of all.
+func (c *console) view(ctx context.Context, db string, w *windowFlags, pids ...uint32) (*view, error) {
 	path, err := c.database(db)
 	if err != nil {
 		return nil, err
@@ -38,14 +40,39 @@ func (c *console) view(ctx context.Context, db string, w *windowFlags) (*view, e
 	if err != nil {
 		return nil, err
 	}
-	v, err := recording.Ask(ctx, rec, recording.Question{Span: w.Span}, c.now())
+	q := recording.Question{Span: w.Span}
+	for _, pid := range pids {
+		q.PIDs = append(q.PIDs, int64(pid))
+	}
+	v, err := recording.Ask(ctx, rec, q, c.now())
 	if err == nil {
 		return &view{v, path}, nil
+	}
+	if _, ok := errors.AsType[*recording.NoProcessError](err); ok {
+		err = fmt.Errorf("%w%s", err, traced(ctx, rec))
 	}
 	if recording.IsMistaken(err) {
 		err = usageError{err}
 	}
 	return nil, errors.Join(err, rec.Close())
+}
+
+// traced words which processes a recording has, to follow an error; empty if it has none.
+func traced(ctx context.Context, rec store.Recording) string {
+	list, err := rec.Processes(ctx)
+	if err != nil {
+		return "" // the error that it follows is the one to tell
+	}
+	var names []string
+	for i := range list {
+		if p := &list[i]; p.Traced {
+			names = append(names, fmt.Sprintf("%s (%d)", clean(p.Name), p.PID))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; traced were " + listed(names)
 }
 
 // oneRecording takes the recording from the arguments, if it is there and not in the flag.
