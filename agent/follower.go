@@ -65,7 +65,7 @@ type shared struct {
 // beginning is what a run begins with.
 type beginning struct {
 	command *command // nil: none was asked for
-	told    Start    // what Options.Started is told; a follower may add to it
+	started Start    // what Options.Started is told; a follower may add to it
 }
 
 // second is the one that has just passed.

@@ -75,8 +75,8 @@ func (p *footprints) start(b *beginning) {
 	for pid := range p.procs {
 		p.names.process(int(pid), true)
 	}
-	b.told.Processes = p.names.traced()
-	b.told.Footprint = slices.DeleteFunc(p.names.traced(), func(t Traced) bool { return !p.watches(uint32(t.PID)) })
+	b.started.Processes = p.names.traced()
+	b.started.Footprint = slices.DeleteFunc(p.names.traced(), func(t Traced) bool { return !p.watches(uint32(t.PID)) })
 }
 
 // first are the processes to be watched from the beginning.

@@ -43,10 +43,10 @@ type kernelKey struct {
 
 // kernelTable is what is known of one process.
 type kernelTable struct {
-	names  map[uint64]knownName
-	told   map[uint64]toldName // by function, of those launched
-	passed map[uint64]uint64   // by driver's function without a name of its own: the runtime's that has it
-	parent *kernelTable        // of a fork: its functions are where its parent's are
+	names    map[uint64]knownName
+	recorded map[uint64]recordedName // by function, of those launched
+	passed   map[uint64]uint64       // by driver's function without a name of its own: the runtime's that has it
+	parent   *kernelTable            // of a fork: its functions are where its parent's are
 }
 
 type knownName struct {
@@ -56,7 +56,7 @@ type knownName struct {
 }
 
 func newKernels(native *elf.Resolver) *kernels {
-	return &kernels{symbol: native.Function, read: patient(readString, readPatience), procs: map[uint32]*kernelTable{}}
+	return &kernels{symbol: native.Function, read: withTimeout(readString, readPatience), procs: map[uint32]*kernelTable{}}
 }
 
 // observe learns names and appends to list what kernels launched for the first
@@ -115,7 +115,7 @@ func (k *kernels) table(pid uint32) *kernelTable {
 			clear(k.procs)
 			k.known = 0
 		}
-		t = &kernelTable{names: map[uint64]knownName{}, told: map[uint64]toldName{}, passed: map[uint64]uint64{}}
+		t = &kernelTable{names: map[uint64]knownName{}, recorded: map[uint64]recordedName{}, passed: map[uint64]uint64{}}
 		k.procs[pid] = t
 	}
 	return t
@@ -146,7 +146,8 @@ func (k *kernels) learn(n *probe.KernelName) {
 		k.known++
 	}
 	t.names[n.Func] = name
-	if _, told := t.told[n.Func]; told && old != name { // launched before its name came, or another one since
+	// It was launched before its name came, or has another name since.
+	if _, recorded := t.recorded[n.Func]; recorded && old != name {
 		k.tell(n.PID, t, n.Func)
 		k.named(n.PID, t, n.Func)
 	}
@@ -186,7 +187,7 @@ func (k *kernels) launched(c *event.Call) {
 	}
 	*slot = key
 	t := k.table(c.PID)
-	if _, ok := t.told[key.fn]; !ok && len(t.told) < maxKernelNames {
+	if _, ok := t.recorded[key.fn]; !ok && len(t.recorded) < maxKernelNames {
 		k.tell(c.PID, t, key.fn)
 	}
 }
@@ -205,12 +206,12 @@ func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 	if symbol == "" {
 		symbol, source = k.symbol(int(pid), of), store.KernelBySymbol
 	}
-	if old, told := t.told[fn]; told && old.symbol == symbol {
+	if old, recorded := t.recorded[fn]; recorded && old.symbol == symbol {
 		return
 	}
-	t.told[fn] = toldName{symbol, source}
+	t.recorded[fn] = recordedName{symbol, source}
 	if symbol != "" {
-		k.fresh = append(k.fresh, t.told[fn].kernel(pid, fn))
+		k.fresh = append(k.fresh, t.recorded[fn].kernel(pid, fn))
 	}
 }
 
@@ -222,8 +223,8 @@ const (
 	maxStuck     = 4
 )
 
-// patient is read, with an end to waiting.
-func patient(read func(pid int, addr uint64) string, wait time.Duration) func(int, uint64) string {
+// withTimeout is read with a time limit.
+func withTimeout(read func(pid int, addr uint64) string, wait time.Duration) func(int, uint64) string {
 	var stuck atomic.Int32
 	return func(pid int, addr uint64) string {
 		if stuck.Load() >= maxStuck {

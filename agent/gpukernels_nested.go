@@ -60,7 +60,7 @@ func (k *kernels) same(pid uint32, driver, own uint64) {
 	}
 	*slot = pair
 	t := k.table(pid)
-	if _, passed := t.passed[driver]; !passed && (t.told[driver].symbol != "" || len(t.passed) >= maxKernelNames) {
+	if _, passed := t.passed[driver]; !passed && (t.recorded[driver].symbol != "" || len(t.passed) >= maxKernelNames) {
 		return // the program looked it up by name
 	}
 	t.passed[driver] = own // another one than before: the handle was used again
@@ -69,11 +69,11 @@ func (k *kernels) same(pid uint32, driver, own uint64) {
 
 // pass tells the name of a driver's function, if that of the runtime's is known.
 func (k *kernels) pass(pid uint32, t *kernelTable, driver uint64) {
-	name := t.told[t.passed[driver]]
-	if name.symbol == "" || t.told[driver] == name {
+	name := t.recorded[t.passed[driver]]
+	if name.symbol == "" || t.recorded[driver] == name {
 		return
 	}
-	t.told[driver] = name
+	t.recorded[driver] = name
 	k.fresh = append(k.fresh, name.kernel(pid, driver))
 }
 
@@ -87,13 +87,13 @@ func (k *kernels) named(pid uint32, t *kernelTable, own uint64) {
 	}
 }
 
-// toldName is what the recording was told of a function; the zero value if nobody knows.
-type toldName struct {
+// recordedName is a function's name as it was recorded; the zero value if it is unknown.
+type recordedName struct {
 	symbol string
 	source store.KernelSource
 }
 
-func (n toldName) kernel(pid uint32, fn uint64) store.Kernel {
+func (n recordedName) kernel(pid uint32, fn uint64) store.Kernel {
 	return store.Kernel{
 		PID: pid, Func: fn, Symbol: gpukernel.Linked(n.symbol), Name: gpukernel.Readable(n.symbol), Source: n.source,
 	}

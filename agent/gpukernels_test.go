@@ -197,7 +197,7 @@ func addressOf(b *byte) uint64 { return uint64(uintptr(unsafe.Pointer(b))) }
 // not pile up threads that wait.
 func TestAReadThatDoesNotEndIsGivenUp(t *testing.T) {
 	hang, asked := make(chan struct{}), make(chan struct{}, 100)
-	read := patient(func(_ int, addr uint64) string {
+	read := withTimeout(func(_ int, addr uint64) string {
 		asked <- struct{}{}
 		if addr == 0 {
 			<-hang

@@ -118,11 +118,11 @@ func (r *run) start() error {
 	if r.recorder, err = newRecorder(r.opts, r.tracer.Backend(), r.log); err != nil {
 		return err
 	}
-	b := beginning{command: r.command, told: Start{Backend: r.tracer.Backend()}}
+	b := beginning{command: r.command, started: Start{Backend: r.tracer.Backend()}}
 	r.followers.start(&b)
 	if r.opts.Started != nil {
-		b.told.Libraries, b.told.Took = r.targets.libraries(), time.Since(r.began)
-		r.opts.Started(b.told)
+		b.started.Libraries, b.started.Took = r.targets.libraries(), time.Since(r.began)
+		r.opts.Started(b.started)
 	}
 	r.seconds.at = time.Now()
 	if r.command != nil {

@@ -30,7 +30,7 @@ func (s Scope) values() url.Values {
 type Explained struct {
 	Chains  []Chain  `json:"chains"` // the worst first
 	Reports []Report `json:"nodes"`
-	Heard
+	Coverage
 }
 
 // Chain is a finding of a node.
@@ -62,10 +62,10 @@ func (f *Fleet) Explain(ctx context.Context, s Scope) (*Explained, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Explained{Chains: []Chain{}, Reports: []Report{}, Heard: f.hear(failed, clocks)}
-	for i, label := range labelled(&e.Heard, good, func(r *report.Report) string { return r.Node }) {
+	e := &Explained{Chains: []Chain{}, Reports: []Report{}, Coverage: f.coverage(failed, clocks)}
+	for i, label := range labelled(&e.Coverage, good, func(r *report.Report) string { return r.Node }) {
 		e.Reports = append(e.Reports, Report{label, good[i].address, good[i].value})
-		e.lose(good[i].value.Lost)
+		e.addLost(good[i].value.Lost)
 		for _, c := range good[i].value.Chains {
 			e.Chains = append(e.Chains, Chain{label, c})
 		}
@@ -76,7 +76,7 @@ func (f *Fleet) Explain(ctx context.Context, s Scope) (*Explained, error) {
 	return e, nil
 }
 
-func labelled[T any](h *Heard, good []reply[T], name func(T) string) []string {
+func labelled[T any](h *Coverage, good []reply[T], name func(T) string) []string {
 	var addresses, names []string
 	for _, r := range good {
 		addresses, names = append(addresses, r.address), append(names, name(r.value))

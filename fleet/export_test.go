@@ -12,7 +12,7 @@ func NodeSQL(sql string) string { return planOf(sql).node }
 // Finish is what is made of nodes' answers, without their names.
 func Finish(ctx context.Context, sql string, answers ...wire.Rows) ([][]any, error) {
 	p := planOf(sql)
-	t := &Table{Heard: Heard{Asked: len(answers), Failed: []Failure{}}}
+	t := &Table{Coverage: Coverage{Asked: len(answers), Failed: []Failure{}}}
 	var good []reply[wire.Rows]
 	labels := make([]string, len(answers))
 	for _, a := range answers {

@@ -208,7 +208,7 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 		Nodes: nodes, Token: secret, Timeout: 6 * time.Second,
 		TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13},
 	})
-	check := func(what string, h *fleet.Heard) {
+	check := func(what string, h *fleet.Coverage) {
 		t.Helper()
 		if h.Asked != len(nodes) || h.Answered() != 1 || !h.Partial() || len(h.Nodes) != 1 || h.Nodes[0] != "good" {
 			t.Errorf("%s: %+v", what, h)
@@ -226,7 +226,7 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		check("query", &table.Heard)
+		check("query", &table.Coverage)
 		if got, want := fmt.Sprint(table.Columns, table.Rows), fmt.Sprintf("[node op n] [[1 of %d cudaLaunchKernel 30] [1 "+
 			"of %[1]d cudaStreamSynchronize 10]]", len(nodes)); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -238,7 +238,7 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		check("explain", &e.Heard)
+		check("explain", &e.Coverage)
 	})
 	done.Go(func() {
 		ops, h, err := f.Ops(t.Context(), fleet.Scope{Since: "all"})

@@ -7,17 +7,17 @@ import (
 )
 
 // Ops asks all nodes for the statistics of their operations.
-func (f *Fleet) Ops(ctx context.Context, s Scope) ([]wire.Ops, Heard, error) {
+func (f *Fleet) Ops(ctx context.Context, s Scope) ([]wire.Ops, Coverage, error) {
 	return gather(ctx, f, "ops", s, func(o *wire.Ops) *wire.About { return &o.About })
 }
 
 // Overview asks all nodes what their recordings hold.
-func (f *Fleet) Overview(ctx context.Context, s Scope) ([]wire.Overview, Heard, error) {
+func (f *Fleet) Overview(ctx context.Context, s Scope) ([]wire.Overview, Coverage, error) {
 	return gather(ctx, f, "overview", s, func(o *wire.Overview) *wire.About { return &o.About })
 }
 
 // gather asks all nodes at a path. The node of each answer becomes its label.
-func gather[T any](ctx context.Context, f *Fleet, path string, s Scope, about func(*T) *wire.About) ([]T, Heard,
+func gather[T any](ctx context.Context, f *Fleet, path string, s Scope, about func(*T) *wire.About) ([]T, Coverage,
 	error,
 ) {
 	replies, clocks := asked(ctx, f, func(ctx context.Context, address string) (*T, error) {
@@ -32,14 +32,14 @@ func gather[T any](ctx context.Context, f *Fleet, path string, s Scope, about fu
 	})
 	good, failed, err := split(replies)
 	if err != nil {
-		return nil, Heard{Asked: len(f.config.Nodes), Failed: failed}, err
+		return nil, Coverage{Asked: len(f.config.Nodes), Failed: failed}, err
 	}
-	h := f.hear(failed, clocks)
+	h := f.coverage(failed, clocks)
 	list := []T{}
 	for i, label := range labelled(&h, good, func(v *T) string { return about(v).Node }) {
 		v := *good[i].value
 		about(&v).Node = label
-		h.lose(about(&v).Lost)
+		h.addLost(about(&v).Lost)
 		list = append(list, v)
 	}
 	return list, h, nil

@@ -37,7 +37,7 @@ func TestOtherVersionsRecordings(t *testing.T) {
 	must(t, err)
 	if e.Answered() != 2 || len(e.Failed) != 1 || e.Failed[0].Node != nodes[1] ||
 		!strings.Contains(e.Failed[0].Error, "newer version") {
-		t.Errorf("explain: %+v", e.Heard)
+		t.Errorf("explain: %+v", e.Coverage)
 	}
 	table, err := f.Query(t.Context(), "select count(*) as n from events where op = 'cudaLaunchKernel'", 0)
 	must(t, err)
@@ -47,6 +47,6 @@ func TestOtherVersionsRecordings(t *testing.T) {
 	table, err = f.Query(t.Context(), "select * from events limit 1000", 0)
 	must(t, err)
 	if len(table.Rows) <= 40 {
-		t.Errorf("%d rows, %+v", len(table.Rows), table.Heard)
+		t.Errorf("%d rows, %+v", len(table.Rows), table.Coverage)
 	}
 }

@@ -18,7 +18,7 @@ type Table struct {
 	Truncated bool     `json:"truncated"`
 	// Notes say what sums are of where that is easily mistaken, once for all nodes.
 	Notes []store.Note `json:"notes,omitempty"`
-	Heard
+	Coverage
 }
 
 const (
@@ -50,14 +50,14 @@ func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error
 		return nil, err
 	}
 	good, failed = alike(good, failed)
-	t := &Table{Heard: f.hear(failed, clocks)}
+	t := &Table{Coverage: f.coverage(failed, clocks)}
 	if p.note != "" && t.Asked > 1 {
 		t.Warnings = append(t.Warnings, p.note)
 	}
-	labels := labelled(&t.Heard, good, func(r wire.Rows) string { return r.Node })
+	labels := labelled(&t.Coverage, good, func(r wire.Rows) string { return r.Node })
 	relabel(p, good, labels)
 	for _, r := range good {
-		t.lose(r.value.Lost)
+		t.addLost(r.value.Lost)
 	}
 	t.tell(good, p)
 	if err := t.fill(ctx, p, good, labels); err != nil {

@@ -53,9 +53,9 @@ const repeated = time.Minute
 // minute that it goes on. All records of a run are of one trace; those of one finding
 // have the same span, so that they are found together.
 type Logs struct {
-	logger log.Logger
-	run    trace.TraceID
-	told   map[string]time.Time // by finding
+	logger   log.Logger
+	run      trace.TraceID
+	reported map[string]time.Time // by finding
 }
 
 // NewLogs sends them to a provider. What the run is called, unique by machine and
@@ -63,24 +63,24 @@ type Logs struct {
 func NewLogs(provider *sdklog.LoggerProvider, run string) *Logs {
 	sum := sha256.Sum256([]byte(run))
 	return &Logs{
-		logger: provider.Logger("github.com/ingero-io/ingero"), run: trace.TraceID(sum[:16]), told: map[string]time.Time{},
+		logger: provider.Logger("github.com/ingero-io/ingero"), run: trace.TraceID(sum[:16]), reported: map[string]time.Time{},
 	}
 }
 
 // Findings tells those of a diagnosis.
 func (l *Logs) Findings(r *report.Report, now time.Time) {
-	for id, at := range l.told {
+	for id, at := range l.reported {
 		if now.Sub(at) >= repeated {
-			delete(l.told, id)
+			delete(l.reported, id)
 		}
 	}
 	for i := range r.Chains {
 		c := &r.Chains[i]
 		id := c.Cause.Kind + " " + c.Cause.Process + " " + c.Effect.Process
-		if _, told := l.told[id]; told {
+		if _, reported := l.reported[id]; reported {
 			continue
 		}
-		l.told[id] = now
+		l.reported[id] = now
 		l.tell(c, id, now)
 	}
 }

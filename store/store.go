@@ -19,12 +19,12 @@ import (
 // The errors a caller decides on. Implementations wrap them with the path and
 // the detail.
 var (
-	ErrNotFound  = errors.New("no such database")
-	ErrForeign   = errors.New("not an Ingero database")
-	ErrCorrupt   = errors.New("database is damaged")
-	ErrNewer     = errors.New("database was written by a newer version of Ingero")
-	ErrFull      = errors.New("disk is full")
-	ErrPermitted = errors.New("permission denied")
+	ErrNotFound   = errors.New("no such database")
+	ErrForeign    = errors.New("not an Ingero database")
+	ErrCorrupt    = errors.New("database is damaged")
+	ErrNewer      = errors.New("database was written by a newer version of Ingero")
+	ErrFull       = errors.New("disk is full")
+	ErrPermission = errors.New("permission denied")
 )
 
 // Window is a half-open span of Unix time in nanoseconds; zero bounds are open.

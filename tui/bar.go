@@ -22,8 +22,8 @@ func segments(s *live.Span) []segment {
 			list = append(list, segment{looks[i].look(), ns})
 		}
 	}
-	if s.Untold > 0 {
-		list = append(list, segment{untold, s.Untold})
+	if s.Unaccounted > 0 {
+		list = append(list, segment{unaccounted, s.Unaccounted})
 	}
 	return list
 }
@@ -37,10 +37,10 @@ func (m *Model) bar(list []segment, width int) string {
 			continue
 		}
 		s := &list[i]
-		if m.o.Colour && s.letter != untold.letter {
-			b.WriteString(m.paint(s.ink, string(s.letter)+strings.Repeat(" ", n-1)))
+		if m.o.Colour && s.letter != unaccounted.letter {
+			b.WriteString(m.paint(s.style, string(s.letter)+strings.Repeat(" ", n-1)))
 		} else {
-			b.WriteString(m.paint(s.ink, strings.Repeat(string(s.letter), n)))
+			b.WriteString(m.paint(s.style, strings.Repeat(string(s.letter), n)))
 		}
 	}
 	if b.Len() == 0 {
@@ -85,7 +85,7 @@ func shares(list []segment, width int) []int {
 func (m *Model) legend(used map[byte]bool, width int) []string {
 	var lines []string
 	line, n := "", 0
-	for _, l := range append(classLooks(), untold) {
+	for _, l := range append(classLooks(), unaccounted) {
 		if !used[l.letter] {
 			continue
 		}
@@ -97,7 +97,7 @@ func (m *Model) legend(used map[byte]bool, width int) []string {
 		if n > 0 {
 			line, n = line+"  ", n+2
 		}
-		line, n = line+m.paint(l.ink, string(l.letter))+" "+l.word, n+w
+		line, n = line+m.paint(l.style, string(l.letter))+" "+l.word, n+w
 	}
 	if n > 0 {
 		lines = append(lines, line)

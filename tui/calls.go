@@ -36,7 +36,7 @@ func (c calls) page(m *Model, width int) page {
 		f := &s.InFlight[i]
 		line := report.Flight(f, uint64(s.At.UnixNano()), s.Whereabouts(i))
 		p.rows = append(p.rows, row{
-			key: fmt.Sprintf("flight %d %d", f.TID, f.Start), head: line, ink: bad,
+			key: fmt.Sprintf("flight %d %d", f.TID, f.Start), head: line, style: bad,
 			open: func(width int) []string { return c.flight(m, f, line, width) },
 		})
 	}
@@ -66,7 +66,7 @@ func (c calls) page(m *Model, width int) page {
 		} else if i == 0 || o.PID != last {
 			p.rows = append(p.rows, row{
 				key: fmt.Sprint(o.PID), head: fmt.Sprintf("%s (%d)", report.OneLine(o.Comm), o.PID),
-				ink: bold, group: true,
+				style: bold, group: true,
 			})
 		}
 		last = o.PID
@@ -79,7 +79,7 @@ func (c calls) row(m *Model, o *agent.OpStatus) row {
 	time := m.shown.picture.Ops[live.OpKey{PID: o.PID, Op: o.Op}]
 	errors := cell{text: short(o.Errors)}
 	if o.Errors > 0 {
-		errors.ink = bad
+		errors.style = bad
 	}
 	return row{
 		key: fmt.Sprintf("%d %s", o.PID, o.Op),

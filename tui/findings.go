@@ -19,7 +19,7 @@ func (findings) badge(m *Model) uint64 {
 	if m.latest == nil {
 		return 0
 	}
-	n := m.latest.picture.Told
+	n := m.latest.picture.Noticed
 	for i := range m.latest.findings {
 		if m.latest.findings[i].Now {
 			n++
@@ -77,7 +77,7 @@ func (f findings) row(m *Model, x *live.Finding, now time.Time) row {
 	}
 	return row{
 		key:   "chain " + c.ID,
-		cells: []cell{{text: report.OneLine(c.Severity), ink: i}, text(seen), text(report.OneLine(c.Summary))},
+		cells: []cell{{text: report.OneLine(c.Severity), style: i}, text(seen), text(report.OneLine(c.Summary))},
 		open: func(width int) []string {
 			head := fmt.Sprintf("first seen %s, last %s, %s", x.First.Format("15:04:05"), x.Last.Format("15:04:05"),
 				report.Plural(uint64(x.Times), "time"))
@@ -92,7 +92,7 @@ func (findings) notExplained(m *Model, n *report.NotExplained) row {
 	return row{
 		key: fmt.Sprintf("unknown %d %s", n.Effect.TID, n.Effect.Op),
 		cells: []cell{
-			{text: "?", ink: warn},
+			{text: "?", style: warn},
 			text("now"),
 			text(report.OneLine(fmt.Sprintf("%s lost %s of its time; not explained", n.Effect.Process,
 				fmt.Sprintf("%.0f %%", n.LostPct)))),
@@ -110,7 +110,7 @@ func (findings) notice(n *live.Notice, now time.Time) row {
 	at := time.Unix(0, int64(n.At))
 	return row{
 		key:   fmt.Sprintf("notice %d %s", n.At, line),
-		cells: []cell{{text: "!", ink: bad}, text(ago(now, at) + " ago"), {text: line, ink: bad}},
+		cells: []cell{{text: "!", style: bad}, text(ago(now, at) + " ago"), {text: line, style: bad}},
 		open: func(width int) []string {
 			return append([]string{at.Format(time.DateTime)}, wrapped(line, width)...)
 		},

@@ -21,7 +21,7 @@ func (ledger) orders() []string    { return []string{"process", "lost", "on CPU"
 // windowWord names one of live.Windows.
 func windowWord(i int) string {
 	if w := live.Windows[i]; w != 0 {
-		return "last " + report.Short(w)
+		return "last " + report.FormatDuration(w)
 	}
 	return "whole run"
 }
@@ -42,7 +42,7 @@ func (l ledger) page(m *Model, width int) page {
 		if order == 0 && (i == 0 || t.PID != last) {
 			p.rows = append(p.rows, row{
 				key:  fmt.Sprint(t.PID),
-				head: fmt.Sprintf("%s (%d)", report.OneLine(cmp.Or(t.Process, t.Comm)), t.PID), ink: bold, group: true,
+				head: fmt.Sprintf("%s (%d)", report.OneLine(cmp.Or(t.Process, t.Comm)), t.PID), style: bold, group: true,
 			})
 		}
 		last = t.PID
@@ -67,11 +67,11 @@ func (l ledger) row(m *Model, t *live.Thread) row {
 	}
 	lost := cell{text: percent(s.Lost(), s.NS)}
 	if s.NS > 0 && float64(s.Lost()) >= slight*float64(s.NS) {
-		lost.ink = warn
+		lost.style = warn
 	}
 	waited := ""
 	c, ns := most(&s.Class)
-	if lost.ink == warn { // what it lost matters more than what it may have wanted
+	if lost.style == warn { // what it lost matters more than what it may have wanted
 		c, ns = mostLost(&s.Class)
 	}
 	if ns > 0 {

@@ -59,7 +59,7 @@ func (p memory) page(m *Model, width int) page {
 		for i := range h.Sites[:min(len(h.Sites), sitesShown)] {
 			list.rows = append(list.rows, row{
 				key: fmt.Sprintf("%d site %d", h.PID, i), head: "    " + siteLine(&h.Sites[i]),
-				ink: dim, open: p.opens(m, &h),
+				style: dim, open: p.opens(m, &h),
 			})
 		}
 	}
@@ -74,7 +74,7 @@ func (p memory) row(m *Model, h *live.Holder) row {
 	d, pinned := &h.Spaces[event.DeviceMemory], &h.Spaces[event.PinnedMemory]
 	failed := cell{text: short(d.Failed + pinned.Failed)}
 	if d.Failed+pinned.Failed > 0 {
-		failed.ink = bad
+		failed.style = bad
 	}
 	rss := "-"
 	if h.Host != nil {

@@ -271,14 +271,14 @@ func (f *fakeFleet) Nodes() []string {
 
 func (f *fakeFleet) Close() {}
 
-func (f *fakeFleet) Overview(_ context.Context, s fleet.Scope) ([]wire.Overview, fleet.Heard, error) {
+func (f *fakeFleet) Overview(_ context.Context, s fleet.Scope) ([]wire.Overview, fleet.Coverage, error) {
 	f.asked++
 	<-f.release
 	one := wire.Overview{Verdict: "nothing stands out", Calls: 5}
 	one.Node = "gpu-node-01"
 	three := wire.Overview{Verdict: "trainer waits for a disk\x1b[2J", Findings: map[string]int{"HIGH": 1}}
 	three.Node = "gpu-node-03"
-	return []wire.Overview{one, three}, fleet.Heard{
+	return []wire.Overview{one, three}, fleet.Coverage{
 		Asked: 3, Failed: []fleet.Failure{{Node: "gpu-2:8080", Error: "connection refused"}},
 		Clocks:   []fleet.Clock{{Node: "gpu-1:8080", Offset: -1200 * time.Microsecond, Bound: time.Millisecond}},
 		Warnings: []string{"the clock of gpu-1:8080 is far off"},
@@ -335,7 +335,7 @@ func TestNoNodeAnswers(t *testing.T) {
 	press(m, "5")
 	m.Update(answeredMsg{
 		at: noon, err: errors.New("none"),
-		heard: fleet.Heard{Failed: []fleet.Failure{
+		coverage: fleet.Coverage{Failed: []fleet.Failure{
 			{Node: "gpu-1:8080", Error: "a"},
 			{Node: "gpu-2:8080", Error: "b"},
 			{Node: "gpu-3:8080", Error: "c"},

@@ -18,7 +18,7 @@ import (
 type Fleet interface {
 	Nodes() []string // addresses
 	Close()
-	Overview(ctx context.Context, s fleet.Scope) ([]wire.Overview, fleet.Heard, error)
+	Overview(ctx context.Context, s fleet.Scope) ([]wire.Overview, fleet.Coverage, error)
 }
 
 // How the other nodes are asked: while somebody looks, for what is new.
@@ -32,17 +32,17 @@ type nodesState struct {
 	asking   bool // an answer, or the next question, is on its way
 	answered time.Time
 	list     []wire.Overview // of those that did, in order
-	heard    fleet.Heard
+	coverage fleet.Coverage
 	err      error // of those that did not: all of them
 }
 
 type (
 	askMsg      struct{}
 	answeredMsg struct {
-		at    time.Time
-		list  []wire.Overview
-		heard fleet.Heard
-		err   error
+		at       time.Time
+		list     []wire.Overview
+		coverage fleet.Coverage
+		err      error
 	}
 )
 
@@ -58,14 +58,14 @@ func (m *Model) look() tea.Cmd {
 // question asks all nodes, in a goroutine of its own: the view never waits.
 func question(ctx context.Context, f Fleet) tea.Cmd {
 	return func() tea.Msg {
-		list, heard, err := f.Overview(ctx, fleet.Scope{Since: askAbout})
-		return answeredMsg{time.Now(), list, heard, err}
+		list, coverage, err := f.Overview(ctx, fleet.Scope{Since: askAbout})
+		return answeredMsg{time.Now(), list, coverage, err}
 	}
 }
 
 // answered keeps an answer, and asks again later.
 func (m *Model) answered(a answeredMsg) tea.Cmd {
-	m.nodes.answered, m.nodes.list, m.nodes.heard, m.nodes.err = a.at, a.list, a.heard, a.err
+	m.nodes.answered, m.nodes.list, m.nodes.coverage, m.nodes.err = a.at, a.list, a.coverage, a.err
 	return tea.Tick(askEvery, func(time.Time) tea.Msg { return askMsg{} })
 }
 
@@ -85,7 +85,7 @@ func (nodes) title() string    { return "Nodes" }
 func (nodes) orders() []string { return nil }
 
 // badge counts nodes that did not answer.
-func (nodes) badge(m *Model) uint64 { return uint64(len(m.nodes.heard.Failed)) }
+func (nodes) badge(m *Model) uint64 { return uint64(len(m.nodes.coverage.Failed)) }
 
 func (n nodes) page(m *Model, width int) page {
 	p := page{columns: []column{
@@ -107,7 +107,7 @@ func (n nodes) page(m *Model, width int) page {
 		p.below = []string{m.paint(dim,
 			fmt.Sprintf("asked at %s about the last %s, and again every %s while this tab is open",
 				s.answered.Format("15:04:05"), askAbout, askEvery))}
-		for _, w := range s.heard.Warnings {
+		for _, w := range s.coverage.Warnings {
 			p.below = append(p.below, m.paint(warn, report.OneLine(w)))
 		}
 	}
@@ -139,16 +139,16 @@ func (n nodes) others(m *Model) []row {
 	var rows []row
 	at := 0
 	for _, address := range m.o.Fleet.Nodes() {
-		failed := slices.IndexFunc(s.heard.Failed, func(f fleet.Failure) bool { return f.Node == address })
+		failed := slices.IndexFunc(s.coverage.Failed, func(f fleet.Failure) bool { return f.Node == address })
 		switch {
 		case s.answered.IsZero():
 			rows = append(rows,
 				row{key: address, cells: []cell{text(report.OneLine(address)), text("asking"), text("-"), text("")}})
 		case failed >= 0:
-			why := report.OneLine(s.heard.Failed[failed].Error)
+			why := report.OneLine(s.coverage.Failed[failed].Error)
 			rows = append(rows, row{
 				key:   address,
-				cells: []cell{text(report.OneLine(address)), {text: "MISSING", ink: bad}, text("-"), {text: why, ink: bad}},
+				cells: []cell{text(report.OneLine(address)), {text: "MISSING", style: bad}, text("-"), {text: why, style: bad}},
 				open:  func(width int) []string { return wrapped(report.OneLine(address)+": "+why, width) },
 			})
 		case at < len(s.list):
@@ -163,7 +163,7 @@ func (nodes) answer(m *Model, address string, o *wire.Overview) row {
 	name := report.OneLine(o.Node)
 	clock := "-"
 	long := "Its clock could not be read."
-	for _, c := range m.nodes.heard.Clocks {
+	for _, c := range m.nodes.coverage.Clocks {
 		if c.Node == address {
 			clock = signed(c.Offset)
 			long = fmt.Sprintf("Its clock is %s of this machine's, ± %s.", way(c.Offset), report.Duration(uint64(c.Bound)))

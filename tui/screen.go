@@ -134,10 +134,10 @@ func (m *Model) alerts() []string {
 		return nil
 	}
 	var list []string
-	if p := m.latest.picture; p.Told > 0 {
+	if p := m.latest.picture; p.Noticed > 0 {
 		line := noticeLine(&p.Notices[len(p.Notices)-1])
-		if p.Told > 1 {
-			line += fmt.Sprintf(" (and %s, see 3)", short(p.Told-1))
+		if p.Noticed > 1 {
+			line += fmt.Sprintf(" (and %s, see 3)", short(p.Noticed-1))
 		}
 		list = append(list, m.paint(bad, line))
 	}

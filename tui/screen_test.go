@@ -159,7 +159,7 @@ func TestBarsAreLegibleWithoutColours(t *testing.T) {
 // The parts of a bar add up to its width, whatever they are.
 func TestBarIsAsWideAsItIsToBe(t *testing.T) {
 	for n := range uint64(200) {
-		list := []segment{{untold, n * n % 7}, {untold, n % 3}, {untold, n * 31 % 101}, {untold, n % 2}}
+		list := []segment{{unaccounted, n * n % 7}, {unaccounted, n % 3}, {unaccounted, n * 31 % 101}, {unaccounted, n % 2}}
 		sum := 0
 		for _, k := range shares(list, 37) {
 			sum += k
@@ -172,7 +172,7 @@ func TestBarIsAsWideAsItIsToBe(t *testing.T) {
 }
 
 func TestEveryClassHasALook(t *testing.T) {
-	letters := map[byte]bool{untold.letter: true}
+	letters := map[byte]bool{unaccounted.letter: true}
 	classes := map[event.Class]bool{}
 	for _, l := range looks {
 		if letters[l.letter] || classes[l.class] {

@@ -17,9 +17,9 @@ type column struct {
 
 // cell is text in a column, or what is drawn there.
 type cell struct {
-	text string
-	ink  ink
-	draw func(width int) string // instead of text; with escape sequences of its own
+	text  string
+	style style
+	draw  func(width int) string // instead of text; with escape sequences of its own
 }
 
 // text is a plain cell.
@@ -31,7 +31,7 @@ type row struct {
 	cells []cell
 	head  string                   // instead of cells: a line of its own
 	group bool                     // it stands over the rows that follow
-	ink   ink                      // of head
+	style style                    // of head
 	open  func(width int) []string // what Enter shows; nil: nothing
 }
 
@@ -164,7 +164,7 @@ func (m *Model) line(r *row, columns []column, widths []int, isChosen bool, widt
 		if isChosen {
 			return m.paint(chosen, mark+pad(r.head, width-1, false))
 		}
-		return mark + m.paint(r.ink, pad(r.head, width-1, false))
+		return mark + m.paint(r.style, pad(r.head, width-1, false))
 	}
 	var b strings.Builder
 	b.WriteString(m.inked(mark, plain, isChosen))
@@ -185,12 +185,12 @@ func (m *Model) line(r *row, columns []column, widths []int, isChosen bool, widt
 			b.WriteString(c.draw(w))
 			continue
 		}
-		b.WriteString(m.inked(pad(c.text, w, columns[i].right), c.ink, isChosen))
+		b.WriteString(m.inked(pad(c.text, w, columns[i].right), c.style, isChosen))
 	}
 	return b.String()
 }
 
-func (m *Model) inked(s string, i ink, isChosen bool) string {
+func (m *Model) inked(s string, i style, isChosen bool) string {
 	if isChosen {
 		i = chosen
 	}

@@ -114,11 +114,11 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 		best := -1
 		for _, i := range []int{n - 1, n} {
 			if i >= 0 && i < len(mine) &&
-				(best < 0 || apart(mine[i].SyncEnd, c.SyncEnd) < apart(mine[best].SyncEnd, c.SyncEnd)) {
+				(best < 0 || distance(mine[i].SyncEnd, c.SyncEnd) < distance(mine[best].SyncEnd, c.SyncEnd)) {
 				best = i
 			}
 		}
-		if m := mine[best]; float64(apart(m.SyncEnd, c.SyncEnd)) <= closeness*float64(step) {
+		if m := mine[best]; float64(distance(m.SyncEnd, c.SyncEnd)) <= closeness*float64(step) {
 			near++
 			votes[int64(c.Seq)-int64(m.Seq)]++
 		}
@@ -133,7 +133,7 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 		float64(votes[shift]) >= together*float64(common) && same
 }
 
-func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
+func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
 // common counts the operations that both lines have, given how far their numbers are
 // apart, and says whether they are the same on both.

@@ -168,7 +168,7 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 			}
 			if last >= 0 {
 				s.Sampled = append(s.Sampled, Step{span[i].End(), span[i].End() - min(span[last].End(), span[i].End())})
-				sizes = append(sizes, tally(calls, span[last+1:i+1]))
+				sizes = append(sizes, countCalls(calls, span[last+1:i+1]))
 			}
 			last = i
 		}
@@ -248,9 +248,9 @@ func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait b
 	return list, true
 }
 
-// tally appends to each operation how often it is called in a step; returns the
+// countCalls appends to each operation how often it is called in a step; returns the
 // sum.
-func tally(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
+func countCalls(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
 	for _, n := range calls {
 		*n = append(*n, 0)
 	}

@@ -34,7 +34,7 @@ type Stats struct {
 	gpus    map[int]*GPU
 	host    *store.Snapshot
 	notices []Notice
-	told    uint64
+	noticed uint64
 }
 
 // New makes an empty Tally.
@@ -56,7 +56,7 @@ type Picture struct {
 	GPUs        []GPU    // by number
 	Host        *store.Snapshot
 	Notices     []Notice // the last ones, oldest first
-	Told        uint64   // notices in all
+	Noticed     uint64   // notices in all
 }
 
 // Notice is something that happened once and is not to be missed.
@@ -121,9 +121,9 @@ func (t *Stats) name(p *store.Process) {
 func (t *Stats) life(l *event.Life) {
 	switch l.Kind {
 	case event.LifeOOM:
-		told := *l
-		told.Comm = cmp.Or(l.Comm, t.names[l.PID])
-		t.notice(Notice{At: l.At, OOM: &told})
+		life := *l
+		life.Comm = cmp.Or(l.Comm, t.names[l.PID])
+		t.notice(Notice{At: l.At, OOM: &life})
 	case event.LifeExit:
 		if th := t.threads[l.Thread]; th != nil {
 			th.ended = l.At
@@ -153,7 +153,7 @@ func (t *Stats) exited(pid uint32) {
 }
 
 func (t *Stats) notice(n Notice) {
-	t.told++
+	t.noticed++
 	t.notices = append(t.notices, n)
 	if len(t.notices) > maxNotices {
 		t.notices = slices.Delete(t.notices, 0, len(t.notices)-maxNotices)
@@ -188,7 +188,7 @@ func (t *Stats) readings(b *store.Batch) {
 func (t *Stats) Picture(at uint64) *Picture {
 	p := &Picture{
 		At: at, Threads: t.times(at), MoreThreads: t.left, Ops: t.ops.picture(), Memory: t.holders(),
-		Host: t.host, Notices: slices.Clone(t.notices), Told: t.told,
+		Host: t.host, Notices: slices.Clone(t.notices), Noticed: t.noticed,
 	}
 	slices.SortStableFunc(p.Notices, func(a, b Notice) int { return cmp.Compare(a.At, b.At) })
 	for _, g := range t.gpus {

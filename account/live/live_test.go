@@ -52,8 +52,8 @@ func TestTimeOfAThreadIsToldByWindow(t *testing.T) {
 		if d := time.Duration(s.NS); d < w || d > w*5/4+500*time.Millisecond {
 			t.Errorf("the window of %s is %s long", w, d)
 		}
-		if 2*s.OnCPU != s.NS || s.Untold != 0 {
-			t.Errorf("window %s: on a CPU %d of %d, untold %d", w, s.OnCPU, s.NS, s.Untold)
+		if 2*s.OnCPU != s.NS || s.Unaccounted != 0 {
+			t.Errorf("window %s: on a CPU %d of %d, untold %d", w, s.OnCPU, s.NS, s.Unaccounted)
 		}
 		if s.Lost() != s.OnCPU || s.Of(event.OnCPU) != s.OnCPU {
 			t.Errorf("window %s: lost %d, want %d", w, s.Lost(), s.OnCPU)
@@ -76,8 +76,8 @@ func TestWhatTheKernelHasNotToldIsSaid(t *testing.T) {
 	ta.Batch(traced(10, "engine"))
 	now := run(ta, engine, 20*time.Second)
 	for i, s := range ta.Picture(now + uint64(5*time.Second)).Threads[0].Spans {
-		if s.Untold != uint64(5*time.Second) {
-			t.Errorf("window %s: untold %s", live.Windows[i], time.Duration(s.Untold))
+		if s.Unaccounted != uint64(5*time.Second) {
+			t.Errorf("window %s: untold %s", live.Windows[i], time.Duration(s.Unaccounted))
 		}
 	}
 }
@@ -92,12 +92,12 @@ func TestTimeInACallThatDoesNotReturnIsTold(t *testing.T) {
 	ta.Batch(&store.Batch{InFlight: []event.InFlight{look}})
 	before := ta.Picture(last).Threads[0].Spans[3]
 	s := ta.Picture(now).Threads[0].Spans[3]
-	if s.Class[event.Pipe] != 35e8 || s.Untold != 15e8 || s.NS != before.NS+5e9 {
-		t.Errorf("in a pipe %d, untold %d of %d", s.Class[event.Pipe], s.Untold, s.NS)
+	if s.Class[event.Pipe] != 35e8 || s.Unaccounted != 15e8 || s.NS != before.NS+5e9 {
+		t.Errorf("in a pipe %d, untold %d of %d", s.Class[event.Pipe], s.Unaccounted, s.NS)
 	}
 	look.End = now
 	ta.Batch(&store.Batch{InFlight: []event.InFlight{look}})
-	if s := ta.Picture(now).Threads[0].Spans[3]; s.Class[event.Pipe] != 0 || s.Untold != 5e9 {
+	if s := ta.Picture(now).Threads[0].Spans[3]; s.Class[event.Pipe] != 0 || s.Unaccounted != 5e9 {
 		t.Errorf("after it returned: %+v", s)
 	}
 }
@@ -247,8 +247,8 @@ func TestWhatHappenedOnceIsKept(t *testing.T) {
 	}
 	ta.Batch(&store.Batch{Xids: []store.Xid{{At: start + 100, GPU: 1, Code: 79}}})
 	p := ta.Picture(start)
-	if p.Told != 71 || len(p.Notices) != 64 || p.Notices[62].OOM.Comm != "hungry" || p.Notices[63].Xid.Code != 79 {
-		t.Errorf("%d told, %d kept, the last %+v", p.Told, len(p.Notices), p.Notices[len(p.Notices)-1])
+	if p.Noticed != 71 || len(p.Notices) != 64 || p.Notices[62].OOM.Comm != "hungry" || p.Notices[63].Xid.Code != 79 {
+		t.Errorf("%d told, %d kept, the last %+v", p.Noticed, len(p.Notices), p.Notices[len(p.Notices)-1])
 	}
 }
 

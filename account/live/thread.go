@@ -28,9 +28,9 @@ type Span struct {
 	NS    uint64                   // how long the span is
 	Class [event.NumClasses]uint64 // ns off a CPU
 	OnCPU uint64                   // ns
-	// Untold is the end of the span, ns: the kernel accounts for a thread when it leaves
+	// Unaccounted is the end of the span, ns: the kernel accounts for a thread when it leaves
 	// a CPU, so that what one has done since is not known yet.
-	Untold uint64
+	Unaccounted uint64
 }
 
 // Lost is the part of a span in which the thread waited for something that a healthy one
@@ -177,8 +177,8 @@ func (th *thread) span(now uint64, window time.Duration) Span {
 		}
 	}
 	last := totalOf(&th.last)
-	s := Span{OnCPU: last.onCPU - min(base.onCPU, last.onCPU), Untold: now - min(last.at, now)}
-	s.NS = s.OnCPU + s.Untold
+	s := Span{OnCPU: last.onCPU - min(base.onCPU, last.onCPU), Unaccounted: now - min(last.at, now)}
+	s.NS = s.OnCPU + s.Unaccounted
 	for i, v := range last.class {
 		s.Class[i] = v - min(base.class[i], v)
 		s.NS += s.Class[i]
@@ -195,7 +195,7 @@ func (th *thread) stay(s *Span, now uint64) {
 	if f.End != 0 || to <= from {
 		return
 	}
-	ns := min(to-from, s.Untold)
+	ns := min(to-from, s.Unaccounted)
 	switch {
 	case f.Doing == event.Running:
 		s.OnCPU += ns
@@ -206,5 +206,5 @@ func (th *thread) stay(s *Span, now uint64) {
 	default:
 		return
 	}
-	s.Untold -= ns
+	s.Unaccounted -= ns
 }

@@ -34,7 +34,7 @@ type site struct {
 	siteKey
 	bytes, count uint64 // live
 	order        []birth
-	told         event.MemorySite // as it was told last
+	reported     event.MemorySite // as it was told last
 	listed       bool             // was among those told last
 }
 
@@ -184,14 +184,14 @@ func (p *process) top(at uint64, list []event.MemorySite) []event.MemorySite {
 			continue
 		}
 		s.listed = among && s.count > 0
-		if s.bytes == s.told.LiveBytes && s.count == s.told.LiveCount {
+		if s.bytes == s.reported.LiveBytes && s.count == s.reported.LiveCount {
 			continue
 		}
-		s.told = event.MemorySite{
+		s.reported = event.MemorySite{
 			At: at, PID: p.pid, Space: s.space, Op: s.op, Stack: s.stack,
 			LiveBytes: s.bytes, LiveCount: s.count, Oldest: p.oldest(s),
 		}
-		list = append(list, s.told)
+		list = append(list, s.reported)
 	}
 	return list
 }

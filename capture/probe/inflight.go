@@ -17,8 +17,8 @@ import (
 // MinFlight is how old a call must be to be told by InFlight.
 const MinFlight = inflight.MinAge
 
-// flights reads which threads are in a call that has not returned.
-type flights struct {
+// inFlightReader reads which threads are in a call that has not returned.
+type inFlightReader struct {
 	*inflight.Reader
 	known map[event.Thread]knownStack
 }
@@ -33,16 +33,16 @@ type knownStack struct {
 // longer, and what the threads `asked` do: those that hold what such calls wait
 // for. Stacks that are new are appended to r. It belongs to the goroutine of Drain.
 func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]event.InFlight, error) {
-	if t.flights == nil {
+	if t.inFlight == nil {
 		l := t.probe(inflight.Probe)
 		if l == nil {
 			return list, nil
 		}
-		t.flights = &flights{inflight.NewReader(l), map[event.Thread]knownStack{}}
+		t.inFlight = &inFlightReader{inflight.NewReader(l), map[event.Thread]knownStack{}}
 	}
-	t.flights.Ask(asked)
+	t.inFlight.Ask(asked)
 	seen := map[event.Thread]bool{}
-	err := t.flights.Read(func(w *bpf.WireFlightRec) {
+	err := t.inFlight.Read(func(w *bpf.WireFlightRec) {
 		f := t.decode.flight(w)
 		f.Stack = t.flightStack(w, r)
 		seen[f.Thread] = true
@@ -50,9 +50,9 @@ func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]
 		list = append(list, f)
 	})
 	r.Code = t.decode.unwind.News(r.Code)
-	for k := range t.flights.known {
+	for k := range t.inFlight.known {
 		if !seen[k] {
-			delete(t.flights.known, k)
+			delete(t.inFlight.known, k)
 		}
 	}
 	if err != nil {
@@ -144,7 +144,8 @@ func (t *Tracer) about(w *bpf.WireFlightRec, f *event.InFlight) {
 func (t *Tracer) flightStack(w *bpf.WireFlightRec, r *Records) uint64 {
 	id := event.Thread{PID: w.Tgid, TID: w.H.Tid}
 	call := w.Call[0].Start
-	if k, ok := t.flights.known[id]; ok && k.call == call && k.pc == w.Pc && k.sp == w.Sp && w.Out != 0 && w.State != 0 {
+	blocked := w.Out != 0 && w.State != 0
+	if k, ok := t.inFlight.known[id]; ok && k.call == call && k.pc == w.Pc && k.sp == w.Sp && blocked {
 		return k.ID
 	}
 	if t.opts.Stack == StackOff || w.Sp == 0 {
@@ -161,10 +162,10 @@ func (t *Tracer) flightStack(w *bpf.WireFlightRec, r *Records) uint64 {
 	if s.ID == 0 {
 		return 0
 	}
-	if t.flights.known[id].ID != s.ID {
+	if t.inFlight.known[id].ID != s.ID {
 		r.Stacks = append(r.Stacks, s)
 	}
-	t.flights.known[id] = knownStack{call, w.Pc, w.Sp, s}
+	t.inFlight.known[id] = knownStack{call, w.Pc, w.Sp, s}
 	return s.ID
 }
 
@@ -175,7 +176,7 @@ func (t *Tracer) flightCallers(w *bpf.WireFlightRec) (addrs []uint64, whole bool
 	if len(stack.Data) == 0 {
 		return nil, false
 	}
-	mend(stack, w)
+	restoreReturns(stack, w)
 	arch := t.decode.unwind.Arch()
 	addrs, whole = t.decode.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stack)
 	if blocked := w.Out != 0 && w.State != 0; !blocked && !leadsOut(w, addrs) {
@@ -240,12 +241,12 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 	return &unwind.Memory{Base: w.Sp, Data: data[:got]}
 }
 
-// mend puts back the return addresses that the kernel replaced to learn of returns.
+// restoreReturns puts back the return addresses that the kernel replaced to probe returns.
 // On x86-64 one lies where the stack pointer was at the entry, on arm64 somewhere
 // below, where the function saved it. A signature in its high bits goes; where page
 // tables have five levels, those bits belong to the address.
-func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
-	const told = 1<<48 - 1 // the bits in which there is no signature
+func restoreReturns(stack *unwind.Memory, w *bpf.WireFlightRec) {
+	const address = 1<<48 - 1 // the bits in which there is no signature
 	if w.Tramp == 0 {
 		return
 	}
@@ -260,7 +261,7 @@ func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
 		}
 		for ; at <= r.At && at-stack.Base+8 <= uint64(len(stack.Data)); at += 8 {
 			word := (*[8]byte)(stack.Data[at-stack.Base:])
-			if *(*uint64)(unsafe.Pointer(word))&told == w.Tramp&told {
+			if *(*uint64)(unsafe.Pointer(word))&address == w.Tramp&address {
 				*(*uint64)(unsafe.Pointer(word)) = r.To
 			}
 		}

@@ -30,7 +30,7 @@ func putBack(t *testing.T, tramp uint64) {
 	w.Ret[2] = bpf.WireFlightReturn{At: 0x1020, To: 0x22}
 	w.Ret[3] = bpf.WireFlightReturn{At: 0x1028, To: 0x33}
 	m := &unwind.Memory{Base: 0x1000, Data: data}
-	mend(m, w)
+	restoreReturns(m, w)
 	for i, want := range []uint64{1, 0x11, 3, 0x22, 5, 0x33, tramp} {
 		if got := binary.LittleEndian.Uint64(data[8*i:]); got != want {
 			t.Errorf("word %d is %#x, want %#x", i, got, want)

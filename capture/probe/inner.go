@@ -24,15 +24,15 @@ type innerLinks struct {
 // split parts a file's functions in those that keep their probes and those that may lose
 // them, by role. With a perf event for each function all keep them: taking one off takes the
 // kernel a tenth of a second.
-func (t *Tracer) split(all []Target) (rest []Target, apart map[event.Role][]Target) {
+func (t *Tracer) split(all []Target) (rest []Target, separate map[event.Role][]Target) {
 	if t.variant.backend == BackendPerf || t.opts.Empty {
 		return all, nil
 	}
-	apart = map[event.Role][]Target{}
+	separate = map[event.Role][]Target{}
 	for _, f := range all {
 		if f.Cookie>>24&inner != 0 {
 			role := event.Op(f.Cookie).Role()
-			apart[role] = append(apart[role], f)
+			separate[role] = append(separate[role], f)
 		} else {
 			rest = append(rest, f)
 		}
@@ -40,13 +40,15 @@ func (t *Tracer) split(all []Target) (rest []Target, apart map[event.Role][]Targ
 	if len(rest) == 0 {
 		return all, nil
 	}
-	return rest, apart
+	return rest, separate
 }
 
-// attachInner probes functions that split set apart.
-func (t *Tracer) attachInner(path string, apart map[event.Role][]Target, pid int) (map[event.Role]*innerLinks, error) {
+// attachInner probes the functions that split separated.
+func (t *Tracer) attachInner(path string, separate map[event.Role][]Target, pid int) (
+	map[event.Role]*innerLinks, error,
+) {
 	list := map[event.Role]*innerLinks{}
-	for role, targets := range apart {
+	for role, targets := range separate {
 		in := &innerLinks{targets: targets, pid: pid}
 		var err error
 		if in.file, err = openRegular(path); err == nil {

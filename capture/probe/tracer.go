@@ -60,20 +60,20 @@ const (
 // Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one
 // goroutine; Attach and Adopt may be called from another.
 type Tracer struct {
-	opts    Options
-	log     *slog.Logger
-	variant *variant
-	types   *btf.Cache // the kernel's, while programs are loaded: reading them takes long
-	sched   *ebpf.Collection
-	calls   *ebpf.Collection
-	probes  []loaded             // those of kernelProbes that could be loaded
-	shared  map[string]*ebpf.Map // those of sched that other programs use
-	hooks   closers              // of sched
-	events  *ring
-	lives   *ring
-	decode  *decoder
-	python  interpreters
-	flights *flights // nil until InFlight is called
+	opts     Options
+	log      *slog.Logger
+	variant  *variant
+	types    *btf.Cache // the kernel's, while programs are loaded: reading them takes long
+	sched    *ebpf.Collection
+	calls    *ebpf.Collection
+	probes   []loaded             // those of kernelProbes that could be loaded
+	shared   map[string]*ebpf.Map // those of sched that other programs use
+	hooks    closers              // of sched
+	events   *ring
+	lives    *ring
+	decode   *decoder
+	python   interpreters
+	inFlight *inFlightReader // nil until InFlight is called
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -292,7 +292,7 @@ func (t *Tracer) Close() error {
 		}
 		err = errors.Join(err, t.probes[i].Close())
 	}
-	t.probes, t.flights = nil, nil
+	t.probes, t.inFlight = nil, nil
 	for _, r := range []*ring{t.events, t.lives} {
 		if r != nil {
 			r.close()

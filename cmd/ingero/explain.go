@@ -44,8 +44,8 @@ answer, it says what the others found, and the exit code is 3.`,
   ingero explain --nodes gpu-node-01:8080,gpu-node-02:8080  which node, and why`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "chains", "per-process"), apart(cmd, "since", "from"),
-				apart(cmd, "since", "to")); err != nil {
+			if err := cmp.Or(oneRecording(&f.db, args), mutuallyExclusive(cmd, "chains", "per-process"),
+				mutuallyExclusive(cmd, "since", "from"), mutuallyExclusive(cmd, "since", "to")); err != nil {
 				return err
 			}
 			fl, err := c.fleet(&f.fleet, cmd, f.db)

@@ -53,7 +53,8 @@ memory. The recording is never changed.`,
   ingero export run.db --format parquet         run.parquet, for pandas, Polars, DuckDB`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(oneRecording(&f.db, args), apart(cmd, "since", "from"), apart(cmd, "since", "to")); err != nil {
+			if err := cmp.Or(oneRecording(&f.db, args), mutuallyExclusive(cmd, "since", "from"),
+				mutuallyExclusive(cmd, "since", "to")); err != nil {
 				return err
 			}
 			return c.export(cmd.Context(), &f)

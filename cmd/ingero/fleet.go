@@ -191,9 +191,9 @@ func (c *console) knownNodes() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// complain tells what an answer of nodes lacks, and returns the exit code it deserves.
-func (c *console) complain(h *fleet.Heard) error {
-	for _, line := range h.Complaints() {
+// reportProblems writes warnings to stderr. It returns exit code exitPartial if nodes did not answer.
+func (c *console) reportProblems(h *fleet.Coverage) error {
+	for _, line := range h.Problems() {
 		fmt.Fprintln(c.err, "ingero: warning:", line)
 	}
 	if h.Partial() {
@@ -221,7 +221,7 @@ func (c *console) queryFleet(ctx context.Context, fl *fleet.Fleet, f *queryFlags
 	if t.Truncated {
 		fmt.Fprintf(c.err, "ingero: there is more: %d rows are shown; narrow it with where, or raise --limit\n", len(t.Rows))
 	}
-	return c.complain(&t.Heard)
+	return c.reportProblems(&t.Coverage)
 }
 
 // tableRows are the rows of a table, one after the other.
@@ -254,5 +254,5 @@ func (c *console) explainFleet(ctx context.Context, fl *fleet.Fleet, f *explainF
 	if err != nil {
 		return err
 	}
-	return c.complain(&e.Heard)
+	return c.reportProblems(&e.Coverage)
 }

@@ -90,7 +90,7 @@ func (a *listenAddress) check(cmd *cobra.Command) error {
 	if a.plain && (a.cert != "" || a.clientCA != "") {
 		return usage("--no-tls contradicts --tls-cert and --client-ca; leave one out")
 	}
-	return apart(cmd, "token", "token-file")
+	return mutuallyExclusive(cmd, "token", "token-file")
 }
 
 // listener is a server that has its address, and answers once it is told to.

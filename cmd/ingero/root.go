@@ -78,8 +78,8 @@ func arguments(minimum, maximum int, want string) cobra.PositionalArgs {
 	}
 }
 
-// apart refuses two flags that contradict each other.
-func apart(cmd *cobra.Command, a, b string) error {
+// mutuallyExclusive refuses two flags that contradict each other.
+func mutuallyExclusive(cmd *cobra.Command, a, b string) error {
 	if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
 		return usage("--%s and --%s contradict each other; give one; see %s --help", a, b, cmd.CommandPath())
 	}

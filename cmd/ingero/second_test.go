@@ -68,7 +68,7 @@ func checkTally(t *testing.T, p *live.Picture) {
 	t.Helper()
 	for i := range p.Threads {
 		for _, s := range p.Threads[i].Spans {
-			sum := s.OnCPU + s.Untold
+			sum := s.OnCPU + s.Unaccounted
 			for _, ns := range s.Class {
 				sum += ns
 			}

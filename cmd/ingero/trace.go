@@ -69,7 +69,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(apart(cmd, "db", "out"), apart(cmd, "pid", "user")); err != nil {
+			if err := cmp.Or(mutuallyExclusive(cmd, "db", "out"), mutuallyExclusive(cmd, "pid", "user")); err != nil {
 				return err
 			}
 			return c.trace(cmd.Context(), &f, args)
@@ -83,14 +83,14 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 
 // tracing is one run of trace: what to ask of the agent, and how to show it.
 type tracing struct {
-	c    *console
-	opts agent.Options
-	conf *config.Config // ingero.yaml
-	node string         // this machine's name
-	file *recordingFile // nil: nothing is recorded
-	view traceView
-	told *exported // nil: no metrics
-	log  io.Writer // of what is neither result nor progress
+	c       *console
+	opts    agent.Options
+	conf    *config.Config // ingero.yaml
+	node    string         // this machine's name
+	file    *recordingFile // nil: nothing is recorded
+	view    traceView
+	metrics *metricsSink // nil: no metrics
+	log     io.Writer    // of what is neither result nor progress
 }
 
 // traceView shows a run while it lasts, and its end.
@@ -125,7 +125,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if len(t.opts.PIDs) > 0 {
 		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
 	}
-	if t.told, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
+	if t.metrics, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
 		return err
 	}
 	sum, err := t.watch(ctx, f)
@@ -144,9 +144,9 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 // watch runs the tracer; what it records is diagnosed as it goes on, and served to AI
 // agents at an address, unless that is empty.
 func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, error) {
-	if t.told != nil {
-		defer func() { _ = t.told.Close() }() // if the run never began
-		t.opts.Sinks = append(t.opts.Sinks, t.told)
+	if t.metrics != nil {
+		defer func() { _ = t.metrics.Close() }() // if the run never began
+		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
 	if t.file != nil {
 		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
@@ -165,8 +165,8 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 // found hands on what the live diagnosis says of the last seconds.
 func (t *tracing) found(r *report.Report) {
 	t.view.found(r)
-	if t.told != nil {
-		t.told.found(r)
+	if t.metrics != nil {
+		t.metrics.found(r)
 	}
 }
 
@@ -292,7 +292,7 @@ func (t *tracing) next(s *agent.Summary) string {
 		cmd += " --db " + quote(t.file.path)
 	}
 	if s.Elapsed > 5*time.Minute {
-		cmd += " --since " + report.Short(s.Elapsed.Round(time.Minute)+time.Minute)
+		cmd += " --since " + report.FormatDuration(s.Elapsed.Round(time.Minute)+time.Minute)
 	}
 	return cmd
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// flying is a second in which seven calls have not returned.
-func flying() *agent.Status {
+// statusInFlight is a second in which seven calls have not returned.
+func statusInFlight() *agent.Status {
 	now := time.Unix(1000, 0)
 	i, _ := event.ByName("cudaStreamSynchronize")
 	f := event.InFlight{
@@ -32,7 +32,7 @@ func flying() *agent.Status {
 func TestCallsInFlightAreShown(t *testing.T) {
 	var out bytes.Buffer
 	lines := newLineView(&out, 0, "")
-	lines.Second(flying())
+	lines.Second(statusInFlight())
 	if err := lines.lines.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestCallsInFlightAreShown(t *testing.T) {
 	}
 	out.Reset()
 	view := newJSONView(&out, nil)
-	view.Second(flying())
+	view.Second(statusInFlight())
 	if err := view.lines.close(); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type jsonView struct {
 	budget int    // calls that may still be printed in this second
 	left   uint64 // calls not printed for that reason
 	cancel context.CancelFunc
-	told   findings
+	seen   findings
 }
 
 type jsonFinding struct {
@@ -38,7 +38,7 @@ type jsonFinding struct {
 // found prints each finding once, when it appears.
 func (v *jsonView) found(r *report.Report) {
 	now := time.Now()
-	for _, c := range v.told.fresh(r, now) {
+	for _, c := range v.seen.fresh(r, now) {
 		v.print(jsonFinding{"finding", now.UnixNano(), c})
 	}
 }
@@ -142,22 +142,22 @@ func (v *jsonView) started(s agent.Start) {
 }
 
 type jsonSecond struct {
-	Type        string            `json:"type"`
-	At          int64             `json:"at_ns"`
-	Elapsed     int64             `json:"elapsed_ns"`
-	Calls       uint64            `json:"calls"`
-	CallsPerS   float64           `json:"calls_per_s"`
-	Syscalls    uint64            `json:"syscalls"`      // counted since the start, if any are
-	CallsUntold uint64            `json:"calls_untold"`  // slow or failed, beyond what a second may print
-	Dropped     uint64            `json:"lines_dropped"` // call and second, since the start: too many waited to be read
-	Ops         []jsonOp          `json:"ops"`
-	InFlight    []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
-	Processes   []jsonProcess     `json:"processes"`
-	Lost        map[string]uint64 `json:"lost"`
-	RingFill    float64           `json:"ring_fill"`
-	CPU         float64           `json:"tracer_cpu"`
-	RSS         uint64            `json:"tracer_rss_bytes"`
-	DBBytes     int64             `json:"db_bytes"`
+	Type          string            `json:"type"`
+	At            int64             `json:"at_ns"`
+	Elapsed       int64             `json:"elapsed_ns"`
+	Calls         uint64            `json:"calls"`
+	CallsPerS     float64           `json:"calls_per_s"`
+	Syscalls      uint64            `json:"syscalls"`      // counted since the start, if any are
+	CallsNotShown uint64            `json:"calls_untold"`  // slow or failed, beyond what a second may print
+	Dropped       uint64            `json:"lines_dropped"` // call and second, since the start: too many waited to be read
+	Ops           []jsonOp          `json:"ops"`
+	InFlight      []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
+	Processes     []jsonProcess     `json:"processes"`
+	Lost          map[string]uint64 `json:"lost"`
+	RingFill      float64           `json:"ring_fill"`
+	CPU           float64           `json:"tracer_cpu"`
+	RSS           uint64            `json:"tracer_rss_bytes"`
+	DBBytes       int64             `json:"db_bytes"`
 }
 
 type jsonFlight struct {
@@ -217,7 +217,7 @@ type jsonOp struct {
 func (v *jsonView) Second(s *agent.Status) {
 	l := jsonSecond{
 		Type: "second", At: s.At.UnixNano(), Elapsed: int64(s.Elapsed), Calls: s.Calls, CallsPerS: s.PerSecond,
-		Syscalls: s.Syscalls, CallsUntold: v.left, Dropped: v.lines.lost(), Ops: make([]jsonOp, 0, len(s.Ops)),
+		Syscalls: s.Syscalls, CallsNotShown: v.left, Dropped: v.lines.lost(), Ops: make([]jsonOp, 0, len(s.Ops)),
 		Processes: jsonProcesses(s.Processes),
 		InFlight:  jsonFlights(s), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
 	}

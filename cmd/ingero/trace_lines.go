@@ -22,7 +22,7 @@ type lineView struct {
 	cancel context.CancelFunc
 	wait   string        // what to say while no process is traced
 	last   time.Duration // of the last line
-	told   findings
+	seen   findings
 }
 
 func newLineView(out io.Writer, width int, wait string) *lineView {
@@ -33,7 +33,7 @@ func newLineView(out io.Writer, width int, wait string) *lineView {
 
 // found prints each finding once, when it appears.
 func (v *lineView) found(r *report.Report) {
-	for _, c := range v.told.fresh(r, time.Now()) {
+	for _, c := range v.seen.fresh(r, time.Now()) {
 		v.print(findingLine(&c))
 	}
 }

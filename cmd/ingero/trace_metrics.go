@@ -19,7 +19,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// metricsFlags say to whom trace tells metrics.
+// metricsFlags say where trace sends metrics.
 type metricsFlags struct {
 	prometheus string
 	otlp       string
@@ -32,8 +32,8 @@ func (f *metricsFlags) add(cmd *cobra.Command) {
 		"send metrics and findings to an OpenTelemetry collector (HOST:4318, https://HOST:4318, grpc://HOST:4317)")
 }
 
-// exported tells metrics and findings to monitoring systems. It is a sink.
-type exported struct {
+// metricsSink sends metrics and findings to monitoring systems.
+type metricsSink struct {
 	metrics *metrics.Metrics
 	logs    *metrics.Logs    // nil without OTLP
 	scraped *metrics.Scraped // nil without Prometheus
@@ -42,11 +42,11 @@ type exported struct {
 }
 
 // open starts what the flags ask for, nil if that is nothing.
-func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) (*exported, error) {
+func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) (*metricsSink, error) {
 	if f.prometheus == "" && f.otlp == "" {
 		return nil, nil
 	}
-	e := &exported{}
+	e := &metricsSink{}
 	var readers []sdk.Reader
 	var err error
 	if f.prometheus != "" {
@@ -79,15 +79,15 @@ func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) 
 }
 
 // Batch implements agent.Sink.
-func (e *exported) Batch(b *store.Batch) { e.metrics.Batch(b) }
+func (e *metricsSink) Batch(b *store.Batch) { e.metrics.Batch(b) }
 
 // Second implements agent.Sink.
-func (e *exported) Second(s *agent.Status) {
+func (e *metricsSink) Second(s *agent.Status) {
 	e.metrics.Second(&metrics.Tracer{InFlight: len(s.InFlight), CPU: s.CPU, RSS: s.RSS, Ring: s.Fill, DBBytes: s.DBBytes})
 }
 
 // found tells what the live diagnosis says.
-func (e *exported) found(r *report.Report) {
+func (e *metricsSink) found(r *report.Report) {
 	e.metrics.Findings(r)
 	if e.logs != nil {
 		e.logs.Findings(r, time.Now())
@@ -99,12 +99,12 @@ const lastPush = 3 * time.Second
 
 // Close sends what is left. A collector that is not there does not make a run fail.
 // It may be called twice.
-func (e *exported) Close() (err error) {
+func (e *metricsSink) Close() (err error) {
 	e.closing.Do(func() { err = e.end() })
 	return err
 }
 
-func (e *exported) end() error {
+func (e *metricsSink) end() error {
 	ctx, stop := context.WithTimeout(context.Background(), lastPush)
 	defer stop()
 	if e.metrics != nil {

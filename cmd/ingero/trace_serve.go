@@ -49,8 +49,8 @@ func (t *tracing) serve(ctx context.Context, s service, address string,
 		return nil, err
 	}
 	l.describe(t.c.err, t.file.path)
-	l.opts.Awaited = &webserver.Awaited{}
-	t.opts.Busy = append(t.opts.Busy, l.opts.Awaited.Anybody)
+	l.opts.Requests = &webserver.Requests{}
+	t.opts.Busy = append(t.opts.Busy, l.opts.Requests.Pending)
 	// With a place for each call, the tracer's thread never waits for one inside this
 	// process. Who has a CPU is then the kernel's choice.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)

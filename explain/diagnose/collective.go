@@ -20,7 +20,7 @@ type lateness struct {
 // waited splits a call that waited for collectives by whom it waited for.
 func (rs *rankWork) waited(t event.Thread, start, end uint64) (list []lateness) {
 	at := start
-	for _, m := range rs.collectiveOps.Awaited(t, start) {
+	for _, m := range rs.collectiveOps.WaitedFor(t, start) {
 		last := m.Last()
 		from, to := max(at, m.Others()), min(last.At, end)
 		if !rs.collectiveOps.Straggles(m) || last.PID == t.PID {
@@ -99,7 +99,7 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 		claims = append(claims, late(a, l.op, v)...)
 	}
 	// A wait that began before the last rank came was for it to the end.
-	if ops := ev.ranks.collectiveOps.Awaited(a.Thread, a.Start); len(ops) > 0 {
+	if ops := ev.ranks.collectiveOps.WaitedFor(a.Thread, a.Start); len(ops) > 0 {
 		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
 			before := o.Start < ops[len(ops)-1].Last().At
 			if before {

@@ -23,11 +23,11 @@ type evidence struct {
 	from, to uint64  // the window, Unix ns
 	missing  float64 // share of the records that were lost
 
-	subjects []*subject // dispatching threads, by id
-	joins    joins
-	early    map[event.Thread]earlyWaits // waits that came later before, by the thread that waits
-	graphs   []*graphUse                 // of processes that use any
-	flights  []inFlightCall              // calls that had not returned, the oldest first
+	subjects      []*subject // dispatching threads, by id
+	joins         joins
+	early         map[event.Thread]earlyWaits // waits that came later before, by the thread that waits
+	graphs        []*graphUse                 // of processes that use any
+	inFlightCalls []inFlightCall              // calls that had not returned, the oldest first
 
 	// Made when it is first asked for.
 	launched map[uint32]map[uint64]uint64 // launches of processes by second: launchesOf

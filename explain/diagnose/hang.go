@@ -34,8 +34,8 @@ type inFlightCall struct {
 	cycle bool              // the last one waits for an earlier one, or for the call itself
 }
 
-// readFlights finds the calls that had not returned at the end of the window.
-func (ev *evidence) readFlights() {
+// readInFlight finds the calls that had not returned at the end of the window.
+func (ev *evidence) readInFlight() {
 	threads := map[event.Thread]*event.InFlight{}
 	for i := range ev.in.InFlight {
 		f := &ev.in.InFlight[i]
@@ -49,9 +49,9 @@ func (ev *evidence) readFlights() {
 		if f.Op == 0 || f.Age() < uint64(minFlight) {
 			continue
 		}
-		ev.flights = append(ev.flights, follow(f, threads))
+		ev.inFlightCalls = append(ev.inFlightCalls, follow(f, threads))
 	}
-	slices.SortFunc(ev.flights, func(a, b inFlightCall) int {
+	slices.SortFunc(ev.inFlightCalls, func(a, b inFlightCall) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
 	})
 }
@@ -117,8 +117,8 @@ func (in *Input) before() []store.OpStat {
 
 // inFlight lists what had not returned, and tells those that hang.
 func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
-	for i := range ev.flights {
-		f := &ev.flights[i]
+	for i := range ev.inFlightCalls {
+		f := &ev.inFlightCalls[i]
 		stack := []string{}
 		if st, ok := ev.in.Stacks[f.Stack]; ok {
 			stack = recording.Frames(&st)

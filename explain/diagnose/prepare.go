@@ -57,7 +57,7 @@ var preparations = []preparation{
 	// What loses no time, or has not ended.
 	{(*evidence).readLeaks, "missing heaps.list", "heaps.leaks"},
 	{(*evidence).readGraphs, "calls.series subjects", "graphs"},
-	{(*evidence).readFlights, "", "flights"},
+	{(*evidence).readInFlight, "", "inFlightCalls"},
 }
 
 // newEvidence prepares an input. What ranks of several machines did together is added by linkMachines.

@@ -62,7 +62,7 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 		note = ended(now, sum.Last) + "; this is all of it"
 	default:
 		note = fmt.Sprintf("%s; this is its last %s of %s (%ssince all for everything)",
-			ended(now, sum.Last), report.Short(since), report.Short(time.Duration(sum.Last-sum.First)), s.Dashes)
+			ended(now, sum.Last), report.FormatDuration(since), report.FormatDuration(time.Duration(sum.Last-sum.First)), s.Dashes)
 	}
 	return store.Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
 }
@@ -125,7 +125,7 @@ func ended(now time.Time, ns uint64) string {
 	case d < 0:
 		return "the recording has ended"
 	case d < 48*time.Hour:
-		return "the recording ends " + report.Short(d.Round(time.Second)) + " ago"
+		return "the recording ends " + report.FormatDuration(d.Round(time.Second)) + " ago"
 	}
 	return "the recording ends on " + t.UTC().Format("2006-01-02 15:04 UTC")
 }

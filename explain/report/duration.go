@@ -42,8 +42,8 @@ func digits3(v float64) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// Short is a duration without trailing zero units: 5m, 1h30m.
-func Short(d time.Duration) string {
+// FormatDuration formats a duration without trailing zero units: 5m, 1h30m.
+func FormatDuration(d time.Duration) string {
 	if d > 10*time.Second {
 		d = d.Round(time.Second)
 	} else {

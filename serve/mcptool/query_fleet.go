@@ -48,7 +48,7 @@ var queryFleetTool = tool[fleetIn, fleetOut]{
 
 // fleetTable is what nodes answered, as rows.
 type fleetTable struct {
-	*fleet.Heard
+	*fleet.Coverage
 	note    string
 	notes   []string // what sums are of
 	columns []string
@@ -77,7 +77,7 @@ func (f *fleetOut) fill(t *fleetTable) {
 		f.Notes[0] += data(fmt.Sprintf("; %d more do not fit: ask for less, with a shorter since, or sql with limit", n))
 	}
 	f.Dropped = droppedOf(t.Lost)
-	lines := slices.Concat(t.notes, t.Complaints())
+	lines := slices.Concat(t.notes, t.Problems())
 	f.Notes = append(f.Notes, each(lines, maxNotes, prose)...)
 	if n := len(lines) - maxNotes; n > 0 {
 		f.Notes = append(f.Notes, data(fmt.Sprintf("%d more like these", n)))
@@ -110,7 +110,7 @@ func fleetSQL(ctx context.Context, f *fleet.Fleet, sql string) (*fleetTable, err
 	if t.Truncated {
 		note += "; there are more: narrow it with where"
 	}
-	out := &fleetTable{Heard: &t.Heard, note: note, columns: t.Columns, rows: t.Rows}
+	out := &fleetTable{Coverage: &t.Coverage, note: note, columns: t.Columns, rows: t.Rows}
 	for _, n := range t.Notes {
 		out.notes = append(out.notes, n.Text)
 	}
@@ -123,7 +123,7 @@ func fleetChains(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetT
 		return nil, err
 	}
 	t := &fleetTable{
-		Heard: &e.Heard, note: fmt.Sprintf("Fleet Chains: %d chain(s)", len(e.Chains)),
+		Coverage: &e.Coverage, note: fmt.Sprintf("Fleet Chains: %d chain(s)", len(e.Chains)),
 		columns: []string{"severity", "node", "kind", "summary", "lost_ns", "explained_pct", "culprit", "pid", "fix"},
 	}
 	for i := range e.Chains {
@@ -144,8 +144,8 @@ func fleetOps(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTabl
 		return nil, err
 	}
 	t := &fleetTable{
-		Heard:   &h,
-		columns: []string{"node", "process", "pid", "op", "calls", "errors", "p50_ns", "p99_ns", "max_ns", "total_ns"},
+		Coverage: &h,
+		columns:  []string{"node", "process", "pid", "op", "calls", "errors", "p50_ns", "p99_ns", "max_ns", "total_ns"},
 	}
 	for i := range nodes {
 		for _, o := range nodes[i].Ops {
@@ -161,7 +161,7 @@ func fleetOverview(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*flee
 	if err != nil {
 		return nil, err
 	}
-	t := &fleetTable{Heard: &h, columns: []string{"node", "calls", "high", "medium", "low", "window", "verdict"}}
+	t := &fleetTable{Coverage: &h, columns: []string{"node", "calls", "high", "medium", "low", "window", "verdict"}}
 	for i := range nodes {
 		n := &nodes[i]
 		t.add(string(name(n.Node)), n.Calls, n.Findings["HIGH"], n.Findings["MEDIUM"], n.Findings["LOW"],

@@ -83,7 +83,7 @@ func (s *server) addResources(m *mcp.Server) {
 func refused(err error) error {
 	code := int64(jsonrpc.CodeInvalidParams)
 	for _, e := range []error{
-		store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermitted,
+		store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermission,
 		context.Canceled,
 	} {
 		if errors.Is(err, e) {

@@ -127,7 +127,7 @@ func statusOf(err error) int {
 			return http.StatusBadRequest
 		}
 	}
-	for _, e := range []error{store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermitted} {
+	for _, e := range []error{store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermission} {
 		if errors.Is(err, e) {
 			return http.StatusServiceUnavailable // another may be there the next time
 		}

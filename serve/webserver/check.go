@@ -32,9 +32,9 @@ type Options struct {
 	// Draining, if set, is called when the server is to end and takes no more
 	// connections; it returns when what is running has ended, or ctx has.
 	Draining Drain
-	// Awaited, if set, is told who waits for an answer.
-	Awaited *Awaited
-	Logger  *slog.Logger // nil: silent
+	// Requests, if set, reports pending requests.
+	Requests *Requests
+	Logger   *slog.Logger // nil: silent
 }
 
 func (o Options) withDefaults() Options {

@@ -8,45 +8,44 @@ import (
 	"time"
 )
 
-// connLimiter bounds the number of connections. When there are too many, the one that has
-// done nothing for longest makes room: a peer that opens many and asks nothing keeps nobody
-// else out.
+// connLimiter bounds the number of connections. At the limit it closes the one that has been
+// idle for longest, so that a peer with many idle connections cannot block others.
 type connLimiter struct {
 	max int
 
 	mu    sync.Mutex // guards the rest, and what is in it
-	conns map[net.Conn]*guest
+	conns map[net.Conn]*limitedConn
 }
 
-// guest is one connection.
-type guest struct {
+// limitedConn is one connection.
+type limitedConn struct {
 	connLimiter *connLimiter
-	running     int       // requests that were let in and are being handled
-	asked       bool      // there was one
-	since       time.Time // of the last one's end
+	running     int       // requests that are being handled
+	asked       bool      // there has been a request
+	since       time.Time // when the last request ended, or the connection began
 }
 
-type guestKey struct{}
+type limitedConnKey struct{}
 
 // context is for http.Server.ConnContext: a connection begins.
 func (c *connLimiter) context(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conns == nil {
-		c.conns = map[net.Conn]*guest{}
+		c.conns = map[net.Conn]*limitedConn{}
 	}
 	if len(c.conns) >= c.max {
 		out := c.longestIdle()
-		if out == nil { // everybody is being served
+		if out == nil { // all are being served
 			go conn.Close() //nolint:errcheck // as below
 			return ctx
 		}
 		delete(c.conns, out)
-		go out.Close() //nolint:errcheck // TLS says good-bye first, which may take a while
+		go out.Close() //nolint:errcheck // closing TLS sends a message first, which may take a while
 	}
-	g := &guest{connLimiter: c, since: time.Now()}
+	g := &limitedConn{connLimiter: c, since: time.Now()}
 	c.conns[conn] = g
-	return context.WithValue(ctx, guestKey{}, g)
+	return context.WithValue(ctx, limitedConnKey{}, g)
 }
 
 // state is for http.Server.ConnState: a connection ends.
@@ -58,8 +57,7 @@ func (c *connLimiter) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// longestIdle is the connection that has been without a request for longest, nil if
-// there is none.
+// longestIdle is the connection that has had no request for longest, or nil.
 func (c *connLimiter) longestIdle() net.Conn {
 	var conn net.Conn
 	var oldest time.Time
@@ -71,8 +69,8 @@ func (c *connLimiter) longestIdle() net.Conn {
 	return conn
 }
 
-// closeUnused closes those connections that never asked anything. http.Server would wait
-// some seconds for them to.
+// closeUnused closes connections that never sent a request. http.Server would wait for
+// one for some seconds.
 func (c *connLimiter) closeUnused() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +83,7 @@ func (c *connLimiter) closeUnused() {
 
 // working marks the connection of a request as busy until the result is called.
 func working(ctx context.Context) func() {
-	g, ok := ctx.Value(guestKey{}).(*guest)
+	g, ok := ctx.Value(limitedConnKey{}).(*limitedConn)
 	if !ok {
 		return func() {}
 	}
@@ -93,7 +91,7 @@ func working(ctx context.Context) func() {
 	return func() { g.add(-1) }
 }
 
-func (g *guest) add(n int) {
+func (g *limitedConn) add(n int) {
 	g.connLimiter.mu.Lock()
 	defer g.connLimiter.mu.Unlock()
 	g.running += n

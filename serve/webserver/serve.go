@@ -39,8 +39,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certi
 		ConnState: c.state, ConnContext: c.context,
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
-	if a := o.Awaited; a != nil {
-		a.listens(ln)
+	if a := o.Requests; a != nil {
+		a.addListener(ln)
 		hs.Handler = a.count(hs.Handler)
 		hs.ConnState = func(conn net.Conn, s http.ConnState) {
 			c.state(conn, s)

@@ -19,7 +19,7 @@ func openError(path string, err error) error {
 		return fmt.Errorf("%s: %w; record one with ingero trace --db %s, or pass the right path", path, store.ErrNotFound,
 			path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w; run as its owner or make it readable", path, store.ErrPermitted)
+		return fmt.Errorf("%s: %w; run as its owner or make it readable", path, store.ErrPermission)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }
@@ -46,7 +46,7 @@ func wrap(path string, err error) error {
 		return fmt.Errorf("%s: %w: it is no SQLite file, or its first page is damaged; pass the path of a recording", path,
 			store.ErrForeign)
 	case sqlite.ResultPerm, sqlite.ResultReadOnly:
-		return fmt.Errorf("%s: %w: %w; run as its owner or copy it to a place you may write", path, store.ErrPermitted, err)
+		return fmt.Errorf("%s: %w: %w; run as its owner or copy it to a place you may write", path, store.ErrPermission, err)
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return fmt.Errorf("%s is locked by another program: %w; try again or stop it", path, err)
 	}

@@ -19,12 +19,12 @@ import (
 
 //go:generate go tool bpf2go -cc clang -target amd64,arm64 -go-package blockio Blockio blockio.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../../bpf/include
 
-// programs lists the programs, the tracepoint each is for, and the type that it passes. Before
+// programs lists the programs, the tracepoint each is for, and the type of its first argument. Before
 // Linux 5.11 the request came second. Without the programs that are needed there are no requests;
 // without the others less is known about them.
 var programs = []struct {
-	name, tracepoint, passes string
-	needed                   bool
+	name, tracepoint, firstArg string
+	needed                     bool
 }{
 	{"rq_issue", "block_rq_issue", "request", true},
 	{"rq_complete", "block_rq_complete", "request", true},
@@ -41,7 +41,7 @@ var Probe = &kernel.Probe{
 
 func prepare(s *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error) {
 	for _, p := range programs {
-		if err := h.Takes(p.tracepoint, p.passes); err != nil {
+		if err := h.CheckTracepoint(p.tracepoint, p.firstArg); err != nil {
 			if p.needed {
 				return nil, err
 			}

@@ -66,9 +66,9 @@ func (h *Host) Tracepoint(name string) (*btf.FuncProto, error) {
 	return &btf.FuncProto{}, nil
 }
 
-// Passes is what the first argument of a tracepoint points to; nil if it is no pointer, or there
-// is none.
-func (h *Host) Passes(tracepoint string) (btf.Type, error) {
+// FirstArgument is the type that the first argument of a tracepoint points to. It is nil if there
+// is no argument, or it is not a pointer.
+func (h *Host) FirstArgument(tracepoint string) (btf.Type, error) {
 	f, err := h.Tracepoint(tracepoint)
 	if err != nil || len(f.Params) < 2 {
 		return nil, err
@@ -79,10 +79,10 @@ func (h *Host) Passes(tracepoint string) (btf.Type, error) {
 	return nil, nil
 }
 
-// Takes checks that a tracepoint exists, and that its first argument is a pointer to the struct
-// that its programs expect: the tracepoint's name does not tell.
-func (h *Host) Takes(tracepoint, structure string) error {
-	got, err := h.Passes(tracepoint)
+// CheckTracepoint checks that a tracepoint exists, and that its first argument points to the
+// struct that its programs expect; the tracepoint's name does not encode it.
+func (h *Host) CheckTracepoint(tracepoint, structure string) error {
+	got, err := h.FirstArgument(tracepoint)
 	if err != nil {
 		return err
 	}

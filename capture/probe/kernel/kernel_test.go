@@ -15,16 +15,16 @@ import (
 func TestTracepointsAreCheckedByWhatTheyPass(t *testing.T) {
 	kerneltest.Require(t)
 	h := &kernel.Host{Types: btf.NewCache()}
-	if err := h.Takes("inet_sock_set_state", "sock"); err != nil {
+	if err := h.CheckTracepoint("inet_sock_set_state", "sock"); err != nil {
 		t.Error(err)
 	}
-	for _, c := range []struct{ tracepoint, passes, says string }{
+	for _, c := range []struct{ tracepoint, firstArg, says string }{
 		{"inet_sock_set_state", "request", "other arguments"},
 		{"sched_switch", "task_struct", "other arguments"}, // a bool comes first
 		{"no_such_tracepoint", "sock", "has no tracepoint no_such_tracepoint"},
 	} {
-		if err := h.Takes(c.tracepoint, c.passes); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s with a %s: %v", c.tracepoint, c.passes, err)
+		if err := h.CheckTracepoint(c.tracepoint, c.firstArg); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s with a %s: %v", c.tracepoint, c.firstArg, err)
 		}
 	}
 	if f, err := h.Tracepoint("sched_switch"); err != nil || len(f.Params) < 4 {

@@ -52,12 +52,12 @@ func prepare(s *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error
 			}
 		}
 	}
-	passes, err := h.Passes(victim.tracepoint)
+	firstArg, err := h.FirstArgument(victim.tracepoint)
 	if err != nil {
 		h.Log.Info("processes ended for lack of memory are not told", "err", err)
 		delete(s.Programs, victim.name)
 	} else {
-		if err := kernel.Set(s, map[string]any{"victim_is_task": passes != nil}); err != nil {
+		if err := kernel.Set(s, map[string]any{"victim_is_task": firstArg != nil}); err != nil {
 			return nil, err
 		}
 		attach = append(attach, victim.name)

@@ -25,7 +25,7 @@ type watched struct {
 	last  event.ProcessCPU
 	inNS  uint64 // in system calls, on a CPU
 	ended uint64 // Unix ns at which it ended, 0 if it lives
-	told  bool   // its CPU time was read after that
+	final bool   // its CPU time was read after that
 }
 
 // Ended says that a process has ended: once more is read what it did, and then it
@@ -35,7 +35,7 @@ func (f *Footprint) Ended(pid uint32, at uint64) { f.proc(pid).ended = at }
 // Unended says that a process that began has the id of one that ended.
 func (f *Footprint) Unended(pid uint32) {
 	if p := f.procs[pid]; p != nil {
-		p.ended, p.told = 0, false
+		p.ended, p.final = 0, false
 	}
 }
 
@@ -285,7 +285,7 @@ func (f *Footprint) readCPU(r *event.Footprint) error {
 			p.last = c
 			r.CPU = append(r.CPU, c)
 		}
-		p.told = p.ended != 0
+		p.final = p.ended != 0
 		return nil
 	})
 }
@@ -294,7 +294,7 @@ func (f *Footprint) readCPU(r *event.Footprint) error {
 func (f *Footprint) forget() error {
 	gone := map[uint32]bool{}
 	for pid, p := range f.procs {
-		if p.told {
+		if p.final {
 			gone[pid] = true
 		}
 	}

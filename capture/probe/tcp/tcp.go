@@ -29,7 +29,7 @@ var Probe = &kernel.Probe{
 
 func prepare(_ *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error) {
 	for _, p := range programs {
-		if err := h.Takes(p.tracepoint, "sock"); err != nil {
+		if err := h.CheckTracepoint(p.tracepoint, "sock"); err != nil {
 			return nil, err
 		}
 		attach = append(attach, p.name)

@@ -22,10 +22,10 @@ type Cache[S any] struct {
 	procs map[int]*Process[S]
 	clock uint64 // counts calls of Process: the age of processes
 
-	// Told, if set, is called with what was read of a process, and with nothing when
+	// OnRead, if set, is called with what was read of a process, and with nothing when
 	// one is to be forgotten: for another cache, which may come to it only when the
 	// process has ended, and is given it by Know and Forget.
-	Told func(pid int, code []proc.Mapping)
+	OnRead func(pid int, code []proc.Mapping)
 }
 
 // New returns a cache of the processes in fs.
@@ -109,8 +109,8 @@ func (c *Cache[S]) Know(pid int, code []proc.Mapping) {
 
 // Forget drops what is known of a process, and reports whether that was anything.
 func (c *Cache[S]) Forget(pid int) bool {
-	if c.Told != nil {
-		c.Told(pid, nil)
+	if c.OnRead != nil {
+		c.OnRead(pid, nil)
 	}
 	_, known := c.procs[pid]
 	delete(c.procs, pid)
@@ -153,8 +153,8 @@ func (p *Process[S]) read() (changed bool) {
 	old := p.maps
 	p.set(all)
 	if changed = !slices.EqualFunc(p.maps, old, func(a, b Mapping[S]) bool { return a.Mapping == b.Mapping }); changed &&
-		p.cache.Told != nil {
-		p.cache.Told(p.pid, all)
+		p.cache.OnRead != nil {
+		p.cache.OnRead(p.pid, all)
 	}
 	return changed
 }

@@ -134,7 +134,7 @@ func TestWhatIsReadIsTold(t *testing.T) {
 	c, write := fake(t)
 	other := addrspace.New[int](proc.New(t.TempDir())) // to which the process has ended
 	told := 0
-	c.Told = func(pid int, code []proc.Mapping) {
+	c.OnRead = func(pid int, code []proc.Mapping) {
 		if told++; code == nil {
 			other.Forget(pid)
 			return

@@ -60,7 +60,7 @@ func New(fs proc.FS) *Unwinder {
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
-	u.spaces.Told = func(pid int, code []proc.Mapping) { u.news = append(u.news, News{PID: pid, Code: code}) }
+	u.spaces.OnRead = func(pid int, code []proc.Mapping) { u.news = append(u.news, News{PID: pid, Code: code}) }
 	return u
 }
 

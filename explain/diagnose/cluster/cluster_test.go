@@ -48,7 +48,7 @@ func TestARankThatIsLateAgainAndAgainIsNamed(t *testing.T) {
 	limits := cluster.Limits{Stall: 100 * ms, Beginning: 500 * ms}
 	parts := job(t, 2*ms, 2*ms, 0, 2*ms)
 	ops := cluster.Link(limits, parts[0], parts[1])
-	list := ops.Awaited(event.Thread{PID: 100, TID: 100}, 10*ms+1)
+	list := ops.WaitedFor(event.Thread{PID: 100, TID: 100}, 10*ms+1)
 	if len(list) != 1 || list[0].Last().Rank != 1 || list[0].Late() != 2*ms || !ops.Straggles(list[0]) {
 		t.Errorf("rank 0 waited for %+v, not for rank 1, which was 2 ms late", list)
 	}
@@ -61,7 +61,7 @@ func TestARankThatIsLateAgainAndAgainIsNamed(t *testing.T) {
 	turns := job(t, 1*ms, 0)
 	turns[0][1].At += 1 * ms // the other one is as late the next time
 	even := cluster.Link(limits, turns[0], turns[1])
-	for _, o := range even.Awaited(event.Thread{PID: 100, TID: 100}, 10*ms+1) {
+	for _, o := range even.WaitedFor(event.Thread{PID: 100, TID: 100}, 10*ms+1) {
 		if even.Straggles(o) {
 			t.Error("ranks that are late in turn: one of them is named")
 		}

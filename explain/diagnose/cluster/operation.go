@@ -197,9 +197,9 @@ func (ops *Operations) Together(a, b uint32) bool {
 	return false
 }
 
-// Awaited are the operations that a call waited for which others entered later, in the order in which
+// WaitedFor are the operations that a call waited for which others entered later, in the order in which
 // they were complete. The call is known by its thread and its start, Unix ns.
-func (ops *Operations) Awaited(t event.Thread, start uint64) []*Operation {
+func (ops *Operations) WaitedFor(t event.Thread, start uint64) []*Operation {
 	return ops.at[barrier{t, start}]
 }
 

@@ -6,52 +6,52 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// ink is how text is drawn. Nothing is said by ink alone: without colours there is none.
-type ink string
+// style is how text is drawn. No information is in the style alone: a terminal may have no colours.
+type style string
 
-// The inks, as parameters of SGR.
+// The styles, as parameters of SGR escape sequences.
 const (
-	plain  ink = ""
-	bold   ink = "1"
-	dim    ink = "2"
-	bad    ink = "1;31"
-	warn   ink = "33"
-	accent ink = "36"
-	chosen ink = "7"
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	bad    style = "1;31"
+	warn   style = "33"
+	accent style = "36"
+	chosen style = "7"
 )
 
 // paint draws text, which must have no escape sequences of its own.
-func (m *Model) paint(i ink, s string) string {
+func (m *Model) paint(i style, s string) string {
 	if !m.o.Colour || i == plain || s == "" {
 		return s
 	}
 	return "\x1b[" + string(i) + "m" + s + "\x1b[0m"
 }
 
-// look is how a kind of time is shown: by a letter and, where there are colours, by one.
+// look is how a kind of time is shown: by a letter and, on a terminal with colours, by a style.
 type look struct {
 	letter byte
 	word   string
-	ink    ink
+	style  style
 }
 
 // classLook is how a class is shown; its title is that of package event.
 type classLook struct {
 	class  event.Class
 	letter byte
-	ink    ink
+	style  style
 }
 
-func (c *classLook) look() look { return look{c.letter, c.class.Title(), c.ink} }
+func (c *classLook) look() look { return look{c.letter, c.class.Title(), c.style} }
 
 // on is a colour as a background, with text that can be read on it.
-func on(text, r, g, b int) ink {
-	return ink(fmt.Sprintf("38;2;%d;%d;%d;48;2;%d;%d;%d", text, text, text, r, g, b))
+func on(text, r, g, b int) style {
+	return style(fmt.Sprintf("38;2;%d;%d;%d;48;2;%d;%d;%d", text, text, text, r, g, b))
 }
 
 // looks has the classes in the order in which bars show them: on a CPU first, then what
 // is lost, then what a healthy thread does, too. The colours are those of Okabe and Ito,
-// which can be told apart with any kind of colour vision, and greys.
+// which can be distinguished with any kind of colour vision, and greys.
 // https://jfly.uni-koeln.de/color/
 var looks = []classLook{
 	{event.OnCPU, 'C', on(255, 0, 114, 86)},
@@ -68,5 +68,5 @@ var looks = []classLook{
 	{event.Other, 'X', on(0, 190, 190, 190)},
 }
 
-// untold is how time is shown of which the kernel has not told yet.
-var untold = look{'.', "not told yet", dim}
+// unaccounted is how time is shown that the kernel has not reported yet.
+var unaccounted = look{'.', "not told yet", dim}

@@ -10,19 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Awaited knows whether somebody waits for a server's answer. It serves a process that
-// otherwise gives way to other programs: it asks from a thread that does not.
-// The zero value is ready; Options has it.
-type Awaited struct {
+// Requests knows whether a server has requests to answer. A process that runs at idle priority
+// asks it from a thread that does not. The zero value is ready; pass it in Options.
+type Requests struct {
 	mu      sync.Mutex // guards the rest
 	sockets map[any]syscall.RawConn
 	begun   map[net.Conn]bool // connections that have not asked yet, among them those shaking hands
 	running int               // requests
 }
 
-// Anybody reports whether there is a connection to accept, a request to read, or one that
-// is being answered. It never waits.
-func (a *Awaited) Anybody() bool {
+// Pending reports whether there is a connection to accept, a request to read, or one that
+// is being answered. It never blocks.
+func (a *Requests) Pending() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.running > 0 || len(a.begun) > 0 {
@@ -30,7 +29,7 @@ func (a *Awaited) Anybody() bool {
 	}
 	var fds []unix.PollFd
 	for _, c := range a.sockets {
-		_ = c.Control(func(fd uintptr) { // one that is closed has nobody
+		_ = c.Control(func(fd uintptr) { // a closed one has none
 			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		})
 	}
@@ -38,15 +37,15 @@ func (a *Awaited) Anybody() bool {
 	return n > 0 && err == nil
 }
 
-// listens is told of the listener.
-func (a *Awaited) listens(ln net.Listener) {
+// addListener watches for connections to accept.
+func (a *Requests) addListener(ln net.Listener) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.add(ln, ln)
 }
 
-// add remembers the socket behind a listener or connection.
-func (a *Awaited) add(key, socket any) {
+// add keeps the socket behind a listener or connection.
+func (a *Requests) add(key, socket any) {
 	s, ok := socket.(syscall.Conn)
 	if !ok {
 		return
@@ -60,7 +59,7 @@ func (a *Awaited) add(key, socket any) {
 }
 
 // state is for http.Server.ConnState.
-func (a *Awaited) state(conn net.Conn, s http.ConnState) {
+func (a *Requests) state(conn net.Conn, s http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch s {
@@ -82,9 +81,9 @@ func (a *Awaited) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// count is a handler that counts the requests that are being answered. Those for a stream
-// of events are not: they are open for as long as the client is there.
-func (a *Awaited) count(next http.Handler) http.Handler {
+// count counts the requests that are being answered. Event streams are not counted: they
+// stay open until the client leaves.
+func (a *Requests) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 			a.run(1)
@@ -94,7 +93,7 @@ func (a *Awaited) count(next http.Handler) http.Handler {
 	})
 }
 
-func (a *Awaited) run(n int) {
+func (a *Requests) run(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.running += n

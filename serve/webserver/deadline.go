@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// deadlineWriter gives a peer some time to take what is written to it, and no more: one
-// that does not read holds what waits to be written.
+// deadlineWriter limits how long a write may take, so that a peer that does not read
+// cannot hold memory for ever.
 type deadlineWriter struct {
 	http.ResponseWriter
 	rc *http.ResponseController
@@ -27,9 +27,9 @@ func (p *deadlineWriter) FlushError() error {
 	return p.rc.Flush()
 }
 
-// limit sets the deadline until its result is called: between two events a stream may
-// be silent for long.
+// limit sets the deadline and returns the function that clears it: a stream may be silent for
+// long between two events.
 func (p *deadlineWriter) limit() func() {
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // no deadline, no harm: in tests
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // not supported in tests
 	return func() { _ = p.rc.SetWriteDeadline(time.Time{}) }
 }

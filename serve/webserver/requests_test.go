@@ -38,14 +38,14 @@ func TestWhoWaitsForAnAnswerIsKnown(t *testing.T) {
 		}
 		<-leave
 	})
-	a := &webserver.Awaited{}
+	a := &webserver.Requests{}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
 		<-begin
-		served <- webserver.Serve(ctx, &held{ln, begin}, h, nil, webserver.Options{Awaited: a})
+		served <- webserver.Serve(ctx, &held{ln, begin}, h, nil, webserver.Options{Requests: a})
 	}()
-	if a.Anybody() {
+	if a.Pending() {
 		t.Error("somebody is there before it is served")
 	}
 	begin <- true
@@ -55,18 +55,18 @@ func TestWhoWaitsForAnAnswerIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a connection to accept", a.Anybody)
+	eventually(t, "a connection to accept", a.Pending)
 	begin <- true // accept it
-	eventually(t, "a connection that began", a.Anybody)
+	eventually(t, "a connection that began", a.Pending)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	<-inside
-	if !a.Anybody() {
+	if !a.Pending() {
 		t.Error("nobody waits for the answer of a request")
 	}
 	leave <- true
-	eventually(t, "the answer has been given", func() bool { return !a.Anybody() })
+	eventually(t, "the answer has been given", func() bool { return !a.Pending() })
 
 	// The same connection again, which asks for a stream: nobody waits for its end.
 	if _, err := io.WriteString(conn,
@@ -81,11 +81,11 @@ func TestWhoWaitsForAnAnswerIsKnown(t *testing.T) {
 			return false
 		}
 	})
-	eventually(t, "the stream is open", func() bool { return !a.Anybody() })
+	eventually(t, "the stream is open", func() bool { return !a.Pending() })
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the connection is closed", func() bool { return !a.Anybody() })
+	eventually(t, "the connection is closed", func() bool { return !a.Pending() })
 	cancel()
 	close(begin)
 	if err := <-served; err != nil {
