@@ -7,12 +7,12 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// accounts add up what processes do, from their calls: memory and collective operations. They are
-// told of an end when all calls before it have been.
+// accounts sum up, from their calls, the memory and the collective operations of processes. They
+// learn of a thread's end after all its calls.
 type accounts struct {
 	memory *memory.Tracker
 	ranks  *collective.Tracker
-	over   []uint32 // processes that ended, of which the recorder does not know yet
+	over   []uint32 // processes that ended, not yet reported to the recorder
 }
 
 func newAccounts() *accounts {
@@ -41,7 +41,7 @@ func (a *accounts) second(s *second) {
 	b.Memory, b.MemorySites = a.memory.Take(now, b.Memory, b.MemorySites)
 }
 
-// observe takes what was drained.
+// observe counts drained records.
 func (a *accounts) observe(r *probe.Records) {
 	a.memory.Calls(r.Calls)
 	a.memory.Lives(r.Lives)
@@ -49,7 +49,7 @@ func (a *accounts) observe(r *probe.Records) {
 	a.ranks.Lives(r.Lives)
 }
 
-// ended takes threads and processes of which no more calls will come.
+// ended handles threads and processes from which no more calls will come.
 func (a *accounts) ended(ends []event.Life) {
 	a.memory.Ended(ends)
 	a.ranks.Ended(ends)
@@ -58,7 +58,7 @@ func (a *accounts) ended(ends []event.Life) {
 	}
 }
 
-// tell has a work item tell the recorder of processes that ended, with the last of their memory.
+// tell reports ended processes to the recorder in a work item, with the last of their memory.
 func (a *accounts) tell(u *workItem) {
 	if len(a.over) > 0 {
 		u.batch.Ended, a.over = append(u.batch.Ended, a.over...), a.over[:0]

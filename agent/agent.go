@@ -1,7 +1,6 @@
-// Package agent is the running tracer: it decides which processes are traced,
-// attaches the probes as libraries appear, drains them, keeps the recording and
-// tells its sinks what happens. It prints nothing and exits nothing; that is
-// for the command line.
+// Package agent is the running tracer: it decides which processes are traced, attaches the probes
+// as libraries appear, drains them, writes the recording and reports to its sinks. It does not
+// print or exit; that is for the command line.
 package agent
 
 import (
@@ -27,7 +26,7 @@ type Options struct {
 	Stdin    io.Reader // of Command, as are the next two; nil: this process's own
 	Stdout   io.Writer
 	Stderr   io.Writer
-	Duration time.Duration // 0: until the context ends, or Command does
+	Duration time.Duration // 0: until the context ends, or Command exits
 	Record   *Recording    // nil: keep nothing
 	Backend  probe.Backend
 	Stack    probe.StackPolicy
@@ -36,19 +35,20 @@ type Options struct {
 	// Pages counts page allocations of each process of the machine. Each allocation
 	// takes about 40 ns longer.
 	Pages bool
-	// InnerCalls counts launches, waits and copies of the driver also where all of them are
-	// within calls of the runtime: 0.6 us more for each.
+	// InnerCalls keeps the probes on launches, waits and copies of the driver also where all
+	// these calls are within calls of the runtime. Each costs 0.6 us more.
 	InnerCalls bool
 	RingMB     int // 0: 16
 	Sinks      []Sink
 	Logger     *slog.Logger
 	ProcRoot   string   // empty: /proc
-	NVML       []string // folders in which NVIDIA's management library is looked for first
-	// Started is called once everything that exists is attached; for Command,
-	// just before it runs its first instruction.
+	NVML       []string // folders searched first for NVIDIA's management library
+	// Started is called once all libraries that exist are attached to. With Command, it is
+	// called just before its first instruction.
 	Started func(Start)
-	// Busy report whether a client request is pending. With none, the agent runs at idle
-	// priority. They are called ten times a second or more, and must not block.
+	// Busy are functions that report whether a client request is pending. With none pending,
+	// the agent runs at idle priority. They are called ten times a second or more, and must not
+	// block.
 	Busy []func() bool
 }
 
@@ -72,7 +72,7 @@ type Recording struct {
 	Version, Flags string
 }
 
-// Start says what a run began with.
+// Start describes the beginning of a run.
 type Start struct {
 	Backend   probe.Backend
 	Processes []Traced
@@ -87,9 +87,9 @@ type Traced struct {
 	Comm string
 }
 
-// Sink is told what was recorded. Its methods are called from one goroutine and
-// must return quickly; what they are given is reused afterwards. One that is an
-// io.Closer is closed before the recording is.
+// Sink receives what is recorded. Its methods are called from one goroutine and must return
+// quickly; their arguments are reused afterwards. A sink that is an io.Closer is closed before the
+// recording.
 type Sink interface {
 	Batch(b *store.Batch)
 	Second(s *Status)
@@ -103,9 +103,9 @@ type Status struct {
 	Syscalls  uint64 // system calls counted since the start, of processes whose footprint is taken
 	PerSecond float64
 	Ops       []OpStatus       // busiest first
-	Unusual   bool             // a call that returned in the last second took far longer than its kind does
+	Unusual   bool             // a call that returned in the last second took far longer than usual
 	InFlight  []event.InFlight // calls that had not returned after a second, oldest first
-	Where     []string         // of each of them: the program's own code that it is in, empty if unknown
+	Where     []string         // for each of InFlight: the place in the program's own code, empty if unknown
 	Processes []Traced
 	Losses    []event.Loss // since the start, non-zero only
 	Fill      float64      // of the event ring, 0 to 1
@@ -114,7 +114,7 @@ type Status struct {
 	DBBytes   int64
 }
 
-// Whereabouts is Where of a call in flight.
+// Whereabouts is Where of call i in flight, empty if unknown.
 func (s *Status) Whereabouts(i int) string {
 	if i < len(s.Where) {
 		return s.Where[i]
@@ -145,14 +145,13 @@ type Summary struct {
 	MaxRSS     uint64        // bytes
 	Path       string
 	DBBytes    int64
-	AllExited  bool              // the run ended because every process of Options.PIDs had
-	FirstEvent time.Duration     // from the call of Run to the first drained call; 0 if none came
+	AllExited  bool              // the run ended because every process of Options.PIDs exited
+	FirstEvent time.Duration     // from the call of Run to the first drained call; 0 without one
 	ExitCode   int               // of Command
 	Footprint  *report.Footprint // nil if none was taken
 }
 
-// Run traces until ctx ends, Duration has passed or Command exits. Ending by
-// ctx is not an error.
+// Run traces until ctx ends, Duration has passed or Command exits. The end of ctx is not an error.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	r, err := newRun(o)
 	if err != nil {

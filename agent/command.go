@@ -12,10 +12,9 @@ import (
 	"github.com/ingero-io/ingero/capture/host/cudalib"
 )
 
-// command is the program a run was asked to start. It is stopped before its
-// first instruction, so that the probes are in place when it runs. All methods
-// but exited must be called from the thread that started it, which the kernel
-// knows as its tracer.
+// command is the program that a run starts. It is stopped before its first instruction, so that the
+// probes are in place when it runs. All methods but exited must be called from the thread that
+// started it, which is its tracer for the kernel (ptrace(2)).
 type command struct {
 	cmd    *exec.Cmd
 	held   bool
@@ -23,12 +22,12 @@ type command struct {
 	err    error         // how, once exited is closed
 }
 
-// patience is how long a program may take to end after it was asked to, and how
-// long what it leaves behind may keep its output open.
+// patience is how long a program may take to exit after it was asked to. Children that it leaves
+// may keep its output open for as long.
 const patience = 5 * time.Second
 
-// startHeld starts o.Command and holds it. If holding is not permitted, the
-// program runs right away and its first calls may be missed; held says which.
+// startHeld starts o.Command and holds it. If ptrace is not permitted, the program runs at once and
+// its first calls may be missed; held says which.
 func startHeld(o *Options) (*command, error) {
 	args := o.Command
 	build := func(hold bool) *exec.Cmd {
@@ -80,10 +79,9 @@ func (c *command) release() error {
 	return nil
 }
 
-// libraryDirs are the folders the program's loader will search before the
-// system's, LD_LIBRARY_PATH and the program's own folder, and those from which Python
-// loads what its packages bring: a library that is attached to only once it is mapped
-// loses the calls that are made until then.
+// libraryDirs are the folders that the program's loader searches before the system's
+// (LD_LIBRARY_PATH, the program's own folder), and those from which Python loads the libraries of
+// its packages. Calls made before a library is attached to are not recorded.
 func (c *command) libraryDirs() []string {
 	dirs := cudalib.SearchPath(os.Getenv("LD_LIBRARY_PATH"))
 	if p, err := filepath.EvalSymlinks(c.cmd.Path); err == nil {
@@ -93,7 +91,7 @@ func (c *command) libraryDirs() []string {
 	return append(dirs, cudalib.PythonDirs(c.cmd.Path, os.Getenv)...)
 }
 
-// stop asks the program to end, as Ctrl+C at its terminal would.
+// stop asks the program to exit, as Ctrl+C at its terminal would.
 func (c *command) stop() {
 	select {
 	case <-c.exited:
@@ -102,10 +100,10 @@ func (c *command) stop() {
 	}
 }
 
-// kill ends a program that did not end when asked.
+// kill ends a program that did not exit when asked.
 func (c *command) kill() { c.cmd.Process.Kill() }
 
-// exitCode is the program's own, 128 + n if signal n ended it.
+// exitCode is the program's exit code; 128 + n if signal n ended it.
 func (c *command) exitCode() int {
 	s := c.cmd.ProcessState
 	if s == nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// drained is what is remembered from one drain to the next.
+// drained is the state between two drains.
 type drained struct {
-	early     probe.Records // process starts and exits that were handled, but are in no work item yet
+	early     probe.Records // process starts and exits that were handled, but are not in a work item yet
 	malformed uint64        // records that could not be read
-	first     time.Duration // until the first call came; 0: none has
+	first     time.Duration // time until the first call; 0: there was none
 }
 
 func (r *run) period() time.Duration {
@@ -24,18 +24,18 @@ func (r *run) period() time.Duration {
 	return slowDrain
 }
 
-// maxEarly bounds the process starts and exits that are handled while the recorder is behind,
-// some 100 bytes each. More stay in the kernel's ring, which counts what it has no room for.
+// maxEarly bounds the process starts and exits that are handled while the recorder is behind, some
+// 100 bytes each. More stay in the kernel's ring, which counts the records that it has to drop.
 const maxEarly = 1 << 16
 
 // drain empties the ring, a chunk at a time, into work items from next. It reports whether the ring
-// is empty: if next has none (nil), the calls wait in it. Process starts do not wait, as a new
+// is empty. If next returns nil, calls stay in the ring. Process starts are handled anyway: a new
 // process needs its probes before its first call.
 func (r *run) drain(next func() *workItem) bool {
 	d := &r.drained
 	for {
 		if r.recorder.busy() {
-			r.schedPolicy.hurry() // or nobody frees a work item
+			r.schedPolicy.hurry() // the recorder must run to free a work item
 		}
 		u := next()
 		if u == nil {
@@ -67,17 +67,17 @@ func (r *run) drain(next func() *workItem) bool {
 	}
 }
 
-// lives handles what began, executed a program, or ended.
+// lives handles threads and processes that began, executed a program, or ended.
 func (r *run) lives(lives []event.Life) {
 	for i := range lives {
 		l := &lives[i]
 		pid := int(l.PID)
 		switch {
 		case l.Kind == event.LifeFork && l.PID == l.TID:
-			r.ended(r.exiting.remove(pid)) // an old process with the same id
+			r.ended(r.exiting.remove(pid)) // an old process with the same pid
 			r.targets.forked(int(l.Parent.PID), pid)
 		case l.Kind == event.LifeExec:
-			if len(r.exiting.remove(pid)) > 0 { // another thread has taken the place of the first one
+			if len(r.exiting.remove(pid)) > 0 { // another thread executed the program and replaced the first one
 				r.targets.replaced(pid)
 			}
 		case l.Kind == event.LifeExit:

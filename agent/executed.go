@@ -2,12 +2,12 @@ package agent
 
 import "github.com/ingero-io/ingero/event"
 
-// executed says when processes last executed a program, in Unix ns by process. Births
-// and deaths come by a ring of their own, before what happened between them: a record
-// of the time before has the name of the program before.
+// executed is when processes last executed a program, in Unix ns by pid. Process starts and exits
+// come through a ring of their own and are read first, so that later records may still have the
+// name of the program before.
 type executed map[uint32]uint64
 
-// maxLate is longer than any record is on its way, in ns.
+// maxLate is longer than any record takes to arrive, in ns.
 const maxLate = 10e9
 
 func (e executed) life(l *event.Life) {
@@ -15,11 +15,11 @@ func (e executed) life(l *event.Life) {
 	case l.Kind == event.LifeExec:
 		e[l.PID] = l.At
 	case l.Kind == event.LifeFork && l.PID == l.TID:
-		delete(e, l.PID) // the id is used again
+		delete(e, l.PID) // the pid is used again
 	}
 }
 
-// prune forgets what no record is late for.
+// prune drops entries too old for any record that may still arrive.
 func (e executed) prune() {
 	last := uint64(0)
 	for _, at := range e {
@@ -32,7 +32,7 @@ func (e executed) prune() {
 	}
 }
 
-// seen notes a thread's name as a record of a time has it.
+// seen notes the name that a thread had at a time.
 func (p *processTable) seen(t event.Thread, comm string, at uint64, dispatch bool) {
 	if t.PID == t.TID && at < p.execs[t.PID] {
 		comm = p.processes[t.PID].Name

@@ -8,14 +8,14 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// exiting are threads and processes that have ended, until those that add up calls may be told: ends
-// are read before calls, and the last calls of a thread may still be in the ring. Other threads of
-// a process may go on when its first one has ended, or be ended a little later: on a busy machine
-// that is long enough for the probes to be gone by then.
+// exiting holds threads and processes that have ended until all their calls were read: ends are
+// read before calls, and the last calls of a thread may still be in the ring. Other threads of a
+// process may continue after its first one ended, or end a little later. On a busy machine the
+// probes could be gone by then.
 type exiting struct {
 	fs      proc.FS
-	threads []event.Life // but first ones
-	procs   []event.Life // whose first thread has ended; At is when the last one that is known of did
+	threads []event.Life // all but first threads
+	procs   []event.Life // processes whose first thread has ended; At is the end of the last thread known so far
 }
 
 // add notes that a thread has ended.
@@ -36,7 +36,7 @@ func (l *exiting) index(pid int) int {
 	return slices.IndexFunc(l.procs, func(p event.Life) bool { return int(p.PID) == pid })
 }
 
-// remove takes out a process, which is empty if it was not there.
+// remove takes out a process. The result is empty if there is none.
 func (l *exiting) remove(pid int) (ends []event.Life) {
 	if i := l.index(pid); i >= 0 {
 		ends = append(ends, l.procs[i])
@@ -46,7 +46,7 @@ func (l *exiting) remove(pid int) (ends []event.Life) {
 }
 
 // gone lists the processes that have no thread left. A thread leaves /proc after its end was
-// recorded, so what is drained from now on holds all of it.
+// recorded, so the next drain has all its calls.
 func (l *exiting) gone() (gone []int) {
 	for i := range l.procs {
 		pid := int(l.procs[i].PID)
@@ -58,7 +58,7 @@ func (l *exiting) gone() (gone []int) {
 	return gone
 }
 
-// take takes out the threads that ended, and then the given processes.
+// take takes out the threads that ended, then the given processes.
 func (l *exiting) take(gone []int) (ends []event.Life) {
 	ends, l.threads = l.threads, nil
 	for _, pid := range gone {
@@ -67,7 +67,7 @@ func (l *exiting) take(gone []int) (ends []event.Life) {
 	return ends
 }
 
-// processesOf are the processes among what has ended.
+// processesOf are the processes in a list of ended threads.
 func processesOf(ends []event.Life) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for i := range ends {
@@ -78,8 +78,8 @@ func processesOf(ends []event.Life) iter.Seq[uint32] {
 	}
 }
 
-// ended is told which threads and processes have ended, when all their calls have been.
-// A process ends with the end of its first thread.
+// ended reports threads and processes that have ended to the followers, after all their calls. A
+// process ends with its first thread.
 func (r *run) ended(ends []event.Life) {
 	r.followers.ended(ends)
 	for pid := range processesOf(ends) {

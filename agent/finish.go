@@ -7,9 +7,8 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-// endCommand asks the command to end and records it until it has. One that
-// ignores SIGTERM gets SIGKILL after a while: the recording must be closed in
-// any case, and who asked for the end must not wait for ever.
+// endCommand asks the command to exit and records until it has. If it ignores SIGTERM, it gets
+// SIGKILL after a while: the recording must be closed, and the user must not wait for ever.
 func (r *run) endCommand() {
 	r.command.stop()
 	late := time.After(patience)
@@ -26,13 +25,13 @@ func (r *run) endCommand() {
 	}
 }
 
-// drainAll empties the ring, however long the recorder takes.
+// drainAll empties the ring, and waits for the recorder as long as needed.
 func (r *run) drainAll() { r.drain(r.recorder.item) }
 
 // finish stops the probes, drains what is left and closes the recording.
 func (r *run) finish() (Summary, error) {
 	r.schedPolicy.hurry()
-	r.drainAll() // between two looks, or a call that ended would seem to have been left
+	r.drainAll() // between two looks, or a call that returned would seem unfinished
 	last := r.recorder.item()
 	r.followers.ending(last)
 	r.recorder.send(last)
@@ -43,7 +42,7 @@ func (r *run) finish() (Summary, error) {
 		r.followers.mapped(m)
 		r.targets.unnoticed(m)
 	})
-	r.drainAll() // who began and ended, before what was counted of them is read
+	r.drainAll() // process starts and exits, before their counters are read
 	var s Summary
 	err := errors.Join(r.followers.stop(&s), r.tracer.DetachAll())
 	r.drainAll()
@@ -51,7 +50,7 @@ func (r *run) finish() (Summary, error) {
 	last = r.recorder.item()
 	status := r.tick(last, time.Now(), true)
 	r.followers.close()
-	err = errors.Join(err, r.recorder.close()) // from here on, nobody else has the status
+	err = errors.Join(err, r.recorder.close()) // from here on, no other goroutine uses the status
 	s.Elapsed, s.Calls, s.Processes, s.Losses = status.Elapsed, status.Calls, status.Processes, status.Losses
 	s.Libraries, s.FirstEvent, s.DBBytes = r.targets.libraries(), r.drained.first, r.recorder.size()
 	s.CPU, s.MaxRSS = usage()
@@ -64,15 +63,14 @@ func (r *run) finish() (Summary, error) {
 	return s, err
 }
 
-// close releases what newRun and start made. After finish there is only the
-// tracer left to unload.
+// close releases what newRun and start made. After finish, only the tracer is left to unload.
 func (r *run) close() {
 	if r.command != nil && r.command.held {
 		r.command.cmd.Process.Kill()
 	}
 	r.followers.close()
 	if r.recorder != nil {
-		if err := r.recorder.close(); err != nil { // nil after finish, which tells it
+		if err := r.recorder.close(); err != nil { // nil after finish, which returns the error
 			r.log.Warn("cannot close the recording", "err", err)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// follower is one observer of a run: a table of hooks, each of which may be missing. All are
-// called by the run's loop, one at a time, in the order of newFollowers. What an observer needs,
-// and its hooks, are in its own file.
+// follower is one observer of a run: a table of hooks, each of which may be nil. The run's loop
+// calls them one at a time, in the order of newFollowers. What an observer needs, and its hooks,
+// are in its own file.
 //
 // A run calls them in this order: start; then turns, until it ends; then ending, stop, what is
 // left in the ring (life, records, ended), the last second, and close.
@@ -22,20 +22,20 @@ import (
 // (and traced) for each process or thread, and records for all of it; ended; turn; and second,
 // once a second.
 type follower struct {
-	// start is called once all that exists is attached to, before the command runs.
+	// start is called once all existing libraries are attached to, before the command runs.
 	start func(*beginning)
 	// mapped reports a file that a process mapped executable. For a new process, it may come before
 	// life.
 	mapped func(probe.Mapped)
-	// traced reports a process that turns out after start to use a library, by its mappings or its
-	// first call. For a child of a traced process, there may be life only.
+	// traced reports a process that is found after start to use a library, by its mappings or
+	// its first call. For a child of a traced process, there may be life only.
 	traced func(pid int)
-	// rescanned is called after a scan of all processes, which is needed if mappings were missed.
+	// rescanned is called after a scan of all processes, which is done if mappings were missed.
 	rescanned func()
-	// life reports that a thread or process began, executed a program or ended. It comes before the
-	// calls that were made by then.
+	// life reports that a thread or process began, executed a program or ended. It comes before
+	// the calls made up to then.
 	life func(*event.Life)
-	// records takes what was drained, and adds to the batch what it learns from that.
+	// records takes the drained records, and adds to the batch what it derives from them.
 	records func(*workItem)
 	// ended lists threads and processes from which no more records will come.
 	ended func([]event.Life)
@@ -43,13 +43,14 @@ type follower struct {
 	turn func(now time.Time)
 	// second is called once a second, and a last time when all records have been taken.
 	second func(*second)
-	// ending is called when the run is over, before its command is asked to end. It may add records.
+	// ending is called at the end of a run, before its command is asked to exit. It may add
+	// records.
 	ending func(*workItem)
-	// stop detaches the observer's own programs, while the tracer's are still attached. What they
-	// counted goes into the last second.
+	// stop detaches the observer's own programs, while the tracer's are still attached. Their
+	// counters go into the last second.
 	stop func(*Summary) error
-	// close releases what is left. It is called at the end of a run that failed too, at any time
-	// after the follower was made.
+	// close releases the rest. It is called at the end of each run, also of one that failed, at
+	// any time after the follower was made.
 	close func()
 }
 
@@ -62,16 +63,16 @@ type shared struct {
 	targets *targets
 }
 
-// beginning is what a run begins with.
+// beginning describes the start of a run to followers.
 type beginning struct {
-	command *command // nil: none was asked for
-	started Start    // what Options.Started is told; a follower may add to it
+	command *command // nil: no command
+	started Start    // for Options.Started; a follower may add to it
 }
 
-// second is the one that has just passed.
+// second is the second that has just passed.
 type second struct {
 	now    time.Time
-	span   time.Duration // since the one before
+	span   time.Duration // since the last one
 	last   bool          // no more records will come
 	item   *workItem     // takes what is recorded
 	status *Status       // to be filled in
@@ -81,13 +82,12 @@ type second struct {
 
 type followers []follower
 
-// newFollowers is the list of all. A new one is a file, and a line here. Where the order matters,
-// it is said.
+// newFollowers is the list of all followers. Where their order matters, a comment says so.
 func newFollowers(s *shared) followers {
 	names := newProcessTable(s.fs)
 	footprints := newFootprints(s, names)
 	return followers{
-		newHostIO(s.fs).follower(s), // before names: it finds out whose connections are
+		newHostIO(s.fs).follower(s), // before names: it finds the owners of connections
 		newMeter().follower(s, names),
 		newAccounts().follower(),
 		newInnerLinks(s).follower(),

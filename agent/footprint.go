@@ -11,21 +11,21 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// FootprintPolicy says whose system calls are counted, and what they touch noted.
+// FootprintPolicy says which processes' system calls and files are counted.
 type FootprintPolicy string
 
 // The policies.
 const (
-	// FootprintAuto is of named processes that have no CUDA library, and their children, until one
-	// of them loads one. Where returns of probed functions are system calls (uretprobe, x86-64 since
-	// Linux 6.11), counting those costs every traced CUDA call some 0.3 us.
+	// FootprintAuto counts named processes without a CUDA library, and their children, until
+	// one of them loads one. Where returns of probed functions are system calls (uretprobe,
+	// x86-64 since Linux 6.11), counting them costs every traced CUDA call some 0.3 us.
 	FootprintAuto FootprintPolicy = ""
-	FootprintOn   FootprintPolicy = "on"  // of all traced processes
-	FootprintOff  FootprintPolicy = "off" // of none
+	FootprintOn   FootprintPolicy = "on"  // all traced processes
+	FootprintOff  FootprintPolicy = "off" // none
 )
 
-// cpuEvery is how often on-CPU times are read if no process ended: that looks at
-// every thread of the machine, some 0.3 us each.
+// cpuEvery is how often on-CPU times are read if no process ended. A read visits every thread of
+// the machine, some 0.3 us each.
 const cpuEvery = 5 * time.Second
 
 // footprints takes the footprints of a run. The loop owns it.
@@ -35,17 +35,17 @@ type footprints struct {
 	names   *processTable
 	probe   *probe.Footprint // nil until a process is watched
 	sum     *footprint.Sum
-	procs   map[uint32]*event.ProcessCPU // watched, and those that ended lately
+	procs   map[uint32]*event.ProcessCPU // watched ones, and those that ended lately
 	libs    map[event.MappedLibrary]bool
 	fresh   []event.MappedLibrary
 	pending pendingMaps
-	ended   bool // a process did since CPU times were read
+	ended   bool // a process ended since CPU times were read
 	read    time.Time
-	last    *event.Footprint // what finish read, for the last tick
+	last    *event.Footprint // what finish read, for the last second
 	missed  uint64
 	calls   uint64 // counted so far
-	failed  bool   // said once
-	over    bool   // a watched process has loaded CUDA: nobody is watched any more
+	failed  bool   // logged once
+	over    bool   // a watched process has loaded CUDA: none is watched any more
 }
 
 func newFootprints(s *shared, names *processTable) *footprints {
@@ -69,7 +69,7 @@ func (p *footprints) follower() follower {
 // watches reports whether a process's footprint is taken.
 func (p *footprints) watches(pid uint32) bool { return p.procs[pid] != nil }
 
-// start watches what is there at the beginning.
+// start watches the processes that exist at the beginning.
 func (p *footprints) start(b *beginning) {
 	p.watch(p.first()...)
 	for pid := range p.procs {
@@ -79,7 +79,7 @@ func (p *footprints) start(b *beginning) {
 	b.started.Footprint = slices.DeleteFunc(p.names.traced(), func(t Traced) bool { return !p.watches(uint32(t.PID)) })
 }
 
-// first are the processes to be watched from the beginning.
+// first are the processes to watch from the beginning.
 func (p *footprints) first() (pids []int) {
 	x := p.targets
 	switch p.policy {
@@ -103,7 +103,7 @@ func (p *footprints) first() (pids []int) {
 	return pids
 }
 
-// also handles a process that began to be traced.
+// also handles a process that begins to be traced.
 func (p *footprints) also(pid int) {
 	watched := p.watches(uint32(pid))
 	switch {
@@ -143,7 +143,7 @@ func (p *footprints) watch(pids ...int) {
 		p.begin(uint32(pid), 0, now)
 		maps, err := p.fs.Code(pid)
 		if err != nil {
-			continue // gone: what it did is in the tables
+			continue // it ended: its counts are in the tables
 		}
 		for _, m := range maps {
 			if len(m.Path) > 0 && m.Path[0] == '/' {
@@ -165,8 +165,8 @@ func (p *footprints) library(pid uint32, path string) {
 	}
 }
 
-// mapped notes a file mapped executable by a watched process, or by one that may
-// be the child of one.
+// mapped notes a file that a watched process mapped executable. The process may also be a child
+// whose fork was not reported yet.
 func (p *footprints) mapped(m probe.Mapped) {
 	switch {
 	case p.probe == nil:
@@ -208,7 +208,7 @@ func (p *footprints) second(s *second) {
 	}
 }
 
-// take returns what changed since it was called last.
+// take returns the changes since the last call.
 func (p *footprints) take(now time.Time) *event.Footprint {
 	if f := p.last; f != nil {
 		p.last = nil
@@ -244,7 +244,7 @@ func (p *footprints) take(now time.Time) *event.Footprint {
 	return &f
 }
 
-// forget drops a process that ended and was told of.
+// forget drops a process that ended and was reported.
 func (p *footprints) forget(pid uint32) {
 	delete(p.procs, pid)
 	for l := range p.libs {
@@ -254,8 +254,8 @@ func (p *footprints) forget(pid uint32) {
 	}
 }
 
-// finish stops counting and reads the rest, while the ledger still runs: on-CPU
-// times come from it.
+// finish stops counting and reads the rest while the ledger, which has the on-CPU times, still
+// runs.
 func (p *footprints) finish() {
 	if p.probe == nil {
 		return

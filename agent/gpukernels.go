@@ -13,25 +13,25 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// How many names are kept, of all processes together, and of how many processes.
-// A name takes some 60 bytes, and its text once however many processes have it;
-// the largest frameworks register some 100,000 kernels.
+// The number of names kept, of all processes together, and the number of processes. A name takes
+// some 60 bytes; its text is kept once for all processes. The largest frameworks register some
+// 100,000 kernels.
 const (
 	maxKernelNames = 1 << 20
 	maxKernelProcs = 4096
 )
 
-// kernels finds out what the kernels are called that traced processes launch: by
-// the names that programs register and look up, else by the symbol of their host
-// function. It belongs to the recorder's goroutine.
+// kernels finds the names of the kernels that traced processes launch: the names that programs
+// register and look up, else the symbol of the host function. It belongs to the recorder's
+// goroutine.
 type kernels struct {
 	symbol func(pid int, addr uint64) string
 	read   func(pid int, addr uint64) string // a string in a process's memory
 	procs  map[uint32]*kernelTable
-	recent [1 << 10]kernelKey // launches looked at last: most repeat one
+	recent [1 << 10]kernelKey // recent launches: most repeat one
 	nest   nestedLaunches
-	known  int    // names in all of procs
-	lost   uint64 // names that there was no room for, not told yet
+	known  int    // number of names in all of procs
+	lost   uint64 // names dropped for lack of room, not reported yet
 	fresh  []store.Kernel
 }
 
@@ -41,17 +41,17 @@ type kernelKey struct {
 	used bool
 }
 
-// kernelTable is what is known of one process.
+// kernelTable has what is known of one process.
 type kernelTable struct {
 	names    map[uint64]knownName
-	recorded map[uint64]recordedName // by function, of those launched
-	passed   map[uint64]uint64       // by driver's function without a name of its own: the runtime's that has it
-	parent   *kernelTable            // of a fork: its functions are where its parent's are
+	recorded map[uint64]recordedName // by function, of launched ones
+	passed   map[uint64]uint64       // by driver function without its own name: the runtime function that has it
+	parent   *kernelTable            // of a fork: its functions are at the same addresses
 }
 
 type knownName struct {
 	text unique.Handle[string]
-	from uint64 // where the text is in the process's memory, if it was not read yet; NameSame: the kernel
+	from uint64 // address of the text in the process, if it was not read yet; NameSame: the kernel
 	kind probe.NameKind
 }
 
@@ -59,9 +59,8 @@ func newKernels(native *elf.Resolver) *kernels {
 	return &kernels{symbol: native.Function, read: withTimeout(readString, readPatience), procs: map[uint32]*kernelTable{}}
 }
 
-// observe learns names and appends to list what kernels launched for the first
-// time are called, and those whose names became known only now. Processes that ended
-// before are forgotten.
+// observe learns names. It appends to list the names of kernels launched for the first time, and of
+// launched ones whose names became known only now. It forgets processes that ended before.
 func (k *kernels) observe(r *probe.Records, ended []uint32, list []store.Kernel) []store.Kernel {
 	k.fresh = list
 	for _, pid := range ended {
@@ -70,7 +69,7 @@ func (k *kernels) observe(r *probe.Records, ended []uint32, list []store.Kernel)
 	names := r.KernelNames
 	for i := range r.Lives {
 		l := &r.Lives[i]
-		for len(names) > 0 && names[0].At <= l.At { // names and lives, as they came
+		for len(names) > 0 && names[0].At <= l.At { // in the order of their times
 			k.learn(&names[0])
 			names = names[1:]
 		}
@@ -89,7 +88,7 @@ func (k *kernels) observe(r *probe.Records, ended []uint32, list []store.Kernel)
 	return list
 }
 
-// missed is for how many names there was no room since the last call.
+// missed returns the number of names dropped since the last call.
 func (k *kernels) missed() (lost uint64) {
 	lost, k.lost = k.lost, 0
 	return lost
@@ -154,7 +153,7 @@ func (k *kernels) learn(n *probe.KernelName) {
 }
 
 func (t *kernelTable) find(fn uint64) (knownName, bool) {
-	for n := 0; t != nil && n < 16; t, n = t.parent, n+1 { // forks of forks
+	for n := 0; t != nil && n < 16; t, n = t.parent, n+1 { // follows forks of forks
 		if name, ok := t.names[fn]; ok {
 			return name, true
 		}
@@ -162,12 +161,12 @@ func (t *kernelTable) find(fn uint64) (knownName, bool) {
 	return knownName{}, false
 }
 
-// maxSame bounds how many handles are made of one another: a kernel's of its host function, a
-// function's of the kernel.
+// maxSame bounds how many handles may refer to one another: the kernel's to its host function, the
+// function's to the kernel.
 const maxSame = 4
 
-// resolve finds the name of a function, and the function that has it if it is one of
-// another.
+// resolve finds the name of a function, and the function it is registered for, which may be another
+// one.
 func (t *kernelTable) resolve(fn uint64) (name knownName, of uint64, ok bool) {
 	for range maxSame {
 		name, ok = t.find(fn)
@@ -192,7 +191,7 @@ func (k *kernels) launched(c *event.Call) {
 	}
 }
 
-// tell says what a function is called, unless nobody knows.
+// tell records the name of a function, if it is known.
 func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 	name, of, ok := t.resolve(fn)
 	symbol := ""
@@ -215,9 +214,9 @@ func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 	}
 }
 
-// A page of a process may be one that a file system or the process itself has to
-// provide (FUSE, userfaultfd), and may take for ever. So a read is given up after
-// a while, and when some were, no more are made until one of them ends.
+// A page of a process may be provided by a file system or the process itself (FUSE, userfaultfd),
+// which may block for ever. So a read is given up after a while; while maxStuck reads are blocked,
+// no new one is started.
 const (
 	readPatience = time.Second
 	maxStuck     = 4
@@ -245,13 +244,13 @@ func withTimeout(read func(pid int, addr uint64) string, wait time.Duration) fun
 	}
 }
 
-// readString reads a string in a process's memory, up to what the kernel side
-// reads of one; empty if the process is gone.
+// readString reads a string in a process's memory, up to the length that the kernel side reads;
+// empty if the process is gone.
 func readString(pid int, addr uint64) string {
 	const page, most = 4096, 4056
 	var text []byte
 	for len(text) < most {
-		b := make([]byte, min(page-int(addr%page), most-len(text))) // up to a page that may not be there
+		b := make([]byte, min(page-int(addr%page), most-len(text))) // up to the end of the page: the next one may be missing
 		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{iovec(b)}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
 		if err != nil || n == 0 {
 			return ""

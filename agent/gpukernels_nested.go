@@ -6,12 +6,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// nestedLaunches learns what the driver's functions are called in processes that were
-// found too late to see them looked up: a launch of the runtime names its kernel by the
-// host function, and launches it by one of the driver's, by another handle.
+// nestedLaunches learns the names of driver functions in processes that were found too late to see
+// these looked up. A runtime launch names its kernel by the host function, and calls a driver
+// launch, which has another handle for the same kernel.
 type nestedLaunches struct {
-	inner  [1 << 8]innerLaunch  // by thread: what the runtime call in progress launched
-	recent [1 << 10]kernelNames // looked at last: most launches repeat one
+	inner  [1 << 8]innerLaunch  // by thread: the driver launch in the runtime call in progress
+	recent [1 << 10]kernelNames // the last pairs: most launches repeat one
 }
 
 // innerLaunch is a driver launch that is within another call.
@@ -23,14 +23,14 @@ type innerLaunch struct {
 	several bool // another function was launched in the same call
 }
 
-// kernelNames are the two functions of a kernel.
+// kernelNames are the two handles of a kernel.
 type kernelNames struct {
 	pid         uint32
 	driver, own uint64
 }
 
-// nested handles a launch: one of the driver's is remembered until that of the runtime
-// around it has returned, which is recorded after it.
+// nested handles a launch. A driver launch is kept until the runtime call around it has returned,
+// which is recorded after it.
 func (k *kernels) nested(c *event.Call) {
 	in := &k.nest.inner[c.TID&uint32(len(k.nest.inner)-1)]
 	if c.Op.Source() == event.SourceDriver {
@@ -39,7 +39,7 @@ func (k *kernels) nested(c *event.Call) {
 		case in.Thread != c.Thread || in.depth != c.Depth:
 			*in = innerLaunch{c.Thread, c.Start, c.Args[0], c.Depth, false}
 		case in.fn != c.Args[0]:
-			in.several = true // nobody knows which of them is the kernel
+			in.several = true // unknown which of them is the kernel
 		}
 		return
 	}
@@ -51,7 +51,7 @@ func (k *kernels) nested(c *event.Call) {
 	}
 }
 
-// same lets the driver's function have the name of the runtime's, if it has none.
+// same gives the driver's function the name of the runtime's, if it has none.
 func (k *kernels) same(pid uint32, driver, own uint64) {
 	pair := kernelNames{pid, driver, own}
 	slot := &k.nest.recent[(driver>>4^driver>>14^uint64(pid))&uint64(len(k.nest.recent)-1)]
@@ -63,11 +63,11 @@ func (k *kernels) same(pid uint32, driver, own uint64) {
 	if _, passed := t.passed[driver]; !passed && (t.recorded[driver].symbol != "" || len(t.passed) >= maxKernelNames) {
 		return // the program looked it up by name
 	}
-	t.passed[driver] = own // another one than before: the handle was used again
+	t.passed[driver] = own // a new one, or the handle was used again
 	k.pass(pid, t, driver)
 }
 
-// pass tells the name of a driver's function, if that of the runtime's is known.
+// pass records the name of a driver's function, if that of the runtime's is known.
 func (k *kernels) pass(pid uint32, t *kernelTable, driver uint64) {
 	name := t.recorded[t.passed[driver]]
 	if name.symbol == "" || t.recorded[driver] == name {
@@ -77,9 +77,9 @@ func (k *kernels) pass(pid uint32, t *kernelTable, driver uint64) {
 	k.fresh = append(k.fresh, name.kernel(pid, driver))
 }
 
-// named passes the name of a runtime's function on that became known after its launch.
+// named passes on the name of a runtime's function that became known after its launch.
 func (k *kernels) named(pid uint32, t *kernelTable, own uint64) {
-	delete(t.passed, own) // if it is the driver's, it has a name of its own now
+	delete(t.passed, own) // a driver function with this address has its own name now
 	for driver, of := range t.passed {
 		if of == own {
 			k.pass(pid, t, driver)

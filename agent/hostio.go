@@ -9,9 +9,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// hostIO names what the records of disk and network only number: devices, files that
-// threads waited for, and the owners of sockets. What is new since the last take goes
-// into the recording.
+// hostIO finds names for numbers in records of disk and network: devices, files that threads waited
+// for, and owners of sockets. New names go into the recording.
 type hostIO struct {
 	fs      proc.FS
 	devices map[event.Device]bool
@@ -28,7 +27,7 @@ type waitedFile struct {
 	inode uint64
 }
 
-// What a drain may look up in /proc, and what is remembered of it.
+// Limits on /proc lookups in one drain, and on remembered results.
 const (
 	maxFileLookups = 16
 	maxFiles       = 1 << 14
@@ -70,7 +69,7 @@ func (h *hostIO) follower(s *shared) follower {
 	}
 }
 
-// requests reads what processes did at block devices; last: that of the last second too.
+// requests reads the block I/O of processes; last: also that of the last second.
 func (h *hostIO) requests(s *shared, to *store.Batch, last bool) {
 	var err error
 	if to.RequestSums, err = s.tracer.Requests(to.RequestSums, last); err != nil {
@@ -82,7 +81,7 @@ func (h *hostIO) requests(s *shared, to *store.Batch, last bool) {
 	h.take(to)
 }
 
-// observe looks up what a drain's records number, while it is still there.
+// observe looks up the numbers in drained records while the objects still exist.
 func (h *hostIO) observe(r *probe.Records, traced map[int]bool) {
 	h.lookups = 0
 	for i := range r.OffCPU {
@@ -130,7 +129,7 @@ func (h *hostIO) file(pid uint32, inode uint64) {
 	}
 }
 
-// socket finds which traced process has a socket; 0 if none.
+// socket finds the traced process that has a socket; 0 if none.
 func (h *hostIO) socket(inode uint64, traced map[int]bool) uint32 {
 	if pid, ok := h.sockets[inode]; ok {
 		return pid
@@ -151,13 +150,13 @@ func (h *hostIO) socket(inode uint64, traced map[int]bool) uint32 {
 	return h.sockets[inode]
 }
 
-// take hands over what is new.
+// take adds new names to a batch.
 func (h *hostIO) take(to *store.Batch) {
 	to.Devices, to.Files = append(to.Devices, h.names...), append(to.Files, h.paths...)
 	h.names, h.paths = h.names[:0], h.paths[:0]
 }
 
-// begin notes what a process has used so far: nothing, if it is new.
+// begin notes what a process has used so far; nothing for a new process.
 func (h *hostIO) begin(pid int, fresh bool) {
 	var u proc.Usage
 	if !fresh {
@@ -169,7 +168,7 @@ func (h *hostIO) begin(pid int, fresh bool) {
 	h.usage[uint32(pid)] = u
 }
 
-// second appends how each traced process used the host's memory since the last call.
+// second appends each traced process's use of host memory since the last call.
 func (h *hostIO) second(list []event.HostMemory, traced map[int]bool, now time.Time) []event.HostMemory {
 	for pid := range traced {
 		u, err := h.fs.Usage(pid)
@@ -179,9 +178,9 @@ func (h *hostIO) second(list []event.HostMemory, traced map[int]bool, now time.T
 		}
 		before, known := h.usage[uint32(pid)]
 		h.usage[uint32(pid)] = u
-		if !known || u.MinorFaults < before.MinorFaults { // the first reading, or another process of that number
+		if !known || u.MinorFaults < before.MinorFaults { // the first reading, or a reused pid
 			before = u
-			before.RSS = 0 // what it holds is worth a row
+			before.RSS = 0 // so that its RSS gets a row
 		}
 		if u == before {
 			continue
@@ -199,7 +198,7 @@ func (h *hostIO) second(list []event.HostMemory, traced map[int]bool, now time.T
 	return list
 }
 
-// forget drops a process that ended; its number may be used again.
+// forget drops a process that ended; its pid may be used again.
 func (h *hostIO) forget(pid uint32) {
 	delete(h.usage, pid)
 	for k := range h.files {

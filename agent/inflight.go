@@ -8,20 +8,20 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// inFlightTracker follows calls that have not returned for a second or more: it looks
-// what they do once a second, and finds out how they ended.
+// inFlightTracker follows calls that have not returned for a second or more. It reads their state
+// once a second, and finds out how they ended.
 type inFlightTracker struct {
 	open   map[event.Thread]*flight
 	fresh  []event.InFlight // changes since the last take
-	closed bool             // the probes go: nothing will be heard any more
+	closed bool             // the probes are being removed: no more records will come
 }
 
 type flight struct {
 	event.InFlight
-	missing bool // it was not there when last looked for, and no end was recorded
+	missing bool // not in the last reading, and no end was recorded
 }
 
-// maxHolders bounds how far a chain of locks is followed in one look.
+// maxHolders bounds the length of a chain of lock holders in one reading.
 const maxHolders = 8
 
 func newInFlightTracker() *inFlightTracker {
@@ -44,7 +44,7 @@ func (f *inFlightTracker) follower(s *shared) follower {
 			t.item.batch.InFlight = f.take(t.item.batch.InFlight)
 			t.status.InFlight = f.status()
 		},
-		ending: look, // or what has not returned would seem to have been ended by the end of the command
+		ending: look, // else these calls would seem to end with the command
 		stop: func(*Summary) error {
 			f.closed = true
 			return nil
@@ -52,8 +52,8 @@ func (f *inFlightTracker) follower(s *shared) follower {
 	}
 }
 
-// look reads what has not returned. Threads that hold what others wait for are
-// looked at too, and those that hold what these wait for.
+// look reads the calls that have not returned. It also reads the threads that hold what others wait
+// for, and the holders that these wait for.
 func (f *inFlightTracker) look(s *shared, rec *probe.Records) {
 	if f.closed {
 		return
@@ -75,8 +75,8 @@ func (f *inFlightTracker) look(s *shared, rec *probe.Records) {
 	f.saw(list)
 }
 
-// holders are the threads that hold what those of the list wait for, but for those
-// that are in the list themselves, and those asked for already.
+// holders adds to asked the holders of what the threads in list wait for, unless they are in list
+// or in asked already.
 func holders(list []event.InFlight, asked []uint32) []uint32 {
 	there := map[event.Thread]bool{}
 	for i := range list {
@@ -90,14 +90,14 @@ func holders(list []event.InFlight, asked []uint32) []uint32 {
 	return asked
 }
 
-// saw takes what was seen at one look.
+// saw handles one reading.
 func (f *inFlightTracker) saw(list []event.InFlight) {
 	seen := map[event.Thread]bool{}
 	for i := range list {
 		n := &list[i]
 		seen[n.Thread] = true
 		o := f.open[n.Thread]
-		if n.Op != 0 && n.At-min(n.At, n.Start) < uint64(probe.MinFlight) { // a holder, in a call that is young
+		if n.Op != 0 && n.At-min(n.At, n.Start) < uint64(probe.MinFlight) { // a holder, in a call shorter than MinFlight
 			n.Inner, n.Op, n.Args, n.OnCPU, n.NS = n.Op, 0, [event.NumArgs]uint64{}, 0, [event.NumClasses]uint64{}
 		}
 		if n.Op == 0 {
@@ -107,7 +107,7 @@ func (f *inFlightTracker) saw(list []event.InFlight) {
 			f.end(o, event.Left, o.At)
 			o = nil
 		}
-		if o != nil && n.Stack == 0 { // it runs just now: where it was is better than nothing
+		if o != nil && n.Stack == 0 { // running now: the last known stack is better than none
 			n.Stack = o.Stack
 		}
 		f.open[n.Thread] = &flight{InFlight: *n}
@@ -116,9 +116,9 @@ func (f *inFlightTracker) saw(list []event.InFlight) {
 	for id, o := range f.open {
 		switch {
 		case seen[id]:
-		case o.Op == 0: // nobody waits for it any more
+		case o.Op == 0: // no thread waits for it any more
 			f.end(o, event.Returned, o.At)
-		case o.missing: // its return is not to come any more
+		case o.missing: // no return will be recorded
 			f.end(o, event.Left, o.At)
 		default:
 			o.missing = true
@@ -126,14 +126,14 @@ func (f *inFlightTracker) saw(list []event.InFlight) {
 	}
 }
 
-// heldUp is when the oldest call began that waits for what a thread holds.
+// heldUp is the start of the oldest call that waits for what a thread holds.
 func heldUp(list []event.InFlight, holder event.Thread) (start uint64) {
 	for i := range list {
 		if l := &list[i]; l.Holder == holder && l.Op != 0 && (start == 0 || l.Start < start) {
 			start = l.Start
 		}
 	}
-	if start == 0 { // of a thread that waits for another one itself
+	if start == 0 { // the waiting thread is itself a holder
 		for i := range list {
 			if l := &list[i]; l.Op != 0 && (start == 0 || l.Start < start) {
 				start = l.Start
@@ -149,7 +149,7 @@ func (f *inFlightTracker) end(o *flight, how event.Outcome, at uint64) {
 	delete(f.open, o.Thread)
 }
 
-// calls notes which of them have returned.
+// calls notes which calls in flight have returned.
 func (f *inFlightTracker) calls(calls []event.Call) {
 	if len(f.open) == 0 {
 		return
@@ -165,7 +165,7 @@ func (f *inFlightTracker) calls(calls []event.Call) {
 	}
 }
 
-// lives notes which threads ended, or began another program, in their call.
+// lives notes threads that ended, or executed a program, in their call.
 func (f *inFlightTracker) lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeUnfinished {
@@ -174,7 +174,7 @@ func (f *inFlightTracker) lives(lives []event.Life) {
 	}
 }
 
-// ended notes which threads ended, of which no more calls will come.
+// ended notes threads that ended. No more calls of theirs will come.
 func (f *inFlightTracker) ended(ends []event.Life) {
 	for i := range ends {
 		f.died(&ends[i])
@@ -187,7 +187,7 @@ func (f *inFlightTracker) died(l *event.Life) {
 	}
 }
 
-// take appends what changed since the last call.
+// take appends the changes since the last call.
 func (f *inFlightTracker) take(l []event.InFlight) []event.InFlight {
 	l = append(l, f.fresh...)
 	f.fresh = f.fresh[:0]

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// innerRate is from how many calls of the driver a second within calls of the runtime
-	// their probes are worth the trouble: at 0.6 us each they take 0.3 % of a core.
+	// innerRate is the number of driver calls a second, all within runtime calls, from which
+	// their probes are removed: at 0.6 us each they cost 0.3 % of a core.
 	innerRate = 5_000
-	// innerSeconds is how many seconds in a row have to show no other such call of the driver:
-	// two, as one may lie between two that do.
+	// innerSeconds is how many seconds in a row must have no other such driver call: two, as
+	// one such second may lie between two with one.
 	innerSeconds = 2
-	// checkEvery and checkFor say when the probes are put back to look whether all such calls of
-	// the driver still are within calls of the runtime: 1 % of the time, which leaves 1 % of
-	// the cost. A tenth of a second has many steps of a program that calls that often.
+	// checkEvery and checkFor say when the probes are attached again to check that all such
+	// driver calls still are within runtime calls: for 1 % of the time, at 1 % of the cost. A
+	// program that calls that often has many steps in a tenth of a second.
 	checkEvery = 10 * time.Second
 	checkFor   = 100 * time.Millisecond
 )
 
 // innerCalls decides when the probes on the driver's launches, waits or copies (event.InnerRoles)
-// may be taken off: when every one is a part of a traced call of the runtime. It looks at each role
-// by itself, and at each group of processes that have their links in common. Pure: times are given.
+// may be removed: when every such call is within a traced runtime call. Each role and each group of
+// processes that share links is judged separately. Pure: times are arguments.
 type innerCalls struct {
-	group  func(pid uint32) int                     // of a process: itself if it has links of its own, else 0
+	group  func(pid uint32) int                     // of a process: its pid if it has its own links, else 0
 	open   [1 << 8][len(event.InnerRoles)]openInner // by thread, and index of the role
 	procs  map[innerProcessKey]*innerProcess
 	groups map[innerGroupKey]*innerGroup
-	off    time.Duration // for how long some group had no probe, until `since`
-	since  time.Time     // from when on a group has had none; zero: all have them
+	off    time.Duration // how long some group had no probes, until `since`
+	since  time.Time     // since when a group has had none; zero: all have them
 }
 
 type innerProcessKey struct {
@@ -43,29 +43,29 @@ type innerGroupKey struct {
 	role  event.Role
 }
 
-// openInner are calls of the driver, of one role, within a call that has not returned yet.
+// openInner are driver calls of one role within a call that has not returned yet.
 type openInner struct {
 	event.Thread
-	start uint64 // of the last one
+	start uint64 // of the last driver call
 	count uint64
 	depth uint8
 }
 
-// innerProcess is what a process called in a second, or in a check, of one role.
+// innerProcess counts a process's calls of one role in a second, or in a check.
 type innerProcess struct {
 	nested uint64
-	bare   uint64 // by the driver's functions alone
-	fresh  bool   // not all of its libraries may have had their probes yet
-	alone  bool   // once it has called the driver's functions alone, it will again
+	bare   uint64 // not within a runtime call
+	fresh  bool   // new: some of its libraries may not have their probes yet
+	alone  bool   // it has made driver calls outside of runtime calls, and may again
 }
 
 type innerGroup struct {
-	quiet   int       // seconds in a row with innerRate calls, all within calls of the runtime
-	off     bool      // the probes are taken off
-	checks  bool      // the probes are on to look
-	turn    time.Time // when to check, or to end the check
-	turning bool      // probes are being put on or taken off
-	joined  bool      // by a thread of which nothing is known
+	quiet   int       // seconds in a row with innerRate calls, all within runtime calls
+	off     bool      // the probes are removed
+	checks  bool      // the probes are on for a check
+	turn    time.Time // when to begin or end a check
+	turning bool      // probes are being attached or removed
+	joined  bool      // a new thread of the group made its first call
 }
 
 func newInnerCalls(group func(uint32) int) *innerCalls {
@@ -74,11 +74,11 @@ func newInnerCalls(group func(uint32) int) *innerCalls {
 	}
 }
 
-// calls looks at calls in the order in which those of a thread returned.
+// calls handles calls, in the order in which those of a thread returned.
 func (x *innerCalls) calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
-		own := -1 // index of its role, if it is a call of the driver that matters
+		own := -1 // index of its role, if it is a driver call of interest
 		if c.Op.Inner() {
 			own = slices.Index(event.InnerRoles[:], c.Op.Role())
 		}
@@ -95,21 +95,21 @@ func (x *innerCalls) calls(calls []event.Call) {
 			case o.Thread == c.Thread && o.depth == c.Depth && o.count > 0:
 				o.start = c.Start
 				o.count++
-			default: // what another thread left there is not known then
+			default: // the slot may have another thread's calls, which are dropped
 				*o = openInner{c.Thread, c.Start, 1, c.Depth}
 			}
 		}
 	}
 }
 
-// returned handles the call around calls of the driver of a role. One of that role is looked at
-// itself; a call of another thread's time was lost.
+// returned handles the call around driver calls of a role. If it has the same role, it is handled
+// on its own; if it began later, the record of the right one was dropped.
 func (x *innerCalls) returned(c *event.Call, o *openInner, role event.Role) {
 	switch s := c.Op.Source(); {
 	case c.Op.Inner() && c.Op.Role() == role || o.start < c.Start:
 	case s == event.SourceCUDA || s == event.SourceGraph:
 		x.process(c.PID, role).nested += o.count
-	default: // a collective operation's, for one, which is no launch in the recording
+	default: // a collective operation, for example, which is not recorded as a launch
 		x.process(c.PID, role).bare += o.count
 	}
 	*o = openInner{}
@@ -125,7 +125,7 @@ func (x *innerCalls) process(pid uint32, role event.Role) *innerProcess {
 	return p
 }
 
-// lives handles threads that make their first call.
+// lives handles threads that made their first call.
 func (x *innerCalls) lives(lives []event.Life) {
 	for i := range lives {
 		l := &lives[i]
@@ -141,7 +141,7 @@ func (x *innerCalls) lives(lives []event.Life) {
 	}
 }
 
-// ended forgets processes that ended, with their first threads.
+// ended forgets ended processes, when their first thread ends.
 func (x *innerCalls) ended(ends []event.Life) {
 	for i := range ends {
 		l := &ends[i]
@@ -157,7 +157,7 @@ func (x *innerCalls) ended(ends []event.Life) {
 	}
 }
 
-// sum adds up what a group called since the last time.
+// sum adds up a group's calls since the last time.
 func (x *innerCalls) sum(k innerGroupKey) (nested uint64, alone bool) {
 	for of, p := range x.procs {
 		if of.role != k.role || x.group(of.pid) != k.group {
@@ -171,13 +171,13 @@ func (x *innerCalls) sum(k innerGroupKey) (nested uint64, alone bool) {
 	return nested, alone
 }
 
-// change is that a group's probes of a role are to be put on or taken off.
+// change says that a group's probes of a role are to be attached or removed.
 type change struct {
 	innerGroupKey
 	on bool
 }
 
-// second handles a second's calls, and says which groups need their probes no more.
+// second handles one second's calls, and returns the groups that no longer need their probes.
 func (x *innerCalls) second(now time.Time, span time.Duration) (list []change) {
 	for of := range x.procs {
 		if k := (innerGroupKey{x.group(of.pid), of.role}); x.groups[k] == nil {
@@ -205,14 +205,14 @@ func (g *innerGroup) take(k innerGroupKey, now time.Time) change {
 	return change{k, false}
 }
 
-// check says which groups have their probes put back now, to look, and which have them taken
-// off again. A thread that is new to a group is looked at for as long as those before it.
+// check returns the groups whose probes are to be attached for a check, and those whose check is
+// over. A new thread in a group is checked as long as the threads before it.
 func (x *innerCalls) check(now time.Time) (list []change) {
 	for k, g := range x.groups {
 		switch {
 		case g.turning:
 		case g.off && (g.joined || !now.Before(g.turn)):
-			_, _ = x.sum(k) // of before
+			_, _ = x.sum(k) // drop the counts from before
 			g.off, g.checks, g.turning = false, !g.joined, true
 			list = append(list, change{k, true})
 		case g.checks && g.joined:
@@ -228,7 +228,7 @@ func (x *innerCalls) check(now time.Time) (list []change) {
 	return list
 }
 
-// turned says that a change was made.
+// turned notes that a change was made.
 func (x *innerCalls) turned(c change, now time.Time) {
 	g := x.groups[c.innerGroupKey]
 	if g == nil {
@@ -240,10 +240,10 @@ func (x *innerCalls) turned(c change, now time.Time) {
 	}
 }
 
-// missing is for how long calls of the driver were not counted separately, in any group.
+// missing is how long driver calls were not counted separately, in any group.
 func (x *innerCalls) missing(now time.Time) time.Duration {
 	x.count(now)
-	return x.off // none is counted twice, however many groups there are
+	return x.off // overlaps between groups count once
 }
 
 func (x *innerCalls) count(now time.Time) {

@@ -7,15 +7,15 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// innerLinks takes the probes off the driver's launches, waits and copies, and puts them back on,
-// beside the run's loop: the kernel takes some 50 ms for it.
+// innerLinks removes the probes on the driver's launches, waits and copies, and attaches them
+// again, beside the run's loop: the kernel takes some 50 ms for it.
 type innerLinks struct {
 	*innerCalls
 	*shared
 	done chan change
 }
 
-// maxTurning is how many groups of a role may have their probes changed before somebody looks.
+// maxTurning bounds the changes of one role that wait for the loop.
 const maxTurning = 64
 
 func newInnerLinks(s *shared) *innerLinks {
@@ -26,7 +26,7 @@ func newInnerLinks(s *shared) *innerLinks {
 	return &innerLinks{newInnerCalls(group), s, make(chan change, maxTurning)}
 }
 
-// follower has no hooks where all calls of the driver are counted.
+// follower has no hooks if all driver calls are to be counted.
 func (x *innerLinks) follower() follower {
 	if x.opts.InnerCalls || x.tracer.Backend() == probe.BackendPerf {
 		return follower{}
@@ -47,7 +47,7 @@ func (x *innerLinks) follower() follower {
 	}
 }
 
-// turn learns which probes were changed, and has those changed that are due.
+// turn collects finished changes and starts those that are due.
 func (x *innerLinks) turn(now time.Time) {
 	for {
 		select {
@@ -63,14 +63,14 @@ func (x *innerLinks) turn(now time.Time) {
 	}
 }
 
-// second has the probes taken off where a second's calls showed that they tell nothing.
+// second starts to remove the probes that a second's calls have shown to be redundant.
 func (x *innerLinks) second(now time.Time, span time.Duration) {
 	for _, c := range x.innerCalls.second(now, span) {
 		x.put(c)
 	}
 }
 
-// put puts probes on or takes them off.
+// put attaches or removes probes.
 func (x *innerLinks) put(c change) {
 	var list []*probe.Attachment
 	for k, a := range x.targets.attached {

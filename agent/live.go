@@ -12,22 +12,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// What the live diagnosis may cost. One that took long makes the next one wait, unless a call
-// has just taken far longer than usual: the cause of that is what people wait for.
+// The CPU budget of the live diagnosis. After an expensive run it waits, unless a call has just
+// taken far longer than usual: users wait for the cause of that.
 const (
 	liveShare   = 0.015                  // of one core, in the long run
-	liveCredit  = 400 * time.Millisecond // that it may use at once, after a rest and at the start
-	liveReserve = 100 * time.Millisecond // of that, for seconds with an unusually long call
+	liveCredit  = 400 * time.Millisecond // that it may use at once, after a pause and at the start
+	liveReserve = 100 * time.Millisecond // part of liveCredit, for seconds with an unusually long call
 )
 
-// allowance is the time that the live diagnosis may still use. It grows by liveShare up to
-// liveCredit; what one diagnosis takes more than is left is owed.
+// allowance is the CPU time that the live diagnosis may still use. It grows by liveShare up to
+// liveCredit. A diagnosis that takes more makes it negative.
 type allowance struct {
 	left time.Duration
 	at   time.Time // of the last call of may
 }
 
-// may says whether a diagnosis may begin; urgent: something unusual happened.
+// may reports whether a diagnosis may begin; urgent: a call was unusually long.
 func (a *allowance) may(now time.Time, urgent bool) bool {
 	if a.at.IsZero() {
 		a.left = liveCredit
@@ -41,8 +41,8 @@ func (a *allowance) may(now time.Time, urgent bool) bool {
 	return a.left > liveReserve
 }
 
-// Live explains a recording while it is being made: after each second that was
-// stored it diagnoses the last five and hands over the report. It is a Sink.
+// Live explains a recording while it is written. After each second that was stored it diagnoses the
+// last five and passes the report on. It is a Sink.
 type Live struct {
 	open  func() (store.Reader, error)
 	found func(*report.Report)
@@ -51,13 +51,13 @@ type Live struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	left  allowance
-	// urgent is set when a call was unusually long, until a diagnosis begins.
+	// urgent is set if a call was unusually long, until a diagnosis begins.
 	urgent atomic.Bool
 }
 
-// NewLive starts a live diagnosis. open opens the recording for reading once its
-// first second is in it; found is called from a goroutine of its own. A run closes
-// its sinks; without one the caller must.
+// NewLive starts a live diagnosis. open opens the recording for reading once its first second is
+// stored; found is called from a goroutine of its own. A run closes its sinks; otherwise the caller
+// must close it.
 func NewLive(open func() (store.Reader, error), found func(*report.Report), log *slog.Logger) *Live {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -71,8 +71,8 @@ func NewLive(open func() (store.Reader, error), found func(*report.Report), log 
 // Batch implements Sink.
 func (l *Live) Batch(*store.Batch) {}
 
-// Second implements Sink. While a diagnosis is going on a second is left out: the
-// next one covers it.
+// Second implements Sink. A second that ends during a diagnosis is skipped: the next diagnosis
+// covers it.
 func (l *Live) Second(s *Status) {
 	if s.Unusual {
 		l.urgent.Store(true)
@@ -83,8 +83,7 @@ func (l *Live) Second(s *Status) {
 	}
 }
 
-// Close ends the diagnosis and closes its reader. It may be called twice, and never
-// fails.
+// Close ends the diagnosis and closes its reader. It may be called twice, and never fails.
 func (l *Live) Close() error {
 	l.stop()
 	l.done.Wait()
@@ -95,7 +94,7 @@ func (l *Live) loop(ctx context.Context) {
 	var r store.Reader
 	defer func() {
 		if r != nil {
-			_ = r.Close() // a reader has nothing to lose
+			_ = r.Close() // a reader has no data to lose
 		}
 	}()
 	for {

@@ -12,8 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// machine reads, once a second, what the host as a whole and the control groups
-// of the traced processes do.
+// machine reads, once a second, the state of the host and of the traced processes' control groups.
 type machine struct {
 	groups *cgroup.Reader // nil: no CPU controller
 	before map[string]cgroup.Group
@@ -26,14 +25,13 @@ type machine struct {
 
 func newMachine() *machine {
 	m := &machine{before: map[string]cgroup.Group{}, psi: map[string]proc.Pressure{}}
-	if g, err := cgroup.New(""); err == nil { // without one there are no quotas to read
+	if g, err := cgroup.New(""); err == nil { // otherwise there are no quotas to read
 		m.groups = g
 	}
 	return m
 }
 
-// throttles appends by how much each traced process's groups were held back
-// since the last call.
+// throttles appends how long each traced process's groups were throttled since the last call.
 func (p *processTable) throttles(l []store.Throttle, now time.Time) []store.Throttle {
 	m := p.machine
 	if m.groups == nil {
@@ -46,7 +44,7 @@ func (p *processTable) throttles(l []store.Throttle, now time.Time) []store.Thro
 		}
 		of, err := p.fs.Cgroups(int(pid))
 		if err != nil || p.fs.Ended(int(pid)) {
-			continue // what is read by now is not its own group
+			continue // it ended: its group can no longer be read
 		}
 		groups, err := m.groups.CPU(of)
 		if err != nil {
@@ -69,8 +67,7 @@ func (p *processTable) throttles(l []store.Throttle, now time.Time) []store.Thro
 	return l
 }
 
-// throttle is by how much a group was held back since it was read last; false if it
-// was not.
+// throttle is how long a group was throttled since the last reading; false if it was not.
 func (m *machine) throttle(g cgroup.Group, now time.Time) (store.Throttle, bool) {
 	before, known := m.before[g.Path]
 	m.before[g.Path] = g
@@ -84,9 +81,9 @@ func (m *machine) throttle(g cgroup.Group, now time.Time) (store.Throttle, bool)
 	}, true
 }
 
-// regroup notes that a process is in other control groups than it was: one may be moved
-// at any time. A group whose quota held it back stays on record when it leaves it, until
-// another one does; held says that this one did now.
+// regroup notes the control groups of a process, which may be moved at any time. A group whose
+// quota throttled it stays recorded after the process leaves it, until another one throttles it;
+// held says that this one did now.
 func (p *processTable) regroup(pid uint32, of map[string]string, held bool) {
 	group := groupOf(of)
 	if held {
@@ -100,7 +97,7 @@ func (p *processTable) regroup(pid uint32, of map[string]string, held bool) {
 	}
 }
 
-// limits looks up the memory limits of processes that met one.
+// limits looks up the memory limits of processes that reached one.
 func (p *processTable) limits(reclaims []event.Reclaim) {
 	for i := range reclaims {
 		r := &reclaims[i]
@@ -118,7 +115,7 @@ func (p *processTable) limits(reclaims []event.Reclaim) {
 	}
 }
 
-// snapshot is the state of the machine, nothing if it cannot be read.
+// snapshot is the state of the machine, nil if it cannot be read.
 func (p *processTable) snapshot(now time.Time) []store.Snapshot {
 	var i unix.Sysinfo_t
 	if err := unix.Sysinfo(&i); err != nil {
@@ -139,8 +136,8 @@ func (p *processTable) snapshot(now time.Time) []store.Snapshot {
 	return []store.Snapshot{s}
 }
 
-// busy is the share of all CPUs' time that was not idle since the last call, and
-// the share that the hypervisor took of it, in percent; and how busy each CPU was.
+// busy is the share of all CPUs' time that was not idle since the last call, and the share of it
+// that the hypervisor took, in percent; and how busy each CPU was.
 func (m *machine) busy(fs proc.FS) (busy, stolen float64, each store.CPUBusy) {
 	now, cpus, err := fs.CPUTime()
 	if err != nil {
@@ -170,7 +167,7 @@ func (m *machine) pressure(fs proc.FS, now time.Time) (r store.Pressure) {
 	since := func(resource string, some, full *float64) {
 		p, err := fs.Pressure(resource)
 		if err != nil {
-			return // the kernel does not tell
+			return // the kernel does not report it
 		}
 		before := m.psi[resource]
 		m.psi[resource] = p
@@ -180,14 +177,14 @@ func (m *machine) pressure(fs proc.FS, now time.Time) (r store.Pressure) {
 		share := func(d time.Duration) float64 { return min(100, max(0, 100*float64(d)/float64(span))) }
 		*some, *full = share(p.Some-before.Some), share(p.Full-before.Full)
 	}
-	var all float64 // never all tasks wait for a CPU
+	var all float64 // not meaningful for CPUs
 	since("cpu", &r.CPU, &all)
 	since("memory", &r.Memory, &r.MemoryFull)
 	since("io", &r.IO, &r.IOFull)
 	return r
 }
 
-// swapping is what was read back from swap and swapped out since the last call, in bytes.
+// swapping is the number of bytes read from swap and written to it since the last call.
 func (m *machine) swapping(fs proc.FS) (in, out uint64) {
 	now, err := fs.Swapping()
 	if err != nil {

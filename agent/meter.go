@@ -9,20 +9,20 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// meter keeps the statistics that the adaptive limits need, and tells them to the sinks: one
-// histogram for each operation of each process.
+// meter keeps the statistics for the adaptive limits, and reports them to the sinks: one histogram
+// for each operation of each process.
 //
-// Package live adds up other things about operations, for live views: where their calls'
-// time went. It is a sink, behind the recorder, and is there only if there is a live view. The
-// meter is in the loop, in every run, as limits must not wait for a disk. So each has a table of
-// operations by process, and nothing is counted in both.
+// Package live counts other things about operations for live views: where their calls' time went.
+// It is a sink, behind the recorder, and exists only with a live view. The meter is in the loop, in
+// every run, as limits must not wait for a disk. So each has its own table of operations by
+// process, and nothing is counted in both.
 type meter struct {
 	total uint64
 	procs map[uint32]*procMeter
 	last  *procMeter
-	ended []uint32                      // processes that did, oldest first
-	past  map[event.Op]*stats.Histogram // calls of those that are not listed any more
-	prev  uint64                        // total a second ago
+	ended []uint32                      // processes that ended, oldest first
+	past  map[event.Op]*stats.Histogram // calls of processes that are no longer listed
+	prev  uint64                        // total at the end of the last second
 }
 
 type procMeter struct {
@@ -42,7 +42,7 @@ func newMeter() *meter {
 	return &meter{procs: map[uint32]*procMeter{}, past: map[event.Op]*stats.Histogram{}}
 }
 
-// follower sets the limits from which a run begins.
+// follower sets the first limits of a run.
 func (m *meter) follower(s *shared, names *processTable) follower {
 	setLimits := func(span time.Duration) {
 		for op, l := range m.limits(span) {
@@ -66,11 +66,10 @@ func (m *meter) follower(s *shared, names *processTable) follower {
 	}
 }
 
-// keptEnded is how many processes that ended stay listed: a machine may run many
-// short ones for weeks.
+// keptEnded is how many ended processes stay listed: a machine may run many short ones for weeks.
 const keptEnded = 32
 
-// exited notes that a process ended. What older ones did is kept in one sum.
+// exited notes that a process ended. The calls of processes beyond keptEnded are kept as one sum.
 func (m *meter) exited(pid uint32) {
 	if m.procs[pid] == nil {
 		return
@@ -81,7 +80,7 @@ func (m *meter) exited(pid uint32) {
 	}
 	pid, m.ended = m.ended[0], m.ended[1:]
 	p := m.procs[pid]
-	if p == nil { // listed twice: the id was used again
+	if p == nil { // listed twice: the pid was reused
 		return
 	}
 	for _, o := range p.ops {
@@ -127,26 +126,26 @@ func (m *meter) process(pid uint32) *procMeter {
 	return p
 }
 
-// limit says from when on a call of an operation is unusual.
+// limit is the duration from which a call of an operation is unusual.
 type limit struct{ stack, off time.Duration }
 
 const (
 	minStack   = 50 * time.Microsecond
 	minOff     = 100 * time.Microsecond
 	firstSlow  = 10 * time.Millisecond // of an operation with too few samples
-	firstOff   = time.Millisecond      // likewise, of a wait for the device in it
+	firstOff   = time.Millisecond      // of a wait for the device in it, likewise
 	unusual    = 4                     // times the median
 	minSamples = 32                    // before a median is trusted
-	// maxStacks is how many allocations a second each get a stack: it says where
-	// memory that is not freed came from. One takes some microseconds.
+	// maxStacks is how many allocations a second get a stack, by operation: it shows where
+	// leaked memory was allocated. A stack takes some microseconds.
 	maxStacks = 500
-	// maxSlow is how many calls of an operation may count as slow in a second:
-	// where durations are of two kinds, many are past any multiple of the median.
+	// maxSlow is how many calls of an operation a second may count as slow: if durations have
+	// two modes, many are above any multiple of the median.
 	maxSlow = 100
 )
 
-// limits derives each operation's limits from the medians so far, and from its
-// rate in the last span. It is to be called before ops.
+// limits derives each operation's limits from the medians so far, and from its rate in the last
+// span. Call it before ops.
 func (m *meter) limits(span time.Duration) map[event.Op]limit {
 	merged := map[event.Op]*stats.Histogram{}
 	recent := map[event.Op]uint64{}
@@ -169,7 +168,7 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 		}
 	}
 	r := make(map[event.Op]limit, len(merged))
-	for i := range event.Catalog { // until more is known
+	for i := range event.Catalog { // until there are enough samples
 		r[event.Catalog[i].Op] = limit{stack: firstSlow, off: firstOff}
 	}
 	for op, h := range merged {
@@ -190,12 +189,11 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 }
 
 const (
-	stall     = 100 * time.Millisecond // a shorter call need not be reported at once
-	farLonger = 10                     // times the 99th percentile of its kind
+	stall     = 100 * time.Millisecond // shorter calls need not be reported at once
+	farLonger = 10                     // times the 99th percentile of the operation
 )
 
-// unusual reports whether a call since the last ops took far longer than its kind does. It
-// is to be called before ops.
+// unusual reports whether a call since the last ops took far longer than usual. Call it before ops.
 func (m *meter) unusual() bool {
 	for _, p := range m.procs {
 		for _, o := range p.ops {
@@ -210,9 +208,9 @@ func (m *meter) unusual() bool {
 	return false
 }
 
-// slowest is the duration that at most maxSlow calls a second exceed, of n calls in
-// the last span with durations as in h. Calls that all take as long as the usual long
-// one, such as the wait at the end of each token, do not exceed it.
+// slowest is the duration that at most maxSlow calls a second exceed, of n calls in the last span
+// with durations as in h. It is not below the usual long calls, such as the wait at the end of each
+// token.
 func slowest(h *stats.Histogram, n uint64, span time.Duration) time.Duration {
 	share := maxSlow * span.Seconds() / float64(max(n, 1))
 	if share >= 1 {
@@ -246,7 +244,7 @@ func (m *meter) ops(span time.Duration, name func(uint32) string) []OpStatus {
 	return r
 }
 
-// status fills in what was called until the end of a second.
+// status fills in the calls up to the end of a second.
 func (m *meter) status(s *Status, span time.Duration, name func(uint32) string) {
 	s.Unusual = m.unusual()
 	s.Calls, s.PerSecond = m.total, float64(m.total-m.prev)/span.Seconds()

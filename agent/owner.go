@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// noProcess says that there is no process pid. Inside a container it may have
-// another number than here: then it says which.
+// noProcess is the error for a pid that does not exist. A process in a container may have this pid
+// there and another one here, which the error then names.
 func noProcess(fs proc.FS, owners *owner.Reader, pid int) error {
 	var meant []string
 	for _, p := range owners.Inside(pid) {

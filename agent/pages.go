@@ -8,10 +8,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// pageCounts reads the memory that processes are given, if that is wanted. The loop owns
-// it.
+// pageCounts reads the page allocations of processes, if they are to be counted. The loop owns it.
 type pageCounts struct {
-	probe  *probe.Pages // nil if it is not
+	probe  *probe.Pages // nil if not
 	log    *slog.Logger
 	missed uint64
 }
@@ -41,7 +40,7 @@ func pagesFollower(s *shared) follower {
 	}
 }
 
-// take returns what each process was given since it was called last.
+// take returns the page allocations of each process since the last call.
 func (c *pageCounts) take(now time.Time) []event.PageSum {
 	if c.probe == nil {
 		return nil
@@ -54,7 +53,7 @@ func (c *pageCounts) take(now time.Time) []event.PageSum {
 	return list
 }
 
-// stop stops counting; what was counted can still be taken.
+// stop stops counting; take can still be called.
 func (c *pageCounts) stop() error {
 	if c.probe == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxPending = 4096             // mappings kept; the oldest go first
+	maxPending = 4096             // mappings kept; the oldest are dropped first
 	pendingFor = 10 * time.Second // longer than a fork takes to be reported on a busy machine
 )
 
@@ -23,7 +23,7 @@ func (p *pendingMaps) add(m probe.Mapped) {
 	*p = append(*p, m)
 }
 
-// of passes on what a process mapped.
+// of calls mapped for each mapping of a process.
 func (p pendingMaps) of(pid uint32, mapped func(*probe.Mapped)) {
 	for i := range p {
 		if uint32(p[i].PID) == pid {
@@ -32,8 +32,8 @@ func (p pendingMaps) of(pid uint32, mapped func(*probe.Mapped)) {
 	}
 }
 
-// forget drops mappings whose process will not be reported as a child any more. age is that
-// of a moment of CLOCK_MONOTONIC.
+// forget drops mappings whose process will no longer be reported as a child. age is the time since
+// a moment of CLOCK_MONOTONIC.
 func (p *pendingMaps) forget(age func(ktime uint64) time.Duration) {
 	*p = slices.DeleteFunc(*p, func(m probe.Mapped) bool { return age(m.At) > pendingFor })
 }

@@ -25,16 +25,16 @@ type processTable struct {
 	threads   map[event.Thread]store.ThreadInfo
 	newProcs  []store.Process
 	newThread []store.ThreadInfo
-	last      event.Thread // of the last call looked at: most calls repeat it
+	last      event.Thread // thread of the last call: most calls have the same one
 	dispatch  map[event.Thread]bool
-	limited   map[uint32]bool // processes whose memory limit was looked up
+	limited   map[uint32]bool // processes whose memory limit was read
 	looks     map[uint32]int  // seconds since a process was found to call CUDA itself
-	heldBack  map[uint32]bool // processes whose recorded control group's quota held them back
+	heldBack  map[uint32]bool // processes that were throttled by the quota of their recorded control group
 	newLimits []store.MemoryLimit
 	sched     scheduling
 	execs     executed
-	lookups   int // in this drain, bounded so that many new processes cannot stall it
-	pruneAt   int // number of processes and threads from which on those that ended are forgotten
+	lookups   int // in this drain; bounded so that many new processes do not delay it
+	pruneAt   int // number of processes and threads from which prune removes ended ones
 }
 
 // maxLookups bounds how many untraced processes are looked up in /proc in one drain.
@@ -51,14 +51,15 @@ func newProcessTable(fs proc.FS) *processTable {
 	}
 }
 
-// follower: also says of which processes, besides those that use a library, all is recorded.
+// follower returns the hooks. also reports processes that are recorded in full without using a
+// library.
 func (p *processTable) follower(s *shared, also func(pid uint32) bool) follower {
 	return follower{
 		start: func(*beginning) {
 			for pid := range s.targets.traced {
 				p.process(pid, true)
 			}
-			p.snapshot(time.Now()) // what the first second is measured from
+			p.snapshot(time.Now()) // the base of the first second
 		},
 		traced: func(pid int) { p.process(pid, true) },
 		life: func(l *event.Life) {
@@ -74,7 +75,7 @@ func (p *processTable) follower(s *shared, also func(pid uint32) bool) follower 
 	}
 }
 
-// takeAll adds to a batch what is new.
+// takeAll adds new entries to a batch.
 func (p *processTable) takeAll(b *store.Batch) {
 	b.Processes, b.Threads = p.take(b.Processes, b.Threads)
 	b.Limits, p.newLimits = append(b.Limits, p.newLimits...), p.newLimits[:0]
@@ -90,7 +91,7 @@ func (p *processTable) second(s *second) {
 	p.prune()
 }
 
-// process reads, or reads again, what /proc says of a process.
+// process reads, again if needed, a process's entry from /proc.
 func (p *processTable) process(pid int, traced bool) {
 	q := store.Process{PID: uint32(pid), Rank: -1, LocalRank: -1, WorldSize: -1, Traced: traced}
 	name, err := p.fs.Comm(pid, pid)
@@ -111,8 +112,7 @@ func (p *processTable) process(pid int, traced bool) {
 	p.put(q)
 }
 
-// details reads what is only wanted of traced processes. A process that vanished
-// leaves the fields empty.
+// details reads what is needed only of traced processes. If the process is gone, fields stay empty.
 func (p *processTable) details(pid int, q *store.Process) {
 	q.Command, _ = p.fs.Command(pid)
 	if g, err := p.fs.Cgroups(pid); err == nil {
@@ -126,8 +126,7 @@ func (p *processTable) details(pid int, q *store.Process) {
 	q.Owner, q.Rank, q.LocalRank, q.WorldSize = o, rank.Rank, rank.Local, rank.World
 }
 
-// framework reads which framework a process uses. The files of one that ended are those
-// that it had when it was read last.
+// framework reads which framework a process uses. After its end, the last result stays.
 func (p *processTable) framework(pid int, q *store.Process) {
 	q.Framework = p.processes[uint32(pid)].Framework
 	list, err := p.fs.Maps(pid)
@@ -136,15 +135,15 @@ func (p *processTable) framework(pid int, q *store.Process) {
 	}
 	paths := make([]string, 0, len(list))
 	for i := range list {
-		if len(paths) == 0 || paths[len(paths)-1] != list[i].Path { // a file's mappings follow each other
+		if len(paths) == 0 || paths[len(paths)-1] != list[i].Path { // mappings of one file are adjacent
 			paths = append(paths, list[i].Path)
 		}
 	}
 	q.Framework = framework.Of(paths)
 }
 
-// frameworks looks again at traced processes that call CUDA themselves as far as is known:
-// libraries are loaded at any time, most of them early. So it looks after 1, 2, 4, … seconds.
+// frameworks looks again at traced processes in which no framework was found so far: libraries may
+// be loaded at any time, most of them early. So it looks after 1, 2, 4, … seconds.
 func (p *processTable) frameworks() {
 	for pid, q := range p.processes {
 		if !q.Traced || q.Framework != framework.CUDA {
@@ -165,8 +164,8 @@ func groupOf(g map[string]string) string {
 	return cmp.Or(below(g["cpu"]), below(g[""]), g["cpu"], g[""])
 }
 
-// below is a control group's path, empty for the root: in a hybrid layout a process
-// may be in a group of one hierarchy only.
+// below is a control group's path, empty for the root: in a hybrid layout a process may be in a
+// group of only one hierarchy.
 func below(group string) string {
 	if group == "/" {
 		return ""
@@ -185,8 +184,8 @@ func (p *processTable) put(q store.Process) {
 	p.newProcs = append(p.newProcs, q)
 }
 
-// addUntraced makes sure a process that is not traced has a name. comm is that of
-// one of its threads, for when the process is gone already.
+// addUntraced makes sure that an untraced process has a name. comm is the name of one of its
+// threads, used if the process is gone.
 func (p *processTable) addUntraced(pid uint32, comm string) {
 	if _, ok := p.processes[pid]; ok || pid == 0 {
 		return
@@ -197,10 +196,10 @@ func (p *processTable) addUntraced(pid uint32, comm string) {
 		if name, err := p.fs.Comm(int(pid), int(pid)); err == nil && name != "" {
 			q.Name = name
 		}
-		if parent, err := p.fs.Parent(int(pid)); err == nil { // whose data worker is it?
+		if parent, err := p.fs.Parent(int(pid)); err == nil { // to find the owner of a data worker
 			q.Parent = uint32(parent)
 		}
-		q.Owner = p.owners.Group(int(pid)) // whose pod took the CPU?
+		q.Owner = p.owners.Group(int(pid)) // to name the pod that used the CPU
 	}
 	p.put(q)
 }
@@ -220,17 +219,17 @@ func (p *processTable) thread(t event.Thread, comm string, dispatch bool) {
 	p.threads[t] = i
 	p.newThread = append(p.newThread, i)
 	if t.PID == t.TID && comm != "" {
-		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // the main thread names the process
+		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // a process has the name of its main thread
 			q.Name = comm
 			p.put(q)
 		}
 	}
 }
 
-// observe learns the names in what was drained.
+// observe learns names from drained records.
 func (p *processTable) observe(r *probe.Records) {
 	p.lookups = 0
-	for i := range r.Lives { // births before what the newborn did, deaths after
+	for i := range r.Lives { // starts come before other records of the thread, ends after them
 		l := &r.Lives[i]
 		p.execs.life(l)
 		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
@@ -246,7 +245,7 @@ func (p *processTable) observe(r *probe.Records) {
 		p.last = t
 		if !p.dispatch[t] {
 			p.dispatch[t] = true
-			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals name it
+			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals have the name
 			p.thread(t, comm, true)
 		}
 	}
@@ -296,12 +295,11 @@ func (p *processTable) forget(l *event.Life) {
 	}
 }
 
-// maxUntraced is how many processes and threads that are not traced are known
-// before those that ended are looked for: no event tells of their end.
+// maxUntraced is the number of untraced processes and threads from which ended ones are looked for:
+// their ends are not reported.
 const maxUntraced = 8192
 
-// prune forgets those that ended. If their ids are used again, they are looked at
-// again.
+// prune removes ended processes and threads. If their ids are used again, they are looked up again.
 func (p *processTable) prune() {
 	p.execs.prune()
 	if len(p.processes)+len(p.threads) < p.pruneAt {
@@ -316,7 +314,7 @@ func (p *processTable) prune() {
 	}
 	for t := range p.threads {
 		if q, ok := p.processes[t.PID]; ok && q.Traced {
-			continue // its end is told
+			continue // its end is reported
 		}
 		if _, err := p.fs.Comm(int(t.PID), int(t.TID)); err != nil || gone[t.PID] {
 			delete(p.threads, t)
@@ -326,7 +324,7 @@ func (p *processTable) prune() {
 	p.pruneAt = max(maxUntraced, 2*(len(p.processes)+len(p.threads)))
 }
 
-// take returns what is new and appends it to the given slices.
+// take appends new entries to the given slices.
 func (p *processTable) take(procs []store.Process, threads []store.ThreadInfo) ([]store.Process, []store.ThreadInfo) {
 	procs, threads = append(procs, p.newProcs...), append(threads, p.newThread...)
 	p.newProcs, p.newThread = p.newProcs[:0], p.newThread[:0]
@@ -345,5 +343,5 @@ func (p *processTable) traced() []Traced {
 	return r
 }
 
-// name is what a process is called, empty if it was not heard of.
+// name is the name of a process, empty if unknown.
 func (p *processTable) name(pid uint32) string { return p.processes[pid].Name }

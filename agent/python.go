@@ -10,13 +10,13 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// pythons tells the kernel which traced processes run Python, so that their
-// stacks get Python frames.
+// pythons reports to the kernel programs which traced processes run Python, so that their stacks
+// get Python frames.
 type pythons struct {
 	tracer *probe.Tracer
 	finder *python.Finder
 	log    *slog.Logger
-	known  map[int]bool    // processes whose interpreter was found, or cannot be walked
+	known  map[int]bool    // processes whose interpreter was found, or is not supported
 	said   map[string]bool // reasons that were logged
 	off    bool
 }
@@ -55,7 +55,7 @@ func (p *pythons) follower(x *targets) follower {
 	}
 }
 
-// scan looks at all processes that are traced, or were asked for.
+// scan looks at all processes that are traced or named.
 func (p *pythons) scan(x *targets) {
 	for pid := range x.traced {
 		p.look(pid)
@@ -65,7 +65,7 @@ func (p *pythons) scan(x *targets) {
 	}
 }
 
-// look finds out what a process runs, until that is known.
+// look finds the Python interpreter of a process, if it is not known yet.
 func (p *pythons) look(pid int) {
 	if p.off || p.known[pid] {
 		return
@@ -79,7 +79,7 @@ func (p *pythons) look(pid int) {
 			p.said[err.Error()] = true
 			p.log.Warn("a process runs a Python whose frames cannot be seen", "pid", pid, "file", cannot.Path, "why", cannot.Why)
 		}
-	case err != nil || found == nil: // it has ended, or may load one yet
+	case err != nil || found == nil: // it ended, or may load one later
 	default:
 		p.known[pid] = true
 		if err := p.tracer.SetPython(pid, found.Layout); err != nil {
@@ -90,8 +90,8 @@ func (p *pythons) look(pid int) {
 	}
 }
 
-// mapped handles a file that a process mapped executable just now: an interpreter,
-// or a library that made the process a traced one.
+// mapped handles a file that a process has just mapped executable: an interpreter, or a library
+// that made the process a traced one.
 func (p *pythons) mapped(m probe.Mapped, x *targets) {
 	if !p.off && !p.known[m.PID] && (x.traced[m.PID] || x.processTree[m.PID]) {
 		p.look(m.PID)
@@ -108,7 +108,7 @@ func (p *pythons) forked(parent, child int) {
 	}
 }
 
-// executed handles a process that runs another program now.
+// executed handles a process that has just executed another program.
 func (p *pythons) executed(pid int) {
 	p.exited(pid)
 	p.look(pid)

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// queueLag knows how long work items are under way. The loop sends, the recorder finishes
-// in the same order.
+// queueLag measures how long work items wait. The loop sends them, the recorder finishes them in
+// the same order.
 type queueLag struct {
 	at       [workItems]time.Time // when the last ones were sent
 	sent     uint64
 	finished atomic.Uint64
 }
 
-// maxUnderWay is how long a work item may be under way before the recorder is behind: the
-// processes whose stacks and kernels it is to name may end, and live views show what
-// has been.
+// maxUnderWay is the age of an unfinished work item from which the recorder is behind: the
+// processes whose stacks and kernels it has to name may have exited, and live views are stale.
 const maxUnderWay = 500 * time.Millisecond
 
 func (s *queueLag) send(now time.Time) {
@@ -23,7 +22,7 @@ func (s *queueLag) send(now time.Time) {
 	s.sent++
 }
 
-// late reports whether the oldest work item under way is so for too long.
+// late reports whether the oldest unfinished work item is too old.
 func (s *queueLag) late(now time.Time) bool {
 	n := s.finished.Load()
 	return n < s.sent && now.Sub(s.at[n%workItems]) > maxUnderWay

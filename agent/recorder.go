@@ -23,8 +23,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// workItem is what the loop hands to the recorder: records, and once a second a
-// status and the wish to make everything durable.
+// workItem is what the loop passes to the recorder: records, and once a second a status and a
+// request to flush.
 type workItem struct {
 	records probe.Records
 	batch   store.Batch
@@ -37,28 +37,28 @@ func (u *workItem) empty() bool {
 	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Empty() && !u.flush
 }
 
-// workItems is how many are under way at most. When the recorder is behind, calls wait in
-// the ring until there is one; the ring fills, and the kernel counts what does not fit:
-// nothing is dropped in between.
+// workItems is the maximum number of unfinished work items. When the recorder is behind, calls wait
+// in the ring; if it is full, the kernel counts the calls that it drops. Nothing is dropped in
+// between.
 const workItems = 4
 
 // recorder resolves stacks, writes the recording and feeds the sinks, in a
 // goroutine of its own, so that a slow disk does not delay the drain.
 type recorder struct {
-	writer  store.Writer // nil: nothing is kept
+	writer  store.Writer // nil: nothing is recorded
 	path    string
 	sinks   []Sink
 	log     *slog.Logger
 	native  *elf.Resolver
 	kernel  *kallsyms.Table
 	kernels *kernels
-	seen    map[uint64]bool   // stacks resolved
-	where   map[uint64]string // of stacks of calls in flight: see Status
+	seen    map[uint64]bool   // resolved stacks
+	where   map[uint64]string // by stack of a call in flight: see Status
 	free    chan *workItem
 	work    chan *workItem
 	sent    queueLag
 	done    chan struct{}
-	failed  chan error // the first error, once
+	failed  chan error // the first error, at most one
 	err     error      // set before done is closed
 	closing sync.Once
 }
@@ -86,7 +86,7 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 	return r, nil
 }
 
-// session describes this run and machine.
+// session describes this run and this machine.
 func session(rec *Recording, b probe.Backend) store.Session {
 	s := store.Session{
 		Started: uint64(time.Now().UnixNano()), Node: rec.Node, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
@@ -107,10 +107,10 @@ func session(rec *Recording, b probe.Backend) store.Session {
 	return s
 }
 
-// item returns an empty work item, waiting for one if all are under way.
+// item returns an empty work item. It blocks while there is none.
 func (r *recorder) item() *workItem { return cleared(<-r.free) }
 
-// ready returns an empty work item, nil if all are under way.
+// ready returns an empty work item, nil if there is none.
 func (r *recorder) ready() *workItem {
 	select {
 	case u := <-r.free:
@@ -120,7 +120,7 @@ func (r *recorder) ready() *workItem {
 	}
 }
 
-// cleared empties a work item that was used, and keeps its memory.
+// cleared empties a used work item, and keeps its memory.
 func cleared(u *workItem) *workItem {
 	u.records.Reset()
 	u.batch.Reset()
@@ -128,7 +128,7 @@ func cleared(u *workItem) *workItem {
 	return u
 }
 
-// busy reports whether every work item is under way.
+// busy reports whether all work items are in use.
 func (r *recorder) busy() bool { return len(r.free) == 0 }
 
 func (r *recorder) reuse(u *workItem) { r.free <- u }
@@ -156,7 +156,8 @@ func (r *recorder) loop() {
 	}
 }
 
-// write keeps a work item. After a first error nothing more is written: the loop ends
+// write stores a work item. After the first error it stores nothing more: the loop ends the run,
+// and the part before stays readable.
 // the run, and what came before stays readable.
 func (r *recorder) write(u *workItem) {
 	if r.writer == nil || r.err != nil {
@@ -172,7 +173,7 @@ func (r *recorder) write(u *workItem) {
 	}
 }
 
-// fill turns the records into a batch.
+// fill converts records to a batch.
 func (r *recorder) fill(u *workItem) {
 	b, rec := &u.batch, &u.records
 	b.Records = rec.Records
@@ -209,8 +210,8 @@ func (r *recorder) fill(u *workItem) {
 	r.forget(rec)
 }
 
-// know passes on what processes had mapped when their stacks were drained: this
-// goroutine gets to them when nothing else wants a CPU, and they may have ended.
+// know passes on the mappings of processes as they were when the stacks were drained: this
+// goroutine may run late, and the processes may have ended.
 func (r *recorder) know(rec *probe.Records) {
 	for i := range rec.Code {
 		switch n := &rec.Code[i]; {
@@ -227,7 +228,7 @@ func (r *recorder) know(rec *probe.Records) {
 	}
 }
 
-// forget drops what is known of processes whose last stacks are resolved.
+// forget drops processes whose last stacks are resolved.
 func (r *recorder) forget(rec *probe.Records) {
 	for i := range rec.Code {
 		if n := &rec.Code[i]; len(n.Code) == 0 && n.File == nil {
@@ -237,8 +238,8 @@ func (r *recorder) forget(rec *probe.Records) {
 	r.native.Return()
 }
 
-// locate finds out where in the code the calls in flight are. Their stacks come, when
-// they change, with the look that saw them.
+// locate finds the places in the code of calls in flight. If a stack has changed, it comes with the
+// same reading.
 func (r *recorder) locate(u *workItem) {
 	if !u.looked {
 		return
@@ -259,8 +260,8 @@ func (r *recorder) locate(u *workItem) {
 
 const maxWhere = 4096
 
-// maxSeen bounds the memory of stacks already resolved; when it is full, the
-// store drops the duplicates.
+// maxSeen bounds the memory for resolved stacks. When it is full, it is cleared; the store drops
+// duplicates.
 const maxSeen = 1 << 16
 
 func (r *recorder) first(id uint64) bool {
@@ -274,7 +275,7 @@ func (r *recorder) first(id uint64) bool {
 	return true
 }
 
-// size is the size of the recording and its write-ahead log in bytes.
+// size is the size of the recording with its write-ahead log, in bytes.
 func (r *recorder) size() int64 {
 	var n int64
 	for _, p := range []string{r.path, r.path + "-wal"} {

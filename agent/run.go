@@ -14,23 +14,23 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/all"
 )
 
-// The drain period adapts to how full the ring is: a tenth of a second costs
-// nothing, and a full ring loses calls.
+// The drain period depends on how full the ring is: draining ten times a second costs nothing, and
+// a full ring drops calls.
 const (
 	slowDrain = 100 * time.Millisecond
 	midDrain  = 20 * time.Millisecond
 	fastDrain = 5 * time.Millisecond
-	// chunk is how many records are handed on at a time; it bounds memory.
+	// chunk is the number of records passed on at a time; it bounds memory.
 	chunk = 16384
 )
 
-// run is one run of the tracer. Its loop owns everything but the recorder. What observes the
-// traced processes is a follower.
+// run is one run of the tracer. Its loop owns everything but the recorder. Everything that observes
+// the traced processes is a follower.
 type run struct {
 	shared
 	began       time.Time
 	watcher     watcher
-	command     *command // nil: none was asked for
+	command     *command // nil: no command
 	followers   followers
 	recorder    *recorder
 	exiting     exiting
@@ -66,9 +66,9 @@ func newRun(o Options) (*run, error) {
 	return r, nil
 }
 
-// run starts what is to be traced and loops until the end.
+// run starts tracing and loops until the end.
 func (r *run) run(ctx context.Context) (Summary, error) {
-	runtime.LockOSThread() // a held command knows only the thread that started it
+	runtime.LockOSThread() // a held command can be controlled only by the thread that started it
 	defer runtime.UnlockOSThread()
 	r.schedPolicy = newSchedPolicy(r.log)
 	defer r.schedPolicy.leave()
@@ -94,7 +94,7 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 		case <-exited:
 			return r.finish()
 		case err := <-r.recorder.failed:
-			s, _ := r.finish() // the first error is the one to tell
+			s, _ := r.finish() // the first error is the one to report
 			return s, err
 		default:
 		}
@@ -109,7 +109,7 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 	}
 }
 
-// start attaches to all that exists, and lets the command run.
+// start attaches to all existing libraries, then lets the command run.
 func (r *run) start() error {
 	if err := r.attach(); err != nil {
 		return err
@@ -131,7 +131,8 @@ func (r *run) start() error {
 	return nil
 }
 
-// attach attaches to what the wanted processes have mapped, and to what they are likely to.
+// attach attaches to the libraries that the wanted processes have mapped, and to those they are
+// likely to load.
 func (r *run) attach() error {
 	if len(r.opts.Command) > 0 {
 		var err error
@@ -155,8 +156,8 @@ func (r *run) attach() error {
 	return nil
 }
 
-// turn waits a drain period, or for a process or library to appear, and handles
-// what has happened.
+// turn waits for a drain period, or until a process or library appears, and handles what has
+// happened.
 func (r *run) turn() error {
 	t := time.Now()
 	if err := r.watcher.Wait(int(r.period() / time.Millisecond)); err != nil {
@@ -167,7 +168,7 @@ func (r *run) turn() error {
 		return err
 	}
 	r.schedPolicy.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.busy())
-	var due *workItem // of the second; got before the drain, which takes all that there are
+	var due *workItem // for the second; taken before the drain, which may use up all
 	if t.Sub(r.seconds.at) >= time.Second {
 		due = r.recorder.ready()
 	}
@@ -180,7 +181,7 @@ func (r *run) turn() error {
 		r.tick(due, time.Now(), false)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {
-		time.Sleep(d) // a storm of new processes must not make us spin
+		time.Sleep(d) // many new processes must not make this a busy loop
 	}
 	return nil
 }

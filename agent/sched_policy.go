@@ -8,46 +8,46 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-// schedPolicy makes this process give way to others (sched(7)). All its threads are batch work:
-// their wake-ups never preempt the programs it watches. All but the thread that drains the
-// ring also have a third of an ordinary thread's weight and short time slices. They have the
-// whole weight while they are behind, and while somebody waits for an answer of this process.
+// schedPolicy lowers the priority of this process (sched(7)). All its threads are SCHED_BATCH:
+// their wake-ups never preempt the traced programs. All but the thread that drains the ring also
+// have a third of the normal weight and short time slices. They get the normal weight while they
+// are behind, and while a client request is pending.
 //
-// They are not SCHED_IDLE, whose weight is 0.3 % of the ordinary one. Go's runtime has its
-// threads wait for each other, to collect garbage for one. Beside programs that used all CPUs
-// the thread that drains stood still for up to 13 s, and no new process got its probes.
+// They are not SCHED_IDLE, whose weight is 0.3 % of the normal one: threads of Go's runtime wait
+// for each other, for example to collect garbage. Beside programs that used all CPUs, the draining
+// thread did not run for up to 13 s, and new processes did not get their probes.
 type schedPolicy struct {
 	log    *slog.Logger
 	fs     proc.FS
-	before unix.SchedAttr // of the thread that drains, before it was set back
-	drain  int            // the thread that drains
-	free   bool           // a nice value may be lowered again: without CAP_SYS_NICE it may not
+	before unix.SchedAttr // of the draining thread, before the change
+	drain  int            // the draining thread
+	free   bool           // nice values may be lowered again; without CAP_SYS_NICE they may not
 	behind bool
-	known  map[int]int32 // nice values given, by thread
+	known  map[int]int32 // nice values set, by thread
 }
 
 const (
-	// giveWay is the nice value with a third of the ordinary weight (sched_prio_to_weight in
-	// kernel/sched/core.c). Beside 4 busy loops on 2 CPUs, forks were handled after 0.12 s at
-	// most; with nice 10 after 0.2 s, with 19 after 3.8 s.
+	// giveWay is the nice value with a third of the normal weight (sched_prio_to_weight in
+	// kernel/sched/core.c). Beside 4 busy loops on 2 CPUs, forks were handled within 0.12 s;
+	// with nice 10 within 0.2 s, with 19 within 3.8 s.
 	giveWay = 5
-	// shortSlice is the time slice in ns: 0.1 ms, the shortest that sched_setattr(2) gives.
-	// Kernels before 6.12 have one length for all.
+	// shortSlice is the time slice in ns: 0.1 ms, the shortest that sched_setattr(2) accepts.
+	// Kernels before 6.12 ignore it.
 	shortSlice = 100_000
 )
 
-// The fill of the ring from which the recorder is behind, and below which it has
-// caught up.
+// The fill of the ring from which the recorder is behind, and the fill below which it has caught
+// up.
 const (
 	behindFill = 0.10
 	caughtUp   = 0.02
 )
 
-// newSchedPolicy sets this process back. The calling thread must be the one that
-// drains, and locked.
+// newSchedPolicy lowers the priority of this process. The calling thread must be the one that
+// drains, and must be locked (runtime.LockOSThread).
 func newSchedPolicy(log *slog.Logger) *schedPolicy {
 	g := &schedPolicy{log: log, fs: proc.New(""), drain: unix.Gettid(), free: mayRise(), known: map[int]int32{}}
-	if a, err := unix.SchedGetAttr(0, 0); err == nil { // else it is taken for an ordinary one
+	if a, err := unix.SchedGetAttr(0, 0); err == nil { // on an error, normal values are assumed
 		g.before = *a
 		g.before.Runtime = 0 // the default time slice
 	}
@@ -55,9 +55,9 @@ func newSchedPolicy(log *slog.Logger) *schedPolicy {
 	return g
 }
 
-// spare gives a program that this process started the policy that it would have had
-// without the tracer: children inherit, and SCHED_FLAG_RESET_ON_FORK changes only real-time
-// policies and negative nice values (sched(7)).
+// spare gives a program that this process started the policy that it would have had without the
+// tracer: children inherit the policy, and SCHED_FLAG_RESET_ON_FORK resets only real-time policies
+// and negative nice values (sched(7)).
 func (g *schedPolicy) spare(pid int) {
 	if err := unix.SchedSetAttr(pid, &g.before, 0); err != nil {
 		g.log.Warn("the started program has the tracer's scheduling policy", "err", err)
@@ -71,8 +71,7 @@ func mayRise() bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
-// watch is told, before each drain, how full the ring is and whether there is work that
-// must not wait.
+// watch is called before each drain with the fill of the ring; urgent work must not wait.
 func (g *schedPolicy) watch(fill float64, urgent bool) {
 	switch {
 	case urgent || fill > behindFill:
@@ -83,16 +82,16 @@ func (g *schedPolicy) watch(fill float64, urgent bool) {
 	g.apply()
 }
 
-// hurry gives all threads the whole weight until they have caught up.
+// hurry gives all threads the normal weight until they have caught up.
 func (g *schedPolicy) hurry() {
 	if !g.behind {
 		g.behind = true
-		g.apply() // at once: the next drain may be far
+		g.apply() // at once: the next drain may be much later
 	}
 }
 
-// apply sets the policy of every thread that has another one. New threads have that of the
-// thread that made them, so it is called at every drain.
+// apply sets the policy of every thread that has another one. It is called at every drain, as new
+// threads inherit from the thread that made them.
 func (g *schedPolicy) apply() {
 	tids, err := g.fs.Threads(unix.Getpid())
 	if err != nil {
@@ -119,11 +118,11 @@ func (g *schedPolicy) apply() {
 	}
 }
 
-// leave gives the process its policy back.
+// leave restores the process's policy.
 func (g *schedPolicy) leave() {
 	tids, err := g.fs.Threads(unix.Getpid())
 	if err != nil {
-		return // nothing more to do for a process that ends
+		return // the process ends anyway
 	}
 	for _, tid := range tids {
 		if err := unix.SchedSetAttr(tid, &g.before, 0); err != nil {

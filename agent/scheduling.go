@@ -6,25 +6,24 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// scheduling knows how the scheduler treats the threads that make calls, those that waited
-// for a CPU, and those that ran meanwhile, and on which CPUs they may run.
+// scheduling reads the scheduling policy and allowed CPUs of threads that make calls, that waited
+// for a CPU, or that ran meanwhile.
 type scheduling struct {
 	known map[event.Thread]store.Scheduling
 	fresh []store.Scheduling
 }
 
-// minWait is the wait for a CPU from which it is worth asking, in ns: shorter ones
-// are not told one by one.
+// minWait is the wait for a CPU, in ns, from which threads are looked up: shorter waits are not
+// reported one by one.
 const minWait = 1_000_000
 
-// maxScheduled bounds the memory of threads looked up; when it is full, it starts
-// anew.
+// maxScheduled bounds the number of threads looked up; when it is reached, the table is cleared.
 const maxScheduled = 1 << 14
 
-// observe looks up the threads of an interval that are not known yet. A thread that
-// is gone stays unknown.
+// observe looks up the threads of an off-CPU interval that are not known yet. A thread that is gone
+// stays unknown.
 func (s *scheduling) observe(fs proc.FS, o *event.OffCPU) {
-	if o.Dispatch { // a fix for others must leave it its CPUs
+	if o.Dispatch { // advice about other threads must leave it its CPUs
 		s.look(fs, o.Thread)
 	}
 	if o.RunQueue < minWait || len(o.Culprits) == 0 {
@@ -45,11 +44,11 @@ func (s *scheduling) look(fs proc.FS, t event.Thread) {
 	}
 	p, err := fs.Scheduling(int(t.PID), int(t.TID))
 	if err != nil {
-		s.known[t] = store.Scheduling{} // do not ask again
+		s.known[t] = store.Scheduling{} // do not look it up again
 		return
 	}
 	v := store.Scheduling{Thread: t, Policy: store.Policy(p.Policy), Nice: int8(p.Nice), Realtime: uint8(p.Realtime)}
-	v.CPUs, _ = fs.Affinity(int(t.PID), int(t.TID)) // without it, what else is known still counts
+	v.CPUs, _ = fs.Affinity(int(t.PID), int(t.TID)) // on an error, the other fields are still useful
 	s.known[t] = v
 	s.fresh = append(s.fresh, v)
 }

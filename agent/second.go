@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// tick does what is done once a second, and at the last. It fills an empty work item.
+// tick runs once a second, and at the end. It fills an empty work item.
 func (r *run) tick(u *workItem, now time.Time, last bool) *Status {
 	s := &second{now: now, span: now.Sub(r.seconds.at), last: last, item: u}
 	s.status = &Status{At: now, Elapsed: now.Sub(r.began)}
@@ -21,13 +21,13 @@ func (r *run) tick(u *workItem, now time.Time, last bool) *Status {
 	return s.status
 }
 
-// seconds is what is remembered from one second to the next.
+// seconds is the state between two seconds.
 type seconds struct {
-	at     time.Time                  // of the last one
-	losses [event.NumLossKinds]uint64 // totals as they were then
+	at     time.Time                  // end of the last one
+	losses [event.NumLossKinds]uint64 // totals at that time
 }
 
-// lost appends by how much the losses of the kernel, the run and its followers have grown.
+// lost appends how much the losses of the kernel, the run and its followers have grown.
 func (r *run) lost(l []event.Loss, followers *[event.NumLossKinds]uint64) []event.Loss {
 	n, err := r.tracer.Losses()
 	if err != nil {

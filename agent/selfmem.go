@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseEvery is how often memory is given back. Half a millisecond each time, with what
-// is needed again.
+// releaseEvery is how often memory is released. It takes half a millisecond, including reloading
+// what is needed again.
 const releaseEvery = 5 * time.Second
 
-// ownUse is what this process itself uses: told once a second, and kept small.
+// ownUse measures this process's own CPU time and memory once a second, and keeps its memory small.
 type ownUse struct {
 	log      *slog.Logger
-	cpu      time.Duration // until the last second
-	released time.Time     // when memory was given back
+	cpu      time.Duration // at the end of the last second
+	released time.Time     // when memory was last released
 }
 
 func newOwnUse(log *slog.Logger) *ownUse { return &ownUse{log: log} }
@@ -35,8 +35,8 @@ func (o *ownUse) follower() follower {
 	}
 }
 
-// releaseCode gives back the memory of this program's own code that it does not run all the
-// time: most of its start, and what a diagnosis now and then touched.
+// releaseCode releases the memory of this program's code that it rarely runs: most of its start,
+// and the code of an occasional diagnosis.
 func (o *ownUse) releaseCode(now time.Time) {
 	if now.Sub(o.released) < releaseEvery {
 		return
@@ -56,8 +56,8 @@ func usage() (time.Duration, uint64) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), uint64(u.Maxrss) << 10
 }
 
-// dropText gives back the memory of this program's own code and constants. What is
-// used again comes back from the page cache. What the program may write to stays.
+// dropText releases the memory of this program's code and constants. Pages that are used again are
+// loaded from the page cache. Writable pages stay.
 func dropText() error {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -79,8 +79,8 @@ func dropText() error {
 	return nil
 }
 
-// textOf reads a line of /proc/self/maps: the addresses, if it is of the file at path
-// and cannot be written to. The fields are those of proc_pid_maps(5).
+// textOf parses a line of /proc/self/maps. It returns the addresses if the mapping is of the file
+// at path and not writable. The fields are those of proc_pid_maps(5).
 func textOf(line, path string) (from, to uintptr, ok bool) {
 	f := strings.Fields(line)
 	if len(f) != 6 || f[5] != path || !strings.HasPrefix(f[1], "r-") || !strings.HasSuffix(f[1], "p") {

@@ -21,31 +21,31 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/discover"
 )
 
-// fileKey identifies a library file attached to, in one process or in all (0).
+// fileKey identifies a library file attached to, in one process or in all (pid 0).
 type fileKey struct {
 	dev, ino uint64
 	pid      int
 }
 
-// targets keeps track of which library files are attached to and which
-// processes are traced. Named processes get links of their own, so that nobody
-// else pays for them; without names one link a file serves every process.
+// targets tracks which library files are attached to and which processes are traced. Named
+// processes get their own links, so that other processes have no overhead. Without names, one link
+// a file serves every process.
 type targets struct {
 	tracer      *probe.Tracer
 	libs        []*probe.Library
 	finder      *discover.Finder
 	fs          proc.FS
 	log         *slog.Logger
-	named       bool         // only processes in family
-	uid         int          // of whose processes join the family; AnyUser: nobody's
+	named       bool         // only processes in processTree
+	uid         int          // the user whose processes join processTree; AnyUser: none
 	processTree map[int]bool // named processes and their descendants
 
-	attached map[fileKey]*probe.Attachment // nil: it failed
+	attached map[fileKey]*probe.Attachment // nil: attaching failed
 	names    map[fileKey]string            // what the process calls the file
 	traced   map[int]bool                  // processes known to use a library
-	late     time.Duration                 // in which processes had a library that was not attached to yet
-	pending  pendingMaps                   // of files with probes, by processes that are not known to be in the family
-	scanned  time.Time                     // when all processes were looked at last
+	late     time.Duration                 // total time in which processes had a library that was not attached to yet
+	pending  pendingMaps                   // mappings of files with probes, by processes not known to be in processTree
+	scanned  time.Time                     // time of the last scan of all processes
 	self     int
 }
 
@@ -56,7 +56,7 @@ func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Log
 		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{},
 		traced: map[int]bool{}, self: os.Getpid(),
 	}
-	x.finder.Eager = x.named // their files are few
+	x.finder.Eager = x.named // they have few files
 	for _, p := range o.PIDs {
 		x.processTree[p] = true
 	}
@@ -86,7 +86,7 @@ func (x *targets) wants(pid int) bool {
 	return err == nil && int(uid) == x.uid
 }
 
-// scan attaches to what the wanted processes have mapped now.
+// scan attaches to the libraries that the wanted processes have mapped now.
 func (x *targets) scan() error {
 	pids, err := x.fs.PIDs()
 	if err != nil {
@@ -115,12 +115,12 @@ func (x *targets) scan() error {
 	return x.tracer.Adopt(adopt...)
 }
 
-// process attaches to the libraries a process has mapped; it reports whether
-// there are any, and whether one was attached to just now.
+// process attaches to the libraries that a process has mapped. It reports whether there are any,
+// and whether one is newly attached to.
 func (x *targets) process(pid int) (any, fresh bool) {
 	files, err := x.finder.Process(pid)
 	if err != nil {
-		return false, false // gone, or a kernel thread
+		return false, false // it ended, or is a kernel thread
 	}
 	for i := range files {
 		f := &files[i]
@@ -143,8 +143,8 @@ func (x *targets) process(pid int) (any, fresh bool) {
 	return any, fresh
 }
 
-// attach links a library file, once for each file and process or for each file.
-// It reports whether it did so now. path opens it; name is what it is called.
+// attach attaches to a library file, once for each file and process or once for each file. It
+// reports whether it did so now. path opens the file; name is what it is called.
 func (x *targets) attach(lib *probe.Library, path, name string, pid int) bool {
 	key, err := keyOf(path)
 	if err != nil {
@@ -160,10 +160,10 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) bool {
 	a, err := x.tracer.Attach(lib, path, key.pid)
 	if err != nil {
 		if errors.Is(err, syscall.ESRCH) {
-			return false // the process is gone
+			return false // the process ended
 		}
 		x.log.Warn("cannot attach", "file", path, "pid", pid, "err", err)
-		x.attached[key] = nil // say so once
+		x.attached[key] = nil // logged once
 		return false
 	}
 	x.attached[key], x.names[key] = a, name
@@ -182,8 +182,8 @@ func keyOf(path string) (fileKey, error) {
 	return fileKey{dev: uint64(s.Dev), ino: s.Ino}, nil
 }
 
-// installed attaches to libraries on disk that nobody has loaded yet: for every
-// process, or for one that is about to start.
+// installed attaches to libraries on disk that no process has loaded yet: for every process, or for
+// one that is about to start.
 func (x *targets) installed(extra []string, pid int) {
 	for _, path := range cudalib.Installed(extra, x.patterns()...) {
 		if lib := x.finder.Library(path); lib != nil {
@@ -192,8 +192,8 @@ func (x *targets) installed(extra []string, pid int) {
 	}
 }
 
-// mapped handles a file that some process mapped executable just now. It
-// reports whether a process began to be traced.
+// mapped handles a file that a process has just mapped executable. It reports whether the process
+// is newly traced.
 func (x *targets) mapped(m probe.Mapped) bool {
 	if !x.wants(m.PID) {
 		x.keep(m)
@@ -215,29 +215,29 @@ func (x *targets) mapped(m probe.Mapped) bool {
 	return true
 }
 
-// keep remembers that a process mapped a file with probes which may be a child of a traced
-// one: its fork may not be reported yet.
+// keep remembers a mapping of a file with probes by a process that may be a child of a traced one,
+// whose fork is not reported yet.
 func (x *targets) keep(m probe.Mapped) {
 	if m.PID != x.self && x.probed(m) {
 		x.pending.add(m)
 	}
 }
 
-// probed reports whether a file that was mapped is one that gets probes.
+// probed reports whether a mapped file gets probes.
 func (x *targets) probed(m probe.Mapped) bool {
 	if x.finder.Library(m.Path) != nil {
 		return true
 	}
 	for k, a := range x.attached {
-		if a != nil && k.ino == m.Inode { // a program with a runtime of its own, in another process
+		if a != nil && k.ino == m.Inode { // a program that contains a runtime, in another process
 			return true
 		}
 	}
 	return false
 }
 
-// unattached reports whether a file that was mapped is a CUDA library with a probe that has
-// not been put into it, in a process that has ended since: nobody knows what it called.
+// unattached reports whether a mapped file is a CUDA library with a probe that was not attached, in
+// a process that has ended since: its calls are unknown.
 func (x *targets) unattached(m probe.Mapped) bool {
 	if x.finder.Library(m.Path) == nil {
 		return false
@@ -250,7 +250,7 @@ func (x *targets) unattached(m probe.Mapped) bool {
 	return true
 }
 
-// unnoticed counts what a process that is to be traced mapped too late to be attached to.
+// unnoticed counts the time of mappings that were noticed too late to attach to.
 func (x *targets) unnoticed(m probe.Mapped) {
 	switch {
 	case !x.wants(m.PID):
@@ -260,7 +260,7 @@ func (x *targets) unnoticed(m probe.Mapped) {
 	}
 }
 
-// since is the time from a moment of the kernel's clock, CLOCK_MONOTONIC, to now.
+// since is the time since a moment of the kernel's clock, CLOCK_MONOTONIC.
 func since(ktime uint64) time.Duration {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil || uint64(now.Nano()) < ktime {
@@ -269,7 +269,7 @@ func since(ktime uint64) time.Duration {
 	return time.Duration(uint64(now.Nano()) - ktime)
 }
 
-// forked lets a new process inherit its parent's links.
+// forked gives a new process its parent's links.
 func (x *targets) forked(parent, child int) {
 	if x.traced[parent] {
 		x.traced[child] = true
@@ -294,16 +294,17 @@ func (x *targets) forked(parent, child int) {
 			path = fmt.Sprintf("/proc/%d/%s", child, rest)
 		}
 		if got, err := keyOf(path); err != nil || got.dev != k.dev || got.ino != k.ino {
-			x.process(child) // another file is there by now
+			x.process(child) // the path now leads to another file
 			continue
 		}
 		x.attach(a.Library, path, x.names[k], child)
 	}
-	x.process(child) // what the parent had mapped just before, of which nobody told yet
+	x.process(child) // mappings that the parent made just before, not reported yet
 }
 
-// replaced links the libraries of a process anew whose first thread's place another one has taken, by
-// executing a program: the kernel ties the links of a process to the task of its first thread.
+// replaced attaches again to the libraries of a process in which another thread replaced the first
+// one by executing a program: the kernel ties the links of a process to the task of its first
+// thread.
 func (x *targets) replaced(pid int) {
 	x.unlink(pid)
 	x.process(pid)
@@ -325,7 +326,7 @@ func (x *targets) unlink(pid int) {
 		delete(x.attached, k)
 		delete(x.names, k)
 		if a != nil {
-			go func() { // slow on the perf back end; nothing depends on its end
+			go func() { // slow on the perf back end; nothing waits for it
 				if err := x.tracer.Detach(a); err != nil {
 					x.log.Debug("detach from a process", "pid", pid, "err", err)
 				}
@@ -334,8 +335,8 @@ func (x *targets) unlink(pid int) {
 	}
 }
 
-// firstCall makes sure a process that calls a library is accounted for with all
-// its threads, also if its mapping was not noticed.
+// firstCall makes sure that a process that calls a library is traced with all its threads, also if
+// its mapping was not noticed.
 func (x *targets) firstCall(pid int) bool {
 	if x.traced[pid] {
 		return false
@@ -347,8 +348,8 @@ func (x *targets) firstCall(pid int) bool {
 	return true
 }
 
-// watched are the processes whose use of the host is of interest: those that use a
-// library, and those that were asked for.
+// watched are the processes whose use of the host is recorded: those that use a library, and named
+// ones.
 func (x *targets) watched() map[int]bool {
 	if len(x.processTree) == 0 {
 		return x.traced
@@ -358,7 +359,7 @@ func (x *targets) watched() map[int]bool {
 	return all
 }
 
-// libraries lists the files attached to, each once, by their names.
+// libraries lists the names of the files attached to, without duplicates.
 func (x *targets) libraries() []string {
 	r := slices.Collect(maps.Values(x.names))
 	slices.Sort(r)

@@ -8,19 +8,19 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-// blindScan is how often processes are looked for if the kernel may not tell of
-// them. A look costs some 50 us a process.
+// blindScan is how often processes are looked for where the kernel cannot report mappings. A look
+// costs some 50 us a process.
 const blindScan = time.Second
 
-// watcher notices what processes map, and wakes the run. Where that is forbidden, they are
-// looked for instead: what they do before they are found is lost, and counted.
+// watcher notices mappings of processes, and wakes the run. Where that is not permitted, processes
+// are looked for: their calls before they are found are not recorded, and the time is counted.
 type watcher struct {
 	*probe.MapWatcher
-	blind  bool // it may not watch: processes are looked for by and by
-	missed bool // a mapping was not told of: processes have to be looked for
+	blind  bool // mappings cannot be watched: processes are looked for instead
+	missed bool // a mapping was missed: processes must be looked for
 }
 
-// watch begins to notice what processes map, and that the tracer has something to tell.
+// watch begins to watch for mappings of processes, and for records in the tracer's rings.
 func (r *run) watch() error {
 	m, err := probe.NewMapWatcher()
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *run) watch() error {
 	return nil
 }
 
-// mappings handles what was mapped executable.
+// mappings handles new executable mappings.
 func (r *run) mappings() {
 	lost := r.watcher.Lost()
 	var fresh []int
@@ -53,13 +53,13 @@ func (r *run) mappings() {
 		}
 		r.followers.mapped(m)
 	})
-	for _, pid := range fresh { // by now, all that it has mapped is attached to
+	for _, pid := range fresh { // all its mappings are attached to by now
 		r.followers.traced(pid)
 	}
 	r.watcher.missed = r.watcher.missed || r.watcher.Lost() != lost
 }
 
-// rescan looks for processes that were not noticed, if there may be any.
+// rescan looks for processes that may have been missed.
 func (r *run) rescan(now time.Time) error {
 	if w := &r.watcher; !w.missed && !w.blind || now.Sub(r.targets.scanned) <= blindScan {
 		return nil
