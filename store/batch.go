@@ -5,11 +5,11 @@ import (
 	"github.com/ingero-io/ingero/internal/lists"
 )
 
-// Batch is what one drain of the ring buffers produced. Slices may be reused by
-// the caller once Write returns.
+// Batch is the result of one drain of the ring buffers. The caller may reuse its slices after Write
+// returns.
 type Batch struct {
 	event.Records
-	Ended       []uint32 // processes of which no call comes after those of earlier batches: not the same as in Lives
+	Ended       []uint32 // processes from which no more calls come in later batches; not the same as ends in Lives
 	Stacks      []event.Stack
 	Processes   []Process
 	Threads     []ThreadInfo
@@ -19,13 +19,13 @@ type Batch struct {
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
 	GPUDevices  []GPUDevice
-	GPUMemory   []GPUProcess // what changed
+	GPUMemory   []GPUProcess // changes only
 	Xids        []Xid
 	Memory      []event.Memory
 	MemorySites []event.MemorySite
 	Collectives []event.Collective
-	InFlight    []event.InFlight // a row each time a call is looked at; the last one of a call stays
-	Kernels     []Kernel         // new ones, and those whose names changed
+	InFlight    []event.InFlight // a row each time a call in flight is read; the last one of a call is kept
+	Kernels     []Kernel         // new ones, and those with a new name
 	Losses      []event.Loss     // increments since the last batch
 	RequestSums []event.RequestSum
 	Devices     []event.DeviceName
@@ -38,5 +38,5 @@ type Batch struct {
 // Reset empties the batch and keeps the memory of its slices.
 func (b *Batch) Reset() { lists.Reset(b) }
 
-// Empty reports whether there is nothing in it.
+// Empty reports whether the batch has no records.
 func (b *Batch) Empty() bool { return lists.Len(b) == 0 }

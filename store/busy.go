@@ -8,21 +8,21 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Busy is a stretch in which a process handed work to a GPU or waited for it.
+// Busy is a period in which a process handed work to a GPU or waited for it.
 type Busy struct {
 	PID   uint32
-	GPU   int8   // as the process numbers them, event.NoGPU if it has not said
+	GPU   int8   // in the process's own numbering; event.NoGPU if unknown
 	Start uint64 // Unix ns
 	End   uint64 // Unix ns
 }
 
-// BusyGap is the pause between two calls from which they belong to different
-// stretches: longer than a launch takes to be prepared, shorter than the waits
-// that another process's work causes and that are worth asking about.
+// BusyGap is the pause between two calls from which they belong to different periods. It is longer
+// than the preparation of a launch, and shorter than waits of interest that another process's work
+// causes.
 const BusyGap = 5 * time.Millisecond
 
-// BusySpans makes stretches of calls. They may come in any order, but memory is
-// bounded by the number of stretches only if they come by time.
+// BusySpans builds periods from calls. Calls may come in any order, but memory is bounded by the
+// number of periods only if they come in order of time.
 type BusySpans struct {
 	open map[busyKey][]Busy
 }
@@ -32,7 +32,7 @@ type busyKey struct {
 	gpu int8
 }
 
-// Add takes a call into account if it uses a GPU.
+// Add counts a call if it uses a GPU.
 func (b *BusySpans) Add(pid uint32, gpu int8, op event.Op, start, end uint64) {
 	switch op.Role() {
 	case event.RoleLaunch, event.RoleSync, event.RoleCopy:
@@ -53,11 +53,11 @@ func (b *BusySpans) Add(pid uint32, gpu int8, op event.Op, start, end uint64) {
 	b.open[k] = append(list, Busy{PID: pid, GPU: gpu, Start: start, End: max(start, end)})
 }
 
-// near reports whether a call at the given time continues a stretch.
+// near reports whether a call at the given time continues a period.
 func near(end, at uint64) bool { return at <= end || at-end <= uint64(BusyGap) }
 
-// Spans returns the stretches, by process, GPU and time; those of one process on
-// one GPU do not overlap.
+// Spans returns the periods by process, GPU and time. Those of one process on one GPU do not
+// overlap.
 func (b *BusySpans) Spans() []Busy {
 	var all []Busy
 	for _, list := range b.open {

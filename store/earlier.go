@@ -6,30 +6,28 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Earlier is what a recording by an earlier Ingero holds beyond one of ours, and
-// how far the evidence in it reaches. Such recordings have no ledgers and no
-// gaps; their off-CPU intervals do not say whether the thread was preempted or
-// waited, unless its own disk request tells.
+// Earlier is what a recording by an earlier Ingero has in addition, and how complete its data is.
+// Such recordings have no ledgers and no gaps. Their off-CPU intervals do not say whether the
+// thread was preempted or waited; this is known only if the thread itself had a disk request.
 type Earlier struct {
 	Version  string // of the schema, as the file names it
 	Chains   []StoredChain
 	Switches map[event.Thread]Switches // threads whose context switches were recorded
-	IDs      map[CallKey]string        // events.id of calls: not made of node and time
+	IDs      map[CallKey]string        // events.id of calls, which is not made from node and time
 }
 
-// CallKey finds a call.
+// CallKey identifies a call.
 type CallKey struct {
 	event.Thread
 	Start uint64 // Unix ns
 }
 
-// Switches says how completely a thread's context switches were recorded. Only
-// where they were does the lack of one mean that the thread ran.
+// Switches says how completely a thread's context switches were recorded. A thread without one is
+// known to have run only where they were.
 type Switches struct {
-	From, To uint64 // Unix ns: begin of the first interval off the CPU, end of the last
-	// Counted says that the file counts all of them, whatever it lists, and
-	// Unlisted is the time off the CPU in ns that is counted, for all threads of
-	// the process, but not listed one by one.
+	From, To uint64 // Unix ns: start of the first off-CPU interval, end of the last
+	// Counted says that the file counts all switches, listed or not. Unlisted is the off-CPU
+	// time in ns, of all threads of the process, that is counted but not listed one by one.
 	Counted  bool
 	Unlisted uint64
 }
@@ -37,8 +35,8 @@ type Switches struct {
 // StoredChain is a causal chain as an earlier Ingero recorded it.
 type StoredChain struct {
 	ID              string
-	At              uint64 // Unix ns at which it was detected
-	Node            string // empty if the file knows no nodes
+	At              uint64 // Unix ns of detection
+	Node            string // empty if the file has no nodes
 	Severity        string
 	Summary         string
 	RootCause       string

@@ -5,23 +5,23 @@ import (
 	"fmt"
 )
 
-// GPUSnapshot is one reading of a GPU. What could not be read is 0, and not Known.
+// GPUSnapshot is one reading of a GPU. A value that could not be read is 0 and not Known.
 type GPUSnapshot struct {
 	At           uint64 // Unix ns at which it was read
-	GPU          int    // NVML's index: PCI bus order, which a process's own numbers may differ from
+	GPU          int    // NVML's index, in order of PCI bus ids; a process may number GPUs differently
 	TempC        int    // of the core, degrees Celsius
 	ClockMHz     int    // of the multiprocessors
-	MaxMHz       int    // the highest that clock can be
+	MaxMHz       int    // maximum of that clock
 	UtilPct      int    // of the last sample period, the time in which any kernel was resident
 	Reasons      uint64 // bits of Throttle*: why the clock is not higher
 	MemMB        uint64 // in use, MiB
-	TotalMB      uint64 // MiB
+	TotalMB      uint64 // MiB, in total
 	MemUtilPct   int    // of the last sample period, the time in which memory was read or written
 	MemClockMHz  int    // of the memory
 	PowerMW      int    // drawn, mW
 	PowerLimitMW int    // that it may draw
 	ECC          ECCErrors
-	MIG          bool   // divided into instances, of which utilisation is not told
+	MIG          bool   // divided into instances; the driver then reports no utilisation
 	Unknown      uint32 // bits 1<<GPUTemp and so on: what could not be read
 }
 
@@ -31,7 +31,7 @@ type ECCErrors struct {
 	CorrectedEver, UncorrectedEver uint64 // in the GPU's life
 }
 
-// GPUColumn is a value of a GPUSnapshot. The numbers are not stored.
+// GPUColumn identifies a value of a GPUSnapshot. The numbers are not stored.
 type GPUColumn uint8
 
 // The values of a GPUSnapshot, in the order of the table's columns.
@@ -58,7 +58,7 @@ const (
 // Known reports whether a value could be read.
 func (g *GPUSnapshot) Known(c GPUColumn) bool { return g.Unknown>>c&1 == 0 }
 
-// Values are all values, by GPUColumn.
+// Values returns all values, indexed by GPUColumn.
 func (g *GPUSnapshot) Values() [NumGPUColumns]int64 {
 	mig := int64(0)
 	if g.MIG {
@@ -93,9 +93,9 @@ func (g *GPUSnapshot) SetValues(v [NumGPUColumns]int64) {
 const (
 	ThrottlePowerCap   uint64 = 0x04 // SwPowerCap: the power limit that was set
 	ThrottleHW         uint64 = 0x08 // HwSlowdown: too hot, power brake or too much power drawn
-	ThrottleSWThermal  uint64 = 0x20 // SwThermalSlowdown: above the temperature to be held
+	ThrottleSWThermal  uint64 = 0x20 // SwThermalSlowdown: above its target temperature
 	ThrottleHWThermal  uint64 = 0x40 // HwThermalSlowdown: far above it
-	ThrottlePowerBrake uint64 = 0x80 // HwPowerBrakeSlowdown: told to by the power supply
+	ThrottlePowerBrake uint64 = 0x80 // HwPowerBrakeSlowdown: requested by the power supply
 )
 
 // GPUDevice is a GPU of the machine.
@@ -107,13 +107,13 @@ type GPUDevice struct {
 	Driver string // version
 }
 
-// GPUProcess is what a process has of a GPU's memory from At on, as the driver tells.
+// GPUProcess is the memory of a GPU that a process has from At on, as the driver reports it.
 type GPUProcess struct {
 	At    uint64 // Unix ns
 	GPU   int    // as in GPUSnapshot
 	PID   uint32
-	Bytes uint64 // 0: nothing any more, unless not Known
-	Known bool   // whether the driver tells how much
+	Bytes uint64 // 0: no memory any more, unless not Known
+	Known bool   // whether the driver reports the amount
 }
 
 // Xid is an error of a GPU that its driver reported.
@@ -123,8 +123,7 @@ type Xid struct {
 	Code uint32
 }
 
-// xidNames are the errors one may meet, in the words of
-// https://docs.nvidia.com/deploy/xid-errors.
+// xidNames are common errors, in the words of https://docs.nvidia.com/deploy/xid-errors.
 var xidNames = map[uint32]string{
 	8: "GPU stopped processing", 13: "graphics engine exception", 31: "GPU memory page fault",
 	32: "invalid or corrupted push buffer stream",
@@ -141,8 +140,8 @@ var xidNames = map[uint32]string{
 	140: "unrecovered ECC error", 143: "GPU initialization failure",
 }
 
-// Fatal reports whether the GPU is of no use after the error until it is reset: so says
-// the list of errors, of these.
+// Fatal reports whether the GPU cannot be used after the error until it is reset, according to
+// NVIDIA's list of errors.
 func (x *Xid) Fatal() bool {
 	switch x.Code {
 	case 48, 62, 64, 79, 95, 119, 120, 140, 143:
@@ -151,7 +150,7 @@ func (x *Xid) Fatal() bool {
 	return false
 }
 
-// Name is the error in words, empty if it is not known here.
+// Name describes the error; empty if it is not in xidNames.
 func (x *Xid) Name() string { return xidNames[x.Code] }
 
 // String names the error and its GPU: "GPU 0 reported Xid 79 (GPU has fallen off the bus)".

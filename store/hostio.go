@@ -2,8 +2,8 @@ package store
 
 import "github.com/ingero-io/ingero/event"
 
-// HostIO is what the host did for its processes: at block devices, on TCP
-// connections, with memory. Single requests are not in it: the sums hold all of them.
+// HostIO is the host's work for its processes: at block devices, on TCP connections, and for
+// memory. It has sums of all requests, not single ones.
 type HostIO struct {
 	Sums        []event.RequestSum
 	Devices     []event.DeviceName

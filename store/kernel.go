@@ -1,6 +1,6 @@
 package store
 
-// Kernel is what a function is called that a process launches on a GPU.
+// Kernel is the name of a function that a process launches on a GPU.
 type Kernel struct {
 	PID    uint32
 	Func   uint64 // the first argument of its launches: a host function, or a handle
@@ -12,7 +12,7 @@ type Kernel struct {
 // KernelSource says how a kernel's name became known. The numbers are stored.
 type KernelSource uint8
 
-// The sources, the surest first.
+// The sources, the most reliable first.
 const (
 	KernelRegistered KernelSource = 1 // the program registered it when it started
 	KernelLoaded     KernelSource = 2 // the program looked it up in a module by this name

@@ -7,23 +7,23 @@ import (
 	"unicode"
 )
 
-// Note says what the numbers of an answer are of, where that is easily mistaken.
+// Note says what an answer's numbers cover, where they are easily misread.
 type Note struct {
-	Text string `json:"text"` // all of it, for people and agents
-	Of   string `json:"of"`   // the same without the exact numbers: alike on all nodes
-	// Exact are rows as the answer has them, with the sums of all there was, and null where a
-	// column is no sum; null if they are not known.
+	Text string `json:"text"` // the full text
+	Of   string `json:"of"`   // the text without exact numbers: the same on all nodes
+	// Exact are rows with the columns of the answer. They have sums over everything that was
+	// recorded, and null where a column is not a sum. Null if unknown.
 	Exact [][]any `json:"exact,omitempty"`
 }
 
-// maxExact is how many rows of exact numbers a note's text has.
+// maxExact is the number of rows of exact numbers in a note's text.
 const maxExact = 8
 
-// NewNote words a note. The columns are those of the answer; exact is nil if the exact numbers
-// are not known. Of those the largest are shown.
+// NewNote writes a note. columns are those of the answer; exact is nil if the exact numbers are not
+// known. The largest are shown.
 func NewNote(of string, columns []string, exact [][]any) Note {
 	n := Note{Text: of, Of: of, Exact: sorted(exact)}
-	var shown []string // what is known of a row
+	var shown []string // known values of a row
 	for i, c := range columns {
 		if len(exact) > 0 && exact[0][i] != nil {
 			shown = append(shown, firstOf(c, 60))
@@ -52,7 +52,8 @@ func NewNote(of string, columns []string, exact [][]any) Note {
 	return n
 }
 
-// sorted has the rows with the largest sums first, which are behind what is grouped by.
+// sorted returns the rows with the largest sums first. Sums come after the columns that are grouped
+// by.
 func sorted(rows [][]any) [][]any {
 	number := func(row []any) float64 {
 		for _, v := range slices.Backward(row) {
@@ -77,7 +78,7 @@ func sorted(rows [][]any) [][]any {
 	return rows
 }
 
-// firstOf is the begin of a text, as it can be printed.
+// firstOf is the beginning of a text, made printable.
 func firstOf(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits bound what one SQL statement may cost. Zero fields take the defaults.
+// Limits bound the cost of one SQL statement. Zero fields take the defaults.
 type Limits struct {
 	Rows  int           // rows returned, default 100,000
 	Bytes int           // bytes of all values returned, default 64 MiB
@@ -15,16 +15,15 @@ type Limits struct {
 	Time  time.Duration // default 30 s
 
 	Statement int // bytes of the statement, default SQLite's own 1,000,000
-	Columns   int // of the answer and of what it is computed from, default SQLite's own 2,000
+	Columns   int // of the answer and of intermediate results, default SQLite's own 2,000
 }
 
-// The reasons for which a statement is refused or ended. Implementations wrap them with the
-// detail.
+// The reasons why a statement is refused or stopped. Implementations wrap them with details.
 var (
 	ErrRefused = errors.New("only reading is allowed")
 	ErrSyntax  = errors.New("SQL not understood")
 	ErrTooLong = errors.New("query took too long")
-	// ErrTooLarge is for a single value, also one on the way to the answer.
+	// ErrTooLarge is for a single value, which may be an intermediate one.
 	ErrTooLarge = errors.New("a value is too large")
 )
 
@@ -38,8 +37,8 @@ type Rows interface {
 	Values() []any
 	// Truncated reports whether a limit cut the answer short.
 	Truncated() bool
-	// Notes say what the numbers of the rows are of where that is easily mistaken. They are for
-	// after the rows; once those are closed there are none.
+	// Notes say what sums in the rows cover, where they are easily misread. Call it after the
+	// last row and before Close.
 	Notes() []Note
 	// Err is the error that ended the rows, if any.
 	Err() error

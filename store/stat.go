@@ -19,28 +19,28 @@ type OpStat struct {
 	Last   uint64           // Unix ns of the latest call's end
 	Ledger event.Ledger     // sum over all calls
 	Hist   *stats.Histogram // durations in ns
-	// Nested are those of the calls that were within other calls of the thread: their time
-	// counts in those, too.
+	// Nested are the sums of calls within other calls of the thread. Their time is also part of
+	// those calls' time.
 	Nested      Sums
 	NestedKnown bool // Nested is recorded
 }
 
-// Sums are calls added up.
+// Sums are sums over calls.
 type Sums struct {
 	Calls  uint64
 	NS     uint64
 	Ledger event.Ledger
 }
 
-// Add adds others.
+// Add adds other sums.
 func (s *Sums) Add(o *Sums) {
 	s.Calls += o.Calls
 	s.NS += o.NS
 	s.Ledger.Add(&o.Ledger)
 }
 
-// Outermost are the calls that are within no other one, so that sums over operations count
-// no time twice. Errors, bytes, histogram and maximum remain those of all calls.
+// Outermost are the sums of calls that are not within another one, so that sums over operations
+// count no time twice. Errors, bytes, histogram and maximum stay those of all calls.
 func (o *OpStat) Outermost() OpStat {
 	out := *o
 	out.Calls -= min(out.Calls, o.Nested.Calls)
@@ -50,30 +50,29 @@ func (o *OpStat) Outermost() OpStat {
 	return out
 }
 
-// OpSecond is the exact statistics of one operation on one thread in one second,
-// or in a few.
+// OpSecond is the exact statistics of one operation on one thread in one or a few seconds.
 type OpSecond struct {
 	Second uint64 // Unix seconds at its start
 	event.Thread
 	Op    event.Op
 	Calls uint64
 	SumNS uint64
-	// HeldNS is the part of SumNS in which the host held the thread up, whatever it called: it waited for a
-	// CPU, was throttled, or waited for the disk.
+	// HeldNS is the part of SumNS in which the host delayed the thread, whatever it called: it
+	// waited for a CPU, was throttled, or waited for the disk.
 	HeldNS uint64
 	MaxNS  uint64
 }
 
-// OwnNS is what the calls took without that.
+// OwnNS is the calls' time without HeldNS.
 func (o *OpSecond) OwnNS() uint64 { return o.SumNS - min(o.HeldNS, o.SumNS) }
 
-// SiteSecond is the exact statistics of the waits of one operation on one thread from one place in
-// the program, in one second or in a few.
+// SiteSecond is the exact statistics of the waits of one operation on one thread from one call
+// site, in one or a few seconds.
 type SiteSecond struct {
 	Second uint64 // Unix seconds at its start
 	event.Thread
 	Op    event.Op
-	Site  uint64 // event.SiteArg; 0: places beyond those that are told apart, or not known
+	Site  uint64 // event.SiteArg; 0: unknown, or one of too many sites
 	Calls uint64
 	SumNS uint64
 	MaxNS uint64
@@ -84,7 +83,7 @@ type SiteSecond struct {
 type GapStat struct {
 	event.Thread
 	Gaps   uint64 // gaps with a ledger
-	SumNS  uint64 // their durations
+	SumNS  uint64 // total duration
 	Ledger event.Ledger
 }
 

@@ -1,6 +1,5 @@
-// Package store says what is kept of a recording and how it is read back:
-// the Writer that the agent fills and the Reader that explanation, views and
-// tools use. The package has no I/O; store/sqlite implements both.
+// Package store defines the content of a recording: the Writer that the agent fills, and the Reader
+// that explanation, views and tools use. The package has no I/O; store/sqlite implements both.
 package store
 
 import (
@@ -16,8 +15,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The errors a caller decides on. Implementations wrap them with the path and
-// the detail.
+// Errors that callers check for. Implementations wrap them with the path and details.
 var (
 	ErrNotFound   = errors.New("no such database")
 	ErrForeign    = errors.New("not an Ingero database")
@@ -50,22 +48,21 @@ type Session struct {
 	Version string   // of Ingero
 	Backend string   // how functions were attached: session, multi, perf
 	Flags   string   // command line, for people
-	PID     uint32   // of the tracer, which is never to blame; 0 if unknown
-	Nodes   []string // the CPUs of each memory node ("0-15"); empty if there is but one
-	Boot    string   // names this run of the machine's kernel (boot_id); empty if unknown
+	PID     uint32   // of the tracer, which is never reported as a culprit; 0 if unknown
+	Nodes   []string // the CPUs of each memory node ("0-15"); empty if there is only one
+	Boot    string   // boot id of the machine (boot_id); empty if unknown
 }
 
-// Process is what is known of a traced process, or of one that appears in the
-// recording as a waker or culprit.
+// Process describes a traced process, or one that appears in the recording as a waker or culprit.
 type Process struct {
 	PID                        uint32
 	Parent                     uint32
 	Name                       string // the kernel's task name of the main thread
 	Command                    string // command line, NUL replaced by spaces, at most 1 KiB
-	Cgroup                     string // path, empty if unknown: the last in which its quota held it back, else the last
+	Cgroup                     string // path: the last one that throttled it, else the last one
 	Rank, LocalRank, WorldSize int    // -1 if unknown
 	Traced                     bool
-	Owner                      owner.Owner // whose it is, as far as known
+	Owner                      owner.Owner // container, pod, job or service, as far as known
 	Framework                  framework.Name
 	Node                       string // empty if the recording is of one node
 }
@@ -90,7 +87,7 @@ const (
 	PolicyDeadline Policy = 6
 )
 
-// Realtime reports whether its threads go before all ordinary ones.
+// Realtime reports whether threads with this policy run before all normal ones.
 func (p Policy) Realtime() bool {
 	return p == PolicyFIFO || p == PolicyRR || p == PolicyDeadline
 }
@@ -113,14 +110,14 @@ func (p Policy) String() string {
 	return fmt.Sprintf("policy %d", uint8(p))
 }
 
-// Scheduling is how the scheduler treats a thread that had to wait for a CPU, or
-// that ran meanwhile.
+// Scheduling is how the scheduler treats a thread that had to wait for a CPU, or that ran
+// meanwhile.
 type Scheduling struct {
 	event.Thread
 	Policy   Policy
 	Nice     int8
 	Realtime uint8  // priority, 1 to 99; 0 if the policy has none
-	CPUs     string // on which it may run, as the kernel lists them (0-3,8); empty if not recorded
+	CPUs     string // allowed CPUs, as the kernel lists them (0-3,8); empty if not recorded
 }
 
 // Snapshot is the state of the machine at one moment.
@@ -131,22 +128,22 @@ type Snapshot struct {
 	MemPct         float64 // of memory in use, 0 to 100
 	MemAvailableMB uint64
 	SwapMB         uint64  // in use
-	SwapIn         uint64  // bytes read back from swap in the second before
-	SwapOut        uint64  // bytes swapped out in it
+	SwapIn         uint64  // bytes read from swap in the second before
+	SwapOut        uint64  // bytes written to swap in the second before
 	Load           float64 // one-minute load average
 	Pressure       Pressure
-	CPUs           CPUBusy // each CPU's part of it; empty if not recorded
+	CPUs           CPUBusy // busy share of each CPU; empty if not recorded
 }
 
-// CPUBusy is how busy each CPU of a machine was in a second: a byte each, by number. It is a string
-// so that it can be compared, and small: a machine of 256 CPUs has 256 bytes a second.
+// CPUBusy is how busy each CPU of a machine was in a second: one byte each, by number. It is a
+// string so that it can be compared, and is small: 256 bytes a second for 256 CPUs.
 type CPUBusy string
 
-// noCPU is the byte of a number that no CPU has which is online. All bytes are ASCII, so that SQL can
-// read them (cpu_loads in views.sql).
+// noCPU is the byte for a number without an online CPU. All bytes are ASCII, so that SQL can read
+// them (cpu_loads in views.sql).
 const noCPU = 127
 
-// NewCPUBusy makes one of the percentages of CPUs by number, 0 to 100.
+// NewCPUBusy converts percentages, 0 to 100, by CPU number.
 func NewCPUBusy(pct map[int]float64) CPUBusy {
 	most := -1
 	for cpu := range pct {
@@ -170,27 +167,26 @@ func (b CPUBusy) Pct(cpu int) (float64, bool) {
 	return float64(b[cpu] - 1), true
 }
 
-// Pressure is the share of the second before in which tasks waited for a resource,
-// 0 to 100: some of those that were not idle, or all of them (Full). Zero where the
-// kernel does not tell.
+// Pressure is the share of the last second, 0 to 100, in which some of the tasks that were not idle
+// waited for a resource, or all of them (Full). Zero if the kernel does not report it.
 type Pressure struct {
 	CPU, Memory, MemoryFull, IO, IOFull float64
 }
 
 // Writer records a session. It is used by one goroutine.
 type Writer interface {
-	// Write adds a batch. Calls beyond the raw-row rate are thinned: counted in
-	// the roll-ups and represented by the Weight of a stored row. Nothing is
-	// durable before the next Flush.
+	// Write adds a batch. Calls above the raw-row rate are thinned: they are counted in the
+	// roll-ups and represented by the Weight of a stored row. Data is durable only after the
+	// next Flush.
 	Write(b *Batch) error
-	// Flush makes everything written durable, including roll-ups of the current
-	// second as far as it has come. Called about once a second.
+	// Flush makes everything written durable, including the roll-ups of the current second so
+	// far. It is called about once a second.
 	Flush(ctx context.Context) error
 	// Close flushes, marks the session as stopped and closes the file.
 	Close() error
 }
 
-// Summary is a recording at a glance.
+// Summary is an overview of a recording.
 type Summary struct {
 	Schema   int
 	Node     string
@@ -202,12 +198,12 @@ type Summary struct {
 	Losses   []event.Loss // non-zero only
 }
 
-// liveFor is how long ago a tracer that has not stopped wrote last, at most, if it is
-// there yet: it writes once a second, and is given time on a busy machine.
+// liveFor is the maximum age of the last write of a tracer that is still running: it writes once a
+// second, but may be delayed on a busy machine.
 const liveFor = time.Minute
 
-// Live reports whether more is being recorded. A tracer that was killed did not stop, but
-// writes no more.
+// Live reports whether the recording still grows. A tracer that was killed has no stop time, but no
+// longer writes.
 func (s *Summary) Live(now time.Time) bool {
 	for i := range s.Sessions {
 		e := &s.Sessions[i]
@@ -218,24 +214,24 @@ func (s *Summary) Live(now time.Time) bool {
 	return false
 }
 
-// Reader reads a recording and never changes it. Visitors are called in order
-// of start time and stop the read by returning false; the pointed-to value is
-// reused. Its methods may be called by several goroutines.
+// Reader reads a recording and never changes it. Visitors are called in order of start time and
+// stop the read by returning false; the value that they get is reused. Methods may be called by
+// several goroutines.
 type Reader interface {
 	Summary(ctx context.Context) (Summary, error)
 	Processes(ctx context.Context) ([]Process, error)
 	Threads(ctx context.Context) ([]ThreadInfo, error)
 	OpStats(ctx context.Context, w Window) ([]OpStat, error)
 	GapStats(ctx context.Context, w Window) ([]GapStat, error)
-	// NotableCalls visits the calls a diagnosis needs one by one: slow ones,
-	// failed ones, first ones, large copies, and those in which the thread
-	// waited for something that needs no baseline.
+	// NotableCalls visits the calls that a diagnosis needs one by one: slow, failed and first
+	// ones, large copies, and those in which the thread waited for something that needs no
+	// baseline.
 	NotableCalls(ctx context.Context, w Window, visit func(*event.Call) bool) error
-	// CallTimes visits every stored call: all of them, or a weighted sample where
-	// the recording was thinned.
+	// CallTimes visits every stored call: all calls, or a weighted sample where the recording
+	// was thinned.
 	CallTimes(ctx context.Context, w Window, visit func(*event.CallTime) bool) error
 	NotableGaps(ctx context.Context, w Window, visit func(*event.Gap) bool) error
-	// Reaching visits calls and gaps that began up to Reach before a moment and ended after it.
+	// Reaching visits calls and gaps that began up to Reach before a time and ended after it.
 	Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
@@ -247,61 +243,61 @@ type Reader interface {
 	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
 	GPUSnapshots(ctx context.Context, w Window) ([]GPUSnapshot, error)
-	// GPUMemory returns what processes had of GPUs' memory: a row where that
-	// changed, and about once a minute.
+	// GPUMemory returns the GPU memory of processes: a row for each change, and about once a
+	// minute.
 	GPUMemory(ctx context.Context, w Window) ([]GPUProcess, error)
 	Xids(ctx context.Context, w Window) ([]Xid, error)
 	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.
 	OpSeries(ctx context.Context, w Window, step uint64) ([]OpSecond, error)
-	// WaitSites is the statistics of waits for the GPU by the place in the program that they are
-	// made from, in steps of so many seconds, at least 1, in order of time.
+	// WaitSites is the statistics of waits for the GPU by call site, in steps of so many
+	// seconds, at least 1, in order of time.
 	WaitSites(ctx context.Context, w Window, step uint64) ([]SiteSecond, error)
-	// Busy says when each process used which GPU, from the calls that are
-	// stored one by one. It stops after maxCalls of them and returns the time
-	// up to which it is complete, 0 if it read the whole window.
+	// Busy returns when each process used which GPU, from the stored calls. It stops after
+	// maxCalls of them and returns the time up to which the result is complete, 0 if it read
+	// the whole window.
 	Busy(ctx context.Context, w Window, maxCalls int) (spans []Busy, until uint64, err error)
-	// Memory returns what processes had allocated, about once a second each.
+	// Memory returns the allocated memory of processes, about once a second each.
 	Memory(ctx context.Context, w Window) ([]event.Memory, error)
-	// MemorySites returns where, whenever that changed.
+	// MemorySites returns the call sites of allocations, whenever they changed.
 	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
 	// Collectives returns the collective operations queued in the window.
 	Collectives(ctx context.Context, w Window) ([]event.Collective, error)
-	// InFlight returns the calls of the window that did not return for a second or
-	// more, as last seen, and what their threads waited for.
+	// InFlight returns the calls of the window that did not return for a second or more, as
+	// last seen, with what their threads waited for.
 	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
-	// Kernels returns what launched kernels are called, as far as known.
+	// Kernels returns the names of launched kernels, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
-	// HostIO returns what the host did for its processes, without single requests.
+	// HostIO returns the host's work for its processes, as sums without single requests.
 	HostIO(ctx context.Context, w Window) (HostIO, error)
-	// Footprint returns what processes asked of the kernel and touched, system
-	// calls by the second and everything else as it stood at the end.
+	// Footprint returns system calls by the second, and the files, peers, programs and other
+	// things that processes touched, as they were at the end.
 	Footprint(ctx context.Context, w Window) (event.Footprint, error)
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
 }
 
-// Merged is a Reader of a recording that may hold those of several machines. What ids
-// of processes mean differs between them, so that each is to be explained by itself.
+// Merged is a Reader of a recording that may contain several machines. Process ids mean different
+// processes on each, so each machine is explained separately.
 type Merged interface {
-	// Machines returns a reader for each machine, in the order in which they were
-	// merged, each to be closed; the Reader itself if there is but one.
+	// Machines returns a reader for each machine, in the order in which they were merged; each
+	// must be closed. With one machine, it is the Reader itself.
 	Machines(ctx context.Context) ([]Reader, error)
 }
 
-// NotableWait is the off-CPU time from which a call or gap is kept and read
-// one by one although it is not slow for its operation.
+// NotableWait is the off-CPU time from which a call or gap is kept and read one by one, even if it
+// is not slow for its operation.
 const NotableWait = 50 * time.Microsecond
 
-// SlowExcess and SlowShare say when a call is slow for its thread and
-// operation: longer than the median by both.
+// SlowExcess and SlowShare say when a call is slow for its thread and operation: when it exceeds
+// the median by both.
 const (
 	SlowExcess = 100 * time.Microsecond
 	SlowShare  = 0.20
 )
 
-// BulkBytes is how large a copy is at least that is kept one by one when it takes
-// more than SlowExcess, however usual that is: whether it copied pageable memory
-// shows in how long each number of bytes took.
+// BulkBytes is the size from which a copy that takes longer than SlowExcess is kept one by one,
+// even if that is usual: how the duration grows with the size shows whether it copied pageable
+// memory.
 const BulkBytes = 1_000_000
 
 // IsBulkCopy reports whether a call is such a copy.
@@ -323,16 +319,15 @@ func IsSlow(duration, median uint64) bool {
 	return excess > uint64(SlowExcess) && float64(excess) > SlowShare*float64(median)
 }
 
-// notReady is what cudaEventQuery and cudaStreamQuery return while work is
-// pending (driver_types.h, cuda.h): an answer, not a failure.
+// notReady is what cudaEventQuery and cudaStreamQuery return while work is pending (driver_types.h,
+// cuda.h). It is not a failure.
 const notReady = 600
 
 // IsFailed reports whether a call returned an error.
 func IsFailed(c *event.Call) bool { return c.Ret != 0 && c.Ret != notReady }
 
-// KernelStackID is the stack id of a kernel stack given by its addresses,
-// innermost first. A resolved stack written under this id gives the frames of
-// OffCPU.Kernel their names.
+// KernelStackID is the stack id of a kernel stack given by its addresses, innermost first. A
+// resolved stack written under this id has the names for the frames of OffCPU.Kernel.
 func KernelStackID(addrs []uint64) uint64 {
 	if len(addrs) == 0 {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Suggest names what is spelt most alike, or what there is.
+// Suggest returns a hint for a misspelt name: the most similar one, or the list of names.
 func Suggest(wrong string, names []string, kind string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
@@ -23,10 +23,10 @@ func Suggest(wrong string, names []string, kind string) string {
 	return kind + " are " + strings.Join(names, ", ")
 }
 
-// nearest is the name that is spelt most alike, or begins so; empty if none is.
+// nearest is the most similar name, or one with this beginning; empty if there is none.
 func nearest(wrong string, names []string) string {
 	best, at := "", len(wrong)/2+1
-	const beginning = 4 // letters from which on what begins so is meant
+	const beginning = 4 // minimum length of a beginning that is completed
 	for _, n := range names {
 		begins := len(wrong) >= beginning && len(n) > len(wrong) && strings.EqualFold(n[:len(wrong)], wrong)
 		if begins && (best == "" || len(n) < len(best)) {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// inode tells a file from another one of the same name.
+// inode distinguishes a file from another one of the same name.
 func inode(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ino

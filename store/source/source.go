@@ -1,5 +1,5 @@
-// Package source is a recording in a file that may be written to, replaced, missing or
-// damaged while it is read by several who go on asking: AI agents, other nodes, a browser.
+// Package source opens a recording in a file that may be written to, replaced, missing or damaged
+// while several clients read it: AI agents, other nodes, a browser.
 package source
 
 import (
@@ -16,10 +16,9 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// File is a recording in a file. It stays open between calls and is opened anew
-// when the file, or the log of its writer, has changed. It implements recording.Source:
-// its methods may be called by several goroutines, and a file that is missing or damaged is
-// an error of each call, not of making the source.
+// File is a recording in a file. It stays open between calls and is opened again when the file, or
+// its write-ahead log, has changed. It implements recording.Source: its methods may be called by
+// several goroutines. A missing or damaged file is an error of each call, not of New.
 type File struct {
 	path string
 
@@ -28,10 +27,10 @@ type File struct {
 	closed bool
 }
 
-// New makes the source of a file. The file need not be there yet.
+// New makes the source of a file, which need not exist yet.
 func New(path string) *File { return &File{path: path} }
 
-// opened is a recording that is open, and who uses it.
+// opened is an open recording with the number of its users.
 type opened struct {
 	rec   store.Recording
 	state string
@@ -46,8 +45,8 @@ var errClosed = errors.New("the server is shutting down")
 // Name implements recording.Source.
 func (f *File) Name() string { return f.path }
 
-// State implements recording.Source: what the file system says of the file and of the log
-// beside it.
+// State implements recording.Source. It describes the file and its log as the file system reports
+// them.
 func (f *File) State() string {
 	var s strings.Builder
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -93,7 +92,7 @@ func (f *File) acquire() (*opened, error) {
 			return nil, err
 		}
 		if r, ok := rec.(interface{ Remember() }); ok && state != "" {
-			r.Remember() // it is opened anew when the file changes
+			r.Remember() // it is opened again when the file changes
 		}
 		f.opened = &opened{rec: rec, state: state}
 	}
@@ -108,7 +107,7 @@ func (f *File) release(o *opened) {
 	o.closeIfUnused()
 }
 
-// drop forgets the open recording; who uses it goes on with it.
+// drop forgets the open recording. Its current users continue with it.
 func (f *File) drop() {
 	f.opened.stale = true
 	f.opened.closeIfUnused()
@@ -117,7 +116,7 @@ func (f *File) drop() {
 
 func (o *opened) closeIfUnused() {
 	if o.stale && o.users == 0 {
-		_ = o.rec.Close() // a reader has nothing to lose
+		_ = o.rec.Close() // a reader has no data to lose
 	}
 }
 

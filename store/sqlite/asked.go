@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// reading is a table or view that a statement reads, and what it calls it.
+// reading is a table or view that a statement reads, with its alias.
 type reading struct{ name, alias string }
 
 var (
-	// noise is what holds words that name nothing: texts and comments.
+	// noise matches text without names: strings and comments.
 	noise = regexp.MustCompile(`'(?:[^']|'')*'|--[^\n]*|(?s:/\*.*?\*/)`)
 	token = regexp.MustCompile(`"[^"]+"|\[[^\]]+\]|[\w.]+|[(),]`)
-	// ends are the words behind which a list of tables is over; between joins its parts.
+	// ends are the words after which a list of tables ends; between joins its parts.
 	ends = []string{
 		"where", "group", "order", "limit", "having", "window", "union", "except", "intersect", "select", "values",
 	}
@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// readings are the tables and views that a statement names behind from and join, in
-// their order. Words elsewhere name nothing: an operation in a text is often a view, too.
+// readings are the tables and views that a statement names after from and join, in order. Other
+// words are not names: an operation in a string often equals a view's name.
 func readings(sql string) (list []reading) {
 	words := token.FindAllString(noise.ReplaceAllString(sql, " "), -1)
 	var expected bool                 // a name comes next
@@ -58,11 +58,11 @@ func readings(sql string) (list []reading) {
 	return list
 }
 
-// isName reports whether a word can be the name of a table.
+// isName reports whether a word can be a table's name.
 func isName(w string) bool {
 	w = strings.ToLower(w)
 	return !strings.ContainsAny(w, "(),") && !slices.Contains(ends, w) && !slices.Contains(between, w)
 }
 
-// bare is a name without what it is quoted in.
+// bare is a name without quotes.
 func bare(name string) string { return strings.Trim(name, "\"[]`") }

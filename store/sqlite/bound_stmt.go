@@ -15,7 +15,7 @@ type boundStmt struct {
 	stmt *sqlite.Stmt
 	have []bound
 
-	asked, given uint64 // by runAt: the time of the last row, and the key that it got
+	asked, given uint64 // by runAt: the time of the last row, and its key
 }
 
 type bound struct {
@@ -55,7 +55,7 @@ func (b *boundStmt) opt(i int, v int64) {
 	b.set(i, v)
 }
 
-// text is for what seldom repeats.
+// text is for values that seldom repeat.
 func (b *boundStmt) text(i int, v string) {
 	b.have[i] = bound{}
 	b.stmt.BindText(i, v)
@@ -94,7 +94,7 @@ var errCrowded = errors.New("more than a million rows start at the same nanoseco
 // runAt inserts a row with key ts, its first parameter, or the next free one,
 // and returns the key.
 func (b *boundStmt) runAt(ts uint64) (uint64, error) {
-	if at := ts; at == b.asked && b.given >= at { // rows of one moment come one after the other
+	if at := ts; at == b.asked && b.given >= at { // rows of the same time come one after the other
 		ts = b.given + 1
 	} else {
 		b.asked = at
@@ -111,7 +111,7 @@ func (b *boundStmt) runAt(ts uint64) (uint64, error) {
 	return ts, errCrowded
 }
 
-// setThread binds a thread's row, null for a thread that is not known.
+// setThread binds a thread's row, null for an unknown thread.
 func (w *Writer) setThread(b *boundStmt, i int, t event.Thread, comm string) {
 	if t.PID == 0 {
 		b.null(i)

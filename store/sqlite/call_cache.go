@@ -11,31 +11,31 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// What a memo keeps at most: less than 20 MB of calls.
+// The bounds of a cache: less than 20 MB of calls.
 const (
-	maxMemo      = 100_000 // calls
-	maxMemoParts = 1000
-	memoPartSize = 2048 // calls in a part: growing lists would be copied again and again
+	maxCached      = 100_000 // calls
+	maxCacheParts  = 1000
+	cachePartCalls = 2048 // calls in a part: growing lists would be copied again and again
 )
 
-// callCache keeps the notable calls of stretches of time, so that who looks at neighbouring
-// windows of a recording, as people and agents do, reads only what is new. It is right as
-// long as the recording does not change, so that it is only used if Remember said so.
+// callCache keeps the notable calls of periods, so that queries for neighbouring windows read only
+// new parts. It is valid only while the recording does not change, so it is used only after
+// Remember.
 type callCache struct {
 	mu    sync.Mutex
 	on    bool
-	parts []memoPart // by time, without overlap
-	size  int        // calls in them
+	parts []cachePart // by time, without overlap
+	size  int         // calls in them
 }
 
-// memoPart is what a stretch of time holds. It is not changed.
-type memoPart struct {
+// cachePart has the calls of a period. It is not changed.
+type cachePart struct {
 	from, to int64 // inclusive
 	calls    []event.Call
 }
 
-// next returns what is kept from a time on, and until when; if nothing is, until when so.
-// until is at most to.
+// next returns the part that covers a time, and where it ends. Without one, it returns the end of
+// the uncovered period, at most to.
 func (m *callCache) next(from, to int64) (calls []event.Call, until int64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,15 +53,16 @@ func (m *callCache) next(from, to int64) (calls []event.Call, until int64, known
 	return p.calls[first:end], until, true
 }
 
-// keep adds a part, unless some of it was added meanwhile. What would be too much with it
-// is forgotten.
-func (m *callCache) keep(p memoPart) {
+// keep adds a part, unless another goroutine has added some of it. If the cache is full, older
+// parts are dropped.
+func (m *callCache) keep(p cachePart) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.size+len(p.calls) > maxMemo || len(m.parts) == maxMemoParts {
+	if m.size+len(p.calls) > maxCached || len(m.parts) == maxCacheParts {
 		m.parts, m.size = nil, 0
 	}
-	i, _ := slices.BinarySearchFunc(m.parts, p.from, func(q memoPart, from int64) int { return cmp.Compare(q.from, from) })
+	byFrom := func(q cachePart, from int64) int { return cmp.Compare(q.from, from) }
+	i, _ := slices.BinarySearchFunc(m.parts, p.from, byFrom)
 	if i > 0 && m.parts[i-1].to >= p.from || i < len(m.parts) && m.parts[i].from <= p.to {
 		return
 	}
@@ -69,8 +70,8 @@ func (m *callCache) keep(p memoPart) {
 	m.size += len(p.calls)
 }
 
-// Remember says that the recording does not change while it is open here: what was read
-// is kept for the next questions.
+// Remember says that the recording does not change while it is open here: what was read is kept for
+// later queries.
 func (r *Reader) Remember() {
 	r.callCache.mu.Lock()
 	defer r.callCache.mu.Unlock()
@@ -98,7 +99,7 @@ func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*e
 			more, err = r.readAndKeep(ctx, from, until, visit)
 		}
 		for i := 0; i < len(calls) && more; i++ {
-			c := calls[i] // visitors may change what they get
+			c := calls[i] // visitors may change the call
 			more = visit(&c)
 		}
 		if err != nil || until >= to {
@@ -109,26 +110,26 @@ func (r *Reader) NotableCalls(ctx context.Context, w store.Window, visit func(*e
 	return ctx.Err()
 }
 
-// readAndKeep visits the calls of from..to in the file and keeps them, in parts. It
-// reports whether the visitor wants more.
+// readAndKeep visits the calls of from..to in the file and keeps them, in parts. It reports whether
+// the visitor wants more.
 func (r *Reader) readAndKeep(ctx context.Context, from, to int64, visit func(*event.Call) bool) (more bool, err error) {
 	more = true
-	p := memoPart{from: from}
+	p := cachePart{from: from}
 	err = r.calls(ctx, notableCallQuery, []int64{from, to}, func(c *event.Call) bool {
-		if len(p.calls) == memoPartSize {
+		if len(p.calls) == cachePartCalls {
 			p.to = int64(c.Start) - 1
 			r.callCache.keep(p)
-			p = memoPart{from: int64(c.Start)}
+			p = cachePart{from: int64(c.Start)}
 		}
 		if p.calls == nil {
-			p.calls = make([]event.Call, 0, memoPartSize)
+			p.calls = make([]event.Call, 0, cachePartCalls)
 		}
 		p.calls = append(p.calls, *c)
 		more = visit(c)
 		return more
 	})
 	if err == nil && more {
-		p.to, p.calls = to, slices.Clone(p.calls) // without the room for more
+		p.to, p.calls = to, slices.Clone(p.calls) // without spare capacity
 		r.callCache.keep(p)
 	}
 	return more, err

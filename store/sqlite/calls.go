@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The columns of a call, in the order of the table. Most calls are narrow: they
-// have no return value, stack or weight.
+// The columns of a call, in the order of the table. Most calls are narrow: they have no return
+// value, stack or weight.
 const (
 	wideRow   = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 	wide      = 11 // parameters
@@ -23,9 +23,8 @@ const (
 // statement costs about as much as the row. More at a time gain nothing.
 const callChunk = 32
 
-// insertChunkOf is a statement that inserts callChunk calls. It keeps the rows
-// before one whose key is taken. Rows of a select go into the table from where
-// they are computed, those of a values clause are copied first.
+// insertChunkOf is a statement that inserts callChunk calls. It keeps the rows before the first one
+// whose key is taken. A select inserts rows directly; rows of a values clause are copied first.
 func insertChunkOf(row string) string {
 	row = "select " + row
 	return "insert or fail into call " + row + strings.Repeat(" union all "+row, callChunk-1)
@@ -37,8 +36,8 @@ type rowOrder struct {
 	index int32
 }
 
-// drain inserts the pending calls in order of start: appending to the end of
-// the table is cheapest and fills its pages.
+// drain inserts the pending calls in order of start: appending to the end of the table is cheapest
+// and fills its pages.
 func (w *Writer) drain() error {
 	w.order = w.order[:0]
 	for i := range w.pending {
@@ -53,7 +52,7 @@ func (w *Writer) drain() error {
 	if !slices.IsSortedFunc(w.order, byStart) {
 		slices.SortFunc(w.order, byStart)
 	}
-	var free uint64 // no row before it is left to move up to
+	var free uint64 // the first key that is free
 	for rows := w.order; len(rows) > 0; {
 		for i := range rows[:min(len(rows), callChunk)] {
 			rows[i].ts = max(rows[i].ts, free)
@@ -66,7 +65,7 @@ func (w *Writer) drain() error {
 		free = rows[n-1].ts + 1
 		rows = rows[n:]
 	}
-	n := uint64(len(w.pending)) // only now: until here a failure counts them as pending
+	n := uint64(len(w.pending)) // only now: a failure before this counts them as pending
 	w.txRows += n
 	w.txCalls += n
 	w.session.stored += n
@@ -74,8 +73,8 @@ func (w *Writer) drain() error {
 	return nil
 }
 
-// extendTally has the table tally hold the numbers below n: calls that come with a weight of
-// their own may stand for more than maxGroup.
+// extendTally makes the table tally hold all numbers below n: calls that come with a weight may
+// stand for more than maxGroup.
 func (w *Writer) extendTally(n uint32) error {
 	err := exec(w.conn, growTally, int64(n))
 	if err == nil {
@@ -89,8 +88,8 @@ const growTally = `with recursive x (n) as (
 	select max(n) + 1 from tally where (select max(n) + 1 from tally) < ?1 union all select n + 1 from x where n + 1 < ?1)
 insert into tally select n from x where n is not null`
 
-// insertCalls inserts the first of the rows, as many as one statement can, and
-// what belongs to them. It returns how many, at least one unless it fails.
+// insertCalls inserts as many of the first rows as one statement can, with their details. It
+// returns how many, at least one unless it fails.
 func (w *Writer) insertCalls(rows []rowOrder) (n int, err error) {
 	if len(rows) >= callChunk {
 		n, err = w.insertChunk(rows[:callChunk])
@@ -109,8 +108,8 @@ func (w *Writer) insertCalls(rows []rowOrder) (n int, err error) {
 	return n, nil
 }
 
-// insertChunk inserts callChunk rows up to the first whose key is taken, and
-// returns how many. The keys must ascend.
+// insertChunk inserts callChunk rows up to the first one whose key is taken, and returns how many.
+// The keys must ascend.
 func (w *Writer) insertChunk(rows []rowOrder) (int, error) {
 	b, width := w.ins.narrowCalls, narrow
 	for _, o := range rows {
@@ -170,7 +169,7 @@ func (w *Writer) bindCall(b *boundStmt, at, width int, c *pendingCall) {
 	b.opt(at+7, int64(c.Depth))
 }
 
-// insertDetail inserts what other tables say about the call with key ts.
+// insertDetail inserts the rows of other tables for the call with key ts.
 func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
 	if c.notable {
 		w.ins.notable.set(1, int64(ts))

@@ -6,9 +6,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// ClockOffsets returns by how many ns machines' clocks are ahead of the first one's, by
-// their first session, as far as their common collective operations tell. A recording
-// of one machine has none, and one of an older schema does not tell.
+// ClockOffsets returns by how many ns machines' clocks are ahead of the first machine's, by first
+// session, as far as their common collective operations show. A recording of one machine has none,
+// nor has one of an older schema.
 func (r *Reader) ClockOffsets(ctx context.Context) (map[int64]int64, error) {
 	ahead := map[int64]int64{}
 	told := false

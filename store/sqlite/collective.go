@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// collectiveKind is ranks' parts in collective operations.
+// collectiveKind is the ranks' parts in collective operations.
 var collectiveKind = &kind[event.Collective]{
 	tables:     []table{{name: "collective", prune: "ts"}},
 	rows:       func(b *store.Batch) []event.Collective { return b.Collectives },
@@ -62,7 +62,7 @@ func insertCollective(w *Writer, s []*boundStmt, c *event.Collective) error {
 	return err
 }
 
-// orMinusOne is a column's number, -1 if it has none.
+// orMinusOne is a column's number, -1 for null.
 func orMinusOne(s *sqlite.Stmt, i int) int32 {
 	if s.ColumnType(i) == sqlite.TypeNull {
 		return -1

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// connectionKind is what happened to TCP connections.
+// connectionKind is events on TCP connections.
 var connectionKind = &kind[event.Connection]{
 	tables:     []table{{name: "tcp", prune: "ts", unsaid: true}},
 	rows:       func(b *store.Batch) []event.Connection { return b.Connections },

@@ -13,8 +13,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// OpenWriter starts a session in the file at path, which is created if it does
-// not exist and migrated if an older Ingero of this schema wrote it.
+// OpenWriter starts a session in the file at path. The file is created if it does not exist, and
+// migrated if an older Ingero of this schema wrote it.
 func OpenWriter(path string, o Options) (*Writer, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -24,7 +24,7 @@ func OpenWriter(path string, o Options) (*Writer, error) {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err == nil {
-		// Nobody can hold locks on a file that did not exist.
+		// A file that did not exist has no locks.
 		err = f.Close()
 	} else if os.IsExist(err) {
 		err = nil
@@ -160,8 +160,8 @@ func (w *Writer) startSession() error {
 		s.Version, s.Backend, s.Flags, int64(s.PID), int64(s.Started), s.Boot)
 }
 
-// checkOurs refuses what is not a recording of a schema this program knows. A
-// file without any table is ours to fill if that is allowed.
+// checkOurs refuses files that are not recordings of a schema known to this program. A file without
+// tables may be filled if that is allowed.
 func checkOurs(c *sqlite.Conn, path string, allowEmpty bool) error {
 	tables, err := queryInt(c, "select count(*) from sqlite_schema")
 	if err != nil {
@@ -189,7 +189,7 @@ func checkOurs(c *sqlite.Conn, path string, allowEmpty bool) error {
 	return nil
 }
 
-// foreign says what a database is that is not ours.
+// foreign is the error for a database that is not a recording.
 func foreign(c *sqlite.Conn, path string) error {
 	n, err := queryInt(c, "select count(*) from sqlite_schema where type = 'table' and name in ('events', 'schema_info')")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// damageReport says how much of a damaged file is there and, for a recording, until
-// which call it reads.
+// damageReport says how much of a damaged file is present and, for a recording, up to which call it
+// can be read.
 func (s *source) damageReport() string {
 	var h [headerSize]byte
 	if _, err := s.file.file.ReadAt(h[:], 0); err != nil {
@@ -48,11 +48,11 @@ func (s *source) readableCalls() (n int, last int64) {
 	timer := time.AfterFunc(2*time.Second, func() { close(done) })
 	defer timer.Stop()
 	c.SetInterrupt(done)
-	// In this mode SQLite reads a file that is shorter than its header says.
+	// With this setting SQLite reads a file that is shorter than its header says.
 	if exec(c, "pragma writable_schema = on") != nil {
 		return 0, 0
 	}
-	// An error ends the count: that is the place of the damage.
+	// An error ends the count at the damage.
 	_ = sqlitex.ExecuteTransient(c, "select ts from call", &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {
 		n++
 		last = st.ColumnInt64(0)

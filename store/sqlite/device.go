@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// deviceKind is what block devices are called.
+// deviceKind is the names of block devices.
 var deviceKind = &kind[event.DeviceName]{
 	tables: []table{{name: "device"}},
 	rows:   func(b *store.Batch) []event.DeviceName { return b.Devices },

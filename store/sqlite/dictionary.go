@@ -95,7 +95,7 @@ func (d *threads) add(id event.Thread, comm string) *thread {
 	return t
 }
 
-// touch has the row written again with the next transaction.
+// touch makes the next transaction write the row again.
 func (d *threads) touch(t *thread) {
 	if !t.fresh {
 		t.fresh = true
@@ -103,7 +103,7 @@ func (d *threads) touch(t *thread) {
 	}
 }
 
-// forget ends a thread: its ids may come back as another one.
+// forget ends a thread: its ids may be used by another one.
 func (d *threads) forget(id event.Thread) {
 	if t := d.latest[id]; t != nil {
 		delete(d.latest, id)

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// openError says what a failed look at the file means.
+// openError explains why a file could not be opened.
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -24,7 +24,7 @@ func openError(path string, err error) error {
 	return fmt.Errorf("open %s: %w", path, err)
 }
 
-// wrap turns an SQLite error into one of the store's, with the next step.
+// wrap turns an SQLite error into one of the store's, with advice.
 func wrap(path string, err error) error {
 	if err == nil {
 		return nil
@@ -61,7 +61,7 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%s: %w: %w; sqlite3 %q .recover saves what is left", path, store.ErrCorrupt, err, path)
 }
 
-// diskIsFull reports whether less than a page group is left where path lies.
+// diskIsFull reports whether less than a page group is free where path lies.
 func diskIsFull(path string) bool {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(path), &st); err != nil {

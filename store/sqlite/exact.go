@@ -10,15 +10,15 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// exactView is where sums over a view can be had exactly: from a select with columns of the same
-// names and meaning.
+// exactView is the source of exact sums for a view: a select with columns of the same names and
+// meaning.
 type exactView struct {
 	from    string
 	columns []string
 }
 
-// outermost are the calls that are in no other call. A row stands for all calls that share it:
-// adding up is cheap, and counting wrong.
+// outermost are the calls that are not within another call. A row stands for all calls that share
+// it: sums over rows are right, counts of rows are not.
 var outermost = exactView{
 	`select c.ts as timestamp, c.dur + coalesce(` + restNS + `, 0) as duration_ns, c.dur + coalesce(` + restNS +
 		`, 0) as duration,
@@ -28,22 +28,22 @@ var outermost = exactView{
 	[]string{"timestamp", "duration_ns", "duration", "node", "pid", "tid", "comm", "depth"},
 }
 
-// outermostSeconds are the same in op_seconds.
+// outermostSeconds are the same calls in op_seconds.
 var outermostSeconds = exactView{
 	"select * from op_seconds where nested = 0",
 	[]string{"timestamp", "node", "pid", "tid", "comm", "calls", "errors", "sum_ns", "bytes"},
 }
 
 const (
-	// noteTime is how long the exact numbers of a note may take.
+	// noteTime limits the time for the exact numbers of a note.
 	noteTime = time.Second
-	// exactRows is how many there are at most, by group.
+	// exactRows limits the number of groups.
 	exactRows = 50
 )
 
-// exactSums runs a statement over a view once more, over what has all that the view is about:
-// rows as the statement's own, with null for what is no sum. Nil: it is not simple enough, not
-// known, or it takes too long.
+// exactSums runs a statement over a view again, on a source that has everything the view is about.
+// Its rows are like the statement's, with null for columns that are not sums. Nil if the statement
+// is not simple enough, the source is unknown, or it takes too long.
 func exactSums(c *sqlite.Conn, sql, view string, reads *statementReads, all exactView) [][]any {
 	for column := range reads.columns {
 		if column != "" && !slices.Contains(all.columns, column) {
@@ -83,7 +83,7 @@ func exactSums(c *sqlite.Conn, sql, view string, reads *statementReads, all exac
 	}
 }
 
-// briefly has statements on a connection end after a time.
+// briefly limits the time of statements on a connection.
 func briefly(ctx context.Context, c *sqlite.Conn, f func()) {
 	ctx, cancel := context.WithTimeout(ctx, noteTime)
 	defer cancel()
@@ -92,26 +92,26 @@ func briefly(ctx context.Context, c *sqlite.Conn, f func()) {
 	c.SetInterrupt(old)
 }
 
-// notSimple are words of statements that sumsOver leaves alone.
+// notSimple are words in statements that sumsOver does not handle.
 var notSimple = []string{
 	"over", "having", "window", "union", "except", "intersect", "distinct", "join", "with",
 	"filter",
 }
 
-// others are aggregates that are no sums.
+// others are aggregates that are not sums.
 var otherAggregates = []string{
 	"count", "avg", "min", "max", "group_concat", "string_agg", "json_group_array", "json_group_object",
 	"percentile", "percentile_cont", "percentile_disc", "median",
 }
 
-// word is one of a statement, in lower case, and where it stands.
+// word is one word of a statement, in lower case, with its position.
 type word struct {
 	text       string
 	begin, end int
 	depth      int // of brackets around it
 }
 
-// wordsOf leaves out texts and comments, and operators.
+// wordsOf returns the words without strings, comments and operators.
 func wordsOf(sql string) (list []word) {
 	blank := noise.ReplaceAllStringFunc(sql, func(s string) string { return strings.Repeat(" ", len(s)) })
 	depth := 0
@@ -129,8 +129,8 @@ func wordsOf(sql string) (list []word) {
 	return list
 }
 
-// sumsOver has a plain select over one view read something else instead, keeps its sums and what
-// it groups by, and has null for its other columns. Order and limit are left out.
+// sumsOver rewrites a plain select over one view to read another source. It keeps sums and what it
+// groups by, and has null for other columns. Order and limit are left out.
 func sumsOver(sql, view, source string) (string, bool) {
 	list, from := wordsOf(sql), readings(sql)
 	if len(list) == 0 || list[0].text != "select" || len(from) != 1 || !strings.EqualFold(from[0].name, view) ||
@@ -160,7 +160,7 @@ func sumsOver(sql, view, source string) (string, bool) {
 
 var errNoSums = errors.New("there are no sums")
 
-// sumsAmong are the columns of a select, from that word to from.
+// sumsAmong are the columns of a select, between the words select and from.
 func sumsAmong(sql string, list []word) (items []string, err error) {
 	sums := false
 	for i, begin := 1, 1; i < len(list); i++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// fileKind is which files threads waited for.
+// fileKind is the files that threads waited for.
 var fileKind = &kind[event.File]{
 	tables: []table{{name: "file"}},
 	rows:   func(b *store.Batch) []event.File { return b.Files },

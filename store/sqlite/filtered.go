@@ -7,11 +7,11 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// A filteredView shows only some of what it is about: adding its rows up is less than there was.
+// A filteredView shows only a part of what it is about: sums over its rows are too low.
 type filteredView struct {
 	name    string
-	holds   string // what it has rows of
-	instead string // views whose sums are exact; empty if there is none
+	holds   string // what its rows are
+	instead string // views with exact sums; empty if there is none
 	all     exactView
 }
 
@@ -51,7 +51,7 @@ var filteredViews = []filteredView{
 	{"long_calls", "calls of more than a second", "op_seconds", exactView{}},
 }
 
-// classColumns are those of the classes of waiting, as ledger and thread_times have them.
+// classColumns are the columns of the wait classes, as ledger and thread_times have them.
 func classColumns() (list []string) {
 	for c := range event.NumClasses {
 		list = append(list, c.String()+"_ns")
@@ -59,14 +59,14 @@ func classColumns() (list []string) {
 	return list
 }
 
-// keptIn are the tables behind the exact views: a recording of an earlier version may lack them,
-// or have no rows in them.
+// keptIn are the tables behind the exact views. A recording of an earlier version may lack them, or
+// have no rows in them.
 var keptIn = map[string]string{
 	"off_cpu_times": "thread_time", "thread_times": "thread_time", "io_seconds": "request_second",
 	"syscalls": "syscall_second",
 }
 
-// filteredViewsView is the statement that makes a view of them.
+// filteredViewsView creates the view filtered_views.
 func filteredViewsView(b *strings.Builder) {
 	text := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	b.WriteString("\n-- Views that show only some of what they are about, and those whose sums are exact.\n" +
@@ -81,9 +81,9 @@ func filteredViewsView(b *strings.Builder) {
 	b.WriteString(";\n")
 }
 
-// threadTimesViews makes the views of what threads' time went to, from running totals: each
-// row is the time between two of them, so that nothing is left out and nothing counts twice.
-// Totals that fall are those of another thread with this number.
+// threadTimesViews creates the views of how threads' time was spent, from running totals: each row
+// is the difference of two of them, so that no time is left out or counted twice. Totals that
+// decrease belong to another thread with the same id.
 func threadTimesViews(b *strings.Builder) {
 	var all, before, columns, classes, grown strings.Builder
 	names := []string{"on_cpu"}

@@ -63,16 +63,16 @@ func (w *Writer) insertFootprint(f *event.Footprint) error {
 	return err
 }
 
-// footprintRead is a table of footprints, and how a row of it is read; i is a column's number.
+// footprintRead is a table of footprints, and how a row of it is read; i is a column's index.
 type footprintRead struct {
 	query string
 	args  []int64
 	row   func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt)
 }
 
-// footprintReads are the tables, asked for a window.
+// footprintReads are the tables, with their queries for a window.
 func footprintReads(w store.Window) []footprintRead {
-	// Totals are not kept by the second: those of the sessions that counted anything
+	// Totals are not kept by the second: they are those of the sessions that counted anything
 	// in the window.
 	const there = " where session in (select session from syscall_second where ts between ? and ?)"
 	return []footprintRead{
@@ -108,7 +108,7 @@ func footprintReads(w store.Window) []footprintRead {
 			func(f *event.Footprint, i func(int) uint64, s *sqlite.Stmt) {
 				p := event.Program{At: i(0), PID: uint32(i(1)), Path: s.ColumnText(2)}
 				if json.Unmarshal([]byte(s.ColumnText(3)), &p.Args) != nil || len(p.Args) == 0 {
-					p.Args = nil // what it ran stands
+					p.Args = nil // the program's arguments, as last known
 				}
 				f.Programs = append(f.Programs, p)
 			},

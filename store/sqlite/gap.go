@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// gapKind is the time between outermost calls into which a switch fell.
+// gapKind is the gaps between outermost calls in which a thread was switched off the CPU.
 var gapKind = &kind[event.Gap]{
 	tables: []table{{name: "gap", initial: true, prune: "ts"}},
 	rows:   func(b *store.Batch) []event.Gap { return b.Gaps },

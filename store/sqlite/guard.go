@@ -7,10 +7,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// guard allows a statement to read and to compute, nothing else. It is asked
-// while a statement is compiled. Functions are allowed because none that is
-// linked in reaches outside: extension loading is off, and file functions exist
-// only in SQLite's shell.
+// guard allows a statement only to read and to compute. It is asked while a statement is compiled.
+// All functions are allowed because none of them reaches outside: extension loading is off, and
+// file functions exist only in SQLite's shell.
 type guard struct {
 	refused string // what was refused first
 	reads   statementReads
@@ -41,7 +40,7 @@ func describeAction(a sqlite.Action) string {
 	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
 }
 
-// readingPragmas describe the schema and take no setting.
+// readingPragmas describe the schema and change no setting.
 var readingPragmas = []string{
 	"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
 }

@@ -8,7 +8,7 @@ import (
 
 // HostIO implements store.Reader.
 func (r *Reader) HostIO(ctx context.Context, w store.Window) (h store.HostIO, err error) {
-	early := w // a second's sums are kept when it has begun
+	early := w // the sums of a second are stored under its start
 	early.From -= min(early.From, second)
 	if h.Sums, err = requestSumKind.read(ctx, r, bounds(early)); err != nil {
 		return h, err

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// flightColumns is how many columns in_flight has before the time by class.
+// flightColumns is the number of columns of in_flight before the times by class.
 const flightColumns = 22
 
 // inFlightKind is calls that did not return for a second or more, as last seen.

@@ -11,10 +11,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// POSIX record locks belong to a process and a file: closing any descriptor of
-// a database drops every lock SQLite holds on it in this process. So each file
-// is opened at most once for looking at its bytes, and that descriptor is closed
-// only after the last connection to the file.
+// POSIX record locks belong to a process and a file: closing any descriptor of a database drops all
+// locks that SQLite holds on it in this process. So each file is opened at most once to read its
+// bytes, and that descriptor is closed only after the last connection to the file.
 var inodes = struct {
 	mu   sync.Mutex
 	open map[inodeKey]*inode
@@ -71,7 +70,7 @@ func (n *inode) release() {
 	defer inodes.mu.Unlock()
 	if n.refs--; n.refs == 0 {
 		delete(inodes.open, n.key)
-		n.file.Close() // read only: nothing to lose
+		n.file.Close() // read only: no data to lose
 	}
 }
 

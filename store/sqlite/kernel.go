@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// kernelKind is what the kernels are called that processes launch.
+// kernelKind is the names of the kernels that processes launch.
 var kernelKind = &kind[store.Kernel]{
 	tables: []table{{name: "kernel"}},
 	rows:   func(b *store.Batch) []store.Kernel { return b.Kernels },
@@ -30,6 +30,6 @@ func (r *Reader) Kernels(ctx context.Context) ([]store.Kernel, error) {
 	return kernelKind.read(ctx, r, nil)
 }
 
-// kernelColumn is what the kernel is called that a call launches; null if it
-// launches none or nobody knows.
+// kernelColumn is the name of the kernel that a call launches; null if it launches none or the name
+// is unknown.
 const kernelColumn = "(select k.name from kernel k where k.session = t.session and k.pid = t.pid and k.func = a.a0)"

@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// kinds are the kinds of records that come at low rates, in the order in which a batch's are
-// inserted. Calls come at high rates, and have ways of their own (calls.go).
+// kinds are the kinds of records that come at low rates, in the order in which those of a batch are
+// inserted. Calls come at high rates and are handled in calls.go.
 var kinds = []recordKind{
 	gapKind,
 	offCPUKind,
@@ -40,8 +40,8 @@ var kinds = []recordKind{
 	memorySiteKind,
 }
 
-// kind is all that the store knows of a kind of record: where its rows are, how they are written
-// and how they are read. Its tables are made by a migration.
+// kind is all that the store knows of a kind of record: its tables, and how its rows are written
+// and read. Its tables are created by a migration.
 type kind[T any] struct {
 	tables []table                // the first one has the rows
 	rows   func(*store.Batch) []T // of a batch
@@ -63,18 +63,18 @@ type table struct {
 	name    string
 	initial bool // recordings of every schema have it
 	machine bool // its rows are about the machine and no process
-	unsaid  bool // its rows may not say which session they are of; so may those about the machine
+	unsaid  bool // its rows may lack the session; so may rows about the machine
 
-	// prune is the time of a row in SQL, by which the oldest rows are deleted when a recording
-	// becomes too large. Empty: they stay.
+	// prune is the time of a row in SQL, used to delete the oldest rows when a recording is too
+	// large. Empty: rows are kept.
 	prune string
 
 	// parent is the table whose rows those of this one belong to, and key its column that has
 	// the other's key; empty if there is none.
 	parent, key string
 
-	// refs are the columns that refer to rows of another table (empty: to none) if their name
-	// does not say so: see target.
+	// refs are the columns that refer to rows of another table (empty: to none), where the
+	// column's name does not say so: see target.
 	refs map[string]string
 }
 

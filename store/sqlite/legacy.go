@@ -12,8 +12,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Open opens a recording of this or of an earlier version (0.8 and 0.9), chosen
-// by what the file holds. Like OpenReader it changes nothing.
+// Open opens a recording of this or an earlier version (0.8 and 0.9), whichever the file holds.
+// Like OpenReader it changes nothing.
 func Open(path string) (store.Recording, error) {
 	s, err := openSource(path)
 	if err != nil {
@@ -35,8 +35,8 @@ func Open(path string) (store.Recording, error) {
 	return &legacyReader{Reader: r, layout: l}, nil
 }
 
-// legacyReader reads a recording by an earlier Ingero. What such a recording
-// has no table for, Reader finds missing and returns nothing.
+// legacyReader reads a recording by an earlier Ingero. For data that has no table there, its
+// methods return nothing.
 type legacyReader struct {
 	*Reader
 	layout *layout
@@ -50,8 +50,8 @@ var _ store.LegacyReader = (*legacyReader)(nil)
 // layout is the tables of a file with their columns, in lower case.
 type layout map[string][]string
 
-// legacyTable is a table of the earlier schema as it is read here: a column that
-// a version of the schema lacks has a default.
+// legacyTable is a table of the earlier schema. A column that a version of the schema lacks has a
+// default.
 type legacyTable struct {
 	name    string
 	columns []string // name, or "name: default as SQL"; those without one are required
@@ -92,13 +92,13 @@ var legacyTables = []legacyTable{
 // legacy returns the layout of a file by an earlier Ingero, nil for any other.
 func (s *source) legacy() (*layout, error) {
 	if s.ours {
-		return nil, nil // without a connection, each of which reads all of the schema
+		return nil, nil // no connections are kept, as each reads the whole schema
 	}
 	c, err := s.connect()
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() // nothing was written that could be lost
+	defer c.Close() // nothing was written
 	id, err := pragmaInt(c, "application_id")
 	if err != nil {
 		return nil, s.explain(err)
@@ -162,11 +162,9 @@ func (l layout) normalize(c *sqlite.Conn) error {
 	return execAll(c, b.String())
 }
 
-// legacyEventSQL gives events their names and the time at which they began.
-// Records of probes on functions (sources 1, 4, 8, 9) carry the time of the
-// entry; all others were written when it was over and carry that time: the
-// published recordings fit together that way only (a thread's intervals off the
-// CPU overlap each other otherwise).
+// legacyEventSQL gives events their names and start times. Records of function probes (sources 1,
+// 4, 8, 9) have the time of the entry; all others were written at the end and have that time. Only
+// this is consistent with the published recordings: otherwise a thread's off-CPU intervals overlap.
 const legacyEventSQL = `create temp view earlier_op as
 select source_id as source, op_id as op, case name when 'cudaStreamSync' then 'cudaStreamSynchronize'
   when 'cudaDeviceSync' then 'cudaDeviceSynchronize' else name end as name, description

@@ -14,25 +14,25 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// legacyRows is a recording by an earlier Ingero in memory: a call's ledger
-// comes from other rows, so that all are needed for any.
+// legacyRows is a recording by an earlier Ingero in memory. A call's ledger is computed from other
+// rows, so all are needed for any call.
 type legacyRows struct {
 	calls  []event.Call              // by start, outer ones first
 	ids    []string                  // of calls
 	off    []interval                // by start
 	names  map[uint32]string         // of processes and threads
-	shared map[uint32]string         // likewise, by process id on whatever node: the file does not say which
+	shared map[uint32]string         // likewise, by process id on any node: the file does not say which
 	lives  []event.Life              // by time
 	procs  map[uint32]*store.Process // with events
-	named  []store.Process           // without: those whose node and name are known
+	named  []store.Process           // without events: those whose node and name are known
 	nodes  []string
 	first  uint64
 	last   uint64
 	counts []legacyCount
 }
 
-// legacyCount is a row of event_aggregates: how many events there were in a
-// minute, whatever was kept of them.
+// legacyCount is a row of event_aggregates: the number of events in a minute, whether stored or
+// not.
 type legacyCount struct {
 	from           uint64 // Unix ns
 	pid            uint32
@@ -43,7 +43,7 @@ type legacyCount struct {
 	isSwitch, call bool
 }
 
-// minute is the length of an earlierCount in ns.
+// minute is the length of a legacyCount in ns.
 const minute = 60 * second
 
 // load reads the recording once.
@@ -68,14 +68,14 @@ func (r *legacyReader) load(ctx context.Context) (*legacyRows, error) {
 	return e, nil
 }
 
-// legacyLoader fills earlierRows.
+// legacyLoader fills legacyRows.
 type legacyLoader struct {
 	*legacyReader
 	*legacyRows
-	owner map[uint32]int          // the node that a process or thread id is used on, the first of them
+	owner map[uint32]int          // the first node that uses a process or thread id
 	disk  map[event.Thread][]span // requests of a thread to block devices
 
-	unknown map[string]event.Op // numbers of operations that the catalogue does not have
+	unknown map[string]event.Op // numbers of operations that are not in the catalogue
 }
 
 type span struct{ from, to uint64 } // Unix ns
@@ -89,11 +89,11 @@ type interval struct {
 	dispatch bool
 }
 
-// idShift is above every process id there can be (PID_MAX_LIMIT, 4,194,304).
+// idShift is above every possible process id (PID_MAX_LIMIT, 4,194,304).
 const idShift = 22
 
-// id makes ids that several nodes of a merged file use differ: those of all
-// nodes but the first get the node's number above the process id.
+// id makes the ids of several nodes in a merged file distinct: those of all nodes but the first get
+// the node's number above the process id.
 func (l *legacyLoader) id(node string, id int64) uint32 {
 	n := slices.Index(l.nodes, node)
 	if first, ok := l.owner[uint32(id)]; !ok || first == n {
@@ -142,7 +142,8 @@ func (l *legacyLoader) addName(s *sqlite.Stmt) error {
 	return nil
 }
 
-// claim is the id of a process or thread that a node has. The first node to have it owns it.
+// claim is the id of a process or thread of a node. The first node that has the id keeps it
+// unchanged.
 func (l *legacyLoader) claim(node string, id uint32) uint32 {
 	n := slices.Index(l.nodes, node)
 	if n < 0 {
@@ -180,7 +181,7 @@ func (l *legacyLoader) readCalls(ctx context.Context) error {
 				Op: l.op(s.ColumnInt64(5), s.ColumnText(6)), GPU: event.NoGPU, Ret: int32(s.ColumnInt64(10)),
 				Stack: uint64(s.ColumnInt64(11)), Weight: 1,
 			}
-			// 0 is also what was written when the device was not known.
+			// 0 was also written when the device was unknown.
 			if gpu := s.ColumnInt64(7); gpu > 0 && gpu < 128 {
 				c.GPU = int8(gpu)
 			}
@@ -192,14 +193,14 @@ func (l *legacyLoader) readCalls(ctx context.Context) error {
 
 func nonNegative(s *sqlite.Stmt, i int) uint64 { return uint64(max(s.ColumnInt64(i), 0)) }
 
-// op finds an operation by its name. Those that the catalogue does not have get
-// numbers from the end of their source's, which it has not given out.
+// op finds an operation by its name. Names that are not in the catalogue get numbers from the end
+// of their source's range, which are not in use.
 func (l *legacyLoader) op(source int64, name string) event.Op {
 	if i, ok := event.ByName(name); ok {
 		return i.Op
 	}
-	// Without a dictionary in the file there are only numbers. Those of the
-	// runtime and the driver mean the same in every version.
+	// A file without a dictionary has only numbers. Those of the runtime and the driver are the
+	// same in every version.
 	if n, err := strconv.ParseUint(strings.TrimPrefix(name, "op-"), 10, 16); err == nil {
 		if op := event.Op(n); op.Info() != nil && (op.Source() == event.SourceCUDA || op.Source() == event.SourceDriver) {
 			return op
@@ -240,9 +241,8 @@ func (l *legacyLoader) readOffCPU(ctx context.Context) error {
 	return err
 }
 
-// waitedForDisk reports whether a request of the thread itself was in flight
-// during most of an interval and was over when that ended: then it is known what
-// the thread waited for.
+// waitedForDisk reports whether a request of the thread itself was in flight during most of an
+// interval and ended with it: then the thread waited for the disk.
 func (l *legacyLoader) waitedForDisk(o *interval) bool {
 	requests := l.disk[o.Thread]
 	i := sort.Search(len(requests), func(i int) bool { return requests[i].from >= o.to }) - 1
@@ -252,14 +252,14 @@ func (l *legacyLoader) waitedForDisk(o *interval) bool {
 	return 2*within(requests[i], o.from, o.to) >= o.to-o.from
 }
 
-// within is how much of a span lies between two moments.
+// within is the part of a span between two times.
 func within(s span, from, to uint64) uint64 {
 	from, to = max(from, s.from), min(to, s.to)
 	return to - min(from, to)
 }
 
-// readLives reads what happened to processes. A fork's first argument is unused,
-// its second is the task created.
+// readLives reads events of processes. The first argument of a fork is unused, the second is the
+// new task.
 func (l *legacyLoader) readLives(ctx context.Context) error {
 	kinds := map[string]event.LifeKind{
 		"process_fork": event.LifeFork, "process_exec": event.LifeExec,

@@ -93,9 +93,8 @@ func (r *legacyReader) Threads(ctx context.Context) ([]store.ThreadInfo, error) 
 	return out, nil
 }
 
-// OpStats implements store.Reader. They are exact where the file counts what it
-// does not list; counts of a minute that the window does not hold whole are left
-// out.
+// OpStats implements store.Reader. They are exact where the file counts calls that it does not
+// list. Counts of a minute that is only partly in the window are left out.
 func (r *legacyReader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
 	e, err := r.load(ctx)
 	if err != nil {
@@ -227,7 +226,7 @@ func (r *legacyReader) OffCPU(ctx context.Context, w store.Window, visit func(*e
 
 // comm names a thread: by its own name, or by its process's if it has none.
 func (e *legacyRows) comm(t event.Thread) string {
-	const pid = 1<<idShift - 1 // without the number of the node
+	const pid = 1<<idShift - 1 // without the node's number
 	return cmp.Or(e.names[t.TID], e.shared[t.TID&pid], e.names[t.PID], e.shared[t.PID&pid])
 }
 

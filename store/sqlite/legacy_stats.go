@@ -12,8 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// opStats are the statistics of the listed calls, and of those that are counted
-// only.
+// opStats are the statistics of calls that are listed, and of those that are only counted.
 func (e *legacyRows) opStats(w store.Window) []store.OpStat {
 	found := make(map[opStatKey]*store.OpStat)
 	listed := make(map[countKey]*store.OpStat)
@@ -67,12 +66,12 @@ type countKey struct {
 	op     event.Op
 }
 
-// holds reports whether the window holds all of a minute that has data.
+// holds reports whether the window contains the whole of a minute with data.
 func (e *legacyRows) holds(w store.Window, from uint64) bool {
 	return w.From <= max(from, e.first) && (w.To == 0 || w.To > min(from+minute-1, e.last))
 }
 
-// busiest is the thread of each process that made most of its listed calls.
+// busiest is the thread of each process with most of its listed calls.
 func (e *legacyRows) busiest() map[uint32]event.Thread {
 	calls := make(map[event.Thread]int)
 	for i := range e.calls {
@@ -99,10 +98,9 @@ func addCall(o *store.OpStat, c *event.Call) {
 	}
 }
 
-// addUnlisted adds the calls of a minute that are counted but not listed: their
-// number and sum are exact, and so is the longest; the others are taken to be as
-// long as their mean. The count does not say which thread made them; o is of the
-// one that made most of the process's listed calls.
+// addUnlisted adds the calls of a minute that are counted but not listed. Their number, sum and
+// maximum are exact; the others are assumed to have the mean duration. The count does not name the
+// thread; o is that of the thread with most of the process's listed calls.
 func (e *legacyRows) addUnlisted(o *store.OpStat, n *legacyCount, listed *store.OpStat) {
 	if o.Calls == 0 {
 		o.First, o.Last = max(n.from, e.first), min(n.from+minute, e.last)
@@ -124,8 +122,8 @@ func (e *legacyRows) addUnlisted(o *store.OpStat, n *legacyCount, listed *store.
 	}
 }
 
-// Earlier implements store.EarlierReader. A window that holds all events has all
-// chains: some were detected before the first event that was kept.
+// Earlier implements store.LegacyReader. A window that contains all events has all chains: some
+// were detected before the first stored event.
 func (r *legacyReader) Earlier(ctx context.Context, w store.Window) (*store.Earlier, error) {
 	e, err := r.load(ctx)
 	if err != nil {
@@ -177,7 +175,7 @@ func (r *legacyReader) chains(ctx context.Context, w store.Window) ([]store.Stor
 	return out, err
 }
 
-// switches says of which threads the context switches were recorded.
+// switches says for which threads context switches were recorded.
 func (e *legacyRows) switches() map[event.Thread]store.Switches {
 	out := map[event.Thread]store.Switches{}
 	listed := map[uint32]uint64{}

@@ -16,25 +16,25 @@ import (
 //go:embed legacy_views.sql
 var legacyViewSQL string
 
-// publicView is a name that queries of users rely on.
+// publicView is a view or table that users' queries rely on.
 type publicView struct {
 	name    string
 	columns []string
 	sql     string // that makes it
 }
 
-// publicViews lists the views of today, and the table that is one for queries, in the order
-// in which they are made: each comes after those that it reads.
+// publicViews lists the current views, and the table that is one for queries, in order of creation:
+// each comes after those that it reads.
 var publicViews = sync.OnceValues(func() ([]publicView, error) {
 	return schemaOfToday("select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
 })
 
-// tables lists the tables of today in the same way.
+// tables lists the current tables in the same way.
 var tables = sync.OnceValues(func() ([]publicView, error) {
 	return schemaOfToday("select name from sqlite_schema where type = 'table'")
 })
 
-// schemaOfToday is what a new recording has, of the names that a query selects.
+// schemaOfToday is the part of a new recording's schema that a query selects.
 func schemaOfToday(names string) (list []publicView, err error) {
 	c, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite)
 	if err != nil {
@@ -74,9 +74,8 @@ func columnsOf(c *sqlite.Conn, names string) (map[string][]string, error) {
 	return all, err
 }
 
-// publish makes the views of today for a recording by an earlier Ingero. What it
-// has no data for is empty, a column that it does not have is null; columns only
-// it has come last.
+// publish creates the current views for a recording by an earlier Ingero. A view without data is
+// empty, a missing column is null. Columns that only the recording has come last.
 func publish(c *sqlite.Conn) error {
 	today, err := publicViews()
 	if err != nil {
@@ -97,7 +96,7 @@ func publish(c *sqlite.Conn) error {
 	return nil
 }
 
-// over returns the statement that makes the view over the old one of its name.
+// over returns the statement that creates the view over the old one of the same name.
 func (v *publicView) over(old map[string][]string) string {
 	from, have := "where 0", []string(nil)
 	values := map[string]string{}
@@ -130,8 +129,7 @@ func (v *publicView) over(old map[string][]string) string {
 	return fmt.Sprintf("create temp view %q as select %s %s", v.name, strings.Join(list, ", "), from)
 }
 
-// execAll runs statements one by one: as a script they would be put into a
-// savepoint on the file.
+// execAll runs statements one by one: a script would be put into a savepoint on the file.
 func execAll(c *sqlite.Conn, script string) error {
 	for statement := range strings.SplitSeq(script, ";\n") {
 		if strings.TrimSpace(statement) == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// lifeKind is beginnings and ends of processes and threads.
+// lifeKind is starts and ends of processes and threads.
 var lifeKind = &kind[event.Life]{
 	tables:     []table{{name: "life", initial: true, prune: "ts", refs: map[string]string{"parent": "thread"}}},
 	rows:       func(b *store.Batch) []event.Life { return b.Lives },

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// limitKind is the memory limits that processes are under. Its column cgroup is a text.
+// limitKind is the memory limits of processes. Its column cgroup is a text.
 var limitKind = &kind[store.MemoryLimit]{
 	tables: []table{{name: "memory_limit", refs: map[string]string{"cgroup": ""}}},
 	rows:   func(b *store.Batch) []store.MemoryLimit { return b.Limits },

@@ -13,9 +13,8 @@ import (
 
 var _ store.Merged = (*Reader)(nil)
 
-// Machines implements store.Merged. Sessions are of one machine if they name the same
-// node and the same run of its kernel: what process and thread ids, numbers of CPUs
-// and of GPUs mean is the same then.
+// Machines implements store.Merged. Sessions are of the same machine if they have the same node and
+// boot id: then ids of processes and threads, and numbers of CPUs and GPUs, have the same meaning.
 func (r *Reader) Machines(ctx context.Context) ([]store.Reader, error) {
 	sum, err := r.Summary(ctx)
 	if err != nil {
@@ -39,7 +38,7 @@ func (r *Reader) Machines(ctx context.Context) ([]store.Reader, error) {
 		m, err := openMachine(r.source.path, sessions[n])
 		if err != nil {
 			for _, m := range list {
-				_ = m.Close() // a reader has nothing to lose
+				_ = m.Close() // a reader has no data to lose
 			}
 			return nil, err
 		}
@@ -48,7 +47,7 @@ func (r *Reader) Machines(ctx context.Context) ([]store.Reader, error) {
 	return list, nil
 }
 
-// openMachine opens a recording as if it held nothing but some sessions.
+// openMachine opens a recording as if it had only some of its sessions.
 func openMachine(path string, sessions []int64) (*Reader, error) {
 	s, err := openSource(path)
 	if err != nil {
@@ -58,8 +57,8 @@ func openMachine(path string, sessions []int64) (*Reader, error) {
 	return newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, path, false) })
 }
 
-// only puts a temporary view before each table whose rows are some session's, which
-// hides those of the others. The view has the name of the table.
+// only puts a temporary view before each table with a session, which hides the rows of other
+// sessions. The view has the name of the table.
 func only(c *sqlite.Conn, sessions []int64) error {
 	tables, err := columnsOf(c, "select name from main.sqlite_schema where type = 'table'")
 	if err != nil {
@@ -87,8 +86,8 @@ func only(c *sqlite.Conn, sessions []int64) error {
 	return execAll(c, script.String())
 }
 
-// Machines implements store.Merged. In files that an earlier Ingero merged, ids that
-// two nodes use are told apart as they are read.
+// Machines implements store.Merged. In files merged by an earlier Ingero, ids that two nodes use
+// are made distinct on reading.
 func (r *legacyReader) Machines(context.Context) ([]store.Reader, error) {
 	return []store.Reader{r}, nil
 }

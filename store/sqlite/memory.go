@@ -14,7 +14,7 @@ func (w *Writer) mainThread(pid uint32) int64 {
 	return w.threads.get(event.Thread{PID: pid, TID: pid}, "").id
 }
 
-// memoryKind is what processes had allocated and not freed.
+// memoryKind is the memory that processes had allocated and not freed.
 var memoryKind = &kind[event.Memory]{
 	tables:     []table{{name: "memory_second", prune: "ts"}},
 	rows:       func(b *store.Batch) []event.Memory { return b.Memory },
@@ -45,7 +45,7 @@ var memoryKind = &kind[event.Memory]{
 	},
 }
 
-// memorySiteKind is where in their code, when it changed.
+// memorySiteKind is the call sites of that memory, when they changed.
 var memorySiteKind = &kind[event.MemorySite]{
 	tables:     []table{{name: "memory_site", prune: "ts"}},
 	rows:       func(b *store.Batch) []event.MemorySite { return b.MemorySites },

@@ -17,32 +17,32 @@ import (
 // MergeInput is a recording to be merged.
 type MergeInput struct {
 	Path string
-	Node string // the name of the machine it is of, if not the recorded one
+	Node string // node name, if not the recorded one
 }
 
-// MergeOptions say how to merge. Its zero value is usual.
+// MergeOptions are options of a merge; the zero value has the defaults.
 type MergeOptions struct {
-	Overwrite bool // the output may exist and is replaced
-	// Progress, if not nil, is told what is being read, and how many of the inputs'
-	// bytes that was so far. It is called from the goroutine of Merge.
+	Overwrite bool // replace an existing output
+	// Progress, if not nil, is called with the input being read and the number of bytes read so
+	// far of all inputs. It is called from the goroutine of Merge.
 	Progress func(input string, done, total int64)
 }
 
 // MergeResult is what was merged.
 type MergeResult struct {
 	Sessions int
-	Nodes    []string // each once, in order of the inputs
+	Nodes    []string // without duplicates, in order of the inputs
 	Calls    int64    // exact, thinned ones included
-	Moved    int64    // events whose nanosecond another recording's event had: theirs is one of the next
-	Skipped  int64    // rows about the same thing as those of another recording of the machine
+	Moved    int64    // events moved to one of the next nanoseconds, as another recording has an event in theirs
+	Skipped  int64    // rows that another recording of the same machine has, too
 }
 
-// ErrMerge is why recordings that can be read cannot be merged.
+// ErrMerge is for recordings that can be read but not merged.
 var ErrMerge = errors.New("cannot merge")
 
-// Merge writes the recordings of several machines, or of several tracers of one, into
-// a new recording. The inputs are not changed; the output appears when it is complete,
-// and on an error, or when ctx ends, not at all.
+// Merge writes the recordings of several machines, or of several tracers of one, into a new
+// recording. The inputs are not changed. The output appears only when it is complete: on an error,
+// or when ctx ends, there is none.
 func Merge(ctx context.Context, output string, inputs []MergeInput, o MergeOptions) (r MergeResult, err error) {
 	if err := checkOutput(output, inputs, o.Overwrite); err != nil {
 		return r, err
@@ -51,7 +51,7 @@ func Merge(ctx context.Context, output string, inputs []MergeInput, o MergeOptio
 	if err != nil {
 		return r, fmt.Errorf("merge into %s: %w", output, err)
 	}
-	defer os.RemoveAll(temp) // what is of use has left it
+	defer os.RemoveAll(temp) // the result was moved out of it before
 	m := &merger{ctx: ctx, options: o, output: output, temp: temp, file: filepath.Join(temp, "merged.db")}
 	defer m.close()
 	for _, in := range inputs {
@@ -72,8 +72,8 @@ func Merge(ctx context.Context, output string, inputs []MergeInput, o MergeOptio
 	return m.result, m.publish()
 }
 
-// way is how to write the merged recording: one of today, or one as Ingero 0.8 and 0.9 wrote
-// them if the inputs are. There is none of both.
+// way chooses the format of the merged recording: the current one, or that of Ingero 0.8 and 0.9 if
+// the inputs have it. They cannot be mixed.
 func (m *merger) way() (func() error, error) {
 	legacy := slices.IndexFunc(m.inputs, func(in *mergeInput) bool { return in.legacy != nil })
 	today := slices.IndexFunc(m.inputs, func(in *mergeInput) bool { return in.legacy == nil })
@@ -91,7 +91,7 @@ func (m *merger) way() (func() error, error) {
 			ErrMerge, old, m.inputs[today].path, old)
 }
 
-// checkOutput refuses what can be refused before any work is done.
+// checkOutput refuses what can be refused before any work.
 func checkOutput(output string, inputs []MergeInput, overwrite bool) error {
 	if len(inputs) < 2 {
 		return fmt.Errorf("%w: there is one recording only; pass two or more", ErrMerge)
@@ -123,9 +123,9 @@ func checkOutput(output string, inputs []MergeInput, overwrite bool) error {
 	return nil
 }
 
-// merger is a merge under way.
+// merger is a merge in progress.
 type merger struct {
-	ctx     context.Context // of Merge, which it does not outlive
+	ctx     context.Context // of Merge; it ends with it
 	options MergeOptions
 	output  string
 	temp    string // folder beside the output
@@ -139,7 +139,7 @@ type merger struct {
 
 func (m *merger) close() {
 	if m.conn != nil {
-		m.conn.Close() // an error of it was reported by publish, or the file is thrown away
+		m.conn.Close() // its error was reported by publish, or the file is deleted
 		m.conn = nil
 	}
 	for _, in := range m.inputs {
@@ -163,7 +163,7 @@ func (m *merger) publish() error {
 		}
 		return nil
 	}
-	// A link, unlike a rename, does not replace what has come into being meanwhile.
+	// A link, unlike a rename, does not replace a file created meanwhile.
 	err := os.Link(m.file, m.output)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%w: %s has come into being meanwhile; name another output", ErrMerge, m.output)
@@ -185,7 +185,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// mergePragmas are for a file that is thrown away if anything goes wrong.
+// mergePragmas are for a file that is deleted on any error.
 var mergePragmas = []string{
 	"pragma main.auto_vacuum = incremental",
 	"pragma main.journal_mode = off",
@@ -246,7 +246,7 @@ func (m *merger) tell(in *mergeInput) {
 	}
 }
 
-// explain says whose fault an error is: only the inputs can be damaged.
+// explain says which file an error is about: only inputs can be damaged.
 func (m *merger) explain(in *mergeInput, err error) error {
 	if wrapped := wrap(in.path, err); errors.Is(wrapped, store.ErrCorrupt) || errors.Is(wrapped, store.ErrForeign) {
 		return in.source.explain(err)

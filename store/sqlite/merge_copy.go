@@ -10,8 +10,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// mergeTables are what a merge remembers: of the dictionaries what they hold, over all
-// inputs; of one input its new ids, and what is left out or moved.
+// mergeTables are the merge's own tables: the contents of the dictionaries over all inputs and, for
+// the current input, new ids and the rows that are left out or moved.
 const mergeTables = `
 pragma temp_store = memory;
 create table temp.args_of (a0, a1, a2, a3, id integer, primary key (a0, a1, a2, a3)) without rowid;
@@ -28,7 +28,7 @@ create table temp.second (id integer primary key, n integer);
 `
 
 // mergeRefs are the columns that refer to rows of another table, where their name does not say so.
-// Others named thread, session, args, stack or cgroup refer to those.
+// Other columns named thread, session, args, stack or cgroup refer to those tables.
 var mergeRefs = func() map[string]string {
 	refs := map[string]string{
 		"process.id": "process", "owner.process": "process",
@@ -58,14 +58,14 @@ var mergeChildren = func() map[string]mergeChild {
 	return children
 }()
 
-// mergeOwn are copied in ways of their own, or not at all: they come with the program.
+// mergeOwn are tables that are copied in other ways, or not at all: they come with the program.
 var mergeOwn = []string{
 	"meta", "source_name", "op_name", "class_name", "loss_name", "syscall_name",
 	"tally", "args", "cgroup", "frame", "frame_build", "stack", "stack_cut", "stack_entry", "causal_chains",
 }
 
-// mergeMachine are the tables whose rows are about the machine and no process, mergeUnsaid those
-// whose rows may not say which session they are of.
+// mergeMachine are the tables with rows about the machine and not a process; mergeUnsaid those with
+// rows that may lack the session.
 var mergeMachine, mergeUnsaid = func() (machine, unsaid []string) {
 	kindTables(func(t *table) {
 		if t.machine {
@@ -104,10 +104,10 @@ type mergeCopy struct {
 	*merger
 	in   *mergeInput
 	base map[string]int64 // what is added to ids of a table
-	top  map[string]int64 // the highest of the input's ids; whatever is above refers to nothing
+	top  map[string]int64 // the highest id of the input; higher ones refer to nothing
 }
 
-// prepare finds the new ids, and forgets those of the input before.
+// prepare finds the new ids, and drops those of the last input.
 func (c *mergeCopy) prepare() error {
 	for _, t := range []string{
 		"args_map", "frame_map", "stack_map", "cgroup_map", "covered", "moved", "skipped", "second",
@@ -128,7 +128,8 @@ func (c *mergeCopy) prepare() error {
 		if low, err := queryInt(c.conn, "select min(id) from src."+t); err != nil || low < 0 || top > math.MaxInt64-base-2 {
 			return errorOr(err, fmt.Errorf("row %d of its table %s: %w", max(top, -low), t, ErrMerge))
 		}
-		// An id that refers to nothing becomes base or base + top + 1: nor shall it then.
+		// An id that refers to nothing becomes base or base + top + 1, which refer to
+		// nothing either.
 		c.base[t], c.top[t] = base+1, top
 	}
 	for _, v := range c.in.covered {
@@ -178,7 +179,7 @@ type mergeTable struct {
 	ts      bool // its key is a time, and is moved if it is taken
 }
 
-// tables copies what is no dictionary.
+// tables copies the tables that are not dictionaries.
 func (c *mergeCopy) tables() error {
 	list, err := c.list()
 	if err != nil {
@@ -241,7 +242,7 @@ func (c *mergeCopy) list() (list []mergeTable, err error) {
 	return list, err
 }
 
-// skip finds the rows that another recording of the machine has, too.
+// skip finds the rows that another recording of the machine also has.
 func (c *mergeCopy) skip(t *mergeTable) error {
 	query := ""
 	switch {
@@ -260,8 +261,8 @@ func (c *mergeCopy) skip(t *mergeTable) error {
 	return err
 }
 
-// move finds new keys for rows whose key is taken: the next nanosecond that neither
-// recording has.
+// move finds new keys for rows whose key is taken: the next nanosecond that is free in both
+// recordings.
 func (c *mergeCopy) move(t *mergeTable) error {
 	var taken []int64
 	err := sqlitex.ExecuteTransient(c.conn, fmt.Sprintf(`select x.ts from src.%[1]s x join main.%[1]s y on y.ts = x.ts
@@ -310,7 +311,7 @@ func (c *mergeCopy) move(t *mergeTable) error {
 	return nil
 }
 
-// seconds finds the first number that is free in each second of the roll-ups.
+// seconds finds the first free number in each second of the roll-ups.
 func (c *mergeCopy) seconds() error {
 	ids := func(schema, from string) string {
 		var list []string
@@ -369,7 +370,7 @@ func (c *mergeCopy) changes(table string) (moved, skipped bool, err error) {
 	return n&1 != 0, n&2 != 0, err
 }
 
-// chains copies stored verdicts. Their ids may be those of another machine's.
+// chains copies stored verdicts. Their ids may equal those of another machine's.
 func (c *mergeCopy) chains() error {
 	return exec(c.conn,
 		`insert into main.causal_chains (id, detected_at, node, severity, summary, root_cause, explanation,

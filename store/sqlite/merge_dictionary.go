@@ -7,8 +7,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// dictionaries adds an input's arguments, control groups and stacks to those there
-// are, each content once, and notes the ids that they have now.
+// dictionaries adds an input's arguments, control groups and stacks, each content once, and notes
+// their new ids.
 func (c *mergeCopy) dictionaries() error {
 	for _, step := range []func() error{c.args, c.cgroups, c.frames, c.stacks} {
 		if err := step(); err != nil {
@@ -18,7 +18,7 @@ func (c *mergeCopy) dictionaries() error {
 	return nil
 }
 
-// run runs statements with the number that is added to a dictionary's ids as ?1.
+// run runs statements. ?1 is the number that is added to a dictionary's ids.
 func (c *mergeCopy) run(base int64, statements ...string) error {
 	for _, s := range statements {
 		if err := sqlitex.Execute(c.conn, s, &sqlitex.ExecOptions{Args: []any{base}[:min(1, countParams(s))]}); err != nil {
@@ -71,8 +71,8 @@ func (c *mergeCopy) frames() error {
 			"m.old where m.new = m.old + ?1")
 }
 
-// stacks adds the stacks. One whose hash is there already is the same one, unless its
-// frames say otherwise: machines may have different things at the same addresses.
+// stacks adds the stacks. Stacks with the same hash are the same, unless their frames differ:
+// machines may have different code at the same addresses.
 func (c *mergeCopy) stacks() error {
 	err := c.run(c.base["stack"],
 		"insert into temp.stack_map select x.id, x.id + ?1 from src.stack x where not exists (select 1 from main.stack y "+
@@ -111,7 +111,7 @@ func (c *mergeCopy) stacks() error {
 // stackPair is a stack of the input and one with its hash.
 type stackPair struct{ in, there, hash int64 }
 
-// content is a stack's frames in two forms: where they are, and what they are called.
+// content is a stack's frames in two forms: by address, and by name.
 func (c *mergeCopy) content(db string, stack int64) (places, names string, err error) {
 	err = sqlitex.Execute(c.conn,
 		fmt.Sprintf(`select group_concat(kind || ' ' || coalesce(addr, 0) || ' ' || case
@@ -131,8 +131,8 @@ func (c *mergeCopy) content(db string, stack int64) (places, names string, err e
 	return places, names, err
 }
 
-// pair makes one of two stacks with the same hash, if they are the same: the frames of
-// the one that knows what they are called stay.
+// pair makes one of two stacks with the same hash, if they are the same. The frames with names are
+// kept.
 func (c *mergeCopy) pair(p stackPair) error {
 	places, names, err := c.content("src", p.in)
 	if err != nil {
@@ -164,10 +164,10 @@ func (c *mergeCopy) pair(p stackPair) error {
 	return exec(c.conn, "insert into temp.stack_map values (?, ?)", p.in, p.there)
 }
 
-// another adds a stack under a hash of its own.
+// another adds a stack under a new hash.
 func (c *mergeCopy) another(id int64, p stackPair) error {
 	for hash := p.hash; ; {
-		hash = int64(uint64(hash)*1099511628211 + uint64(id)) // as good a number as any
+		hash = int64(uint64(hash)*1099511628211 + uint64(id)) // any number that is free
 		taken, err := queryInt(c.conn, "select exists (select 1 from main.stack where hash = ?1) or exists (select 1 from "+
 			"src.stack where hash = ?1)", hash)
 		if err != nil {

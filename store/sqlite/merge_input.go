@@ -12,16 +12,16 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// mergeInput is a recording to be merged, and what is known of it beforehand.
+// mergeInput is a recording to be merged, and what is known of it before.
 type mergeInput struct {
 	path     string
 	force    string // name of its node, empty: as recorded
 	source   *source
-	uri      string // of what is read: the file, or a copy with today's tables
+	uri      string // of the file that is read: the input, or a copy with the current tables
 	size     int64
 	sessions []*mergeSession
-	legacy   *layout  // of its tables, if it is of Ingero 0.8 or 0.9
-	nodes    []string // of one that is: those that it says it is of
+	legacy   *layout  // table layout, for a recording of Ingero 0.8 or 0.9
+	nodes    []string // nodes of such a recording, as it names them
 	covered  []covered
 }
 
@@ -30,7 +30,7 @@ type mergeSession struct {
 	in         *mergeInput
 	id         int64
 	node, host string
-	recorded   [2]string // node and boot, whatever the node is called now
+	recorded   [2]string // recorded node and boot id, whatever the node is called now
 	boot       string
 	tracer     int64
 	started    int64
@@ -39,7 +39,7 @@ type mergeSession struct {
 	threads    map[int64]threadKnown
 }
 
-// threadKnown is what a session knows of a thread id.
+// threadKnown is what a session has of a thread id.
 type threadKnown struct {
 	pid   int64
 	calls bool // it made traced calls
@@ -69,7 +69,7 @@ func (m *merger) add(i MergeInput) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() // nothing was written that could be lost
+	defer c.Close() // nothing was written
 	c.SetInterrupt(m.ctx.Done())
 	if err := checkOurs(c, i.Path, false); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (m *merger) add(i MergeInput) error {
 	return in.readSessions(m)
 }
 
-// upgrade makes a copy of a recording of an older schema, with today's tables.
+// upgrade makes a copy of a recording of an older schema, with the current tables.
 func (m *merger) upgrade(in *mergeInput, c *sqlite.Conn) error {
 	version, err := pragmaInt(c, "user_version")
 	if err != nil {
@@ -112,13 +112,13 @@ func (m *merger) explainNil(in *mergeInput, err error) error {
 	return m.explain(in, err)
 }
 
-// readSessions reads who recorded what in an input.
+// readSessions reads the sessions of an input.
 func (in *mergeInput) readSessions(m *merger) error {
 	c, err := sqlite.OpenConn(in.uri, sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return m.explain(in, err)
 	}
-	defer c.Close() // nothing was written that could be lost
+	defer c.Close() // nothing was written
 	c.SetInterrupt(m.ctx.Done())
 	by := map[int64]*mergeSession{}
 	err = sqlitex.ExecuteTransient(c,
@@ -170,13 +170,13 @@ func (in *mergeInput) readSessions(m *merger) error {
 	return m.explainNil(in, err)
 }
 
-// machine is what process ids are unique on, as far as a recording says.
+// machine identifies what process ids are unique on, as far as a recording says.
 func (s *mergeSession) machine() [2]string { return [2]string{s.node, s.boot} }
 
 func (s *mergeSession) period() period { return period{s.started, s.ended} }
 
-// plan compares the sessions with each other: it refuses what would be counted twice,
-// and finds out what several recorded of one machine at the same time.
+// plan compares the sessions with each other: it refuses what would be counted twice, and finds
+// what several sessions recorded of one machine at the same time.
 func (m *merger) plan() error {
 	var all []*mergeSession
 	for _, in := range m.inputs {
@@ -199,7 +199,7 @@ func (m *merger) plan() error {
 	return m.share(all)
 }
 
-// clash says why two sessions cannot be in one recording, if they are of two inputs.
+// clash says why two sessions of two inputs cannot be in one recording.
 func clash(a, b *mergeSession) error {
 	if a.in == b.in {
 		return nil
@@ -226,16 +226,16 @@ func clash(a, b *mergeSession) error {
 	return nil
 }
 
-// covered says that what an input's session tells of a thread, in a span, another
-// session tells, too, and better: or of the machine itself, if the thread is 0.
+// covered says that another session has better data about a thread in a period, or about the
+// machine itself if the thread is 0.
 type covered struct {
 	session, tid int64
 	period
 }
 
-// share decides which of several sessions on one machine, at the same time, tells of
-// the machine and of each thread: the one that traced its calls, else the one that
-// knows most of it. Each tracer follows threads of processes that it does not trace.
+// share decides, of several sessions on one machine at the same time, whose data on the machine and
+// on each thread is kept: the session that traced the thread's calls, else the one with most data
+// on it. Each tracer also follows threads of processes that it does not trace.
 func (m *merger) share(all []*mergeSession) error {
 	counted := map[*mergeInput]bool{}
 	for i, a := range all {
@@ -273,13 +273,13 @@ func (s *mergeSession) calls(t threadKnown) bool {
 	return ok
 }
 
-// countRows counts what an input tells of each thread.
+// countRows counts an input's rows about each thread.
 func (in *mergeInput) countRows(m *merger) error {
 	c, err := sqlite.OpenConn(in.uri, sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return m.explain(in, err)
 	}
-	defer c.Close() // nothing was written that could be lost
+	defer c.Close() // nothing was written
 	c.SetInterrupt(m.ctx.Done())
 	for _, s := range in.sessions {
 		err := sqlitex.ExecuteTransient(c,

@@ -11,20 +11,20 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// legacyMerge puts recordings of Ingero 0.8 and 0.9 into one of their own kind: the same
-// tables, whose rows say which node they are of.
+// legacyMerge merges recordings of Ingero 0.8 and 0.9 into one of the same format: the same tables,
+// with the node in each row.
 type legacyMerge struct {
 	*merger
 	columns map[string][]string // by table, of all inputs
 }
 
-// legacyPerNode are the tables whose rows are of one node: they get a column for it.
+// legacyPerNode are the tables whose rows belong to one node: they get a column for it.
 var legacyPerNode = []string{
 	"events", "causal_chains", "sessions", "process_names", "event_aggregates", "system_snapshots",
 	"cgroup_metadata", "cgroup_schedstat",
 }
 
-// legacyShared are the tables that nodes have in common. What a row is found by comes first.
+// legacyShared are the tables that nodes have in common. The first columns identify a row.
 var legacyShared = []string{"stack_traces", "sources", "ops", "schema_info"}
 
 // legacyKeys are the columns that are more than a value.
@@ -37,14 +37,14 @@ var legacyKeys = map[string]string{
 	"schema_info.key":           "text primary key",
 }
 
-// legacyIndexes are made when all rows are there.
+// legacyIndexes are created after all rows are inserted.
 const legacyIndexes = `
 create index if not exists idx_events_timestamp on events (timestamp);
 create index if not exists idx_events_pid on events (pid);
 create index if not exists idx_events_source_op on events (source, op);
 `
 
-// legacyMaps are what one input's numbers are in the merged recording, if not the same.
+// legacyMaps are new numbers for those of one input, where they differ.
 const legacyMaps = `
 pragma temp_store = memory;
 create temp table stack_map (old integer primary key, new integer);
@@ -52,13 +52,14 @@ create temp table cgroup_map (old integer primary key, new integer);
 create temp table cgroup_used (id integer primary key);
 `
 
-// legacyPlace is a stack's frames without their addresses, which differ from process to
-// process: %s is the table.
+// legacyPlace is a stack's frames without their addresses, which differ from process to process. %s
+// is the table.
 const legacyPlace = `case when json_valid(%[1]s.frames) then (select group_concat(case f.type when 'object' then
   coalesce(f.value ->> 's', '') || '|' || coalesce(f.value ->> 'f', '') end, ';') from json_each(%[1]s.frames) f)
   else %[1]s.frames end`
 
-// legacyCalls counts calls as reading does: those listed, and in minutes that have a count of more, those.
+// legacyCalls counts calls in the same way as reading does: the listed ones, or the count of a
+// minute if it is higher.
 const legacyCalls = `select total(max(coalesce(a.n, 0), coalesce(l.n, 0))) from
   (select bucket / 60000000000 as minute, node, pid, source, op, sum(count) as n from main.event_aggregates
     where source in (1, 4, 8, 9) group by 1, 2, 3, 4, 5) a full join
@@ -95,7 +96,7 @@ func (m *merger) mergeLegacy() error {
 	return wrap(m.output, err)
 }
 
-// readLegacy reads which nodes an input is of.
+// readLegacy reads the nodes of an input.
 func (in *mergeInput) readLegacy(m *merger) error {
 	in.source.prepare = in.legacy.normalize
 	c, err := in.source.connect()
@@ -114,8 +115,8 @@ func (in *mergeInput) readLegacy(m *merger) error {
 	return m.explainNil(in, err)
 }
 
-// legacyNodes finds out which node each input is of. One node in two inputs is refused:
-// their events have the same ids.
+// legacyNodes finds the node of each input. The same node in two inputs is refused: their events
+// have the same ids.
 func (m *merger) legacyNodes() error {
 	of := map[string]*mergeInput{}
 	for _, in := range m.inputs {
@@ -141,8 +142,8 @@ func (m *merger) legacyNodes() error {
 	return nil
 }
 
-// createTables makes each table with the columns that it has in any of the inputs, and
-// those that reading wants.
+// createTables creates each table with the columns that it has in any input, and those that reading
+// needs.
 func (l *legacyMerge) createTables() error {
 	for _, t := range legacyTables {
 		for _, c := range t.columns {
@@ -222,7 +223,7 @@ func (c *legacyCopy) has(table string, columns ...string) bool {
 	return true
 }
 
-// sameOperations refuses an input that gives an operation's number to another one.
+// sameOperations refuses an input in which an operation's number means another one.
 func (c *legacyCopy) sameOperations() error {
 	if !c.has("ops", "source_id", "op_id", "name") {
 		return nil
@@ -247,8 +248,8 @@ func (c *legacyCopy) mapStacks() error {
 		union all select 1 from src.stack_traces where hash = ?1`)
 }
 
-// mapCgroups gives new ids to control groups whose id another node has: it means nothing
-// beyond its kernel.
+// mapCgroups gives new ids to control groups whose id another node has: an id is unique only within
+// its kernel.
 func (c *legacyCopy) mapCgroups() error {
 	if err := exec(c.conn, "delete from temp.cgroup_map"); err != nil {
 		return err
@@ -344,7 +345,7 @@ func (c *legacyCopy) value(table, column string) string {
 		return c.eventID(table, value)
 	case column == "id" && (table == "sessions" || table == "system_snapshots"):
 		if !c.has(table, column) {
-			return "null" // it gets the next
+			return "null" // it gets the next id
 		}
 		return fmt.Sprintf("%s + %d", value, c.base[table])
 	case table == "events" && column == "stack_hash", table == "stack_traces" && column == "hash":
@@ -355,7 +356,7 @@ func (c *legacyCopy) value(table, column string) string {
 	return value
 }
 
-// legacyDefault is what a column has that an input lacks.
+// legacyDefault is the value of a column that an input lacks.
 func legacyDefault(table, column string) string {
 	for _, t := range legacyTables {
 		for _, v := range t.columns {
@@ -367,8 +368,8 @@ func legacyDefault(table, column string) string {
 	return "null"
 }
 
-// node is the node of a row: the name given, else that recorded, else that of the other
-// rows, if they are of one node. In a recording of several, a row without one may be of any.
+// node is the node of a row: the name given, else the one recorded, else that of the other rows if
+// they are all of one node. In a recording of several nodes, a row without a node may be of any.
 func (c *legacyCopy) node(table string) string {
 	only := ""
 	if len(c.in.nodes) == 1 {
@@ -390,7 +391,7 @@ func (c *legacyCopy) eventID(table, id string) string {
 	return fmt.Sprintf("%s || ':' || (%s)", c.node(table), bare)
 }
 
-// version notes of which versions the merged recording is.
+// version records the versions of the inputs.
 func (c *legacyCopy) version() error {
 	return exec(c.conn, `update main.schema_info as o set value = o.value || ' and ' || n.value from src.schema_info n
 		where o.key = 'version' and n.key = 'version' and instr(' ' || o.value || ' ', ' ' || n.value || ' ') = 0`)

@@ -39,8 +39,7 @@ func migrations() []string {
 // schemaVersion is the schema this program writes and reads.
 var schemaVersion = len(migrations())
 
-// migrate brings a database of ours, or an empty one, up to the given scripts,
-// all in one transaction.
+// migrate brings a recording, or an empty database, up to the given scripts in one transaction.
 func migrate(c *sqlite.Conn, scripts []string) (err error) {
 	have, err := pragmaInt(c, "user_version")
 	if err != nil {
@@ -80,7 +79,7 @@ func queryInt(c *sqlite.Conn, q string, args ...any) (n int64, err error) {
 	return n, err
 }
 
-// exec runs a statement that returns nothing of interest.
+// exec runs a statement and ignores its rows.
 func exec(c *sqlite.Conn, q string, args ...any) error {
 	return sqlitex.ExecuteTransient(c, q, &sqlitex.ExecOptions{Args: args})
 }

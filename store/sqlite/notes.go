@@ -11,21 +11,21 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// callViews have rows of calls within calls.
+// callViews have rows for calls within calls.
 var callViews = []string{"events", "calls", "cuda_events", "op_seconds"}
 
-// statementReads is what a statement reads. SQLite tells while it compiles the statement, so
-// that nobody needs to parse SQL.
+// statementReads is what a statement reads. SQLite reports it while it compiles the statement, so
+// the SQL need not be parsed.
 type statementReads struct {
-	views   map[string]bool // all that there are, those among them that stand for older tables
+	views   map[string]bool // all views, among them those in place of older tables
 	named   map[string]bool // views whose columns the statement itself names
 	columns map[string]bool // these columns
 	inside  map[string]bool // views that were opened
 	within  map[string]bool // views whose columns another view names
 }
 
-// newStatementReads is for the next statement on a connection. Where the schema cannot be read,
-// the statement says why.
+// newStatementReads is for the next statement on a connection. If the schema cannot be read, the
+// statement will report why.
 func newStatementReads(c *sqlite.Conn) statementReads {
 	r := statementReads{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	const views = "select name from sqlite_schema where type = 'view' union select name from sqlite_temp_schema where " +
@@ -42,26 +42,26 @@ func (r *statementReads) note(a sqlite.Action) {
 		return
 	}
 	table, by := strings.ToLower(a.Table()), strings.ToLower(a.Accessor())
-	if r.views[by] { // else the statement, or a table that it defines
+	if r.views[by] { // else the statement itself, or a table that it defines
 		r.inside[by], r.within[table] = true, true
 		return
 	}
 	r.named[table], r.columns[strings.ToLower(a.Column())] = true, true
 }
 
-// uses reports whether the statement itself reads a view; one that only counts its rows names
-// no columns.
+// uses reports whether the statement itself reads a view. One that only counts its rows names no
+// columns.
 func (r *statementReads) uses(view string) bool {
 	return r.named[view] || r.inside[view] && !r.within[view]
 }
 
-// aggregates are the functions with which a statement makes one row of many. It may have been
-// compiled already.
+// aggregates are the functions with which a statement makes one row of many. The statement may have
+// been compiled before.
 func aggregates(c *sqlite.Conn, sql string) map[string]bool {
 	found := map[string]bool{}
 	s, _, err := c.PrepareTransient("explain " + sql)
 	if err != nil {
-		return found // it is an explain itself
+		return found // it is an explain statement itself
 	}
 	defer s.Finalize() //nolint:errcheck // what it has said is of use
 	for {
@@ -79,7 +79,7 @@ func has(set map[string]bool, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return set[n] })
 }
 
-// asker words notes to a statement on its connection.
+// asker writes the notes to a statement on its connection.
 type asker struct {
 	reads   statementReads
 	conn    *sqlite.Conn
@@ -87,7 +87,7 @@ type asker struct {
 	columns []string // of the answer
 }
 
-// notes say what sums of the statement are of, where that is easily mistaken.
+// notes say what the sums of a statement cover, where they are easily misread.
 func (a *asker) notes(ctx context.Context) (list []store.Note) {
 	r := &a.reads
 	filtered := slices.ContainsFunc(filteredViews, func(v filteredView) bool { return r.uses(v.name) })
@@ -111,7 +111,7 @@ func (a *asker) notes(ctx context.Context) (list []store.Note) {
 	return list
 }
 
-// ofFiltered is the note to a view that shows only some of what it is about.
+// ofFiltered is the note for a view that shows only a part of what it is about.
 func (a *asker) ofFiltered(v *filteredView) store.Note {
 	text := v.name + " has only " + v.holds
 	if v.instead == "" {
@@ -133,8 +133,8 @@ func (a *asker) ofFiltered(v *filteredView) store.Note {
 	return store.NewNote(text, a.columns, exactSums(a.conn, a.sql, v.name, &a.reads, v.all))
 }
 
-// ofNested are the notes to views of calls, whose time counts twice where calls are in calls, or
-// waits beside the calls that they fell into.
+// ofNested are the notes for views of calls. Time counts twice where calls are within calls, or
+// where waits are listed beside the calls in which they occurred.
 func (a *asker) ofNested() (list []store.Note) {
 	r := &a.reads
 	if r.named["op_seconds"] && !has(r.columns, "nested") {
@@ -174,15 +174,15 @@ func (a *asker) sums(view string, all exactView) [][]any {
 	return exactSums(a.conn, a.sql, view, &a.reads, all)
 }
 
-// instead says where outermost calls are.
+// instead says where outermost calls can be found.
 func (a *asker) instead() string {
-	if !a.any("select 1 from call limit 1") { // of Ingero 0.8 or 0.9, which have no depth
+	if !a.any("select 1 from call limit 1") { // a recording of Ingero 0.8 or 0.9, which has no depth
 		return "add calls of one source only (cuda_events has it)"
 	}
 	return "add from cuda_events where depth = 0"
 }
 
-// any reports whether a statement has a row. One that is not understood has none.
+// any reports whether a statement returns a row; false if it fails.
 func (a *asker) any(sql string) bool {
 	s, _, err := a.conn.PrepareTransient(sql)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// offCPUKind is intervals off the CPU, with who ran meanwhile and the socket that was waited for.
+// offCPUKind is off-CPU intervals, with the threads that ran meanwhile and the socket that was
+// waited for.
 var offCPUKind = &kind[event.OffCPU]{
 	tables: []table{
 		{name: "interval", initial: true, prune: "ts", refs: map[string]string{"waker": "thread"}},
@@ -84,7 +85,7 @@ func syscallOrNull(b *boundStmt, i int, n int16) {
 	b.set(i, int64(n))
 }
 
-// insertSocket adds what the interval with the key ts waited for.
+// insertSocket adds the socket that the interval with the key ts waited for.
 func insertSocket(b *boundStmt, ts uint64, s *event.Socket) error {
 	b.set(1, int64(ts))
 	b.set(2, int64(s.Kind))
@@ -106,7 +107,7 @@ const offCPUQuery = `select x.ts, x.thread, x.dur, x.runq, x.op, x.class, x.sysc
 	from interval x left join culprit u on u.off_cpu = x.ts %s
 	where x.ts between ? and ? order by x.ts, u.n`
 
-// The query with what intervals waited for, and the one for recordings that lack it.
+// The query with the sockets, and the one for recordings without them.
 var (
 	socketQuery = fmt.Sprintf(offCPUQuery, "k.kind, k.lport, k.rport, k.remote, k.peer, k.bound",
 		"left join socket k on k.ts = x.ts")
@@ -177,7 +178,7 @@ func syscallOf(s *sqlite.Stmt, i int) int16 {
 	return int16(s.ColumnInt64(i))
 }
 
-// readSocket reads what an interval waited for from column i on: nothing, if they are null.
+// readSocket reads a socket from column i on; nothing if the columns are null.
 func readSocket(s *sqlite.Stmt, i int) event.Socket {
 	k := event.Socket{
 		Kind: event.SocketKind(s.ColumnInt64(i)), LocalPort: uint16(s.ColumnInt64(i + 1)),

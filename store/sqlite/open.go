@@ -16,14 +16,14 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// source is a database file prepared for reading without changing anything:
-// neither the file nor what lies beside it.
+// source is a database file opened for reading. Neither the file nor the files beside it are
+// changed.
 type source struct {
 	path string // as the user gave it
 	file *inode
 	uri  string
 	temp string // folder of a copy, removed at close
-	ours bool   // this version's, as far as the file's header says; the log may say more
+	ours bool   // this version's, according to the file's header; the log may have more
 
 	prepare func(*sqlite.Conn) error // what each connection needs before it is read-only, or nil
 }
@@ -90,9 +90,8 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// header checks the first bytes and reports whether the file uses a write-ahead
-// log. hasLog says that one lies beside it, so that the file itself may still
-// be short.
+// header checks the first bytes and reports whether the file uses a write-ahead log. hasLog says
+// that there is one, so that the file itself may still be short.
 func (s *source) header(hasLog bool) (logMode bool, err error) {
 	var h [headerSize]byte
 	n, err := s.file.file.ReadAt(h[:], 0)
@@ -181,7 +180,7 @@ func (s *source) explain(err error) error {
 
 func (s *source) close() {
 	if s.temp != "" {
-		os.RemoveAll(s.temp) // a leftover in the temporary folder harms nobody
+		os.RemoveAll(s.temp) // a leftover in the temporary folder does no harm
 		s.temp = ""
 	}
 	if s.file != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/owner"
 )
 
-// writeOwner writes who the process with the given row belongs to, if it is known
-// to belong to anybody.
+// writeOwner writes the owner of the process with the given row, if it is known.
 func (w *Writer) writeOwner(process int64, o *owner.Owner) error {
 	if *o == (owner.Owner{}) {
 		return nil
@@ -34,7 +33,7 @@ func nullInt(n uint64) any {
 	return int64(n)
 }
 
-// owners reads who the processes belong to, by the latest row of each id.
+// owners reads the owners of processes, from the latest row of each id.
 func (r *Reader) owners(ctx context.Context) (map[uint32]owner.Owner, error) {
 	out := map[uint32]owner.Owner{}
 	const query = `select p.pid, o.cgroup_id, o.container, o.runtime, o.pod_uid, o.namespace, o.pod, o.pod_container,

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// pageKind is the memory that processes were given.
+// pageKind is the page allocations of processes.
 var pageKind = &kind[event.PageSum]{
 	tables:     []table{{name: "page_second", prune: "ts"}},
 	rows:       func(b *store.Batch) []event.PageSum { return b.Pages },

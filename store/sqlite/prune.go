@@ -2,31 +2,29 @@ package sqlite
 
 import "fmt"
 
-// argsEpoch says that rows of args below id are referred to only by calls that
-// start at or before the time.
+// argsEpoch says that only calls that start at or before the time refer to rows of args below id.
 type argsEpoch struct {
 	id int64
 	at uint64
 }
 
-// startEpoch empties the dictionary of arguments: calls from now on refer to
-// rows with higher ids, so that the older ones can go when their calls went.
+// startEpoch clears the dictionary of arguments: later calls refer to rows with higher ids, so that
+// the older rows can be deleted with their calls.
 func (w *Writer) startEpoch() {
 	w.args.forget()
 	w.epochs = append(w.epochs, argsEpoch{w.args.last + 1, w.session.last})
 }
 
-// pruneStep is how many rows are deleted at a time, pruneSteps how often per
-// flush: together more than a flush at the default rate adds.
+// pruneStep is how many rows are deleted at a time, pruneSteps how often per flush. Together they
+// are more than a flush at the default rate adds.
 const (
 	pruneStep  = 20_000
 	pruneSteps = 8
 )
 
-// prune deletes the oldest raw rows while the file is larger than it may be, and of
-// roll-ups those that have a row for each process, which there may be any number of.
-// Statistics of calls, sessions and names stay. Freed pages are reused, and given back to
-// the file system a few at a time.
+// prune deletes the oldest raw rows while the file is larger than allowed, and the roll-ups that
+// have a row for each process, as there may be any number of processes. Statistics of calls,
+// sessions and names stay. Freed pages are reused, and returned to the file system a few at a time.
 func (w *Writer) prune() error {
 	if w.opt.MaxBytes <= 0 {
 		return nil
@@ -36,7 +34,7 @@ func (w *Writer) prune() error {
 		if err != nil {
 			return err
 		}
-		// The write-ahead log and the next second need room too.
+		// The write-ahead log and the next second also need space.
 		if used <= w.opt.MaxBytes-w.opt.MaxBytes/10 {
 			break
 		}
@@ -64,13 +62,13 @@ func (w *Writer) usedBytes() (int64, error) {
 	return (pages - free) * w.pageSize, err
 }
 
-// rawTables are the other tables than those of kinds whose rows are deleted by their time, ts.
+// rawTables are the tables, besides those of kinds, whose rows are deleted by their time, ts.
 var rawTables = []string{"call", "call_ledger", "notable", "rest_size", "syscall_second", "program"}
 
-// prunedTable is a table whose oldest rows are deleted, and the time of a row in SQL.
+// prunedTable is a table whose oldest rows are deleted, with the time of a row in SQL.
 type prunedTable struct{ name, time string }
 
-// prunedTables are all of them.
+// prunedTables are all such tables.
 var prunedTables = func() (list []prunedTable) {
 	for _, name := range rawTables {
 		list = append(list, prunedTable{name, "ts"})
@@ -118,10 +116,10 @@ func (w *Writer) pruneOldest() (more bool, err error) {
 	return true, w.pruneArgs(uint64(cut))
 }
 
-// footprintTables hold what a process touched, whenever that was.
+// footprintTables have what a process touched, without a time.
 var footprintTables = []string{"syscall_error", "touched", "path_miss", "mapped_library"}
 
-// pruneFootprints deletes those of processes that ended before cut.
+// pruneFootprints deletes the rows of processes that ended before cut.
 func (w *Writer) pruneFootprints(cut int64) error {
 	for _, table := range footprintTables {
 		err := exec(w.conn, "delete from "+table+" where exists (select 1 from process_cpu c where c.session = "+table+

@@ -50,9 +50,9 @@ type Rows struct {
 
 var _ store.Rows = (*Rows)(nil)
 
-// Query runs one reading SQL statement on any SQLite file. On a recording by an
-// earlier Ingero the views of today are there too, over its tables. The file is
-// not changed, whatever the statement says. Rows must be closed.
+// Query runs one reading SQL statement on any SQLite file. On a recording by an earlier Ingero the
+// current views are there too, over its tables. The statement cannot change the file. Rows must be
+// closed.
 func Query(ctx context.Context, path, sql string, l store.Limits) (*Rows, error) {
 	l = withDefaults(l)
 	s, err := openSource(path)
@@ -73,8 +73,8 @@ func Query(ctx context.Context, path, sql string, l store.Limits) (*Rows, error)
 	return r, nil
 }
 
-// connectForQuery opens a connection that has the public views, whichever version
-// recorded the file. One that this version does not read is shown as it is.
+// connectForQuery opens a connection with the public views, whichever version recorded the file. A
+// file that this version does not know is shown as it is.
 func (s *source) connectForQuery() (*sqlite.Conn, error) {
 	l, err := s.legacy()
 	switch {
@@ -130,13 +130,13 @@ func (r *Rows) prepare(sql string) error {
 	}
 	r.columns = r.names(stmt, sql[:len(sql)-rest])
 	r.notes = &asker{guard.reads, r.conn, sql[:len(sql)-rest], r.columns}
-	guard.reads = statementReads{} // statements to come are ours
+	guard.reads = statementReads{} // later statements are our own
 	r.values = make([]any, len(r.columns))
 	return nil
 }
 
-// names are those of the columns. Of columns with the same name the driver knows only
-// the last; SQLite tells them apart (pid, pid:1) when the statement is read from.
+// names are those of the columns. Of columns with the same name the driver knows only the last;
+// SQLite names them pid, pid:1 when the statement is read from.
 func (r *Rows) names(stmt *sqlite.Stmt, sql string) []string {
 	names := make([]string, stmt.ColumnCount())
 	for i := range names {
@@ -147,7 +147,7 @@ func (r *Rows) names(stmt *sqlite.Stmt, sql string) []string {
 	}
 	outer, _, err := r.conn.PrepareTransient("select * from (" + strings.TrimRight(sql, "; \t\r\n") + "\n)")
 	if err != nil {
-		return names // of explain, which cannot be read from, each has its own
+		return names // of explain, which cannot be read from; its columns have distinct names
 	}
 	defer outer.Finalize() //nolint:errcheck // it was not run
 	for i := range names {
@@ -156,7 +156,7 @@ func (r *Rows) names(stmt *sqlite.Stmt, sql string) []string {
 	return names
 }
 
-// stripComments removes comments from what follows the first statement.
+// stripComments removes comments from the text after the first statement.
 func stripComments(s string) string {
 	var b strings.Builder
 	for s != "" {
@@ -184,9 +184,9 @@ func stripComments(s string) string {
 // Columns are the names of the columns.
 func (r *Rows) Columns() []string { return r.columns }
 
-// Notes say what the rows are of where that is easily mistaken: sums over views that do not
-// show all there was, or that have calls within calls. They may ask the recording once more,
-// for a second at most, so they are for after the rows. Once those are closed there are none.
+// Notes say what the rows cover where they are easily misread: sums over views that show only a
+// part, or that have calls within calls. They may query the recording again, for a second at most.
+// Call it after the last row and before Close.
 func (r *Rows) Notes() []store.Note {
 	if r.conn == nil {
 		return nil
@@ -279,7 +279,7 @@ func (r *Rows) explainStep(err error) error {
 	case code == sqlite.ResultTooBig:
 		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows",
 			store.ErrTooLarge, r.limits.Value)
-	case code == sqlite.ResultError && message(err) == "not authorized": // where SQLite itself asks, as for extensions
+	case code == sqlite.ResultError && message(err) == "not authorized": // from SQLite itself, as for extensions
 		return fmt.Errorf("%w: a function is refused", store.ErrRefused)
 	case code == sqlite.ResultError:
 		return fmt.Errorf("%w: %s", store.ErrSyntax, message(err))

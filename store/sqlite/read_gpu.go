@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// OpSeries implements store.Reader. The window grows to whole seconds; calls that
-// came late have a row of their own, which is added to that of their second.
+// OpSeries implements store.Reader. The window grows to whole seconds. Calls that came late have a
+// row of their own, which is added to that of their second.
 func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error) {
 	var out []store.OpSecond
 	step = min(max(step, 1), math.MaxInt32)

@@ -54,8 +54,7 @@ func (r *Reader) Summary(ctx context.Context) (store.Summary, error) {
 	return sum, err
 }
 
-// bootColumn is the column of session that says which run of the kernel it was in.
-// Recordings before schema 13 have none.
+// bootColumn is the column of session with the boot id. Recordings before schema 13 have none.
 func (r *Reader) bootColumn(ctx context.Context) (column string, err error) {
 	column = "''"
 	err = r.rows(ctx, "select 1 from pragma_table_info('session') where name = 'boot'", nil, func(*sqlite.Stmt) error {
@@ -65,7 +64,7 @@ func (r *Reader) bootColumn(ctx context.Context) (column string, err error) {
 	return column, err
 }
 
-// losses returns what could not be recorded, by kind, non-zero only.
+// losses returns the number of dropped records, by kind, non-zero only.
 func (r *Reader) losses(ctx context.Context) (list []event.Loss, err error) {
 	err = r.rows(ctx, "select kind, sum(count) from loss group by kind order by kind", nil, func(s *sqlite.Stmt) error {
 		list = append(list, event.Loss{Kind: event.LossKind(s.ColumnInt64(0)), Count: uint64(s.ColumnInt64(1))})
@@ -74,12 +73,12 @@ func (r *Reader) losses(ctx context.Context) (list []event.Loss, err error) {
 	return list, err
 }
 
-// Processes implements store.Reader: the described ones in their latest state,
-// and those known only by the names of their threads.
+// Processes implements store.Reader: the described ones in their latest state, and those known only
+// by the names of their threads.
 func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 	found := make(map[uint32]store.Process)
 	type life struct{ from, to int64 }
-	during := make(map[uint32]life) // by process, the session that found tells what it says
+	during := make(map[uint32]life) // by process, the session whose description is used
 	by := "null"                    // recordings before schema 17
 	if ok, err := r.hasColumn(ctx, "process", "framework"); err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 			Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),
 			Traced: s.ColumnInt64(8) != 0, Framework: framework.Name(s.ColumnText(11)),
 		}
-		// Of tracers that ran at the same time, the one that traced it knows it best.
+		// Of tracers that ran at the same time, the one that traced it has the best data.
 		in := life{s.ColumnInt64(9), s.ColumnInt64(10)}
 		if o := during[p.PID]; found[p.PID].Traced && !p.Traced && in.from < o.to && o.from < in.to {
 			return nil
@@ -162,8 +161,8 @@ func compareThreads(a, b event.Thread) int {
 	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 }
 
-// CallsIn counts the calls of the whole seconds that a window touches, thinned ones included,
-// and those within others left out where the recording knows them.
+// CallsIn counts the calls of the whole seconds that a window touches, including thinned ones.
+// Calls within others are left out if the recording marks them.
 func (r *Reader) CallsIn(ctx context.Context, w store.Window) (n uint64, err error) {
 	query := "select coalesce(sum(calls), 0) from call_second where id between ? and ?"
 	if ok, err := r.hasColumn(ctx, "call_second", "nested"); err != nil {
@@ -214,9 +213,9 @@ func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, e
 	return out, err
 }
 
-// OpSeconds visits the statistics of each second that a window touches, in order of time,
-// with its Unix time in seconds. There may be several of a thread and operation in one. The
-// pointed-to value is reused.
+// OpSeconds visits the statistics of each second that a window touches, in order of time, with its
+// Unix time in seconds. A thread and operation may have several in one second. The pointed-to value
+// is reused.
 func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec uint64, o *store.OpStat) bool) error {
 	o := store.OpStat{Hist: new(stats.Histogram)}
 	var blob []byte
@@ -249,7 +248,7 @@ func (r *Reader) OpSeconds(ctx context.Context, w store.Window, visit func(sec u
 	})
 }
 
-// readHistogram reads one from a column of a roll-up. It returns the memory it used.
+// readHistogram reads a histogram from a column of a roll-up. It returns the memory it used.
 func readHistogram(s *sqlite.Stmt, column int, h *stats.Histogram, blob []byte, op event.Op) ([]byte, error) {
 	n := s.ColumnLen(column)
 	blob = slices.Grow(blob[:0], n)[:n]

@@ -35,11 +35,11 @@ type stackRow struct {
 
 var _ store.Recording = (*Reader)(nil)
 
-// OpenReader opens a recording for reading. It changes nothing: no file is
-// created, migrated or recovered. The file may be in use by a writer, left
-// behind by a killed one, or lie in a read-only place.
+// OpenReader opens a recording for reading. It changes nothing: no file is created, migrated or
+// recovered. The file may be in use by a writer, left behind by a killed one, or on a read-only
+// file system.
 //
-// Open reads those of earlier versions too.
+// Open also reads recordings of earlier versions.
 func OpenReader(path string) (*Reader, error) {
 	s, err := openSource(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func OpenReader(path string) (*Reader, error) {
 	return newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, path, false) })
 }
 
-// newReader takes over a source whose content is as check demands.
+// newReader takes over a source whose content must pass check.
 func newReader(s *source, check func(*sqlite.Conn) error) (*Reader, error) {
 	r := &Reader{source: s, names: make(map[int64]store.ThreadInfo), stacks: make(map[int64]stackRow)}
 	c, err := s.connect()
@@ -67,7 +67,7 @@ func newReader(s *source, check func(*sqlite.Conn) error) (*Reader, error) {
 
 var errReaderClosed = errors.New("read from a closed recording")
 
-// take borrows a connection that obeys ctx until put.
+// take borrows a connection that stops when ctx ends, until put.
 func (r *Reader) take(ctx context.Context) (*sqlite.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -106,14 +106,13 @@ func (r *Reader) put(c *sqlite.Conn) {
 
 // discard closes a connection; the last one ends the source.
 func (r *Reader) discard(c *sqlite.Conn) {
-	c.Close() // nothing was written that could be lost
+	c.Close() // nothing was written
 	if r.all--; r.all == 0 {
 		r.source.close()
 	}
 }
 
-// Close implements store.Reader. It is safe to call twice; reads in progress
-// end first.
+// Close implements store.Reader. It is safe to call twice. Reads in progress end first.
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,8 +167,8 @@ func each(c *sqlite.Conn, query string, args []int64, f func(*sqlite.Stmt) error
 	}
 }
 
-// has reports whether the recording has a table: those of an older schema lack
-// some, and what such a table would hold was not recorded.
+// has reports whether the recording has a table. Those of an older schema lack some, whose data was
+// not recorded.
 func (r *Reader) has(ctx context.Context, table string) (found bool, err error) {
 	err = r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil,
 		func(*sqlite.Stmt) error {
@@ -179,8 +178,7 @@ func (r *Reader) has(ctx context.Context, table string) (found bool, err error) 
 	return found, err
 }
 
-// optional is rows for a table that recordings of older schemas lack: it has no
-// rows there.
+// optional is rows for a table that recordings of older schemas lack: there it has no rows.
 func (r *Reader) optional(ctx context.Context, table, query string, args []int64, f func(*sqlite.Stmt) error) error {
 	there := false
 	err := r.rows(ctx, "select 1 from sqlite_schema where type = 'table' and name = '"+table+"'", nil,

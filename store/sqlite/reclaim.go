@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// reclaimKind is time in which threads had to free memory for themselves or others.
+// reclaimKind is time in which threads had to reclaim memory.
 var reclaimKind = &kind[event.Reclaim]{
 	tables:     []table{{name: "reclaim", prune: "ts"}},
 	rows:       func(b *store.Batch) []event.Reclaim { return b.Reclaims },

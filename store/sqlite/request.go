@@ -9,8 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// requestKind is single requests to block devices. SQL reads it, and no Reader: the sums hold all
-// of them.
+// requestKind is single requests to block devices. Only SQL reads them; the sums cover all of them.
 var requestKind = &kind[event.Request]{
 	tables:     []table{{name: "request", prune: "ts"}},
 	rows:       func(b *store.Batch) []event.Request { return b.Requests },

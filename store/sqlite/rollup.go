@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// keepSeconds is how long the roll-ups of a second stay in memory for late
-// events. Later ones get a row of their own, which readers add up.
+// keepSeconds is how long the roll-ups of a second stay in memory for late events. Later events get
+// a row of their own, which readers add up.
 const keepSeconds = 3
 
 // rollups are the tables whose keys are second << 20 | n; no two of them have the same one.
@@ -40,7 +40,7 @@ type gapSum struct {
 	dirty  bool
 }
 
-// roll points a series at the roll-up of another second.
+// roll starts the roll-ups of another second for a series.
 func (w *Writer) roll(s *series, sec uint64) {
 	if s.sum != nil && sec > s.sum.second {
 		s.median.rolled(&s.sum.hist)
@@ -99,7 +99,7 @@ func (w *Writer) rollupID(sec uint64) (int64, error) {
 	return n, nil
 }
 
-// giveID gives a row of a roll-up table an id, unless it was written before.
+// giveID gives a row of a roll-up table an id, if it has none yet.
 func (w *Writer) giveID(id *int64, sec uint64) (err error) {
 	if *id == 0 {
 		*id, err = w.rollupID(sec)
@@ -162,7 +162,7 @@ func (w *Writer) writeGapSums() error {
 	return nil
 }
 
-// forgetSeconds drops written roll-ups that no call is expected for any more.
+// forgetSeconds drops written roll-ups for which no more calls are expected.
 func (w *Writer) forgetSeconds() {
 	for _, s := range w.series {
 		if s.sum != nil && s.sum.second+keepSeconds < w.newest {
@@ -199,8 +199,8 @@ func (w *Writer) forgetSeconds() {
 	}
 }
 
-// shed drops the oldest roll-ups when a full disk has kept too many of them in
-// memory, and counts their calls as lost.
+// shed drops the oldest roll-ups when a full disk has kept too many in memory, and counts their
+// calls as lost.
 func (w *Writer) shed() {
 	for len(w.sums) > maxSums {
 		oldest := ^uint64(0)

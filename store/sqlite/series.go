@@ -10,8 +10,8 @@ import (
 
 const second = 1_000_000_000
 
-// series is what the writer knows of one operation on one thread: of its calls within
-// other ones, or of those that are not.
+// series is the writer's state of one operation on one thread: of its calls within other ones, or
+// of its other calls.
 type series struct {
 	thread   *thread
 	id       event.Thread
@@ -20,8 +20,8 @@ type series struct {
 	whole    bool // every call of it is stored
 	bytesArg int
 
-	tellsSite bool        // its calls say where they were made
-	sites     []*callSite // from where, those that are told apart; the first is all others
+	tellsSite bool        // its calls record where they were made
+	sites     []*callSite // call sites; the first one is all sites beyond the limit
 
 	seen   uint64 // calls so far
 	median medianOf
@@ -31,14 +31,14 @@ type series struct {
 	extent extent
 }
 
-// extent is how long the calls of a second took so far.
+// extent is the shortest and longest call of a second so far.
 type extent struct {
 	second   uint64
 	min, max uint64
 }
 
-// widen takes a call in, and reports whether it was the longest or the shortest so far. Such
-// ones are stored: a dozen of a thousand calls, for max and min to be exact in every second.
+// widen includes a call, and reports whether it was the longest or the shortest so far. Such calls
+// are stored: a dozen of a thousand, so that max and min are exact in every second.
 func (r *extent) widen(second, ns uint64) bool {
 	switch {
 	case r.second != second:
@@ -53,8 +53,8 @@ func (r *extent) widen(second, ns uint64) bool {
 	return true
 }
 
-// seriesKey packs a thread id, an operation and whether its calls are nested; a thread id
-// belongs to one process at a time.
+// seriesKey packs a thread id, an operation and whether its calls are nested. A thread id belongs
+// to one process at a time.
 func seriesKey(tid uint32, op event.Op, nested bool) uint64 {
 	key := uint64(tid)<<17 | uint64(op)
 	if nested {
@@ -103,9 +103,9 @@ func (s *callSum) add(c *event.Call, weight uint64, bytesArg int, off bool) {
 	s.hist.AddN(c.Duration, uint32(weight))
 }
 
-// medianOf follows the median duration of a series with the histograms that the
-// roll-ups fill anyway: that of the current second while it is the first, then
-// those of the last completed seconds, at least minSample values.
+// medianOf follows the median duration of a series with the histograms of the roll-ups: that of the
+// current second while it is the first, then those of the last completed seconds, at least
+// minSample values.
 type medianOf struct {
 	value      uint64
 	prev, cur  stats.Histogram
@@ -137,19 +137,19 @@ func (m *medianOf) counted(n uint64, h *stats.Histogram) {
 	m.value = h.Quantile(0.5)
 }
 
-// group is a run of calls of a series of which one will be stored. They begin within one
-// second, so that sums over seconds stay exact.
+// group is a run of calls of a series of which one will be stored. They start within one second, so
+// that sums over seconds stay exact.
 type group struct {
 	n      uint32 // calls in it so far
-	second uint64 // in which they begin
+	second uint64 // in which they start
 	weight uint32
-	ns     uint64     // that they took
-	size   uint64     // that they asked for, if their operation has a size
-	mixed  bool       // not all asked for the same
-	chosen event.Call // uniformly among those n
+	ns     uint64     // their duration in total
+	size   uint64     // their size in total, if the operation has a size
+	mixed  bool       // not all have the same size
+	chosen event.Call // one of the n, chosen uniformly
 }
 
-// add puts a call into the group and reports whether it is complete.
+// add adds a call to the group and reports whether it is complete.
 func (g *group) add(c *event.Call, weight, size uint32, bytesArg int, rng *rand.PCG) bool {
 	if bytesArg >= 0 {
 		g.mixed = g.mixed || g.n > 0 && c.Args[bytesArg] != g.chosen.Args[bytesArg]
@@ -165,7 +165,7 @@ func (g *group) add(c *event.Call, weight, size uint32, bytesArg int, rng *rand.
 	return g.n >= size
 }
 
-// take empties the group and returns the call that stands for it.
+// take empties the group and returns the call that represents it.
 func (g *group) take(s *series) pendingCall {
 	p := pendingCall{Call: g.chosen, series: s, rest: g.ns - g.chosen.Duration, mixed: g.mixed}
 	if g.mixed {
@@ -176,8 +176,8 @@ func (g *group) take(s *series) pendingCall {
 	return p
 }
 
-// isNotable says whether a call is visited one by one; first is whether it is
-// the first of its series.
+// isNotable reports whether a call is visited one by one; first is whether it is the first of its
+// series.
 func isNotable(c *event.Call, median uint64, first, off bool) bool {
 	return first || c.Ret != 0 || store.IsSlow(c.Duration, median) || store.IsBulkCopy(c) ||
 		off && store.WaitNS(&c.Ledger) >= uint64(store.NotableWait)

@@ -48,7 +48,7 @@ func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapsho
 	return snapshotKind.read(ctx, r, bounds(w))
 }
 
-// bytesOrNull is what a blob column gets.
+// bytesOrNull is the value for a blob column.
 func bytesOrNull(s string) any {
 	if s == "" {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// stallKind is stalls of CPUs. Two CPUs may stall in the same nanosecond: which one matters less
-// than that.
+// stallKind is stalls of CPUs. If two CPUs stall in the same nanosecond, one of them is kept.
 var stallKind = &kind[event.Stall]{
 	tables:     []table{{name: "stall", initial: true, prune: "ts", machine: true}},
 	rows:       func(b *store.Batch) []event.Stall { return b.Stalls },

@@ -45,8 +45,7 @@ type lossRow struct {
 	dirty bool
 }
 
-// describe takes names, processes and stacks from a batch, before the events
-// that refer to them.
+// describe takes names, processes and stacks from a batch, before the events that refer to them.
 func (w *Writer) describe(b *store.Batch) {
 	for i := range b.Threads {
 		t := &b.Threads[i]
@@ -96,9 +95,8 @@ func (w *Writer) kernelStack(addrs []uint64) int64 {
 	return id
 }
 
-// writeState writes everything that was kept in memory for this transaction:
-// dictionaries, roll-ups, losses and the session's totals. What it wrote stays
-// marked until committed.
+// writeState writes everything kept in memory for this transaction: dictionaries, roll-ups, losses
+// and the session's totals. Written entries stay marked until the commit.
 func (w *Writer) writeState() error {
 	for _, f := range []func() error{
 		w.writeFrames, w.writeProcesses, w.writeDictionaries, w.writeSums, w.writeLosses, w.writeSession,
@@ -247,7 +245,7 @@ func (w *Writer) writeSession() error {
 	}})
 }
 
-// committed clears the marks of what is now on disk and forgets old seconds.
+// committed clears the marks of entries that are now on disk and forgets old seconds.
 func (w *Writer) committed() {
 	for _, t := range w.threads.fresh {
 		t.fresh = false

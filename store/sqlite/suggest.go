@@ -18,7 +18,7 @@ var (
 	noColumn = regexp.MustCompile(`no such column: (\S+)`)
 )
 
-// explain turns an error of compiling a statement into what to write instead.
+// explain adds to an error of compiling a statement what to write instead.
 func (r *Rows) explain(sql string, g *guard, err error) error {
 	code := sqlite.ErrCode(err)
 	if code.ToPrimary() == sqlite.ResultAuth || g.refused != "" {
@@ -56,8 +56,8 @@ func (r *Rows) explain(sql string, g *guard, err error) error {
 	return fmt.Errorf("%w: %s", store.ErrSyntax, text)
 }
 
-// columnHint says what to write instead of a column that is not there: one of what the
-// statement reads, or what columns that has; and which other views have it.
+// columnHint suggests a column in place of a missing one: one of what the statement reads, or the
+// list of its columns; and the other views that have it.
 func columnHint(names map[string]*relation, column string, asked []reading) string {
 	table, wrong, qualified := strings.Cut(column, ".")
 	if !qualified {
@@ -87,10 +87,10 @@ func columnHint(names map[string]*relation, column string, asked []reading) stri
 	return hint + "; " + wrong + " is in " + strings.Join(in, ", ")
 }
 
-// unqualified is a name without that of its schema or table.
+// unqualified is a name without its schema or table.
 func unqualified(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// having names the views that have a column, or else the tables; not many.
+// having names the views that have a column, or else the tables; only a few.
 func having(names map[string]*relation, column string) []string {
 	var views, tables []string
 	for name, r := range names {
@@ -126,7 +126,7 @@ func (r *Rows) schemaNames() map[string]*relation {
 	if err := r.conn.SetAuthorizer(nil); err != nil {
 		return names
 	}
-	// Without names there is just no suggestion.
+	// On an error there is just no suggestion.
 	_ = sqlitex.ExecuteTransient(r.conn, `select s.name, c.name, s.type = 'view' from (
 			select name, type from sqlite_schema where type in ('table', 'view')
 			union select name, type from sqlite_temp_schema where name not like 'old\_%' escape '\'

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// threadTimeKind is what threads' time went to so far.
+// threadTimeKind is running totals of how threads' time was spent.
 var threadTimeKind = &kind[event.ThreadTime]{
 	tables:     []table{{name: "thread_time", initial: true, prune: "ts"}},
 	rows:       func(b *store.Batch) []event.ThreadTime { return b.ThreadTimes },

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// throttleKind is how long control groups were held back by their quota of CPU time.
+// throttleKind is how long control groups were throttled by their CPU quota.
 var throttleKind = &kind[store.Throttle]{
 	tables:     []table{{name: "throttle", initial: true, prune: "ts", machine: true}},
 	rows:       func(b *store.Batch) []store.Throttle { return b.Throttles },

@@ -8,9 +8,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// upgradeViews makes the views of today for a recording with an older schema, as far as its own
-// differ: from its tables where they have what a view needs. What they do not have is null,
-// and a view of what was not recorded then is empty.
+// upgradeViews creates the current views for a recording with an older schema, where its own
+// differ: from its tables, where they have what a view needs. Missing columns are null, and a view
+// of data that was not recorded then is empty.
 func upgradeViews(c *sqlite.Conn) error {
 	version, err := pragmaInt(c, "user_version")
 	if err != nil || version >= schemaVersion {
@@ -48,8 +48,8 @@ func upgradeViews(c *sqlite.Conn) error {
 // tallySchema is the first schema with numbers to repeat a row by.
 const tallySchema = 20
 
-// asToday has a recording with an older schema look as if it had the tables of today: those
-// that it lacks are empty, columns that it lacks are null. They are temporary.
+// asToday makes a recording with an older schema look as if it had the current tables: missing
+// tables are empty, missing columns are null. They are temporary.
 func asToday(c *sqlite.Conn, version int) error {
 	today, err := tables()
 	if err != nil {
@@ -60,7 +60,7 @@ func asToday(c *sqlite.Conn, version int) error {
 		return err
 	}
 	if have["call"] == nil {
-		return nil // no recording of ours
+		return nil // not a recording of ours
 	}
 	for _, t := range today {
 		lacks := slices.DeleteFunc(slices.Clone(t.columns),
@@ -86,7 +86,7 @@ func asToday(c *sqlite.Conn, version int) error {
 			from x`)
 }
 
-// readable reports whether all that a view reads is there.
+// readable reports whether everything that a view reads exists.
 func readable(c *sqlite.Conn, view string) bool {
 	s, _, err := c.PrepareTransient(fmt.Sprintf("select * from temp.%q", view))
 	if err != nil {
@@ -95,8 +95,8 @@ func readable(c *sqlite.Conn, view string) bool {
 	return s.Finalize() == nil
 }
 
-// overOlder returns the statement that makes the view over the recording's own, which has
-// some of its columns; none if there is no such view.
+// overOlder returns the statement that creates the view over the recording's own, which has some of
+// its columns; empty if there is no such view.
 func (v *publicView) overOlder(have []string) string {
 	from := "where 0"
 	if len(have) > 0 {

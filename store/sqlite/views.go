@@ -18,8 +18,8 @@ import (
 //go:embed views.sql
 var viewSQL string
 
-// views returns the script that creates every view: the hand-written ones and
-// those that follow from the vocabulary.
+// views returns the script that creates every view: the hand-written ones, and those derived from
+// the event catalogue.
 func views() string {
 	var b strings.Builder
 	b.WriteString(numbered(strings.NewReplacer("{launches}", opsThat(launchesKernel), "{reducing}", opsThat(reduces),
@@ -44,13 +44,13 @@ func views() string {
 	return b.String()
 }
 
-// The parts of a view that shows a row for each call, over a row c of the table call that
-// stands for c.weight of them. Row n.n is the stored call if that is 0, else one of the
-// others: these share what they took together, evenly.
+// The parts of a view that shows a row for each call, over a row c of the table call that stands
+// for c.weight calls. Row n.n is the stored call if that is 0, else one of the others: these share
+// their total time evenly.
 const (
 	repeated = "cross join tally n on n.n < coalesce(c.weight, 1)"
 	copyOf   = "case when n.n > 0 then '+' || n.n else '' end"
-	restNS   = "coalesce(c.rest, c.dur * (c.weight - 1))" // where it is not known they took as long as the stored call
+	restNS   = "coalesce(c.rest, c.dur * (c.weight - 1))" // else as long as the stored call
 	copyNS   = "case when n.n = 0 then c.dur else " + restNS + " / (c.weight - 1) + (n.n <= " + restNS +
 		" % (c.weight - 1)) end"
 )
@@ -78,7 +78,7 @@ func sized(n int) string {
 		column)
 }
 
-// numbered puts an operation's number in the place of its name in braces.
+// numbered replaces an operation's name in braces by its number.
 func numbered(script string) string {
 	var pairs []string
 	for i := range event.Catalog {
@@ -87,8 +87,7 @@ func numbered(script string) string {
 	return strings.NewReplacer(pairs...).Replace(script)
 }
 
-// ledgerView has a row per call or gap that was off the CPU, one column per
-// class of waiting.
+// ledgerView has a row per call or gap with off-CPU time, and one column per wait class.
 func ledgerView(b *strings.Builder) {
 	var total, columns strings.Builder
 	for c := range event.NumClasses {
@@ -114,7 +113,7 @@ join op_name o on o.id = d.%s`,
 	b.WriteString(";\n")
 }
 
-// whens are the branches of a case that names the numbers from 0 on.
+// whens are the branches of a case expression that names the numbers from 0 on.
 func whens(names []string) string {
 	var b strings.Builder
 	for i, n := range names {
@@ -134,7 +133,7 @@ func opsThat(is func(*event.Info) bool) string {
 	return strings.Join(l, ", ")
 }
 
-// tellsSite reports whether an operation's calls tell from where they were made.
+// tellsSite reports whether an operation's calls record where they were made.
 func tellsSite(i *event.Info) bool { return i.Op.TellsSite() }
 
 func allocates(i *event.Info) bool { return i.Role == event.RoleAlloc }
@@ -142,10 +141,10 @@ func allocates(i *event.Info) bool { return i.Role == event.RoleAlloc }
 // pins reports whether an operation page-locks memory of the host.
 func pins(i *event.Info) bool { return allocates(i) && i.Space == event.PinnedMemory }
 
-// ofGraphs reports whether an operation is one of graphs or captures.
+// ofGraphs reports whether an operation is about graphs or captures.
 func ofGraphs(i *event.Info) bool { return i.Op.GraphStep() != "" }
 
-// graphStep is the expression that names what an operation does to a graph.
+// graphStep is the SQL expression for what an operation does to a graph.
 func graphStep() string {
 	var b strings.Builder
 	b.WriteString("case c.op")
@@ -163,7 +162,7 @@ func reduces(i *event.Info) bool { return i.Op.Source() == event.SourceNCCL && e
 // launchesKernel reports whether an operation names the kernel it launches.
 func launchesKernel(i *event.Info) bool { return i.Op.LaunchesKernel() }
 
-// hostView is the rows of one thing that the kernel tells of, if it has arguments.
+// hostView is the rows of one kind of kernel event, with its arguments.
 func hostView(b *strings.Builder, i *event.Info) {
 	from := map[event.Source]string{event.SourceIO: "io_requests", event.SourceTCP: "tcp_events"}[i.Op.Source()]
 	if i.Name == "oom_kill" {

@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// maxSites is how many call sites of an operation on a thread are told apart. Programs wait for
-// the GPU from a handful; only code that is made while it runs has more.
+// maxSites is how many call sites of an operation on a thread are kept apart. Programs wait for the
+// GPU from a handful; only code generated at run time has more.
 const maxSites = 32
 
 type siteKey struct {
@@ -32,16 +32,16 @@ type siteSum struct {
 	dirty  bool
 }
 
-// callSite is a place that a series' calls are made from.
+// callSite is a place from which a series' calls are made.
 type callSite struct {
 	addr   uint64
 	seen   uint64 // calls so far
 	median medianOf
 	second uint64
-	sum    *siteSum // of that second
+	sum    *siteSum // of the current second
 }
 
-// siteOf finds the place that a call was made from; the one with address 0 if there are too many.
+// siteOf finds the site of a call; the one with address 0 if there are too many.
 func (s *series) siteOf(addr uint64) *callSite {
 	for _, site := range s.sites {
 		if site.addr == addr {
@@ -61,8 +61,7 @@ func (s *series) siteOf(addr uint64) *callSite {
 	return s.sites[len(s.sites)-1]
 }
 
-// countSite counts a call at the place it was made from, and returns what calls from there usually
-// take, ns.
+// countSite counts a call at its site, and returns the usual duration of calls from there, in ns.
 func (w *Writer) countSite(c *event.Call, s *series) (median uint64) {
 	site := s.siteOf(c.Args[event.SiteArg])
 	sec := c.Start / second
@@ -80,7 +79,7 @@ func (w *Writer) countSite(c *event.Call, s *series) (median uint64) {
 	return site.median.value
 }
 
-// rollSite points a place at the sum of another second.
+// rollSite starts the sum of another second for a site.
 func (w *Writer) rollSite(s *series, site *callSite, sec uint64) {
 	if site.sum != nil && sec > site.second {
 		site.median.rolled(&site.sum.hist)
@@ -123,7 +122,7 @@ func (w *Writer) writeSiteSums() error {
 	return nil
 }
 
-// forgetSites drops written sums that no call is expected for any more.
+// forgetSites drops written sums for which no more calls are expected.
 func (w *Writer) forgetSites() {
 	for k, s := range w.siteSums {
 		s.dirty = false

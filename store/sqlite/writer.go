@@ -22,10 +22,9 @@ type Options struct {
 	// MaxBytes is the size of the file above which the oldest rows are deleted;
 	// roll-ups stay. 0 means no limit.
 	MaxBytes int64
-	// RawRate is how many calls a second are stored one by one, 0 means
-	// DefaultRawRate.
+	// RawRate is how many calls a second are stored one by one; 0 means DefaultRawRate.
 	RawRate int
-	// Seed chooses among thinned calls; 0 means an arbitrary seed.
+	// Seed is the seed for choosing among thinned calls; 0 means an arbitrary one.
 	Seed uint64
 	// Now is the clock of sessions and losses, nil means time.Now.
 	Now func() time.Time
@@ -86,8 +85,8 @@ type pendingCall struct {
 	event.Call
 	series   *series
 	notable  bool
-	rest     uint64 // ns that the other Weight-1 calls took
-	restSize uint64 // that they asked for, if mixed
+	rest     uint64 // ns, duration of the other Weight-1 calls
+	restSize uint64 // their size in total, if mixed
 	mixed    bool   // not all asked for the same
 }
 
@@ -165,8 +164,8 @@ func (w *Writer) call(c *event.Call) {
 	}
 }
 
-// lifeOfGraph reports whether an operation makes, changes or ends a graph or a capture.
-// They are few, each costs much, and a life of which a part is missing is none.
+// lifeOfGraph reports whether an operation creates, changes or destroys a graph or a capture. They
+// are few and expensive, and all of them are needed to follow a graph.
 func lifeOfGraph(op event.Op) bool {
 	step := op.GraphStep()
 	return step != "" && (op.Role() == event.RoleCapture || strings.HasSuffix(step, "Destroy"))
@@ -206,7 +205,7 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 	return s
 }
 
-// endThread forgets a thread whose ids may come back as another one.
+// endThread forgets a thread whose ids may be used again.
 func (w *Writer) endThread(id event.Thread) {
 	for key, s := range w.series {
 		if s.id == id {
@@ -264,9 +263,8 @@ func (w *Writer) Flush(ctx context.Context) error {
 	})
 }
 
-// attempt runs f inside the transaction and undoes the transaction if it fails:
-// its rows are counted as lost, while dictionaries and roll-ups stay in memory
-// for the next one.
+// attempt runs f inside the transaction and undoes the transaction if it fails: its rows are
+// counted as lost, while dictionaries and roll-ups stay in memory for the next one.
 func (w *Writer) attempt(f func() error) error {
 	err := w.begin()
 	if err == nil {
@@ -325,12 +323,12 @@ func (w *Writer) Close() error {
 	return errors.Join(err, w.shut())
 }
 
-// shut leaves one self-contained file that can be read from read-only places,
-// if no reader is looking at it right now.
+// shut leaves one self-contained file that can be read from read-only places, unless a reader has
+// it open right now.
 func (w *Writer) shut() error {
 	w.conn.SetBusyTimeout(200 * time.Millisecond)
 	_ = exec(w.conn, "pragma wal_checkpoint(truncate)")
-	_ = exec(w.conn, "pragma journal_mode = delete") // stays WAL while somebody reads
+	_ = exec(w.conn, "pragma journal_mode = delete") // stays WAL while a reader has it open
 	err := w.conn.Close()
 	w.file.unlock()
 	w.file.release()

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// xidKind is errors of GPUs. One whose nanosecond is taken moves up.
+// xidKind is errors of GPUs. An error whose nanosecond is taken moves to the next free one.
 var xidKind = &kind[store.Xid]{
 	tables: []table{{name: "gpu_xid", machine: true}},
 	rows:   func(b *store.Batch) []store.Xid { return b.Xids },
