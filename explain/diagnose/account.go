@@ -9,22 +9,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// account is an episode's lost time, from which causes take what they explain.
+// account is the lost time of one episode. Causes take from it what they explain.
 type account struct {
 	*ledger.Episode
 	sub    *subject
 	split  ledger.Split                 // all of its time
 	taken  [event.NumClasses + 1]uint64 // of that, by class; the last is on-CPU time
 	left   [event.NumClasses + 1]uint64 // lost and not taken yet
-	open   []*event.OffCPU              // waits for threads nobody has claimed
+	open   []*event.OffCPU              // waits for other threads that no cause has claimed yet
 	base   uint64                       // what the call usually takes, 0 if unknown
-	bySite bool                         // of those from the same place, in the same phase
+	bySite bool                         // base is that of calls from the same call site, in the same phase
 	role   event.Role
 	first  bool // the process had just begun with the call's operation
 }
 
-// loads reports whether the call is a first one that does not wait for the GPU:
-// only then is it known to be slow although there is nothing to compare it with.
+// loads reports whether the call is a first one that does not wait for the GPU. Only such a first
+// call is known to be slow without a usual duration to compare it with.
 func (a *account) loads() bool {
 	return a.first && a.role != event.RoleSync && a.role != event.RoleCopy && a.Call.Duration >= uint64(minStall)
 }
@@ -72,9 +72,8 @@ func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 	return a
 }
 
-// queued is the run-queue time worth asking about. Waits too short for a row of
-// their own are taken for wake-up latency unless they add up in one episode and
-// are long on average.
+// queued is the run-queue time that has to be explained, ns. Waits too short for a row of their own
+// count as wake-up latency, unless they add up within the episode and are long on average.
 func queued(e *ledger.Episode, ns uint64) uint64 {
 	var listed uint64
 	for _, o := range e.Rows {
@@ -114,8 +113,8 @@ func (a *account) assignToGPU(split *ledger.Split) {
 	}
 }
 
-// excess adds what the call took beyond the usual, apart from its waits: off-CPU
-// time first, because on-CPU time is a remainder.
+// excess adds the time that the call took beyond the usual, without the waits that need no
+// baseline. Off-CPU time comes first, because on-CPU time is a remainder.
 func (a *account) excess(split *ledger.Split) {
 	var waits uint64
 	for _, c := range []event.Class{
@@ -140,12 +139,11 @@ func (a *account) excess(split *ledger.Split) {
 	a.left[event.OnCPU] += over
 }
 
-// minCalls is how many calls make a median that a call can be held against.
+// minCalls is the least number of calls whose median is used as the usual duration.
 const minCalls = 10
 
-// baseline is what a call of this kind usually takes on its thread, 0 if too few
-// were made. For a first call the second may tell. A copy is held against a copy
-// of its size.
+// baseline is what a call of this kind usually takes on its thread, ns; 0 if there are too few
+// calls. For a first call, two calls are enough. A copy is compared with a copy of its size.
 func (cs *callStats) baseline(c *event.Call, first bool) uint64 {
 	st := cs.stats[threadOp{c.Thread, c.Op}]
 	if st == nil || st.Hist == nil || st.Calls < 2 || st.Calls < minCalls && !first {
@@ -162,7 +160,7 @@ func (cs *callStats) baseline(c *event.Call, first bool) uint64 {
 	return base
 }
 
-// median is what half of the calls took at most, ns.
+// median is the median duration of an operation's calls, ns.
 func (cs *callStats) median(st *store.OpStat) uint64 {
 	v, ok := cs.medians[st]
 	if !ok {
@@ -172,7 +170,7 @@ func (cs *callStats) median(st *store.OpStat) uint64 {
 	return v
 }
 
-// take claims up to v of what was lost in a class.
+// take claims up to v ns of the time that was lost in a class, and returns how much it was.
 func (a *account) take(c event.Class, v uint64) uint64 {
 	v = min(v, a.left[c])
 	a.left[c] -= v
@@ -180,9 +178,9 @@ func (a *account) take(c event.Class, v uint64) uint64 {
 	return v
 }
 
-// whole claims up to v of all the time in a class that nobody has claimed, for
-// causes that explain what a call always takes, not just what it takes beyond
-// the usual. That excess is the first of it to go.
+// whole claims up to v ns of all the time in a class that nobody has claimed. It is for causes that
+// explain all of a call's time, not only what is beyond the usual. The part beyond the usual is
+// taken first.
 func (a *account) whole(c event.Class, v uint64) uint64 {
 	all := a.split.Of(c)
 	v = min(v, all-min(all, a.taken[c]))
@@ -191,7 +189,7 @@ func (a *account) whole(c event.Class, v uint64) uint64 {
 	return v
 }
 
-// through claims the waits for other threads whose root is of the kind.
+// through claims the waits for other threads whose root cause is of the kind.
 func (a *account) through(kind string) []claim {
 	var claims []claim
 	open := a.open[:0]
@@ -225,17 +223,17 @@ type claim struct {
 	class     event.Class // what the thread itself was doing
 	lost      uint64
 	explained uint64
-	freed     uint64             // for a wait for another thread: what would end with the cause, explained or more
+	freed     uint64             // for a wait for another thread: the time saved without the cause, at least explained
 	reach     float64            // for a wait for another thread: share of it that led to the root
 	stall     uint64             // longest uninterrupted part
 	count     int                // waits it consists of; 0 means 1
 	chain     []ledger.Link      // for a wait for another thread
 	row       *event.OffCPU      // that wait
 	op        *cluster.Operation // for a wait for a rank
-	part      *event.Collective  // what shows that wait, if its call was not kept
+	part      *event.Collective  // the record of that wait, if its call was not stored
 	why       string             // for Unknown
-	aggregate bool               // known from exact statistics only: acc is a typical one of many calls
-	beside    bool               // not within acc's calls: between these and others, or within those of other operations
+	aggregate bool               // from exact statistics only: acc is a typical call of many
+	beside    bool               // lost outside acc's calls: between calls, or within other operations
 }
 
 // key says which claims have the same cause.
@@ -245,11 +243,11 @@ type key struct {
 	loading bool // before the process's first launch
 }
 
-// The rule of silence.
+// When a finding is reported.
 const (
-	minStall   = 100 * time.Millisecond // a single stall this long is always told
+	minStall   = 100 * time.Millisecond // a single stall this long is always reported
 	minPct     = 2.0                    // of the thread's wall time
-	minSample  = 10                     // waits or slow calls
-	minRelated = 3                      // ... of which, if they are waits for the same thread, so many had this cause
-	minShare   = 50.0                   // explained_pct from which a culprit is named
+	minSample  = 10                     // waits or slow calls of the finding
+	minRelated = 3                      // enough with this cause, if minSample waits were for the same thread
+	minShare   = 50.0                   // the least explained_pct for which a culprit is named
 )

@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/capture/host/framework"
 )
 
-// The topics on which programs of one framework are advised otherwise than those of
-// another. What is the same for all is reported by the cause itself.
+// Topics of advice that depends on the program's framework. Advice that is the same for all
+// frameworks is in the cause itself.
 const (
 	adviceFewThreads   = CPUContention
 	adviceWorkers      = InputStarvation
@@ -32,10 +32,10 @@ const (
 	adviceFuse         = LaunchBound
 )
 
-// advice is what to do, by topic and framework. Unknown has what is said of recordings
-// that do not tell the framework. CUDA has what is said to programs that call CUDA
-// themselves, and to frameworks without words of their own; where it is missing, they are
-// told nothing. Words in braces are replaced: {process}, {op}, {sizes}, {pid}, {worker}, {site}.
+// advice is what to do, by topic and framework. Unknown is for recordings that do not name the
+// framework. CUDA is for programs that call CUDA themselves, and for frameworks that have no text
+// of their own; if it is missing too, nothing is said. Words in braces are replaced: {process},
+// {op}, {sizes}, {pid}, {worker}, {site}.
 var advice = map[string]map[framework.Name]string{
 	adviceFewThreads: {
 		framework.Unknown: "run fewer threads in {process} than it has CPUs: OMP_NUM_THREADS, " +
@@ -219,8 +219,8 @@ var advice = map[string]map[framework.Name]string{
 	},
 }
 
-// advise returns what is said on topics to a process, in their order. values are pairs:
-// what is written in braces, and what it stands for.
+// advise returns the advice for a process on the topics, in their order. values are pairs: the name
+// in braces and its replacement.
 func (ps *processes) advise(pid uint32, values []string, topics ...string) []string {
 	var by framework.Name
 	if p := ps.byPID[pid]; p != nil {

@@ -6,21 +6,21 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Faults that are always there cannot be held against a median. They show in the
-// pattern of a thread's calls: how often it waits, captures or launches for what
-// it gets done. The numbers are exact, whatever the recording thinned.
+// A fault that is always there does not show against a median. It shows in the pattern of a
+// thread's calls: how often it waits, captures or launches for the work it does. The numbers are
+// exact, even where the recording is thinned.
 
-// unattributed is what of a thread's time no episode's claim has taken.
+// unattributed is the part of a thread's time that no claim on an episode has taken.
 type unattributed struct {
-	ops   map[event.Op]uint64 // inside calls, waits that need no baseline left out
+	ops   map[event.Op]uint64 // inside calls, without waits that need no baseline
 	taken map[event.Op]uint64 // by claims
-	onGPU map[event.Op]uint64 // of that, in which the GPU was at work
+	onGPU map[event.Op]uint64 // of taken, the waits for the GPU
 	room  uint64              // of the thread's wall time
 }
 
-// unclaimed subtracts the claims from the exact sums. What an operation waited for
-// that needs no baseline belongs to the claims, whether or not they took it; in a
-// sync call other waits may be for the GPU.
+// unclaimed subtracts the claims from the exact sums. Waits that need no baseline are subtracted
+// whether or not a claim took them. In a sync call, futex, pipe and network waits may be for the
+// GPU: they are subtracted only if claimed.
 func (ev *evidence) unclaimed(t *subject, claimed []claim) *unattributed {
 	r := &unattributed{
 		ops: map[event.Op]uint64{}, taken: map[event.Op]uint64{}, onGPU: map[event.Op]uint64{},
@@ -48,7 +48,8 @@ func (ev *evidence) unclaimed(t *subject, claimed []claim) *unattributed {
 	return r
 }
 
-// itself is what an operation's calls took without waits that need no baseline, ns.
+// itself is the time of an operation's calls without the waits that need no baseline (disk, CPU
+// quota, run queue and so on), ns.
 func itself(o *store.OpStat) uint64 {
 	var host uint64
 	for c := range event.NumClasses {
@@ -69,7 +70,8 @@ func needsNoBaseline(c event.Class, op event.Op) bool {
 	return false
 }
 
-// take takes up to v of an operation's time that no claim has taken.
+// take takes up to v ns of an operation's time that no claim has taken, and returns how much it
+// was.
 func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 	v = min(v, t.unattributed.ops[o.Op], t.unattributed.room)
 	t.unattributed.ops[o.Op] -= v
@@ -77,7 +79,7 @@ func (t *subject) take(o *store.OpStat, v uint64) uint64 {
 	return v
 }
 
-// aggregateClaims makes a claim of what was taken of an operation's exact sums. It stands
+// aggregateClaims makes a claim of v ns that were taken from an operation's exact sums. It stands
 // for count calls.
 func (cs *callStats) aggregateClaims(t *subject, o *store.OpStat, kind string, class event.Class, v,
 	count uint64,
@@ -91,8 +93,8 @@ func (cs *callStats) aggregateClaims(t *subject, o *store.OpStat, kind string, c
 	}}
 }
 
-// aggregateBeside makes a claim of a thread's time that is not within an operation's calls, but
-// belongs to them.
+// aggregateBeside makes a claim of a thread's time that is outside an operation's calls, but caused
+// by them.
 func (cs *callStats) aggregateBeside(t *subject, o *store.OpStat, kind string, v, count uint64) []claim {
 	v = min(v, t.unattributed.room)
 	t.unattributed.room -= v
@@ -103,8 +105,8 @@ func (cs *callStats) aggregateBeside(t *subject, o *store.OpStat, kind string, v
 	return claims
 }
 
-// typical is a call that stands for all of its operation: the longest one whose
-// stack is known, else the longest one known, else the first.
+// typical is a call that stands for all calls of its operation: the longest with a known stack,
+// else the longest, else one made up from the statistics.
 func (cs *callStats) typical(t *subject, o *store.OpStat) *account {
 	var best *ledger.Episode
 	var known bool // the stack of the best
@@ -125,8 +127,8 @@ func (cs *callStats) typical(t *subject, o *store.OpStat) *account {
 	return &account{Episode: best, sub: t, role: o.Op.Role()}
 }
 
-// launches is how many kernels a thread handed over, as far as can be told. A
-// graph holds many; it counts as those of a short step.
+// launches estimates how many kernels a thread launched. A graph holds many kernels; it counts as
+// launchesPerStep.
 func (t *subject) launches(ev *evidence) uint64 {
 	var n, inner uint64
 	for _, o := range t.ops {
@@ -147,12 +149,12 @@ func (t *subject) launches(ev *evidence) uint64 {
 	return max(n, inner)
 }
 
-// launchesPerStep is taken for the launches of a step where steps cannot be told:
-// fewer than those of any model's layer and its gradients.
+// launchesPerStep is assumed where steps are not known: fewer launches than any model's layer with
+// its gradients needs.
 const launchesPerStep = 20
 
-// site words where the calls of a finding come from: the innermost function that
-// is in no CUDA library, Python's before native ones. Empty if no stack is known.
+// site describes where the calls of a finding come from: the innermost function that is in no CUDA
+// library, Python functions before native ones. Empty if no stack is known.
 func (cs *callStats) site(f *finding) string {
 	for _, cl := range f.claims {
 		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
@@ -166,8 +168,8 @@ func (cs *callStats) site(f *finding) string {
 	return ""
 }
 
-// spread puts an aggregate claim on a timeline between two times: where its operation's calls were,
-// by what they took beyond the base.
+// spread distributes an aggregate claim over a timeline between two times, in proportion to what
+// the calls of its operation took beyond the base in each second.
 func (cs *callStats) spread(line timeline, cl *claim, begin, stop uint64) {
 	series := cs.series[threadOp{cl.acc.sub.Thread, cl.acc.Op}]
 	excess := func(o *store.OpSecond) float64 { return float64(o.OwnNS() - min(o.OwnNS(), o.Calls*cl.acc.base)) }

@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// minPairs is how many allocations and frees a second a process makes, all the
-// time, that allocates again and again what it could keep.
+// minPairs is the least number of allocations and frees a second, all the time, of a process that
+// could keep its memory instead.
 const minPairs = 2.0
 
 // hostWaits are the classes that have causes of their own, whatever the call.
@@ -20,8 +20,8 @@ var hostWaits = []event.Class{
 	event.Network,
 }
 
-// own is the time that a call of the given length and ledger took by itself: on a
-// CPU, or asleep in the driver.
+// own is the time of a call of the given duration and ledger without host waits, ns: on a CPU, or
+// asleep in the driver.
 func own(duration uint64, l *event.Ledger) uint64 {
 	var w uint64
 	for _, c := range hostWaits {
@@ -30,9 +30,9 @@ func own(duration uint64, l *event.Ledger) uint64 {
 	return duration - min(w, duration)
 }
 
-// churning are the operations by which a thread allocates or frees, if its
-// process does both all the time and the thread spends time on it. Loading, which
-// only allocates and ends, is none of that.
+// churning returns the operations by which a thread allocates or frees, if its process does both
+// all the time and the thread spends time on it. A loading phase does not count: it only allocates,
+// and it ends.
 func (as *allocations) churning(t *subject) map[event.Op]bool {
 	var allocs, frees uint64
 	var last [2]uint64 // of allocating, of freeing
@@ -67,9 +67,9 @@ func (as *allocations) churning(t *subject) map[event.Op]bool {
 	return ops
 }
 
-// memoryOps are the statistics of a process's outermost calls that allocate or
-// free. The runtime makes the driver's calls in its own: where a process calls
-// the runtime, those of the driver are left out.
+// memoryOps are the statistics of a process's outermost calls that allocate or free. The runtime
+// calls the driver inside its own calls: where a process calls the runtime, the driver's calls are
+// left out.
 func (as *allocations) memoryOps(pid uint32) []*store.OpStat {
 	var runtime, driver []*store.OpStat
 	for i := range as.in.Ops {
@@ -96,7 +96,7 @@ var causeAllocChurn = cause{
 	describe:       describeChurn,
 }
 
-// claimChurn takes the whole of a call that allocates or frees again and again.
+// claimChurn takes the whole time of calls that allocate or free again and again.
 func claimChurn(_ *evidence, a *account) []claim {
 	if a.Call == nil || !a.sub.churn[a.Op] {
 		return nil
@@ -111,8 +111,8 @@ func claimChurn(_ *evidence, a *account) []claim {
 	return []claim{{acc: a, key: key{kind: AllocChurn}, class: event.OnCPU, lost: v, explained: v, stall: v, count: 1}}
 }
 
-// aggregateChurn is the time of the calls that allocate or free and are too ordinary to
-// be recorded one by one: the exact sums less what was claimed of the others.
+// aggregateChurn takes the time of the calls that allocate or free and were not stored one by one:
+// the exact sums without what was claimed of the stored ones.
 func aggregateChurn(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for _, st := range t.ops {
@@ -159,7 +159,7 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 		advicePool)
 }
 
-// freeing is the part of the finding that was lost in freeing.
+// freeing is the part of the finding's lost time that was in calls that free, ns.
 func (f *finding) freeing() uint64 {
 	var ns uint64
 	for _, cl := range f.claims {

@@ -9,10 +9,10 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// attributeToStraggler makes what a late rank lost itself part of the finding of those that waited
-// for it: it is the same time, and what it cost the job is what they lost. A loss that
-// made up half of the lateness is why the rank was late, if nothing else shows it: with
-// a fast disk, or a crowded CPU, most waits are too short to be listed one by one.
+// attributeToStraggler makes a late rank's own losses part of the finding of the ranks that waited
+// for it: it is the same time, and what it cost the job is what the waiting ranks lost. An own loss
+// of at least half of the lateness is taken as the reason if nothing else shows one: with a fast
+// disk, or a crowded CPU, most waits are too short to be recorded one by one.
 func attributeToStraggler(machines []*evidence) {
 	for _, ev := range machines {
 		for _, f := range ev.list {
@@ -47,8 +47,9 @@ func attributeToStraggler(machines []*evidence) {
 	}
 }
 
-// before is what a late rank had between the collective operation before one and entering
-// it, at most lookBack: by whose clock, and which thread it was.
+// before returns the time between the previous collective operation and the late rank's entry into
+// this one, at most lookBack long; with the machine by whose clock it is given, and the late
+// thread.
 func (ev *evidence) before(m *cluster.Operation) (at *evidence, t event.Thread, when cluster.Interval) {
 	last := m.Last()
 	from := last.At - min(last.At, lookBack)
@@ -60,7 +61,8 @@ func (ev *evidence) before(m *cluster.Operation) (at *evidence, t event.Thread, 
 	return at, t, cluster.Interval{From: cluster.Moved(from, ahead), To: cluster.Moved(last.At, ahead)}
 }
 
-// spans are the times before all collective operations of a finding, in order, that do not overlap.
+// spans are the times before each collective operation of a finding, in order and joined where they
+// overlap.
 func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
 	seen := map[*cluster.Operation]bool{}
 	for i := range f.claims {
@@ -73,7 +75,7 @@ func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
 	return cluster.Joined(list)
 }
 
-// inside is how much of what a finding lost was lost in given spans.
+// inside is how much of a finding's lost time is within the spans, ns.
 func (f *finding) inside(spans []cluster.Interval) (within uint64) {
 	for i := range f.claims {
 		cl := f.claims[i]
@@ -96,7 +98,7 @@ func (f *finding) inside(spans []cluster.Interval) (within uint64) {
 	return within
 }
 
-// describeOwn adds to a straggler's chain what the rank lost itself.
+// describeOwn adds the late rank's own losses to a straggler's chain.
 func (f *finding) describeOwn(ev *evidence, c *report.Chain) {
 	at, _ := ev.resolveThread(f.Thread)
 	for _, g := range f.own {

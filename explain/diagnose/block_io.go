@@ -17,8 +17,8 @@ var causeBlockIO = cause{
 	describe:     describeBlockIO,
 }
 
-// claimBlockIO takes waits for the disk: the thread's own, and those of the thread
-// it waited for.
+// claimBlockIO takes waits for the disk: the thread's own, and those of a thread that it waited
+// for.
 func claimBlockIO(ev *evidence, a *account) []claim {
 	claims := a.through(BlockIO)
 	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], ev.host.locked(a)))
@@ -41,9 +41,9 @@ func claimBlockIO(ev *evidence, a *account) []claim {
 	return append(claims, cl)
 }
 
-// between is the time on a CPU that belongs to waits for the disk: filling the
-// page cache, submitting and completing the requests. Only the short stretches
-// between many waits are taken for that, and never more than the waits.
+// between is the on-CPU time that belongs to waits for the disk: filling the page cache, submitting
+// and completing the requests, ns. Only the short stretches between many waits count, and never
+// more than the waits themselves.
 func (a *account) between(waits uint64) uint64 {
 	split := a.Split()
 	n := uint64(a.Ledger.Voluntary)
@@ -54,7 +54,7 @@ func (a *account) between(waits uint64) uint64 {
 	if a.Call != nil {
 		return a.take(event.OnCPU, v)
 	}
-	return v // between calls, time on a CPU is nobody's loss yet
+	return v // between calls, on-CPU time is not counted as lost, so there is nothing to take
 }
 
 func sameDisk(ev *evidence, f *finding) (string, bool) {
@@ -127,7 +127,7 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 	})
 }
 
-// flavour is a way to wait for the disk.
+// flavour describes a kind of disk wait, and its fix.
 type flavour struct{ detail, fix string }
 
 var flavours = struct{ mapped, writeback, read, other flavour }{
@@ -148,7 +148,7 @@ var flavours = struct{ mapped, writeback, read, other flavour }{
 	},
 }
 
-// flavour is how most of a finding's time at the disk was lost.
+// flavour is the kind of disk wait in which most of the finding's time was lost.
 func (f *finding) flavour(ev *evidence) flavour {
 	by := map[flavour]uint64{}
 	for _, cl := range f.claims {
@@ -179,9 +179,8 @@ func (f *finding) flavour(ev *evidence) flavour {
 	return best
 }
 
-// ioTime is how long a thread was at its disk I/O: its block-I/O waits and the
-// short stretches on a CPU between two of them, which submit and complete the
-// requests. It is at most twice the waits.
+// ioTime is how long a thread did disk I/O, ns: its block-I/O waits, and the short stretches on a
+// CPU between two of them, which submit and complete the requests. It is at most twice the waits.
 func ioTime(l *ledger.Link) uint64 {
 	waits := l.Split.NS[event.BlockIO]
 	if waits == 0 {
@@ -190,7 +189,7 @@ func ioTime(l *ledger.Link) uint64 {
 	return min(mergedIO(l.Rows, l.From, l.To)+unlisted(l), 2*waits, l.Split.Wall)
 }
 
-// unlisted is block-I/O time known from totals only.
+// unlisted is the block-I/O time of a link that is in its totals but not in its rows, ns.
 func unlisted(l *ledger.Link) uint64 {
 	var listed uint64
 	for _, o := range l.Rows {
@@ -206,7 +205,8 @@ func unlisted(l *ledger.Link) uint64 {
 // operation. Copying a megabyte into the page cache takes 0.3 to 1 ms.
 const mergeGap = 1_000_000
 
-// mergedIO is the length of the block-I/O waits in [from, to), neighbours joined.
+// mergedIO is the length of the block-I/O waits in [from, to), ns. Waits close to each other are
+// joined.
 func mergedIO(rows []*event.OffCPU, from, to uint64) uint64 {
 	var total uint64
 	joinIO(rows, from, to, func(b, e uint64) { total += e - b })

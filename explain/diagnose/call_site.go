@@ -9,18 +9,19 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// What a wait usually takes depends on what the program waits for there and then: the median of
-// an operation is that of its commonest call site. So a wait is held against waits from the same
-// place in the same phase of the program, where there are several of either.
+// What a wait usually takes depends on the work that the program waits for at that call site. An
+// operation's median is mostly that of its most frequent call site. So, where an operation has
+// several call sites or phases, a wait is compared with waits from the same call site in the same
+// phase.
 
-// phaseRatio is by how much the launches for each wait differ in two phases of a program, at
-// least. The length of waits makes no phase: a GPU that gets slow is no reason for slow waits.
+// phaseRatio is the least ratio between the launches for each wait of two phases. The duration of
+// waits does not make a phase: otherwise a GPU that becomes slow would be an excuse for slow waits.
 const phaseRatio = 1.5
 
-// waitSites are the waits of an operation on a thread, by where they were made from.
+// waitSites are the waits of an operation on a thread, by call site.
 type waitSites struct {
 	bySite map[uint64][]store.SiteSecond // by time
-	phases []uint64                      // Unix seconds at which one begins, but for the first
+	phases []uint64                      // Unix seconds at which each phase begins, without the first phase
 	usual  map[sitePhase]siteUsual
 }
 
@@ -29,9 +30,9 @@ type opSite struct {
 	site uint64
 }
 
-// siteUsual is what waits from a place usually take.
+// siteUsual is what waits from a call site usually take.
 type siteUsual struct {
-	ns  uint64 // median, 0 if it cannot be told; of the long ones if they are of two kinds
+	ns  uint64 // median, 0 if unknown; that of the long waits if there are short and long ones
 	two bool
 }
 
@@ -40,7 +41,7 @@ type sitePhase struct {
 	phase int
 }
 
-// readSites finds the operations whose waits come from several places, or in several phases.
+// readSites finds the operations whose waits come from several call sites or phases.
 func (ev *evidence) readSites() {
 	ev.calls.sites = map[threadOp]*waitSites{}
 	for i := range ev.in.WaitSites {
@@ -73,7 +74,7 @@ func waitsOf(list []store.SiteSecond) (n uint64) {
 	return n
 }
 
-// phases are the seconds in which the launches for each wait of an operation become more or fewer.
+// phases are the Unix seconds at which the launches for each wait of an operation change.
 func (ev *evidence) phases(k threadOp) (begins []uint64) {
 	i := slices.IndexFunc(ev.subjects, func(t *subject) bool { return t.Thread == k.Thread })
 	if i < 0 {
@@ -90,7 +91,7 @@ func (ev *evidence) phases(k threadOp) (begins []uint64) {
 	return begins
 }
 
-// byPhase cuts the seconds of an operation's waits where another phase begins.
+// byPhase splits the seconds of an operation's waits where a phase begins.
 func (cs *callStats) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]waitSecond {
 	var parts [][]waitSecond
 	if w := cs.sites[threadOp{t.Thread, op}]; w != nil {
@@ -102,9 +103,9 @@ func (cs *callStats) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]
 	return append(parts, seconds)
 }
 
-// siteUsual is what a wait from the call's place usually takes in that phase, ns: the median of
-// those for the same work where waits from there are of two kinds, else of all. It is false if the
-// operation's waits are of one place and phase, or if there are too few to tell.
+// siteUsual is what a wait from the call's call site usually takes in that phase, ns. Where the
+// waits from there are of two kinds (short and long), it is that of waits for the same work. It is
+// false if the operation's waits have only one call site and phase, or if there are too few.
 func (cs *callStats) siteUsual(t *subject, c *event.Call) (uint64, bool) {
 	w := cs.sites[threadOp{c.Thread, c.Op}]
 	if w == nil {
@@ -130,9 +131,9 @@ func (cs *callStats) siteUsual(t *subject, c *event.Call) (uint64, bool) {
 	return max(u.ns, work), u.ns != 0
 }
 
-// median is that of a place's waits in a phase; of all its waits if there are too few in it. Waits
-// that became longer at once, and stayed so, are held against those before: those from before a
-// Unix second, unless it is 0.
+// median is the median of a call site's waits in a phase, or of all its waits if there are too few
+// in the phase. Where waits suddenly became longer and stayed so, only those before the Unix second
+// before count; 0: all.
 func (w *waitSites) median(k sitePhase, before uint64) siteUsual {
 	from, to := uint64(0), ^uint64(0)
 	if k.phase > 0 {

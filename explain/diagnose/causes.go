@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// The kinds of causes there are: the values of report.Cause.Kind.
+// The kinds of causes: the values of report.Cause.Kind.
 const (
 	CPUContention   = "cpu_contention"
 	CPUThrottled    = "cpu_throttled"
@@ -48,105 +48,108 @@ var Kinds = []string{
 	ThermalThrottle, Hang, Unknown,
 }
 
-// cause explains one kind of lost time. It is one file, which has a value of this type; all but the kind may be
-// left out. What differs between causes is asked of the value: nothing else asks for the kind.
+// cause explains one kind of lost time. Each cause has its own file, which holds a value of this
+// type. All fields but the kind may be left out. Causes differ by their fields: no other file tests
+// for a kind.
 type cause struct {
 	kind string
-	// unexplained says that the time is lost to nothing that is known.
+	// unexplained says that the reason for the lost time is not known.
 	unexplained bool
 
-	// What it takes of a thread's time.
+	// What it claims of a thread's time.
 
-	// claimEpisode takes the time it explains out of an account.
+	// claimEpisode takes the time that the cause explains out of an account.
 	claimEpisode func(*evidence, *account) []claim
-	// claimAggregate takes time that is always lost, so that no median shows it: it
-	// looks at how often a thread calls what, and takes from what no claim took.
+	// claimAggregate takes time that is always lost, so that no median shows it. It looks at how
+	// often a thread calls what, and takes only time that no other claim took.
 	claimAggregate func(*evidence, *subject) []claim
-	// refinable says that its claims are waits for the GPU, which refine of another cause gives to
-	// what made the GPU slow.
+	// refinable says that its claims are waits for the GPU. The refine function of another cause
+	// may move them to what made the GPU slow.
 	refinable bool
 	refine    func(*evidence, *subject, []*claim)
-	// inLink is how much of the time of a thread that was waited for shows this cause, ns. The order
-	// in which causes are asked is linkCauses.
+	// inLink is how much of the time of a thread that was waited for is due to this cause, ns.
+	// Causes are asked in the order of linkCauses.
 	inLink func(*evidence, *ledger.Link) uint64
 
-	// What a wait for another thread comes down to (root.go).
+	// What the root of a wait for another thread is (root.go).
 
-	// idle says that it is waiting for work, which is no loss.
+	// idle says that it is waiting for work, which is not lost time.
 	idle bool
-	// fromWorker says that a thread of the program's own made what was waited for.
+	// fromWorker says that a thread of the same program made what was waited for.
 	fromWorker bool
-	// answered is the kind of a wait that looks like this one and was for an answer; empty: the same.
+	// answered is the kind to use instead if the wait was for an answer; empty: this one.
 	answered string
-	// passedOn is the kind of a wait that looks like this one and was for input that is passed on.
+	// passedOn is the kind to use instead if the wait was for input that is passed on.
 	passedOn string
 
-	// What is one finding.
+	// What belongs to one finding.
 
-	// joinsThreads says that all threads of another process are one root: pipeline.go.
+	// joinsThreads says that all threads of another process count as one root: pipeline.go.
 	joinsThreads bool
-	// complete finds out what is known only of all claims of a finding together.
+	// complete adds what is known only from all claims of a finding together.
 	complete func(*evidence, *finding)
-	// place names where another thread's part in a loss happened. Findings of one thread at the same
-	// place are one. It is false for a loss that is gathered with no other.
+	// place names where another thread's part in the loss happened. Findings about one thread at
+	// the same place become one. It is false if the finding is not to be joined with others.
 	place func(*evidence, *finding) (string, bool)
-	// samePlace compares two findings whose place has the same name; nil: they are at the same.
+	// samePlace compares two findings whose place has the same name; nil: same name, same place.
 	samePlace func(a, b *finding) bool
-	// sharedRoot names what several processes may suffer from, empty if it is nothing; nil: the thread that
-	// was waited for.
+	// sharedRoot names the root that several processes may have in common, empty if there is none;
+	// nil: the thread that was waited for.
 	sharedRoot func(*evidence, *finding) string
 
 	// How it is judged.
 
-	// leastPct is the share of a thread's time from which it is reported, percent; nil: minPct.
+	// leastPct is the least share of a thread's time for which it is reported, percent; nil:
+	// minPct.
 	leastPct func(*evidence) float64
-	// mildPct is the share below which it is no more than MEDIUM, percent: a property of the program
-	// rather than a fault.
+	// mildPct is the share below which the severity is at most MEDIUM, percent: it is a property of
+	// the program rather than a fault.
 	mildPct float64
-	// counts are the classes of the time of the thread at the root that are the cause.
+	// counts are the classes of the root thread's time that count as the cause.
 	counts []event.Class
-	// lacks is what claims do not explain before complete has run.
+	// lacks says what claims do not explain until complete has run.
 	lacks string
-	// why says what is missing for an explanation; nil: the evidence covers too little.
+	// why says what is missing for an explanation; nil: the evidence covers too little of the time.
 	why func(*finding) string
 
 	// What would be without it.
 
-	// gpuSide says that it is of the GPU's own time: removing it hides nothing behind the GPU.
+	// gpuSide says that the time is the GPU's own: without the cause, nothing else would be hidden
+	// behind the GPU's work.
 	gpuSide bool
-	// once says that it is not in every step.
+	// once says that it does not happen in every step.
 	once bool
-	// leastStep is what a step takes at least, whatever is done about the cause, ns, and why; 0 if that is no
-	// matter, or not known.
+	// leastStep is the least duration of a step, whatever is done about the cause, ns, and why; 0
+	// if there is no such limit or it is not known.
 	leastStep func(*evidence, *finding) (ns uint64, why string)
 
 	// How it is described.
 
 	// describe fills in a finding's summary, cause and recommendations.
 	describe func(*evidence, *finding, *report.Chain)
-	// culprits are the threads to blame, by their share; nil: those that were waited for.
+	// culprits are the threads to blame, by their share; nil: the threads that were waited for.
 	culprits func(*evidence, *finding) []report.Culprit
-	// busyGPU says that it lies on the GPU, or that its loss is no idle GPU.
+	// busyGPU says that the cause is on the GPU, or that the GPU is not idle in the lost time.
 	busyGPU bool
-	// saysHow says that the kind says how the thread waited, so that nobody looks for it by another one.
+	// saysHow says that the name of the kind already tells how the thread waited.
 	saysHow bool
-	// ownLosses says that it is another rank, whose own losses say why it was late: attribute_straggler.go.
+	// ownLosses says that the root is another rank, whose own losses say why it was late:
+	// attribute_straggler.go.
 	ownLosses bool
-	// foremost says that it is reported before all others.
+	// foremost says that it is reported first.
 	foremost bool
 }
 
-// causes are asked in this order: waiting for work first, because it is no loss;
-// then what the recording cannot show, so that no other cause guesses at it; then
-// first calls; then waits for ranks, whose arrival is known to the nanosecond; then the
-// waits that need no baseline; then what explains whole calls, however usual they are;
-// then what is only long against a median.
+// causes are asked in this order: waiting for work first, because it is no loss; then what the
+// recording cannot show, so that no other cause guesses at it; then first calls; then waits for
+// ranks, whose arrival is known to the nanosecond; then the waits that need no baseline; then
+// causes that explain whole calls, even if the calls are as long as usual; then what is only long
+// against a median.
 //
-// Aggregate claims are made once all of a thread's episodes were, in this order too:
-// many short waits before waits that grow, because both take from the same calls.
-// Of what refines gpu_wait, another process comes before heat: it must coincide
-// call by call, while a hot GPU is read once a second, and may be hot because
-// of the other process.
+// Aggregate claims are made in the same order, after all episodes of a thread: many short waits
+// before waits that grow, because both take from the same calls. Of the causes that refine
+// gpu_wait, another process comes before heat: it must coincide call by call, while a GPU's
+// temperature is read once a second, and may be high because of the other process.
 var causes = []*cause{
 	&causeIdle,
 	&causeJoining,
@@ -176,8 +179,8 @@ var causes = []*cause{
 	&causeUnknown,
 }
 
-// linkCauses are what may have held up a thread that another one waited for, in the order in which they are
-// asked: making room in memory before the disk, because swap is read from it.
+// linkCauses are what may have delayed a thread that another one waited for, in the order in which
+// they are asked: reclaiming memory before the disk, because swapped pages are read from it.
 var linkCauses = []*cause{
 	&causeMemoryPressure,
 	&causeBlockIO,
@@ -187,8 +190,8 @@ var linkCauses = []*cause{
 	&causeNetworkWait,
 }
 
-// causeOf is the cause of a kind. Where several have the same kind, the last one has what is said of
-// findings. A kind that loses no thread's time, as memory that leaks, has an empty one.
+// causeOf returns the cause of a kind. Where several have the same kind, the last one describes
+// findings. A kind that takes no thread's time, such as a memory leak, has an empty cause.
 func causeOf(kind string) *cause {
 	for _, c := range slices.Backward(causes) {
 		if c.kind == kind {
@@ -201,8 +204,8 @@ func causeOf(kind string) *cause {
 	return &cause{kind: kind}
 }
 
-// claims is what the causes claim of a thread's time: first of its episodes, one
-// by one, then of what no episode holds, which is known by statistics only.
+// claims is what the causes claim of a thread's time: first of its episodes one by one, then of the
+// time that is known from statistics only.
 func (ev *evidence) claims(t *subject) []claim {
 	t.usual, t.usualCollective = ev.usualWaits(t), ev.ranks.usualCollectives(t)
 	t.recaptures = ev.calls.recaptured(t)
@@ -229,7 +232,7 @@ func (ev *evidence) claims(t *subject) []claim {
 	return claims
 }
 
-// refinable are the claims that refine may give to what made the GPU slow.
+// refinable are the claims that refine may move to what made the GPU slow.
 func refinable(claims []claim) []*claim {
 	var list []*claim
 	for i := range claims {

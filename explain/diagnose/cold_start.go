@@ -15,12 +15,12 @@ var causeColdStart = cause{
 	describe:     describeColdStart,
 }
 
-// beginning is how long a process's use of CUDA counts as just begun.
+// beginning is how long after its first use of CUDA a process counts as just begun.
 const beginning = 500 * time.Millisecond
 
-// first reports whether the call belongs to a cold start: the process's first of
-// its operation, or of a kernel, or one in its first moments. If the recording began before the
-// window, what comes first in it need not be the first.
+// first reports whether the call belongs to a cold start: the process's first call of its
+// operation, its first launch of a kernel, or a call in its first moments. If the recording began
+// before the window, the first call in the window need not be the process's first.
 func (ev *evidence) first(c *event.Call) bool {
 	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[c.PID] {
 		return false
@@ -32,8 +32,8 @@ func (ev *evidence) first(c *event.Call) bool {
 		c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
 }
 
-// claimColdStart takes the excess, disk and fault time of first calls: contexts
-// are made, code is loaded from disk and compiled in them.
+// claimColdStart takes the excess, disk and fault time of first calls: they create contexts, load
+// code from disk and compile it.
 func claimColdStart(_ *evidence, a *account) []claim {
 	if !a.first || a.role == event.RoleSync || a.base > a.Duration/2 {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 )
 
-// lateness is a part of a wait: for one late rank alone, or, without a collective operation, until
-// the others were there.
+// lateness is a part of a wait, ns: the time for which only one rank was missing, or, without a
+// collective operation, the time until all the others had arrived.
 type lateness struct {
 	op *cluster.Operation
 	ns uint64
 }
 
-// waited splits a call that waited for collectives by whom it waited for.
+// waited splits a call that waited for collectives into the parts for each late rank.
 func (rs *rankWork) waited(t event.Thread, start, end uint64) (list []lateness) {
 	at := start
 	for _, m := range rs.collectiveOps.WaitedFor(t, start) {
@@ -37,9 +37,9 @@ func (rs *rankWork) waited(t event.Thread, start, end uint64) (list []lateness) 
 	return list
 }
 
-// usualCollectives is what a thread's waits for collectives usually take, ns, by their start: the
-// median of their operation's, without the time for which a late rank is to blame. A program
-// that adds up gradients over several batches has shorter waits as well, for other work.
+// usualCollectives is what a thread's waits for collectives usually take, ns, by the start of the
+// wait: the median of the operation, without the time for which a late rank is to blame. A program
+// that accumulates gradients over several batches also has shorter waits, which are for other work.
 func (rs *rankWork) usualCollectives(t *subject) map[uint64]uint64 {
 	took, starts := map[event.Op][]uint64{}, map[event.Op][]uint64{}
 	seen := map[uint64]bool{}
@@ -78,15 +78,15 @@ var causeCollectiveWait = cause{
 	ownLosses:      true,
 }
 
-// lateRank names the rank that others waited for.
+// lateRank names the rank that the others waited for.
 func lateRank(ev *evidence, f *finding) string {
 	return fmt.Sprintf("%s %d", f.kind, f.root(ev).TID)
 }
 
-// claimCollective takes the time in which a synchronisation waited for a rank that
-// had not entered a collective that all others had. That it always does so is no
-// excuse: the whole of it is claimed, not what is beyond the median. Nor was the time
-// until the others were there a wait for the GPU; it is nobody's fault.
+// claimCollective takes the time in which a synchronisation waited for the one rank that had not
+// entered a collective yet. All of it is claimed, not only what is beyond the median: it is lost
+// even if it is always so. The time until the others had arrived was no wait for the GPU either,
+// but nobody is to blame for it.
 func claimCollective(ev *evidence, a *account) (claims []claim) {
 	if a.Call == nil || a.role != event.RoleSync {
 		return nil
@@ -98,7 +98,7 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 		}
 		claims = append(claims, late(a, l.op, v)...)
 	}
-	// A wait that began before the last rank came was for it to the end.
+	// A wait that began before the last rank arrived was for that rank until its end.
 	if ops := ev.ranks.collectiveOps.WaitedFor(a.Thread, a.Start); len(ops) > 0 {
 		a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool {
 			before := o.Start < ops[len(ops)-1].Last().At
@@ -111,8 +111,8 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 	return claims
 }
 
-// aggregateCollectives is claimCollective for the calls that are not kept one by one
-// because they take no longer than usual.
+// aggregateCollectives does what claimCollective does, for calls that were not stored one by one
+// because they took no longer than usual.
 func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 	asked := map[uint64]bool{}
 	for i := range t.episodes {

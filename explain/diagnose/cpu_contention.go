@@ -31,13 +31,12 @@ var causeCPUContention = cause{
 	culprits:     whoRan,
 }
 
-// claimContention takes the time in which a thread was runnable and another had
-// its CPU.
+// claimContention takes the time in which a thread was runnable while another one had its CPU.
 func claimContention(ev *evidence, a *account) []claim {
 	claims := a.through(CPUContention)
 	cl := claim{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
 	var idle, hidden uint64
-	var over uint64 // ns that a wait for the GPU took longer than usual
+	var over uint64 // time of a wait for the GPU beyond the usual, ns
 	if a.Call != nil {
 		over = a.sub.excess(a.Call, a.Duration-min(a.Duration, a.base))
 	}
@@ -72,15 +71,15 @@ func claimContention(ev *evidence, a *account) []claim {
 
 const whyIdleCPU = "runnable while its CPU was idle: wake-up latency of an idle CPU or of the hypervisor"
 
-// minRows and minListed say when the run-queue time of the ledgers that no row
-// describes is taken to be shared out as in the rows.
+// minRows and minListed say when the run-queue time that is in the ledgers but in no row is assumed
+// to be shared out as in the rows.
 const (
 	minRows   = 10
 	minListed = 0.2
 )
 
-// runners adds up who ran, over all claims of a finding, and sets what they
-// explain.
+// runners adds up who ran over all claims of a finding, and sets how much of the loss that
+// explains.
 func (ev *evidence) runners(f *finding) {
 	f.runners = ledger.Runners{}
 	r := &f.runners
@@ -98,7 +97,7 @@ func (ev *evidence) runners(f *finding) {
 	}
 	f.addRunners(ev, waits)
 	if f.through() {
-		// Root explains the share of the wait; the names, the share of that.
+		// The root explains a share of the wait; the named runners explain a share of that.
 		named := share(r.Named-min(r.Named, f.self), r.Queue)
 		f.explained, f.beside = uint64(float64(f.explained)*named), uint64(float64(f.beside)*named)
 		return
@@ -112,8 +111,9 @@ func (ev *evidence) runners(f *finding) {
 	}
 }
 
-// addRunners counts who ran in some waits for a CPU. Where several threads waited for one CPU at once,
-// who ran then was counted for each: of the sums the part is kept that the CPUs had time for.
+// addRunners counts who ran during the waits for a CPU. Where several threads waited for one CPU at
+// the same time, a runner was counted once for each of them: the sums are scaled down to the time
+// that the CPUs had.
 func (f *finding) addRunners(ev *evidence, rows []*event.OffCPU) {
 	rows = slices.DeleteFunc(rows, func(o *event.OffCPU) bool {
 		return o.Class == event.Throttled || o.RunQueue == 0 || ev.host.held[o] > 0
@@ -146,12 +146,12 @@ func (f *finding) addRunners(ev *evidence, rows []*event.OffCPU) {
 	}
 }
 
-// minMoves is the share of the waits from which it is reported that they ended on
-// another CPU: caches are cold there.
+// minMoves is the least share of waits that ended on another CPU for which this is reported: caches
+// are cold there.
 const minMoves = 0.25
 
-// moves counts the waits for a CPU, those that ended on another one, and those of
-// them that ended on one of another memory node.
+// moves counts the waits for a CPU (all), those that ended on another CPU (moved), and those that
+// ended on a CPU of another memory node (far).
 func (f *finding) moves(ev *evidence) (moved, far, all int) {
 	for _, cl := range f.claims {
 		if cl.row != nil {
@@ -179,7 +179,7 @@ type runner struct {
 	name          string
 }
 
-// ranked lists the processes that ran, the tracer left out.
+// ranked lists the processes that ran, without the tracer, the longest first.
 func (f *finding) ranked(ev *evidence) []runner {
 	by := map[uint32]*runner{}
 	for _, c := range f.runners.Ranked() {
@@ -200,8 +200,8 @@ func (f *finding) ranked(ev *evidence) []runner {
 	return list
 }
 
-// maxRunners is how many culprits a finding names. Of them at most maxSteps are
-// steps of the path: those with at least minStep of the time that is known.
+// maxRunners is how many culprits a finding names. At most maxSteps of them are steps of the path:
+// those with at least the share minStep of the known time.
 const (
 	maxRunners = 5
 	maxSteps   = 3
@@ -263,7 +263,8 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 	c.Recommendations = append(c.Recommendations, ev.makeRoom(f, victim, list)...)
 }
 
-// contentionDetails say who ran where, why the scheduler let them, and what the machine allows.
+// contentionDetails says who ran where, why the scheduler preferred them, and what the machine
+// allows.
 func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 	var ran []string
 	for _, r := range list[:min(len(list), maxRunners)] {
@@ -292,7 +293,7 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 	return slices.DeleteFunc(details, func(d string) bool { return d == "" })
 }
 
-// whyNobodyNamed says why too little is explained.
+// whyNobodyNamed says why too little of the time is explained.
 func whyNobodyNamed(f *finding) string {
 	if f.self > 0 && f.self >= f.lost/2 {
 		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
@@ -300,7 +301,7 @@ func whyNobodyNamed(f *finding) string {
 	return fmt.Sprintf("runnable for %s, but who ran instead is known for %s only", span(f.lost), span(f.explained))
 }
 
-// runnableLink is how long a thread waited for a CPU, but not for its quota.
+// runnableLink is how long a thread waited for a CPU, without waits for its quota, ns.
 func runnableLink(ev *evidence, l *ledger.Link) uint64 {
 	queue := l.Split.NS[event.RunQueue]
 	return queue - min(queue, ev.host.throttledIn(l))
@@ -326,7 +327,8 @@ func mostOnCPU(ev *evidence, f *finding) string {
 	return ""
 }
 
-// contentionPct is the limit from which it is reported: higher while a hypervisor takes the CPUs.
+// contentionPct is the least share for which it is reported, percent: higher while a hypervisor
+// steals CPU time.
 func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.host.stealShare() }
 
 // whoRan are the processes that ran while the thread was runnable.
@@ -353,7 +355,7 @@ func kernelTask(comm string) bool {
 	return false
 }
 
-// cpuList writes a set of CPUs as taskset takes it: 0,2-4.
+// cpuList formats a set of CPUs for taskset: 0,2-4.
 func cpuList(cpus map[uint16]bool) string {
 	var l []int
 	for c := range cpus {

@@ -10,32 +10,33 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Fixes of CPU contention: what one moves must not get in the way of a thread that launches the GPU's
-// work, nor of what another fix moves.
+// Fixes for CPU contention. The threads that one fix moves must not delay a thread that launches
+// the GPU's work, nor the threads that another fix moves.
 
-// plan says where the threads of one finding may go.
+// plan says to which CPUs the threads of one finding may be moved.
 type plan struct {
-	own   bool     // the threads that ran are of the program that waited for them
-	to    []uint16 // CPUs with room, in order; none if there are none, or the machine is not known
+	own   bool     // the threads that ran belong to the program that waited
+	to    []uint16 // free CPUs, in order; empty if there are none, or the machine is not known
 	needs needs
 }
 
-// needs is how much of the machine a program's workers and its launching thread take in the time in
-// which there was too little of it: before, the workers may have had less to do.
+// needs is how much CPU time a program's workers and its launching thread need, in the time in
+// which the finding's loss happened. The time before does not count: the workers may have had less
+// to do.
 type needs struct {
 	workers  int
 	from, to uint64 // Unix ns
 	when     string // in words; empty: all of the time
-	steps    uint64 // that ended in it; 0 if not known
+	steps    uint64 // steps that ended in that time; 0 if not known
 	work     uint64 // ns of CPU, of the workers; 0 if not known
 	launch   uint64 // ns of CPU, of the launching thread
-	alone    uint64 // ns that the launching thread takes without a wait for the workers
+	alone    uint64 // ns of the launching thread without its waits for the workers
 	now, all int    // CPUs that the workers shared, and those of the machine
 }
 
-// plans makes the plans of all findings of CPU contention at once, so that none takes what another
-// needs: first the CPUs on which somebody waited, then those that workers are spread over; what had
-// their CPU gets what is left.
+// plans makes the plans of all findings of CPU contention together, so that no fix takes a CPU that
+// another one needs. CPUs on which a thread waited are reserved first, then those that workers are
+// to be spread over. The threads that had the CPU get what remains.
 func (ev *evidence) plans() map[*finding]*plan {
 	if ev.planned != nil {
 		return ev.planned
@@ -84,7 +85,7 @@ func (ev *evidence) plans() map[*finding]*plan {
 	return ev.planned
 }
 
-// planOf is that of a finding; of one that is reported within another, an empty one.
+// planOf is the plan of a finding; an empty one for a finding that is reported within another.
 func (ev *evidence) planOf(f *finding) *plan {
 	if p := ev.plans()[f]; p != nil {
 		return p
@@ -92,8 +93,9 @@ func (ev *evidence) planOf(f *finding) *plan {
 	return &plan{}
 }
 
-// ranOwn reports whether a finding's thread waited for workers of its own program while most of
-// those that had their CPU were of that program too: keeping one off takes from another.
+// ranOwn reports whether a finding's thread waited for workers of its own program while most of the
+// threads on their CPUs belonged to that program too. Then it does not help to move one of them
+// away: another one pays for it.
 func (f *finding) ranOwn(ev *evidence) bool {
 	if !f.through() {
 		return false
@@ -109,7 +111,7 @@ func (f *finding) ranOwn(ev *evidence) bool {
 	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID)
 }
 
-// contenders are the workers that waited for a CPU, and those of their program that had it.
+// contenders are the workers that waited for a CPU, and the threads of their program that had it.
 func (f *finding) contenders(ev *evidence) []event.Thread {
 	seen := map[event.Thread]bool{}
 	add := func(t event.Thread) {
@@ -164,8 +166,8 @@ func (f *finding) needs(ev *evidence) needs {
 	return n
 }
 
-// leastStep is what a step takes at least on the CPUs that a fix can give the program's workers, ns;
-// 0 if that is no matter, or not known.
+// leastStep is the least duration of a step on the CPUs that a fix can give the program's workers,
+// ns; 0 if there is no such limit or it is not known.
 func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	p := ev.planOf(f)
 	saved, ok := p.needs.saved(max(len(p.to), p.needs.now))
@@ -175,7 +177,8 @@ func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	return 0, ""
 }
 
-// during is when the time was lost, but for the few waits that came before or after most of them.
+// during is the time in which the loss happened, without the few waits at its beginning and end
+// (fewWaits each).
 func (f *finding) during() (from, to uint64) {
 	list := slices.Clone(f.claims)
 	slices.SortStableFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
@@ -192,13 +195,15 @@ func (f *finding) during() (from, to uint64) {
 	return max(from, f.sub.from), min(to, f.sub.to)
 }
 
-// fewWaits is the share of the lost time that comes before, or after, the time in which it is lost.
+// fewWaits is the share of the lost time that is left out at the beginning, and at the end, of the
+// time in which it was lost.
 const fewWaits = 0.01
 
-// minWhole is the share of the time from which all of it is meant.
+// minWhole is the share of the thread's time from which on a loss counts as happening all the time.
 const minWhole = 0.9
 
-// stepsIn is how many steps end in a part of the time, as far as those looked at tell; 0 if it is not known.
+// stepsIn estimates how many steps end in a part of the time, from the sampled ones; 0 if it is not
+// known.
 func (t *subject) stepsIn(from, to uint64) uint64 {
 	if from <= t.from && to >= t.to {
 		return t.count
@@ -216,14 +221,14 @@ func (t *subject) stepsIn(from, to uint64) uint64 {
 	return min(uint64(float64(to-from)*float64(n)/float64(sum)), t.count)
 }
 
-// minSampled is how many steps have to be looked at to know how long they take.
+// minSampled is the least number of sampled steps from which their duration is estimated.
 const minSampled = 8
 
-// minAccounted is the share of the time from which a thread's use of CPUs is known well enough.
+// minAccounted is the least share of the time for which a thread's CPU use must be recorded.
 const minAccounted = 0.5
 
-// onCPU is how long a thread ran on CPUs between two times, ns. What was recorded for most of that
-// time is taken to be alike for the rest.
+// onCPU is how long a thread ran on CPUs between two times, ns. If most of that time was recorded,
+// the rest is extrapolated.
 func (ps *processes) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
 	from, to, ok := ps.x.Span(t.TID)
 	from, to = max(from, begin), min(to, end)
@@ -234,8 +239,8 @@ func (ps *processes) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
 	return uint64(float64(split.OnCPU) / share(to-from, end-begin)), ok
 }
 
-// least is how long the steps take at least where the workers share so many CPUs, ns; 0 if it is not
-// known.
+// least is the least time for the steps if the workers share the given number of CPUs, ns; 0 if it
+// is not known.
 func (n *needs) least(cpus int) uint64 {
 	if n.work == 0 || cpus == 0 {
 		return 0
@@ -243,13 +248,13 @@ func (n *needs) least(cpus int) uint64 {
 	return max(n.work/uint64(cpus), n.launch, n.alone)
 }
 
-// saved is by how much sooner they would end, ns, and whether that is known.
+// saved is how much time that saves, ns, and whether it is known.
 func (n *needs) saved(cpus int) (uint64, bool) {
 	least := n.least(cpus)
 	return n.to - n.from - min(least, n.to-n.from), least > 0
 }
 
-// rate words how many steps a second there can be if all take so long, ns; empty if it is not known.
+// rate formats the steps a second if all of them take ns together; empty if it is not known.
 func (n *needs) rate(ns uint64) string {
 	if n.steps == 0 || ns == 0 {
 		return ""
@@ -258,7 +263,7 @@ func (n *needs) rate(ns uint64) string {
 	return fmt.Sprintf("%.*f steps/s", decimals(v), v)
 }
 
-// words does the arithmetic: how many steps a second the CPUs allow.
+// words describes how many steps a second the CPUs allow at best.
 func (n *needs) words(cpus map[uint16]bool) string {
 	if n.work == 0 || n.now == 0 || n.steps == 0 {
 		return ""
@@ -277,7 +282,7 @@ func (n *needs) words(cpus map[uint16]bool) string {
 	return text
 }
 
-// spread recommends how to give a program's workers room, all at once.
+// spread recommends how to give all of a program's workers more CPUs.
 func (p *plan) spread(ev *evidence, f *finding) []string {
 	var pids []string
 	for _, t := range f.contenders(ev) {
@@ -315,14 +320,14 @@ func (p *plan) spread(ev *evidence, f *finding) []string {
 	return []string{why, cheaper}
 }
 
-// unbound reports whether the threads that waited may run on all of some CPUs as it is: then nothing
-// keeps them from it but what runs there.
+// unbound reports whether the threads that waited may already run on all of the CPUs. Then affinity
+// is not the problem: other threads run there.
 func (ev *evidence) unbound(f *finding, cpus []uint16) bool {
 	may := ev.host.allowed(f.root(ev))
 	return len(may) > 0 && !slices.ContainsFunc(cpus, func(c uint16) bool { return !slices.Contains(may, c) })
 }
 
-// numbers lists CPUs as taskset takes them.
+// numbers formats CPUs for taskset.
 func numbers(cpus []uint16) string {
 	set := map[uint16]bool{}
 	for _, c := range cpus {

@@ -24,14 +24,13 @@ var causeCPUThrottled = cause{
 	describe:     describeThrottled,
 }
 
-// minHeld is the shortest run-queue wait that is taken for throttling because
-// its cgroup was throttled in that second: half of a 10 ms quota period. Time
-// slices of a contended CPU are 3 to 4 ms.
+// minHeld is the shortest run-queue wait that counts as throttling because its cgroup was throttled
+// in that second: half of a 10 ms quota period. Time slices of a contended CPU are 3 to 4 ms.
 const minHeld = 5 * time.Millisecond
 
-// throttledTime finds the run-queue waits that were really throttling. The
-// scheduler shows a throttled thread as runnable behind others that run, so
-// that its cgroup's own count decides, up to the time that it says.
+// throttledTime finds the run-queue waits that were really throttling, with the throttled ns of
+// each. The scheduler shows a throttled thread as runnable while others run. So the cgroup's own
+// counter decides, up to the time that it reports.
 func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 	held := map[*event.OffCPU]uint64{}
 	if len(ev.in.Throttles) == 0 {
@@ -73,7 +72,7 @@ func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 	return held
 }
 
-// longQueues are the intervals that throttling may explain, by their end.
+// longQueues are the off-CPU intervals that throttling may explain, by their end.
 func (hs *hostState) longQueues() []*event.OffCPU {
 	var l []*event.OffCPU
 	for i := range hs.in.OffCPU {
@@ -122,12 +121,12 @@ func claimThrottled(ev *evidence, a *account) []claim {
 	return append(claims, cl)
 }
 
-// throttledLink is how long a thread was held back by its CPU quota.
+// throttledLink is how long a thread was throttled by its CPU quota, ns.
 func throttledLink(ev *evidence, l *ledger.Link) uint64 {
 	return l.Split.NS[event.Throttled] + ev.host.throttledIn(l)
 }
 
-// throttledIn is the run-queue time of a link that was throttling.
+// throttledIn is the run-queue time of a link that was throttling, ns.
 func (hs *hostState) throttledIn(l *ledger.Link) uint64 {
 	var v uint64
 	for _, o := range l.Rows {
@@ -145,7 +144,8 @@ func throttledGroup(ev *evidence, f *finding) (string, bool) {
 	return q.group, true
 }
 
-// groupWithQuota is the control group of the thread that was held back, if others are in it.
+// groupWithQuota names the throttled thread's control group, which other processes may be in, too;
+// empty for the root group.
 func groupWithQuota(ev *evidence, f *finding) string {
 	if p := ev.procs.byPID[f.root(ev).PID]; p != nil && below(p.Cgroup) {
 		return f.kind + " " + p.Cgroup
@@ -157,13 +157,13 @@ func groupWithQuota(ev *evidence, f *finding) string {
 type quota struct {
 	group       string // path in its hierarchy
 	periods, ns uint64 // throttled: number, and time summed over CPUs
-	us, period  uint64 // CPU time in microseconds that it has each period of so many; 0 if not recorded
+	us, period  uint64 // CPU time that it has in each period, and the period, microseconds; 0 if not recorded
 	version     uint8  // of control groups, 0 if not recorded
-	first, last uint64 // Unix ns of the readings that counted some
+	first, last uint64 // the first and last reading with throttled periods, Unix ns
 }
 
-// quotaOf is the quota that held a process back longest; nil if none is known to have.
-// Of groups within each other the inner one is named, if both ran out as long.
+// quotaOf is the quota that throttled a process longest; nil if none is known. Of nested groups
+// that were throttled equally long, the inner one is returned.
 func (ps *processes) quotaOf(pid uint32) *quota {
 	by := map[string]*quota{}
 	for i := range ps.in.Throttles {
@@ -202,12 +202,12 @@ func (q *quota) detail() string {
 	return s
 }
 
-// minRegular is the share of the quota's periods, between the first second with a throttled
-// one and the last, that are throttled from which on the loss comes once a period.
+// minRegular is the least share of throttled periods, between the first and last second with one,
+// for which the loss counts as coming once a period.
 const minRegular = 0.5
 
-// pattern replaces a pattern that was measured by what is known: the kernel gives the quota
-// anew once a period, so that a thread which uses it up loses time at that interval.
+// pattern replaces a measured pattern by the known one: the kernel renews the quota once a period,
+// so a thread that uses it up loses time at that interval.
 func (q *quota) pattern(p *report.Pattern) {
 	if p == nil || q == nil || q.period == 0 || q.periods < minTimes {
 		return
@@ -219,7 +219,8 @@ func (q *quota) pattern(p *report.Pattern) {
 	}
 }
 
-// advice says where to give it more. The folder is where distributions mount the hierarchy.
+// advice says where to raise the quota, and where its statistics are. The folder is where
+// distributions mount the hierarchy.
 func (q *quota) advice() (raise, look string) {
 	const kubernetes = " (Kubernetes: the container's CPU limit)"
 	if q.version == 1 {

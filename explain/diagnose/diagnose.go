@@ -15,7 +15,7 @@ import (
 // Diagnose explains a recording of one machine.
 func Diagnose(in *Input) *report.Report { return DiagnoseMachines([]*Input{in}) }
 
-// report tells everything that is found.
+// report makes the report of everything that was found.
 func (ev *evidence) report() *report.Report {
 	in := ev.in
 	r := &report.Report{
@@ -65,8 +65,8 @@ func (ev *evidence) report() *report.Report {
 	return r
 }
 
-// worstFirst orders chains by severity alone. In a report they come by time lost, and
-// those that lose none last; among equals that order stays.
+// worstFirst orders chains by severity alone. The sort is stable: chains of equal severity stay
+// ordered by lost time, those without lost time last.
 func worstFirst(a, b report.Chain) int {
 	return cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity))
 }
@@ -74,7 +74,7 @@ func worstFirst(a, b report.Chain) int {
 // severities are the values of report.Chain.Severity, the worst first.
 var severities = []string{"HIGH", "MEDIUM", "LOW"}
 
-// find finds what all threads lost.
+// find finds the lost time of all threads.
 func (ev *evidence) find() {
 	for _, t := range ev.subjects {
 		ev.all = append(ev.all, ev.findings(t)...)
@@ -89,11 +89,11 @@ func (ev *evidence) find() {
 	ev.list = ev.merge(ev.all)
 }
 
-// often: a loss in one stretch is reported by the step if it is in one of so many steps. One stall says nothing
-// of the next step.
+// often says when a loss that happened in one stretch is reported per step: if it is in one of so
+// many steps, or more. A single stall says nothing about the next step.
 const often = 10
 
-// chain tells a finding, of all there are.
+// chain describes a finding. all are all findings, for alternatives.
 func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	f.sort()
 	c := report.Chain{
@@ -144,7 +144,7 @@ func (f *finding) id(ev *evidence) string {
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 
-// stack is that of the call that lost most among those with one.
+// stack is the stack of the call that lost most, of those that have one.
 func (ev *evidence) stack(f *finding) []string {
 	for _, cl := range f.claims {
 		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
@@ -179,7 +179,7 @@ func (f *finding) missing() string {
 	return fmt.Sprintf("looks like %s, but the evidence covers %s of %s", f.kind, span(f.explained), span(f.lost))
 }
 
-// lossNote names the losses that leave holes in the evidence.
+// lossNote says which records were dropped; empty if they are too few to matter.
 func (ev *evidence) lossNote() string {
 	if ev.missing < 0.001 {
 		return ""

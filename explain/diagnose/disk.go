@@ -9,7 +9,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// seconds are those, by the start of their sums, in which a finding's time was lost.
+// seconds returns a function that tells whether time of the finding was lost in the second that
+// starts at at.
 func (f *finding) seconds() func(at uint64) bool {
 	const second = 1_000_000_000
 	type span struct{ from, to uint64 }
@@ -26,11 +27,11 @@ func (f *finding) seconds() func(at uint64) bool {
 	}
 }
 
-// disk is what is known of the device that a finding's time was lost to.
+// disk is what is known about the device whose requests a finding's time was lost to.
 type disk struct {
 	name      string
 	own       event.RequestSum // of the process that waited
-	other     uint32           // the process that used it most besides, 0 none
+	other     uint32           // the other process that used it most, 0 if none
 	otherName string
 	otherNS   uint64
 
@@ -38,7 +39,7 @@ type disk struct {
 	kernel        event.RequestSum // of the kernel's own threads
 }
 
-// busy is the time that requests were queued and at the device.
+// busy is the time that requests spent in the queue and at the device, ns.
 func busy(s *event.RequestSum) uint64 { return s.QueueNS + s.DeviceNS }
 
 func addSum(to, s *event.RequestSum) {
@@ -50,8 +51,8 @@ func addSum(to, s *event.RequestSum) {
 	to.MaxNS = max(to.MaxNS, s.MaxNS)
 }
 
-// disk finds the device whose requests the process made while time was lost; nil if it
-// made none: its writes may have been the kernel's to carry out.
+// disk finds the device that the process sent requests to while time was lost; nil if it sent none:
+// the kernel may have written its data.
 func (f *finding) disk(ev *evidence) *disk {
 	if len(ev.in.IO.Sums) == 0 {
 		return nil
@@ -105,8 +106,8 @@ func (f *finding) disk(ev *evidence) *disk {
 	return d
 }
 
-// swapWords says what a process read back from swap while a finding's time was lost;
-// empty if that was not seen: what is swapped to compressed memory makes no requests.
+// swapWords says what a process read back from swap while a finding's time was lost. It is empty if
+// nothing was seen: swap to compressed memory makes no requests.
 func (f *finding) swapWords(ev *evidence, pid uint32) string {
 	within := f.seconds()
 	var sum event.RequestSum
@@ -124,11 +125,11 @@ func (f *finding) swapWords(ev *evidence, pid uint32) string {
 		span(busy(&sum)/sum.Requests))
 }
 
-// crowded reports whether another process had more of the device than who waited.
+// crowded reports whether another process used the device more than the one that waited.
 func (d *disk) crowded() bool { return d.other != 0 && d.otherNS > busy(&d.own) }
 
-// kernelThread reports whether a process is a thread of the kernel: kthreadd, whose
-// number is 2, is its parent.
+// kernelThread reports whether a process is a kernel thread: its parent is kthreadd, whose PID is
+// 2.
 func (ps *processes) kernelThread(pid uint32, comm string) bool {
 	return ps.parents[pid] == 2 || strings.HasPrefix(comm, "kworker/") || strings.HasPrefix(comm, "jbd2/")
 }
@@ -164,7 +165,7 @@ func (d *disk) words() string {
 	return t
 }
 
-// path is by which name the process had the file open, empty if that is not known.
+// path is the path under which the process had the file open, empty if it is not known.
 func (hs *hostState) path(pid uint32, inode uint64) string {
 	if hs.paths == nil {
 		hs.paths = map[event.File]string{}

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// doing is what the thread at the root of a finding's waits did in them.
+// doing is what the thread at the root of a finding's waits did during them.
 type doing struct{ ledger.Split }
 
 func (f *finding) doing() doing {
@@ -37,7 +37,7 @@ func (d doing) short(computing string) string {
 	return "held up itself"
 }
 
-// doingWords are the ways to spend time, as a thread's verb.
+// doingWords describe the classes of time as verbs of a thread.
 var doingWords = [event.NumClasses + 1]string{
 	event.OnCPU: "ran", event.RunQueue: "waited for a CPU", event.Throttled: "was throttled",
 	event.Futex:   "waited for locks",
@@ -46,10 +46,10 @@ var doingWords = [event.NumClasses + 1]string{
 	event.Other: "waited",
 }
 
-// minDoing is the share of the time from which a way to spend it is reported.
+// minDoing is the least share of the time for which a class is reported.
 const minDoing = 0.1
 
-// long says what it did, in words that follow its name.
+// long describes what the thread did, in words that follow its name.
 func (d doing) long() string {
 	if d.Wall == 0 {
 		return "what it did was not recorded"
@@ -92,7 +92,7 @@ func (d doing) on() string {
 	return "a CPU"
 }
 
-// proof says how the thread at the root is known to be it.
+// proof says how the root thread was identified.
 func (f *finding) proof() string {
 	if c := f.worst().chain; c[len(c)-1].Proof == ledger.ByPeer {
 		return "is at the other end of the socket"

@@ -14,9 +14,8 @@ var causeDriverCPU = cause{
 	describe:     describeDriverCPU,
 }
 
-// claimDriverCPU takes the on-CPU time that a call took beyond its median and
-// that is neither GPU wait nor a cold start. It is counted at the outermost
-// call, which holds the driver calls that it made.
+// claimDriverCPU takes the on-CPU time of a call beyond its median that is neither GPU wait nor
+// cold start. It is counted at the outermost call, which includes the driver calls that it makes.
 func claimDriverCPU(_ *evidence, a *account) []claim {
 	v := a.take(event.OnCPU, a.left[event.OnCPU])
 	if v == 0 {
@@ -25,11 +24,11 @@ func claimDriverCPU(_ *evidence, a *account) []claim {
 	return []claim{{acc: a, key: key{kind: DriverCPU}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
-// discount takes from what a finding explains the time on a CPU that the
-// hypervisor is to be expected to have taken in the same operations: it hits all
-// work alike, in pieces too short to be seen as stalls. What it took of the excess
-// itself only made that longer; so the usual work of the operations counts: for waits that
-// are held against the same work, all that they took but what was lost.
+// discount subtracts from what a finding explains the on-CPU time that the hypervisor probably
+// stole during the same operations: steal hits all work alike, in pieces too short to show as
+// stalls. Steal within the excess only made the excess longer; so the estimate is taken from the
+// usual work of the operations. For waits that are compared with waits for the same work, that is
+// all their time but the lost time.
 func (ev *evidence) discount(f *finding) {
 	share := ev.host.stealShare()
 	if share == 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Recordings by an earlier Ingero have no ledgers. What they list of a thread's
-// context switches says that it was off the CPU, not why; and that it was on it
-// only if they list them all. The causes must not take that for more than it is.
+// Recordings by an earlier Ingero have no ledgers. Their context switches say when a thread was off
+// the CPU, but not why. That it was on the CPU is known only if all switches are recorded. Causes
+// must not conclude more than that.
 
-// switchSlack is how far beyond the first and the last recorded switch of a
-// thread its switches are taken to be recorded, in ns.
+// switchSlack extends the time for which a thread's switches count as recorded: so many ns before
+// the first and after the last one.
 const switchSlack = 200_000_000
 
 var causeUnrecorded = cause{
@@ -21,8 +21,8 @@ var causeUnrecorded = cause{
 	claimEpisode: claimUnrecorded,
 }
 
-// claimUnrecorded takes what a recording by an earlier Ingero does not explain:
-// time on a CPU that may have been none, and time off it for reasons unknown.
+// claimUnrecorded takes the time that a recording by an earlier Ingero cannot explain: time that
+// may have been on a CPU or off it, and off-CPU time for unknown reasons.
 func claimUnrecorded(ev *evidence, a *account) []claim {
 	if ev.in.Earlier == nil || a.Call == nil {
 		return nil
@@ -40,8 +40,8 @@ func claimUnrecorded(ev *evidence, a *account) []claim {
 	return claims
 }
 
-// switchesSeen reports whether a thread's context switches during a call were
-// recorded, so that what is not off the CPU of the given excess was on it.
+// switchesSeen reports whether a thread's context switches during a call were recorded. Only then
+// is the time of the excess that is not off the CPU known to be on it.
 func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
 	s, ok := e.Switches[c.Thread]
 	switch {
@@ -53,7 +53,7 @@ func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
 	return c.Start+switchSlack >= s.From && c.End() <= s.To+switchSlack
 }
 
-// eventID is the id of the event that began at the given time.
+// eventID is the id of the event that began at the given time, Unix ns.
 func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) string {
 	if ev.in.Earlier != nil {
 		if id := ev.in.Earlier.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
@@ -63,15 +63,15 @@ func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) str
 	return store.EventID(ev.in.Node, at, kind)
 }
 
-// earlierVerdict words that nothing was found, and how far that reaches.
+// earlierVerdict says that nothing was found, and what was not recorded.
 func (ev *evidence) earlierVerdict(r *report.Report, worst float64) string {
 	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside "+
 		"them, and the time between them was not recorded",
 		count(r.Events, ""), span(ev.to-ev.from), worst)
 }
 
-// storedChains sets next to each chain that an earlier Ingero recorded what the
-// rows of the file say of it.
+// storedChains returns each chain that an earlier Ingero recorded, with what the rows of the file
+// say about it.
 func storedChains(in *Input) []report.StoredChain {
 	if in.Earlier == nil {
 		return nil
@@ -93,20 +93,20 @@ func storedChains(in *Input) []report.StoredChain {
 	return list
 }
 
-// support is what the rows say of a stored chain: the calls of its operation up
-// to its detection, which is what its own percentiles were taken of.
+// support is what the rows say about a stored chain: the calls of its operation up to its
+// detection. The chain's own percentiles were taken of the same calls.
 type support struct {
 	calls    uint64 // in the file
 	median   uint64 // ns, of the thread with the most calls
 	longest  uint64 // ns
 	slow     uint64
 	excess   uint64 // ns beyond the median, of the slow calls
-	covered  uint64 // ns of it that the calls' own threads were off the CPU
-	unlisted uint64 // ns off the CPU that is counted but not listed
+	covered  uint64 // of the excess, ns that the calling threads were off the CPU
+	unlisted uint64 // off-CPU ns that are counted but not recorded one by one
 	unseen   uint64 // slow calls of threads whose switches were not recorded
 }
 
-// supported says in a sentence what the data supports of a stored chain.
+// supported says how far the data supports a stored chain.
 func supported(in *Input, c *store.StoredChain) string {
 	s := supportOf(in, c)
 	switch {
@@ -127,7 +127,7 @@ func supported(in *Input, c *store.StoredChain) string {
 	return text
 }
 
-// opName is the operation's name with us, or else as it was recorded.
+// opName is our name of the operation, or else the recorded one.
 func opName(c *store.StoredChain) string {
 	if c.Call != 0 {
 		return c.Call.String()
@@ -135,7 +135,7 @@ func opName(c *store.StoredChain) string {
 	return printable(c.Op)
 }
 
-// count words a number of calls; which ends with a space or is empty.
+// count formats a number of calls; which is empty or ends with a space.
 func count(n uint64, which string) string {
 	if n == 1 {
 		return "1 " + which + "call"

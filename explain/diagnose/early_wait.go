@@ -12,31 +12,31 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A program that hands the GPU the next step before it waits for the last one keeps the GPU
-// busy. If it begins to wait in each step, for example to print the loss, the GPU has nothing
-// to do from the end of each wait to the next launch, and no wait is longer than before. It is
-// told only where the same recording shows how it was before: one wait a step may be needed.
+// A program that launches the next step before it waits for the last one keeps the GPU busy. If it
+// begins to wait in each step, for example to print the loss, the GPU is idle from the end of each
+// wait to the next launch, although no wait is longer than before. This is reported only where the
+// same recording shows how it was before: one wait a step may be needed.
 
 const (
-	minMoreWaits  = 2.0  // times the waits for each launch, in each second
-	maxWaitSpread = 1.5  // times the fewest waits for each launch before, that the most are
-	sameBusy      = 0.15 // by which the GPU's time for a launch differs at most: it is the same work
-	minOfSecond   = 0.25 // of a second that must be known
-	minLeads      = 5    // times from a wait to the next launch that say what is usual
+	minMoreWaits  = 2.0  // least ratio of waits for each launch, after to before, in each second
+	maxWaitSpread = 1.5  // largest ratio of the most to the fewest waits for each launch before
+	sameBusy      = 0.15 // largest relative change of the GPU's time for a launch, if it is the same work
+	minOfSecond   = 0.25 // share of a second in which the process must have made calls
+	minLeads      = 5    // least number of measured times from a wait to the next launch
 )
 
-// earlyWaits are waits for the GPU that a process makes more often from some time on.
+// earlyWaits are waits for the GPU that a process makes more often from a certain time on.
 type earlyWaits struct {
 	since         uint64        // Unix ns
-	op            *store.OpStat // that waits most of them
-	thread        event.Thread  // which calls it
+	op            *store.OpStat // the operation with most of the new waits
+	thread        event.Thread  // the thread that calls it
 	before, after float64       // waits for each launch
 	lead          uint64        // ns from the end of such a wait to the next launch
-	lost          uint64        // ns that the GPU had nothing to do for, beyond what it was before
-	waits         uint64        // after that time, beyond as many for each launch as before
+	lost          uint64        // ns in which the GPU was idle, beyond those before
+	waits         uint64        // waits after that time, beyond the former number for each launch
 }
 
-// waitRate is a second of a process, or some in a long recording.
+// waitRate is one second of a process, or several seconds in a long recording.
 type waitRate struct {
 	at              uint64
 	ns              float64 // in which it made calls
@@ -46,7 +46,7 @@ type waitRate struct {
 
 func (v *waitRate) each() float64 { return v.waits / v.launches }
 
-// readEarlyWaits finds them in each process.
+// readEarlyWaits finds the early waits of each process.
 func (ev *evidence) readEarlyWaits() {
 	ev.early = map[event.Thread]earlyWaits{}
 	for pid, q := range ev.queue.steps {
@@ -60,7 +60,7 @@ func (ev *evidence) readEarlyWaits() {
 }
 
 // waitRates are the seconds of a process in which it launches, by time. The first and the last
-// count if it made calls in a good part of them.
+// second count only if it made calls in minOfSecond of them.
 func (ev *evidence) waitRates(pid uint32) []waitRate {
 	launches := ev.launchesOf(pid)
 	rates := map[uint64]*waitRate{}
@@ -107,7 +107,7 @@ func (ev *evidence) waitRates(pid uint32) []waitRate {
 func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok bool) {
 	seconds := ev.waitRates(pid)
 	for n := minLevelSeconds; n+minLevelSeconds < len(seconds); n++ {
-		for _, between := range []int{1, 0} { // one second may be of both
+		for _, between := range []int{1, 0} { // the change may be within a second, which is then left out
 			if n+between+minLevelSeconds >= len(seconds) {
 				continue
 			}
@@ -120,8 +120,9 @@ func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok boo
 	return w, ok
 }
 
-// moreWaits compares two stretches of seconds: whether there are more waits for each launch
-// after, for the same work, and launches are fewer by the time from waits to launches.
+// moreWaits compares the seconds before a time with those after it: whether there are more waits
+// for each launch after it, for the same work, and whether the launches became fewer by the time
+// between waits and launches.
 func (cs *callStats) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
 	each := func(v *waitRate) float64 { return v.each() }
 	low, high := extremesOf(before, each)
@@ -130,7 +131,7 @@ func (cs *callStats) moreWaits(before, after []waitRate, leads []lead) (w earlyW
 		return w, false
 	}
 	second := float64(max(cs.in.SeriesStep, 1)) * 1e9
-	// The time for a launch, and that of it in which the GPU has nothing to do.
+	// The time for each launch, and how much of it the GPU is idle.
 	cost := func(list []waitRate) (all, idle float64, ok bool) {
 		from, to := list[0].at*1e9, list[len(list)-1].at*1e9+uint64(second)
 		took := leadTimes(leads, from, to)
@@ -167,7 +168,7 @@ func (cs *callStats) moreWaits(before, after []waitRate, leads []lead) (w earlyW
 	return w, w.op != nil
 }
 
-// aggregateEarlyWaits takes the time in which the GPU had nothing to do because the thread waited earlier
+// aggregateEarlyWaits takes the time in which the GPU was idle because the thread waited earlier
 // than before.
 func aggregateEarlyWaits(ev *evidence, t *subject) []claim {
 	w, ok := ev.early[t.Thread]

@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// place words where the finding's time was lost.
+// place describes where the finding's time was lost.
 func (f *finding) place() string {
 	if op := f.op(); op.call {
 		return "inside " + op.op.String()
@@ -24,7 +24,7 @@ type place struct {
 	op   event.Op
 }
 
-// op is the operation that lost most; gaps count as one.
+// op is the operation that lost most; gaps count as one operation.
 func (f *finding) op() place {
 	lost := map[place]uint64{}
 	for _, cl := range f.claims {
@@ -46,12 +46,12 @@ func placeOf(a *account) place {
 	return place{true, a.Op}
 }
 
-// betweenCalls is the effect's op for the time between calls.
+// betweenCalls is the effect's op for time in gaps.
 const betweenCalls = "between calls"
 
-// longest are what the longest of the finding's calls took, and what a call of its kind with
-// the same work usually takes, ns. That is 0 if it is not known: most waits of a thread may
-// find nothing queued, and say nothing of one that does.
+// longest returns the duration of the finding's longest call, and what such a call with the same
+// work usually takes, ns. The latter is 0 if it is not known: most waits of a thread may find
+// nothing queued, and then say nothing about a wait that does.
 func (f *finding) longest() (took, usual uint64) {
 	at := f.op()
 	for _, cl := range f.claims {
@@ -67,7 +67,7 @@ func (f *finding) longest() (took, usual uint64) {
 	return took, usual
 }
 
-// tookLonger words how many calls were slow, and against what.
+// tookLonger describes how many calls were slow, and compared with what.
 func (f *finding) tookLonger(e *report.Effect) string {
 	took, usual := f.longest()
 	words := fmt.Sprintf("%s of %s calls took up to %s", report.Count(e.SlowCalls), report.Count(e.Calls), span(took))
@@ -83,7 +83,7 @@ func (f *finding) tookLonger(e *report.Effect) string {
 	return words
 }
 
-// effect describes what was slow, by exact statistics.
+// effect describes what was slow, from exact statistics.
 func (f *finding) effect(ev *evidence) report.Effect {
 	at := f.op()
 	e := report.Effect{
@@ -94,7 +94,7 @@ func (f *finding) effect(ev *evidence) report.Effect {
 	for _, cl := range f.claims {
 		switch {
 		case placeOf(cl.acc) != at:
-		case cl.aggregate && cl.acc.base == 0: // none is slow: they are too many
+		case cl.aggregate && cl.acc.base == 0: // no single call is slow: there are too many of them
 		case cl.aggregate:
 			e.SlowCalls += uint64(cl.count)
 		case cl.lost >= uint64(store.SlowExcess):

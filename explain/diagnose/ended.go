@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// ended lists the processes that the kernel ended for lack of memory, each once.
+// ended lists the processes that the kernel killed for lack of memory, each once.
 func (ps *processes) ended() []report.Ended {
 	first := map[uint32]*event.Life{}
 	for i := range ps.in.Lives {

@@ -6,9 +6,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// evidence is a recording of one machine, prepared for the causes (prepare.go). It stays as it is once it
-// is prepared, but for what is made when it is first asked for, and for what is found. What is read from
-// the recording is in parts (parts.go), each with the questions that it answers by itself.
+// evidence is a recording of one machine, prepared for the causes (prepare.go). After that it does
+// not change, except for what is computed on first use and what is found. The data read from the
+// recording is in parts (parts.go), each with the queries that it answers by itself.
 type evidence struct {
 	in *Input
 
@@ -21,24 +21,24 @@ type evidence struct {
 	ranks rankWork
 
 	from, to uint64  // the window, Unix ns
-	missing  float64 // share of the records that were lost
+	missing  float64 // share of the records that were dropped
 
 	subjects      []*subject // dispatching threads, by id
 	joins         joins
-	early         map[event.Thread]earlyWaits // waits that came later before, by the thread that waits
-	graphs        []*graphUse                 // of processes that use any
+	early         map[event.Thread]earlyWaits // waits that come earlier than before, by the waiting thread
+	graphs        []*graphUse                 // of processes that use CUDA graphs
 	inFlightCalls []inFlightCall              // calls that had not returned, the oldest first
 
-	// Made when it is first asked for.
+	// Computed on first use.
 	launched map[uint32]map[uint64]uint64 // launches of processes by second: launchesOf
-	planned  map[*finding]*plan           // plans
+	planned  map[*finding]*plan           // see plans
 
-	// What is found: find.
+	// What was found (find).
 	all  []*finding
-	list []*finding // of them, each root once
+	list []*finding // the same, merged: each root once
 }
 
-// callStart is a call, by its start, Unix ns.
+// callStart identifies a call by its thread and start, Unix ns.
 type callStart struct {
 	event.Thread
 	start uint64
@@ -60,7 +60,7 @@ type gapTotals struct {
 	ledger event.Ledger
 }
 
-// name is a process's name, or the given task name, or its number.
+// name is a process's name, or else the given task name, or its PID.
 func (ps *processes) name(pid uint32, comm string) string {
 	_, main, _ := ps.x.Thread(pid)
 	return printable(cmp.Or(ps.names[pid], main, comm, "pid "+itoa(pid)))
@@ -72,8 +72,8 @@ func (ps *processes) comm(t event.Thread) string {
 	return printable(c)
 }
 
-// missing estimates the share of the records that were lost, from the losses
-// that leave holes.
+// missing estimates the share of the records that were dropped, from the kinds of loss that leave
+// holes.
 func missing(in *Input) float64 {
 	var lost uint64
 	for _, l := range in.Losses {
@@ -87,7 +87,7 @@ func missing(in *Input) float64 {
 	return float64(lost) / (float64(lost) + float64(events(in)))
 }
 
-// outermostCalls is how many calls the window holds that are within no other one.
+// outermostCalls is the number of outermost calls in the window.
 func (cs *callStats) outermostCalls() (n uint64) {
 	if cs.in.Events != 0 {
 		return cs.in.Events
@@ -98,7 +98,7 @@ func (cs *callStats) outermostCalls() (n uint64) {
 	return n
 }
 
-// events is how many calls the window holds, those within others included.
+// events is the number of calls in the window, with those within other calls.
 func events(in *Input) uint64 {
 	if in.Events != 0 {
 		return in.Events

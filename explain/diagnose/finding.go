@@ -21,25 +21,25 @@ type finding struct {
 	most      *claim // that lost most
 	lost      uint64
 	explained uint64
-	beside    uint64 // not explained, but would end with the cause
+	beside    uint64 // not explained, but saved without the cause
 	stall     uint64
 	sample    int        // waits, or calls
-	related   int        // waits for the same thread, whatever they came down to
+	related   int        // waits for the same thread, whatever their root cause
 	parts     []sharer   // the threads that were waited for, if more than one; most time first
 	others    int        // threads of the process that lost time the same way
 	victims   []victim   // other processes that did
-	within    *finding   // of a rank's own loss, what others lost by it: told there
-	own       []*finding // of a straggler, its own losses of that time
-	because   *finding   // of these, the one that says why it was late, if nothing else does
+	within    *finding   // the finding of the waiting ranks that reports this rank's own loss
+	own       []*finding // a straggler's own losses in that time
+	because   *finding   // of own, the one that says why it was late, if nothing else does
 
-	// of cpu_contention
+	// Of cpu_contention only.
 	runners ledger.Runners
 	cpus    map[uint16]bool
 	self    uint64 // time in which the tracer ran
 	note    string
 }
 
-// findings groups what the causes claimed of one thread's time.
+// findings groups the claims on one thread's time by cause.
 func (ev *evidence) findings(t *subject) []*finding {
 	by := map[key]*finding{}
 	all := ev.claims(t)
@@ -68,9 +68,9 @@ func (ev *evidence) findings(t *subject) []*finding {
 	return ev.oneOfEach(list)
 }
 
-// relate counts the waits for each thread over all that they came down to. The
-// holder of a lock may run in one wait and be preempted in the next: that it kept
-// the thread waiting is one finding's evidence as well as the other's.
+// relate counts the waits for each thread over all their root causes. The holder of a lock may run
+// in one wait and be preempted in the next: both findings are evidence that it kept the thread
+// waiting.
 func relate(list []*finding) {
 	waits := map[event.Thread]int{}
 	for _, f := range list {
@@ -116,21 +116,21 @@ func (f *finding) explainedPct(ev *evidence) float64 {
 	return percent(f.explained, f.lost) * (1 - ev.missing)
 }
 
-// explains reports whether enough of the lost time is explained to name what it was lost to.
+// explains reports whether enough of the lost time is explained to name a cause.
 func (f *finding) explains(ev *evidence) bool {
 	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
 }
 
-// compare says which of two claims lost more; of two that lost as much the earlier counts.
+// compare orders claims: most lost first, then by start.
 func (cl *claim) compare(o *claim) int {
 	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
 }
 
-// worst is the piece that lost most.
+// worst is the claim that lost most.
 func (f *finding) worst() *claim { return f.most }
 
-// sort puts the claims that lost most first. Most findings are not reported, and of those
-// nobody asks for the order.
+// sort puts the claims that lost most first. It is done on demand: most findings are not reported,
+// and need no order.
 func (f *finding) sort() {
 	if !f.sorted {
 		f.sorted = true
@@ -141,7 +141,7 @@ func (f *finding) sort() {
 // through reports whether the thread waited for another one.
 func (f *finding) through() bool { return f.worst().row != nil }
 
-// root is the thread the cause is found in.
+// root is the thread in which the cause is found.
 func (f *finding) root(*evidence) event.Thread {
 	if f.Thread != (event.Thread{}) {
 		return f.Thread
@@ -151,7 +151,7 @@ func (f *finding) root(*evidence) event.Thread {
 
 func (f *finding) process(ev *evidence) string { return ev.procs.name(f.sub.PID, "") }
 
-// pct words what the thread lost.
+// pct formats the thread's lost time.
 func (f *finding) pct() string {
 	pct := f.lostPct()
 	if pct < minPct {
@@ -179,7 +179,7 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 	}
 }
 
-// path goes from the thread through those it waited for to the one at the root,
+// path is the path of steps from the thread through those it waited for to the one at the root,
 // which was in the given state.
 func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	chain := f.worst().chain
@@ -201,8 +201,7 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	return path
 }
 
-// passed is how long the thread of a middle link waited for the next, over all
-// claims.
+// passed is how long the thread of a middle link waited for the next, over all claims, ns.
 func (f *finding) passed(i int, l *ledger.Link) uint64 {
 	var ns uint64
 	for _, cl := range f.claims {
@@ -226,7 +225,7 @@ func (f *finding) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
 // lock names the lock that most time was lost on.
 func (f *finding) lock() string { return fmt.Sprintf("lock %#x", f.worst().row.Futex) }
 
-// behind words what the thread waited for, up to "waited for …".
+// behind says what the thread waited for, in words that follow "waiting for".
 func (f *finding) behind(who string) string {
 	if f.locked() {
 		return "a lock that " + who + " held while it"
@@ -234,17 +233,17 @@ func (f *finding) behind(who string) string {
 	return "data from " + who + ", which"
 }
 
-// locked reports whether the thread waited for a lock, as it seems: nobody in its chain
-// waited for something to be sent.
+// locked reports whether the thread seems to have waited for a lock: no thread in its chain waited
+// for something to be sent.
 func (f *finding) locked() bool {
 	w := f.worst()
 	return w.row.Class == event.Futex &&
 		!slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
 }
 
-// file is the inode that most of a finding's waits for the disk were for, 0 if none is
-// known, and the file's path, if that is known. One with a path goes before those
-// without: a program that writes a new file each time has some that were gone too soon.
+// file is the inode of most of a finding's disk waits, 0 if none is known, and the file's path, if
+// known. A file with a path goes before those without: a program that writes a new file each time
+// has some that were deleted too soon to be looked up.
 func (f *finding) file(ev *evidence) (inode uint64, path string) {
 	type file struct {
 		inode uint64
@@ -282,7 +281,7 @@ func (f *finding) nested() *event.Call {
 	return w.Nested[0]
 }
 
-// nestedNS is the time of such driver calls, over all claims.
+// nestedNS is the time in such driver calls, over all claims, ns.
 func (f *finding) nestedNS() uint64 {
 	var ns uint64
 	for _, cl := range f.claims {
@@ -293,7 +292,8 @@ func (f *finding) nestedNS() uint64 {
 	return ns
 }
 
-// who names a thread as seen from a process.
+// who names a thread from the point of view of a process: its own threads by name, those of others
+// by process.
 func (ps *processes) who(t event.Thread, from uint32) string {
 	if t.PID != from {
 		return fmt.Sprintf("%s (pid %d)", ps.name(t.PID, ps.comm(t)), t.PID)

@@ -11,13 +11,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// When slow waits go together with another process's use of the GPU: there is
-// enough time with and without it, waits are that many times likelier with it,
-// and it is no chance.
+// When slow waits are attributed to another process's use of the GPU: there is enough time with and
+// without it, waits are minLift times likelier with it, and chance is unlikely.
 const (
-	minApart = 0.1 // share of the time in which the other is busy, and is not
+	minApart = 0.1 // least share of the time in which the other process is busy, and in which it is not
 	minLift  = 3.0
-	minSigma = 3.0 // standard deviations of a binomial from what chance gives
+	minSigma = 3.0 // standard deviations above the mean of a binomial distribution
 )
 
 // rival is another process on a thread's GPU.
@@ -27,8 +26,8 @@ type rival struct {
 	share float64      // of the thread's time in which it was busy
 }
 
-// device is the GPU that a call is for: one not chosen is the first
-// (cudaSetDevice in the CUDA runtime API).
+// device is the GPU that a call is for. If none was chosen, it is GPU 0 (cudaSetDevice in the CUDA
+// runtime API).
 func device(gpu int8) int8 { return max(gpu, 0) }
 
 // devices are the GPUs that a process's calls are known to be for.
@@ -42,8 +41,8 @@ func (ev *evidence) devices(pid uint32) map[int8]bool {
 	return d
 }
 
-// rivals are the other processes on a thread's GPUs, by id. Between from and to
-// their use is known.
+// rivals are the other processes on a thread's GPUs, by PID. Their GPU use is known from from to
+// to.
 func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	from, to = t.from, t.to
 	if len(ev.in.Busy) == 0 {
@@ -72,20 +71,20 @@ func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	return list, from, to
 }
 
-// sharing reports whether two processes use the same GPU, as far as known: the driver
-// knows better than their own numbers, which say sameNumber.
+// sharing reports whether two processes use the same GPU, as far as known. The driver's information
+// comes before the processes' own GPU numbers, which sameNumber compares.
 func (gs *gpuReadings) sharing(a, b uint32, sameNumber bool) bool {
 	switch common := gs.heldByBoth(a, b); {
 	case len(gs.holds[a]) == 0 || len(gs.holds[b]) == 0:
 		return sameNumber
 	case len(gs.holds[a]) == 1 && len(gs.holds[b]) == 1:
 		return len(common) > 0
-	default: // of several it is not known which one is which
+	default: // with several GPUs it is not known which number is which GPU
 		return len(common) > 0 && sameNumber
 	}
 }
 
-// heldByBoth are the GPUs of whose memory two processes have some, as the driver tells.
+// heldByBoth are the GPUs on which both processes have memory, according to the driver.
 func (gs *gpuReadings) heldByBoth(a, b uint32) []int {
 	var both []int
 	for _, gpu := range gs.holds[a] {
@@ -96,7 +95,7 @@ func (gs *gpuReadings) heldByBoth(a, b uint32) []int {
 	return both
 }
 
-// union makes spans of several GPUs one list without overlaps.
+// union merges the spans of several GPUs into one list without overlaps.
 func union(spans []store.Busy) []store.Busy {
 	slices.SortFunc(spans,
 		func(a, b store.Busy) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
@@ -111,7 +110,7 @@ func union(spans []store.Busy) []store.Busy {
 	return out
 }
 
-// busyIn is for how long of [from, to) the spans last.
+// busyIn is how much of [from, to) the spans cover, ns.
 func busyIn(spans []store.Busy, from, to uint64) uint64 {
 	i, _ := slices.BinarySearchFunc(spans, from, func(b store.Busy, at uint64) int {
 		if b.End <= at {
@@ -134,8 +133,8 @@ var causeGPUContention = cause{
 	busyGPU:  true,
 }
 
-// refineContention gives the waits that coincide with another process's use of
-// the GPU to that process, if they are few without it.
+// refineContention attributes the waits that coincide with another process's use of the GPU to that
+// process, if there are few waits without it.
 func refineContention(ev *evidence, t *subject, claims []*claim) {
 	list, from, to := ev.rivals(t)
 	var best *rival
@@ -164,8 +163,8 @@ func (r *rival) during(cl *claim) bool {
 	return float64(busyIn(r.spans, cl.acc.Start, cl.acc.End())) >= half*float64(cl.acc.Duration)
 }
 
-// coincides compares the waits while the process was busy with those while it was
-// not, and returns the time lost in the former.
+// coincides compares the waits while the process was busy with those while it was not. It returns
+// the time lost in the former.
 func (r *rival) coincides(claims []*claim, from, to uint64) (in uint64, ok bool) {
 	if r.share < minApart || r.share > 1-minApart {
 		return 0, false
@@ -237,7 +236,7 @@ func describeGPUContention(ev *evidence, f *finding, c *report.Chain) {
 	}
 }
 
-// sameGPU says how far it is known that both processes mean the same GPU.
+// sameGPU says how sure it is that both processes use the same GPU.
 func (gs *gpuReadings) sameGPU(f *finding) string {
 	if both := gs.heldByBoth(f.Thread.PID, f.sub.PID); len(both) == 1 {
 		return fmt.Sprintf("by the driver's account both have memory of GPU %d", both[0])

@@ -9,23 +9,24 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The GPU begins with the first of the work that a thread hands over, not with the wait for
-// it: where the host launches faster, the wait is longer and the work takes no longer. What a
-// wait takes beyond the usual is lost only as far as its cycle is longer than usual, too.
+// The GPU begins with the first launched work, not when the thread begins to wait for it. If the
+// host launches faster, the wait is longer although the work takes no longer. So the time of a wait
+// beyond the usual is lost only as far as its cycle, from the first launch to the end of the wait,
+// is longer than usual, too.
 
 // cycle is the time that the GPU had for the work of a wait, ns.
 type cycle struct{ wait, took uint64 } // the wait's start; up to its end
 
 const (
-	minCycles    = 10   // that say what is usual
-	usualCycle   = 0.25 // the quantile that does: at most a cap, so rather too short
-	minAway      = 1e6  // ns between calls after which the work of a wait begins anew
-	minPerSecond = 8    // long waits in a second that say which work they are for
-	sameSeconds  = 0.8  // share of such seconds that must be alike
-	sameRatio    = 0.2  // by which launches for each wait differ in such seconds at most
+	minCycles    = 10   // least number of cycles to know what is usual
+	usualCycle   = 0.25 // quantile of the cycles that counts as usual; low, because it only caps a loss
+	minAway      = 1e6  // ns between calls after which the work of a wait counts from the next call on
+	minPerSecond = 8    // least long waits in a second, to judge their work
+	sameSeconds  = 0.8  // least share of such seconds that must be alike
+	sameRatio    = 0.2  // largest relative difference of the launches for each wait between such seconds
 )
 
-// compare finds by how much cycles of the same work are longer than usual.
+// compare finds how much longer than usual each cycle of the same work took.
 func (t *subject) compare(cycles []cycle) {
 	if len(cycles) < minCycles {
 		return
@@ -40,7 +41,8 @@ func (t *subject) compare(cycles []cycle) {
 	}
 }
 
-// excess is what a wait took beyond the usual, as far as its work took longer, ns.
+// excess is the time of a wait beyond the usual, as far as its work took longer, ns. over is the
+// time beyond the usual.
 func (t *subject) excess(c *event.Call, over uint64) uint64 {
 	if v, ok := t.later[c.Start]; ok {
 		return min(over, v)
@@ -51,11 +53,12 @@ func (t *subject) excess(c *event.Call, over uint64) uint64 {
 // queuedWait is a wait that found work queued.
 type queuedWait struct {
 	call  *event.Call
-	began uint64 // Unix ns from which the work can have been handed over, 0 if unknown
+	began uint64 // earliest time at which the work can have been launched, Unix ns; 0 if unknown
 }
 
-// longWaits are the waits of a thread that found work queued, by operation, by time, if most
-// calls of the operation found none and the work is not known otherwise.
+// longWaits are the waits of a thread that found work queued, by operation and in order of time.
+// Only operations count of which most calls found nothing queued and whose work is not known
+// otherwise.
 func (cs *callStats) longWaits(t *subject) map[event.Op][]queuedWait {
 	long := map[event.Op][]queuedWait{}
 	began := uint64(0)
@@ -85,9 +88,9 @@ func cyclesOf(waits []queuedWait) []cycle {
 	return list
 }
 
-// sameThroughout reports whether long waits are for the same work all the time: in nearly
-// each second there are as many launches for each, and they are of about the same length.
-// They may then be longer in some seconds than in others, which is not for other work.
+// sameThroughout reports whether long waits are for the same work all the time: in nearly every
+// second there are as many launches for each wait, and the waits are about equally long. If waits
+// are then longer in some seconds than in others, different work is not the reason.
 func (ev *evidence) sameThroughout(t *subject, waits []queuedWait) bool {
 	step := max(ev.in.SeriesStep, 1)
 	launches := ev.launchesOf(t.PID)
@@ -120,23 +123,23 @@ func (ev *evidence) sameThroughout(t *subject, waits []queuedWait) bool {
 	return usual > 0 && float64(alike) >= sameSeconds*float64(len(ratios))
 }
 
-// backlog is what shows that the GPU is behind in a second: cycles that end with a long wait,
-// for work that the GPU had not done when the thread had launched all of it.
+// backlog shows that the GPU is behind in a second: cycles that end with a long wait, for work that
+// the GPU had not finished when the thread had launched all of it.
 type backlog struct{ cycles, waits uint64 } // ns
 
 const (
-	minBehindPct = 5.0 // percent of the time in such waits
-	minCovered   = 0.8 // share of the time in such cycles
+	minBehindPct = 5.0 // least share of the time in such waits, percent
+	minCovered   = 0.8 // least share of the time in such cycles
 	longCycle    = 2.0 // times the median: a cycle in which other waits were short
 )
 
-// all reports whether the GPU is behind whenever it is waited for, in so much time.
+// all reports whether the GPU is behind at every wait in a stretch of ns.
 func (b backlog) all(ns uint64) bool {
 	return percent(b.waits, ns) >= minBehindPct && share(b.cycles, ns) >= minCovered
 }
 
-// behind finds the cycles of a thread that end with a long wait, by second of the series. A
-// thread whose every cycle does is not bound by launching, however much of the time that takes.
+// behind finds the cycles of a thread that end with a long wait, by second of the series. If all of
+// its cycles do, the thread is not bound by launching, however much of its time launching takes.
 func (cs *callStats) behind(t *subject) map[uint64]backlog {
 	var took []uint64
 	var ends []*ledger.Episode

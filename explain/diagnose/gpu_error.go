@@ -10,16 +10,15 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// xidLead is by how much the driver's word of an error may come after what the error
-// does to calls, ns.
+// xidLead is how much later than its effect on calls the driver may report an error, ns.
 const xidLead = 1_000_000_000
 
-// soonFailed is within which time of an error that the GPU recovers from calls begin to
-// fail, if they do because of it, ns.
+// soonFailed is how soon after an error that the GPU recovers from calls must fail to be attributed
+// to it, ns.
 const soonFailed = 60_000_000_000
 
-// gpuErrors lists the errors that the driver reported of GPUs, each kind once, with
-// what failed after it.
+// gpuErrors lists the GPU errors that the driver reported, each kind once, with the calls that
+// failed after it.
 func (ev *evidence) gpuErrors() []report.GPUError {
 	var list []report.GPUError
 	at := map[store.Xid]int{}
@@ -40,7 +39,7 @@ func (ev *evidence) gpuErrors() []report.GPUError {
 	return list
 }
 
-// failedAfter are the operations of processes on the GPU that failed from then on.
+// failedAfter are the operations that failed after an error, in processes that use that GPU.
 func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	type key struct {
 		pid uint32
@@ -79,9 +78,9 @@ func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	return list
 }
 
-// xidOf is the error that a call in flight hangs after: the first one since it began, or
-// the last one before it that the GPU does not recover from; nil if there is none. A
-// thread that waits for another one's lock, a file or the network does not wait for a GPU.
+// xidOf is the error that a call in flight hangs after: the first error since the call began, or
+// else the last fatal one before it; nil if there is none. A thread that waits for another thread's
+// lock, a file or the network does not wait for a GPU.
 func (gs *gpuReadings) xidOf(f *inFlightCall) *store.Xid {
 	root := f.InFlight
 	if n := len(f.chain); n > 0 {
@@ -132,8 +131,8 @@ func (gs *gpuReadings) describeXid(f *inFlightCall, c *report.Chain) {
 	c.Recommendations = append([]string{fix}, c.Recommendations...)
 }
 
-// memoryUsed is what was in use of a GPU's memory when a process's allocation failed,
-// and who had the most of it; empty if that was not read.
+// memoryUsed says how much of a GPU's memory was in use when a process's allocation failed, and
+// which other process had most of it; empty if that was not read.
 func (ev *evidence) memoryUsed(pid uint32, at uint64) string {
 	g := ev.gpus.reading(pid, event.NoGPU, at)
 	if g == nil || g.TotalMB == 0 || !g.Known(store.GPUMem) {

@@ -8,47 +8,47 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// What a wait for the GPU usually takes is its operation's median, which misleads in two
-// ways: waits for more work are longer and nothing is lost, and where the GPU is slow most of
-// the time, slow is the median. The exact sums of each second show both.
+// A wait for the GPU is compared with its operation's median. That misleads in two ways: waits for
+// more work are longer although nothing is lost, and if the GPU is slow most of the time, the
+// median is slow, too. The exact sums of each second show both.
 
 const (
-	minLevelSeconds = 2    // of the same length, before waits became longer; one more after it
-	minLevelCalls   = 20   // in them, and after it
-	minLevelStep    = 1.25 // times the longest mean before that all means after it take at least
-	maxLevelSpread  = 1.25 // times the shortest mean that the longest before takes at most
-	minCycleShare   = 0.5  // of what waits take longer, by which the time from one to the next is longer
-	perLaunchUsual  = 0.25 // the quantile of the time for a launch that is usual: at most a cap, so rather too short
+	minLevelSeconds = 2    // seconds with waits of equal length before they became longer; one more after
+	minLevelCalls   = 20   // waits in the seconds before, and in those after
+	minLevelStep    = 1.25 // least ratio of every mean after to the longest mean before
+	maxLevelSpread  = 1.25 // largest ratio of the longest to the shortest mean before
+	minCycleShare   = 0.5  // share of the waits' growth by which the cycle must have grown at least
+	perLaunchUsual  = 0.25 // quantile of the time for each launch that counts as usual; low: it only caps a loss
 )
 
-// waitSecond is what the waits of an operation, and the work that they are for, came to in a
-// second, or in some seconds of a long recording. What the host held them up is no part of it.
+// waitSecond is a second of an operation's waits and of the work they are for; in a long recording
+// several seconds. Delays by the host are left out.
 type waitSecond struct {
 	at       uint64  // Unix seconds at its start
 	whole    bool    // the thread made calls before it and after it
 	calls    uint64  // waits
-	mean     float64 // ns of one, without that
-	cycle    float64 // ns from one wait to the next
-	launches float64 // by the process, for each wait
+	mean     float64 // of a wait, without delays by the host, ns
+	cycle    float64 // from one wait to the next, ns
+	launches float64 // of the process, for each wait
 }
 
 // gpuLevel is what the waits of an operation took before they became longer.
 type gpuLevel struct {
 	since uint64  // Unix ns from which on they are longer
 	usual uint64  // ns of a wait before
-	times float64 // by which those after are longer
+	times float64 // ratio of a wait after to one before
 
 	excess uint64 // ns that waits after took beyond the usual
-	calls  uint64 // of them
+	calls  uint64 // number of such waits
 }
 
-// readLevels finds where waits of a thread are for more work than usual, and where they
-// became longer for as much work.
+// readLevels finds where waits of a thread are for more work than usual, and where they became
+// longer for the same work.
 func (ev *evidence) readLevels() {
 	for _, t := range ev.subjects {
 		t.levels = map[event.Op]gpuLevel{}
 		for _, o := range t.ops {
-			// Means of waits with work and without say nothing.
+			// If most waits find nothing queued, means mix both kinds and say nothing.
 			if o.Op.Role() != event.RoleSync || ev.calls.median(o) <= emptyWait {
 				continue
 			}
@@ -56,7 +56,7 @@ func (ev *evidence) readLevels() {
 			if _, grows := ev.growing(t, o.Op); !grows {
 				if l, ok := levelBefore(seconds); ok {
 					t.levels[o.Op] = l
-					t.forget(o.Op) // most cycles, which said what is usual, may be of those after
+					t.forget(o.Op) // what counted as the usual cycle may be from after the change
 				}
 			}
 			phases := ev.calls.byPhase(t, o.Op, seconds)
@@ -71,8 +71,8 @@ func (ev *evidence) readLevels() {
 	}
 }
 
-// launchesOf are a process's launches, by second of the series: not those within other calls,
-// which are not always counted.
+// launchesOf is the number of a process's launches, by second of the series. Launches within other
+// calls are left out: they are not always counted.
 func (ev *evidence) launchesOf(pid uint32) map[uint64]uint64 {
 	if known := ev.launched[pid]; known != nil {
 		return known
@@ -111,7 +111,7 @@ func (ev *evidence) waitSeconds(t *subject, op event.Op) []waitSecond {
 	return list
 }
 
-// forget drops what is known of by how much the work of an operation's waits took longer.
+// forget drops how much longer than usual the work of an operation's waits took.
 func (t *subject) forget(op event.Op) {
 	for i := range t.episodes {
 		if e := &t.episodes[i]; e.Call != nil && e.Op == op {
@@ -120,9 +120,9 @@ func (t *subject) forget(op event.Op) {
 	}
 }
 
-// moreWork bounds what waits lose in seconds with more launches for each wait than usual: by
-// how much a cycle is longer than its launches usually take. Where that is not known, they
-// lose nothing.
+// moreWork bounds the loss of waits in seconds with more launches for each wait than usual: it is
+// at most the time by which a cycle is longer than its launches usually take. Where that is not
+// known, nothing is lost.
 func (t *subject) moreWork(op event.Op, median float64, seconds []waitSecond, step uint64) {
 	// If half of the waits are for more work, the median may be of either half.
 	longest := maxLevelSpread * median
@@ -151,8 +151,8 @@ func (t *subject) moreWork(op event.Op, median float64, seconds []waitSecond, st
 		if e.Call == nil || e.Op != op {
 			continue
 		}
-		// A call counts in the second in which it began; one that ends in the next may be for
-		// that one's work.
+		// A call counts in the second in which it began. If it ends in the next second, it may be
+		// for that second's work.
 		for _, at := range []uint64{e.Start, e.End()} {
 			if v, ok := over[at/1e9/step*step]; ok {
 				if known, ok := t.later[e.Start]; !ok || v < known {
@@ -163,10 +163,11 @@ func (t *subject) moreWork(op event.Op, median float64, seconds []waitSecond, st
 	}
 }
 
-// levelBefore finds out whether waits became longer at once and stayed so, for as many launches,
-// and the time from one to the next became longer, too. One second may be of both.
+// levelBefore finds out whether waits suddenly became longer and stayed so, for as many launches,
+// and the time from one wait to the next became longer, too. The second of the change may be left
+// out.
 func levelBefore(seconds []waitSecond) (l gpuLevel, ok bool) {
-	for n := minLevelSeconds; n+minLevelSeconds < len(seconds); n++ { // the last that will do
+	for n := minLevelSeconds; n+minLevelSeconds < len(seconds); n++ { // the last match is used
 		for _, between := range []int{1, 0} {
 			if n+between+minLevelSeconds >= len(seconds) {
 				continue
@@ -193,7 +194,8 @@ func levelBefore(seconds []waitSecond) (l gpuLevel, ok bool) {
 
 func meanWait(v *waitSecond) float64 { return v.mean }
 
-// longer compares the waits of two stretches: by how many times those after are longer.
+// longer compares the waits of two stretches, and returns the ratio of their lengths, after to
+// before.
 func longer(before, after []waitSecond) (times float64, ok bool) {
 	low, high := extremesOf(before, meanWait)
 	least, _ := extremesOf(after, meanWait)
@@ -223,7 +225,7 @@ func waitsIn(list []waitSecond) (n uint64) {
 	return n
 }
 
-// weighted is a quantile over waits, of what is known of their seconds.
+// weighted is a quantile of a value of the seconds, weighted by their waits.
 func weighted(list []waitSecond, q float64, of func(*waitSecond) float64) float64 {
 	return quantileOf(list, q, of, func(v *waitSecond) uint64 { return v.calls })
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// maxAge is how far from a reading its values are believed. There is one each second
-// (capture/host/nvml), less where the driver was slow; older recordings have one in five.
+// maxAge is how far from a reading its values are used. There is one each second
+// (capture/host/nvml), fewer where the driver was slow; older recordings have one every five
+// seconds.
 const maxAge = 5 * time.Second
 
-// readGPUs indexes the readings, the series, and which GPU each process uses: that of
-// whose memory it has some, if the driver tells. Else what it says, or the first; but
-// processes renumber GPUs (CUDA_VISIBLE_DEVICES), which is not seen. A single GPU is the
-// one in any case.
+// readGPUs indexes the readings and the series, and finds the GPU of each process: the one on which
+// it has memory, if the driver tells. Else it is the one that the process chose, or the first; but
+// CUDA_VISIBLE_DEVICES renumbers GPUs, which is not recorded. On a machine with a single GPU it is
+// that one.
 func (ev *evidence) readGPUs() {
 	ev.calls.series = map[threadOp][]store.OpSecond{}
 	ev.gpus.byIndex, ev.gpus.chosen = map[int][]store.GPUSnapshot{}, map[uint32]int{}
@@ -48,14 +49,14 @@ func (ev *evidence) readGPUs() {
 	})
 }
 
-// mayUse reports whether a process may use a GPU: it does if it has memory there, and
-// does not if it has memory elsewhere only.
+// mayUse reports whether a process may use a GPU: yes if it has memory there, no if it has memory
+// on other GPUs only.
 func (gs *gpuReadings) mayUse(pid uint32, gpu int) bool {
 	held := gs.holds[pid]
 	return len(held) == 0 || gpu < 0 || slices.Contains(held, gpu)
 }
 
-// readings are those of the GPU that a process's call is for, by time.
+// readings are the readings of the GPU that a process's call is for, by time.
 func (gs *gpuReadings) readings(pid uint32, gpu int8) []store.GPUSnapshot {
 	if len(gs.byIndex) == 1 {
 		for _, list := range gs.byIndex {
@@ -71,8 +72,7 @@ func (gs *gpuReadings) readings(pid uint32, gpu int8) []store.GPUSnapshot {
 	return gs.byIndex[int(gpu)]
 }
 
-// reading is the one nearest to a moment of the GPU that a call is for, nil if
-// none is near enough.
+// reading is the reading of the call's GPU nearest to a time, nil if none is within maxAge.
 func (gs *gpuReadings) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapshot {
 	list := gs.readings(pid, gpu)
 	after := sort.Search(len(list), func(i int) bool { return list[i].At >= at })
@@ -86,12 +86,12 @@ func (gs *gpuReadings) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapsh
 	return best
 }
 
-// highUtil is the utilisation in percent that people take for a busy GPU.
+// highUtil is the utilisation from which on people take a GPU for busy, percent.
 const highUtil = 80
 
-// busyMeanwhile says, of a cause on the host, that the readings showed a busy GPU
-// while the time was lost, if it did: people conclude from it that the GPU was the
-// limit. Without readings of that time it says nothing.
+// busyMeanwhile says that the readings showed a busy GPU while time was lost to a cause on the
+// host, if so. Users would conclude from the readings that the GPU was the limit. Without readings
+// of that time it is empty.
 func (gs *gpuReadings) busyMeanwhile(f *finding) string {
 	if len(gs.in.GPUs) == 0 || f.cause.busyGPU {
 		return ""
@@ -111,8 +111,8 @@ func (gs *gpuReadings) busyMeanwhile(f *finding) string {
 		sum/weight)
 }
 
-// utilisation is what was read in percent while a claim's time was lost: for one
-// that is spread over the thread's time, the mean.
+// utilisation is the GPU utilisation while a claim's time was lost, percent; for an aggregate claim
+// the mean over the thread's time.
 func (gs *gpuReadings) utilisation(t *subject, cl *claim) (pct float64, ok bool) {
 	gpu := int8(event.NoGPU)
 	if cl.acc.Call != nil {

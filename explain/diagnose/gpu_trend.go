@@ -7,16 +7,16 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A wait grows if it is longer in each quarter of the time than in the one before,
-// and in the last a quarter longer than in the first. Had it got longer at once, most
-// of the growth would lie between two quarters.
+// A wait grows if it is longer in each quarter of the time than in the quarter before, and a
+// quarter longer in the last than in the first. If it had become longer suddenly, most of the
+// growth would be between two quarters.
 const (
 	minGrowth     = 1.25
-	maxAtOnce     = 0.6 // of the growth
-	minPerQuarter = 8   // calls
+	maxAtOnce     = 0.6 // largest share of the growth between two quarters
+	minPerQuarter = 8   // least calls in each quarter
 )
 
-// waitGrowth is how an operation's mean duration changed, in ns.
+// waitGrowth is how an operation's mean duration changed, ns.
 type waitGrowth struct {
 	first, last uint64 // medians over the seconds of the first and last quarter
 	base        uint64 // at the start
@@ -24,9 +24,9 @@ type waitGrowth struct {
 	calls       uint64 // after the first quarter
 }
 
-// growing finds out whether the calls of an operation take longer and longer. The
-// median over the seconds of a quarter leaves single slow calls out; what the host held calls up is
-// no part of what they take.
+// growing finds out whether the calls of an operation take longer and longer. It takes the median
+// over the seconds of a quarter, so that single slow calls do not count. Delays by the host are
+// left out.
 func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) {
 	var means [4][]uint64
 	var calls [4]uint64
@@ -72,11 +72,11 @@ func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) 
 	slices.Sort(work[0])
 	slices.Sort(work[3])
 	first, last := work[0][len(work[0])/2], work[3][len(work[3])/2]
-	if first > 0 && last > first && m[3]/last < minGrowth*m[0]/first { // so much more is launched for them
+	if first > 0 && last > first && m[3]/last < minGrowth*m[0]/first { // more launches explain the growth
 		return g, false
 	}
-	// From the middle of the first quarter back to the start, along the line to
-	// the middle of the last.
+	// The base is extrapolated from the middle of the first quarter back to the start, along the
+	// line to the middle of the last quarter.
 	g = waitGrowth{first: uint64(m[0]), last: uint64(m[3]), calls: calls[1] + calls[2] + calls[3]}
 	g.base = max(lowest, uint64(max(0, m[0]-(m[3]-m[0])/6)))
 	for _, o := range seconds {
@@ -89,9 +89,9 @@ func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) 
 	return g, true
 }
 
-// aggregateGrowingWaits takes what waits for the GPU took beyond what they took at the
-// start, if they grow, or have grown at once: none of them is slow against those just
-// before it.
+// aggregateGrowingWaits takes the time of waits for the GPU beyond what they took at the start, if
+// they grow slowly or became longer suddenly. None of them is slow compared with those just before
+// it.
 func aggregateGrowingWaits(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for _, o := range t.ops {
@@ -112,8 +112,8 @@ func aggregateGrowingWaits(ev *evidence, t *subject) []claim {
 	return claims
 }
 
-// slowCalls are the calls of an operation that were claimed one by one, as slow against the
-// usual, ns.
+// slowCalls is how many calls of an operation were claimed one by one because they were slow
+// against usual, ns.
 func (t *subject) slowCalls(op event.Op, usual uint64) (n uint64) {
 	for i := range t.episodes {
 		if e := &t.episodes[i]; e.Call != nil && e.Op == op && store.IsSlow(e.Duration, usual) {

@@ -18,10 +18,10 @@ var causeGPUWait = cause{
 	busyGPU:        true,
 }
 
-// claimGPUWait takes what a call that waits for the GPU took beyond its median.
-// In a sync call all of it is GPU wait: drivers sleep, poll, wait in an ioctl or
-// spin. An asynchronous copy that spins is copying pageable memory; a launch
-// waits only if it sleeps, for room in the queue.
+// claimGPUWait takes the time of a call that waits for the GPU beyond its median. In a sync call
+// all of it is GPU wait: drivers sleep, poll, wait in an ioctl or spin. An asynchronous copy that
+// spins is copying pageable memory. A launch waits for the GPU only if it sleeps until there is
+// room in the queue.
 func claimGPUWait(_ *evidence, a *account) []claim {
 	if a.Call == nil {
 		return nil
@@ -102,8 +102,8 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 			"nvidia-smi -q -d PERFORMANCE")
 }
 
-// heldOnHost words what held the same calls up on the host, which is no part of the finding; empty
-// if nothing worth a word did.
+// heldOnHost describes what delayed the same calls on the host. That is not part of the finding. It
+// is empty if it is less than minAlternative of the loss.
 func (f *finding) heldOnHost() string {
 	var by [event.NumClasses]uint64
 	seen := map[*account]bool{}
@@ -125,8 +125,8 @@ func (f *finding) heldOnHost() string {
 	return strings.Join(parts, ", ")
 }
 
-// onGPU words a text with the GPU of the worst call, if the process has said
-// which it uses.
+// onGPU returns the text with the number of the GPU that the calls are for, or the text without, if
+// the process has not chosen one.
 func (f *finding) onGPU(without, with string) string {
 	for _, cl := range f.claims {
 		if c := cl.acc.Call; c != nil && c.GPU != event.NoGPU {
@@ -136,7 +136,7 @@ func (f *finding) onGPU(without, with string) string {
 	return without
 }
 
-// waitedHow says in what kind of calls the GPU was waited for, most time first.
+// waitedHow says in which kind of calls the thread waited for the GPU most.
 func (f *finding) waitedHow() string {
 	var sync, queue, copies uint64
 	for _, cl := range f.claims {

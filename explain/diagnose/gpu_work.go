@@ -10,18 +10,18 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// A wait for the GPU is held against waits for the same work: a program may wait many
-// times for nothing, and once in a while for what it gave the GPU to do.
+// A wait for the GPU is compared with waits for the same work: a program may wait many times with
+// nothing queued, and now and then for real work.
 const (
-	minSameWork = 2     // waits for the same work that make a usual time: rare work must not be held against other work
+	minSameWork = 2     // least number of waits for the same work; low, so that rare work is not compared with other work
 	emptyWait   = 20e3  // ns; half of an operation's calls shorter than this found nothing queued (2 to 10 us)
-	unlikeWaits = 2.0   // times the median that the usual wait for work takes, for the median to be of other waits
-	longWait    = 100e3 // ns; as long as it takes to be slow (store.SlowExcess)
-	mixedWork   = 3.0   // 90th percentile of long waits against their median, from which they wait for different work
+	unlikeWaits = 2.0   // if the usual wait for work takes so many times the median, the median is of other waits
+	longWait    = 100e3 // ns; the least excess of a slow call, too (store.SlowExcess)
+	mixedWork   = 3.0   // ratio of the 90th percentile of long waits to their median above which their work differs
 )
 
-// readWork finds the usual time of the waits for each work that a thread's calls show.
-// Where the recording is thinned, only the length of a wait tells whether it had work.
+// readWork finds how long waits for each kind of work usually take, where a thread's calls show the
+// work. Where the recording is thinned, only the length of a wait tells whether there was work.
 func (ev *evidence) readWork() {
 	by := map[event.Thread][]ledger.Wait{}
 	thinned := map[uint32]bool{}
@@ -46,7 +46,7 @@ func (ev *evidence) readWork() {
 		}
 		t.byWork(distinct(known))
 		ev.byLength(t)
-		for op, v := range t.usualWork { // a median that is of the same waits says more
+		for op, v := range t.usualWork { // where the median is of the same waits, it is more exact
 			if st := ev.calls.stats[threadOp{t.Thread, op}]; st == nil || float64(v) < unlikeWaits*float64(ev.calls.median(st)) {
 				delete(t.usualWork, op)
 			}
@@ -54,8 +54,8 @@ func (ev *evidence) readWork() {
 	}
 }
 
-// seldomWaits are the waits of threads that seldom wait, by thread, of which the work is known
-// well: of a thinned recording, too.
+// seldomWaits are the waits of threads that seldom wait, by thread, if all their work is known.
+// They are usable in a thinned recording, too.
 func (cs *callStats) seldomWaits() map[event.Thread][]ledger.Wait {
 	by := map[event.Thread][]ledger.Wait{}
 	for _, span := range cs.in.Seldom {
@@ -71,7 +71,7 @@ func (cs *callStats) seldomWaits() map[event.Thread][]ledger.Wait {
 	return by
 }
 
-// distinct leaves each wait of a thread once: spans may overlap.
+// distinct removes duplicates from the waits of a thread: spans may overlap.
 func distinct(waits []ledger.Wait) []ledger.Wait {
 	have := map[uint64]bool{}
 	return slices.DeleteFunc(waits, func(w ledger.Wait) bool {
@@ -96,8 +96,8 @@ func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
 	return by
 }
 
-// byWork takes the median of waits for the same work. A wait whose work is not known
-// is held against the work that takes longest.
+// byWork takes the median of waits for the same work. A wait whose work is not known is compared
+// with the work that takes longest.
 func (t *subject) byWork(waits []ledger.Wait) {
 	type same struct {
 		opSite
@@ -130,9 +130,8 @@ func (t *subject) byWork(waits []ledger.Wait) {
 	}
 }
 
-// byLength takes the median of an operation's long waits, if most of its calls found
-// nothing queued and the work is not known otherwise. Long waits are all recorded one
-// by one.
+// byLength takes the median of an operation's long waits, if most of its calls found nothing queued
+// and the work is not known otherwise. Long waits are always recorded one by one.
 func (ev *evidence) byLength(t *subject) {
 	for op, waits := range ev.calls.longWaits(t) {
 		durations := make([]uint64, len(waits))
@@ -150,8 +149,8 @@ func (ev *evidence) byLength(t *subject) {
 	}
 }
 
-// usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of
-// its operation says it.
+// usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of its
+// operation is to be used.
 func (t *subject) usualFor(c *event.Call) uint64 {
 	if v := t.usualCollective[c.Start]; v > 0 {
 		return max(v, t.usual[c.Op])
@@ -165,12 +164,12 @@ func (t *subject) usualFor(c *event.Call) uint64 {
 	return max(t.usual[c.Op], t.usualWork[c.Op])
 }
 
-// ofWork reports whether a call is held against waits for the same work.
+// ofWork reports whether a call is compared with waits for the same work.
 func (a *account) ofWork() bool {
 	return a.Call != nil && !a.bySite && a.sub.usualWork[a.Op] != 0 && a.base != 0
 }
 
-// slower words since when a finding's waits take longer, and by which factor.
+// slower says since when a finding's waits take longer, and by which factor.
 func (f *finding) slower(base uint64) string {
 	first := ^uint64(0)
 	var sum, n uint64

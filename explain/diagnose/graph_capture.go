@@ -12,19 +12,19 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Errors of CUDA that say that a capture met what it does not allow
-// (driver_types.h: cudaErrorStreamCaptureUnsupported to …WrongThread).
+// CUDA errors that mean that a call is not allowed during a capture (driver_types.h:
+// cudaErrorStreamCaptureUnsupported to …WrongThread).
 const (
 	captureUnsupported = 900
 	captureLast        = 908
 )
 
-// breaksCapture reports whether a call is one that a capture did not allow.
+// breaksCapture reports whether a call failed because it is not allowed during a capture.
 func breaksCapture(c *event.Call) bool {
 	return c.Ret >= captureUnsupported && c.Ret <= captureLast && !strings.HasSuffix(c.Op.GraphStep(), "Capture")
 }
 
-// captureBreakers are the first calls that captures did not allow.
+// captureBreakers are the first n calls that were not allowed during a capture.
 func captureBreakers(calls []event.Call, n int) []*event.Call {
 	var list []*event.Call
 	for i := range calls {
@@ -36,15 +36,15 @@ func captureBreakers(calls []event.Call, n int) []*event.Call {
 	return list[:min(len(list), n)]
 }
 
-// captureBreaker is the call that made captures of a process fail, and who made it.
+// captureBreaker is the call that made captures of a process fail, and its caller.
 type captureBreaker struct {
 	*event.Call
 	caller *event.Frame // nil: unknown
 	stack  []string
-	calls  int // like it
+	calls  int // of the same operation that failed the same way
 }
 
-// captureBreaker finds the first call that a capture did not allow, nil if none is known.
+// captureBreaker finds the first call that was not allowed during a capture, nil if none is known.
 func (cs *callStats) captureBreaker(pid uint32) *captureBreaker {
 	var sp *captureBreaker
 	for _, c := range captureBreakers(cs.in.Calls, len(cs.in.Calls)) {
@@ -72,8 +72,8 @@ func (cs *callStats) captureBreaker(pid uint32) *captureBreaker {
 	return sp
 }
 
-// sets reports whether the call is one that code makes when it is used first: it
-// allocates, loads code, or makes a stream or an event.
+// sets reports whether the call is typical of initialisation at first use: it allocates, loads
+// code, or makes a stream or an event.
 func (sp *captureBreaker) sets() bool {
 	r := sp.Op.Role()
 	return r == event.RoleAlloc || r == event.RoleLoad || r == event.RoleOther
@@ -87,7 +87,7 @@ func (sp *captureBreaker) by() string {
 	return printable(sp.caller.Module)
 }
 
-// words say what the capture did not allow, and who did it.
+// words says which call was not allowed, and who made it.
 func (sp *captureBreaker) words() string {
 	w := fmt.Sprintf("%s is not allowed in one (error %d)", sp.Op, sp.Ret)
 	if sp.caller == nil {
@@ -107,7 +107,7 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	}
 	sp := ev.calls.captureBreaker(g.pid)
 	if sp == nil {
-		return report.Chain{}, false // the warning stands, but nobody is to blame
+		return report.Chain{}, false // there is a warning, but no culprit is known
 	}
 	severity := "LOW"
 	if 2*end.errors >= end.calls {
@@ -134,7 +134,8 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	return c, true
 }
 
-// captureAdvice says what to do about it. capturer is the thread that captures.
+// captureAdvice says what to do about a failed capture. capturer is the TID of the thread that
+// captures.
 func (ps *processes) captureAdvice(sp *captureBreaker, capturer uint32) []string {
 	what := "what calls " + sp.Op.String()
 	switch {

@@ -6,12 +6,13 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// A pool of graphs grows if in each quarter of the time but the first, in which graphs
-// are expected to be made, more of them are made than destroyed, and no fewer at last.
+// A pool of graphs grows if more graphs are made than destroyed in each quarter of the time, and
+// the growth does not slow down. The first quarter does not count: graphs are expected to be made
+// in it.
 const (
 	minLeftGraphs = 100 // executable graphs made and not destroyed
-	poolSteady    = 0.5 // share of the second quarter's growth that the last one has
-	poolFast      = 1.0 // graphs a second, from which it is more than LOW
+	poolSteady    = 0.5 // least growth in the last quarter, as a share of that in the second
+	poolFast      = 1.0 // graphs a second from which the severity is MEDIUM
 )
 
 // left is how many executable graphs were made and not destroyed.
@@ -20,7 +21,7 @@ func (g *graphUse) left() uint64 {
 	return made - min(gone, made)
 }
 
-// growth is by how many graphs the pool grew in each quarter of the seconds.
+// growth is by how many graphs the pool grew in each quarter of the time.
 func (g *graphUse) growth() (by [4]int64) {
 	for i := range g.seconds {
 		by[4*i/len(g.seconds)] += int64(g.seconds[i].made) - int64(g.seconds[i].gone)

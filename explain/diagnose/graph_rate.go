@@ -7,27 +7,27 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// When launches of graphs have become fewer, and what they have to be replaced by for
-// that to be a finding: a server with fewer requests launches less, too.
+// When fewer graph launches are a finding: the launches must have become fewer, and something else
+// must have taken their place. A server with fewer requests launches less, too.
 const (
-	minRates    = 3   // seconds in each half, for their rates to be compared
-	minRate     = 10  // launches a second, below which rates say nothing
-	fallenShare = 0.5 // of the rate, that is left
+	minRates    = 3   // least seconds in each half
+	minRate     = 10  // least launches a second
+	fallenShare = 0.5 // of the former rate: fewer count as a drop
 	fallenFar   = 0.25
-	eagerEach   = 2   // kernels launched one by one for each graph that is not
-	longerShare = 0.5 // of what a launch takes longer, that is in calls of one operation
-	hostShare   = 0.5 // of the time that launches are missing from, that the host took
+	eagerEach   = 2   // least kernels launched one by one for each graph no longer launched
+	longerShare = 0.5 // least share of the added time for each launch that is in calls of one operation
+	hostShare   = 0.5 // of the time without launches: if the host took so much, it is the reason
 )
 
-// graphRates compares the halves of the time in which a process launches.
+// graphRates compares the first half of the time in which a process launches with the second.
 type graphRates struct {
 	before, now       float64  // graphs a second, medians
 	kernels, kernelsB float64  // kernels a second, now and before
-	longer            event.Op // operation that takes most of the time that a launch takes longer
-	longerBy          float64  // ns a launch
-	share             float64  // of that time
-	since             uint64   // Unix seconds from which on they were few
-	kernelNS          uint64   // in it, in calls that launch kernels one by one
+	longer            event.Op // operation with most of the added time for each launch
+	longerBy          float64  // its added time, ns for each launch
+	share             float64  // of the added time that is in calls of longer
+	since             uint64   // Unix seconds from which on launches were few
+	kernelNS          uint64   // ns in the second half in calls that launch kernels one by one
 }
 
 // rates reports whether launches became fewer.
@@ -35,7 +35,7 @@ func (cs *callStats) rates(g *graphUse) (r graphRates, fell bool) {
 	if len(g.seconds) < 2*minRates+2 {
 		return r, false
 	}
-	seconds := g.seconds[1 : len(g.seconds)-1] // those are not whole
+	seconds := g.seconds[1 : len(g.seconds)-1] // the first and the last are not whole seconds
 	parts := [2][]graphSecond{seconds[:len(seconds)/2], seconds[len(seconds)/2:]}
 	step := float64(max(cs.in.SeriesStep, 1))
 	var graphs, kernels [2]float64
@@ -57,8 +57,7 @@ func (cs *callStats) rates(g *graphUse) (r graphRates, fell bool) {
 	return r, true
 }
 
-// attribute finds the operation in which a launch, with all that belongs to it, takes
-// longer than before.
+// attribute finds the operation that adds most to the time for each launch, compared with before.
 func (r *graphRates) attribute(parts [2][]graphSecond, width float64) {
 	var launched [2]float64
 	ns := [2]map[event.Op]float64{{}, {}}
@@ -90,14 +89,14 @@ func (r *graphRates) attribute(parts [2][]graphSecond, width float64) {
 // eager reports whether kernels are launched one by one instead.
 func (r *graphRates) eager() bool { return r.kernels-r.kernelsB >= eagerEach*(r.before-r.now) }
 
-// missing is the time, of so many seconds of which they are few in half, that the
-// launches which do not come would have filled, ns.
+// missing is the time that the missing launches would have taken, ns, if launches were few in half
+// of the seconds.
 func (r *graphRates) missing(seconds int) float64 {
 	return (1 - r.now/r.before) * float64(seconds) / 2 * 1e9
 }
 
-// hostTook is the time that causes on the host took from the thread of a process which
-// lost most by them, ns.
+// hostTook is the time that causes on the host took from the thread of a process that lost most to
+// them, ns.
 func (ev *evidence) hostTook(pid uint32) float64 {
 	var most uint64
 	for _, t := range ev.subjects {

@@ -10,23 +10,23 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Making graphs is worth a word if it goes on after the beginning, and takes this
-// share of the thread's time or stalls it.
+// Making graphs is reported if it goes on after the beginning, and takes this share of the thread's
+// time or stalls it.
 const (
 	minCapturePct  = 2.0
-	beginningShare = 0.25 // of the thread's time, in which graphs are expected to be made
-	minRecaptures  = 3    // after it
+	beginningShare = 0.25 // share of the thread's time, at its beginning, in which graphs are expected to be made
+	minRecaptures  = 3    // graphs made after the beginning
 )
 
 // captures is what a thread did to make graphs.
 type captures struct {
-	ops      []*store.OpStat // by operation
+	ops      []*store.OpStat // the operations of making graphs
 	sum      uint64          // ns
 	made     uint64          // graphs made executable or updated
 	late     uint64          // of them, after the beginning
-	launched uint64          // graphs
-	longest  uint64          // ns of one call
-	between  uint64          // ns from the begin of a capture to its end, in none of these calls
+	launched uint64          // graph launches
+	longest  uint64          // longest call, ns
+	between  uint64          // from the begin of a capture to its end, outside of these calls, ns
 }
 
 func (cs *callStats) capturesOf(t *subject) captures {
@@ -67,8 +67,9 @@ func (cs *callStats) capturesOf(t *subject) captures {
 	return c
 }
 
-// whileCapturing is what a thread usually does between the begin and the end of a capture, in
-// calls of other roles and of its own, ns: the calls that are captured give the GPU no work.
+// whileCapturing is the usual time between the begin and the end of a capture that is not in
+// capture calls, ns. It counts as making graphs: the calls made meanwhile are captured and give the
+// GPU no work.
 func (cs *callStats) whileCapturing(t *subject) uint64 {
 	var took []uint64
 	for _, span := range cs.in.Spans {
@@ -103,9 +104,8 @@ var causeGraphRecapture = cause{
 	describe:       describeRecapture,
 }
 
-// claimRecapture takes what a call that makes a graph took beyond the usual, once
-// it is known that they are made again and again: how long one takes depends on
-// the graph.
+// claimRecapture takes the time of calls that make a graph beyond the usual, once graphs are known
+// to be made again and again. How long such a call takes depends on the graph.
 func claimRecapture(ev *evidence, a *account) []claim {
 	if a.role != event.RoleCapture || !a.sub.recaptures {
 		return nil
@@ -120,7 +120,7 @@ func claimRecapture(ev *evidence, a *account) []claim {
 	return []claim{{acc: a, key: key{kind: GraphRecapture}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
-// aggregateRecaptures takes all other time of making graphs.
+// aggregateRecaptures takes the rest of the time of making graphs.
 func aggregateRecaptures(ev *evidence, t *subject) []claim {
 	if !t.recaptures {
 		return nil

@@ -12,18 +12,17 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// What is done to graphs, as event.Op.GraphStep has it.
+// The steps of using graphs, as in event.Op.GraphStep.
 const (
 	graphMake    = "GraphInstantiate"
 	graphUpdate  = "GraphExecUpdate"
 	graphLaunch  = "GraphLaunch"
 	graphDestroy = "GraphExecDestroy"
-	captureBegin = "StreamBeginCapture" // and what it is called when it captures into a graph
+	captureBegin = "StreamBeginCapture" // a prefix: StreamBeginCaptureToGraph begins one, too
 	captureEnd   = "StreamEndCapture"
 )
 
-// graphUse is what a process does with graphs, calls of the driver inside calls of the
-// runtime left out.
+// graphUse is what a process does with graphs. The driver calls inside runtime calls are left out.
 type graphUse struct {
 	pid     uint32
 	ops     map[string]*graphOp // by step
@@ -33,10 +32,10 @@ type graphUse struct {
 // graphOp sums one step over the process's threads.
 type graphOp struct {
 	calls, errors uint64
-	most          *store.OpStat // of the thread that makes most of the calls
+	most          *store.OpStat // of the thread with most of the calls
 }
 
-// graphSecond is a second, or a few, of a process.
+// graphSecond is one second of a process, or several in a long recording.
 type graphSecond struct {
 	at                uint64 // Unix seconds
 	made, gone        uint64 // executable graphs
@@ -93,7 +92,8 @@ func (g *graphUse) add(t *subject) {
 	}
 }
 
-// graphSeconds has no hole: a second without a launch counts.
+// graphSeconds are the seconds of a process from its first launch to its last, including those
+// without a launch.
 func (ev *evidence) graphSeconds(pid uint32) []graphSecond {
 	by := map[uint64]*graphSecond{}
 	var first, last uint64
@@ -145,8 +145,7 @@ func (c *graphSecond) add(o *store.OpSecond) {
 	}
 }
 
-// graphFaults tells what is wrong with how processes use graphs and loses no time that
-// could be summed.
+// graphFaults reports problems in how processes use graphs for which no lost time can be summed up.
 func (ev *evidence) graphFaults() []report.Chain {
 	var chains []report.Chain
 	for _, g := range ev.graphs {
@@ -196,7 +195,7 @@ func middle(v []uint64) float64 {
 	return float64(v[len(v)/2])
 }
 
-// siteOf words where the calls of an operation come from, empty if no stack is known.
+// siteOf describes where the calls of an operation come from, empty if no stack is known.
 func (cs *callStats) siteOf(o *store.OpStat) string {
 	for i := range cs.in.Calls {
 		c := &cs.in.Calls[i]

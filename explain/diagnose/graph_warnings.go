@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// graphWarnings word what stands out in how a process uses graphs.
+// graphWarnings describe what is unusual in how a process uses graphs.
 func (ev *evidence) graphWarnings(p *report.Process) []string {
 	var w []string
 	for _, g := range ev.graphs {

@@ -7,37 +7,37 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// What growth must be like to be reported as a leak. The first quarter of what was
-// seen of a process is left out: caches fill then, and models are loaded.
+// Which growth is reported as a leak. The first quarter of the recorded time of a process is left
+// out: caches fill then, and models are loaded.
 const (
 	leakRows   = 8
 	leakSpan   = 6e9       // ns, from the first record to the last
-	leakBytes  = 1_000_000 // grown by at least this much
-	leakCount  = minSample // and by as many allocations that were not freed
-	leakSteady = 0.5       // the second half grows at least this share as fast as the first
-	launchEach = 2         // launches for each such allocation: who only loads makes none
-	loadFaster = 5         // times the leak's rate: memory that is loaded
-	maxLeakRow = 300       // records looked at for the rate
+	leakBytes  = 1_000_000 // least growth in bytes
+	leakCount  = minSample // least growth in allocations that were not freed
+	leakSteady = 0.5       // least rate of the second half, as a share of that of the first
+	launchEach = 2         // least launches for each such allocation: a program that only loads makes none
+	loadFaster = 5         // times the leak's rate: growth faster than this is loading
+	maxLeakRow = 300       // records used for the rate
 
-	// MEDIUM rather than LOW: by rate, or if the memory ends soon.
+	// MEDIUM rather than LOW: if it grows so fast, or the memory will be used up so soon.
 	leakFast = 100e6 / 60e9 // bytes per ns: 100 MB a minute
 	leakSoon = 3600e9       // ns
 )
 
-// growth is memory of a process that is not freed. It loses no time, so it is no
-// finding of a thread, and no share of one's time makes it worth telling.
+// growth is memory of a process that is not freed. It loses no time, so it is not a finding of a
+// thread, and is reported whatever share of the time it concerns.
 type growth struct {
 	*heap
 	since uint64  // Unix ns from when on it grew
 	rate  float64 // bytes per ns
-	bytes uint64  // grown by, since then
+	bytes uint64  // growth since then
 	count uint64
-	site  event.MemorySite // that grew most, as it is at the end
-	from  uint64           // bytes of the growth that are from there
-	left  uint64           // ns until the memory is used up, 0 if not known
+	site  event.MemorySite // the call site that grew most, as it is at the end
+	from  uint64           // bytes of the growth that come from that site
+	left  uint64           // ns until the memory is used up, 0 if unknown
 }
 
-// growths finds them, the fastest first.
+// growths finds the growing heaps, the fastest first.
 func (ev *evidence) growths() []growth {
 	var list []growth
 	for _, h := range ev.heaps.list {
@@ -76,9 +76,8 @@ func (ev *evidence) growth(h *heap) (growth, bool) {
 	return g, true
 }
 
-// steady reports whether memory rises all the time: the least that is live is
-// more in each third, by bytes and by count, and the rise does not level off as
-// that of a cache does.
+// steady reports whether memory rises all the time: the minimum of live memory is higher in each
+// third, by bytes and by count, and the rise does not level off like that of a cache.
 func steady(rows []event.Memory) bool {
 	from := rows[0].At
 	third := (rows[len(rows)-1].At-from)/3 + 1
@@ -119,9 +118,9 @@ func slope(rows []event.Memory) float64 {
 	return median(slopes)
 }
 
-// onset finds since when memory grew, going back from the end: to where it was
-// last on a level, give or take a twentieth of the growth. What came in much
-// faster, before warm, was loading.
+// onset finds since when memory grew. It goes back from the end to where memory last stayed on a
+// level, give or take a twentieth of the growth. Memory that grew much faster, before warm, was
+// loading.
 func (g *growth) onset(warm uint64) {
 	last, start := &g.rows[len(g.rows)-1], len(g.rows)-1
 	for i := start; i >= 0; i-- {
@@ -143,8 +142,8 @@ func (g *growth) onset(warm uint64) {
 	g.count = last.LiveCount - min(at.LiveCount, last.LiveCount)
 }
 
-// evident reports whether the growth stands although records were lost, and
-// happens while the process works: one that only loads launches next to nothing.
+// evident reports whether the growth is certain although records were dropped, and happens while
+// the process works: a program that only loads launches next to nothing.
 func (ev *evidence) evident(g *growth, warm []event.Memory) bool {
 	var frees uint64
 	for i := range g.rows {
@@ -170,7 +169,7 @@ func (ev *evidence) evident(g *growth, warm []event.Memory) bool {
 	return launches >= launchEach*g.count && worked >= (to-from)*3/4
 }
 
-// places finds the place in the code that grew most since the onset.
+// places finds the call site that grew most since the onset.
 func (g *growth) places() {
 	type place struct {
 		op    event.Op
@@ -194,7 +193,7 @@ func (g *growth) places() {
 	g.from = min(g.from, g.bytes)
 }
 
-// capacity is how much memory there is, 0 if that is not known.
+// capacity is how much memory of the space there is, bytes; 0 if unknown.
 func (as *allocations) capacity(space event.Space) uint64 {
 	if space == event.PinnedMemory {
 		return as.in.RAM

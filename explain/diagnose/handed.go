@@ -9,27 +9,27 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 )
 
-// The thread that enters collectives may be handed its work: PyTorch's backward pass, with
-// its all-reduce, runs on a thread of its own, which waits until the main thread begins it.
-// What that one did meanwhile is why the rank is late.
+// The thread that enters collectives may get its work from another thread: PyTorch's backward pass,
+// with its all-reduce, runs on its own thread, which waits until the main thread starts it. Then
+// what the main thread did meanwhile is why the rank is late.
 
-// part is a piece of time of one thread.
+// part is an interval of one thread's time.
 type part struct {
 	event.Thread
 	cluster.Interval
 	sync bool // in a call that waits for collectives
 }
 
-// blocked is how much of an interval's wait is in the part, ns.
+// blocked is how much of a wait is within the part, ns.
 func (p *part) blocked(o *event.OffCPU) uint64 {
 	from, to := ledger.Blocked(o)
 	from, to = max(from, p.From), min(to, p.To)
 	return to - min(from, to)
 }
 
-// parts are what a thread's time comes down to: its own, and, while it waited to be handed
-// work, that of the thread that handed it over, which gives the GPU work, too. A thread of
-// which that is not so, and which ended a wait, held a lock.
+// parts splits a thread's time. While the thread waited for another one to give it work, the time
+// of that other thread counts instead, if that one also launches GPU work. Any other thread that
+// ended a wait is taken to have held a lock.
 func (ev *evidence) parts(t event.Thread, when cluster.Interval) (list []part) {
 	at := when.From
 	rows := ev.procs.x.Overlapping(t.TID, when.From, when.To)
@@ -47,8 +47,8 @@ func (ev *evidence) parts(t event.Thread, when cluster.Interval) (list []part) {
 	return ev.ranks.split(list, t, cluster.Interval{From: at, To: when.To})
 }
 
-// split adds a thread's time, cut where it began and ended to wait for collectives: not all
-// such waits are listed one by one.
+// split adds a thread's time, cut where its waits for collectives begin and end: not all such waits
+// are recorded one by one.
 func (rs *rankWork) split(list []part, t event.Thread, when cluster.Interval) []part {
 	waits := rs.collectiveOps.Waiting(t)
 	n, _ := slices.BinarySearchFunc(waits, when.From,
@@ -70,7 +70,7 @@ func (rs *rankWork) split(list []part, t event.Thread, when cluster.Interval) []
 	return list
 }
 
-// handed is the thread that handed over what another one waited for.
+// handed is the thread that gave another thread the work it waited for.
 func (ps *processes) handed(o *event.OffCPU) (by event.Thread, ok bool) {
 	if o.Class != event.Futex || !ps.launchers[o.Thread] {
 		return by, false
@@ -83,7 +83,7 @@ func (ps *processes) handed(o *event.OffCPU) (by event.Thread, ok bool) {
 	return by, ok && by.PID == o.PID && ps.launchers[by]
 }
 
-// thread is that of a late rank's threads which spent most time as the reason says.
+// thread is the late rank's thread that spent most time in the class of the reason.
 func (r *reason) thread(f *finding) event.Thread {
 	_, most := r.at.resolveThread(f.Thread)
 	var ns uint64

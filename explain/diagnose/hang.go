@@ -13,21 +13,21 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// causeHang takes no time of a thread: the call has not ended. It is not among the causes that are asked.
+// causeHang takes no time of a thread: the call has not ended. It is not in the list causes.
 var causeHang = cause{kind: Hang, foremost: true}
 
-// When a call that has not returned is said to hang. It must be beyond anything the
-// operation took before; without that to compare with, it must be older, the more so
-// if it computes, reads a file or is in the driver, as it does when code is loaded.
+// When a call that has not returned is reported as hanging: it must have lasted much longer than
+// any call of the operation before. If there are too few to compare with, it must be old; the limit
+// is higher if it computes, reads a file or is in the driver, as it is while code is loaded.
 // Threads that wait for each other need no comparison.
 const (
-	hangTimes = 10             // the longest of the operation's calls
-	hangCalls = 10             // calls that make a comparison
+	hangTimes = 10             // times the longest of the operation's calls
+	hangCalls = 10             // least calls to compare with
 	hangAge   = 10_000_000_000 // ns, of a thread that waits, without a comparison
 	busyAge   = 60_000_000_000 // ns, of one that may be loading
 )
 
-// inFlightCall is a call in flight and who holds up whom.
+// inFlightCall is a call in flight, and the threads that it waits for.
 type inFlightCall struct {
 	*event.InFlight
 	chain []*event.InFlight // the holder of what it waits for, the holder of what that one waits for, …
@@ -59,7 +59,7 @@ func (ev *evidence) readInFlight() {
 // minFlight is the age from which calls in flight are reported, ns.
 const minFlight = 1_000_000_000
 
-// follow walks from a thread to the one that holds what it waits for, and on.
+// follow goes from a thread to the holder of the lock it waits for, and on from there.
 func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFlightCall {
 	r := inFlightCall{InFlight: f}
 	seen := map[event.Thread]bool{f.Thread: true}
@@ -79,7 +79,7 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFligh
 	return r
 }
 
-// hangs reports whether a call in flight is beyond what its operation ever takes.
+// hangs reports whether a call in flight has lasted much longer than its operation ever takes.
 func (cs *callStats) hangs(f *inFlightCall) bool {
 	if f.cycle {
 		return true
@@ -95,8 +95,8 @@ func (cs *callStats) hangs(f *inFlightCall) bool {
 	return f.Age() >= hangAge
 }
 
-// usually is how many of the operation's calls returned to the process, and how long
-// the longest took. A short window may have begun after the call.
+// usually is how many calls of the operation returned in the process, and how long the longest
+// took, ns. They may be from before the window: a short window may have begun after the call.
 func (cs *callStats) usually(f *inFlightCall) (calls, longest uint64) {
 	ops := cs.in.before()
 	for i := range ops {
@@ -107,7 +107,7 @@ func (cs *callStats) usually(f *inFlightCall) (calls, longest uint64) {
 	return calls, longest
 }
 
-// before are the statistics that calls in flight are held against.
+// before are the statistics that calls in flight are compared with.
 func (in *Input) before() []store.OpStat {
 	if in.Before != nil {
 		return in.Before
@@ -115,7 +115,7 @@ func (in *Input) before() []store.OpStat {
 	return in.Ops
 }
 
-// inFlight lists what had not returned, and tells those that hang.
+// inFlight lists the calls that had not returned, and makes a chain for each one that hangs.
 func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
 	for i := range ev.inFlightCalls {
 		f := &ev.inFlightCalls[i]
@@ -145,11 +145,11 @@ func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
 	return list, chains
 }
 
-// hang tells a call that hangs.
+// hang makes the chain of a call that hangs.
 func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d|%d|%d|%d", f.PID, f.TID, f.Op, f.Start)
-	in := f.Age() - min(f.Age(), after(ev.from, f.Start)) // of it, in the window
+	in := f.Age() - min(f.Age(), after(ev.from, f.Start)) // its time within the window
 	c := report.Chain{
 		ID: fmt.Sprintf("hang-%012x", h.Sum64()>>16), Severity: "HIGH",
 		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in,
@@ -182,7 +182,7 @@ func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 
 func after(a, b uint64) uint64 { return a - min(a, b) }
 
-// sameNS is how much of the call's time was like what the thread does now.
+// sameNS is how much of the call's time the thread spent in the state it is in now, ns.
 func (f *inFlightCall) sameNS() uint64 {
 	switch f.Doing {
 	case event.Running:
@@ -193,7 +193,7 @@ func (f *inFlightCall) sameNS() uint64 {
 	return f.NS[f.Class]
 }
 
-// waiting is what the thread does, and what at last holds it up.
+// waiting says what the thread does, and what the last thread of the chain does.
 func (ev *evidence) waiting(f *inFlightCall) string {
 	w := printable(f.Waits())
 	switch {

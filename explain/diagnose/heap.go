@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// heap is what a process had allocated in one space, over the window.
+// heap is what a process had allocated in one space over the window.
 type heap struct {
 	pid   uint32
 	space event.Space
@@ -59,7 +59,7 @@ func (as *allocations) heap(pid uint32, space event.Space) *heap {
 	return nil
 }
 
-// figures are a process's device memory in the report's form, nil if it had none.
+// figures are a process's device memory for the report, nil if it had none.
 func (as *allocations) figures(pid uint32) *report.Memory {
 	h := as.heap(pid, event.DeviceMemory)
 	if h == nil {
@@ -77,8 +77,8 @@ func (as *allocations) figures(pid uint32) *report.Memory {
 	return m
 }
 
-// Fragmentation shows in allocations that take longer the more of them are live:
-// in as many seconds, and between the first and the last quarter of them.
+// Memory counts as fragmented if allocations take longer the more of them are live: over at least
+// minSeconds records with allocations, comparing the last quarter of them with the first.
 const (
 	minSeconds    = 8
 	minSlowdown   = 1.5
@@ -86,8 +86,7 @@ const (
 	minSlowdownNS = 10_000 // on average
 )
 
-// fragmentation words how allocations became slower as more were live, empty if
-// they did not.
+// fragmentation says how allocations became slower as more were live, empty if they did not.
 func (h *heap) fragmentation() string {
 	var live, mean []float64
 	for i := range h.rows {
@@ -110,8 +109,7 @@ func (h *heap) fragmentation() string {
 		span(uint64(before)), median(live[:q]), span(uint64(after)), median(live[n-q:]))
 }
 
-// failures words allocations that failed although the process had held more
-// before.
+// failures describes allocations that failed although the process had had more memory before.
 func (h *heap) failures(ev *evidence) string {
 	var failed uint64
 	var at *event.Memory

@@ -9,18 +9,19 @@ import (
 )
 
 // A data worker may be late because it waited for a CPU before the thread that needs its batch
-// began to wait: the batches that were ready hid it until then. Without those waits it would have
-// been done by so much earlier, and the thread would have waited for that much less.
+// began to wait: until then batches that were ready hid the delay. Without its waits for a CPU the
+// worker would have finished earlier by their length, and the thread would have waited that much
+// less.
 
 const (
-	minHeldUp = 0.25 // share of a worker's time for a batch in which it waited for a CPU, for that to be unusual
-	maxBatch  = 2e9  // ns; no batch is looked at from before that
+	minHeldUp = 0.25 // least share of a worker's time for a batch in which it waited for a CPU
+	maxBatch  = 2e9  // ns; how far back the beginning of a batch is searched
 )
 
-// delayed finds out by how much sooner a data worker would have been done with what a thread
-// waited for, had it not waited for a CPU since it began. If that is half of the thread's wait or
-// more, who had the CPU is to blame for so much of it. before is when the thread got what it waited
-// for from that process the last time, Unix ns, or 0.
+// delayed finds out how much sooner a data worker would have finished what a thread waited for,
+// without its waits for a CPU since it began. If that is at least half of the thread's wait, those
+// who had the CPU are to blame for that part. before is when the thread last got something from
+// that process, Unix ns, or 0.
 func (ev *evidence) delayed(r *root, before uint64) {
 	last := r.last()
 	own := r.chain[0].Thread.PID
@@ -49,8 +50,8 @@ func (ev *evidence) delayed(r *root, before uint64) {
 	r.kind, r.explained, r.freed = CPUContention, sooner, sooner
 }
 
-// resumed is when a worker took up what it did at the end of a link: when its last wait for
-// another process was over, Unix ns, or 0.
+// resumed is when a worker began the work that it finished at the end of a link: the end of its
+// last wait for another process, Unix ns, or 0.
 func (ev *evidence) resumed(l *ledger.Link) uint64 {
 	rows := ev.procs.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)
 	for _, o := range slices.Backward(rows) {
@@ -63,8 +64,8 @@ func (ev *evidence) resumed(l *ledger.Link) uint64 {
 	return 0
 }
 
-// sinceBegun words how long the threads at the root of a finding's waits took for what was waited
-// for, if it is known from when on they were at it; else it is empty.
+// sinceBegun says how long the root threads of a finding's waits took for what was waited for;
+// empty if it is not known when they began.
 func (f *finding) sinceBegun(who string) string {
 	var d doing
 	for _, cl := range f.claims {

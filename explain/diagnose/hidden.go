@@ -9,35 +9,34 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// While the GPU has work queued, a thread of the program that has to wait for a CPU delays
-// nothing: the program waits for the GPU at the end of its step for that much less. A
-// training loop that keeps its GPU busy loses nothing when its threads get in each other's
-// way now and then.
+// While the GPU has work queued, a thread that waits for a CPU delays nothing: the program waits
+// that much less for the GPU at the end of its step. A training loop that keeps its GPU busy loses
+// nothing if its threads delay each other now and then.
 
 // queuedInterval is the time between two long waits of a process for the GPU.
 type queuedInterval struct {
-	began uint64 // Unix ns of the end of the wait before it
-	known bool   // that wait is: it is not only what is usual
+	began uint64 // end of the wait before it, Unix ns
+	known bool   // the wait before it was recorded; else began is estimated
 	from  uint64 // Unix ns from which work is queued
-	to    uint64 // of the wait's start
-	spare uint64 // ns of that wait that no delay has taken yet
+	to    uint64 // start of the wait that ends it, Unix ns
+	spare uint64 // ns of that wait not yet used up by hidden delays
 }
 
-// usualLead is the quantile of the times from a wait's end to the first launch after it
-// that says from when on work is queued.
+// usualLead is the quantile of the times from a wait's end to the next launch that is taken as the
+// time after which work is queued.
 const usualLead = 0.9
 
-// unseenGap is how many times as long as usual the time between two long waits is if
-// there are others in it.
+// unseenGap is the ratio of the time between two recorded long waits to the usual one above which
+// waits between them were not recorded.
 const unseenGap = 2
 
 // longCall is a long wait for the GPU, Unix ns.
 type longCall struct{ start, end uint64 }
 
-// readQueued finds the intervals of each process, by time. Unusual calls are known one by one,
-// of the others those in the spans are. Where waits may be missing, a interval begins no sooner
-// before its wait than is usual, and the waits that are missing are what the exact sums of
-// each second hold beyond those that are known.
+// readQueued finds the queued intervals of each process, by time. Unusual calls are recorded one by
+// one; of the others only those in the spans are. Where waits may be missing, an interval begins at
+// most the usual time before its wait. The missing waits are what the exact sums of each second
+// hold beyond the recorded ones.
 func (ev *evidence) readQueued() {
 	ev.queue.queued, ev.queue.unseen = map[uint32][]queuedInterval{}, map[uint32]unseenWaits{}
 	waits := map[uint32][]longCall{}
@@ -66,12 +65,12 @@ func (ev *evidence) readQueued() {
 		slices.SortFunc(list, func(a, b longCall) int {
 			return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.start, b.start))
 		})
-		list = slices.Compact(list) // many are known by both
+		list = slices.Compact(list) // many are in Calls and in Spans
 		for i := 1; i < len(list); i++ {
 			wait := list[i]
 			began := list[i-1].end
 			from := max(began, wait.start-min(wait.start, length)) + lead
-			known := wait.start-min(wait.start, began) <= unseenGap*length // else waits between them are not listed
+			known := wait.start-min(wait.start, began) <= unseenGap*length // else waits between them were not recorded
 			if !known {
 				began = from - lead
 			}
@@ -86,15 +85,15 @@ func (ev *evidence) readQueued() {
 	}
 }
 
-// unseenWaits are the long waits of a process that no list holds: what they came to in each
-// second, ns, and in which share of the time between such waits work is queued.
+// unseenWaits are the long waits of a process that were not recorded one by one, by second, ns; and
+// the share of the time between such waits in which work is queued.
 type unseenWaits struct {
 	share float64
-	spare map[uint64]uint64 // that no delay has taken yet
-	mean  map[uint64]uint64 // of one wait
+	spare map[uint64]uint64 // ns not yet used up by hidden delays
+	mean  map[uint64]uint64 // of one wait, ns
 }
 
-// unseenOf subtracts the listed waits from the exact sums.
+// unseenOf subtracts the recorded waits from the exact sums.
 func (cs *callStats) unseenOf(pid uint32, listed []longCall, queued float64) unseenWaits {
 	step := max(cs.in.SeriesStep, 1)
 	u := unseenWaits{queued, map[uint64]uint64{}, map[uint64]uint64{}}
@@ -120,7 +119,7 @@ func (cs *callStats) unseenOf(pid uint32, listed []longCall, queued float64) uns
 	return u
 }
 
-// hidden takes from a delay what cost nothing if it came before a wait that is not listed.
+// hidden returns how much of a delay before a wait that was not recorded cost nothing, ns.
 func (u *unseenWaits) hidden(at, ns uint64) uint64 {
 	v := uint64(u.share * float64(ns))
 	if ns > u.mean[at] || v > u.spare[at] {
@@ -130,8 +129,8 @@ func (u *unseenWaits) hidden(at, ns uint64) uint64 {
 	return v
 }
 
-// queuedSteps are what the spans show of the times between long waits: from a wait's end to
-// the next launch, and to the next long wait, ns.
+// queuedSteps are the times in the spans from the end of a long wait to the next launch, and to the
+// next long wait, ns.
 type queuedSteps struct {
 	leads  []lead
 	length []uint64
@@ -140,7 +139,7 @@ type queuedSteps struct {
 // lead is the time from the end of a long wait, at Unix ns, to the process's next launch, ns.
 type lead struct{ at, ns uint64 }
 
-// leadTimes are those of leads from a time to another, Unix ns.
+// leadTimes are the durations of the leads in [from, to), Unix ns.
 func leadTimes(leads []lead, from, to uint64) (ns []uint64) {
 	for _, l := range leads {
 		if l.at >= from && l.at < to {
@@ -178,10 +177,10 @@ func (cs *callStats) queuedSteps() map[uint32]queuedSteps {
 	return steps
 }
 
-// costless is how much of a delay in an episode cost nothing, ns. Within a wait for the GPU
-// that is what the GPU was still at work for when it was over, as far as the wait did not
-// last longer than usual: who waits may also drive what it waits for. over is by how much it
-// did, without the delays before this one.
+// costless is how much of a delay in an episode cost nothing, ns. Within a wait for the GPU, a
+// delay costs nothing if the GPU still had work when the delay was over, except as far as the wait
+// was longer than usual: the waiting thread may also have to feed the GPU. over is the time beyond
+// the usual that earlier delays have not accounted for.
 func (qs *gpuQueue) costless(a *account, o *event.OffCPU, ns uint64, over *uint64) uint64 {
 	ended := o.Start + o.Duration
 	switch {
@@ -196,9 +195,9 @@ func (qs *gpuQueue) costless(a *account, o *event.OffCPU, ns uint64, over *uint6
 	return 0
 }
 
-// hidden takes from a delay of a process's thread, in ns, what cost nothing, and returns
-// that: the delay ended at a time when work was queued, and the wait at the end of the interval
-// was at least as long as all delays in it.
+// hidden returns how much of a delay of a process's thread cost nothing, ns. That is the case if
+// work was queued when the delay ended, and the wait at the end of the interval was at least as
+// long as all delays in it.
 func (qs *gpuQueue) hidden(pid uint32, ended, ns uint64) uint64 {
 	intervals := qs.queued[pid]
 	n, _ := slices.BinarySearchFunc(intervals, ended,

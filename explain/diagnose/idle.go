@@ -24,8 +24,8 @@ func claimIdle(_ *evidence, a *account) []claim {
 	for _, cl := range claims {
 		a.sub.idle[cl.class.String()] += cl.lost
 	}
-	// What is left of a class once the recorded waits are taken out was too
-	// short to be recorded one by one.
+	// The rest of a class, without the recorded waits, are waits too short to be recorded one by
+	// one.
 	for _, c := range followed {
 		var open uint64
 		for _, o := range a.open {
@@ -40,7 +40,7 @@ func claimIdle(_ *evidence, a *account) []claim {
 	return nil
 }
 
-// minIdlePct is the share of its time from which a thread is listed as idle.
+// minIdlePct is the least share of its time for which a thread is listed as idle, percent.
 const minIdlePct = 10
 
 // idleThreads lists the threads that waited for work between calls.
@@ -59,9 +59,9 @@ func (ev *evidence) idleThreads() []report.Idle {
 	return list
 }
 
-// idleOf is how long a thread waited for work, and what it waited in for most of it. Sums between
-// calls are of whole seconds, which may begin before the window: what was lost in the
-// window is no rest.
+// idleOf is how long a thread waited for work, ns, and in which kind of wait most. The sums between
+// calls are of whole seconds, which may begin before the window; what was lost in the window does
+// not count as idle.
 func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
 	on := map[string]uint64{}
 	for k, v := range t.idle {
@@ -82,7 +82,8 @@ func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
 	return min(total, t.wall()-min(t.wall(), t.lost)), most
 }
 
-// idleWords are what threads without work wait in: a class, or a communicator's other ranks.
+// idleWords are the kinds of wait of threads without work: a class, or the wait for a
+// communicator's other ranks.
 var idleWords = []struct{ in, on string }{
 	{event.Poll.String(), "poll: no request or event came"},
 	{event.Network.String(), "socket: nothing was received"},

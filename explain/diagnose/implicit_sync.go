@@ -11,33 +11,33 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// When waits are too many: short ones, several a step, and together worth a word.
-// Where the calls do not show their steps, launches stand for them.
+// When there are too many waits: short ones, several in each step, and together a large share of
+// the time. Where calls do not show steps, a number of launches counts as a step.
 const (
-	maxShortWait = 200 * time.Microsecond // median, or mean without what the host added
-	minWaits     = 4.0                    // a step
-	minShortPct  = 10.0                   // of the time that no other cause took
+	maxShortWait = 200 * time.Microsecond // of the median, or of the mean without waits on the host
+	minWaits     = 4.0                    // in each step
+	minShortPct  = 10.0                   // percent of the time that no other cause took
 	maxWaitsEach = 2                      // for each kernel
-	// bytes; larger pageable copies take time of their own (CUDA runtime API, "API synchronization
+	// bytes; larger pageable copies take time themselves (CUDA runtime API, "API synchronization
 	// behavior")
 	maxSmallCopy = 64 << 10
 )
 
-// blockingCopies are the copies that return only when they are done. Fills and
-// copies within the device do not wait.
+// blockingCopies are the copies that return only when they are done. Fills, and copies within the
+// device, do not wait.
 var blockingCopies = []string{"cudaMemcpy", "cudaMemcpy2D", "cuMemcpyHtoD", "cuMemcpyDtoH"}
 
 func blocks(op event.Op) bool {
 	return op.Role() == event.RoleSync || slices.Contains(blockingCopies, op.String())
 }
 
-// waitMix is a thread's short waits for the GPU, and how many steps they fall in.
+// waitMix is a thread's short waits for the GPU, and the number of steps they are in.
 type waitMix struct {
 	short []*store.OpStat
 	calls uint64
 	steps float64
 	unit  string // what a step is, in words
-	long  uint64 // calls of other operations that wait: the ones to be left
+	long  uint64 // calls of other operations that wait: these are needed
 }
 
 func (ev *evidence) shortWaitsOf(t *subject) (w waitMix, many bool) {
@@ -55,24 +55,24 @@ func (ev *evidence) shortWaitsOf(t *subject) (w waitMix, many bool) {
 	}
 	launches := t.launches(ev)
 	w.steps, w.unit = float64(launches)/launchesPerStep, fmt.Sprintf("for every %d kernels", launchesPerStep)
-	if t.count > 0 && launches >= 2*t.count { // a single launch may as well be a part of a step that is waited for
+	if t.count > 0 && launches >= 2*t.count { // with a single launch a step, steps may be parts of one that are waited for
 		w.steps, w.unit = float64(t.count), "a step"
 	}
-	if w.calls > maxWaitsEach*max(launches, 1) { // most find nothing queued: launches are not seen, or they wait for none
+	if w.calls > maxWaitsEach*max(launches, 1) { // launches are not recorded, or most waits find nothing queued
 		return w, false
 	}
 	return w, w.steps > 0 && float64(w.calls) >= minWaits*max(w.steps, 1)
 }
 
-// last is what the longest call of an operation in a step takes: the one that
-// really waits for the step's work.
+// last is the duration of the longest call of an operation in a step, ns: that call waits for the
+// step's work.
 func (w *waitMix) last(o *store.OpStat) uint64 {
 	n := max(1, float64(o.Calls)/max(w.steps, 1))
 	return o.Hist.Quantile(1 - 1/(2*n))
 }
 
-// usualWaits says what the longest wait of each step takes where many short ones
-// of the same operation hide it from the median.
+// usualWaits is the duration of the longest wait in each step, ns, by operation, where many short
+// waits of the same operation hide it from the median.
 func (ev *evidence) usualWaits(t *subject) map[event.Op]uint64 {
 	w, many := ev.shortWaitsOf(t)
 	if !many {
@@ -85,7 +85,7 @@ func (ev *evidence) usualWaits(t *subject) map[event.Op]uint64 {
 	return usual
 }
 
-// shortWaits takes the time of many short waits, but for one in each step.
+// shortWaits takes the time of many short waits, except for one in each step.
 func shortWaits(ev *evidence, t *subject) []claim {
 	w, many := ev.shortWaitsOf(t)
 	if !many {
@@ -130,7 +130,7 @@ var causeImplicitSync = cause{
 	describe:       describeImplicitSync,
 }
 
-// aggregateImplicitSyncs are the short waits, and those that come earlier than they did before.
+// aggregateImplicitSyncs takes the short waits, or else the waits that come earlier than before.
 func aggregateImplicitSyncs(ev *evidence, t *subject) []claim {
 	if claims := shortWaits(ev, t); claims != nil {
 		return claims
@@ -179,7 +179,7 @@ func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 	c.Recommendations = append(c.Recommendations, advice...)
 }
 
-// size words the mean size of an operation's copies.
+// size formats the mean size of an operation's copies.
 func size(o *store.OpStat) string {
 	if o.Op.Role() != event.RoleCopy || o.Bytes < o.Calls {
 		return ""

@@ -1,14 +1,14 @@
-// Package diagnose finds out why a GPU waited: it takes a recording and returns
-// the causes of lost time, each with the share it explains and the way from
-// effect to root. It is pure; the same input gives the same report. Accounting
-// is the ledger package's business, rendering the report package's.
+// Package diagnose finds out why a GPU waited: it takes a recording and returns the causes of lost
+// time, each with the share that it explains and the chain from effect to root. It is pure: the
+// same input gives the same report. Accounting of time is in package ledger, rendering in package
+// report.
 //
 // A cause is one file with a value of type cause: its claim, which takes the time that the cause
-// explains out of an episode's account, its description, which words the finding, and all that
-// is particular about it. What is always lost has an aggregate claim instead, which takes from
-// exact sums what no episode holds; what made a GPU slow refines the waits for it. causes.go lists
-// the causes in the order in which they are asked. prepare.go lists the steps by which an input
-// is prepared for them, each with what it needs and gives.
+// explains out of an episode's account; its description of the finding; and everything else that is
+// special about it. For time that is always lost there is an aggregate claim, which takes from
+// exact sums what no episode holds. What makes a GPU slow refines the claims of waits for the GPU.
+// causes.go lists the causes in the order in which they are asked. prepare.go lists the steps that
+// prepare an input, each with what it needs and gives.
 package diagnose
 
 import (
@@ -23,13 +23,13 @@ import (
 type Input struct {
 	DB, Node string
 	Window   store.Window // zero bounds are filled in from the data
-	Note     string       // how the window was chosen, when not as asked
+	Note     string       // how the window was chosen, if not as asked for
 	Events   uint64       // calls in the window, thinned ones included; 0 means the sum of Ops
 	First    uint64       // Unix ns of the recording's earliest event, 0 if unknown
 	CPUs     int          // of the recorded host, 0 if unknown
 	RAM      uint64       // of the recorded host, bytes; 0 if unknown
 	SelfPID  uint32       // the tracer, which is never a culprit; 0 if unknown
-	Tracers  []uint32     // others that ran at the same time, likewise
+	Tracers  []uint32     // other tracers that ran at the same time; never culprits either
 
 	Processes   []store.Process
 	Threads     []store.ThreadInfo
@@ -37,31 +37,31 @@ type Input struct {
 	GapStats    []store.GapStat
 	Calls       []event.Call       // the notable ones
 	Gaps        []event.Gap        // the notable ones
-	Spans       [][]event.CallTime // all calls of some short spans, for the order they come in
+	Spans       [][]event.CallTime // all calls of some short spans, which show the order of calls
 	Seldom      [][]event.CallTime // all calls from the first to the last wait of a thread that seldom waits
 	OffCPU      []event.OffCPU
 	ThreadTimes []event.ThreadTime
 	Throttles   []store.Throttle
 	Limits      []store.MemoryLimit
 	Scheduling  []store.Scheduling
-	Nodes       []string // the CPUs of each memory node; empty if there is but one
+	Nodes       []string // the CPUs of each memory node; empty if there is only one
 	Lives       []event.Life
 	Stalls      []event.Stall
 	Reclaims    []event.Reclaim
 	Snapshots   []store.Snapshot
 	GPUs        []store.GPUSnapshot
-	GPUMemory   []store.GPUProcess // a row where it changed
+	GPUMemory   []store.GPUProcess // a row for each change
 	Xids        []store.Xid
 	Series      []store.OpSecond
 	SeriesStep  uint64             // of Series, in seconds; 0 means 1
-	WaitSites   []store.SiteSecond // in steps as Series
+	WaitSites   []store.SiteSecond // with the step of Series
 	Busy        []store.Busy       // when processes used GPUs, if more than one did
 	BusyUntil   uint64             // Unix ns up to which Busy is complete, 0: to the end
 	Memory      []event.Memory
 	Sites       []event.MemorySite
 	Collectives []event.Collective
-	InFlight    []event.InFlight // calls that took or have taken a second or more, as last seen
-	Before      []store.OpStat   // of the window and what came before the oldest of them; nil means Ops
+	InFlight    []event.InFlight // calls that have lasted a second or more, as last seen
+	Before      []store.OpStat   // of the window and of the time before the oldest call in flight; nil means Ops
 	Losses      []event.Loss
 	IO          store.HostIO // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel
@@ -70,15 +70,16 @@ type Input struct {
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known
 
-	// Earlier is what a recording by an earlier Ingero holds and lacks, nil for
-	// one of ours.
+	// Earlier is what a recording by an earlier Ingero holds and lacks; nil for a recording in the
+	// current format.
 	Earlier *store.Earlier
 
 	PerProcess bool // fill in Report.Processes
 	Live       bool // the window is the last LiveWindow of a program that runs
 }
 
-// tables are what Load reads as a whole, in this order: what is read in a way of its own may need what was read before.
+// tables are the tables that Load reads as a whole, in this order. Those with their own function
+// may need what was read before.
 var tables = []loader{
 	all("processes", store.Reader.Processes, func(in *Input) *[]store.Process { return &in.Processes }),
 	all("threads", store.Reader.Threads, func(in *Input) *[]store.ThreadInfo { return &in.Threads }),
@@ -109,7 +110,7 @@ var tables = []loader{
 	{"GPU use", (*Input).loadBusy},
 }
 
-// tracers are the process ids of all tracers.
+// tracers are the PIDs of all tracers.
 func (in *Input) tracers() []uint32 {
 	list := slices.Clone(in.Tracers)
 	if in.SelfPID != 0 {
@@ -121,8 +122,8 @@ func (in *Input) tracers() []uint32 {
 // isTracer reports whether a process is one.
 func (in *Input) isTracer(pid uint32) bool { return slices.Contains(in.tracers(), pid) }
 
-// Only leaves only the given processes' calls to be explained, all if there are
-// none. What the others did stays: they may be the cause.
+// Only keeps only the calls of the given processes, so that only these are explained; all if there
+// are none. What other processes did on the host stays: they may be the cause.
 func (in *Input) Only(pids []uint32) {
 	if len(pids) == 0 {
 		return

@@ -19,16 +19,15 @@ var causeInputStarvation = cause{
 	describe:     describeInput,
 }
 
-// claimInput takes waits for data from a worker of the process's own that was
-// computing it.
+// claimInput takes waits for data from a worker of the same program that was computing it.
 func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvation) }
 
-// sameWorkers is the name that workers have but for their numbers.
+// sameWorkers is the workers' name without their number.
 func sameWorkers(ev *evidence, f *finding) (string, bool) {
 	return strings.TrimRight(ev.procs.name(f.root(ev).PID, ""), "0123456789"), true
 }
 
-// atWork are the classes of the time of a thread that made what was waited for: whatever kept it at work.
+// atWork are the classes of time in which a thread was at work on what was waited for.
 var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.BlockIO, event.Fault}
 
 func describeInput(ev *evidence, f *finding, c *report.Chain) {
