@@ -6,14 +6,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// A rank that joins a communicator waits in the call until all ranks have come. That one of
-// them loads its code after others is the order in which they were started, and over then: the
-// time is that of a thread without work, not a first call that takes long.
+// A rank that joins a communicator waits in the call until all ranks have joined. If another rank
+// comes later, for example because it still loads code, that is only the order of the start, and
+// happens once. So the waiting time counts as time without work, not as a first call that takes
+// long.
 
-// joining is the key of such time among what threads without work wait in.
+// joining is the key of such waits in subject.idle.
 const joining = "joining"
 
-// joins are when ranks came to their communicators, by the id that all have in common.
+// joins are the calls that joined each communicator, by the communicator's id, which all ranks
+// share.
 type joins map[uint64][]*event.Call
 
 // joinID is the id of the communicator that a call joins, 0 if it joins none.
@@ -41,7 +43,7 @@ var causeJoining = cause{
 	claimEpisode: claimJoining,
 }
 
-// claimJoining takes the time in which a rank waited for ranks that came later.
+// claimJoining takes the time in which a rank waited for ranks that joined later.
 func claimJoining(ev *evidence, a *account) []claim {
 	if a.Call == nil || joinID(a.Call) == 0 {
 		return nil

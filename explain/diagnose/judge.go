@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A running program is diagnosed from its last seconds (agent.Live), a recording from all
-// of it. Both are judged here. What takes a tenth of one of the last seconds' windows is HIGH
-// then; in an hour it is nothing. So the worst such stretch of a recording counts, too: what
-// was reported while the program ran is reported afterwards.
+// A running program is diagnosed from its last seconds (agent.Live), a recording as a whole. Both
+// are judged here. A loss of a tenth of a window of the last seconds is HIGH; in an hour the same
+// loss is nothing. So the worst such stretch of a recording counts, too: what was reported while
+// the program ran is also reported afterwards.
 
 // LiveWindow is how much of the end of a recording the live diagnosis looks at.
 const LiveWindow = 5 * time.Second
 
-const highPct = 10.0 // of the time that counts, from which a cause is HIGH
+const highPct = 10.0 // least share of the time for HIGH, percent
 
-// reportable reports whether the finding is worth a word.
+// reportable reports whether the finding is large and certain enough to be reported.
 func (f *finding) reportable(ev *evidence) bool {
 	if f.stall >= uint64(minStall) || f.loading && f.lost >= uint64(minStall) {
 		return true
@@ -26,7 +26,7 @@ func (f *finding) reportable(ev *evidence) bool {
 	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample
 }
 
-// leastPct is the limit from which a finding is reported, in % of the thread's time.
+// leastPct is the least share of the thread's time for which a finding is reported, percent.
 func (f *finding) leastPct(ev *evidence) float64 {
 	if f.cause.leastPct != nil {
 		return f.cause.leastPct(ev)
@@ -34,9 +34,9 @@ func (f *finding) leastPct(ev *evidence) float64 {
 	return minPct
 }
 
-// severity is by share of the thread's time, or by the longest stall. While a program runs,
-// a thread that has just begun has lost a large share soon: there the share is of a whole
-// window at least.
+// severity depends on the share of the thread's time and on the longest stall. While a program
+// runs, a thread that has just begun soon has a large share: there the share is of at least a whole
+// live window.
 func (f *finding) severity(ev *evidence) string {
 	pct := f.lostPct()
 	high := pct >= highPct
@@ -54,8 +54,8 @@ func (f *finding) severity(ev *evidence) string {
 	return "LOW"
 }
 
-// concentrated reports whether the live diagnosis found the cause HIGH: whether so much was
-// lost to it in one of its windows. What is not explained is never HIGH.
+// concentrated reports whether a live diagnosis would have found the cause HIGH: whether enough was
+// lost to it in one live window. What is not explained is never HIGH.
 func (f *finding) concentrated(ev *evidence) bool {
 	if !f.explains(ev) {
 		return false
@@ -64,8 +64,9 @@ func (f *finding) concentrated(ev *evidence) bool {
 	return percent(lost, uint64(LiveWindow)) >= highPct
 }
 
-// stretch is the live window in which most was lost, and when it began, in Unix ns. It is
-// made of whole seconds, one more than the window has: that may begin within one.
+// stretch is the time lost in the live window that lost most, and when it began, Unix ns. It
+// consists of whole seconds, one more than the live window has, because that may begin within a
+// second.
 func (f *finding) stretch(ev *evidence) (lost, from uint64) {
 	const second = uint64(time.Second)
 	if percent(f.lost, uint64(LiveWindow)) < highPct || ev.to <= ev.from {
@@ -87,7 +88,7 @@ func (f *finding) stretch(ev *evidence) (lost, from uint64) {
 	return uint64(most * float64(second)), from
 }
 
-// stretchWords says when most was lost, if that is what the finding is reported for.
+// stretchWords says when most was lost, if the finding is reported only because of that stretch.
 func (f *finding) stretchWords(ev *evidence) string {
 	if f.lostPct() >= minPct || f.stall >= uint64(minStall) || !f.concentrated(ev) {
 		return ""

@@ -9,12 +9,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// What a function in a thread's kernel stack says of its wait (mm/memory.c,
-// mm/filemap.c, mm/page-writeback.c, kernel/locking/rwsem.c).
+// Functions in a thread's kernel stack that tell what it waited for (mm/memory.c, mm/filemap.c,
+// mm/page-writeback.c, kernel/locking/rwsem.c).
 var (
 	swapIn    = []string{"do_swap_page", "swap_readpage", "swap_read_folio"}
 	writeback = []string{"balance_dirty_pages", "balance_dirty_pages_ratelimited_flags"}
-	addresses = []string{"rwsem_down_read_slowpath", "rwsem_down_write_slowpath"} // the address space's lock, in a fault
+	addresses = []string{"rwsem_down_read_slowpath", "rwsem_down_write_slowpath"} // the lock of the address space
 	mapping   = []string{"filemap_fault", "filemap_map_pages"}
 )
 
@@ -29,23 +29,23 @@ func (hs *hostState) within(o *event.OffCPU, functions []string) bool {
 	return false
 }
 
-// swapped reports whether the thread waited for memory to come back from swap.
+// swapped reports whether the thread waited for memory to be read back from swap.
 func (hs *hostState) swapped(o *event.OffCPU) bool {
 	return (o.Class == event.Fault || o.Class == event.BlockIO) && hs.within(o, swapIn)
 }
 
-// mapped reports whether the thread waited for pages of a file that it has mapped.
+// mapped reports whether the thread waited for pages of a mapped file.
 func (hs *hostState) mapped(o *event.OffCPU) bool {
 	return o.Class == event.BlockIO && (o.Syscall < 0 && !hs.within(o, swapIn) || hs.within(o, mapping))
 }
 
-// reads are the system calls that read a file, and receiving those that only receive.
+// reads are the system calls that read a file. receiving are those that only receive.
 const (
 	reads     = "read pread64 readv preadv preadv2"
 	receiving = "recvfrom recvmsg recvmmsg"
 )
 
-// maxKernelStacks bounds how many kernel stacks Load gives names to.
+// maxKernelStacks is the largest number of kernel stacks whose functions Load names.
 const maxKernelStacks = 512
 
 // loadSymbols names the kernel functions in which threads waited for memory or the
@@ -62,7 +62,7 @@ func (in *Input) loadSymbols(ctx context.Context, r store.Reader) error {
 		seen[id] = true
 		st, err := r.Stack(ctx, id)
 		if err != nil {
-			continue // its names were lost; the wait counts without them
+			continue // the stack was dropped; the wait counts without names
 		}
 		for _, f := range st.Frames {
 			in.Symbols[f.Addr] = f.Symbol

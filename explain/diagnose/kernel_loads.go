@@ -7,19 +7,20 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The code of a kernel is loaded when it is launched first (CUDA_MODULE_LOADING=LAZY, on Linux the
-// default since CUDA 12.2). A first step of many kernels takes long for all of them, not only for the
+// A kernel's code is loaded at its first launch (CUDA_MODULE_LOADING=LAZY, the default on Linux
+// since CUDA 12.2). So a first step with many kernels takes long at each of them, not only at the
 // first.
 
-// Not all loads are listed one by one: as long as most launches are slow, one more is not notable.
+// Not all loads are recorded one by one: while most launches are slow, a slow launch is not
+// notable.
 const (
 	minLoad     = 1_000_000 // ns; a shorter launch loads little
-	loadTime    = 0.25      // share of the time since the first of them that listed loads take while a process begins
-	fewLaunches = 1000      // launches of a process at most, in the seconds before that
+	loadTime    = 0.25      // least share of recorded loads in the time since the first, while a process begins
+	fewLaunches = 1000      // most launches of a process in the seconds before its first load
 )
 
-// readKernelLoads finds the first launches of kernels while a process begins. Later, one slow
-// launch of each of several kernels may have any reason.
+// readKernelLoads finds the first launches of kernels while a process begins. Later, a slow launch
+// of a kernel may have any reason.
 func (ev *evidence) readKernelLoads() {
 	ev.calls.kernelLoads = map[callStart]bool{}
 	slow := map[uint32][]*event.Call{}
@@ -51,7 +52,7 @@ func (ev *evidence) readKernelLoads() {
 	}
 }
 
-// launchesBefore is how many launches of a process are known in the seconds before a time, Unix ns.
+// launchesBefore is the number of a process's launches in the seconds before a time, Unix ns.
 func (ev *evidence) launchesBefore(pid uint32, at uint64) (n uint64) {
 	step := max(ev.in.SeriesStep, 1)
 	for second, v := range ev.launchesOf(pid) {

@@ -11,20 +11,20 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// When a thread is bound by launching: most of its time goes to launches, each as
-// short as one is if the queue has room, and it hardly ever finds the GPU at work.
-// Percentages are of the time that no other cause took.
+// When a thread is launch-bound: most of its time goes to launches, each as short as a launch with
+// room in the queue, and it hardly ever has to wait for the GPU. Percentages are of the time that
+// no other cause took, unless said otherwise.
 const (
 	minLaunchPct  = 50.0
 	maxWaitPct    = 20.0
 	minLaunchRate = 5000                  // a second
 	maxLaunch     = 20 * time.Microsecond // median
-	minBoundPct   = 25.0                  // percent of the time that it lasts
-	alwaysPct     = 95.0                  // percent of the time from which it is always so
-	dominantPct   = 75.0                  // percent of the time from which it is more than a property
+	minBoundPct   = 25.0                  // least share of seconds in which it is so
+	alwaysPct     = 95.0                  // of the thread's time: from this share on it counts as always so
+	dominantPct   = 75.0                  // of the thread's time: from this share on it is a fault, not a property
 )
 
-// spent is how many calls there were, and the time in them.
+// spent is a number of calls and the time in them, ns.
 type spent struct{ calls, ns uint64 }
 
 func (a *spent) add(b spent) {
@@ -32,13 +32,14 @@ func (a *spent) add(b spent) {
 	a.ns += b.ns
 }
 
-// launching is what a thread did to launch, in all of its time or in some seconds of it.
+// launching is how a thread spends its time while it launches: in all of its time, or in some
+// seconds.
 type launching struct {
 	room     uint64  // ns, the time that no other cause took
-	ops      []spent // by place among the subject's operations
+	ops      []spent // by index of the subject's operations
 	launches spent
 	waits    spent // for the GPU
-	behind   bool  // the GPU is, each time that it is waited for
+	behind   bool  // the GPU is behind at every wait for it
 }
 
 func (t *subject) newLaunching(room uint64) *launching {
@@ -62,8 +63,8 @@ func (l *launching) merge(t *subject, m *launching) {
 	}
 }
 
-// addPart adds a part of m's time, in which it launches so many times as much as on the
-// whole and waits for nothing.
+// addPart adds a part of m's time in which the thread launches times as much as in the whole of m,
+// and waits for nothing.
 func (l *launching) addPart(t *subject, m *launching, part, times float64) {
 	l.room += uint64(part * float64(m.room))
 	for i, v := range m.ops {
@@ -73,7 +74,7 @@ func (l *launching) addPart(t *subject, m *launching, part, times float64) {
 	}
 }
 
-// share is how much of the time goes to launches.
+// share is the share of the time that goes to launches.
 func (l *launching) share() float64 { return share(l.launches.ns, l.room) }
 
 func (l *launching) bound() bool {
@@ -81,9 +82,9 @@ func (l *launching) bound() bool {
 		percent(l.launches.ns, l.room) >= minLaunchPct && percent(l.waits.ns, l.room) <= maxWaitPct
 }
 
-// launchingOf is what a thread does to launch while launching binds it: in the seconds
-// in which it does, if they are a good part of its time, and in a part of those beside
-// them. A GPU that it waits for at other times hides none of that.
+// launchingOf sums up a thread's time while it is launch-bound: the seconds in which it is, if they
+// are a large enough share of its time, and a part of the seconds next to them. Waits for the GPU
+// in other seconds do not count against it.
 func (cs *callStats) launchingOf(t *subject) (*launching, bool) {
 	for _, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch && o.Hist.Quantile(0.5) > uint64(maxLaunch) {
@@ -116,8 +117,8 @@ func (cs *callStats) launchingOf(t *subject) (*launching, bool) {
 	return bound, true
 }
 
-// launchingBySecond is for the steps of the series, in order. The time that other causes
-// took is taken to be spread evenly. Without a series it is one step for all.
+// launchingBySecond has an entry for each step of the series, in order. The time that other causes
+// took is assumed to be spread evenly. Without a series there is one entry for all of the time.
 func (cs *callStats) launchingBySecond(t *subject) []*launching {
 	by := map[uint64]*launching{}
 	left, behind := share(t.unattributed.room, t.wall()), cs.behind(t)
@@ -148,8 +149,8 @@ func (cs *callStats) launchingBySecond(t *subject) []*launching {
 	return seconds
 }
 
-// busyIn is the time in an operation's calls that no other cause took, ns. In waits for
-// the GPU the time counts that gpu_wait took as well: the GPU was at work in it.
+// busyIn is the time in an operation's calls that no other cause took, ns. In waits for the GPU,
+// the time that gpu_wait took counts as well: the GPU was at work in it.
 func (t *subject) busyIn(o *store.OpStat) uint64 {
 	ns := t.unattributed.ops[o.Op]
 	if o.Op.Role() == event.RoleSync {
@@ -165,7 +166,7 @@ var causeLaunchBound = cause{
 	describe:       describeLaunchBound,
 }
 
-// aggregateLaunches takes the time of a thread's launches if that is what it does.
+// aggregateLaunches takes the time of a thread's launches if it is launch-bound.
 func aggregateLaunches(ev *evidence, t *subject) []claim {
 	l, bound := ev.calls.launchingOf(t)
 	if !bound {

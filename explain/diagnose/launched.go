@@ -18,8 +18,8 @@ func (ev *evidence) readKernels() {
 	}
 }
 
-// kernelOf is what the kernel is called that a call launches, empty if it launches
-// none or nobody knows.
+// kernelOf is the name of the kernel that a call launches, empty if it launches none or the name is
+// not known.
 func (cs *callStats) kernelOf(c *event.Call) string {
 	if c == nil || !c.Op.LaunchesKernel() {
 		return ""
@@ -27,8 +27,8 @@ func (cs *callStats) kernelOf(c *event.Call) string {
 	return printable(cs.kernels[processFunc{c.PID, c.Args[0]}])
 }
 
-// kernel is the kernel whose launches lost most of the finding's time in calls,
-// empty if none stands out.
+// kernel is the kernel whose launches lost more than half of the finding's time in calls, empty if
+// there is none.
 func (f *finding) kernel(ev *evidence) string {
 	by := map[string]uint64{}
 	var all uint64

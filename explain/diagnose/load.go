@@ -11,15 +11,15 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Waits of a thread that seldom waits for the GPU are hardly met by those spans. What was given
-// to the GPU for them is read from the first of them to the last.
+// The spans rarely contain waits of a thread that seldom waits for the GPU. For such operations,
+// all calls from the first wait to the last are read.
 const (
-	seldomWaits = 200    // calls of such an operation at most
-	maxSeldom   = 4      // operations, those whose waits are longest
-	SeldomCalls = 10_000 // of each; 40,000 take some 20 ms to read
+	seldomWaits = 200    // most calls of such an operation
+	maxSeldom   = 4      // operations read, those with most time in waits
+	SeldomCalls = 10_000 // calls read for each; 40,000 take some 20 ms
 )
 
-// SeldomOps are the operations, by thread, that wait seldom and once in a while for long.
+// SeldomOps are the operations, by thread, that seldom wait and sometimes wait long.
 func (in *Input) SeldomOps() []store.OpStat {
 	var list []store.OpStat
 	for i := range in.Ops {
@@ -35,11 +35,10 @@ func (in *Input) SeldomOps() []store.OpStat {
 	return list[:min(len(list), maxSeldom)]
 }
 
-// maxStacks bounds how many stacks Load resolves.
+// maxStacks is the largest number of stacks of each kind that Load resolves.
 const maxStacks = 64
 
-// Load reads what a diagnosis of the window needs. DB and Note are for the
-// caller to fill in.
+// Load reads the data for a diagnosis of the window. The caller fills in DB and Note.
 func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	sum, err := r.Summary(ctx)
 	if err != nil {
@@ -77,7 +76,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	return in, in.loadStacks(ctx, r)
 }
 
-// loadWindow reads what the window holds.
+// loadWindow reads the data of the window.
 func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window) error {
 	var calls chunks[event.Call] // most of all
 	if err := r.NotableCalls(ctx, w, calls.add); err != nil {
@@ -108,11 +107,11 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 	return nil
 }
 
-// beforeCall is how long before a call in flight began tells what such calls usually
-// take, ns.
+// beforeCall is how long before the begin of a call in flight calls are read to know what is usual,
+// ns.
 const beforeCall = 60_000_000_000
 
-// beforeFlights is the window, or one that begins well before the calls in flight.
+// beforeFlights is the window, or a longer one that begins beforeCall before the calls in flight.
 func (in *Input) beforeFlights(w store.Window) store.Window {
 	for i := range in.InFlight {
 		start := in.InFlight[i].Start
@@ -121,7 +120,7 @@ func (in *Input) beforeFlights(w store.Window) store.Window {
 	return w
 }
 
-// SeveralLaunch reports whether more than one process hands work to a GPU.
+// SeveralLaunch reports whether more than one process launches work on a GPU.
 func SeveralLaunch(ops []store.OpStat) bool {
 	var pid uint32
 	for i := range ops {
@@ -140,11 +139,11 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 	if err := r.NotableGaps(ctx, w, keep(&in.Gaps)); err != nil {
 		return fmt.Errorf("read gaps: %w", err)
 	}
-	// A reader may reuse the slices of a row for the next one.
+	// The reader may reuse a row's slices for the next row.
 	off := keep(&in.OffCPU)
 	err := r.OffCPU(ctx, w, func(o *event.OffCPU) bool {
 		if in.Earlier != nil && o.Op == 0 && o.Class == event.Other {
-			return true // between calls, for reasons unknown: it tells nothing
+			return true // between calls, for unknown reasons: of no use
 		}
 		c := *o
 		c.Culprits = append([]event.Culprit(nil), o.Culprits...)
@@ -160,7 +159,7 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 	return nil
 }
 
-// chunks is a list of many large values, which are copied once, when it is complete.
+// chunks is a list of many large values. They are copied once, when the list is complete.
 type chunks[T any] [][]T
 
 const chunkSize = 1024
@@ -188,15 +187,15 @@ func keep[T any](list *[]T) func(*T) bool {
 	}
 }
 
-// loadStacks resolves the stacks of the slowest calls, and of the places that
-// hold most memory.
+// loadStacks resolves the stacks of the slowest calls, of the call sites that hold most memory, and
+// some others.
 func (in *Input) loadStacks(ctx context.Context, r store.Reader) error {
 	in.Stacks = map[uint64]event.Stack{}
 	load := func(id uint64) {
 		if _, ok := in.Stacks[id]; id == 0 || ok {
 			return
 		}
-		// A stack that was lost leaves a finding without one; the finding stands.
+		// If a stack was dropped, the finding is reported without it.
 		if s, err := r.Stack(ctx, id); err == nil {
 			in.Stacks[id] = s
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// loader reads a part of an input that is read as a whole.
+// loader reads one part of an input.
 type loader struct {
-	what string // for errors; empty if they say so themselves
+	what string // for error messages; empty if load returns complete ones
 	load func(in *Input, ctx context.Context, r store.Reader, w store.Window) error
 }
 
-// all loads what a recording has, whatever the window is.
+// all returns a loader of a table that does not depend on the window.
 func all[T any](what string, read func(store.Reader, context.Context) ([]T, error), to func(*Input) *[]T) loader {
 	return loader{what, func(in *Input, ctx context.Context, r store.Reader, _ store.Window) (err error) {
 		*to(in), err = read(r, ctx)
@@ -24,7 +24,7 @@ func all[T any](what string, read func(store.Reader, context.Context) ([]T, erro
 	}}
 }
 
-// inWindow loads what a recording has in the window.
+// inWindow returns a loader of a table's rows in the window.
 func inWindow[T any](
 	what string, read func(store.Reader, context.Context, store.Window) ([]T, error), to func(*Input) *[]T,
 ) loader {
@@ -75,8 +75,8 @@ func (in *Input) loadFootprint(ctx context.Context, r store.Reader, w store.Wind
 	return nil
 }
 
-// maxUnchanged is how long before a moment what a process has of a GPU's memory was
-// recorded last, at most: each minute (agent/gpus.go), ns.
+// maxUnchanged is how long before a time the last record of a process's GPU memory may be, ns:
+// there is one each minute (agent/gpus.go).
 const maxUnchanged = 90_000_000_000
 
 func (in *Input) loadGPUMemory(ctx context.Context, r store.Reader, w store.Window) (err error) {
@@ -85,7 +85,7 @@ func (in *Input) loadGPUMemory(ctx context.Context, r store.Reader, w store.Wind
 	return err
 }
 
-// maxSeries is about how many steps a series has at most.
+// maxSeries is about the largest number of steps of a series.
 const maxSeries = 240
 
 func (in *Input) loadSeries(ctx context.Context, r store.Reader, w store.Window) (err error) {
@@ -99,8 +99,8 @@ func (in *Input) loadWaitSites(ctx context.Context, r store.Reader, w store.Wind
 	return err
 }
 
-// maxBusyCalls bounds how many calls are read to find out when processes used
-// GPUs: about a second of reading.
+// maxBusyCalls is the largest number of calls that are read to find out when processes used GPUs:
+// about a second of reading.
 const maxBusyCalls = 2_000_000
 
 func (in *Input) loadBusy(ctx context.Context, r store.Reader, w store.Window) (err error) {

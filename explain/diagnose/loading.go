@@ -6,15 +6,15 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// A process that starts reads what it works on: weights, code, data. That is from its first
-// traced call to its first launch. In a long recording it is little; who waits for a server to
-// start wants to know all the same.
+// A process that starts reads its weights, code and data. That is the time from its first traced
+// call to its first launch. In a long recording it is a small share, but users who wait for a
+// server to start want to know the reason.
 
-// WhileLoading is what the summary of a finding says that is of a process's start.
+// WhileLoading is part of the summary of a finding about a process's start.
 const WhileLoading = "while it loaded"
 
-// loads reports whether an episode is before its process's first launch. If the recording
-// began before the window, or the process launches nothing, that is not known.
+// loads reports whether an episode is before its process's first launch. That is not known if the
+// recording began before the window, or if the process launches nothing.
 func (ev *evidence) loads(a *account) bool {
 	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[a.Thread.PID] {
 		return false
@@ -22,7 +22,7 @@ func (ev *evidence) loads(a *account) bool {
 	return a.Start < ev.calls.firstLaunch[a.Thread.PID]
 }
 
-// describeLoading words a finding of a process that starts.
+// describeLoading describes a finding about a process's start.
 func (ev *evidence) describeLoading(f *finding, c *report.Chain) {
 	how := ""
 	switch f.flavour(ev) {

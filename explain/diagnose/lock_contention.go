@@ -17,8 +17,8 @@ var causeLockContention = cause{
 	describe:     describeLock,
 }
 
-// claimLock takes waits for a lock whose holder is known and was running, or
-// whose own wait is unknown.
+// claimLock takes waits for a lock whose holder is known and was running, or whose holder waited
+// for unknown reasons.
 func claimLock(_ *evidence, a *account) []claim { return a.through(LockContention) }
 
 func sameLock(_ *evidence, f *finding) (string, bool) {
@@ -39,7 +39,7 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 	default:
 		did += fmt.Sprintf(" (%s)", class)
 	}
-	// Without an owner in it, the word may be a condition's as well.
+	// If the lock word has no owner, it may also belong to a condition variable.
 	what, proof := "a lock that "+who+" held while "+did, "its id was in the lock word"
 	switch l.Proof {
 	case ledger.ByFutex:
@@ -69,16 +69,15 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 	}
 }
 
-// The wait after which CPython asks for its interpreter lock to be given up, and
-// waits again (sys.getswitchinterval, 5 ms by default), and how much later the
-// wait may end.
+// CPython waits switchInterval for its interpreter lock, then asks for it and waits again
+// (sys.getswitchinterval, 5 ms by default). The wait may end up to switchLate later.
 const (
 	switchInterval = 5_000_000
 	switchLate     = 1_000_000
 )
 
-// interpreter reports whether the lock is CPython's own: the process runs Python,
-// and at least two waits for the word of the longest wait timed out after its interval.
+// interpreter reports whether the lock is CPython's interpreter lock: the process runs Python, and
+// at least two waits on the same futex as the longest one timed out after its interval.
 func (ps *processes) interpreter(f *finding) bool {
 	p := ps.byPID[f.sub.PID]
 	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {

@@ -12,10 +12,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Explain diagnoses a window of a recording. If it holds several machines each is
-// explained by itself, but for collective operations, in which a rank of one machine
-// may keep those of the others waiting. prepare, if not nil, may adjust the input of
-// each.
+// Explain diagnoses a window of a recording. If it holds several machines, each is diagnosed by
+// itself, except for collective operations: a rank of one machine may keep the ranks of others
+// waiting. prepare, if not nil, may change the input of each machine.
 func Explain(ctx context.Context, r store.Reader, w store.Window, prepare func(*Input)) (*report.Report, error) {
 	ins, err := LoadMachines(ctx, r, w)
 	if err != nil {
@@ -29,7 +28,7 @@ func Explain(ctx context.Context, r store.Reader, w store.Window, prepare func(*
 	return DiagnoseMachines(ins), nil
 }
 
-// LoadMachines is Load for each machine of a recording.
+// LoadMachines does Load for each machine of a recording.
 func LoadMachines(ctx context.Context, r store.Reader, w store.Window) ([]*Input, error) {
 	machines, done, err := recording.Machines(ctx, r)
 	if err != nil {
@@ -76,12 +75,12 @@ func DiagnoseMachines(ins []*Input) *report.Report {
 	})
 }
 
-// silent reports whether nothing was recorded of a machine in the window.
+// silent reports whether nothing was recorded of the machine in the window.
 func (in *Input) silent() bool {
 	return len(in.Ops) == 0 && len(in.InFlight) == 0 && in.Footprint == nil && len(in.Collectives) == 0
 }
 
-// foremostFirst orders chains by what must be reported before all others, then by severity.
+// foremostFirst puts chains of foremost causes first, and orders the rest by severity.
 func foremostFirst(a, b report.Chain) int {
 	rank := func(c *report.Chain) int {
 		if causeOf(c.Cause.Kind).foremost {

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// spaceWords say what memory it is.
+// spaceWords are the names of the memory spaces.
 var spaceWords = [event.NumSpaces]string{"device memory", "page-locked host memory"}
 
 func (g *growth) memory() string {
@@ -22,7 +22,7 @@ func (g *growth) memory() string {
 	return "memory"
 }
 
-// perMinute words the rate.
+// perMinute formats the rate of growth.
 func (g *growth) perMinute() string { return report.Bytes(uint64(g.rate*60e9)) + "/min" }
 
 func (g *growth) at() string { return time.Unix(0, int64(g.since)).UTC().Format("15:04:05") + " UTC" }
@@ -34,7 +34,7 @@ func (g *growth) severity() string {
 	return "LOW"
 }
 
-// chain tells the growth.
+// chain makes the growth's chain.
 func (g *growth) chain(ev *evidence) report.Chain {
 	e, ns := ev.allocating(g)
 	h := fnv.New64a()
@@ -67,7 +67,7 @@ func (g *growth) chain(ev *evidence) report.Chain {
 	return c
 }
 
-// where says which code allocates what is not freed.
+// where adds which code allocates the memory that is not freed.
 func (g *growth) where(ev *evidence, c *report.Chain) {
 	name, op := c.Cause.Process, c.Effect.Op
 	share := percent(g.from, g.bytes)
@@ -106,8 +106,8 @@ func (g *growth) where(ev *evidence, c *report.Chain) {
 	c.Recommendations = append(c.Recommendations, ev.procs.advise(g.pid, nil, adviceLeak)...)
 }
 
-// namable is the frame to name: the innermost of Python, or else the innermost
-// with a name.
+// namable is the frame to name: the innermost Python frame, or else the innermost frame with a
+// symbol.
 func namable(frames []event.Frame) *event.Frame {
 	for i := range frames {
 		if frames[i].Kind == event.FramePython {
@@ -117,8 +117,8 @@ func namable(frames []event.Frame) *event.Frame {
 	return &frames[max(0, slices.IndexFunc(frames, func(f event.Frame) bool { return f.Symbol != "" }))]
 }
 
-// allocating describes the calls that allocate what is not freed, on the thread
-// that made most of them, and the time they took in all.
+// allocating describes the calls that allocate the memory that is not freed, on the thread with
+// most of these calls, and their total time, ns.
 func (ev *evidence) allocating(g *growth) (report.Effect, uint64) {
 	e := report.Effect{Op: "an allocating call", Process: ev.procs.name(g.pid, ""), PID: g.pid, TID: g.pid}
 	var most, ns uint64
@@ -139,7 +139,7 @@ func (ev *evidence) allocating(g *growth) (report.Effect, uint64) {
 	return e, ns
 }
 
-// long words a time of minutes or hours.
+// long formats a time of minutes, hours or days.
 func long(ns uint64) string {
 	switch d := time.Duration(ns); {
 	case d >= 48*time.Hour:

@@ -18,9 +18,9 @@ var causeMemoryPressure = cause{
 	describe:     describeMemory,
 }
 
-// claimMemory takes the time in which a thread, or one that it waited for, made
-// room before it got memory, or waited for memory to come back from swap. Neither
-// needs a baseline: with memory to spare there is none of it.
+// claimMemory takes the time in which a thread, or one that it waited for, reclaimed memory before
+// it got some, or waited for memory to be read back from swap. Neither needs a baseline: with
+// enough memory there is no such time.
 func claimMemory(ev *evidence, a *account) []claim {
 	claims := a.through(MemoryPressure)
 	cl := claim{acc: a, key: key{kind: MemoryPressure}, class: event.OnCPU}
@@ -48,8 +48,8 @@ func claimMemory(ev *evidence, a *account) []claim {
 	return append(claims, cl)
 }
 
-// reclaimed claims what a thread did in a span of reclaim: it ran, or it waited
-// for the disk to write. When it was runnable in it, somebody else had its CPU.
+// reclaimed claims the time that a thread spent in a span of reclaim: it ran, or it waited for the
+// disk. Time in which it was runnable is left out: then another thread had its CPU.
 func (a *account) reclaimed(r *ledger.Reclaimed) uint64 {
 	var queue uint64
 	blocked := map[event.Class]uint64{}
@@ -72,7 +72,7 @@ func overlap(a, b, from, to uint64) uint64 {
 	return b - min(a, b)
 }
 
-// pressed is the time of a link that went to making room, or to swap.
+// pressed is the time of a link that went to memory reclaim or swap, ns.
 func (ev *evidence) pressed(l *ledger.Link) uint64 {
 	ns := ledger.ReclaimIn(ev.host.reclaims[l.Thread], l.From, l.To)
 	for _, o := range l.Rows {
@@ -92,9 +92,9 @@ func pressedGroup(ev *evidence, f *finding) (string, bool) {
 	return "", true
 }
 
-// pressure is what a finding's lost time went to.
+// pressure says what a finding's lost time went to.
 type pressure struct {
-	by      [event.ReclaimCompaction + 1]uint64 // reclaim, ns
+	by      [event.ReclaimCompaction + 1]uint64 // ns by kind of reclaim
 	swapped uint64
 	parts   uint64
 }
@@ -199,7 +199,7 @@ func groupOr(group string) string {
 	return group
 }
 
-// memory words how full the machine's memory was.
+// memory describes how full the machine's memory was.
 func (hs *hostState) memory() string {
 	var pct float64
 	var swap uint64

@@ -13,10 +13,10 @@ type victim struct {
 	lost uint64
 }
 
-// merge makes one finding of those that have the same root: of the threads of one
-// process first, then of the processes. That of the thread which lost most stays
-// and names the others; what they lost is not added up, because they lost it at
-// the same time. The list is in order of time lost.
+// merge joins findings that have the same root: first those of the threads of one process, then
+// those of processes. The finding of the thread that lost most stays and names the others. Their
+// losses are not added up, because they happened at the same time. The list is ordered by time
+// lost.
 func (ev *evidence) merge(list []*finding) []*finding {
 	return ev.mergeProcesses(mergeThreads(list))
 }
@@ -46,7 +46,7 @@ func (ev *evidence) mergeProcesses(list []*finding) []*finding {
 	for _, f := range list {
 		root := ev.shared(f)
 		k := first[root]
-		if root != "" && k != nil && k.sub.PID != f.sub.PID { // another way to it of one's own is no other victim
+		if root != "" && k != nil && k.sub.PID != f.sub.PID { // the same process is not another victim
 			k.victims = append(k.victims, victim{f.sub.PID, f.lost})
 			continue
 		}
@@ -58,9 +58,9 @@ func (ev *evidence) mergeProcesses(list []*finding) []*finding {
 	return kept
 }
 
-// shared names the root of a finding if several processes may suffer from it: the
-// thread or process that was in the way, the control group, the server. Empty
-// means that it is the process's own.
+// shared names the root of a finding if several processes may have it in common: the thread,
+// process, control group or server that caused the loss. It is empty if the root is the process's
+// own.
 func (ev *evidence) shared(f *finding) string {
 	switch {
 	case !f.explains(ev):
@@ -73,10 +73,10 @@ func (ev *evidence) shared(f *finding) string {
 	return ""
 }
 
-// maxVictims is how many other processes a finding names.
+// maxVictims is the largest number of other processes that a finding names.
 const maxVictims = 5
 
-// alike words who else lost time to the same root, empty if nobody.
+// alike says who else lost time to the same root, empty if nobody.
 func (f *finding) alike(ev *evidence) string {
 	var b strings.Builder
 	if f.others > 0 {

@@ -22,26 +22,26 @@ var causeNetworkWait = cause{
 	describe:     describeNetwork,
 }
 
-// claimNetwork takes waits for the answer of a peer that cannot be followed: it is
-// on another machine, or was not seen.
+// claimNetwork takes waits for the answer of a peer that cannot be followed, because it is on
+// another machine or was not recorded.
 func claimNetwork(_ *evidence, a *account) []claim { return a.through(NetworkWait) }
 
-// serving reports whether a wait is for what a client may send to the server that
-// the thread is: it is at the accepting end of the connection.
+// serving reports whether a wait is a server's wait for a client: the thread is at the accepting
+// end of the connection.
 func serving(o *event.OffCPU) bool {
 	serves, known := o.Socket.Serves()
 	return o.Class == event.Network && known && serves
 }
 
-// asked reports whether a wait is for an answer: the thread connected to a server,
-// so that it speaks first.
+// asked reports whether a wait is a client's wait for an answer: the thread is at the connecting
+// end.
 func asked(o *event.OffCPU) bool {
 	serves, known := o.Socket.Serves()
 	return o.Class == event.Network && known && !serves
 }
 
-// beyond is the wait in a link that nobody could be found behind, and that was for
-// a server's answer: most of the link's time, or nil.
+// beyond is the longest wait in a link that was for a server's answer, nil if there is none, and
+// the time of all such waits, ns. Who caused them is not known.
 func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
 	var most *event.OffCPU
 	var all, longest uint64
@@ -59,13 +59,13 @@ func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
 	return most, all
 }
 
-// answerLink is how long a thread waited for a server's answer.
+// answerLink is how long a thread waited for a server's answer, ns.
 func answerLink(_ *evidence, l *ledger.Link) uint64 {
 	_, ns := beyond(l)
 	return ns
 }
 
-// endpoint is the server that most time was lost to, and what of it.
+// endpoint is the server that most time was lost to.
 func (f *finding) endpoint() string {
 	by := map[string]uint64{}
 	for _, cl := range f.claims {
@@ -120,11 +120,10 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 	}
 }
 
-// trouble is what went wrong on the connections to a server while a finding waited for
-// it.
+// trouble is what went wrong on the connections to a server while a finding's thread waited for it.
 type trouble struct {
-	waits, hit  int    // waits, and those in which a segment was sent again
-	lost, again uint64 // ns of the finding: all, and of those waits
+	waits, hit  int    // waits, and waits during which a segment was retransmitted
+	lost, again uint64 // lost time in ns: in all waits, and in those hit by a retransmission
 	segments    int
 	failed      int
 	errno       int32
@@ -132,8 +131,8 @@ type trouble struct {
 	worst       uint64 // longest round trip, ns
 }
 
-// explains reports whether most of the time was lost in waits in which something was
-// sent again.
+// explains reports whether most of the time was lost in waits during which a segment was
+// retransmitted.
 func (t *trouble) explains() bool { return t.again > t.lost/2 }
 
 func (f *finding) trouble(ev *evidence, end string) trouble {
@@ -159,7 +158,7 @@ func (f *finding) trouble(ev *evidence, end string) trouble {
 		t.lost += cl.lost
 		hit := false
 		for _, c := range events {
-			// A spike is reported when the wait for it is over, a failed connect when it began.
+			// A spike is reported when the wait is over, a failed connect when it began.
 			if c.At+c.Duration < o.Start || c.At > o.Start+o.Duration+spikeLate || o.Socket.LocalPort != 0 && c.LocalPort != 0 &&
 				o.Socket.LocalPort != c.LocalPort {
 				continue
@@ -188,7 +187,7 @@ func (f *finding) trouble(ev *evidence, end string) trouble {
 	return t
 }
 
-// spikeLate is how long after a wait a spike of its round trip may be reported, ns.
+// spikeLate is how long after a wait a spike of its round-trip time may be reported, ns.
 const spikeLate = 1_000_000
 
 func (t *trouble) words() string {

@@ -12,21 +12,21 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// span words a duration.
+// span formats a duration.
 func span(ns uint64) string { return report.Duration(ns) }
 
 func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// printable makes a name that a process chose fit for terminals.
+// printable makes a name that a process chose safe for terminals.
 func printable(s string) string { return report.Printable(s) }
 
-// called is a function or where it is, for a sentence.
+// called shortens the name of a function or call site for use in a sentence.
 func called(s string) string { return report.ShortName(printable(s), report.NameWidth) }
 
-// percent is part of whole in [0, 100].
+// percent is part of whole, in [0, 100].
 func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
 
-// round keeps one decimal, which is more than the evidence is worth.
+// round keeps one decimal; the evidence is not more exact than that.
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
 // largest returns the n sites that held most memory, each once.
@@ -51,7 +51,7 @@ func largest(sites []event.MemorySite, n int) []event.MemorySite {
 	return l[:min(n, len(l))]
 }
 
-// slowest returns the n calls that took longest, which are few.
+// slowest returns the n calls that took longest. n is small.
 func slowest(calls []event.Call, n int) []event.Call {
 	faster := func(a, b *event.Call) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
@@ -88,12 +88,12 @@ func sum(v []float64) (t float64) {
 	return t
 }
 
-// median of values, which may be in any order; 0 of none.
+// median is the median of values in any order; 0 if there are none.
 func median(v []float64) float64 { return stats.Middle(v) }
 
-// minCorrelation is from when on two series are taken to go together. With a lower
-// one they are if there are enough values: minT is how far, in standard errors, the
-// correlation must be from none (Student's t of a correlation).
+// minCorrelation is the least correlation of two series that are taken to grow together. A lower
+// one is enough if there are many values: minT is the least value of Student's t of the
+// correlation, that is its distance from 0 in standard errors.
 const (
 	minCorrelation = 0.7
 	minT           = 4.0

@@ -4,7 +4,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// owner is who a process belongs to, nil if nothing is known but its name.
+// owner says to whom a process belongs, nil if only its name is known.
 func (ps *processes) owner(pid uint32) *report.Owner {
 	p := ps.byPID[pid]
 	if p == nil {
@@ -31,11 +31,11 @@ func (ps *processes) owner(pid uint32) *report.Owner {
 	return r
 }
 
-// owners are those of the processes that a chain names, in the order of its path.
+// owners are the owners of the processes that a chain names, in the order of its path.
 func (ps *processes) owners(c *report.Chain) []report.Owner {
 	pids := []uint32{c.Effect.PID}
 	for i := range c.Path {
-		if c.Path[i].Node == "" { // of another machine: s does not know them
+		if c.Path[i].Node == "" { // processes of other machines are not in ps
 			pids = append(pids, c.Path[i].PID)
 		}
 	}

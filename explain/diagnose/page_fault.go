@@ -17,8 +17,8 @@ var causePageFault = cause{
 	describe:     describePageFault,
 }
 
-// claimPageFault takes waits in page faults that are not for a file or for swap,
-// and waits for the lock of the address space, which faults take as well.
+// claimPageFault takes waits in page faults that are not for a file or for swap, and waits for the
+// lock of the address space, which page faults take, too.
 func claimPageFault(ev *evidence, a *account) []claim {
 	claims := a.through(PageFault)
 	v := a.take(event.Fault, a.left[event.Fault]) + a.take(event.BlockIO, ev.host.locked(a))
@@ -35,14 +35,14 @@ func claimPageFault(ev *evidence, a *account) []claim {
 	return append(claims, cl)
 }
 
-// addressLock reports whether a thread that sleeps without interruption waits for
-// the lock of its address space (mmap_lock), not for the disk.
+// addressLock reports whether a thread in uninterruptible sleep waited for the lock of its address
+// space (mmap_lock), not for the disk.
 func (hs *hostState) addressLock(o *event.OffCPU) bool {
 	return (o.Class == event.Fault || o.Class == event.BlockIO) && hs.within(o, addresses)
 }
 
-// locked is the time of an episode that looks like block I/O and is a wait for the
-// lock of the address space.
+// locked is the time of an episode that looks like block I/O but is a wait for the lock of the
+// address space, ns.
 func (hs *hostState) locked(a *account) uint64 {
 	var ns uint64
 	for _, o := range a.Rows {

@@ -12,35 +12,33 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// How fast copies are, in bytes per ns, that is in GB/s. Pageable memory goes
-// through the driver's page-locked buffer, by one core's memcpy: 5 to 12 GB/s are
-// seen in published recordings. A bus carries 12 GB/s (PCIe 3.0 x16) or 25 (4.0):
-// a blocking copy may spin that long for page-locked memory too. Memory that was
-// not touched lately is copied far slower than the cores can; then only copies of
-// different sizes that take their time in proportion are proof.
+// How fast copies are, in bytes per ns, that is in GB/s. Pageable memory goes through the driver's
+// page-locked buffer, by one core's memcpy: published recordings show 5 to 12 GB/s. A bus carries
+// 12 GB/s (PCIe 3.0 x16) or 25 (4.0): a blocking copy of page-locked memory may spin that long,
+// too. Memory that was not touched lately is copied far more slowly. Then the only proof is that
+// copies of different sizes take time in proportion.
 const (
 	leastStaged = 0.2
 	minStaged   = 2.0
-	coldStaged  = 0.5 // of copies that large: nothing else keeps the CPU for so long
+	coldStaged  = 0.5 // for copies of coldBytes: nothing else uses the CPU for so long
 	coldBytes   = 8 << 20
 	maxStaged   = 30.0
 	maxBlocking = 9.0
 	busRate     = 25.0
-	// spread is how far a copy's rate may be from the usual one of its kind.
+	// spread is the largest ratio of a copy's rate to the usual one of its kind, either way.
 	spread = 3.0
-	// returnNS is how long an asynchronous copy of page-locked memory takes to
-	// return.
+	// returnNS is how long an asynchronous copy of page-locked memory takes to return, ns.
 	returnNS = 10_000
-	// maxAsleep is the share of a copy, waits that have causes of their own left
-	// out, that a thread which copies by itself may be off the CPU.
+	// maxAsleep is the largest share of a copy that a thread which copies itself may be off the
+	// CPU, without waits that have causes of their own.
 	maxAsleep = 0.1
 )
 
-// The values of cudaMemcpyKind that have the host on one side; 4 lets the driver
-// find out.
+// The values of cudaMemcpyKind with the host on one side; with 4 (cudaMemcpyDefault) the driver
+// finds out.
 var hostKinds = map[uint64]bool{1: true, 2: true, 4: true}
 
-// hostCopy is the size of a large copy between host and device, 0 of any other.
+// hostCopy is the size of a large copy between host and device in bytes, 0 for any other call.
 func hostCopy(c *event.Call) uint64 {
 	if !store.IsBulkCopy(c) {
 		return 0
@@ -61,8 +59,8 @@ func hostCopy(c *event.Call) uint64 {
 	return c.Args[i.BytesArg()]
 }
 
-// copying is how long a call that copies was on a CPU; false if it mostly slept,
-// as it does while it waits for the GPU.
+// copying is how long a call that copies was on a CPU, ns. It is false if the call mostly slept, as
+// it does while it waits for the GPU.
 func copying(split *ledger.Split) (uint64, bool) {
 	var asleep uint64
 	for _, c := range soft {
@@ -71,7 +69,8 @@ func copying(split *ledger.Split) (uint64, bool) {
 	return split.OnCPU, float64(asleep) <= maxAsleep*float64(asleep+split.OnCPU)
 }
 
-// stagedRate is the rate of a copy by the CPU; false if it cannot be one.
+// stagedRate is the rate of a copy if the CPU made it, bytes per ns; false if the CPU cannot have
+// made it.
 func stagedRate(c *event.Call, split *ledger.Split) (float64, bool) {
 	on, awake := copying(split)
 	bytes := hostCopy(c)
@@ -85,8 +84,8 @@ func stagedRate(c *event.Call, split *ledger.Split) (float64, bool) {
 	return rate, rate >= leastStaged && rate <= most
 }
 
-// toDevice reports whether a copy certainly reads from the host. One to the host
-// first waits, spinning, for what is to be copied.
+// toDevice reports whether a copy certainly reads from the host. A copy to the host first spins
+// until the data is ready.
 func toDevice(c *event.Call) bool {
 	i := c.Op.Info()
 	if i.Shape == event.ShapeCuCopy {
@@ -95,14 +94,14 @@ func toDevice(c *event.Call) bool {
 	return c.Args[1] == 1
 }
 
-// readStaged finds the operations of each thread that copy pageable memory: most
-// of the bytes they move to the device took the time that a copy by the CPU takes,
-// or copies of different sizes took it in proportion. A few that spin for another
-// reason, among many of the same size that return at once, do not.
+// readStaged finds the operations of each thread that copy pageable memory: most of their bytes to
+// the device took the time of a copy by the CPU, or copies of different sizes took time in
+// proportion. A few copies that spin for another reason, among many of the same size that return at
+// once, are not enough.
 func (ev *evidence) readStaged() {
 	type copies struct {
 		bytes, ns []float64
-		there     float64 // of bytes, those certainly to the device
+		there     float64 // bytes that were certainly copied to the device
 	}
 	by := map[threadOp]*copies{}
 	for i := range ev.in.Calls {
@@ -130,7 +129,7 @@ func (ev *evidence) readStaged() {
 		}
 		most := l.there >= half*all
 		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && goTogether(l.bytes, l.ns)
-		rate := sum(l.bytes) / sum(l.ns) // by time, so that many quick ones do not hide the slow
+		rate := sum(l.bytes) / sum(l.ns) // over the time, so that many fast copies do not hide slow ones
 		large := rate >= coldStaged && median(l.bytes) >= coldBytes
 		if sized || most && (rate >= minStaged || large) {
 			ev.calls.staged[k] = rate
@@ -145,9 +144,9 @@ var causePageableCopy = cause{
 	describe:     describePageable,
 }
 
-// claimPageable takes the time in which a copy to or from pageable memory kept
-// the CPU: of an asynchronous one all but its return; a blocking one would wait
-// for the bus in any case.
+// claimPageable takes the time in which a copy to or from pageable memory used the CPU: for an
+// asynchronous copy all but the time of a call that returns at once; for a blocking copy all but
+// the time that the bus needs.
 func claimPageable(ev *evidence, a *account) []claim {
 	if a.Call == nil || a.role != event.RoleCopy {
 		return nil
@@ -168,13 +167,13 @@ func claimPageable(ev *evidence, a *account) []claim {
 	if v == 0 {
 		return nil
 	}
-	a.left[event.OnCPU] = 0 // what is left is what the copy takes at best
+	a.left[event.OnCPU] = 0 // the rest is what the copy takes at best
 	return []claim{{acc: a, key: key{kind: PageableCopy}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
 func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }
 
-// backToBack is the longest time lost in copies that follow one another at once.
+// backToBack is the longest time lost in copies that directly follow one another, ns.
 func (f *finding) backToBack() uint64 {
 	list := slices.Clone(f.claims)
 	slices.SortFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })

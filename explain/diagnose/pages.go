@@ -6,8 +6,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// given is the memory that processes were given in the seconds in which a finding's time
-// was lost. It is empty where that was not counted.
+// given is the memory that processes were given in the seconds in which a finding's time was lost.
+// It is empty if that was not recorded.
 type given struct {
 	own, all uint64 // bytes: of the process that lost time, and of all of them
 	most     uint64 // of the one that was given the most
@@ -29,7 +29,7 @@ func (f *finding) given(ev *evidence, pid uint32) given {
 	}
 	most := pid
 	for who, n := range by {
-		// Process 0 is no process.
+		// PID 0 is not a process.
 		if who != 0 && (n > by[most] || n == by[most] && most != pid && who < most) {
 			most = who
 		}
@@ -41,7 +41,8 @@ func (f *finding) given(ev *evidence, pid uint32) given {
 	return g
 }
 
-// words says it; of the others only if everybody shares what is short.
+// words describes the memory that was given. Other processes are mentioned only if everybody shares
+// the memory that was short.
 func (g *given) words(everybody bool) string {
 	if g.all == 0 {
 		return ""

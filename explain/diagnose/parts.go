@@ -8,24 +8,24 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// The parts of evidence. Each has the fields that it is asked by, and its methods use no other part: a
-// question that needs two is a method of evidence, or of a cause.
+// The parts of evidence. Each has the fields for its queries, and its methods use no other part. A
+// query that needs two parts is a method of evidence, or of a cause.
 
-// processes are those that were there, with their threads, and what a thread's time went to.
+// processes are the recorded processes and their threads, and how threads spent their time.
 type processes struct {
 	in        *Input
 	x         *ledger.Index
 	byPID     map[uint32]*store.Process
 	names     map[uint32]string
 	parents   map[uint32]uint32
-	born      map[uint32]bool       // processes whose beginning was seen
-	launchers map[event.Thread]bool // threads that give work to the GPU
-	workers   map[event.Thread]bool // threads that do, or wait for it
+	born      map[uint32]bool       // processes whose start was recorded
+	launchers map[event.Thread]bool // threads that launch GPU work
+	workers   map[event.Thread]bool // threads that launch GPU work or wait for it
 	working   map[uint32]bool       // processes with such threads
-	receivers map[event.Thread]bool // threads that take in what data workers send
+	receivers map[event.Thread]bool // threads that receive from data workers
 }
 
-// callStats are the statistics of calls, exact unless said otherwise, and what is usual of them.
+// callStats are the statistics of calls, exact unless said otherwise, and what calls usually take.
 type callStats struct {
 	in          *Input
 	stats       map[threadOp]*store.OpStat
@@ -35,11 +35,11 @@ type callStats struct {
 	firstUse    map[uint32]uint64    // Unix ns of a process's first call
 	firstLaunch map[uint32]uint64    // Unix ns of a process's first launch
 	nested      recording.Nesting
-	kernels     map[processFunc]string   // what launched kernels are called
+	kernels     map[processFunc]string   // names of launched kernels
 	kernelLoads map[callStart]bool       // launches that load their kernel's code
 	staged      map[threadOp]float64     // operations that copy pageable memory: bytes per ns
-	sites       map[threadOp]*waitSites  // waits by the place that they are made from
-	medians     map[*store.OpStat]uint64 // ns, made when first asked for: median
+	sites       map[threadOp]*waitSites  // waits by call site
+	medians     map[*store.OpStat]uint64 // ns, computed on first use: median
 }
 
 // hostState is what the machine and its kernel did: CPUs, quotas, memory, disks, the network.
@@ -48,31 +48,31 @@ type hostState struct {
 	held      map[*event.OffCPU]uint64 // run-queue time that was really throttling, ns
 	reclaims  map[event.Thread][]*event.Reclaim
 	stalls    []event.Stall         // of CPUs, by start
-	readCalls event.SyscallSet      // read a file
-	receiving event.SyscallSet      // wait for something to come from somebody
-	paths     map[event.File]string // of files, by process and inode, made when first asked for: path
-	resends   map[line][]uint64     // Unix ns, made when first asked for: resentAt
+	readCalls event.SyscallSet      // system calls that read a file
+	receiving event.SyscallSet      // system calls that wait to receive
+	paths     map[event.File]string // of files, by process and inode, computed on first use: path
+	resends   map[line][]uint64     // Unix ns, computed on first use: resentAt
 }
 
-// gpuReadings are what the driver told of GPUs once a second.
+// gpuReadings are the driver's readings of GPUs, one each second.
 type gpuReadings struct {
 	in      *Input
 	byIndex map[int][]store.GPUSnapshot // by time
-	chosen  map[uint32]int              // GPU of a process by its own number
-	holds   map[uint32][]int            // GPUs of whose memory a process had some
+	chosen  map[uint32]int              // the GPU a process uses, as the process numbers them
+	holds   map[uint32][]int            // GPUs on which a process had memory
 	xids    []store.Xid                 // by time
 }
 
-// gpuQueue is when processes had work queued on the GPU, as their waits for it tell.
+// gpuQueue is when processes had work queued on the GPU, as derived from their waits for it.
 type gpuQueue struct {
 	in     *Input
 	steps  map[uint32]queuedSteps      // of processes, between long waits for the GPU
 	queued map[uint32][]queuedInterval // by time
-	unseen map[uint32]unseenWaits      // waits of processes for the GPU that are not known one by one
-	delays map[uint32]uint64           // ns by process that cost nothing: hidden
+	unseen map[uint32]unseenWaits      // waits for the GPU that were not recorded one by one, by process
+	delays map[uint32]uint64           // ns of delays that cost nothing, by process: hidden
 }
 
-// allocations are what processes have allocated and not freed.
+// allocations are the memory that processes have allocated and not freed.
 type allocations struct {
 	in    *Input
 	list  []*heap  // by process and space
@@ -81,9 +81,9 @@ type allocations struct {
 
 // rankWork is what ranks did together, on this machine and on others: linkMachines.
 type rankWork struct {
-	collectives       []event.Collective      // the input's, with what was found out of them
-	unmatched         int                     // of them, that are nobody's
-	remoteThreads     map[uint32]remoteThread // threads of other machines, by the number they have here
-	remoteCollectives []event.Collective      // their parts in collective operations
+	collectives       []event.Collective      // the input's, with what was found out about them
+	unmatched         int                     // collectives that could not be assigned
+	remoteThreads     map[uint32]remoteThread // threads of other machines, by the id they are given here
+	remoteCollectives []event.Collective      // the parts of other machines' ranks in collective operations
 	collectiveOps     cluster.Operations
 }

@@ -20,18 +20,18 @@ const (
 // buckets is the resolution of a timeline.
 const buckets = 40
 
-// What makes a pattern.
+// Thresholds of the patterns.
 const (
-	minTimes   = 5    // stretches that make a period
-	dominant   = 0.8  // share of the lost time that makes a stretch the only one
-	notable    = 0.1  // share of the longest stretch, or of the part of the timeline that lost most, from which one counts
-	jitter     = 0.25 // spread of the intervals, between their quartiles, that still is a period
-	filled     = 0.8  // share of the timeline from which a loss is constant, if it is notable in half of it
-	grewBy     = 2.0  // last quarter of the timeline against the first
-	joinFactor = 3    // typical steps that may lie within a stretch
+	minTimes   = 5    // least stretches for a period
+	dominant   = 0.8  // share of the lost time from which a stretch counts as the only one
+	notable    = 0.1  // least share of the largest stretch, or of the timeline's largest part, for one to count
+	jitter     = 0.25 // largest interquartile range of the intervals of a period, as a share of the median
+	filled     = 0.8  // least share of the timeline for a constant loss, if it is notable in half of it
+	grewBy     = 2.0  // least ratio of the last quarter of the timeline to the first
+	joinFactor = 3    // median steps that may lie between two claims of a stretch
 )
 
-// stretch is lost time without much of a pause in it.
+// stretch is an interval with lost time and no long pause, Unix ns; lost is in ns.
 type stretch struct{ from, to, lost uint64 }
 
 // pattern says when the time was lost.
@@ -60,8 +60,8 @@ func (f *finding) pattern(ev *evidence) *report.Pattern {
 	return p
 }
 
-// from is when time was lost first: in the first part of the timeline that lost notably, and where the first
-// stretch in it begins.
+// from is when time was lost first: the begin of the first stretch in the first notable part of the
+// timeline.
 func (t timeline) from(ev *evidence, list []stretch) uint64 {
 	least := notable * slices.Max(t)
 	at := slices.IndexFunc(t, func(v float64) bool { return v > 0 && v >= least })
@@ -74,8 +74,8 @@ func (t timeline) from(ev *evidence, list []stretch) uint64 {
 	return begin
 }
 
-// stretches joins the finding's claims that follow each other within a few steps,
-// and leaves the small ones out.
+// stretches joins the finding's claims that follow each other within a few steps, and drops the
+// small stretches.
 func (f *finding) stretches(ev *evidence) []stretch {
 	var all []stretch
 	for _, cl := range f.claims {
@@ -107,7 +107,7 @@ func longest(list []stretch) stretch {
 	return slices.MaxFunc(list, func(a, b stretch) int { return cmp.Compare(a.lost, b.lost) })
 }
 
-// period is the median interval between stretches, if most are about as long.
+// period is the median interval between stretches, ns, if most intervals are about equal.
 func period(list []stretch) (uint64, bool) {
 	if len(list) < minTimes {
 		return 0, false
@@ -124,7 +124,7 @@ func period(list []stretch) (uint64, bool) {
 	return uint64(q(0.5)), true
 }
 
-// timeline is the share of each equal part of the window that was lost.
+// timeline is the share of lost time in each of equal parts of the window.
 type timeline []float64
 
 func (f *finding) timeline(ev *evidence) timeline {
@@ -136,7 +136,7 @@ func (f *finding) timeline(ev *evidence) timeline {
 	return line
 }
 
-// fill adds what was lost to each equal part of the time between two times.
+// fill adds the lost time of each equal part of the time from begin to end, as a share of the part.
 func (f *finding) fill(line timeline, ev *evidence, begin, end uint64) {
 	width := float64(end-begin) / float64(len(line))
 	for _, cl := range f.claims {
@@ -152,8 +152,8 @@ func (f *finding) fill(line timeline, ev *evidence, begin, end uint64) {
 	}
 }
 
-// covered is the share of the timeline in which something was lost, and at least the
-// given share of what was lost where it was most.
+// covered is the share of the timeline's parts that lost something, and at least the given share of
+// what the largest part lost.
 func (t timeline) covered(share float64) float64 {
 	n, least := 0, share*slices.Max(t)
 	for _, v := range t {
@@ -164,7 +164,7 @@ func (t timeline) covered(share float64) float64 {
 	return float64(n) / float64(len(t))
 }
 
-// growsWithin reports whether more and more is lost from the begin of a stretch to its end.
+// growsWithin reports whether the loss grows from the begin of a stretch to its end.
 func (f *finding) growsWithin(of stretch) bool {
 	line := make(timeline, 4)
 	for _, cl := range f.claims {
@@ -175,8 +175,8 @@ func (f *finding) growsWithin(of stretch) bool {
 	return line.grows()
 }
 
-// grows reports whether each quarter lost more than the one before, and the last
-// much more than the first.
+// grows reports whether each quarter lost more than the one before, and the last at least grewBy
+// times as much as the first.
 func (t timeline) grows() bool {
 	var quarter [4]float64
 	for i, v := range t {

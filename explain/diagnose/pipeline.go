@@ -5,18 +5,17 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Input comes through several hands: PyTorch's training loop waits for the thread that
-// pins memory, that one for a thread of a data worker which passes batches on, and that
-// one for the worker itself. They hand over by queues and conditions, whose waits look
-// like waits for a lock.
+// Input may pass through several threads. PyTorch's training loop waits for the thread that pins
+// memory; that one waits for the thread of a data worker that passes batches on; and that one waits
+// for the worker itself. They use queues and condition variables, whose waits look like waits for a
+// lock.
 
-// minReceived is how many waits for data workers make a thread one that takes in what
-// they send.
+// minReceived is the least number of waits for data workers of a thread that receives from them.
 const minReceived = 3
 
-// supplies reports whether the last thread of a chain makes or passes on input, and does
-// not hold a lock: it is of a data worker that was reached by what it sends, or takes in
-// what data workers send.
+// supplies reports whether the last thread of a chain makes or passes on input, and does not hold a
+// lock: it belongs to a data worker that ended the wait by sending something, or it receives from
+// data workers.
 func (ps *processes) supplies(r *root, o *event.OffCPU) bool {
 	last := r.last()
 	if last.Thread.PID == o.PID {
@@ -30,8 +29,8 @@ func (ps *processes) supplies(r *root, o *event.OffCPU) bool {
 	return false
 }
 
-// readReceivers finds the threads that take in what data workers send: they wait for
-// descendants of their process and give the GPU no work.
+// readReceivers finds the threads that receive from data workers: they wait for descendants of
+// their process and launch no GPU work.
 func (ev *evidence) readReceivers() {
 	ev.procs.receivers = map[event.Thread]bool{}
 	from := map[event.Thread]int{}
@@ -49,9 +48,9 @@ func (ev *evidence) readReceivers() {
 	}
 }
 
-// joinOthers makes one cause of what the threads of another process that a thread waits for
-// are the root of: a server may have a thread for each request, and a data worker passes on
-// in one what it makes in another. The one that most time was lost to is named.
+// joinOthers joins the claims whose roots are threads of the same other process: a server may have
+// a thread for each request, and a data worker passes on in one thread what it makes in another.
+// The thread that most time was lost to is named.
 func joinOthers(t *subject, claims []claim) {
 	lost := map[key]uint64{}
 	most := map[key]event.Thread{} // by kind and process
@@ -74,9 +73,8 @@ func joinOthers(t *subject, claims []claim) {
 	}
 }
 
-// handsOver reports whether a thread gives work to the GPU or waits for it. What another
-// one loses between its calls costs the GPU only as far as such a thread waits for it,
-// and is found there.
+// handsOver reports whether a thread launches GPU work or waits for it. What other threads lose
+// between calls costs the GPU only as far as such a thread waits for them, and is found there.
 func (ps *processes) handsOver(t event.Thread) bool { return ps.workers[t] || !ps.working[t.PID] }
 
 func isWork(r event.Role) bool {

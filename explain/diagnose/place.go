@@ -11,19 +11,19 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// One problem is one finding: a thread that waits for several threads which lose time in the same
-// way at the same place has one problem, not as many as there are threads. Four data workers on one
-// CPU are to be reported once, and mended once: fixes for one of them at a time contradict each other.
+// A thread that waits for several threads which lose time in the same way at the same place has one
+// problem, not one for each thread. Four data workers on one CPU must be reported once and fixed
+// together: fixes for one of them at a time contradict each other.
 
-// sharer is what was lost to one of the threads that a finding is about.
+// sharer is one of several threads that a finding is about, and the time lost to it.
 type sharer struct {
 	event.Thread
 	comm            string
 	lost, explained uint64 // ns
 }
 
-// oneOfEach makes one finding of those of a thread that are of one kind and at one place. The list is
-// in order of time lost, and stays so.
+// oneOfEach joins a thread's findings that are of one kind and at one place. The list is ordered by
+// time lost, before and after.
 func (ev *evidence) oneOfEach(list []*finding) []*finding {
 	var kept []*finding
 	at := map[string][]*finding{}
@@ -46,8 +46,8 @@ func (ev *evidence) oneOfEach(list []*finding) []*finding {
 	return kept
 }
 
-// placeKey names where another thread's part in a loss happened, empty for a loss that is gathered
-// with no other.
+// placeKey names where another thread's part in a loss happened, empty for a finding that is not
+// joined with others.
 func (ev *evidence) placeKey(f *finding) string {
 	if !f.through() || len(f.worst().chain) < 2 {
 		return ""
@@ -59,17 +59,18 @@ func (ev *evidence) placeKey(f *finding) string {
 	if !ok {
 		return ""
 	}
-	// How the thread waited is part of the problem: a lock is made free otherwise than data are.
+	// How the thread waited is part of the problem: waits for a lock have another fix than waits
+	// for data.
 	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), f.root(ev).PID == f.sub.PID, of)
 }
 
 // sharePlace reports whether findings with the same key are at the same place.
 func sharePlace(a, b *finding) bool { return a.cause.samePlace == nil || a.cause.samePlace(a, b) }
 
-// sameProcess is the place of a loss that any thread of a process is the root of.
+// sameProcess is the place of a loss whose root may be any thread of a process.
 func sameProcess(ev *evidence, f *finding) (string, bool) { return itoa(f.root(ev).PID), true }
 
-// join adds the time of another finding of the same problem.
+// join adds the time of another finding about the same problem.
 func (f *finding) join(o *finding) {
 	if len(f.parts) == 0 {
 		f.parts = []sharer{f.sharer()}
@@ -89,7 +90,7 @@ func (f *finding) sharer() sharer {
 	return sharer{Thread: f.Thread, comm: last.Comm, lost: f.lost, explained: f.explained}
 }
 
-// finish makes what was gathered look as if it had been found at once.
+// finish sorts and completes a finding that was joined from several.
 func (f *finding) finish(ev *evidence) {
 	slices.SortStableFunc(f.claims, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	slices.SortFunc(f.parts, func(a, b sharer) int {
@@ -110,7 +111,7 @@ func (f *finding) finish(ev *evidence) {
 // several reports whether the finding is about more than one thread.
 func (f *finding) several() bool { return len(f.parts) > 1 }
 
-// about names the threads that a finding's waits came down to.
+// about names the threads at the root of a finding's waits.
 func (f *finding) about(ev *evidence) string {
 	if !f.several() {
 		return ev.procs.who(f.root(ev), f.sub.PID)
@@ -142,10 +143,10 @@ func (f *finding) about(ev *evidence) string {
 	return fmt.Sprintf("%s (%s)", whose, strings.Join(names, ", "))
 }
 
-// maxNamed is how many names of threads a sentence has.
+// maxNamed is the largest number of thread names in a sentence.
 const maxNamed = 4
 
-// was is the verb for what a finding is about.
+// was is the verb for the threads that a finding is about.
 func (f *finding) was() string {
 	if f.several() {
 		return "were"
@@ -156,7 +157,7 @@ func (f *finding) was() string {
 // maxParts is how many of the threads that a finding is about are steps of its path.
 const maxParts = 3
 
-// partSteps are the ends of the path, side by side: what each thread did that was waited for.
+// partSteps are the parallel ends of the path: what each of the root threads did.
 func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
 	var steps []report.Step
 	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
@@ -169,7 +170,7 @@ func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
 }
 
 // culprits are the threads that a finding is about, with their shares: those that had the CPU of a
-// thread that was runnable, else those that were waited for. Nil if there is but one.
+// runnable thread, else those that were waited for. It is nil if there is only one.
 func (f *finding) culprits(ev *evidence) []report.Culprit {
 	var list []report.Culprit
 	if f.cause.culprits != nil {
@@ -189,8 +190,8 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 	return list
 }
 
-// also are the other kinds that somebody may look for who knows only how the thread waited: for
-// data from its workers, or for a lock.
+// also are other kinds under which users may look for the finding if they know only how the thread
+// waited: for data from its workers, or for a lock.
 func (f *finding) also(ev *evidence) []string {
 	if !f.through() || len(f.worst().chain) < 2 || f.cause.unexplained || f.cause.saysHow {
 		return nil

@@ -14,12 +14,12 @@ import (
 // Where threads run and may run, and how busy CPUs are.
 
 const (
-	minUse   = 0.05 // share of a thread's recorded switches from which it uses a CPU
-	maxBound = 2    // CPUs up to which a thread counts as bound to them; else it needs the one it uses most
-	maxBusy  = 50.0 // percent; a CPU that is busy for longer has no room for others
+	minUse   = 0.05 // least share of a thread's recorded switches on a CPU that it uses
+	maxBound = 2    // with at most so many CPUs a thread needs all of them; else only the one it uses most
+	maxBusy  = 50.0 // percent; a CPU that is busier has no room for other threads
 )
 
-// cpusOf are the CPUs that a thread is known to have used, most used first.
+// cpusOf are the CPUs that a thread is known to have used, the most used first.
 func (ev *evidence) cpusOf(t event.Thread) []uint16 {
 	n := map[uint16]int{}
 	all := 0
@@ -39,7 +39,7 @@ func (ev *evidence) cpusOf(t event.Thread) []uint16 {
 	return list
 }
 
-// reserve finds the CPUs that threads which give the GPU work need.
+// reserve finds the CPUs that threads with GPU work need.
 func (ev *evidence) reserve() map[uint16]bool {
 	need := map[uint16]bool{}
 	for _, t := range ev.subjects {
@@ -59,7 +59,7 @@ func (ev *evidence) reserve() map[uint16]bool {
 	return need
 }
 
-// busyCPUs are those that had no room, as far as their load was recorded.
+// busyCPUs are the CPUs without room for other threads, as far as their load was recorded.
 func (ev *evidence) busyCPUs() map[uint16]bool {
 	busy := map[uint16]bool{}
 	for cpu, pct := range ev.cpuLoads() {
@@ -89,7 +89,7 @@ func (ev *evidence) cpuLoads() map[uint16]float64 {
 	return sum
 }
 
-// loadWords says how busy a finding's CPUs were, and which had room meanwhile.
+// loadWords says how busy a finding's CPUs were, and which other CPUs had room.
 func (ev *evidence) loadWords(f *finding) string {
 	loads := ev.cpuLoads()
 	var parts []string
@@ -122,10 +122,11 @@ func (hs *hostState) allowed(t event.Thread) []uint16 {
 	return parseCPUs(q.CPUs)
 }
 
-// maxCPUs bounds the number of a CPU.
+// maxCPUs is above any CPU number that is accepted.
 const maxCPUs = 1 << 13
 
-// parseCPUs reads a list of CPUs as the kernel writes it: 0-3,8. One that it cannot read is empty.
+// parseCPUs reads a list of CPUs as the kernel writes it: 0-3,8. An invalid list gives an empty
+// result.
 func parseCPUs(list string) (cpus []uint16) {
 	for part := range strings.SplitSeq(list, ",") {
 		lo, hi, ranged := strings.Cut(part, "-")
@@ -144,7 +145,7 @@ func parseCPUs(list string) (cpus []uint16) {
 	return cpus
 }
 
-// boundWords says where the threads that waited may run, if that is not everywhere.
+// boundWords says on which CPUs the threads that waited may run, if that is not all of them.
 func (ev *evidence) boundWords(f *finding) string {
 	may := ev.host.allowed(f.root(ev))
 	if len(may) == 0 || ev.in.CPUs == 0 || len(may) >= ev.in.CPUs {

@@ -7,14 +7,14 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// preparation is one step in which evidence is made of an input.
+// preparation is one step of making evidence of an input.
 type preparation struct {
 	run   func(*evidence)
-	needs string // fields of evidence that steps before it gave; all steps read the input
-	gives string // fields of evidence
+	needs string // fields of evidence that earlier steps gave; all steps read the input, too
+	gives string // fields of evidence that it fills in
 }
 
-// preparations are the steps, in their order. A test holds what each says against its code.
+// preparations are the steps, in their order. A test checks needs and gives against the code.
 var preparations = []preparation{
 	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born"},
 	{(*evidence).readSyscalls, "", "host.readCalls host.receiving"},
@@ -46,7 +46,7 @@ var preparations = []preparation{
 		"subjects",
 	},
 
-	// What is usual for them; these fill in the subjects.
+	// What is usual for them; these steps fill in the subjects.
 	{(*evidence).readKernelLoads, "calls.series subjects", "calls.kernelLoads"},
 	{(*evidence).readSteps, "calls.stats subjects", ""},
 	{(*evidence).readWork, "calls.stats calls.series subjects", ""},
@@ -54,13 +54,13 @@ var preparations = []preparation{
 	{(*evidence).readLevels, "calls.series calls.sites subjects", ""},
 	{(*evidence).readEarlyWaits, "calls.stats calls.series queue.steps subjects", "early"},
 
-	// What loses no time, or has not ended.
+	// What loses no thread's time, or has not ended.
 	{(*evidence).readLeaks, "missing heaps.list", "heaps.leaks"},
 	{(*evidence).readGraphs, "calls.series subjects", "graphs"},
 	{(*evidence).readInFlight, "", "inFlightCalls"},
 }
 
-// newEvidence prepares an input. What ranks of several machines did together is added by linkMachines.
+// newEvidence prepares an input. linkMachines adds what ranks of several machines did together.
 func newEvidence(in *Input) *evidence {
 	ev := &evidence{in: in, launched: map[uint32]map[uint64]uint64{}}
 	ev.procs.in, ev.calls.in, ev.host.in, ev.gpus.in, ev.queue.in, ev.heaps.in = in, in, in, in, in, in
@@ -122,7 +122,7 @@ func (ev *evidence) readNames() {
 			ev.procs.born[l.PID] = true
 		}
 		if l.Kind == event.LifeFork && l.PID == l.TID && l.PID != l.Parent.PID && ev.procs.parents[l.PID] == 0 {
-			ev.procs.parents[l.PID] = l.Parent.PID // it may have ended before /proc was asked
+			ev.procs.parents[l.PID] = l.Parent.PID // it may have ended before /proc was read
 		}
 	}
 }

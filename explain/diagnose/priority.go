@@ -8,11 +8,11 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// minNicer is the difference in niceness that is reported: each step is a tenth of the
-// CPU time (kernel/sched/core.c, sched_prio_to_weight).
+// minNicer is the least difference in niceness that is reported: each step changes the CPU time by
+// some 10 % (kernel/sched/core.c, sched_prio_to_weight).
 const minNicer = 3
 
-// scheduling is how the scheduler treats a thread; false if it was not recorded.
+// scheduling is a thread's scheduling policy; false if it was not recorded.
 func (hs *hostState) scheduling(t event.Thread) (store.Scheduling, bool) {
 	for _, q := range hs.in.Scheduling {
 		if q.Thread == t {
@@ -22,8 +22,8 @@ func (hs *hostState) scheduling(t event.Thread) (store.Scheduling, bool) {
 	return store.Scheduling{}, false
 }
 
-// priority says why the scheduler lets a culprit go before the victim, and what
-// would change that; empty if it treats them alike.
+// priority says why the scheduler prefers a culprit to the victim, and what would change that;
+// empty if it treats them alike.
 func (hs *hostState) priority(victim event.Thread, c *runner) (why, fix string) {
 	q, ok := hs.scheduling(c.Thread)
 	if !ok || c.PID == 0 {
@@ -45,7 +45,7 @@ func (hs *hostState) priority(victim event.Thread, c *runner) (why, fix string) 
 	return "", ""
 }
 
-// nodeOf is the memory node of a CPU, -1 if there is but one or it is in none.
+// nodeOf is the memory node of a CPU, -1 if there is only one or the CPU is in none.
 func (hs *hostState) nodeOf(cpu uint16) int {
 	for node, list := range hs.in.Nodes {
 		if slices.Contains(parseCPUs(list), cpu) {

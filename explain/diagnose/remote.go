@@ -5,18 +5,18 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 )
 
-// remoteThread is a thread of another machine, as the evidence of one machine has it: under a number that is
-// no thread's here, because its own may be.
+// remoteThread is a thread of another machine. In this machine's evidence it has an id that no
+// local thread has, because its own id may be taken here.
 type remoteThread struct {
-	event.Thread           // its own
+	event.Thread           // its ids on its own machine
 	at           *evidence // its machine
-	ahead        int64     // of its clock against this machine's, ns
+	ahead        int64     // how far its clock is ahead of this machine's, ns
 }
 
-// firstRemote is above any process id that the kernel gives out (PID_MAX_LIMIT is 1<<22).
+// firstRemote is above any PID that the kernel gives out (PID_MAX_LIMIT is 1<<22).
 const firstRemote = 1 << 30
 
-// linkMachines makes several machines' evidence hold each other's collective operations.
+// linkMachines adds to each machine's evidence the collective operations of the others.
 func linkMachines(machines []*evidence) {
 	for _, ev := range machines {
 		ev.matchRunning()
@@ -31,13 +31,14 @@ func linkMachines(machines []*evidence) {
 	}
 }
 
-// linkCollectives puts together what ranks of this machine and of others did together.
+// linkCollectives joins the parts of ranks of this machine and of others into collective
+// operations.
 func (rs *rankWork) linkCollectives() {
 	limits := cluster.Limits{Stall: uint64(minStall), Beginning: uint64(beginning)}
 	rs.collectiveOps = cluster.Link(limits, rs.collectives, rs.remoteCollectives)
 }
 
-// importCollectives adds another machine's part in the operations that this one has a part in.
+// importCollectives adds another machine's parts of the operations that this machine takes part in.
 func (rs *rankWork) importCollectives(other *evidence) {
 	ahead, ok := cluster.Ahead(other.ranks.collectives, rs.collectives)
 	if !ok {
@@ -58,12 +59,12 @@ func (rs *rankWork) importCollectives(other *evidence) {
 		n := number(c.Thread)
 		c.Thread = event.Thread{PID: n, TID: n}
 		c.At = cluster.Moved(c.At, -ahead)
-		c.SyncOp = 0 // its waits are its own machine's business
+		c.SyncOp = 0 // its waits are diagnosed on its own machine
 		rs.remoteCollectives = append(rs.remoteCollectives, c)
 	}
 }
 
-// resolveThread is on which machine a known thread runs, and its ids there.
+// resolveThread returns the machine on which a thread runs, and its ids there.
 func (ev *evidence) resolveThread(t event.Thread) (*evidence, event.Thread) {
 	if f, ok := ev.ranks.remoteThreads[t.PID]; ok {
 		return f.at, f.Thread
@@ -71,7 +72,7 @@ func (ev *evidence) resolveThread(t event.Thread) (*evidence, event.Thread) {
 	return ev, t
 }
 
-// threadLabel is who for threads of other machines, too.
+// threadLabel does what who does, for threads of other machines, too.
 func (ev *evidence) threadLabel(t event.Thread, from uint32) string {
 	at, own := ev.resolveThread(t)
 	if at == ev {
@@ -80,7 +81,7 @@ func (ev *evidence) threadLabel(t event.Thread, from uint32) string {
 	return at.procs.who(own, 0) + " on " + at.in.Node
 }
 
-// machineOf is the name of the machine that other evidence is of, empty for this one.
+// machineOf is the name of another evidence's machine, empty for this one.
 func (ev *evidence) machineOf(at *evidence) string {
 	if at == ev {
 		return ""

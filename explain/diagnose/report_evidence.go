@@ -9,7 +9,7 @@ import (
 // maxEvidence is how many events a finding lists.
 const maxEvidence = 10
 
-// reportEvidence lists the events that show most of what was lost.
+// reportEvidence lists the events in which most time was lost.
 func (f *finding) reportEvidence(ev *evidence) report.Evidence {
 	e := report.Evidence{EventIDs: []string{}, Sample: f.sample}
 	seen := map[string]bool{}
@@ -30,9 +30,9 @@ func (f *finding) reportEvidence(ev *evidence) report.Evidence {
 	return e
 }
 
-// event is the row of the recording that shows a claim: the call it was lost in; of what
-// was lost between calls the wait that was longest, or else the gap. Reclaim between calls
-// that was not recorded one by one has none.
+// event is the row of the recording that shows a claim: the call in which the time was lost;
+// between calls, the longest wait, or else the gap. Reclaim between calls that was not recorded one
+// by one has no event.
 func (cl *claim) event() (at uint64, kind store.EventKind, ok bool) {
 	switch {
 	case cl.part != nil:

@@ -7,14 +7,14 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// line is a TCP connection as one of its ends sees it.
+// line is a TCP connection as seen from one end.
 type line struct {
 	remote            [16]byte
 	remotePort, local uint16
 }
 
-// resentAt are the times at which something was sent again on each connection, from
-// either end: the other one may be on this machine.
+// resentAt are the times of retransmissions on each connection, from either end: the other end may
+// be on this machine, too.
 func (hs *hostState) resentAt() map[line][]uint64 {
 	if hs.resends != nil {
 		return hs.resends
@@ -35,9 +35,9 @@ func (hs *hostState) resentAt() map[line][]uint64 {
 	return hs.resends
 }
 
-// resent reports whether a thread waited for a segment to be sent again: that happened on
-// the connection that it waited for, and most of the wait lay before the last time. Who
-// delivered the answer then is not what was waited for.
+// resent reports whether a thread waited for a retransmission: there was one on its connection, and
+// most of the wait was before the last of them. Then the sender of the answer is not the cause of
+// the wait.
 func (hs *hostState) resent(o *event.OffCPU) bool {
 	if o.Class != event.Network || o.Socket.Kind != event.SocketTCP || o.Socket.LocalPort == 0 || serving(o) {
 		return false

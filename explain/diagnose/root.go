@@ -5,14 +5,14 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// root is what a wait for another thread comes down to.
+// root is the root of a wait for another thread.
 type root struct {
 	kind      string
-	explained uint64        // of the wait, ns in which the last link is on record in the kind's state
-	freed     uint64        // of the wait, ns that end with the cause: a lock's holder also ran beside its wait
+	explained uint64        // ns of the wait in which the last link is recorded in the kind's state
+	freed     uint64        // ns of the wait saved without the cause; more than explained if a lock's holder also ran
 	reach     float64       // share of the wait in which the middle links waited for the last one
 	chain     []ledger.Link // waiter first
-	answer    bool          // it was the answer of a process that works for the waiter
+	answer    bool          // it was a wait for the answer of a process that works for the waiter
 	between   bool          // the wait was between calls
 	turn      bool          // the waiter had handed its work to the next thread of the chain
 }
@@ -20,20 +20,20 @@ type root struct {
 // last is the link at the root.
 func (r *root) last() *ledger.Link { return &r.chain[len(r.chain)-1] }
 
-// half is the share of a wait from which a state is its root.
+// half is the least share of a wait for a state to be its root.
 const half = 0.5
 
-// root follows a wait on a futex, pipe or socket. Between calls a wait that ends
-// in somebody who sleeps, polls or lives outside is a wait for work; inside a
-// call it is not known what it is.
+// root follows a wait on a futex, pipe or socket. Between calls, a wait whose last thread sleeps,
+// polls or is not in the recording is a wait for work. Inside a call the reason of such a wait is
+// unknown.
 func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 	r := root{kind: Unknown, chain: ev.procs.x.Follow(o), between: gap, reach: 1}
 	if serving(o) && gap {
-		r.chain = r.chain[:1] // whatever the client did meanwhile
+		r.chain = r.chain[:1] // what the client did meanwhile does not matter
 	}
 	resent := ev.host.resent(o)
 	if resent {
-		r.chain = r.chain[:1] // whatever the other end did then
+		r.chain = r.chain[:1] // what the other end did then does not matter
 	}
 	blocked := float64(r.chain[0].To - r.chain[0].From)
 	if len(r.chain) == 1 {
@@ -64,13 +64,13 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 	return r
 }
 
-// state classifies the last link of the chain of o; before is the wait that it ended. It
-// returns the kind of cause, the share of the link's span that shows it, and the share that
-// would end with it. The two differ for the holder of a lock: what it ran beside its wait
-// kept the lock as well.
+// state classifies the last link of the chain of o; before is the wait that this link's thread
+// ended. It returns the kind of cause, the share of the link's time that shows it, and the share
+// that would be saved without it. The two differ for the holder of a lock: while it ran it kept the
+// lock, too.
 func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, freed float64) {
 	locked := l.Proof == ledger.ByHolder
-	resting, released := Unknown, Unknown // for a sleeper; for a waker not accounted for
+	resting, released := Unknown, Unknown // kinds for a thread that slept, and for one whose time was not recorded
 	switch {
 	case asked(before) && bySending(l):
 		resting, released = PeerWait, PeerWait
@@ -91,7 +91,7 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 	sp, wall := &l.Split, l.Split.Wall
 	io := ioTime(l)
 	running := sp.OnCPU - min(sp.OnCPU, io-min(io, sp.NS[event.BlockIO]))
-	busy := running // with something, of whatever kind
+	busy := running // time of any work, ns
 	for _, c := range linkCauses {
 		ns := c.inLink(ev, l)
 		if p := share(ns, wall); p >= half {
@@ -118,21 +118,21 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 	return resting, 1, 1
 }
 
-// byFutex reports whether a link's thread released what the one before waited for;
-// bySending, whether it sent it something.
+// byFutex reports whether a link's thread released what the thread before it waited for; bySending,
+// whether it sent something to that thread.
 func byFutex(l *ledger.Link) bool   { return l.Proof == ledger.ByFutex || l.Proof == ledger.ByHabit }
 func bySending(l *ledger.Link) bool { return l.Proof == ledger.ByWake || l.Proof == ledger.ByPeer }
 
-// askGap is how long before it waits for an answer a thread may have asked: the
-// one that answers is woken by the question.
+// askGap is how long before a wait for an answer the thread may have sent the question, ns: the
+// question wakes the thread that answers.
 const askGap = 1_000_000
 
-// minAnswers is the share of the waits for a process from which they all are taken
-// to be for answers: not every question's wait is recorded.
+// minAnswers is the least share of waits for a process that are known to be for answers, for all of
+// them to count as such: not every wait for a question is recorded.
 const minAnswers = 0.25
 
-// settle makes of all waits of a thread for another one what most of them are: answers
-// of a process that works for it, or the other's turn.
+// settle gives all waits of a thread for another one the kind of most of them: waits for answers of
+// a process that works for it, or turns.
 func (ps *processes) settle(t *subject) {
 	ps.settleTurns(t)
 	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
@@ -157,16 +157,16 @@ func (ps *processes) settle(t *subject) {
 	}
 }
 
-// receives reports whether a thread waited for something to come: not, as a data
-// worker that is ahead does, for room to write.
+// receives reports whether a thread waited to receive something, and not, like a data worker that
+// is ahead, for room to write.
 func (hs *hostState) receives(o *event.OffCPU) bool {
 	return ledger.Followable(o.Class) && hs.receiving[o.Syscall]
 }
 
-// answers reports whether a thread waited for the answer of a process that works
-// for it: that one had itself been waiting, until the question came, and not
-// prepared what comes next on its own, as data workers do. Of two processes that
-// speak in turn this does not tell which one serves; so it must be a descendant.
+// answers reports whether a thread waited for the answer of a process that works for it: that
+// process had waited until the question came, and had not prepared the data on its own, as data
+// workers do. Between two processes that send to each other in turn, this does not tell which one
+// is the server; so it must be a descendant.
 func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
 	if !bySending(l) || l.Thread.PID == o.PID || !ev.procs.feeds(l.Thread.PID, o.PID) {
 		return false
@@ -180,8 +180,8 @@ func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
 	return false
 }
 
-// feeds reports whether a process works for another: it is its child or
-// grandchild, as data workers are.
+// feeds reports whether a process works for another one: it is the same one or a descendant, as
+// data workers are.
 func (ps *processes) feeds(worker, owner uint32) bool {
 	if worker == owner {
 		return true

@@ -14,10 +14,9 @@ var causeStalled = cause{
 	claimEpisode: claimStalled,
 }
 
-// claimStalled takes, of what a call took beyond its median, the time in which
-// the thread's CPU did not even take its timer interrupts. Whatever the thread
-// did then, it was neither the GPU nor the library that held it up, and who ran
-// on the CPU, under a hypervisor, cannot be seen from here.
+// claimStalled takes, of a call's time beyond its median, the time in which the thread's CPU did
+// not even take its timer interrupts. Then neither the GPU nor the library delayed the thread. What
+// a hypervisor ran on the CPU instead cannot be seen.
 func claimStalled(ev *evidence, a *account) []claim {
 	if a.Call == nil || len(ev.host.stalls) == 0 {
 		return nil
@@ -32,7 +31,7 @@ func claimStalled(ev *evidence, a *account) []claim {
 		excess += a.left[c]
 	}
 	if float64(v) >= half*float64(excess) {
-		v = excess // most of the excess: the rest is the catching up
+		v = excess // most of the excess: the thread caught up in the rest
 	}
 	var claims []claim
 	for _, c := range classes {
@@ -48,9 +47,8 @@ func claimStalled(ev *evidence, a *account) []claim {
 	return claims
 }
 
-// stalled is how long the CPU of an episode stood still during it. Without an
-// interval that names the CPU every CPU counts, because a thread's stall is more
-// likely seen on its own CPU than on another.
+// stalled is how long the CPU of an episode was stalled during it, ns. If no off-CPU interval names
+// the CPU, all CPUs count: a thread's stall is more likely on its own CPU than on another.
 func (hs *hostState) stalled(a *account) uint64 {
 	on := map[uint16]bool{}
 	for _, o := range a.Rows {
@@ -58,7 +56,7 @@ func (hs *hostState) stalled(a *account) uint64 {
 	}
 	end := a.End()
 	var v, until uint64
-	// Stalls are short against this: earlier ones cannot reach the episode.
+	// Stalls are shorter than this, so earlier ones cannot reach the episode.
 	const longest = 10_000_000_000
 	first := sort.Search(len(hs.stalls), func(i int) bool { return hs.stalls[i].Start+longest >= a.Start })
 	for _, st := range hs.stalls[first:] {
@@ -85,8 +83,7 @@ func sorted(stalls []event.Stall) []event.Stall {
 	return stalls
 }
 
-// stealShare is the share of the CPUs' working time in the window that the
-// hypervisor took.
+// stealShare is the share of the CPUs' busy time in the window that the hypervisor took.
 func (hs *hostState) stealShare() float64 {
 	var busy, stolen float64
 	for _, n := range hs.in.Snapshots {
@@ -99,16 +96,17 @@ func (hs *hostState) stealShare() float64 {
 	return min(1, stolen/busy)
 }
 
-// A hypervisor also takes CPU time from the thread that another one waits for, which makes the wait
-// longer. Healthy training was reported with 2.1 to 3.3 % of contention by its own threads where the
-// hypervisor took 24 %, and with less than 2 % where it took nothing (docs/accuracy.md). So the limit
-// from which contention is reported rises by this share of what the hypervisor takes.
+// A hypervisor also takes CPU time from threads that others wait for, which makes these waits
+// longer. In healthy training, 2.1 to 3.3 % contention by the program's own threads was reported
+// where the hypervisor took 24 %, and less than 2 % where it took nothing (docs/accuracy.md). So
+// the limit from which contention is reported rises by this share of the hypervisor's share.
 const stolenDoubt = 0.15
 
-// minStolen is the share of the CPUs' working time from which the report says what the hypervisor took.
+// minStolen is the least share of the CPUs' busy time taken by the hypervisor that the report
+// mentions.
 const minStolen = 0.1
 
-// stolenNote says what the hypervisor took, if it is much.
+// stolenNote says how much the hypervisor took, if it is at least minStolen.
 func (hs *hostState) stolenNote() (list []string) {
 	v := hs.stealShare()
 	if v < minStolen {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	lookBack = 500_000_000 // ns before a rank entered in which it is looked at
-	struck   = 0.25        // share of its greatest lateness from which a rank's reason is asked for
+	lookBack = 500_000_000 // ns before a rank entered that are examined at most
+	struck   = 0.25        // least lateness that is examined, as a share of the rank's greatest lateness
 )
 
-// reason is what the late rank did before it entered, over all of a finding's
-// collective operations, and who stood behind that.
+// reason is what the late rank did before it entered, over all of a finding's collective
+// operations, and which thread it waited for.
 type reason struct {
 	at      *evidence            // its machine
 	ops     []*cluster.Operation // those that cost most, by time
-	late    uint64               // sum
+	late    uint64               // sum of their lateness, ns
 	split   ledger.Split
-	by      map[event.Thread]*ledger.Split // the same, by whose time it was
-	gpu     uint64                         // of the time, in synchronisations: it waited for its own GPU
+	by      map[event.Thread]*ledger.Split // the same by thread
+	gpu     uint64                         // ns in synchronisations: it waited for its own GPU
 	class   event.Class                    // what made it late
 	known   bool
 	runners ledger.Runners
 	rows    []*event.OffCPU
 	seen    map[*event.OffCPU]bool
-	behind  []ledger.Link // of the longest wait, if it was for another thread
+	behind  []ledger.Link // the chain of the longest wait for another thread
 }
 
 func (ev *evidence) reason(f *finding) *reason {
@@ -45,7 +45,7 @@ func (ev *evidence) reason(f *finding) *reason {
 			most = r.add(at, p, most)
 		}
 	}
-	// A wait that makes up half of the lateness is what made it late; else it was at work.
+	// If a kind of wait makes up half of the lateness, it is the reason; else the rank was at work.
 	r.class = event.OnCPU
 	for c := range event.NumClasses {
 		if v := r.split.NS[c]; v > r.late/2 && (r.class == event.OnCPU || v > r.split.NS[r.class]) {
@@ -77,8 +77,9 @@ func costliest(f *finding) (ops []*cluster.Operation) {
 	return ops
 }
 
-// add adds a part of what the late rank did before a collective operation. Of its waits for another
-// thread, only one longer than most says who stood behind; add returns the longest.
+// add adds a part of what the late rank did before a collective operation. The chain behind is
+// replaced by that of a wait for another thread only if the wait is longer than most, ns; add
+// returns the longest so far.
 func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
 	split, ok := ev.procs.x.Between(p.TID, p.From, p.To)
 	if !ok {
@@ -86,7 +87,7 @@ func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
 	}
 	r.known = true
 	rows := ev.procs.x.Overlapping(p.TID, p.From, p.To)
-	if p.sync { // whether it sleeps or spins
+	if p.sync { // it waits for the GPU, asleep or spinning
 		kept := split.NS[event.RunQueue] + split.NS[event.Throttled]
 		r.gpu += split.Wall - min(kept, split.Wall)
 		only := ledger.Split{Wall: kept}
@@ -119,8 +120,8 @@ func (r *reason) add(ev *evidence, p part, most uint64) uint64 {
 	return most
 }
 
-// busyWithIO counts what a thread ran between its waits for the disk as disk I/O, as
-// block_io does: with a fast disk, handing it the data takes as long as the waits.
+// busyWithIO counts what a thread ran between its waits for the disk as disk I/O, as block_io does:
+// with a fast disk, copying and submitting the data takes as long as the waits.
 func busyWithIO(split *ledger.Split, l *ledger.Link) {
 	io := ioTime(l)
 	if ran := min(io-min(io, split.NS[event.BlockIO]), split.OnCPU); ran > 0 {
@@ -129,7 +130,8 @@ func busyWithIO(split *ledger.Split, l *ledger.Link) {
 	}
 }
 
-// every is which of the communicator's collectives the rank was late for: each k-th, 0 if that is not regular.
+// every is k if the rank was late for each k-th of the communicator's collectives, 0 if it was not
+// that regular.
 func (r *reason) every() uint32 {
 	var d []uint32
 	for i := 1; i < len(r.ops); i++ {
@@ -153,7 +155,7 @@ func (r *reason) every() uint32 {
 	return k
 }
 
-// median is the median lateness.
+// median is the median lateness, ns.
 func (r *reason) median() uint64 {
 	var l []uint64
 	for _, m := range r.ops {
@@ -173,8 +175,8 @@ func (r *reason) culprit() (c event.Culprit, ok bool) {
 	return c, false
 }
 
-// file is the file of the longest waits for the disk, by its path or else its inode;
-// empty if unknown.
+// file is the path, or else the inode, of the file with the longest waits for the disk; empty if
+// unknown.
 func (r *reason) file() string {
 	by := map[uint64]uint64{}
 	var best uint64
@@ -196,8 +198,7 @@ func (r *reason) file() string {
 	return fmt.Sprintf(" (inode %d)", best)
 }
 
-// describe is what a reason says: in words that follow "it", as steps of the path, and
-// what to do.
+// describe describes a reason: in words that follow "it", as steps of the path, and as a fix.
 func (r *reason) describe(ev *evidence, f *finding) (short string, steps []report.Step, fix string) {
 	node, from := ev.machineOf(r.at), f.sub.PID
 	if r.at != ev {
@@ -261,7 +262,7 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
 }
 
-// describeOnCPU is describe for a reason that is no wait of the thread's.
+// describeOnCPU does what describe does, for a reason that is not a wait of the thread.
 func (r *reason) describeOnCPU(
 	step func(layer, state, on string, ns uint64) report.Step, ns uint64, who string, pid uint32,
 ) (short string, steps []report.Step, fix string) {

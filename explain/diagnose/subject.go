@@ -9,47 +9,48 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// subject is a dispatching thread under examination.
+// subject is a dispatching thread whose time is diagnosed.
 type subject struct {
 	event.Thread
 	from, to uint64 // Unix ns of its first call's start and last call's end in the window
 	episodes []ledger.Episode
-	idle     map[string]uint64 // waits that were for work, by what it waited on
+	idle     map[string]uint64 // ns of waits for work, by what it waited on
 	waits    map[*event.OffCPU]root
-	// mostlyIdle says for a class whether most of its recorded waits between calls
-	// were for work; short ones, which are not recorded, are then taken to be.
+	// mostlyIdle says for each class whether most of the recorded waits between calls were for
+	// work. Then the short waits, which are not recorded one by one, are assumed to be for work,
+	// too.
 	mostlyIdle   [event.NumClasses]bool
 	ops          []*store.OpStat     // its outermost operations, by number
-	usual        map[event.Op]uint64 // what calls take that their median understates, ns
-	unattributed *unattributed       // time that no episode holds
-	// usualWork is what waits for work take where most waits find none, ns; waitWork
-	// is that of single waits whose work is known, by start.
+	usual        map[event.Op]uint64 // usual duration of calls where the median is too low, ns
+	unattributed *unattributed       // time that no claim on an episode has taken
+	// usualWork is what waits for work take where most waits find none, ns. waitWork is the same
+	// for single waits whose work is known, by start.
 	usualWork       map[event.Op]uint64
 	waitWork        map[uint64]uint64
-	siteWork        map[opSite]uint64 // likewise, from one place
+	siteWork        map[opSite]uint64 // the same for one call site
 	usualCollective map[uint64]uint64 // what waits for collectives usually take, ns, by start
-	// later is by how much the work of a wait took longer than usual, ns, by the wait's
-	// start; without an entry it is not known.
+	// later is how much longer than usual the work of a wait took, ns, by the wait's start; without
+	// an entry it is not known.
 	later map[uint64]uint64
-	// levels are the operations whose waits became longer at once and stayed so.
+	// levels are the operations whose waits suddenly became longer and stayed so.
 	levels map[event.Op]gpuLevel
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
-	launching  *launching // what it does to launch, if that binds it
-	alone      int        // waits for the GPU that no other process's use of it explains
+	launching  *launching // how it spends its time while it is launch-bound
+	alone      int        // slow waits while no other process used the GPU
 
 	steps      ledger.Steps
 	count      uint64 // of steps, exact; 0 if the calls do not repeat themselves
-	lostOnHost uint64 // by all findings that are not the GPU's own time
-	lost       uint64 // ns, by all findings and without one
-	// lostBetween is the time between calls, by class, that is lost and no rest.
+	lostOnHost uint64 // ns lost in findings that are not the GPU's own time
+	lost       uint64 // ns lost in all findings, reported or not
+	// lostBetween is the lost time between calls, by class, ns. It does not count as idle.
 	lostBetween [event.NumClasses + 1]uint64
 	churn       map[event.Op]bool // operations whose calls are the cost of allocating again and again
 }
 
 func (t *subject) wall() uint64 { return t.to - min(t.from, t.to) }
 
-// readSubjects finds the threads that make calls and what each waited for.
+// readSubjects finds the threads that make calls, and follows their waits.
 func (ev *evidence) readSubjects() {
 	by := map[event.Thread]*subject{}
 	for i := range ev.in.Ops {
@@ -110,12 +111,12 @@ func (ev *evidence) readWaits(t *subject) {
 	}
 }
 
-// renewGap is how soon a wait that timed out is taken up again.
+// renewGap is how soon after a time-out a thread waits again if it continues the same wait, ns.
 const renewGap = 1_000_000
 
-// renewed is the i-th of an episode's waits, with the waker of a later one if it
-// ended by time-out and the thread at once waited for the same futex again, as
-// CPython does for its interpreter lock every 5 ms.
+// renewed is the i-th of an episode's waits. If it timed out and the thread at once waited for the
+// same futex again, it gets the waker of the later wait. CPython waits for its interpreter lock
+// like this, with a time-out of 5 ms.
 func renewed(rows []*event.OffCPU, i int) *event.OffCPU {
 	o := rows[i]
 	if o.Class != event.Futex || o.Futex == 0 || o.WakerFutex != 0 {

@@ -8,11 +8,11 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// slowClock is the share of its highest clock below which a GPU that says it is
-// too hot counts as slowed down.
+// slowClock is the share of its highest clock below which a GPU that reports heat counts as slowed
+// down.
 const slowClock = 0.9
 
-// thermal are the reasons that mean heat.
+// thermal are the throttle reasons that mean heat.
 const thermal = store.ThrottleSWThermal | store.ThrottleHWThermal
 
 func hot(g *store.GPUSnapshot) bool {
@@ -27,8 +27,8 @@ var causeThermalThrottle = cause{
 	busyGPU:  true,
 }
 
-// refineThermal gives the waits in which the GPU was read as too hot to heat, if
-// they are few while it was read as cool.
+// refineThermal attributes the waits during which the GPU was too hot to heat, if there are few
+// such waits while it was cool.
 func refineThermal(ev *evidence, t *subject, claims []*claim) {
 	var coolReadings, hotReadings float64
 	list := ev.gpus.readings(t.PID, event.NoGPU)
@@ -105,8 +105,7 @@ func describeThermal(ev *evidence, f *finding, c *report.Chain) {
 	}
 }
 
-// alsoRead names the reasons other than heat that were read at the times of a
-// finding.
+// alsoRead names the throttle reasons other than heat that were read at the times of a finding.
 func (gs *gpuReadings) alsoRead(f *finding) string {
 	var reasons uint64
 	for _, cl := range f.claims {

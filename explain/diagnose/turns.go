@@ -5,18 +5,18 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Threads of one program that take turns: PyTorch's main thread hands the backward pass
-// to its autograd thread and waits until that is done. What the other one does then is
-// this thread's work, and what holds it up is found there: the wait is no lock's.
+// Threads of one program may take turns: PyTorch's main thread starts the backward pass on its
+// autograd thread and waits until it is done. What the autograd thread does then is the main
+// thread's work, and its delays are found there: the wait is not for a lock.
 
-// sameObject is how far apart two words of one lock or condition are at most: the words
-// of a condition of glibc are within its 48 bytes.
+// sameObject is the largest distance between two futexes of one lock or condition variable, bytes:
+// those of a glibc condition variable are within its 48 bytes.
 const sameObject = 64
 
-// turn reports whether a thread waited between its calls for the thread of a link to
-// whom it had handed its work: that one gives work to the GPU too, had itself been
-// waiting, and was woken by the waiter, through something else than it answered by. Two
-// threads that are after the same lock wait for the same word.
+// turn reports whether a thread waited between its calls for the link's thread, to which it had
+// given its work: that thread launches GPU work too, had been waiting itself, and was woken by the
+// waiter, through another futex than the one that ended the wait. Two threads that contend for a
+// lock wait on the same futex.
 func (ps *processes) turn(o *event.OffCPU, l *ledger.Link) bool {
 	if !byFutex(l) || o.Holder != 0 || l.Thread.PID != o.PID || !ps.launchers[l.Thread] {
 		return false
@@ -31,8 +31,8 @@ func (ps *processes) turn(o *event.OffCPU, l *ledger.Link) bool {
 	return false
 }
 
-// settleTurns makes turns of all waits between calls of a thread for one that it mostly
-// takes turns with: not every time that the other one waited is recorded.
+// settleTurns turns all of a thread's waits between calls for a thread with which it mostly takes
+// turns into turns: not every wait of the other thread is recorded.
 func (ps *processes) settleTurns(t *subject) {
 	turns, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for o, r := range t.waits {
@@ -52,8 +52,8 @@ func (ps *processes) settleTurns(t *subject) {
 	}
 }
 
-// behind is the thread of the waiter's own process that released what it waited for, 0 if
-// that is not what ended the wait.
+// behind is the TID of the thread of the waiter's own process that released what it waited for; 0
+// if the wait ended otherwise.
 func (r *root) behind(o *event.OffCPU) uint32 {
 	if len(r.chain) < 2 || !byFutex(&r.chain[1]) || r.chain[1].Thread.PID != o.PID || o.Holder != 0 {
 		return 0

@@ -8,15 +8,16 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// What a finding's lost time went to beside its cause. A chain explains what its links show: a
-// holder of a lock that waited for the disk for 69 % of the hold explains 69 %, and ran for the rest.
+// What a finding's lost time went to besides its cause. A chain explains only what its links show:
+// if the holder of a lock waited for the disk for 69 % of the hold and ran for the rest, 69 % is
+// explained.
 
 const (
-	minUnexplained = 1.0 // percent of the lost time from which a part of the rest is reported
-	maxUnexplained = 3
+	minUnexplained = 1.0 // percent of the lost time: smaller parts are not reported
+	maxUnexplained = 3   // parts that are reported
 )
 
-// The parts of the rest that no class of a thread's time names.
+// The parts of the rest that are not a class of a thread's time.
 const (
 	unexplainedBetween   = "the threads in between did something else"
 	unexplainedRunners   = "runnable, and who ran was not recorded"
@@ -24,16 +25,17 @@ const (
 	unexplainedElsewhere = "not on record"
 )
 
-// unexplainedPart is a part of the rest: a class of the time of the thread that was waited for, or none of it.
+// unexplainedPart is a part of the unexplained time. class is a class of the root thread's time, or
+// empty.
 type unexplainedPart struct{ what, class string }
 
-// unexplained splits what a finding does not explain; with the explained share its parts make up all of
-// what was lost.
+// unexplained splits the time that a finding does not explain. The explained share and the parts
+// together are all of the lost time.
 func (f *finding) unexplained(ev *evidence) []report.Rest {
 	explained := uint64(float64(f.explained) * (1 - ev.missing))
 	all := f.lost - min(explained, f.lost)
 	by := map[unexplainedPart]uint64{{what: unexplainedDropped}: f.explained - min(explained, f.explained)}
-	var pieces uint64 // explained by them, before who ran was asked
+	var pieces uint64 // explained by the claims alone, before complete changed it
 	for _, cl := range f.claims {
 		pieces += cl.explained
 		f.addUnexplained(cl, by)
@@ -51,7 +53,7 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 	return unexplainedList(by, all, f.lost, of)
 }
 
-// addUnexplained adds what of a claim is not explained: by what the thread at its root did meanwhile.
+// addUnexplained adds the unexplained part of a claim, by what the root thread did meanwhile.
 func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
 	if len(cl.chain) < 2 || cl.row == nil {
 		if part := f.cause.lacks; part != "" {
@@ -79,7 +81,7 @@ func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
 	}
 }
 
-// did is what the thread that was waited for did.
+// did describes what the root thread did.
 func did(c event.Class) unexplainedPart {
 	if c == event.OnCPU {
 		return unexplainedPart{"it ran on a CPU", c.String()}
@@ -87,7 +89,7 @@ func did(c event.Class) unexplainedPart {
 	return unexplainedPart{"it " + doingWords[c], c.String()}
 }
 
-// unexplainedList are the largest parts that make up all, and one of what is left.
+// unexplainedList are the largest parts, and one part for the remainder.
 func unexplainedList(by map[unexplainedPart]uint64, all, lost uint64, of string) []report.Rest {
 	if percent(all, lost) < minUnexplained {
 		return nil

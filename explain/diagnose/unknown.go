@@ -17,7 +17,7 @@ var causeUnknown = cause{
 	busyGPU:      true,
 }
 
-// claimUnknown takes what no cause explained.
+// claimUnknown takes the time that no other cause took.
 func claimUnknown(_ *evidence, a *account) []claim {
 	var claims []claim
 	for c := range a.left {
@@ -42,7 +42,7 @@ func claimUnknown(_ *evidence, a *account) []claim {
 	return claims
 }
 
-// whatIsMissing says it of a finding, the largest part first.
+// whatIsMissing says what is missing to explain a finding, the largest part first.
 func whatIsMissing(f *finding) string {
 	by := map[string]uint64{}
 	for _, cl := range f.claims {

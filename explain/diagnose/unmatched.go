@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// matchRunning finds out which operations belong together of communicators that are
-// older than the recording.
+// matchRunning finds out which operations belong together in communicators that were created before
+// the recording began.
 func (ev *evidence) matchRunning() {
 	ev.ranks.collectives = ev.in.Collectives
 	old := func(c event.Collective) bool { return c.Ret == 0 && c.CommID == 0 && !c.PairWise() }
@@ -21,8 +21,7 @@ func (ev *evidence) matchRunning() {
 	ev.ranks.unmatched = collective.Infer(ev.ranks.collectives, ev.procs.ranks())
 }
 
-// ranks are which ranks the processes say they are: in their environment, or by what
-// NCCL answered them.
+// ranks are the ranks of the processes: from their environment, or from NCCL's answers to them.
 func (ps *processes) ranks() map[uint32]collective.Rank {
 	list := map[uint32]collective.Rank{}
 	for pid, p := range ps.byPID {
@@ -49,7 +48,7 @@ func (ps *processes) ranks() map[uint32]collective.Rank {
 	return list
 }
 
-// notes say what was recorded and cannot be judged.
+// notes say what was recorded but cannot be judged.
 func (ev *evidence) notes() []string { return append(ev.host.stolenNote(), ev.unmatchedNote()...) }
 
 func (ev *evidence) unmatchedNote() []string {

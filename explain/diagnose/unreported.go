@@ -9,10 +9,9 @@ var causeUnreported = cause{
 	claimEpisode: claimUnreported,
 }
 
-// claimUnreported takes the waits whose wake-up the kernel did not report. A thread
-// that was woken is runnable for a moment at least; one that never was may have
-// slept all the time, or waited for a CPU for most of it. So it is neither the
-// device's time nor anybody's.
+// claimUnreported takes the waits whose wake-up the kernel did not report. A woken thread is
+// runnable at least for a moment. One without a reported wake-up may have slept all the time, or
+// waited for a CPU for most of it. So the time is attributed to neither.
 func claimUnreported(_ *evidence, a *account) []claim {
 	if a.Call == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// families are the allocating operations and the one that frees what they
-// return. Driver calls are left out: the runtime makes them.
+// families are the allocating operations with the operation that frees their memory. Driver calls
+// are left out, because the runtime makes them.
 var families = []struct {
 	allocs []string
 	free   string
@@ -18,15 +18,15 @@ var families = []struct {
 	{[]string{"cudaMallocHost", "cudaHostAlloc"}, "cudaFreeHost"},
 }
 
-// What stands out: as many allocations more than frees, and a tail as much
-// longer than the median.
+// Thresholds: allocations without a free, and the ratio and the length of a tail (p99) against the
+// median.
 const (
 	minUnfreed = 100
 	minTail    = 10
 	minTailNS  = 100_000
 )
 
-// warnings word what stands out in how a process uses memory.
+// warnings describe what is unusual in how a process uses memory and graphs.
 func (ev *evidence) warnings(p *report.Process) []string {
 	by := map[string]*report.Op{}
 	for i := range p.Ops {

@@ -9,13 +9,13 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// bandShare is how far the time attributed to a cause may be off, either way: the
-// bound that the accuracy benchmark holds the diagnosis to.
+// bandShare is the largest error of the time attributed to a cause, either way: the bound that the
+// accuracy benchmark checks.
 const bandShare = 0.15
 
-// whatIf is the duration of a step without the cause. What the GPU did while the
-// host was held up has to be waited for when it no longer is: synchronizations
-// that came back early show how much that was.
+// whatIf is the duration of a step without the cause. Work that the GPU did while the host was
+// delayed would have to be waited for without the delay: synchronisations that returned early show
+// how much that was.
 func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	n := f.sub.count
 	now := ev.calls.stepNS(f.sub)
@@ -49,13 +49,13 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	return w
 }
 
-// early is the share of its median from which a synchronization came back early.
+// early is the share of the median below which a synchronisation counts as having returned early.
 const early = 0.7
 
-// absorbed is how much shorter than usual the synchronizations were that came
-// back early: the GPU had worked on while the host was held up. What the host held such calls
-// up itself is no part of what is usual. Delays that were found to cost nothing shortened them
-// too, and are no part of any loss.
+// absorbed is how much shorter than usual the early synchronisations were, ns: the GPU went on
+// working while the host was delayed. Delays by the host in such calls do not count as usual.
+// Delays that cost nothing also shortened them; these are subtracted, because they are not in any
+// loss.
 func (ev *evidence) absorbed(t *subject) uint64 {
 	var total uint64
 	for k, st := range ev.calls.stats {
@@ -70,12 +70,12 @@ func (ev *evidence) absorbed(t *subject) uint64 {
 	return total - min(total, ev.queue.delays[t.PID])
 }
 
-// minAlternative is the share of what was lost in the same calls from which another kind that was
-// found there is worth a word, in percent.
+// minAlternative is the least share of another kind, of the time lost in the same calls, that is
+// reported, percent.
 const minAlternative = 1.0
 
-// alternatives are the other kinds that were found in the same calls and pauses. Their shares are of
-// what was lost there to all kinds, so that they add up with this finding's own.
+// alternatives are the other kinds found in the same calls and gaps. Their shares are of the time
+// lost there to all kinds, so that they add up with the finding's own.
 func (f *finding) alternatives(all []*finding) []report.Alternative {
 	in := map[*account]bool{}
 	for _, cl := range f.claims {

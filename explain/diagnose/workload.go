@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// readSteps looks for the repetition in each thread's calls.
+// readSteps finds the steps in each thread's calls.
 func (ev *evidence) readSteps() {
 	by := map[event.Thread][][]event.CallTime{}
 	for _, span := range ev.in.Spans {
@@ -43,8 +43,8 @@ func (ev *evidence) readSteps() {
 	}
 }
 
-// countSteps is how many calls end a step. Long ones are recorded one by one, and are at
-// least as many as were seen.
+// countSteps is how many calls end a step. If only long calls do, they are recorded one by one;
+// there are at least as many steps as were sampled.
 func (cs *callStats) countSteps(t *subject) uint64 {
 	if t.steps.Least == 0 {
 		if st := cs.stats[threadOp{t.Thread, t.steps.Op}]; st != nil {
@@ -61,14 +61,13 @@ func (cs *callStats) countSteps(t *subject) uint64 {
 	return max(n, uint64(len(t.steps.Sampled)))
 }
 
-// active is the time in which a thread was at work.
+// active is the time in which a thread was not idle, ns.
 func (cs *callStats) active(t *subject) uint64 {
 	idle, _ := cs.idleOf(t)
 	return t.wall() - min(idle, t.wall())
 }
 
-// stepNS is the mean duration of a step, waits for work left out; 0 if the
-// workload does not repeat itself.
+// stepNS is the mean duration of a step without waits for work, ns; 0 if there are no steps.
 func (cs *callStats) stepNS(t *subject) uint64 {
 	if t.count == 0 {
 		return 0
@@ -76,7 +75,7 @@ func (cs *callStats) stepNS(t *subject) uint64 {
 	return cs.active(t) / t.count
 }
 
-// workloads describes the repetition of each thread that has one.
+// workloads describes the steps of each thread that has some.
 func (ev *evidence) workloads() []report.Workload {
 	var list []report.Workload
 	for _, t := range ev.subjects {
@@ -92,7 +91,7 @@ func (ev *evidence) workloads() []report.Workload {
 	return list
 }
 
-// warmup is how long the first, slower steps took.
+// warmup is how long the first, slower steps took, ns.
 func warmup(t *subject) uint64 {
 	n := t.steps.Warmup()
 	if n == 0 {
@@ -102,7 +101,7 @@ func warmup(t *subject) uint64 {
 	return end - min(t.from, end)
 }
 
-// perStep tells a finding's loss in steps.
+// perStep is a finding's loss per step.
 func (f *finding) perStep(ev *evidence) *report.PerStep {
 	n := f.sub.count
 	if n == 0 || f.lost == 0 {
