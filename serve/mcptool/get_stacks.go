@@ -147,14 +147,8 @@ func (v *view) sites(ctx context.Context, sites *recording.Sites) ([]placed, err
 
 // resolve gives the sites that can be on the page their frames.
 func (v *view) resolve(ctx context.Context, list []placed, frames int, p paging) error {
-	from, _ := parse(p.Cursor) // a wrong one is refused when the page is cut
-	from = max(from, 0)
-	n := budget / minSite
-	if p.Limit > 0 {
-		n = min(p.Limit, maxRows)
-	}
-	from = min(from, len(list))
-	for i := from; i < min(from+n+1, len(list)); i++ {
+	from, to := p.reach(len(list))
+	for i := from; i < to; i++ {
 		st, err := v.Stack(ctx, list[i].stack)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -169,6 +163,3 @@ func (v *view) resolve(ctx context.Context, list []placed, frames int, p paging)
 
 // allFrames are the frames that a stack has at most.
 const allFrames = 128
-
-// minSite is how many bytes a site has at least as JSON.
-const minSite = 100

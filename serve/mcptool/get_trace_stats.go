@@ -76,52 +76,62 @@ var traceStatsTool = tool[statsIn, statsOut]{
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
 			v.Op = op
 			v.bySecond(&out.common)
-			if v.whole() && op == 0 && in.Layer == "" {
+			if v.whole() && !in.partly() {
 				out.Stored = v.Sum.Stored
 			}
 			list, err := v.OpStats(ctx, v.Window)
 			if err != nil {
 				return err
 			}
-			list = slices.DeleteFunc(list, func(o store.OpStat) bool {
-				return !v.WantsOp(o.PID, o.Op) || in.Layer != "" && o.Op.Source().String() != string(in.Layer)
-			})
-			gaps, err := v.GapStats(ctx, v.Window)
-			if err != nil {
+			list = slices.DeleteFunc(list, func(o store.OpStat) bool { return !in.wants(v, o.PID, o.Op) })
+			if err := out.addUp(ctx, v, &in, list); err != nil {
 				return err
 			}
-			if op != 0 || in.Layer != "" {
-				gaps = nil // between calls is in none of them
-			}
-			outermost := list
-			if op == 0 && in.Layer == "" {
-				if outermost, err = recording.Outermost(ctx, v, v.Window, list); err != nil {
-					return err
-				}
-			}
-			for i := range outermost {
-				out.Calls += outermost[i].Calls
-			}
-			borders, err := recording.ReadBorders(ctx, v, v.Window, func(c *event.Call) bool {
-				if op == 0 && in.Layer == "" {
-					return c.Depth == 0
-				}
-				return (op == 0 || c.Op == op) && (in.Layer == "" || c.Op.Source().String() == string(in.Layer))
-			})
-			if err != nil {
-				return err
-			}
-			out.OffCPU = v.waits(outermost, gaps, borders)
 			names, err := v.Names(ctx)
 			if err != nil {
 				return err
 			}
-			table := opsOf(list, names)
-			out.Ops, out.NextCursor, err = page(table, in.paging, in, &out.common)
+			out.Ops, out.NextCursor, err = page(opsOf(list, names), in.paging, in, &out.common)
 			return err
 		})
 		return out, err
 	},
+}
+
+// partly reports whether only some operations are asked for.
+func (in *statsIn) partly() bool { return in.Op != "" || in.Layer != "" }
+
+// wants reports whether a process's calls of an operation are asked for.
+func (in *statsIn) wants(v *view, pid uint32, op event.Op) bool {
+	return v.WantsOp(pid, op) && (in.Layer == "" || op.Source().String() == string(in.Layer))
+}
+
+// addUp says of the calls of these operations how many there are, and what was waited for in them. If
+// all are asked for, these are outermost ones, and what was waited for between calls is added.
+func (s *statsOut) addUp(ctx context.Context, v *view, in *statsIn, list []store.OpStat) (err error) {
+	var gaps []store.GapStat // nil: between calls is in none of them
+	if !in.partly() {
+		if gaps, err = v.GapStats(ctx, v.Window); err != nil {
+			return err
+		}
+		if list, err = recording.Outermost(ctx, v, v.Window, list); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		s.Calls += list[i].Calls
+	}
+	borders, err := recording.ReadBorders(ctx, v, v.Window, func(c *event.Call) bool {
+		if !in.partly() {
+			return c.Depth == 0
+		}
+		return in.wants(v, c.PID, c.Op)
+	})
+	if err != nil {
+		return err
+	}
+	s.OffCPU = v.waits(list, gaps, borders)
+	return nil
 }
 
 // opsOf are the statistics of all processes, most time first.

@@ -17,6 +17,7 @@ const (
 	maxRows  = 1000
 	longest  = 1 << 20 // an offset beyond which there is nothing
 	oneQuote = 8       // bytes of separators around an item
+	minRow   = 100     // bytes that a row about a place in the code has at least, as JSON
 )
 
 // paging is how a part of a list is asked for.
@@ -89,6 +90,18 @@ func (p paging) pinned(next string, c *common) string {
 		return next + pin + c.Window
 	}
 	return next
+}
+
+// reach is which rows of a list can be on the part that is asked for, if a row has minRow bytes at least:
+// what is costly to find out is found out of these only.
+func (p paging) reach(rows int) (from, to int) {
+	from, _ = parse(p.Cursor) // a wrong one is refused when the page is cut
+	from = min(max(from, 0), rows)
+	n := budget / minRow
+	if p.Limit > 0 {
+		n = min(p.Limit, maxRows)
+	}
+	return from, min(from+n+1, rows)
 }
 
 // page is the part of a list that was asked for, and the cursor of the rest. key
