@@ -39,10 +39,7 @@ func OpTable(all []store.OpStat) map[uint32][]report.Op {
 	for pid, ops := range by {
 		list := []report.Op{}
 		for _, k := range ops {
-			k.op.P50NS = min(k.hist.Quantile(0.5), k.op.MaxNS)
-			k.op.P95NS = min(k.hist.Quantile(0.95), k.op.MaxNS)
-			k.op.P99NS = min(k.hist.Quantile(0.99), k.op.MaxNS)
-			k.op.Kinds = OpKinds(&k.hist, k.op.MaxNS)
+			setQuantiles(&k.op, &k.hist)
 			list = append(list, k.op)
 		}
 		slices.SortFunc(list, func(a, b report.Op) int {
@@ -51,6 +48,14 @@ func OpTable(all []store.OpStat) map[uint32][]report.Op {
 		table[pid] = list
 	}
 	return table
+}
+
+// setQuantiles has an operation say how long its calls were.
+func setQuantiles(o *report.Op, h *stats.Histogram) {
+	o.P50NS = min(h.Quantile(0.5), o.MaxNS)
+	o.P95NS = min(h.Quantile(0.95), o.MaxNS)
+	o.P99NS = min(h.Quantile(0.99), o.MaxNS)
+	o.Kinds = OpKinds(h, o.MaxNS)
 }
 
 // OpKinds are short and long calls, if there are two kinds. longest is the longest call, ns.

@@ -103,15 +103,22 @@ func FindSites(
 		e.MaxNS = max(e.MaxNS, c.Duration)
 		return true
 	}
-	if s.Partial = stored > allCalls; s.Partial {
-		err = r.NotableCalls(ctx, w, visit)
-	} else {
-		err = r.Calls(ctx, w, visit)
-	}
+	s.Partial, err = visitCalls(ctx, r, w, stored, visit)
 	for _, o := range s.Ops {
 		s.Without += o.Calls - min(o.Located, o.Calls)
 	}
 	return s, err
+}
+
+// visitCalls visits the calls of a window; only notable ones, which is partial, if the recording has
+// very many.
+func visitCalls(
+	ctx context.Context, r sitesReader, w store.Window, stored uint64, visit func(*event.Call) bool,
+) (partial bool, err error) {
+	if stored > allCalls {
+		return true, r.NotableCalls(ctx, w, visit)
+	}
+	return false, r.Calls(ctx, w, visit)
 }
 
 // countAll takes the operations that are wanted from the exact statistics.

@@ -1,0 +1,171 @@
+package recording
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// CallSite is a place in a process that calls of an operation were made from. Its statistics are
+// exact, of the whole seconds of the window.
+type CallSite struct {
+	PID  uint32
+	Addr uint64 // to which the calls return; 0: places beyond those that are told apart, or not known
+	report.Op
+	OfNS uint64 // that all of the process's calls of the operation took, ns
+
+	stacks []taken // of calls from there, most calls first
+}
+
+// taken is a stack of some calls.
+type taken struct {
+	id, calls uint64
+}
+
+// CallSites are the places that the program waits for the GPU at: calls of other operations do not
+// tell theirs.
+type CallSites struct {
+	List   []CallSite // most time first
+	Untold uint64     // such calls of which the recording does not tell the place
+}
+
+// siteAt is a place in a process, whatever is called there.
+type siteAt struct {
+	pid  uint32
+	addr uint64
+}
+
+// FindCallSites has the statistics of each place, those only of processes and operations that are
+// wanted.
+func (v *View) FindCallSites(ctx context.Context, wants func(pid uint32, op event.Op) bool) (*CallSites, error) {
+	list, err := v.WaitSites(ctx, v.Window, ^uint64(0))
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(o store.SiteSecond) bool { return !wants(o.PID, o.Op) })
+	s := &CallSites{List: callSitesOf(list)}
+	if err := s.countAll(ctx, v, wants); err != nil {
+		return nil, err
+	}
+	if len(s.List) == 0 {
+		return s, nil
+	}
+	stacks := map[siteAt]map[uint64]uint64{}
+	_, err = visitCalls(ctx, v, v.Window, v.Sum.Stored, func(c *event.Call) bool {
+		if c.Stack != 0 && c.Op.TellsSite() && c.Args[event.SiteArg] != 0 {
+			at := siteAt{c.PID, c.Args[event.SiteArg]}
+			if stacks[at] == nil {
+				stacks[at] = map[uint64]uint64{}
+			}
+			stacks[at][c.Stack] += uint64(max(c.Weight, 1))
+		}
+		return true
+	})
+	for i := range s.List {
+		o := &s.List[i]
+		for id, calls := range stacks[siteAt{o.PID, o.Addr}] {
+			o.stacks = append(o.stacks, taken{id, calls})
+		}
+		slices.SortFunc(o.stacks, func(a, b taken) int {
+			return cmp.Or(cmp.Compare(b.calls, a.calls), cmp.Compare(a.id, b.id))
+		})
+	}
+	return s, err
+}
+
+// callSitesOf puts the threads of each process together.
+func callSitesOf(list []store.SiteSecond) []CallSite {
+	type key struct {
+		siteAt
+		op event.Op
+	}
+	hists := map[key]*stats.Histogram{}
+	by := map[key]*CallSite{}
+	for i := range list {
+		o := &list[i]
+		k := key{siteAt{o.PID, o.Site}, o.Op}
+		s := by[k]
+		if s == nil {
+			s = &CallSite{PID: o.PID, Addr: o.Site, Op: report.Op{Op: o.Op.String()}}
+			by[k], hists[k] = s, &stats.Histogram{}
+		}
+		s.Calls, s.TotalNS, s.MaxNS = s.Calls+o.Calls, s.TotalNS+o.SumNS, max(s.MaxNS, o.MaxNS)
+		hists[k].Merge(o.Hist)
+	}
+	sites := make([]CallSite, 0, len(by))
+	for k, s := range by {
+		setQuantiles(&s.Op, hists[k])
+		sites = append(sites, *s)
+	}
+	slices.SortFunc(sites, func(a, b CallSite) int {
+		return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op.Op, b.Op.Op),
+			cmp.Compare(a.Addr, b.Addr))
+	})
+	return sites
+}
+
+// countAll holds the places against the operations' own statistics.
+func (s *CallSites) countAll(ctx context.Context, v *View, wants func(pid uint32, op event.Op) bool) error {
+	type key struct {
+		pid uint32
+		op  string
+	}
+	all, err := v.OpStats(ctx, v.Window)
+	if err != nil {
+		return err
+	}
+	var calls, told uint64
+	ns := map[key]uint64{}
+	for i := range all {
+		if o := &all[i]; o.Op.TellsSite() && wants(o.PID, o.Op) {
+			calls += o.Calls
+			ns[key{o.PID, o.Op.String()}] += o.SumNS
+		}
+	}
+	for i := range s.List {
+		o := &s.List[i]
+		told += o.Calls
+		o.OfNS = ns[key{o.PID, o.Op.Op}]
+	}
+	s.Untold = calls - min(told, calls)
+	return nil
+}
+
+// Place is what is known of a place in the code: from stacks, which are mostly taken of slow calls.
+type Place struct {
+	Name    string   // function and file, or library and offset; empty: no stack of a call from there was taken
+	Callers []string // the frames of the program's own code that lead there, if others; of the commonest stack first
+}
+
+// placeStacks is of how many stacks a place's callers are found out.
+const placeStacks = 16
+
+// Place finds out what a place of FindCallSites is called.
+func (v *View) Place(ctx context.Context, s *CallSite) (p Place, err error) {
+	for _, t := range s.stacks[:min(len(s.stacks), placeStacks)] {
+		st, err := v.Stack(ctx, t.id)
+		if err != nil {
+			if ctx.Err() != nil {
+				return p, ctx.Err()
+			}
+			continue // it was lost
+		}
+		at := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
+			return f.Kind == event.FrameNative && f.Addr == s.Addr
+		})
+		if at >= 0 && p.Name == "" {
+			p.Name = report.Printable(st.Frames[at].String())
+		}
+		if own := event.Site(st.Frames); own != nil {
+			if text := report.Printable(own.String()); text != p.Name && !slices.Contains(p.Callers, text) {
+				p.Callers = append(p.Callers, text)
+			}
+		}
+	}
+	return p, nil
+}
