@@ -13,7 +13,7 @@ import (
 type stacksIn struct {
 	scope
 	Op     string `json:"op,omitempty" jsonschema:"only this operation; default all"`
-	By     order  `json:"by,omitempty" jsonschema:"what to sort by; default total"`
+	By     order  `json:"by,omitempty" jsonschema:"sort by; default total"`
 	Frames int    `json:"frames,omitempty" jsonschema:"of a stack, at most 128; default 8"`
 	paging
 }

@@ -14,7 +14,7 @@ import (
 type statsIn struct {
 	scope
 	Op    string `json:"op,omitempty" jsonschema:"only this operation; default all"`
-	Layer layer  `json:"layer,omitempty" jsonschema:"only calls of this library; default all"`
+	Layer layer  `json:"layer,omitempty" jsonschema:"only this library; default all"`
 	paging
 }
 
@@ -41,7 +41,7 @@ type opStats struct {
 	MaxNS   uint64        `json:"max_ns"`
 	TotalNS uint64        `json:"total_ns"`
 	Bytes   uint64        `json:"bytes,omitempty"`
-	Kinds   []kindOfCalls `json:"kinds,omitempty" jsonschema:"if short and long ones differ: p50_ns is of the more numerous"`
+	Kinds   []kindOfCalls `json:"kinds,omitempty" jsonschema:"if short and long ones differ: p50_ns is of most"`
 }
 
 // kindOfCalls are calls of about the same length.

@@ -22,8 +22,8 @@ const (
 
 // paging is how a part of a list is asked for.
 type paging struct {
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most 1000; default what 2000 tokens hold"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor; default the begin"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"at most 1000; default 2000 tokens"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor; default begin"`
 
 	taken int // bytes of the answer that something else has
 }

@@ -14,7 +14,7 @@ import (
 
 // scope is the part of a recording that a call is about.
 type scope struct {
-	Since   string `json:"since,omitempty" jsonschema:"5m, 1d, all, FROM/TO; default all, 5m while being written"`
+	Since   string `json:"since,omitempty" jsonschema:"5m, 1d, all, FROM/TO; default all, 5m while written"`
 	PID     int64  `json:"pid,omitempty" jsonschema:"only this process; default all"` // any number that a client sends
 	Process string `json:"process,omitempty" jsonschema:"only of this name; default all"`
 }
