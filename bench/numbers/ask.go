@@ -31,6 +31,10 @@ func questions(t *cudastub.Truth) []question {
 		{"diagnose", "diagnose", map[string]any{}, nil},
 		{"get_causal_chains", "get_causal_chains", rows(map[string]any{}), nil},
 		{"get_trace_stats", "get_trace_stats", rows(map[string]any{"pid": t.PID}), sumOffCPU},
+		{
+			"get_trace_stats.by_call_site", "get_trace_stats",
+			rows(map[string]any{"pid": t.PID, "by": "call_site"}), sumCallSites,
+		},
 		{"get_stacks", "get_stacks", rows(map[string]any{"pid": t.PID}), nil},
 		{"get_timeline", "get_timeline", own, sumTimeline},
 		{"graph_frequency", "graph_frequency", rows(map[string]any{"pid": t.PID}), sumOf("graphs", "launches")},
@@ -94,6 +98,32 @@ func sumOf(list string, names ...string) func(map[string]any) map[string]any {
 	}
 }
 
+// sumCallSites has the rows as call_sites, and what they add up to by operation as ops.
+func sumCallSites(a map[string]any) map[string]any {
+	list, _ := a["ops"].([]any)
+	delete(a, "ops")
+	a["call_sites"] = list
+	if _, more := a["next_cursor"]; more {
+		return sumOffCPU(a)
+	}
+	by := map[any]map[string]any{}
+	ops := []any{}
+	for _, e := range list {
+		o, _ := e.(map[string]any)
+		sum := by[o["op"]]
+		if sum == nil {
+			sum = map[string]any{"op": o["op"], "pid": o["pid"], "calls": 0.0, "total_ns": 0.0, "max_ns": 0.0}
+			by[o["op"]] = sum
+			ops = append(ops, sum)
+		}
+		sum["calls"] = number(sum, "calls") + number(o, "calls")
+		sum["total_ns"] = number(sum, "total_ns") + number(o, "total_ns")
+		sum["max_ns"] = max(number(sum, "max_ns"), number(o, "max_ns"))
+	}
+	a["ops"] = ops
+	return sumOffCPU(a)
+}
+
 // sumOffCPU adds up the classes of waiting.
 func sumOffCPU(a map[string]any) map[string]any {
 	list, _ := a["off_cpu"].([]any)
@@ -117,10 +147,10 @@ func sumTimeline(a map[string]any) map[string]any {
 	var calls, steps, inCalls float64
 	for i, e := range list {
 		o, _ := e.(map[string]any)
-		begin, end := seconds(o, "at_s"), seconds(a, "end_s")
+		begin, end := number(o, "at_s"), number(a, "end_s")
 		if i+1 < len(list) {
 			next, _ := list[i+1].(map[string]any)
-			end = seconds(next, "at_s")
+			end = number(next, "at_s")
 		}
 		span := (end - begin) * 1e9
 		perSecond, _ := o["calls_per_s"].(float64)
@@ -139,7 +169,7 @@ func sumTimeline(a map[string]any) map[string]any {
 	return a
 }
 
-func seconds(o map[string]any, name string) float64 {
+func number(o map[string]any, name string) float64 {
 	v, _ := o[name].(float64)
 	return v
 }

@@ -85,6 +85,10 @@ var rules = map[string]rule{
 	"stacks.calls": atMost(callsOfOp), "stacks.total_ns": atMost(total), "stacks.avg_ns": atMost(longest),
 	"stacks.max_ns": atMost(longest), "op_time_pct": percent, "calls_without_stack": withoutStack,
 
+	"by_call_site.calls": outermost, "call_sites.calls": atMost(callsOfOp), "call_sites.total_ns": atMost(total),
+	"call_sites.avg_ns": atMost(longest), "call_sites.p50_ns": atMost(longest), "call_sites.p95_ns": atMost(longest),
+	"call_sites.p99_ns": atMost(longest), "call_sites.max_ns": atMost(longest),
+
 	"off_cpu_ns": offCPU, "off_cpu.ns": upTo(wall), "runnable_ns": runnable,
 	"step_ms":          upTo(func(k *known) float64 { return k.wall / 1e6 }),
 	"calls_per_step":   upTo(func(k *known) float64 { return k.outermost() }),

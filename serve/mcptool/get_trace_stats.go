@@ -3,6 +3,7 @@ package mcptool
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -15,8 +16,17 @@ type statsIn struct {
 	scope
 	Op    string `json:"op,omitempty" jsonschema:"only this operation; default all"`
 	Layer layer  `json:"layer,omitempty" jsonschema:"only this library; default all"`
+	By    rowOf  `json:"by,omitempty" jsonschema:"call_site: waits for the GPU by place; default op"`
 	paging
 }
+
+// rowOf is what a row of the answer is of.
+type rowOf string
+
+const (
+	byOp   rowOf = "op"
+	bySite rowOf = "call_site"
+)
 
 type statsOut struct {
 	common
@@ -27,7 +37,7 @@ type statsOut struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
-// opStats are exact statistics of an operation of a process.
+// opStats are exact statistics of an operation of a process, or of its calls from one place.
 type opStats struct {
 	Process data          `json:"process"`
 	PID     uint32        `json:"pid"`
@@ -42,6 +52,12 @@ type opStats struct {
 	TotalNS uint64        `json:"total_ns"`
 	Bytes   uint64        `json:"bytes,omitempty"`
 	Kinds   []kindOfCalls `json:"kinds,omitempty" jsonschema:"if short and long ones differ: p50_ns is of most"`
+
+	// If asked for by call_site: the address that the calls return to, and what is known of it.
+	Site    string   `json:"call_site,omitempty"`
+	Place   data     `json:"place,omitempty"`
+	Callers []data   `json:"callers,omitempty"`
+	OfPct   *float64 `json:"op_time_pct,omitempty"` // of the operation's time that TotalNS is
 }
 
 // kindOfCalls are calls of about the same length.
@@ -87,11 +103,11 @@ var traceStatsTool = tool[statsIn, statsOut]{
 			if err := out.addUp(ctx, v, &in, list); err != nil {
 				return err
 			}
-			names, err := v.Names(ctx)
+			table, err := in.table(ctx, v, list, &out.common)
 			if err != nil {
 				return err
 			}
-			out.Ops, out.NextCursor, err = page(opsOf(list, names), in.paging, in, &out.common)
+			out.Ops, out.NextCursor, err = page(table, in.paging, in, &out.common)
 			return err
 		})
 		return out, err
@@ -134,22 +150,81 @@ func (s *statsOut) addUp(ctx context.Context, v *view, in *statsIn, list []store
 	return nil
 }
 
+// table has the rows that are asked for, most time first.
+func (in *statsIn) table(ctx context.Context, v *view, list []store.OpStat, c *common) ([]opStats, error) {
+	names, err := v.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.By == bySite {
+		return in.callSites(ctx, v, names, c)
+	}
+	return opsOf(list, names), nil
+}
+
 // opsOf are the statistics of all processes, most time first.
 func opsOf(list []store.OpStat, names map[uint32]string) []opStats {
 	var all []opStats
 	for pid, ops := range recording.OpTable(list) {
-		for _, o := range ops {
-			all = append(all, opStats{
-				Kinds:   kindsOf(o.Kinds),
-				Process: name(names[pid]), PID: pid, Op: o.Op, Calls: o.Calls, Errors: o.Errors, AvgNS: o.TotalNS / max(o.Calls, 1),
-				P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
-			})
+		for i := range ops {
+			all = append(all, rowOfOp(pid, names[pid], &ops[i]))
 		}
 	}
 	slices.SortFunc(all, func(a, b opStats) int {
 		return cmp.Or(cmp.Compare(b.TotalNS, a.TotalNS), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Op, b.Op))
 	})
 	return all
+}
+
+func rowOfOp(pid uint32, process string, o *report.Op) opStats {
+	return opStats{
+		Kinds:   kindsOf(o.Kinds),
+		Process: name(process), PID: pid, Op: o.Op, Calls: o.Calls, Errors: o.Errors, AvgNS: o.TotalNS / max(o.Calls, 1),
+		P50NS: o.P50NS, P95NS: o.P95NS, P99NS: o.P99NS, MaxNS: o.MaxNS, TotalNS: o.TotalNS, Bytes: o.Bytes,
+	}
+}
+
+// callers are how many of a place's are told.
+const callers = 3
+
+// callSites has a row for each place that waits for the GPU, and notes what is not known of them.
+func (in *statsIn) callSites(ctx context.Context, v *view, names map[uint32]string, c *common) ([]opStats, error) {
+	sites, err := v.FindCallSites(ctx, func(pid uint32, op event.Op) bool { return in.wants(v, pid, op) })
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]opStats, len(sites.List))
+	others := false
+	for i := range sites.List {
+		o := &sites.List[i]
+		rows[i] = rowOfOp(o.PID, names[o.PID], &o.Op)
+		pct := percent(o.TotalNS, o.OfNS)
+		rows[i].Site, rows[i].OfPct = fmt.Sprintf("%#x", o.Addr), &pct
+		others = others || o.Addr == 0
+	}
+	from, to := in.reach(len(rows))
+	for i := from; i < to; i++ {
+		p, err := v.Place(ctx, &sites.List[i])
+		if err != nil {
+			return nil, err
+		}
+		rows[i].Place, rows[i].Callers = frame(p.Name), each(p.Callers, callers, frame)
+	}
+	if len(rows) > 0 {
+		c.Note = joined(c.Note,
+			"figures are of all calls from a place; place and callers are of those that have a stack, mostly slow ones")
+	}
+	if others {
+		c.Note = joined(c.Note, "call_site 0x0 is places beyond the first 32 of a thread, or not known")
+	}
+	switch {
+	case sites.Untold > 0:
+		c.Note = joined(c.Note,
+			"waits for the GPU of which an earlier Ingero did not record the place: "+report.Count(sites.Untold))
+	case len(rows) == 0:
+		c.Note = joined(c.Note, "none of these calls waits for the GPU; others do not tell their place")
+	}
+	return rows, nil
 }
 
 // waits adds up ledgers, most time first. Gaps are nil if none are to be added.

@@ -40,6 +40,7 @@ var schemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[layer]():    enum(layers()...),
 	reflect.TypeFor[scenario](): enum(scenarios()...),
 	reflect.TypeFor[order]():    enum("total", "max", "calls"),
+	reflect.TypeFor[rowOf]():    enum(byOp, bySite),
 	reflect.TypeFor[action]():   enum("chains", "sql", "ops", "overview"),
 	reflect.TypeFor[tableRow](): {Type: "array"},
 	reflect.TypeFor[dropped]():  {Type: "object"},
