@@ -65,6 +65,8 @@ func routes() []route {
 		get[wire.Stacks]("stacks", "Which code makes the calls.", with("op", "by", "slow", "limit"), stacks),
 		get[wire.Waits]("waits", "Where threads waited off the CPU: by operation, class and place in the kernel.",
 			with("op", "by", "limit"), waits),
+		get[wire.CallSites]("call_sites", "Exact statistics of waits for the GPU by where in its code the program makes them.",
+			with("op", "limit"), callSites),
 		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.",
 			[]string{"pid", "process"}, processes),
 		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),

@@ -45,7 +45,7 @@ func TestEachAnswerIsOfTheWholeRecording(t *testing.T) {
 	}
 	h := api(t, recordedOnce(t, b))
 	for _, path := range []string{
-		"overview", "ops", "chains", "timeline", "lanes", "heatmap", "stacks", "waits",
+		"overview", "ops", "chains", "timeline", "lanes", "heatmap", "stacks", "waits", "call_sites",
 		"snapshots", "ledger",
 	} {
 		for query, note := range map[string]string{"": "this is all of it", "?since=1m": "calls more before it"} {
