@@ -16,6 +16,7 @@ type gpus struct {
 	reader  *nvml.Reader
 	devices map[int]store.GPUDevice
 	memory  map[gpuProcess]store.GPUProcess // as recorded last
+	last    map[int]store.GPUSnapshot       // reading of each
 	missed  uint64                          // readings, so far
 }
 
@@ -30,6 +31,7 @@ func newGPUs(o nvml.Options) *gpus {
 	return &gpus{
 		reader:  nvml.Start(o),
 		devices: map[int]store.GPUDevice{}, memory: map[gpuProcess]store.GPUProcess{},
+		last: map[int]store.GPUSnapshot{},
 	}
 }
 
@@ -75,7 +77,9 @@ func (g *gpus) take(b *store.Batch, addUntraced func(pid uint32)) {
 	}
 	for i := range t.Readings {
 		r := &t.Readings[i]
-		b.GPUs = append(b.GPUs, snapshotOf(r))
+		s := snapshotOf(r)
+		b.GPUs = append(b.GPUs, s)
+		g.clockChanges(&s, b)
 		if r.Status(nvml.Processes) == 0 {
 			g.changes(r, b, addUntraced)
 		}

@@ -18,6 +18,7 @@ type Batch struct {
 	Scheduling  []Scheduling
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
+	GPUClocks   []GPUClockChange
 	GPUDevices  []GPUDevice
 	GPUMemory   []GPUProcess // changes only
 	Xids        []Xid

@@ -98,6 +98,16 @@ const (
 	ThrottlePowerBrake uint64 = 0x80 // HwPowerBrakeSlowdown: requested by the power supply
 )
 
+// GPUClockChange is a change of a GPU's clock, or of why it is not higher, between two readings. Only
+// what both of them told is a change.
+type GPUClockChange struct {
+	At                     uint64 // Unix ns of the later reading
+	GPU                    int    // as in GPUSnapshot
+	FromMHz, ToMHz         int    // clock of the multiprocessors, MHz; both 0 if one of them is not known
+	FromReasons, ToReasons uint64 // bits of Throttle*
+	ReasonsUnknown         bool   // the reasons of one of the readings are not known; both are 0
+}
+
 // GPUDevice is a GPU of the machine.
 type GPUDevice struct {
 	GPU    int // as in GPUSnapshot

@@ -24,6 +24,7 @@ var kinds = []recordKind{
 	stallKind,
 	snapshotKind,
 	gpuKind,
+	gpuClockKind,
 	gpuDeviceKind,
 	gpuProcessKind,
 	xidKind,

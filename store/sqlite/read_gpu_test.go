@@ -184,3 +184,35 @@ func TestARecordingReachesToErrorsOfGPUs(t *testing.T) {
 		}
 	}
 }
+
+// Two changes in the same nanosecond stay two, in a recording and in a merged one.
+func TestChangesOfClocksAreReadBack(t *testing.T) {
+	t.Parallel()
+	changes := func(path string) []string {
+		var list []string
+		for _, row := range query(t, path, fmt.Sprintf("select timestamp - %d, gpu_id, from_mhz, to_mhz, from_reasons, "+
+			"to_reasons, node from gpu_clock_changes order by node, gpu_id, timestamp", int64(t0))) {
+			list = append(list, strings.TrimSpace(fmt.Sprintln(row...)))
+		}
+		return list
+	}
+	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, &store.Batch{GPUClocks: []store.GPUClockChange{
+		{At: t0 + 5, GPU: 1, FromMHz: 1980, ToMHz: 1200, ToReasons: store.ThrottleHWThermal},
+		{At: t0 + 5, FromMHz: 345, ToMHz: 1980, ReasonsUnknown: true}, // moves up
+		{At: t0 + 7, GPU: 2, FromReasons: store.ThrottlePowerCap},
+	}})
+	b := recordingOf(t, "gpu-02", store.Session{Boot: "y", PID: 60}, &store.Batch{GPUClocks: []store.GPUClockChange{
+		{At: t0 + 5, FromMHz: 1980, ToMHz: 210, FromReasons: 0, ToReasons: 1},
+	}})
+	ofA := []string{
+		"6 0 345 1980 <nil> <nil> gpu-01", "5 1 1980 1200 0 64 gpu-01", "7 2 <nil> <nil> 4 0 gpu-01",
+	}
+	if d := cmp.Diff(ofA, changes(a)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	merged, r := merge(t, a, b)
+	// the other machine's change moves up: three of the next nanoseconds are taken
+	if d := cmp.Diff(append(ofA, "8 0 1980 210 0 1 gpu-02"), changes(merged)); d != "" || r.Moved != 1 {
+		t.Errorf("merged, %d moved (-want +got):\n%s", r.Moved, d)
+	}
+}

@@ -202,6 +202,11 @@ func fullBatch(t testing.TB) *store.Batch {
 			},
 			{At: t0 + 8, GPU: 3, Unknown: 1<<store.NumGPUColumns - 1},
 		},
+		GPUClocks: []store.GPUClockChange{
+			{At: t0 + 5, GPU: 1, FromMHz: 1980, ToMHz: 1200, FromReasons: 1, ToReasons: store.ThrottleHWThermal},
+			{At: t0 + 6, FromMHz: 345, ToMHz: 1980, ReasonsUnknown: true},
+			{At: t0 + 7, GPU: 2, ToReasons: store.ThrottlePowerCap},
+		},
 		GPUDevices: []store.GPUDevice{{
 			GPU: 1, Name: "NVIDIA H100", UUID: "GPU-1", BusID: "00000000:01:00.0",
 			Driver: "550.54.15",
