@@ -11,7 +11,10 @@
 // these types carries Unix nanoseconds.
 package event
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Source is the layer an event comes from. The numbers are public: they are the
 // source column of the events view.
@@ -34,18 +37,44 @@ type SourceInfo struct {
 	Source Source
 	Name   string
 	Doc    string
+	// Library is the library whose functions the operations are, as its file's name begins; empty if they
+	// are things that the kernel tells of. Title is what it is called in docs/api.md.
+	Library, Title string
 }
 
 // Sources lists every source in numeric order.
 var Sources = []SourceInfo{
-	{SourceCUDA, "CUDA", "CUDA runtime API calls (libcudart)"},
-	{SourceHost, "HOST", "Linux scheduler, processes and memory"},
-	{SourceDriver, "DRIVER", "CUDA driver API calls (libcuda)"},
-	{SourceIO, "IO", "Block device requests"},
-	{SourceTCP, "TCP", "TCP connection events"},
-	{SourceNet, "NET", "Socket calls"},
-	{SourceGraph, "GRAPH", "CUDA graph life cycle"},
-	{SourceNCCL, "NCCL", "NCCL collectives"},
+	{SourceCUDA, "CUDA", "CUDA runtime API calls (libcudart)", "libcudart", "CUDA runtime"},
+	{SourceHost, "HOST", "Linux scheduler, processes and memory", "", ""},
+	{SourceDriver, "DRIVER", "CUDA driver API calls (libcuda)", "libcuda", "CUDA driver"},
+	{SourceIO, "IO", "Block device requests", "", ""},
+	{SourceTCP, "TCP", "TCP connection events", "", ""},
+	{SourceNet, "NET", "Socket calls", "", ""},
+	{SourceGraph, "GRAPH", "CUDA graph life cycle", "libcudart", "CUDA runtime"},
+	{SourceNCCL, "NCCL", "NCCL collectives", "libnccl", "NCCL"},
+}
+
+// Libraries are the libraries whose functions are operations, each once: sources of one library are
+// together under the first of them.
+func Libraries() []SourceInfo {
+	var list []SourceInfo
+	for _, i := range Sources {
+		if i.Library != "" && !slices.ContainsFunc(list, func(o SourceInfo) bool { return o.Library == i.Library }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Called reports whether the source's operations are functions of a library, which
+// are timed; the others are things the kernel tells of.
+func (s Source) Called() bool {
+	for i := range Sources {
+		if Sources[i].Source == s {
+			return Sources[i].Library != ""
+		}
+	}
+	return false
 }
 
 // String returns the short upper-case name, "CUDA".

@@ -16,11 +16,16 @@ import (
 )
 
 // apiLibraries are the libraries of the catalogue's operations.
-var apiLibraries = map[string][]event.Source{
-	"libcudart.so.13": {event.SourceCUDA, event.SourceGraph},
-	"libcuda.so.1":    {event.SourceDriver},
-	"libnccl.so.2":    {event.SourceNCCL},
-}
+var apiLibraries = func() map[string][]event.Source {
+	m := map[string][]event.Source{}
+	for _, s := range event.Sources {
+		if s.Library != "" {
+			file := s.Library + ".so.1"
+			m[file] = append(m[file], s.Source)
+		}
+	}
+	return m
+}()
 
 // typedCalls have arguments that are read from memory, from the stack, or are made of
 // several: structures are those of driver_types.h and cuda.h, in words of 8 bytes.

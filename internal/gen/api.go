@@ -14,11 +14,6 @@ import (
 // apiLists is where the functions are listed that NVIDIA's libraries export.
 const apiLists = "internal/gen/testdata/api"
 
-// apiLibraries are the libraries of the lists, in the order of the page.
-var apiLibraries = []struct{ file, title string }{
-	{"libcudart", "CUDA runtime, libcudart"}, {"libcuda", "CUDA driver, libcuda"}, {"libnccl", "NCCL, libnccl"},
-}
-
 // apiList is what one version of a library exports.
 type apiList struct {
 	library, version, source string
@@ -79,10 +74,10 @@ func apiPage(lists []apiList) []byte {
 		"(`_ptsz`, `_ptds`) go with it. Functions of a newer version that are in no list are told by\n" +
 		"`ingero check --coverage` for the processes that import them ([coverage.md](coverage.md)).\n\n" +
 		"| library | version | from | functions | traced | not traced |\n|---|---|---|---|---|---|\n")
-	for _, lib := range apiLibraries {
+	for _, lib := range event.Libraries() {
 		for i := range lists {
 			l := &lists[i]
-			if l.library != lib.file {
+			if l.library != lib.Library {
 				continue
 			}
 			traced := 0
@@ -95,9 +90,9 @@ func apiPage(lists []apiList) []byte {
 				l.library, l.version, l.source, len(l.functions), traced, len(l.functions)-traced)
 		}
 	}
-	for _, lib := range apiLibraries {
-		fmt.Fprintf(&b, "\n## %s\n", lib.title)
-		writeLibrary(&b, lists, lib.file)
+	for _, lib := range event.Libraries() {
+		fmt.Fprintf(&b, "\n## %s, %s\n", lib.Title, lib.Library)
+		writeLibrary(&b, lists, lib.Library)
 	}
 	return b.Bytes()
 }

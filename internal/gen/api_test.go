@@ -39,6 +39,11 @@ func TestEveryExportedFunctionIsTracedOrTheReasonIsListed(t *testing.T) {
 	if versions["libcudart"] < 3 || versions["libcuda"] < 3 || versions["libnccl"] < 2 {
 		t.Errorf("lists of %v", versions)
 	}
+	for _, l := range event.Libraries() {
+		if versions[l.Library] == 0 {
+			t.Errorf("no list of what %s exports", l.Library)
+		}
+	}
 }
 
 // A row of the catalogue is a function that there is.

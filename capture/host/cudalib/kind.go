@@ -16,7 +16,7 @@ const (
 	NCCL    Kind = "nccl"    // libnccl
 )
 
-// kinds are the names of files, with the versions that follow them and the
+// kinds are, in the order in which they are attached to, the names of files, with the versions that follow them and the
 // hashes that Python wheels put into them: libcudart.so.12,
 // libcudart.so.11.8.89, libcudart-d0da41ae.so.11.0, libcuda.so.535.261.03.
 var kinds = []struct {
@@ -36,6 +36,17 @@ func (k Kind) File() *regexp.Regexp {
 		}
 	}
 	return nil
+}
+
+// Order is where the kind comes in the order in which a process's libraries are attached to; -1 if
+// it is none.
+func (k Kind) Order() int {
+	for n, x := range kinds {
+		if x.kind == k {
+			return n
+		}
+	}
+	return -1
 }
 
 // KindOf is the library that a file's name says it is, empty for any other.

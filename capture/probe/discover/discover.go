@@ -78,12 +78,8 @@ func (f *Finder) Process(pid int) ([]File, error) {
 		}
 	}
 	// What is attached to first loses the least.
-	slices.SortStableFunc(found, func(a, b File) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
+	slices.SortStableFunc(found, func(a, b File) int { return cmp.Compare(a.Kind.Order(), b.Kind.Order()) })
 	return found, nil
-}
-
-func rank(k cudalib.Kind) int {
-	return slices.Index([]cudalib.Kind{cudalib.Runtime, cudalib.Driver, cudalib.NCCL}, k)
 }
 
 // Matters reports whether a file that a process mapped just now may have CUDA
