@@ -19,14 +19,20 @@ import (
 )
 
 // lanesOf asks for lanes.
-func lanesOf(t testing.TB, h http.Handler, query string) (l wire.Lanes) {
+func lanesOf(t testing.TB, h http.Handler, query string) wire.Lanes {
 	t.Helper()
-	code, b := ask(t, h, "GET", nodeapi.Prefix+"lanes?"+query, "")
-	if code != http.StatusOK {
-		t.Fatalf("lanes?%s: %d %s", query, code, b)
+	for before := uint64(0); ; {
+		var l wire.Lanes
+		code, b := ask(t, h, "GET", nodeapi.Prefix+"lanes?"+query, "")
+		if code != http.StatusOK {
+			t.Fatalf("lanes?%s: %d %s", query, code, b)
+		}
+		must(t, json.Unmarshal(b, &l))
+		if l.ReadNS == before || l.ReadNS == 0 { // as far as the recording goes: an answer may be of what was read in time
+			return l
+		}
+		before = l.ReadNS
 	}
-	must(t, json.Unmarshal(b, &l))
-	return l
 }
 
 // sums adds up the time and number of calls by operation, and of waits by class.
@@ -222,8 +228,7 @@ func BenchmarkLanes(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			h := nodeapi.New(src, nodeapi.Options{})
-			for lanesOf(b, h, "since=all&rows=0").ReadNS != 0 {
-			}
+			lanesOf(b, h, "since=all&rows=0")
 		}
 	})
 	h := nodeapi.New(src, nodeapi.Options{})
