@@ -1,7 +1,7 @@
-// Package collective follows the collective operations of processes from their own
-// calls: in which communicator, as which rank, as which one in order each was queued,
-// and which later call waited for it. It is arithmetic over events, with no clock and
-// no I/O; who was late is the diagnose package's business.
+// Package collective follows the collective operations of processes from their own calls: the
+// communicator, rank and number of each operation when it was queued, and the later call that
+// waited for it. It is arithmetic over events, with no clock and no I/O. Which rank was late is
+// decided in package diagnose.
 package collective
 
 import (
@@ -10,16 +10,15 @@ import (
 
 // Bounds.
 const (
-	MaxPending  = 4096           // collectives of a process that nobody has waited for yet
-	MaxAge      = 30_000_000_000 // ns for which they are kept
+	MaxPending  = 4096           // collectives of a process that no call has waited for yet
+	MaxAge      = 30_000_000_000 // ns for which these are kept
 	maxEvents   = 8192           // CUDA events of a process that are followed
 	maxStreams  = 256            // streams of a process that are followed
 	maxDeferred = 4096           // calls in a group that has not ended
 )
 
-// Tracker follows any number of processes. It is fed every call, in the order in
-// which calls returned. A finished record says when the collective was waited for,
-// or that nobody was seen to.
+// Tracker follows any number of processes. Calls are passed in the order in which they returned. A
+// finished record says when the collective was waited for, or that no call waited for it.
 type Tracker struct {
 	procs map[uint32]*process
 	done  []event.Collective
@@ -28,7 +27,7 @@ type Tracker struct {
 // NewTracker makes a Tracker.
 func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
 
-// kind is what a call means here.
+// kind is the meaning of a call for the tracker.
 type kind uint8
 
 const (
@@ -47,7 +46,7 @@ const (
 	waitEvent
 )
 
-// kinds is indexed by event.Op: the look-up is on the path of every call.
+// kinds is indexed by event.Op: each call is looked up in it.
 var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
@@ -79,7 +78,7 @@ var byName = map[string]kind{
 	"cudaEventRecord": recordEvent, "cudaStreamWaitEvent": waitEvent,
 }
 
-// Calls takes calls into account.
+// Calls counts calls.
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
@@ -99,8 +98,7 @@ func (t *Tracker) Calls(calls []event.Call) {
 	}
 }
 
-// Lives forgets processes that execute a new program. It is to be called after the calls that
-// came before.
+// Lives forgets processes that execute a new program. Call it after the calls before that.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeExec {
@@ -109,7 +107,7 @@ func (t *Tracker) Lives(lives []event.Life) {
 	}
 }
 
-// Ended forgets processes that ended, with their first threads, of which no more calls will come.
+// Ended forgets processes whose first thread ended. No more calls of theirs will come.
 func (t *Tracker) Ended(ends []event.Life) {
 	for i := range ends {
 		if l := &ends[i]; l.PID == l.TID {
@@ -125,8 +123,8 @@ func (t *Tracker) forget(pid uint32) {
 	}
 }
 
-// Take appends what has been finished since, and gives up what is older than MaxAge
-// at the given Unix time in ns; all of it if that is 0.
+// Take appends the records finished since the last call. It gives up those older than MaxAge at the
+// given Unix time in ns, or all if that is 0.
 func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
 	for _, p := range t.procs {
 		if at == 0 {
@@ -140,20 +138,20 @@ func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
 	return list
 }
 
-// stream is a stream's order: which collectives it has passed. Those queued in the
-// stream itself have numbers up to the process's latest one.
+// passed is a stream's order: the collectives it has waited for. Those queued in the stream itself
+// have numbers up to the process's latest one.
 type passed map[uint64]uint64 // by stream, the number of the last collective waited for
 
 type communicator struct {
 	id          uint64
 	rank, ranks int32
-	counted     map[lane]uint32 // by what the tracer did not number
-	children    uint64          // communicators that were made of it
+	counted     map[lane]uint32 // number of operations that have none from the tracer
+	children    uint64          // number of communicators derived from it
 	child       bool
 }
 
 type lane struct {
-	op   event.Op // 0: between all
+	op   event.Op // 0: an operation of all ranks
 	peer int32
 }
 
@@ -193,7 +191,7 @@ func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.C
 			p.comms[c.Args[0]] = &communicator{id: c.Args[3], rank: int32(c.Args[2]), ranks: int32(c.Args[1])}
 		}
 	case initAll:
-		if c.Ret == 0 { // of the others the handles are not known
+		if c.Ret == 0 { // otherwise the handles are unknown
 			p.comms[c.Args[0]] = &communicator{id: 0, rank: 0, ranks: int32(c.Args[1])}
 		}
 	case split, shrink:
@@ -231,13 +229,13 @@ func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.C
 	return done
 }
 
-// move takes up a collective call.
+// move handles a collective call.
 func (p *process) move(c *event.Call, done []event.Collective) []event.Collective {
 	x := Decode(c)
 	if m := p.comms[x.Comm]; m != nil {
 		x.CommID, x.Rank, x.Ranks = m.id, m.rank, m.ranks
 		if m.child && x.PairWise() {
-			x.CommID = 0 // peers go by their ranks in the child, which are not known
+			x.CommID = 0 // peers have ranks of the child, which are unknown
 		}
 		if x.Seq == 0 && c.Ret == 0 {
 			x.Seq = m.number(&x)
@@ -256,9 +254,9 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 	return p.queue(&x, done)
 }
 
-// derive takes up a communicator that is made of another one. All ranks make the same
-// ones of it, in the same order, so that its parent, its number and the part say which
-// it is. In it, ranks keep the numbers of the parent: by those a job knows them.
+// derive handles a communicator derived from another one. All ranks derive the same ones in the
+// same order, so the parent, a number and the part identify it. In it, ranks keep their numbers of
+// the parent, which users know.
 func (p *process) derive(c *event.Call, k kind) {
 	parent := p.comms[c.Args[1]]
 	if parent == nil {
@@ -280,14 +278,14 @@ func (p *process) derive(c *event.Call, k kind) {
 	p.comms[c.Args[0]] = m
 }
 
-// mix makes an id of an id and a number. It is positive, as ids in SQL are.
+// mix hashes an id and a number to an id. The result is positive, as ids in SQL are.
 func mix(id, n uint64) uint64 {
 	id = (id ^ n) * 1099511628211
 	id ^= id >> 32
 	return max(id>>1, 1)
 }
 
-// number counts what the tracer has not numbered.
+// number gives operations numbers that have none from the tracer.
 func (m *communicator) number(x *event.Collective) uint32 {
 	var l lane
 	if x.PairWise() {
@@ -324,8 +322,8 @@ func (p *process) queue(x *event.Collective, done []event.Collective) []event.Co
 	return done
 }
 
-// record notes what an event waits for: all that its stream holds by now, and what
-// the stream itself waits for.
+// record notes what an event waits for: all work queued in its stream by now, and what the stream
+// itself waits for.
 func (p *process) record(ev, stream uint64) {
 	if len(p.events) >= maxEvents {
 		clear(p.events)
@@ -355,7 +353,7 @@ func (p *process) waitEvent(stream, ev uint64) {
 	}
 }
 
-// sync finishes what a call has waited for.
+// sync finishes the operations that a call has waited for.
 func (p *process) sync(c *event.Call, k kind, done []event.Collective) []event.Collective {
 	covers := func(*pending) bool { return true }
 	switch k {
@@ -380,7 +378,7 @@ func (p *process) sync(c *event.Call, k kind, done []event.Collective) []event.C
 	return done
 }
 
-// abandon gives up what was queued before a time.
+// abandon gives up operations queued before a time.
 func (p *process) abandon(before uint64, done []event.Collective) []event.Collective {
 	n := 0
 	for n < len(p.open) && p.open[n].At < before {

@@ -7,17 +7,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Rank is which rank of how many a process is, as it was told itself; -1 and 0 if
-// nobody knows.
+// Rank is the rank of a process and the number of ranks, from its environment; -1 and 0 if unknown.
 type Rank struct{ Rank, Ranks int }
 
-// When ranks whose communicators were made before the recording began are taken to be
-// in the same operations.
+// The conditions under which ranks whose communicators were made before the recording began are
+// considered to take part in the same operations.
 const (
 	minCommon = 10  // operations that they must have in common
 	together  = 0.5 // share of them that must end together: a rank may wait for one much later
-	agreed    = 0.9 // share of these that must say the same of how far the numbers are apart
-	closeness = 0.1 // of the time from one operation to the next: how far apart their ends may be
+	agreed    = 0.9 // share of these that must give the same difference of numbers
+	closeness = 0.1 // of the time from one operation to the next: the maximum distance of their ends
 )
 
 // line is the operations of one process in one communicator, by number.
@@ -27,11 +26,10 @@ type line struct {
 	ops  []*event.Collective
 }
 
-// Infer finds out which operations belong together of communicators that were made
-// before the recording began, on one machine: an operation ends on all ranks at the
-// same time, and on all it is of the same kind and size. It needs to be told which ranks
-// the processes are. What it finds it fills in, and marks as Inferred; it returns how
-// many operations stay without a communicator.
+// Infer matches operations of communicators that were made before the recording began, on one
+// machine: an operation ends on all ranks at the same time, and has the same kind and size on all.
+// It needs the ranks of the processes. It fills in what it finds and marks it as Inferred, and
+// returns how many operations stay without a communicator.
 func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
 	lines := unknown(list)
 	for i, first := range lines {
@@ -59,8 +57,8 @@ func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
 	return left
 }
 
-// unknown are the operations of unknown communicators that something waited for, those
-// of the communicators with most of them first.
+// unknown are the waited-for operations of unknown communicators, those of the communicators with
+// most operations first.
 func unknown(list []event.Collective) (lines []*line) {
 	type key struct {
 		pid  uint32
@@ -88,7 +86,7 @@ func unknown(list []event.Collective) (lines []*line) {
 	return lines
 }
 
-// ends are the operations that something waited for, by when that was over.
+// ends are the waited-for operations, by the time when the wait was over.
 func (l *line) ends() (list []*event.Collective) {
 	for _, c := range l.ops {
 		if c.SyncOp != 0 {
@@ -99,8 +97,8 @@ func (l *line) ends() (list []*event.Collective) {
 	return list
 }
 
-// aligned says by how much the numbers of o's operations are ahead of l's, if the two
-// are ranks of one communicator.
+// aligned returns by how much the numbers of o's operations are ahead of l's, if the two are ranks
+// of one communicator.
 func (l *line) aligned(o *line) (shift int64, ok bool) {
 	mine, theirs := l.ends(), o.ends()
 	if len(mine) < minCommon || len(theirs) < minCommon {
@@ -135,8 +133,8 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// common counts the operations that both lines have, given how far their numbers are
-// apart, and says whether they are the same on both.
+// common counts the operations that both lines have, for a difference of numbers, and reports
+// whether they are the same on both.
 func (l *line) common(o *line, shift int64) (n int, same bool) {
 	at := map[int64]*event.Collective{}
 	for _, c := range l.ops {
@@ -157,7 +155,7 @@ func (l *line) common(o *line, shift int64) (n int, same bool) {
 	return n, true
 }
 
-// distinct reports whether a group has two lines or more, each of another rank.
+// distinct reports whether a group has two or more lines, all of different ranks.
 func distinct(group []*line, ranks map[uint32]Rank) bool {
 	seen := map[int]bool{}
 	for _, l := range group {

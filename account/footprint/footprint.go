@@ -1,6 +1,6 @@
-// Package footprint adds up what processes asked of the kernel and touched, for
-// the end of a trace and for the explanation of a recording. It is pure: no file,
-// no clock.
+// Package footprint sums up the system calls of processes and the files, sockets and programs that
+// they used, for the end of a trace and for the explanation of a recording. It is pure: no file, no
+// clock.
 package footprint
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// maxEntries bounds how many entries of a kind are kept: a shell loop makes more
-// processes than anybody reads of.
+// maxEntries bounds the entries of a kind: a shell loop starts more processes than are useful to
+// list.
 const maxEntries = 1 << 16
 
 // Sum is the footprint of processes since it began. Use New.
@@ -29,7 +29,7 @@ type Sum struct {
 	libs     map[event.MappedLibrary]bool
 	cpu      map[uint32]event.ProcessCPU
 	leftOut  uint64
-	over     uint64 // Unix ns at which it ended, because CUDA was loaded
+	over     uint64 // Unix ns at which it ended because CUDA was loaded
 }
 
 type (
@@ -62,10 +62,10 @@ func (s *Sum) IsZero() bool {
 	return len(s.syscalls)+len(s.touched)+len(s.misses)+len(s.programs)+len(s.libs)+len(s.cpu) == 0
 }
 
-// Over says that nothing was counted from a time (Unix ns) on, because CUDA was loaded.
+// Over says that nothing was counted after a time (Unix ns), because CUDA was loaded.
 func (s *Sum) Over(at uint64) { s.over = at }
 
-// taken is for how long a footprint was taken that ended early, in ns.
+// taken is the length in ns of a footprint that ended early.
 func (s *Sum) taken() uint64 {
 	first := s.over
 	for _, c := range s.cpu {
@@ -74,7 +74,7 @@ func (s *Sum) taken() uint64 {
 	return s.over - first
 }
 
-// room reports whether one more entry may be kept, and counts it if not.
+// room reports whether one more entry may be kept, else it counts it as left out.
 func (s *Sum) room(n int, known bool) bool {
 	if known || n < maxEntries {
 		return true
@@ -83,7 +83,7 @@ func (s *Sum) room(n int, known bool) bool {
 	return false
 }
 
-// Add adds what changed.
+// Add adds changes.
 func (s *Sum) Add(f *event.Footprint) {
 	for i := range f.Syscalls {
 		c := &f.Syscalls[i]
@@ -148,7 +148,7 @@ func ErrnoName(n uint16) string {
 	return fmt.Sprintf("errno-%d", n)
 }
 
-// Report sorts what was added; nil if that is nothing.
+// Report sorts the entries; nil if there are none.
 func (s *Sum) Report() *report.Footprint {
 	if s == nil || s.IsZero() {
 		return nil
@@ -189,7 +189,7 @@ func (s *Sum) Report() *report.Footprint {
 	return r
 }
 
-// processes lists all that appear anywhere, the busiest first.
+// processes lists all processes with entries, those with most calls first.
 func (s *Sum) processes(r *report.Footprint) {
 	all := map[uint32]*report.FootprintProcess{}
 	of := func(pid uint32) *report.FootprintProcess {
@@ -217,7 +217,7 @@ func (s *Sum) processes(r *report.Footprint) {
 	})
 }
 
-// things lists files and sockets, those that moved most bytes first.
+// things lists files and sockets, those with most bytes first.
 func (s *Sum) things(r *report.Footprint) {
 	for _, t := range s.touched {
 		if t.Kind != event.TouchSocket {
@@ -244,7 +244,7 @@ func (s *Sum) things(r *report.Footprint) {
 	})
 }
 
-// Role words what a process did to get a socket.
+// Role describes how a process got a socket.
 func Role(how uint8) string {
 	switch {
 	case how&event.HowConnect != 0:

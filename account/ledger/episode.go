@@ -9,8 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Episode is a span of a dispatching thread's time in which it may have lost
-// some: an outermost call, or the time between two.
+// Episode is an outermost call of a dispatching thread, or the gap between two.
 type Episode struct {
 	Start, Duration uint64
 	Thread          event.Thread
@@ -25,13 +24,13 @@ type Episode struct {
 // End is the Unix time in ns at which the episode ended.
 func (e *Episode) End() uint64 { return e.Start + e.Duration }
 
-// Split says where its time went.
+// Split is how its time was spent.
 func (e *Episode) Split() Split { return SplitOf(e.Duration, &e.Ledger) }
 
-// Episodes orders the calls and gaps of every thread by time. Nested calls go to
-// the outermost call around them: their time is counted there, once. An interval
-// of a thread with calls that falls into none of its episodes becomes one of its
-// own, because a gap may have been lost, or have been too short a wait to keep.
+// Episodes orders the calls and gaps of every thread by time. Nested calls go to the outermost call
+// around them: their time is counted there, once. An off-CPU interval of a thread with calls that
+// is in no episode becomes one of its own, because its gap may have been dropped, or have been too
+// short a wait to keep.
 func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[event.Thread][]Episode {
 	by := collect(calls, gaps)
 	for t := range by {
@@ -58,8 +57,8 @@ func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[eve
 	return by
 }
 
-// collect makes the episodes of calls and gaps. Where both come in order of time,
-// as they are read, so do the episodes.
+// collect makes the episodes of calls and gaps, in the order of its input, which is usually by
+// time.
 func collect(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
 	by := room(calls, gaps)
 	addGaps := func(until uint64) {
@@ -82,8 +81,8 @@ func collect(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
 	return by
 }
 
-// room makes lists that the calls and gaps of each thread fit into: an episode is
-// large, and a growing list is copied again and again.
+// room allocates lists for the calls and gaps of each thread: an episode is large, and a growing
+// list would be copied again and again.
 func room(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
 	n := map[event.Thread]int{}
 	for i := range calls {
@@ -122,7 +121,7 @@ func placeRows(by map[event.Thread][]Episode, rows []event.OffCPU) {
 	}
 }
 
-// Of is what an interval adds to the ledger of its thread.
+// Of is an interval's contribution to the ledger of its thread.
 func Of(o *event.OffCPU) (l event.Ledger) {
 	queue := min(o.RunQueue, o.Duration)
 	l.NS[o.Class] = o.Duration - queue
@@ -134,8 +133,7 @@ func Of(o *event.OffCPU) (l event.Ledger) {
 	return l
 }
 
-// order sorts episodes by time; a total order, so that the order of the input
-// does not show.
+// order sorts episodes by time. It is a total order, so that the order of the input has no effect.
 func order(list []Episode) {
 	SortStable(list, func(e *Episode) Key { return Key{e.Start, ^e.Duration} }, func(a, b *Episode) int {
 		return cmp.Or(
@@ -156,14 +154,14 @@ func compareCalls(a, b *event.Call) int {
 	return cmp.Or(slices.Compare(a.Args[:], b.Args[:]), cmp.Compare(a.Weight, b.Weight))
 }
 
-// around finds the episode that a moment falls into.
+// around finds the episode that contains a time.
 func around(list []Episode, at uint64) *Episode {
 	i := sort.Search(len(list), func(i int) bool { return list[i].Start > at })
 	if i == 0 || list[i-1].End() < at {
 		return nil
 	}
-	// A gap and the call after it share a moment: it belongs to the later one,
-	// unless that has no length.
+	// A gap and the call after it share a nanosecond: it belongs to the later one, unless that
+	// has no length.
 	if i > 1 && list[i-1].Duration == 0 && list[i-2].End() >= at {
 		return &list[i-2]
 	}

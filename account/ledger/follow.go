@@ -6,10 +6,10 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// MaxDepth bounds a chain.
+// MaxDepth is the maximum length of a chain.
 const MaxDepth = 8
 
-// Proof says how a link of a chain is known to have been in the way.
+// Proof says how a link of a chain is known.
 type Proof uint8
 
 // The proofs.
@@ -17,9 +17,9 @@ const (
 	ByItself Proof = iota // the first link: the waiter
 	ByHolder              // its id was in the lock word
 	ByFutex               // it woke the waiter through the futex waited on
-	ByWake                // it woke the waiter from a pipe or socket
+	ByWake                // it woke the waiter that waited on a pipe or socket
 	ByPeer                // it is at the other end of the socket
-	ByHabit               // it released the futex the other times; this wait timed out
+	ByHabit               // it usually releases the futex; this wait timed out
 )
 
 // Link is one thread of a chain and what it did while the link before it waited.
@@ -27,17 +27,16 @@ type Link struct {
 	Thread   event.Thread
 	Comm     string
 	Proof    Proof
-	From, To uint64 // Unix ns: the part of its time that matters
-	Known    bool   // Split is known; else the thread was not accounted for
+	From, To uint64 // Unix ns: the relevant part of its time
+	Known    bool   // Split is known; else the thread's time was not recorded
 	Split    Split
 	Rows     []*event.OffCPU // its intervals in that part
 	Wait     *event.OffCPU   // the one that the next link, if any, explains
 }
 
-// Follow goes from an interval in which a thread was blocked to the thread it
-// waited for, and on through that one's own waits, until somebody is found who
-// ran, waited for something that is not a thread, or is not accounted for. The
-// first link is the waiter. Cycles are cut.
+// Follow goes from an interval in which a thread was blocked to the thread it waited for, and
+// through that one's own waits, until a thread is found that ran, waited for something other than a
+// thread, or whose time was not recorded. The first link is the waiter. Cycles are cut.
 func (x *Index) Follow(row *event.OffCPU) []Link {
 	from, to := Blocked(row)
 	first := Link{
@@ -66,7 +65,7 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 		chain = append(chain, x.link(tid, proof, from, to, last.Wait))
 	}
 	if n := len(chain); n > 1 {
-		chain[n-1].Wait = nil // nobody was found behind it
+		chain[n-1].Wait = nil // no thread was found behind it
 	}
 	return chain
 }
@@ -97,19 +96,18 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	return l
 }
 
-// Followable reports whether a wait of the class ends by another thread's doing,
-// so that the one who woke the waiter is the one it waited for. A poll is no such wait
-// by itself: it is for whatever comes first. But a thread that others wait for, and that
-// polls, waits for who then sends it something.
+// Followable reports whether a wait of the class is ended by another thread, so that the waker is
+// the thread it waited for. A poll is not such a wait by itself, as it ends with whatever comes
+// first. But a thread that others wait for, and that polls, waits for the thread that then sends it
+// something.
 func Followable(c event.Class) bool {
 	return c == event.Futex || c == event.Pipe || c == event.Network
 }
 
-// Behind names the thread that an interval waited for: the lock's holder if it
-// is a living thread, else the thread that ended the wait. A wake-up is trusted only for
-// futexes, pipes and sockets, and only if a task made it by a system call of its
-// own: the idle task, a timer and a network interrupt run in the name of
-// whatever thread they interrupted.
+// Behind names the thread that an interval waited for: the lock's holder if it is a living thread,
+// else the waker. A wake-up counts only for futexes, pipes and sockets, and only if a task made it
+// by a system call of its own: the idle task, a timer and a network interrupt run in the name of
+// the thread they interrupted.
 func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if o.Class == event.Futex {
 		return x.behindFutex(o)
@@ -131,8 +129,8 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	return w.TID, ByWake, true
 }
 
-// behindFutex is Behind for a wait on a futex. A requeued waiter is woken at
-// another address of the same process.
+// behindFutex is Behind for a wait on a futex. A requeued waiter is woken at another address of the
+// same process.
 func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	w := o.Waker
 	switch {
@@ -148,24 +146,22 @@ func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) 
 	return 0, 0, false
 }
 
-// delivers reports whether the waker of a socket wait or a poll is the one at its other end,
-// and not a thread in whose name a network interrupt came.
+// delivers reports whether the waker of a socket wait or a poll is the thread at the other end, and
+// not one that a network interrupt happened to interrupt.
 func (x *Index) delivers(o *event.OffCPU) bool {
 	w := o.Waker
 	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 &&
 		x.transfers[o.WakerSyscall]
 }
 
-// transfers are the system calls that may end another thread's socket wait. A
-// network interrupt may also arrive while a bystander is in a system call, but
-// seldom in one of these.
+// transfers are the system calls that may end another thread's socket wait. A network interrupt may
+// also arrive while an unrelated thread is in a system call, but seldom in one of these.
 const transfers = `read write close pwrite64 writev sendfile connect sendto recvfrom sendmsg recvmsg shutdown splice
 	sendmmsg io_uring_enter`
 
-// holds checks the thread id found in a lock word, which is a hint: the word may
-// be no lock at all. It must be another thread that lives during the wait, of
-// the same process unless the lock is shared with a process that is accounted
-// for.
+// holds checks the thread id found in a lock word, which is only a hint: the word may not be a
+// lock. It must be another thread that lives during the wait, of the same process unless the lock
+// is shared with a process whose time is recorded.
 func (x *Index) holds(o *event.OffCPU) bool {
 	k := x.threads[o.Holder]
 	if o.Holder == 0 || o.Holder == o.TID || k == nil {
@@ -177,7 +173,7 @@ func (x *Index) holds(o *event.OffCPU) bool {
 	return k.thread.PID == o.PID || k.known
 }
 
-// interrupts reports whether a task is one that wakes on behalf of hardware.
+// interrupts reports whether a task wakes others on behalf of hardware.
 func interrupts(comm string) bool {
 	for _, p := range []string{"swapper", "ksoftirqd", "ktimers", "irq/"} {
 		if strings.HasPrefix(comm, p) {

@@ -8,16 +8,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Index finds off-CPU intervals and totals by thread and time. Thread ids are
-// unique on a host at any moment, so it looks threads up by TID alone.
+// Index finds off-CPU intervals and totals by thread and time. Thread ids are unique on a host at
+// any time, so it looks threads up by TID alone.
 type Index struct {
 	threads map[uint32]*track
-	peers   map[any]uint32 // who is at the other end of a socket or futex: see learnPeers
+	peers   map[any]uint32 // the thread at the other end of a socket or futex: see learnPeers
 
 	transfers event.SyscallSet
 }
 
-// track is what is known of one TID.
+// track is the data of one TID.
 type track struct {
 	thread   event.Thread
 	comm     string
@@ -25,14 +25,14 @@ type track struct {
 	rows     []*event.OffCPU // by start
 	ends     []uint64        // ends[i] is the latest end of rows[:i+1]
 	totals   []*event.ThreadTime
-	known    bool   // accounted for: rows or totals exist
+	known    bool   // its time is recorded: rows or totals exist
 	since    uint64 // Unix ns of the earliest of them
 	until    uint64 // Unix ns of the end of the latest
 	ended    uint64
 	followed bool
 }
 
-// Known is a thread that is known by name, whether or not its time was recorded.
+// Known is a thread whose name is known, whether or not its time was recorded.
 type Known struct {
 	event.Thread
 	Comm string
@@ -86,14 +86,13 @@ func (k *track) cover(from, to uint64) {
 	k.until = max(k.until, to)
 }
 
-// slack is how far beyond its last record a thread is taken to be accounted for:
-// the totals of running threads come ten times a second. It is the same before
-// the first record, except for a thread that the tracer took up only when it
-// woke a traced one.
+// slack is how long after its last record a thread's time still counts as recorded: totals of
+// running threads come ten times a second. It is the same before the first record, except for a
+// thread that was recorded only from when it woke a traced one.
 const slack = 200_000_000
 
-// covers reports whether the thread was accounted for during all of a span, so
-// that the lack of an interval means that it ran.
+// covers reports whether the thread's time was recorded during all of a span, so that a span
+// without an interval means that it ran.
 func (k *track) covers(from, to uint64) bool {
 	before := uint64(slack)
 	if k.followed {
@@ -102,17 +101,15 @@ func (k *track) covers(from, to uint64) bool {
 	return k.known && from >= k.since-min(k.since, before) && to <= k.until+min(slack, ^uint64(0)-k.until)
 }
 
-// compareRows is a total order over what matters, so that the order in which
-// rows were recorded does not.
+// compareRows is a total order, so that the order in which rows were recorded has no effect.
 func compareRows(a, b *event.OffCPU) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration),
 		cmp.Compare(a.Class, b.Class), cmp.Compare(a.RunQueue, b.RunQueue),
 		cmp.Compare(a.Waker.TID, b.Waker.TID), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Inode, b.Inode))
 }
 
-// track returns what is known of a thread. It may rename itself: the name it had
-// last counts, and of two at the same time the greater, so that the order of the
-// records does not matter.
+// track returns the data of a thread. A thread may rename itself: the last name counts, and of two
+// at the same time the greater, so that the order of the records has no effect.
 func (x *Index) track(t event.Thread, comm string, at uint64) *track {
 	k := x.threads[t.TID]
 	if k == nil {
@@ -137,14 +134,14 @@ func (x *Index) Thread(tid uint32) (t event.Thread, comm string, ok bool) {
 	return k.thread, k.comm, true
 }
 
-// Accounted reports whether a thread's time was recorded, so that what its
-// intervals do not hold was spent on a CPU.
+// Accounted reports whether a thread's time was recorded, so that time in none of its intervals was
+// spent on a CPU.
 func (x *Index) Accounted(tid uint32) bool {
 	k := x.threads[tid]
 	return k != nil && k.known
 }
 
-// Span is the time for which a thread was accounted for, Unix ns; false if it was not.
+// Span is the time for which a thread's time was recorded, Unix ns; false if it was not.
 func (x *Index) Span(tid uint32) (from, to uint64, ok bool) {
 	k := x.threads[tid]
 	if k == nil || !k.known {
@@ -176,16 +173,16 @@ func end(o *event.OffCPU) uint64 {
 	return ^uint64(0)
 }
 
-// Blocked is the part of an interval in which the thread waited for what Class
-// says, before it became runnable.
+// Blocked is the part of an interval in which the thread waited for what Class says, before it
+// became runnable.
 func Blocked(o *event.OffCPU) (from, to uint64) {
 	return o.Start, end(o) - min(o.RunQueue, o.Duration)
 }
 
-// Between splits a thread's time in [from, to) by its intervals; the rest was on
-// a CPU. Totals around the span bound that rest where there are any: time that
-// was on no CPU and in no interval (too short, or thinned) goes to the classes
-// the totals name. It is false if the thread was not accounted for in that span.
+// Between splits a thread's time in [from, to) by its intervals; the rest was on a CPU. Totals
+// around the span, if any, limit that rest: time that was neither on a CPU nor in an interval (too
+// short, or thinned) goes to the classes in the totals. It is false if the thread's time was not
+// recorded in that span.
 func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 	k := x.threads[tid]
 	if k == nil || from >= to || !k.covers(from, to) {
@@ -224,13 +221,13 @@ func (s *Split) offCPU() uint64 {
 	return off
 }
 
-// tight is how much longer than a span's own unlisted time the totals' may be for
-// them to speak of the span: beyond that they only bound it.
+// tight is how much longer than a span's own unlisted time that of the totals may be, to describe
+// the span: beyond that it is only an upper limit.
 const tight = 2
 
-// check corrects the on-CPU remainder by the totals around the span. What the
-// totals hold beyond the intervals between them, in each class, was in intervals
-// too short to be listed; the span has its share of that, by time.
+// check corrects the on-CPU rest by the totals around the span. What the totals have beyond the
+// intervals between them, in each class, was in intervals too short to be listed; the span gets its
+// share of it, by time.
 func (k *track) check(x *Index, s *Split, from, to uint64) {
 	i := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At > from }) - 1
 	j := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At >= to })
@@ -253,7 +250,7 @@ func (k *track) check(x *Index, s *Split, from, to uint64) {
 	}
 	share := float64(s.OnCPU) / float64(rest)
 	if share*tight < 1 && d.OnCPU >= s.OnCPU {
-		return // the totals reach far beyond, and allow that it ran all the time
+		return // the totals cover much more time, and allow that it ran all the time
 	}
 	share = min(1, share)
 	var moved uint64

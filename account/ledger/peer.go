@@ -15,12 +15,12 @@ type (
 	}
 )
 
-// minSignals is how often a thread must have been seen to release a futex for it
-// to be taken for the one that does.
+// minSignals is how often a thread must have been seen to release a futex to count as the one that
+// does.
 const minSignals = 3
 
-// conditionOf is the condition variable that a futex is of. glibc's has two words
-// side by side, at which it lets its waiters wait in turn.
+// conditionOf is the condition variable that a futex belongs to. glibc's has two adjacent words, on
+// which its waiters wait in turn.
 func conditionOf(o *event.OffCPU) condition { return condition{o.PID, o.Futex &^ 7} }
 
 // Renews reports whether a wait is for the same futex, or for the same condition
@@ -29,10 +29,10 @@ func Renews(o, earlier *event.OffCPU) bool {
 	return o.Futex != 0 && conditionOf(o) == conditionOf(earlier)
 }
 
-// learnPeers finds out who is at the other end of sockets: the thread that mostly
-// ends the waits for it, and of a connection within the machine, the thread that
-// mostly waits at its other end. Of a futex it is the thread that released it most
-// of the times that it was released and not given up.
+// learnPeers finds the thread at the other end of sockets: the one that mostly ends the waits for
+// the socket and, for a connection within the machine, the one that mostly waits at its other end.
+// Of a futex it is the thread that released it in most cases in which it was released and the wait
+// did not time out.
 func (x *Index) learnPeers(rows []event.OffCPU) map[any]uint32 {
 	by := map[any]map[uint32]uint64{}
 	add := func(key any, tid uint32, ns uint64) {

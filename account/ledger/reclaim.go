@@ -32,20 +32,19 @@ func reclaimEnd(r *event.Reclaim) uint64 {
 	return ^uint64(0)
 }
 
-// minReclaim is the reclaim from which time in no recorded episode is one of its
-// own: less is not recorded either.
+// minReclaim is the reclaim from which time outside of the recorded episodes becomes an episode:
+// less is not recorded either.
 const minReclaim = 50_000
 
-// PlaceReclaims gives the spans of reclaim of one thread to those of its episodes
-// that they lie in. Reclaim needs no context switch, so that the gap or call
-// around it may not have been recorded one by one: then it is an episode of its
-// own. The list is in order of time, and is returned so.
+// PlaceReclaims gives the spans of reclaim of one thread to the episodes that contain them. Reclaim
+// needs no context switch, so that the gap or call around it may not have been recorded one by one:
+// then it is an episode of its own. The list is in order of time, and is returned so.
 func PlaceReclaims(list []Episode, spans []*event.Reclaim) []Episode {
 	var single []Episode
 	for _, r := range spans {
 		end := reclaimEnd(r)
 		i := sort.Search(len(list), func(i int) bool { return list[i].Start > r.Start })
-		at, free := r.Start, uint64(0) // what lies between the episodes
+		at, free := r.Start, uint64(0) // the time between the episodes
 		for i = max(i-1, 0); i < len(list) && list[i].Start < end; i++ {
 			e := &list[i]
 			p := part(r, max(e.Start, at), e.End())

@@ -1,21 +1,19 @@
-// Package ledger is the accounting of threads' time: where a span of it went,
-// what a thread waited for, and who was in the way. It is arithmetic over
-// recorded events, with no clock and no I/O. It says what happened; whether that
-// is a fault is the diagnose package's business.
+// Package ledger accounts for threads' time: where a span of it went, what a thread waited for, and
+// which thread delayed it. It is arithmetic over recorded events, with no clock and no I/O. Whether
+// something is a fault is decided in package diagnose.
 package ledger
 
 import "github.com/ingero-io/ingero/event"
 
-// Split says where a span of one thread's time went. OnCPU and NS sum to Wall.
+// Split says how a span of one thread's time was spent. OnCPU and NS sum to Wall.
 type Split struct {
 	Wall  uint64
 	OnCPU uint64
 	NS    [event.NumClasses]uint64
 }
 
-// SplitOf splits a duration by its ledger; what the ledger does not hold was
-// spent on a CPU. A ledger longer than its span (its counts are in 16 ns units)
-// is cut to it.
+// SplitOf splits a duration by its ledger; the rest was spent on a CPU. A ledger longer than its
+// span (its counts are in 16 ns units) is cut to it.
 func SplitOf(duration uint64, l *event.Ledger) Split {
 	s := Split{Wall: duration}
 	left := duration
@@ -36,7 +34,7 @@ func (s *Split) Add(o *Split) {
 	}
 }
 
-// Of returns the time of one class; event.OnCPU is one too.
+// Of returns the time of one class, or of event.OnCPU.
 func (s *Split) Of(c event.Class) uint64 {
 	if c == event.OnCPU {
 		return s.OnCPU
@@ -56,9 +54,8 @@ func (s *Split) Largest() event.Class {
 	return best
 }
 
-// Diff is the split of the time between two totals of one thread. It is false if
-// they belong to different threads, are out of order, or if the tracer began to
-// count anew between them.
+// Diff is the split of the time between two totals of one thread. It is false if they belong to
+// different threads, are out of order, or if the tracer started to count again between them.
 func Diff(a, b *event.ThreadTime) (Split, bool) {
 	if a.Thread != b.Thread || b.At < a.At || b.OnCPU < a.OnCPU {
 		return Split{}, false

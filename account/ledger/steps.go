@@ -7,13 +7,13 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Steps is the repetition in one thread's calls: a training step, a decode step.
-// A step ends when a call of Op does, or a long one of them.
+// Steps is the repetition in one thread's calls: a training step, a decode step. A step ends with a
+// call of Op, or with a long one.
 type Steps struct {
 	Op      event.Op
-	Least   uint64     // ns; if not 0, only calls of Op that take as long end a step
-	Calls   []StepCall // of one step, by op; Op is one of them, with 1; where steps change, of the later ones
-	Sampled []Step     // those looked at, by time
+	Least   uint64     // ns; if not 0, only calls of Op of at least this duration end a step
+	Calls   []StepCall // of one step, by op; Op is among them, with 1; if steps change, of the later ones
+	Sampled []Step     // the steps that were looked at, by time
 }
 
 // StepCall is how often an operation is called in a step, the median.
@@ -27,24 +27,22 @@ type Step struct {
 	End, Duration uint64 // Unix ns, ns
 }
 
-// The repetition is looked for in the pattern of calls alone.
+// The repetition is looked for only in the pattern of calls.
 const (
-	minSteps = 8    // that make a repetition
+	minSteps = 8    // a repetition has at least so many
 	regular  = 0.8  // share of the steps that must look alike
-	rarest   = 50   // an operation called in one of so many steps only belongs to none
-	unlike   = 0.1  // share by which the calls of a step may differ in number
+	rarest   = 50   // an operation called in fewer than one of so many steps is ignored
+	unlike   = 0.1  // share by which the number of calls of a step may differ
 	maxWarm  = 0.25 // share of the sampled steps that may be warm-up
 
-	changeParts = 4 // in which steps are looked for by themselves, where they change on the way
+	changeParts = 4 // parts of the time that are searched separately if steps change
 )
 
-// FindSteps finds the shortest repetition that holds every operation which is
-// called in at least one of 50 steps. Where what a step calls changes once, both the
-// steps before and those after are found. Each span is an unbroken sequence of the
-// thread's outermost calls by start; nothing is known of the time between spans. A row of a thinned
-// recording stands for Weight calls about its time; what
-// ends a step is an operation that was not thinned. It is false if the calls do
-// not repeat themselves.
+// FindSteps finds the shortest repetition that has every operation which is called in at least one
+// of 50 steps. If the calls of a step change once, both the steps before and those after are found.
+// Each span is an unbroken sequence of the thread's outermost calls by start; nothing is known of
+// the time between spans. A row of a thinned recording stands for Weight calls near its time; the
+// operation that ends a step is one that was not thinned. It is false if the calls do not repeat.
 func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	counts, thinned := map[event.Op]int{}, map[event.Op]int{}
 	for _, s := range spans {
@@ -73,7 +71,7 @@ func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 		}
 	}
 	for _, parts := range []int{1, changeParts} {
-		for _, op := range waiting(counts) { // of many waits in a step one is for its work
+		for _, op := range waiting(counts) { // if a step has several waits, one of them is for its work
 			if least := longer(op, spans); least > 0 {
 				if s, ok := c.stepsBy(op, least, parts); ok {
 					return s, true
@@ -98,14 +96,14 @@ func waiting(counts map[event.Op]int) []event.Op {
 	return ops
 }
 
-// When calls of an operation are of two lengths.
+// The conditions for calls of an operation to have two lengths.
 const (
 	minLonger = 150_000 // ns: shorter calls may be thinned (store.SlowExcess)
 	farLonger = 5       // times the next shorter call
 )
 
-// longer is the least duration of an operation's long calls, ns; 0 if its calls are not
-// of two lengths far from each other.
+// longer is the minimum duration of an operation's long calls, ns; 0 if its calls are not of two
+// lengths that are far apart.
 func longer(op event.Op, spans [][]event.CallTime) uint64 {
 	var d []uint64
 	for _, span := range spans {
@@ -128,7 +126,7 @@ func longer(op event.Op, spans [][]event.CallTime) uint64 {
 
 func weight(c *event.CallTime) int { return int(max(c.Weight, 1)) }
 
-// rank prefers, of operations called equally often, the one that a step ends with.
+// rank prefers, among operations called equally often, the one that ends a step.
 func rank(op event.Op) int {
 	switch op.Role() {
 	case event.RoleSync:
@@ -142,13 +140,13 @@ func rank(op event.Op) int {
 // cutter cuts a thread's calls into steps.
 type cutter struct {
 	spans           [][]event.CallTime
-	counts, thinned map[event.Op]int // by operation: calls, and the most that a row stands for
+	counts, thinned map[event.Op]int // by operation: calls, and the maximum weight of a row
 	coarse          int              // numbers of calls are known up to this
 }
 
-// stepsBy cuts the spans at the calls of an operation that take at least so long, and
-// tells whether what lies between them repeats itself: in all of the time, or, of several
-// parts with as many steps each, in all but one, which may hold the moment of a change.
+// stepsBy cuts the spans at the calls of an operation that take at least so long, and reports
+// whether the parts repeat: in all of the time, or in all but one of several parts with as many
+// steps each, as that one may contain a change.
 func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	s := Steps{Op: op, Least: least}
 	ends := func(c *event.CallTime) bool { return c.Op == op && c.Duration >= least }
@@ -191,8 +189,8 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	return s, true
 }
 
-// covered reports whether the steps are most of the time. Calls that were long at first only, because
-// the work of the GPU was, end no step later on.
+// covered reports whether the steps cover most of the time. If calls were long only at first,
+// because the GPU had more work, they do not end later steps.
 func (c *cutter) covered(s *Steps) bool {
 	var in, all uint64
 	for i := range s.Sampled {
@@ -218,8 +216,8 @@ func (c *cutter) times(ends func(*event.CallTime) bool) (n int) {
 	return n
 }
 
-// repeat tells whether the steps of these sizes, of which the first is the from-th, are alike
-// and call the same operations, and which these are.
+// repeat reports whether the steps of these sizes, of which the first is the from-th, are alike and
+// call the same operations, and returns these operations.
 func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait bool) ([]StepCall, bool) {
 	if len(sizes) < minSteps || !alike(sizes, c.coarse) {
 		return nil, false
@@ -264,8 +262,7 @@ func countCalls(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
 	return sum
 }
 
-// alike reports whether most of the numbers, known up to coarse, are about their
-// median.
+// alike reports whether most of the numbers, known up to coarse, are close to their median.
 func alike(n []int, coarse int) bool {
 	m, near := median(n), 0
 	for _, v := range n {
@@ -298,8 +295,8 @@ func (s *Steps) Quantile(q float64) uint64 {
 	return d[int(q*float64(len(d)-1))]
 }
 
-// Warmup is how many steps at the start took more than twice the median, before
-// the first three in a row that did not. A quarter of the steps at most can be.
+// Warmup is how many steps at the start took more than twice the median, before the first three in
+// a row that did not. It is at most a quarter of the steps.
 func (s *Steps) Warmup() int {
 	limit, good := 2*s.Quantile(0.5), 0
 	for i := range s.Sampled {

@@ -8,15 +8,15 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// InOrder compares calls of a thread by when they began: the order that FindSteps wants.
+// InOrder compares calls of a thread by start, the order that FindSteps needs.
 func InOrder(a, b event.CallTime) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
 }
 
-// maxWords is how many operations of a step are named.
+// maxWords is how many operations of a step are listed.
 const maxWords = 4
 
-// Words are the calls of a step: "2 cudaMemcpyAsync, 1 cudaStreamSynchronize".
+// Words lists the calls of a step: "2 cudaMemcpyAsync, 1 cudaStreamSynchronize".
 func (s *Steps) Words() string {
 	var words []string
 	for _, c := range s.Calls[:min(len(s.Calls), maxWords)] {

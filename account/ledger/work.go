@@ -9,11 +9,11 @@ import (
 // Work is what was handed to the GPU: how many kernels, graphs and copies.
 type Work struct{ Kernels, Graphs, Copies int }
 
-// Empty reports whether nothing was handed over.
+// Empty reports whether there is no work.
 func (w Work) Empty() bool { return w == Work{} }
 
-// perDoubling is how many sizes of work are told apart between a number and its
-// double: work is the same if its counts differ by less than about a fifth.
+// perDoubling is how many sizes of work are distinguished between a number and its double: work is
+// the same if its counts differ by less than about a fifth.
 const perDoubling = 4
 
 // Size is the same for work of about the same counts.
@@ -43,32 +43,32 @@ func (w Work) since(v Work) Work {
 	return Work{w.Kernels - v.Kernels, w.Graphs - v.Graphs, w.Copies - v.Copies}
 }
 
-// Wait is a call that waits for the GPU, with the work that its process handed over
-// since the thread's wait before it.
+// Wait is a call that waits for the GPU, with the work that its process handed over since the
+// thread's last wait.
 type Wait struct {
 	event.CallTime
 	Work  Work
-	Loose int    // calls by which Work may be off, because rows of a thinned recording stand for several
+	Loose int    // possible error of Work in calls, as rows of a thinned recording stand for several
 	Began uint64 // Unix ns at which the first of that work was handed over, 0 if there is none
 }
 
-// certain is how many times larger than Loose work is that is known well: sizes that are told
-// apart differ by more.
+// certain is the factor by which known work must exceed Loose: the difference between two sizes is
+// larger than such an error.
 const certain = 10
 
-// Known reports whether the work is known well enough to be held against that of other waits.
+// Known reports whether the work is known well enough to compare it with that of other waits.
 func (w *Wait) Known() bool { return certain*w.Loose <= w.Work.Kernels+w.Work.Graphs+w.Work.Copies }
 
-// Took is the time from the first of the work that was handed over to the end of the wait
-// for it, ns: what the GPU needed, however much of it the thread spent on launching.
+// Took is the time from the hand-over of the first work to the end of the wait for it, ns: what the
+// GPU needed, however much of it the thread spent on launching.
 func (w *Wait) Took() uint64 { return w.End() - min(w.Began, w.End()) }
 
-// Waits finds the waits in an unbroken sequence of the outermost calls of one process,
-// by start. waits says which operations wait. The first wait of each thread is left
-// out: what was queued before it is not known.
+// Waits finds the waits in an unbroken sequence of the outermost calls of one process, by start.
+// waits says which operations wait. The first wait of each thread is left out: the work queued
+// before it is unknown.
 //
-// exact is false if the sequence is thinned: a row may then stand for calls before and
-// after a wait, which the wait's Loose says.
+// exact is false if the sequence is thinned: a row may then stand for calls before and after a
+// wait, which is counted in the wait's Loose.
 func Waits(span []event.CallTime, waits func(event.Op) bool) (list []Wait, exact bool) {
 	r := reader{at: map[event.Thread]Work{}, began: map[event.Thread]uint64{}, loose: map[event.Thread]map[giver]int{}}
 	exact = true
@@ -87,13 +87,13 @@ func Waits(span []event.CallTime, waits func(event.Op) bool) (list []Wait, exact
 	return list, exact
 }
 
-// giver is a thread's operation, of which consecutive calls may share a row.
+// giver is a thread's operation. Consecutive calls of it may share a row.
 type giver struct {
 	event.Thread
 	event.Op
 }
 
-// reader adds up work.
+// reader sums up work.
 type reader struct {
 	all   Work
 	at    map[event.Thread]Work          // at the thread's last wait
@@ -116,7 +116,7 @@ func (r *reader) hand(c *event.CallTime) {
 	}
 }
 
-// offBy is by how many calls the work since a thread's last wait may be off: a row at either
+// offBy is the possible error, in calls, of the work since a thread's last wait: a row at either
 // end may stand for calls beyond it.
 func (r *reader) offBy(t event.Thread) (n int) {
 	for _, v := range r.loose[t] {

@@ -8,26 +8,26 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Findings remembers what the live diagnosis said in a run: a cause that is gone again is
-// what one comes back to the terminal for.
+// Findings keeps all findings of the live diagnosis in a run, also past ones, so that users can see
+// what they missed.
 type Findings struct {
 	list   []Finding
 	latest *report.Report
 	at     time.Time
 }
 
-// Finding is a cause that was seen at least once.
+// Finding is a chain that was reported at least once.
 type Finding struct {
-	Chain       report.Chain // as it was said last
-	First, Last time.Time    // that it was said
-	Times       int          // that it was said
-	Now         bool         // the last report still says it
+	Chain       report.Chain // as last reported
+	First, Last time.Time    // when it was reported
+	Times       int          // how often it was reported
+	Now         bool         // the last report has it
 }
 
-// maxFindings bounds what is remembered; those that were gone first are forgotten first.
+// maxFindings bounds the number of findings; those that ended first are dropped first.
 const maxFindings = 100
 
-// Add takes a report into account that was made at a time.
+// Add adds a report made at a time.
 func (f *Findings) Add(r *report.Report, at time.Time) {
 	f.latest, f.at = r, at
 	for i := range f.list {
@@ -50,10 +50,10 @@ func (f *Findings) Add(r *report.Report, at time.Time) {
 	}
 }
 
-// severities are those of a chain, worst first.
+// severities are those of a chain, the worst first.
 var severities = []string{"HIGH", "MEDIUM", "LOW"}
 
-// sort puts those first that hold now, the worst first, then those that were gone last.
+// sort puts current findings first, the worst first, then past ones, the latest first.
 func (f *Findings) sort() {
 	slices.SortStableFunc(f.list, func(a, b Finding) int {
 		switch {
@@ -70,8 +70,8 @@ func (f *Findings) sort() {
 	})
 }
 
-// List returns the findings, the worst of those that hold first, and the last report with
-// the time at which it was made; nil if there is none yet.
+// List returns the findings in that order, and the last report with its time; nil if there is none
+// yet.
 func (f *Findings) List() ([]Finding, *report.Report, time.Time) {
 	f.sort()
 	return slices.Clone(f.list), f.latest, f.at

@@ -1,8 +1,7 @@
-// Package live adds up what a tracer hands out while it runs, so that a person can look on:
-// where each thread's time went lately, what each operation waited for, who holds memory.
-// It is arithmetic over batches, with no clock and no I/O, and bounded however long it
-// runs. What a cause is, is the diagnose package's business; exact statistics are in the
-// recording.
+// Package live sums up the records of a running tracer for live views: how each thread spent its
+// time lately, what each operation waited for, which process has memory. It is arithmetic over
+// batches, with no clock and no I/O, and its memory is bounded. Causes are found in package
+// diagnose; exact statistics are in the recording.
 package live
 
 import (
@@ -13,22 +12,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Bounds of what is remembered.
+// Bounds on what is kept.
 const (
-	maxThreads = 512  // whose time is followed
-	maxNames   = 4096 // of processes that are not traced
-	keptEnded  = 32   // processes that ended, of whose memory is told
+	maxThreads = 512  // with times
+	maxNames   = 4096 // of untraced processes
+	keptEnded  = 32   // ended processes whose memory is still shown
 	maxNotices = 64
-	maxSites   = 4096 // stacks of which it is known where they are, twice
+	maxSites   = 4096 // stacks with known places, twice
 )
 
-// Stats is fed every batch of a run, in order, by one goroutine.
+// Stats receives every batch of a run, in order, from one goroutine.
 type Stats struct {
 	names   map[uint32]string
 	traced  map[uint32]bool
-	ended   []uint32 // traced processes that did, oldest first
+	ended   []uint32 // traced processes that ended, oldest first
 	threads map[event.Thread]*thread
-	left    uint64 // threads that there was no room for
+	left    uint64 // threads that were not followed for lack of room
 	ops     opSums
 	memory  holders
 	gpus    map[int]*GPU
@@ -37,7 +36,7 @@ type Stats struct {
 	noticed uint64
 }
 
-// New makes an empty Tally.
+// New makes empty Stats.
 func New() *Stats {
 	return &Stats{
 		names: map[uint32]string{}, traced: map[uint32]bool{}, threads: map[event.Thread]*thread{},
@@ -45,7 +44,7 @@ func New() *Stats {
 	}
 }
 
-// Picture is the state of a run at one moment. Nothing in it changes later.
+// Picture is the state of a run at one time. It does not change later.
 type Picture struct {
 	At      uint64   // Unix ns
 	Threads []Thread // of traced processes; those that dispatch work first
@@ -59,14 +58,14 @@ type Picture struct {
 	Noticed     uint64   // notices in all
 }
 
-// Notice is something that happened once and is not to be missed.
+// Notice is a single event that users must not miss.
 type Notice struct {
 	At  uint64 // Unix ns
 	OOM *event.Life
 	Xid *store.Xid
 }
 
-// GPU is what is known of one.
+// GPU is the state of one GPU.
 type GPU struct {
 	Device store.GPUDevice
 	Last   store.GPUSnapshot
@@ -76,10 +75,10 @@ type GPU struct {
 // GPUUser is a process that has memory of a GPU.
 type GPUUser struct {
 	store.GPUProcess
-	Process string // empty if not known
+	Process string // empty if unknown
 }
 
-// Batch takes what was recorded into account.
+// Batch adds a batch.
 func (t *Stats) Batch(b *store.Batch) {
 	for i := range b.Processes {
 		t.name(&b.Processes[i])
@@ -111,7 +110,7 @@ func (t *Stats) Batch(b *store.Batch) {
 func (t *Stats) name(p *store.Process) {
 	if p.Traced {
 		t.traced[p.PID] = true
-		t.ended = slices.DeleteFunc(t.ended, func(pid uint32) bool { return pid == p.PID }) // its number is used again
+		t.ended = slices.DeleteFunc(t.ended, func(pid uint32) bool { return pid == p.PID }) // its pid is used again
 	} else if _, known := t.names[p.PID]; !known && len(t.names) >= maxNames {
 		return
 	}
@@ -134,7 +133,7 @@ func (t *Stats) life(l *event.Life) {
 	}
 }
 
-// exited notes that a process ended. Of the last few it is told what they did.
+// exited notes that a process ended. Those that ended last stay in the picture.
 func (t *Stats) exited(pid uint32) {
 	if !t.traced[pid] {
 		t.memory.forget(pid)
@@ -167,7 +166,7 @@ func (t *Stats) gpu(n int) *GPU {
 	return t.gpus[n]
 }
 
-// readings takes what the GPUs said of themselves.
+// readings takes the readings of GPUs.
 func (t *Stats) readings(b *store.Batch) {
 	for i := range b.GPUDevices {
 		t.gpu(b.GPUDevices[i].GPU).Device = b.GPUDevices[i]

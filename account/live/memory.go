@@ -8,35 +8,35 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Holder is what a process has of memory.
+// Holder is the memory of a process.
 type Holder struct {
 	PID     uint32
 	Process string
 	Ended   bool
 	Spaces  [event.NumSpaces]Held
-	Sites   []Site // that hold most, most first
+	Sites   []Site // with most memory first
 	Host    *event.HostMemory
 }
 
-// Held is what a process's own calls say it has in one space.
+// Held is a process's memory in one space, according to its own calls.
 type Held struct {
-	event.Memory        // as told last; the sums below go over the whole run
+	event.Memory        // as last recorded; the sums below are of the whole run
 	Allocs       uint64 // that succeeded
 	Failed       uint64 // that returned an error
-	Used         bool   // something was ever asked for
+	Used         bool   // at least one allocation was tried
 }
 
-// Site is a place in a process's code whose memory is in use.
+// Site is a call site whose memory is in use.
 type Site struct {
 	event.MemorySite
-	Where string // in the program's own code, empty if not known
+	Where string // in the program's own code, empty if unknown
 }
 
 // holders follows the memory of processes.
 type holders struct {
 	procs map[uint32]*holder
-	// where says where in the code stacks are: those seen lately, and those before. Only
-	// the stacks of sites are of interest, and which those are is known later.
+	// where has the places of stacks: those seen lately, and those before. Only the stacks of
+	// sites are needed, but which those are is known later.
 	where, before map[uint64]string
 }
 

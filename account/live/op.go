@@ -8,21 +8,21 @@ type OpKey struct {
 	Op  event.Op
 }
 
-// OpTime is where the time of an operation's calls went, over the whole run.
+// OpTime is how the time of an operation's calls was spent, over the whole run.
 type OpTime struct {
 	NS    uint64 // of all calls
 	Class [event.NumClasses]uint64
 }
 
-// OnCPU is what is left after the waits, ns.
+// OnCPU is the rest, without the waits, ns.
 func (o *OpTime) OnCPU() uint64 {
 	l := event.Ledger{NS: o.Class}
 	return o.NS - min(l.Total(), o.NS)
 }
 
-// opSums has the time of each operation of each process. It is on the path of every call. How
-// many calls there were and how long they took is not counted here: the agent's meter does, as it
-// sets limits by it, and tells it in agent.Status.
+// opSums has the time of each operation of each process. It is updated with every call. The number
+// of calls and their durations are not counted here, but by the agent's meter, which needs them for
+// its limits and reports them in agent.Status.
 type opSums struct {
 	procs map[uint32]*opProc
 	last  *opProc

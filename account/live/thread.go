@@ -9,11 +9,10 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Windows are the spans for which it is told where a thread's time went; 0 is the whole
-// run.
+// Windows are the spans for which a thread's time is shown; 0 is the whole run.
 var Windows = [...]time.Duration{time.Second, 10 * time.Second, time.Minute, 0}
 
-// Thread is where a thread's time went.
+// Thread is how a thread spent its time.
 type Thread struct {
 	event.Thread
 	Comm     string
@@ -28,13 +27,13 @@ type Span struct {
 	NS    uint64                   // how long the span is
 	Class [event.NumClasses]uint64 // ns off a CPU
 	OnCPU uint64                   // ns
-	// Unaccounted is the end of the span, ns: the kernel accounts for a thread when it leaves
-	// a CPU, so that what one has done since is not known yet.
+	// Unaccounted is the last part of the span, ns: the kernel accounts for a thread when it
+	// leaves a CPU, so what it has done since is not known yet.
 	Unaccounted uint64
 }
 
-// Lost is the part of a span in which the thread waited for something that a healthy one
-// does not wait for, ns.
+// Lost is the part of a span in which the thread waited for something that a healthy one does not
+// wait for, ns.
 func (s *Span) Lost() uint64 {
 	return store.WaitNS(&event.Ledger{NS: s.Class})
 }
@@ -47,14 +46,14 @@ func (s *Span) Of(c event.Class) uint64 {
 	return s.Class[c]
 }
 
-// thread is what is remembered of one: its running totals now, and at some times before.
+// thread is the state of one thread: its running totals now, and at some earlier times.
 type thread struct {
 	last  event.ThreadTime
 	begin uint64  // Unix ns from which on it is accounted for
 	marks []total // oldest first
 	ended uint64  // Unix ns, 0 if it has not
-	// stays is what it was doing when it was looked at, in a call that did not return or
-	// with a lock that such a call waits for: it may not have left, or seen, a CPU since.
+	// stays is what it was doing when last seen in a call that did not return, or with a lock
+	// that such a call waits for: it may not have left, or got, a CPU since.
 	stays event.InFlight
 }
 
@@ -82,7 +81,7 @@ func (t *total) sum() uint64 {
 
 func (t *Stats) time(r *event.ThreadTime) {
 	if r.Followed {
-		return // of a process that is not traced
+		return // of an untraced process
 	}
 	th := t.threads[r.Thread]
 	if th == nil {
@@ -103,8 +102,7 @@ func (t *Stats) time(r *event.ThreadTime) {
 	}
 }
 
-// mark adds a mark. The older marks are, the farther they are from each other: an
-// eighth of their age.
+// mark adds a mark. Marks are an eighth of their age apart.
 func (th *thread) mark(now total) {
 	kept := th.marks[:0]
 	last := uint64(0)
@@ -118,7 +116,7 @@ func (th *thread) mark(now total) {
 	th.marks = append(kept, now)
 }
 
-// forget makes room by dropping threads that ended, or were not heard of for long.
+// forget makes room by dropping threads that ended, or had no records for long.
 func (t *Stats) forget(now uint64) bool {
 	n := len(t.threads)
 	for id, th := range t.threads {
@@ -129,7 +127,7 @@ func (t *Stats) forget(now uint64) bool {
 	return len(t.threads) < n
 }
 
-// times is where the time of each thread went, up to now in Unix ns.
+// times is how each thread spent its time, up to now in Unix ns.
 func (t *Stats) times(now uint64) []Thread {
 	var list []Thread
 	for id, th := range t.threads {
@@ -164,8 +162,8 @@ func (t *Stats) times(now uint64) []Thread {
 	return list
 }
 
-// span is how the time of a window up to now was spent. It begins at the last mark before
-// the window, or with the first that is known.
+// span is how the time of a window up to now was spent. It begins at the last mark before the
+// window, or with the first mark.
 func (th *thread) span(now uint64, window time.Duration) Span {
 	if th.ended != 0 {
 		now = min(now, th.ended)
@@ -187,8 +185,8 @@ func (th *thread) span(now uint64, window time.Duration) Span {
 	return s
 }
 
-// stay takes from what is untold up to now the time in which the thread was seen to do one
-// thing since it was told of last.
+// stay moves time from the unaccounted part to the state in which the thread was seen since its
+// last record.
 func (th *thread) stay(s *Span, now uint64) {
 	f := &th.stays
 	from, to := max(f.Since, th.last.At), min(f.At, now)

@@ -1,8 +1,7 @@
-// Package memory follows what processes have allocated on their devices, and as
-// page-locked memory of the host, from their own calls: what is live, where in
-// their code it came from, and for how long it has been. It is arithmetic over
-// events, with no clock and no I/O; whether growth is a leak is the diagnose
-// package's business.
+// Package memory follows the memory that processes have allocated on their devices, and as
+// page-locked memory of the host, from their own calls: what is in use, the call sites it came
+// from, and its age. It is arithmetic over events, with no clock and no I/O. Whether growth is a
+// leak is decided in package diagnose.
 package memory
 
 import (
@@ -15,18 +14,18 @@ import (
 // Bounds. A million live allocations take about 100 MB here.
 const (
 	MaxLive  = 1 << 20 // live allocations followed, of all processes
-	MaxSites = 12      // sites told of a process at a time, in each space
-	maxSites = 4096    // sites told apart in a process
+	MaxSites = 12      // sites reported of a process at a time, in each space
+	maxSites = 4096    // sites counted separately in a process
 	maxHeld  = 16      // nested calls of a thread that wait for their caller
 )
 
-// kind is what an operation does to memory.
+// kind is what an operation does with memory.
 type kind struct {
-	role  event.Role // RoleAlloc or RoleFree; RoleOther is no concern of ours
+	role  event.Role // RoleAlloc or RoleFree; operations with RoleOther are ignored
 	space event.Space
 }
 
-// kinds is indexed by event.Op: the look-up is on the path of every call.
+// kinds is indexed by event.Op: each call is looked up in it.
 var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		if o := &event.Catalog[i]; o.Role == event.RoleAlloc || o.Role == event.RoleFree {
@@ -36,8 +35,8 @@ var kinds = func() (k [event.OpSlots]kind) {
 	return k
 }()
 
-// Tracker follows the memory of any number of processes. It is fed every call, in
-// the order in which calls returned.
+// Tracker follows the memory of any number of processes. Calls are passed in the order in which
+// they returned.
 type Tracker struct {
 	max   int
 	live  int // allocations followed
@@ -51,7 +50,7 @@ func NewTracker(max int) *Tracker {
 	return &Tracker{max: max, procs: map[uint32]*process{}, held: map[event.Thread][]event.Call{}}
 }
 
-// Calls takes calls into account.
+// Calls counts calls.
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
@@ -69,8 +68,8 @@ func (t *Tracker) Calls(calls []event.Call) {
 	}
 }
 
-// hold keeps a nested call until its caller returns: an allocation made by an
-// allocating call is that call's.
+// hold keeps a nested call until its caller returns: an allocation within an allocating call is the
+// outer call's.
 func (t *Tracker) hold(c *event.Call) {
 	held := t.held[c.Thread]
 	if len(held) == maxHeld {
@@ -80,7 +79,7 @@ func (t *Tracker) hold(c *event.Call) {
 	t.held[c.Thread] = append(held, *c)
 }
 
-// settle decides on the nested calls of the thread of c, which has returned.
+// settle handles the nested calls of the thread of c, which has returned.
 func (t *Tracker) settle(c *event.Call, k kind) {
 	held, ok := t.held[c.Thread]
 	if !ok {
@@ -119,8 +118,7 @@ func (t *Tracker) apply(c *event.Call) {
 	t.live += len(p.live) - before
 }
 
-// Lives forgets processes that execute a new program. It is to be called after the calls that
-// came before.
+// Lives forgets processes that execute a new program. Call it after the calls before that.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeExec {
@@ -129,7 +127,7 @@ func (t *Tracker) Lives(lives []event.Life) {
 	}
 }
 
-// Ended forgets threads that ended, and processes with their first threads, of which no more calls
+// Ended forgets threads that ended, and processes with their first threads. No more calls of theirs
 // will come.
 func (t *Tracker) Ended(ends []event.Life) {
 	for i := range ends {
@@ -156,8 +154,8 @@ func (t *Tracker) TakeEnded(m []event.Memory) []event.Memory {
 	return m
 }
 
-// Take appends a record of each process and space to m, and to s the sites that
-// hold most memory as far as they changed. at is the time in Unix ns.
+// Take appends a record of each process and space to m, and to s the sites with most memory, if
+// they changed. at is the time in Unix ns.
 func (t *Tracker) Take(at uint64, m []event.Memory, s []event.MemorySite) ([]event.Memory, []event.MemorySite) {
 	m = t.TakeEnded(m)
 	procs := make([]*process, 0, len(t.procs))

@@ -34,12 +34,12 @@ type site struct {
 	siteKey
 	bytes, count uint64 // live
 	order        []birth
-	reported     event.MemorySite // as it was told last
-	listed       bool             // was among those told last
+	reported     event.MemorySite // as last reported
+	listed       bool             // among those reported last
 }
 
-// birth is an allocation in a site's order of age. Those freed meanwhile stay
-// until they come to the front, or until they are the most.
+// birth is an allocation in a site's order of age. A freed one stays until it is at the front, or
+// until freed ones are the majority.
 type birth struct{ ptr, since uint64 }
 
 func newProcess(pid uint32) *process {
@@ -50,7 +50,7 @@ func newProcess(pid uint32) *process {
 func (p *process) alloc(c *event.Call, space event.Space, room bool) {
 	bytes, ptr := c.Args[0], c.Args[1]
 	if c.Ret == 0 && (ptr == 0 || bytes == 0) {
-		return // allocating nothing is allowed
+		return // an allocation of nothing is allowed
 	}
 	p.used[space] = true
 	m := &p.spaces[space]
@@ -61,7 +61,7 @@ func (p *process) alloc(c *event.Call, space event.Space, room bool) {
 	}
 	m.Allocs++
 	m.Bytes += bytes
-	// An address is given out again before the call that freed it has returned.
+	// An address can be given out again before the call that freed it has returned.
 	p.drop(ptr)
 	if !room {
 		m.Untracked++
@@ -85,7 +85,7 @@ func (p *process) alloc(c *event.Call, space event.Space, room bool) {
 func (p *process) free(c *event.Call, space event.Space) {
 	ptr := c.Args[0]
 	if ptr == 0 {
-		return // freeing nothing is allowed, and a way to create the context
+		return // freeing nothing is allowed, and used to create the context
 	}
 	a, known := p.live[ptr]
 	if known {
@@ -101,7 +101,7 @@ func (p *process) free(c *event.Call, space event.Space) {
 	switch {
 	case !known:
 		m.UnknownFrees++
-	case c.Start >= a.since: // else it freed what was there before
+	case c.Start >= a.since: // else it freed the allocation before
 		p.drop(ptr)
 	}
 }
@@ -138,7 +138,7 @@ func (p *process) lives(b birth) bool {
 	return ok && a.since == b.since
 }
 
-// oldest is when the oldest allocation of a site was made, 0 if none lives.
+// oldest is when the oldest live allocation of a site was made, 0 if there is none.
 func (p *process) oldest(s *site) uint64 {
 	n := slices.IndexFunc(s.order, p.lives)
 	if n < 0 {
@@ -149,7 +149,7 @@ func (p *process) oldest(s *site) uint64 {
 	return s.order[0].since
 }
 
-// records appends what happened in each space that was used, and begins anew.
+// records appends the counters of each used space, and resets them.
 func (p *process) records(at uint64, list []event.Memory) []event.Memory {
 	for space := range event.NumSpaces {
 		if !p.used[space] {
@@ -163,8 +163,8 @@ func (p *process) records(at uint64, list []event.Memory) []event.Memory {
 	return list
 }
 
-// top appends the sites that hold most memory of each space, and those that did when they were
-// told last, as far as they changed since.
+// top appends the sites with most memory of each space, and those reported last time, if they
+// changed since.
 func (p *process) top(at uint64, list []event.MemorySite) []event.MemorySite {
 	sites := make([]*site, 0, len(p.sites))
 	for _, s := range p.sites {

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// When a change of a series is noticeable.
+// The conditions for a change of a series to be noticeable.
 const (
 	minShare = 0.05 // the least change of a share
 	minNoise = 4    // times the usual distance of a value from the median of its part
-	minPart  = 2    // values that a part has at least
+	minPart  = 2    // minimum number of values of a part
 )
 
-// Change is a place of a series at which it goes from one level to another.
+// Change is a place in a series where its level changes.
 type Change struct {
 	At            int
 	Before, After float64 // medians
 }
 
-// Changes splits a series where its parts differ most, and those again, as long as the parts
+// Changes splits a series where its parts differ most, and splits those again, as long as the parts
 // differ noticeably: by the ratio of their medians, or, if that is 0, by minShare.
 func Changes(v []float64, ratio float64) []Change { return changes(v, 0, ratio) }
 
@@ -42,8 +42,8 @@ func changes(v []float64, base int, ratio float64) []Change {
 	return append(list, changes(v[best:], base+best, ratio)...)
 }
 
-// Split is the place of a series whose two sides differ most in their means, for as many
-// values as they have.
+// Split is the place in a series where the means of the two sides differ most, weighted by the
+// number of values.
 func Split(v []float64) (best int) {
 	var sum, left, most float64
 	for _, x := range v {
@@ -67,8 +67,8 @@ func distances(v []float64, from float64) []float64 {
 	return d
 }
 
-// Middle is the median of values, which may be in any order: of an even number the mean of the
-// two in the middle; 0 of none.
+// Middle is the median of values, which may be in any order: for an even number the mean of the two
+// in the middle; 0 without values.
 func Middle(v []float64) float64 {
 	if len(v) == 0 {
 		return 0

@@ -203,8 +203,8 @@ func (h *Histogram) rank(q float64) int {
 	return h.lo + i
 }
 
-// Below returns how many values lie in buckets that end at or below v, and about
-// what they add up to, each taken to be in the middle of its bucket.
+// Below returns how many values lie in buckets that end at or below v, and their approximate sum,
+// with each taken to be in the middle of its bucket.
 func (h *Histogram) Below(v uint64) (n, sum uint64) {
 	var s float64
 	for i, c := range h.counts {

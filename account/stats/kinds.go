@@ -2,14 +2,14 @@ package stats
 
 import "math"
 
-// Kind is a part of values that lie far from the others.
+// Kind is a group of values that are far from the others.
 type Kind struct {
 	Count  uint64
 	Median uint64
 }
 
-// When values are of two kinds: a factor of kindGap lies between them, in which there are at
-// most kindBetween of the fewer, and each kind has its share.
+// The conditions for two kinds of values: a factor of kindGap lies between them, with at most
+// kindBetween of the smaller kind in it, and each kind has its minimum share.
 const (
 	kindGap     = 2 * perOctave // buckets: a factor of 4
 	kindBetween = 0.05
@@ -17,9 +17,9 @@ const (
 	kindLeast   = 10 // values
 )
 
-// Kinds tells short values from long ones where they are of two kinds with hardly any in
-// between, as empty waits and those for something: then the median of all of them says
-// nothing of the fewer. It is false if they are not.
+// Kinds separates short values from long ones if there are hardly any in between, such as waits
+// without and with work to wait for: then the median of all values says nothing about the smaller
+// kind. It is false if there are no two kinds.
 func (h *Histogram) Kinds() (brief, long Kind, two bool) {
 	last := len(h.counts) - 1
 	below := make([]uint64, last+2) // below[i] is how many values are in counts[:i]
@@ -40,7 +40,7 @@ func (h *Histogram) Kinds() (brief, long Kind, two bool) {
 	if best == 0 {
 		return brief, long, false
 	}
-	short := below[best-kindGap/2] // those in between go to the nearer
+	short := below[best-kindGap/2] // values in between go to the nearer kind
 	at := func(rank uint64) uint64 { return h.Quantile(float64(rank) / float64(h.n)) }
 	brief = Kind{short, at(short / 2)}
 	long = Kind{h.n - short, at(short + (h.n-short)/2)}

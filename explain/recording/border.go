@@ -9,29 +9,30 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Statistics by second have all of a call, and of a pause between calls, in the second in which
-// it began. Over the ends of a window that puts time into it that is not in it, and leaves time
-// out: seconds of it where something takes long. border has what is to be taken off and added.
+// Statistics by second count a call, or a gap, in the second in which it began. At the ends of a
+// window, this includes time outside of it and leaves out time in it: seconds for a long call.
+// border has the time to subtract and to add.
 type border struct {
 	off, add   event.Ledger
-	offNS      uint64 // of all time, not only of waits
+	offNS      uint64 // of the whole time, not only of waits
 	addNS      uint64
-	begun, cut bool // something reaches over the begin, over the end
+	begun, cut bool // a call or gap crosses the start or the end
 }
 
-// Borders are what calls, and pauses between calls, reach over the ends of a window.
+// Borders are the parts of calls and gaps that cross the ends of a window.
 type Borders struct {
 	calls, pauses map[event.Thread]*border
 	from, to      uint64 // whole seconds; 0: open
 }
 
 type reachingReader interface {
-	// Reaching visits calls and gaps that began up to store.Reach before a moment and ended after it.
+	// Reaching visits calls and gaps that began up to store.Reach before a time and ended after
+	// it.
 	Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error
 }
 
-// ReadBorders looks for what reaches over the ends of a window that is read by whole seconds.
-// Only calls for which match holds count.
+// ReadBorders reads the calls and gaps that cross the ends of a window read by whole seconds. Only
+// calls for which match holds count.
 func ReadBorders(
 	ctx context.Context, r reachingReader, w store.Window, match func(*event.Call) bool,
 ) (*Borders, error) {
@@ -44,7 +45,7 @@ func ReadBorders(
 		if end == 0 {
 			continue
 		}
-		begun := func(start uint64) bool { return end == b.from || start >= b.from } // else it is of both ends
+		begun := func(start uint64) bool { return end == b.from || start >= b.from } // else it crosses both ends
 		err := r.Reaching(ctx, end, func(c *event.Call) bool {
 			if match(c) && begun(c.Start) {
 				b.count(b.calls, c.Thread, c.Start, c.Duration, &c.Ledger)
@@ -92,10 +93,10 @@ func (b *Borders) count(into map[event.Thread]*border, t event.Thread, start, du
 	}
 }
 
-// CutCalls takes what is not in the window from a sum of waits of calls, and adds what is missing.
+// CutCalls corrects a sum of waits of calls for the window.
 func (b *Borders) CutCalls(l *event.Ledger, wants func(event.Thread) bool) { cutAll(b.calls, l, wants) }
 
-// CutPauses does so for pauses between calls.
+// CutPauses corrects a sum for gaps.
 func (b *Borders) CutPauses(l *event.Ledger, wants func(event.Thread) bool) {
 	cutAll(b.pauses, l, wants)
 }
@@ -114,7 +115,7 @@ func (x *border) apply(l *event.Ledger) {
 	}
 }
 
-// cut has a thread's ledger be of the window only.
+// cut corrects a thread's ledger for the window.
 func (b *Borders) cut(t *ThreadLedger) {
 	for _, of := range []map[event.Thread]*border{b.calls, b.pauses} {
 		x := of[t.Thread]

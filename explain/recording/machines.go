@@ -6,9 +6,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Machines are the recordings of the machines that a recording holds, in the order in which they
-// were merged; the recording itself if there is but one. done closes those that were opened for
-// it; it is not nil, also where there is an error.
+// Machines are the recordings of the machines in a recording, in the order in which they were
+// merged; the recording itself if there is only one. done closes those that were opened; it is
+// never nil.
 func Machines(ctx context.Context, r store.Reader) (list []store.Reader, done func(), err error) {
 	done = func() {}
 	m, ok := r.(store.Merged)
@@ -20,7 +20,7 @@ func Machines(ctx context.Context, r store.Reader) (list []store.Reader, done fu
 	}
 	return list, func() {
 		for _, one := range list {
-			_ = one.Close() // a reader has nothing to lose
+			_ = one.Close() // a reader has no data to lose
 		}
 	}, nil
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Mark is a moment at which a timeline changes noticeably, and lastingly.
+// Mark is the time of a noticeable and lasting change of a timeline.
 type Mark struct {
 	At   uint64 // Unix ns, to the second
 	What string
 }
 
-// When a change is noticeable.
+// The minimum size of a noticeable change.
 const (
-	markRatio = 1.15 // of a rate or a duration, one way or the other
-	markCalls = 1.03 // of the calls of a step, of which each means something
+	markRatio = 1.15 // of a rate or a duration, in either direction
+	markCalls = 1.03 // of the calls of a step, where small changes matter
 	maxMarks  = 6
 )
 
-// measure is something that is watched for changes.
+// measure is a value that is checked for changes.
 type measure struct {
-	of    func(b *TimeBucket) (float64, bool) // false: nothing is known of it there
-	ratio float64                             // from which a change is noticeable; 0: it is a share of time
+	of    func(b *TimeBucket) (float64, bool) // false: not known for the bucket
+	ratio float64                             // minimum change; 0: the value is a share of time
 	what  func(before, after float64) string
 }
 
-// measures are those that marks are made of.
+// measures are the values that marks are made from.
 func (t *Timeline) measures() []measure {
 	second := float64(time.Second)
 	list := []measure{{
@@ -75,7 +75,7 @@ func (t *Timeline) measures() []measure {
 	return list
 }
 
-// mark finds the moments.
+// mark finds the marks.
 func (t *Timeline) mark(ctx context.Context, r timelineReader) error {
 	words := map[int][]string{}
 	for _, m := range t.measures() {
@@ -110,7 +110,7 @@ func (t *Timeline) mark(ctx context.Context, r timelineReader) error {
 	return nil
 }
 
-// refine finds the second of a change at the begin of a bucket, in it and the one before.
+// refine finds the second of a change at the start of a bucket, in this bucket or the one before.
 func (t *Timeline) refine(ctx context.Context, r timelineReader, i int) (uint64, error) {
 	at := t.window(i).From
 	if t.BucketNS <= uint64(time.Second) {

@@ -15,7 +15,7 @@ type threadReader interface {
 	Threads(ctx context.Context) ([]store.ThreadInfo, error)
 }
 
-// Names are what the processes of the recording are called, by process id.
+// Names are the names of the recording's processes, by process id.
 func (v *View) Names(ctx context.Context) (map[uint32]string, error) {
 	if v.names != nil {
 		return v.names, nil
@@ -31,7 +31,7 @@ func (v *View) Names(ctx context.Context) (map[uint32]string, error) {
 	return v.names, nil
 }
 
-// ThreadNames are what the threads of a recording are called.
+// ThreadNames are the names of a recording's threads.
 func ThreadNames(ctx context.Context, r threadReader) (map[event.Thread]string, error) {
 	list, err := r.Threads(ctx)
 	if err != nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// statsReader is a recording whose statistics can be read, and what is needed to tell nested
-// calls where they do not.
+// statsReader is a recording with statistics, and with what is needed to find nested calls that
+// they do not mark.
 type statsReader interface {
 	OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error)
 	NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
-// Nesting finds out which operations other ones call, as most of their known calls
-// have it: the count of those less the others. The first call of each operation is
-// among the notable ones.
+// Nesting finds which operations call other ones, as most of their known calls do: the value is the
+// number of such calls less the others. The first call of each operation is among the notable ones.
 type Nesting map[opOfThread]int
 
 type opOfThread struct {
@@ -26,7 +25,7 @@ type opOfThread struct {
 	op event.Op
 }
 
-// Add takes a known call into account.
+// Add counts a known call.
 func (n Nesting) Add(c *event.Call) {
 	if c.Depth > 0 {
 		n[opOfThread{c.Thread, c.Op}]++
@@ -35,10 +34,9 @@ func (n Nesting) Add(c *event.Call) {
 	}
 }
 
-// Outermost are the operations of a thread whose time does not also count in
-// another one. Where a recording does not say which calls were within others, it is
-// concluded from the known ones. A driver operation of which that is not known counts
-// only if the thread makes no runtime calls.
+// Outermost are the operations of a thread whose time is not also part of another one. If a
+// recording does not say which calls are nested, this is derived from known calls. A driver
+// operation without known calls counts only if the thread makes no runtime calls.
 func (n Nesting) Outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 	var ops, driver []*store.OpStat
 	for i := range all {
@@ -66,7 +64,7 @@ func (n Nesting) Outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 	return ops
 }
 
-// ReadNesting reads what is needed to tell nested calls where the statistics do not.
+// ReadNesting reads what is needed to find nested calls that the statistics do not mark.
 func ReadNesting(ctx context.Context, r statsReader, w store.Window, ops []store.OpStat) (Nesting, error) {
 	n := Nesting{}
 	if !slices.ContainsFunc(ops, func(o store.OpStat) bool { return !o.NestedKnown }) {
@@ -78,7 +76,7 @@ func ReadNesting(ctx context.Context, r statsReader, w store.Window, ops []store
 	})
 }
 
-// Outermost are the statistics of the calls that are within no other one, so that sums over
+// Outermost are the statistics of calls that are not within another one, so that sums over
 // operations count no time twice.
 func Outermost(ctx context.Context, r statsReader, w store.Window, ops []store.OpStat) ([]store.OpStat, error) {
 	n, err := ReadNesting(ctx, r, w, ops)

@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// OpTable is exact statistics of each process's operations, all threads together,
-// those that took most time first.
+// OpTable is the exact statistics of each process's operations, over all threads, those with most
+// time first.
 func OpTable(all []store.OpStat) map[uint32][]report.Op {
 	type sums struct {
 		op   report.Op

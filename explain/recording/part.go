@@ -1,7 +1,7 @@
-// Package recording is how a recording is asked: which part of it a question is about (Ask), and
-// what can be answered without a diagnosis. The command line, the tools for agents and the node
-// API ask through it, so that the same question is about the same part everywhere, and each
-// answer says what it leaves out. It reads no file itself.
+// Package recording answers questions about a recording: which part of it a question is about
+// (Ask), and what can be answered without a diagnosis. The command line, the MCP tools and the node
+// API use it, so that the same question covers the same part everywhere, and each answer says what
+// it leaves out. It reads no file itself.
 package recording
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Reader is what must be known of a recording to choose a part of it.
+// Reader is what Choose needs of a recording.
 type Reader interface {
 	Summary(ctx context.Context) (store.Summary, error)
 	// CallsIn counts the outermost calls of the whole seconds that a window touches, thinned ones
@@ -24,7 +24,7 @@ type Reader interface {
 
 // Part is the part of a recording that a question is about.
 type Part struct {
-	Sum    store.Summary // of all of it
+	Sum    store.Summary // of the whole recording
 	Window store.Window
 	Note   string // how the window was chosen and what it leaves out; empty: all, as asked
 	Live   bool   // the recording is being written
@@ -48,7 +48,7 @@ func Choose(ctx context.Context, r Reader, s Span, now time.Time) (p Part, err e
 	return p, nil
 }
 
-// spanError is a span that was asked for and is none.
+// spanError is an invalid span.
 type spanError struct{ error }
 
 // Whole reports whether the part is all of the recording.
@@ -57,8 +57,8 @@ func (p *Part) Whole() bool { return p.fromBegin() && p.toEnd() }
 func (p *Part) fromBegin() bool { return p.Window.From <= p.Sum.First }
 func (p *Part) toEnd() bool     { return p.Window.To == 0 || p.Window.To > p.Sum.Last }
 
-// Bounds are those of the window, or of the recording where it is open; Unix ns, 0 if
-// nothing was recorded. The second is the first moment that is not in it.
+// Bounds are those of the window, or of the recording where it is open; Unix ns, 0 if nothing was
+// recorded. The second bound is exclusive.
 func (p *Part) Bounds() (from, to uint64) {
 	from, to = p.Window.From, p.Window.To
 	if from == 0 {
@@ -70,7 +70,7 @@ func (p *Part) Bounds() (from, to uint64) {
 	return from, to
 }
 
-// leftOut says how many calls the recording has outside of the part.
+// leftOut says how many calls of the recording are outside of the part.
 func (p *Part) leftOut(ctx context.Context, r Reader) (string, error) {
 	if p.Whole() {
 		return "", nil

@@ -9,21 +9,21 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Scope says whose calls are asked for, and which. The zero value means all.
+// Scope selects processes and operations. The zero value means all.
 type Scope struct {
-	PIDs    []int64  // of these processes; any numbers, as they were asked for
-	Process string   // of processes of this name; upper and lower case are the same
-	Op      event.Op // calls of this operation; 0: of all
-	// Shown is the form in which names are answered, by which they can be asked for, too; nil: as
-	// they were recorded.
+	PIDs    []int64  // these processes; any numbers, as the user gave them
+	Process string   // processes of this name; upper and lower case are the same
+	Op      event.Op // this operation; 0: all
+	// Shown converts names to the form used in answers, which can also be asked for; nil: as
+	// recorded.
 	Shown func(name string) string
 }
 
-// NoProcessError says that a recording has no process as it was asked for.
+// NoProcessError says that a recording has no such process.
 type NoProcessError struct {
-	Unknown []int64  // the numbers that were asked for and are no process's
-	Process string   // the name that was asked for
-	Named   []uint32 // processes of that name that have other numbers
+	Unknown []int64  // the given numbers that are not those of a process
+	Process string   // the given name
+	Named   []uint32 // processes of that name with other numbers
 	Traced  []string // names of the traced processes
 }
 

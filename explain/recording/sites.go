@@ -9,40 +9,39 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Site is a place in the code that makes calls of an operation, with what they took, in
-// nanoseconds.
+// Site is a call site of an operation, with the time of its calls in nanoseconds.
 type Site struct {
 	PID     uint32
 	Op      event.Op
 	Stack   uint64 // StackID
-	Kernel  string // that is launched, if known
-	Calls   uint64 // that have this stack: slow ones, unless stacks of all were taken
-	TotalNS uint64 // of these
+	Kernel  string // the kernel that is launched, if known
+	Calls   uint64 // calls with this stack: slow ones, unless stacks of all were recorded
+	TotalNS uint64 // of these calls
 	MaxNS   uint64
 }
 
-// SiteOp is an operation of a process: all of its calls, exactly, and those with a stack.
-// Mostly slow calls have one, so that their mean says nothing of the others.
+// SiteOp is an operation of a process: all of its calls, exactly, and those with a stack. Mostly
+// slow calls have a stack, so their mean does not apply to the others.
 type SiteOp struct {
 	Calls, TotalNS     uint64 // of the whole seconds of the window
 	Located, LocatedNS uint64 // calls with a stack, and their time
 }
 
-// SiteOpKey says which.
+// SiteOpKey identifies a SiteOp.
 type SiteOpKey struct {
 	PID uint32
 	Op  event.Op
 }
 
-// Sites are the places that make the calls of a recording.
+// Sites are the call sites of a recording.
 type Sites struct {
 	List    []Site
 	Ops     map[SiteOpKey]*SiteOp
-	Without uint64 // calls of which no stack was taken
-	Partial bool   // only notable calls were looked at, because there are very many
+	Without uint64 // calls without a stack
+	Partial bool   // only notable calls were read, because there are very many
 }
 
-// All adds up the operations.
+// All sums up the operations.
 func (s *Sites) All() (all SiteOp) {
 	for _, o := range s.Ops {
 		all.Calls, all.TotalNS = all.Calls+o.Calls, all.TotalNS+o.TotalNS
@@ -51,7 +50,7 @@ func (s *Sites) All() (all SiteOp) {
 	return all
 }
 
-// allCalls is up to how many stored calls every one is looked at.
+// allCalls is the number of stored calls up to which all are read.
 const allCalls = 100_000
 
 // sitesReader is a recording whose calls can all be read.
@@ -61,8 +60,8 @@ type sitesReader interface {
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
-// FindSites adds up the calls of each place, those only of processes and operations that
-// are wanted. stored is how many rows of calls the recording has.
+// FindSites sums up the calls of each site, only of wanted processes and operations. stored is the
+// number of stored calls of the recording.
 func FindSites(
 	ctx context.Context, r sitesReader, w store.Window, stored uint64, wants func(SiteOpKey) bool,
 ) (*Sites, error) {
@@ -121,7 +120,7 @@ func visitCalls(
 	return false, r.Calls(ctx, w, visit)
 }
 
-// countAll takes the operations that are wanted from the exact statistics.
+// countAll takes the wanted operations from the exact statistics.
 func (s *Sites) countAll(ctx context.Context, r sitesReader, w store.Window, wants func(SiteOpKey) bool) error {
 	list, err := r.OpStats(ctx, w)
 	for i := range list {
@@ -157,8 +156,8 @@ func kernelNames(ctx context.Context, r sitesReader) (map[launched]string, error
 	return names, nil
 }
 
-// Sort puts those first that took most time in total, or with "max" those of the longest
-// call, or with "calls" those of most calls.
+// Sort orders by total time, or with "max" by the longest call, or with "calls" by the number of
+// calls, largest first.
 func (s *Sites) Sort(by string) {
 	slices.SortFunc(s.List, func(a, b Site) int {
 		c := cmp.Compare(b.TotalNS, a.TotalNS)

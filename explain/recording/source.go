@@ -8,31 +8,30 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Source gives read access to a recording. Its methods may be called by several
-// goroutines. A recording that is missing or damaged is an error of each call, not of
-// making the source: it may be there the next time. Package store/source has the one for
-// files.
+// Source gives read access to a recording. Its methods may be called by several goroutines. A
+// missing or damaged recording is an error of each call, not of creating the source: it may exist
+// later. Package store/source has the source for files.
 type Source interface {
-	// Name says which recording it is, for people.
+	// Name is the recording's name for users.
 	Name() string
 	// Read calls f with the recording as it is now. f must not keep it.
 	Read(ctx context.Context, f func(store.Recording) error) error
 	// Query runs one reading SQL statement. Rows must be closed.
 	Query(ctx context.Context, sql string, l store.Limits) (store.Rows, error)
-	// State changes when what Read would show may have changed; empty if unknown.
+	// State changes whenever the result of Read may have changed; empty if unknown.
 	State() string
 	// Close ends the source once the reads in progress have ended. It is safe to
 	// call twice.
 	Close() error
 }
 
-// UntrustedLimits are what an SQL statement of somebody else's may cost. It is at most so
-// long because the memory it takes is bounded by the number of values it computes at once
-// times the length of a value. How many rows are of use is for the caller to say.
+// UntrustedLimits are the limits on an SQL statement from an untrusted client. The limit on its
+// length bounds the memory it takes: the number of values it computes at once times the length of a
+// value. The number of rows is for the caller to limit.
 func UntrustedLimits() store.Limits {
 	return store.Limits{Value: 256 << 10, Time: 5 * time.Second, Statement: 16 << 10, Columns: 100}
 }
 
-// UntrustedAtOnce is how many such statements run at the same time; more wait. One CPU is
-// left for everything else, so that other questions are answered meanwhile.
+// UntrustedAtOnce is how many such statements run at the same time; further ones wait. One CPU is
+// kept free, so that other questions are answered meanwhile.
 func UntrustedAtOnce() int { return max(1, min(runtime.GOMAXPROCS(0)-1, 4)) }

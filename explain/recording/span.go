@@ -10,22 +10,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Span is a part of a recording as people ask for it. Since may be "all"; From
-// and To win over it.
+// Span is a part of a recording as users specify it. Since may be "all"; From and To take
+// precedence over it.
 type Span struct {
 	Since    string // a duration: "5m", "1d", or seconds; "all"; empty: see DefaultSince
 	From, To string // times: RFC 3339, "2006-01-02 15:04:05", or Unix time
-	Dashes   string // what stands before the names of these in errors and notes: "--" on a command line
+	Dashes   string // prefix of these names in errors and notes: "--" on a command line
 }
 
-// DefaultSince is how far back is looked in a recording that is being written, if nobody
-// asks for anything. Of others all is taken.
+// DefaultSince is the default window of a recording that is still being written. The default for
+// others is all.
 const DefaultSince = "5m"
 
-// Window turns a span into a window of a recording. A note says how it was chosen
-// when it is not what was asked for, or not everything there is: a saved recording
-// must never look empty. It is counted from now where the recording goes on, else from its
-// end. Choose says also what is left out.
+// Window converts a span to a window of a recording. It is counted from now while the recording is
+// being written, else from its end. The note says how the window was chosen if it differs from the
+// request, or is not the whole recording: a saved recording must never look empty. Choose also says
+// what is left out.
 func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, error) {
 	if s.From != "" || s.To != "" {
 		w, err := s.absolute()
@@ -52,7 +52,7 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 	}
 	end := sum.Last + 1
 	if live {
-		end = max(uint64(now.UnixNano()), end) // our clock may be behind that of the recorded machine
+		end = max(uint64(now.UnixNano()), end) // this clock may be behind that of the recorded machine
 	}
 	from := end - min(end, uint64(since))
 	note := ""

@@ -7,12 +7,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Summary is a recording at a glance.
+// Summary is an overview of a recording.
 type Summary struct {
 	store.Summary
-	Outermost uint64 // calls that are within no other one, exact
+	Outermost uint64 // calls not within another one, exact
 	State     State
-	Uncounted bool // it does not say what was lost
+	Uncounted bool // dropped records were not counted
 }
 
 // State says whether a recording is complete.
@@ -22,10 +22,10 @@ type State uint8
 const (
 	Complete State = iota
 	Live           // it is being written
-	CutOff         // the tracer did not stop by itself
+	CutOff         // the tracer did not stop cleanly
 )
 
-// Summarize sums up a recording.
+// Summarize reads the summary of a recording.
 func Summarize(ctx context.Context, r Reader, now time.Time) (s Summary, err error) {
 	if s.Summary, err = r.Summary(ctx); err != nil {
 		return s, err
@@ -44,7 +44,7 @@ func Summarize(ctx context.Context, r Reader, now time.Time) (s Summary, err err
 	return s, nil
 }
 
-// uncounted reports whether a recording does not say what was lost: one of an earlier Ingero.
+// uncounted reports whether a recording has no counts of dropped records: one of an earlier Ingero.
 func uncounted(r Reader) bool {
 	_, earlier := r.(store.LegacyReader)
 	return earlier

@@ -9,13 +9,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// ThreadLedger is where a thread's time went, from its first call of a window to its
-// last, by exact sums.
+// ThreadLedger is how a thread spent its time, from its first call in a window to its last, by
+// exact sums.
 type ThreadLedger struct {
 	event.Thread
-	From, To uint64 // Unix ns: its first call's begin, its last one's end
-	Calls    uint64 // those within other calls left out
-	CallNS   uint64 // in them; the rest of the time is between calls
+	From, To uint64 // Unix ns: start of its first call, end of its last one
+	Calls    uint64 // without nested calls
+	CallNS   uint64 // in calls; the rest of the time is between calls
 	In       event.Ledger
 	Between  event.Ledger
 }
@@ -23,14 +23,15 @@ type ThreadLedger struct {
 // Wall is the time that the ledger splits.
 func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
 
-// ledgerReader is a recording of which threads' time can be added up.
+// ledgerReader is a recording with the sums of threads' time.
 type ledgerReader interface {
 	statsReader
 	GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error)
 	reachingReader
 }
 
-// ThreadLedgers adds up the time of each thread that makes calls, most time in them first.
+// ThreadLedgers sums up the time of each thread that makes calls, those with most time in calls
+// first.
 func ThreadLedgers(ctx context.Context, r ledgerReader, w store.Window) ([]ThreadLedger, error) {
 	ops, err := r.OpStats(ctx, w)
 	if err != nil {

@@ -11,28 +11,28 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Timeline is what a thread did over time, in equal buckets of whole seconds, by exact
-// sums. Nothing counts twice: calls are outermost ones, and the waits of a bucket are at
-// most as long as the thread was there.
+// Timeline is how a thread spent its time, in equal buckets of whole seconds, by exact sums.
+// Nothing is counted twice: calls are outermost ones, and the waits of a bucket are no longer than
+// the thread existed in it.
 type Timeline struct {
 	event.Thread
-	Others   []event.Thread // that make calls, too, most time in them first
+	Others   []event.Thread // other threads that make calls, those with most time in calls first
 	From     uint64         // Unix ns
 	BucketNS uint64
-	PerStep  string // the calls of a step in words; empty: they do not repeat themselves
+	PerStep  string // the calls of a step in words; empty: no steps were found
 	Buckets  []TimeBucket
 	Marks    []Mark // by time
 
 	steps ledger.Steps
-	live  [2]uint64 // Unix ns: the thread's first call, its last one's end
+	live  [2]uint64 // Unix ns: start of the thread's first call, end of its last one
 }
 
 // TimeBucket is a part of a timeline.
 type TimeBucket struct {
-	SpanNS uint64 // in which the thread made calls: less at its begin and its end
+	SpanNS uint64 // in which the thread made calls: shorter in the first and last bucket
 	Calls  uint64
 	CallNS uint64
-	Steps  uint64 // that ended
+	Steps  uint64 // steps that ended in it
 	Waits  event.Ledger
 }
 
@@ -44,7 +44,7 @@ func (b *TimeBucket) StepNS() float64 {
 	return float64(b.SpanNS) / float64(b.Steps)
 }
 
-// timelineReader is a recording of which a timeline can be made.
+// timelineReader is what ReadTimeline needs of a recording.
 type timelineReader interface {
 	statsReader
 	callTimesReader
@@ -53,8 +53,8 @@ type timelineReader interface {
 	OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error)
 }
 
-// ReadTimeline reads the timeline of the thread that is wanted and spent most time in calls;
-// nil if none made any. There are at most so many buckets.
+// ReadTimeline reads the timeline of the wanted thread with most time in calls, in at most so many
+// buckets; nil if no wanted thread made calls.
 func ReadTimeline(
 	ctx context.Context, r timelineReader, w store.Window, buckets int, wants func(event.Thread) bool,
 ) (*Timeline, error) {
@@ -90,7 +90,7 @@ func ReadTimeline(
 	return t, t.mark(ctx, r)
 }
 
-// chooseThread begins the timeline of the thread that spent most time in its calls.
+// chooseThread starts the timeline of the thread with most time in calls.
 func chooseThread(list []store.OpStat, nested Nesting, wants func(event.Thread) bool) *Timeline {
 	type spent struct {
 		event.Thread
@@ -124,7 +124,7 @@ func chooseThread(list []store.OpStat, nested Nesting, wants func(event.Thread) 
 	return t
 }
 
-// findSteps looks for the repetition in the thread's calls.
+// findSteps looks for steps in the thread's calls.
 func (t *Timeline) findSteps(ctx context.Context, r timelineReader) error {
 	parts, err := CallSpans(ctx, r, store.Window{From: t.live[0], To: t.live[1]})
 	if err != nil {
@@ -156,13 +156,13 @@ func (t *Timeline) window(i int) store.Window {
 	return store.Window{From: from, To: from + t.BucketNS}
 }
 
-// Begin is when a bucket begins, Unix ns: the first one with the thread's first call.
+// Begin is the start of a bucket, Unix ns; the first one starts with the thread's first call.
 func (t *Timeline) Begin(i int) uint64 { return max(t.window(i).From, t.live[0]) }
 
 // End is when the thread's last call ended, Unix ns.
 func (t *Timeline) End() uint64 { return t.live[1] }
 
-// count adds up a bucket by the seconds in which calls and pauses began.
+// count sums up a bucket by the seconds in which calls and gaps began.
 func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]
 	b.SpanNS = min(w.To, t.live[1]) - min(max(w.From, t.live[0]), w.To)
@@ -187,8 +187,8 @@ func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, 
 	return err
 }
 
-// spreadLong gives the part of a long call or pause that is in later buckets to these, and
-// counts the steps that end with a long call.
+// spreadLong moves the part of a long call or gap that is in later buckets to these, and counts the
+// steps that end with a long call.
 func (t *Timeline) spreadLong(ctx context.Context, r timelineReader) error {
 	w := store.Window{From: t.From, To: t.window(len(t.Buckets) - 1).To}
 	err := r.NotableCalls(ctx, w, func(c *event.Call) bool {
@@ -212,7 +212,7 @@ func (t *Timeline) spreadLong(ctx context.Context, r timelineReader) error {
 	})
 }
 
-// at is the bucket of a moment.
+// at is the bucket of a time.
 func (t *Timeline) at(ns uint64) int {
 	return int(min((max(ns, t.From)-t.From)/t.BucketNS, uint64(len(t.Buckets)-1)))
 }
@@ -233,13 +233,13 @@ func (t *Timeline) spread(start, duration uint64, l *event.Ledger, call bool) {
 	}
 }
 
-// shifted takes so much, or all there is, from one sum to another.
+// shifted moves an amount, or all there is, from one sum to another.
 func shifted(from, to, ns uint64) (uint64, uint64) {
 	ns = min(ns, from)
 	return from - ns, to + ns
 }
 
-// bound cuts what short calls at the end of a bucket have beyond it.
+// bound cuts the part of short calls at the end of a bucket that is beyond it.
 func (t *Timeline) bound() {
 	for i := range t.Buckets {
 		b := &t.Buckets[i]

@@ -13,24 +13,24 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Question says what of a recording is asked for: which time, and whose calls.
+// Question selects a time and calls of a recording.
 type Question struct {
 	Span
 	Scope
 }
 
-// View is a recording as a question sees it. It is used by one goroutine.
+// View is a recording restricted to a question. It is used by one goroutine.
 type View struct {
 	store.Recording
 	Part
 	PIDs []uint32 // only these processes, in order; empty: all
 	Op   event.Op // only this operation; 0: all
 
-	names map[uint32]string // of processes, once they were asked for
+	names map[uint32]string // of processes, once needed
 }
 
-// Ask finds what a question is about. IsMistaken tells an error in the question from one of the
-// recording.
+// Ask makes the view for a question. IsMistaken distinguishes an error in the question from one of
+// the recording.
 func Ask(ctx context.Context, r store.Recording, q Question, now time.Time) (*View, error) {
 	v := &View{Recording: r, Op: q.Op}
 	var err error
@@ -50,8 +50,7 @@ func Ask(ctx context.Context, r store.Recording, q Question, now time.Time) (*Vi
 	return v, nil
 }
 
-// IsMistaken reports whether an error of Ask or Choose is one of what was asked, not of the
-// recording.
+// IsMistaken reports whether an error of Ask or Choose is in the question and not in the recording.
 func IsMistaken(err error) bool {
 	if _, ok := errors.AsType[*NoProcessError](err); ok {
 		return true
@@ -68,21 +67,21 @@ func (v *View) WantsOp(pid uint32, op event.Op) bool {
 	return v.Wants(pid) && (v.Op == 0 || v.Op == op)
 }
 
-// Uncounted reports whether the recording does not say what was lost.
+// Uncounted reports whether the recording has no counts of dropped records.
 func (v *View) Uncounted() bool { return uncounted(v.Recording) }
 
 // CutsSecond reports whether the window begins or ends within a second of the recording, so that
-// statistics by the second are of more than the window.
+// statistics by the second cover more than the window.
 func (v *View) CutsSecond() bool {
 	if v.Uncounted() {
-		return false // there every call is counted by itself
+		return false // every call is counted individually there
 	}
 	from, to, sum := v.Window.From, v.Window.To, &v.Sum
 	const second = uint64(time.Second)
 	return from%second != 0 && from > sum.First && from <= sum.Last || to%second != 0 && to <= sum.Last
 }
 
-// Condition is the view as a condition on the public SQL views: "timestamp >= … and …".
+// Condition is the view as a condition for the public SQL views: "timestamp >= … and …".
 func (v *View) Condition() string {
 	from, to := v.Window.From, v.Window.To
 	if to == 0 || to > math.MaxInt64 {

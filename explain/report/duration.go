@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Duration words a number of nanoseconds with three significant digits: 850 ns,
-// 12.4 ms, 3.05 s.
+// Duration formats a number of nanoseconds with three significant digits: 850 ns, 12.4 ms, 3.05 s.
 func Duration(ns uint64) string {
 	for _, u := range []struct {
 		name string
@@ -20,8 +19,8 @@ func Duration(ns uint64) string {
 	return strconv.FormatUint(ns, 10) + " ns"
 }
 
-// Number writes v as a person does: three significant digits, thousands separated, and
-// never an exponent: 1,360, 23.6, 0.05.
+// Number formats v for people: three significant digits, thousands separated, no exponent: 1,360,
+// 23.6, 0.05.
 func Number(v float64) string {
 	if v >= 999.5 {
 		return Count(uint64(v + 0.5))

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Footprint is what processes asked of the kernel and touched. The lists are
-// sorted, most first. All times are nanoseconds.
+// Footprint is the system calls of processes and what they used. The lists are sorted, most first.
+// All times are nanoseconds.
 type Footprint struct {
 	Processes []FootprintProcess `json:"processes"`
 	Syscalls  []FootprintSyscall `json:"syscalls"`
 	Files     []FootprintFile    `json:"files"` // devices, directories and pipes too
 	Sockets   []FootprintSocket  `json:"sockets"`
-	Missing   []FootprintMissing `json:"not_opened"`              // what could not be opened or executed
+	Missing   []FootprintMissing `json:"not_opened"`              // paths that could not be opened or executed
 	Programs  []FootprintProgram `json:"programs"`                // executed, in order
 	Libraries []FootprintLibrary `json:"libraries"`               // mapped executable
-	LeftOut   uint64             `json:"left_out"`                // entries beyond what is kept in memory
-	UntilNS   uint64             `json:"until_cuda_ns,omitempty"` // how long, if it ended because CUDA was loaded
+	LeftOut   uint64             `json:"left_out"`                // entries beyond the limit
+	UntilNS   uint64             `json:"until_cuda_ns,omitempty"` // length, if it ended because CUDA was loaded
 }
 
 // FootprintProcess is a process that was watched.
@@ -25,10 +25,10 @@ type FootprintProcess struct {
 	Parent   uint32 `json:"parent_pid"`
 	Process  string `json:"process"`
 	FirstNS  uint64 `json:"first_ns"`  // Unix time
-	EndedNS  uint64 `json:"ended_ns"`  // Unix time, 0 if it lived on
+	EndedNS  uint64 `json:"ended_ns"`  // Unix time, 0 if it did not end
 	CPUNS    uint64 `json:"cpu_ns"`    // on CPUs
-	UserNS   uint64 `json:"user_ns"`   // of that, outside of system calls; page faults are in it
-	KernelNS uint64 `json:"kernel_ns"` // of that, in system calls
+	UserNS   uint64 `json:"user_ns"`   // part outside of system calls; includes page faults
+	KernelNS uint64 `json:"kernel_ns"` // part in system calls
 	Syscalls uint64 `json:"syscalls"`
 	Errors   uint64 `json:"errors"`
 }
@@ -63,7 +63,7 @@ type FootprintSocket struct {
 	PID        uint32 `json:"pid"`
 	Family     string `json:"family"`
 	Protocol   string `json:"protocol"`
-	Role       string `json:"role"` // connect, accept, listen, or empty: it had it already
+	Role       string `json:"role"` // connect, accept, listen, or empty: it existed before
 	Remote     string `json:"remote"`
 	RemotePort uint16 `json:"remote_port"`
 	LocalPort  uint16 `json:"local_port"`
@@ -82,7 +82,7 @@ type FootprintMissing struct {
 	Count uint64 `json:"count"`
 }
 
-// FootprintProgram is a program that a process began to run.
+// FootprintProgram is a program that a process executed.
 type FootprintProgram struct {
 	PID  uint32   `json:"pid"`
 	AtNS uint64   `json:"at_ns"` // Unix time
@@ -96,7 +96,7 @@ type FootprintLibrary struct {
 	Path string `json:"path"`
 }
 
-// Verdict says what a recording without CUDA calls is.
+// Verdict describes a recording without CUDA calls.
 func (f *Footprint) Verdict() string {
 	var errors, cpu uint64
 	for i := range f.Processes {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// GPUError is an error of a GPU that its driver reported, and what became of calls.
+// GPUError is an error of a GPU that its driver reported, and the calls that failed after it.
 type GPUError struct {
-	AtNS        uint64        `json:"at_ns"` // Unix ns, the first time
+	AtNS        uint64        `json:"at_ns"` // Unix ns, first occurrence
 	GPU         *int          `json:"gpu"`   // NVML's index, null if not known
 	Xid         uint32        `json:"xid"`
 	Description string        `json:"description"`

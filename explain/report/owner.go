@@ -2,11 +2,11 @@ package report
 
 import "fmt"
 
-// Owner is who a process belongs to: container, pod, job or unit, and its rank.
+// Owner is what a process belongs to: container, pod, job or unit, and its rank.
 type Owner struct {
 	PID          uint32 `json:"pid"`
 	Process      string `json:"process"`
-	Text         string `json:"text,omitempty"` // all of it in words, the rank left out
+	Text         string `json:"text,omitempty"` // all of it in words, except the rank
 	Cgroup       string `json:"cgroup,omitempty"`
 	CgroupID     uint64 `json:"cgroup_id,omitempty"`
 	Container    string `json:"container,omitempty"`
@@ -18,13 +18,13 @@ type Owner struct {
 	SlurmJob     string `json:"slurm_job,omitempty"`
 	SlurmStep    string `json:"slurm_step,omitempty"`
 	Unit         string `json:"unit,omitempty"`
-	NSPID        uint32 `json:"ns_pid,omitempty"` // its id inside its own PID namespace
+	NSPID        uint32 `json:"ns_pid,omitempty"` // its id in its own PID namespace
 	Rank         *int   `json:"rank,omitempty"`
 	LocalRank    *int   `json:"local_rank,omitempty"`
 	WorldSize    *int   `json:"world_size,omitempty"`
 }
 
-// Words is the owner in words, with the rank and the process's id inside.
+// Words is the owner in words, with the rank and the process's id in its namespace.
 func (o *Owner) Words() string {
 	s := o.Text
 	add := func(format string, args ...any) {

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Count writes a number with commas between thousands.
+// Count formats a number with commas between thousands.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -54,7 +54,7 @@ func (t *text) process(p *Process) {
 	}
 }
 
-// words says what a process has of device memory.
+// words describes the device memory of a process.
 func (m *Memory) words() string {
 	w := fmt.Sprintf("%s live in %s, peak %s; %s in %s, %s", Bytes(m.LiveBytes), Plural(m.LiveCount, "allocation"),
 		Bytes(m.PeakBytes),
@@ -65,12 +65,12 @@ func (m *Memory) words() string {
 	return w
 }
 
-// Compact writes a duration without a space: 65µs.
+// Compact formats a duration without a space: 65µs.
 func Compact(ns uint64) string {
 	return strings.Replace(strings.Replace(Duration(ns), " ", "", 1), "us", "µs", 1)
 }
 
-// Bytes words a number of bytes in powers of ten: 406 GB.
+// Bytes formats a number of bytes in powers of ten: 406 GB.
 func Bytes(n uint64) string {
 	for _, u := range []struct {
 		name string
@@ -83,7 +83,7 @@ func Bytes(n uint64) string {
 	return strconv.FormatUint(n, 10) + " B"
 }
 
-// moved says what an operation did with its bytes.
+// moved describes what an operation did with its bytes.
 func moved(op string) string {
 	info, ok := event.ByName(op)
 	switch {

@@ -1,12 +1,11 @@
-// Package report is the result of a diagnosis in the one form that the text
-// output, JSON, MCP, the dashboard and OTLP all render. It holds data only; how
-// causes are found is the diagnose package's business.
+// Package report is the result of a diagnosis in the one form that text output, JSON, MCP, the
+// dashboard and OTLP render. It is data only. Causes are found in package diagnose.
 package report
 
 // Schema is the version of the JSON form. Fields are only ever added to it.
 const Schema = 1
 
-// Report is what explain answers. All times are nanoseconds.
+// Report is the answer of explain. All times are nanoseconds.
 type Report struct {
 	Schema int    `json:"schema"`
 	DB     string `json:"db"`
@@ -25,7 +24,7 @@ type Report struct {
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process
 	Footprint    *Footprint        `json:"footprint,omitempty"`     // of processes whose system calls were counted
-	Notes        []string          `json:"notes,omitempty"`         // what was recorded and cannot be judged
+	Notes        []string          `json:"notes,omitempty"`         // what was recorded but cannot be judged
 	StoredChains []StoredChain     `json:"stored_chains,omitempty"` // of a recording by an earlier Ingero
 }
 
@@ -33,11 +32,10 @@ type Report struct {
 type Window struct {
 	FromNS uint64 `json:"from_ns"`
 	ToNS   uint64 `json:"to_ns"`
-	Note   string `json:"note,omitempty"` // how the window was chosen, when not as asked
+	Note   string `json:"note,omitempty"` // how the window was chosen, if not as asked
 }
 
-// Chain is one finding: an effect, the cause at the root of it and the way from
-// one to the other.
+// Chain is one finding: an effect, its root cause, and the path from one to the other.
 type Chain struct {
 	ID              string   `json:"id"`       // stable for the same data
 	Severity        string   `json:"severity"` // HIGH, MEDIUM, LOW
@@ -64,12 +62,12 @@ type Chain struct {
 	Owners   []Owner   `json:"owners,omitempty"`           // of the processes named, as far as known
 }
 
-// Pattern says when a chain's time was lost.
+// Pattern is when a chain's time was lost.
 type Pattern struct {
 	Kind string `json:"kind"` // once, periodic, growing, irregular, constant
 	// when time was lost first, since 1970; of a constant loss it may be the window's start
 	FromNS   uint64    `json:"from_ns"`
-	Times    int       `json:"times"`     // stretches of lost time
+	Times    int       `json:"times"`     // periods of lost time
 	PeriodNS uint64    `json:"period_ns"` // of periodic ones, else 0
 	Timeline []float64 `json:"timeline"`  // share of each equal part of the window that was lost, 0 to 1
 }
@@ -78,11 +76,11 @@ type Pattern struct {
 type PerStep struct {
 	LostNS   uint64 `json:"lost_ns"`  // mean over all steps
 	Steps    uint64 `json:"steps"`    // in the window
-	Affected uint64 `json:"affected"` // that lost some, as far as recorded one by one
+	Affected uint64 `json:"affected"` // steps with lost time, as far as recorded one by one
 }
 
-// WhatIf is the mean duration of a step with the cause removed. The error band
-// holds what the evidence does not assign to the cause.
+// WhatIf is the mean duration of a step without the cause. The error band is lost time that the
+// evidence does not assign to the cause.
 type WhatIf struct {
 	NowNS    uint64  `json:"now_ns"`
 	StepNS   uint64  `json:"step_ns"`
@@ -95,11 +93,11 @@ type WhatIf struct {
 // Alternative is a cause that was considered for the same lost time.
 type Alternative struct {
 	Kind string  `json:"kind"`
-	Pct  float64 `json:"pct"` // of what was lost in the same calls to all causes
+	Pct  float64 `json:"pct"` // share of the time lost to all causes in the same calls
 	Why  string  `json:"why"` // what speaks against it being the cause
 }
 
-// Rest is lost time beside the cause. Its shares and the explained one make up all that was lost.
+// Rest is lost time beside the cause. Its shares and the explained share make up all lost time.
 type Rest struct {
 	Of   string `json:"of"` // hold: of a lock; wait; lost time
 	What string `json:"what"`
@@ -109,9 +107,9 @@ type Rest struct {
 	Pct   float64 `json:"pct"` // of LostNS
 }
 
-// FollowedPct is the share of LostNS of which it is known what the thread at the end of the path did: the
-// cause, or something else. Of a lock that was held over a write it is the hold, of which the disk, the
-// cause, is a part.
+// FollowedPct is the share of LostNS for which it is known what the thread at the end of the path
+// did: the cause, or something else. For a lock that was held during a write it is the whole hold,
+// of which the disk, the cause, is a part.
 func (c *Chain) FollowedPct() float64 {
 	pct := c.ExplainedPct
 	for i := range c.Rest {
@@ -122,15 +120,15 @@ func (c *Chain) FollowedPct() float64 {
 	return pct
 }
 
-// Culprit is one of several threads that a finding is about: that were waited for, or that had the
-// CPU of a thread which was runnable.
+// Culprit is one of several threads in a finding: one that was waited for, or one that used the CPU
+// of a runnable thread.
 type Culprit struct {
 	Process string  `json:"process"`
 	PID     uint32  `json:"pid"`
 	TID     uint32  `json:"tid"`
 	Thread  string  `json:"thread"`
 	NS      uint64  `json:"ns"`
-	Pct     float64 `json:"pct"` // of the lost time; of threads that had a CPU, of the time they are known to have had it
+	Pct     float64 `json:"pct"` // of the lost time; for CPU users, of the time with a known running thread
 }
 
 // Workload is the repetition found in one dispatching thread's calls.
@@ -148,8 +146,7 @@ type Workload struct {
 	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
-// StoredChain is a chain as an earlier version of Ingero recorded it, next to
-// what the data supports.
+// StoredChain is a chain as an earlier version of Ingero recorded it, with what the data supports.
 type StoredChain struct {
 	ID              string   `json:"id"`
 	Severity        string   `json:"severity"`
@@ -160,10 +157,10 @@ type StoredChain struct {
 	AtNS            uint64   `json:"at_ns"` // Unix ns at which it was detected
 	Node            string   `json:"node"`
 	Recommendations []string `json:"recommendations"`
-	Supported       string   `json:"supported"` // what the rows of the file say of it
+	Supported       string   `json:"supported"` // what the rows of the file say about it
 }
 
-// Effect is what was slow, and how it compares with itself.
+// Effect is what was slow, compared with its usual duration.
 type Effect struct {
 	Op        string  `json:"op"` // the operation that lost most; "between calls" for gaps
 	Process   string  `json:"process"`
@@ -212,12 +209,12 @@ type Step struct {
 	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
-// Evidence is where to look for oneself.
+// Evidence is where to look in the recording.
 type Evidence struct {
 	// id in the view events, of gaps (g) ledger, of collective operations (c) collectives; the longest
 	// first, at most 10
 	EventIDs []string `json:"event_ids"`
-	Sample   int      `json:"sample"` // episodes the finding rests on
+	Sample   int      `json:"sample"` // number of episodes that the finding is based on
 }
 
 // NotExplained is time that was lost but whose cause the evidence does not show.
@@ -229,7 +226,7 @@ type NotExplained struct {
 	Why          string  `json:"why"`
 }
 
-// Idle is a thread that waited for work rather than lost time.
+// Idle is a thread that waited for work. This is not lost time.
 type Idle struct {
 	Process string  `json:"process"`
 	PID     uint32  `json:"pid"`
@@ -241,8 +238,7 @@ type Idle struct {
 	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
-// InFlight is a call that had not returned when it was seen last. Those that hang
-// have a chain, too.
+// InFlight is a call that had not returned when last seen. Those that hang also have a chain.
 type InFlight struct {
 	Op        string   `json:"op"`
 	Inner     string   `json:"inner_op,omitempty"` // the call inside it, if any
@@ -250,8 +246,8 @@ type InFlight struct {
 	PID       uint32   `json:"pid"`
 	TID       uint32   `json:"tid"`
 	Thread    string   `json:"thread"`
-	SinceNS   uint64   `json:"since_ns"`        // Unix ns at which it began
-	AgeNS     uint64   `json:"age_ns"`          // until it was seen last, or its thread ended
+	SinceNS   uint64   `json:"since_ns"`        // Unix ns, start
+	AgeNS     uint64   `json:"age_ns"`          // until it was last seen, or its thread ended
 	Doing     string   `json:"doing"`           // running, runnable, blocked
 	WaitsFor  string   `json:"waits_for"`       // in words
 	Class     string   `json:"class,omitempty"` // of the wait, if blocked
@@ -259,13 +255,13 @@ type InFlight struct {
 	HolderTID uint32   `json:"holder_tid,omitempty"` // of the lock it waits for
 	File      string   `json:"file,omitempty"`       // behind the descriptor it waits for
 	Outcome   string   `json:"outcome"`              // in_flight; died: its thread ended in it
-	Hangs     bool     `json:"hangs"`                // it is beyond anything usual
+	Hangs     bool     `json:"hangs"`                // far longer than usual
 	Stack     []string `json:"stack"`
 
 	Node string `json:"node,omitempty"` // in a report of several machines
 }
 
-// Ended is a process that the kernel ended because memory had run out.
+// Ended is a process that the kernel killed because memory ran out.
 type Ended struct {
 	Process string `json:"process"`
 	PID     uint32 `json:"pid"`
@@ -287,10 +283,10 @@ type Process struct {
 
 	Owner    *Owner   `json:"owner,omitempty"`
 	Memory   *Memory  `json:"memory,omitempty"`   // device memory, if any was allocated
-	Warnings []string `json:"warnings,omitempty"` // what stands out in how it uses memory, in words
+	Warnings []string `json:"warnings,omitempty"` // what is unusual in its use of memory, in words
 }
 
-// Memory is a process's device memory as its own calls account for it.
+// Memory is a process's device memory according to its own calls.
 type Memory struct {
 	LiveBytes uint64 `json:"live_bytes"` // allocated and not freed at the end of the window
 	LiveCount uint64 `json:"live_count"`
@@ -313,12 +309,12 @@ type Op struct {
 	Bytes   uint64 `json:"bytes"`
 	Errors  uint64 `json:"errors"`
 
-	// Kinds are short and long calls, where there are two kinds with hardly any in between:
-	// then P50NS is normal for the more numerous only.
+	// Kinds are short and long calls, if there are two kinds with hardly any in between: then
+	// P50NS is usual only for the larger kind.
 	Kinds []OpKind `json:"kinds,omitempty"`
 }
 
-// OpKind is a part of an operation's calls, which take about as long as each other.
+// OpKind is a group of an operation's calls with similar durations.
 type OpKind struct {
 	Calls uint64 `json:"calls"`
 	P50NS uint64 `json:"p50_ns"` // of these

@@ -5,13 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// NameWidth is how many characters of a function's name fit into a sentence or a table.
+// NameWidth is the maximum length of a function's name in a sentence or a table.
 const NameWidth = 80
 
-// ShortName shortens the name of a C++ function to at most width characters if leaving
-// out arguments can do it: first the function's parameters, then template arguments and
-// parameters of function types, the innermost first. What is left out is an ellipsis:
-// "at::native::reduce_kernel<512, 1, at::native::ReduceOp<…> >(…)". Other names, such as
+// ShortName shortens the name of a C++ function to at most width characters if leaving out
+// arguments is enough: first the function's parameters, then template arguments and parameters of
+// function types, the innermost first. An ellipsis marks them: "at::native::reduce_kernel<512, 1,
+// at::native::ReduceOp<…> >(…)". Other names, such as those of files and of Python functions, stay
+// as they are. JSON has the whole names.
 // those of files and of Python functions, stay as they are. JSON has the whole names.
 func ShortName(name string, width int) string {
 	if utf8.RuneCountInString(name) <= width || !strings.ContainsAny(name, "<(") || isPath(name) {
@@ -34,7 +35,7 @@ func isPath(name string) bool {
 	return slash >= 0 && slash < strings.IndexAny(name, "<(")
 }
 
-// namePart is a piece of a name: text, or what is between brackets.
+// namePart is a part of a name: text, or the content of brackets.
 type namePart struct {
 	text  string
 	open  byte // '<', '(' or '{'; 0: text
@@ -56,9 +57,9 @@ func closing(open byte) string {
 type nameParser struct {
 	s     string
 	at    int
-	from  int        // where text began that is in no part yet
-	stack []namePart // that are open; the first is the whole name
-	depth int        // the most brackets within each other that can be left out
+	from  int        // start of the text that is in no part yet
+	stack []namePart // open parts; the first is the whole name
+	depth int        // maximum depth of brackets that can be left out
 }
 
 // parseName returns the parts of a name, and how deep its arguments are nested.
@@ -119,8 +120,8 @@ func (p *nameParser) push(open byte, args bool) {
 	p.depth = max(p.depth, n)
 }
 
-// pop closes the part that a closing bracket belongs to. A '<' that has none within it
-// was a comparison. It is false if the bracket closes nothing, and is text.
+// pop closes the part that a closing bracket belongs to. A '<' without a closing bracket in it was
+// a comparison. It is false if the bracket closes nothing, and is text.
 func (p *nameParser) pop(c byte) bool {
 	at := len(p.stack) - 1
 	for at > 0 && c != '>' && p.stack[at].open == '<' {
@@ -152,7 +153,7 @@ func (p *nameParser) fold(ended bool) {
 	top.parts = append(top.parts, last)
 }
 
-// operators are the names of C++ operators that have brackets in them, long before short.
+// operators are the names of C++ operators that contain brackets, long ones before short ones.
 var operators = []string{"()", "<=>", "<<=", ">>=", "->*", "->", "<<", ">>", "<=", ">=", "<", ">"}
 
 // operator is the length of an operator's name with brackets at a place, 0 if there is none.
@@ -169,8 +170,8 @@ func operator(s string, at int) int {
 	return 0
 }
 
-// inFunctionType reports whether a blank stands between the result of a function type and
-// its parameters, as in "std::vector<int> (long)".
+// inFunctionType reports whether a blank is between the result and the parameters of a function
+// type, as in "std::vector<int> (long)".
 func inFunctionType(s string, at int) bool {
 	return at > 0 && s[at-1] == '>' && strings.HasPrefix(s[at:], " (")
 }
@@ -194,7 +195,7 @@ func render(b *strings.Builder, parts []namePart, depth, keep int) {
 		case p.args && len(p.parts) > 0 && (depth >= keep || depth == 0 && p.open == '('):
 			b.WriteByte(p.open)
 			b.WriteString(ellipsis)
-			if !p.ended { // whatever came behind it is gone
+			if !p.ended { // the text behind it is gone
 				return
 			}
 		default:

@@ -20,8 +20,8 @@ func (t *text) stored(list []StoredChain) {
 	}
 }
 
-// GroupStored puts together chains that differ only in numbers, in the order in
-// which the first of each was recorded.
+// GroupStored groups chains that differ only in numbers, in the order in which the first of each
+// was recorded.
 func GroupStored(list []StoredChain) [][]*StoredChain {
 	at := map[string]int{}
 	var groups [][]*StoredChain

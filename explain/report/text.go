@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// TextOptions says how to write a report for people.
+// TextOptions are options for a report as text.
 type TextOptions struct {
 	Width int  // columns of the terminal; 0 means 80
 	Color bool // use ANSI colours
-	Brief bool // leave out what is not needed at first: a report of one finding fits 24 lines of 80 columns
+	Brief bool // leave out details: a report of one finding fits 24 lines of 80 columns
 }
 
-// minWidth is the narrowest text that can be read.
+// minWidth is the smallest width that is readable.
 const minWidth = 40
 
-// WriteText writes a report for a person: the verdict first, then every chain
-// with its numbers and what to do, then what could not be explained.
+// WriteText writes a report as text: the verdict first, then every chain with its numbers and what
+// to do, then what could not be explained.
 func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t := newText(o)
 	if t.alone(r) {
@@ -137,7 +137,7 @@ func (t *text) wrapped(label, s string) (lines []string) {
 	return append(lines, line)
 }
 
-// visible is how many columns s takes, colours left out.
+// visible is the number of columns of s, without colours.
 func visible(s string) int {
 	n, escape := 0, false
 	for _, r := range s {
@@ -170,7 +170,7 @@ func (t *text) head(r *Report) {
 	t.wrap("", t.paint(dim, strings.Join(parts, ", ")))
 }
 
-// at names the machine of something in a report of several.
+// at names the machine, in a report of several.
 func at(node string) string {
 	if node == "" {
 		return ""
@@ -215,7 +215,7 @@ func (t *text) chainBody(c *Chain) {
 	t.fixes(c.Recommendations)
 }
 
-// evidence names the first events to look at.
+// evidence lists the first events to look at.
 func (t *text) evidence(ids []string) {
 	if len(ids) == 0 {
 		return
@@ -225,8 +225,8 @@ func (t *text) evidence(ids []string) {
 	t.wrap("  see    ", view+" "+strings.Join(ids[:min(len(ids), 3)], " "))
 }
 
-// viewOf is the SQL view that has an event: gaps between calls and ranks' parts in
-// collective operations are in others than the rest.
+// viewOf is the SQL view that has an event: gaps between calls and ranks' parts in collective
+// operations have their own views.
 func viewOf(id string) string {
 	switch {
 	case strings.HasSuffix(id, "g"):
@@ -237,14 +237,14 @@ func viewOf(id string) string {
 	return "events"
 }
 
-// path writes each step below the one it is the cause of. Those that ran while
-// one was runnable did not cause each other and stand side by side.
+// path writes each step below the one it caused. Threads that ran while one was runnable did not
+// cause each other and have the same indent.
 func (t *text) path(steps []Step, node string) {
 	label, indent, parent := "  path   ", 9, 0
 	ran := func(i int) bool {
 		return i < len(steps) && steps[parent].State == "runnable" && steps[i].Layer == "HOST" && steps[i].State == "running"
 	}
-	beside := func(i int) bool { // the step after i stands beside it
+	beside := func(i int) bool { // the step after i has the same indent
 		return i+1 < len(steps) && (ran(i) && ran(i+1) || steps[i+1].Beside)
 	}
 	for i := range steps {
@@ -266,8 +266,8 @@ func (t *text) path(steps []Step, node string) {
 	}
 }
 
-// step writes a link of the path, with its time in a column at the right, and its
-// machine if it is another one than the path began on.
+// step writes a link of the path, with its time in a column at the right, and its machine if it
+// differs from that of the first link.
 func (t *text) step(label string, s *Step, node string) {
 	who := s.Process
 	switch {
@@ -307,11 +307,11 @@ func (t *text) effect(e *Effect) {
 	switch {
 	case e.SlowCalls == 0: // what counts is how many there are
 		s = Count(e.Calls) + " " + what
-	case e.SlowCalls >= e.Calls: // nothing to be slow against
+	case e.SlowCalls >= e.Calls: // no other calls to compare with
 		s = fmt.Sprintf("each of %s %s", Count(e.Calls), what)
 	}
 	switch k := e.Kinds; {
-	case len(k) == 2: // the median of both is normal for neither, or for one
+	case len(k) == 2: // the median of both is usual for neither, or only for one
 		s += fmt.Sprintf(": %s took about %s, %s about %s, max %s",
 			Count(k[0].Calls), Duration(k[0].P50NS), Count(k[1].Calls), Duration(k[1].P50NS), Duration(e.MaxNS))
 	case e.MaxNS > 0:
@@ -349,7 +349,7 @@ func (t *text) idle(list []Idle) {
 	}
 }
 
-// inFlight writes what is not told as a hang.
+// inFlight writes calls in flight that are not reported as a hang.
 func (t *text) inFlight(list []InFlight) {
 	first := true
 	for i := range list {

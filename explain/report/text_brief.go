@@ -9,8 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// A brief report of one finding fits a terminal of 24 lines. What it leaves out is said in its
-// last line, and a full report has it.
+// A brief report of one finding fits a terminal of 24 lines. Its last line says what it leaves out.
 const (
 	briefCause = 3 // lines of text at most
 	briefWho   = 1
@@ -18,7 +17,8 @@ const (
 	briefPath  = 4 // steps at most
 )
 
-// short writes s as wrap does, in so many lines at most if the report is brief. It ends with … then.
+// short writes s as wrap does, but at most so many lines if the report is brief. It then ends with
+// ….
 func (t *text) short(most int, label, s string) {
 	lines := t.wrapped(label, s)
 	if t.brief && len(lines) > most {
@@ -44,8 +44,8 @@ func (t *text) full(f func()) {
 	f()
 }
 
-// from names the place in the program that the calls came from: the innermost function that is in no
-// library of CUDA's, Python's first.
+// from names the place in the program that made the calls: the innermost function outside of CUDA's
+// libraries, Python functions first.
 func (t *text) from(frames []string) {
 	i := slices.IndexFunc(frames, pythonLine.MatchString)
 	if i < 0 {
@@ -90,7 +90,7 @@ func (t *text) sayHidden() {
 	}
 }
 
-// alone reports whether the verdict is the only finding's summary, so that it need not be said twice.
+// alone reports whether the verdict equals the only finding's summary, which is then not repeated.
 func (t *text) alone(r *Report) bool {
 	return t.brief && len(r.Chains) == 1 && r.Verdict == r.Chains[0].Summary
 }
@@ -103,7 +103,7 @@ func severityColor(severity string) string {
 	return yellow
 }
 
-// dropped words what could not be recorded, a part for each kind.
+// dropped describes the records that were dropped, a part for each kind.
 func dropped(lost map[string]uint64) (parts []string) {
 	known := map[string]bool{}
 	for i := range event.Losses {
@@ -114,14 +114,14 @@ func dropped(lost map[string]uint64) (parts []string) {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(lost)) {
-		if v := lost[k]; v > 0 && !known[k] { // of a newer Ingero
+		if v := lost[k]; v > 0 && !known[k] { // from a newer Ingero
 			parts = append(parts, Count(v)+" "+k)
 		}
 	}
 	return parts
 }
 
-// pct writes a percentage; one decimal below ten.
+// pct formats a percentage, with one decimal below ten.
 func pct(v float64) string {
 	if v < 10 && v != float64(int(v)) {
 		return fmt.Sprintf("%.1f %%", v)

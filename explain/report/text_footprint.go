@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// WriteFootprint writes a footprint for a person: who, what they called, what they
-// touched. Lists are cut; JSON has them in full.
+// WriteFootprint writes a footprint as text: processes, system calls, and what they used. Lists are
+// cut; JSON has all entries.
 func WriteFootprint(w io.Writer, f *Footprint, o TextOptions) error {
 	if o.Width == 0 {
 		o.Width = 80
@@ -57,8 +57,8 @@ func (t *text) footprint(f *Footprint) {
 	}
 }
 
-// columns writes a table whose first column is as wide as it must be and may, and
-// whose others stand at the right. The last column, if it is a note, is wrapped.
+// columns writes a table. The first column is as wide as needed and possible, the others are at the
+// right. A note in the last column is wrapped.
 func (t *text) columns(title string, heads []string, rows [][]string, more int) {
 	t.line("")
 	width := make([]int, len(heads))
@@ -101,7 +101,7 @@ func (t *text) more(n int) {
 	}
 }
 
-// fit cuts s in its middle: a path's end says most, and its beginning where it is.
+// fit cuts s in its middle: the end of a path says most, then its beginning.
 func fit(s string, width int) string {
 	r := []rune(strings.Map(printable, s))
 	if len(r) <= width {
@@ -111,7 +111,7 @@ func fit(s string, width int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(width-1-head):])
 }
 
-// printable keeps what a traced program chose from moving the reader's cursor.
+// printable makes text from a traced program safe for a terminal.
 func printable(r rune) rune {
 	if strconv.IsPrint(r) {
 		return r
@@ -263,7 +263,7 @@ func (t *text) socketTable(f *Footprint) {
 		if s.Role != "connect" {
 			k.LocalPort = s.LocalPort
 		}
-		if s.Role == "accept" { // one line a service, not one a client's port
+		if s.Role == "accept" { // one line for the service, not one for each client's port
 			k.RemotePort = 0
 		}
 		x := by[k]
@@ -290,7 +290,7 @@ func (t *text) socketTable(f *Footprint) {
 	t.columns("SOCKET", []string{"NUMBER", "RECEIVED", "SENT", "ERRORS"}, rows, len(order)-n)
 }
 
-// unseen says so where files and sockets were used in a way that is not seen.
+// unseen says which uses of files and sockets are not recorded, if there were any.
 func (t *text) unseen(f *Footprint) {
 	var calls uint64
 	for i := range f.Syscalls {
@@ -312,7 +312,7 @@ func times(n uint64) string {
 	return Count(n) + " times"
 }
 
-// socketName words a socket: tcp to 10.0.0.7:443.
+// socketName formats a socket: tcp to 10.0.0.7:443.
 func socketName(s *FootprintSocket) string {
 	name := cmp.Or(s.Protocol, s.Family)
 	remote := s.Remote

@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// How many frames are written: the innermost say most. A Python program's own lines are
-// what its engineer looks for, so they come first, and fewer others follow.
+// How many frames are written: the innermost say most. Lines of a Python program come first, as
+// users look for those, with fewer others after them.
 const (
 	maxStack       = 12
 	maxWithPython  = 6

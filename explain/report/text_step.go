@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// bars are the levels of a timeline, the first for nothing at all.
+// bars are the levels of a timeline, the first for no loss.
 var bars = []rune("·▁▂▃▄▅▆▇█")
 
 // maxBar is how many columns a timeline takes where there is room.
 const maxBar = 40
 
-// pattern draws when time was lost and says it in words.
+// pattern draws a timeline of the lost time and describes it.
 func (t *text) pattern(p *Pattern) {
 	if p == nil {
 		return
@@ -37,8 +37,7 @@ func (t *text) pattern(p *Pattern) {
 	t.wrap("         ", words)
 }
 
-// bar draws shares of 1 in so many columns at most; the highest share in a column
-// counts.
+// bar draws shares from 0 to 1 in at most so many columns; a column shows its highest share.
 func bar(line []float64, columns int) string {
 	columns = min(columns, len(line))
 	var b strings.Builder
@@ -56,8 +55,7 @@ func bar(line []float64, columns int) string {
 	return b.String()
 }
 
-// steps says what the loss is in the workload's own measure, and what a step would
-// take without it.
+// steps gives the loss per step, and the duration of a step without it.
 func (t *text) steps(c *Chain) {
 	p, w := c.PerStep, c.WhatIf
 	if p == nil || w == nil {
@@ -75,7 +73,7 @@ func (t *text) steps(c *Chain) {
 	t.wrap("  steps  ", s)
 }
 
-// rest says what of the lost time the cause does not explain.
+// rest says what other causes the lost time had.
 func (t *text) rest(list []Rest) {
 	label := "  rest   "
 	for _, r := range list {
@@ -84,7 +82,7 @@ func (t *text) rest(list []Rest) {
 	}
 }
 
-// culprits names them with their shares, if there are several.
+// culprits lists them with their shares, if there are several.
 func (t *text) culprits(list []Culprit) {
 	if len(list) == 0 {
 		return
@@ -100,7 +98,7 @@ func (t *text) culprits(list []Culprit) {
 	t.short(briefWho, "  who    ", strings.Join(parts, "; "))
 }
 
-// doubts says what else was considered, and what would suggest otherwise.
+// doubts lists other causes considered, and the evidence against this one.
 func (t *text) doubts(c *Chain) {
 	label := "  also   "
 	for _, a := range c.Alternatives {
@@ -112,7 +110,7 @@ func (t *text) doubts(c *Chain) {
 	}
 }
 
-// workloads says what a step is, thread by thread.
+// workloads describes the steps, thread by thread.
 func (t *text) workloads(list []Workload) {
 	if len(list) > 0 {
 		t.line("")

@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// OneLine makes any text one line that cannot move a terminal's cursor, and of which the
-// width is known: what cannot be printed is written as Go does, \x1b.
+// OneLine makes any text one line of known width that cannot move a terminal's cursor: unprintable
+// characters are written as in Go, \x1b.
 func OneLine(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, odd) {
 		return s
@@ -33,7 +33,7 @@ func OneLine(s string) string {
 	return b.String()
 }
 
-// odd reports whether a character does something else than to stand in its place.
+// odd reports whether a character is not printed, or changes the width of others.
 func odd(r rune) bool {
 	return !unicode.IsPrint(r) || r >= '\ufe00' && r <= '\ufe0f' // these change the width of what they follow
 }
@@ -59,7 +59,7 @@ func Rate(perSecond float64) string {
 	return Count(uint64(perSecond + 0.5))
 }
 
-// Elapsed is a time as 01:05 or 1:00:00.
+// Elapsed formats a time as 01:05 or 1:00:00.
 func Elapsed(d time.Duration) string {
 	s := int(d.Seconds())
 	if s >= 3600 {
@@ -68,7 +68,7 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }
 
-// Losses says what was lost, worst first: what is missing before what is only less exact.
+// Losses lists what was dropped, the worst first: missing data before less exact data.
 func Losses(losses []event.Loss) string {
 	var missing, approximate []string
 	for _, l := range losses {
@@ -77,7 +77,7 @@ func Losses(losses []event.Loss) string {
 		}
 		info := event.Losses[l.Kind]
 		if l.Kind == event.InnerCalls || l.Kind == event.FootprintOver {
-			continue // not lost: the calls around them have the time; the footprint says when it ended
+			continue // no record was dropped: the calls around them have the time; the footprint says when it ended
 		}
 		text := Count(l.Count) + " " + info.Name
 		if info.Approximate {
@@ -96,8 +96,8 @@ func Losses(losses []event.Loss) string {
 	return text
 }
 
-// Flight tells of a call that has not returned, in one line. now is Unix ns; where is the
-// place in the program's own code that called it, empty if unknown.
+// Flight describes a call that has not returned, in one line. now is Unix ns; where is the place in
+// the program's own code that called it, empty if unknown.
 func Flight(f *event.InFlight, now uint64, where string) string {
 	age := f.Age()
 	if f.End == 0 && now > f.Start {
@@ -111,7 +111,7 @@ func Flight(f *event.InFlight, now uint64, where string) string {
 	return line
 }
 
-// OutOfMemory tells of a process that the kernel ended for lack of memory.
+// OutOfMemory describes a process that the kernel killed for lack of memory.
 func OutOfMemory(l *event.Life) string {
 	name := l.Comm
 	if name == "" {
