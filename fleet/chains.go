@@ -12,8 +12,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Scope is the part of each recording that is asked about, written as for "ingero
-// explain".
+// Scope is the part of each recording to ask about, written as for "ingero explain".
 type Scope struct{ Since, From, To, Process string }
 
 func (s Scope) values() url.Values {
@@ -26,7 +25,7 @@ func (s Scope) values() url.Values {
 	return v
 }
 
-// Explained is what the nodes say of why their GPUs wait.
+// Explained is the nodes' answers to why their GPUs wait.
 type Explained struct {
 	Chains  []Chain  `json:"chains"` // the worst first
 	Reports []Report `json:"nodes"`
@@ -39,7 +38,7 @@ type Chain struct {
 	report.Chain
 }
 
-// Report is what one node says.
+// Report is one node's report.
 type Report struct {
 	Node    string         `json:"node"`
 	Address string         `json:"address"`
@@ -86,8 +85,7 @@ func labelled[T any](h *Coverage, good []reply[T], name func(T) string) []string
 
 func rank(severity string) int { return slices.Index([]string{"HIGH", "MEDIUM", "LOW"}, severity) }
 
-// WriteText writes the chains for people, the worst first, then the nodes that have
-// none.
+// WriteText writes the chains as text, the worst first, then the nodes without any.
 func (e *Explained) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "FLEET CAUSAL CHAINS - %d chain(s) from %d node(s)\n", len(e.Chains), e.Answered())

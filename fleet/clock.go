@@ -9,22 +9,21 @@ import (
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
-// samples is how often a node's clock is read: the median of few is not moved by one
-// that was held up.
+// samples is how often a node's clock is read: one delayed reading does not change the median.
 const samples = 5
 
-// Clock is by how much a node's clock is ahead of this machine's. The truth lies within
-// Offset ± Bound, whatever the network did: an answer cannot arrive before it was sent.
+// Clock is by how much a node's clock is ahead of this machine's. The true value is within Offset ±
+// Bound, whatever the network did: an answer cannot arrive before it was sent.
 type Clock struct {
 	Node   string        `json:"node"` // its address
 	Offset time.Duration `json:"offset_ns"`
 	Bound  time.Duration `json:"bound_ns"`
 }
 
-// sample is one reading: our clock before and after, the node's in between.
+// sample is one reading: this machine's clock before and after, the node's in between.
 type sample struct{ sent, received, answered, got int64 }
 
-// clock is what a reading says.
+// clock is the offset and bound from a reading.
 func (s sample) clock() Clock {
 	return Clock{
 		Offset: time.Duration(((s.received - s.sent) + (s.answered - s.got)) / 2),
@@ -38,8 +37,8 @@ func median(list []Clock) Clock {
 	return list[len(list)/2]
 }
 
-// readClock reads a node's clock. The first answer does not count: a connection may have
-// to be made for it.
+// readClock reads a node's clock. The first answer is ignored: a connection may have to be opened
+// for it.
 func (f *Fleet) readClock(ctx context.Context, address string) (Clock, error) {
 	var list []Clock
 	for i := range samples + 1 {
@@ -58,8 +57,8 @@ func (f *Fleet) readClock(ctx context.Context, address string) (Clock, error) {
 	return c, nil
 }
 
-// clocks reads all nodes' clocks. Those that cannot be read are left out: the question
-// that is asked meanwhile tells why.
+// clocks reads all nodes' clocks. Those that cannot be read are left out: the question sent at the
+// same time reports the reason.
 func (f *Fleet) clocks(ctx context.Context) []Clock {
 	list := []Clock{}
 	for _, r := range each(ctx, f, f.readClock) {
@@ -70,14 +69,14 @@ func (f *Fleet) clocks(ctx context.Context) []Clock {
 	return list
 }
 
-// skewed words which clocks differ from those of most other nodes, for sure and by more
-// than the limit.
+// skewed lists the clocks that differ from those of most other nodes by certainly more than the
+// limit.
 func (f *Fleet) skewed(clocks []Clock) []string {
 	if len(clocks) < 2 {
 		return nil
 	}
 	middle := median(slices.Clone(clocks))
-	if len(clocks) == 2 { // none of two is in the middle: the first is compared with
+	if len(clocks) == 2 { // two clocks have no middle: the first is the reference
 		middle = clocks[0]
 	}
 	var list []string
@@ -106,13 +105,13 @@ func short(d time.Duration) string {
 	return d.Round(unit).String()
 }
 
-// asked is a question's replies and the clocks, read at the same time.
+// asked is the replies to a question with the clocks, read at the same time.
 func asked[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, address string) (T, error)) ([]reply[T],
 	[]Clock,
 ) {
 	read := make(chan []Clock, 1)
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // a clock is not waited for when the question is answered
+	defer cancel() // clocks still being read are dropped once the question is answered
 	go func() { read <- f.clocks(ctx) }()
 	replies := each(ctx, f, ask)
 	return replies, f.wait(ctx, read)
@@ -121,7 +120,7 @@ func asked[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, a
 // patience is how much longer than the question clocks may take.
 const patience = 500 * time.Millisecond
 
-// wait takes the clocks if they come soon.
+// wait returns the clocks if they come soon.
 func (f *Fleet) wait(ctx context.Context, read <-chan []Clock) []Clock {
 	select {
 	case list := <-read:

@@ -9,13 +9,12 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// maxValue bounds a value that is computed of answers, in bytes.
+// maxValue bounds a value that is computed from answers, in bytes.
 const maxValue = 1 << 20
 
-// combine has SQLite compute an answer, with the final statement of a plan or the like, from the rows of
-// all nodes, which have the node in
-// front, then columns, and what is only for sorting at the end. Where rows are not
-// grouped, they stay of that form.
+// combine lets SQLite compute an answer from the rows of all nodes, with the final statement of a
+// plan or a similar one. The rows have the node first, then columns, and columns only for sorting
+// at the end. Rows that are not grouped keep this form.
 func combine(ctx context.Context, p *plan, sql string, columns int, rows [][]any) (out [][]any, err error) {
 	c, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenMemory)
 	if err != nil {

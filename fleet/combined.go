@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// combiner turns a statement with aggregates into two: each node is asked for its groups
-// with parts of the aggregates (for an average, sum and count), and the answer is made of
-// the sums of those. Whatever it is not sure of is an error.
+// combiner splits a statement with aggregates in two: each node is asked for its groups with parts
+// of the aggregates (for an average, sum and count), and the answer is computed from the sums of
+// these parts. Anything it does not fully understand is an error.
 type combiner struct {
 	*statement
-	keys  [][]token // what is grouped by: columns c0, c1, … of the table
-	parts []string  // aggregates that nodes are asked for: the columns after those
+	keys  [][]token // group by columns: c0, c1, … of the table
+	parts []string  // aggregates requested from nodes: the columns after the keys
 }
 
 // combined plans a statement with aggregates.
@@ -78,7 +78,7 @@ func aggregated(expr []token) (sum, other bool) {
 	return sum, other
 }
 
-// readKeys finds what is grouped by, behind numbers and aliases.
+// readKeys finds the group by expressions behind numbers and aliases.
 func (c *combiner) readKeys() error {
 	for _, g := range c.group {
 		if n, err := strconv.Atoi(c.source(g)); err == nil {
@@ -97,8 +97,8 @@ func (c *combiner) readKeys() error {
 	return nil
 }
 
-// behind is the expression that a name to group by stands for. A column of a table of
-// that name would go before an alias; there may be one if the name is used elsewhere.
+// behind is the expression for a name in group by. A table column of that name would take
+// precedence over an alias; there may be one if the name is used elsewhere.
 func (c *combiner) behind(g []token) ([]token, error) {
 	for _, i := range c.items {
 		if i.alias != g[0].text || same(i.expr, g) {
@@ -137,7 +137,7 @@ func (c *combiner) finalTail() (string, error) {
 	return b.String() + c.tail(), nil
 }
 
-// by is what rows of the table are grouped by.
+// by is the group by clause for the table.
 func (c *combiner) by() string {
 	var b strings.Builder
 	for i := range c.keys {
@@ -153,7 +153,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// nodeSQL is what each node is asked.
+// nodeSQL is the statement for each node.
 func (c *combiner) nodeSQL() string {
 	var columns, by []string
 	for i, k := range c.keys {
@@ -170,7 +170,7 @@ func (c *combiner) nodeSQL() string {
 	return sql
 }
 
-// part is the column of an aggregate that nodes are asked for.
+// part is the column of an aggregate requested from nodes.
 func (c *combiner) part(sql string) string {
 	i := slices.Index(c.parts, sql)
 	if i < 0 {
@@ -180,15 +180,15 @@ func (c *combiner) part(sql string) string {
 	return fmt.Sprintf("c%d", len(c.keys)+i)
 }
 
-// operators are the words that may stand in an expression as they are.
+// operators are the words that may be in an expression unchanged.
 var operators = []string{
 	"and", "or", "not", "is", "in", "like", "glob", "between", "null", "case", "when", "then", "else", "end", "as",
 	"isnull", "notnull",
 	"true", "false", "collate", "nocase", "binary", "integer", "int", "real", "text", "numeric",
 }
 
-// rewrite is an expression in terms of the table. With aliases, names of columns of the
-// answer stand for them.
+// rewrite is an expression in terms of the table. With aliases, names of the answer's columns stand
+// for them.
 func (c *combiner) rewrite(list []token, aliases bool) (string, error) {
 	var out []string
 	for i := 0; i < len(list); i++ {
@@ -254,7 +254,7 @@ func (c *combiner) alias(s string) []token {
 	return nil
 }
 
-// aggregate makes an aggregate of those of the nodes.
+// aggregate combines an aggregate from those of the nodes.
 func (c *combiner) aggregate(list []token, at int) (string, error) {
 	name := list[at].text
 	end := group(list, at+1)
@@ -275,5 +275,5 @@ func (c *combiner) aggregate(list []token, at int) (string, error) {
 	case "avg": // nodes' numbers of rows differ
 		return fmt.Sprintf("(cast(sum(%s) as real) / sum(%s))", c.part("total("+arg+")"), c.part("count("+arg+")")), nil
 	}
-	return name + "(" + c.part(whole) + ")", nil // a sum of sums, the least of the least
+	return name + "(" + c.part(whole) + ")", nil // a sum of sums, the minimum of minima
 }

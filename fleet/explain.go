@@ -13,13 +13,12 @@ import (
 	"unicode"
 )
 
-// addressKey is where the context of a request, and so of the handshake that it waits
-// for, has the address of the node.
+// addressKey is the key for a node's address in the context of a request, and so of its handshake.
 type addressKey struct{}
 
-// showing is the configuration that notes which nodes ask for our certificate. With TLS
-// 1.3 a client is done with its handshake before the node has looked at the certificate:
-// the node's alert may come after the request, or be lost when the connection is reset.
+// showing is a TLS configuration that notes which nodes ask for a client certificate. With TLS 1.3
+// a client finishes its handshake before the node has checked the certificate: the node's alert may
+// come after the request, or be lost when the connection is reset.
 func (f *Fleet) showing(c *tls.Config) *tls.Config {
 	c = c.Clone()
 	given := c.Certificates
@@ -30,14 +29,14 @@ func (f *Fleet) showing(c *tls.Config) *tls.Config {
 				return &given[i], nil
 			}
 		}
-		return new(tls.Certificate), nil // none: what the node says then is told
+		return new(tls.Certificate), nil // none: the node's answer says so
 	}
 	return c
 }
 
 const noCertificate = "it refuses our certificate, or wants one: %w; pass --client-cert and --client-key"
 
-// explain words why a node cannot be reached, and what to do. asked: it has asked for our
+// explain says why a node cannot be reached, and what to do. asked: it has asked for a client
 // certificate.
 func explain(err error, asked bool) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
@@ -82,7 +81,7 @@ func closed(err error) bool {
 	return strings.HasPrefix(err.Error(), "http2: ") // its errors have no values of their own
 }
 
-// printable is text of a peer, which may hold anything, as one line.
+// printable converts text from a peer, which may contain anything, to one line.
 func printable(s string) string {
 	const most = 500
 	s = strings.Map(func(r rune) rune {

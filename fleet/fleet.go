@@ -1,7 +1,6 @@
-// Package fleet asks many nodes the same question at once and makes one answer of theirs.
-// A node that does not answer is part of the answer: what the others say is told, and
-// which one is missing and why. It knows the nodes' API (package wire), not how it is
-// served.
+// Package fleet sends the same question to many nodes at once and combines their answers. Nodes
+// that do not answer are part of the result: it says which nodes are missing and why. It knows the
+// nodes' API (package wire), not how it is served.
 package fleet
 
 import (
@@ -23,13 +22,13 @@ import (
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
-// Config says which nodes there are and how they are reached.
+// Config says which nodes to ask, and how to reach them.
 type Config struct {
 	Nodes     []string         // HOST:PORT
 	TLS       *tls.Config      // nil: HTTP without TLS
-	Token     string           // shown to each node; empty: none
+	Token     string           // sent to each node; empty: none
 	Timeout   time.Duration    // for one node to answer; 0: DefaultTimeout
-	MaxOffset time.Duration    // between clocks, from which on it is warned; 0: DefaultMaxOffset
+	MaxOffset time.Duration    // difference of clocks from which there is a warning; 0: DefaultMaxOffset
 	Now       func() time.Time // nil: time.Now
 }
 
@@ -40,10 +39,10 @@ const (
 	DefaultPort      = "8080"
 )
 
-// maxNodes bounds how many are asked: each takes a connection.
+// maxNodes bounds the number of nodes: each takes a connection.
 const maxNodes = 1024
 
-// Validate says what is wrong with the list of nodes.
+// Validate checks the list of nodes.
 func (c *Config) Validate() error {
 	if len(c.Nodes) == 0 {
 		return errors.New("there are no nodes to ask")
@@ -70,10 +69,10 @@ type Fleet struct {
 	config Config
 	scheme string
 	client *http.Client
-	asking sync.Map // addresses of nodes that asked for our certificate
+	asking sync.Map // addresses of nodes that asked for a client certificate
 }
 
-// New makes a fleet. Nobody is asked yet.
+// New makes a fleet. It does not connect to nodes yet.
 func New(c Config) (*Fleet, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ func New(c Config) (*Fleet, error) {
 		f.scheme, t.TLSClientConfig = "https", f.showing(c.TLS)
 	}
 	f.client = &http.Client{
-		Transport:     t, // without a proxy: the token is for the nodes
+		Transport:     t, // without a proxy: the token is only for the nodes
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return f, nil
@@ -102,16 +101,16 @@ func New(c Config) (*Fleet, error) {
 // Nodes are the nodes' addresses.
 func (f *Fleet) Nodes() []string { return slices.Clone(f.config.Nodes) }
 
-// Close closes connections that are kept.
+// Close closes idle connections.
 func (f *Fleet) Close() { f.client.CloseIdleConnections() }
 
-// Failure is a node that gave no answer.
+// Failure is a node that did not answer.
 type Failure struct {
 	Node  string `json:"node"` // its address
 	Error string `json:"error"`
 }
 
-// reply is what one node answered.
+// reply is one node's answer.
 type reply[T any] struct {
 	address string
 	value   T
@@ -137,7 +136,7 @@ func each[T any](ctx context.Context, f *Fleet, ask func(ctx context.Context, ad
 	return replies
 }
 
-// split tells replies from failures. Without any reply it is an error.
+// split separates replies from failures. Without any reply it returns an error.
 func split[T any](replies []reply[T]) (good []reply[T], failed []Failure, err error) {
 	failed = []Failure{}
 	for _, r := range replies {
@@ -159,7 +158,7 @@ func split[T any](replies []reply[T]) (good []reply[T], failed []Failure, err er
 
 var errGarbage = errors.New("it answers, but not as an Ingero node does")
 
-// maxAnswer bounds what is read of a node's answer, in bytes.
+// maxAnswer bounds the length of a node's answer, in bytes.
 const maxAnswer = 64 << 20
 
 const prefix = "/api/v1/"
@@ -210,7 +209,7 @@ func (f *Fleet) do(ctx context.Context, method, address, path string, body []byt
 	return nil
 }
 
-// refusal is why a node did not answer, in its own words if it has some.
+// refusal is why a node did not answer, in its own words if there are any.
 func refusal(code int, body []byte) error {
 	var said wire.Failure
 	err := json.Unmarshal(body, &said)

@@ -11,7 +11,7 @@ func (f *Fleet) Ops(ctx context.Context, s Scope) ([]wire.Ops, Coverage, error) 
 	return gather(ctx, f, "ops", s, func(o *wire.Ops) *wire.About { return &o.About })
 }
 
-// Overview asks all nodes what their recordings hold.
+// Overview asks all nodes for an overview of their recordings.
 func (f *Fleet) Overview(ctx context.Context, s Scope) ([]wire.Overview, Coverage, error) {
 	return gather(ctx, f, "overview", s, func(o *wire.Overview) *wire.About { return &o.About })
 }

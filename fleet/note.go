@@ -9,22 +9,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// maxNotes bounds how many different notes of nodes are told, and maxNote the bytes of one.
+// maxNotes bounds the number of different notes from nodes, and maxNote the bytes of one.
 const (
 	maxNotes = 8
 	maxNote  = 500
 )
 
-// saying is what some nodes said of their sums.
+// saying is a note that some nodes have sent.
 type saying struct {
 	of    string
 	by    []string // labels of the nodes
 	rows  [][]any  // their exact numbers
-	known bool     // all of them have such
+	known bool     // all of them sent exact numbers
 }
 
-// note tells what nodes said of their sums, once each. The exact numbers are put together as the
-// rows are, if all nodes that say it have them. What not all say has their names in front.
+// note writes the notes of nodes, each once. Exact numbers are combined as the rows are, if all
+// nodes with the note sent them. A note that not all nodes sent begins with their names.
 func (t *Table) note(ctx context.Context, p *plan, good []reply[wire.Rows], labels []string) {
 	var list []*saying
 	for i, r := range good {
@@ -55,7 +55,7 @@ func (t *Table) note(ctx context.Context, p *plan, good []reply[wire.Rows], labe
 	}
 }
 
-// exact are the exact numbers of all nodes together; none if they cannot be put together.
+// exact are the combined exact numbers of all nodes; none if they cannot be combined.
 func (t *Table) exact(ctx context.Context, p *plan, good []reply[wire.Rows], rows [][]any) ([]string, [][]any) {
 	columns := good[0].value.Columns
 	columns = columns[:len(columns)-p.hidden]

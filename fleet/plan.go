@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// plan is how a statement is asked of many nodes as if their recordings were one: what
-// each is asked, and what is made of the answers. Those are in the table t, in columns
-// c0, c1, … beside the column node.
+// plan is how a statement is asked of many nodes as if their recordings were one: the statement for
+// each node, and how the answers are combined. These are in the table t, in columns c0, c1, …
+// beside the column node.
 type plan struct {
-	node    string   // what each node is asked
-	final   string   // what is asked of the table; empty: the rows stay as they came
-	sums    string   // like final, of rows that have sums only; empty: it cannot be asked of those
-	columns []string // of the answer, nil: as the nodes say
+	node    string   // statement for each node
+	final   string   // statement for the table; empty: the rows stay as they are
+	sums    string   // like final, for rows with sums only; empty: impossible
+	columns []string // of the answer, nil: as the nodes return them
 	hidden  int      // columns at the end of the nodes' rows that are only for sorting
-	grouped bool     // rows stand for all nodes together
-	nodeKey int      // which of the nodes' columns is their name, -1 if none is known to be
-	note    string   // why rows are each node's own, if they should not be
+	grouped bool     // rows are for all nodes together
+	nodeKey int      // index of the nodes' column with their name, -1 if unknown
+	note    string   // why rows are each node's own, although a combined answer was wanted
 }
 
-// planOf plans a statement. What is not simple enough to be sure of is answered by each
-// node for itself, and the plan says so.
+// planOf plans a statement. If it is not simple enough, each node answers for itself, and the plan
+// says so.
 func planOf(sql string) *plan {
 	s, err := parse(sql)
 	var p *plan
@@ -40,14 +40,14 @@ func planOf(sql string) *plan {
 	return p
 }
 
-// The aggregate functions: those that can be made of each node's, and others.
+// The aggregate functions: those that can be combined from the nodes' ones, and others.
 var (
 	combinable = []string{"count", "sum", "total", "avg", "min", "max"}
 	others     = []string{
 		"group_concat", "string_agg", "json_group_array", "json_group_object", "percentile",
 		"percentile_cont", "percentile_disc", "median",
 	}
-	// scalars are functions of single values that are known to be nothing else.
+	// scalars are functions of single values, known not to be aggregates.
 	scalars = []string{
 		"abs", "round", "ceil", "ceiling", "floor", "coalesce", "ifnull", "nullif", "iif", "cast", "lower", "upper", "substr",
 		"substring",
@@ -63,8 +63,8 @@ func call(list []token, at int) (args [][]token, ok bool) {
 	return commas(list[at+2 : max(group(list, at+1)-1, at+2)]), true
 }
 
-// aggregate reports whether an aggregate function is called at a place: min and max of
-// several values are none.
+// aggregate reports whether an aggregate function is called at a place: min and max with several
+// arguments are not.
 func aggregate(list []token, at int) bool {
 	args, ok := call(list, at)
 	if !ok {
@@ -78,7 +78,7 @@ func aggregate(list []token, at int) bool {
 	}
 }
 
-// aggregates reports whether rows are made of several.
+// aggregates reports whether rows are made from several rows.
 func (s *statement) aggregates() bool {
 	if s.grouped || s.having != nil {
 		return true
@@ -86,7 +86,7 @@ func (s *statement) aggregates() bool {
 	for _, list := range s.expressions() {
 		for i := range list {
 			if list[i].is("select") {
-				return false // its own business
+				return false // a subquery, not counted
 			}
 			if aggregate(list, i) {
 				return true
@@ -96,7 +96,7 @@ func (s *statement) aggregates() bool {
 	return false
 }
 
-// expressions are those that may hold an aggregate.
+// expressions are those that may contain an aggregate.
 func (s *statement) expressions() [][]token {
 	var all [][]token
 	for _, i := range s.items {
@@ -108,7 +108,7 @@ func (s *statement) expressions() [][]token {
 	return all
 }
 
-// rows plans a statement whose rows are all nodes' together: sorted, and then cut.
+// rows plans a statement whose rows are those of all nodes together: sorted, then cut.
 func (s *statement) rows() (*plan, error) {
 	list, _ := tokens(s.sql)
 	p := &plan{nodeKey: -1}
@@ -160,7 +160,7 @@ func (s *statement) rows() (*plan, error) {
 	return p, nil
 }
 
-// nodeOrder is the order by which each node cuts its rows.
+// nodeOrder is the order in which each node cuts its rows.
 func (s *statement) nodeOrder() string {
 	var list []string
 	for _, t := range s.order {
@@ -172,8 +172,8 @@ func (s *statement) nodeOrder() string {
 	return " order by " + strings.Join(list, ", ")
 }
 
-// aliased is an expression to sort by, in terms of the tables. Where an alias is part of
-// a longer expression it is not known what is meant.
+// aliased is a sort expression in terms of the tables. An alias that is part of a longer expression
+// is ambiguous.
 func (s *statement) aliased(expr []token) ([]token, error) {
 	for _, i := range s.items {
 		if i.alias == "" {
@@ -189,5 +189,5 @@ func (s *statement) aliased(expr []token) ([]token, error) {
 	return expr, nil
 }
 
-// name writes a name so that it can only be one.
+// name quotes a name so that it can only be a name.
 func name(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

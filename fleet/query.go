@@ -11,27 +11,27 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Table is what nodes answered to a statement.
+// Table is the nodes' answer to a statement.
 type Table struct {
 	Columns   []string `json:"columns"`
 	Rows      [][]any  `json:"rows"` // of nil, int64, float64 and string
 	Truncated bool     `json:"truncated"`
-	// Notes say what sums are of where that is easily mistaken, once for all nodes.
+	// Notes say what sums cover where they are easily misread, once for all nodes.
 	Notes []store.Note `json:"notes,omitempty"`
 	Coverage
 }
 
 const (
 	nodeColumn = "node"
-	// everyNode is in the column node of rows that stand for all nodes.
+	// everyNode is the value of the column node in rows for all nodes.
 	everyNode = "all"
-	// maxRows is how many rows a node is asked for.
+	// maxRows is the number of rows requested from a node.
 	maxRows = 50_000
 )
 
-// Query asks all nodes with a statement of SQL, and makes one table of the answers as if
-// there was one recording: groups are put together, rows are sorted and cut over all
-// nodes. Where that cannot be done a warning says so. limit is how many rows are wanted.
+// Query sends an SQL statement to all nodes, and combines the answers to one table as if there was
+// one recording: groups are combined, rows are sorted and cut over all nodes. Where that cannot be
+// done a warning says so. limit is the maximum number of rows.
 func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error) {
 	p := planOf(sql)
 	most := maxRows
@@ -70,7 +70,7 @@ func (f *Fleet) Query(ctx context.Context, sql string, limit int) (*Table, error
 	return t, nil
 }
 
-// check turns the values of a node's answer into those of SQL.
+// check converts the values of a node's answer to SQL values.
 func check(r *wire.Rows) error {
 	if r.Columns == nil || r.Lost == nil {
 		return errGarbage
@@ -113,8 +113,8 @@ func checkRows(rows [][]any, columns int) error {
 	return nil
 }
 
-// alike leaves the answers with the columns of the first one: older recordings may have
-// others for "select *".
+// alike keeps the answers with the columns of the first one: older recordings may have others for
+// "select *".
 func alike(good []reply[wire.Rows], failed []Failure) ([]reply[wire.Rows], []Failure) {
 	want := good[0].value.Columns
 	return slices.DeleteFunc(good, func(r reply[wire.Rows]) bool {
@@ -127,7 +127,7 @@ func alike(good []reply[wire.Rows], failed []Failure) ([]reply[wire.Rows], []Fai
 	}), failed
 }
 
-// tell says which nodes had more than they gave.
+// tell says which nodes had more rows than they returned.
 func (t *Table) tell(good []reply[wire.Rows], p *plan) {
 	for _, r := range good {
 		if !r.value.Truncated {
@@ -141,8 +141,8 @@ func (t *Table) tell(good []reply[wire.Rows], p *plan) {
 	}
 }
 
-// relabel has rows say the label of their node where the recording's own name would not
-// tell it from another.
+// relabel replaces the node name in rows by the node's label, if the recording's own name is not
+// unique.
 func relabel(p *plan, good []reply[wire.Rows], labels []string) {
 	at := p.nodeKey
 	if !p.grouped && len(good[0].value.Columns) > 0 && isNode(good[0].value.Columns[0]) {
@@ -178,7 +178,7 @@ func (t *Table) fill(ctx context.Context, p *plan, good []reply[wire.Rows], labe
 	return nil
 }
 
-// shape gives rows the column with the node, unless they have one.
+// shape adds the column with the node, unless there is one.
 func (t *Table) shape(p *plan, columns []string, rows [][]any) ([]string, [][]any) {
 	if p.grouped {
 		columns = p.columns
@@ -198,7 +198,7 @@ func (t *Table) shape(p *plan, columns []string, rows [][]any) ([]string, [][]an
 			rows[i] = r[:1+len(columns)]
 		}
 	}
-	if !p.grouped && len(columns) > 0 && isNode(columns[0]) { // the recordings say it
+	if !p.grouped && len(columns) > 0 && isNode(columns[0]) { // the recordings have it
 		for i, r := range rows {
 			rows[i] = r[1:]
 		}
@@ -209,7 +209,7 @@ func (t *Table) shape(p *plan, columns []string, rows [][]any) ([]string, [][]an
 
 func isNode(column string) bool { return strings.EqualFold(column, nodeColumn) }
 
-// union is all rows, the node in front.
+// union is all rows, with the node first.
 func union(good []reply[wire.Rows], labels []string) [][]any {
 	all := [][]any{}
 	for i, r := range good {
@@ -218,7 +218,7 @@ func union(good []reply[wire.Rows], labels []string) [][]any {
 	return all
 }
 
-// from has rows say in front which node they are of.
+// from adds the node in front of rows.
 func from(label string, rows [][]any) (out [][]any) {
 	for _, line := range rows {
 		out = append(out, append([]any{label}, line...))

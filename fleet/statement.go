@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// statement is a select that is simple enough for its parts to be known.
+// statement is a select that is simple enough to be split into its parts.
 type statement struct {
 	sql      string
 	distinct bool
@@ -42,7 +42,7 @@ func (s *statement) source(list []token) string {
 	return s.sql[list[0].begin:list[len(list)-1].end]
 }
 
-// parse takes a statement apart. An error says why it is not simple.
+// parse splits a statement into its parts. An error says why it is not simple.
 func parse(sql string) (*statement, error) {
 	list, ok := tokens(sql)
 	if !ok {
@@ -65,7 +65,7 @@ func parse(sql string) (*statement, error) {
 	return s, s.fill(clauses)
 }
 
-// clauses are the parts of a select by the word that begins them, which they hold.
+// clauses are the parts of a select, by their first word, which they include.
 type clauses map[string][]token
 
 var keywords = []string{"from", "group", "having", "window", "order", "limit", "union", "intersect", "except"}

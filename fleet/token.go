@@ -31,7 +31,7 @@ func (t token) is(s string) bool {
 // name reports whether the token names something.
 func (t token) name() bool { return t.kind == word || t.kind == quoted }
 
-// tokens takes a statement apart; ok is false if it ends inside of something.
+// tokens splits a statement into tokens; ok is false if it ends inside of one.
 func tokens(sql string) (list []token, ok bool) {
 	for at := 0; at < len(sql); {
 		begin := at
@@ -91,7 +91,7 @@ func letter(r rune) bool {
 	return r == '_' || r == '$' || r >= 0x80 || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// next is the place behind the next s, -1 if there is none.
+// next is the position after the next s, -1 if there is none.
 func next(sql string, from int, s string) int {
 	i := strings.Index(sql[from:], s)
 	if i < 0 {
@@ -100,8 +100,8 @@ func next(sql string, from int, s string) int {
 	return from + i + len(s)
 }
 
-// closing is the place behind the quotation mark that ends what begins at a place. A
-// doubled one stands for itself.
+// closing is the position after the quotation mark that closes the one at a position. A doubled
+// quotation mark is part of the text.
 func closing(sql string, at int) int {
 	end := sql[at]
 	if end == '[' {
@@ -120,7 +120,7 @@ func closing(sql string, at int) int {
 	return -1
 }
 
-// balanced reports whether each parenthesis has its other one.
+// balanced reports whether all parentheses match.
 func balanced(list []token) bool {
 	depth := 0
 	for _, t := range list {
@@ -137,8 +137,8 @@ func balanced(list []token) bool {
 	return depth == 0
 }
 
-// group is the place behind the parenthesis that closes the one at a place, len(list) if
-// none does.
+// group is the position after the parenthesis that closes the one at a position, len(list) if there
+// is none.
 func group(list []token, at int) int {
 	depth := 0
 	for i := at; i < len(list); i++ {

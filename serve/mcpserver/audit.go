@@ -14,10 +14,9 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// Audit is middleware that writes down each call of a tool: a JSON line with time,
-// tool, caller, rows, duration and outcome. Neither arguments nor results are written:
-// they may be of interest to others than the reader of logs. If w fails, that is logged
-// once, and calls go on.
+// Audit is middleware that logs each tool call: a JSON line with time, tool, caller, rows, duration
+// and outcome. Arguments and results are not logged: they may be confidential. If w fails, that is
+// logged once, and calls continue.
 func Audit(w io.Writer, log *slog.Logger) mcp.Middleware {
 	a := &auditor{w: w, log: log, now: time.Now}
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -68,10 +67,10 @@ func (a *auditor) write(l *auditLine) {
 	}
 }
 
-// remoteKey is of a context's value with the address of a caller over HTTP.
+// remoteKey is the context key for the address of a caller over HTTP.
 type remoteKey struct{}
 
-// caller is who the client says it is, and where it is.
+// caller is the client's name for itself, and its address.
 func caller(ctx context.Context, call *mcp.CallToolRequest) string {
 	name := "unknown"
 	if info := call.ClientInfo(); info != nil && info.Name != "" {
@@ -87,7 +86,7 @@ func caller(ctx context.Context, call *mcp.CallToolRequest) string {
 	return name
 }
 
-// clip bounds what a peer can write into the log. JSON escapes what is not printable.
+// clip bounds the length of text from a peer in the log. JSON escapes unprintable characters.
 func clip(s string) string {
 	const most = 80
 	if len(s) <= most {
@@ -100,7 +99,7 @@ func clip(s string) string {
 	return s + "…"
 }
 
-// RowsMeta is where a result's _meta says how many rows it has.
+// RowsMeta is the key in a result's _meta for its number of rows.
 const RowsMeta = "rows"
 
 func rows(res mcp.Result) int {
@@ -123,8 +122,8 @@ func outcome(ctx context.Context, res mcp.Result, err error) string {
 	return "ok"
 }
 
-// Protect adds what every server needs, whatever it is reached by: the audit log, the
-// bounds, and that a failing call fails alone.
+// Protect adds what every server needs on any transport: the audit log, the limits, and that a
+// panic fails only one call.
 func Protect(server *mcp.Server, audit io.Writer, l webserver.Limits, log *slog.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -31,7 +31,7 @@ func Bound(l webserver.Limits) mcp.Middleware {
 	}
 }
 
-// workOf names what a request would occupy, empty if it costs nothing worth counting.
+// workOf is the key of a request for the gate, empty if it is cheap.
 func workOf(method string, req mcp.Request) string {
 	switch method {
 	case "tools/call":
@@ -45,8 +45,8 @@ func workOf(method string, req mcp.Request) string {
 	return ""
 }
 
-// failed is an error as its reader can use it: a model reads results of tools, and no
-// errors of the protocol.
+// failed returns an error as a tool result: a model reads results of tools, but not protocol
+// errors.
 func failed(req mcp.Request, err error) (mcp.Result, error) {
 	if _, ok := req.(*mcp.CallToolRequest); ok {
 		res := &mcp.CallToolResult{}
@@ -56,8 +56,8 @@ func failed(req mcp.Request, err error) (mcp.Result, error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
-// Survive is middleware that turns a panic into an error of the one call: the process
-// may be a tracer.
+// Survive is middleware that turns a panic into an error of one call: the process may also be
+// tracing.
 func Survive(log *slog.Logger) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {

@@ -19,18 +19,18 @@ const (
 	// Path is where MCP is served.
 	Path = "/mcp"
 
-	// The bounds of what all peers together may hold open.
+	// Limits for all peers together.
 	maxCalls     = 128 // requests being handled
-	maxListeners = 128 // streams of events, which have no end
+	maxListeners = 128 // event streams, which do not end by themselves
 	maxSessions  = 128
 
-	sessionIdle = 30 * time.Minute // a session nobody uses is forgotten
+	sessionIdle = 30 * time.Minute // a session without requests is dropped
 
 	// firstStateless is the first version of the protocol without sessions.
 	firstStateless = "2026-07-28"
 )
 
-// Handler serves MCP over HTTP, at Path and at the root, to those who may ask.
+// Handler serves MCP over HTTP, at Path and at the root, to allowed callers.
 func Handler(server *mcp.Server, o webserver.Options) http.Handler {
 	return webserver.Check(newHandler(server, o.Logger), o)
 }
@@ -38,7 +38,7 @@ func Handler(server *mcp.Server, o webserver.Options) http.Handler {
 // handler is what a request passes through before the SDK sees it.
 type handler struct {
 	server              *mcp.Server
-	calls, listeners    chan struct{} // a place for each
+	calls, listeners    chan struct{} // one entry for each
 	sessions, stateless http.Handler
 }
 
@@ -60,7 +60,7 @@ func newHandler(server *mcp.Server, log *slog.Logger) *handler {
 	return h
 }
 
-// drain waits until no call is being handled, and lets none begin.
+// drain waits until no call is running, and admits no new one.
 func (h *handler) drain(ctx context.Context) {
 	for range cap(h.calls) {
 		select {
@@ -99,7 +99,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next.ServeHTTP(w, r)
 }
 
-// full reports whether no further session may begin.
+// full reports whether no further session may start.
 func (h *handler) full() bool {
 	n := 0
 	for range h.server.Sessions() {
@@ -108,8 +108,8 @@ func (h *handler) full() bool {
 	return n >= maxSessions
 }
 
-// readBody takes the whole body into memory. It returns among whom the request finds its
-// place, and whether there is something to handle.
+// readBody reads the whole body into memory. It returns the channel for the request's place, and
+// whether there is something to handle.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request) (places chan struct{}, ok bool) {
 	switch r.Method {
 	case http.MethodPost:
@@ -142,5 +142,5 @@ func (h *handler) readBody(w http.ResponseWriter, r *http.Request) (places chan 
 func answer(w http.ResponseWriter, code int, no *refusal) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(no.encode()) // nobody is left to be told
+	_, _ = w.Write(no.encode()) // if it fails, the peer has gone
 }

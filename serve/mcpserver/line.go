@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// errLong says that a line is longer than is accepted. The reader goes on after it.
+// errLong says that a line is too long. The reader continues with the next one.
 var errLong = errors.New("line too long")
 
-// lineReader reads lines of a bounded length. Of a longer one nothing is kept.
+// lineReader reads lines of a bounded length. Longer lines are skipped.
 type lineReader struct {
 	r   *bufio.Reader
 	max int
@@ -19,8 +19,8 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 16<<10), max: limit}
 }
 
-// next returns a line without its end, in memory of its own. The last line needs no
-// end. A line that is too long is skipped, and errLong returned at its end.
+// next returns a line without its line end, in memory of its own. The last line needs no line end.
+// A line that is too long is skipped, and errLong is returned at its end.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
 	long := false
@@ -35,7 +35,7 @@ func (l *lineReader) next() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && (long || len(line) > 0):
-			err = nil // the end comes with the next call
+			err = nil // the next call returns it
 		}
 		if err == nil && long {
 			err = errLong

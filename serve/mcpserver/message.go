@@ -10,14 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// refusal is why a message was not taken, as JSON-RPC tells it.
+// refusal is why a message was refused, for a JSON-RPC error.
 type refusal struct {
 	id   json.RawMessage // of the request, if it could be read
 	code int64
 	why  string
 }
 
-// encode is the answer: one line, with the id null if there is none to be found.
+// encode is the answer: one line, with a null id if there is none.
 func (r *refusal) encode() []byte {
 	id := r.id
 	if id == nil {
@@ -32,18 +32,18 @@ func (r *refusal) encode() []byte {
 		ID      json.RawMessage `json:"id"`
 		Error   wire            `json:"error"`
 	}{"2.0", id, wire{r.code, r.why}})
-	if err != nil { // an id that was taken from valid JSON is valid
+	if err != nil { // an id from valid JSON is valid
 		panic(err)
 	}
 	return append(b, '\n')
 }
 
-// tooLong refuses a message without having kept it.
+// tooLong refuses a message that was skipped.
 func tooLong() *refusal {
 	return &refusal{code: jsonrpc.CodeInvalidRequest, why: fmt.Sprintf("the message is longer than %d bytes", MaxMessage)}
 }
 
-// unreadable reports what keeps b from being JSON at all.
+// unreadable says why b is not JSON.
 func unreadable(b []byte) *refusal {
 	why := ""
 	var syntax *json.SyntaxError
@@ -60,7 +60,7 @@ func unreadable(b []byte) *refusal {
 	return &refusal{code: jsonrpc.CodeParseError, why: "the message is not JSON: " + why}
 }
 
-// decode reads one message, or says why it is none.
+// decode reads one message, or says why it is not one.
 func decode(b []byte) (jsonrpc.Message, *refusal) {
 	if r := unreadable(b); r != nil {
 		return nil, r
@@ -78,7 +78,7 @@ func decode(b []byte) (jsonrpc.Message, *refusal) {
 	return m, nil
 }
 
-// readID finds the id in what is no valid request: a string or a number, or nothing.
+// readID finds the id in an invalid request: a string or a number, or nothing.
 func readID(b []byte) json.RawMessage {
 	var m struct {
 		ID json.RawMessage `json:"id"`

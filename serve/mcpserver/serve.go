@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// Serve answers on ln until ctx ends: over TLS 1.3 with cert, or without TLS if cert
-// is nil. At the end calls that are running may finish, for some seconds.
+// Serve answers on ln until ctx ends: over TLS 1.3 with cert, or without TLS if cert is nil. At the
+// end running calls may finish, for some seconds.
 func Serve(ctx context.Context, ln net.Listener, server *mcp.Server, cert *tls.Certificate, o webserver.Options) error {
 	h := newHandler(server, o.Logger)
 	o.Draining = h.end

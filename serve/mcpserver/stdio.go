@@ -15,16 +15,15 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// maxPending is how many requests of one peer may be unanswered before no more
-// are read: a peer that asks without reading answers waits, and fills no memory.
+// maxPending is how many requests of one peer may be unanswered before reading stops: a peer that
+// does not read answers must wait, and cannot fill memory.
 const maxPending = 64
 
-// Stdio serves one peer: a JSON-RPC message a line, until in ends or ctx does. Requests
-// read before the end are answered, also after it, so that a file of requests is
-// answered in full.
+// Stdio serves one peer: one JSON-RPC message a line, until in ends or ctx does. Requests read
+// before the end are still answered, so that a file of requests is answered in full.
 //
-// The SDK's own transport ends at the first line it cannot read. This one answers such
-// a line with an error and goes on.
+// The SDK's own transport ends at the first line it cannot parse. This one answers such a line with
+// an error and continues.
 func Stdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer) error {
 	c := newLineConn(in, out)
 	session, err := server.Connect(ctx, connector{c}, nil)
@@ -51,7 +50,7 @@ func Stdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer)
 	return err
 }
 
-// connector hands a connection to the SDK.
+// connector passes a connection to the SDK.
 type connector struct{ mcp.Connection }
 
 // Connect implements mcp.Transport.
@@ -68,7 +67,7 @@ type lineConn struct {
 	pending map[jsonrpc.ID]struct{} // requests without a result
 	open    int                     // requests whose answer is not written
 
-	writing sync.Mutex // guards out, and that lines stay whole
+	writing sync.Mutex // guards out, and keeps lines whole
 	out     io.Writer
 	failed  error // the first failed write
 }
@@ -103,7 +102,7 @@ func (c *lineConn) readLines(in *lineReader) {
 	}
 }
 
-// Read implements mcp.Connection. What is no message is answered here.
+// Read implements mcp.Connection. Lines that are not messages are answered here.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if err := c.wait(ctx, maxPending-1); err != nil {
@@ -118,10 +117,10 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, ctx.Err()
 		}
 		if l.err != nil && !errors.Is(l.err, errLong) {
-			// The SDK gives up what is running when there is no more to read.
+			// The SDK cancels running calls when there is no more to read.
 			wait, cancel := context.WithTimeout(ctx, webserver.Patience)
 			defer cancel()
-			_ = c.wait(wait, 0) // what has not ended by then is given up
+			_ = c.wait(wait, 0) // calls that have not ended by then are cancelled
 			return nil, l.err
 		}
 		msg, no := c.take(l)
@@ -136,7 +135,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// take turns a line into a message or a refusal; an empty line is neither.
+// take parses a line to a message or a refusal; an empty line is neither.
 func (c *lineConn) take(l inLine) (jsonrpc.Message, *refusal) {
 	text := bytes.TrimSpace(l.text)
 	switch {
@@ -197,7 +196,7 @@ func (c *lineConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	}
 	c.mu.Lock()
 	_, asked := c.pending[r.ID]
-	delete(c.pending, r.ID) // the peer may use it again as soon as it has the answer
+	delete(c.pending, r.ID) // the peer may use the id again as soon as it has the answer
 	c.mu.Unlock()
 	err = c.write(append(b, '\n'))
 	if asked {

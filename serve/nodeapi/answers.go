@@ -17,7 +17,7 @@ func healthz(ctx context.Context, a *API, _ *input) (wire.Health, error) {
 	return wire.Health{Status: "ok", Version: a.opts.Version}, err
 }
 
-// clock is answered at once, so that the two times are close to each other.
+// clock answers at once, so that the two times are close to each other.
 func clock(_ context.Context, a *API, in *input) (wire.Time, error) {
 	return wire.Time{ReceivedNS: in.received.UnixNano(), SentNS: a.opts.Now().UnixNano()}, nil
 }

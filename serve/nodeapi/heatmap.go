@@ -16,9 +16,10 @@ import (
 const (
 	defaultColumns = 240
 	maxColumns     = 2000
-	// Below so many seconds, columns are parts of one, for which calls are read one by one.
+	// Below so many seconds, columns are parts of a second, for which calls are read one by
+	// one.
 	wholeSeconds = 30
-	// perOctave are the rows for each doubling of the duration.
+	// perOctave is the number of rows for each doubling of the duration.
 	perOctave = 4
 )
 
@@ -27,7 +28,7 @@ type perSecond interface {
 	OpSeconds(ctx context.Context, w store.Window, visit func(sec uint64, o *store.OpStat) bool) error
 }
 
-// heatmap counts the calls of an operation by when they were and how long they took.
+// heatmap counts the calls of an operation by time and duration.
 func heatmap(ctx context.Context, a *API, in *input) (out wire.Heatmap, err error) {
 	err = a.read(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
@@ -63,8 +64,7 @@ func (h *heat) wants(t event.Thread) bool {
 	return h.view.Wants(t.PID) && (h.in.tid == 0 || t.TID == h.in.tid)
 }
 
-// choose finds what operations there are, and takes the one asked for, or the one that
-// took most time.
+// choose lists the operations, and selects the requested one, or the one with most time.
 func (h *heat) choose(ctx context.Context) error {
 	list, err := h.view.OpStats(ctx, h.view.Window)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *heat) choose(ctx context.Context) error {
 	return nil
 }
 
-// seconds counts by the statistics of whole seconds.
+// seconds counts from the statistics of whole seconds.
 func (h *heat) seconds(ctx context.Context, r perSecond) error {
 	const second = uint64(time.Second)
 	first, end := h.from/second, (h.to-1)/second+1
@@ -109,7 +109,7 @@ func (h *heat) seconds(ctx context.Context, r perSecond) error {
 	})
 }
 
-// calls counts what is stored, by how many calls each row stands for.
+// calls counts stored calls, with their weights.
 func (h *heat) calls(ctx context.Context) error {
 	step := (h.to - h.from + uint64(h.in.columns) - 1) / uint64(h.in.columns)
 	h.out.StartNS, h.out.ColumnNS, h.out.Columns = h.from, step, int((h.to-h.from+step-1)/step)

@@ -18,7 +18,7 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// input is what a request asks.
+// input is the parameters of a request.
 type input struct {
 	span     recording.Span
 	pids     []int64
@@ -36,10 +36,10 @@ type input struct {
 	received time.Time
 }
 
-// param is something that can be asked for.
+// param is a parameter that a request may have.
 type param struct {
 	name, kind, about string
-	values            []string // if there are only some
+	values            []string // allowed values, if there are only some
 	set               func(in *input, v string) error
 }
 
@@ -146,7 +146,7 @@ const (
 	maxLimit     = 50_000
 )
 
-// read takes a request apart. On an error it returns the status to answer with.
+// read parses a request. On an error it returns the status to answer with.
 func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, error) {
 	in := &input{limit: defaultLimit, buckets: defaultBuckets, columns: defaultColumns, rows: defaultRows}
 	body, err := webserver.Body(w, r, maxBody)

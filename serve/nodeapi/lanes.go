@@ -20,20 +20,20 @@ const (
 	defaultRows    = 4000
 )
 
-// laneView answers one question for lanes.
+// laneView answers one request for lanes.
 type laneView struct {
 	in       *input
 	view     *recording.View
 	p        *lanes.Pyramid
 	machines []store.Reader
-	ids      []lanes.ID // that are asked for
+	ids      []lanes.ID // the threads to return
 	from, to uint64
 	out      *wire.Lanes
 	ops      map[event.Op]int64 // place in out.Ops
 }
 
-// laneTimes has what each thread did: calls and waits one by one where they are few, else
-// summed up in buckets of time.
+// laneTimes returns what each thread did: calls and waits one by one if they are few, else sums in
+// buckets of time.
 func laneTimes(ctx context.Context, a *API, in *input) (out wire.Lanes, err error) {
 	err = a.read(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
@@ -72,7 +72,7 @@ func (l *laneView) answer(ctx context.Context, a *API) error {
 	return nil
 }
 
-// name makes the lanes, with what they are called.
+// name adds the lanes with their names.
 func (l *laneView) name(ctx context.Context, a *API) error {
 	type names struct {
 		node      string
@@ -113,7 +113,7 @@ func (l *laneView) name(ctx context.Context, a *API) error {
 	return nil
 }
 
-// estimate says what is not known of calls that share a row.
+// estimate says what is estimated for calls that share a row.
 func (l *laneView) estimate() string {
 	n, unknown := l.p.Shared(l.from, l.to)
 	if n == 0 {
@@ -129,7 +129,7 @@ func (l *laneView) estimate() string {
 	return text + "; exact: op_seconds"
 }
 
-// buckets sums up. The window grows to whole buckets.
+// buckets returns sums. The window grows to whole buckets.
 func (l *laneView) buckets() {
 	want := uint64(l.in.buckets)
 	width := (l.to - l.from + want - 1) / want
@@ -161,8 +161,8 @@ func (l *laneView) op(o event.Op) int64 {
 	return i
 }
 
-// oneByOne has all that falls into the window, also what began before it. Starts are
-// counted from the begin of the window.
+// oneByOne returns all calls and waits in the window, also those that began before it. Starts are
+// relative to the start of the window.
 func (l *laneView) oneByOne(ctx context.Context) error {
 	l.out.StartNS = l.from
 	at := map[lanes.ID]*wire.Lane{}

@@ -40,7 +40,7 @@ func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err erro
 	return out, err
 }
 
-// byClass splits a time by a ledger; what is left of it was on a CPU.
+// byClass splits a time by a ledger; the rest was on a CPU.
 func byClass(l *event.Ledger, ns uint64) map[string]uint64 {
 	out := map[string]uint64{}
 	for class, n := range l.NS {

@@ -14,8 +14,8 @@ import (
 // metricsType is Prometheus' text format.
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-// metrics tells what of a recording makes sense as a metric: whether it is there, and
-// whether it grows. What calls do is counted by the process that traces.
+// metrics returns metrics of the recording: whether it can be read, and its size. Metrics of calls
+// are exported by the tracing process.
 func metrics(ctx context.Context, a *API, _ *input) (any, error) {
 	var b bytes.Buffer
 	metric := func(name, kind, help string) {

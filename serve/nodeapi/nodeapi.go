@@ -1,7 +1,6 @@
-// Package nodeapi answers for one recording over HTTP: what other nodes, a browser and
-// scripts ask. Each thing that can be asked is a row of the list in routes.go; what is
-// said of it there becomes the OpenAPI document that is served with it. Who may ask is the
-// business of package webserver.
+// Package nodeapi answers questions about one recording over HTTP, from other nodes, browsers and
+// scripts. Each request is a row of the list in routes.go; the OpenAPI document is generated from
+// it and served too. Access is checked by package webserver.
 package nodeapi
 
 import (
@@ -22,13 +21,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Prefix is what the addresses of this version of the API begin with.
+// Prefix is the path prefix of this version of the API.
 const Prefix = "/api/v1/"
 
 // Options configure an API. The zero value is usable.
 type Options struct {
 	Version string           // of Ingero
-	Node    string           // what this machine is called if the recording does not say
+	Node    string           // name of this machine, used if the recording has none
 	Logger  *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil: time.Now
 	Limits  webserver.Limits // zero: webserver.DefaultLimits
@@ -43,8 +42,7 @@ type API struct {
 	routes map[string]*route // by path
 }
 
-// New makes the API of a recording. It answers, and says what is wrong, also when the
-// recording cannot be read.
+// New makes the API of a recording. If the recording cannot be read, it answers with the reason.
 func New(src recording.Source, o Options) *API {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -102,7 +100,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, out)
 }
 
-// run has a panic fail one request: the process may be a tracer.
+// run turns a panic into an error of one request: the process may also be tracing.
 func (a *API) run(ctx context.Context, rt *route, in *input) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,13 +112,13 @@ func (a *API) run(ctx context.Context, rt *route, in *input) (out any, err error
 	return rt.run(ctx, a, in)
 }
 
-// The errors that have a status of their own.
+// The errors with a status of their own.
 var (
 	errInternal = errors.New("this recording makes Ingero fail, which is a mistake in it; please report it")
-	errAsked    = errors.New("") // what was asked is wrong
+	errAsked    = errors.New("") // the request is wrong
 )
 
-// statusOf tells whose fault an error is.
+// statusOf returns the status for an error.
 func statusOf(err error) int {
 	for _, e := range []error{errAsked, store.ErrRefused, store.ErrSyntax, store.ErrTooLarge} {
 		if errors.Is(err, e) {
@@ -129,7 +127,7 @@ func statusOf(err error) int {
 	}
 	for _, e := range []error{store.ErrNotFound, store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrPermission} {
 		if errors.Is(err, e) {
-			return http.StatusServiceUnavailable // another may be there the next time
+			return http.StatusServiceUnavailable // it may exist at the next request
 		}
 	}
 	if errors.Is(err, store.ErrTooLong) {
@@ -138,7 +136,7 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// asked is an error in what was asked.
+// asked is an error in the request.
 type asked struct{ error }
 
 func (asked) Is(target error) bool { return target == errAsked }
@@ -146,7 +144,7 @@ func (asked) Is(target error) bool { return target == errAsked }
 func fail(w http.ResponseWriter, code int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	// nobody is left to be told
+	// if it fails, the client has gone
 	_ = json.NewEncoder(w).Encode(wire.Failure{Error: strings.ToValidUTF8(err.Error(), "\uFFFD")})
 }
 
@@ -165,7 +163,7 @@ func answer(w http.ResponseWriter, out any) {
 	_, _ = w.Write(append(b, '\n')) // as above
 }
 
-// plain is an answer that is no JSON, or JSON already.
+// plain is an answer that is not JSON, or is JSON text already.
 type plain struct {
 	kind string
 	body []byte

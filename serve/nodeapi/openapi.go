@@ -20,8 +20,8 @@ func openAPI(_ context.Context, a *API, _ *input) (any, error) {
 	return plain{"application/json", b}, err
 }
 
-// Document is the OpenAPI document of this version of the API. It is made of the same
-// list that requests are answered by; the types of answers are its components.
+// Document is the OpenAPI document of this version of the API. It is generated from the list of
+// routes; the types of answers are its components.
 func Document(version string) ([]byte, error) {
 	types := newSchemas()
 	paths := object{}

@@ -27,7 +27,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	if err != nil {
 		return out, err
 	}
-	defer rows.Close() // a reader has nothing to lose
+	defer rows.Close() // a reader has no data to lose
 	out.Columns, out.Rows = append([]string{}, rows.Columns()...), [][]any{}
 	for rows.Next() {
 		out.Rows = append(out.Rows, values(rows.Values()))
@@ -42,7 +42,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 		}
 	}
 	out.Truncated, out.Node, out.Lost = rows.Truncated(), a.opts.Node, map[string]uint64{}
-	_ = a.src.Read(ctx, func(r store.Recording) error { // a file that is no recording has no name
+	_ = a.src.Read(ctx, func(r store.Recording) error { // a file that is not a recording has no name
 		part, err := recording.Choose(ctx, r, recording.Span{Since: "all"}, a.opts.Now())
 		out.About = a.about(&part)
 		return err
@@ -50,7 +50,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 	return out, nil
 }
 
-// values are those of a row as JSON has them.
+// values are a row's values as in JSON.
 func values(row []any) []any {
 	line := make([]any, len(row))
 	for i, v := range row {
@@ -62,8 +62,7 @@ func values(row []any) []any {
 	return line
 }
 
-// realNumber is a number that stays one with a fraction: who reads 5 would divide it as an
-// integer.
+// realNumber is a float that keeps its fraction in JSON: a client would divide 5 as an integer.
 type realNumber float64
 
 // MarshalJSON implements json.Marshaler.

@@ -9,19 +9,19 @@ import (
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
-// route is something that can be asked.
+// route is a request that the API answers.
 type route struct {
 	method, path string
 	about        string
 	params       []string
 	body         bool         // a wire.Question
-	free         bool         // costs nothing worth waiting for a turn
-	answer       reflect.Type // nil: kind says what it is
-	kind         string       // of content, if it is no JSON of ours
+	free         bool         // cheap: needs no place in the gate
+	answer       reflect.Type // nil: see kind
+	kind         string       // content type, if not JSON
 	run          func(ctx context.Context, a *API, in *input) (any, error)
 }
 
-// scope are the parameters of the part of a recording that is asked about.
+// scope is the parameters for the part of a recording.
 var scope = []string{"since", "from", "to", "pid", "process"}
 
 func with(more ...string) []string { return append(append([]string{}, scope...), more...) }
@@ -44,7 +44,7 @@ func (rt route) asking() route {
 	return rt
 }
 
-// routes is the list of what can be asked. A new one is a line here and a function.
+// routes is the list of requests. A new one is a line here and a function.
 func routes() []route {
 	return []route{
 		get[wire.Health]("healthz", "Whether the recording can be read. The status is 503 if not.", nil, healthz).freely(),

@@ -14,13 +14,13 @@ import (
 // componentAt is where the document has the schemas of named types.
 const componentAt = "#/components/schemas/"
 
-// renamed are types whose own name another type has, too.
+// renamed are types whose name is also that of another type.
 var renamed = map[reflect.Type]string{
 	reflect.TypeFor[report.Process](): "ReportedProcess",
 	reflect.TypeFor[report.Op]():      "ReportedOp",
 }
 
-// nullLists are lists that may be null in an answer. All others are empty, not null.
+// nullLists are lists that may be null in an answer. All others are empty instead.
 var nullLists = map[reflect.Type][]string{
 	reflect.TypeFor[report.GPUError](): {"failed_calls"},
 }
@@ -35,7 +35,7 @@ func newSchemas() *schemas {
 	return &schemas{refs: map[reflect.Type]*jsonschema.Schema{}, types: map[string]reflect.Type{}}
 }
 
-// ref refers to the schema of a struct, and adds it and all that it is made of.
+// ref refers to the schema of a struct, and adds it with all types it uses.
 func (s *schemas) ref(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -66,8 +66,8 @@ func (s *schemas) add(t reflect.Type) error {
 	return s.addFields(t)
 }
 
-// addFields adds the types of a struct's fields. An embedded struct is no type of its own:
-// its fields are those of the struct that it is in.
+// addFields adds the types of a struct's fields. Fields of an embedded struct belong to the outer
+// struct.
 func (s *schemas) addFields(t reflect.Type) error {
 	for f := range t.Fields() {
 		add := s.add
@@ -91,7 +91,7 @@ func (s *schemas) components() (map[string]*jsonschema.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Who reads answers has to bear fields that are added to them later.
+		// Clients must accept fields that are added later.
 		c.AdditionalProperties = nil
 		for field, p := range c.Properties {
 			if slices.Contains(nullLists[t], field) {
@@ -110,7 +110,7 @@ func (s *schemas) components() (map[string]*jsonschema.Schema, error) {
 	return list, nil
 }
 
-// listsNotNull has a schema, and what it is made of, without lists that are null.
+// listsNotNull returns a schema, and the schemas it uses, with lists that cannot be null.
 func listsNotNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -122,7 +122,7 @@ func listsNotNull(s *jsonschema.Schema) {
 	listsNotNull(s.AdditionalProperties)
 }
 
-// notNull has a schema that does not allow null.
+// notNull returns a schema that does not allow null.
 func notNull(s *jsonschema.Schema) {
 	s.Types = slices.DeleteFunc(s.Types, func(t string) bool { return t == "null" })
 	if len(s.Types) == 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
-// timeline has calls and intervals one by one. Of both together there are at most as many
-// as the limit says, and none that begin after next_ns.
+// timeline returns calls and intervals one by one: together at most limit, and none that begin
+// after next_ns.
 func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err error) {
 	err = a.read(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
@@ -18,7 +18,7 @@ func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err er
 		wanted := func(t event.Thread, op event.Op) bool {
 			return v.WantsOp(t.PID, op) && (in.tid == 0 || t.TID == in.tid)
 		}
-		// One more of each than is wanted tells where the rest begins.
+		// One more of each than needed shows where the rest begins.
 		err := v.Calls(ctx, v.Window, func(c *event.Call) bool {
 			if wanted(c.Thread, c.Op) {
 				out.Calls = append(out.Calls, callOf(c))
@@ -42,7 +42,7 @@ func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err er
 	return out, err
 }
 
-// cut leaves the earliest so many of calls and intervals together.
+// cut keeps the earliest so many of calls and intervals together.
 func cut(t *wire.Timeline, limit int) {
 	c, o := 0, 0
 	for c+o < limit && (c < len(t.Calls) || o < len(t.OffCPU)) {
@@ -58,7 +58,7 @@ func cut(t *wire.Timeline, limit int) {
 	if o < len(t.OffCPU) && (t.NextNS == 0 || t.OffCPU[o].StartNS < t.NextNS) {
 		t.NextNS = t.OffCPU[o].StartNS
 	}
-	// What begins together is told together: the next answer begins with it.
+	// Items that begin at the same time stay together: the next answer begins with them.
 	for c > 0 && t.NextNS != 0 && t.Calls[c-1].StartNS == t.NextNS && t.Calls[0].StartNS != t.NextNS {
 		c--
 	}

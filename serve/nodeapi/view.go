@@ -29,7 +29,7 @@ func (a *API) read(ctx context.Context, in *input, f func(*recording.View) error
 	})
 }
 
-// worded says where to see what processes there are.
+// worded adds where to find the list of processes.
 func worded(err error) error {
 	if _, ok := errors.AsType[*recording.NoProcessError](err); ok {
 		return fmt.Errorf("%w; %sprocesses lists those that were", err, Prefix)
@@ -37,10 +37,10 @@ func worded(err error) error {
 	return err
 }
 
-// node is what the recording is called; a recording that does not say is this machine's.
+// node is the node name of the recording, else that of this machine.
 func (a *API) node(recorded string) string { return cmp.Or(recorded, a.opts.Node) }
 
-// about tells the window and what could not be recorded.
+// about returns the window and the number of dropped records.
 func (a *API) about(p *recording.Part) wire.About {
 	w := report.Window{Note: p.Note}
 	w.FromNS, w.ToNS = p.Bounds()

@@ -20,7 +20,7 @@ type waitKey struct {
 	stack uint64
 }
 
-// waits adds up the time off the CPU by where it was spent.
+// waits sums up off-CPU time by wait site.
 func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 	err = a.read(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
@@ -56,7 +56,7 @@ func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
 	return out, err
 }
 
-// listWaits sorts what was found, and names the places of those that are answered.
+// listWaits sorts the sites, and adds names for those in the answer.
 func listWaits(ctx context.Context, v *recording.View, in *input, found map[waitKey]*wire.WaitSite,
 	out *wire.Waits,
 ) error {
@@ -91,7 +91,7 @@ func listWaits(ctx context.Context, v *recording.View, in *input, found map[wait
 	return nil
 }
 
-// frames are those of a stack, innermost first; none if it was lost.
+// frames are those of a stack, innermost first; none if it was dropped.
 func frames(ctx context.Context, v *recording.View, id uint64) ([]string, error) {
 	st, err := v.Stack(ctx, id)
 	if err != nil {

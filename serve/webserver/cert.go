@@ -20,26 +20,26 @@ import (
 	"time"
 )
 
-// certLife is how long a generated certificate holds: what clients accept of one.
+// certLife is how long a generated certificate is valid: the maximum that clients accept.
 const certLife = 825 * 24 * time.Hour
 
 // Cert is a certificate with its key, and where it came from.
 type Cert struct {
 	TLS       tls.Certificate
 	Path      string // of the certificate
-	Generated bool   // just now
+	Generated bool   // by this call
 	Made      []string
 }
 
-// Fingerprint is the SHA-256 of the certificate, for who wants to pin it.
+// Fingerprint is the SHA-256 of the certificate, for pinning.
 func (c *Cert) Fingerprint() string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sha256.Sum256(c.TLS.Certificate[0])), " ", ":")
 }
 
-// Until is when the certificate ends.
+// Until is when the certificate expires.
 func (c *Cert) Until() time.Time { return c.TLS.Leaf.NotAfter }
 
-// Lacks returns those names that the certificate is not valid for.
+// Lacks returns the names for which the certificate is not valid.
 func (c *Cert) Lacks(names []string) []string {
 	var lacks []string
 	for _, n := range names {
@@ -59,10 +59,9 @@ func LoadCert(cert, key string) (*Cert, error) {
 	return &Cert{TLS: pair, Path: cert}, nil
 }
 
-// OwnCert returns the certificate that is kept in a folder, as NAME-cert.pem and
-// NAME-key.pem. If there is none, or it has
-// ended, one is generated for the names: ECDSA on P-256, signed by itself. The key stays
-// the same for as long as its file is there. Made lists the files that were written.
+// OwnCert returns the certificate that is kept in a folder, as NAME-cert.pem and NAME-key.pem. If
+// there is none, or it has expired, it generates one for the names: ECDSA on P-256, self-signed.
+// The key stays the same as long as its file exists. Made lists the files that were written.
 func OwnCert(dir, name string, names []string, now time.Time) (*Cert, error) {
 	cert, key := filepath.Join(dir, name+"-cert.pem"), filepath.Join(dir, name+"-key.pem")
 	c, err := LoadCert(cert, key)
@@ -73,7 +72,7 @@ func OwnCert(dir, name string, names []string, now time.Time) (*Cert, error) {
 		return nil, fmt.Errorf("%w; delete both files to have new ones generated", err)
 	}
 	var made []string
-	if err != nil { // otherwise the key goes on
+	if err != nil { // otherwise the key is used again
 		if made, err = makeKey(key); err != nil {
 			return nil, err
 		}
@@ -92,7 +91,7 @@ func OwnCert(dir, name string, names []string, now time.Time) (*Cert, error) {
 	return c, nil
 }
 
-// makeKey writes a new key, unless there is one: the second process uses the first's.
+// makeKey writes a new key, unless there is one: a second process uses the first one's.
 func makeKey(path string) ([]string, error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -149,8 +148,8 @@ func makeCert(path string, k *ecdsa.PrivateKey, names []string, now time.Time) e
 	return publish(path, "CERTIFICATE", der, 0o644, os.Rename)
 }
 
-// publish writes a PEM file under another name and then gives it its own, so that
-// nobody reads half of it.
+// publish writes a PEM file under another name and then renames it, so that nobody reads a partial
+// file.
 func publish(path, kind string, der []byte, mode os.FileMode, name func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".ingero-*")
 	if err != nil {

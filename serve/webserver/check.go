@@ -11,26 +11,25 @@ import (
 	"time"
 )
 
-// Options are who may ask.
+// Options say who may send requests.
 type Options struct {
-	// Token is what a caller has to show, as "Authorization: Bearer TOKEN". Empty: any
-	// caller is answered.
+	// Token is what a caller must send, as "Authorization: Bearer TOKEN". Empty: no token is
+	// needed.
 	Token string
-	// Public, if set, tells requests that need no token: those for what holds no data,
-	// like the page that asks for it.
+	// Public, if set, reports requests that need no token: those for static files without data.
 	Public func(r *http.Request) bool
-	// ClientCAs sign the certificates that callers have to show, beside the token if
-	// there is one. Nil: none is asked for. It needs TLS.
+	// ClientCAs sign the certificates that callers must present, in addition to the token if
+	// there is one. Nil: none is needed. It needs TLS.
 	ClientCAs *x509.CertPool
-	// Names are the host names by which the server may be addressed, beside
-	// localhost. A request for another name is refused: a web page could have had its
-	// own name resolved to this machine.
+	// Names are the host names of the server, in addition to localhost. A request for another
+	// name is refused: a web page could have made its own name resolve to this machine (DNS
+	// rebinding).
 	Names []string
-	// Addresses says that the server may also be addressed by any IP address, as one
-	// that is not bound to the loopback address has to be.
+	// Addresses allows requests to any IP address. This is needed for a server that is not
+	// bound to the loopback address.
 	Addresses bool
-	// Draining, if set, is called when the server is to end and takes no more
-	// connections; it returns when what is running has ended, or ctx has.
+	// Draining, if set, is called when the server ends and accepts no more connections. It
+	// returns when running requests have ended, or ctx has.
 	Draining Drain
 	// Requests, if set, reports pending requests.
 	Requests *Requests
@@ -44,24 +43,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// checker answers those that may not ask, and passes the others on.
+// checker refuses requests that are not allowed, and passes on the others.
 type checker struct {
 	next  http.Handler
 	opts  Options
 	token [sha256.Size]byte
 }
 
-// Check is a handler that passes on those requests that may be asked. A peer that sends too
-// slowly, or does not take what is written, is cut off.
+// Check is a handler that passes on allowed requests. It disconnects a peer that sends, or reads,
+// too slowly.
 func Check(next http.Handler, o Options) http.Handler {
 	return &checker{next: next, opts: o.withDefaults(), token: sha256.Sum256([]byte(o.Token))}
 }
 
 func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // no deadline, no harm: in tests
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // not supported in tests
 	if code, why := c.refuse(r); code != 0 {
-		if r.ProtoMajor == 1 { // its body is not read; in HTTP/2 others share the connection, and would be cut off
+		if r.ProtoMajor == 1 { // the body is not read; in HTTP/2 this would also end the connection's other requests
 			w.Header().Set("Connection", "close")
 		}
 		if code == http.StatusUnauthorized {
@@ -74,7 +73,7 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(&deadlineWriter{w, rc}, r)
 }
 
-// refuse returns why a request is not even read, and the status of the answer.
+// refuse returns why a request is refused without reading it, and the status of the answer.
 func (c *checker) refuse(r *http.Request) (int, string) {
 	if !c.opts.named(r.Host) {
 		return http.StatusForbidden,
@@ -88,7 +87,7 @@ func (c *checker) refuse(r *http.Request) (int, string) {
 	}
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	got := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	// Equal lengths, so that the time says nothing of the token.
+	// Equal lengths, so that the time does not depend on the token.
 	right := subtle.ConstantTimeCompare(got[:], c.token[:]) == 1
 	if !strings.EqualFold(kind, "Bearer") || !right {
 		return http.StatusUnauthorized, "a bearer token is needed, or the one given is wrong"

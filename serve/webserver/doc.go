@@ -1,8 +1,6 @@
-// Package webserver is what stands between an HTTP handler and its callers: TLS 1.3,
-// tokens, client certificates, the names the server may be called by, and bounds on what
-// a peer may send, how long it may take, and how much runs at a time. It knows nothing of
-// what is served.
+// Package webserver protects an HTTP handler: TLS 1.3, tokens, client certificates, allowed host
+// names, and limits on the size and duration of requests and on how many run at a time. It does not
+// know what is served.
 //
-// Whatever a peer sends, the other peers get their answers, and the memory of this
-// process stays bounded.
+// Whatever a peer sends, other peers are served, and the memory of this process stays bounded.
 package webserver

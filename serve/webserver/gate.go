@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// Limits say how many calls may run at a time. Those that are more wait for their turn.
+// Limits say how many calls may run at a time. Further calls wait.
 type Limits struct {
-	Calls   int // of all tools, resources and prompts together
-	PerTool int // of one tool, so that many calls of a slow one do not keep others waiting
-	Waiting int // calls beyond this are refused
+	Calls   int // of all tools, resources and prompts
+	PerTool int // of one tool, so that many calls of a slow tool do not block others
+	Waiting int // calls that may wait; further ones are refused
 }
 
-// DefaultLimits leave a CPU to other calls while every call of one tool is busy.
+// DefaultLimits leave a CPU to other calls while one tool has all its calls running.
 func DefaultLimits() Limits {
 	cpus := runtime.GOMAXPROCS(0)
 	return Limits{Calls: min(max(2*cpus, 4), 16), PerTool: min(max(cpus-1, 1), 8), Waiting: 64}
 }
 
-// Gate lets a bounded number in, first come, first served among those it may let in.
+// Gate admits a bounded number of calls, first come, first served among those it may admit.
 type Gate struct {
 	limits Limits
 
@@ -39,7 +39,7 @@ type waiter struct {
 // NewGate makes a gate.
 func NewGate(l Limits) *Gate { return &Gate{limits: l, byKey: map[string]int{}} }
 
-// Enter waits for a place among the calls of one thing and returns how to give it back.
+// Enter waits for a place for a key's call and returns the function that frees it.
 func (g *Gate) Enter(ctx context.Context, key string) (func(), error) {
 	g.mu.Lock()
 	if len(g.queue) >= g.limits.Waiting {
@@ -60,7 +60,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (func(), error) {
 	defer g.mu.Unlock()
 	if i := slices.Index(g.queue, w); i >= 0 {
 		g.queue = slices.Delete(g.queue, i, i+1)
-	} else { // its turn had come
+	} else { // it was admitted meanwhile
 		g.release(key)
 	}
 	return nil, context.Cause(ctx)
@@ -80,7 +80,7 @@ func (g *Gate) release(key string) {
 	g.admit()
 }
 
-// admit gives their turn to those in the queue that there is room for.
+// admit admits the waiting calls for which there is room.
 func (g *Gate) admit() {
 	g.queue = slices.DeleteFunc(g.queue, func(w *waiter) bool {
 		if g.running >= g.limits.Calls || g.byKey[w.key] >= g.limits.PerTool {

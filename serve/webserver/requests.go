@@ -15,7 +15,7 @@ import (
 type Requests struct {
 	mu      sync.Mutex // guards the rest
 	sockets map[any]syscall.RawConn
-	begun   map[net.Conn]bool // connections that have not asked yet, among them those shaking hands
+	begun   map[net.Conn]bool // connections without a request so far, including those in a handshake
 	running int               // requests
 }
 

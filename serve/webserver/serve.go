@@ -14,22 +14,21 @@ import (
 const (
 	headerTime     = 5 * time.Second  // for a handshake, and for a request's header
 	bodyTime       = 10 * time.Second // for a whole request to arrive
-	writeTime      = 20 * time.Second // for a peer to take what is written to it
+	writeTime      = 20 * time.Second // for a peer to read the answer
 	idleTime       = 2 * time.Minute  // between two requests
 	maxHeader      = 16 << 10
 	maxStreams     = 32 // of one HTTP/2 connection
 	maxConnections = 256
 
-	// Patience is how long what is running may take at the end.
+	// Patience is how long running requests may take at the end.
 	Patience = 10 * time.Second
 )
 
-// Drain waits for what is running to end.
+// Drain waits for running requests to end.
 type Drain func(ctx context.Context)
 
-// Serve answers on ln with h, behind the checks, until ctx ends: over TLS 1.3 with cert,
-// or without TLS if cert is nil. At the end requests that are running may finish, for some
-// seconds.
+// Serve answers on ln with h, behind the checks, until ctx ends: over TLS 1.3 with cert, or without
+// TLS if cert is nil. At the end running requests may finish, for some seconds.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certificate, o Options) error {
 	o = o.withDefaults()
 	c := &connLimiter{max: maxConnections}
@@ -68,7 +67,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certi
 	return shutdown(hs, c, o.Draining)
 }
 
-// shutdown takes no more connections, lets requests finish, and closes what is left.
+// shutdown accepts no more connections, lets requests finish, and closes the rest.
 func shutdown(hs *http.Server, c *connLimiter, draining Drain) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -80,7 +79,7 @@ func shutdown(hs *http.Server, c *connLimiter, draining Drain) error {
 	c.closeUnused()
 	err := <-done
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // they had their time
+		err = nil // they had enough time
 	}
 	return errors.Join(err, hs.Close())
 }

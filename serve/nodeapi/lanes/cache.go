@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// stepTime is about how long one question may read the recording; the next goes on.
+	// stepTime is about how long one request may read the recording; the next one continues.
 	stepTime = 200 * time.Millisecond
-	// A recording that grows is read anew from time to time, for what was written late and
-	// what was deleted: so seldom that it takes a twentieth of a CPU at most.
+	// A recording that grows is read again from time to time, for rows that were written late
+	// or deleted; seldom enough to take at most a twentieth of a CPU.
 	rebuildAfter = 30 * time.Second
 	rebuildShare = 20
-	// keepFor is how long nothing needs to be asked for the memory to be given back.
+	// keepFor is the time without requests after which the memory is released.
 	keepFor = 5 * time.Minute
 )
 
-// Cache has the pyramid of one recording while it is asked for. The zero value is empty.
+// Cache keeps the pyramid of one recording while there are requests. The zero value is empty.
 type Cache struct {
-	turn  chan struct{} // of one entry, made by once; who has put it in uses the rest
+	turn  chan struct{} // holds one entry; the goroutine that put it in may use the other fields
 	once  sync.Once
-	state string   // of what cur was read from
-	who   identity // of the recording
+	state string   // state of the recording when cur was read
+	who   identity // identifies the recording
 	cur   *Pyramid
-	next  *Pyramid // is being read to replace cur
+	next  *Pyramid // being read, to replace cur
 	built time.Time
 	took  time.Duration // to read next so far
 	whole time.Duration // to read cur
@@ -35,14 +35,14 @@ type Cache struct {
 	limit int // cells; 0: maxCells
 }
 
-// identity tells a recording from another one in the same place.
+// identity distinguishes a recording from another one in the same file.
 type identity struct {
 	session  uint64 // start of the first
 	machines int
 }
 
-// Use calls f with the pyramid of a recording. state is what it is told apart by from what
-// it was before; empty if that is not known. f must not keep the pyramid.
+// Use calls f with the pyramid of a recording. state changes with the recording; empty if unknown.
+// f must not keep the pyramid.
 func (c *Cache) Use(
 	ctx context.Context, state string, sum *store.Summary, rec store.Reader, f func(*Pyramid, []store.Reader) error,
 ) error {
@@ -53,7 +53,7 @@ func (c *Cache) Use(
 		return ctx.Err()
 	}
 	defer func() { <-c.turn }()
-	if err := ctx.Err(); err != nil { // both may have been ready
+	if err := ctx.Err(); err != nil { // both channels may have been ready
 		return err
 	}
 	machines, done, err := recording.Machines(ctx, rec)
@@ -93,7 +93,7 @@ func (c *Cache) refresh(ctx context.Context, state string, sum *store.Summary, m
 	settled := settledAt(sum)
 	if c.cur != nil && (changed || !c.cur.done) {
 		if err := c.cur.extend(ctx, machines, settled, stepTime); err != nil {
-			c.cur = nil // half of it is there
+			c.cur = nil // it is incomplete
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func (c *Cache) refresh(ctx context.Context, state string, sum *store.Summary, m
 	return nil
 }
 
-// settledAt is up to when no more rows are expected: another session may follow one that
+// settledAt is the time before which no more rows are expected. Another session may follow one that
 // has stopped, but begins after it.
 func settledAt(sum *store.Summary) uint64 {
 	if n := len(sum.Sessions); n == 0 || sum.Sessions[n-1].Stopped != 0 {
@@ -121,7 +121,7 @@ func settledAt(sum *store.Summary) uint64 {
 	return sum.Last - min(sum.Last, unsettled)
 }
 
-// forgetLater gives the memory back when nobody asks any more.
+// forgetLater releases the memory when there are no more requests.
 func (c *Cache) forgetLater() {
 	if c.idle != nil {
 		c.idle.Stop()

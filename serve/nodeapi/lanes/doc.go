@@ -1,10 +1,10 @@
-// Package lanes sums up what the threads of a recording did, so that any part of it can
-// be drawn at once: a million calls are read once, into buckets of time whose number is
-// bounded, and every picture is made of those. Where few enough rows are left in a window
-// the caller reads these one by one instead, and asks here only for what began before it.
+// Package lanes sums up what the threads of a recording did, so that any part of it can be drawn at
+// once: a million calls are read once, into a bounded number of time buckets, from which every
+// picture is made. If a window has few enough rows, the caller reads these one by one instead, and
+// uses this package only for what began before it.
 //
-// Times are Unix nanoseconds. The width of a bucket is a power of two of them, and buckets
-// begin at multiples of it, so that the buckets of two questions are the same ones.
+// Times are Unix nanoseconds. The width of a bucket is a power of two of them, and buckets begin at
+// multiples of it, so that the same buckets are used for all requests.
 package lanes
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Key is what a thread was busy with: an operation, or a class of waiting.
+// Key is what a thread was doing: an operation, or a wait class.
 type Key uint16
 
 const waitBit Key = 1 << 15
@@ -24,10 +24,10 @@ func InCall(op event.Op) Key { return Key(op) &^ waitBit }
 // Waiting is the key of a class.
 func Waiting(c event.Class) Key { return waitBit | Key(c) }
 
-// Class is the class of a key, if it is one of waiting.
+// Class is the class of a key, if it is a wait class.
 func (k Key) Class() (event.Class, bool) { return event.Class(k &^ waitBit), k&waitBit != 0 }
 
-// Op is the operation of a key, if it is no class.
+// Op is the operation of a key, if it is not a class.
 func (k Key) Op() event.Op { return event.Op(k &^ waitBit) }
 
 // ID is a thread of a machine, counted from 0 in the order of the recording.
@@ -36,8 +36,8 @@ type ID struct {
 	event.Thread
 }
 
-// Span is something that took a while. A call that stands for others counts Weight times, and
-// NS is what all of them took.
+// Span is a call or wait. A call that stands for others counts Weight times; NS is their total
+// time.
 type Span struct {
 	Start, Duration uint64
 	NS              uint64
@@ -46,8 +46,8 @@ type Span struct {
 	Depth           uint8
 }
 
-// upTo is what of NS is before a moment in the span: evenly over its duration, so that the parts
-// add up to it.
+// upTo is the part of NS before a time in the span: distributed evenly over its duration, so that
+// the parts add up to it.
 func (s *Span) upTo(at uint64) uint64 {
 	passed := min(at-min(at, s.Start), s.Duration)
 	if passed == s.Duration {
@@ -57,11 +57,11 @@ func (s *Span) upTo(at uint64) uint64 {
 		return passed
 	}
 	hi, lo := bits.Mul64(s.NS, passed)
-	ns, _ := bits.Div64(hi, lo, s.Duration) // passed is less, so that it fits
+	ns, _ := bits.Div64(hi, lo, s.Duration) // cannot overflow, as passed is less
 	return ns
 }
 
-// within is what of NS is between two moments.
+// within is the part of NS between two times.
 func (s *Span) within(from, to uint64) uint64 {
 	if from <= s.Start {
 		return s.upTo(to)
@@ -69,8 +69,8 @@ func (s *Span) within(from, to uint64) uint64 {
 	return s.upTo(to) - s.upTo(from)
 }
 
-// Part is one key's share of a bucket: the time in it, and how many began in it. Calls
-// inside of others are in neither.
+// Part is one key's share of a bucket: the time in it, and how many calls or waits began in it.
+// Nested calls are in neither.
 type Part struct {
 	Key Key
 	NS  uint64

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// longCells is how many buckets something may reach over before it is kept as a whole: a
-// call of an hour would else fill millions.
+// longCells is the number of buckets from which a span is kept as a whole: a call of an hour would
+// otherwise fill millions.
 const longCells = 64
 
 // cell is a key's share of a bucket.
@@ -48,7 +48,7 @@ func (l *lane) add(s Span, shift uint8) {
 	}
 }
 
-// spread puts a span's time into the buckets that it reaches over.
+// spread distributes a span's time over its buckets.
 func (l *lane) spread(s Span, shift uint8, n uint32) {
 	end := s.Start + s.Duration
 	for at := s.Start >> shift; ; at++ {
@@ -83,7 +83,7 @@ func saturating(a, b uint32) uint32 {
 	return math.MaxUint32
 }
 
-// coarsen makes buckets twice as wide; shift is what they are now.
+// coarsen makes buckets twice as wide; shift is the new width.
 func (l *lane) coarsen(shift uint8) {
 	kept := l.cells[:0]
 	for i := 0; i < len(l.cells); {
@@ -116,7 +116,7 @@ func (l *lane) coarsen(shift uint8) {
 		return
 	}
 	folded := lane{}
-	for _, s := range short { // counted where they begin already
+	for _, s := range short { // counted already where they begin
 		folded.spread(s, shift, 0)
 	}
 	l.cells = merge(l.cells, folded.cells)

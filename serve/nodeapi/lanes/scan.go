@@ -9,11 +9,11 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// unsettled is how far behind the end of a recording rows may still come: a call is
-// written when it returns, at the time of its start.
+// unsettled is the time before the end of a recording in which rows may still be added: a call is
+// written when it returns, with the time of its start.
 const unsettled = uint64(5 * time.Second)
 
-// never is the end of time, as far as a window can say it.
+// never is the largest time that a window can have.
 const never = uint64(math.MaxInt64)
 
 func newPyramid(machines, limit int) *Pyramid {
@@ -21,8 +21,7 @@ func newPyramid(machines, limit int) *Pyramid {
 	return &Pyramid{settled: s, fresh: s, read: make([]uint64, machines)}
 }
 
-// extend reads what came since, for about as long as is allowed. settled is up to when
-// nothing comes any more.
+// extend reads new rows, for about as long as allowed. No rows before settled will be added.
 func (p *Pyramid) extend(ctx context.Context, machines []store.Reader, settled uint64, allowed time.Duration) error {
 	deadline := time.Now().Add(allowed)
 	p.done = false
@@ -49,18 +48,17 @@ func (p *Pyramid) extend(ctx context.Context, machines []store.Reader, settled u
 	return nil
 }
 
-// rowReader is a recording whose calls and waits can be read.
+// rowReader is a recording with calls and waits.
 type rowReader interface {
 	CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error
 	OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error
 }
 
-// scan reads a window, up to the time that it returns, which is its end unless the
-// deadline, if there is one, comes first.
+// scan reads a window up to the returned time: its end, or earlier if a deadline is set and passes.
 func scan(
 	ctx context.Context, r rowReader, machine int, w store.Window, into stretch, deadline time.Time,
 ) (uint64, error) {
-	const some = 4096 // rows between looks at the clock
+	const some = 4096 // rows between checks of the deadline
 	end, n := w.To, 0
 	err := r.CallTimes(ctx, w, func(c *event.CallTime) bool {
 		into.calls.row(machine, c.Start, max(c.Weight, 1)-1, c.Rest > 0)
@@ -93,8 +91,7 @@ func CallSpan(c *event.CallTime) Span {
 	return Span{Start: c.Start, Duration: d, NS: ns, Weight: max(c.Weight, 1), Key: InCall(c.Op), Depth: c.Depth}
 }
 
-// WaitSpans are the parts of an interval off the CPU: what was waited for, and then
-// the time in which the thread could have run.
+// WaitSpans are the parts of an off-CPU interval: the wait, and then the time in the run queue.
 func WaitSpans(o *event.OffCPU) []Span {
 	d := bounded(o.Duration)
 	runq := min(o.RunQueue, d)
@@ -112,5 +109,5 @@ func WaitSpans(o *event.OffCPU) []Span {
 	return out
 }
 
-// bounded is a duration that ends before the end of time, whatever a damaged file says.
+// bounded is a duration that ends before never, whatever a damaged file has.
 func bounded(d uint64) uint64 { return min(d, uint64(1000*24*time.Hour)) }

@@ -3,21 +3,21 @@ package lanes
 import "sort"
 
 const (
-	// firstShift is the width of buckets to begin with: 2^16 ns, 66 us.
+	// firstShift is the initial width of buckets: 2^16 ns, 66 us.
 	firstShift = 16
-	// maxCells is how many buckets and long spans of calls are kept, and of waits, of 24 and
-	// 32 bytes: beyond, buckets become twice as wide.
+	// maxCells bounds the number of buckets and long spans kept of calls, and of waits, of 24
+	// and 32 bytes. Beyond it, buckets become twice as wide.
 	maxCells = 200_000
 	maxShift = 50 // 13 days
 )
 
-// set holds the calls, or the waits, of a stretch of time.
+// set has the calls, or the waits, of a period.
 type set struct {
 	shift uint8
 	limit int
 	size  int
 	lanes map[ID]*lane
-	rows  map[int]*lane // how many stored rows begin in each bucket, by machine, and calls without one
+	rows  map[int]*lane // stored rows that begin in each bucket, by machine, and calls without a row
 }
 
 func newSet(shift uint8, limit int) *set {
@@ -37,14 +37,13 @@ func (s *set) add(id ID, x Span) {
 	s.fit()
 }
 
-// What is counted by machine: rows that are stored; and calls that share one, in NS those of
-// which it is not known what they took.
+// Counts by machine: stored rows; and calls that share one, with NS for those of unknown duration.
 const (
 	rowKey Key = iota
 	sharedKey
 )
 
-// row counts a stored row of a machine, which stands for some calls more.
+// row counts a stored row of a machine, which stands for further calls.
 func (s *set) row(machine int, start uint64, shared uint32, known bool) {
 	l := s.rows[machine]
 	if l == nil {
@@ -61,8 +60,8 @@ func (s *set) row(machine int, start uint64, shared uint32, known bool) {
 	s.size += l.size()
 }
 
-// fit widens buckets until there are few enough. With more threads than cells there is
-// no end to it: they are wide enough then.
+// fit widens buckets until there are few enough. With more threads than cells that is impossible:
+// it stops at the maximum width.
 func (s *set) fit() {
 	for s.size > s.limit && s.shift < maxShift {
 		s.shift++

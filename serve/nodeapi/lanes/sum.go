@@ -7,17 +7,17 @@ import (
 	"sort"
 )
 
-// Pyramid is a recording summed up.
+// Pyramid is the sums of a recording.
 type Pyramid struct {
-	settled stretch // rows that begin before until; others may still come behind them
-	fresh   stretch // the rest, read anew each time
+	settled stretch // rows that begin before until; more rows may still come after them
+	fresh   stretch // the rest, read again each time
 	until   uint64
-	done    bool     // all was read that was there
-	read    []uint64 // up to where, by machine
+	done    bool     // everything was read
+	read    []uint64 // end of the part that was read, by machine
 }
 
-// stretch is a part of the time. Calls and waits are read one after the other, each in
-// order, so that they are apart.
+// stretch is a period. Calls and waits are read one after the other, each in order, so they are
+// separate.
 type stretch struct{ calls, waits *set }
 
 func newStretch(calls, waits uint8, limit int) stretch {
@@ -28,7 +28,7 @@ func (p *Pyramid) sets() []*set {
 	return []*set{p.settled.calls, p.settled.waits, p.fresh.calls, p.fresh.waits}
 }
 
-// Read is up to when the recording has been read; 0 if all of it.
+// Read is the time up to which the recording has been read; 0 if all of it.
 func (p *Pyramid) Read() uint64 {
 	if p.done {
 		return 0
@@ -36,7 +36,7 @@ func (p *Pyramid) Read() uint64 {
 	return max(1, slices.Min(p.read))
 }
 
-// Lanes are the threads that did something, in order.
+// Lanes are the threads with calls or waits, in order.
 func (p *Pyramid) Lanes() []ID {
 	ids := map[ID]bool{}
 	for _, s := range p.sets() {
@@ -49,7 +49,7 @@ func (p *Pyramid) Lanes() []ID {
 	})
 }
 
-// Depth is how deep calls of a thread go into each other; -1 if it made none.
+// Depth is the maximum nesting of a thread's calls; -1 if it made none.
 func (p *Pyramid) Depth(id ID) int {
 	d := -1
 	for _, s := range []*set{p.settled.calls, p.fresh.calls} {
@@ -60,8 +60,8 @@ func (p *Pyramid) Depth(id ID) int {
 	return d
 }
 
-// Rows is about how many stored calls and waits begin from one time to another: exact
-// between multiples of Shift's width.
+// Rows is about how many stored calls and waits begin between two times: exact between multiples of
+// Shift's width.
 func (p *Pyramid) Rows(from, to uint64) (n uint64) {
 	for _, s := range p.sets() {
 		n += s.between(from, to, rowKey).N
@@ -69,8 +69,8 @@ func (p *Pyramid) Rows(from, to uint64) (n uint64) {
 	return n
 }
 
-// Shared is about how many calls from one time to another have no row of their own, and of how
-// many of these it is not known what they took.
+// Shared is about how many calls between two times have no row of their own, and how many of these
+// have an unknown duration.
 func (p *Pyramid) Shared(from, to uint64) (n, unknown uint64) {
 	for _, s := range p.sets() {
 		shared := s.between(from, to, sharedKey)
@@ -79,7 +79,7 @@ func (p *Pyramid) Shared(from, to uint64) (n, unknown uint64) {
 	return n, unknown
 }
 
-// Shift is the narrowest width of buckets there is, as a power of two.
+// Shift is the smallest width of buckets, as a power of two.
 func (p *Pyramid) Shift() (shift uint8) {
 	for _, s := range p.sets() {
 		shift = max(shift, s.shift)
@@ -87,7 +87,7 @@ func (p *Pyramid) Shift() (shift uint8) {
 	return shift
 }
 
-// Reach is how much before a moment what lasts up to it can have begun, unless Before has it.
+// Reach is how long before a time a span that lasts up to it may have begun, unless Before has it.
 func (p *Pyramid) Reach() uint64 { return longCells << p.Shift() }
 
 // Before are the spans of a thread that began more than Reach before from and last longer.
@@ -107,8 +107,8 @@ func (p *Pyramid) Before(id ID, from uint64) (out []Span) {
 	return out
 }
 
-// Buckets are n buckets of a thread, from one on that begins at a multiple of its width
-// 2^shift, which is not below Shift.
+// Buckets are n buckets of a thread, from one that begins at a multiple of its width 2^shift, which
+// is not below Shift.
 func (p *Pyramid) Buckets(id ID, from uint64, shift uint8, n int) [][]Part {
 	out := make([][]Part, n)
 	for _, s := range p.sets() {

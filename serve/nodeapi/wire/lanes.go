@@ -1,8 +1,7 @@
 package wire
 
-// Lanes are what threads did in a window, for a picture of it: each call and wait, or, where
-// there are more than was asked for, sums in buckets of time. All times in them but the
-// first are counted from StartNS.
+// Lanes are what threads did in a window, for drawing: each call and wait or, if there are more
+// than requested, sums in time buckets. All times but StartNS and ReadNS are relative to StartNS.
 type Lanes struct {
 	About
 	StartNS  uint64   `json:"start_ns"`
@@ -10,10 +9,10 @@ type Lanes struct {
 	Buckets  int      `json:"buckets"`
 	Rows     uint64   `json:"rows"`    // stored calls and waits that begin in the window, about
 	ReadNS   uint64   `json:"read_ns"` // the recording was read up to here, ask again; 0: all of it
-	Ops      []string `json:"ops"`     // what calls are numbered by
-	Classes  []string `json:"classes"` // what waits are numbered by
-	Total    int      `json:"total"`   // threads, of which skip and limit choose some
-	// Estimate is what of the answer is estimated, and how; empty: nothing. Waits are those of
+	Ops      []string `json:"ops"`     // indexed by the operation numbers of calls
+	Classes  []string `json:"classes"` // indexed by the class numbers of waits
+	Total    int      `json:"total"`   // threads, of which skip and limit select some
+	// Estimate says what in the answer is estimated, and how; empty: nothing. Waits are those of
 	// 0.1 ms or more, without usual ones for the GPU: all of them are in off_cpu_times.
 	Estimate string `json:"estimate,omitempty"`
 	Lanes    []Lane `json:"lanes"` // by machine, process and thread

@@ -7,7 +7,7 @@ type Waits struct {
 	Waits []WaitSite `json:"waits"`
 }
 
-// WaitSite is what a process waited for in an operation, and where.
+// WaitSite is where a process waited in an operation.
 type WaitSite struct {
 	PID     uint32   `json:"pid"`
 	Process string   `json:"process"`

@@ -1,6 +1,5 @@
-// Package wire is what a node answers over its API, as JSON: the words that package
-// nodeapi, which answers, and package fleet, which asks, have in common. Times are Unix
-// nanoseconds, durations nanoseconds.
+// Package wire has the answers of a node's API, as JSON: types that package nodeapi, which answers,
+// and package fleet, which asks, have in common. Times are Unix nanoseconds, durations nanoseconds.
 package wire
 
 import (
@@ -8,26 +7,26 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// About is what every answer on a recording says of it.
+// About is what every answer about a recording has.
 type About struct {
-	Node   string            `json:"node"` // as the recording is called
+	Node   string            `json:"node"` // as in the recording
 	Window report.Window     `json:"window"`
 	Lost   map[string]uint64 `json:"lost"` // records that the tracer dropped in the whole recording, by kind; never null
 }
 
-// Health says that a node answers, and whether its recording can be read.
+// Health says that a node is up, and whether its recording can be read.
 type Health struct {
 	Status  string `json:"status"` // ok, or what is wrong
 	Version string `json:"version"`
 }
 
-// Time is for measuring by how much clocks differ.
+// Time is for measuring clock offsets.
 type Time struct {
-	ReceivedNS int64 `json:"received_ns"` // when the request came
-	SentNS     int64 `json:"sent_ns"`     // when the answer went
+	ReceivedNS int64 `json:"received_ns"` // when the request was received
+	SentNS     int64 `json:"sent_ns"`     // when the answer was sent
 }
 
-// Overview is a recording at a glance.
+// Overview is an overview of a recording.
 type Overview struct {
 	About
 	DB       string         `json:"db"`
@@ -45,7 +44,7 @@ type Overview struct {
 // Session is a run of the tracer.
 type Session struct {
 	StartedNS uint64 `json:"started_ns"`
-	StoppedNS uint64 `json:"stopped_ns"` // 0 if it did not stop, or not cleanly
+	StoppedNS uint64 `json:"stopped_ns"` // 0 if it did not stop cleanly
 	Node      string `json:"node"`
 	Host      string `json:"host"`
 	Kernel    string `json:"kernel"`
@@ -101,25 +100,25 @@ type Call struct {
 type OffCPU struct {
 	StartNS    uint64 `json:"start_ns"`
 	DurationNS uint64 `json:"duration_ns"`
-	RunQueueNS uint64 `json:"run_queue_ns"` // its end, in which the thread could have run
+	RunQueueNS uint64 `json:"run_queue_ns"` // the last part of the interval, in the run queue
 	PID        uint32 `json:"pid"`
 	TID        uint32 `json:"tid"`
-	Op         string `json:"op,omitempty"` // that it fell into
+	Op         string `json:"op,omitempty"` // the operation in which it occurred
 	Class      string `json:"class"`
 	Waker      *Task  `json:"waker,omitempty"`
-	Holder     uint32 `json:"holder_tid,omitempty"` // of the lock that was waited for
-	Culprits   []Task `json:"culprits,omitempty"`   // who ran instead, most time first
+	Holder     uint32 `json:"holder_tid,omitempty"` // of the awaited lock
+	Culprits   []Task `json:"culprits,omitempty"`   // threads that ran instead, most time first
 }
 
-// Task is a thread that had to do with an interval.
+// Task is a thread involved in an interval.
 type Task struct {
 	PID  uint32 `json:"pid"`
 	TID  uint32 `json:"tid"`
 	Comm string `json:"comm"`
-	NS   uint64 `json:"ns,omitempty"` // that it ran
+	NS   uint64 `json:"ns,omitempty"` // running time
 }
 
-// Stacks are places in the code that make calls.
+// Stacks are call sites.
 type Stacks struct {
 	About
 	Without uint64 `json:"calls_without_stack"`
@@ -128,8 +127,8 @@ type Stacks struct {
 	Stacks  []Site `json:"stacks"`
 }
 
-// Site is a place in the code. Its figures are of the calls that have a stack: slow ones and few others, unless
-// those of all were taken. OpCalls and OpTotalNS are of all calls of the operation.
+// Site is a call site. Its figures are of calls with a stack: slow ones and few others, unless
+// stacks of all calls were recorded. OpCalls and OpTotalNS are of all calls of the operation.
 type Site struct {
 	PID       uint32   `json:"pid"`
 	Process   string   `json:"process"`
@@ -143,13 +142,13 @@ type Site struct {
 	Frames    []string `json:"frames"`      // innermost first
 }
 
-// Processes are those of a recording.
+// Processes are the processes of a recording.
 type Processes struct {
 	Node      string    `json:"node"`
 	Processes []Process `json:"processes"`
 }
 
-// Process is one, traced or seen.
+// Process is a traced process, or one that was seen.
 type Process struct {
 	PID       uint32   `json:"pid"`
 	Parent    uint32   `json:"parent_pid"`
@@ -201,7 +200,7 @@ type GPU struct {
 	TotalMB  uint64 `json:"total_mb"`
 }
 
-// Recording is what is known of a recording without looking for causes in it.
+// Recording is an overview of a recording without a diagnosis.
 type Recording struct {
 	Node     string            `json:"node"`
 	DB       string            `json:"db"`
@@ -215,14 +214,14 @@ type Recording struct {
 	Lost     map[string]uint64 `json:"lost"` // records that the tracer dropped, by kind; never null
 }
 
-// Ledgers are where threads' time went, most time in calls first.
+// Ledgers are how threads spent their time, those with most time in calls first.
 type Ledgers struct {
 	About
 	Threads []ThreadLedger `json:"threads"`
 }
 
-// ThreadLedger is a thread that makes calls. The sums are exact, of whole seconds; of what
-// reaches over an end of the window they have the part in it.
+// ThreadLedger is a thread that makes calls. The sums are exact, of whole seconds; calls and gaps
+// that cross an end of the window count with the part in it.
 type ThreadLedger struct {
 	PID       uint32            `json:"pid"`
 	TID       uint32            `json:"tid"`
@@ -238,7 +237,7 @@ type ThreadLedger struct {
 // Question is a statement of SQL.
 type Question struct {
 	SQL   string `json:"sql"`
-	Limit int    `json:"limit,omitempty"` // rows at most
+	Limit int    `json:"limit,omitempty"` // maximum number of rows
 }
 
 // Rows are its answer.
@@ -247,7 +246,7 @@ type Rows struct {
 	Columns   []string     `json:"columns"`
 	Rows      [][]any      `json:"rows"`            // blobs in hexadecimal
 	Truncated bool         `json:"truncated"`       // there are more
-	Notes     []store.Note `json:"notes,omitempty"` // of sums over views that do not have all, or have it twice
+	Notes     []store.Note `json:"notes,omitempty"` // for sums over views that show only a part, or have time twice
 }
 
 // Failure is an answer with a status of 400 or more.
