@@ -53,7 +53,7 @@ func TestTimeOfAThreadIsToldByWindow(t *testing.T) {
 			t.Errorf("the window of %s is %s long", w, d)
 		}
 		if 2*s.OnCPU != s.NS || s.Unaccounted != 0 {
-			t.Errorf("window %s: on a CPU %d of %d, untold %d", w, s.OnCPU, s.NS, s.Unaccounted)
+			t.Errorf("window %s: on a CPU %d of %d, unaccounted %d", w, s.OnCPU, s.NS, s.Unaccounted)
 		}
 		if s.Lost() != s.OnCPU || s.Of(event.OnCPU) != s.OnCPU {
 			t.Errorf("window %s: lost %d, want %d", w, s.Lost(), s.OnCPU)
@@ -77,7 +77,7 @@ func TestWhatTheKernelHasNotToldIsSaid(t *testing.T) {
 	now := run(ta, engine, 20*time.Second)
 	for i, s := range ta.Picture(now + uint64(5*time.Second)).Threads[0].Spans {
 		if s.Unaccounted != uint64(5*time.Second) {
-			t.Errorf("window %s: untold %s", live.Windows[i], time.Duration(s.Unaccounted))
+			t.Errorf("window %s: unaccounted %s", live.Windows[i], time.Duration(s.Unaccounted))
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestTimeInACallThatDoesNotReturnIsTold(t *testing.T) {
 	before := ta.Picture(last).Threads[0].Spans[3]
 	s := ta.Picture(now).Threads[0].Spans[3]
 	if s.Class[event.Pipe] != 35e8 || s.Unaccounted != 15e8 || s.NS != before.NS+5e9 {
-		t.Errorf("in a pipe %d, untold %d of %d", s.Class[event.Pipe], s.Unaccounted, s.NS)
+		t.Errorf("in a pipe %d, unaccounted %d of %d", s.Class[event.Pipe], s.Unaccounted, s.NS)
 	}
 	look.End = now
 	ta.Batch(&store.Batch{InFlight: []event.InFlight{look}})
