@@ -4,11 +4,11 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// canvas is a file format for timelines. Errors are kept and returned by close.
+// canvas is a file format for timelines. It keeps the first error, which close returns.
 type canvas interface {
-	// machine says of which machine is what follows, if there are several.
+	// machine names the machine of the following calls, if there are several.
 	machine(name string)
-	// process and thread name tracks before anything is drawn on them.
+	// process and thread name tracks. They are called before anything is drawn on them.
 	process(pid uint32, name, command string)
 	thread(t event.Thread, name string)
 	slice(s *slice)
@@ -35,28 +35,28 @@ type slice struct {
 	name       string
 	category   string
 	args       []arg
-	flow       uint64 // of the arrow that begins here, 0 if none does
-	from       origin // of the arrow that ends here, zero if none does
+	flow       uint64 // of the arrow that starts here, 0 if there is none
+	from       origin // of the arrow that ends here, zero if there is none
 }
 
-// origin is where an arrow begins.
+// origin is the start of an arrow.
 type origin struct {
 	event.Thread
 	at   uint64 // Unix ns
-	flow uint64 // not 0, its own
+	flow uint64 // of the arrow; not 0
 }
 
-// mark is a moment. Those without a thread concern the whole machine.
+// mark is an event without a duration. Those without a thread concern the whole machine.
 type mark struct {
 	event.Thread
 	at       uint64 // Unix ns
 	name     string
 	category string
 	args     []arg
-	flow     uint64 // of the arrow that begins here, 0 if none does
+	flow     uint64 // of the arrow that starts here, 0 if there is none
 }
 
-// count is a value at a moment, of a process or, without one, of the machine.
+// count is a value at a time, of a process or, without one, of the machine.
 type count struct {
 	pid   uint32
 	name  string
@@ -70,7 +70,7 @@ type argKind uint8
 
 const (
 	number  argKind = iota // n
-	address                // n, for people in hex
+	address                // n, shown in hex
 	signed                 // n, as int64
 	text                   // s
 	real                   // f

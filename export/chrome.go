@@ -11,9 +11,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Chrome writes a timeline as JSON in the Trace Event Format. It holds what Perfetto
-// writes, but waits lie inside the calls, and times are microseconds with three
-// decimals since the first event: a number in JSON has no room for more.
+// Chrome writes a timeline as JSON in the Trace Event Format. It has the same content as
+// Perfetto's, but waits are drawn inside the calls, and times are microseconds with three decimals
+// since the first event: a JSON number has no more precision.
 func Chrome(ctx context.Context, w io.Writer, src Source, o Options) error {
 	sum, err := src.Summary(ctx)
 	if err != nil {
@@ -48,11 +48,11 @@ type chrome struct {
 	// If there are several machines:
 	taken map[uint32]bool   // process ids, of all machines
 	shown map[uint32]uint32 // by process id on the machine, the one in the file
-	next  uint32            // to be shown
+	next  uint32            // the next one to use
 }
 
-// firstShown is the first process id that no process has in Linux
-// (PID_MAX_LIMIT, include/linux/threads.h).
+// firstShown is the first number that is never a process id in Linux (PID_MAX_LIMIT,
+// include/linux/threads.h).
 const firstShown = 1<<22 + 1
 
 func (c *chrome) machine(name string) {
@@ -67,8 +67,8 @@ func (c *chrome) machine(name string) {
 	})
 }
 
-// pid is the number by which the file knows a process: its own, unless a process of
-// another machine has it. The machine itself, 0, gets one where there are several.
+// pid is the number of a process in the file: its own pid, unless a process of another machine has
+// it. The machine itself, 0, gets a number if there are several.
 func (c *chrome) pid(pid uint32) uint32 {
 	if c.shown == nil {
 		return pid
@@ -115,12 +115,12 @@ func (c *chrome) close() error {
 	return c.err
 }
 
-// micros is a time in microseconds, exact.
+// micros formats a time in microseconds, exactly.
 func micros(ns uint64) json.Number {
 	return json.Number(fmt.Sprintf("%d.%03d", ns/1000, ns%1000))
 }
 
-// since is a moment of the timeline.
+// since is a time relative to the start.
 func (c *chrome) since(at uint64) json.Number { return micros(at - min(at, c.zero)) }
 
 func (c *chrome) write(e *chromeEvent) {
@@ -172,7 +172,7 @@ func (c *chrome) slice(s *slice) {
 	if s.from.flow == 0 {
 		return
 	}
-	// An arrow needs both of its ends, and the format does not mind the order.
+	// An arrow needs both ends; the format allows them in any order.
 	c.write(&chromeEvent{
 		Name: "flow", Phase: "s", Time: c.since(s.from.at), PID: c.pid(s.from.PID), TID: s.from.TID,
 		Category: "flow", ID: s.from.flow,
@@ -187,7 +187,7 @@ func (c *chrome) mark(m *mark) {
 	scope := "t"
 	switch {
 	case m.Thread != (event.Thread{}):
-	case c.shown != nil: // of one machine
+	case c.shown != nil: // of one of several machines
 		scope = "p"
 	default:
 		scope = "g"
@@ -204,8 +204,8 @@ func (c *chrome) count(n *count) {
 	})
 }
 
-// values are the arguments of an event. Large numbers are text: those who read JSON
-// keep 53 bits of a number.
+// values are the arguments of an event. Large numbers are text: JSON readers keep 53 bits of a
+// number.
 func values(args []arg) map[string]any {
 	m := make(map[string]any, len(args))
 	for i := range args {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// shifted draws a machine by another's clock: times move back by how far its own is
-// ahead. Ids of events stay what they are.
+// shifted draws a machine with another one's clock: times move back by the offset of its clock. Ids
+// of events stay unchanged.
 type shifted struct {
 	canvas
 	ahead int64 // ns
@@ -35,7 +35,7 @@ func (s *shifted) count(x *count) {
 	s.canvas.count(&y)
 }
 
-// began is when the first event of a recording was, by the first machine's clock.
+// began is the time of a recording's first event, by the first machine's clock.
 func began(ctx context.Context, src Source) (uint64, error) {
 	machines, err := machinesOf(ctx, src)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// counters draws what is measured each second, a piece of the recording after the
-// other: what a reader returns at once is never that of days.
+// counters draws what is measured each second, one piece of the recording after the other, so that
+// a long recording does not fill memory.
 func (t *timeline) counters(ctx context.Context) error {
 	for _, w := range pieces(t.o.Window, t.first, t.last) {
 		for _, step := range []func(context.Context, store.Window) error{t.memory, t.gpus, t.snapshots} {
@@ -20,14 +20,14 @@ func (t *timeline) counters(ctx context.Context) error {
 	return nil
 }
 
-// A piece is of so many ns, or longer where there were too many.
+// A piece is of so many ns, or longer if there were too many.
 const (
 	pieceNS   = 600_000_000_000
 	maxPieces = 1000
 )
 
-// pieces cuts a window of a recording, which holds events from first to last. What
-// lies before and behind them is in the first and the last piece.
+// pieces cuts a window of a recording, which has events from first to last. The time before and
+// after them is in the first and the last piece.
 func pieces(w store.Window, first, last uint64) []store.Window {
 	var list []store.Window
 	at := max(w.From, first)
@@ -42,7 +42,7 @@ func pieces(w store.Window, first, last uint64) []store.Window {
 	return append(list, store.Window{From: from, To: w.To})
 }
 
-// memory draws what processes had allocated.
+// memory draws the allocated memory of processes.
 func (t *timeline) memory(ctx context.Context, w store.Window) error {
 	mem, err := t.src.Memory(ctx, w)
 	for i := range mem {
@@ -70,7 +70,7 @@ func (t *timeline) gpus(ctx context.Context, w store.Window) error {
 	return err
 }
 
-// snapshots draws the machine.
+// snapshots draws the state of the machine.
 func (t *timeline) snapshots(ctx context.Context, w store.Window) error {
 	snaps, err := t.src.Snapshots(ctx, w)
 	for i := range snaps {

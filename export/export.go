@@ -1,6 +1,6 @@
-// Package export writes a recording in the formats of other tools: as a timeline
-// for Perfetto or Chrome, as a profile for pprof, and as a table. It reads a recording
-// row by row, so that the size of one does not matter, and knows no clock and no files.
+// Package export writes a recording in the formats of other tools: as a timeline for Perfetto or
+// Chrome, as a profile for pprof, and as a table. It reads a recording row by row, so that a
+// recording of any size can be exported, and uses no clock and no files.
 package export
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Source is what is exported, of a store.Recording.
+// Source is what is exported of a store.Recording.
 type Source interface {
 	Summary(ctx context.Context) (store.Summary, error)
 	Processes(ctx context.Context) ([]store.Process, error)
@@ -29,29 +29,29 @@ type Source interface {
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
-// Options say what of it. The zero value is all.
+// Options select what is exported. The zero value means all.
 type Options struct {
 	Window store.Window
-	// Report has the findings to be marked on a timeline; nil marks none.
+	// Report has the findings to mark on a timeline; nil marks none.
 	Report *report.Report
-	// Progress, if not nil, is told now and then how many rows were read.
+	// Progress, if not nil, is called now and then with the number of rows read.
 	Progress func(rows uint64)
 }
 
-// Format is a way of writing a recording. It has one of Write and Table.
+// Format is an export format. It has either Write or Table.
 type Format struct {
 	Name   string
 	Suffix string // of its files' names
-	Doc    string // what opens it
-	// Findings says that it marks those of Options.Report.
+	Doc    string // programs that open it
+	// Findings says that it marks the findings of Options.Report.
 	Findings bool
-	// Write writes a picture of the recording.
+	// Write writes the recording as a picture.
 	Write func(ctx context.Context, w io.Writer, src Source, o Options) error
 	// Table writes the rows of its events view.
 	Table func(w io.Writer, rows Rows) error
 }
 
-// Formats lists them. A new one is one file and one line here.
+// Formats lists the formats. A new one is one file and one line here.
 var Formats = []Format{
 	{
 		Name: "perfetto", Suffix: ".pftrace", Doc: "a timeline for ui.perfetto.dev (native protobuf)", Findings: true,
@@ -87,7 +87,7 @@ func Find(name string) (*Format, error) {
 	return nil, fmt.Errorf("there is no format %q; choose one of %s", name, strings.Join(names, ", "))
 }
 
-// progressStep is after how many rows progress is told.
+// progressStep is the number of rows between two progress calls.
 const progressStep = 1 << 16
 
 // rows counts rows read.

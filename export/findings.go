@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// findings marks each finding where its evidence lies: on the whole recording where
-// it begins, and on the thread that lost time at each event that proves it.
+// findings marks each finding where its evidence is: on the whole recording where it begins, and on
+// the thread that lost time at each event of the evidence.
 func (t *timeline) findings(chains []*report.Chain) {
 	for _, c := range chains {
 		th := event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}
@@ -36,7 +36,7 @@ func (t *timeline) findings(chains []*report.Chain) {
 
 func severity(s string) string { return "finding_" + strings.ToLower(s) }
 
-// momentOf reads the time from an event's id, node:start and perhaps a letter.
+// momentOf reads the time from an event's id: the node, the start and perhaps a letter.
 func momentOf(id string, w store.Window) (uint64, bool) {
 	_, after, ok := cutLast(id, ':')
 	if !ok {

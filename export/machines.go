@@ -9,26 +9,25 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// machine is a machine of a recording. Ids of processes and threads mean something
-// within it only.
+// machine is a machine of a recording. Ids of processes and threads are valid only within it.
 type machine struct {
 	src         Source
 	node        string // as recorded
-	name        string // the same, unless another machine has it, too
+	name        string // the same, unless another machine also has it
 	first, last uint64 // Unix ns, as in store.Summary
-	ahead       int64  // ns, of its clock against the first machine's, as far as known
-	opened      bool   // for the export, and to be closed
+	ahead       int64  // ns, its clock's offset from the first machine's, as far as known
+	opened      bool   // by the export, which must close it
 }
 
-// clocked is a Source that knows how far clocks of its machines are ahead of the first
-// one's, by their first sessions.
+// clocked is a Source with the clock offsets of its machines from the first one, by their first
+// sessions.
 type clocked interface {
 	ClockOffsets(ctx context.Context) (map[int64]int64, error)
 }
 
 type machines []*machine
 
-// machinesOf are the machines of a recording, at least one. They are to be closed.
+// machinesOf are the machines of a recording, at least one. The caller must close them.
 func machinesOf(ctx context.Context, src Source) (list machines, err error) {
 	readers, err := sourcesOf(ctx, src)
 	if err != nil {
@@ -58,7 +57,8 @@ func machinesOf(ctx context.Context, src Source) (list machines, err error) {
 	return list, nil
 }
 
-// sourcesOf has a source for each machine of a recording; the recording itself if there is but one.
+// sourcesOf returns a source for each machine of a recording; the recording itself if there is only
+// one.
 func sourcesOf(ctx context.Context, src Source) ([]Source, error) {
 	m, ok := src.(store.Merged)
 	if !ok {
@@ -74,7 +74,7 @@ func sourcesOf(ctx context.Context, src Source) ([]Source, error) {
 		if !ok {
 			for _, r := range readers {
 				if len(readers) > 1 { // else it is src
-					_ = r.Close() // a reader has nothing to lose
+					_ = r.Close() // a reader has no data to lose
 				}
 			}
 			return nil, fmt.Errorf("read one machine of several: %T cannot be exported", r)
@@ -87,12 +87,12 @@ func sourcesOf(ctx context.Context, src Source) ([]Source, error) {
 func (l machines) close() {
 	for _, m := range l {
 		if m.opened {
-			_ = m.src.Close() // a reader has nothing to lose
+			_ = m.src.Close() // a reader has no data to lose
 		}
 	}
 }
 
-// findings are what a report says of a machine.
+// findings are a report's findings for a machine.
 func (l machines) findings(m *machine, r *report.Report) (chains []*report.Chain) {
 	if r == nil {
 		return nil
@@ -105,8 +105,8 @@ func (l machines) findings(m *machine, r *report.Report) (chains []*report.Chain
 	return chains
 }
 
-// of is the machine on which time was lost. Of two that have the same name, as one has
-// that was started again, it is the one that was recorded then.
+// of is the machine on which time was lost. Of two with the same name, as after a restart, it is
+// the one that was recorded at that time.
 func (l machines) of(c *report.Chain, node string) *machine {
 	node = cmp.Or(c.Effect.Node, node)
 	var found *machine

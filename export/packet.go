@@ -117,17 +117,17 @@ func (w *packetWriter) flush() error {
 	return w.err
 }
 
-// interned numbers strings that are written once. News of one packet goes with it.
+// interned numbers strings that are written once. New strings are sent with one packet.
 type interned struct {
 	field protowire.Number // of InternedData
 	ids   map[string]uint64
-	bytes int // of the strings, as they are kept
+	bytes int // size of the kept strings
 }
 
-// entryBytes is about what a string takes in the map besides its own bytes.
+// entryBytes is about the size of a map entry besides its string.
 const entryBytes = 48
 
-// id returns the number of s, and appends s to news if it has none yet.
+// id returns the number of s, and appends s to news if it is new.
 func (i *interned) id(s string, news *message) uint64 {
 	if id, ok := i.ids[s]; ok {
 		return id

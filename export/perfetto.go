@@ -8,10 +8,10 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Perfetto writes a timeline in Perfetto's own format: a track for each process and
-// thread, with calls and, below, what the thread waited for while it was off the
-// CPU; arrows from wakers to who they woke, and from the last launch to the call
-// that waits for it; counters; findings as marks. Times are Unix nanoseconds.
+// Perfetto writes a timeline in Perfetto's own format: a track for each process and thread, with
+// calls and, below, what the thread waited for while it was off the CPU; arrows from wakers to the
+// threads they woke, and from the last launch to the call that waits for it; counters; findings as
+// marks. Times are Unix nanoseconds.
 func Perfetto(ctx context.Context, w io.Writer, src Source, o Options) error {
 	p := &perfetto{w: newPacketWriter(w), nextTrack: firstTrack}
 	p.begins()
@@ -24,7 +24,7 @@ func Perfetto(ctx context.Context, w io.Writer, src Source, o Options) error {
 // perfetto is a canvas.
 type perfetto struct {
 	w         *packetWriter
-	nextTrack uint64 // of those that are numbered as they come
+	nextTrack uint64 // for tracks numbered in order of creation
 	number    uint64 // of the machine, from 1 if there are several
 
 	// Of the machine:
@@ -43,8 +43,8 @@ type counterKey struct {
 	name string
 }
 
-// Tracks of processes and threads are numbered by their ids, which have at most 22
-// bits in Linux, and the machine; others as they come.
+// Tracks of processes and threads are numbered by their ids, which have at most 22 bits in Linux,
+// and by machine; others in order of creation.
 const (
 	firstTrack   = 1
 	processTrack = 1 << 62
@@ -78,8 +78,8 @@ func (p *perfetto) begins() {
 	p.w.write(p.packet)
 }
 
-// starts starts a packet, which is of the sequence, and of the machine if there are
-// several: Perfetto tells their processes apart by it.
+// starts starts a packet of the sequence, and of the machine if there are several: Perfetto uses
+// this to separate their processes.
 func (p *perfetto) starts() {
 	p.packet = p.packet[:0]
 	p.packet.uint(packetSequence, 1+p.number)
@@ -98,7 +98,7 @@ func (p *perfetto) machine(name string) {
 	p.node = p.track("node "+name, 0)
 }
 
-// track declares a track that is of no thread, below another unless that is 0.
+// track declares a track without a thread, below another one unless that is 0.
 func (p *perfetto) track(name string, parent uint64) uint64 {
 	id := p.nextTrack
 	p.nextTrack++
@@ -170,7 +170,7 @@ func (p *perfetto) begin(kind, track uint64) {
 	p.event.uint(eventTrack, track)
 }
 
-// name gives it a name, a category and values.
+// name adds a name, a category and values to an event.
 func (p *perfetto) name(name, category string, args []arg) {
 	p.event.uint(eventCategories, p.categories.id(category, &p.news))
 	p.event.uint(eventName, p.names.id(name, &p.news))
@@ -194,10 +194,10 @@ func (p *perfetto) name(name, category string, args []arg) {
 	}
 }
 
-// keptTexts bounds the texts that are written once, and not each time, in bytes.
+// keptTexts bounds the texts that are written only once, in bytes.
 const keptTexts = 16 << 20
 
-// text writes a text value. Ids of events are all different; others come again.
+// text writes a text value. Ids of events are all different; other texts repeat.
 func (p *perfetto) text(a *arg) {
 	if a.name == "id" || p.texts.bytes+len(a.s) > keptTexts && p.texts.ids[a.s] == 0 {
 		p.part.text(argText, a.s)
@@ -222,8 +222,8 @@ func (p *perfetto) end(at uint64) {
 	p.w.write(p.packet)
 }
 
-// clock says that the trace's clock is Unix time. The numbers of the clocks are
-// those of builtin_clock.proto.
+// clock says that the trace's clock is Unix time. The numbers of the clocks are those of
+// builtin_clock.proto.
 func (p *perfetto) clock(at uint64) {
 	const realtime, boottime = 1, 6
 	var snap message

@@ -11,10 +11,9 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Pprof writes a profile with four values: library calls and their time, and waits
-// off the CPU and theirs. The root of each stack is the process; its leaf the
-// operation, and in it what was waited for. Only some calls have a stack (the slow
-// ones, and a sample of the others): the rest has none between.
+// Pprof writes a profile with four values: the number and time of library calls, and those of
+// off-CPU waits. The root of each stack is the process; its leaf the operation, and below it what
+// was waited for. Only some calls have a stack (slow ones, and a sample of the others).
 func Pprof(ctx context.Context, w io.Writer, src Source, o Options) error {
 	p := &pprofile{
 		rows:      rows{tell: o.Progress},
@@ -55,8 +54,8 @@ func Pprof(ctx context.Context, w io.Writer, src Source, o Options) error {
 	return p.out.Write(w)
 }
 
-// pprofile is a profile being made. It grows with the number of different stacks,
-// not with that of calls.
+// pprofile is a profile being made. Its size depends on the number of different stacks, not of
+// calls.
 type pprofile struct {
 	rows      rows
 	out       *profile.Profile
@@ -117,7 +116,7 @@ func (p *pprofile) calls(ctx context.Context, o Options) error {
 		if failed != nil {
 			return false
 		}
-		const longest = uint64(24 * time.Hour) // of a call; what is longer is damaged
+		const longest = uint64(24 * time.Hour) // of a call; longer ones are damaged
 		n := uint64(max(c.Weight, 1))
 		c.Duration, c.Rest = min(c.Duration, longest), min(c.Rest, (n-1)*longest)
 		s.Value[callCount] += int64(n)

@@ -19,7 +19,7 @@ type Rows interface {
 	Err() error
 }
 
-// CSV writes rows as RFC 4180 has them, with a head; NULL is an empty field.
+// CSV writes rows as in RFC 4180, with a header; NULL is an empty field.
 func CSV(to io.Writer, rows Rows) error {
 	w := csv.NewWriter(to)
 	if err := w.Write(rows.Columns()); err != nil {
@@ -37,11 +37,11 @@ func CSV(to io.Writer, rows Rows) error {
 			return err
 		}
 	}
-	w.Flush() // what was read until then, too, after an error
+	w.Flush() // also after an error, for the rows before it
 	return cmp.Or(rows.Err(), w.Error())
 }
 
-// Cell is a value as text; NULL is what SQL calls it.
+// Cell formats a value as text; NULL for nil.
 func Cell(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -45,7 +45,7 @@ type streamKey struct {
 	all    bool
 }
 
-// draw draws everything, a machine after the other.
+// draw draws the machines one after the other.
 func draw(ctx context.Context, src Source, o Options, to canvas) error {
 	machines, err := machinesOf(ctx, src)
 	if err != nil {
@@ -75,8 +75,8 @@ func draw(ctx context.Context, src Source, o Options, to canvas) error {
 	return nil
 }
 
-// draw draws a machine: who is who, calls, waits, counters and findings. What is read
-// in order of time is written so.
+// draw draws a machine: names, calls, waits, counters and findings. What is read in order of time
+// is written in this order.
 func (t *timeline) draw(ctx context.Context, chains []*report.Chain) error {
 	for _, step := range []func(context.Context) error{t.names, t.calls, t.waits, t.counters} {
 		if err := step(ctx); err != nil {
@@ -90,7 +90,7 @@ func (t *timeline) draw(ctx context.Context, chains []*report.Chain) error {
 	return t.to.failed()
 }
 
-// names reads who is who.
+// names reads the names of processes and threads.
 func (t *timeline) names(ctx context.Context) error {
 	procs, err := t.src.Processes(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *timeline) names(ctx context.Context) error {
 	return nil
 }
 
-// thread declares a thread before anything is drawn on its track, once.
+// thread declares a thread, once, before anything is drawn on its track.
 func (t *timeline) thread(th event.Thread, comm string) {
 	if t.drawn[th] {
 		return
@@ -153,8 +153,8 @@ func (t *timeline) process(pid uint32, comm string) {
 	t.to.process(pid, report.Printable(name), report.Printable(p.Command))
 }
 
-// calls draws library calls, and arrows from a stream's last launch to what
-// waited for the stream.
+// calls draws library calls, and arrows from a stream's last launch to the call that waits for the
+// stream.
 func (t *timeline) calls(ctx context.Context) error {
 	var s slice
 	var failed error
@@ -197,10 +197,10 @@ func (t *timeline) launches(s *slice, c *event.Call) {
 	}
 }
 
-// keptStreams bounds the streams whose latest launch is remembered.
+// keptStreams bounds the streams whose last launch is kept.
 const keptStreams = 1024
 
-// launched is the latest launch that nothing has waited for yet.
+// launched is the last launch that no call has waited for yet.
 func (t *timeline) launched(k streamKey) origin {
 	from := t.latest[k]
 	maps.DeleteFunc(t.latest, func(other streamKey, o origin) bool {
@@ -223,7 +223,7 @@ func streamOf(c *event.Call) (handle uint64, ok bool) {
 	return 0, false
 }
 
-// callArgs appends what is known of a call.
+// callArgs appends the known arguments of a call.
 func (t *timeline) callArgs(ctx context.Context, to []arg, c *event.Call) ([]arg, error) {
 	to = append(to, arg{name: "id", kind: text, s: fmt.Sprintf("%s:%d", t.node, c.Start)})
 	if info := c.Op.Info(); info != nil {
@@ -271,7 +271,7 @@ func namedArgs(to []arg, a *event.Arg, v uint64) []arg {
 	return append(to, arg{name: a.Name, kind: kind, n: v})
 }
 
-// keptBytes bounds the stacks that are remembered as text.
+// keptBytes bounds the stacks that are kept as text.
 const keptBytes = 8 << 20
 
 // stack is a stack as text, a frame a line, innermost first.
@@ -298,8 +298,7 @@ func (t *timeline) stack(ctx context.Context, id uint64) (string, error) {
 	return string(b), nil
 }
 
-// waits draws intervals off the CPU: what was waited for, then the run queue, with
-// an arrow from who ended the wait.
+// waits draws off-CPU intervals: the wait, then the run queue, with an arrow from the waker.
 func (t *timeline) waits(ctx context.Context) error {
 	return t.src.OffCPU(ctx, t.o.Window, func(o *event.OffCPU) bool {
 		t.rows.add()

@@ -7,13 +7,13 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Kind is how values of an instrument add up.
+// Kind is how values of an instrument are aggregated.
 type Kind string
 
 // The kinds.
 const (
 	Counter   Kind = "counter"   // a sum that only grows
-	Gauge     Kind = "gauge"     // the last value
+	Gauge     Kind = "gauge"     // the latest value
 	UpDown    Kind = "updown"    // a sum that also falls
 	Histogram Kind = "histogram" // a distribution, as exponential buckets
 )
@@ -43,7 +43,7 @@ const (
 	attrHW      = "hw.id"
 )
 
-// Attributes says what each attribute is.
+// Attributes describes each attribute.
 var Attributes = []struct{ Name, Doc string }{
 	{attrSource, "the library: CUDA, DRIVER, GRAPH or NCCL"},
 	{attrOp, "the operation, as in events.md"},
@@ -96,7 +96,7 @@ const (
 	memUtilization = "system.memory.utilization"
 )
 
-// Catalogue lists the metrics. From it come the instruments and docs/metrics.md.
+// Catalogue lists the metrics. The instruments and docs/metrics.md are made from it.
 var Catalogue = []Instrument{
 	{
 		callDuration, Histogram, "s",

@@ -1,4 +1,4 @@
-// Package metrics tells monitoring systems what the tracer sees: as OpenTelemetry
+// Package metrics sends what the tracer sees to monitoring systems: as OpenTelemetry
 // metrics and logs, pushed over OTLP or scraped by Prometheus. The catalogue is the
 // only list of what there is; docs/metrics.md is generated from it. How many series
 // there can be is bounded, whatever the traced processes do.

@@ -18,27 +18,27 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// How metrics and logs are pushed. What cannot be sent is tried again for a while;
-// logs wait in a queue that is bounded, metrics are sums that the next push brings.
+// How metrics and logs are pushed. Failed sends are retried for a while. Logs wait in a bounded
+// queue; metrics are sums, which the next push contains.
 const (
 	pushEvery   = 10 * time.Second
 	pushTimeout = 5 * time.Second
 	logQueue    = 512
-	retryFirst  = 500 * time.Millisecond // after a refusal that asks to come again; then longer and longer
+	retryFirst  = 500 * time.Millisecond // first delay after a refusal that allows a retry; then longer and longer
 	retryMost   = 5 * time.Second
 	retryAll    = time.Minute
 )
 
-// Endpoint is where OTLP goes.
+// Endpoint is an OTLP receiver.
 type Endpoint struct {
 	GRPC bool
 	TLS  bool
 	Host string // with the port
 }
 
-// ParseEndpoint reads HOST:PORT or a URL: http, https, grpc (without TLS) and grpcs.
-// Without a scheme port 4317 means gRPC and every other HTTP, and only a loopback
-// address goes without TLS.
+// ParseEndpoint parses HOST:PORT or a URL: http, https, grpc (without TLS) and grpcs. Without a
+// scheme, port 4317 means gRPC and every other one HTTP, and only a loopback address is used
+// without TLS.
 func ParseEndpoint(s string) (Endpoint, error) {
 	const want = "write HOST:4318 for OTLP over HTTP, HOST:4317 over gRPC, or a URL with http, https, grpc or grpcs"
 	scheme, rest, ok := strings.Cut(s, "://")
@@ -47,7 +47,7 @@ func ParseEndpoint(s string) (Endpoint, error) {
 	}
 	u, err := url.Parse("//" + rest)
 	if err != nil || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return Endpoint{}, fmt.Errorf("%q is no endpoint; %s", s, want)
+		return Endpoint{}, fmt.Errorf("invalid endpoint %q: %s", s, want)
 	}
 	e := Endpoint{Host: u.Host}
 	port := u.Port()
@@ -59,7 +59,7 @@ func ParseEndpoint(s string) (Endpoint, error) {
 	case "":
 		e.GRPC, e.TLS = port == "4317", !loopback(u.Hostname())
 	default:
-		return Endpoint{}, fmt.Errorf("%q has an unknown scheme; %s", s, want)
+		return Endpoint{}, fmt.Errorf("invalid endpoint %q: unknown scheme; %s", s, want)
 	}
 	if port == "" {
 		port = "4318"
@@ -93,7 +93,7 @@ type Pushed struct {
 	Logs   *sdklog.LoggerProvider
 }
 
-// Push connects to an endpoint. It need not be there yet.
+// Push connects to an endpoint, which need not be reachable yet.
 func Push(ctx context.Context, e Endpoint, node, version string) (*Pushed, error) {
 	metrics, err := metricExporter(ctx, e)
 	if err != nil {

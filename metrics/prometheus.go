@@ -14,21 +14,21 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Scraped is a place from which Prometheus reads the metrics.
+// Scraped is a server from which Prometheus reads the metrics.
 type Scraped struct {
 	Reader sdk.Reader
 	server *http.Server
 	addr   net.Addr
 }
 
-// Scrapes bounds what one who reads may ask of the tracer.
+// Limits on scraping.
 const (
 	scrapesAtOnce = 4
 	scrapeTimeout = 10 * time.Second
 )
 
-// Scrape listens on addr (":9090" is every address of the machine) and serves
-// /metrics. Histograms are native ones where the reader understands them.
+// Scrape listens on addr (":9090" is every address of the machine) and serves /metrics. Histograms
+// are native ones if the client supports them.
 func Scrape(addr string) (*Scraped, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo())
@@ -52,14 +52,14 @@ func Scrape(addr string) (*Scraped, error) {
 			IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		},
 	}
-	go func() { _ = s.server.Serve(l) }() // ends by Close; what else may fail concerns one reader
+	go func() { _ = s.server.Serve(l) }() // ends by Close; other errors concern only one client
 	return s, nil
 }
 
-// Addr is where it listens.
+// Addr is the listening address.
 func (s *Scraped) Addr() net.Addr { return s.addr }
 
-// Close stops listening; who is reading may finish.
+// Close stops listening; running scrapes may finish.
 func (s *Scraped) Close() error {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()

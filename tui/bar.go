@@ -49,8 +49,8 @@ func (m *Model) bar(list []segment, width int) string {
 	return b.String()
 }
 
-// shares deals columns out to segments by their size. What is left over by rounding goes
-// to those with the largest remainders.
+// shares distributes columns to segments by their size. Columns left over by rounding go to those
+// with the largest remainders.
 func shares(list []segment, width int) []int {
 	var sum uint64
 	for i := range list {
@@ -81,7 +81,7 @@ func shares(list []segment, width int) []int {
 	return n
 }
 
-// legend names the letters that are used, in as many lines as it takes.
+// legend explains the letters in use, in as many lines as needed.
 func (m *Model) legend(used map[byte]bool, width int) []string {
 	var lines []string
 	line, n := "", 0
@@ -113,7 +113,7 @@ func classLooks() []look {
 	return list
 }
 
-// mostLost is the class that a thread lost most of a time to, and how much.
+// mostLost is the class to which a thread lost most of a time, and how much.
 func mostLost(class *[event.NumClasses]uint64) (event.Class, uint64) {
 	var lost [event.NumClasses]uint64
 	for i, ns := range class {
@@ -124,7 +124,7 @@ func mostLost(class *[event.NumClasses]uint64) (event.Class, uint64) {
 	return most(&lost)
 }
 
-// most is the class off the CPU that took most of a time, and how much.
+// most is the off-CPU class with most of a time, and how much.
 func most(class *[event.NumClasses]uint64) (event.Class, uint64) {
 	c, ns := event.Class(0), uint64(0)
 	for i, v := range class {

@@ -11,12 +11,12 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// calls has every operation of every process, and the calls that do not return.
+// calls lists every operation of every process, and the calls in flight.
 type calls struct{}
 
 func (calls) title() string { return "Calls" }
 
-// badge counts calls that do not return.
+// badge counts calls in flight.
 func (calls) badge(m *Model) uint64 {
 	if m.latest == nil {
 		return 0
@@ -26,7 +26,7 @@ func (calls) badge(m *Model) uint64 {
 
 func (calls) orders() []string { return []string{"process", "rate", "p99", "waits", "errors"} }
 
-// maxFlights bounds the calls in flight over the others.
+// maxFlights bounds the calls in flight listed above the others.
 const maxFlights = 100
 
 func (c calls) page(m *Model, width int) page {
@@ -91,11 +91,10 @@ func (c calls) row(m *Model, o *agent.OpStatus) row {
 	}
 }
 
-// slight is the share of an operation's time from which on a wait is worth naming.
+// slight is the minimum share of an operation's time for a wait to be named.
 const slight = 0.05
 
-// waitsFor says what the calls of an operation spent most of their time on beside
-// computing.
+// waitsFor says what the calls of an operation mostly waited for.
 func waitsFor(t *live.OpTime) string {
 	if t.NS == 0 {
 		return ""
@@ -106,7 +105,7 @@ func waitsFor(t *live.OpTime) string {
 	return event.OnCPU.Title() + " " + percent(t.OnCPU(), t.NS)
 }
 
-// details says where the time of an operation's calls went.
+// details says how the time of an operation's calls was spent.
 func (calls) details(m *Model, o *agent.OpStatus, t *live.OpTime, width int) []string {
 	lines := []string{
 		m.paint(bold, fmt.Sprintf("%s of %s (%d)", o.Op, report.OneLine(o.Comm), o.PID)), "",
@@ -120,7 +119,7 @@ func (calls) details(m *Model, o *agent.OpStatus, t *live.OpTime, width int) []s
 	return append(lines, m.split(&l, width)...)
 }
 
-// flight says where the time of a call went that has not returned.
+// flight says how the time of a call in flight was spent.
 func (calls) flight(m *Model, f *event.InFlight, line string, width int) []string {
 	s := live.Span{OnCPU: f.OnCPU, Class: f.NS}
 	l := event.Ledger{NS: f.NS}
@@ -143,8 +142,8 @@ func (m *Model) split(s *live.Span, width int) []string {
 	return lines
 }
 
-// sortOps sorts operations: those of a process together, the busiest process first; or as
-// asked for.
+// sortOps sorts operations: those of a process together, the busiest process first; or in the
+// chosen order.
 func sortOps(ops []agent.OpStatus, p *live.Picture, order int) []agent.OpStatus {
 	busy := map[uint32]float64{}
 	for _, o := range ops {

@@ -9,12 +9,12 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// findings has what makes the GPU wait, and why: what holds now, and what held before.
+// findings lists the causes of GPU waits: current ones, and past ones.
 type findings struct{}
 
 func (findings) title() string { return "Findings" }
 
-// badge counts what holds now, and what happened once.
+// badge counts current findings and single events.
 func (findings) badge(m *Model) uint64 {
 	if m.latest == nil {
 		return 0
@@ -60,7 +60,7 @@ func (f findings) page(m *Model, width int) page {
 	return p
 }
 
-// span words what a report covers.
+// span says which time a report covers.
 func span(r *report.Report) string {
 	return report.Duration(r.Window.ToNS - min(r.Window.FromNS, r.Window.ToNS))
 }
@@ -117,7 +117,7 @@ func (findings) notice(n *live.Notice, now time.Time) row {
 	}
 }
 
-// noticeLine words a notice.
+// noticeLine describes a notice in one line.
 func noticeLine(n *live.Notice) string {
 	if n.OOM != nil {
 		return report.OutOfMemory(n.OOM)
@@ -125,13 +125,13 @@ func noticeLine(n *live.Notice) string {
 	return report.OneLine("[GPU ERROR] " + n.Xid.String())
 }
 
-// findingLine is a finding in one line.
+// findingLine describes a finding in one line.
 func findingLine(c *report.Chain) string { return report.OneLine("[" + c.Severity + "] " + c.Summary) }
 
-// labels is how wide those of a finding's text are.
+// labels is the width of the labels in a finding's text.
 const labels = 9
 
-// written is a finding's text, its labels apart from what they say.
+// written is a finding's text, with labels in a column of their own.
 func (m *Model) written(s string) []string {
 	var lines []string
 	for i, line := range strings.Split(strings.TrimRight(s, "\n"), "\n") {

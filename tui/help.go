@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// helpText is what ? shows: the keys, and what there is no room for elsewhere.
+// helpText is shown by the key ?: the keys, and explanations that do not fit elsewhere.
 func (m *Model) helpText() []string {
 	list := slices.Clone(helpLines)
 	if m.latest != nil {
@@ -19,7 +19,7 @@ func (m *Model) helpText() []string {
 	return lines
 }
 
-// helpLines is what ? shows.
+// helpLines are the lines shown by the key ?.
 var helpLines = []string{
 	"1 to 5, Tab, Shift-Tab   another tab",
 	"j k, arrows, PgUp PgDn   another row",

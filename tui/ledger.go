@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// ledger has where each thread's time went.
+// ledger lists how each thread spent its time.
 type ledger struct{}
 
 func (ledger) title() string       { return "Ledger" }
@@ -71,7 +71,7 @@ func (l ledger) row(m *Model, t *live.Thread) row {
 	}
 	waited := ""
 	c, ns := most(&s.Class)
-	if lost.style == warn { // what it lost matters more than what it may have wanted
+	if lost.style == warn { // lost time matters more than the scheduling policy
 		c, ns = mostLost(&s.Class)
 	}
 	if ns > 0 {
@@ -88,8 +88,7 @@ func (l ledger) row(m *Model, t *live.Thread) row {
 	}
 }
 
-// details has the time of a thread by class, for the window that was chosen and in short
-// for the others.
+// details has the time of a thread by class, for the chosen window and, in short, for the others.
 func (ledger) details(m *Model, t *live.Thread, width int) []string {
 	s := &t.Spans[m.window]
 	lines := []string{
@@ -109,8 +108,7 @@ func (ledger) details(m *Model, t *live.Thread, width int) []string {
 	return lines
 }
 
-// sorted has the threads of a process together, or those first that lost, or computed,
-// most.
+// sorted has the threads of a process together, or those with most lost, or most CPU time, first.
 func (ledger) sorted(list []live.Thread, window, order int) []live.Thread {
 	if order == 0 {
 		return byProcess(list)
@@ -127,7 +125,8 @@ func (ledger) sorted(list []live.Thread, window, order int) []live.Thread {
 	return list
 }
 
-// byProcess keeps the order of processes' first threads, and puts the others behind them.
+// byProcess keeps the order of the processes' first threads, and puts their other threads after
+// them.
 func byProcess(list []live.Thread) []live.Thread {
 	first := map[uint32]int{}
 	for i := range list {

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// memory has what processes hold, and where in their code it was allocated.
+// memory lists the memory of processes, and the call sites that allocated it.
 type memory struct{}
 
 func (memory) title() string { return "Memory" }
@@ -33,7 +33,7 @@ func (memory) badge(m *Model) uint64 {
 
 func (memory) orders() []string { return []string{"live", "peak", "failed"} }
 
-// sitesShown is how many sites stand below a process.
+// sitesShown is the number of sites listed below a process.
 const sitesShown = 3
 
 func (p memory) page(m *Model, width int) page {
@@ -90,7 +90,7 @@ func (p memory) row(m *Model, h *live.Holder) row {
 	}
 }
 
-// opens has all that is known of a process's memory.
+// opens shows all that is known of a process's memory.
 func (p memory) opens(m *Model, h *live.Holder) func(int) []string {
 	return func(int) []string {
 		lines := []string{m.paint(bold, fmt.Sprintf("Memory of %s (%d)", report.OneLine(h.Process), h.PID)), ""}
@@ -130,7 +130,7 @@ func siteLine(s *live.Site) string {
 	return line
 }
 
-// gpus has a line for each GPU that tells of itself.
+// gpus has a line for each GPU with readings.
 func (memory) gpus(p *live.Picture, width int) []string {
 	var lines []string
 	for i := range p.GPUs {
@@ -194,7 +194,7 @@ func (memory) sorted(list []live.Holder, order int) []live.Holder {
 		case 2:
 			return cmp.Compare(b.Spaces[d].Failed+b.Spaces[p].Failed, a.Spaces[d].Failed+a.Spaces[p].Failed)
 		}
-		return 0 // as they come
+		return 0 // unsorted
 	})
 	return list
 }

@@ -12,63 +12,63 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Options say what is shown beside the run itself.
+// Options say what is shown in addition to the run.
 type Options struct {
 	Colour bool
-	Node   string // what this machine is called
-	Path   string // of the recording; empty: nothing is recorded, and so nothing diagnosed
+	Node   string // name of this machine
+	Path   string // of the recording; empty: nothing is recorded, and so nothing is diagnosed
 	Stop   func() // asks the run to end; it may be called more than once
 	Fleet  Fleet  // nil: there are no other nodes
-	// NoFleet says why there are none, or how to have some, if Fleet is nil.
+	// NoFleet says, if Fleet is nil, why there are no other nodes, or how to add some.
 	NoFleet string
 }
 
-// Model is what is on the screen, and what the keys did to it. It implements tea.Model.
+// Model is the state of the screen and of the keys pressed. It implements tea.Model.
 type Model struct {
 	o             Options
-	ctx           context.Context // of questions to other nodes
+	ctx           context.Context // for questions to other nodes
 	width, height int
-	started       string  // what the run began with; empty before
-	latest, shown *second // shown stays behind while the view is paused
+	started       string  // description of the start of the run; empty before it
+	latest, shown *second // shown is older than latest while the view is paused
 	paused        bool
 	stopping      bool
 	help          bool
-	helpAt        int  // the first of its lines on the screen
-	typing        bool // of a filter
+	helpAt        int  // the first help line on the screen
+	typing        bool // a filter is being typed
 	tab           int
 	window        int     // of live.Windows
 	states        []state // by tab
 	nodes         nodesState
 }
 
-// state is what was chosen in one tab.
+// state is the selection in one tab.
 type state struct {
-	key    string // of the row that is chosen
-	at     int    // where it was last
+	key    string // of the selected row
+	at     int    // where it was last shown
 	top    int    // the first row on the screen
-	order  int    // of those the tab knows
+	order  int    // index in the tab's orders
 	filter string
 	opened string // key of the row whose details are shown; empty: none
 	scroll int    // in the details
 }
 
-// second is what came with the last second.
+// second has what arrived with the last second.
 type second struct {
 	status   agent.Status
 	picture  *live.Picture
 	findings []live.Finding
-	report   *report.Report // the last one, nil if there is none yet
+	report   *report.Report // the last one, nil if there was none
 	reported time.Time      // when it was made
 }
 
-// What the view is told.
+// Messages to the view.
 type (
 	startedMsg string
 	secondMsg  *second
 	endedMsg   struct{}
 )
 
-// NewModel makes a view that has seen nothing.
+// NewModel makes a view without data.
 func NewModel(o Options) *Model {
 	return &Model{o: o, ctx: context.Background(), window: 1, states: make([]state, len(tabs))}
 }
@@ -106,7 +106,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m *Model) state() *state { return &m.states[m.tab] }
 
-// press does what a key asks for.
+// press handles a key.
 func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	k := key.String()
 	switch {
@@ -153,7 +153,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// pressInTab does what a key asks of the rows of a tab.
+// pressInTab handles a key for the rows of a tab.
 func (m *Model) pressInTab(k string) {
 	s := m.state()
 	page := max(m.height-6, 1)
@@ -198,16 +198,16 @@ func (m *Model) stop() {
 	}
 }
 
-// show changes the tab. The other nodes are asked while somebody looks at them.
+// show changes the tab. Other nodes are asked only while their tab is shown.
 func (m *Model) show(tab int) tea.Cmd {
 	m.tab = tab
 	return m.look()
 }
 
-// maxFilter bounds what is typed.
+// maxFilter bounds the length of a filter.
 const maxFilter = 64
 
-// write is typing of a filter.
+// write handles a key while a filter is typed.
 func (m *Model) write(key tea.KeyPressMsg) {
 	s := m.state()
 	switch key.String() {
@@ -227,7 +227,7 @@ func (m *Model) write(key tea.KeyPressMsg) {
 	s.key, s.at, s.top = "", 0, 0
 }
 
-// rows are those of the tab that is shown.
+// rows are those of the shown tab.
 func (m *Model) rows() []row {
 	if m.shown == nil {
 		return nil
@@ -236,7 +236,7 @@ func (m *Model) rows() []row {
 	return filtered(p.rows, m.state().filter)
 }
 
-// chosen is the place of the chosen row. If it is gone, the one in its place is chosen.
+// chosen is the index of the selected row. If that row is gone, the one in its place is selected.
 func (s *state) chosen(rows []row) int {
 	if s.key != "" {
 		if i := slices.IndexFunc(rows, func(r row) bool { return r.key == s.key }); i >= 0 {
@@ -246,8 +246,7 @@ func (s *state) chosen(rows []row) int {
 	return openable(rows, min(s.at, max(len(rows)-1, 0)), 1)
 }
 
-// openable is the first row from one on, in a direction, that Enter does something with.
-// Those that only stand over others are passed by.
+// openable is the first row from one on, in a direction, that can be opened. Head rows are skipped.
 func openable(rows []row, at, way int) int {
 	for i := at; i >= 0 && i < len(rows); i += way {
 		if rows[i].open != nil {
@@ -262,7 +261,7 @@ func openable(rows []row, at, way int) int {
 	return at
 }
 
-// move chooses another row, or scrolls in the details.
+// move selects another row, or scrolls in the details.
 func (m *Model) move(by int) {
 	s := m.state()
 	if s.opened != "" {
@@ -281,7 +280,7 @@ func (m *Model) move(by int) {
 	s.key = rows[s.at].key
 }
 
-// open shows what there is to say of the chosen row.
+// open shows the details of the selected row.
 func (m *Model) open() {
 	s, rows := m.state(), m.rows()
 	if len(rows) == 0 {

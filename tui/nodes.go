@@ -14,26 +14,26 @@ import (
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
 
-// Fleet is the other nodes. *fleet.Fleet is one.
+// Fleet asks the other nodes. *fleet.Fleet implements it.
 type Fleet interface {
 	Nodes() []string // addresses
 	Close()
 	Overview(ctx context.Context, s fleet.Scope) ([]wire.Overview, fleet.Coverage, error)
 }
 
-// How the other nodes are asked: while somebody looks, for what is new.
+// How often the other nodes are asked while their tab is shown, and for which window.
 const (
 	askEvery = 10 * time.Second
 	askAbout = "30s"
 )
 
-// nodesState is what the other nodes said last.
+// nodesState is the last answer of the other nodes.
 type nodesState struct {
-	asking   bool // an answer, or the next question, is on its way
+	asking   bool // an answer, or the next question, is pending
 	answered time.Time
-	list     []wire.Overview // of those that did, in order
+	list     []wire.Overview // of the nodes that answered, in order
 	coverage fleet.Coverage
-	err      error // of those that did not: all of them
+	err      error // no node answered
 }
 
 type (
@@ -46,7 +46,7 @@ type (
 	}
 )
 
-// look begins to ask when the tab is shown.
+// look starts to ask when the tab is shown.
 func (m *Model) look() tea.Cmd {
 	if m.o.Fleet == nil || tabs[m.tab] != nodesTab || m.nodes.asking {
 		return nil
@@ -55,7 +55,7 @@ func (m *Model) look() tea.Cmd {
 	return question(m.ctx, m.o.Fleet)
 }
 
-// question asks all nodes, in a goroutine of its own: the view never waits.
+// question asks all nodes in a goroutine of its own: the view never blocks.
 func question(ctx context.Context, f Fleet) tea.Cmd {
 	return func() tea.Msg {
 		list, coverage, err := f.Overview(ctx, fleet.Scope{Since: askAbout})
@@ -63,13 +63,13 @@ func question(ctx context.Context, f Fleet) tea.Cmd {
 	}
 }
 
-// answered keeps an answer, and asks again later.
+// answered stores an answer, and schedules the next question.
 func (m *Model) answered(a answeredMsg) tea.Cmd {
 	m.nodes.answered, m.nodes.list, m.nodes.coverage, m.nodes.err = a.at, a.list, a.coverage, a.err
 	return tea.Tick(askEvery, func(time.Time) tea.Msg { return askMsg{} })
 }
 
-// ask asks again if somebody still looks.
+// ask asks again if the tab is still shown.
 func (m *Model) ask(askMsg) tea.Cmd {
 	m.nodes.asking = false
 	if m.stopping {
@@ -114,7 +114,7 @@ func (n nodes) page(m *Model, width int) page {
 	return p
 }
 
-// this is the machine that the view is on.
+// this is this machine's row.
 func (nodes) this(m *Model) row {
 	verdict := "nothing is diagnosed, because nothing is recorded"
 	if m.o.Path != "" {
@@ -193,7 +193,7 @@ func (nodes) answer(m *Model, address string, o *wire.Overview) row {
 	}
 }
 
-// signed is an offset between clocks, in a few characters.
+// signed formats an offset between clocks in a few characters.
 func signed(d time.Duration) string {
 	if d < 0 {
 		return "-" + report.Compact(uint64(-d))
@@ -201,7 +201,7 @@ func signed(d time.Duration) string {
 	return "+" + report.Compact(uint64(d))
 }
 
-// way words an offset between clocks.
+// way describes an offset between clocks.
 func way(d time.Duration) string {
 	if d < 0 {
 		return report.Duration(uint64(-d)) + " behind that"

@@ -18,19 +18,19 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// Heights from which on there is room for more than the rows.
+// Minimum heights for parts of the screen besides the rows.
 const (
 	roomForHints  = 14
 	roomForAlerts = 16
 )
 
-// Screen is what is on the screen: as many lines as it has, none wider than it.
+// Screen is the text on the screen: as many lines as its height, none wider than it.
 func (m *Model) Screen() string {
 	if m.width <= 0 || m.height <= 0 {
 		return ""
 	}
 	top, bottom := m.top(), m.bottom()
-	top = top[:min(len(top), max(m.height-len(bottom), 0))] // what was lost comes first
+	top = top[:min(len(top), max(m.height-len(bottom), 0))] // dropped records are shown first
 	room := max(m.height-len(top)-len(bottom), 0)
 	body := m.body(room)
 	for len(body) < room {
@@ -46,7 +46,7 @@ func (m *Model) Screen() string {
 // fit cuts a line to the screen.
 func (m *Model) fit(line string) string { return ansi.Truncate(line, m.width, "") }
 
-// top is the state of the run, the tabs, and what is not to be missed.
+// top is the state of the run, the tabs, and important messages.
 func (m *Model) top() []string {
 	lines := []string{m.headline(), m.tabBar()}
 	alerts := m.alerts()
@@ -97,7 +97,7 @@ func (m *Model) headline() string {
 // narrow is the width below which titles are cut.
 const narrow = 60
 
-// tabBar has the titles of the tabs, the one that is shown in brackets or reversed.
+// tabBar has the titles of the tabs, with the current one in brackets or reversed.
 func (m *Model) tabBar() string {
 	var parts []string
 	for i, t := range tabs {
@@ -127,8 +127,7 @@ func (m *Model) tabBar() string {
 	return strings.Join(parts, between)
 }
 
-// alerts are the last thing that happened once, and the worst that is found now. Where
-// findings are listed there is no need for them.
+// alerts are the last single event, and the worst current finding. The findings tab needs none.
 func (m *Model) alerts() []string {
 	if m.latest == nil || tabs[m.tab] == findingsTab || m.help {
 		return nil
@@ -151,8 +150,8 @@ func (m *Model) alerts() []string {
 	return list
 }
 
-// bottom is what the keys do, and the state of the tracer. What was lost comes first: it
-// is always to be seen.
+// bottom explains the keys, and shows the state of the tracer. Dropped records come first: they
+// must always be visible.
 func (m *Model) bottom() []string {
 	var lines []string
 	if m.typing {
@@ -179,7 +178,7 @@ func (m *Model) bottom() []string {
 	return append(lines, m.paint(i, lost)+rest)
 }
 
-// hints are the keys that matter here.
+// hints are the keys that work here.
 func (m *Model) hints() string {
 	s := m.state()
 	if s.opened != "" {
@@ -207,7 +206,7 @@ func (m *Model) hints() string {
 	return line
 }
 
-// body is what the tab shows, in so many lines.
+// body is what the tab shows, in at most so many lines.
 func (m *Model) body(room int) []string {
 	switch {
 	case m.help:
@@ -221,7 +220,7 @@ func (m *Model) body(room int) []string {
 	if s.opened != "" {
 		return m.details(&p, rows, room)
 	}
-	if room < 8 { // rows before what stands around them
+	if room < 8 { // rows are more important than what is around them
 		p.above = p.above[:min(len(p.above), 1)]
 		p.below = nil
 	}
@@ -235,7 +234,7 @@ func (m *Model) body(room int) []string {
 	return append(lines, below...)
 }
 
-// table draws as many rows as there is room for, the chosen one among them.
+// table draws as many rows as fit, with the selected one among them.
 func (m *Model) table(p *page, rows []row, room int) []string {
 	s := m.state()
 	if len(rows) == 0 {
@@ -252,7 +251,7 @@ func (m *Model) table(p *page, rows []row, room int) []string {
 	}
 	at := s.chosen(rows)
 	if len(rows) > room && room > 1 {
-		room-- // for how many there are
+		room-- // for the number of rows
 	}
 	s.top = min(max(min(s.top, at), at-room+1, 0), max(len(rows)-room, 0))
 	end := min(s.top+room, len(rows))
@@ -265,7 +264,7 @@ func (m *Model) table(p *page, rows []row, room int) []string {
 	return lines
 }
 
-// details is what there is to say of the row that was opened.
+// details is the text about the opened row.
 func (m *Model) details(p *page, rows []row, room int) []string {
 	s := m.state()
 	for i := range p.rows {
@@ -280,7 +279,7 @@ func (m *Model) details(p *page, rows []row, room int) []string {
 	return []string{"it is not there any more; Esc goes back"}
 }
 
-// scrolled is the part of lines that there is room for.
+// scrolled is the part of lines that fits.
 func (m *Model) scrolled(lines []string, room int, at *int) []string {
 	if len(lines) <= room || room < 2 {
 		*at = 0
@@ -291,12 +290,12 @@ func (m *Model) scrolled(lines []string, room int, at *int) []string {
 	return append(part, m.paint(dim, fmt.Sprintf("lines %d to %d of %d", *at+1, min(*at+room-1, len(lines)), len(lines))))
 }
 
-// wrapped breaks text into lines.
+// wrapped splits text into lines.
 func wrapped(s string, width int) []string {
 	return strings.Split(ansi.Wrap(s, max(width, 1), ""), "\n")
 }
 
-// short is a number in at most six characters.
+// short formats a number in at most six characters.
 func short(n uint64) string {
 	switch {
 	case n < 100_000:
@@ -309,7 +308,7 @@ func short(n uint64) string {
 	return report.Number(float64(n)/1e9) + "G"
 }
 
-// ago is how long before now something was, in a few characters.
+// ago formats the time since something, in a few characters.
 func ago(now, then time.Time) string {
 	d := max(now.Sub(then), 0)
 	switch {
@@ -321,7 +320,7 @@ func ago(now, then time.Time) string {
 	return fmt.Sprintf("%dh", int(d.Hours()))
 }
 
-// percent is a share of a whole.
+// percent formats a share.
 func percent(part, whole uint64) string {
 	if whole == 0 {
 		return "-"

@@ -1,19 +1,19 @@
 package tui
 
-// tab is one of the views. It keeps nothing: what there is to show is in the model.
+// tab is one of the tabs. It has no state: the data is in the model.
 type tab interface {
 	title() string
-	badge(m *Model) uint64 // how much there is to look at, behind the title
-	orders() []string      // in which rows can be sorted; the first is the usual one
+	badge(m *Model) uint64 // number shown after the title
+	orders() []string      // sort orders; the first is the default
 	page(m *Model, width int) page
 }
 
-// page is what a tab shows of the last second.
+// page is what a tab shows.
 type page struct {
-	above, below []string // the table
+	above, below []string // lines above and below the table
 	columns      []column
 	rows         []row
-	empty        string // said if there are no rows
+	empty        string // shown if there are no rows
 }
 
 // The tabs.
@@ -23,7 +23,7 @@ var (
 	nodesTab    tab = nodes{}
 )
 
-// tabs is the list. A new one is a file and a line here.
+// tabs is the list of tabs. A new one is a file and a line here.
 var tabs = [...]tab{
 	calls{},
 	ledgerTab,

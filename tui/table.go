@@ -6,13 +6,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// column says how a column of a table is laid out.
+// column is the layout of a column.
 type column struct {
 	title string
 	right bool
-	least int  // columns to which it can be narrowed; 0: not at all
-	drop  int  // the higher, the sooner it is left out where there is no room; 0: never
-	fill  bool // it takes the room that is left
+	least int  // minimum width; 0: not narrowed
+	drop  int  // columns with higher values are left out first if there is no room; 0: never
+	fill  bool // takes the remaining width
 }
 
 // cell is text in a column, or what is drawn there.
@@ -25,17 +25,17 @@ type cell struct {
 // text is a plain cell.
 func text(s string) cell { return cell{text: s} }
 
-// row is a line of a table.
+// row is a row of a table.
 type row struct {
-	key   string // the same in the next second
+	key   string // identifies the row also in the next second
 	cells []cell
-	head  string                   // instead of cells: a line of its own
-	group bool                     // it stands over the rows that follow
+	head  string                   // text instead of cells
+	group bool                     // the following rows belong to it
 	style style                    // of head
-	open  func(width int) []string // what Enter shows; nil: nothing
+	open  func(width int) []string // shown by Enter; nil: nothing
 }
 
-// matches reports whether a row has a text in it, whatever the case.
+// matches reports whether a row contains a text, ignoring case.
 func (r *row) matches(lower string) bool {
 	if lower == "" || strings.Contains(strings.ToLower(r.head), lower) {
 		return true
@@ -48,8 +48,8 @@ func (r *row) matches(lower string) bool {
 	return false
 }
 
-// filtered are the rows with a text in them. A head stays if a row below it does, and all
-// its rows stay if it has the text itself.
+// filtered are the rows that contain a text. A head row stays if a row below it does, and all its
+// rows stay if it contains the text itself.
 func filtered(rows []row, filter string) []row {
 	if filter == "" {
 		return rows
@@ -77,7 +77,7 @@ func filtered(rows []row, filter string) []row {
 	return kept
 }
 
-// gap is what stands between columns.
+// gap is the space between columns.
 func gap(width int) int {
 	if width < 100 {
 		return 1
@@ -85,7 +85,7 @@ func gap(width int) int {
 	return 2
 }
 
-// layout is how wide each column is, 0 for those that there is no room for.
+// layout is the width of each column, 0 for columns that do not fit.
 func layout(columns []column, rows []row, width int) []int {
 	natural := make([]int, len(columns))
 	for i, c := range columns {
@@ -140,7 +140,7 @@ func layout(columns []column, rows []row, width int) []int {
 	return widths
 }
 
-// pad makes text exactly so wide.
+// pad makes text exactly that wide.
 func pad(s string, width int, right bool) string {
 	w := ansi.StringWidth(s)
 	if w > width {
@@ -154,7 +154,7 @@ func pad(s string, width int, right bool) string {
 	return s + space
 }
 
-// line draws a row, behind a mark that shows whether it is chosen.
+// line draws a row, with a mark in front if it is selected.
 func (m *Model) line(r *row, columns []column, widths []int, isChosen bool, width int) string {
 	mark := " "
 	if isChosen {

@@ -1,6 +1,6 @@
-// Package tui is the view of a run on a terminal: tabs for calls, threads' ledgers,
-// findings, memory and nodes. It shows what package live added up and what diagnoses
-// say, and decides nothing itself.
+// Package tui is the view of a run on a terminal: tabs for calls, thread ledgers, findings, memory
+// and nodes. It shows the sums of package live and the reports of diagnoses, and decides nothing
+// itself.
 package tui
 
 import (
@@ -20,24 +20,23 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// View shows a run. It is a sink of the agent, which never waits for the terminal: a
-// second that could not be shown in time is replaced by the next.
+// View shows a run. It is a sink of the agent, which never waits for the terminal: a second that
+// could not be shown in time is replaced by the next.
 type View struct {
 	program *tea.Program
-	leave   func()      // ends questions to other nodes
-	live    *live.Stats // of the goroutine that calls Batch and Second
+	leave   func()      // cancels questions to other nodes
+	live    *live.Stats // used by the goroutine that calls Batch and Second
 	wake    chan struct{}
 	done    chan struct{}
 	closing sync.Once
 
 	mu       sync.Mutex // guards the rest
-	started  string     // to be shown; empty: nothing new
-	next     *second    // likewise
+	started  string     // to be shown; empty: no change
+	next     *second    // to be shown; nil: no change
 	findings live.Findings
 }
 
-// framesPerSecond is how often the screen may change. A terminal that nobody types on
-// does so once a second.
+// framesPerSecond is how often the screen may change. Without key presses it changes once a second.
 const framesPerSecond = 20
 
 // New makes a view that reads keys from in and draws to out.
@@ -70,7 +69,7 @@ func (v *View) Run() error {
 	return nil
 }
 
-// feed hands on what is new. Where the terminal takes nothing, it waits and nobody else.
+// feed passes new data to the program. If the terminal blocks, only feed waits.
 func (v *View) feed() {
 	for {
 		select {
@@ -94,7 +93,7 @@ func (v *View) feed() {
 	}
 }
 
-// tell has feed look.
+// tell wakes feed.
 func (v *View) tell() {
 	select {
 	case v.wake <- struct{}{}:
@@ -102,7 +101,7 @@ func (v *View) tell() {
 	}
 }
 
-// Started tells what the run began with.
+// Started describes the start of the run.
 func (v *View) Started(text string) {
 	v.mu.Lock()
 	v.started = text
@@ -113,7 +112,7 @@ func (v *View) Started(text string) {
 // End ends Run.
 func (v *View) End() { v.program.Send(endedMsg{}) }
 
-// Found tells what the live diagnosis says. It shows with the next second.
+// Found takes a report of the live diagnosis. It is shown with the next second.
 func (v *View) Found(r *report.Report) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package parquet writes a table in the format of Apache Parquet: integers, texts and
-// times, all of which may be null.
+// Package parquet writes a table in the format of Apache Parquet, with columns of integers, texts
+// and times, all of which may be null.
 package parquet
 
 import (
@@ -38,7 +38,7 @@ type Writer struct {
 // groupRows is how many rows a group has: those are kept in memory.
 const groupRows = 1 << 14
 
-// bufferBytes is how much of a column's values is kept before a page is made of it.
+// bufferBytes is how much of a column is kept before a page is written.
 const bufferBytes = 64 << 10
 
 // NewWriter begins a table.
@@ -49,8 +49,8 @@ func NewWriter(to io.Writer, columns []Column) *Writer {
 	return &Writer{to: w, columns: columns}
 }
 
-// schema is that of a structure with the columns as its fields: their order stays, which
-// that of a parquet.Group does not.
+// schema is a structure with the columns as its fields. It keeps their order, which a parquet.Group
+// does not.
 func schema(columns []Column) *parquet.Schema {
 	var fields []reflect.StructField
 	for i, c := range columns {
@@ -100,11 +100,11 @@ func (c Column) value(v any) (parquet.Value, error) {
 		}
 	case string:
 		if c.Kind == Text {
-			return parquet.ByteArrayValue([]byte(strings.ToValidUTF8(v, "\uFFFD"))), nil // the format demands it
+			return parquet.ByteArrayValue([]byte(strings.ToValidUTF8(v, "\uFFFD"))), nil // required by the format
 		}
 	}
 	return parquet.Value{}, fmt.Errorf("column %s: a %T does not fit", c.Name, v)
 }
 
-// Close writes what is left, and what the table is.
+// Close writes the rest, and the file's metadata.
 func (w *Writer) Close() error { return w.to.Close() }
