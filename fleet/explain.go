@@ -56,7 +56,7 @@ func explain(err error, asked bool) error {
 		return errors.New("its certificate is not known here; copy its ~/.ingero/node-cert.pem and pass it as --ca-cert " +
 			"FILE, or append it to ~/.ingero/nodes.pem")
 	case errors.As(err, &verify):
-		return fmt.Errorf("its certificate does not hold: %w", verify.Err)
+		return fmt.Errorf("its certificate is not valid: %w", verify.Err)
 	case errors.As(err, &header), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return errors.New("it speaks HTTP without TLS; if that is meant to be so, pass --no-tls")
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "protocol version"):
@@ -66,7 +66,7 @@ func explain(err error, asked bool) error {
 	case asked && closed(err):
 		return fmt.Errorf(noCertificate, errors.New(printable(err.Error())))
 	case errors.As(err, &lookup):
-		return fmt.Errorf("its name is not known: %w", lookup)
+		return fmt.Errorf("its name cannot be resolved: %w", lookup)
 	}
 	return errors.New(printable(err.Error()))
 }

@@ -48,13 +48,13 @@ func (c *Config) Validate() error {
 		return errors.New("there are no nodes to ask")
 	}
 	if len(c.Nodes) > maxNodes {
-		return fmt.Errorf("%d nodes are more than %d", len(c.Nodes), maxNodes)
+		return fmt.Errorf("too many nodes: %d, at most %d", len(c.Nodes), maxNodes)
 	}
 	seen := map[string]bool{}
 	for _, n := range c.Nodes {
 		host, port, err := net.SplitHostPort(n)
 		if err != nil || host == "" || port == "" || strings.ContainsAny(n, "/@ \t") {
-			return fmt.Errorf("%q is no node; write HOST:PORT, like gpu-node-01:%s", n, DefaultPort)
+			return fmt.Errorf("invalid node %q: want HOST:PORT, like gpu-node-01:%s", n, DefaultPort)
 		}
 		if seen[n] {
 			return fmt.Errorf("the node %s is listed twice", n)
@@ -195,7 +195,7 @@ func (f *Fleet) do(ctx context.Context, method, address, path string, body []byt
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("its answer broke off: %w", err)
+		return fmt.Errorf("its answer is incomplete: %w", err)
 	case len(b) > maxAnswer:
 		return fmt.Errorf("its answer is longer than %d MB", maxAnswer>>20)
 	case resp.StatusCode != http.StatusOK:
@@ -215,12 +215,13 @@ func refusal(code int, body []byte) error {
 	err := json.Unmarshal(body, &said)
 	switch {
 	case code == http.StatusUnauthorized:
-		return errors.New("it wants another token; give the one it was started with: --token-file FILE, " +
+		return errors.New("it refused the token; give the one it was started with: --token-file FILE, " +
 			"or ~/.ingero/node-token")
 	case err == nil && said.Error != "" && code != http.StatusNotFound:
 		return errors.New(printable(said.Error))
 	case code == http.StatusNotFound:
-		return errors.New("it answers, but does not know the question: it is no \"ingero dashboard\", or of another version")
+		return errors.New("it answers, but does not know this request: it is not \"ingero dashboard\", " +
+			"or has another version")
 	case code == http.StatusForbidden:
 		return fmt.Errorf("it refuses: %s", printable(strings.TrimSpace(string(body))))
 	}

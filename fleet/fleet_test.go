@@ -192,13 +192,13 @@ func TestOthersAnswerWhenNodesDoNot(t *testing.T) {
 		pool.AddCert(cert)
 	}
 	want := map[string]string{
-		other.address: "another token", stranger.address: "not known here", strict.address: "client-cert",
+		other.address: "refused the token", stranger.address: "not known here", strict.address: "client-cert",
 		hangs.address:   "no answer within",
 		garbage.address: "not as an Ingero node", foreign.address: "not as an Ingero node",
-		webpage.address: "does not know the question",
+		webpage.address: "does not know this request",
 		missing.address: "no such database", down.Addr().String(): "connection refused",
 		plain(t, api(t, path, 0)):   "without TLS",
-		"no-such-host.invalid:8080": "name is not known",
+		"no-such-host.invalid:8080": "name cannot be resolved",
 	}
 	nodes := []string{good.address}
 	for a := range want {

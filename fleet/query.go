@@ -99,7 +99,7 @@ func checkRows(rows [][]any, columns int) error {
 				if err != nil || strings.ContainsAny(string(v), ".eE") {
 					x, err := v.Float64()
 					if err != nil {
-						return fmt.Errorf("it answers with %s, which is no number", printable(string(v)))
+						return fmt.Errorf("it answers with %s, which is not a number", printable(string(v)))
 					}
 					line[i] = x
 					continue

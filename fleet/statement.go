@@ -182,7 +182,7 @@ func (s *statement) bounds(l []token) error {
 		if i < len(l) {
 			v, err := strconv.Atoi(l[i].text)
 			if l[i].kind != number || err != nil || v > 1<<30 {
-				return errors.New("its limit is no plain number")
+				return errors.New("its limit is not a plain number")
 			}
 			n = append(n, v)
 		}

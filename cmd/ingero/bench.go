@@ -113,8 +113,7 @@ func (c *console) bench(ctx context.Context, g bench.Group, f *benchFlags) error
 	return c.writeBench(r)
 }
 
-// benchProgress says on standard error what is being done: on one line of a
-// terminal, or on a line each.
+// benchProgress writes progress to standard error: on one line of a terminal, or as separate lines.
 type benchProgress struct{ c *console }
 
 func (p *benchProgress) say(what string) {
@@ -215,7 +214,7 @@ func figure(v float64, u bench.Unit) string {
 	return number(v, u) + " " + string(u)
 }
 
-// number has as many decimals as the unit's figures deserve.
+// number formats a value with the decimals that its unit deserves.
 func number(v float64, u bench.Unit) string {
 	decimals := 1
 	switch {

@@ -29,7 +29,7 @@ type diagnosisFlags struct {
 	asJSON   bool
 }
 
-// coOccurrence is the one baseline there is.
+// coOccurrence is the only baseline.
 const coOccurrence = "cooccurrence"
 
 func (c *console) benchDiagnosisCommand() *cobra.Command {
@@ -81,7 +81,7 @@ and stay in the user's cache, or in $INGERO_REAL_CACHE.`,
 func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 	o := f.Options
 	if o.Baseline = f.baseline == coOccurrence; !o.Baseline && f.baseline != "" {
-		return usage("there is no baseline %q; use %s", f.baseline, coOccurrence)
+		return usage("unknown baseline %q: use %s", f.baseline, coOccurrence)
 	}
 	var err error
 	if o.Backend, err = probe.ParseBackend(c.env(probe.BackendEnv)); err != nil {
@@ -115,7 +115,7 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 	return errors.Join(c.writeAccuracy(r), err)
 }
 
-// diagnosisCases draws what is to be run. done removes what was made for it.
+// diagnosisCases draws the cases to run. done removes the files made for them.
 func (c *console) diagnosisCases(ctx context.Context, realPrograms bool, o *accuracy.Options) (cases []accuracy.Case,
 	done func(), err error,
 ) {
@@ -136,7 +136,7 @@ func (c *console) diagnosisCases(ctx context.Context, realPrograms bool, o *accu
 	return cases, p.Close, nil
 }
 
-// ownCPUs are those this process may run on.
+// ownCPUs are the CPUs that this process may use.
 func ownCPUs() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

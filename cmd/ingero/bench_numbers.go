@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/bench/accuracy"
 )
 
-// countNumbers is how many of all numbers that were told are right.
+// countNumbers is how many of all compared numbers are right.
 func countNumbers(r *accuracy.Report) (n accuracy.Part) {
 	for _, f := range r.Numbers {
 		n.Cases += f.Compared

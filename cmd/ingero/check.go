@@ -57,7 +57,7 @@ what /proc lets it see, and says how many processes it could not look at.`,
 	return cmd
 }
 
-// marks stand before a check, with their colours.
+// marks are shown before a check, with their colours.
 var marks = map[doctor.Status][2]string{
 	doctor.OK:      {"ok     ", "32"},
 	doctor.Info:    {"info   ", "2"},
@@ -113,7 +113,7 @@ func writeLibraries(b *strings.Builder, libs []doctor.Library) {
 	}
 }
 
-// some names the first few of a list.
+// some lists the first few names.
 func some(names []string) string {
 	const few = 4
 	if len(names) <= few {

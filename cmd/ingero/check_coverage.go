@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/internal/doctor"
 )
 
-// coverage prints what of each process would be traced.
+// coverage prints what would be traced of each process.
 func (c *console) coverage(o doctor.Options, asJSON bool) error {
 	r, err := doctor.Coverage(o)
 	if err != nil {
@@ -73,8 +73,8 @@ func writeCovered(b *strings.Builder, p *coverage.Process) {
 	writeReasons(b, "  not seen: ", p.NotSeen)
 }
 
-// howTraced is p.Traced in words that fit what is said to be not seen: what runs on the GPU is seen,
-// but for some other functions.
+// howTraced describes p.Traced so that it fits the list of what is not seen: GPU work is seen,
+// except for some functions.
 func howTraced(p *coverage.Process) string {
 	n := 0
 	for _, r := range p.NotSeen {

@@ -17,7 +17,7 @@ import (
 	"github.com/ingero-io/ingero/store/source"
 )
 
-// dashboardAddress is where a recording is served unless told otherwise.
+// dashboardAddress is the default address of a served recording.
 const dashboardAddress = "127.0.0.1:8080"
 
 // dashboardFlags are the flags of dashboard.
@@ -88,7 +88,7 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 func (c *console) serveDashboard(ctx context.Context, src recording.Source, l *listener,
 	limits webserver.Limits,
 ) error {
-	host, _ := os.Hostname() // without one, the recording says what it is called
+	host, _ := os.Hostname() // on an error, the recording's own name is used
 	api := nodeapi.New(src,
 		nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
 	opts := l.opts

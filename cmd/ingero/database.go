@@ -13,8 +13,7 @@ import (
 // databaseEnv names the database when --db does not.
 const databaseEnv = "INGERO_DB"
 
-// owner is the user on whose behalf the program runs: under sudo, the one who
-// typed sudo.
+// owner is the user for whom the program runs: under sudo, the one who called sudo.
 type owner struct {
 	home     string
 	uid, gid int
@@ -61,7 +60,7 @@ func (c *console) database(asked string) (string, error) {
 type recordingFile struct {
 	path  string
 	fresh bool  // did not exist before
-	owner owner // to whom a fresh file is given
+	owner owner // owner of a fresh file
 }
 
 // newRecording decides where to record. Only the default folder is created.
@@ -72,7 +71,7 @@ func (c *console) newRecording(asked string) (*recordingFile, error) {
 	}
 	f := &recordingFile{path: path}
 	if o, err := c.owner(); err == nil {
-		f.owner = o // without one the file is just ours
+		f.owner = o // on an error the file is owned by this user
 	}
 	dir := filepath.Dir(path)
 	if asked == "" && c.env(databaseEnv) == "" {
@@ -102,8 +101,8 @@ func (o owner) makeFolder(dir string) error {
 	return o.give(dir)
 }
 
-// give hands a file or folder this program has just made to the user who called
-// sudo. It follows no link: the name lies where that user can put one.
+// give changes the owner of a file or folder that this program has just made to the user who called
+// sudo. It follows no symbolic link, as that user may be able to replace the file by one.
 func (o owner) give(path string) error {
 	if !o.sudo {
 		return nil
@@ -114,8 +113,7 @@ func (o owner) give(path string) error {
 	return nil
 }
 
-// handOver gives a fresh recording, with what SQLite keeps beside it, to its
-// owner.
+// handOver gives a fresh recording, with SQLite's files beside it, to its owner.
 func (f *recordingFile) handOver() error {
 	if !f.fresh {
 		return nil

@@ -120,7 +120,7 @@ func (c *console) demo(ctx context.Context, f *demoFlags, name string) error {
 func (c *console) handOverKept(path string) error {
 	o, err := c.owner()
 	if path == "" || err != nil {
-		return nil // nothing to hand over, or nobody to hand it to
+		return nil // nothing to hand over, or no other user
 	}
 	f := &recordingFile{path: path, fresh: true, owner: o}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +129,7 @@ func (c *console) handOverKept(path string) error {
 	return f.handOver()
 }
 
-// introduce says first whether what follows is live.
+// introduce says first whether the following is live.
 func (c *console) introduce(s *demo.Scenario, mode, reason string) {
 	if mode == demo.Recorded {
 		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s. To see it live: sudo ingero demo %s\n\n", reason,
@@ -140,7 +140,7 @@ func (c *console) introduce(s *demo.Scenario, mode, reason string) {
 	fmt.Fprintf(c.out, "%s\n\n", s.Story)
 }
 
-// demoBar shows how far the demo has come, on a terminal.
+// demoBar shows the progress of the demo on a terminal.
 type demoBar struct {
 	c     *console
 	shown bool
@@ -181,7 +181,7 @@ func (c *console) writeDemo(r *demo.Result, f *demoFlags) error {
 	return err
 }
 
-// judgement holds the explanation against the truth.
+// judgement compares the explanation with the truth.
 func judgement(r *demo.Result) string {
 	switch {
 	case r.Right && r.Scenario.Healthy():
@@ -198,7 +198,7 @@ func judgement(r *demo.Result) string {
 	return fmt.Sprintf("The explanation does not name the true cause, %s. Please report it.", r.Scenario.Expect)
 }
 
-// faults words what the program did to itself.
+// faults describes the faults that the program injected into itself.
 var faults = map[string]string{
 	"none":        "no fault",
 	"cpu-hog":     "another process took its CPU",
@@ -233,7 +233,7 @@ func truthLines(r *demo.Result) []string {
 	return append(lines, "calls          "+callsLine(t, r.Report))
 }
 
-// callsLine compares what the program counted with what the recording holds.
+// callsLine compares the program's own count of calls with the recording.
 func callsLine(t *cudastub.Truth, r *report.Report) string {
 	return fmt.Sprintf("%s made, %s in the recording", report.Count(uint64(max(t.Outermost(), 0))), report.Count(r.Events))
 }

@@ -87,7 +87,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = v.Close() }() // a reader has nothing to lose
+	defer func() { _ = v.Close() }() // a reader has no data to lose
 	rep, err := diagnose.Explain(ctx, v.Recording, v.Window, func(in *diagnose.Input) {
 		in.DB, in.Note, in.PerProcess = v.path, v.Note, f.perProcess
 		in.Only(f.pids)
@@ -108,7 +108,7 @@ func (c *console) writeReport(r *report.Report, brief bool) error {
 	return report.WriteText(c.out, r, report.TextOptions{Width: c.width(c.out), Color: c.colour(c.out), Brief: brief})
 }
 
-// writeJSON prints one value for programs, indented for people who look.
+// writeJSON prints one value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -66,7 +66,7 @@ memory. The recording is never changed.`,
 	fl.StringVarP(&f.out, "out", "o", "",
 		`the file to write, "-" for standard output (default: the recording's name, in the current folder)`)
 	f.window.add(fl)
-	since := fl.Lookup("since") // a part is the exception here
+	since := fl.Lookup("since") // here a part of the recording is the exception
 	since.DefValue = "all"
 	f.window.Since = "all"
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -84,7 +84,7 @@ func (c *console) export(ctx context.Context, f *exportFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = v.Close() }() // a reader has nothing to lose
+	defer func() { _ = v.Close() }() // a reader has no data to lose
 	if v.Note != "" {
 		fmt.Fprintf(c.err, "ingero: %s\n", v.Note)
 	}
@@ -97,7 +97,7 @@ func (c *console) export(ctx context.Context, f *exportFlags) error {
 	return c.writeFile(f.outFile(v.path, format), write)
 }
 
-// outFile is where to write.
+// outFile is the output file.
 func (f *exportFlags) outFile(db string, format *export.Format) string {
 	if f.out != "" {
 		return f.out
@@ -127,11 +127,11 @@ func (c *console) exportTable(ctx context.Context, w io.Writer, format *export.F
 	if err != nil {
 		return err
 	}
-	defer rows.Close() // a reader has nothing to lose
+	defer rows.Close() // a reader has no data to lose
 	return format.Table(w, rows)
 }
 
-// writeFile writes a file whole or not at all, or standard output.
+// writeFile writes a whole file or none, or to standard output.
 func (c *console) writeFile(path string, write func(io.Writer) error) error {
 	if path == "-" {
 		if c.isTerminal(c.out) {

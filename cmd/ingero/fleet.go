@@ -21,13 +21,13 @@ import (
 // exitPartial is the exit code when some nodes answered and others did not.
 const exitPartial = 3
 
-// fleetFlags say which nodes to ask, and how. What is not given comes from ingero.yaml.
+// fleetFlags say which nodes to ask, and how. Values not given come from ingero.yaml.
 type fleetFlags struct {
 	config.Fleet
 	file string // ingero.yaml
 }
 
-// addNodes adds the flags that say which nodes.
+// addNodes adds the flags that name the nodes.
 func (f *fleetFlags) addNodes(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.Nodes, "nodes", nil,
@@ -37,7 +37,7 @@ func (f *fleetFlags) addNodes(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("config") // fails only for a flag that does not exist
 }
 
-// add adds these and the flags that say how they are reached.
+// add adds these and the flags for the connection.
 func (f *fleetFlags) add(cmd *cobra.Command) {
 	f.addNodes(cmd)
 	fl := cmd.Flags()
@@ -55,8 +55,8 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// fleet is what to ask: nil if it is a recording, as named. Nodes of the configuration are
-// asked unless a recording is named.
+// fleet returns the nodes to ask, nil to read a recording. Nodes of the configuration are asked
+// unless a recording is named.
 func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fleet, error) {
 	given := cmd.Flags().Changed("nodes")
 	if given && db != "" {
@@ -82,7 +82,7 @@ func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fl
 	return fl, err
 }
 
-// fleetOf is who is asked beside a recording, nil for nobody.
+// fleetOf returns the nodes to ask besides a recording, nil for none.
 func (c *console) fleetOf(f *fleetFlags) (*fleet.Fleet, error) {
 	conf, err := config.Find(f.file, c.env)
 	if err != nil {
@@ -102,7 +102,7 @@ func notEmpty(given bool) error {
 	return nil
 }
 
-// unused refuses flags that say how nodes are reached when none are asked.
+// unused refuses connection flags when no nodes are asked.
 func (f *fleetFlags) unused(cmd *cobra.Command) error {
 	for _, name := range []string{"timeout", "ca-cert", "client-cert", "client-key", "token-file", "no-tls"} {
 		if cmd.Flags().Changed(name) {
@@ -112,7 +112,7 @@ func (f *fleetFlags) unused(cmd *cobra.Command) error {
 	return nil
 }
 
-// merge takes from the configuration what no flag says.
+// merge fills in values of the configuration that have no flag.
 func (f *fleetFlags) merge(c *config.Fleet) {
 	if len(f.Nodes) == 0 {
 		f.Nodes = c.Nodes
@@ -148,7 +148,7 @@ func (c *console) newFleet(f *fleetFlags) (*fleet.Fleet, error) {
 	return fleet.New(conf)
 }
 
-// fleetTLS says whom to trust, and who we are.
+// fleetTLS is the TLS configuration: trusted certificates and our own.
 func (c *console) fleetTLS(f *fleetFlags) (*tls.Config, error) {
 	if (f.ClientCert == "") != (f.ClientKey == "") {
 		return nil, usage("--client-cert and --client-key belong together; give both")
@@ -170,12 +170,12 @@ func (c *console) fleetTLS(f *fleetFlags) (*tls.Config, error) {
 	return t, err
 }
 
-// knownNodes are the certificates that the system trusts, those of nodes.pem, and this
-// machine's own.
+// knownNodes are the certificates trusted by the system, those of nodes.pem, and this machine's
+// own.
 func (c *console) knownNodes() (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // there may be no file of them
+		pool = x509.NewCertPool() // the system may have none
 	}
 	o, err := c.owner()
 	if err != nil {
@@ -227,7 +227,7 @@ func (c *console) queryFleet(ctx context.Context, fl *fleet.Fleet, f *queryFlags
 // tableRows are the rows of a table, one after the other.
 type tableRows struct {
 	table *fleet.Table
-	at    int // of the row after the current one
+	at    int // index of the next row
 }
 
 func (t *tableRows) Columns() []string { return t.table.Columns }

@@ -13,7 +13,7 @@ type footprintFlag agent.FootprintPolicy
 func (f *footprintFlag) Set(s string) error {
 	on, err := strconv.ParseBool(s)
 	if err != nil {
-		return fmt.Errorf("%q is neither true nor false", s)
+		return fmt.Errorf("invalid value %q: want true or false", s)
 	}
 	*f = footprintFlag(agent.FootprintOff)
 	if on {

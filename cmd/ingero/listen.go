@@ -21,16 +21,16 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// minToken is the shortest token accepted: it must not be guessed.
+// minToken is the minimum length of a token, so that it cannot be guessed.
 const minToken = 16
 
-// service is something that is served over HTTP.
+// service is a server over HTTP.
 type service struct {
 	name     string // of its token and certificate in ~/.ingero: NAME-token, NAME-cert.pem, NAME-key.pem
 	title    string // for people
-	path     string // of the address that is told
-	tokenEnv string // has the token when no flag does
-	remote   bool   // --no-tls may also be asked for when other machines can reach it
+	path     string // path of the printed address
+	tokenEnv string // has the token if no flag does
+	remote   bool   // --no-tls is also allowed where other machines can connect
 }
 
 // The services.
@@ -39,7 +39,7 @@ var (
 	nodeService = service{name: "node", title: "dashboard", path: "/", tokenEnv: "INGERO_NODE_TOKEN", remote: true}
 )
 
-// listenAddress is where a service is, and for whom.
+// listenAddress is the address of a service, and who can reach it.
 type listenAddress struct {
 	service
 	address   string // host:port
@@ -75,7 +75,7 @@ func (a *listenAddress) add(cmd *cobra.Command) {
 	}
 }
 
-// check refuses flags that make no sense together.
+// check refuses combinations of flags that make no sense.
 func (a *listenAddress) check(cmd *cobra.Command) error {
 	if a.address == "" {
 		for _, name := range listenFlags {
@@ -93,7 +93,7 @@ func (a *listenAddress) check(cmd *cobra.Command) error {
 	return mutuallyExclusive(cmd, "token", "token-file")
 }
 
-// listener is a server that has its address, and answers once it is told to.
+// listener is a server that has its address, and answers once it is started.
 type listener struct {
 	service
 	ln   net.Listener
@@ -103,7 +103,7 @@ type listener struct {
 	url  string
 }
 
-// listen checks who may call, and takes the address.
+// listen checks access, and opens the address.
 func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) {
 	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) 
 	return l, nil
 }
 
-// ownNames are what the server may be called.
+// ownNames are the host names of the server.
 func (a *listenAddress) ownNames(host string, local bool) []string {
 	names := slices.Clone(a.names)
 	if local {
@@ -197,8 +197,8 @@ func readToken(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// addressesOf are the numeric addresses under which an address to listen on is reached:
-// its own, or those of this machine if it is all of them.
+// addressesOf are the IP addresses at which a listening address can be reached: itself, or all of
+// this machine's.
 func addressesOf(listen string) []string {
 	host, _, err := net.SplitHostPort(listen)
 	ip := net.ParseIP(host)
@@ -210,7 +210,7 @@ func addressesOf(listen string) []string {
 	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil // a certificate for fewer names is one, too
+		return nil // a certificate for fewer names still works
 	}
 	var ips []string
 	for _, a := range own {
@@ -221,7 +221,7 @@ func addressesOf(listen string) []string {
 	return ips
 }
 
-// serviceCert reads the certificate that was given, or the one that is kept for this user.
+// serviceCert reads the certificate given by flags, or the one kept for this user.
 func (c *console) serviceCert(a *listenAddress, names []string) (*webserver.Cert, error) {
 	if a.cert != "" {
 		return webserver.LoadCert(a.cert, a.key)
@@ -254,7 +254,7 @@ func (c *console) serviceCert(a *listenAddress, names []string) (*webserver.Cert
 	return cert, nil
 }
 
-// link is the address for a client.
+// link is the URL for a client.
 func (l *listener) link(host string) string {
 	scheme := "https"
 	if l.cert == nil {
@@ -266,11 +266,11 @@ func (l *listener) link(host string) string {
 			host = h
 		}
 	}
-	_, port, _ := net.SplitHostPort(l.ln.Addr().String()) // of our own making
+	_, port, _ := net.SplitHostPort(l.ln.Addr().String()) // made by this program
 	return scheme + "://" + net.JoinHostPort(host, port) + l.path
 }
 
-// describe tells a person how to reach the server.
+// describe prints how to reach the server.
 func (l *listener) describe(w io.Writer, path string) {
 	fmt.Fprintf(w, "%s for %s at %s\n", l.title, path, l.url)
 	if l.cert != nil {
@@ -300,7 +300,7 @@ func (l *listener) describe(w io.Writer, path string) {
 	}
 }
 
-// tls is the certificate to serve with, nil for none.
+// tls is the certificate of the server, nil for none.
 func (l *listener) tls() *tls.Certificate {
 	if l.cert == nil {
 		return nil
@@ -308,7 +308,7 @@ func (l *listener) tls() *tls.Certificate {
 	return &l.cert.TLS
 }
 
-// readCertificates reads those who may sign.
+// readCertificates reads CA certificates.
 func readCertificates(path string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -316,7 +316,7 @@ func readCertificates(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("there is no certificate in %s; it has to be PEM, with -----BEGIN CERTIFICATE-----", path)
+		return nil, fmt.Errorf("no certificate in %s: want PEM, with -----BEGIN CERTIFICATE-----", path)
 	}
 	return pool, nil
 }

@@ -18,7 +18,7 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// debugEnv makes an internal error print where it happened.
+// debugEnv makes an internal error print its stack.
 const debugEnv = "INGERO_DEBUG"
 
 // run executes a command line and returns the exit code.
@@ -39,26 +39,26 @@ func run(args []string) (code int) {
 	return c.report(root.ExecuteContext(context.Background()))
 }
 
-// console is what a command talks to.
+// console is the environment of a command.
 type console struct {
 	in       io.Reader
 	out, err io.Writer // results; progress and errors
 	env      func(string) string
-	now      func() time.Time // against which recordings are new or old
+	now      func() time.Time // current time, to judge the age of recordings
 }
 
-// The exit codes. A traced command's own code is passed on.
+// The exit codes. A traced command's own code is passed through.
 const (
 	exitFailure = 1
 	exitUsage   = 2
 )
 
-// exitCode ends the program with a code and no message of its own.
+// exitCode ends the program with a code and without a message.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// usageError is a command line that cannot be understood.
+// usageError is an invalid command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -67,11 +67,11 @@ func usage(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
 
-// report tells an error and what to do about it, and returns the exit code.
+// report prints an error and what to do about it, and returns the exit code.
 func (c *console) report(err error) int {
 	var code exitCode
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has enough
+	case err == nil, errors.Is(err, syscall.EPIPE): // the reader closed the output
 		return 0
 	case errors.As(err, &code):
 		return int(code)

@@ -71,8 +71,8 @@ outcome; no data.`,
 	return cmd
 }
 
-// mcpMemory is how much Go memory serving may take before the collector works harder
-// for less, in bytes. What agents get is small; what they ask for may not be.
+// mcpMemory is the soft limit of Go memory while serving, in bytes: the collector then works
+// harder. Answers to agents are small; computing them may not be.
 const mcpMemory = 128 << 20
 
 func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
@@ -114,7 +114,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	return mcpserver.Serve(ctx, h.ln, server, h.tls(), h.opts)
 }
 
-// logger writes warnings, and everything if internal errors are looked for.
+// logger writes warnings, and all messages when internal errors are debugged.
 func (c *console) logger(w io.Writer) *slog.Logger {
 	level := slog.LevelWarn
 	if c.env(debugEnv) != "" {
@@ -123,7 +123,7 @@ func (c *console) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// openAudit opens the log of calls. Only its owner may read it.
+// openAudit opens the audit log. Only its owner may read it.
 func (c *console) openAudit(path string) (io.WriteCloser, error) {
 	if path == "" {
 		return unclosed{c.err}, nil
@@ -135,7 +135,7 @@ func (c *console) openAudit(path string) (io.WriteCloser, error) {
 	return f, nil
 }
 
-// unclosed keeps a stream open that belongs to somebody else.
+// unclosed ignores Close, for a stream that is owned elsewhere.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }

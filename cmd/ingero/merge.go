@@ -66,7 +66,7 @@ the other commands read as well; not together with recordings of today.`,
 	return cmd
 }
 
-// mergeInputs are the recordings with the names they are given.
+// mergeInputs are the recordings with the node names given for them.
 func mergeInputs(files, force []string) ([]sqlite.MergeInput, error) {
 	inputs := make([]sqlite.MergeInput, len(files))
 	for i, f := range files {
@@ -100,7 +100,7 @@ func (c *console) merge(ctx context.Context, f *mergeFlags, inputs []sqlite.Merg
 	_, err := os.Lstat(f.output)
 	out := recordingFile{path: f.output, fresh: f.overwrite || errors.Is(err, fs.ErrNotExist)}
 	if o, err := c.owner(); err == nil {
-		out.owner = o // without one the file is just ours
+		out.owner = o // on an error the file is owned by this user
 	}
 	o := sqlite.MergeOptions{Overwrite: f.overwrite}
 	if c.isTerminal(c.err) {
@@ -142,7 +142,7 @@ func count(n int64, noun string) string {
 	return fmt.Sprintf("%s %ss", report.Count(uint64(n)), noun)
 }
 
-// nodes words of which machines a recording is.
+// nodes lists the machines in a recording.
 func nodes(names []string) string {
 	if len(names) == 1 {
 		return "node " + names[0]

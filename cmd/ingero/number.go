@@ -9,14 +9,13 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// duration words a duration with three digits.
+// duration formats a duration with three digits.
 func duration(d time.Duration) string { return report.Duration(uint64(max(d, 0))) }
 
-// size words a number of bytes.
+// size formats a number of bytes.
 func size(n uint64) string { return report.Bytes(n) }
 
-// parseSize reads a number of bytes such as 10g, 512MiB or 1000; units are
-// powers of 1024.
+// parseSize parses a number of bytes such as 10g, 512MiB or 1000; units are powers of 1024.
 func parseSize(s string) (int64, error) {
 	t := strings.ToLower(strings.TrimSpace(s))
 	t = strings.TrimSuffix(strings.TrimSuffix(t, "b"), "i")
@@ -29,7 +28,7 @@ func parseSize(s string) (int64, error) {
 	v, err := strconv.ParseFloat(t, 64)
 	bytes := v * float64(uint64(1)<<shift)
 	if err != nil || !(bytes >= 0 && bytes < 1<<62) {
-		return 0, fmt.Errorf("%q is no size; write for example 10g, 512m or 0 for no limit", s)
+		return 0, fmt.Errorf("invalid size %q: want for example 10g, 512m or 0 for no limit", s)
 	}
 	return int64(bytes), nil
 }

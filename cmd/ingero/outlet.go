@@ -6,23 +6,23 @@ import (
 	"sync"
 )
 
-// outlet writes lines in the background. Who reads them may pause: a pipe that nobody empties, a terminal
-// stopped with Ctrl+S. Tracing goes on meanwhile, as calls would be lost if it waited.
+// outlet writes lines in the background. Its reader may pause: a pipe that is not read, a terminal
+// stopped with Ctrl+S. Tracing must continue, as waiting would lose calls.
 type outlet struct {
 	to     io.Writer
 	failed func() // called once, if a line cannot be written
 
 	mu      sync.Mutex // guards the rest
-	more    sync.Cond  // there are lines to write, or no more will come
+	more    sync.Cond  // there are lines to write, or the end was reached
 	lines   [][]byte
 	bytes   int    // in lines
-	dropped uint64 // lines that were not written, as too many waited
+	dropped uint64 // lines that were not written, as too many were waiting
 	ended   bool
 	err     error // the first, usually a closed pipe
 	done    chan struct{}
 }
 
-// maxWaiting is how many bytes of lines may wait for their reader: some thousand lines.
+// maxWaiting is how many bytes of lines may wait: some thousand lines.
 const maxWaiting = 1 << 20
 
 func newOutlet(to io.Writer, failed func()) *outlet {
@@ -32,8 +32,8 @@ func newOutlet(to io.Writer, failed func()) *outlet {
 	return o
 }
 
-// print hands over a line without waiting. It is dropped and counted if too many wait already, unless
-// it must be told.
+// print adds a line without blocking. If too many are waiting, the line is dropped and counted,
+// unless it is required.
 func (o *outlet) print(line []byte, must bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,7 +48,7 @@ func (o *outlet) print(line []byte, must bool) {
 	}
 }
 
-// lost is how many lines were dropped so far.
+// lost is the number of lines dropped so far.
 func (o *outlet) lost() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,7 +62,7 @@ func (o *outlet) close() error {
 	o.more.Signal()
 	o.mu.Unlock()
 	<-o.done
-	return o.err // nobody writes it any more
+	return o.err // the writing goroutine has ended
 }
 
 func (o *outlet) write() {
@@ -82,7 +82,7 @@ func (o *outlet) write() {
 	}
 }
 
-// next is the first line that waits; nil if none will come.
+// next is the first waiting line; nil at the end.
 func (o *outlet) next() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ func (p *pidList) Set(s string) error {
 	for _, f := range fields {
 		n, err := strconv.ParseUint(f, 10, 31)
 		if err != nil || n == 0 {
-			return fmt.Errorf("%q is no process id", f)
+			return fmt.Errorf("invalid process id %q", f)
 		}
 		if !slices.Contains(*p, uint32(n)) {
 			*p = append(*p, uint32(n))

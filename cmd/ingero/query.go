@@ -22,7 +22,7 @@ type queryFlags struct {
 	fleet  fleetFlags
 }
 
-// defaultRows is how many rows query prints unless told otherwise.
+// defaultRows is the default number of rows that query prints.
 const defaultRows = 1000
 
 func queryCommand(c *console) *cobra.Command {
@@ -102,7 +102,7 @@ func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql
 	if err != nil {
 		return err
 	}
-	defer rows.Close() // a reader has nothing to lose
+	defer rows.Close() // a reader has no data to lose
 	if err := write(c, rows); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ const unlimited = 1 << 50
 // maxStatement bounds a statement read from standard input, in bytes.
 const maxStatement = 1 << 20
 
-// statement returns the SQL to run: what was given, or standard input for "-".
+// statement returns the SQL to run: the argument, or standard input for "-".
 func (c *console) statement(f *queryFlags, sql string) (string, error) {
 	if sql == "-" {
 		b := make([]byte, maxStatement)

@@ -56,7 +56,7 @@ Start here:
 	return root
 }
 
-// noSuchCommand refuses a first word that is no command.
+// noSuchCommand refuses a first word that is not a command.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return usage("%s; see ingero --help", msg)
 }
 
-// arguments words the usual complaint about positional arguments.
+// arguments makes the error for wrong positional arguments.
 func arguments(minimum, maximum int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < minimum || len(args) > maximum {
@@ -86,8 +86,7 @@ func mutuallyExclusive(cmd *cobra.Command, a, b string) error {
 	return nil
 }
 
-// refused words why even a privileged process may not trace, empty if it is only
-// privileges that are missing.
+// refused says why even a privileged process may not trace, empty if only privileges are missing.
 func refused(reasons []coverage.Reason) string {
 	for _, r := range reasons {
 		if r.What == doctor.Everything && r.Code != "capabilities" {
@@ -97,7 +96,7 @@ func refused(reasons []coverage.Reason) string {
 	return ""
 }
 
-// hint says what to do about errors whose remedy depends on the command line.
+// hint returns advice for errors whose solution depends on the command line.
 func hint(err error) string {
 	switch {
 	case errors.Is(err, probe.ErrPermission):

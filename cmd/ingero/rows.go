@@ -60,11 +60,11 @@ func readFull(r io.Reader, b []byte) (int, error) {
 	return n, err
 }
 
-// widthRows is how many rows a table's columns are fitted to; the rest follow
-// as they come, so that memory stays bounded.
+// widthRows is the number of rows from which a table's column widths are computed; the rest is
+// written as it comes, so that memory stays bounded.
 const widthRows = 1000
 
-// maxCell is the widest cell a table shows; json and csv show all of it.
+// maxCell is the maximum width of a table cell; json and csv have the full value.
 const maxCell = 120
 
 // writeTable aligns columns, numbers to the right.
@@ -112,7 +112,7 @@ func (t *rowTable) add(line []string) error {
 	return nil
 }
 
-// flush prints the head and the rows kept so far.
+// flush prints the header and the rows kept so far.
 func (t *rowTable) flush() error {
 	if t.begun {
 		return nil
@@ -158,7 +158,7 @@ func (t *rowTable) print(line []string) error {
 // clean makes a cell one line that cannot move the cursor.
 func clean(s string) string { return ansi.Truncate(report.OneLine(s), maxCell, "…") }
 
-// named is rows whose columns have the names that are shown.
+// named is rows with the column names that are shown.
 type named struct{ rowSource }
 
 func (n named) Columns() []string { return columns(n.rowSource) }
@@ -188,7 +188,7 @@ func writeJSONRows(c *console, rows rowSource) error {
 		sep = ",\n"
 	}
 	if rows.Err() != nil {
-		return nil // the caller tells it; the array stays open, as it is incomplete
+		return nil // the caller reports it; the array stays open, as it is incomplete
 	}
 	end := "\n]\n"
 	if sep == "[\n" {
@@ -198,8 +198,8 @@ func writeJSONRows(c *console, rows rowSource) error {
 	return err
 }
 
-// columns are the names of the columns, all different and none empty: the
-// driver forgets the name of a column if a later one has the same.
+// columns are the names of the columns, all different and none empty: if two columns have the same
+// name, the driver keeps only the last.
 func columns(rows rowSource) []string {
 	seen := map[string]bool{}
 	var names []string
@@ -217,7 +217,7 @@ func columns(rows rowSource) []string {
 	return names
 }
 
-// objectKeys are what stands before each value of a row: {"a":, ,"b":.
+// objectKeys is the text before each value of a row: {"a":, ,"b":.
 func objectKeys(names []string) ([][]byte, error) {
 	var keys [][]byte
 	for i, n := range names {

@@ -7,19 +7,18 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal reports whether a stream is one that a person sees and that can
-// move its cursor.
+// isTerminal reports whether a stream is a terminal with a movable cursor.
 func (c *console) isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && c.env("TERM") != "dumb"
 }
 
-// colour reports whether to colour what is written to w (no-color.org).
+// colour reports whether output to w is coloured (no-color.org).
 func (c *console) colour(w io.Writer) bool {
 	return c.isTerminal(w) && c.env("NO_COLOR") == ""
 }
 
-// width is how many columns w has; 0 if it is no terminal.
+// width is the number of columns of w; 0 if it is not a terminal.
 func (c *console) width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

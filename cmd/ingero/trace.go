@@ -63,7 +63,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
   sudo ingero trace --json | jq 'select(.type == "call")'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return usage("%q is no flag of trace; to start a program, write it after --: ingero trace -- %s", args[0],
+				return usage("unexpected argument %q; to start a program, write it after --: ingero trace -- %s", args[0],
 					strings.Join(args, " "))
 			}
 			return nil
@@ -81,7 +81,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 	return cmd
 }
 
-// tracing is one run of trace: what to ask of the agent, and how to show it.
+// tracing is one run of trace: the agent's options, and how the run is shown.
 type tracing struct {
 	c       *console
 	opts    agent.Options
@@ -90,18 +90,18 @@ type tracing struct {
 	file    *recordingFile // nil: nothing is recorded
 	view    traceView
 	metrics *metricsSink // nil: no metrics
-	log     io.Writer    // of what is neither result nor progress
+	log     io.Writer    // for messages that are neither results nor progress
 }
 
-// traceView shows a run while it lasts, and its end.
+// traceView shows a run, and its end.
 type traceView interface {
-	found(r *report.Report) // what the live diagnosis says of the last seconds
+	found(r *report.Report) // report of the live diagnosis on the last seconds
 	run(ctx context.Context, o agent.Options) (agent.Summary, error)
 	summary(s *agent.Summary, next string) error
 }
 
-// heapGrowth is how far, in per cent, the heap grows before it is collected. A quarter of
-// what is usual: some MB less beside a job that needs them, for 0.3 % of a core.
+// heapGrowth is the heap growth in percent before a garbage collection. It is a quarter of the
+// default: some MB less memory beside the traced job, for 0.3 % of a core.
 const heapGrowth = 25
 
 func (c *console) trace(ctx context.Context, f *traceFlags, command []string) error {
@@ -117,8 +117,8 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	// A reader that leaves must not kill the run: its writes fail instead. (Not
-	// signal.Ignore, which a traced command would inherit.)
+	// A closed pipe must not kill the run: writes fail instead. (Not signal.Ignore, which a
+	// traced command would inherit.)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -136,13 +136,13 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 		return err
 	}
 	if ctx.Err() != nil || f.duration > 0 && sum.Elapsed >= f.duration {
-		return nil // we ended the command
+		return nil // this program ended the command
 	}
 	return exitCode(sum.ExitCode)
 }
 
-// watch runs the tracer; what it records is diagnosed as it goes on, and served to AI
-// agents at an address, unless that is empty.
+// watch runs the tracer. Its recording is diagnosed live, and served to AI agents if an address is
+// given.
 func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, error) {
 	if t.metrics != nil {
 		defer func() { _ = t.metrics.Close() }() // if the run never began
@@ -162,7 +162,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 	return t.view.run(ctx, t.opts)
 }
 
-// found hands on what the live diagnosis says of the last seconds.
+// found passes on a report of the live diagnosis.
 func (t *tracing) found(r *report.Report) {
 	t.view.found(r)
 	if t.metrics != nil {
@@ -170,7 +170,7 @@ func (t *tracing) found(r *report.Report) {
 	}
 }
 
-// options checks the flags and turns them into the agent's options.
+// options checks the flags and converts them to the agent's options.
 func (t *tracing) options(f *traceFlags, command []string) error {
 	o := &t.opts
 	o.UID, o.Command, o.Duration, o.Stack = agent.AnyUser, command, f.duration, probe.StackPolicy(f.stack)
@@ -241,8 +241,8 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 	return nil
 }
 
-// choose picks the view. A traced command has standard output to itself, unless
-// JSON was asked for: then its output goes where its errors go.
+// choose selects the view. A traced command has standard output to itself. With --json, its output
+// goes to standard error instead.
 func (t *tracing) choose(f *traceFlags) error {
 	out, log := t.c.out, t.c.err
 	started := len(t.opts.Command) > 0
@@ -265,7 +265,7 @@ func (t *tracing) choose(f *traceFlags) error {
 		if err != nil {
 			return err
 		}
-		buffered := new(lockedBuffer) // the view owns the screen
+		buffered := new(lockedBuffer) // the view uses the whole screen
 		o := tui.Options{Colour: t.c.colour(out), Node: t.node, Fleet: nodes, NoFleet: why}
 		if t.file != nil {
 			o.Path = t.file.path
@@ -279,10 +279,10 @@ func (t *tracing) choose(f *traceFlags) error {
 	return nil
 }
 
-// noProcess is said until there is something to trace.
+// noProcess is shown while no process is traced.
 const noProcess = "no process uses CUDA yet; those that start will be traced"
 
-// next is the command to run after this one.
+// next is the command to suggest after this one.
 func (t *tracing) next(s *agent.Summary) string {
 	if t.file == nil || s.Calls == 0 && s.Footprint == nil {
 		return ""
@@ -297,7 +297,7 @@ func (t *tracing) next(s *agent.Summary) string {
 	return cmd
 }
 
-// withoutDatabase hides $INGERO_DB, which the next shell may not have.
+// withoutDatabase removes $INGERO_DB, which the next shell may not have.
 func withoutDatabase(env func(string) string) func(string) string {
 	return func(k string) string {
 		if k == databaseEnv {
@@ -307,7 +307,7 @@ func withoutDatabase(env func(string) string) func(string) string {
 	}
 }
 
-// lookupUser reads a user's name or number.
+// lookupUser finds a user by name or number.
 func lookupUser(s string) (int, error) {
 	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
 		return int(n), nil
@@ -319,7 +319,7 @@ func lookupUser(s string) (int, error) {
 	return strconv.Atoi(u.Uid)
 }
 
-// watchEnd ends a run when all the processes it was to watch have ended.
+// watchEnd ends a run when all its processes have ended.
 type watchEnd struct {
 	fs   proc.FS
 	pids []int
@@ -340,7 +340,7 @@ func (w *watchEnd) Second(*agent.Status) {
 	}
 }
 
-// quote makes an argument one word for a shell.
+// quote quotes an argument for a shell.
 func quote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,+@%", r)

@@ -6,11 +6,10 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// findings remembers what the live diagnosis has said, for the views that tell
-// each cause once.
+// findings remembers what the live diagnosis has reported, for views that show each finding once.
 type findings map[string]time.Time // when a chain was last seen, by id
 
-// forget is how long a cause must have been gone to be told again.
+// forget is how long a finding must have been gone to be shown again.
 const forget = time.Minute
 
 // fresh returns the chains of a new report that were not there lately.
@@ -28,5 +27,5 @@ func (f *findings) fresh(r *report.Report, now time.Time) []report.Chain {
 	return list
 }
 
-// findingLine is a finding in one line.
+// findingLine describes a finding in one line.
 func findingLine(c *report.Chain) string { return clean("[" + c.Severity + "] " + c.Summary) }

@@ -25,7 +25,7 @@ type traceFlags struct {
 	inner    bool
 	mcp      string
 	serve    string
-	fleet    fleetFlags // and the configuration
+	fleet    fleetFlags // also for the configuration
 }
 
 // add adds the flags of trace.

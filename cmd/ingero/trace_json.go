@@ -43,13 +43,13 @@ func (v *jsonView) found(r *report.Report) {
 	}
 }
 
-// jsonOOM is a process that the kernel ended for lack of memory.
+// jsonOOM is a process that the kernel killed for lack of memory.
 type jsonOOM struct {
 	Type    string `json:"type"`
 	At      uint64 `json:"at_ns"`
 	PID     uint32 `json:"pid"`
 	Process string `json:"process"`
-	Trigger uint32 `json:"trigger_pid"` // whose need for memory it was
+	Trigger uint32 `json:"trigger_pid"` // the process that needed memory
 }
 
 // jsonXid is an error of a GPU that its driver reported.
@@ -69,14 +69,14 @@ type opKey struct {
 // maxCallLines bounds the calls printed in a second; the rest are counted.
 const maxCallLines = 1000
 
-// minMedian is how many calls a median must rest on to call one slow.
+// minMedian is the minimum number of calls in a median, to call one slow.
 const minMedian = 10
 
 func newJSONView(out io.Writer, r *agent.Recording) *jsonView {
 	v := &jsonView{
 		record: r, usual: map[opKey]time.Duration{}, comms: map[uint32]string{}, budget: maxCallLines, cancel: func() {},
 	}
-	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads on after a failure
+	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads the output after a failure
 	return v
 }
 
@@ -91,7 +91,7 @@ func (v *jsonView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 // print writes a line, however long its reader pauses.
 func (v *jsonView) print(line any) { v.encode(line, true) }
 
-// offer writes a line that is dropped if too many wait for their reader.
+// offer writes a line that is dropped if too many are waiting.
 func (v *jsonView) offer(line any) { v.encode(line, false) }
 
 func (v *jsonView) encode(line any, must bool) {
@@ -147,9 +147,9 @@ type jsonSecond struct {
 	Elapsed       int64             `json:"elapsed_ns"`
 	Calls         uint64            `json:"calls"`
 	CallsPerS     float64           `json:"calls_per_s"`
-	Syscalls      uint64            `json:"syscalls"`      // counted since the start, if any are
-	CallsNotShown uint64            `json:"calls_untold"`  // slow or failed, beyond what a second may print
-	Dropped       uint64            `json:"lines_dropped"` // call and second, since the start: too many waited to be read
+	Syscalls      uint64            `json:"syscalls"`      // counted since the start, if they are counted
+	CallsNotShown uint64            `json:"calls_untold"`  // slow or failed calls beyond the limit of a second
+	Dropped       uint64            `json:"lines_dropped"` // call and second lines, since the start: too many were waiting
 	Ops           []jsonOp          `json:"ops"`
 	InFlight      []jsonFlight      `json:"in_flight"` // calls that had not returned after a second
 	Processes     []jsonProcess     `json:"processes"`
@@ -166,7 +166,7 @@ type jsonFlight struct {
 	Thread    string            `json:"thread"`
 	Op        string            `json:"op"`
 	Inner     string            `json:"inner_op,omitempty"`
-	Since     uint64            `json:"since_ns"` // Unix ns at which it began
+	Since     uint64            `json:"since_ns"` // Unix ns, start
 	Age       uint64            `json:"age_ns"`
 	Doing     string            `json:"doing"` // running, runnable, blocked
 	WaitsFor  string            `json:"waits_for,omitempty"`
@@ -254,7 +254,7 @@ type jsonCall struct {
 	Slow     bool              `json:"slow"`
 	Failed   bool              `json:"failed"`
 	Args     map[string]uint64 `json:"args"`
-	OffCPU   map[string]uint64 `json:"off_cpu_ns"` // by class, where the time went
+	OffCPU   map[string]uint64 `json:"off_cpu_ns"` // by class
 }
 
 // Batch implements agent.Sink.

@@ -20,14 +20,14 @@ type lineView struct {
 	lines  *outlet
 	width  int // of the terminal, 0 if there is none
 	cancel context.CancelFunc
-	wait   string        // what to say while no process is traced
+	wait   string        // shown while no process is traced
 	last   time.Duration // of the last line
 	seen   findings
 }
 
 func newLineView(out io.Writer, width int, wait string) *lineView {
 	v := &lineView{width: width, wait: wait, cancel: func() {}}
-	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads on after a failure
+	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads the output after a failure
 	return v
 }
 
@@ -41,11 +41,11 @@ func (v *lineView) found(r *report.Report) {
 // print writes a line, however long its reader pauses.
 func (v *lineView) print(line string) { v.lines.print([]byte(line+"\n"), true) }
 
-// offer writes a line that is dropped if too many wait for their reader.
+// offer writes a line that is dropped if too many are waiting.
 func (v *lineView) offer(line string) { v.lines.print([]byte(line+"\n"), false) }
 
-// shortSecond is the least time between two lines: the last one of a run is left
-// to the summary.
+// shortSecond is the minimum time between two lines: the last second of a run is left to the
+// summary.
 const shortSecond = 500 * time.Millisecond
 
 func (v *lineView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
@@ -60,7 +60,7 @@ func (v *lineView) started(s agent.Start) {
 	v.print(startLine(&s, v.wait))
 }
 
-// startLine says what a run began with.
+// startLine describes the start of a run.
 func startLine(s *agent.Start, who string) string {
 	if len(s.Processes) > 0 {
 		who = "tracing " + processList(s.Processes)
@@ -111,7 +111,7 @@ func (v *lineView) Batch(b *store.Batch) {
 	}
 }
 
-// xidLine tells of an error of a GPU.
+// xidLine describes an error of a GPU.
 func xidLine(x *store.Xid) string { return "[GPU ERROR] " + x.String() }
 
 // Second implements agent.Sink.
@@ -136,7 +136,7 @@ func (v *lineView) Second(s *agent.Status) {
 	}
 }
 
-// counted is what was counted so far: calls, system calls, or both.
+// counted lists the counts so far: calls, system calls, or both.
 func counted(s *agent.Status) string {
 	calls := fmt.Sprintf("%s calls, %s/s", report.Count(s.Calls), report.Rate(s.PerSecond))
 	switch {
@@ -148,7 +148,7 @@ func counted(s *agent.Status) string {
 	return calls + "  " + plural(s.Syscalls, "system call")
 }
 
-// maxFlights bounds the calls in flight that are shown in a second.
+// maxFlights bounds the calls in flight shown in a second.
 const maxFlights = 5
 
 func (v *lineView) summary(s *agent.Summary, next string) error {
@@ -163,7 +163,7 @@ func (v *lineView) summary(s *agent.Summary, next string) error {
 	return v.lines.close()
 }
 
-// writeSummary tells a person how a run ended and what to do next.
+// writeSummary prints how a run ended and what to do next.
 func writeSummary(w io.Writer, s *agent.Summary, next string, o report.TextOptions) error {
 	var b strings.Builder
 	if s.Footprint != nil {
@@ -199,8 +199,8 @@ func writeSummary(w io.Writer, s *agent.Summary, next string, o report.TextOptio
 	return err
 }
 
-// lockedBuffer collects log lines while a table owns the screen: the last ones, if there
-// are very many.
+// lockedBuffer collects log lines while a view uses the whole screen; if there are very many, only
+// the last ones.
 type lockedBuffer struct {
 	mu  sync.Mutex // guards the rest
 	b   []byte
@@ -216,14 +216,14 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.b = append(l.b, p...)
 	if len(l.b) > maxLog {
 		l.cut = true
-		rest := l.b[len(l.b)-maxLog/2:] // not at each further line
+		rest := l.b[len(l.b)-maxLog/2:] // not for each line
 		_, rest, _ = bytes.Cut(rest, []byte("\n"))
 		l.b = append(l.b[:0], rest...)
 	}
 	return len(p), nil
 }
 
-// String is what was written so far.
+// String is the text so far.
 func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

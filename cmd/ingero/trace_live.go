@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/tui"
 )
 
-// liveView shows a run on the terminal, tab by tab, and its summary at the end.
+// liveView shows a run on the terminal in tabs, and its summary at the end.
 type liveView struct {
 	c    *console
 	log  *lockedBuffer
@@ -40,7 +40,7 @@ func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 	if v.opts.Fleet != nil {
 		v.opts.Fleet.Close()
 	}
-	cancel() // if the view failed, tracing blindly helps nobody
+	cancel() // tracing without a view would be useless
 	<-ended
 	fmt.Fprint(v.c.err, v.log)
 	if err == nil && viewErr != nil {
@@ -49,7 +49,7 @@ func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 	return sum, err
 }
 
-// found shows what holds of the last seconds.
+// found shows a report of the live diagnosis.
 func (v *liveView) found(r *report.Report) {
 	<-v.ready
 	v.view.Found(r)

@@ -41,7 +41,7 @@ type metricsSink struct {
 	closing sync.Once
 }
 
-// open starts what the flags ask for, nil if that is nothing.
+// open starts what the flags request; nil if nothing.
 func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) (*metricsSink, error) {
 	if f.prometheus == "" && f.otlp == "" {
 		return nil, nil
@@ -61,7 +61,7 @@ func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) 
 		if err != nil {
 			return nil, errors.Join(usage("--otlp: %w", err), e.Close())
 		}
-		// Errors come from the exporters' own goroutines, again and again.
+		// Errors come repeatedly, from the exporters' own goroutines.
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 			log.Warn("cannot send", "to", to.String(), "err",
 				err)
@@ -86,7 +86,7 @@ func (e *metricsSink) Second(s *agent.Status) {
 	e.metrics.Second(&metrics.Tracer{InFlight: len(s.InFlight), CPU: s.CPU, RSS: s.RSS, Ring: s.Fill, DBBytes: s.DBBytes})
 }
 
-// found tells what the live diagnosis says.
+// found sends a report of the live diagnosis.
 func (e *metricsSink) found(r *report.Report) {
 	e.metrics.Findings(r)
 	if e.logs != nil {
@@ -97,8 +97,7 @@ func (e *metricsSink) found(r *report.Report) {
 // lastPush is how long the end of a run waits for a collector.
 const lastPush = 3 * time.Second
 
-// Close sends what is left. A collector that is not there does not make a run fail.
-// It may be called twice.
+// Close sends the rest. A missing collector does not make a run fail. It may be called twice.
 func (e *metricsSink) Close() (err error) {
 	e.closing.Do(func() { err = e.end() })
 	return err

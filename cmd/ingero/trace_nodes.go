@@ -7,15 +7,14 @@ import (
 	"github.com/ingero-io/ingero/tui"
 )
 
-// maxNodeWait is how long the view of a run waits for one node: all are shown at once.
+// maxNodeWait is how long the view waits for one node: all are shown at once.
 const maxNodeWait = 5 * time.Second
 
-// noNodes is how to have other nodes in the view.
+// noNodes says how to add other nodes to the view.
 const noNodes = "No other nodes; name them: --nodes HOST:PORT,… or ingero.yaml, see docs/nodes.md"
 
-// others are the nodes that the view shows beside this one, or why there are none. Nodes
-// of the configuration that cannot be asked do not keep anybody from tracing; those of
-// --nodes are an error.
+// others are the nodes shown beside this one, or the reason why there are none. Invalid nodes in
+// the configuration do not stop tracing; invalid --nodes are an error.
 func (t *tracing) others(f *fleetFlags) (nodes tui.Fleet, why string, err error) {
 	given := len(f.Nodes) > 0
 	f.merge(&t.conf.Fleet)

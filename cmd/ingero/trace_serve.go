@@ -11,12 +11,11 @@ import (
 	"github.com/ingero-io/ingero/store/source"
 )
 
-// besideTracer is what agents, and what nodes, may have running at a time in the process
-// that traces.
+// besideTracer limits the calls of agents, and of nodes, that run at a time in the tracing process.
 var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 
-// serveBoth serves the recording while it is made, to agents and to nodes as asked, until
-// its result is called.
+// serveBoth serves the recording while it is made, to agents and to nodes as requested, until its
+// result is called.
 func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
 	endMCP, err := t.serve(ctx, mcpService, f.mcp, func(ctx context.Context, l *listener, src recording.Source) error {
 		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
@@ -36,8 +35,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 	return func() { endMCP(); endNode() }, nil
 }
 
-// serve has something answer at an address, unless that is empty, until its result is
-// called.
+// serve starts a server at an address, unless that is empty. It ends when the result is called.
 func (t *tracing) serve(ctx context.Context, s service, address string,
 	answer func(context.Context, *listener, recording.Source) error,
 ) (end func(), err error) {
@@ -51,8 +49,8 @@ func (t *tracing) serve(ctx context.Context, s service, address string,
 	l.describe(t.c.err, t.file.path)
 	l.opts.Requests = &webserver.Requests{}
 	t.opts.Busy = append(t.opts.Busy, l.opts.Requests.Pending)
-	// With a place for each call, the tracer's thread never waits for one inside this
-	// process. Who has a CPU is then the kernel's choice.
+	// With a place for each call, the tracer's thread never waits for one inside this process.
+	// The kernel decides which thread gets a CPU.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)
 	src := source.New(t.file.path)
 	ctx, cancel := context.WithCancel(ctx)
@@ -66,6 +64,6 @@ func (t *tracing) serve(ctx context.Context, s service, address string,
 	return func() {
 		cancel()
 		<-done
-		_ = src.Close() // a reader has nothing to lose
+		_ = src.Close() // a reader has no data to lose
 	}, nil
 }

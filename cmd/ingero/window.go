@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// windowFlags choose a part of a recording.
+// windowFlags select a part of a recording.
 type windowFlags struct{ recording.Span }
 
 func (w *windowFlags) add(f *pflag.FlagSet) {
@@ -30,7 +30,7 @@ type view struct {
 	path string
 }
 
-// view opens a recording at the window that the flags choose, of these processes, or of all.
+// view opens a recording with the selected window and processes; without any, all.
 func (c *console) view(ctx context.Context, db string, w *windowFlags, pids ...uint32) (*view, error) {
 	path, err := c.database(db)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *console) view(ctx context.Context, db string, w *windowFlags, pids ...u
 	return nil, errors.Join(err, rec.Close())
 }
 
-// traced words which processes a recording has, to follow an error; empty if it has none.
+// traced is the end of an error message: which processes a recording has, or empty if none.
 func traced(ctx context.Context, rec store.Recording) string {
 	list, err := rec.Processes(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func traced(ctx context.Context, rec store.Recording) string {
 	return "; traced were " + listed(names)
 }
 
-// oneRecording takes the recording from the arguments, if it is there and not in the flag.
+// oneRecording takes the recording from the arguments, unless the flag names one.
 func oneRecording(db *string, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -177,7 +177,7 @@ func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, erro
 		d := json.NewDecoder(bytes.NewReader(body))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&in.sql); err != nil {
-			return nil, http.StatusBadRequest, fmt.Errorf("the body is not as %sopenapi.json says: %w", Prefix, err)
+			return nil, http.StatusBadRequest, fmt.Errorf("invalid body, see %sopenapi.json: %w", Prefix, err)
 		}
 		in.limit = in.sql.Limit
 		if in.limit <= 0 {

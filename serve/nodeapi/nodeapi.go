@@ -69,11 +69,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case rt == nil:
 		fail(w, http.StatusNotFound,
-			errors.New("there is nothing at this address; "+Prefix+"openapi.json lists what there is"))
+			errors.New("no such path; "+Prefix+"openapi.json lists all paths"))
 		return
 	case r.Method != rt.method && (r.Method != http.MethodHead || rt.method != http.MethodGet):
 		w.Header().Set("Allow", rt.method)
-		fail(w, http.StatusMethodNotAllowed, fmt.Errorf("%s is asked with %s", rt.path, rt.method))
+		fail(w, http.StatusMethodNotAllowed, fmt.Errorf("%s needs the method %s", rt.path, rt.method))
 		return
 	}
 	in, code, err := rt.read(w, r)
@@ -114,7 +114,7 @@ func (a *API) run(ctx context.Context, rt *route, in *input) (out any, err error
 
 // The errors with a status of their own.
 var (
-	errInternal = errors.New("this recording makes Ingero fail, which is a mistake in it; please report it")
+	errInternal = errors.New("this recording makes Ingero fail; this is a bug, please report it")
 	errAsked    = errors.New("") // the request is wrong
 )
 

@@ -120,7 +120,7 @@ func readKey(path string) (*ecdsa.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is no key of Ingero's; delete it to have a new one generated", path)
+	return nil, fmt.Errorf("%s is not a key made by Ingero; delete it to have a new one generated", path)
 }
 
 func makeCert(path string, k *ecdsa.PrivateKey, names []string, now time.Time) error {
