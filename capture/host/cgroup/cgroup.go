@@ -1,6 +1,6 @@
-// Package cgroup reads CPU quotas, throttling and memory limits of control
-// groups: version 1, version 2, and the hybrid layout in which these controllers
-// are still version 1. It changes nothing, and knows no other controller.
+// Package cgroup reads CPU quotas, throttling and memory limits of control groups: version 1,
+// version 2, and the hybrid layout in which these controllers are still version 1. It changes
+// nothing, and handles no other controller.
 package cgroup
 
 import (
@@ -28,12 +28,12 @@ type Group struct {
 	QuotaUS     uint64 // CPU time per period
 	PeriodUS    uint64
 	Version     uint8  // of control groups: 1 or 2
-	Periods     uint64 // that began with a runnable thread in the group
-	Throttled   uint64 // of those, in which the quota ran out
+	Periods     uint64 // those that began with a runnable thread in the group
+	Throttled   uint64 // those in which the quota was used up
 	ThrottledNS uint64 // summed over CPUs, so it may exceed the wall clock's time
 }
 
-// CPUs is how many CPUs the quota is worth.
+// CPUs is the number of CPUs that the quota amounts to.
 func (g Group) CPUs() float64 {
 	if g.PeriodUS == 0 {
 		return 0
@@ -50,7 +50,7 @@ type Reader struct {
 // hierarchy is a mounted tree of control groups.
 type hierarchy struct {
 	dir  string // where it is mounted
-	root string // the group that is mounted there; "/" but in some containers
+	root string // the group mounted there; "/" except in some containers
 }
 
 // New finds the hierarchies mounted in the file system below root; empty means
@@ -138,9 +138,9 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// CPU returns the groups with a quota that a process is in: its own and those
-// around it, innermost first. groups is what /proc/PID/cgroup says, by
-// controller (proc.FS.Cgroups). A group that is gone is fs.ErrNotExist.
+// CPU returns the groups with a quota that a process is in: its own and those around it, innermost
+// first. groups is the content of /proc/PID/cgroup, by controller (proc.FS.Cgroups). A group that
+// is gone is fs.ErrNotExist.
 func (r *Reader) CPU(groups map[string]string) ([]Group, error) {
 	h, at, read, err := r.cpu(groups)
 	if err != nil {
@@ -199,9 +199,8 @@ func (h *hierarchy) path(group string) (dir string, ok bool) {
 	return filepath.Join(h.dir, rest), true
 }
 
-// ID is the number by which the kernel and eBPF know a group: the inode of its
-// folder in the version 2 hierarchy, else in that of the version 1 CPU
-// controller.
+// ID is the number of a group in the kernel and eBPF: the inode of its folder in the version 2
+// hierarchy, else in that of the version 1 CPU controller.
 func (r *Reader) ID(group string) (uint64, error) {
 	for _, h := range []*hierarchy{r.v2, r.v1} {
 		if h == nil {

@@ -16,13 +16,12 @@ type MemoryLimit struct {
 	Bytes uint64
 }
 
-// unlimited is from where on a version 1 limit is none: the kernel shows the
-// largest number of whole pages (PAGE_COUNTER_MAX).
+// unlimited is the value from which a version 1 limit is no limit: the kernel shows the largest
+// number of whole pages (PAGE_COUNTER_MAX).
 const unlimited = math.MaxInt64 / 2
 
-// Memory returns the least memory limit that a process is under: of its own group
-// or of one around it. It is zero if there is none. groups is what
-// /proc/PID/cgroup says, by controller.
+// Memory returns the smallest memory limit of a process: of its own group or of one around it. It
+// is zero if there is none. groups is the content of /proc/PID/cgroup, by controller.
 func (r *Reader) Memory(groups map[string]string) (MemoryLimit, error) {
 	h, at, files := r.v2, path.Clean(groups[""]), []string{"memory.max", "memory.high"}
 	if p, ok := groups["memory"]; ok && r.v1memory != nil {

@@ -1,6 +1,5 @@
-// Package cudalib knows where CUDA libraries are installed, so that they can be
-// attached to before any process has loaded them. Libraries in other places are
-// found when a process maps them.
+// Package cudalib knows where CUDA libraries are installed, so that probes can be attached before
+// any process has loaded them. Libraries in other places are found when a process maps them.
 package cudalib
 
 import (

@@ -15,14 +15,14 @@ import (
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
-// Image is an open program or library file. What it tells is read when asked for.
-// What is damaged counts as missing.
+// Image is an open program or library file. Its parts are read when needed. Damaged parts count as
+// missing.
 type Image struct {
 	file *os.File
 	elf  *elf.File
 }
 
-// ErrNotELF says that a file is no 64-bit program or library.
+// ErrNotELF says that a file is not a 64-bit program or library.
 var ErrNotELF = errors.New("not a 64-bit ELF file")
 
 // OpenImage opens the file at path. It never blocks, as a FIFO would.
@@ -62,7 +62,7 @@ func (i *Image) Soname() string {
 	return names[0]
 }
 
-// BuildID is the linker's mark, in hexadecimal; empty without one.
+// BuildID is the linker's build id, in hexadecimal; empty without one.
 func (i *Image) BuildID() string {
 	const header, ntGNUBuildID = 16, 3 // sizes, type and the name "GNU\0"
 	s := i.elf.Section(".note.gnu.build-id")
@@ -77,8 +77,8 @@ func (i *Image) BuildID() string {
 	return hex.EncodeToString(b[header:min(len(b), header+int(n))])
 }
 
-// HasDeviceCode reports whether the file carries code for a GPU, as nvcc puts it
-// there. Stripping leaves it.
+// HasDeviceCode reports whether the file contains code for a GPU, as nvcc adds it. Stripping keeps
+// it.
 func (i *Image) HasDeviceCode() bool {
 	return slices.ContainsFunc(i.elf.Sections, func(s *elf.Section) bool {
 		return s.Name == ".nv_fatbin" || s.Name == ".nvFatBinSegment" || s.Name == "__nv_relfatbin"
@@ -91,12 +91,12 @@ func (i *Image) NeedsRuntime() bool {
 	return err == nil && slices.ContainsFunc(libs, func(l string) bool { return KindOf(l) == Runtime })
 }
 
-// Any of these is in a copy of the runtime, as a symbol: the linker takes all
-// functions of libcudart_static.a or none, unless told to drop what is not used.
+// Any of these is in a copy of the runtime, as a symbol: the linker includes all functions of
+// libcudart_static.a or none, unless unused ones are dropped.
 var runtimeSymbols = []string{"cudaLaunchKernel\x00", "cudaMalloc\x00", "cudaStreamSynchronize\x00"}
 
-// Both of these are in a copy of the runtime, as text: an error's name, and the
-// driver that it loads. (Seen in libcudart_static.a 11.8 and in libcublas.)
+// Both of these are in a copy of the runtime, as text: an error's name, and the driver that it
+// loads. (Found in libcudart_static.a 11.8 and in libcublas.)
 var runtimeTexts = []string{"cudaErrorMissingConfiguration\x00", "libcuda.so.1\x00"}
 
 // maxSearch bounds how much of a file is searched, in bytes.
@@ -113,8 +113,8 @@ func (i *Image) HasRuntimeSymbols() bool {
 	return names.Type == elf.SHT_STRTAB && slices.Contains(search(names.Open(), runtimeSymbols), true)
 }
 
-// HasRuntimeText reports whether the file contains what a copy of the runtime
-// cannot be without, whatever became of its symbols.
+// HasRuntimeText reports whether the file contains text that every copy of the runtime has, also
+// without symbols.
 func (i *Image) HasRuntimeText() bool {
 	found := make([]bool, len(runtimeTexts))
 	add := func(r io.Reader) {
@@ -133,7 +133,7 @@ func (i *Image) HasRuntimeText() bool {
 	return !slices.Contains(found, false)
 }
 
-// search reports which of the texts a reader gives, up to maxSearch or an error.
+// search reports which of the texts occur in a reader's data, up to maxSearch or an error.
 func search(r io.Reader, texts []string) []bool {
 	const chunk = 1 << 20
 	found := make([]bool, len(texts))

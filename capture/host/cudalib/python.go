@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// packages are the folders of Python's packages, below an interpreter's prefix: of venv,
-// conda and a plain installation, and of pyenv, whose commands are scripts.
+// packages are the package folders of Python, below an interpreter's prefix: of venv, conda and a
+// plain installation, and of pyenv, whose commands are scripts.
 var packages = []string{
 	"lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3*/dist-packages",
 	"lib/python3/dist-packages", "versions/*/lib/python3*/site-packages",
 }
 
-// brought are the folders of a package folder in which wheels bring CUDA's libraries:
-// NVIDIA's own, PyTorch's, and those that auditwheel packs.
+// brought are the folders below a package folder with CUDA libraries from wheels: NVIDIA's own,
+// PyTorch's, and those packed by auditwheel.
 var brought = []string{"nvidia/*/lib", "torch/lib", "*.libs"}
 
-// PythonDirs are the folders from which Python would load CUDA's libraries when program is
-// run: program may be an interpreter, a script that names one, or another program that runs
-// the one of the environment. env reads a variable of the environment. Folders that do not
-// exist are left out.
+// PythonDirs are the folders from which Python would load CUDA libraries when program is run:
+// program may be an interpreter, a script that names one, or another program that runs the
+// environment's interpreter. env reads an environment variable. Folders that do not exist are left
+// out.
 func PythonDirs(program string, env func(string) string) []string {
 	sites := SearchPath(env("PYTHONPATH"))
 	for _, bin := range interpreters(program, env) {
@@ -45,8 +45,8 @@ func PythonDirs(program string, env func(string) string) []string {
 	return dirs
 }
 
-// interpreters are what program may be or run, also as a link points to it: packages may be
-// where the link is, or where the interpreter is.
+// interpreters are the interpreters that program may be or run, with links resolved or not:
+// packages may be beside the link, or beside the interpreter.
 func interpreters(program string, env func(string) string) []string {
 	bins := []string{program, shebang(program)}
 	for _, name := range []string{"python3", "python"} {
@@ -74,7 +74,7 @@ func shebang(path string) string {
 		return ""
 	}
 	defer f.Close()                                        // nothing was written
-	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n') // longer ones the kernel refuses as well
+	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n') // the kernel also refuses longer ones
 	rest, ok := strings.CutPrefix(string(line), "#!")
 	words := strings.Fields(rest)
 	if !ok || len(words) == 0 {
@@ -83,7 +83,7 @@ func shebang(path string) string {
 	return words[0]
 }
 
-// glob lists what matches; a prefix that is itself a strange pattern matches nothing.
+// glob lists matches; an invalid pattern matches nothing.
 func glob(pattern string) []string {
 	found, _ := filepath.Glob(pattern)
 	return found

@@ -1,4 +1,4 @@
-// Package framework says by which framework a process uses the GPU, from the files that
+// Package framework determines the framework by which a process uses the GPU, from the files that
 // it maps. It opens none of them.
 package framework
 
@@ -7,10 +7,10 @@ import (
 	"regexp"
 )
 
-// Name is what a framework is called; Unknown if it was not looked for or not recorded.
+// Name is the name of a framework; Unknown if it was not determined or not recorded.
 type Name string
 
-// The frameworks, and what is none: a program that calls CUDA itself.
+// The frameworks. CUDA is a program that calls CUDA itself.
 const (
 	Unknown    Name = ""
 	PyTorch    Name = "PyTorch"
@@ -22,8 +22,8 @@ const (
 	CUDA       Name = "CUDA"
 )
 
-// marks are the files by which a framework is known, as its packages name them. A process
-// that maps several is of the first: the one that calls the others, or whose buffers they use.
+// marks are files by which a framework is recognised, as in its packages. A process that maps
+// several counts for the first: the one that calls the others, or whose buffers they use.
 var marks = []struct {
 	name Name
 	base *regexp.Regexp // of the file's name

@@ -2,14 +2,14 @@ package nvml
 
 import "fmt"
 
-// Field is something that is read of a GPU. The numbers are those of helper/record.h.
+// Field is a value that is read of a GPU. The numbers are those of helper/record.h.
 type Field int
 
 // The fields, with their units.
 const (
 	Util               Field = iota // percent of the last sample period in which any kernel was resident
 	UtilMem                         // percent of it in which memory was read or written
-	MemUsed                         // bytes, what the driver reserves included
+	MemUsed                         // bytes, including what the driver reserves
 	MemTotal                        // bytes
 	ClockSM                         // MHz, of the multiprocessors
 	ClockMem                        // MHz
@@ -24,7 +24,7 @@ const (
 	ECCUncorrectedEver              // errors in the GPU's life
 	MIG                             // 1 if it is divided into instances
 	Processes                       // how many use it
-	Xids                            // no value: whether Xid errors are reported
+	Xids                            // no value: tells whether Xid errors are reported
 	numFields
 )
 
@@ -54,9 +54,9 @@ const (
 	NotSupported     Status = 3
 	NoPermission     Status = 4
 	DriverNotLoaded  Status = 9
-	FunctionNotFound Status = 13 // also what the helper says of a symbol that is missing
+	FunctionNotFound Status = 13 // also used by the helper for a missing symbol
 	GPULost          Status = 15
-	OperatingSystem  Status = 17 // the device is refused to the process
+	OperatingSystem  Status = 17 // the process may not access the device
 	VersionMismatch  Status = 18
 )
 
@@ -83,7 +83,7 @@ type Stage uint32
 // The stages; the first four are those of helper/record.h.
 const (
 	StageLoad   Stage = 1 + iota // of the library
-	StageSymbol                  // a function it cannot be without
+	StageSymbol                  // a required function
 	StageInit                    // nvmlInit_v2
 	StageCount                   // nvmlDeviceGetCount_v2
 	StageStart                   // of the helper itself

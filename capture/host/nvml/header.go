@@ -2,7 +2,7 @@ package nvml
 
 import "embed"
 
-// Header is helper/nvml.h, the library's interface as far as it is used, for stand-ins to be built with.
+// Header is helper/nvml.h, the used part of the library's interface, for building stand-ins.
 //
 //go:embed helper/nvml.h
 var Header embed.FS

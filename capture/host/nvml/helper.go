@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read runs a helper until it ends, is stuck, or ctx is done, and says why it ended.
+// read runs a helper until it ends, hangs, or ctx is done, and returns why it ended.
 //
-// The helper keeps its ordinary priority: one that had to wait for a CPU while it holds
-// a lock of the driver would hold up the programs that are watched.
+// The helper keeps its normal priority: if it had to wait for a CPU while it holds a lock of the
+// driver, it would delay the traced programs.
 func (r *Reader) read(ctx context.Context, w way) error {
 	cmd, in, out, err := start(w, r.opts.Period)
 	if err != nil {
@@ -31,19 +31,19 @@ func (r *Reader) read(ctx context.Context, w way) error {
 	go func() { heard <- r.hear(out, alive) }()
 	err, stuck := r.watch(ctx, alive, heard)
 	if stuck {
-		r.failed(err) // now: the driver may not let go of it for long
+		r.failed(err) // now: the driver may block its end for long
 	}
 	in.Close()
 	cmd.Process.Kill()  // fails only if it ended
-	ended := cmd.Wait() // no other is started beside one that is stuck
+	ended := cmd.Wait() // no other one is started while it hangs
 	if err == nil {
 		err = &Failure{Stage: StageRead, Text: fmt.Sprintf("the helper ended (%v)", ended)}
 	}
 	return err
 }
 
-// runs notes that a helper runs, or none if pid is 0, and how to find out whether it has
-// written what was not heard yet.
+// runs notes that a helper runs, or none if pid is 0, with a function that reports whether its pipe
+// has unread data.
 func (r *Reader) runs(w way, pid int, unread func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,8 @@ func (r *Reader) watch(ctx context.Context, alive <-chan struct{}, heard <-chan 
 	}
 }
 
-// start starts a helper, which finds the library open: by a path it might be refused.
+// start starts a helper. It passes the library as an open file: the helper may have no access to
+// its path.
 func start(w way, period time.Duration) (cmd *exec.Cmd, in io.Closer, out io.Reader, err error) {
 	program, err := programFile()
 	if err != nil {
@@ -88,7 +89,7 @@ func start(w way, period time.Duration) (cmd *exec.Cmd, in io.Closer, out io.Rea
 	// ExtraFiles are descriptors 3 and 4 of the helper.
 	cmd = exec.Command("/proc/self/fd/4", "/proc/self/fd/3", strconv.FormatInt(period.Milliseconds(), 10))
 	cmd.Args[0] = "ingero-nvml"
-	cmd.Env = []string{} // what the environment says is meant for others
+	cmd.Env = []string{} // the environment is not meant for the helper
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{library, program}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: w.as}
@@ -113,7 +114,7 @@ func start(w way, period time.Duration) (cmd *exec.Cmd, in io.Closer, out io.Rea
 // default (Linux 6.3; memfd_create(2)).
 const mfdExec = 0x10
 
-// programFile is the helper as a file without a name, which cannot be changed.
+// programFile is the helper as an anonymous file, which cannot be changed.
 func programFile() (*os.File, error) {
 	if len(program) == 0 {
 		return nil, errors.New("there is none for this architecture")
@@ -139,19 +140,19 @@ func programFile() (*os.File, error) {
 	return f, nil
 }
 
-// hear takes what a helper writes until it ends. It returns what the helper says of
-// why, nil if nothing.
+// hear reads a helper's output until it ends. It returns the reason given by the helper, nil if
+// none.
 func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 	var failure error
 	var round Taken
-	var processes []ProcessMemory // of the reading to come
+	var processes []ProcessMemory // for the next reading
 	gpus := 0
 	for rec := new(record); ; {
 		if _, err := io.ReadFull(out, rec[:]); err != nil {
 			return failure
 		}
 		if rec.gpu() > maxGPUs {
-			continue // no helper of ours says so
+			continue // not written by our helper
 		}
 		switch rec.kind() {
 		case kindDriver:
@@ -202,9 +203,8 @@ func (r *Reader) add(t *Taken) {
 	}
 }
 
-// rounded notes that all GPUs were read, at a time of CLOCK_MONOTONIC. It counts the
-// rounds that were missed before, by when the helper made them: what comes late because
-// this process was not given a CPU is there.
+// rounded notes that all GPUs were read, at a time of CLOCK_MONOTONIC. It counts the missed rounds
+// before it by the helper's times, so that data that was only read late does not count as missed.
 func (r *Reader) rounded(at uint64, cpu time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,15 +226,15 @@ func unread(pipe io.Reader) bool {
 		return false
 	}
 	p := []unix.PollFd{{Events: unix.POLLIN}}
-	_ = c.Control(func(fd uintptr) { // one that is closed has nothing
+	_ = c.Control(func(fd uintptr) { // a closed one has no data
 		p[0].Fd = int32(fd)
 		_, err = unix.Poll(p, 0)
 	})
 	return err == nil && p[0].Revents&unix.POLLIN != 0
 }
 
-// miss counts the rounds that should have been since the last one, and are not followed
-// by one within a period.
+// miss counts the rounds that should have been since the last one, unless one followed within a
+// period.
 func (r *Reader) miss(until uint64) {
 	if r.last == 0 || until < r.last {
 		return

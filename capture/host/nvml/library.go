@@ -24,22 +24,22 @@ const soname = "libnvidia-ml.so.1"
 // libnvidia-ml.so.535.261.03.
 func IsLibrary(path string) bool { return strings.HasPrefix(filepath.Base(path), "libnvidia-ml.so.") }
 
-// further are folders in which drivers are installed for containers: by NVIDIA's GPU
-// operator, and on Google's nodes. Those of an ordinary installation are cudalib.Dirs.
+// further are folders in which drivers are installed for containers: by NVIDIA's GPU operator, and
+// on Google's nodes. Those of a normal installation are in cudalib.Dirs.
 var further = []string{
 	"/run/nvidia/driver/usr/lib/x86_64-linux-gnu", "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
 	"/run/nvidia/driver/usr/lib64",
 	"/usr/local/nvidia/lib64", "/home/kubernetes/bin/nvidia/lib64",
 }
 
-// loaderCache is where the dynamic loader keeps the paths of the libraries it finds.
+// loaderCache is the dynamic loader's cache of library paths.
 const loaderCache = "/etc/ld.so.cache"
 
-// libraries are the files that may be the library, best first, each once.
+// libraries are the candidate files of the library, best first, without duplicates.
 func libraries(o *Options) []string {
 	var found []string
 	add := func(path string) {
-		path, err := filepath.Abs(path) // a search path may name folders below the current one
+		path, err := filepath.Abs(path) // a search path may be relative
 		if err == nil {
 			path, err = filepath.EvalSymlinks(path)
 		}
@@ -53,7 +53,7 @@ func libraries(o *Options) []string {
 	if o.Only {
 		return found
 	}
-	if cache, err := os.ReadFile(loaderCache); err == nil { // without one the folders have to do
+	if cache, err := os.ReadFile(loaderCache); err == nil { // without a cache, the folders must do
 		for _, p := range cached(cache) {
 			add(p)
 		}
@@ -92,7 +92,7 @@ func ours(path string) bool {
 	return i.Machine() == map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 }
 
-// way is a library and who loads it.
+// way is a library with the user that loads it.
 type way struct {
 	library string
 	owner   uint32              // of the file, when this was decided
@@ -106,14 +106,14 @@ func (w way) String() string {
 	return fmt.Sprintf("%s as user %d", w.library, w.as.Uid)
 }
 
-// nobody is the user and group that owns nothing (the kernel's overflowuid).
+// nobody is the user and group that own nothing (the kernel's overflowuid).
 const nobody = 65534
 
-// ways are the libraries that were found and as whom to load each, in the order to be
-// tried. One that only root can change is loaded by nobody and, because some machines
-// let only root use a GPU, by root. Any other may have been put there by a user, who is
-// to gain nothing by it: it is loaded by its owner, or by nobody if that is root.
-// Without being root, only what is root's or one's own is loaded.
+// ways are the libraries that were found, with the user to load each, in the order to be tried. One
+// that only root can change is loaded as nobody and then, because on some machines only root may
+// use a GPU, as root. Any other one may have been put there by a user, who must not gain rights by
+// it: it is loaded as its owner, or as nobody if that is root. A process that is not root loads
+// only files of root and its own.
 func (r *Reader) ways() []way {
 	var list []way
 	as := func(uid int) *syscall.Credential { return &syscall.Credential{Uid: uint32(uid), Gid: nobody} }
@@ -144,7 +144,7 @@ func (r *Reader) ways() []way {
 	return list
 }
 
-// open opens the library, if it is still the same user's.
+// open opens the library, if its owner has not changed.
 func (w way) open() (*os.File, error) {
 	f, err := os.Open(w.library)
 	if err != nil {
@@ -161,8 +161,8 @@ func (w way) open() (*os.File, error) {
 	return f, nil
 }
 
-// guarded is who owns the file at an absolute path without links, -1 if unknown, and
-// whether it is root and nobody else can write the file or put another in its place.
+// guarded is the owner of the file at an absolute path without links, -1 if unknown, and whether it
+// is root and nobody else can write or replace the file.
 func guarded(path string) (owner int, safe bool) {
 	owner, safe = -1, true
 	for p := path; ; p = filepath.Dir(p) {

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Seen is what one look at the GPUs found.
+// Seen is the result of one reading.
 type Seen struct {
 	State
 	Devices  []Device
 	Readings []Reading // of each GPU
 }
 
-// Look reads the GPUs once, or says in State.Err why it cannot. It gives up when ctx is
-// done.
+// Look reads the GPUs once, or says in State.Err why it cannot. It stops when ctx is done.
 func Look(ctx context.Context, o Options) Seen {
 	const step = 5 * time.Millisecond
 	r := Start(o)
@@ -37,7 +36,7 @@ func Look(ctx context.Context, o Options) Seen {
 	}
 }
 
-// Missing lists what could not be read of any GPU, with the reason, and of which.
+// Missing lists the values that could not be read, with the reason and the GPUs.
 func (s *Seen) Missing() []Missing {
 	var list []Missing
 	for _, f := range Fields() {
@@ -57,7 +56,7 @@ func (s *Seen) Missing() []Missing {
 	return list
 }
 
-// Missing is something that could not be read.
+// Missing is a value that could not be read.
 type Missing struct {
 	Field Field
 	Why   Status

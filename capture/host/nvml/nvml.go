@@ -22,8 +22,8 @@ import (
 // Period is the time between two readings.
 const Period = time.Second
 
-// How long the helper may be silent before it counts as stuck in the driver: while it
-// loads the library and wakes the GPUs, and once it reads.
+// How long the helper may be silent before it counts as hanging in the driver: while it loads the
+// library and wakes the GPUs, and once it reads.
 const (
 	startPatience = 30 * time.Second
 	readPatience  = 10 * time.Second
@@ -35,38 +35,38 @@ const (
 	lastPause  = time.Minute
 )
 
-// Driver is what the library says of itself.
+// Driver is what the library reports about itself.
 type Driver struct {
 	Version string // of the driver
 	NVML    string // of the library
 	GPUs    int
 }
 
-// Device is one GPU. What could not be read is empty.
+// Device is one GPU. Values that could not be read are empty.
 type Device struct {
-	GPU   int // NVML's index: PCI bus order, which a process's own numbers may differ from
+	GPU   int // NVML's index, in order of PCI bus ids; a process may number GPUs differently
 	Name  string
 	UUID  string
 	BusID string // PCI address
 	Lost  Status // the error if it cannot be opened
 }
 
-// Reading is the state of a GPU at a moment.
+// Reading is the state of a GPU at one time.
 type Reading struct {
 	At        time.Time
 	GPU       int
-	Processes []ProcessMemory // who uses it, if the field Processes could be read
+	Processes []ProcessMemory // processes on the GPU, if the field Processes could be read
 	value     [numFields]uint64
 	status    [numFields]Status
 }
 
-// Value is what was read of a field; it is false if that could not be read.
+// Value is the value of a field; false if it could not be read.
 func (r *Reading) Value(f Field) (uint64, bool) { return r.value[f], r.status[f] == 0 }
 
 // Status says why a field could not be read, 0 if it was.
 func (r *Reading) Status(f Field) Status { return r.status[f] }
 
-// ProcessMemory is what a process has of a GPU's memory.
+// ProcessMemory is the memory of a GPU that a process has.
 type ProcessMemory struct {
 	PID   uint32
 	Bytes uint64
@@ -77,14 +77,14 @@ type ProcessMemory struct {
 // (https://docs.nvidia.com/deploy/xid-errors).
 type Xid struct {
 	At   time.Time
-	GPU  int // -1: of which, is not known
+	GPU  int // -1: unknown
 	Code uint32
 }
 
 // Failure is why there are no readings.
 type Failure struct {
 	Stage Stage
-	Code  Status // NVML's error, 0 if it has no part in this
+	Code  Status // NVML's error, 0 if it is none of NVML's
 	Text  string
 }
 
@@ -95,7 +95,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s: %s", f.Stage, f.Text)
 }
 
-// Options say where the library is looked for. The zero value is the machine's.
+// Options say where to look for the library. The zero value searches the machine's folders.
 type Options struct {
 	Dirs   []string // searched before the machine's folders
 	Only   bool     // search nowhere else
@@ -120,24 +120,24 @@ func (o *Options) defaults() {
 	}
 }
 
-// maxPending bounds the readings kept for Take; the oldest go first, and are counted.
-// Errors are few and all kept.
+// maxPending bounds the readings kept for Take; the oldest are dropped first, and counted. Errors
+// are few and all kept.
 const maxPending = 1024
 
-// Taken is what came since the last Take.
+// Taken is the data since the last Take.
 type Taken struct {
 	Readings []Reading
 	Xids     []Xid
-	Devices  []Device // whenever a helper was started
-	Missed   uint64   // readings that did not come, after there had been some
+	Devices  []Device // at each start of a helper
+	Missed   uint64   // missing readings, after the first one
 }
 
-// State is what is known of the library and the helper.
+// State is the state of the library and the helper.
 type State struct {
-	Library string // the file and as whom it is loaded; empty if there is none
+	Library string // the file and the user that loads it; empty if there is none
 	PID     int    // of the helper, 0 if none runs
 	Driver  Driver
-	Err     error         // why there are no readings: nil if there are, or if it is too early to tell
+	Err     error         // why there are no readings; nil if there are, or if it is too early to know
 	Rounds  uint64        // readings of all GPUs by the helper that runs
 	CPU     time.Duration // that it used
 }
@@ -147,19 +147,19 @@ type Reader struct {
 	opts   Options
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the last helper ended
-	found  chan struct{} // there is a further library
+	found  chan struct{} // another library was found
 
 	mu      sync.Mutex // guards what follows
 	pending Taken
 	state   State
 	// of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
 	last    uint64
-	unread  func() bool // whether the helper wrote what was not heard yet; nil without one
-	further []string    // libraries that others use, the latest last
+	unread  func() bool // whether the helper's pipe has unread data; nil without a helper
+	further []string    // libraries that traced processes use, the latest last
 }
 
-// Start looks for the library and reads until Close. It returns at once; without a
-// library, or where it fails, there are no readings, and State says why.
+// Start looks for the library and reads until Close. It returns at once. Without a library, or on
+// failure, there are no readings, and State says why.
 func Start(o Options) *Reader {
 	o.defaults()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,11 +168,11 @@ func Start(o Options) *Reader {
 	return r
 }
 
-// maxFurther bounds how many libraries that others use are remembered.
+// maxFurther bounds the number of libraries in use by others that are kept.
 const maxFurther = 8
 
-// Also names a copy of the library that some process uses, such as the one in a
-// container: if the machine has none, it is tried. The path is opened as it is.
+// Also adds a copy of the library that some process uses, such as one in a container: it is tried
+// if the machine has none. The path is opened as it is.
 func (r *Reader) Also(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,8 +190,8 @@ func (r *Reader) Also(path string) {
 // run starts helpers, one after the other.
 func (r *Reader) run(ctx context.Context) {
 	defer close(r.done)
-	// The kernel takes the end of the thread that started the helper for the end of
-	// this process, at which the helper is killed.
+	// When the thread that started the helper ends, the kernel kills the helper
+	// (PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	pause := r.opts.Pause
 	for ctx.Err() == nil {
@@ -209,15 +209,15 @@ func (r *Reader) run(ctx context.Context) {
 	}
 }
 
-// attempt tries the ways to load the library until one works, and reads while it does.
-// Only what fails before there is a GPU is tried in another way: what crashes, or
-// hangs, is not given more rights.
+// attempt tries the ways to load the library until one works, and reads while it does. Another way
+// is tried only after a failure before the first GPU was found: a library that crashes, or hangs,
+// gets no more rights.
 func (r *Reader) attempt(ctx context.Context) {
 	ways := r.ways()
 	if len(ways) == 0 {
 		r.failed(ErrNoLibrary)
 	}
-	var first error // the others are the same library with more rights, or a worse one
+	var first error // later ones are of the same library with more rights, or of a worse one
 	for _, w := range ways {
 		err := r.read(ctx, w)
 		if ctx.Err() != nil {
@@ -237,7 +237,7 @@ func (r *Reader) attempt(ctx context.Context) {
 	}
 }
 
-// failed remembers why there are no readings, and says so when that changes.
+// failed stores why there are no readings, and logs it when that changes.
 func (r *Reader) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,18 +252,18 @@ func (r *Reader) failed(err error) {
 	}
 }
 
-// State is what is known at the moment.
+// State returns the current state.
 func (r *Reader) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state
 }
 
-// Take returns what came since the last call. It never waits for the helper.
+// Take returns the data since the last call. It never waits for the helper.
 func (r *Reader) Take() Taken {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.unread == nil || !r.unread() { // else its word says when it was
+	if r.unread == nil || !r.unread() { // else the next data says when it was
 		r.miss(monotonic())
 	}
 	t := r.pending
@@ -271,8 +271,8 @@ func (r *Reader) Take() Taken {
 	return t
 }
 
-// patience is how long Close waits for the helper to end: one that is stuck in the
-// driver cannot be killed.
+// patience is how long Close waits for the helper to end: one that hangs in the driver cannot be
+// killed.
 const patience = time.Second
 
 // Close ends the helper. It may be called twice.

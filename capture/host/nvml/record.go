@@ -36,7 +36,7 @@ const maxGPUs = 64
 // noBytes is NVML_VALUE_NOT_AVAILABLE.
 const noBytes = ^uint64(0)
 
-// record is one record of the helper, not yet told by kind.
+// record is one record of the helper, not yet decoded.
 type record [recordSize]byte
 
 func (r *record) kind() kind     { return kind(binary.LittleEndian.Uint32(r[:])) }
@@ -49,8 +49,7 @@ func (r *record) bus() string    { return text(r[busAt : busAt+busSize]) }
 func (r *record) text() string   { return text(r[textAt : textAt+textSize]) }
 func (r *record) other() string  { return text(r[otherAt : otherAt+textSize]) }
 
-// text is what stands before the first zero. The library is not trusted to give
-// printable text.
+// text is the text before the first zero. The library may return unprintable text.
 func text(b []byte) string {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	return string(bytes.Map(func(c rune) rune {

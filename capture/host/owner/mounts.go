@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What is mounted over some files of a container tells whose it is, also where
-// control group namespaces hide the path.
+// Mounts over some files of a container show its owner, also where control group namespaces hide
+// the path.
 var (
 	kubeletMount = regexp.MustCompile(`(?:^|/)pods/([0-9a-f-]{32,36})/(?:etc-hosts|containers/([^/]+)/)`)
 	dockerMount  = regexp.MustCompile(`(?:^|/)containers/([0-9a-f]{64})/(?:hostname|hosts|resolv\.conf)`)
@@ -19,9 +19,9 @@ var (
 	podmanPrivate = regexp.MustCompile(`(?:^|/)containers/storage/`)
 )
 
-// fromMounts says what a process's mountinfo (proc_pid_mountinfo(5)) tells. The
-// files of a pod are mounted from its sandbox, a container of its own: its id is
-// not that of the process's container.
+// fromMounts reads the owner from a process's mountinfo (proc_pid_mountinfo(5)). The files of a pod
+// are mounted from its sandbox, which is a container of its own: its id is not that of the
+// process's container.
 func fromMounts(mountinfo string) Owner {
 	var o Owner
 	sandbox := ""
@@ -48,7 +48,7 @@ func fromMounts(mountinfo string) Owner {
 	if o.PodUID == "" {
 		o.Container = sandbox
 	} else if o.Runtime == "podman" {
-		o.Runtime = "cri-o" // keeps its containers where podman does
+		o.Runtime = "cri-o" // stores its containers where podman does
 	}
 	return o
 }

@@ -1,14 +1,13 @@
-// Package owner says who a process belongs to: the container, the Kubernetes pod,
-// the Slurm job or the systemd unit, and its rank in a distributed job. It asks no
-// daemon: everything comes from /proc and from files that the kubelet leaves on
-// its node. What is not known stays empty.
+// Package owner finds what a process belongs to: the container, the Kubernetes pod, the Slurm job
+// or the systemd unit, and its rank in a distributed job. It uses no daemon: everything comes from
+// /proc and from files of the kubelet on its node. Unknown values stay empty.
 package owner
 
 import "strings"
 
 // Owner is what a process belongs to.
 type Owner struct {
-	CgroupID  uint64 // by which the kernel and eBPF know the control group; 0 if unknown
+	CgroupID  uint64 // number of the control group in the kernel and eBPF; 0 if unknown
 	Container string // id, 64 hexadecimal digits with most runtimes
 	Runtime   string // docker, containerd, cri-o, podman, nerdctl, lxc; empty if only the id is known
 
@@ -20,11 +19,11 @@ type Owner struct {
 	NSPID               uint32 // process id inside its own PID namespace, 0 if that is the initial one
 }
 
-// shortID is how many digits of a container's id are shown, as docker does.
+// shortID is the number of shown digits of a container's id, as in docker.
 const shortID = 12
 
-// String words the owner: "pod ml/train-0 container worker (containerd
-// 1a2b3c4d5e6f)". It is empty for a process that belongs to nobody in particular.
+// String describes the owner: "pod ml/train-0 container worker (containerd 1a2b3c4d5e6f)". It is
+// empty for a process without one.
 func (o Owner) String() string {
 	var parts []string
 	id := o.Container[:min(len(o.Container), shortID)]

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// What runtimes call the control groups of their containers, with systemd
-// ("cri-containerd-ID.scope"), with control groups made by themselves (the id
-// alone, below a folder that tells), and containerd's mixture of both
-// ("kubepods-podUID.slice:cri-containerd:ID").
+// The names of containers' control groups: with systemd ("cri-containerd-ID.scope"), with groups
+// made by the runtime (only the id, below a folder with a known name), and containerd's mixture of
+// both ("kubepods-podUID.slice:cri-containerd:ID").
 var (
 	scopeID = regexp.MustCompile(`^(?:.*:)?(cri-containerd|crio|docker|libpod|nerdctl|cri-docker|containerd)` +
 		`[-:]([0-9a-f]{64})(?:\.scope)?$`)
@@ -22,15 +21,14 @@ var (
 	session = regexp.MustCompile(`^(session-.*|init|user@\d+|slurmstepd.*|.*slurmstepd)\.(scope|service)$`)
 )
 
-// runtimes are the names of runtimes by what their groups begin with, or by the
-// folder that groups with a bare id are in.
+// runtimes are the names of runtimes by the prefix of their groups, or by the folder of groups with
+// only an id.
 var runtimes = map[string]string{
 	"cri-containerd": "containerd", "containerd": "containerd", "k8s.io": "containerd", "crio": "cri-o",
 	"docker": "docker", "cri-docker": "docker", "libpod": "podman", "libpod_parent": "podman", "nerdctl": "nerdctl",
 }
 
-// FromPath says what a control group's path tells of its processes, in version 1
-// and 2.
+// FromPath reads the owner from a control group's path, in version 1 and 2.
 func FromPath(path string) Owner {
 	var o Owner
 	if m := podPart.FindAllStringSubmatch(path, -1); m != nil { // the innermost: clusters may run in containers
@@ -56,7 +54,7 @@ func FromPath(path string) Owner {
 	return o
 }
 
-// unit is the innermost service or scope that is more than somebody's login.
+// unit is the innermost service or scope that is more than a login session.
 func unit(parts []string) string {
 	for _, p := range slices.Backward(parts) {
 		if strings.HasSuffix(p, ".service") || strings.HasSuffix(p, ".scope") {
@@ -69,7 +67,7 @@ func unit(parts []string) string {
 	return ""
 }
 
-// merge fills what o does not know from p.
+// merge fills empty values of o from p.
 func (o *Owner) merge(p Owner) {
 	o.Container, o.Runtime = cmp.Or(o.Container, p.Container), cmp.Or(o.Runtime, p.Runtime)
 	o.PodUID, o.Namespace = cmp.Or(o.PodUID, p.PodUID), cmp.Or(o.Namespace, p.Namespace)

@@ -12,9 +12,9 @@ var k8sName = regexp.MustCompile(`^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 func isName(s string) bool { return k8sName.MatchString(s) }
 
-// podNames finds the names of a pod and its container in what the kubelet keeps on
-// its node, below root: the log folders /var/log/pods/NAMESPACE_POD_UID/CONTAINER,
-// the links /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log, and its own state.
+// podNames finds the names of a pod and its container in the kubelet's files on its node, below
+// root: the log folders /var/log/pods/NAMESPACE_POD_UID/CONTAINER, the links
+// /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log, and its own state.
 func podNames(root string, o Owner) (found Owner) {
 	if o.Container != "" {
 		// the pattern is well-formed
@@ -40,7 +40,7 @@ func podNames(root string, o Owner) (found Owner) {
 	return found
 }
 
-// only is the name of the one folder in dir, empty if there are none or several.
+// only is the name of the single folder in dir, empty if there are none or several.
 func only(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

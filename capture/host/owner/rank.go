@@ -5,12 +5,12 @@ import "strconv"
 // Rank is a process's place in a distributed job; -1 is unknown.
 type Rank struct{ Rank, Local, World int }
 
-// NoRank is the rank of a process that is in no job.
+// NoRank is the rank of a process without a job.
 var NoRank = Rank{-1, -1, -1}
 
-// launchers are the variables by which launchers tell a process its rank, its rank
-// on its node, and how many there are; the first whose rank is set counts. torchrun
-// comes first: under Slurm or MPI it starts several processes for each of theirs.
+// launchers are the environment variables in which launchers pass the rank, the rank on the node,
+// and the number of ranks; the first launcher whose rank is set counts. torchrun comes first: under
+// Slurm or MPI it starts several processes for each of theirs.
 var launchers = [][3]string{
 	{"RANK", "LOCAL_RANK", "WORLD_SIZE"},
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},

@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-// Reader finds the owners of one machine's processes. It is for one goroutine.
+// Reader finds the owners of one machine's processes. It is used by one goroutine.
 type Reader struct {
 	proc   string // where proc is mounted
 	fs     proc.FS
@@ -26,9 +26,8 @@ type Reader struct {
 // maxPods bounds the names of pods that are kept.
 const maxPods = 1 << 10
 
-// New returns a reader of the machine below root; empty means "/". In a container
-// that shares the host's process ids, the host's files are found through its first
-// process.
+// New returns a reader of the machine below root; empty means "/". In a container that shares the
+// host's process ids, the host's files are found through process 1.
 func New(root string) *Reader {
 	root = cmp.Or(root, "/")
 	r := &Reader{
@@ -42,7 +41,7 @@ func New(root string) *Reader {
 	return r
 }
 
-// environment are the variables that are looked at.
+// environment are the variables that are read.
 var environment = func() []string {
 	names := []string{"SLURM_JOB_ID", "SLURM_STEP_ID", "HOSTNAME", "POD_NAME", "POD_NAMESPACE", "KUBERNETES_SERVICE_HOST"}
 	for _, l := range launchers {
@@ -51,8 +50,7 @@ var environment = func() []string {
 	return names
 }()
 
-// Of finds the owner and the rank of a process. A process that has ended belongs
-// to nobody.
+// Of finds the owner and the rank of a process. A process that has ended has none.
 func (r *Reader) Of(pid int) (Owner, Rank) {
 	o := r.Group(pid)
 	if b, err := os.ReadFile(r.path(pid, "mountinfo")); err == nil {
@@ -61,7 +59,7 @@ func (r *Reader) Of(pid int) (Owner, Rank) {
 	o.NSPID = r.inner(pid)
 	env, err := r.fs.Environ(pid, environment...)
 	if err != nil {
-		env = nil // it is not ours to read, or gone
+		env = nil // not permitted, or gone
 	}
 	if job, step := env["SLURM_JOB_ID"], env["SLURM_STEP_ID"]; o.SlurmJob == "" && isName(job) {
 		if o.SlurmJob = job; isName(step) {
@@ -74,14 +72,15 @@ func (r *Reader) Of(pid int) (Owner, Rank) {
 	return o, RankOf(env)
 }
 
-// Group is what a process's control groups tell: much less than Of, for one file.
+// Group is the owner according to a process's control groups: less than Of, but reads only one
+// file.
 func (r *Reader) Group(pid int) Owner {
 	groups, err := r.fs.Cgroups(pid)
 	if err != nil {
 		return Owner{}
 	}
 	var o Owner
-	for _, c := range []string{"", "name=systemd", "cpu", "memory", "pids"} { // any may be the one that is used
+	for _, c := range []string{"", "name=systemd", "cpu", "memory", "pids"} { // any of these hierarchies may be in use
 		if p, ok := groups[c]; ok {
 			o.merge(FromPath(p))
 		}
@@ -97,8 +96,7 @@ func (r *Reader) Group(pid int) Owner {
 	return o
 }
 
-// name finds the names of the pod: what the kubelet says, else what the pod says
-// of itself.
+// name finds the names of the pod: from the kubelet, else from the pod's environment and files.
 func (r *Reader) name(pid int, o *Owner, env map[string]string) {
 	key := o.PodUID + "/" + o.Container
 	named, ok := r.pods[key]
@@ -125,9 +123,8 @@ func (r *Reader) name(pid int, o *Owner, env map[string]string) {
 	}
 }
 
-// inside reads the first line of a small file as the process sees it. The process
-// chose what is there: nothing outside its root is followed to, and nothing but a
-// file is read.
+// inside reads the first line of a small file as the process sees it. The process controls its
+// content: links cannot lead outside its root, and only a regular file is read.
 func (r *Reader) inside(pid int, name string) string {
 	root, err := os.OpenRoot(r.path(pid, "root"))
 	if err != nil {
@@ -150,7 +147,7 @@ func (r *Reader) inside(pid int, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// inner is the process's id in its own PID namespace, 0 if that is ours.
+// inner is the process's id in its own PID namespace, 0 if that is this one.
 func (r *Reader) inner(pid int) uint32 {
 	ids := r.ids(pid)
 	if len(ids) < 2 {
@@ -159,8 +156,7 @@ func (r *Reader) inner(pid int) uint32 {
 	return ids[len(ids)-1]
 }
 
-// ids are the process's ids from our PID namespace down to its own
-// (proc_pid_status(5): NSpid).
+// ids are the process's ids from our PID namespace down to its own (proc_pid_status(5): NSpid).
 func (r *Reader) ids(pid int) (ids []uint32) {
 	b, err := os.ReadFile(r.path(pid, "status"))
 	if err != nil {
@@ -182,8 +178,8 @@ func (r *Reader) ids(pid int) (ids []uint32) {
 	return ids
 }
 
-// Inside lists the processes that have an id inside some PID namespace other than
-// ours: those that somebody who looks from within a container may mean.
+// Inside lists the processes that have an id inside another PID namespace than ours, as a user in a
+// container may give such an id.
 func (r *Reader) Inside(id int) (pids []int) {
 	all, err := r.fs.PIDs()
 	if err != nil {

@@ -37,7 +37,7 @@ func (f FS) Memory() (available, total uint64, err error) {
 	return available, total, nil
 }
 
-// Swapping is what the machine swapped since boot, in bytes.
+// Swapping is the number of bytes swapped since boot.
 type Swapping struct{ In, Out uint64 }
 
 // Swapping reads it.
@@ -75,7 +75,7 @@ type CPUTime struct {
 	Total  uint64
 }
 
-// CPUTime reads it, and that of each CPU by its number. CPUs that are offline are left out.
+// CPUTime reads it, and that of each CPU by its number. Offline CPUs are left out.
 func (f FS) CPUTime() (all CPUTime, each map[int]CPUTime, err error) {
 	path := filepath.Join(f.root, "stat")
 	b, err := os.ReadFile(path)
@@ -129,8 +129,8 @@ func ticks(fields []string) (t CPUTime, ok bool) {
 	return t, true
 }
 
-// Pressure is for how long tasks have waited for a resource since boot
-// (Documentation/accounting/psi.rst): some of those that were not idle, and all.
+// Pressure is how long tasks have waited for a resource since boot
+// (Documentation/accounting/psi.rst): some of those that were not idle, and all of them.
 type Pressure struct{ Some, Full time.Duration }
 
 // Pressure reads that of cpu, memory or io. The kernel may be built or booted
@@ -161,8 +161,8 @@ func (f FS) Pressure(resource string) (p Pressure, err error) {
 	return p, nil
 }
 
-// Boot names this run of the machine's kernel: process ids mean something in it only.
-// root is where procfs is mounted; empty means /proc. It is empty if unknown.
+// Boot returns the kernel's boot id: process ids are valid only within it. root is where procfs is
+// mounted; empty means /proc. It is empty if unknown.
 func Boot(root string) string {
 	if root == "" {
 		root = "/proc"

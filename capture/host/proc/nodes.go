@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// MemoryNodes lists the CPUs of each memory node as the kernel does ("0-15,32-47"),
-// by the node's number. sys is where sysfs is mounted; empty means /sys. It is empty
-// if there is but one node, or none is known.
+// MemoryNodes lists the CPUs of each memory node as the kernel does ("0-15,32-47"), by the node's
+// number. sys is where sysfs is mounted; empty means /sys. It is empty if there is only one node,
+// or none is known.
 func MemoryNodes(sys string) []string {
 	if sys == "" {
 		sys = "/sys"

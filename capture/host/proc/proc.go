@@ -80,7 +80,7 @@ func (f FS) Parent(pid int) (int, error) {
 	return strconv.Atoi(fields[1])
 }
 
-// stat is /proc/PID/stat behind the process's name: its state, its parent, and more.
+// stat is /proc/PID/stat after the process's name: its state, its parent, and more.
 func (f FS) stat(pid int) ([]string, error) {
 	b, err := os.ReadFile(f.path(pid, "stat"))
 	if err != nil {
@@ -95,8 +95,8 @@ func (f FS) stat(pid int) ([]string, error) {
 	return fields, nil
 }
 
-// Ended reports whether a process is dead and only waits to be reaped. It has left its
-// control groups of version 1 then, and is in their roots.
+// Ended reports whether a process is a zombie. It has then left its control groups of version 1,
+// and is in their roots.
 func (f FS) Ended(pid int) bool {
 	fields, err := f.stat(pid)
 	return err == nil && (fields[0] == "Z" || fields[0] == "X")
@@ -131,8 +131,8 @@ func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
 	return r, nil
 }
 
-// OpenFiles lists what the process's descriptors refer to, as far as that may be
-// read: paths, and names such as "socket:[1234]".
+// OpenFiles lists what the process's descriptors refer to, as far as permitted: paths, and names
+// such as "socket:[1234]".
 func (f FS) OpenFiles(pid int) []string {
 	dir := f.path(pid, "fd")
 	entries, err := os.ReadDir(dir)
@@ -148,8 +148,8 @@ func (f FS) OpenFiles(pid int) []string {
 	return r
 }
 
-// OpenFile is what one of the process's descriptors refers to, as OpenFiles has it;
-// empty if that may not be read, or there is none.
+// OpenFile is what one of the process's descriptors refers to, as in OpenFiles; empty if that is
+// not permitted, or there is none.
 func (f FS) OpenFile(pid, fd int) string {
 	if fd < 0 {
 		return ""
@@ -184,12 +184,12 @@ func (f FS) Cgroups(pid int) (map[string]string, error) {
 // Mapping is a mapped range of a process's memory.
 type Mapping struct {
 	Start, End uint64
-	Offset     uint64 // in the file, of Start
+	Offset     uint64 // file offset of Start
 	Exec       bool
 	Dev        string // "fe:00"
 	Inode      uint64
 	Path       string // as the process sees it
-	Deleted    bool   // the file was removed or replaced since
+	Deleted    bool   // the file was removed or replaced after it was mapped
 }
 
 // Maps lists the file mappings of a process.
@@ -197,8 +197,8 @@ func (f FS) Maps(pid int) ([]Mapping, error) {
 	return f.mappings(pid, func(m *Mapping) bool { return strings.HasPrefix(m.Path, "/") })
 }
 
-// Code lists what a process can execute, also where no file is mapped: there
-// Path is empty, or the kernel's name of it, as "[vdso]".
+// Code lists the executable mappings of a process, also those without a file: there Path is empty,
+// or the kernel's name such as "[vdso]".
 func (f FS) Code(pid int) ([]Mapping, error) {
 	return f.mappings(pid, func(m *Mapping) bool { return m.Exec })
 }
@@ -229,9 +229,9 @@ func parseMapping(line string) (m Mapping, ok bool) {
 	name := ""
 	f := strings.Fields(line)
 	if slash := strings.IndexByte(line, '/'); slash >= 0 && len(strings.Fields(line[:slash])) == 5 {
-		name = line[slash:] // may hold spaces
+		name = line[slash:] // may contain spaces
 	} else if len(f) > 5 {
-		name = f[5] // the kernel's, or of anonymous memory: "[anon:a/b]"
+		name = f[5] // a kernel name, or of anonymous memory: "[anon:a/b]"
 	}
 	if len(f) < 5 {
 		return m, false
@@ -256,9 +256,8 @@ func parseMapping(line string) (m Mapping, ok bool) {
 	return m, true
 }
 
-// Open returns a path of the host under which the file of a mapping can be
-// opened: through the process's root, or, if the file there is another one by
-// now, through the kernel's own reference to it.
+// Open returns a path on the host that opens the file of a mapping: through the process's root or,
+// if there is another file by now, through the kernel's own reference.
 func (f FS) Open(pid int, m Mapping) (string, error) {
 	p := f.path(pid, "root", m.Path)
 	if i, err := os.Stat(p); err == nil {

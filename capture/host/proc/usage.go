@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Usage is how a process uses memory: running totals of faults, and what it holds.
+// Usage is a process's use of memory: running totals of faults, and its current memory.
 type Usage struct {
-	MinorFaults, MajorFaults uint64 // since it began; major ones waited to be read for
+	MinorFaults, MajorFaults uint64 // since its start; major ones read from a disk
 	RSS, Swap                uint64 // bytes
 }
 
@@ -53,18 +53,18 @@ func (f FS) Usage(pid int) (u Usage, err error) {
 	return u, nil
 }
 
-// maxDescriptors bounds how many of a process's files are looked at for one.
+// maxDescriptors bounds how many of a process's files are searched.
 const maxDescriptors = 1024
 
-// FileOf returns the path of the file with the inode that the process has open or
-// mapped; empty if it has none, or none any more.
+// FileOf returns the path of the file with the inode that the process has open or mapped; empty if
+// there is none.
 func (f FS) FileOf(pid int, inode uint64) string {
 	dir := f.path(pid, "fd")
 	d, err := os.Open(dir)
 	if err != nil {
 		return ""
 	}
-	names, _ := d.Readdirnames(maxDescriptors) // what could be read is looked at
+	names, _ := d.Readdirnames(maxDescriptors) // a partial list is used
 	d.Close()                                  // read only
 	for _, n := range names {
 		var st syscall.Stat_t

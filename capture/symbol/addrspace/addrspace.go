@@ -1,7 +1,6 @@
-// Package addrspace keeps what processes have mapped to execute, so that an address
-// can be told to belong to a file. It reads a process's mappings when one of its
-// addresses is first asked for, and again when an address falls outside of what
-// is known. What is in the files is its users' business.
+// Package addrspace caches the executable mappings of processes, to find the file of an address. It
+// reads a process's mappings when one of its addresses is first looked up, and again when an
+// address is outside of the known mappings. It does not read the files.
 package addrspace
 
 import (
@@ -12,19 +11,18 @@ import (
 
 const (
 	maxProcesses = 1024
-	maxWait      = 1024 // calls of Process between two fruitless reads of the mappings
+	maxWait      = 1024 // calls of Process between two reads of the mappings that found nothing new
 )
 
-// Cache is the address spaces of processes, those used last. S is what the user
-// keeps for each mapping.
+// Cache is the address spaces of the processes used last. S is the user's data for each mapping.
 type Cache[S any] struct {
 	proc  proc.FS
 	procs map[int]*Process[S]
-	clock uint64 // counts calls of Process: the age of processes
+	clock uint64 // counts calls of Process, to find the least recently used process
 
-	// OnRead, if set, is called with what was read of a process, and with nothing when
-	// one is to be forgotten: for another cache, which may come to it only when the
-	// process has ended, and is given it by Know and Forget.
+	// OnRead, if set, is called with the mappings read of a process, and with nothing when the
+	// process is to be forgotten. This is for another cache that may be used only after the
+	// process has ended; it gets the data by Know and Forget.
 	OnRead func(pid int, code []proc.Mapping)
 }
 
@@ -33,29 +31,29 @@ func New[S any](fs proc.FS) *Cache[S] {
 	return &Cache[S]{proc: fs, procs: map[int]*Process[S]{}}
 }
 
-// Process is what is known of a process's memory.
+// Process is the known mappings of a process.
 type Process[S any] struct {
 	cache *Cache[S]
 	pid   int
 	used  uint64
 	maps  []Mapping[S] // executable, sorted by start
-	gone  bool         // could not be read any more: what is known is all there will be
+	gone  bool         // it can no longer be read: the known mappings are final
 
-	// An unknown address may mean a new library, but also code made at run time
-	// or a stack that was walked wrongly. So the mappings are read again, less
-	// and less often as long as that tells nothing.
-	readAt, wait uint64 // not before this call of Process; how far apart
+	// An unknown address may be in a new library, but also in code made at run time, or come
+	// from a wrong stack walk. So the mappings are read again, less and less often while that
+	// finds nothing.
+	readAt, wait uint64 // not before this call of Process; current interval
 }
 
 // Mapping is a range of memory that can be executed.
 type Mapping[S any] struct {
 	proc.Mapping
 	State S
-	via   int // a process that forked this one and has it too; 0: none
+	via   int // a process that forked this one and also has the mapping; 0: none
 }
 
-// Open finds a path that opens the mapping's file, while the process or the one it
-// was forked from has it.
+// Open finds a path that opens the mapping's file, while this process or the one it was forked from
+// has it.
 func (m *Mapping[S]) Open(fs proc.FS, pid int) (path string, err error) {
 	if path, err = fs.Open(pid, m.Mapping); err != nil && m.via != 0 {
 		return fs.Open(m.via, m.Mapping)
@@ -63,7 +61,7 @@ func (m *Mapping[S]) Open(fs proc.FS, pid int) (path string, err error) {
 	return path, err
 }
 
-// Process returns what is known of a process.
+// Process returns the known mappings of a process.
 func (c *Cache[S]) Process(pid int) *Process[S] {
 	c.clock++
 	p := c.procs[pid]
@@ -80,8 +78,8 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 	return p
 }
 
-// Fork notes that a process was forked. It has what its parent has mapped, which
-// can no longer be read once it has ended.
+// Fork notes that a process was forked. The child has its parent's mappings, which can no longer be
+// read once it has ended.
 func (c *Cache[S]) Fork(parent, child int) {
 	p := c.Process(parent)
 	if p.gone && len(p.maps) == 0 || c.procs[child] != nil {
@@ -95,7 +93,7 @@ func (c *Cache[S]) Fork(parent, child int) {
 	c.procs[child] = q
 }
 
-// Know sets what a process has mapped, as another cache read it.
+// Know sets a process's mappings, as another cache read them.
 func (c *Cache[S]) Know(pid int, code []proc.Mapping) {
 	p := c.procs[pid]
 	if p == nil {
@@ -107,7 +105,7 @@ func (c *Cache[S]) Know(pid int, code []proc.Mapping) {
 	p.gone, p.used = false, c.clock
 }
 
-// Forget drops what is known of a process, and reports whether that was anything.
+// Forget drops a process, and reports whether it was known.
 func (c *Cache[S]) Forget(pid int) bool {
 	if c.OnRead != nil {
 		c.OnRead(pid, nil)
@@ -117,7 +115,7 @@ func (c *Cache[S]) Forget(pid int) bool {
 	return known
 }
 
-// Each calls f for every mapping that is known.
+// Each calls f for every known mapping.
 func (c *Cache[S]) Each(f func(*Mapping[S])) {
 	for _, p := range c.procs {
 		for i := range p.maps {
@@ -126,8 +124,7 @@ func (c *Cache[S]) Each(f func(*Mapping[S])) {
 	}
 }
 
-// makeRoom drops the process that was not asked for the longest, if there are
-// too many.
+// makeRoom drops the least recently used process, if there are too many.
 func (c *Cache[S]) makeRoom() {
 	if len(c.procs) < maxProcesses {
 		return
@@ -141,8 +138,8 @@ func (c *Cache[S]) makeRoom() {
 	delete(c.procs, oldest)
 }
 
-// read updates what is known of the process's mappings and reports whether it
-// changed. A process that is gone keeps the last ones.
+// read updates the process's mappings and reports whether they changed. A process that is gone
+// keeps the last ones.
 func (p *Process[S]) read() (changed bool) {
 	all, err := p.cache.proc.Code(p.pid)
 	// A process that has ended but is not reaped yet has an empty list.
@@ -172,8 +169,8 @@ func (p *Process[S]) set(code []proc.Mapping) {
 	}
 }
 
-// Find returns the mapping that holds an address, nil if nothing that can be
-// executed does. It is valid until the next call.
+// Find returns the mapping that contains an address, nil if no executable one does. It is valid
+// until the next call.
 func (p *Process[S]) Find(addr uint64) *Mapping[S] {
 	if m := p.find(addr); m != nil || p.gone || p.cache.clock < p.readAt {
 		return m
