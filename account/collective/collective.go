@@ -1,24 +1,24 @@
-// Package collective follows the collective operations of processes from their own calls: the
-// communicator, rank and number of each operation when it was queued, and the later call that
-// waited for it. It is arithmetic over events, with no clock and no I/O. Which rank was late is
-// decided in package diagnose.
+// Package collective follows the collective operations of processes in their own calls: the
+// communicator, the rank and the sequence number of each, and which later call waited for it. It is
+// arithmetic over events, with no clock and no I/O. Which rank was late is found by package
+// diagnose.
 package collective
 
 import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Bounds.
+// Bounds of what is kept.
 const (
 	MaxPending  = 4096           // collectives of a process that no call has waited for yet
-	MaxAge      = 30_000_000_000 // ns for which these are kept
+	MaxAge      = 30_000_000_000 // ns for which pending collectives are kept
 	maxEvents   = 8192           // CUDA events of a process that are followed
 	maxStreams  = 256            // streams of a process that are followed
-	maxDeferred = 4096           // calls in a group that has not ended
+	maxDeferred = 4096           // calls of a group that has not ended
 )
 
-// Tracker follows any number of processes. Calls are passed in the order in which they returned. A
-// finished record says when the collective was waited for, or that no call waited for it.
+// Tracker follows any number of processes. It is given every call, in the order in which the calls
+// returned. A finished record says when the collective was waited for, or that no wait was seen.
 type Tracker struct {
 	procs map[uint32]*process
 	done  []event.Collective
@@ -27,7 +27,7 @@ type Tracker struct {
 // NewTracker makes a Tracker.
 func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
 
-// kind is the meaning of a call for the tracker.
+// kind is what a call means for collectives.
 type kind uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	waitEvent
 )
 
-// kinds is indexed by event.Op: each call is looked up in it.
+// kinds is indexed by event.Op, because it is looked up for every call.
 var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
@@ -98,7 +98,8 @@ func (t *Tracker) Calls(calls []event.Call) {
 	}
 }
 
-// Lives forgets processes that execute a new program. Call it after the calls before that.
+// Lives forgets processes that execute a new program. Call it after Calls with the calls made
+// before.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeExec {
@@ -107,7 +108,7 @@ func (t *Tracker) Lives(lives []event.Life) {
 	}
 }
 
-// Ended forgets processes whose first thread ended. No more calls of theirs will come.
+// Ended forgets processes whose main thread ended. Call it when no more of their calls will come.
 func (t *Tracker) Ended(ends []event.Life) {
 	for i := range ends {
 		if l := &ends[i]; l.PID == l.TID {
@@ -123,8 +124,8 @@ func (t *Tracker) forget(pid uint32) {
 	}
 }
 
-// Take appends the records finished since the last call. It gives up those older than MaxAge at the
-// given Unix time in ns, or all if that is 0.
+// Take appends the records finished since the last Take, and finishes those queued more than MaxAge
+// before at (Unix ns) although no wait was seen; all of them if at is 0.
 func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
 	for _, p := range t.procs {
 		if at == 0 {
@@ -138,39 +139,39 @@ func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
 	return list
 }
 
-// passed is a stream's order: the collectives it has waited for. Those queued in the stream itself
+// passed says which collectives a stream or an event comes after. Those queued in the stream itself
 // have numbers up to the process's latest one.
 type passed map[uint64]uint64 // by stream, the number of the last collective waited for
 
 type communicator struct {
 	id          uint64
 	rank, ranks int32
-	counted     map[lane]uint32 // number of operations that have none from the tracer
+	counted     map[lane]uint32 // sequence numbers of operations that the tracer did not number
 	children    uint64          // number of communicators derived from it
 	child       bool
 }
 
 type lane struct {
-	op   event.Op // 0: an operation of all ranks
+	op   event.Op // 0: of all ranks
 	peer int32
 }
 
 type pending struct {
 	event.Collective
-	n uint64 // its number in the process
+	n uint64 // its sequence number in the process
 }
 
-// process is the collectives of one process.
+// process is the state of one process.
 type process struct {
 	comms   map[uint64]*communicator
 	open    []pending // not waited for yet, in the order they were queued
 	n       uint64
-	streams map[uint64]passed // what streams have waited for by events
+	streams map[uint64]passed // what streams have waited for through events
 	events  map[uint64]passed
 	groups  map[uint32]*group // by thread
 }
 
-// group is the calls between ncclGroupStart and ncclGroupEnd of a thread.
+// group is the calls of a thread between ncclGroupStart and ncclGroupEnd.
 type group struct {
 	depth int
 	start uint64
@@ -191,7 +192,7 @@ func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.C
 			p.comms[c.Args[0]] = &communicator{id: c.Args[3], rank: int32(c.Args[2]), ranks: int32(c.Args[1])}
 		}
 	case initAll:
-		if c.Ret == 0 { // otherwise the handles are unknown
+		if c.Ret == 0 { // the handles of the other communicators are not known
 			p.comms[c.Args[0]] = &communicator{id: 0, rank: 0, ranks: int32(c.Args[1])}
 		}
 	case split, shrink:
@@ -235,7 +236,7 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 	if m := p.comms[x.Comm]; m != nil {
 		x.CommID, x.Rank, x.Ranks = m.id, m.rank, m.ranks
 		if m.child && x.PairWise() {
-			x.CommID = 0 // peers have ranks of the child, which are unknown
+			x.CommID = 0 // peers are given as ranks of the child, which are not known
 		}
 		if x.Seq == 0 && c.Ret == 0 {
 			x.Seq = m.number(&x)
@@ -254,9 +255,9 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 	return p.queue(&x, done)
 }
 
-// derive handles a communicator derived from another one. All ranks derive the same ones in the
-// same order, so the parent, a number and the part identify it. In it, ranks keep their numbers of
-// the parent, which users know.
+// derive handles a communicator that is derived from another one. All ranks derive the same ones in
+// the same order, so the parent, the sequence number and the part identify it. Ranks keep the
+// parent's numbers in it: a job knows them by those.
 func (p *process) derive(c *event.Call, k kind) {
 	parent := p.comms[c.Args[1]]
 	if parent == nil {
@@ -278,14 +279,14 @@ func (p *process) derive(c *event.Call, k kind) {
 	p.comms[c.Args[0]] = m
 }
 
-// mix hashes an id and a number to an id. The result is positive, as ids in SQL are.
+// mix makes an id from an id and a number. It is positive, as ids in SQL are.
 func mix(id, n uint64) uint64 {
 	id = (id ^ n) * 1099511628211
 	id ^= id >> 32
 	return max(id>>1, 1)
 }
 
-// number gives operations numbers that have none from the tracer.
+// number gives a sequence number to an operation that the tracer did not number.
 func (m *communicator) number(x *event.Collective) uint32 {
 	var l lane
 	if x.PairWise() {
@@ -322,8 +323,8 @@ func (p *process) queue(x *event.Collective, done []event.Collective) []event.Co
 	return done
 }
 
-// record notes what an event waits for: all work queued in its stream by now, and what the stream
-// itself waits for.
+// record notes what an event comes after: all that its stream holds by now, and what the stream
+// itself has waited for.
 func (p *process) record(ev, stream uint64) {
 	if len(p.events) >= maxEvents {
 		clear(p.events)
@@ -353,7 +354,7 @@ func (p *process) waitEvent(stream, ev uint64) {
 	}
 }
 
-// sync finishes the operations that a call has waited for.
+// sync finishes the collectives that a call has waited for.
 func (p *process) sync(c *event.Call, k kind, done []event.Collective) []event.Collective {
 	covers := func(*pending) bool { return true }
 	switch k {
@@ -378,7 +379,7 @@ func (p *process) sync(c *event.Call, k kind, done []event.Collective) []event.C
 	return done
 }
 
-// abandon gives up operations queued before a time.
+// abandon finishes collectives queued before a time, without a wait.
 func (p *process) abandon(before uint64, done []event.Collective) []event.Collective {
 	n := 0
 	for n < len(p.open) && p.open[n].At < before {

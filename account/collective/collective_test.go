@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// trace makes calls of one process, one after the other, 10 ns each.
+// trace makes calls of one process: 10 ns each, one every 100 ns.
 type trace struct {
 	t     *testing.T
 	at    uint64
@@ -125,7 +125,7 @@ func TestWhatNobodyWaitsForIsGivenUp(t *testing.T) {
 	}
 }
 
-// The end of a process is read before its last calls.
+// The exit of a process is read before its last calls.
 func TestCallsAfterAnExitAreOfTheProcessThatEnded(t *testing.T) {
 	r := &trace{t: t, at: 100}
 	r.call("ncclCommInitRank", 0xc0, 4, 2, 99)
@@ -143,7 +143,7 @@ func TestCallsAfterAnExitAreOfTheProcessThatEnded(t *testing.T) {
 	}
 }
 
-// Ranks find each other in communicators that are made of others.
+// Ranks get the same id for communicators derived from others.
 func TestCommunicatorsMadeOfOthers(t *testing.T) {
 	ids := func(rank, color uint64) (list []uint64) {
 		r := &trace{t: t, at: 100}

@@ -7,29 +7,30 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Rank is the rank of a process and the number of ranks, from its environment; -1 and 0 if unknown.
+// Rank is a process's rank and the number of ranks, as the process itself was told; -1 and 0 if
+// unknown.
 type Rank struct{ Rank, Ranks int }
 
-// The conditions under which ranks whose communicators were made before the recording began are
-// considered to take part in the same operations.
+// When ranks whose communicators were created before the recording began are taken to be in the
+// same operations.
 const (
-	minCommon = 10  // operations that they must have in common
-	together  = 0.5 // share of them that must end together: a rank may wait for one much later
-	agreed    = 0.9 // share of these that must give the same difference of numbers
-	closeness = 0.1 // of the time from one operation to the next: the maximum distance of their ends
+	minCommon = 10  // least number of common operations
+	together  = 0.5 // least share of them that ends together: a rank may wait for an operation much later
+	agreed    = 0.9 // least share of these with the same difference of sequence numbers
+	closeness = 0.1 // largest difference of their ends, as a share of the time between operations
 )
 
-// line is the operations of one process in one communicator, by number.
+// line is the operations of one process in one communicator, by sequence number.
 type line struct {
 	pid  uint32
 	comm uint64
 	ops  []*event.Collective
 }
 
-// Infer matches operations of communicators that were made before the recording began, on one
-// machine: an operation ends on all ranks at the same time, and has the same kind and size on all.
-// It needs the ranks of the processes. It fills in what it finds and marks it as Inferred, and
-// returns how many operations stay without a communicator.
+// Infer finds out which operations belong together in communicators that were created before the
+// recording began, on one machine: an operation ends on all ranks at the same time, and has the
+// same kind and size on all. It needs the ranks of the processes. It fills in what it finds and
+// marks it as Inferred; it returns the number of operations that are left without a communicator.
 func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
 	lines := unknown(list)
 	for i, first := range lines {
@@ -57,8 +58,8 @@ func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
 	return left
 }
 
-// unknown are the waited-for operations of unknown communicators, those of the communicators with
-// most operations first.
+// unknown are the operations of unknown communicators, by communicator; those with most operations
+// come first.
 func unknown(list []event.Collective) (lines []*line) {
 	type key struct {
 		pid  uint32
@@ -86,7 +87,7 @@ func unknown(list []event.Collective) (lines []*line) {
 	return lines
 }
 
-// ends are the waited-for operations, by the time when the wait was over.
+// ends are the operations that were waited for, by the end of the wait.
 func (l *line) ends() (list []*event.Collective) {
 	for _, c := range l.ops {
 		if c.SyncOp != 0 {
@@ -97,8 +98,8 @@ func (l *line) ends() (list []*event.Collective) {
 	return list
 }
 
-// aligned returns by how much the numbers of o's operations are ahead of l's, if the two are ranks
-// of one communicator.
+// aligned returns how far the sequence numbers of o's operations are ahead of l's, if the two are
+// ranks of one communicator.
 func (l *line) aligned(o *line) (shift int64, ok bool) {
 	mine, theirs := l.ends(), o.ends()
 	if len(mine) < minCommon || len(theirs) < minCommon {
@@ -133,8 +134,8 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// common counts the operations that both lines have, for a difference of numbers, and reports
-// whether they are the same on both.
+// common counts the operations of both lines that were waited for, given the difference of their
+// sequence numbers, and says whether the operations are the same on both.
 func (l *line) common(o *line, shift int64) (n int, same bool) {
 	at := map[int64]*event.Collective{}
 	for _, c := range l.ops {
@@ -168,7 +169,7 @@ func distinct(group []*line, ranks map[uint32]Rank) bool {
 	return len(group) > 1 && len(group) <= ranks[group[0].pid].Ranks
 }
 
-// name gives a group's operations a communicator, a rank and common numbers.
+// name gives a group's operations a communicator id, a rank and common sequence numbers.
 func name(group []*line, shifts []int64, ranks map[uint32]Rank) {
 	id := mix(mix(14695981039346656037, uint64(group[0].pid)), group[0].comm)
 	first := int64(1)

@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// running is what is recorded of a rank from its n-th operation on: it waited for each,
-// which ended on all ranks within so many ns.
+// running is what is recorded of a rank that is at its operation number from when the recording
+// begins. It waited for each operation, which ended on all ranks within jitter ns.
 func running(rng *rand.Rand, pid uint32, from, to int, period, jitter uint64) (list []event.Collective) {
 	op, _ := event.ByName("ncclAllReduce")
 	for i := from; i < to; i++ {

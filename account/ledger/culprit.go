@@ -7,16 +7,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Runners adds up which threads ran while a thread was runnable.
+// Runners adds up who ran while a thread was runnable. Times are in ns.
 type Runners struct {
 	Queue uint64 // time runnable, in the intervals added
-	Idle  uint64 // of it, time in which the CPU was idle
-	Named uint64 // of it, time in which the running thread is known
+	Idle  uint64 // of Queue, time in which the CPU was idle
+	Named uint64 // of Queue, time in which it is known who ran
 	by    map[event.Thread]*event.Culprit
 }
 
-// Idle is the part of an interval's run-queue time in which the CPU was idle: the idle task is not
-// a culprit; waiting behind it is wake-up latency.
+// Idle is the part of an interval's run-queue time in which the CPU was idle, ns. The idle task is
+// not a culprit: a wait behind it is wake-up latency.
 func Idle(o *event.OffCPU) uint64 {
 	var ns uint64
 	for _, c := range o.Culprits {
@@ -27,8 +27,8 @@ func Idle(o *event.OffCPU) uint64 {
 	return min(max(ns, o.IdleNS), o.RunQueue, o.Duration)
 }
 
-// CPU is the CPU whose run queue a thread was in: a preempted one waits where it ran, a woken one
-// where it was put.
+// CPU is the CPU on whose run queue a thread was: a preempted thread waits where it ran, a woken
+// one where it was put.
 func CPU(o *event.OffCPU) uint16 {
 	if o.Class == event.RunQueue {
 		return o.OutCPU
@@ -65,7 +65,7 @@ func (r *Runners) Add(o *event.OffCPU) {
 	}
 }
 
-// Scale multiplies all times by a share, 0 to 1.
+// Scale multiplies all that was counted by part, 0 to 1.
 func (r *Runners) Scale(part float64) {
 	of := func(ns *uint64) { *ns = uint64(part * float64(*ns)) }
 	of(&r.Queue)

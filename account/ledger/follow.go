@@ -6,16 +6,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// MaxDepth is the maximum length of a chain.
+// MaxDepth is the largest number of links of a chain.
 const MaxDepth = 8
 
-// Proof says how a link of a chain is known.
+// Proof says why the thread of a link is taken to be the one that was waited for.
 type Proof uint8
 
 // The proofs.
 const (
 	ByItself Proof = iota // the first link: the waiter
-	ByHolder              // its id was in the lock word
+	ByHolder              // its TID was in the lock word
 	ByFutex               // it woke the waiter through the futex waited on
 	ByWake                // it woke the waiter that waited on a pipe or socket
 	ByPeer                // it is at the other end of the socket
@@ -27,16 +27,17 @@ type Link struct {
 	Thread   event.Thread
 	Comm     string
 	Proof    Proof
-	From, To uint64 // Unix ns: the relevant part of its time
+	From, To uint64 // Unix ns: the part of its time that counts
 	Known    bool   // Split is known; else the thread's time was not recorded
 	Split    Split
 	Rows     []*event.OffCPU // its intervals in that part
-	Wait     *event.OffCPU   // the one that the next link, if any, explains
+	Wait     *event.OffCPU   // the wait that the next link, if any, explains
 }
 
-// Follow goes from an interval in which a thread was blocked to the thread it waited for, and
-// through that one's own waits, until a thread is found that ran, waited for something other than a
-// thread, or whose time was not recorded. The first link is the waiter. Cycles are cut.
+// Follow goes from an interval in which a thread was blocked to the thread that it waited for, and
+// on through that thread's own waits. It stops at a thread that ran, that waited for something
+// other than a thread, or whose time was not recorded. The first link is the waiter. Cycles are
+// cut.
 func (x *Index) Follow(row *event.OffCPU) []Link {
 	from, to := Blocked(row)
 	first := Link{
@@ -70,7 +71,7 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 	return chain
 }
 
-// link describes a thread over a span.
+// link describes what a thread did in a span.
 func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.OffCPU) Link {
 	t, comm, ok := x.Thread(tid)
 	if !ok {
@@ -96,18 +97,18 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	return l
 }
 
-// Followable reports whether a wait of the class is ended by another thread, so that the waker is
-// the thread it waited for. A poll is not such a wait by itself, as it ends with whatever comes
-// first. But a thread that others wait for, and that polls, waits for the thread that then sends it
+// Followable reports whether waits of the class are ended by another thread, so that the waker is
+// the thread that was waited for. A poll alone does not count: it waits for any of several events.
+// But if others wait for a thread that polls, that thread waits for the one that then sends it
 // something.
 func Followable(c event.Class) bool {
 	return c == event.Futex || c == event.Pipe || c == event.Network
 }
 
-// Behind names the thread that an interval waited for: the lock's holder if it is a living thread,
-// else the waker. A wake-up counts only for futexes, pipes and sockets, and only if a task made it
-// by a system call of its own: the idle task, a timer and a network interrupt run in the name of
-// the thread they interrupted.
+// Behind returns the thread that an interval waited for: the lock's holder if it is a living
+// thread, else the waker. A waker is trusted only for futexes, pipes and sockets, and only if it
+// woke the thread in its own system call: the idle task, timers and network interrupts run in the
+// context of the thread that they interrupt.
 func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if o.Class == event.Futex {
 		return x.behindFutex(o)
@@ -129,8 +130,8 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	return w.TID, ByWake, true
 }
 
-// behindFutex is Behind for a wait on a futex. A requeued waiter is woken at another address of the
-// same process.
+// behindFutex does what Behind does, for a wait on a futex. A requeued waiter is woken at another
+// address of the same process.
 func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	w := o.Waker
 	switch {
@@ -147,7 +148,7 @@ func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) 
 }
 
 // delivers reports whether the waker of a socket wait or a poll is the thread at the other end, and
-// not one that a network interrupt happened to interrupt.
+// not a thread that a network interrupt interrupted.
 func (x *Index) delivers(o *event.OffCPU) bool {
 	w := o.Waker
 	return w.PID != 0 && w.TID != 0 && w.TID != o.TID && !interrupts(o.WakerComm) && o.WakerSyscall >= 0 &&
@@ -155,13 +156,13 @@ func (x *Index) delivers(o *event.OffCPU) bool {
 }
 
 // transfers are the system calls that may end another thread's socket wait. A network interrupt may
-// also arrive while an unrelated thread is in a system call, but seldom in one of these.
+// also interrupt an unrelated thread in a system call, but seldom in one of these.
 const transfers = `read write close pwrite64 writev sendfile connect sendto recvfrom sendmsg recvmsg shutdown splice
 	sendmmsg io_uring_enter`
 
-// holds checks the thread id found in a lock word, which is only a hint: the word may not be a
-// lock. It must be another thread that lives during the wait, of the same process unless the lock
-// is shared with a process whose time is recorded.
+// holds checks the TID found in a lock word, which is only a hint: the word may not be a lock. It
+// must be another thread that is alive during the wait, and of the same process unless the lock may
+// be shared with a process whose time was recorded.
 func (x *Index) holds(o *event.OffCPU) bool {
 	k := x.threads[o.Holder]
 	if o.Holder == 0 || o.Holder == o.TID || k == nil {
@@ -173,7 +174,7 @@ func (x *Index) holds(o *event.OffCPU) bool {
 	return k.thread.PID == o.PID || k.known
 }
 
-// interrupts reports whether a task wakes others on behalf of hardware.
+// interrupts reports whether a task does wake-ups on behalf of hardware.
 func interrupts(comm string) bool {
 	for _, p := range []string{"swapper", "ksoftirqd", "ktimers", "irq/"} {
 		if strings.HasPrefix(comm, p) {

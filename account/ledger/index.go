@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Index finds off-CPU intervals and totals by thread and time. Thread ids are unique on a host at
-// any time, so it looks threads up by TID alone.
+// Index finds off-CPU intervals and totals by thread and time. TIDs are unique on a host at any
+// time, so threads are looked up by TID alone.
 type Index struct {
 	threads map[uint32]*track
 	peers   map[any]uint32 // the thread at the other end of a socket or futex: see learnPeers
@@ -25,8 +25,8 @@ type track struct {
 	rows     []*event.OffCPU // by start
 	ends     []uint64        // ends[i] is the latest end of rows[:i+1]
 	totals   []*event.ThreadTime
-	known    bool   // its time is recorded: rows or totals exist
-	since    uint64 // Unix ns of the earliest of them
+	known    bool   // its time was recorded: rows or totals exist
+	since    uint64 // Unix ns of the earliest row or total
 	until    uint64 // Unix ns of the end of the latest
 	ended    uint64
 	followed bool
@@ -38,8 +38,8 @@ type Known struct {
 	Comm string
 }
 
-// NewIndex indexes a recording made on an architecture. It keeps pointers into the slices and does not
-// change or reorder them.
+// NewIndex indexes a recording made on the architecture. It keeps pointers into the slices and does
+// not change or reorder them.
 func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
 	x := &Index{threads: map[uint32]*track{}, transfers: event.SyscallsNamed(arch, transfers)}
 	x.peers = x.learnPeers(rows)
@@ -86,13 +86,13 @@ func (k *track) cover(from, to uint64) {
 	k.until = max(k.until, to)
 }
 
-// slack is how long after its last record a thread's time still counts as recorded: totals of
-// running threads come ten times a second. It is the same before the first record, except for a
-// thread that was recorded only from when it woke a traced one.
+// slack is how far beyond its last record a thread's time counts as recorded, ns: totals of running
+// threads come ten times a second. The same holds before the first record, except for a thread that
+// the tracer followed only after it woke a traced one.
 const slack = 200_000_000
 
-// covers reports whether the thread's time was recorded during all of a span, so that a span
-// without an interval means that it ran.
+// covers reports whether the thread's time was recorded for all of a span, so that time in no
+// interval was spent on a CPU.
 func (k *track) covers(from, to uint64) bool {
 	before := uint64(slack)
 	if k.followed {
@@ -101,15 +101,16 @@ func (k *track) covers(from, to uint64) bool {
 	return k.known && from >= k.since-min(k.since, before) && to <= k.until+min(slack, ^uint64(0)-k.until)
 }
 
-// compareRows is a total order, so that the order in which rows were recorded has no effect.
+// compareRows is a total order by the fields that matter, so that the order of recording does not
+// matter.
 func compareRows(a, b *event.OffCPU) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration),
 		cmp.Compare(a.Class, b.Class), cmp.Compare(a.RunQueue, b.RunQueue),
 		cmp.Compare(a.Waker.TID, b.Waker.TID), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Inode, b.Inode))
 }
 
-// track returns the data of a thread. A thread may rename itself: the last name counts, and of two
-// at the same time the greater, so that the order of the records has no effect.
+// track returns what is known of a thread. A thread may change its name: the last one counts, and
+// of two at the same time the greater one, so that the order of the records does not matter.
 func (x *Index) track(t event.Thread, comm string, at uint64) *track {
 	k := x.threads[t.TID]
 	if k == nil {
@@ -141,7 +142,7 @@ func (x *Index) Accounted(tid uint32) bool {
 	return k != nil && k.known
 }
 
-// Span is the time for which a thread's time was recorded, Unix ns; false if it was not.
+// Span is the time for which a thread was recorded, Unix ns; false if it was not.
 func (x *Index) Span(tid uint32) (from, to uint64, ok bool) {
 	k := x.threads[tid]
 	if k == nil || !k.known {
@@ -174,15 +175,14 @@ func end(o *event.OffCPU) uint64 {
 }
 
 // Blocked is the part of an interval in which the thread waited for what Class says, before it
-// became runnable.
+// became runnable, Unix ns.
 func Blocked(o *event.OffCPU) (from, to uint64) {
 	return o.Start, end(o) - min(o.RunQueue, o.Duration)
 }
 
 // Between splits a thread's time in [from, to) by its intervals; the rest was on a CPU. Totals
-// around the span, if any, limit that rest: time that was neither on a CPU nor in an interval (too
-// short, or thinned) goes to the classes in the totals. It is false if the thread's time was not
-// recorded in that span.
+// around the span limit that rest: off-CPU time in no interval (too short, or thinned) goes to the
+// classes of the totals. It is false if the thread's time was not recorded in that span.
 func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 	k := x.threads[tid]
 	if k == nil || from >= to || !k.covers(from, to) {
@@ -196,7 +196,7 @@ func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 // listed splits a thread's time in [from, to) by its intervals alone.
 func (x *Index) listed(tid uint32, from, to uint64) Split {
 	s := Split{Wall: to - from}
-	at := from // intervals of one thread do not overlap; a rebuilt one may
+	at := from // intervals of one thread do not overlap, except for reconstructed ones
 	for _, o := range x.Overlapping(tid, from, to) {
 		b, m := Blocked(o)
 		e := end(o)
@@ -221,13 +221,13 @@ func (s *Split) offCPU() uint64 {
 	return off
 }
 
-// tight is how much longer than a span's own unlisted time that of the totals may be, to describe
-// the span: beyond that it is only an upper limit.
+// tight is how many times longer the unlisted time between two totals may be than that of the span
+// for the totals to be applied to the span. If it is longer, they are only an upper limit.
 const tight = 2
 
-// check corrects the on-CPU rest by the totals around the span. What the totals have beyond the
-// intervals between them, in each class, was in intervals too short to be listed; the span gets its
-// share of it, by time.
+// check corrects the on-CPU remainder by the totals around the span. What the totals hold beyond
+// the intervals between them, in each class, was in intervals too short to be listed. The span gets
+// its share of that, by time.
 func (k *track) check(x *Index, s *Split, from, to uint64) {
 	i := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At > from }) - 1
 	j := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At >= to })
@@ -250,7 +250,7 @@ func (k *track) check(x *Index, s *Split, from, to uint64) {
 	}
 	share := float64(s.OnCPU) / float64(rest)
 	if share*tight < 1 && d.OnCPU >= s.OnCPU {
-		return // the totals cover much more time, and allow that it ran all the time
+		return // the totals cover much more than the span, and it may have run all the time
 	}
 	share = min(1, share)
 	var moved uint64

@@ -209,7 +209,7 @@ func TestFollowIgnoresOrder(t *testing.T) {
 	first := r.OffCPU[0]
 	want := index(r).Follow(&first)
 	for range 20 {
-		r.OffCPU = slices.Clone(r.OffCPU) // chains point into it
+		r.OffCPU = slices.Clone(r.OffCPU) // chains hold pointers into it
 		rand.Shuffle(len(r.OffCPU), func(i, j int) { r.OffCPU[i], r.OffCPU[j] = r.OffCPU[j], r.OffCPU[i] })
 		if d := cmp.Diff(want, index(r).Follow(&first)); d != "" {
 			t.Fatalf("another order gives another chain:\n%s", d)

@@ -12,10 +12,10 @@ import (
 type Reclaimed struct {
 	*event.Reclaim
 	From, To uint64 // Unix ns
-	Time     uint64 // of it, ns in reclaim
+	Time     uint64 // time in reclaim within that, ns
 }
 
-// part cuts a span to [from, to), its reclaim in proportion.
+// part cuts a span to [from, to), with its reclaim in proportion.
 func part(r *event.Reclaim, from, to uint64) Reclaimed {
 	from, to = max(from, r.Start), min(to, reclaimEnd(r))
 	p := Reclaimed{Reclaim: r, From: from, To: max(from, to)}
@@ -32,19 +32,19 @@ func reclaimEnd(r *event.Reclaim) uint64 {
 	return ^uint64(0)
 }
 
-// minReclaim is the reclaim from which time outside of the recorded episodes becomes an episode:
+// minReclaim is the least reclaim outside all recorded episodes that becomes an episode itself, ns:
 // less is not recorded either.
 const minReclaim = 50_000
 
-// PlaceReclaims gives the spans of reclaim of one thread to the episodes that contain them. Reclaim
-// needs no context switch, so that the gap or call around it may not have been recorded one by one:
-// then it is an episode of its own. The list is in order of time, and is returned so.
+// PlaceReclaims assigns the spans of reclaim of one thread to its episodes. Reclaim needs no
+// context switch, so the gap or call around it may not have been stored: then it becomes an episode
+// itself. The list is ordered by time, before and after.
 func PlaceReclaims(list []Episode, spans []*event.Reclaim) []Episode {
 	var single []Episode
 	for _, r := range spans {
 		end := reclaimEnd(r)
 		i := sort.Search(len(list), func(i int) bool { return list[i].Start > r.Start })
-		at, free := r.Start, uint64(0) // the time between the episodes
+		at, free := r.Start, uint64(0) // free: ns of the span in no episode
 		for i = max(i-1, 0); i < len(list) && list[i].Start < end; i++ {
 			e := &list[i]
 			p := part(r, max(e.Start, at), e.End())
@@ -84,7 +84,7 @@ func ReclaimsByThread(spans []event.Reclaim) map[event.Thread][]*event.Reclaim {
 	return by
 }
 
-// ReclaimIn is how long a thread reclaimed in [from, to), given its spans by time.
+// ReclaimIn is how long a thread reclaimed memory in [from, to), ns, given its spans by time.
 func ReclaimIn(spans []*event.Reclaim, from, to uint64) uint64 {
 	var ns uint64
 	for _, r := range spans {

@@ -1,19 +1,19 @@
-// Package ledger accounts for threads' time: where a span of it went, what a thread waited for, and
-// which thread delayed it. It is arithmetic over recorded events, with no clock and no I/O. Whether
-// something is a fault is decided in package diagnose.
+// Package ledger accounts for threads' time: how a span of it was spent, what a thread waited for,
+// and which thread or process it waited for. It is arithmetic over recorded events, with no clock
+// and no I/O. Whether the result is a fault is decided by package diagnose.
 package ledger
 
 import "github.com/ingero-io/ingero/event"
 
-// Split says how a span of one thread's time was spent. OnCPU and NS sum to Wall.
+// Split is how a span of one thread's time was spent, ns. OnCPU and NS sum to Wall.
 type Split struct {
 	Wall  uint64
 	OnCPU uint64
 	NS    [event.NumClasses]uint64
 }
 
-// SplitOf splits a duration by its ledger; the rest was spent on a CPU. A ledger longer than its
-// span (its counts are in 16 ns units) is cut to it.
+// SplitOf splits a duration by its ledger. Time that is not in the ledger was spent on a CPU. A
+// ledger longer than the duration (its counts are in 16 ns units) is cut to it.
 func SplitOf(duration uint64, l *event.Ledger) Split {
 	s := Split{Wall: duration}
 	left := duration
@@ -34,7 +34,7 @@ func (s *Split) Add(o *Split) {
 	}
 }
 
-// Of returns the time of one class, or of event.OnCPU.
+// Of returns the time of one class, which may be event.OnCPU.
 func (s *Split) Of(c event.Class) uint64 {
 	if c == event.OnCPU {
 		return s.OnCPU
@@ -42,8 +42,8 @@ func (s *Split) Of(c event.Class) uint64 {
 	return s.NS[c]
 }
 
-// Largest returns the class with the most time, the earlier one if two are
-// equal, and event.OnCPU only if it beats every other.
+// Largest returns the class with the most time: the earlier one if two are equal, and event.OnCPU
+// only if it is larger than every other.
 func (s *Split) Largest() event.Class {
 	best := event.OnCPU
 	for c := range event.NumClasses {
@@ -55,7 +55,7 @@ func (s *Split) Largest() event.Class {
 }
 
 // Diff is the split of the time between two totals of one thread. It is false if they belong to
-// different threads, are out of order, or if the tracer started to count again between them.
+// different threads, are out of order, or if the tracer restarted its counts between them.
 func Diff(a, b *event.ThreadTime) (Split, bool) {
 	if a.Thread != b.Thread || b.At < a.At || b.OnCPU < a.OnCPU {
 		return Split{}, false
@@ -70,9 +70,8 @@ func Diff(a, b *event.ThreadTime) (Split, bool) {
 	return s, true
 }
 
-// Sum is the split of the whole time that a thread's totals cover: the sum of
-// the differences of neighbours, without the pairs that do not subtract. The
-// totals must be in order of time.
+// Sum is the split of the whole time that a thread's totals cover: the sum of the differences of
+// neighbours, without pairs for which Diff is false. The totals must be ordered by time.
 func Sum(totals []event.ThreadTime) Split {
 	var s Split
 	for i := 1; i < len(totals); i++ {

@@ -9,8 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// sequence makes calls of an alphabet: one letter a call, each taking 10 us of a
-// tick of 20 us.
+// sequence makes calls from letters: one call for each letter, 10 us long, one every 20 us.
 func sequence(pattern string, times int) []event.CallTime {
 	names := map[rune]string{
 		'l': "cudaLaunchKernel", 'c': "cudaMemcpyAsync", 'd': "cudaMemcpy",
@@ -81,7 +80,8 @@ func TestFindSteps(t *testing.T) {
 	}
 }
 
-// TestStepsThatEndWithALongWaitFillTheTime: where waits are long in the first quarter only, they end no steps.
+// TestStepsThatEndWithALongWaitFillTheTime: waits that are long in the first quarter only do not
+// end steps.
 func TestStepsThatEndWithALongWaitFillTheTime(t *testing.T) {
 	for _, later := range []int{0, 300} {
 		var calls []event.CallTime

@@ -8,12 +8,12 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// InOrder compares calls of a thread by start, the order that FindSteps needs.
+// InOrder compares calls of a thread by start: the order that FindSteps needs.
 func InOrder(a, b event.CallTime) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
 }
 
-// maxWords is how many operations of a step are listed.
+// maxWords is the largest number of operations of a step that are named.
 const maxWords = 4
 
 // Words lists the calls of a step: "2 cudaMemcpyAsync, 1 cudaStreamSynchronize".

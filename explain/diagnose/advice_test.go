@@ -15,11 +15,10 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 )
 
-// ofPyTorch are words that help only those who program with PyTorch.
+// ofPyTorch matches words that only help users of PyTorch.
 var ofPyTorch = regexp.MustCompile(`(?i)torch|DataLoader|pin_memory|\.item\(\)|non_blocking|empty_cache`)
 
-// What is advised fits the framework that a process uses; what is of PyTorch is said only
-// to its programs.
+// Advice fits the process's framework. PyTorch terms are used for PyTorch programs only.
 func TestAdviceFitsTheFramework(t *testing.T) {
 	for _, name := range []string{
 		"pageable_copy", "alloc_churn", "memory_leak", "implicit_sync", "implicit_sync_same_op", "implicit_sync_early",
@@ -31,7 +30,7 @@ func TestAdviceFitsTheFramework(t *testing.T) {
 			t.Fatal(err)
 		}
 		for by, torch := range map[framework.Name]bool{
-			framework.PyTorch: name != "driver_cpu", // whose case is of launches
+			framework.PyTorch: name != "driver_cpu", // its case is about launches
 			framework.CUDA:    false, framework.Llama: false, framework.JAX: false, framework.CuPy: false, framework.ONNX: false,
 		} {
 			t.Run(name+" "+string(by), func(t *testing.T) {

@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// ownFiles are files of a cause beside the one that has its value.
+// ownFiles are further files of a cause, besides the one with its value.
 var ownFiles = map[string]string{
-	"cpu_plan.go": "CPUContention", // where its threads may go
-	"held_up.go":  "CPUContention", // that of a data worker, before it was waited for
+	"cpu_plan.go": "CPUContention", // to which CPUs its threads may be moved
+	"held_up.go":  "CPUContention", // contention of a data worker before the wait for it
 }
 
-// TestOnlyACauseKnowsItsKind: what differs between causes is asked of their values. No other file
-// compares a kind with one of those there are, nor has a list of some.
+// TestOnlyACauseKnowsItsKind checks that other files use the fields of causes: no other file
+// compares a kind with a constant, or has a list of kinds.
 func TestOnlyACauseKnowsItsKind(t *testing.T) {
 	files := productionFiles(t)
 	kinds := kindNames(files["causes.go"])
-	if len(kinds) != len(Kinds)+1 { // waiting for work is no cause
+	if len(kinds) != len(Kinds)+1 { // the kind of waiting for work is not in Kinds
 		t.Fatalf("causes.go declares %d kinds %v, Kinds lists %d", len(kinds), kinds, len(Kinds))
 	}
 	for name, file := range files {
@@ -51,7 +51,7 @@ func TestOnlyACauseKnowsItsKind(t *testing.T) {
 	}
 }
 
-// kindNames are the constants of causes.go.
+// kindNames are the constants for kinds in causes.go.
 func kindNames(file *ast.File) []string {
 	var names []string
 	for _, d := range file.Decls {
@@ -64,7 +64,7 @@ func kindNames(file *ast.File) []string {
 	return names
 }
 
-// ownKinds are the kinds of the causes that a file has the values of.
+// ownKinds are the kinds of the causes whose values are in a file.
 func ownKinds(file *ast.File) []string {
 	var kinds []string
 	for _, d := range file.Decls {

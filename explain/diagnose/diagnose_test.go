@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write what Diagnose says into testdata")
 
-// parsed keeps the recordings of cases: some expand to 200,000 calls.
+// parsed caches the recordings of cases: some expand to 200,000 calls.
 var parsed sync.Map
 
 // read parses the input of a case. The recording is shared by the tests.
@@ -84,7 +84,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// essence is what a case pins of a report.
+// essence is the part of a report that a case checks.
 func essence(r *report.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Verdict)

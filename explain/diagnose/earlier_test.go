@@ -24,9 +24,9 @@ func opOf(t *testing.T, name string) event.Op {
 	return i.Op
 }
 
-// earlierInput has 100 calls of 10 us, one a millisecond; of 60 us, if
-// they wait for the GPU: 10 us is a wait for nothing. Every tenth takes slow
-// longer, of which off was off the CPU.
+// earlierInput has 100 calls of 10 us, one each millisecond; calls that wait for the GPU take 60
+// us, because 10 us is a wait with nothing queued. Every tenth call takes slow ns longer, and off
+// ns of that off the CPU.
 func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switches) *diagnose.Input {
 	const t0 = 1_000_000_000
 	usual := uint64(10_000)
@@ -35,7 +35,7 @@ func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switc
 	}
 	o := store.OpStat{Thread: old, Op: op, First: t0, Hist: &stats.Histogram{}}
 	in := &diagnose.Input{
-		First: 1, // long before the window, so that nothing is a first call
+		First: 1, // long before the window, so that no call counts as a first one
 		Node:  "n", Processes: []store.Process{{PID: 100, Name: "python3", Node: "n", Rank: -1}},
 		Earlier: &store.Earlier{
 			Version: "0.8", Switches: sw,
@@ -105,8 +105,8 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// A sync call off the CPU in a recording of ours waits for the GPU; in an earlier
-// one the thread may just as well have been preempted.
+// In a recording in the current format, a sync call off the CPU waits for the GPU. In an earlier
+// one the thread may also have been preempted.
 func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
 	in := earlierInput(opOf(t, "cudaStreamSynchronize"), 50*ms, 50*ms, seen(0))
 	if r := diagnose.Diagnose(in); len(r.Chains) != 0 || len(r.NotExplained) != 1 {
@@ -118,7 +118,7 @@ func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
 	}
 }
 
-// TestLaunchingThatBindsIsSeenWithoutASeries: earlier recordings have none.
+// Earlier recordings have no series.
 func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/launch_bound.txtar"))
 	in.Series = nil

@@ -2,15 +2,15 @@ package diagnose
 
 import "github.com/ingero-io/ingero/event"
 
-// Spent is what a thread's time was given to by all findings, told or not.
+// Spent is how a thread's time is attributed by all findings, reported or not.
 type Spent struct {
 	event.Thread
 	Wall    uint64            // ns, from its first call to its last
-	Lost    map[string]uint64 // ns, by kind of cause; Unknown is the unexplained
-	GPUBusy uint64            // ns of it, in which the GPU is said to have been at work
-	GPUIdle uint64            // ns of the thread's time in which the GPU is said to have been idle between launches
-	Episode uint64            // episodes of which more was given away than they took
-	Op      uint64            // operations of which more was given away than they took
+	Lost    map[string]uint64 // ns by kind of cause; Unknown is unexplained
+	GPUBusy uint64            // ns of Lost in which the GPU is said to be busy
+	GPUIdle uint64            // ns of the thread's time in which the GPU is said to be idle between launches
+	Episode uint64            // episodes of which more time was claimed than they took
+	Op      uint64            // operations of which more time was claimed than they took
 }
 
 // Spend finds what each thread of a recording lost.
@@ -68,7 +68,7 @@ func Spend(in *Input) []Spent {
 	return list
 }
 
-// LaunchCPUs are the CPUs that threads which give the GPU work need.
+// LaunchCPUs are the CPUs that threads with GPU work need.
 func LaunchCPUs(in *Input) map[uint16]bool { return newEvidence(in).reserve() }
 
 // ParseCPUs reads a list of CPUs.

@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 )
 
-// Waits for more launches are longer and lose nothing, also where hardly a call is known one
-// by one, so that only the sums of each second tell how many launches a wait was for.
+// Waits for more launches are longer and lose nothing, even if hardly any call was recorded one by
+// one, so that only the sums of each second show how many launches a wait was for.
 func TestWaitsForMoreLaunchesLoseNothing(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/control_more_work.txtar"))
 	span := in.Spans[0]

@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 )
 
-// A long recording holds few of the usual waits one by one, while each delay has a row:
-// what waits of a second came to says whether the GPU was busy.
+// A long recording has few of the usual waits one by one, but a row for each delay. The sums of the
+// waits in each second tell whether the GPU was busy.
 func TestDelaysBeforeWaitsThatAreNotListedAreHidden(t *testing.T) {
 	for name, want := range map[string]string{
 		"control_hidden_delays":      "nothing wrong",

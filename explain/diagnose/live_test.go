@@ -14,8 +14,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// TestHealthyProgramIsHealthyFromTheStart: what is reported while a program runs is found by
-// the same rules as what is reported afterwards, from less. That must not be more.
+// TestHealthyProgramIsHealthyFromTheStart: live diagnosis uses the same rules with less data, and
+// must not report more.
 func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
 	for _, name := range []string{
 		"healthy", "control_decode_eager", "control_decode_thinned", "control_graph_waits_attached",
@@ -37,7 +37,7 @@ func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
 	}
 }
 
-// lastSeconds is what a live diagnosis reads of a recording at a time.
+// lastSeconds is the input of a live diagnosis at the time now.
 func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 	from := now - min(now, uint64(diagnose.LiveWindow))
 	out := func(start, end uint64) bool { return start < from || end > now }
@@ -58,9 +58,9 @@ func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 	return in
 }
 
-// A cause that was reported as HIGH while the program ran and is not reported afterwards was either
-// wrong then, or is kept back now. Of a wait for the GPU, what made the GPU slow may be known
-// only later: its clock is read once a second.
+// If a cause was HIGH while the program ran and is not reported afterwards, one of the two reports
+// is wrong. For a wait for the GPU, the reason may become known only later: the GPU's clock is read
+// once a second.
 func TestWhatIsHighLiveIsToldAfterwards(t *testing.T) {
 	const long = `process engine pid=100 parent=1 traced
 thread main pid=100 tid=100 comm=engine dispatch

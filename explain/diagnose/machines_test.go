@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// machineOf is a rank of a job of three, with a machine to itself; all have the same
-// process ids. Rank 1 has to share its CPU. The clock is ahead by some seconds.
+// machineOf is the machine of one rank of a job of three; all ranks have the same PIDs. Rank 1 has
+// to share its CPU. ahead is by how many seconds the machine's clock is ahead.
 func machineOf(t *testing.T, rank int, ahead int64) *diagnose.Input {
 	t.Helper()
 	enter, disturbed := 2300, ""
@@ -50,7 +50,7 @@ repeat 60 every 10ms {
 	return in
 }
 
-// Who was late, and why, is found across machines, whatever their clocks say.
+// The late rank and its reason are found across machines, whatever the clocks show.
 func TestLateRankOfAnotherMachine(t *testing.T) {
 	for _, clocks := range [][3]int64{{0, 0, 0}, {0, 3600, -7}, {-90, 2, 86400}} {
 		var ins []*diagnose.Input
@@ -87,8 +87,8 @@ func TestLateRankOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// A machine of which nothing was recorded in the window says nothing; without a common
-// operation nobody is compared.
+// A machine without records in the window is left out. Without a common operation, ranks are not
+// compared.
 func TestMachinesThatHaveNothingInCommon(t *testing.T) {
 	a, b := machineOf(t, 0, 0), machineOf(t, 1, 0)
 	for i := range b.Collectives {

@@ -72,7 +72,7 @@ func TestALeakSaysWhenTheMemoryEnds(t *testing.T) {
 	}
 }
 
-// Frees that may have been lost can make growth out of nothing.
+// If records of frees were dropped, growth is not certain.
 func TestNoLeakIsToldWhereTheFreesMayBeLost(t *testing.T) {
 	_, r := perProcess(t, "memory_leak", func(in *diagnose.Input) {
 		in.Losses = []event.Loss{{Kind: event.LostCall, Count: 5000}}
@@ -91,7 +91,7 @@ func TestFailedAllocationsBelowThePeakAreWarnedOf(t *testing.T) {
 	}
 }
 
-// Where the GPU was read, the warning says who had its memory.
+// If the GPU was read, the warning says who had its memory.
 func TestFailedAllocationsNameWhoHasTheMemory(t *testing.T) {
 	p, _ := perProcess(t, "alloc_churn", func(in *diagnose.Input) {
 		at := in.Memory[0].At

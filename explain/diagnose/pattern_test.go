@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/account/ledger"
 )
 
-// TestPatternOfALossThatIsHeavierForAWhile has small losses all the time: alone they are
-// constant, beside much heavier ones in a tenth of the time they are not what counts.
+// TestPatternOfALossThatIsHeavierForAWhile has small losses all the time. Alone they are constant.
+// Next to much larger losses in a tenth of the time they do not count.
 func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 	const window, ms = 10_000_000_000, 1_000_000
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -42,8 +42,8 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 	}
 }
 
-// TestALossBeginsWhereItCounts: a little that is lost before does not move the moment, and a single stall
-// begins when it does.
+// TestALossBeginsWhereItCounts: small losses before do not change when a loss begins. A single
+// stall is reported from its begin on.
 func TestALossBeginsWhereItCounts(t *testing.T) {
 	const window, ms = 12_000_000_000, 1_000_000
 	lose := func(f *finding, from, to, ns, every uint64) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// moves finds where fixes send threads.
+// moves matches the CPUs to which fixes move threads.
 var moves = regexp.MustCompile(`taskset -a?cp (\S+)`)
 
 func movedTo(c *report.Chain) (lists []string) {
@@ -25,7 +25,8 @@ func movedTo(c *report.Chain) (lists []string) {
 	return lists
 }
 
-// Four workers on one CPU are one problem with one fix, which leaves the launching thread its CPU.
+// Four workers on one CPU are one problem with one fix, which does not use the launching thread's
+// CPU.
 func TestOneProblemIsOneFinding(t *testing.T) {
 	path := filepath.Join("testdata", "cpu_contention_workers.txtar")
 	for _, tc := range []struct {
@@ -68,7 +69,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 	}
 }
 
-// No fix sends anybody to a CPU that a launching thread uses.
+// No fix moves a thread to a CPU that a launching thread uses.
 func TestFixesLeaveLaunchingThreadsTheirCPUs(t *testing.T) {
 	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
@@ -89,8 +90,9 @@ func TestFixesLeaveLaunchingThreadsTheirCPUs(t *testing.T) {
 	}
 }
 
-// A chain explains what its weakest link does; that and the rest are all that was lost. Other kinds
-// found in the same calls have a part of what was lost there, beside the finding's own.
+// A chain explains as much as its weakest link. The explained part and the rest are all of the lost
+// time. Other kinds found in the same calls have a share of the time lost there, besides the
+// finding's own.
 func TestSharesAddUp(t *testing.T) {
 	for _, path := range cases(t) {
 		in := diagnosetest.InputOf(read(t, path))
@@ -115,7 +117,7 @@ func TestSharesAddUp(t *testing.T) {
 			if others >= 100 {
 				t.Errorf("%s: %s: others have %.1f %% of the same calls", path, c.ID, others)
 			}
-			if c.Cause.Kind != diagnose.CollectiveWait { // that is explained by when ranks came, not by a chain of waits
+			if c.Cause.Kind != diagnose.CollectiveWait { // explained by when ranks entered, not by a chain of waits
 				weakest(t, path, c)
 			}
 		}
@@ -126,7 +128,7 @@ func weakest(t *testing.T, path string, c *report.Chain) {
 	t.Helper()
 	const percent = 0.01
 	explained := c.ExplainedPct * percent * float64(c.LostNS)
-	var side float64 // of threads that were waited for side by side
+	var side float64 // of threads that were waited for in parallel
 	for i := 1; i < len(c.Path); i++ {
 		s := &c.Path[i]
 		if s.Layer != "HOST" || s.State == "running" && c.Cause.Kind == diagnose.CPUContention {

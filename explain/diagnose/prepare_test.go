@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestStepsOfPreparationSayWhatTheyNeed: a step reads only what it says, and that was given by steps
-// before it.
+// TestStepsOfPreparationSayWhatTheyNeed: a step reads only the fields that it declares, and earlier
+// steps fill these in.
 func TestStepsOfPreparationSayWhatTheyNeed(t *testing.T) {
 	uses := fieldsUsed(t)
 	whenAsked := []string{"in", "launched", "calls.medians", "host.resends"}
@@ -52,11 +52,12 @@ func nameOf(method func(*evidence)) string {
 	return full[strings.LastIndex(full, ".")+1:]
 }
 
-// methodUses are, by method of evidence and of its parts, the fields and methods that it names of its
-// receiver: a field as "from" or "procs.names", a method as its name, which no other part has.
+// methodUses are the fields and methods that each method of evidence and its parts uses of its
+// receiver: a field like "from" or "procs.names", a method by its name, which is unique among the
+// parts.
 type methodUses map[string]map[string]bool
 
-// of are the fields that a method uses, by itself and in methods that it calls.
+// of are the fields that a method uses, directly or in methods that it calls.
 func (u methodUses) of(method string, seen map[string]bool) []string {
 	seen[method] = true
 	fields := map[string]bool{}
@@ -73,7 +74,7 @@ func (u methodUses) of(method string, seen map[string]bool) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// partsByType are the names of evidence's parts, by their types; evidence itself has none.
+// partsByType are the names of evidence's parts by type; the name of evidence itself is empty.
 func partsByType() map[string]string {
 	parts := map[string]string{"evidence": ""}
 	for f := range reflect.TypeFor[evidence]().Fields() {
@@ -84,7 +85,7 @@ func partsByType() map[string]string {
 	return parts
 }
 
-// fieldsUsed reads them from the source.
+// fieldsUsed reads the uses from the source.
 func fieldsUsed(t *testing.T) methodUses {
 	uses, parts := methodUses{}, partsByType()
 	for _, file := range productionFiles(t) {
@@ -114,7 +115,7 @@ func fieldsUsed(t *testing.T) methodUses {
 	return uses
 }
 
-// named are the fields and methods that a method of a part names of its receiver.
+// named are the fields and methods of the receiver that a method uses.
 func named(fn *ast.FuncDecl, receiver, part string, parts []string) map[string]bool {
 	names := map[string]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
@@ -127,7 +128,7 @@ func named(fn *ast.FuncDecl, receiver, part string, parts []string) map[string]b
 		if inner, ok := sel.X.(*ast.SelectorExpr); ok && part == "" && slices.Contains(parts, inner.Sel.Name) {
 			sel, of = inner, inner.Sel.Name
 		} else if part == "" && slices.Contains(parts, name) {
-			return true // what is named of the part is seen above it
+			return true // the selector above it has the part's field
 		}
 		if x, ok := sel.X.(*ast.Ident); !ok || x.Name != receiver {
 			return true
@@ -141,7 +142,7 @@ func named(fn *ast.FuncDecl, receiver, part string, parts []string) map[string]b
 	return names
 }
 
-// productionFiles are this package's files without its tests, by name.
+// productionFiles are this package's files without tests, by name.
 func productionFiles(t *testing.T) map[string]*ast.File {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

@@ -63,7 +63,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 	}
 }
 
-// A control must give no finding, and leave nothing to explain.
+// A control must give no finding and no unexplained time.
 func TestControlsAreSilent(t *testing.T) {
 	for _, name := range []string{
 		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies",
@@ -79,7 +79,7 @@ func TestControlsAreSilent(t *testing.T) {
 	}
 }
 
-// A fault that is a case of its own must come first and be explained.
+// A fault that has its own case must be reported first and explained.
 func TestFaultsComeFirst(t *testing.T) {
 	for _, kind := range diagnose.Kinds {
 		path := filepath.Join("testdata", kind+".txtar")
@@ -93,7 +93,7 @@ func TestFaultsComeFirst(t *testing.T) {
 	}
 }
 
-// check asserts what holds of every report.
+// check asserts what must be true of every report.
 func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 	t.Helper()
 	pct := func(v float64) {
@@ -148,8 +148,8 @@ func TestReportsAreSound(t *testing.T) {
 	}
 }
 
-// checkWords asserts that slow calls are some of those there were, and that what is not
-// about slow calls has none.
+// checkWords asserts that slow calls are at most all calls, and that a finding that is not about
+// slow calls has none.
 func checkWords(t *testing.T, path string, c *report.Chain) {
 	t.Helper()
 	if e := &c.Effect; e.Calls > 0 && e.SlowCalls > e.Calls {
@@ -161,8 +161,8 @@ func checkWords(t *testing.T, path string, c *report.Chain) {
 	}
 }
 
-// checkSums asserts that no time is claimed twice: what one thread lost to all
-// causes together fits into its own time.
+// checkSums asserts that no time is claimed twice: what one thread lost to all causes together fits
+// into its time.
 func checkSums(t *testing.T, path string, in *diagnose.Input, r *report.Report) {
 	t.Helper()
 	first, last, lost := map[event.Thread]uint64{}, map[event.Thread]uint64{}, map[event.Thread]uint64{}
@@ -223,8 +223,7 @@ func FuzzDiagnose(f *testing.F) {
 	})
 }
 
-// reader is a store in memory. Its visitors reuse the value they pass, as the
-// contract allows.
+// reader is a store in memory. Its visitors reuse the value that they pass, as the contract allows.
 type reader struct {
 	store.Reader
 	in  *diagnose.Input
@@ -344,7 +343,7 @@ func (r reader) NotableCalls(_ context.Context, _ store.Window, f func(*event.Ca
 func (r reader) CallTimes(_ context.Context, w store.Window, f func(*event.CallTime) bool) error {
 	return visit(r.in.Calls, func(c *event.Call) bool {
 		t := c.Time()
-		t.Start = w.From // of another part each time
+		t.Start = w.From // in another span each time
 		return f(&t)
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// checkEvidence looks up every event that a finding names, and counts them by kind. What
-// was lost between calls must be shown by the wait or the gap, which were recorded, and not
-// by the call after it, which may not have been.
+// checkEvidence looks up every event that a finding names, and counts them by kind. A loss between
+// calls must be shown by the wait or the gap, which were stored, not by the call after it, which
+// may not have been.
 func checkEvidence(t *testing.T, path string, in *diagnose.Input, r *report.Report, kinds map[store.EventKind]int) {
 	t.Helper()
 	rows := map[string]store.EventKind{}

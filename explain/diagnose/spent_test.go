@@ -14,10 +14,10 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// checkSpent asserts that a thread's second is spent once: all findings, told or not, and
-// what is not explained fit into the thread's time; so do those of one call into the call,
-// and those of an operation into its calls. Time in which the GPU was at work is none in
-// which it is said to have waited for launches.
+// checkSpent asserts that no time of a thread is attributed twice. All findings, reported or not,
+// and the unexplained time fit into the thread's time; those of one call into the call; those of an
+// operation into its calls. Time in which the GPU was busy is not also time in which it is said to
+// have been idle.
 func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 	t.Helper()
 	for _, s := range diagnose.Spend(in) {
@@ -86,17 +86,17 @@ func TestASecondIsSpentOnceInKeptRecordings(t *testing.T) {
 	}
 }
 
-// trait is what a random program does more than others.
+// trait describes how a random program behaves.
 type trait struct {
 	name  string
-	calls []string // outermost operations, as often as they are in the list
-	short uint64   // ns, what a call takes usually
-	wait  float64  // part of the calls and gaps that have a wait
+	calls []string // outermost operations; one that is listed twice is called twice as often
+	short uint64   // ns, the usual duration of a call
+	wait  float64  // share of the calls and gaps with a wait
 	long  uint64   // ns, the longest wait
 	gap   uint64   // ns, the longest time on a CPU between calls
-	late  float64  // part of the waits for the GPU that take up to 50 times as long
+	late  float64  // share of the waits for the GPU that take up to 50 times as long
 	grows bool     // calls take longer and longer
-	times uint32   // how many calls without waits follow each other as one row; 0 means 1
+	times uint32   // number of successive calls without waits that are one row; 0 means 1
 }
 
 var traits = []trait{
@@ -147,8 +147,8 @@ var traits = []trait{
 	},
 }
 
-// program makes a recording of some threads whose calls, gaps and waits follow each other
-// as they do on a machine: nothing overlaps in a thread but calls and what they call.
+// program makes a recording of some threads whose calls, gaps and waits follow each other as on a
+// real machine: within a thread only calls overlap with the calls that they make.
 func program(r *rand.Rand, tr *trait) *eventtext.Recording {
 	const base = 1_700_000_000_000_000_000
 	rec := &eventtext.Recording{Base: base}
@@ -217,7 +217,7 @@ func (w *walker) step(left float64) {
 	}
 }
 
-// waits passes some time on a CPU and, now and then, waits.
+// waits lets some time pass on a CPU and, now and then, in a wait.
 func (w *walker) waits(busy uint64, op event.Op) (l event.Ledger) {
 	w.at += busy / 2
 	for w.Float64() < w.wait {
@@ -256,7 +256,7 @@ func TestASecondIsSpentOnceInRandomRecordings(t *testing.T) {
 		for seed := range uint64(seeds) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
 			in := diagnosetest.InputOf(program(r, &traits[i]))
-			if seed%3 == 1 { // of a recording that was thinned, single calls are missing
+			if seed%3 == 1 { // in a thinned recording, single calls are missing
 				in.Calls = in.Calls[:len(in.Calls)/2]
 			}
 			if seed%3 == 2 { // a window cuts calls and gaps

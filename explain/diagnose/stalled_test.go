@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A hypervisor that takes a share of the CPU's time takes it from every call; so
-// much of a driver's CPU time is not the driver's.
+// A hypervisor steals its share of CPU time from every call. That share of a driver's CPU time is
+// not the driver's.
 func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/driver_cpu.txtar"))
 	alone := diagnose.Diagnose(in).Chains[0]
@@ -21,7 +21,7 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 		t.Errorf("explained %.1f %% alone, %.1f %% with a tenth of the CPU stolen", alone.ExplainedPct, shared.ExplainedPct)
 	}
 	in.Snapshots[0].CPUPct, in.Snapshots[0].StealPct = 50, 50
-	for i := range in.Ops { // as much work as would explain the excess
+	for i := range in.Ops { // enough work for steal to explain the excess
 		in.Ops[i].Calls *= 1000
 	}
 	for _, c := range diagnose.Diagnose(in).Chains {
@@ -31,7 +31,8 @@ func TestStolenTimeIsNotTheDrivers(t *testing.T) {
 	}
 }
 
-// A hypervisor that takes CPU time makes waits for a CPU longer: little contention proves nothing then.
+// A hypervisor that steals CPU time makes waits for a CPU longer. Then a little contention proves
+// nothing.
 func TestSmallContentionIsNotBlamedWhileTheHypervisorTakesTheCPUs(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/cpu_contention_small.txtar"))
 	for stolen, want := range map[float64]string{0: "backup-agent", 12: "nothing wrong"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 )
 
-// A tracer that comes to a running job finds the late rank, if the ranks say who they are.
+// A tracer that is started during a job finds the late rank, if the ranks are known.
 func TestLateRankOfARunningJob(t *testing.T) {
 	running := func() *diagnose.Input {
 		in := diagnosetest.InputOf(read(t, "testdata/collective_straggler_disk.txtar"))
@@ -18,7 +18,7 @@ func TestLateRankOfARunningJob(t *testing.T) {
 			c := &in.Collectives[i]
 			c.CommID, c.Rank, c.Ranks = 0, -1, 0
 			if c.PID == 200 {
-				c.Seq += 3 // the tracer saw more of them
+				c.Seq += 3 // the tracer saw more of this rank's operations
 			}
 		}
 		return in

@@ -11,7 +11,7 @@ import (
 
 const ms = 1_000_000
 
-// op is an operation by its name.
+// op is the operation with a name.
 func op(t *testing.T, name string) event.Op {
 	t.Helper()
 	info, ok := event.ByName(name)
@@ -21,8 +21,8 @@ func op(t *testing.T, name string) event.Op {
 	return info.Op
 }
 
-// job is what two ranks did: one operation each 10 ms, for which rank 0 waits in a call. Rank 1 enters
-// so much later. Their processes are 100 and 101.
+// job is what two ranks did: one operation every 10 ms, and rank 0 waits for each in a call. Rank 1
+// enters each operation later by the given time. Their processes are 100 and 101.
 func job(t *testing.T, lateNS ...uint64) (parts [2][]event.Collective) {
 	t.Helper()
 	reduce, wait := op(t, "ncclAllReduce"), op(t, "cudaStreamSynchronize")
@@ -59,7 +59,7 @@ func TestARankThatIsLateAgainAndAgainIsNamed(t *testing.T) {
 		t.Errorf("the operation before that at 22 ms was complete at %d, %v", at, ok)
 	}
 	turns := job(t, 1*ms, 0)
-	turns[0][1].At += 1 * ms // the other one is as late the next time
+	turns[0][1].At += 1 * ms // the other rank is equally late the next time
 	even := cluster.Link(limits, turns[0], turns[1])
 	for _, o := range even.WaitedFor(event.Thread{PID: 100, TID: 100}, 10*ms+1) {
 		if even.Straggles(o) {

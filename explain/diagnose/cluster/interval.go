@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Interval is a piece of time, Unix ns; To is not part of it.
+// Interval is a span of time in Unix ns, without To.
 type Interval struct{ From, To uint64 }
 
-// Joined are intervals in order, made one where they overlap. The list itself is sorted.
+// Joined sorts the intervals and merges those that overlap. The list itself is sorted, too.
 func Joined(list []Interval) []Interval {
 	slices.SortFunc(list, func(a, b Interval) int { return cmp.Compare(a.From, b.From) })
 	var out []Interval

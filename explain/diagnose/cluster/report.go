@@ -12,15 +12,16 @@ import (
 
 // Order says in which order the chains of several machines are reported.
 type Order struct {
-	// Before compares two chains by how much they matter. Of equal ones that which lost more comes first.
+	// Before compares the importance of two chains. Of equal ones, the chain that lost more comes
+	// first.
 	Before func(a, b report.Chain) int
-	// Once says that a chain is about a rank for which several machines may have waited: it is reported
-	// once for each rank, by the machine that lost most.
+	// Once says that a chain is about a rank that several machines may have waited for: it is
+	// reported once for each rank, by the machine that lost most.
 	Once func(*report.Chain) bool
 }
 
-// Merge makes one report of those of several machines, of which there is at least one. What the
-// reports hold is changed: it says on which machine it was.
+// Merge makes one report of the reports of several machines, at least one. It changes the reports:
+// it adds the machine's name.
 func Merge(list []*report.Report, order Order) *report.Report {
 	all := &report.Report{
 		Schema: report.Schema, DB: list[0].DB, Window: list[0].Window, Lost: map[string]uint64{},
@@ -67,7 +68,7 @@ func Merge(list []*report.Report, order Order) *report.Report {
 
 func onNode(c *report.Chain) string { return "on " + c.Effect.Node + ": " + c.Summary }
 
-// nameMachine says of all that a report has on which machine it was.
+// nameMachine adds the machine's name to all parts of a report.
 func nameMachine(r *report.Report) {
 	for i := range r.Chains {
 		c := &r.Chains[i]
@@ -93,7 +94,7 @@ func nameMachine(r *report.Report) {
 	}
 }
 
-// apply ranks chains by the order and by time lost, and leaves each rank once.
+// apply sorts chains by the order and by time lost, and keeps one for each rank where Once says so.
 func (o Order) apply(list []report.Chain) []report.Chain {
 	slices.SortStableFunc(list, func(a, b report.Chain) int {
 		return cmp.Or(o.Before(a, b), cmp.Compare(b.LostNS, a.LostNS))

@@ -1,4 +1,4 @@
-// Package diagnosetest makes inputs of recordings in text form, so that a test of a diagnosis needs
+// Package diagnosetest makes inputs from recordings in text form, so that tests of a diagnosis need
 // no database.
 package diagnosetest
 
@@ -19,8 +19,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// InputOf makes an input of a recording in text form, as a store would after
-// writing it: statistics of every call, and one by one only the notable ones.
+// InputOf makes the input that a store would give after writing the recording: statistics of every
+// call, and only the notable calls one by one.
 func InputOf(r *eventtext.Recording) *diagnose.Input {
 	in := &diagnose.Input{
 		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
@@ -55,7 +55,7 @@ func InputOf(r *eventtext.Recording) *diagnose.Input {
 	return in
 }
 
-// takeMachine takes what the kernel and the devices did.
+// takeMachine copies what the kernel and the devices did.
 func takeMachine(in *diagnose.Input, r *eventtext.Recording) {
 	in.IO = store.HostIO{
 		Sums: slices.Clone(r.Requests), Devices: slices.Clone(r.Devices), Files: slices.Clone(r.Files),
@@ -78,7 +78,7 @@ func takeMachine(in *diagnose.Input, r *eventtext.Recording) {
 	}
 }
 
-// takeProcesses takes processes, threads, and the names of what they call.
+// takeProcesses copies processes, threads, and the names of kernels and symbols.
 func takeProcesses(in *diagnose.Input, r *eventtext.Recording) {
 	for _, k := range r.Kernels {
 		in.Kernels = append(in.Kernels, store.Kernel{PID: k.PID, Func: k.Func, Name: k.Name})
@@ -113,7 +113,7 @@ func takeGPUs(in *diagnose.Input, r *eventtext.Recording) {
 	}
 }
 
-// cut takes the spans that diagnose.Load would read out of all calls.
+// cut returns the spans that diagnose.Load would read of all calls.
 func cut(all []event.Call) [][]event.CallTime {
 	calls := timesOf(all)
 	if len(calls) <= recording.MaxSpans*recording.SpanCalls {
@@ -127,7 +127,7 @@ func cut(all []event.Call) [][]event.CallTime {
 	return spans
 }
 
-// timesOf are calls as diagnose.Load reads them, by start.
+// timesOf returns the calls as diagnose.Load reads them, by start.
 func timesOf(all []event.Call) []event.CallTime {
 	calls := make([]event.CallTime, len(all))
 	for i := range all {
@@ -139,8 +139,8 @@ func timesOf(all []event.Call) []event.CallTime {
 	return calls
 }
 
-// addMemory keeps what the text says of memory or, if it says nothing, what follows
-// from its calls: records of every second, as the tracer makes them.
+// addMemory copies the text's memory records. If there are none, it makes them from the calls: one
+// each second, as the tracer does.
 func addMemory(in *diagnose.Input, r *eventtext.Recording) {
 	in.Memory, in.Sites = slices.Clone(r.Memory), slices.Clone(r.Sites)
 	allocates := func(c event.Call) bool { return c.Op.Role() == event.RoleAlloc }
@@ -161,7 +161,7 @@ func addMemory(in *diagnose.Input, r *eventtext.Recording) {
 	}
 }
 
-// addCollectives makes the records of collective operations that the tracer would.
+// addCollectives makes the records of collective operations that the tracer would make.
 func addCollectives(in *diagnose.Input, r *eventtext.Recording) {
 	calls := slices.Clone(r.Calls)
 	slices.SortStableFunc(calls, func(a, b event.Call) int { return cmp.Compare(a.End(), b.End()) })
@@ -175,7 +175,7 @@ type threadOp struct {
 	op event.Op
 }
 
-// count makes statistics of calls and keeps the notable ones.
+// count makes statistics of the calls and copies the notable ones.
 func count(in *diagnose.Input, calls []event.Call) {
 	at := map[threadOp]int{}
 	for i := range calls {
@@ -249,8 +249,7 @@ func countGaps(in *diagnose.Input, gaps []event.Gap) {
 	}
 }
 
-// countSeconds makes the series of calls, and the stretches in which processes
-// used GPUs.
+// countSeconds makes the series of calls, and the intervals in which processes used GPUs.
 func countSeconds(in *diagnose.Input, calls []event.Call) {
 	type key struct {
 		second uint64
