@@ -1,11 +1,10 @@
-// Package bench measures what Ingero costs and whether it is exact, on the
-// machine it runs on. Every figure is a ratio or a difference within one run,
-// taken from interleaved rounds with and without the tracer, because absolute
-// times of one machine say little about another.
+// Package bench measures what Ingero costs and whether it is exact, on the machine it runs on.
+// Every figure is a ratio or a difference within one run, taken from alternating rounds with and
+// without the tracer, because absolute times of one machine say little about another.
 //
-// A measurement is one file and one line in All. What is measured is the product
-// itself: the programs in the kernel, "ingero trace" as a process of its own,
-// and its recordings. The package prints nothing and judges no diagnosis.
+// A measurement is one file and one line in All. The product itself is measured: the programs in
+// the kernel, "ingero trace" as its own process, and its recordings. The package prints nothing and
+// judges no diagnosis.
 package bench
 
 import (
@@ -22,12 +21,12 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// Group says what a measurement is about.
+// Group is what a measurement is about.
 type Group string
 
 // The groups.
 const (
-	Overhead Group = "overhead" // what is traced, and what is not, pays for it
+	Overhead Group = "overhead" // the cost for traced and untraced programs
 	Store    Group = "store"    // recordings: writing, size, reading
 )
 
@@ -36,8 +35,8 @@ type Measurement struct {
 	Name  string
 	Group Group
 	About string // one sentence
-	// Fetches is what has to be fetched if the cache does not have it: such a measurement is
-	// made only when it is asked for by name.
+	// Fetches describes what is downloaded if it is not in the cache. Such a measurement runs only
+	// if it is asked for by name.
 	Fetches string
 	run     func(ctx context.Context, l *lab) ([]Row, error)
 }
@@ -86,7 +85,7 @@ type Options struct {
 	Quick    bool             // fewer and shorter rounds: minutes become seconds, errors grow
 	Perf     bool             // also the perf back end, which takes seconds to detach
 	Ingero   string           // the program to measure; empty: this one
-	Progress func(say string) // told what is being done; nil: nobody
+	Progress func(say string) // called with what is being done; may be nil
 }
 
 // Report is what was measured. Fields are only ever added.
@@ -120,7 +119,7 @@ func Select(g Group, names ...string) ([]Measurement, error) {
 	return chosen, nil
 }
 
-// Run measures. What was measured before an error is in the report.
+// Run runs measurements. If there is an error, the report has the rows before it.
 func Run(ctx context.Context, measurements []Measurement, o Options) (*Report, error) {
 	r := &Report{Schema: 1, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Rows: []Row{}}
 	var u unix.Utsname

@@ -9,14 +9,14 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// nuisance is something an untraced program does that a tracer may slow down.
+// nuisance is something that an untraced program does and that a tracer may slow down.
 type nuisance struct {
 	name    string
 	command string // of the victim, with the number of times
-	count   string // key of the number in the answer
+	count   string // key of the number of times in the answer
 	times   int
 	target  *Target
-	floor   bool // also with programs that do nothing
+	floor   bool // also measured with BPF programs that do nothing
 }
 
 func nuisances() []nuisance {
@@ -31,15 +31,15 @@ func nuisances() []nuisance {
 	}
 }
 
-// measureBystander measures a program that never loads a library of NVIDIA's,
-// with and without the programs of a tracer of another process, in many short
-// rounds. The tracer's process plays no part: it would only add noise.
+// measureBystander measures a program that never loads an NVIDIA library, with and without the BPF
+// programs of a tracer of another process, in many short rounds. The tracer's user-space process
+// does not run: it would only add noise.
 func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	v, err := l.files.Start(ctx, cudastub.Options{Late: true})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = v.Close() }() // its answers are all we want of it
+	defer func() { _ = v.Close() }() // only its answers matter
 	target, err := l.files.Start(ctx, cudastub.Options{})
 	if err != nil {
 		return nil, err
@@ -80,13 +80,13 @@ func measureBystander(ctx context.Context, l *lab) ([]Row, error) {
 	return rows, nil
 }
 
-// annoyTraced measures each kind while everything of a tracer is in the kernel.
+// annoyTraced measures each kind while all BPF programs of a tracer are in the kernel.
 func annoyTraced(l *lab, v *cudastub.Victim, pid int, kinds []nuisance, o probe.Options) (series, error) {
 	t, err := probe.Open(o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = t.Close() }() // detaching cannot be mended here
+	defer func() { _ = t.Close() }() // nothing can be done if detaching fails
 	w, err := probe.NewMapWatcher()
 	if err != nil {
 		return nil, err

@@ -25,20 +25,20 @@ type callKind struct {
 	target    *Target
 }
 
-// The scheduler's programs, whose budget is the bystanders', run in a call that
-// blocks: it has no target here, and its figure is a difference, because a thread
-// that sleeps takes more or less CPU time by more than what probes cost.
+// The scheduler's BPF programs run in a call that blocks; their budget is that of the bystanders.
+// So that call has no target here. Its figure is a difference, because the CPU time of a thread
+// that sleeps varies by more than what probes cost.
 var callKinds = []callKind{
 	{"an empty call", "none", 1, 2000, false, atMost(1.25)},
 	{"with a driver call in it", "nested", 2, 1000, false, atMost(1.25)},
 	{"that blocks once", "sleep=5us", 1, 200, true, nil},
 }
 
-// callCost is a round's thread CPU time of one call of each kind.
+// callCost is the thread CPU time of one call of each kind in a round, ns.
 type callCost []float64
 
-// measureCall compares three conditions in turn: no probe, programs that do
-// nothing, and the full programs with the ledger.
+// measureCall compares three conditions in turn: no probe, programs that do nothing, and the full
+// programs with the ledger.
 func measureCall(ctx context.Context, l *lab) ([]Row, error) {
 	backends := []probe.Backend{probe.BackendSession, probe.BackendMulti}
 	if l.opts.Perf {
@@ -64,7 +64,7 @@ func measureCallOn(ctx context.Context, l *lab, b probe.Backend) ([]Row, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = v.Close() }() // its answers are all we want of it
+	defer func() { _ = v.Close() }() // only its answers matter
 	var base, empty, full []callCost
 	rounds, foreign := pick(l, 10, 40), 0
 	for len(base) < rounds {
@@ -95,8 +95,8 @@ func measureCallOn(ctx context.Context, l *lab, b probe.Backend) ([]Row, error) 
 	return rows, nil
 }
 
-// probedNS is more than the empty function takes by itself on any machine, and
-// less than with a probe on it. Such a round was measured through another tracer.
+// probedNS is more than the empty function takes on any machine without a probe, and less than with
+// one, ns. A slower round was measured while another tracer was active.
 const probedNS = 150
 
 var errForeign = errors.New("another tracer traces every process here; stop it and measure again")
@@ -131,15 +131,14 @@ func (k *callKind) row(b probe.Backend, base, empty, full series) Row {
 	}.judge()
 }
 
-// callRound measures all kinds of calls under one condition; nil options mean
-// that nothing is attached.
+// callRound measures all kinds of calls under one condition; with nil options nothing is attached.
 func callRound(l *lab, v *cudastub.Victim, o *probe.Options) (cost callCost, err error) {
 	if o != nil {
 		t, err := probe.Open(*o)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = t.Close() }() // detaching cannot be mended here
+		defer func() { _ = t.Close() }() // nothing can be done if detaching fails
 		if err := attachStubs(l, t, v.PID()); err != nil {
 			return nil, err
 		}
@@ -166,8 +165,8 @@ func attachStubs(l *lab, t *probe.Tracer, pid int) error {
 	return t.Adopt(pid)
 }
 
-// measure is the quiet quarter of a few batches of calls, each so short that most
-// of them run without being disturbed.
+// measure is the quiet quartile of a few batches of calls, each so short that most of them run
+// undisturbed.
 func (k *callKind) measure(l *lab, v *cudastub.Victim) (float64, error) {
 	if _, err := v.Do("set cudaLaunchKernel:" + k.behaviour); err != nil {
 		return 0, err
@@ -183,19 +182,18 @@ func (k *callKind) measure(l *lab, v *cudastub.Victim) (float64, error) {
 	return s.quantile(quiet), nil
 }
 
-// A round's figure is that of the quiet quarter of its batches. The best batch
-// would not do: a machine now and then runs faster for a moment, and only some
-// rounds meet such a moment.
+// A round's figure is the quiet quartile of its batches. The best batch is not used: a machine
+// sometimes runs faster for a moment, and only some rounds would have such a batch.
 const (
 	batches = 12
 	quiet   = 0.25
 )
 
-// drainEvery is how often the records of the measured calls are taken away.
+// drainEvery is how often the records of the measured calls are read.
 const drainEvery = 20 * time.Millisecond
 
-// drainBehind empties the tracer's rings until the returned function is called,
-// which fails if calls were lost: a lost call is cheaper than a recorded one.
+// drainBehind empties the tracer's rings until the returned function is called. That one fails if
+// calls were dropped: a dropped call is cheaper than a recorded one.
 func drainBehind(t *probe.Tracer) (stop func() error) {
 	var wg sync.WaitGroup
 	done := make(chan struct{})

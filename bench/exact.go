@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// load is a way of making calls and what may go missing of them.
+// load is a way of making calls, and whether calls may be dropped.
 type load struct {
 	name     string
 	perS     int // 0: as fast as possible
@@ -81,7 +81,7 @@ func traced(ctx context.Context, l *lab, behaviour, command string) (cudastub.An
 	if err != nil {
 		return nil, recording{}, err
 	}
-	defer func() { _ = v.Close() }() // its answer is all we want of it
+	defer func() { _ = v.Close() }() // only its answer matters
 	t, err := l.trace(ctx, v.PID())
 	if err != nil {
 		return nil, recording{}, err
@@ -97,8 +97,8 @@ func traced(ctx context.Context, l *lab, behaviour, command string) (cudastub.An
 	return a, rec, err
 }
 
-// durationError compares medians: the victim's clock around the call also sees
-// the way into the tracer and back.
+// durationError compares medians: the victim's clock around the call also measures the time to
+// enter and leave the tracer.
 func durationError(ctx context.Context, l *lab) (Row, error) {
 	a, rec, err := traced(ctx, l, "spin=20us", fmt.Sprintf("call cudaLaunchKernel %d", pick(l, 5_001, 20_001)))
 	if err != nil {

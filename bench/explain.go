@@ -12,8 +12,8 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
-// explained are the sizes of recording that are explained. They are made in full
-// in the quick form too: the targets are for that many calls.
+// explained are the sizes of the recordings that are explained. The quick form uses the same sizes,
+// because the targets are for that many calls.
 var explained = []struct {
 	name               string
 	calls              int
@@ -23,13 +23,13 @@ var explained = []struct {
 	{"10 million calls", 10_000_000, 3, 300},
 }
 
-// used is what a run of a command took.
+// used is what a run of a command used.
 type used struct {
 	wall, cpu float64 // seconds
 	peak      float64 // MB of resident memory
 }
 
-// ingero runs a command of the program; what it prints is thrown away.
+// ingero runs a command of the program and discards its output.
 func (l *lab) ingero(ctx context.Context, args ...string) (used, error) {
 	cmd := exec.CommandContext(ctx, l.opts.Ingero, args...)
 	began := time.Now()
@@ -49,7 +49,7 @@ func (l *lab) ingero(ctx context.Context, args ...string) (used, error) {
 	}, nil
 }
 
-// measureExplain runs "ingero explain" on made-up recordings.
+// measureExplain runs "ingero explain" on generated recordings.
 func measureExplain(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
 	for _, k := range explained {
@@ -62,7 +62,7 @@ func measureExplain(ctx context.Context, l *lab) ([]Row, error) {
 	return rows, nil
 }
 
-// recording is a made-up recording of so many calls.
+// recording generates a recording of so many calls, or returns the path of an earlier one.
 func (l *lab) recording(calls int) (string, error) {
 	path := filepath.Join(l.dir, fmt.Sprintf("made%d.db", calls))
 	if _, err := os.Stat(path); err == nil {

@@ -13,11 +13,11 @@ import (
 // exportedMB is the target of an export's peak memory.
 const exportedMB = 300
 
-// allStored is more calls a second than the recording has: none is thinned.
+// allStored is more calls a second than the recording has, so that none is thinned.
 const allStored = 1 << 30
 
-// measureExport exports a made-up recording in every format. The quick form has a
-// tenth of the calls.
+// measureExport exports a generated recording in every format. The quick form has a tenth of the
+// calls.
 func measureExport(ctx context.Context, l *lab) ([]Row, error) {
 	calls, name := pick(l, 1_000_000, 10_000_000), pick(l, "a million calls", "10 million calls")
 	path := filepath.Join(l.dir, "exported.db")

@@ -15,8 +15,8 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
-// measureInsert writes made-up calls at two rates: one at which each is stored,
-// and one at which most are only counted.
+// measureInsert writes generated calls at two rates: at one each is stored, at the other most are
+// only counted.
 func measureInsert(ctx context.Context, l *lab) ([]Row, error) {
 	stored := storetest.Load{Calls: pick(l, 200_000, 600_000), Rate: 20_000}
 	thinned := storetest.Load{Calls: pick(l, 500_000, 2_000_000), Rate: 500_000, Threads: 4}
@@ -39,7 +39,7 @@ func measureInsert(ctx context.Context, l *lab) ([]Row, error) {
 	}.judge()}, nil
 }
 
-// inserted is what a few rounds of writing cost.
+// inserted is the cost of writing, over some rounds.
 type inserted struct {
 	cpu   series  // ns a call
 	bytes float64 // a row
@@ -77,13 +77,13 @@ func counts(ctx context.Context, path string) (calls, rows uint64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	defer rd.Close() // a reader has nothing to lose
+	defer rd.Close() // a reader has written nothing
 	s, err := rd.Summary(ctx)
 	return s.Calls, s.Stored, err
 }
 
-// insertOnce writes the load as the agent would, and returns the CPU time of a
-// call. Making the calls up is not counted.
+// insertOnce writes the load as the agent would, and returns the CPU time of a call, ns. Generating
+// the calls is not counted.
 func insertOnce(ctx context.Context, path string, load storetest.Load) (float64, error) {
 	w, err := sqlite.OpenWriter(path, sqlite.Options{})
 	if err != nil {

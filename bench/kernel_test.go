@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
-// TestARoundOfCallsOnThisKernel sees that figures come about. It asserts no time.
+// TestARoundOfCallsOnThisKernel checks that there are figures. It asserts no times.
 func TestARoundOfCallsOnThisKernel(t *testing.T) {
 	kerneltest.Require(t)
 	l, err := newLab(Options{Quick: true})

@@ -21,7 +21,7 @@ type decoding struct {
 	name   string
 	env    []string
 	target *Target
-	late   bool // the tracer finds the program running
+	late   bool // the tracer is started while the program runs
 }
 
 var decodings = []decoding{
@@ -34,12 +34,12 @@ var decodings = []decoding{
 var noGraphs = []string{"GGML_CUDA_DISABLE_GRAPHS=1"}
 
 const (
-	// llamaKernel has the GPU take some 200,000 kernels a second.
+	// llamaKernel makes the GPU run some 200,000 kernels a second.
 	llamaKernel = "kernel.default=5us"
-	// runsAlone is how long the program runs before a late tracer comes.
+	// runsAlone is how long the program runs before a late tracer is started.
 	runsAlone = 2 * time.Second
-	// settles is how many seconds are not measured: loading, attaching, and the seconds after
-	// which probes that tell nothing are taken off.
+	// settles is how many seconds are not measured: loading, attaching, and the first seconds,
+	// after which probes without use are detached.
 	settles = 8.0
 	// llamaWindow is how many tokens are timed together. The median of the windows is a run's
 	// figure, so that other load of the machine counts only if it is there most of the time.
@@ -64,7 +64,7 @@ func (l *lab) fetchLlama(ctx context.Context) (f llamaFiles, err error) {
 	return f, f.GPU(ctx, f.gpu)
 }
 
-// sayer passes on what is written to it as progress.
+// sayer passes what is written to it to Progress.
 type sayer struct{ *lab }
 
 func (s sayer) Write(b []byte) (int, error) {
@@ -72,23 +72,23 @@ func (s sayer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// llamaRun is a run's figures, of what was measured.
+// llamaRun is the figures of a run.
 type llamaRun struct {
 	perToken float64 // ns
-	launches float64 // kernels of the GPU a second, those of graphs included
-	lost     uint64  // calls that the tracer's recording says were lost
+	launches float64 // GPU kernels a second, with those of graphs
+	lost     uint64  // calls that were dropped, according to the tracer's recording
 }
 
-// observer is what runs beside a program that is measured.
+// observer is what runs beside the measured program.
 type observer int
 
 const (
 	nobody observer = iota
 	theTracer
-	theFloor // programs that do nothing on each function of the runtime, before its first call
+	theFloor // BPF programs that do nothing on each function of the runtime, before its first call
 )
 
-// decode runs llama.cpp, and what observes it beside.
+// decode runs llama.cpp with an observer.
 func (l *lab) decode(
 	ctx context.Context, f *llamaFiles, k *decoding, beside observer, seconds float64,
 ) (r llamaRun, err error) {
@@ -113,11 +113,11 @@ func (l *lab) decode(
 	case theFloor:
 		var floor *probe.Tracer
 		if floor, err = emptyRuntime(filepath.Join(f.gpu, "libcudart.so.13"), run.PID()); err == nil {
-			defer func() { _ = floor.Close() }() // detaching cannot be mended here
+			defer func() { _ = floor.Close() }() // nothing can be done if detaching fails
 		}
 	}
 	if err != nil {
-		_ = run.Stop() // the first error is the one to tell
+		_ = run.Stop() // the first error is reported
 		_, _ = run.Wait()
 		return r, err
 	}
@@ -152,15 +152,15 @@ func (l *lab) decode(
 	return r, nil
 }
 
-// emptyRuntime puts programs that do nothing on the runtime's functions in a process. The
-// driver's have none: those that are called often lose their probes under a tracer, too.
+// emptyRuntime attaches programs that do nothing to the runtime's functions in a process. The
+// driver's functions get none: under a tracer, too, those that are called often lose their probes.
 func emptyRuntime(path string, pid int) (*probe.Tracer, error) {
 	t, err := probe.Open(probe.Options{Empty: true})
 	if err != nil {
 		return nil, err
 	}
 	if _, err := t.Attach(cuda.Library(), path, pid); err != nil {
-		_ = t.Close() // the error to tell is why attaching failed
+		_ = t.Close() // the attach error is reported
 		return nil, err
 	}
 	return t, nil
@@ -194,7 +194,7 @@ func perToken(ends []int64, last int64) float64 {
 	return s.median()
 }
 
-// measureLlama tells the share of its tokens a second that llama.cpp keeps.
+// measureLlama measures which share of its tokens a second llama.cpp keeps.
 func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 	f, err := l.fetchLlama(ctx)
 	if err != nil {

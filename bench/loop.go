@@ -11,16 +11,16 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// training is a loop to be run with and without the tracer. A step is 20
-// launches of 5 us, a copy, a synchronization of 0.5 ms and host work.
+// training is a loop that is run with and without the tracer. A step is 20 launches of 5 us, a
+// copy, a synchronisation of 0.5 ms and host work.
 type training struct {
 	name   string
 	args   []string
 	flags  []string // of the tracer
 	target *Target
-	floor  bool // also with programs that do nothing
-	// seconds is how long it runs, if not as long as most: probes that tell nothing are
-	// taken off after the first seconds only.
+	floor  bool // also measured with BPF programs that do nothing
+	// seconds is how long it runs, if not as long as most: probes without use are detached only
+	// after the first seconds.
 	seconds float64
 }
 
@@ -34,15 +34,15 @@ var trainings = []training{
 	{name: "20 k launches/s, every source on", flags: []string{"--footprint", "--pages"}, target: atLeast(0.96)},
 }
 
-// few is the usual step, many one of 200 launches in a millisecond.
+// few is the usual step; many is one of 200 launches in a millisecond.
 var (
 	few  = []string{"--nested"}
 	many = append(few, strings.Fields("--launches 200 --launch-us 3 --memcpy-us 20 --sync-us 200 --host-us 180")...)
-	// counted has each of the driver's launches counted.
+	// counted makes the tracer count each of the driver's launches.
 	counted = []string{"--inner-calls"}
 )
 
-// long is how many seconds a loop runs of which the first three cost more than the others.
+// long is the length of a run in seconds if its first three seconds cost more than the others.
 const long = 20
 
 // trained is a run of the loop.
@@ -55,8 +55,8 @@ type trained struct {
 func (t *trained) cpuPerStep() float64  { return float64(t.CPUNS) / float64(t.Steps) }
 func (t *trained) wallPerStep() float64 { return 1e9 / t.StepsPS }
 
-// train runs the loop, and a tracer with these flags beside it if asked for. The tracer, which
-// has ended when train returns, is nil otherwise.
+// train runs the loop, and a tracer with these flags beside it if traced. The tracer has ended when
+// train returns; it is nil if there was none.
 func (l *lab) train(ctx context.Context, traced bool, seconds float64, flags []string, args ...string) (r trained,
 	t *tracer, err error,
 ) {
@@ -70,7 +70,7 @@ func (l *lab) train(ctx context.Context, traced bool, seconds float64, flags []s
 		return r, nil, err
 	}
 	if t, err = l.trace(ctx, loop.PID(), flags...); err != nil {
-		_ = loop.Stop() // the first error is the one to tell
+		_ = loop.Stop() // the first error is reported
 		_, _ = loop.Wait()
 		return r, nil, err
 	}
@@ -92,8 +92,8 @@ func (l *lab) train(ctx context.Context, traced bool, seconds float64, flags []s
 	return r, t, t.stop()
 }
 
-// trainEmpty runs the loop with programs that do nothing on every function: what
-// the kernel charges for being asked.
+// trainEmpty runs the loop with programs that do nothing on every function: the kernel's own cost
+// of the probes.
 func (l *lab) trainEmpty(ctx context.Context, seconds float64, args ...string) (r trained, err error) {
 	args = append([]string{"--seconds", strconv.FormatFloat(seconds, 'f', 2, 64)}, args...)
 	loop, err := l.files.StartLoop(ctx, cudastub.Options{}, args...)
@@ -102,11 +102,11 @@ func (l *lab) trainEmpty(ctx context.Context, seconds float64, args ...string) (
 	}
 	t, err := probe.Open(probe.Options{Empty: true})
 	if err == nil {
-		defer func() { _ = t.Close() }() // detaching cannot be mended here
+		defer func() { _ = t.Close() }() // nothing can be done if detaching fails
 		err = attachStubs(l, t, loop.PID())
 	}
 	if err != nil {
-		_ = loop.Stop() // the first error is the one to tell
+		_ = loop.Stop() // the first error is reported
 		_, _ = loop.Wait()
 		return r, err
 	}
@@ -114,8 +114,8 @@ func (l *lab) trainEmpty(ctx context.Context, seconds float64, args ...string) (
 	return r, err
 }
 
-// pairs are runs of one loop without and with the tracer, alternating, and with
-// programs that do nothing if wanted.
+// pairs are runs of one loop without and with the tracer, alternating, and with programs that do
+// nothing if wanted.
 type pairs struct{ without, with, empty []trained }
 
 func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, k *training) (p pairs, err error) {
@@ -146,7 +146,7 @@ func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, k 
 	return p, nil
 }
 
-// of reads one figure of every run.
+// of returns one figure of every run.
 func of(runs []trained, f func(*trained) float64) series {
 	var s series
 	for i := range runs {
@@ -155,9 +155,9 @@ func of(runs []trained, f func(*trained) float64) series {
 	return s
 }
 
-// measureLoop tells the share of its steps that a training loop keeps. Steps a
-// second are what a user sees, and what any other load disturbs; the same share
-// worked out from the CPU time added to a step is what remains if nothing does.
+// measureLoop measures which share of its steps a training loop keeps. Users see steps a second,
+// but other load disturbs them. The same share, computed from the CPU time added to a step, is what
+// remains without other load.
 func measureLoop(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
 	for i := range trainings {

@@ -12,14 +12,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The recording that is asked: ten million calls, which are more than 100 MB.
+// The recording has ten million calls, more than 100 MB.
 const askedCalls = 10_000_000
 
-// asked are the questions, each of which is put to the server again and again. The
-// server keeps explanations while the recording does not change; where the question
-// differs from round to round, no answer is one that was kept.
+// asked are the questions, each of which is asked many times. The server caches explanations while
+// the recording does not change. A question that differs from round to round gets no cached answer.
 var asked = []struct {
-	name string // beside the tool's
+	name string // added to the tool's name
 	tool string
 	args func(round int) map[string]any
 }{
@@ -40,7 +39,7 @@ var asked = []struct {
 	{"", "get_test_report", nothing},
 }
 
-// window is the default one, or a little longer.
+// window is the default window, or a slightly longer one.
 func window(round int) map[string]any { return map[string]any{"since": fmt.Sprintf("%ds", 300+round)} }
 
 func nothing(int) map[string]any { return map[string]any{} }
@@ -51,7 +50,7 @@ const (
 	slowest     = 0.200 // seconds, 99 of 100
 )
 
-// measureMCP asks "ingero mcp" about a made-up recording, as an AI agent does.
+// measureMCP asks "ingero mcp" about a generated recording, as an AI agent does.
 func measureMCP(ctx context.Context, l *lab) ([]Row, error) {
 	path, err := l.recording(askedCalls)
 	if err != nil {
@@ -87,7 +86,7 @@ func measureMCP(ctx context.Context, l *lab) ([]Row, error) {
 	return rows, nil
 }
 
-// serve starts a server of a recording and connects to it.
+// serve starts a server for a recording and connects to it.
 func (l *lab) serve(ctx context.Context, path string) (*mcp.ClientSession, func(), error) {
 	cmd := exec.CommandContext(ctx, l.opts.Ingero, "mcp", "--db", path)
 	cmd.Stderr = io.Discard // its log of calls
@@ -112,7 +111,7 @@ func (l *lab) startAndAsk(ctx context.Context, path string) (time.Duration, erro
 	return time.Since(began), err
 }
 
-// ask puts a question again and again.
+// ask asks a question many times.
 func (l *lab) ask(ctx context.Context, cs *mcp.ClientSession, tool string, args func(int) map[string]any) (Row, error) {
 	var took series
 	n := pick(l, 20, 100)
@@ -141,7 +140,7 @@ func put(ctx context.Context, cs *mcp.ClientSession, tool string, args map[strin
 		return fmt.Errorf("call %s: %w", tool, err)
 	}
 	if res.IsError {
-		b, _ := json.Marshal(res.Content) // it came as JSON
+		b, _ := json.Marshal(res.Content) // cannot fail: it was decoded from JSON
 		return fmt.Errorf("call %s: %s", tool, b)
 	}
 	return nil

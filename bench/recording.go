@@ -8,8 +8,8 @@ import (
 // at20k paces the loop's 22 calls a step to 20,000 a second.
 var at20k = []string{"--pace-us", "1100"}
 
-// measureTracer looks at the tracer while it records 20,000 calls a second, and
-// at how often the loop is disturbed.
+// measureTracer measures the tracer while it records 20,000 calls a second, and how often the loop
+// is disturbed.
 func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 	first, err := firstEvent(ctx, l)
 	if err != nil {
@@ -49,8 +49,8 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 	return append(rows, switchesRow(&p)), nil
 }
 
-// switchesRow tells the context switches of the loop that the tracer adds. Left to
-// its own pace, the loop makes one voluntary switch a step: what is more is added.
+// switchesRow is the number of context switches that the tracer adds to the loop. Without a tracer
+// the loop makes one voluntary switch a step: the rest is added.
 func switchesRow(p *pairs) Row {
 	involuntary := func(t *trained) float64 { return float64(t.InvoluntarySwitches) / t.Seconds }
 	voluntary := func(t *trained) float64 { return float64(t.VoluntarySwitches) / float64(t.Steps) }
@@ -68,8 +68,8 @@ func switchesRow(p *pairs) Row {
 	}.judge()
 }
 
-// firstEvent is the time from starting the program to the first call it holds in
-// its hands, when the traced process is busy already.
+// firstEvent is the time from starting the program to the first recorded call, if the traced
+// process is busy already.
 func firstEvent(ctx context.Context, l *lab) (Row, error) {
 	var total, attach series
 	for range pick(l, 2, 5) {
@@ -101,7 +101,7 @@ func firstEventOnce(ctx context.Context, l *lab) (took, attached time.Duration, 
 		return 0, 0, err
 	}
 	attached = time.Unix(0, t.start.At).Sub(t.began)
-	select { // until something was drained
+	select { // until some calls were read
 	case <-ctx.Done():
 	case <-time.After(300 * time.Millisecond):
 	}

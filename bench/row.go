@@ -2,9 +2,8 @@ package bench
 
 import "math"
 
-// Row is one figure. Error, in the same unit, is how far Measured would move if
-// any one round were left out; for the bystanders, with their many rounds, it is
-// two standard errors of the median.
+// Row is one figure. Error, in the same unit, is how far Measured would move if any one round were
+// left out; for bystanders, which have many rounds, it is two standard errors of the median.
 type Row struct {
 	Measurement string             `json:"measurement"`
 	Name        string             `json:"name"`
@@ -13,10 +12,10 @@ type Row struct {
 	Unit        Unit               `json:"unit"`
 	Target      *Target            `json:"target,omitempty"` // nil: reported only
 	OK          *bool              `json:"ok,omitempty"`     // whether the target is met
-	Detail      map[string]float64 `json:"detail,omitempty"` // what the figure was made of
+	Detail      map[string]float64 `json:"detail,omitempty"` // what the figure was computed from
 }
 
-// Unit is what a figure counts.
+// Unit is the unit of a figure.
 type Unit string
 
 // The units.
@@ -31,12 +30,12 @@ const (
 	Calls       Unit = "calls"
 )
 
-// Target bounds a figure.
+// Target is the bound of a figure.
 type Target struct {
 	AtMost  *float64 `json:"at_most,omitempty"`
 	AtLeast *float64 `json:"at_least,omitempty"`
-	// WithinError accepts a figure whose error reaches the bound: for effects
-	// that should be zero and can only be told from zero so far.
+	// WithinError accepts a figure whose error reaches the bound: for effects that should be zero
+	// and cannot be measured more exactly.
 	WithinError bool `json:"within_error,omitempty"`
 }
 

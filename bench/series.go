@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// series are the figures of one condition, one a round.
+// series are the figures of one condition, one for each round.
 type series []float64
 
 func (s series) min() float64 {
@@ -31,10 +31,9 @@ func (s series) quantile(q float64) float64 {
 
 func (s series) median() float64 { return s.quantile(0.5) }
 
-// twoSE is two standard errors of the median, estimated from the quartiles so that
-// a disturbed round does not count: the quartiles of a normal distribution are
-// 1.349 standard deviations apart, and its median errs 1.2533 times as much as
-// its mean. One round has no error to tell.
+// twoSE is two standard errors of the median, estimated from the quartiles so that a disturbed
+// round does not count. The quartiles of a normal distribution are 1.349 standard deviations apart,
+// and the standard error of its median is 1.2533 times that of its mean. It is 0 for one round.
 func (s series) twoSE() float64 {
 	if len(s) < 2 {
 		return 0
@@ -43,8 +42,8 @@ func (s series) twoSE() float64 {
 	return 2 * 1.2533 * sd / math.Sqrt(float64(len(s)))
 }
 
-// estimate is a figure made of rounds of several conditions, and how far it moves
-// if any one round is left out.
+// estimate is a figure computed from rounds of several conditions, and how far it moves if any one
+// round is left out.
 func estimate(f func(s ...series) float64, s ...series) (v, moves float64) {
 	v = f(s...)
 	rest := make([]series, len(s))

@@ -13,12 +13,12 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// stackDepths are the functions between the thread's start and the call. Each takes some
-// 32 bytes of the stack: the last two are as large as those that large local arrays make.
+// stackDepths are the numbers of functions between the thread's start and the call. Each takes some
+// 32 bytes of the stack: the last two give stacks as large as those with large local arrays.
 var stackDepths = []int{0, 50, 500, 2000, 8000}
 
-// copiesOf is how many calls are measured at a time: their stacks must fit into half
-// of the ring, where a large one takes up to 512 KB.
+// copiesOf is how many calls are measured at a time. Their stacks must fit into half of the ring; a
+// large stack takes up to 512 KB there.
 func copiesOf(depth int) int {
 	if depth > 500 {
 		return 10
@@ -26,8 +26,8 @@ func copiesOf(depth int) int {
 	return 100
 }
 
-// measureStack tells what a stack costs the thread it is of and the tracer, and
-// what that makes in a training loop.
+// measureStack measures what a stack costs the thread and the tracer, and what that adds up to in a
+// training loop.
 func measureStack(ctx context.Context, l *lab) ([]Row, error) {
 	var rows []Row
 	for _, depth := range stackDepths {
@@ -42,7 +42,7 @@ func measureStack(ctx context.Context, l *lab) ([]Row, error) {
 	return append(rows, r...), err
 }
 
-// copied is a round's CPU time of a call in the caller, and of reading it.
+// copied is the CPU time of a call in the caller, and that of reading it, in one round.
 type copied struct{ call, drain float64 }
 
 func measureCopy(ctx context.Context, l *lab, depth int) ([]Row, error) {
@@ -50,7 +50,7 @@ func measureCopy(ctx context.Context, l *lab, depth int) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = v.Close() }() // its answers are all we want of it
+	defer func() { _ = v.Close() }() // only its answers matter
 	var call, drain series
 	for range pick(l, 5, 15) {
 		off, err := copyRound(l, v, probe.StackOff, depth)
@@ -73,8 +73,8 @@ func measureCopy(ctx context.Context, l *lab, depth int) ([]Row, error) {
 	return []Row{row("added to a call by its stack", call), row("to unwind it", drain)}, nil
 }
 
-// copyRound measures calls under one policy. The tracer's ring is emptied between
-// batches, by the thread that measures.
+// copyRound measures calls under one policy. The measuring thread empties the tracer's ring between
+// batches.
 func copyRound(l *lab, v *cudastub.Victim, p probe.StackPolicy, depth int) (c copied, err error) {
 	runtime.LockOSThread() // its CPU clock is read
 	defer runtime.UnlockOSThread()
@@ -82,7 +82,7 @@ func copyRound(l *lab, v *cudastub.Victim, p probe.StackPolicy, depth int) (c co
 	if err != nil {
 		return c, err
 	}
-	defer func() { _ = t.Close() }() // detaching cannot be mended here
+	defer func() { _ = t.Close() }() // nothing can be done if detaching fails
 	copies := copiesOf(depth)
 	if err := attachStubs(l, t, v.PID()); err != nil {
 		return c, err
@@ -157,8 +157,8 @@ func measurePolicies(ctx context.Context, l *lab) ([]Row, error) {
 	return rows, nil
 }
 
-// trainStacks runs the loop under a tracer with a policy, or without one if that
-// is empty.
+// trainStacks runs the loop under a tracer with a policy, or without a tracer if the policy is
+// empty.
 func (l *lab) trainStacks(ctx context.Context, policy string) (trained, error) {
 	var flags []string
 	if policy != "" {
@@ -172,7 +172,7 @@ func (l *lab) trainStacks(ctx context.Context, policy string) (trained, error) {
 	var t *tracer
 	if flags != nil {
 		if t, err = l.trace(ctx, loop.PID(), flags...); err != nil {
-			_ = loop.Stop() // the first error is the one to tell
+			_ = loop.Stop() // the first error is reported
 			_, _ = loop.Wait()
 			return trained{}, err
 		}

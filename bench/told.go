@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// told is the time from the end of a stall of 0.4 s to the line in which a running
-// tracer tells its cause.
+// told is the time from the end of a stall of 0.4 s to the output line in which a running tracer
+// reports its cause.
 func told(ctx context.Context, l *lab) (Row, error) {
 	var late series
 	for range pick(l, 2, 5) {

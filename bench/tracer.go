@@ -24,7 +24,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// tracer is a running "ingero trace", which records to a file of its own.
+// tracer is a running "ingero trace" with its own recording.
 type tracer struct {
 	cmd     *exec.Cmd
 	db      string
@@ -52,13 +52,14 @@ type traceSummary struct {
 type tracerLine struct {
 	kind string
 	text []byte
-	err  error // it is no line of JSON
+	err  error // the line is not valid JSON
 }
 
-// maxLines is more than a tracer tells of start, findings and summary.
+// maxLines is more than the lines that a tracer prints for start, findings and summary.
 const maxLines = 4096
 
-// listen reads what the tracer prints, as its user would; a tracer that is not read drops lines.
+// listen reads the tracer's output, as its user would: a tracer whose output is not read drops
+// lines.
 func (t *tracer) listen(out io.Reader) {
 	defer close(t.lines)
 	for lines := bufio.NewReaderSize(out, 1<<20); ; {
@@ -152,23 +153,23 @@ func processCPU(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// recording is what a tracer's file holds.
+// recording is the content of a tracer's file.
 type recording struct {
 	calls     uint64 // sum of the weights of the stored calls
 	rows      uint64
-	lost      uint64 // calls not in it, as far as the file itself admits
+	lost      uint64 // calls that were dropped, according to the file
 	bytes     int64
 	durations series // of the stored calls, ns
 }
 
-// recorded reads the file back.
+// recorded reads the file and removes it.
 func (t *tracer) recorded(ctx context.Context) (recording, error) {
 	var rec recording
 	r, err := sqlite.OpenReader(t.db)
 	if err != nil {
 		return rec, err
 	}
-	defer r.Close() // a reader has nothing to lose
+	defer r.Close() // a reader has written nothing
 	err = r.Calls(ctx, store.Window{}, func(c *event.Call) bool {
 		rec.rows++
 		rec.calls += uint64(max(c.Weight, 1))
@@ -195,9 +196,9 @@ func (t *tracer) recorded(ctx context.Context) (recording, error) {
 	return rec, os.Remove(t.db) // the next one may need the space
 }
 
-// peak follows the peak memory of a process that ends by itself. The peak that
-// wait4 reports is no use: it includes the parent's, of the moment before exec.
-// Not for use beside anything else that is measured: it wakes up often.
+// peak follows the peak memory of a process that ends by itself. The peak that wait4 reports cannot
+// be used: it includes the parent's memory before exec. Do not use it during another measurement:
+// it wakes up often.
 type peak struct {
 	done  chan struct{}
 	wg    sync.WaitGroup
@@ -233,7 +234,7 @@ func (p *peak) stop() {
 	p.wg.Wait()
 }
 
-// highWater is VmHWM of a process in bytes, 0 if it is gone.
+// highWater is VmHWM of a process in bytes, 0 if the process has ended.
 func highWater(pid int) uint64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -16,28 +16,27 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Options configure a run. The zero value takes about ten seconds and leaves
-// nothing behind.
+// Options configure a run. With the zero value it takes about ten seconds and keeps no files.
 type Options struct {
 	Length   time.Duration // of the program; 0: DefaultLength
-	Keep     string        // where to leave the recording; empty: nowhere
+	Keep     string        // path at which to keep the recording; empty: it is removed
 	Backend  probe.Backend
 	Version  string   // of Ingero, for the recording
-	Live     bool     // never replay
+	Live     bool     // never replay a recording
 	Replay   string   // never trace, for this reason; empty: trace where possible
 	Args     []string // further options of the program (victim/options.c)
 	Node     string   // name of the machine; empty: demo
 	RawRate  int      // calls stored a second; 0: the store's default
 	Stack    probe.StackPolicy
-	Session  func(*store.Session)      // may change what the recording says of this machine
+	Session  func(*store.Session)      // may change the recording's description of this machine
 	Progress func(Progress)            // called about once a second
-	Begin    func(mode, reason string) // called once it is known whether this is a replay
+	Begin    func(mode, reason string) // called when it is known whether this is a replay
 }
 
 // DefaultLength is how long the program runs.
 const DefaultLength = 10 * time.Second
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Elapsed, Length time.Duration
 	Calls           uint64
@@ -56,17 +55,16 @@ type Result struct {
 	Scenario *Scenario `json:"scenario"`
 	Mode     string    `json:"mode"`
 	Reason   string    `json:"reason,omitempty"` // why it is a replay
-	// Right says that the first chain names the true cause, or that nothing
-	// is found if nothing is wrong. Rank is the chain that names it, from 1; 0 if
-	// none does. On a machine that is busy with other work too, the fault that
-	// was injected need not be the largest.
+	// Right says that the first chain names the true cause, or that nothing is found if nothing is
+	// wrong. Rank is the number of the chain that names it, from 1; 0 if none does. On a machine
+	// that is also busy with other work, the injected fault need not be the largest.
 	Right  bool           `json:"right"`
 	Rank   int            `json:"rank"`
 	Report *report.Report `json:"report"`
 	Truth  cudastub.Truth `json:"truth"`
 }
 
-// Run traces a scenario, or replays it if that is not possible here.
+// Run traces a scenario, or replays it if tracing is not possible here.
 func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 	if o.Length == 0 {
 		o.Length = DefaultLength
@@ -83,7 +81,7 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) // what stays is in the folder for temporary files
+	defer os.RemoveAll(dir) // leftovers are in the folder for temporary files
 	if o.Replay != "" {
 		return replay(ctx, s, &o, dir, o.Replay)
 	}
@@ -98,7 +96,7 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 	return replay(ctx, s, &o, dir, why)
 }
 
-// replayReason says why a scenario cannot run here, if that is why it failed.
+// replayReason says why a scenario cannot be traced here; empty if the error has another reason.
 func replayReason(err error) string {
 	switch {
 	case errors.Is(err, probe.ErrPermission):
@@ -113,7 +111,7 @@ func replayReason(err error) string {
 	return ""
 }
 
-// explain diagnoses a recording and holds the result against the truth.
+// explain diagnoses a recording and compares the result with the truth.
 func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cudastub.Truth) (*Result, error) {
 	e, err := rig.Explain(ctx, path)
 	if err != nil {
@@ -130,8 +128,8 @@ func explain(ctx context.Context, s *Scenario, o *Options, path string, truth cu
 	return res, nil
 }
 
-// blames reports whether a cause names who was to blame, if anybody was: the
-// process, or the thread if it is one of the program's own.
+// blames reports whether a cause names the culprit, if there is one: the process, or the thread if
+// it is one of the program's own.
 func blames(c *report.Cause, t *cudastub.Truth) bool {
 	switch t.CulpritPID {
 	case 0:

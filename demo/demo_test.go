@@ -33,10 +33,10 @@ func TestScenariosAreWellFormed(t *testing.T) {
 	}
 }
 
-// maxPacked is how large a recording in the binary may be.
+// maxPacked is the largest size of a recording in the binary, bytes.
 const maxPacked = 150_000
 
-// TestEveryScenarioIsReplayedRight is what a user without permission sees.
+// TestEveryScenarioIsReplayedRight does what a user without permission gets.
 func TestEveryScenarioIsReplayedRight(t *testing.T) {
 	for i := range Scenarios {
 		s := &Scenarios[i]

@@ -36,7 +36,7 @@ func live(ctx context.Context, s *Scenario, o *Options, dir string) (*Result, er
 	return r, nil
 }
 
-// progress hands the state of a run on.
+// progress passes the state of a run to Options.Progress.
 type progress struct{ o *Options }
 
 // Batch implements agent.Sink.

@@ -16,13 +16,13 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// recorded holds a recording and a truth for each scenario, made by this
-// project's own tracer (make demo-record).
+// recorded has a recording and its truth for each scenario, made by this project's own tracer
+// (make demo-record).
 //
 //go:embed recorded
 var recorded embed.FS
 
-// maxRecording bounds an unpacked recording.
+// maxRecording is the largest size of an unpacked recording, bytes.
 const maxRecording = 64 << 20
 
 // replay explains the scenario's recording.
@@ -76,7 +76,7 @@ func unpack(files fs.FS, name, path string) (truth cudastub.Truth, err error) {
 	return truth, os.WriteFile(path, db, 0o644)
 }
 
-// Pack stores a recording and its truth in dir, in the form that is replayed.
+// Pack stores a recording and its truth in dir, in the form that replay reads.
 func Pack(dir string, r *Result, path string) error {
 	db, err := os.ReadFile(path)
 	if err != nil {

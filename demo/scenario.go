@@ -1,8 +1,7 @@
-// Package demo shows that the tracer finds the cause of a stall: it runs a
-// program with one known fault, traces it through the real kernel, explains the
-// recording, and holds the explanation against what the program knows about
-// itself. Where tracing is not permitted it explains a recording made earlier.
-// Measuring how often explanations are right is the bench package's business.
+// Package demo shows that the tracer finds the cause of a stall: it runs a program with one known
+// fault, traces it through the real kernel, explains the recording, and compares the explanation
+// with what the program knows about itself. Where tracing is not permitted, it explains an earlier
+// recording. How often explanations are right is measured by package bench.
 package demo
 
 import (
@@ -15,8 +14,8 @@ import (
 // Scenario is a program with a known fault.
 type Scenario struct {
 	Name  string `json:"name"`
-	Title string `json:"title"` // what the list shows
-	Story string `json:"story"` // what is told before it runs
+	Title string `json:"title"` // shown in the list
+	Story string `json:"story"` // printed before it runs
 	// Expect is the kind of cause that is to be found; empty means none.
 	Expect string `json:"expect"`
 

@@ -1,11 +1,11 @@
-// Package accuracy measures how often explanations are right. It runs the
-// stand-in program with faults of known causes and with nothing wrong, traces it
-// through the real kernel, explains the recording, and scores the explanation
-// against what the program knows of itself. Names, pinning, durations and duty
-// cycles are drawn from a seed, so that a score is not for fixed numbers.
+// Package accuracy measures how often explanations are right. It runs the stand-in program with
+// faults of known causes and with nothing wrong, traces it through the real kernel, explains the
+// recording, and compares the explanation with what the program measured itself. Names, pinning,
+// durations and duty cycles are drawn from a seed, so that a score does not depend on fixed
+// numbers.
 //
-// A fault is a line in faults, a look-alike one in controls. Drawing and scoring
-// are pure. What is measured and what each figure means: docs/accuracy.md.
+// A fault is a line in faults, a run that only looks like one is a line in controls. Drawing and
+// scoring are pure. What is measured and what each figure means: docs/accuracy.md.
 package accuracy
 
 import (
@@ -29,14 +29,14 @@ type Options struct {
 
 	Backend  probe.Backend
 	Version  string                       // of Ingero, for the recordings
-	Progress func(done, of int, c string) // told before each case; nil: nobody
+	Progress func(done, of int, c string) // called before each case; may be nil
 }
 
 // The lengths of a run, in seconds.
 const (
 	DefaultSeconds = 6
 	QuickSeconds   = 4
-	MinSeconds     = 3 // less leaves too few faults after the healthy time
+	MinSeconds     = 3 // a shorter run has too few faults after the healthy time
 )
 
 func (o *Options) seconds() float64 {
@@ -49,7 +49,7 @@ func (o *Options) seconds() float64 {
 	return DefaultSeconds
 }
 
-// Names lists what Options.Only may say.
+// Names lists the valid values of Options.Only.
 func Names() []string {
 	var names []string
 	for _, f := range faults {
@@ -58,14 +58,14 @@ func Names() []string {
 	return append(names, controlsName, pairsName)
 }
 
-// Beside faults, these may be chosen.
+// Groups that may be selected besides faults.
 const (
 	controlsName = "controls"
 	pairsName    = "pairs"
 )
 
-// Cases draws what is to be run: every fault in each magnitude, some faults two
-// at once, and the controls.
+// Cases draws the cases to run: every fault in each magnitude, some faults in pairs, and the
+// controls.
 func Cases(o *Options) ([]Case, error) {
 	for _, n := range o.Only {
 		if !slices.Contains(Names(), n) {
@@ -103,7 +103,7 @@ func Cases(o *Options) ([]Case, error) {
 	return cases, nil
 }
 
-// magnitudes are all, or one that is drawn.
+// magnitudes are all magnitudes, or one that is drawn.
 func (o *Options) magnitudes(fault string) []Magnitude {
 	if !o.Quick {
 		return Magnitudes

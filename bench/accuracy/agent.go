@@ -12,36 +12,36 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// Agent is what an agent without intelligence reached, that only follows diagnose
-// and what it says to ask next.
+// Agent is what a trivial agent reached: one that calls diagnose and then only what the answer
+// suggests.
 type Agent struct {
-	// Reached says that it was told every injected cause and who is to blame; of a
-	// control, that it was told of nothing.
+	// Reached says that it got every injected cause with its culprit; for a control, that it got no
+	// finding.
 	Reached bool `json:"reached"`
 	agent.Told
 	Tokens int `json:"tokens"` // that it had to read
 
-	// BeganOff is how far from the first strike of a case's only fault it was told that the loss began, in
-	// seconds; nil if either is not known.
+	// BeganOff is the difference between the time at which the loss is said to begin and the first
+	// strike of a case's only fault, in seconds; nil if either is not known.
 	BeganOff *float64 `json:"began_off_s,omitempty"`
-	Lost     bool     `json:"lost"` // it was told what the fault takes of a step
-	Gain     bool     `json:"gain"` // it was told what a step would take without
+	Lost     bool     `json:"lost"` // it got the fault's cost in each step
+	Gain     bool     `json:"gain"` // it got the duration of a step without the fault
 }
 
-// Agents counts them.
+// Agents counts what agents reached.
 type Agents struct {
-	Cases   int `json:"cases"` // that count, with pairs and controls
+	Cases   int `json:"cases"` // judged cases, with pairs and controls
 	Reached int `json:"reached"`
 
-	Began  Part `json:"began"` // it was told the first strike within maxBeganOff
+	Began  Part `json:"began"` // it got the first strike within maxBeganOff
 	Lost   Part `json:"lost"`
 	Gain   Part `json:"gain"`
-	Tokens int  `json:"tokens"` // most that one had to read
+	Tokens int  `json:"tokens"` // the most that one agent had to read
 
-	Contradictions int `json:"contradictions"` // in all that they were told
+	Contradictions int `json:"contradictions"` // in all answers
 }
 
-// Part is how many of so many cases.
+// Part is the number of right cases out of all cases.
 type Part struct {
 	Right int `json:"right"`
 	Cases int `json:"cases"`
@@ -54,15 +54,15 @@ func (p *Part) count(right bool) {
 	}
 }
 
-// maxBeganOff is how far off the moment may be at which a loss is said to have begun, in seconds.
+// maxBeganOff is the largest error of the time at which a loss is said to begin, in seconds.
 const maxBeganOff = 1
 
-// investigate lets the agent look at a case's recording.
+// investigate lets the agent ask about a case's recording.
 func (c *Case) investigate(ctx context.Context, db string, t *cudastub.Truth) (*Agent, error) {
 	faults := c.injected(t)
 	told := make([]bool, len(faults))
 	blamed := false
-	var right *agent.Finding // tells the only fault
+	var right *agent.Finding // the finding about the only fault
 	out, err := agent.Investigate(ctx, db, func(f *agent.Finding) bool {
 		blamed = blamed || !slices.Contains(c.Allowed, f.Kind)
 		ch := report.Chain{Cause: report.Cause{
@@ -86,7 +86,7 @@ func (c *Case) investigate(ctx context.Context, db string, t *cudastub.Truth) (*
 	return a, err
 }
 
-// judge compares what was told of a case's only fault with the truth.
+// judge compares the finding about a case's only fault with the truth.
 func (a *Agent) judge(f *agent.Finding, t *cudastub.Truth) {
 	if t.FirstNS != 0 && !f.Began.IsZero() {
 		off := math.Abs(f.Began.Sub(time.Unix(0, t.FirstNS)).Seconds())

@@ -11,22 +11,20 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// The co-occurrence rule: an operation is slow if its p99 is three times its
-// p50, and the CPU is to blame if five context switches of any processes fell
-// into the same ten seconds.
+// The co-occurrence rule: an operation is slow if its p99 is three times its p50, and the CPU is to
+// blame if there were five context switches of any processes in the same ten seconds.
 const (
 	ruleTail     = 3
 	ruleSwitches = 5
 	ruleWindow   = 10_000_000_000 // ns
 )
 
-// CoOccurrence explains a recording as tools usually do: by what happened at the
-// same time, with no regard to whom it happened. It names the process with the
-// most context switches; to be fair to it, neither the tracer nor, if there is
-// another, the process that is slow. It knows the switches that are recorded one by
-// one, those of the traced processes and of those that took their CPUs or woke them.
-// The result names at most one cause for each process and operation, the longest
-// tail first.
+// CoOccurrence explains a recording as tools usually do: by what happened at the same time, to
+// whichever process. It names the process with the most context switches. To be fair to the rule,
+// this is neither the tracer nor, if there is another one, the slow process. Only switches that are
+// recorded one by one count: those of the traced processes and of the processes that took their
+// CPUs or woke them. It returns at most one cause for each process and operation, the longest tail
+// first.
 func CoOccurrence(in *diagnose.Input) []report.Cause {
 	type blamed struct {
 		report.Cause
@@ -81,8 +79,8 @@ func histograms(in *diagnose.Input) map[processOp]*stats.Histogram {
 	return all
 }
 
-// busiestWindow counts the context switches of each process in that window of
-// ten seconds that has most.
+// busiestWindow counts the context switches of each process in the ten-second window with the most
+// switches.
 func busiestWindow(in *diagnose.Input) map[uint32]int {
 	windows, totals := map[uint64]map[uint32]int{}, map[uint64]int{}
 	for i := range in.OffCPU {
@@ -109,8 +107,8 @@ func busiestWindow(in *diagnose.Input) map[uint32]int {
 	return windows[best]
 }
 
-// most is the process with the most switches that is neither the slow one nor
-// the tracer, or the slow one if there is no other.
+// most is the process with the most switches, without the slow process and the tracer; or the slow
+// process if there is no other.
 func most(switches map[uint32]int, slow, self uint32) uint32 {
 	best := slow
 	for pid, n := range switches {
@@ -138,7 +136,7 @@ func judgeRule(r *Result, causes []report.Cause, t *cudastub.Truth) *Judgement {
 	var chains []report.Chain
 	for _, c := range causes {
 		if int(c.PID) == t.PID {
-			c.TID = uint32(t.TID) // it names processes: give it the right thread
+			c.TID = uint32(t.TID) // the rule names only processes: use the right thread
 		}
 		chains = append(chains, report.Chain{Cause: c})
 	}

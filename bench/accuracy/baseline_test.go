@@ -14,7 +14,7 @@ import (
 
 const second = 1_000_000_000 // ns
 
-// slowLaunches are 100 launches of 5 us, of which five took the given time.
+// slowLaunches are 100 launches: 95 of 5 us, and five of the given duration.
 func slowLaunches(slow uint64) store.OpStat {
 	launch, _ := event.ByName("cudaLaunchKernel")
 	h := &stats.Histogram{}
@@ -23,7 +23,7 @@ func slowLaunches(slow uint64) store.OpStat {
 	return store.OpStat{Thread: event.Thread{PID: 10, TID: 11}, Op: launch.Op, Calls: 100, Hist: h}
 }
 
-// switched is a wait of a thread, at a time and with a process that ran instead.
+// switched is a wait of a thread at a time, with a process that ran meanwhile, if not 0.
 func switched(at uint64, pid, culprit uint32) event.OffCPU {
 	o := event.OffCPU{Start: at, Thread: event.Thread{PID: pid, TID: pid}}
 	if culprit != 0 {

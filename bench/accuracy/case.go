@@ -8,32 +8,32 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// Case is one run of the stand-in program: with one fault, with two, or, as a
-// control, with nothing wrong.
+// Case is one run of the stand-in program: with one fault, with two, or, as a control, with nothing
+// wrong.
 type Case struct {
 	Name      string    `json:"name"`
 	Magnitude Magnitude `json:"magnitude,omitempty"` // of the faults
 	Args      []string  `json:"args"`                // of "victim loop"
 	Beside    []string  `json:"beside,omitempty"`    // of a second one that runs meanwhile
-	// Expect is what is to be found, one for each fault; empty for a control.
+	// Expect is what must be found, one entry for each fault; empty for a control.
 	Expect []Expect `json:"expect,omitempty"`
 	// Allowed are the kinds that a control may report.
 	Allowed []string `json:"allowed,omitempty"`
 
 	needs  int                // CPUs
-	whatIf bool               // also run without the fault, to compare what was predicted
-	pace   *pace              // what a real program measures of itself; nil: it does not
-	real   func(*rig.Options) // has the rig run a real program; nil: the stand-in program
+	whatIf bool               // also run without the fault, to check the prediction
+	pace   *pace              // what a real program measures itself; nil for the stand-in program
+	real   func(*rig.Options) // makes the rig run a real program; nil: the stand-in program
 }
 
-// Control says that nothing is to be found.
+// Control reports whether nothing is to be found.
 func (c *Case) Control() bool { return len(c.Expect) == 0 }
 
-// Magnitude says how strong a fault is.
+// Magnitude is how strong a fault is.
 type Magnitude string
 
-// The magnitudes: about a tenth, a fifth and a third of the time, where a fault
-// can be given in time.
+// The magnitudes: about a tenth, a fifth and a third of the time, for faults that can be set as a
+// time.
 const (
 	Small  Magnitude = "small"
 	Medium Magnitude = "medium"
@@ -43,33 +43,32 @@ const (
 // Magnitudes lists them.
 var Magnitudes = []Magnitude{Small, Medium, Large}
 
-// Expect is what a diagnosis has to say of one fault.
+// Expect is what a diagnosis must say about one fault.
 type Expect struct {
 	Fault string   `json:"fault"`
 	Kinds []string `json:"kinds"` // any of them is right; the first is the usual one
-	Named Party    `json:"named"` // who must be to blame
+	Named Party    `json:"named"` // who must be named as the culprit
 	// Path is the state in which the path must show that party; empty: any.
 	Path string `json:"path,omitempty"`
-	// Exact says that the program measures the time it loses with a clock around
-	// the place. Of other faults it knows only how much slower its steps were,
-	// whatever else slowed them.
+	// Exact says that the program measures the lost time with a clock around the fault. For other
+	// faults it knows only how much slower its steps were, for any reason.
 	Exact bool `json:"exact"`
 }
 
-// Party is somebody whom the program's truth names.
+// Party is a thread or process that the program's truth names.
 type Party string
 
 // The parties.
 const (
 	Victim  Party = "victim"  // the thread that dispatches the GPU's work
 	Culprit Party = "culprit" // another process, or thread of the program
-	holder  Party = "holder"  // who holds the lock that is waited for
+	holder  Party = "holder"  // the thread that holds the lock
 	peer    Party = "peer"    // the process that is waited for
 )
 
-// is reports whether the ids and the thread's name are those of the party: the
-// thread, or another of its name, if it is one of the program's own; the process
-// otherwise, which may have several threads, or one of several that are to blame.
+// is reports whether the ids and the thread's name are those of the party. If the party is a thread
+// of the program, it must be that thread, or another one of the same name. Otherwise it must be the
+// process, which may have several threads, or one of several processes that are to blame.
 func (p Party) is(pid, tid uint32, thread string, t *cudastub.Truth) bool {
 	if p == Culprit && slices.Contains(t.CulpritPIDs, int(pid)) {
 		return true
@@ -81,8 +80,8 @@ func (p Party) is(pid, tid uint32, thread string, t *cudastub.Truth) bool {
 	return int(tid) == wantTID || comm != "" && thread == comm
 }
 
-// ids are the numbers and, if several threads may bear it, the name of a party;
-// 0 if there is none.
+// ids are the PID and TID of a party and, if several threads may have it, its name; 0 if there is
+// no such party.
 func (p Party) ids(t *cudastub.Truth) (pid, tid int, comm string) {
 	switch p {
 	case Culprit:
@@ -123,10 +122,10 @@ func (f *injected) right(c *report.Chain) bool {
 	return f.kind(c) && f.Named.is(c.Cause.PID, c.Cause.TID, c.Cause.Thread, f.truth)
 }
 
-// shown reports whether a chain's path leads from a dispatching thread of the
-// program, through the lock's holder or the process that is waited for, if there
-// is one, to who is to blame, in the right state. If that is a process that is waited
-// for, it leads on to who runs and keeps it from its work, if there is somebody.
+// shown reports whether a chain's path leads from a dispatching thread of the program to the
+// culprit in the right state, through the lock's holder or the process that is waited for, if there
+// is one. If the culprit is a process that is waited for, the path must lead on to what delays that
+// process, if there is something.
 func (f *injected) shown(c *report.Chain) bool {
 	if len(c.Path) == 0 {
 		return false

@@ -2,15 +2,15 @@ package accuracy
 
 import "github.com/ingero-io/ingero/explain/diagnose"
 
-// control is a run in which nothing is wrong, however it may look.
+// control is a run in which nothing is wrong, although it may look so.
 type control struct {
 	name    string
-	allowed []string // kinds it may report nevertheless
+	allowed []string // kinds that may be reported
 	needs   int      // CPUs
 	args    func(*draw) (args, beside []string)
 }
 
-// controls are the look-alikes.
+// controls are the runs without a fault.
 var controls = []control{
 	{name: "clean", args: func(d *draw) ([]string, []string) {
 		return arguments("--fault none"), nil

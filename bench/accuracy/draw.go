@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Names that faults are given: as programs are called, at most 15 bytes.
+// Names for programs and threads: like real ones, at most 15 bytes.
 var (
 	programs = []string{"trainer", "engine", "server", "notebook", "finetune", "vllm-worker"}
 	threads  = []string{"dispatch", "main-loop", "executor", "launcher"}
@@ -17,11 +17,11 @@ var (
 	}
 )
 
-// draw makes the parameters of one case. Each case has a generator of its own,
-// so that a selection of cases is drawn as among all.
+// draw makes the parameters of one case. Each case has its own generator, so that a selection of
+// cases gets the same parameters as in a full run.
 type draw struct {
 	rng   *rand.Rand
-	cpus  []int // that may be used
+	cpus  []int // CPUs that may be used
 	quick bool
 }
 
@@ -38,14 +38,14 @@ func (d *draw) pick(from []string) string { return from[d.rng.IntN(len(from))] }
 
 func (d *draw) cpu() int { return d.cpus[d.rng.IntN(len(d.cpus))] }
 
-// twoCPUs draws one CPU and another.
+// twoCPUs draws two CPUs, which differ if there is more than one.
 func (d *draw) twoCPUs() (here, there int) {
 	i := d.rng.IntN(len(d.cpus))
 	return d.cpus[i], d.cpus[(i+1)%len(d.cpus)]
 }
 
-// program draws what does not matter to the fault: names, the seed of the
-// program's own variation, and, unless the fault needs a CPU, the pinning.
+// program draws what does not matter for the fault: names, the seed of the program's own variation,
+// and, unless the fault needs a CPU, the pinning.
 func (d *draw) program(pinned bool) []string {
 	args := arguments("--name", d.pick(programs), "--culprit", d.pick(others), "--seed", d.between(1, 1<<20), "--jitter",
 		d.between(0, 30))
@@ -58,7 +58,7 @@ func (d *draw) program(pinned bool) []string {
 	return args
 }
 
-// healthy draws for how many seconds nothing happens at first.
+// healthy draws how long the run is healthy at first.
 func (d *draw) healthy() []string {
 	lo, hi := 1500, 2000 // ms
 	if d.quick {
@@ -70,12 +70,12 @@ func (d *draw) healthy() []string {
 // span is a range to draw from.
 type span struct{ lo, hi int }
 
-// ranges holds one for each magnitude.
+// ranges has a span for each magnitude.
 type ranges map[Magnitude]span
 
 func (d *draw) of(r ranges, m Magnitude) int { return d.between(r[m].lo, r[m].hi) }
 
-// arguments are the words of all values; a string may be several.
+// arguments splits all values into words; a string may hold several.
 func arguments(values ...any) []string {
 	return strings.Fields(fmt.Sprintln(values...))
 }

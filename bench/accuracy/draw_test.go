@@ -96,8 +96,8 @@ func TestEveryFaultIsDrawnInEachMagnitude(t *testing.T) {
 	}
 }
 
-// TestEveryFaultComesOftenEnough: the diagnosis is silent on fewer than ten
-// waits, and rightly so; such a case would measure nothing.
+// TestEveryFaultComesOftenEnough: the diagnosis reports nothing for fewer than ten waits, as it
+// should; such a case would measure nothing.
 func TestEveryFaultComesOftenEnough(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, quick := range []bool{false, true} {

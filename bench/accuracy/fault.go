@@ -7,23 +7,22 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-// fault is a fault of the stand-in program and what is to be said of it.
+// fault is a fault of the stand-in program and what is expected of its diagnosis.
 type fault struct {
 	Expect
 	pinned bool    // needs to know the dispatching thread's CPU
-	cold   bool    // happens at once, without a healthy time before
-	least  float64 // seconds it takes to show; 0: any run is long enough
-	lasts  bool    // no fix takes it away on a small machine: there is no program without it to compare with
+	cold   bool    // happens at the start, without a healthy time before
+	least  float64 // least length of the run in seconds; 0: any
+	lasts  bool    // no fix removes it on a small machine: there is no run without it to compare with
 	args   func(*draw, Magnitude) []string
 }
 
-// faults are all that "victim loop --fault" knows, those with the same cause
-// together.
+// faults are all faults of "victim loop --fault", ordered by cause.
 var faults = []fault{
 	{Expect: Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
 	{Expect: Expect{"sibling-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
-	// The worker is starved of its CPU. Whether that is called starvation or
-	// contention is a matter of words, as long as the hog is named.
+	// The worker has too little of its CPU. Both starvation and contention are right, as long as
+	// the hog is named.
 	{
 		Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true},
 		pinned: true, args: workerHogs,
@@ -77,42 +76,42 @@ var pairs = [][2]string{
 
 func kinds(k ...string) []string { return k }
 
-// periodic draws a fault that lasts some ms and returns.
+// periodic draws a fault that lasts some ms and comes again and again.
 func periodic(d *draw, m Magnitude) []string { return lasting(d, m, 0) }
 
-// ahead draws such a fault of a data worker. It works ahead by some 4 ms, which the pipe
-// holds: what is shorter than that reaches nobody.
+// ahead draws a periodic fault of a data worker. The worker is ahead by some 4 ms of work, which
+// the pipe holds: a shorter delay is hidden.
 func ahead(d *draw, m Magnitude) []string { return lasting(d, m, 4) }
 
-// lasting draws a periodic fault of which the first ms are hidden.
+// lasting draws a periodic fault whose first ms (hidden) delay nothing.
 func lasting(d *draw, m Magnitude, hidden int) []string {
 	lasts := ranges{Small: {6, 10}, Medium: {15, 30}, Large: {40, 80}}
 	every := ranges{Small: {60, 90}, Medium: {100, 160}, Large: {160, 220}}
 	return arguments("--fault-ms", d.of(lasts, m)+hidden, "--period-ms", d.of(every, m))
 }
 
-// hogs draws how many threads spin beside the victim, and for how much of the time.
+// hogs draws how many threads spin on the victim's CPU, and for how much of the time.
 func hogs(d *draw, m Magnitude) []string {
 	n := map[Magnitude]int{Small: 1, Medium: 2, Large: 4}
 	return arguments("--hogs", n[m], "--duty", d.between(60, 100), "--period-ms", d.between(60, 200))
 }
 
-// workerHogs are more, because a data worker works ahead.
+// workerHogs draws more hogs, because a data worker works ahead.
 func workerHogs(d *draw, m Magnitude) []string {
 	n := ranges{Small: {2, 2}, Medium: {3, 3}, Large: {4, 6}}
 	return arguments("--hogs", d.of(n, m), "--duty", d.between(80, 100), "--period-ms", d.between(60, 200))
 }
 
-// crowds draws what batches cost workers that share a CPU, each step one batch, and how long a
-// step takes otherwise, which is some 0.65 ms more than the host's own work.
+// crowds draws the CPU time of a batch for workers that share a CPU (one batch a step), and the
+// duration of a step otherwise, which is some 0.65 ms more than the host's own work.
 func crowds(d *draw, m Magnitude) []string {
 	pct := ranges{Small: {84, 88}, Medium: {74, 78}, Large: {60, 66}}
 	ms := d.between(4, 6)
 	return arguments("--fault-ms", ms, "--host-us", 10*ms*d.of(pct, m)-650)
 }
 
-// growing draws how much longer a wait for the device, of 2 ms at first, is at
-// the end of the run.
+// growing draws by how much a wait for the device, of 2 ms at first, has grown at the end of the
+// run.
 func growing(d *draw, m Magnitude) []string {
 	ms := ranges{Small: {1, 1}, Medium: {2, 4}, Large: {6, 12}}
 	return arguments("--sync-us 2000 --fault-ms", d.of(ms, m))
@@ -124,35 +123,35 @@ func bursts(d *draw, m Magnitude) []string {
 	return arguments("--fault-ms", d.of(ms, m), "--period-ms", d.between(180, 220))
 }
 
-// copies draws how long a copy takes that is made by the CPU. Longer ones would
-// need more memory than a small machine has to spare.
+// copies draws how long a copy by the CPU takes. Longer copies would need more memory than a small
+// machine has to spare.
 func copies(d *draw, m Magnitude) []string {
 	ms := ranges{Small: {5, 8}, Medium: {12, 20}, Large: {25, 40}}
 	return arguments("--fault-ms", d.of(ms, m), "--period-ms", d.between(70, 120))
 }
 
-// everyStep is for faults that cost every step the same: what varies is how much
-// else there is to do in a step.
+// everyStep is for faults with the same cost in every step: it draws how much else a step has to
+// do.
 func everyStep(d *draw, m Magnitude) []string {
 	us := ranges{Small: {1500, 2500}, Medium: {500, 1000}, Large: {50, 200}}
 	return arguments("--host-us", d.of(us, m))
 }
 
-// shortSteps leave less to do beside the launches, which are to be most of it.
+// shortSteps is the same with less other work, because launches are to be most of the step.
 func shortSteps(d *draw, m Magnitude) []string {
 	us := ranges{Small: {500, 800}, Medium: {200, 400}, Large: {50, 150}}
 	return arguments("--host-us", d.of(us, m))
 }
 
-// quota draws the share of a CPU that the victim, which wants a third of one, is
-// given in each of the scheduler's periods.
+// quota draws the share of a CPU that the victim is given in each of the scheduler's periods. The
+// victim needs a third of a CPU.
 func quota(d *draw, m Magnitude) []string {
 	pct := ranges{Small: {22, 26}, Medium: {16, 20}, Large: {10, 14}}
 	period := 50_000 * d.between(1, 2)
 	return arguments("--quota-us", d.of(pct, m)*period/100, "--cfs-period-us", period)
 }
 
-// firstCall draws how long the first launch takes. Less than 0.1 s is no stall.
+// firstCall draws how long the first launch takes. Less than 0.1 s does not count as a stall.
 func firstCall(d *draw, m Magnitude) []string {
 	ms := ranges{Small: {150, 250}, Medium: {300, 500}, Large: {700, 1200}}
 	return arguments("--fault-ms", d.of(ms, m))

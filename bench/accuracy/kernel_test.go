@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// TestAFaultAndAControlOnThisKernel sees that runs come about and are scored. How
-// good the scores are is for the benchmark.
+// TestAFaultAndAControlOnThisKernel checks that cases run and are scored. The quality of the scores
+// is measured by the benchmark.
 func TestAFaultAndAControlOnThisKernel(t *testing.T) {
 	kerneltest.Require(t)
 	o := Options{Seed: 1, Quick: true, Seconds: MinSeconds, Baseline: true, Keep: t.TempDir(), CPUs: []int{0}}

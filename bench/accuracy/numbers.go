@@ -7,16 +7,17 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// Numbers are those that tools and the report told of a case's recording, compared with the program's own.
+// Numbers compares the numbers in the answers and the report about a case's recording with the
+// program's own.
 type Numbers struct {
 	Compared int             `json:"compared"`
 	Wrong    []numbers.Check `json:"wrong"`
-	NoRule   []string        `json:"no_rule,omitempty"` // fields that are not compared, without a reason
+	NoRule   []string        `json:"no_rule,omitempty"` // fields that are neither compared nor listed with a reason
 
 	result *numbers.Result
 }
 
-// compareNumbers is of the stand-in program: real ones do not time their calls.
+// compareNumbers does so for the stand-in program: real ones do not time their calls.
 func (r *Result) compareNumbers(ctx context.Context, db string, run *rig.Result) error {
 	if len(run.Truth.Made) == 0 {
 		return nil
@@ -29,7 +30,7 @@ func (r *Result) compareNumbers(ctx context.Context, db string, run *rig.Result)
 	return nil
 }
 
-// countNumbers adds them up by field.
+// countNumbers adds up the comparisons by field.
 func (r *Report) countNumbers(all []*Result) {
 	var list []*numbers.Result
 	for _, x := range all {

@@ -15,11 +15,11 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// outside is a fault that strikes a running program from outside, until ctx is done. What it
-// returns adds what was done to the truth.
+// outside is a fault that is applied to a running program from outside, until ctx is done. The
+// returned function adds it to the truth.
 type outside func(ctx context.Context, s *surroundings) (rig.Tell, error)
 
-// surroundings are of a running program.
+// surroundings describe the running program.
 type surroundings struct {
 	pid    int
 	dir    string // for files
@@ -27,7 +27,7 @@ type surroundings struct {
 	gpu    string // its settings
 }
 
-// sleep waits; false: ctx was done before.
+// sleep waits; it is false if ctx was done first.
 func sleep(ctx context.Context, seconds float64) bool {
 	select {
 	case <-time.After(time.Duration(seconds * 1e9)):
@@ -37,7 +37,7 @@ func sleep(ctx context.Context, seconds float64) bool {
 	}
 }
 
-// pinned finds the CPU of a flag in the arguments of a run, or draws one and adds the flag.
+// pinned returns the CPU that a flag in the run's arguments gives, or draws one and adds the flag.
 func pinned(d *draw, r *realRun, flag string) int {
 	for i, a := range r.args {
 		if a == flag {
@@ -53,18 +53,18 @@ func pinned(d *draw, r *realRun, flag string) int {
 	return here
 }
 
-// hogBesideLoop is another program on the CPU of the thread that launches.
+// hogBesideLoop runs another program on the CPU of the launching thread.
 func hogBesideLoop(d *draw, r *realRun) outside { return hog(d, pinned(d, r, "--pin")) }
 
-// hogBesideAutograd is another program on the CPU of the thread that runs the backward pass,
-// which is not that of the thread that runs the loop.
+// hogBesideAutograd runs another program on the CPU of the thread that runs the backward pass,
+// which is not that of the loop's thread.
 func hogBesideAutograd(d *draw, r *realRun) outside {
 	here, there := d.twoCPUs()
 	r.args = append(r.args, arguments("--pin", here, "--pin-workers", here, "--pin-autograd", there)...)
 	return hog(d, there)
 }
 
-// hogBesideWorker is another program on the CPU of the data worker.
+// hogBesideWorker runs another program on the CPU of the data worker.
 func hogBesideWorker(d *draw, r *realRun) outside {
 	here, there := d.twoCPUs()
 	r.args = append(r.args, arguments("--pin", here, "--pin-workers", there)...)
@@ -98,13 +98,13 @@ func hog(d *draw, cpu int) outside {
 	}
 }
 
-// slower has every kernel take longer from now on.
+// slower makes every kernel take longer from now on.
 func slower(d *draw, _ *realRun) outside {
 	factor := float64(d.between(15, 22)) / 10
 	return change(fmt.Sprintf("slow=%g", factor))
 }
 
-// slowerNowAndThen has every kernel take longer for a part of each period.
+// slowerNowAndThen makes every kernel take longer for a part of each period.
 func slowerNowAndThen(d *draw, _ *realRun) outside {
 	return change(fmt.Sprintf("period.every=%dms\nperiod.for=%dms\nperiod.slow=%d",
 		d.between(800, 1200), d.between(250, 350), d.between(2, 3)))
@@ -123,7 +123,7 @@ func (s *surroundings) set(settings string) error {
 	return hollow.Set(s.shared, strings.ReplaceAll(s.gpu, ";", "\n")+"\n"+settings)
 }
 
-// drifting has every kernel take longer each half second, up to twice as long.
+// drifting makes every kernel take longer each half second, up to twice as long.
 func drifting(d *draw, _ *realRun) outside {
 	each := float64(d.between(8, 12)) / 100
 	return func(ctx context.Context, s *surroundings) (rig.Tell, error) {

@@ -15,27 +15,27 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// pace is how fast a real program was, as it measured itself: how much a fault slowed it
-// down, and whether it waited for its data before.
+// pace is how fast a real program ran, as it measured itself: how much a fault slowed it down, and
+// whether it waited for its data before the fault.
 type pace struct {
 	ends  []int64 // when each step ended, ns, CLOCK_MONOTONIC
-	waits []int64 // how long each step of PyTorch waited for its batch, ns; 0: it was there already
+	waits []int64 // how long each step of PyTorch waited for its batch, ns; 0: it was ready
 	after int     // steps before a fault of PyTorch's own
 	since int64   // when another fault began, ns; 0: there was none
 
 	atOnce bool // the fault is there from the start
 }
 
-// What is judged. A machine's noise is some percent of a step, so that a fault which costs
-// less is not to be told from it; and a loop that waits longer for its data than that is a
-// case of a slow data worker, whatever it was to be.
+// Which runs are judged. Noise of a machine is some percent of a step, so a fault that costs less
+// cannot be recognised. A loop that waits for its data for longer than that is a case of a slow
+// data worker, whatever fault was intended.
 const (
-	leastCost = 0.03 // of the steps' time
-	mostInput = 0.03 // of the steps' time without the fault
-	warmUp    = 20   // steps, which allocate, load kernels and fill the loader's queue
+	leastCost = 0.03 // least share of the steps' time that a fault costs
+	mostInput = 0.03 // largest share of waiting for data in the steps' time without the fault
+	warmUp    = 20   // steps that are left out: they allocate, load kernels and fill the loader's queue
 )
 
-// parseLlama reads what harness.c prints: one JSON object.
+// parseLlama reads the output of harness.c: one JSON object.
 func (p *pace) parseLlama(printed []byte, t *cudastub.Truth) error {
 	own := struct {
 		*cudastub.Truth
@@ -49,8 +49,8 @@ func (p *pace) parseLlama(printed []byte, t *cudastub.Truth) error {
 	return nil
 }
 
-// parseTorch reads what faulty.py and ranks.py print: a JSON line for each time the fault struck,
-// and one at the end; before that, which process the first one's peer is, if it has one.
+// parseTorch reads the output of faulty.py and ranks.py: a JSON line for each strike of the fault,
+// and one at the end; first of all, one with the peer of the first process, if it has one.
 func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 	ended := false
 	for line := range bytes.Lines(printed) {
@@ -86,11 +86,12 @@ func (p *pace) parseTorch(printed []byte, t *cudastub.Truth) error {
 	return nil
 }
 
-// steadyFile is what faulty.py and ranks.py make in their folder after a third of its steps.
+// steadyFile is the file that faulty.py and ranks.py make in their folder after a third of their
+// steps.
 const steadyFile = "steady"
 
 // settle waits until a third of PyTorch's steps are done: import and loading take long on a busy
-// machine. false: ctx was done before.
+// machine. It is false if ctx was done first.
 func settle(ctx context.Context, dir string) bool {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, steadyFile)); err == nil {
@@ -109,7 +110,7 @@ func monotonic() int64 {
 	return t.Nano()
 }
 
-// split is after how many steps the fault began.
+// split is the number of steps before the fault began.
 func (p *pace) split() int {
 	if p.since == 0 {
 		return min(p.after, len(p.ends))
@@ -118,8 +119,8 @@ func (p *pace) split() int {
 	return n
 }
 
-// step is the mean duration of the steps from one to before another, ns, and how much of it
-// was waiting for data; 0 if there are none.
+// step is the mean duration of the steps in [from, to), ns, and the part of it that waited for
+// data; 0 if there are none.
 func (p *pace) step(from, to int) (took, waited float64) {
 	if to <= from || from < 1 {
 		return 0, 0
@@ -133,8 +134,8 @@ func (p *pace) step(from, to int) (took, waited float64) {
 	return float64(p.ends[to-1]-p.ends[from-1]) / n, waited / n
 }
 
-// cost is the share of the steps' time that the fault took, and input that of waiting for
-// data without it. They are 0 if there are no steps to compare.
+// cost returns the share of the steps' time that the fault took, and the share of waiting for data
+// without the fault (input). They are 0 if there are no steps to compare.
 func (p *pace) cost() (cost, input float64) {
 	at := p.split()
 	before, waited := p.step(warmUp, at)
@@ -148,7 +149,7 @@ func (p *pace) cost() (cost, input float64) {
 	return cost, input
 }
 
-// notJudged is why the run is no example of what it was to be; empty: it is one.
+// notJudged says why the run is not an example of the intended fault; empty if it is one.
 func (p *pace) notJudged(control bool) string {
 	cost, input := p.cost()
 	switch {

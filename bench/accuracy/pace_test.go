@@ -8,7 +8,8 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// paced is a run of steps of so many ms, each of which waited so many ms for its batch.
+// paced is a run whose steps take before ms, and since ms from the 60th on. Each step waited waited
+// ms for its batch.
 func paced(before, since, waited int64) *pace {
 	p := &pace{after: 60}
 	var now int64

@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-// lateRank is a run of two ranks (ranks.py) of which the second is late for each collective
-// operation, or for each second or third, by a fault of its own. The path shows it in the state.
+// lateRank is a run of two ranks (ranks.py). The second one is late for each collective operation,
+// or each second or third one, by its own fault. The path must show it in the state.
 func lateRank(fault, state string) realCase {
 	return realCase{
 		program: ranks, fault: expect(fault, Culprit, state, diagnose.CollectiveWait),
@@ -22,11 +22,11 @@ func lateRank(fault, state string) realCase {
 	}
 }
 
-// lateByHog is a second rank whose CPU another program has: it is the rank that is to be
-// named, and the path leads on to the program.
+// lateByHog is a second rank whose CPU another program uses: the rank must be named, and the path
+// must lead on to the program.
 var lateByHog = expect("late-hog", peer, "runnable", diagnose.CollectiveWait)
 
-// lateByQuota is a second rank that has too little of a CPU, for which nobody else is to blame.
+// lateByQuota is a second rank with too small a CPU quota; no other program is to blame.
 var lateByQuota = expect("late-quota", peer, "throttled", diagnose.CollectiveWait)
 
 // evenRanks are two ranks with the same work.
@@ -39,7 +39,7 @@ func evenRanks(more ...any) func(*draw) realRun {
 	}
 }
 
-// hogBesideRank is another program on the CPU of the second rank.
+// hogBesideRank runs another program on the CPU of the second rank.
 func hogBesideRank(d *draw, r *realRun) outside {
 	here, there := d.twoCPUs()
 	r.args = append(r.args, arguments("--pin", here, "--pin-late", there)...)

@@ -17,7 +17,7 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// RealPrograms are programs of other people, fetched and ready to run on the hollow GPU
+// RealPrograms are programs by other authors, fetched and ready to run on the hollow GPU
 // (docs/real.md).
 type RealPrograms struct {
 	llama    llama.Files
@@ -25,8 +25,8 @@ type RealPrograms struct {
 	torch    torch.Files
 }
 
-// FetchReal fetches and builds what is not in the cache, and says so to progress. Close
-// removes what is not kept there.
+// FetchReal fetches and builds what is not in the cache, and reports this to progress. Close
+// removes what is not kept in the cache.
 func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err error) {
 	p = &RealPrograms{}
 	if p.llama, err = llama.Fetch(ctx, progress); err != nil {
@@ -50,10 +50,10 @@ func FetchReal(ctx context.Context, progress io.Writer) (p *RealPrograms, err er
 
 // Close removes what is not kept in the cache.
 func (p *RealPrograms) Close() {
-	_ = os.RemoveAll(p.llamaGPU) // what stays is in the folder for temporary files
+	_ = os.RemoveAll(p.llamaGPU) // leftovers are in the folder for temporary files
 }
 
-// realProgram is which program a case runs.
+// realProgram is the program that a case runs.
 type realProgram string
 
 const (
@@ -80,20 +80,20 @@ type realCase struct {
 	draw    func(*draw) realRun
 }
 
-// realRun is what is drawn of a case.
+// realRun is what is drawn for a case.
 type realRun struct {
 	program realProgram
 	args    []string
 	env     []string
 	gpu     string  // settings of the hollow GPU (docs/real.md)
-	outside outside // nil: the fault, if there is one, is the program's own
+	outside outside // nil: the fault, if any, is in the program itself
 }
 
 // realSettle is after how many seconds an outside fault of llama.cpp begins: loading and some
 // seconds of healthy steps come first.
 const realSettle = 5
 
-// decode draws arguments and GPU of a run of llama.cpp that decodes.
+// decode draws arguments and the GPU's settings for a decoding run of llama.cpp.
 func decode(d *draw, env ...string) realRun {
 	return realRun{
 		args: arguments("--seconds", 10, "--seed", d.between(1, 1<<20)), env: env,
@@ -103,10 +103,10 @@ func decode(d *draw, env ...string) realRun {
 
 const noGraphs = "GGML_CUDA_DISABLE_GRAPHS=1"
 
-// An allocation of 16 MB by cudaMalloc was measured to take 890 us, one of 64 KB 180 us
-// (README of github.com/rtj1/cuda-mempool): 300 us each is not too long.
+// Measured: a cudaMalloc of 16 MB takes 890 us, one of 64 KB 180 us (README of
+// github.com/rtj1/cuda-mempool). So 300 us each is not too long.
 
-// train draws arguments and GPU of a PyTorch training run with a fault of its own.
+// train draws arguments and the GPU's settings for a PyTorch training run with a fault of its own.
 func train(fault string, ms span) func(*draw) realRun {
 	return func(d *draw) realRun {
 		return realRun{
@@ -116,14 +116,15 @@ func train(fault string, ms span) func(*draw) realRun {
 	}
 }
 
-// steady is a healthy training run that lasts for some ten seconds.
+// steady is a healthy training run of some ten seconds.
 func steady(d *draw) realRun { return kernelsOf(500, 700)(d) }
 
-// kernelsPerStep is how many kernels a step of faulty.py has, about.
+// kernelsPerStep is about how many kernels a step of faulty.py has.
 const kernelsPerStep = 17
 
-// steadyWith is a steady run that needs a CPU for a share of the GPU's time of each step: so little
-// that the GPU hides it, and so much that it does not once another program takes half of that CPU.
+// steadyWith is a steady run that needs a CPU for a share of the GPU's time in each step: so little
+// that the GPU hides it, but so much that it no longer does when another program takes half of that
+// CPU.
 func steadyWith(flag string, share float64) func(*draw) realRun {
 	return func(d *draw) realRun {
 		us := d.between(500, 700)
@@ -131,7 +132,7 @@ func steadyWith(flag string, share float64) func(*draw) realRun {
 	}
 }
 
-// with gives a run a fault from outside.
+// with adds a fault from outside to a run.
 func with(run func(*draw) realRun, fault func(*draw, *realRun) outside) func(*draw) realRun {
 	return func(d *draw) realRun {
 		r := run(d)
@@ -203,7 +204,7 @@ func expect(fault string, named Party, path string, kinds ...string) *Expect {
 	return &Expect{Fault: fault, Kinds: kinds, Named: named, Path: path}
 }
 
-// faultsOf are the faults that PyTorch's training loop has of its own (faulty.py).
+// faultsOf are the faults that PyTorch's training loop has itself (faulty.py).
 func faultsOf(p realProgram) []realCase {
 	var list []realCase
 	for _, f := range []struct {
@@ -230,8 +231,8 @@ func faultsOf(p realProgram) []realCase {
 	return list
 }
 
-// withHostWork gives each step work for the CPU, which the GPU's work hides unless the step
-// waits for the GPU before.
+// withHostWork adds CPU work to each step, which the GPU's work hides unless the step waits for the
+// GPU before it.
 func withHostWork(run func(*draw) realRun) func(*draw) realRun {
 	return func(d *draw) realRun {
 		r := run(d)
@@ -255,7 +256,7 @@ func mode(name string) func(*draw) realRun {
 	}
 }
 
-// kernelsOf is a healthy training run whose kernels take from so many us to so many.
+// kernelsOf is a healthy training run whose kernels take from to to us.
 func kernelsOf(from, to int, more ...any) func(*draw) realRun {
 	return func(d *draw) realRun {
 		gpu := fmt.Sprintf("kernel.default=%dus", d.between(from, to))
@@ -263,7 +264,7 @@ func kernelsOf(from, to int, more ...any) func(*draw) realRun {
 	}
 }
 
-// coldStart has the code of each kernel loaded at its first launch.
+// coldStart loads the code of each kernel at its first launch.
 func coldStart(d *draw) realRun {
 	r := steady(d)
 	r.gpu += fmt.Sprintf(";load.cpu=%dms", d.between(100, 200))
@@ -279,7 +280,7 @@ func pinnedDecode(d *draw) realRun {
 	return r
 }
 
-// RealNames lists what Options.Only may say of real programs.
+// RealNames lists the valid values of Options.Only for real programs.
 func RealNames() []string {
 	names := []string{"llama", "pytorch", "ranks", controlsName}
 	for i := range realCases {
@@ -290,7 +291,7 @@ func RealNames() []string {
 	return names
 }
 
-// RealCases draws what is to be run of real programs.
+// RealCases draws the cases of real programs.
 func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 	for _, n := range o.Only {
 		if !slices.Contains(RealNames(), n) {
@@ -323,7 +324,7 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 	return cases, nil
 }
 
-// is reports whether a name of RealNames means the case.
+// is reports whether the case belongs to a name of RealNames.
 func (k *realCase) is(name string) bool {
 	switch name {
 	case "llama":
@@ -338,7 +339,7 @@ func (k *realCase) is(name string) bool {
 	return k.fault != nil && k.fault.Fault == name
 }
 
-// into has the rig run the program.
+// into makes the rig run the program.
 func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 	shared := filepath.Join(o.Dir, "hollow")
 	o.Parse = measured.parseLlama
@@ -350,7 +351,8 @@ func (r realRun) into(o *rig.Options, p *RealPrograms, measured *pace) {
 		cmd.Env = append(cmd.Env, r.env...)
 		_ = os.Remove(filepath.Join(o.Dir, steadyFile)) // of an earlier run
 		if r.program.torch() {
-			// Each time: the host of a virtual machine may take pages back that were not used for minutes.
+			// Each time, because the host of a virtual machine may take back pages that were not
+			// used for minutes.
 			if err := p.torch.ReadFiles(); err != nil {
 				return nil, err
 			}

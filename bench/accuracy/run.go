@@ -16,7 +16,7 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// Run runs and scores cases. What was run before an error is in the report.
+// Run runs and scores cases. If there is an error, the report has the cases before it.
 func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
 	r := &Report{
 		Schema: 1, Seed: o.Seed, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
@@ -63,7 +63,7 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer os.RemoveAll(dir) // what stays is in the folder for temporary files
+	defer os.RemoveAll(dir) // leftovers are in the folder for temporary files
 	db := filepath.Join(dir, "run.db")
 	if o.Keep != "" {
 		if db, err = c.keep(o.Keep); err != nil {
@@ -113,7 +113,7 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	return x, nil
 }
 
-// keep is where a case's recording stays.
+// keep is the path at which a case's recording is kept.
 func (c *Case) keep(dir string) (string, error) {
 	path := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace(c.title())+".db")
 	if _, err := os.Lstat(path); err == nil {
@@ -122,15 +122,15 @@ func (c *Case) keep(dir string) (string, error) {
 	return path, nil
 }
 
-// reason is an error's last part, without what was attempted.
+// reason is the last part of an error, without what was attempted.
 func reason(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	parts := strings.Split(lines[len(lines)-1], ": ")
 	return parts[len(parts)-1]
 }
 
-// healthy are a case's arguments with its fault put off beyond the end, so that
-// the program does all that it did but the fault.
+// healthy are a case's arguments with the fault delayed beyond the end, so that the program does
+// everything but the fault.
 func healthy(args []string) []string {
 	return append(slices.Clone(args), arguments("--seconds 3 --start-after 3600")...)
 }

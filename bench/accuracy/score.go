@@ -10,18 +10,18 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// Result is a case, what was found, and how right it is.
+// Result is a case, what was found, and how right that is.
 type Result struct {
 	Case
-	Skipped   string  `json:"skipped,omitempty"`   // why it did not run, or what it is no example of: not judged
-	Disturbed bool    `json:"disturbed,omitempty"` // the machine had too much else to do, each time: not judged
+	Skipped   string  `json:"skipped,omitempty"`   // why it did not run, or is not an example of its fault: not judged
+	Disturbed bool    `json:"disturbed,omitempty"` // the machine had too much other load in each run: not judged
 	Runs      int     `json:"runs"`                // how often it was run; the last one counts
-	Steal     float64 `json:"steal"`               // share of the CPUs' working time that the hypervisor took
-	OtherLoad float64 `json:"other_load"`          // share of the CPUs' time that programs with no part in the run used
+	Steal     float64 `json:"steal"`               // share of the CPUs' busy time that the hypervisor took
+	OtherLoad float64 `json:"other_load"`          // share of the CPUs' time used by programs outside the run
 	Recording string  `json:"recording,omitempty"` // with Options.Keep
 
-	CostShare  float64 `json:"cost_share,omitempty"`  // of the steps' time, by a real program's fault, as it measured
-	InputShare float64 `json:"input_share,omitempty"` // of its steps' time without the fault, for which it waited for data
+	CostShare  float64 `json:"cost_share,omitempty"`  // of the steps' time, cost of a real program's fault
+	InputShare float64 `json:"input_share,omitempty"` // of the steps' time without the fault, waiting for data
 
 	InjectedNS int64         `json:"injected_ns"` // as the program measured it
 	Steps      int64         `json:"steps"`
@@ -30,33 +30,33 @@ type Result struct {
 
 	FirstCause bool `json:"first_cause"` // the first chain is of the right kind
 	Culprit    bool `json:"culprit"`     // and names the right party
-	Top3       bool `json:"top3"`        // every fault is named among the first three chains
+	Top3       bool `json:"top3"`        // every fault is named in the first three chains
 	Path       bool `json:"path"`        // a right chain's path shows the party in its state
-	InOrder    bool `json:"in_order"`    // two faults are the first two chains, that which cost more first
-	// FalseBlame says that the first chain blames something or somebody that did
-	// nothing; of a control, that there is a chain at all.
+	InOrder    bool `json:"in_order"`    // two faults are the first two chains, the one that cost more first
+	// FalseBlame says that the first chain blames an innocent cause or party; for a control, that
+	// there is a chain at all.
 	FalseBlame bool `json:"false_blame"`
 	Further    int  `json:"further"` // chains that no injected fault explains
 
 	TimeError  *float64 `json:"time_error,omitempty"` // |found − injected| / injected, where the truth is exact
-	Explained  float64  `json:"explained"`            // of the lost time, by the right chain; 0 to 1
+	Explained  float64  `json:"explained"`            // share of the lost time that the right chain explains; 0 to 1
 	WhatIf     *WhatIf  `json:"what_if,omitempty"`
 	VerdictSec float64  `json:"verdict_s"` // from opening the recording to the report
 
-	Agent    *Agent     `json:"agent,omitempty"`    // what it reached over MCP
-	Numbers  *Numbers   `json:"numbers,omitempty"`  // that were told, against the program's own
+	Agent    *Agent     `json:"agent,omitempty"`    // what an agent reached over MCP
+	Numbers  *Numbers   `json:"numbers,omitempty"`  // the answers' numbers compared with the program's own
 	Baseline *Judgement `json:"baseline,omitempty"` // what the co-occurrence rule says
 }
 
-// WhatIf compares the duration of a step that was predicted for a program
-// without its fault with that of the program without it.
+// WhatIf compares the predicted duration of a step without the fault with the duration in a run
+// without it.
 type WhatIf struct {
 	PredictedNS float64 `json:"predicted_ns"`
 	MeasuredNS  float64 `json:"measured_ns"`
 	Error       float64 `json:"error"` // |predicted − measured| / measured
 }
 
-// judged says that the result counts.
+// judged reports whether the result counts.
 func (r *Result) judged() bool { return r.Skipped == "" && !r.Disturbed }
 
 // judge scores a run of a case.
@@ -108,7 +108,7 @@ func (r *Result) score(chains []report.Chain, t *cudastub.Truth) {
 	}
 }
 
-// find is the fault that a chain tells, nil if it tells none.
+// find is the fault that a chain describes, nil if it describes none.
 func find(faults []injected, c *report.Chain) *injected {
 	i := slices.IndexFunc(faults, func(f injected) bool { return f.right(c) })
 	if i < 0 {
@@ -117,13 +117,12 @@ func find(faults []injected, c *report.Chain) *injected {
 	return &faults[i]
 }
 
-// tie is how much larger the loss by one of two faults has to be before they must
-// be told in that order.
+// tie is the ratio of the losses of two faults above which their order counts.
 const tie = 1.25
 
-// inOrder reports whether the first two chains tell two faults, that which cost
-// more time first. Where the program does not know that for both, or it is nearly
-// the same, either may be first.
+// inOrder reports whether the first two chains describe the two faults, the one that cost more time
+// first. If the program does not know the cost of both, or the costs are nearly equal, the order
+// does not matter.
 func inOrder(faults []injected, ranks []int) bool {
 	if len(faults) != 2 || min(ranks[0], ranks[1]) != 1 || max(ranks[0], ranks[1]) != 2 {
 		return false
@@ -135,12 +134,12 @@ func inOrder(faults []injected, ranks []int) bool {
 	return float64(second.truth.InjectedNS) <= tie*float64(first.truth.InjectedNS)
 }
 
-// measure scores the amounts and the path of a chain that tells a fault.
+// measure scores the amounts and the path of a chain that describes a fault.
 func (r *Result) measure(f *injected, c *report.Chain) {
 	r.Path = f.shown(c)
 	r.Explained = c.ExplainedPct / 100
 	if f.Exact && len(r.Expect) == 1 && f.truth.InjectedNS > 0 {
-		found := float64(c.LostNS) * c.FollowedPct() / 100 // a fault with a lock is all of its hold
+		found := float64(c.LostNS) * c.FollowedPct() / 100 // a fault with a lock is the whole time the lock was held
 		v := relative(found, float64(f.truth.InjectedNS))
 		r.TimeError = &v
 	}
@@ -151,8 +150,8 @@ func relative(got, want float64) float64 { return math.Abs(got-want) / want }
 // stepNS is the mean duration of a step.
 func stepNS(t *cudastub.Truth) float64 { return t.Seconds * 1e9 / float64(max(t.Steps, 1)) }
 
-// compare scores what the right chain predicts of a program without its fault,
-// against one that ran without it.
+// compare compares the right chain's prediction for the program without its fault with a run
+// without it.
 func (r *Result) compare(chains []report.Chain, t, without *cudastub.Truth) {
 	faults := r.injected(t)
 	i := slices.IndexFunc(chains, func(c report.Chain) bool { return c.WhatIf != nil && find(faults, &c) != nil })
@@ -164,7 +163,7 @@ func (r *Result) compare(chains []report.Chain, t, without *cudastub.Truth) {
 	r.WhatIf = w
 }
 
-// median of the values; nil if there are none.
+// median is the median of the values; nil if there are none.
 func median(v []float64) *float64 {
 	if len(v) == 0 {
 		return nil

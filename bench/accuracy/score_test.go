@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// In these tests the program is process 10; its dispatching thread is 11, the thread
-// that holds a lock 12. Process 20 is a hog.
+// In these tests the program is process 10. Its dispatching thread is 11, the thread that holds a
+// lock is 12. Process 20 is a hog.
 var (
 	hogged = cudastub.Truth{
 		PID: 10, TID: 11,
@@ -35,7 +35,7 @@ var (
 	}}
 )
 
-// withGPU adds a second fault that cost as much as given; nobody is to blame for it.
+// withGPU adds a second fault that cost ns; it has no culprit.
 func withGPU(t cudastub.Truth, ns int64) cudastub.Truth {
 	t.Also = &cudastub.Injection{Fault: "gpu", InjectedNS: ns}
 	return t
@@ -49,7 +49,7 @@ func chain(kind string, pid, tid uint32, path ...report.Step) report.Chain {
 	return report.Chain{Cause: report.Cause{Kind: kind, PID: pid, TID: tid}, Path: path, LostNS: 1000, ExplainedPct: 90}
 }
 
-// scored is what the score of a case comes down to.
+// scored is the part of a case's score that is compared.
 type scored struct {
 	First, Culprit, Top3, Path, InOrder, FalseBlame bool
 	Further                                         int

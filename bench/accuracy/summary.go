@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/bench/numbers"
 )
 
-// Report is how right the explanations were. Shares are of the cases that count,
-// 0 to 1. Fields are only ever added.
+// Report is how right the explanations were. Shares are of the judged cases, 0 to 1. Fields are
+// only ever added.
 type Report struct {
 	Schema int    `json:"schema"`
 	Seed   uint64 `json:"seed"`
@@ -17,8 +17,8 @@ type Report struct {
 	Arch   string `json:"arch"`
 	CPUs   int    `json:"cpus"`
 
-	Cases     int `json:"cases"`    // with one fault, that count
-	Controls  int `json:"controls"` // that count
+	Cases     int `json:"cases"`    // judged cases with one fault
+	Controls  int `json:"controls"` // judged controls
 	Skipped   int `json:"skipped"`
 	Disturbed int `json:"disturbed"`
 
@@ -26,7 +26,7 @@ type Report struct {
 	Culprit     float64 `json:"culprit"`
 	Top3        float64 `json:"top3"`
 	Path        float64 `json:"path"`
-	FalseBlames int     `json:"false_blames"` // runs in which the first chain blames the innocent, controls included
+	FalseBlames int     `json:"false_blames"` // runs whose first chain blames an innocent, with controls
 
 	MedianTimeError *float64 `json:"median_time_error"` // null: nothing to compare
 	TimeErrors      int      `json:"time_errors"`       // cases compared
@@ -38,8 +38,8 @@ type Report struct {
 
 	Agents Agents `json:"agents"` // over MCP
 
-	Numbers    []numbers.Field `json:"numbers"`    // told, against the program's own, by field
-	Recordings int             `json:"recordings"` // of which they are
+	Numbers    []numbers.Field `json:"numbers"`    // the answers' numbers compared with the program's own, by field
+	Recordings int             `json:"recordings"` // number of recordings compared
 
 	Pairs    *Pairs    `json:"pairs,omitempty"` // two causes at once
 	Baseline *Baseline `json:"baseline,omitempty"`
@@ -51,7 +51,7 @@ type Report struct {
 type Pairs struct {
 	Cases   int `json:"cases"`
 	Both    int `json:"both"`     // both named, among the first three chains
-	InOrder int `json:"in_order"` // as the first two, that which cost more time first
+	InOrder int `json:"in_order"` // as the first two, the one that cost more time first
 }
 
 // Baseline scores another rule on the same recordings.
@@ -71,9 +71,9 @@ type ByCause struct {
 	NotJudged  int    `json:"not_judged"` // skipped or disturbed
 }
 
-// sum adds the results up.
+// sum adds up the results.
 func (r *Report) sum(baseline bool) {
-	var single, all []*Result // cases with one fault that count; with controls and pairs
+	var single, all []*Result // judged: cases with one fault; all of them
 	for i := range r.Results {
 		x := &r.Results[i]
 		switch {
@@ -126,7 +126,7 @@ func (r *Report) pair(x *Result) {
 	}
 }
 
-// amounts sums what is measured rather than counted.
+// amounts summarises what is measured rather than counted.
 func (r *Report) amounts(all []*Result) {
 	var timeErrors, whatIfs, verdicts []float64
 	explained, n := 0.0, 0
@@ -150,7 +150,7 @@ func (r *Report) amounts(all []*Result) {
 	r.Explained = explained / float64(max(n, 1))
 }
 
-// byCause scores each kind on its own, by the cases with one fault.
+// byCause scores each kind by itself, by the cases with one fault.
 func (r *Report) byCause() {
 	r.ByCause = []ByCause{}
 	for i := range r.Results {
@@ -190,7 +190,8 @@ func count(list []*Result, is func(*Result) bool) int {
 	return n
 }
 
-// shareOf is 0 of an empty list; Report.Cases tells that apart.
+// shareOf is the share of the results for which is holds. It is 0 for an empty list; see
+// Report.Cases.
 func shareOf(list []*Result, is func(*Result) bool) float64 {
 	return float64(count(list, is)) / float64(max(len(list), 1))
 }

@@ -1,6 +1,6 @@
-// Package agent is an AI agent without intelligence: it asks a recording's server
-// to diagnose, and then whatever the answer says to ask next. What such an agent
-// finds, any model can find. Judging what it found is its caller's business.
+// Package agent is a trivial AI agent: it calls diagnose on a recording's server, and then the
+// tools that the answer suggests. What such an agent finds, any model can find. The caller judges
+// what it found.
 package agent
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/ingero-io/ingero/store/source"
 )
 
-// MaxCalls is how many calls of tools it makes at most.
+// MaxCalls is the largest number of tool calls.
 const MaxCalls = 3
 
-// Finding is what an answer of diagnose blames.
+// Finding is the finding in an answer of diagnose.
 type Finding struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
@@ -28,15 +28,16 @@ type Finding struct {
 		Process string `json:"process"`
 		PID     uint32 `json:"pid"`
 		TID     uint32 `json:"tid"`
-		Thread  string `json:"thread"` // empty: named as the process
+		Thread  string `json:"thread"` // empty: the same name as the process
 	} `json:"culprit"`
 
-	// Began is when it lost time first, and PerStep what it costs in a step; zero and nil if that is not told.
+	// Began is when time was lost first; PerStep is the cost in a step. They are zero and nil if
+	// the answer does not have them.
 	Began   time.Time `json:"began,omitzero"`
 	PerStep *Step     `json:"per_step,omitempty"`
 }
 
-// Step is what a finding costs in a mean step, and what a step would take without it.
+// Step is the cost of a finding in a mean step, and the duration of a step without it.
 type Step struct {
 	NowNS     uint64  `json:"now_ns"`
 	LostNS    uint64  `json:"lost_ns"`
@@ -44,13 +45,13 @@ type Step struct {
 	FasterPct float64 `json:"faster_pct"`
 }
 
-// Told is what it was told of a recording.
+// Told is what the agent was told about a recording.
 type Told struct {
 	Calls          []Call   `json:"calls"`
 	Contradictions []string `json:"contradictions"` // statements that cannot both be true
 }
 
-// Tokens is how much it had to read.
+// Tokens is how much the agent had to read.
 func (t *Told) Tokens() int {
 	n := 0
 	for _, c := range t.Calls {
@@ -59,15 +60,15 @@ func (t *Told) Tokens() int {
 	return n
 }
 
-// Call is a call it made.
+// Call is a tool call that the agent made.
 type Call struct {
 	Tool    string         `json:"tool"`
 	Args    map[string]any `json:"arguments"`
-	Finding *Finding       `json:"finding,omitempty"` // what the answer blames, if it does
-	Tokens  int            `json:"tokens"`            // of the answer as it travels, four bytes of JSON each
+	Finding *Finding       `json:"finding,omitempty"` // the answer's finding, if any
+	Tokens  int            `json:"tokens"`            // size of the answer on the wire, four bytes of JSON each
 }
 
-// answer is what it reads of an answer.
+// answer is the part of an answer that the agent reads.
 type answer struct {
 	Finding *Finding  `json:"finding"`
 	Began   time.Time `json:"began"`
@@ -81,8 +82,8 @@ type answer struct {
 	tokens int
 }
 
-// Investigate asks about the recording in a file until done says that what was
-// found is enough, nothing is left to ask, or MaxCalls were made.
+// Investigate asks about the recording in a file until done says that enough was found, there is
+// nothing left to ask, or MaxCalls calls were made.
 func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Told, error) {
 	t := &Told{Contradictions: []string{}}
 	s, err := Open(ctx, db)
@@ -106,7 +107,7 @@ func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Tol
 			return t, nil
 		}
 		todo = todo[1:]
-		if len(a.Next) > 0 { // what the last answer says to ask goes before what older ones did
+		if len(a.Next) > 0 { // suggestions of the last answer replace older ones
 			todo = nil
 			for _, n := range a.Next {
 				todo = append(todo, Call{Tool: n.Tool, Args: n.Args})
@@ -116,14 +117,14 @@ func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Tol
 	return t, nil
 }
 
-// Session asks the tools of the MCP server of a recording.
+// Session calls the tools of a recording's MCP server.
 type Session struct {
 	src    recording.Source
 	server *mcp.ServerSession
 	client *mcp.ClientSession
 }
 
-// Open starts the server of the recording in a file, and connects to it.
+// Open starts the server for the recording in a file, and connects to it.
 func Open(ctx context.Context, db string) (*Session, error) {
 	s := &Session{src: source.New(db)}
 	ours, theirs := mcp.NewInMemoryTransports()
@@ -139,7 +140,7 @@ func Open(ctx context.Context, db string) (*Session, error) {
 	return s, nil
 }
 
-// Close ends both. A reader has nothing to lose.
+// Close closes client, server and recording. Errors do not matter: nothing was written.
 func (s *Session) Close() {
 	if s.client != nil {
 		_ = s.client.Close()
@@ -159,8 +160,7 @@ func (s *Session) Call(ctx context.Context, tool string, args map[string]any) (m
 	return a.fields, nil
 }
 
-// ask calls a tool. A call that was suggested and fails is an error: the agent does
-// not know better.
+// ask calls a tool. If a suggested call fails, that is an error: the agent has no other idea.
 func (s *Session) ask(ctx context.Context, tool string, args map[string]any) (*answer, error) {
 	res, err := s.client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Session) ask(ctx context.Context, tool string, args map[string]any) (*a
 		return nil, fmt.Errorf("call %s with %v: %w", tool, args, err)
 	}
 	if res.IsError {
-		text, _ := json.Marshal(res.Content) // it came as JSON
+		text, _ := json.Marshal(res.Content) // cannot fail: it was decoded from JSON
 		return nil, fmt.Errorf("call %s with %v: %s", tool, args, text)
 	}
 	a := new(answer)
@@ -180,7 +180,7 @@ func (s *Session) ask(ctx context.Context, tool string, args map[string]any) (*a
 	return a, nil
 }
 
-// bytesPerToken is how much JSON a token is taken to be.
+// bytesPerToken is the number of JSON bytes that count as a token.
 const bytesPerToken = 4
 
 func (a *answer) read(res *mcp.CallToolResult) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/demo"
 )
 
-// TestAgentReachesTheInjectedCause runs it on each recording that comes with the
-// program, made by the real tracer of a program with a known fault.
+// TestAgentReachesTheInjectedCause runs the agent on each recording of the demo; the real tracer
+// made them of programs with a known fault.
 func TestAgentReachesTheInjectedCause(t *testing.T) {
 	for i := range demo.Scenarios {
 		s := &demo.Scenarios[i]

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// slack is what rounding may add to a share or a sum of shares, in percent.
+// slack is the rounding error allowed in a share or a sum of shares, in percent.
 const slack = 0.55
 
-// rule looks for statements of answers that cannot both be true, and tells each in words.
+// rule finds statements of answers that cannot both be true, and describes them.
 type rule struct {
 	name string
 	find func([]statement) []string
 }
 
-// statement is one answer: whose, to what, and its fields as JSON has them.
+// statement is one answer: the tool, its arguments, and the fields of the JSON.
 type statement struct {
 	Tool   string
 	Args   map[string]any
 	Fields map[string]any
 }
 
-// rules are all that answers are judged by.
+// rules are all rules that answers are checked by.
 var rules = []rule{
 	{"a share lies between 0 and 100 %", sharesInRange},
 	{"shares of one thing add up to at most 100 %", sharesAddUp},
@@ -63,7 +63,7 @@ func each(at string, v any, f func(at string, v any)) {
 	}
 }
 
-// mayExceed are shares of something that may be more than 100: a step may become more than twice as fast.
+// mayExceed are shares that may be more than 100: a step may become more than twice as fast.
 var mayExceed = []string{"faster_pct"}
 
 func sharesInRange(all []statement) (found []string) {
@@ -90,7 +90,8 @@ var (
 	ofItsTime    = regexp.MustCompile(`^.{0,40}? lost ([\d.]+) % of its time`)
 )
 
-// sharesAddUp: what is explained and what is not, and the culprits of one finding.
+// sharesAddUp: the explained and the unexplained shares, and the shares of the culprits of one
+// finding, add up to at most 100 %.
 func sharesAddUp(all []statement) (found []string) {
 	for _, a := range all {
 		f, ok := a.Fields["finding"].(map[string]any)
@@ -124,19 +125,19 @@ func sharesAddUp(all []statement) (found []string) {
 func number(s string) float64 {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0 // the expression takes "1.2.3", which no answer has
+		return 0 // the expression matches "1.2.3", which no answer has
 	}
 	return v
 }
 
-// oneNumber: a finding is the same in each answer that shows it, and so are the calls, the window and
-// what was dropped in answers to questions of one scope.
+// oneNumber: a finding is the same in each answer that shows it, and so are the calls, the window
+// and the dropped records in answers about the same scope.
 func oneNumber(all []statement) (found []string) {
 	seen := map[string]string{}
 	same := func(what string, v any) {
 		b, err := json.Marshal(v)
 		if err != nil {
-			return // it came as JSON
+			return // cannot happen: it was decoded from JSON
 		}
 		if was, ok := seen[what]; ok && was != string(b) {
 			found = append(found, fmt.Sprintf("%s is %s and %s", what, was, b))
@@ -168,7 +169,7 @@ func oneNumber(all []statement) (found []string) {
 	return found
 }
 
-// findings are those that an answer shows: as its own, or in a list.
+// findings are the findings in an answer: its own, or those in a list.
 func findings(a statement) (list []map[string]any) {
 	if f, ok := a.Fields["finding"].(map[string]any); ok {
 		list = append(list, f)
@@ -182,7 +183,7 @@ func findings(a statement) (list []map[string]any) {
 	return list
 }
 
-// lossFits: a thread loses no more than the window, and no more of a step than the step takes.
+// lossFits: a thread loses at most the window, and a step at most its duration.
 func lossFits(all []statement) (found []string) {
 	for _, a := range all {
 		wall := windowOf(a)
@@ -209,7 +210,7 @@ func lossFits(all []statement) (found []string) {
 	return found
 }
 
-// windowOf is how long an answer's window is, in ns; 0 if it has none.
+// windowOf is the length of an answer's window, ns; 0 if it has none.
 func windowOf(a statement) float64 {
 	from, to, ok := bounds(a)
 	if !ok {
@@ -229,7 +230,8 @@ func bounds(a statement) (from, to time.Time, ok bool) {
 	return from, to, err == nil
 }
 
-// wordsAgree: the share in a summary is the finding's, and a step's gain is that of its durations.
+// wordsAgree: the share in a summary is that of the finding, and the gain of a step fits its
+// durations.
 func wordsAgree(all []statement) (found []string) {
 	for _, a := range all {
 		for _, f := range findings(a) {
@@ -251,8 +253,8 @@ func wordsAgree(all []statement) (found []string) {
 	return found
 }
 
-// Words that exclude each other within one answer. An answer tells of a finding or that there is none;
-// and of calls that nothing on the host held up, it tells of nothing that did.
+// Words that exclude each other within one answer. An answer has either a finding or the words that
+// nothing is wrong. If nothing on the host held the calls up, it must not say that something did.
 var (
 	allIsWell = "nothing wrong:"
 	noHost    = "nothing on the host held the calls up"

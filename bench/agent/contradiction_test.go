@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestContradictionsAreFound has a pair of answers for each rule that breaks it, and one that does not.
+// TestContradictionsAreFound has answers for each rule that break it, and some that do not.
 func TestContradictionsAreFound(t *testing.T) {
 	const window = `"window":"2026-11-20T14:00:00Z/2026-11-20T14:00:10Z"`
 	for _, c := range []struct {

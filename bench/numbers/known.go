@@ -6,22 +6,22 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// Tolerances, where the program and the recording measure different things.
+// Tolerances where the program and the recording measure different things.
 const (
 	histogram = 0.012 // error of a quantile of an exponential histogram (package stats)
-	rounding  = 0.006 // numbers with three digits that count
-	edges     = 0.03  // what lies before the first and behind the last call, of a run of some seconds
+	rounding  = 0.006 // of numbers with three significant digits
+	edges     = 0.03  // share of the time before the first and after the last call, in a run of some seconds
 )
 
-// known is what the program knows of itself, by the names of the recording.
+// known is what the program measured itself, by the recording's names.
 type known struct {
 	t        *cudastub.Truth
 	calls    map[string]float64 // by operation
 	made     map[string]cudastub.Made
 	wall     float64 // ns
-	lost     float64 // calls that the recording says were lost
+	lost     float64 // calls that were dropped, according to the recording
 	stolen   float64
-	innerOff bool // some inner calls were not counted, as the recording says
+	innerOff bool // some inner calls were not counted, according to the recording
 }
 
 func newKnown(t *cudastub.Truth, r *report.Report, stolen float64) *known {
@@ -47,13 +47,13 @@ func newKnown(t *cudastub.Truth, r *report.Report, stolen float64) *known {
 	return k
 }
 
-// alone says that the program has one thread that makes calls.
+// alone reports whether only one thread of the program makes calls.
 func (k *known) alone() bool { return len(k.t.Dispatchers) == 0 }
 
-// outermost is how many calls were made by none other.
+// outermost is the number of outermost calls.
 func (k *known) outermost() float64 { return float64(k.t.Outermost()) }
 
-// within is the time in all outermost calls, between two bounds.
+// within is the time in all outermost calls, ns, between two bounds.
 func (k *known) within() (low, high float64) {
 	for _, m := range k.made {
 		low += float64(m.Inside.TotalNS)
@@ -62,13 +62,13 @@ func (k *known) within() (low, high float64) {
 	return low, high
 }
 
-// node is an object of an answer, and the one it is in.
+// node is an object of an answer, with the object that contains it.
 type node struct {
 	fields map[string]any
 	up     *node
 }
 
-// get is a field of the object, or of one that it is in.
+// get returns a field of the object, or of an object that contains it.
 func (n *node) get(name string) (any, bool) {
 	for ; n != nil; n = n.up {
 		if v, ok := n.fields[name]; ok {
@@ -84,7 +84,7 @@ func (n *node) number(name string) float64 {
 	return f
 }
 
-// op is the operation that an object is about, if the program made its calls.
+// op is the operation that an object is about, empty if another process made its calls.
 func (k *known) op(n *node) string {
 	if pid, ok := n.get("pid"); ok && pid != float64(k.t.PID) {
 		return ""

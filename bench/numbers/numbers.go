@@ -1,9 +1,9 @@
-// Package numbers compares the numbers that the tools for agents, SQL and the report tell of a
-// recording with what the traced program counted and timed itself.
+// Package numbers compares the numbers in the answers of the tools for agents, of SQL and of the
+// report with what the traced program counted and timed itself.
 //
-// Of a call's duration the program knows two bounds: the library's own clock within the function,
-// and the caller's around it. What a tracer measures lies between the two, so totals, means,
-// quantiles and maxima have bounds that need no tolerance but that of a histogram's buckets.
+// The program knows two bounds of a call's duration: the library's own clock inside the function,
+// and the caller's clock around it. A tracer measures something in between. So totals, means,
+// quantiles and maxima have bounds that need no tolerance except for a histogram's buckets.
 package numbers
 
 import (
@@ -16,30 +16,30 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// Check is a number that was told, and between which the program knows it to be.
+// Check is a number in an answer, and the bounds that the program knows for it.
 type Check struct {
 	Field string  `json:"field"` // TOOL.FIELD or report.FIELD; of a list, of each of its elements
 	Told  float64 `json:"told"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	Of    string  `json:"of,omitempty"` // the operation or class it is of
+	Of    string  `json:"of,omitempty"` // its operation or class
 }
 
-// Right reports whether the number lies between its bounds.
+// Right reports whether the number is within its bounds.
 func (c *Check) Right() bool { return c.Told >= c.Low && c.Told <= c.High }
 
-// Result is what was compared of one recording.
+// Result is the comparison for one recording.
 type Result struct {
 	Checks []Check  `json:"checks"`
-	NoRule []string `json:"no_rule,omitempty"` // fields that nobody compares, and that have no reason for it either
+	NoRule []string `json:"no_rule,omitempty"` // fields with neither a rule nor a reason not to be compared
 }
 
-// Wrong are the numbers that do not lie between their bounds.
+// Wrong are the numbers that are not within their bounds.
 func (r *Result) Wrong() []Check {
 	return slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.Right() })
 }
 
-// Field is how the numbers of one field compare, over recordings.
+// Field is the result for one field, over recordings.
 type Field struct {
 	Field    string `json:"field"`
 	Compared int    `json:"compared"`
@@ -77,9 +77,9 @@ func Fields(all []*Result) []Field {
 	return list
 }
 
-// Compare asks everything about the recording of a program that told the truth about itself. The
-// report is that of the recording, with the table of processes; stolen is the share of the CPUs'
-// time that a hypervisor took.
+// Compare asks all questions about the recording of a program that reports the truth about itself.
+// r is the recording's report, with the table of processes; stolen is the share of the CPUs' time
+// that a hypervisor took.
 func Compare(ctx context.Context, db string, t *cudastub.Truth, r *report.Report, stolen float64) (*Result, error) {
 	s, err := agent.Open(ctx, db)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// truth is of a program that made 100 launches of 10 to 12 us each and 10 waits in 10 steps of 1 ms.
+// truth is the truth of a program that made 100 launches of 10 to 12 us each and 10 waits, in 10
+// steps of 1 ms.
 func truth() *cudastub.Truth {
 	times := func(ns, n uint64, bucket uint64) cudastub.Times {
 		return cudastub.Times{TotalNS: ns * n, MaxNS: ns, Buckets: [][2]uint64{{bucket, n}}}
@@ -25,7 +26,7 @@ func truth() *cudastub.Truth {
 	}
 }
 
-// TestWrongNumbersAreFound has, of each kind of rule, a number that is right and one that is not.
+// TestWrongNumbersAreFound has a right and a wrong number for each kind of rule.
 func TestWrongNumbersAreFound(t *testing.T) {
 	for _, c := range []struct {
 		tool, answer string
@@ -120,7 +121,7 @@ func TestWrongNumbersAreFound(t *testing.T) {
 	}
 }
 
-// TestAFieldWithoutARuleIsTold: a new number is compared, or has a reason.
+// TestAFieldWithoutARuleIsTold: a new field must have a rule or a reason.
 func TestAFieldWithoutARuleIsTold(t *testing.T) {
 	var res Result
 	res.walk(newKnown(truth(), &report.Report{}, 0), "get_stacks",

@@ -1,13 +1,13 @@
 package numbers
 
-// Counts of calls. Those that the recording says were lost may be missing.
+// Counts of calls. Calls that were dropped, according to the recording, may be missing.
 
 func outermost(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	n := k.outermost()
 	return n - k.lost, n, true
 }
 
-// outermostOfAll is of an answer in which other programs may be, too.
+// outermostOfAll is for an answer that may include other programs.
 func outermostOfAll(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	n := k.outermost()
 	if k.t.Fault == "gpu-peer" || k.t.Also != nil && k.t.Also.Fault == "gpu-peer" {
@@ -62,14 +62,14 @@ func launchesPerInstantiate(k *known, _ *node, _ float64) (low, high float64, ok
 	return v * (1 - rounding), v * (1 + rounding), n > 0 && k.lost == 0
 }
 
-// launchRate is the mean of whole seconds: it lies between theirs, and the run's own is about that of its
-// whole seconds, of which there are some.
+// launchRate is the mean rate of whole seconds. It is between the smallest and the largest of them,
+// and about the rate of the whole run.
 func launchRate(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	v := k.calls["cudaGraphLaunch"] / k.t.Seconds
 	return max(n.number("min_hz"), v/2), min(n.number("max_hz"), 2*v), k.lost == 0 && k.alone()
 }
 
-// Time in calls, between the clock within them and that around them.
+// Time in calls, between the clock inside them and the clock around them.
 
 func total(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	m, ok := k.made[k.op(n)]
@@ -143,7 +143,7 @@ func withoutStack(k *known, n *node, _ float64) (low, high float64, ok bool) {
 
 // Time of threads.
 
-// with what comes before the first step and behind the last
+// wall is the run's time with the time before the first step and after the last, ns.
 func wall(k *known) float64 { return k.wall*(1+edges) + 1e9 }
 
 func offCPU(k *known, _ *node, _ float64) (low, high float64, ok bool) {
@@ -152,12 +152,13 @@ func offCPU(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	return off - k.slack(), off + k.slack() + switches, k.alone()
 }
 
-// switching is how much more CPU time the kernel counts for a switch than lies between the two moments at
-// which it tells of it, in ns: 10,000 to 35,000 on a virtual machine, traced or not.
+// switching is how much more CPU time the kernel counts for a context switch than there is between
+// its two tracepoints, ns: 10,000 to 35,000 on a virtual machine, traced or not.
 const switching = 60_000
 
-// wakeUp is how long a wake-up may be on its way to a sleeping CPU of a virtual machine, in ns. The kernel's
-// account of a thread (/proc/PID/schedstat) begins when it is there, the recording's when it is sent.
+// wakeUp is the longest delivery time of a wake-up to a sleeping CPU of a virtual machine, ns. The
+// kernel's account of a thread (/proc/PID/schedstat) begins when it arrives, the recording's when
+// it is sent.
 const wakeUp = 150_000
 
 func runnable(k *known, _ *node, _ float64) (low, high float64, ok bool) {
@@ -166,14 +167,14 @@ func runnable(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 		k.t.RunnableNS > 0
 }
 
-// slack is how far the kernel's accounts of a thread and the recording's may be apart: what lies at
-// the edges of the run, such as the wait for the first request, and what a hypervisor took, which the one
-// counts as running.
+// slack is the largest difference between the kernel's account of a thread and the recording's, ns:
+// time at the edges of the run, such as the wait for the first request, and time that a hypervisor
+// took, which one of the two counts as running.
 func (k *known) slack() float64 {
 	return (edges+2*k.stolen)*k.wall + 2*k.wall/float64(max(k.t.Steps, 1))
 }
 
-// duringRun is of a moment: it is not before the program's clock started, nor after its end.
+// duringRun is for a time: it is within the run of the program's clock.
 func duringRun(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	at := float64(k.t.BeganNS)
 	return at - edges*k.wall, at + wall(k), at > 0
@@ -199,7 +200,7 @@ func steps(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	return v - k.lost - 1, v, k.alone() && n.number("pid") == float64(k.t.PID)
 }
 
-// stepTime is the mean time of a step, waits for work left out.
+// stepTime is the mean duration of a step without waits for work.
 func stepTime(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	v := (k.wall - float64(k.t.IdleNS)) / float64(max(k.t.Steps, 1))
 	return v * (1 - 2*edges), v * (1 + edges), k.alone() && k.t.Steps > 0 // the program's clock stops later than its calls
@@ -207,7 +208,7 @@ func stepTime(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 
 func lostPerStep(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	var lost float64
-	for up := n.up; up != nil; up = up.up { // of the finding; the own field has the same name
+	for up := n.up; up != nil; up = up.up { // the finding's field; the step's own has the same name
 		if v, is := up.fields["lost_ns"].(float64); is {
 			lost = v
 			break
@@ -221,7 +222,7 @@ func lostPerStep(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	return v*(1-edges) - 1, v*(1+edges) + 1, k.alone() && k.t.Steps > 0
 }
 
-// faster is how many more steps a second there would be, in percent.
+// faster is the gain in steps a second, in percent.
 func faster(_ *known, n *node, _ float64) (low, high float64, ok bool) {
 	without := n.number("without_ns") + n.number("step_ns") // one of them is there
 	v := 100 * (n.number("now_ns")/without - 1)
@@ -245,7 +246,7 @@ func liveCount(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	return v, v, k.lost == 0
 }
 
-// Rules of other rules.
+// Rules that are made of other rules.
 
 func percent(*known, *node, float64) (low, high float64, ok bool) { return 0, 100 + rounding*100, true }
 
@@ -262,7 +263,7 @@ func near(tolerance float64, of func(k *known) float64) rule {
 	}
 }
 
-// atMost is of a part of what another rule is about.
+// atMost is for a part of what another rule is about.
 func atMost(all rule) rule {
 	return func(k *known, n *node, told float64) (low, high float64, ok bool) {
 		_, high, ok = all(k, n, told)
@@ -270,7 +271,7 @@ func atMost(all rule) rule {
 	}
 }
 
-// rounded is of a number that may be off by so much, either way.
+// rounded is a rule with a relative tolerance, either way.
 func rounded(exact rule, by float64) rule {
 	return func(k *known, n *node, told float64) (low, high float64, ok bool) {
 		low, high, ok = exact(k, n, told)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// rule tells between which a number lies. It is false if the program does not know that of this one.
+// rule returns the bounds of a number. It is false if the program does not know them.
 type rule func(k *known, n *node, told float64) (low, high float64, ok bool)
 
-const infinity = math.MaxFloat64 // which JSON has, too
+const infinity = math.MaxFloat64 // JSON has no infinity
 
 // walk compares each number of an answer.
 func (r *Result) walk(k *known, name string, v any) { r.visit(k, name, v, nil) }
@@ -47,7 +47,8 @@ func (r *Result) compare(k *known, path string, told float64, at *node) {
 	r.Checks = append(r.Checks, Check{path, told, low, high, name})
 }
 
-// ruleOf is the rule of a field: of its whole path, or of the longest end of it that has one.
+// ruleOf is the rule of a field: that of its whole path, or of the longest end of the path that has
+// one.
 func ruleOf(path string) (rule, bool) {
 	if f, ok := byEnd(rules, path); ok {
 		return f, true
@@ -67,7 +68,7 @@ func byEnd[T any](m map[string]T, path string) (v T, ok bool) {
 	return v, false
 }
 
-// rules are of fields by the end of their path.
+// rules are the rules of fields, by the end of their path.
 var rules = map[string]rule{
 	"diagnose.calls": outermostOfAll, "get_check.recording.calls": outermostOfAll, "report.events": outermostOfAll,
 	"get_trace_stats.calls": outermost, "get_timeline.calls_of_all": rounded(outermost, edges),
@@ -129,7 +130,7 @@ var rules = map[string]rule{
 		func(k *known) float64 { return k.calls["cudaGraphInstantiate"] / k.t.Seconds }),
 }
 
-// Why some numbers are not compared, by the end of their path.
+// reasons say why some numbers are not compared, by the end of their path.
 var reasons = map[string]string{
 	"pid": "names a process; who is named is judged as the culprit", "tid": "names a thread; as pid",
 	"holder_tid":  "as pid",

@@ -11,13 +11,12 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-// maxInvestigation bounds the file of an investigation, in bytes: they are part
-// of the repository.
+// maxInvestigation is the largest size of an investigation's file, bytes: it is part of the
+// repository.
 const maxInvestigation = 1_500_000
 
-// investigations are the recordings that docs/investigations.md walks through.
-// In all of them the GPU needs 8 ms for a step, like a small model's, and
-// whatever goes wrong begins after three seconds.
+// investigations are the recordings of docs/investigations.md. In all of them the GPU needs 8 ms
+// for a step, like with a small model, and the fault begins after three seconds.
 func investigations() []recording {
 	list := []recording{
 		{
@@ -53,7 +52,7 @@ func investigations() []recording {
 				Name: "memory-leak", Title: "device memory is allocated in each step and never freed",
 				Expect: diagnose.MemoryLeak,
 			},
-			length: 20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only of few allocations
+			length: 20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only few allocations have a stack
 		},
 		{
 			Scenario: demo.Scenario{Name: "healthy", Title: "nothing is wrong, though the machine is busy"},
@@ -71,7 +70,7 @@ func investigations() []recording {
 	return list
 }
 
-// keepPlain stores a recording as any SQLite program can open it.
+// keepPlain stores a recording uncompressed, so that any SQLite program can open it.
 func keepPlain(dir string, r *demo.Result, path string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 const folder = "../../investigations"
 
-// culprits are the names that the first chain of an investigation has to give:
-// of the process and of the thread to blame.
+// culprits are the names of the process and the thread that the first chain of an investigation
+// must blame.
 var culprits = map[string][2]string{
 	"data-loader-starvation": {"data-worker", "data-worker"},
 	"lock-through-disk":      {"trainer", "metrics-flush"},
@@ -53,7 +53,7 @@ func TestEveryInvestigationIsExplainedRight(t *testing.T) {
 	}
 }
 
-// checkFirstCause holds a report against what the program was told to do wrong.
+// checkFirstCause compares a report with the fault that the program was given.
 func checkFirstCause(t *testing.T, c *recording, r *report.Report) {
 	t.Helper()
 	if c.Healthy() {
@@ -88,8 +88,8 @@ func TestNoInvestigationIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestInvestigationsSayNothingOfTheirMachine looks for what identifies one: only
-// the program, its culprit and the kernel's threads keep their names.
+// TestInvestigationsSayNothingOfTheirMachine looks for data that identifies a machine: only the
+// program, its culprit and kernel threads keep their names.
 func TestInvestigationsSayNothingOfTheirMachine(t *testing.T) {
 	for _, c := range investigations() {
 		rows, err := sqlite.Query(t.Context(), filepath.Join(folder, c.Name+".db"), `

@@ -1,7 +1,6 @@
-// Command record makes the recordings that belong to this project: those that
-// "ingero demo" replays where tracing is not permitted ("make demo-record"), and
-// the investigations that docs/investigations.md walks through ("make
-// investigations"). It needs root.
+// Command record makes this project's recordings: those that "ingero demo" replays where tracing is
+// not permitted ("make demo-record"), and those of docs/investigations.md ("make investigations").
+// It needs root.
 package main
 
 import (

@@ -15,15 +15,15 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// recording is what to run, and how to keep it.
+// recording is what to run, and how to keep the recording.
 type recording struct {
 	demo.Scenario
-	node   string // what the recording calls the machine
+	node   string // the machine's name in the recording
 	length time.Duration
 	rate   int      // calls stored one by one a second
-	args   []string // of "victim loop", further to the scenario's
+	args   []string // of "victim loop", in addition to the scenario's
 	stack  probe.StackPolicy
-	clear  bool // nothing else may be found, and nothing be left unexplained
+	clear  bool // there may be no other finding and no unexplained time
 	keep   func(dir string, r *demo.Result, path string) error
 }
 
@@ -46,8 +46,8 @@ func recordAll(dir string, list []recording, names []string) error {
 	return nil
 }
 
-// record runs the program until its explanation is right: a recording is to show
-// what Ingero can do, whatever else this machine was doing.
+// record runs the program until its explanation is right: a recording must show what Ingero can do,
+// even if the machine was busy in some of the runs.
 func (c *recording) record(dir string) error {
 	const attempts = 6
 	temp, err := os.MkdirTemp("", "ingero-record-")
@@ -83,7 +83,7 @@ func (c *recording) right(r *demo.Result) bool {
 	return r.Right && (alone || !c.clear)
 }
 
-// tellMore says what else than its verdict a report has.
+// tellMore prints what a report has besides its verdict.
 func tellMore(r *report.Report) {
 	for i := 1; i < len(r.Chains); i++ {
 		fmt.Printf("%26s also: %s\n", "", r.Chains[i].Summary)
@@ -93,7 +93,7 @@ func tellMore(r *report.Report) {
 	}
 }
 
-// anonymous removes what would identify this machine.
+// anonymous removes data that would identify this machine.
 func (c *recording) anonymous(s *store.Session) {
 	s.Host = c.node
 	if parts := strings.SplitN(s.Kernel, ".", 3); len(parts) == 3 {

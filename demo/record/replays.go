@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-// replays are the recordings of the demo's scenarios, small because they are
-// part of the binary.
+// replays are the recordings of the demo's scenarios. They are small, because they are part of the
+// binary.
 func replays() []recording {
 	list := make([]recording, 0, len(demo.Scenarios))
 	for _, s := range demo.Scenarios {
@@ -19,8 +19,8 @@ func replays() []recording {
 	return list
 }
 
-// slowly makes the program take fewer steps, and so the recording smaller. Where
-// a quota is to bite, the program has to be busy.
+// slowly makes the program take fewer steps, so that the recording is smaller. For a quota to take
+// effect, the program has to be busy.
 func slowly(s *demo.Scenario) []string {
 	if s.Expect == diagnose.CPUThrottled {
 		return nil

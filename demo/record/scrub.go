@@ -8,13 +8,12 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// other is what a program of this machine is called that has no part in a recording.
+// other is the replacement name of programs on this machine that have no part in a recording.
 const other = "other"
 
-// scrub takes out of a recording what belongs to this machine: the names of
-// programs that merely ran at the time, command lines, the size of the memory.
-// Kernel threads keep their names; they are the same everywhere. Then it makes
-// the file as small as it can be.
+// scrub removes from a recording what belongs to this machine: the names of programs that only ran
+// at the same time, command lines, the size of the memory. Kernel threads keep their names; they
+// are the same everywhere. Then it makes the file as small as possible.
 func scrub(path, node string, actors ...int) error {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -22,7 +21,7 @@ func scrub(path, node string, actors ...int) error {
 	}
 	defer c.Close()
 	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(actors)), ","), "[]")
-	// Of the kernel, or of an actor; %[1]s is the column of the name.
+	// Kernel threads and actors; %[1]s is the column with the name.
 	const stays = `pid in (%[2]s) or %[1]s glob 'kworker/*' or %[1]s glob 'ksoftirqd/*' or %[1]s glob 'migration/*'
 		or %[1]s glob 'rcu_*' or %[1]s glob 'swapper/*' or %[1]s glob 'jbd2/*'`
 	for _, sql := range []string{

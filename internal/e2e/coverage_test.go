@@ -65,7 +65,7 @@ func (l *ledger) Write(b *store.Batch) error {
 		if l.calls[c.PID] == nil {
 			l.calls[c.PID], l.results[c.PID], l.stacks[c.PID] = map[string]int64{}, map[string]int{}, map[depth]int64{}
 		}
-		if c.Depth == 0 { // a call within a call has the outer one's
+		if c.Depth == 0 { // a nested call has the stack of the outer one
 			l.stacks[c.PID][cmp.Or(l.depths[c.Stack], none)]++
 		}
 		l.calls[c.PID][c.Op.String()]++
@@ -122,33 +122,32 @@ func startTracer(t *testing.T, o agent.Options) *tracer {
 	return nil
 }
 
-// The calls a victim is asked for, of each layer.
+// The number of calls that a victim makes, of each layer.
 const runtimeCalls, driverCalls = 120, 70
 
-// situation is one way in which a program comes to its CUDA library.
+// situation is one way in which a program loads its CUDA library.
 type situation struct {
 	name string
 	// start starts the program; it may change its files before the tracer starts.
 	start func(b *bench) (*cudastub.Victim, int)
-	// late is what happens once the tracer runs, nil if nothing does. It returns
-	// the program whose calls count.
+	// late runs when the tracer runs, if not nil. It returns the program whose calls count.
 	late func(b *bench, v *cudastub.Victim) *cudastub.Victim
-	// fork: a child makes the calls.
+	// fork says that a child makes the calls.
 	fork bool
-	// burst: the calls begin at once, a millisecond apart, and some may be missed.
+	// burst says that the calls begin at once, a millisecond apart, and some may be missed.
 	burst bool
 }
 
-// measured is what became of a situation's calls.
+// measured is the result of a situation.
 type measured struct {
 	made, seen [2]int64 // runtime, driver
-	says       string   // check --coverage
+	says       string   // what check --coverage says
 	stack      string   // how far the calls' stacks reach
-	pid        int      // whose calls they are
+	pid        int      // the process that made the calls
 }
 
-// TestCoverage traces a program in every situation, and holds the table of
-// docs/coverage.md against what it sees.
+// TestCoverage traces a program in every situation, and compares the result with the table in
+// docs/coverage.md.
 func TestCoverage(t *testing.T) {
 	kerneltest.Require(t)
 	b := newBench(t)
@@ -163,7 +162,7 @@ func TestCoverage(t *testing.T) {
 	for i := range situations {
 		tries := 1
 		if situations[i].burst {
-			tries = 3 // the machine may be busy with something else
+			tries = 3 // the machine may be busy with other work
 		}
 		for range tries {
 			results[i] = append(results[i], situations[i].measure(b, tr, victims[i], pids[i]))
@@ -178,7 +177,7 @@ func TestCoverage(t *testing.T) {
 			m.seen = [2]int64{calls["cudaLaunchKernel"], calls["cuLaunchKernel"]}
 			few := int64(0)
 			if situations[i].burst {
-				few = firstMS // a call a millisecond, and the first may come before the library's tables are read
+				few = firstMS // one call each millisecond; the first may come before the library's tables are read
 			}
 			m.stack = reach(tr.stacks[uint32(m.pid)], few)
 			if n == 0 || m.seen[0] > best[i].seen[0] {
@@ -189,7 +188,8 @@ func TestCoverage(t *testing.T) {
 	tabulate(t, best, sum)
 }
 
-// reach words how far the stacks of a process's calls go, those of a few calls left out.
+// reach describes how far the stacks of a process's calls reach, leaving out those that only few
+// calls have.
 func reach(n map[depth]int64, few int64) string {
 	var all []string
 	for _, d := range []depth{toMain, unnamed, cut, none} {
@@ -215,7 +215,7 @@ func (s *situation) measure(b *bench, tr *tracer, v *cudastub.Victim, pid int) m
 		b.do(v, "rate cudaLaunchKernel 1000 %g", float64(runtimeCalls)/1000)
 	case s.fork:
 		m.pid = int(b.do(v, "spawn cudaLaunchKernel %d", runtimeCalls).Int("child_pid"))
-		m.made[1] = 0 // they would be another child's
+		m.made[1] = 0 // another child would make them
 	default:
 		b.do(v, "call cudaLaunchKernel %d", runtimeCalls)
 	}
@@ -226,7 +226,7 @@ func (s *situation) measure(b *bench, tr *tracer, v *cudastub.Victim, pid int) m
 	return m
 }
 
-// says words what check --coverage reports of a process.
+// says describes what check --coverage reports about a process.
 func says(t *testing.T, pid int) string {
 	t.Helper()
 	r, err := coverage.Examine(&coverage.Options{
@@ -245,10 +245,10 @@ func says(t *testing.T, pid int) string {
 	return s
 }
 
-// firstMS is how many milliseconds' calls may be missed when a library appears.
+// firstMS is for how many milliseconds calls may be missed when a library appears.
 const firstMS = 50
 
-// tabulate words the results as a table and compares it with the document's.
+// tabulate formats the results as a table and compares it with the one in the document.
 func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 	t.Helper()
 	late := slices.ContainsFunc(sum.Losses, func(l event.Loss) bool { return l.Kind == event.LostLate })
@@ -300,7 +300,7 @@ func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 	}
 }
 
-// waitFor polls: there is no event to wait for across processes.
+// waitFor polls, because there is no event to wait for across processes.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {

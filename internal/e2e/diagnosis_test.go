@@ -11,17 +11,17 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// fault is one injected fault and what the first chain must say of it. Names of
-// threads and processes come from the victim's own account of what it did.
+// fault is one injected fault and what the first chain must say about it. The expected names of
+// threads and processes come from the victim's own report.
 type fault struct {
 	name   string
 	args   []string
 	kind   string
-	named  string // whose cause it must be: victim, culprit, holder
+	named  string // the party that must be named: victim, culprit, holder
 	holder bool   // the path must show the holder in between
 }
 
-// faults vary durations, periods, names and pinning within each cause.
+// faults have different durations, periods, names and pinning for each cause.
 var faults = []fault{
 	{
 		"hog on the same CPU",
@@ -110,7 +110,7 @@ func TestFirstCauseIsTheInjectedOne(t *testing.T) {
 func check(t *testing.T, f fault, r *rig.Result) {
 	t.Helper()
 	if len(r.Report.Chains) == 0 {
-		if r.Disturbed() { // silence is right where the evidence is thin
+		if r.Disturbed() { // without enough evidence, no finding is right
 			t.Logf("no cause found; the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs",
 				100*r.Stolen(), 100*r.Others)
 			return
@@ -133,7 +133,7 @@ func check(t *testing.T, f fault, r *rig.Result) {
 	if f.named == "culprit" {
 		want, comm = uint32(r.Truth.CulpritTID), r.Truth.CulpritComm
 	}
-	if f.kind != "cpu_contention" && c.Cause.TID != want { // of several hogs any may rank first
+	if f.kind != "cpu_contention" && c.Cause.TID != want { // any of several hogs may be first
 		t.Errorf("cause names thread %d, want %d", c.Cause.TID, want)
 	}
 	if c.Cause.Thread != comm {
@@ -152,13 +152,13 @@ func check(t *testing.T, f fault, r *rig.Result) {
 		t.Logf("the hypervisor took %.0f %% of the CPU time: amounts are not compared", 100*s)
 		return
 	}
-	// What is injected is the hold of the lock, of which the disk is the weakest link.
+	// The injected fault is the hold of the lock; the disk is its weakest link.
 	followed := c.FollowedPct()
 	if followed < 80 || c.ExplainedPct < 50 || !f.holder && c.ExplainedPct < 80 {
 		t.Errorf("explains %.0f %% of the lost time, and knows of %.0f %%", c.ExplainedPct, followed)
 	}
 	if statistical := f.kind == "cpu_contention" || f.kind == "cpu_throttled"; statistical {
-		return // the victim knows only how much slower its steps were, whatever else slowed them
+		return // the victim knows only how much slower its steps were, for any reason
 	}
 	found := float64(c.LostNS) * followed / 100
 	if f.holder {
@@ -169,17 +169,18 @@ func check(t *testing.T, f fault, r *rig.Result) {
 	}
 }
 
-// minHeldRunnable is the share of the holds in which the holder waited for a CPU, from which a finding of that
-// is true.
+// minHeldRunnable is the least share of the holds in which the holder waited for a CPU, for such a
+// finding to be true.
 const minHeldRunnable = 0.25
 
-// heldWithoutCPU says that the holder of the lock waited for a CPU, by the kernel's count of its own.
+// heldWithoutCPU reports whether the lock's holder waited for a CPU, by the kernel's own count.
 func heldWithoutCPU(r *rig.Result) bool {
 	return float64(r.Truth.HolderRunnableNS) >= minHeldRunnable*float64(r.Truth.InjectedNS)
 }
 
-// throughHolder is the lost time in which the holder of the lock was waited for, ns: a hold in which it mostly
-// ran is another finding than those in which it mostly waited for the disk, and both are what was injected.
+// throughHolder is the lost time in which the thread waited for the lock's holder, ns. Holds in
+// which the holder mostly ran are another finding than those in which it mostly waited for the
+// disk; both were injected.
 func throughHolder(r *rig.Result) (ns float64) {
 	for i := range r.Report.Chains {
 		c := &r.Report.Chains[i]
@@ -223,7 +224,7 @@ func TestControlsAreSilent(t *testing.T) {
 	}
 }
 
-// A culprit that the scheduler prefers is told to be, with what would change that.
+// The report says that the scheduler prefers a culprit, and what would change that.
 func TestPreferredCulpritsAreToldToBe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string

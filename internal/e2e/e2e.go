@@ -1,6 +1,6 @@
-// Package e2e runs a victim with a known fault under the whole tracer, on the
-// real kernel, and returns what the diagnosis says of it next to the truth. It
-// serves the tests of the product's promises; nothing ships it.
+// Package e2e runs a victim with a known fault under the whole tracer, on the real kernel, and
+// returns the diagnosis together with the truth. It is for tests of the product's promises; it is
+// not shipped.
 package e2e
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// Run traces "victim loop args" from before its first call to its end, as one of
-// all the processes that use CUDA. A run that the hypervisor or other programs
-// disturbed is made again, twice at most.
+// Run traces "victim loop args" from before its first call to its end, together with all other
+// processes that use CUDA. A run that the hypervisor or other programs disturbed is repeated, twice
+// at most.
 func Run(t *testing.T, args ...string) *rig.Result {
 	t.Helper()
 	return run(t, true, args)
 }
 
-// RunAlone is the same for the program and its children alone, whatever else uses CUDA meanwhile.
+// RunAlone does the same for the program and its children only.
 func RunAlone(t *testing.T, args ...string) *rig.Result {
 	t.Helper()
 	return run(t, false, args)

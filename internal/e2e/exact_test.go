@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// recording is a tracer on one victim, writing a database.
+// recording is a tracer on one victim that writes a database.
 type recording struct {
 	t      *testing.T
 	victim *cudastub.Victim
@@ -61,8 +61,8 @@ func record(t *testing.T, backend probe.Backend) *recording {
 	return r
 }
 
-// finish ends the run and returns the calls the recording stands for, the rows
-// it holds, and the calls it says were lost.
+// finish ends the run and returns the number of calls that the recording stands for, the number of
+// its rows, and the number of calls that it reports as dropped.
 func (r *recording) finish() (calls, rows, lost int64) {
 	r.t.Helper()
 	r.stop()
@@ -89,8 +89,8 @@ func (r *recording) finish() (calls, rows, lost int64) {
 	return v[0].(int64), v[1].(int64), lost
 }
 
-// Every call is stored, stands behind a stored row, or is reported lost; and up
-// to 300,000 a second none is lost.
+// Every call is stored, represented by a stored row, or reported as dropped; and up to 300,000
+// calls a second none is dropped.
 func TestEveryCallIsAccountedFor(t *testing.T) {
 	for _, c := range []struct {
 		name     string

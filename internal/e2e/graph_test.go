@@ -18,13 +18,13 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// graphLoops are programs that use graphs, each with what is to be found of it; the last
-// one uses them as it should.
+// graphLoops are programs that use graphs, each with the expected finding; the last one uses them
+// properly.
 var graphLoops = []struct {
 	name string
 	args []string
-	kind string // "": nothing
-	// behaviour is that of the library, from the start.
+	kind string // expected; "": nothing
+	// behaviour is that of the stand-in library, from the start.
 	behaviour string
 }{
 	{
@@ -38,11 +38,11 @@ var graphLoops = []struct {
 	{"healthy", []string{"--fault", "graph-eager", "--start-after", "60"}, "", throughDriver},
 }
 
-// throughDriver has the runtime ask the driver for all that is done to graphs.
+// throughDriver makes the runtime call the driver for everything it does with graphs.
 const throughDriver = "cudaStreamBeginCapture:nested;cudaStreamEndCapture:nested;cudaGraphLaunch:nested;cudaGraphExecDestroy:nested;cudaGraphDestroy:nested"
 
-// Programs with what can go wrong with graphs run side by side under one tracer: each
-// has its own finding about graphs and no other.
+// Programs with different graph faults run side by side under one tracer: each has its own finding
+// about graphs and no other.
 func TestGraphFaultsAreFound(t *testing.T) {
 	kerneltest.Require(t)
 	files, err := cudastub.Extract(t.TempDir())
@@ -98,12 +98,12 @@ func TestGraphFaultsAreFound(t *testing.T) {
 	checkGraphViews(t, db, truths)
 	if t.Failed() {
 		var b bytes.Buffer
-		_ = report.WriteText(&b, e.Report, report.TextOptions{Width: 120}) // a buffer takes everything
+		_ = report.WriteText(&b, e.Report, report.TextOptions{Width: 120}) // writing to a buffer cannot fail
 		t.Logf("%+v\n%s", truths, b.String())
 	}
 }
 
-// checkGraphCauses holds what was found about graphs against what each program does.
+// checkGraphCauses compares the findings about graphs with what each program does.
 func checkGraphCauses(t *testing.T, r *report.Report, pids map[uint32]int) {
 	t.Helper()
 	found := make([][]string, len(graphLoops))
@@ -123,8 +123,8 @@ func checkGraphCauses(t *testing.T, r *report.Report, pids map[uint32]int) {
 	}
 }
 
-// checkGraphViews compares what the views count with what the programs did. The first
-// one's calls reach the driver, too, and count once.
+// checkGraphViews compares the counts of the views with what the programs did. The first program's
+// calls reach the driver, too, and must count once.
 func checkGraphViews(t *testing.T, db string, truths []cudastub.Truth) {
 	t.Helper()
 	r := &recording{t: t, db: db}

@@ -9,12 +9,11 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// hostFaults are causes on the host that are waited for, directly or through
-// somebody else.
+// hostFaults are causes on the host: waits of the victim itself, or waits for another thread.
 var hostFaults = []struct {
 	fault, kind string
 	says        string // in the summary or the detail
-	own         bool   // the victim's own doing: no culprit
+	own         bool   // caused by the victim itself: no culprit
 }{
 	{"mem-pressure", "memory_pressure", "memory limit", true},
 	{"mmap-io", "block_io", "mapped file", true},
@@ -55,8 +54,8 @@ func TestWaitsAreFollowedToTheirRoot(t *testing.T) {
 	}
 }
 
-// first is the first chain, unless of the wrong kind. A thread that takes the victim's CPU
-// meanwhile, and has nothing to do with the test, may be told before.
+// first is the first chain, unless it is of the wrong kind. CPU contention may come before it: an
+// unrelated thread may take the victim's CPU meanwhile.
 func first(r *rig.Result, kind string) *report.Chain {
 	for i := range r.Report.Chains {
 		c := &r.Report.Chains[i]

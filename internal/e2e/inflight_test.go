@@ -16,7 +16,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// answers are the rows of a query, each value as text, by the first column.
+// answers are the rows of a query by their first column, each value as text.
 func (r *recording) answers(query string) map[string][]string {
 	r.t.Helper()
 	q, err := sqlite.Query(r.t.Context(), r.db, query, store.Limits{})
@@ -47,9 +47,9 @@ func (r *recording) do(command string) map[string]string {
 	return a
 }
 
-// Calls that do not return are in the recording while they last: what they wait for,
-// who holds it, and where in the code they are. Two of them return, the process is
-// killed in the others.
+// Calls that do not return are in the recording while they last: what they wait for, which thread
+// holds it, and where in the code they are. Two of them return; in the others the process is
+// killed.
 func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 	r := record(t, "")
 	fifo := filepath.Join(t.TempDir(), "batches.fifo")
@@ -96,7 +96,7 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 			t.Errorf("thread %s, which is in %s, is not in calls_in_flight: %v", w.tid, w.want[0], rows)
 			continue
 		}
-		if w.want[0] == "cudaDeviceSynchronize" && row[3] == "runnable" { // it was not its turn when it was looked at
+		if w.want[0] == "cudaDeviceSynchronize" && row[3] == "runnable" { // it waited for a CPU when it was sampled
 			w.want[3] = "runnable"
 		}
 		if !slices.Equal(row[:9], w.want) {
@@ -118,7 +118,7 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 		}
 	}
 	var holding map[string][]string
-	napping := []string{"blocked", "sleep", "victim-holding", "1", "1"} // it is awake between its naps
+	napping := []string{"blocked", "sleep", "victim-holding", "1", "1"} // it runs for a moment between its sleeps
 	for end := time.Now().Add(6 * time.Second); !slices.Equal(holding[lock["holder"]], napping) &&
 		time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		holding = r.answers("select tid, doing, waits_for, comm, stack_hash <> 0, kernel_stack_hash <> 0 from lock_holders")
@@ -160,7 +160,7 @@ func TestCallsThatDoNotReturnAreSeen(t *testing.T) {
 	r.checkHangs(fifo, dead["tid"], dead["other"])
 }
 
-// checkHangs explains the recording: a read that hangs, and a deadlock.
+// checkHangs explains the recording and expects a read that hangs, and a deadlock.
 func (r *recording) checkHangs(fifo string, deadlocked ...string) {
 	r.t.Helper()
 	e, err := rig.Explain(r.t.Context(), r.db)
@@ -187,7 +187,7 @@ func (r *recording) checkHangs(fifo string, deadlocked ...string) {
 	}
 	if reads != 1 || deadlocks != 2 || len(e.Report.InFlight) != 3 {
 		var b strings.Builder
-		_ = report.WriteText(&b, e.Report, report.TextOptions{}) // a buffer takes everything
+		_ = report.WriteText(&b, e.Report, report.TextOptions{}) // writing to a buffer cannot fail
 		r.t.Errorf("%d reads and %d deadlocks hang, %d calls in flight; want 1, 2 and 3\n%s", reads, deadlocks,
 			len(e.Report.InFlight), b.String())
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// trainApart traces each rank of a job by a tracer of its own, into a recording of its
-// own, and merges them.
+// trainApart traces each rank of a job with its own tracer into its own recording, and merges the
+// recordings.
 func trainApart(t *testing.T, ranks int, args ...string) *job {
 	t.Helper()
 	kerneltest.Require(t)
@@ -108,7 +108,7 @@ func rankPID(t *testing.T, launcher, rank int) int {
 	return 0
 }
 
-// The ranks' own recordings say together what one recording of all would.
+// The merged recordings of the ranks give the same findings as one recording of all ranks.
 func TestLateRanksAreFoundInMergedRecordings(t *testing.T) {
 	for _, c := range []lateCase{
 		{"sleep", 2, 4, "--steps 60 --late-ms 20", "asked to sleep", "blocked"},

@@ -17,11 +17,11 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// prompt is what the loop sends when it wants no trouble (PROMPT_NS of victim/peer.c).
+// prompt is what the loop sends when it wants no fault (PROMPT_NS of victim/peer.c).
 const prompt = 20_000
 
-// echo is a server that sends back what it is sent, until the test ends. Its port is one
-// that servers have: that tells which end asks.
+// echo is a server that sends back what it receives, until the test ends. It has a typical server
+// port, which tells which end is the client.
 func echo(t *testing.T, w *testnet.Wire) net.Addr {
 	t.Helper()
 	var l net.Listener
@@ -39,11 +39,11 @@ func echo(t *testing.T, w *testnet.Wire) net.Addr {
 	return l.Addr()
 }
 
-// A training loop asks a server in each step. Where a packet of a question is lost, the
-// wait for its answer is as long as it takes to send it again, and that is said.
+// A training loop asks a server in each step. If a packet of a question is lost, the wait for the
+// answer is longer by the time until the retransmission, and the report says so.
 func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 	kerneltest.Require(t)
-	passes := false // what was lost is sent again
+	passes := false // let a retransmitted packet pass
 	w := testnet.New(t, func(data []byte) bool {
 		if len(data) != 8 || binary.LittleEndian.Uint64(data) == prompt || passes {
 			passes = false
@@ -88,7 +88,7 @@ func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 			again++
 		}
 	}
-	if n := int(r.Truth.FaultCount); n == 0 || again < n || again > 2*n { // a packet may be thought lost that is late
+	if n := int(r.Truth.FaultCount); n == 0 || again < n || again > 2*n { // late packets may be retransmitted, too
 		t.Errorf("%d segments were sent again, %d packets were lost", again, n)
 	}
 	rows, err := sqlite.Query(t.Context(), db, "select count(*) from net_events where op = 'tcp_retransmit' and comm = "+

@@ -16,12 +16,13 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
-// nvidiaEnv names folders with NVIDIA's libcudart and libcuda, which on Debian
-// are in the non-free packages libcudart11.0 and libcuda1. No GPU is needed:
-// without one, every call fails with an error of its own.
+// nvidiaEnv names folders with NVIDIA's libcudart and libcuda. On Debian these are in the non-free
+// packages libcudart11.0 and libcuda1. No GPU is needed: without one, every call fails with its own
+// error.
 const nvidiaEnv = "INGERO_NVIDIA_LIBS"
 
-// nvidia links NVIDIA's libraries under the names the program loads them by.
+// nvidia makes a folder with links to NVIDIA's libraries, under the names by which the program
+// loads them.
 func nvidia(t *testing.T) (dir string) {
 	t.Helper()
 	where := os.Getenv(nvidiaEnv)
@@ -52,8 +53,8 @@ func nvidia(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestNVIDIAsLibrariesAreTraced calls the real libraries. Detaching from perf
-// events takes 20 s, so that back end is left out.
+// TestNVIDIAsLibrariesAreTraced calls the real libraries. Detaching from perf events takes 20 s, so
+// that back end is left out.
 func TestNVIDIAsLibrariesAreTraced(t *testing.T) {
 	kerneltest.Require(t)
 	dir := nvidia(t)

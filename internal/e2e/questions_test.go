@@ -14,18 +14,18 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// question is one kind of trouble about which an agent without intelligence asks.
+// question is one kind of problem about which the trivial agent asks.
 type question struct {
 	name    string
 	args    []string
 	kinds   []string // any of them is right
-	culprit bool     // another thread or process is to blame; false: the launching thread itself
+	culprit bool     // another thread or process is to blame; false: the launching thread
 	check   func(*testing.T, *rig.Result)
 }
 
 const (
 	crowdPin   = 0   // the launching thread's CPU
-	crowdAfter = 1.5 // seconds until workers need more than their CPU
+	crowdAfter = 1.5 // seconds until the workers need more than their CPU has
 )
 
 var questions = []question{
@@ -55,10 +55,11 @@ var questions = []question{
 	},
 }
 
-// maxTokens is how much the agent may have to read until it knows.
+// maxTokens is the most that the agent may have to read until it knows the cause.
 const maxTokens = 4000
 
-// TestQuestionsAreAnsweredInThreeCalls has the agent ask about programs that were traced just before.
+// TestQuestionsAreAnsweredInThreeCalls lets the agent ask about programs that were traced just
+// before.
 func TestQuestionsAreAnsweredInThreeCalls(t *testing.T) {
 	for _, q := range questions {
 		t.Run(strings.ReplaceAll(q.name, " ", "-"), func(t *testing.T) {
@@ -88,7 +89,7 @@ func (q *question) ask(t *testing.T, r *rig.Result) {
 	}
 	answered := known && told.Tokens() <= maxTokens
 	if !answered && !quiet(r) {
-		t.Log("not answered at once: others had a part in it") // who did most may be one of them, and is rightly named first
+		t.Log("not answered at once: others had a part in it") // another program may rightly be named first
 		return
 	}
 	if !answered {
@@ -99,13 +100,13 @@ func (q *question) ask(t *testing.T, r *rig.Result) {
 	}
 }
 
-// quiet says that the machine had so little else to do that amounts and the parts of several culprits are
-// those of the program alone.
+// quiet reports whether the machine had so little other load that amounts, and the shares of
+// several culprits, are those of the program alone.
 func quiet(r *rig.Result) bool { return r.Stolen() <= rig.TooMuchStolen && r.Others <= fewOthers }
 
 const fewOthers = 0.05 // share of the CPUs' time
 
-// right reports whether a finding is of a right kind and blames who is to blame.
+// right reports whether a finding is of a right kind and names the right culprit.
 func (q *question) right(f *agent.Finding, r *rig.Result) bool {
 	pid, tid := int(f.Culprit.PID), int(f.Culprit.TID)
 	switch {
@@ -119,8 +120,8 @@ func (q *question) right(f *agent.Finding, r *rig.Result) bool {
 	return pid == r.Truth.CulpritPID || slices.Contains(r.Truth.CulpritPIDs, pid)
 }
 
-// checkNeighbour: what a neighbour takes is not lost a second time by a slower GPU, and a step without
-// it is one of those before it.
+// checkNeighbour: time that a neighbour takes is not also attributed to a slower GPU, and the
+// predicted step without the neighbour is like the steps before it.
 func checkNeighbour(t *testing.T, r *rig.Result) {
 	t.Helper()
 	without := (1e9*r.Truth.Seconds - float64(r.Truth.InjectedNS)) / float64(r.Truth.Steps)
@@ -140,8 +141,8 @@ func checkNeighbour(t *testing.T, r *rig.Result) {
 	}
 }
 
-// checkCrowd: workers that share a CPU are one problem, told with all of them, and mended without the
-// launching thread's CPU.
+// checkCrowd: workers that share a CPU are one problem, reported with all of them, and the fix does
+// not use the launching thread's CPU.
 func checkCrowd(t *testing.T, r *rig.Result) {
 	t.Helper()
 	workers := r.Truth.CulpritPIDs
@@ -165,10 +166,10 @@ func checkCrowd(t *testing.T, r *rig.Result) {
 	checkDemand(t, found[0], r)
 }
 
-// pins finds where fixes send threads.
+// pins matches the CPUs to which fixes move threads.
 var pins = regexp.MustCompile(`taskset -a?cp (\S+)`)
 
-// lists reports whether a list of CPUs as taskset takes it has one of them.
+// lists reports whether a list of CPUs in the form of taskset contains a CPU.
 func lists(t *testing.T, cpus string, cpu int) bool {
 	t.Helper()
 	for part := range strings.SplitSeq(cpus, ",") {
@@ -211,10 +212,10 @@ func checkShares(t *testing.T, c *report.Chain, r *rig.Result) {
 	}
 }
 
-// demand finds how many steps a second the workers' CPU allows.
+// demand matches how many steps a second the workers' CPU allows.
 var demand = regexp.MustCompile(`4 workers need .* of CPU a step: on CPU \S+ at best (\d+) steps/s; on all (\d+) CPUs`)
 
-// checkDemand: workers that need more than their CPU determine how fast steps can be.
+// checkDemand: workers that need more than their CPU has determine how fast steps can be.
 func checkDemand(t *testing.T, c *report.Chain, r *rig.Result) {
 	t.Helper()
 	if r.Input.CPUs > 2 || !quiet(r) {

@@ -12,8 +12,8 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// A program that is put under a quota while it is traced: the finding names that group and
-// its period.
+// If a program is put under a quota while it is traced, the finding names that group and its
+// period.
 func TestAQuotaGivenWhileTracedIsNamed(t *testing.T) {
 	kerneltest.Require(t)
 	q, err := rig.NewQuota(5000, 100_000) // a twentieth of a CPU

@@ -39,7 +39,7 @@ func train(t *testing.T, args ...string) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As a Python wheel brings it: under another name, in an environment of its own.
+	// As in a Python wheel: under another name, in a virtual environment.
 	wheel := filepath.Join(dir, "venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl-0a1b2c3d.so.2.21.5")
 	if slices.Contains(args, "--load-late") {
 		library, err := os.ReadFile(filepath.Join(files.LibDir, "libnccl.so.2"))
@@ -88,7 +88,7 @@ func train(t *testing.T, args ...string) *job {
 	return j
 }
 
-// into records to a file.
+// into is a recording to a file.
 func into(db string) *agent.Recording {
 	return &agent.Recording{Path: db, Node: "here", Open: func(s store.Session) (store.Writer, error) {
 		return sqlite.OpenWriter(db, sqlite.Options{Session: s})
@@ -114,8 +114,8 @@ func (j *job) dump(t *testing.T) {
 	t.Logf("truth: %+v\n%s", j.truth, b.String())
 }
 
-// meanLate is the mean of what the program itself says of its lateness, and of what
-// the recording says of the same steps.
+// meanLate is the mean lateness that the program reports, and that in the recording for the same
+// steps, ns.
 func (j *job) meanLate(every int) (truth, seen float64) {
 	at := map[uint32][]uint64{} // by number, when the ranks entered
 	late := map[uint32]uint64{}
@@ -138,7 +138,7 @@ func (j *job) meanLate(every int) (truth, seen float64) {
 	return truth / n, seen / n
 }
 
-// lateCase is a job with a rank that is late, and what is to be said of it.
+// lateCase is a job with a late rank, and what must be reported about it.
 type lateCase struct {
 	late         string
 	ranks, every int
@@ -149,15 +149,15 @@ type lateCase struct {
 func (c *lateCase) options() []string {
 	list := append(strings.Fields(c.args), "--late", c.late, "--ranks", strconv.Itoa(c.ranks), "--every",
 		strconv.Itoa(c.every))
-	// Nothing but the fault shall keep a rank from its CPU. Seven ranks on the CPU that a
-	// hog leaves would keep the tracer from it, too.
+	// Only the fault may keep a rank from its CPU. With a hog, seven real-time ranks on the CPU
+	// that the hog leaves free would keep the tracer from it, too.
 	if c.late != "hog" || c.ranks == 2 {
 		list = append(list, "--fifo", "1")
 	}
 	return list
 }
 
-// checkLate compares what is said of the late rank with what the job knows.
+// checkLate compares the findings about the late rank with what the job knows.
 func (j *job) checkLate(t *testing.T, c lateCase) {
 	t.Helper()
 	truth, seen := j.meanLate(c.every)
@@ -210,10 +210,10 @@ func TestLateRanksAreFound(t *testing.T) {
 func TestNobodyIsLateInAnEvenJob(t *testing.T) {
 	for _, ranks := range []string{"2", "8"} {
 		t.Run(ranks, func(t *testing.T) {
-			// The ranks wait for their GPUs most of the time, so that two CPUs are enough for
-			// eight, and nothing else that runs on this machine can keep them from it. All wake
-			// up at once, and truly wait for each other's CPU then: with 20 ms on the GPU for up to
-			// 2.5 % of the time.
+			// The ranks wait for their GPUs most of the time. So two CPUs are enough for eight
+			// ranks, and no other program on this machine can delay them. All wake up at once, and
+			// really wait for each other's CPU then: with 20 ms on the GPU for up to 2.5 % of the
+			// time.
 			j := train(t, "--steps", "100", "--host-us", "20", "--gpu-us", "50000", "--fifo", "1", "--ranks", ranks)
 			for _, c := range j.Report.Chains {
 				t.Errorf("found %s", c.Summary)
@@ -225,4 +225,4 @@ func TestNobodyIsLateInAnEvenJob(t *testing.T) {
 	}
 }
 
-func removeAll(dir string) { _ = os.RemoveAll(dir) } // what is left is in a temporary folder
+func removeAll(dir string) { _ = os.RemoveAll(dir) } // leftovers are in a temporary folder

@@ -13,8 +13,7 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub/embedded"
 )
 
-// situations are the rows of the table. The programs without late calls run
-// before the tracer does.
+// situations are the rows of the table. Programs without late calls are started before the tracer.
 var situations = []situation{
 	{
 		name:  "libraries in a system folder (`/usr/local/cuda/lib64`)",
@@ -59,7 +58,7 @@ var situations = []situation{
 // bench has the programs that the situations start.
 type bench struct {
 	t      *testing.T
-	dir    string // everybody may read it
+	dir    string // readable by all users
 	files  cudastub.Files
 	inside embedded.Files
 }
@@ -68,7 +67,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	b := &bench{t: t, dir: dir}
-	b.try(os.Chmod(filepath.Dir(dir), 0o755)) // it is this user's alone
+	b.try(os.Chmod(filepath.Dir(dir), 0o755)) // only this user could read it
 	var err error
 	b.files, err = cudastub.Extract(filepath.Join(dir, "stub"))
 	b.try(err)
@@ -89,7 +88,7 @@ func (b *bench) start(f cudastub.Files, o cudastub.Options) *cudastub.Victim {
 	b.t.Helper()
 	v, err := f.Start(context.Background(), o)
 	b.try(err)
-	b.t.Cleanup(func() { _ = v.Close() }) // its end is of no interest
+	b.t.Cleanup(func() { _ = v.Close() }) // how it ends does not matter
 	return v
 }
 
@@ -100,8 +99,7 @@ func (b *bench) do(v *cudastub.Victim, format string, args ...any) cudastub.Answ
 	return a
 }
 
-// libs makes a folder with new copies of the libraries, the runtime under the
-// given name.
+// libs makes a folder with new copies of the libraries; the runtime gets the given name.
 func (b *bench) libs(dir, runtime string) string {
 	b.t.Helper()
 	dir = filepath.Join(b.dir, dir)
@@ -112,13 +110,14 @@ func (b *bench) libs(dir, runtime string) string {
 		b.try(err)
 		b.try(os.WriteFile(filepath.Join(dir, to), data, 0o755))
 		if to != from {
-			b.try(os.Symlink(to, filepath.Join(dir, from))) // as the loader asks for it
+			b.try(os.Symlink(to, filepath.Join(dir, from))) // the name that the loader looks for
 		}
 	}
 	return dir
 }
 
-// script makes the given shell commands the program, which gets its arguments.
+// script makes a shell script with the commands that takes the program's place; it gets the
+// program's arguments.
 func (b *bench) script(name, commands string) cudastub.Files {
 	b.t.Helper()
 	path := filepath.Join(b.dir, name+".sh")
@@ -128,7 +127,7 @@ func (b *bench) script(name, commands string) cudastub.Files {
 	return f
 }
 
-// ready waits until the program answers, that is, has loaded its libraries.
+// ready waits until the program answers; then its libraries are loaded.
 func (b *bench) ready(v *cudastub.Victim) { b.do(v, "pid") }
 
 func in(dir, runtime string) func(*bench) (*cudastub.Victim, int) {
@@ -139,7 +138,7 @@ func in(dir, runtime string) func(*bench) (*cudastub.Victim, int) {
 	}
 }
 
-// otherMounts runs the program on a file system that is mounted for it alone.
+// otherMounts runs the program on a file system that is mounted in its own mount namespace.
 func otherMounts(b *bench) (*cudastub.Victim, int) {
 	at := filepath.Join(b.dir, "container")
 	b.try(os.MkdirAll(at, 0o755))
@@ -152,7 +151,7 @@ exec %[1]s/victim "$@"' sh "$@"`, at, b.files.Dir))
 	return v, v.PID()
 }
 
-// otherPIDs runs the program as process 1 of its own.
+// otherPIDs runs the program as PID 1 of its own PID namespace.
 func otherPIDs(b *bench) (*cudastub.Victim, int) {
 	v := b.start(b.script("pids", fmt.Sprintf("exec unshare -p -f %s \"$@\"", b.files.Victim)),
 		cudastub.Options{LibDir: b.libs("pids", "libcudart.so.12")})
@@ -179,7 +178,7 @@ func deleted(b *bench) (*cudastub.Victim, int) {
 	return v, v.PID()
 }
 
-// replaced puts other files in the libraries' places, as an upgrade does.
+// replaced replaces the libraries' files, as an upgrade does.
 func replaced(b *bench) (*cudastub.Victim, int) {
 	dir := b.libs("replaced", "libcudart.so.12")
 	v := b.start(b.files, cudastub.Options{LibDir: dir})
@@ -199,7 +198,7 @@ func loadsLate(b *bench, _ *cudastub.Victim) *cudastub.Victim {
 	return v
 }
 
-// execs is a shell until it is told to go.
+// execs is a shell that executes the program when it is told to.
 func execs(b *bench) (*cudastub.Victim, int) {
 	f := b.script("execs", fmt.Sprintf("read line && echo ok && exec %s \"$@\"", b.files.Victim))
 	v := b.start(f, cudastub.Options{LibDir: b.libs("execs", "libcudart.so.12")})

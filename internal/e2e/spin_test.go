@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// Who waits for a lock with priority inheritance spins in the kernel while the owner
-// runs on another CPU. The ledger has that wait, once, and no switch for it.
+// A thread that waits for a lock with priority inheritance spins in the kernel while the owner runs
+// on another CPU. The ledger has that wait once, without a context switch.
 func TestWaitsOnTheCPUAreInTheLedger(t *testing.T) {
 	r := e2e.Run(t, "--seconds", "5", "--fault", "pi-lock", "--fault-ms", "8", "--period-ms", "50")
 	tid := uint32(r.Truth.TID)

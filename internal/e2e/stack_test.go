@@ -28,8 +28,8 @@ type stackFiles struct {
 	plugin, stripped string // libraries to be loaded later
 }
 
-// buildStack compiles the programs of testdata/stack as vendors compile theirs:
-// optimized, and without frame pointers.
+// buildStack compiles the programs of testdata/stack as vendors do: optimised, and without frame
+// pointers.
 func buildStack(t *testing.T) (f stackFiles, dir string) {
 	t.Helper()
 	kerneltest.Require(t)
@@ -82,8 +82,8 @@ func (s *stackSink) Batch(b *store.Batch) {
 
 func (s *stackSink) Second(*agent.Status) {}
 
-// traceLines traces a program while it works through lines of input, and
-// returns the stacks of its launches.
+// traceLines traces a program while it processes lines of input, and returns the stacks of its
+// launches.
 func traceLines(t *testing.T, b probe.Backend, program string, lines ...string) []event.Stack {
 	t.Helper()
 	cmd := exec.Command(program)
@@ -133,7 +133,7 @@ func traceLines(t *testing.T, b probe.Backend, program string, lines ...string) 
 	return stacks
 }
 
-// own are the names of the frames that are the test programs' own.
+// own are the names of the frames that belong to the test programs.
 func own(s *event.Stack) []string {
 	var names []string
 	for _, f := range s.Frames {
@@ -168,7 +168,7 @@ const (
 // threadStart are libc's functions in which threads begin, often without a name.
 var threadStart = []string{"clone", "clone3", "__clone", "__clone3", ""}
 
-// ways are lines of input, the frames they must give, and where the stack ends.
+// ways are lines of input, the frames that they must give, and where the stack ends.
 var ways = []struct {
 	line string
 	want []string
@@ -229,7 +229,7 @@ func TestStacksReachMainWithoutFramePointers(t *testing.T) {
 	}
 }
 
-// checkStack compares a stack with the frames that come behind those of direct.
+// checkStack compares a stack with the frames that must follow that of direct.
 func checkStack(t *testing.T, s *event.Stack, line string, want, end []string) {
 	t.Helper()
 	want = append([]string{launch, dynamic, aligned}, want...)
@@ -238,7 +238,7 @@ func checkStack(t *testing.T, s *event.Stack, line string, want, end []string) {
 	}
 	got := own(s)
 	if strings.Contains(line, "thread") && len(got) > len(want) {
-		got = got[:len(want)] // then comes the lambda, by a name of the compiler's
+		got = got[:len(want)] // then comes the lambda, with a name from the compiler
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: got\n%swant %q", line, describe(s), want)

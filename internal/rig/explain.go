@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// Explanation is what the diagnosis says of a recording.
+// Explanation is the diagnosis of a recording.
 type Explanation struct {
 	Input  *diagnose.Input // of the first machine
 	Report *report.Report
@@ -25,7 +25,7 @@ func Explain(ctx context.Context, db string) (e Explanation, err error) {
 	if err != nil {
 		return e, fmt.Errorf("read the recording: %w", err)
 	}
-	defer r.Close() // a reader has nothing to lose
+	defer r.Close() // a reader has written nothing
 	machines, err := diagnose.LoadMachines(ctx, r, store.Window{})
 	if err != nil {
 		return e, fmt.Errorf("read the recording: %w", err)
@@ -37,7 +37,7 @@ func Explain(ctx context.Context, db string) (e Explanation, err error) {
 	return e, nil
 }
 
-// Stolen is the share of the CPUs' working time that the hypervisor took.
+// Stolen is the share of the CPUs' busy time that the hypervisor took.
 func (e *Explanation) Stolen() float64 {
 	var busy, stolen float64
 	for _, s := range e.Input.Snapshots {
@@ -50,31 +50,29 @@ func (e *Explanation) Stolen() float64 {
 	return stolen / busy
 }
 
-// TooMuchStolen is the share of the CPUs' working time from which, when the
-// hypervisor takes it, clocks inside the machine no longer measure what programs
-// do: kinds and names still hold then, amounts do not.
+// TooMuchStolen is the stolen share of the CPUs' busy time from which on clocks inside the machine
+// no longer measure what programs do: kinds and names are still right then, amounts are not.
 const TooMuchStolen = 0.05
 
-// Unusable is the share from which a run says little, and is made again: of the
-// working time that the hypervisor took, or of the CPUs' time that programs with
-// no part in the run used.
+// Unusable is the share from which on a run says little and is repeated: of stolen time in the
+// CPUs' busy time, or of programs outside the run in the CPUs' time.
 const Unusable = 0.25
 
-// maxRuns is how often a run is made in the hope of a quieter machine.
+// maxRuns is the largest number of runs while the machine is too busy.
 const maxRuns = 3
 
 // Result is a run's outcome next to the truth.
 type Result struct {
 	Explanation
 	Traced
-	Runs int // how often it was made; only the last one is here
+	Runs int // number of runs; this is the last one
 }
 
-// Disturbed says that the machine had too much else to do, in every run.
+// Disturbed reports whether the machine had too much other load in every run.
 func (r *Result) Disturbed() bool { return r.Stolen() > Unusable || r.Others > Unusable }
 
-// Run traces and explains. A run that was disturbed is made again, twice at most;
-// again, if not nil, is told of it.
+// Run traces and explains. A disturbed run is repeated, twice at most; again, if not nil, is called
+// with it.
 func Run(ctx context.Context, o Options, again func(*Result)) (*Result, error) {
 	for n := 1; ; n++ {
 		r := &Result{Runs: n}

@@ -6,8 +6,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-// ticksPerSecond is USER_HZ, the unit of /proc/stat; it is the same wherever
-// Linux runs (proc(5)).
+// ticksPerSecond is USER_HZ, the unit of /proc/stat; it is the same on all Linux systems (proc(5)).
 const ticksPerSecond = 100
 
 // usage is the CPU time used so far, in ticks: by the whole machine, and by this
@@ -31,8 +30,8 @@ func readUsage() (u usage, err error) {
 	return u, nil
 }
 
-// others is the share of all CPUs' time between two readings that went to
-// programs which have no part in the run.
+// others is the share of all CPUs' time between two readings that was used by programs outside the
+// run.
 func others(before, after usage) float64 {
 	total := float64(after.all.Total - before.all.Total)
 	busy := float64(after.all.Busy-before.all.Busy) - float64(after.all.Stolen-before.all.Stolen)

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// ErrNoQuota says that this machine has no CPU controller of control groups, of version 1 or
-// 2, in which a group can be made.
+// ErrNoQuota says that this machine has no CPU controller of control groups (version 1 or 2) in
+// which a group can be made.
 var ErrNoQuota = errors.New("no CPU controller in which a control group can be made")
 
 // Quota is a control group with a CPU quota.
 type Quota struct {
-	Path string // as /proc/PID/cgroup has it
+	Path string // as in /proc/PID/cgroup
 	Dir  string
 }
 
-// NewQuota makes a group that may use so many us of CPU time each period, in us. Remove it
-// when its processes have ended.
+// NewQuota makes a group that may use us microseconds of CPU time in each period, also in
+// microseconds. Remove it when its processes have ended.
 func NewQuota(us, period int) (*Quota, error) {
 	path := "/ingero-quota-" + strconv.Itoa(os.Getpid())
 	for _, v := range []struct {
@@ -63,7 +63,7 @@ func (q *Quota) write(files ...[2]string) error {
 	return nil
 }
 
-// Remove removes the group. A process of it that is just ending is waited for, for a second.
+// Remove removes the group. If a process in it is just ending, it waits for up to a second.
 func (q *Quota) Remove() (err error) {
 	for range 50 {
 		if err = os.Remove(q.Dir); err == nil {

@@ -1,7 +1,6 @@
-// Package rig runs the stand-in program with a known fault under the whole
-// tracer, on the real kernel, and explains the recording. Demos, the accuracy
-// benchmark and the end-to-end tests share it; what they expect of the result
-// is theirs.
+// Package rig runs the stand-in program with a known fault under the whole tracer, on the real
+// kernel, and explains the recording. Demos, the accuracy benchmark and the end-to-end tests use
+// it; each of them defines what it expects of the result.
 package rig
 
 import (
@@ -24,15 +23,15 @@ import (
 // Options say what to run and how to record it.
 type Options struct {
 	Args []string // of "victim loop" (victim/options.c)
-	// Program prepares another program to trace than "victim loop", whose arguments Args
-	// are; it has to keep to what cudastub.StartTruthful says. nil: "victim loop".
+	// Program prepares another program than "victim loop" to trace; Args are then its arguments. It
+	// has to follow the rules of cudastub.StartTruthful. nil: "victim loop".
 	Program func(ctx context.Context, args []string) (*exec.Cmd, error)
 	Parse   func(printed []byte, t *cudastub.Truth) error // of Program; nil: a Truth as JSON
-	// During runs beside the program, from its first call on, until ctx is done at the
-	// program's end. It adds what it did to the truth. nil: nothing.
+	// During runs beside the program, from its first call on, until ctx is done at the program's
+	// end. The returned function adds to the truth what it did. nil: nothing.
 	During func(ctx context.Context, pid int) (Tell, error)
-	// Running has the program begin before the tracer, which attaches when it returns; it is to
-	// wait until the program uses CUDA. nil: the tracer is there first.
+	// Running lets the program begin before the tracer, which attaches when Running returns; it
+	// must wait until the program uses CUDA. nil: the tracer is started first.
 	Running func(ctx context.Context, pid int) error
 	Beside  []string // of a second "victim loop" that runs meanwhile; nil: none
 	Dir     string   // for the program and what it writes, on a disk (see Folder)
@@ -46,7 +45,7 @@ type Options struct {
 	RawRate  int    // calls stored a second; 0: the store's default
 	Stack    probe.StackPolicy
 
-	Session func(*store.Session) // may change what the recording says of this machine
+	Session func(*store.Session) // may change the recording's description of this machine
 	Started func()               // called when everything is attached
 	Sinks   []agent.Sink
 }
@@ -54,15 +53,15 @@ type Options struct {
 // Tell adds to the truth what was done to a program from outside.
 type Tell func(*cudastub.Truth)
 
-// Traced is what a run was.
+// Traced is the outcome of a run.
 type Traced struct {
 	Truth   cudastub.Truth
 	Summary agent.Summary
-	Others  float64 // share of all CPUs' time that went to programs with no part in the run
+	Others  float64 // share of all CPUs' time used by programs outside the run
 }
 
-// Trace runs the program from before its first call to its end, and returns what
-// it says of itself.
+// Trace runs the program from before its first call to its end, and returns the truth that it
+// reports.
 func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	files, err := cudastub.Extract(o.Dir)
 	if err != nil {
@@ -118,7 +117,7 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 	}()
 	sum, err = agent.Run(ctx, o.agent(loop.PID(), func() { close(attached) }))
 	if err != nil {
-		_ = loop.Stop() // likewise
+		_ = loop.Stop() // it may have ended already, too
 	}
 	stop()
 	<-ended
@@ -134,7 +133,7 @@ func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastu
 	return truth, sum, nil
 }
 
-// start starts the program, which does nothing until it is told to begin.
+// start starts the program, which does nothing until Begin.
 func (o *Options) start(ctx context.Context, files cudastub.Files) (*cudastub.LoopRun, error) {
 	if o.Program == nil {
 		return files.StartLoop(ctx, cudastub.Options{}, append([]string{"--dir", o.Dir}, o.Args...)...)
@@ -146,7 +145,7 @@ func (o *Options) start(ctx context.Context, files cudastub.Files) (*cudastub.Lo
 	return cudastub.StartTruthful(cmd, o.Parse)
 }
 
-// wait lets the program run to its end, with what goes on beside it.
+// wait lets the program run to its end, with During beside it.
 func (o *Options) wait(ctx context.Context, loop *cudastub.LoopRun) (cudastub.Truth, error) {
 	if o.During == nil || ctx.Err() != nil {
 		return loop.Wait()
@@ -173,7 +172,7 @@ func startError(dir string, err error) error {
 	return fmt.Errorf("start the program to be traced (is %s mounted noexec? set TMPDIR to another folder): %w", dir, err)
 }
 
-// agent are the options of the tracer for the loop with the given process id.
+// agent are the options of the tracer for the program with the given PID.
 func (o *Options) agent(pid int, attached func()) agent.Options {
 	a := agent.Options{
 		UID: agent.AnyUser, Backend: o.Backend, Stack: o.Stack, Sinks: o.Sinks,
@@ -216,8 +215,8 @@ func beside(ctx context.Context, files cudastub.Files, o *Options) (end func(), 
 	return end, nil
 }
 
-// Folder makes a folder for the program and what it writes: on a disk, if one
-// is found, because faults that wait for a disk need one.
+// Folder makes a folder for the program and its files: on a disk, if there is one, because faults
+// that wait for a disk need it.
 func Folder(prefix string) (string, error) {
 	candidates := []string{os.TempDir(), "/var/tmp"}
 	base := candidates[0]
@@ -235,11 +234,11 @@ func Folder(prefix string) (string, error) {
 	return dir, nil
 }
 
-// remove deletes a recording with what SQLite leaves beside it.
+// remove deletes a recording and SQLite's files beside it.
 func remove(db string) {
 	files, err := filepath.Glob(db + "*")
 	if err != nil {
-		return // the name is no pattern: OpenWriter will complain of the file
+		return // not a valid pattern: OpenWriter reports the file
 	}
 	for _, f := range files {
 		_ = os.Remove(f)

@@ -37,10 +37,10 @@ func TestStolenIsAShareOfTheWorkingTime(t *testing.T) {
 func TestOthersAreWhatTheRunDidNotUse(t *testing.T) {
 	before := usage{proc.CPUTime{Busy: 1000, Stolen: 100, Total: 5000}, 50}
 	after := usage{proc.CPUTime{Busy: 1600, Stolen: 200, Total: 6000}, 250}
-	if got := others(before, after); got != 0.3 { // 500 busy, 200 of them our own, of 1000
+	if got := others(before, after); got != 0.3 { // 500 of 1000 busy, 200 of them our own
 		t.Errorf("others used %g", got)
 	}
-	after.own = 2000 // a child was reaped that had run before
+	after.own = 2000 // a child that had run before was reaped
 	if got := others(before, after); got != 0 {
 		t.Errorf("others used %g", got)
 	}

@@ -63,7 +63,7 @@ func Trace(t *testing.T, command, env []string, settings string, stacks probe.St
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rd.Close() // a reader has nothing to lose
+	defer rd.Close() // a reader has written nothing
 	stats, err := rd.OpStats(t.Context(), store.Window{})
 	if err != nil {
 		t.Fatal(err)
