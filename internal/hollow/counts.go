@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kind is what a row of the counts counts.
+// Kind is what a row counts.
 type Kind uint32
 
 // The kinds; their numbers are in src/hollow.h, too.
 const (
-	Call     Kind = 1 // calls of a function of NVIDIA's
-	Launched Kind = 2 // kernels by name: launched by a call, captured ones too
-	Executed Kind = 3 // kernels by name: run by the GPU, those of graphs at each launch
-	Sum      Kind = 4 // others: "copied" in bytes, and how often an export table was asked for
+	Call     Kind = 1 // calls of an NVIDIA function
+	Launched Kind = 2 // kernels by name: launched by a call, with captured ones
+	Executed Kind = 3 // kernels by name: run by the GPU; those of graphs at each graph launch
+	Sum      Kind = 4 // others: bytes "copied", and how often an export table was requested
 )
 
-// Row is one thing that was counted.
+// Row is one count.
 type Row struct {
 	Kind  Kind
 	Name  string
@@ -91,7 +91,7 @@ func Counts(file string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// By is the rows of one kind: name to count.
+// By returns the counts of one kind by name.
 func By(rows []Row, k Kind) map[string]uint64 {
 	m := map[string]uint64{}
 	for _, r := range rows {
@@ -102,8 +102,8 @@ func By(rows []Row, k Kind) map[string]uint64 {
 	return m
 }
 
-// Set replaces the settings (lines of key=value; docs/real.md lists them), also those of programs
-// that run. What was queued before keeps its times.
+// Set replaces the settings (lines of key=value; docs/real.md lists them), also for running
+// programs. Work that is already queued keeps its times.
 func Set(file, settings string) error {
 	if len(settings) >= settingsSize {
 		return fmt.Errorf("set: %d bytes are too many, at most %d", len(settings), settingsSize-1)

@@ -1,11 +1,11 @@
-// Package hollow is a GPU without a GPU: libcuda.so.1 and libcudart.so.12 and .so.13 with
-// NVIDIA's names, versions and calling conventions, for real CUDA programs to run on. Memory
-// is memory of the host and copies copy; each stream is a queue with simulated time; kernels
-// compute nothing. Each call is counted, in a file that can be read while the program runs:
-// what a tracer says is compared with it.
+// Package hollow simulates a GPU: libcuda.so.1 and libcudart.so.12 and .so.13 with NVIDIA's names,
+// versions and calling conventions, on which real CUDA programs run. Device memory is host memory,
+// and copies really copy; each stream is a queue with simulated time; kernels compute nothing. Each
+// call is counted in a file that can be read while the program runs; the tracer's results are
+// compared with it.
 //
-// The libraries are compiled by gcc when they are needed, into a cache folder; nothing of
-// NVIDIA's is needed for that. docs/real.md has the settings, and in what it is not like a GPU.
+// gcc compiles the libraries into a cache folder when they are needed; nothing of NVIDIA's is
+// needed for that. docs/real.md lists the settings, and how it differs from a GPU.
 package hollow
 
 import (
@@ -39,12 +39,12 @@ var sources embed.FS
 //go:embed names
 var names embed.FS
 
-// A library that is built: its soname, which sources it is made of, and how.
+// library is a library to build: its soname, its sources, and how to build it.
 type library struct {
 	soname  string
 	prefix  []string // of the files in src
 	flags   []string
-	version string // of its symbols; none: they have no version
+	version string // of its symbols; empty: they have no version
 	needs   []string
 }
 
@@ -76,7 +76,7 @@ func Build(ctx context.Context) (dir string, err error) {
 	})
 }
 
-// sourceKey changes with anything that the libraries are made of.
+// sourceKey is a hash of everything that the libraries are made of.
 func sourceKey() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.GOARCH, buildFlags, libraries)
@@ -189,7 +189,7 @@ func implemented(files []string) (map[string]bool, error) {
 	return made, nil
 }
 
-// stubSource are the functions that are only counted and answer "not supported" (801).
+// stubSource is the source of the functions that are only counted and return "not supported" (801).
 func stubSource(exported []string, made map[string]bool) string {
 	var b strings.Builder
 	b.WriteString("#include \"hollow.h\"\n")
@@ -209,8 +209,8 @@ func (l library) versionScript(exported []string) string {
 	return fmt.Sprintf("%s { global: %s;%s local: *; };\n", l.version, strings.Join(exported, "; "), own)
 }
 
-// Supported are the functions that do something, by library; the rest of what NVIDIA's export is
-// counted and answers "not supported".
+// Supported lists the functions that are implemented, by library. NVIDIA's other functions are
+// counted and return "not supported".
 func Supported() (map[string][]string, error) {
 	work, err := os.MkdirTemp("", "hollow-")
 	if err != nil {
@@ -243,8 +243,9 @@ func Supported() (map[string][]string, error) {
 	return all, nil
 }
 
-// Env are the variables for a program that is to run on the libraries in dir, with what it
-// shares in file (made when it begins; one file for several processes counts all of them).
+// Env is the environment for a program that runs on the libraries in dir. file is the shared file
+// with settings and counts, which is made when the program begins; several processes with the same
+// file are counted together.
 func Env(dir, file string) []string {
 	path := dir
 	if old := os.Getenv("LD_LIBRARY_PATH"); old != "" {

@@ -23,7 +23,7 @@ func build(t *testing.T) string {
 	return dir
 }
 
-// The program of testdata, linked to one of the runtimes.
+// program builds the program in testdata, linked to one of the runtimes.
 func program(t *testing.T, dir, runtime string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "program")
@@ -51,8 +51,8 @@ func run(t *testing.T, dir, file, program string, args ...string) map[string]str
 	return found
 }
 
-// A slow kernel is so long that what is queued behind it is queued before it ends, whatever
-// else the machine does: the simulated times are then exact.
+// A slow kernel takes so long that the work after it is queued before it ends, however busy the
+// machine is: then the simulated times are exact.
 const times = "kernel.slow_=100ms\nkernel.quick_=100us"
 
 func TestProgramSeesTheTimesThatWereSet(t *testing.T) {
@@ -99,11 +99,13 @@ func checkCounts(t *testing.T, file string) {
 		}
 	}
 	launched, executed := hollow.By(rows, hollow.Launched), hollow.By(rows, hollow.Executed)
-	// By hand: 10 + 2 captures of 2 + 1 captured + 1 behind the host function + 1 at the end.
+	// Counted by hand: 10 + 2 captures of 2 + 1 captured + 1 behind the host function + 1 at the
+	// end.
 	if launched["quick_kernel"] != 17 || launched["slow_kernel"] != 13 {
 		t.Errorf("launched %v", launched)
 	}
-	// Those not captured, and three graphs of two quick and two slow ones.
+	// The kernels that were not captured, and three launches of a graph of two quick and two slow
+	// ones.
 	if executed["quick_kernel"] != 12+6 || executed["slow_kernel"] != 9+6 {
 		t.Errorf("executed %v", executed)
 	}
@@ -138,7 +140,7 @@ func TestDevicesOfTheSettings(t *testing.T) {
 	}
 }
 
-// Names, sonames and versions are NVIDIA's: programs linked to theirs find all of them.
+// Names, sonames and versions are NVIDIA's: programs linked to NVIDIA's libraries find all of them.
 func TestLibrariesExportWhatNVIDIAsDo(t *testing.T) {
 	dir := build(t)
 	for soname, version := range map[string]string{

@@ -10,17 +10,17 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
-// nvmlName is NVIDIA's management library. It lies in a folder of its own, NVMLDir: a tracer that is
-// given the others for a program would read GPUs through it, too.
+// nvmlName is NVIDIA's management library. It is in its own folder, NVMLDir: a tracer that gets the
+// other libraries for a program would read GPUs through it, too.
 const nvmlName = "libnvidia-ml.so.1"
 
-// NVMLDir is where the management library is, for a program that cannot do without it; dir is what
-// Build returns.
+// NVMLDir is the folder of the management library, for programs that need it; dir is the result of
+// Build.
 func NVMLDir(dir string) string { return filepath.Join(dir, "nvml") }
 
-// buildNVML compiles the source that the other stand-in's management library is made of, with the
-// simulated GPUs in place of invented ones. What is read of a GPU once a second (use, clocks,
-// temperature) is not simulated, so these functions are missing.
+// buildNVML compiles the same source as the other stand-in's management library, with the simulated
+// GPUs instead of invented ones. Readings of a GPU once a second (utilisation, clocks, temperature)
+// are not simulated, so these functions are missing.
 func buildNVML(ctx context.Context, work, src string) error {
 	tree, dir := filepath.Join(work, "nvml-src"), NVMLDir(work)
 	stub, helper := filepath.Join(tree, "internal/cudastub"), filepath.Join(tree, "capture/host/nvml")

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// StacksEnv is the variable that names a file for the stacks of all calls, as the program finds
-// them itself; src/stacks.c says how. Each call then takes some 50 us more.
+// StacksEnv is the variable that names a file for the stacks of all calls, as the program itself
+// unwinds them; src/stacks.c says how. Each call then takes some 50 us longer.
 const StacksEnv = "HOLLOW_STACKS"
 
 // Stacks reads such a file: the stacks of each function's calls, each as its callers, innermost
-// first, "FILE+0xADDRESS" with a space between. Processes that share the file may repeat one.
+// first, "FILE+0xADDRESS" separated by spaces. Processes that share the file may write the same
+// stack.
 func Stacks(file string) (map[string]map[string]bool, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Compile compiles a C source with gcc into the cache and returns the program. It is compiled
-// again when the source or the flags change. The program has frame pointers and no
+// Compile compiles a C source with gcc into the cache and returns the program's path. It is
+// compiled again when the source or the flags change. The program has frame pointers, and no
 // optimisation that hides its functions from a debugger.
 func Compile(ctx context.Context, name string, source []byte, flags ...string) (string, error) {
 	h := sha256.New()

@@ -1,6 +1,6 @@
-// Package real keeps programs of other people that tests and benchmarks trace, and says where
-// they are. They are fetched once, as pinned versions whose checksums are in the source, and
-// kept in a cache folder. docs/real.md says what runs and how.
+// Package real fetches the programs by other authors that tests and benchmarks trace. Their
+// versions are pinned and their checksums are in the source. They are fetched once and kept in a
+// cache folder. docs/real.md says what runs and how.
 package real
 
 import (
@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CacheEnv names the variable that says where the cache is.
+// CacheEnv is the variable with the path of the cache.
 const CacheEnv = "INGERO_REAL_CACHE"
 
 // Cache is a folder below the cache, made when needed: $INGERO_REAL_CACHE/name, or
@@ -39,8 +39,8 @@ func Cache(name string) (string, error) {
 	return dir, nil
 }
 
-// Once makes a folder of the cache by make, unless an earlier call has: what make leaves in
-// the folder it is given appears under its name when it is whole. Others wait meanwhile, in
+// Once makes a folder of the cache with make, unless an earlier call has. make fills the folder
+// that it is given; that folder gets its name when it is complete. Other callers wait meanwhile, in
 // other processes too.
 func Once(name string, make func(dir string) error) (string, error) {
 	base, err := Cache(filepath.Dir(name))
@@ -76,11 +76,11 @@ func Once(name string, make func(dir string) error) (string, error) {
 type Package struct {
 	Name, Version string
 	Integrity     string // SHA-512 of its archive, as npm writes it
-	MB            int    // size of the archive, to be told before it is fetched
+	MB            int    // size of the archive, reported before it is fetched
 }
 
-// NPM fetches the archive of a package into dir with npm, and returns its path. Nothing of
-// the package runs. Its checksum is compared.
+// NPM fetches the archive of a package into dir with npm, checks its checksum, and returns its
+// path. No code of the package is run.
 func NPM(ctx context.Context, p Package, dir string, progress io.Writer) (string, error) {
 	fmt.Fprintf(progress, "fetching %s %s, %d MB\n", p.Name, p.Version, p.MB)
 	cmd := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", dir,

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// Wheels are packages of PyPI, for x86-64, that are fetched together.
+// Wheels are PyPI packages for x86-64 that are fetched together.
 type Wheels struct {
-	Name            string // in words
-	Requirements    []byte // what pip reads: versions and checksums
+	Name            string // for messages
+	Requirements    []byte // pip's requirements file: versions and checksums
 	FetchMB, DiskMB int    // the wheels' sizes, and unpacked
 }
 
-// Installed is where a package of PyPI and programs of ours that use it are.
+// Installed are the paths of a PyPI package and of this project's programs that use it.
 type Installed struct {
 	Python   string // the interpreter
 	Tag      string // of its version, such as cpython-311
@@ -29,8 +29,8 @@ type Installed struct {
 	Programs string // folder of our programs
 }
 
-// Prepare fetches the wheels and unpacks the programs, unless they are in the cache, below name, and says
-// so to progress. It needs python3 (3.11 to 3.13) with pip.
+// Prepare fetches the wheels and unpacks the programs, unless they are in the cache, below name,
+// and reports this to progress. It needs python3 (3.11 to 3.13) with pip.
 func (w *Wheels) Prepare(
 	ctx context.Context, name, version string, programs embed.FS, progress io.Writer,
 ) (p Installed, err error) {
@@ -44,7 +44,7 @@ func (w *Wheels) Prepare(
 	return p, err
 }
 
-// findPython finds python3 and its version, such as cpython-311, which wheels are made for.
+// findPython finds python3 and its version tag, such as cpython-311, for which wheels are made.
 func findPython(ctx context.Context) (path, tag string, err error) {
 	if path, err = exec.LookPath("python3"); err != nil {
 		return "", "", fmt.Errorf("find Python: %w", err)
@@ -56,8 +56,8 @@ func findPython(ctx context.Context) (path, tag string, err error) {
 	return path, strings.TrimSpace(string(out)), nil
 }
 
-// Fetch fetches the wheels into a folder of the cache, below name, unless they are there, says so to
-// progress, and returns the folder of the packages. It needs pip.
+// Fetch fetches the wheels into a folder of the cache, below name, unless they are there; it
+// reports this to progress and returns the folder of the packages. It needs pip.
 func (w *Wheels) Fetch(ctx context.Context, python, name string, progress io.Writer) (string, error) {
 	dir, err := Once(name, func(dir string) error { return w.install(ctx, python, dir, progress) })
 	return filepath.Join(dir, "site"), err
@@ -82,7 +82,7 @@ func (w *Wheels) install(ctx context.Context, python, dir string, progress io.Wr
 }
 
 // unpack writes the folder programs of a package of this repository into the cache, below name, and
-// returns where it is.
+// returns its path.
 func unpack(name string, programs embed.FS) (string, error) {
 	h := sha256.New()
 	list, err := programs.ReadDir("programs")

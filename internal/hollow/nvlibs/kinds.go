@@ -5,17 +5,17 @@ import (
 	"regexp"
 )
 
-// kind is what is known of one of NVIDIA's libraries.
+// kind describes one of NVIDIA's libraries.
 type kind struct {
-	prefix  string   // of its functions
+	prefix  string   // of its functions' names
 	sources []string // written by hand
 	refused int      // the status "not supported"
 	failed  int      // the status of a failed launch
 	compute *regexp.Regexp
 }
 
-// kinds are the libraries, by what their file is called before ".so". Status numbers are
-// those of their headers. The functions that compute have a handle as their first argument.
+// kinds are the libraries, by file name before ".so". The status numbers are from their headers.
+// Functions that compute have a handle as first argument.
 var kinds = map[string]kind{
 	"libcublas": {
 		prefix: "cublas", sources: []string{"cublas.c"}, refused: 15, failed: 13,
@@ -47,12 +47,12 @@ var kinds = map[string]kind{
 var (
 	asks   = regexp.MustCompile(`(?i)buffersize|workspace|GetSize|[a-z]Get[A-Z]|Find|Count|Nnz$|zeroPivot`)
 	makes  = regexp.MustCompile(`Create|_create`)
-	serves = regexp.MustCompile(`Destroy|_destroy|Set`) // what is said to a library that keeps nothing
+	serves = regexp.MustCompile(`Destroy|_destroy|Set`) // calls that a library without state can ignore
 )
 
-// stub is a function in C, of which only the name is known: what computes launches a
-// kernel, what makes something makes a piece of memory, what asks is refused, because an
-// answer that is not written would be chance.
+// stub is the C code of a function of which only the name is known. A function that computes
+// launches a kernel; one that creates something allocates a piece of memory; one that queries
+// something is refused, because an invented answer would be wrong.
 func (k *kind) stub(name string) string {
 	body := fmt.Sprintf("HIT; return %d;", k.refused)
 	switch {

@@ -14,7 +14,8 @@ import (
 	"github.com/ingero-io/ingero/internal/hollow/nvlibs"
 )
 
-// rank joins a communicator as rank 0 of as many as it is told, whose id is its second argument.
+// rank is a program that joins a communicator as rank 0. Its arguments are the number of ranks and
+// the id.
 const rank = `
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ int main(int argc, char **argv)
 	return ncclCommInitRank(&comm, atoi(argv[1]), id, 0);
 }`
 
-// A rank that is killed while it waits for another one leaves its region, which the next one removes.
+// If a rank is killed while it waits for another one, its shared memory region stays; the next rank
+// removes it.
 func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	source, bin, gpu := filepath.Join(dir, "rank.c"), filepath.Join(dir, "rank"), t.TempDir()
@@ -54,10 +56,10 @@ func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
 		}
 		return cmd
 	}
-	// The name is the id's first two words, in hexadecimal.
+	// The name of a region is the id's first two words, in hexadecimal.
 	dead := "/dev/shm/hollow-nccl-" + strings.Repeat("61", 16)
 	alive := "/dev/shm/hollow-nccl-" + strings.Repeat("62", 16)
-	appears := func(path string) { // another process makes it: asked again, up to 5 s
+	appears := func(path string) { // another process makes it: polled for up to 5 s
 		for range 500 {
 			if _, err := os.Stat(path); err == nil {
 				return
@@ -68,7 +70,7 @@ func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
 	}
 	killed, waits := start("2", "aaaaaaaaaaaaaaaa"), start("2", "bbbbbbbbbbbbbbbb")
 	defer func() {
-		_ = waits.Process.Kill() // it runs as long as it is not
+		_ = waits.Process.Kill() // it does not end by itself
 		_ = waits.Wait()
 		os.Remove(alive)
 	}()
@@ -77,7 +79,7 @@ func TestRegionsOfDeadRanksAreRemoved(t *testing.T) {
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Wait() // says that it was killed
+	_ = killed.Wait() // the error says that it was killed
 	if err := start("1", "cccccccccccccccc").Wait(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
-// Package nvlibs builds stand-ins for the NVIDIA libraries above the CUDA runtime (cuBLAS,
-// cuDNN, NCCL and so on) on the hollow GPU, with those functions that given programs import:
-// their names, versions and libraries are taken from the programs. Calls are counted;
-// what would compute launches one kernel that computes nothing. NCCL's collective
-// operations do exchange the ranks' data.
+// Package nvlibs builds stand-ins for the NVIDIA libraries above the CUDA runtime (cuBLAS, cuDNN,
+// NCCL and so on) on the hollow GPU. They have the functions that given programs import: names,
+// versions and libraries are read from the programs. Calls are counted; a function that would
+// compute launches one kernel, which computes nothing. NCCL's collective operations do exchange the
+// ranks' data.
 package nvlibs
 
 import (
@@ -29,17 +29,18 @@ import (
 //go:embed src kinds.go nvlibs.go
 var sources embed.FS
 
-// function is one that a program imports.
+// function is a function that a program imports.
 type function struct {
 	name, version string // version is empty if it has none
 }
 
-// imports are the functions that programs take from NVIDIA's libraries, by soname.
+// imports are the functions that programs import from NVIDIA's libraries, by soname.
 type imports map[string]map[function]bool
 
-// Build makes the libraries that the given programs and libraries need in the folder dir, with
-// those of the hollow GPU, which hollow.Build left in the folder below. A user may be the name of one
-// of NVIDIA's libraries, which a program opens by itself: it has the functions that are written here.
+// Build makes the libraries that the given programs and libraries (users) need in the folder dir,
+// together with those of the hollow GPU, which hollow.Build made in the folder below. A user may
+// also be the name of an NVIDIA library that a program opens itself: it gets the functions that are
+// written here.
 func Build(ctx context.Context, below, dir string, users ...string) error {
 	needed := imports{}
 	for _, u := range users {
@@ -66,7 +67,7 @@ func Build(ctx context.Context, below, dir string, users ...string) error {
 	if err != nil {
 		return fmt.Errorf("make a folder for the sources: %w", err)
 	}
-	defer os.RemoveAll(work) // nothing is lost with it
+	defer os.RemoveAll(work) // leftovers do no harm
 	if err := os.CopyFS(work, sources); err != nil {
 		return fmt.Errorf("unpack the sources: %w", err)
 	}
@@ -79,7 +80,7 @@ func Build(ctx context.Context, below, dir string, users ...string) error {
 	return nil
 }
 
-// library matches the names of libraries, not of what they were made from.
+// library matches the file names of libraries, but not of their sources.
 var library = regexp.MustCompile(`^lib.*\.so\.[0-9]+$`)
 
 // share copies a library.
@@ -91,8 +92,9 @@ func share(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// Cached builds what Build does, with the hollow GPU, into a folder of the cache, unless it is there.
-// Its name begins with name, which is to change with the users; users finds them.
+// Cached does what Build does, with the hollow GPU, into a folder of the cache, unless it is there
+// already. The folder's name begins with name, which must be different for other users; users finds
+// the users.
 func Cached(ctx context.Context, name string, users func() ([]string, error)) (string, error) {
 	below, err := hollow.Build(ctx)
 	if err != nil {
@@ -111,7 +113,7 @@ func Cached(ctx context.Context, name string, users func() ([]string, error)) (s
 	})
 }
 
-// key changes with anything that the libraries are made of.
+// key is a hash of everything that the libraries are made of.
 func key() (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
@@ -125,7 +127,7 @@ func key() (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), err
 }
 
-// read adds what an ELF file imports.
+// read adds the imports of an ELF file.
 func (m imports) read(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -164,7 +166,7 @@ func (m imports) add(soname string) map[function]bool {
 	return m[soname]
 }
 
-// owner is the needed library that a function without a version is of, by its prefix.
+// owner is the needed library to which a function without a version belongs, by its prefix.
 func owner(name string, needed []string) string {
 	var best string
 	var length int
@@ -176,7 +178,7 @@ func owner(name string, needed []string) string {
 	return best
 }
 
-// kindOf is what is known of a library; nil if it is none of NVIDIA's.
+// kindOf is the kind of a library; nil if it is not one of NVIDIA's.
 func kindOf(soname string) *kind {
 	base, _, _ := strings.Cut(soname, ".so")
 	if k, ok := kinds[base]; ok {
@@ -189,7 +191,7 @@ type builder struct {
 	dir, include, work string
 }
 
-// written finds the functions that a source has.
+// written matches the functions that a source defines.
 var written = regexp.MustCompile(`(?m)^API(?:_OF\([^)]*\))? (\w+)\(`)
 
 func (b *builder) library(ctx context.Context, soname string, functions map[function]bool) error {
@@ -228,7 +230,7 @@ func (b *builder) library(ctx context.Context, soname string, functions map[func
 	return nil
 }
 
-// stubs are the functions that no source has, in C.
+// stubs is the C code of the functions that no source defines.
 func (k *kind) stubs(functions []function, have map[string]bool) string {
 	var c strings.Builder
 	c.WriteString("#include \"nvlibs.h\"\n")

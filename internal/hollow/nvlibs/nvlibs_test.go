@@ -25,7 +25,7 @@ int main(void)
 	printf("%d %d %d %d\n", version, put, made, launched);
 }`
 
-// A program is linked with libraries that only have the names, and runs on those built for it.
+// A program is linked with libraries that have only the names, and runs on those built for it.
 func TestAProgramFindsWhatItImports(t *testing.T) {
 	dir := t.TempDir()
 	gcc := func(source string, args ...string) {
@@ -55,7 +55,7 @@ func TestAProgramFindsWhatItImports(t *testing.T) {
 	if err := nvlibs.Build(t.Context(), below, gpu, bin, "libcudnn.so.9"); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := elf.Open(filepath.Join(gpu, "libcudnn.so.9")) // which no program imports
+	opened, err := elf.Open(filepath.Join(gpu, "libcudnn.so.9")) // no program imports it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestAProgramFindsWhatItImports(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// A function that nothing is known of is refused (5, ncclInvalidUsage), and counted too.
+	// An unknown function is refused (5, ncclInvalidUsage), and counted too.
 	if got := strings.TrimSpace(string(out)); got != "23007 5 0 0" {
 		t.Errorf("it says %q", got)
 	}

@@ -1,5 +1,5 @@
-// Package jax runs JAX, as PyPI's wheels for CUDA 13 bring it, on the hollow GPU, with a program of ours
-// (programs).
+// Package jax runs JAX, from PyPI's wheels for CUDA 13, on the hollow GPU, with a program of this
+// project (programs).
 package jax
 
 import (
@@ -22,15 +22,15 @@ var requirements []byte
 //go:embed programs/*.py
 var programs embed.FS
 
-// Files is where JAX is, and what runs it.
+// Files are the paths of JAX and of what runs it.
 type Files struct {
 	real.Installed        // with grad.py
 	GPU            string // folder of the hollow libraries
 	NVML           string // folder of the hollow management library, by which JAX looks for GPUs
 }
 
-// Fetch fetches and builds what is not in the cache, and says so to progress. It needs
-// python3 (3.11 to 3.13) with pip, and gcc.
+// Fetch fetches and builds what is not in the cache, and reports this to progress. It needs python3
+// (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	w := real.Wheels{
 		Name: "JAX " + version + " and what it imports", Requirements: requirements,
@@ -44,15 +44,15 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 		return f, err
 	}
 	f.NVML = hollow.NVMLDir(below)
-	// It imports none of them, but opens them and looks their functions up.
+	// JAX does not import these libraries, but opens them and looks up their functions.
 	f.GPU, err = nvlibs.Cached(ctx, "jax/gpu-"+version, func() ([]string, error) {
 		return []string{"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"}, nil
 	})
 	return f, err
 }
 
-// Env are the variables that a program needs. shared is the file of the hollow GPU's settings and
-// counts. JAX would ask libraries for their versions that it does not need.
+// Env is the environment that a program needs. shared is the file of the hollow GPU's settings and
+// counts. JAX's version checks of libraries that it does not need are turned off.
 func (f *Files) Env(shared string) []string {
 	return append(hollow.Env(f.GPU+":"+f.NVML, shared),
 		"PYTHONPATH="+f.Site, "JAX_PLATFORMS=cuda", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1")

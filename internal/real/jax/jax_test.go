@@ -22,7 +22,7 @@ func TestACompiledGradientIsRecordedCallForCall(t *testing.T) {
 		t.Errorf("it says %s", r.Said)
 	}
 	r.Compare(t)
-	if n := r.Called["cuGraphLaunch"]; n < 300 { // JAX makes the step's kernels a graph
+	if n := r.Called["cuGraphLaunch"]; n < 300 { // JAX puts the step's kernels into a graph
 		t.Errorf("only %d graphs launched", n)
 	}
 	realtest.Covered(t, "JAX", r.Called)

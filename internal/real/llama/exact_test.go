@@ -18,7 +18,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// traced runs llama.cpp under the whole tracer, which begins before CUDA is loaded.
+// traced runs llama.cpp under the whole tracer, which is started before CUDA is loaded.
 func traced(t *testing.T, cuda int, env []string, args ...string) (db, counts string) {
 	t.Helper()
 	f, err := llama.Fetch(t.Context(), os.Stderr)
@@ -30,8 +30,8 @@ func traced(t *testing.T, cuda int, env []string, args ...string) (db, counts st
 		t.Fatal(err)
 	}
 	db, counts = filepath.Join(dir, "run.db"), filepath.Join(dir, "counts")
-	// The program loads CUDA late, and probes come some milliseconds after it: here they are to
-	// be there before the first call.
+	// The program loads CUDA late, and probes are attached some milliseconds after that. Here they
+	// must be attached before the first call.
 	preload := fmt.Sprintf("LD_PRELOAD=%[1]s/libcuda.so.1:%[1]s/libcudart.so.%[2]d", dir, cuda)
 	cmd := f.Command(t.Context(), cuda, dir, append(env, "HOLLOW_FILE="+counts, preload), args...)
 	var said bytes.Buffer
@@ -95,7 +95,7 @@ func query(t *testing.T, db, text string) map[string]uint64 {
 	return found
 }
 
-// What the hollow GPU's libraries have counted, by operation of the catalogue.
+// truth is the count of the hollow GPU's libraries by operation of the catalogue.
 func truth(t *testing.T, counts string) map[string]uint64 {
 	t.Helper()
 	rows, err := hollow.Counts(counts)
@@ -121,7 +121,7 @@ func TestEveryCallOfLlamaIsRecorded(t *testing.T) {
 		sm   int
 		env  []string
 		args []string
-		by   string // which function launches most kernels
+		by   string // the function that launches most kernels
 	}{
 		{"CUDA 12, decode with graphs", 12, 89, nil, []string{"--tokens", "100"}, "cudaLaunchKernel"},
 		{"CUDA 12, decode without graphs", 12, 89, noGraphs, []string{"--tokens", "100"}, "cudaLaunchKernel"},

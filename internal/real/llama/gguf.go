@@ -9,16 +9,16 @@ import (
 	"os"
 )
 
-// Shape says how large a model is. The zero value is not usable; Tiny is what tests use.
+// Shape is the size of a model. The zero value is not usable; tests use Tiny.
 type Shape struct {
 	Layers, Embedding, Heads, FeedForward, Vocabulary, Context int
 }
 
-// Tiny is a model of 8 layers and 8 MB: some 190 kernels a token.
+// Tiny is a model of 8 layers and 8 MB: some 190 kernels for each token.
 var Tiny = Shape{Layers: 8, Embedding: 256, Heads: 4, FeedForward: 768, Vocabulary: 2048, Context: 512}
 
-// The types of GGUF's values and tensors that are written here
-// (the format's specification: ggml, docs/gguf.md).
+// The types of GGUF's values and tensors that are used here (the format's specification: ggml,
+// docs/gguf.md).
 const (
 	ggufUint32  = 4
 	ggufFloat32 = 6
@@ -50,7 +50,7 @@ func (t *tensor) bytes() int {
 	return 4 * n
 }
 
-// tensors are those of the architecture "llama".
+// tensors are the tensors of the architecture "llama".
 func (s Shape) tensors() []tensor {
 	norm := func(name string) tensor { return tensor{name, []int{s.Embedding}, tensorF32} }
 	matrix := func(name string, in, out int) tensor { return tensor{name, []int{in, out}, tensorQ8} }
@@ -76,8 +76,8 @@ func (s Shape) tensors() []tensor {
 	return list
 }
 
-// WriteModel writes a model of random weights in the GGUF format, version 3, without a
-// tokenizer. The same shape and seed make the same file.
+// WriteModel writes a model with random weights in the GGUF format, version 3, without a tokenizer.
+// The same shape and seed give the same file.
 func WriteModel(path string, s Shape, seed uint64) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -105,7 +105,7 @@ func WriteModel(path string, s Shape, seed uint64) (err error) {
 	return nil
 }
 
-// ggufWriter keeps the first error, and where it is in the file.
+// ggufWriter keeps the first error and the position in the file.
 type ggufWriter struct {
 	w   *bufio.Writer
 	at  int
@@ -124,7 +124,7 @@ func (w *ggufWriter) text(s string) {
 	w.put([]byte(s))
 }
 
-// pad fills up to where the next tensor may begin.
+// pad writes zeros up to the next position at which a tensor may begin.
 func (w *ggufWriter) pad() { w.put(make([]byte, (ggufAlignment-w.at%ggufAlignment)%ggufAlignment)) }
 
 // head writes everything before the tensors' data.
@@ -178,7 +178,7 @@ func (w *ggufWriter) head(s Shape, tensors []tensor) {
 	}
 }
 
-// data writes weights that are no trouble to multiply: none is infinite or not a number.
+// data writes weights that can be multiplied safely: none is infinite or NaN.
 func (w *ggufWriter) data(t *tensor, rng *rand.Rand) {
 	if w.err != nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/internal/hollow/nvlibs"
 )
 
-// GPU puts the hollow GPU's libraries for CUDA 12 and 13 into the folder dir, with what
-// llama.cpp needs of cuBLAS.
+// GPU makes the hollow GPU's libraries for CUDA 12 and 13 in the folder dir, with the part of
+// cuBLAS that llama.cpp needs.
 func (f *Files) GPU(ctx context.Context, dir string) error {
 	below, err := hollow.Build(ctx)
 	if err != nil {

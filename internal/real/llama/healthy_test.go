@@ -16,7 +16,7 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// run has llama.cpp run under the whole tracer, and explains the recording.
+// run runs llama.cpp under the whole tracer, and explains the recording.
 func run(t *testing.T, cuda int, gpu string, env []string, during func(ctx context.Context, shared string) error,
 	args ...string,
 ) *rig.Result {
@@ -49,8 +49,8 @@ func run(t *testing.T, cuda int, gpu string, env []string, during func(ctx conte
 	return r
 }
 
-// A healthy program waits for the GPU most of the time, for the work it gave it. That is
-// nothing to report. Each launch has its kernel's name.
+// A healthy program mostly waits for the GPU to do its work. That must not be reported. Each launch
+// has its kernel's name.
 func TestHealthyLlamaIsSilent(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -83,7 +83,8 @@ func TestHealthyLlamaIsSilent(t *testing.T) {
 				t.Errorf("only %d steps", r.Truth.Steps)
 			}
 			for i := range r.Report.Chains {
-				// Libraries are loaded first, and other programs are not this test's.
+				// Loading of libraries is a cold start, and CPU contention may come from other
+				// programs.
 				if k := r.Report.Chains[i].Cause.Kind; k != diagnose.ColdStart && k != diagnose.CPUContention {
 					t.Errorf("it reports %s: %s", k, r.Report.Chains[i].Summary)
 				}

@@ -25,20 +25,20 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// liveRun is a run of llama.cpp that is diagnosed while it goes on.
+// liveRun is a run of llama.cpp that is diagnosed while it runs.
 type liveRun struct {
 	name    string
 	cuda    int // 0 means 13
 	gpu     string
-	running bool                                           // it is attached to later
+	running bool                                           // the tracer attaches while it runs
 	during  func(ctx context.Context, shared string) error // beside it
 	env     []string
 	args    []string
 	model   string // GGUF; empty: the tiny one
-	finds   string // what is to be found, empty: nothing
+	finds   string // kind that must be found; empty: nothing
 }
 
-// watch returns what was found while the program ran, and afterwards.
+// watch returns the findings while the program ran, and afterwards.
 func (c *liveRun) watch(t *testing.T) (live []report.Chain, r *rig.Result) {
 	t.Helper()
 	f, err := llama.Fetch(t.Context(), os.Stderr)
@@ -59,7 +59,7 @@ func (c *liveRun) watch(t *testing.T) (live []report.Chain, r *rig.Result) {
 			defer mu.Unlock()
 			live = append(live, r.Chains...)
 		}, nil)
-	defer func() { _ = diagnosis.Close() }() // if the run never began
+	defer func() { _ = diagnosis.Close() }() // in case the run did not begin
 	o := rig.Options{
 		Args: c.args, Dir: dir, DB: db, Node: "node-1",
 		Backend: probe.Backend(kerneltest.Backend()), Sinks: []agent.Sink{diagnosis},
@@ -115,8 +115,8 @@ func slower(ctx context.Context, shared string) error {
 	return nil
 }
 
-// What is told while a program runs and what is told afterwards is one judgement: a cause that
-// is HIGH live is told by explain, of the same thread, and a healthy program has none.
+// Live diagnosis and explain agree: a cause that is HIGH live is also reported by explain, for the
+// same thread; a healthy program has none.
 func TestWhatIsToldOfLlamaLiveIsTrue(t *testing.T) {
 	realtest.Require(t)
 	kerneltest.Require(t)
@@ -143,7 +143,8 @@ func TestWhatIsToldOfLlamaLiveIsTrue(t *testing.T) {
 			var high []string
 			for i := range live {
 				l := &live[i]
-				// Libraries are loaded first, and other programs are not this test's.
+				// Loading of libraries is a cold start, and CPU contention may come from other
+				// programs.
 				if k := l.Cause.Kind; !busy && c.finds == "" && k != diagnose.ColdStart && k != diagnose.CPUContention {
 					t.Errorf("told live of a healthy program: %s %s: %s", l.Severity, k, l.Summary)
 				}

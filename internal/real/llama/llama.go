@@ -1,5 +1,5 @@
-// Package llama runs llama.cpp, as the npm packages of node-llama-cpp bring it, on the hollow
-// GPU: the builds for CUDA 12 and 13, with a small random model and a program of ours over
+// Package llama runs llama.cpp, from the npm packages of node-llama-cpp, on the hollow GPU: the
+// builds for CUDA 12 and 13, with a small random model and a program of this project that uses
 // libllama (src/harness.c).
 package llama
 
@@ -22,7 +22,7 @@ import (
 
 const version = "3.22.1"
 
-// The package for CUDA 13, and the one that has ggml's CUDA library for CUDA 12.
+// The package for CUDA 13, and the package with ggml's CUDA library for CUDA 12.
 var (
 	cuda13 = real.Package{
 		Name: "@node-llama-cpp/linux-x64-cuda", Version: version, MB: 143,
@@ -37,14 +37,14 @@ var (
 //go:embed src/harness.c
 var harness []byte
 
-// Files is where llama.cpp is.
+// Files are the paths of llama.cpp and of what runs it.
 type Files struct {
 	CUDA12, CUDA13 string // folders of libraries, for a CUDA each
 	Model          string // GGUF
 	Harness        string // the program
 }
 
-// Libraries are those for a CUDA version, 12 or 13.
+// Libraries is the folder of libraries for a CUDA version, 12 or 13.
 func (f *Files) Libraries(cuda int) string {
 	if cuda == 12 {
 		return f.CUDA12
@@ -52,7 +52,7 @@ func (f *Files) Libraries(cuda int) string {
 	return f.CUDA13
 }
 
-// Fetch fetches and builds what is not in the cache, and says so to progress.
+// Fetch fetches and builds what is not in the cache, and reports this to progress.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	dir, err := real.Once("llama/"+version, func(dir string) error { return fetch(ctx, dir, progress) })
 	if err != nil {
@@ -66,7 +66,7 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	return f, err
 }
 
-// Libraries of the packages that a process may load.
+// folder is where the packages have the libraries that a process may load.
 const folder = "package/bins/linux-x64-cuda/"
 
 func fetch(ctx context.Context, dir string, progress io.Writer) error {
@@ -133,7 +133,7 @@ func write(path string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// share links the files of one folder into another that does not have them.
+// share links the files of one folder into another one, unless they are there.
 func share(from, to string) error {
 	list, err := os.ReadDir(from)
 	if err != nil {
@@ -148,15 +148,15 @@ func share(from, to string) error {
 	return nil
 }
 
-// build compiles the program, if the one that is there is of another source.
+// build compiles the program, unless it is there and its source is the same.
 func build(ctx context.Context, dir string) (string, error) {
 	return real.Compile(ctx, "llama/harness", harness, "-L"+filepath.Join(dir, "cuda13"),
 		"-l:libllama.cuda.v0.5.0.so", "-l:libggml.cuda.v0.5.0.so", "-Wl,-rpath-link,"+filepath.Join(dir, "cuda13"),
 		"-pthread")
 }
 
-// Command prepares a run of the program with the libraries for a CUDA version, 12 or 13, and
-// the options that src/harness.c lists. gpu is where the hollow GPU's libraries are, env its
+// Command prepares a run of the program with the libraries for a CUDA version, 12 or 13, and the
+// options that src/harness.c lists. gpu is the folder of the hollow GPU's libraries, env its
 // settings.
 func (f *Files) Command(ctx context.Context, cuda int, gpu string, env []string, args ...string) *exec.Cmd {
 	libraries := f.Libraries(cuda)

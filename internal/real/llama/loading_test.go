@@ -15,7 +15,7 @@ import (
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
-// coldModel is a model of some 100 MB on a disk, of which nothing is in the page cache.
+// coldModel makes a model of some 100 MB on a disk that is not in the page cache.
 func coldModel(t *testing.T) string {
 	t.Helper()
 	dir, err := rig.Folder("ingero-cold-")

@@ -8,9 +8,9 @@ import (
 	"github.com/ingero-io/ingero/internal/real/realtest"
 )
 
-// A program that runs already has registered and looked up its kernels. Its launches by the
-// runtime name them by their host functions, with CUDA 13 too; the driver's launches have those
-// names by the runtime's around them.
+// A running program has registered and looked up its kernels before the tracer starts. Its launches
+// through the runtime name kernels by their host functions, with CUDA 13 too; the driver's launches
+// get the names from the runtime calls around them.
 func TestLaunchesOfARunningLlamaAreNamed(t *testing.T) {
 	realtest.Require(t)
 	kerneltest.Require(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/internal/real/realtest"
 )
 
-// Stacks through llama.cpp's C++, with frames of 36 KB and without frame pointers, are those that
-// the program finds itself, frame by frame, up to its start.
+// Stacks through llama.cpp's C++, with frames of 36 KB and without frame pointers, are the same as
+// those that the program unwinds itself, frame by frame, up to its start.
 func TestStacksOfLlamaAreThoseThatItFindsItself(t *testing.T) {
 	realtest.Require(t)
 	f, err := llama.Fetch(t.Context(), os.Stderr)

@@ -1,5 +1,5 @@
-// Package onnx runs ONNX Runtime, as PyPI's wheel for CUDA 13 brings it, on the hollow GPU, with a
-// program of ours (programs).
+// Package onnx runs ONNX Runtime, from PyPI's wheel for CUDA 13, on the hollow GPU, with a program
+// of this project (programs).
 package onnx
 
 import (
@@ -23,14 +23,14 @@ var requirements []byte
 //go:embed programs/*.py
 var programs embed.FS
 
-// Files is where ONNX Runtime is, and what runs it.
+// Files are the paths of ONNX Runtime and of what runs it.
 type Files struct {
 	real.Installed        // with infer.py
 	GPU            string // folder of the hollow libraries
 }
 
-// Fetch fetches and builds what is not in the cache, and says so to progress. It needs
-// python3 (3.11 to 3.13) with pip, and gcc.
+// Fetch fetches and builds what is not in the cache, and reports this to progress. It needs python3
+// (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	w := real.Wheels{Name: "ONNX Runtime " + version + " and NumPy", Requirements: requirements, FetchMB: 272, DiskMB: 420}
 	if f.Installed, err = w.Prepare(ctx, "onnx", version, programs, progress); err != nil {
@@ -42,7 +42,7 @@ func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	return f, err
 }
 
-// Env are the variables that a program needs. shared is the file of the hollow GPU's settings and
+// Env is the environment that a program needs. shared is the file of the hollow GPU's settings and
 // counts.
 func (f *Files) Env(shared string) []string {
 	return append(hollow.Env(f.GPU, shared), "PYTHONPATH="+f.Site)

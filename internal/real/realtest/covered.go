@@ -21,7 +21,7 @@ var update = flag.Bool("update-coverage", false, "add what programs called to th
 // such as cuBLAS.
 var cuda = regexp.MustCompile(`^(__cuda|cuda|cu[A-Z]|nccl)`)
 
-// row is a program's line of the table.
+// row is a program's row of the table.
 type row struct {
 	program  string
 	traced   int      // operations of the catalogue that it called
@@ -32,7 +32,7 @@ func (r *row) String() string {
 	return fmt.Sprintf("| %s | %d | `%s` |\n", r.program, r.traced, strings.Join(r.untraced, "`, `"))
 }
 
-// parse reads a line of the table.
+// parse reads a row of the table.
 func parse(line string) (r row, ok bool) {
 	cells := strings.Split(line, "|")
 	if len(cells) != 5 {
@@ -48,8 +48,8 @@ func parse(line string) (r row, ok bool) {
 	return r, err == nil
 }
 
-// classify splits the functions that a program called into traced operations and functions
-// that are not traced. Of these, one without a known reason, or one that matters, is an error.
+// classify splits the functions that a program called into traced operations and functions that are
+// not traced. It is an error if one of the latter has no known reason, or matters.
 func classify(program string, called map[string]uint64) (r row, errs []error) {
 	ops := map[event.Op]bool{}
 	r.program = program
@@ -77,8 +77,8 @@ func classify(program string, called map[string]uint64) (r row, errs []error) {
 	return r, errs
 }
 
-// Covered checks each function of CUDA and NCCL that a program called: it is traced, or there is
-// a reason not to. docs/coverage.md has to have it in the program's row. called has counts by
+// Covered checks that each function of CUDA and NCCL that a program called is traced, or that there
+// is a reason why not. docs/coverage.md must say so in the program's row. called has the counts by
 // function.
 func Covered(t *testing.T, program string, called map[string]uint64) {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package realtest is for tests that need programs of other people: "make real" runs them.
+// Package realtest is for tests that need programs by other authors: "make real" runs them.
 package realtest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Env is the variable that has such tests run.
+// Env is the variable that enables such tests.
 const Env = "INGERO_REAL"
 
 // Require skips a test unless real programs may be fetched and run.

@@ -16,13 +16,13 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// python is what stands for the interpreter's loop in a stack, and in a recording for the lines
-// that it runs there.
+// python replaces the interpreter's loop in a stack, and in a recording the Python lines that it
+// runs there.
 const python = "python"
 
 // OwnStacks runs a program without a tracer and returns the stacks of its calls as the program
-// itself finds them, by the name of the traced operation. A frame of which isLoop is true is the
-// interpreter's; nil: there is none.
+// itself unwinds them, by the name of the traced operation. isLoop tells which frames are the
+// interpreter's loop; nil: none.
 func OwnStacks(t *testing.T, cmd *exec.Cmd, isLoop func(frame string) bool) map[string]map[string]bool {
 	t.Helper()
 	file := t.TempDir() + "/stacks"
@@ -63,7 +63,7 @@ func renamed(stack string, isLoop func(frame string) bool) string {
 	return strings.Join(frames, " ")
 }
 
-// PythonLoop says which frames are those of the loop of an interpreter.
+// PythonLoop returns a function that tells which frames are an interpreter's loop.
 func PythonLoop(t *testing.T, interpreter string) func(frame string) bool {
 	t.Helper()
 	mapped, err := exec.CommandContext(t.Context(), interpreter, "-c", "print(open('/proc/self/maps').read())").Output()
@@ -74,12 +74,12 @@ func PythonLoop(t *testing.T, interpreter string) func(frame string) bool {
 		_, path, _ := strings.Cut(strings.TrimSpace(line), "/")
 		f, err := elf.Open("/" + path)
 		if err != nil {
-			continue // no program and no library
+			continue // neither a program nor a library
 		}
 		symbols, err := f.DynamicSymbols()
 		_ = f.Close() // only read
 		if err != nil {
-			continue // has none
+			continue // it has no such symbol
 		}
 		for _, s := range symbols {
 			if s.Name == "_PyEval_EvalFrameDefault" && s.Value != 0 {
@@ -96,16 +96,16 @@ func PythonLoop(t *testing.T, interpreter string) func(frame string) bool {
 	return nil
 }
 
-// StackCounts say how many of a recording's calls with a stack, and of its different stacks, are
-// as the program finds them.
+// StackCounts are how many of a recording's calls with a stack, and of its different stacks, are
+// the same as the program's own.
 type StackCounts struct {
 	Calls, SameCalls, Stacks, SameStacks int64
-	LinesOnly                            int64 // calls that have lines of Python only: their stack was lost
+	LinesOnly                            int64 // calls with Python lines only: their native stack was dropped
 }
 
-// CompareStacks holds the recorded stacks against those that the program found itself: the same
-// callers, each by its file and the address in it. Lines of Python stand for the loop that runs
-// them. It logs some that differ.
+// CompareStacks compares the recorded stacks with those that the program unwound itself: the same
+// callers, each by its file and the address in it. Python lines stand for the loop that runs them.
+// It logs some that differ.
 func CompareStacks(t *testing.T, db string, own map[string]map[string]bool) (c StackCounts) {
 	t.Helper()
 	recorded := recordedStacks(t, db)
@@ -136,7 +136,7 @@ func CompareStacks(t *testing.T, db string, own map[string]map[string]bool) (c S
 	return c
 }
 
-// recordedStacks are the callers of each stack, by its hash, as OwnStacks has them.
+// recordedStacks are the callers of each stack, by its hash, in the form of OwnStacks.
 func recordedStacks(t *testing.T, db string) map[string]string {
 	t.Helper()
 	q, err := sqlite.Query(t.Context(), db, "select stack_hash, kind, module, coalesce(offset, 0) from stack_frames "+
@@ -170,7 +170,7 @@ func recordedStacks(t *testing.T, db string) map[string]string {
 	return stacks
 }
 
-// difference shows the stack beside the one of the program's own that is like it the longest.
+// difference shows a stack next to the program's own stack with the longest common part.
 func difference(stack string, own map[string]bool) string {
 	got, best, most := strings.Fields(stack), []string(nil), -1
 	for s := range own {
@@ -188,8 +188,8 @@ func difference(stack string, own map[string]bool) string {
 		most, len(got), got[most:], len(best), best[min(most, len(best)):])
 }
 
-// WantStacks fails the test unless 99 of 100 calls with a stack have the right one, and no more
-// are without than the recording says were lost.
+// WantStacks fails the test unless at least 99 of 100 calls with a stack have the right one, and no
+// more calls lack their stack than the recording reports as dropped.
 func (c StackCounts) WantStacks(t *testing.T, losses []event.Loss) {
 	t.Helper()
 	t.Logf("%d of %d calls with a stack, %d of %d different stacks, are as the program itself finds them",

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// One wrong frame, or an end that is missing, makes a stack another one.
+// A wrong frame or a missing end makes a stack different.
 func TestStacksThatDifferAreFound(t *testing.T) {
 	wait, _ := event.ByName("cudaStreamSynchronize")
 	thread := event.Thread{PID: 1, TID: 1}

@@ -16,20 +16,20 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// Traced is what a run under the whole tracer gave.
+// Traced is the result of a run under the whole tracer.
 type Traced struct {
 	DB       string
-	Said     string // on standard output
+	Said     string // standard output
 	Recorded map[event.Op]uint64
 	Called   map[string]uint64 // by the hollow GPU's own count
 	Summary  agent.Summary
 }
 
-// allStacksMB is a ring with room for the copies of all native stacks.
+// allStacksMB is the size of a ring with room for the copies of all native stacks, MB.
 const allStacksMB = 512
 
-// Trace runs a program as "ingero trace -- COMMAND" does, and reads the recording. env are what
-// hollow.Env gives and the program needs besides; settings are those of the hollow GPU.
+// Trace runs a program as "ingero trace -- COMMAND" does, and reads the recording. env is the
+// result of hollow.Env and what else the program needs; settings are those of the hollow GPU.
 func Trace(t *testing.T, command, env []string, settings string, stacks probe.StackPolicy) (r Traced) {
 	t.Helper()
 	kerneltest.Require(t)
@@ -94,9 +94,9 @@ func (r *Traced) Compare(t *testing.T) {
 	r.compare(t, false)
 }
 
-// CompareLate is Compare for machines whose CPUs are all used up. There a new process may map a
-// library before the tracer's turn comes. It may miss calls only if it says that it came late, and
-// a tenth of all at most.
+// CompareLate does what Compare does, on a machine whose CPUs are all busy. There a new process may
+// map a library before the tracer gets a CPU. Calls may be missing only if the tracer reports that
+// it was late, and at most a tenth of all.
 func (r *Traced) CompareLate(t *testing.T) {
 	t.Helper()
 	r.compare(t, slices.ContainsFunc(r.Summary.Losses, func(l event.Loss) bool {
@@ -104,8 +104,8 @@ func (r *Traced) CompareLate(t *testing.T) {
 	}))
 }
 
-// compare holds the recorded calls against those that were made. late allows for calls missed
-// before the probes were in place, a tenth of all at most.
+// compare compares the recorded calls with those that were made. late allows for calls made before
+// the probes were attached, at most a tenth of all.
 func (r *Traced) compare(t *testing.T, late bool) {
 	t.Helper()
 	var made, all, ops uint64

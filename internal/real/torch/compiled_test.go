@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// Triton's kernels were made a moment before, and are launched by the driver's function.
+// Triton's kernels are compiled just before they run, and launched through the driver.
 func TestCompiledTrainingIsRecordedCallForCall(t *testing.T) {
 	f := fetch(t)
 	if err := f.FetchTriton(t.Context(), os.Stderr); err != nil {
@@ -18,7 +18,7 @@ func TestCompiledTrainingIsRecordedCallForCall(t *testing.T) {
 	made := t.TempDir() // each run compiles anew
 	t.Setenv("TORCHINDUCTOR_CACHE_DIR", made)
 	t.Setenv("TRITON_CACHE_DIR", made)
-	t.Setenv("TORCHINDUCTOR_COMPILE_THREADS", "1") // no processes that would be busy beside
+	t.Setenv("TORCHINDUCTOR_COMPILE_THREADS", "1") // no compile processes that use CPUs meanwhile
 	r := trace(t, &f, "", "compiled.py", "--steps", "50")
 	r.Compare(t)
 	realtest.Covered(t, "PyTorch, torch.compile", r.Called)
@@ -30,7 +30,7 @@ func TestCompiledTrainingIsRecordedCallForCall(t *testing.T) {
 	}
 }
 
-// count is how many recorded events are such.
+// count is the number of recorded events that match an SQL condition.
 func count(t *testing.T, db, such string) int64 {
 	t.Helper()
 	q, err := sqlite.Query(t.Context(), db, "select count(*) from events where "+such, store.Limits{})

@@ -14,7 +14,7 @@ import (
 
 const repository = "../../.."
 
-// tried is the JSON file of gpu/run, as far as it is compared here.
+// tried is the part of the JSON file of gpu/run that is compared here.
 type tried struct {
 	ExitCode int `json:"exit_code"`
 	Steps    []struct {
@@ -44,7 +44,7 @@ func tryGPU(t *testing.T, run string, env []string, args ...string) (r tried, pr
 	return r, string(out)
 }
 
-// What gpu/run would say of answers of CUPTI and nvidia-smi, which are not here.
+// Checks how gpu/run judges answers of CUPTI and nvidia-smi, which are not available here.
 func TestWhatTheKitJudges(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "python3", repository+"/gpu/tests/test_kit.py").CombinedOutput()
 	if err != nil {
@@ -71,8 +71,8 @@ func TestKitWithoutPyTorchSaysSo(t *testing.T) {
 	}
 }
 
-// What "make gpu-kit" packs is all that is needed, and is right on a GPU whose own counts are
-// known. What needs NVIDIA's tools says so.
+// What "make gpu-kit" packs is complete, and right on a GPU whose own counts are known. Steps that
+// need NVIDIA's tools say so.
 func TestKitOnTheHollowGPU(t *testing.T) {
 	f := fetch(t)
 	kerneltest.Require(t)
@@ -114,7 +114,7 @@ func TestKitOnTheHollowGPU(t *testing.T) {
 	}
 }
 
-// The hollow runtime calls the driver's exported launch for each of its own.
+// The hollow runtime calls the driver's exported launch function in each of its own launches.
 func launchesAreNested(t *testing.T, facts json.RawMessage) {
 	t.Helper()
 	var nested struct {

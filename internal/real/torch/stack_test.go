@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// deep waits for the GPU deep in libtorch. The comments are the numbers of its lines.
+// deep waits for the GPU deep in libtorch. The comments are its line numbers.
 const deep = `import torch
 
 def leaf(x):
@@ -26,7 +26,7 @@ for _ in range(300):
     middle(x)  # 11
 `
 
-// A call that libtorch makes for a script has the script's lines in its stack, in order, though
+// A call that libtorch makes for a script has the script's lines in its stack, in order, although
 // frames of several libraries are between them.
 func TestCallsOfLibtorchHaveTheLinesOfTheScript(t *testing.T) {
 	f := fetch(t)

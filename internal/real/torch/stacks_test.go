@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/internal/real/realtest"
 )
 
-// Stacks through Python, libtorch and the threads of autograd are those that the program finds
-// itself, frame by frame.
+// Stacks through Python, libtorch and the threads of autograd are the same as those that the
+// program unwinds itself, frame by frame.
 func TestStacksOfPyTorchAreThoseThatItFindsItself(t *testing.T) {
 	f := fetch(t)
 	kerneltest.Require(t)

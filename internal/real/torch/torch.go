@@ -1,5 +1,5 @@
-// Package torch runs PyTorch, as PyPI's wheel for CUDA 13 brings it, on the hollow GPU, with
-// programs of ours that train small networks (programs).
+// Package torch runs PyTorch, from PyPI's wheel for CUDA 13, on the hollow GPU, with programs of
+// this project that train small networks (programs).
 package torch
 
 import (
@@ -27,15 +27,15 @@ var requirements []byte
 //go:embed programs/*.py
 var programs embed.FS
 
-// Files is where PyTorch is, and what runs it.
+// Files are the paths of PyTorch and of what runs it.
 type Files struct {
 	real.Installed        // with train.py, ddp.py, graphs.py, compiled.py, faulty.py and ranks.py
 	GPU            string // folder of the hollow libraries
 	Triton         string // its package; empty unless it was fetched
 }
 
-// Fetch fetches and builds what is not in the cache, and says so to progress. It needs
-// python3 (3.11 to 3.13) with pip, and gcc.
+// Fetch fetches and builds what is not in the cache, and reports this to progress. It needs python3
+// (3.11 to 3.13) with pip, and gcc.
 func Fetch(ctx context.Context, progress io.Writer) (f Files, err error) {
 	w := real.Wheels{
 		Name: "PyTorch " + version + " and what it imports", Requirements: requirements,
@@ -67,7 +67,7 @@ func (f *Files) Command(ctx context.Context, shared string, args ...string) *exe
 	return cmd
 }
 
-// Env are the variables that a program needs.
+// Env is the environment that a program needs.
 func (f *Files) Env(shared string) []string {
 	path := f.Site
 	if f.Triton != "" {

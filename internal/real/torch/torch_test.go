@@ -30,14 +30,14 @@ func trace(t *testing.T, f *Files, settings string, args ...string) realtest.Tra
 	return traceWith(t, f, settings, probe.StackSlow, args...)
 }
 
-// traceWith is told of which calls stacks are to be taken.
+// traceWith is trace with a stack policy.
 func traceWith(t *testing.T, f *Files, settings string, stacks probe.StackPolicy, args ...string) realtest.Traced {
 	t.Helper()
 	shared := filepath.Join(t.TempDir(), "hollow")
 	return realtest.Trace(t, f.Command(t.Context(), shared, args...).Args, f.Env(shared), settings, stacks)
 }
 
-// last is the JSON line that the program says at its end.
+// last reads the JSON line that the program prints at its end.
 func last(t *testing.T, said string, into any) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(said), "\n")
@@ -65,7 +65,7 @@ func TestTrainingIsRecordedCallForCall(t *testing.T) {
 	}
 }
 
-// hog uses up a CPU until the test ends.
+// hog keeps a CPU busy until the test ends.
 func hog(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
@@ -85,7 +85,7 @@ func TestRanksMeetAndAreRecordedCallForCall(t *testing.T) {
 	f := fetch(t)
 	for _, ranks := range []string{"2", "4"} {
 		t.Run(ranks, func(t *testing.T) {
-			if ranks == "4" { // the more CPUs are used up, the later the tracer's turn comes
+			if ranks == "4" { // the more CPUs are busy, the later the tracer runs
 				for range 2 * runtime.NumCPU() {
 					hog(t)
 				}
@@ -117,7 +117,7 @@ func TestGraphsAreRecordedCallForCall(t *testing.T) {
 	realtest.Covered(t, "PyTorch, graphs", r.Called)
 }
 
-// Each fault strikes, and says when.
+// Each fault happens, and the program reports when.
 func TestFaultyTrainingTellsTheTruth(t *testing.T) {
 	f := fetch(t)
 	for _, fault := range []string{"worker-net", "mutex", "late-disk", "late-lock", "late-faults"} {
@@ -127,7 +127,7 @@ func TestFaultyTrainingTellsTheTruth(t *testing.T) {
 			switch {
 			case strings.HasPrefix(fault, "late-"):
 				program = "ranks.py"
-			case fault == "mutex": // strikes by the clock, not by the step, and a step takes a millisecond
+			case fault == "mutex": // it happens at times, not at steps, and a step takes a millisecond
 				steps = "400"
 			}
 			cmd := f.Command(t.Context(), filepath.Join(dir, "hollow"), program,

@@ -18,15 +18,16 @@ var triton []byte
 
 const tritonVersion = "3.9.0"
 
-// FetchTriton fetches Triton, which torch.compile needs, if it is not in the cache: programs find it
-// from then on. What it makes needs gcc and Python's headers (Debian: python3-dev).
+// FetchTriton fetches Triton, which torch.compile needs, if it is not in the cache. From then on
+// programs find it. Compiling with it needs gcc and Python's headers (Debian: python3-dev).
 func (f *Files) FetchTriton(ctx context.Context, progress io.Writer) (err error) {
 	w := real.Wheels{Name: "Triton " + tritonVersion, Requirements: triton, FetchMB: 286, DiskMB: 999}
 	f.Triton, err = w.Fetch(ctx, f.Python, "torch/triton-"+tritonVersion+"-"+f.Tag, progress)
 	return err
 }
 
-// ReadFiles reads what was fetched, so that programs do not wait for the disk while they load it.
+// ReadFiles reads the fetched files into the page cache, so that programs do not wait for the disk
+// while they load.
 func (f *Files) ReadFiles() error {
 	for _, dir := range []string{f.Site, f.Triton} {
 		if dir == "" {
