@@ -20,7 +20,7 @@ func Machines(ctx context.Context, r store.Reader) (list []store.Reader, done fu
 	}
 	return list, func() {
 		for _, one := range list {
-			_ = one.Close() // a reader has written nothing
+			_ = one.Close() // a reader has nothing to lose
 		}
 	}, nil
 }

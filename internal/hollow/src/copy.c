@@ -1,5 +1,5 @@
-/* Copies and fills. The bytes move at the call, or at the launch of the graph; that they
- * move takes simulated time in the stream. */
+/* Copies and fills. The bytes move at the call, or at the launch of the graph; in the stream
+ * the copy takes simulated time. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -12,8 +12,8 @@ enum {
 	PAGE = 4096,
 };
 
-/* Zeroes by giving whole pages back to the kernel. To write them takes milliseconds of the
- * calling thread, which spends none where there is a GPU. */
+/* Zeroes by returning whole pages to the kernel. Writing zeros would cost the calling thread
+ * milliseconds, which it does not spend with a real GPU. */
 static void zero_pages(char *to, size_t n)
 {
 	char *first = (char *)(((uintptr_t)to + PAGE - 1) & -(uintptr_t)PAGE);
@@ -91,7 +91,7 @@ int copy_queue(struct stream *s, const struct copy *c, bool sync)
 	}
 	hollow_add(row, bytes);
 	bool behind = s->head, wait = sync || (pageable && (to_host || bytes > STAGED));
-	if (behind && !wait && !(pageable && c->from)) { /* what it copies is not there yet */
+	if (behind && !wait && !(pageable && c->from)) { /* the data to copy is not ready yet */
 		stream_copy(s, c, ns);
 		pthread_mutex_unlock(&engine);
 		return OK;

@@ -25,7 +25,7 @@ API cuMemcpyDtoH_v2(void *to, const void *from, size_t n)
 	return linear(NULL, to, from, n, true);
 }
 
-/* Between two places of a device the host does not wait. */
+/* The host does not wait for a copy within a device. */
 API cuMemcpyDtoD_v2(void *to, const void *from, size_t n)
 {
 	HIT;

@@ -50,8 +50,8 @@ API cuGetErrorName(int code, const char **name)
 	return *name ? OK : INVALID_VALUE;
 }
 
-/* Functions of which there are newer forms that were not the first change: since which
- * version of CUDA each is meant by the name without a number. */
+/* Functions with more than one newer form: the CUDA version since which the name without a
+ * number means each form. */
 static const struct {
 	const char *name, *form;
 	int since;
@@ -132,8 +132,8 @@ API cuGetProcAddress(const char *name, void **f, int version, uint64_t flags)
 	return *f ? OK : NOT_FOUND;
 }
 
-/* The tables are NVIDIA's own affair between its libraries; there are none here. What was
- * asked for is counted by its identifier. */
+/* Export tables are private to NVIDIA's libraries; there are none here. Requests are counted
+ * by identifier. */
 API cuGetExportTable(const void **table, const unsigned char *id)
 {
 	HIT;

@@ -32,7 +32,7 @@ API cuMemAllocManaged(void **p, size_t size, unsigned flags)
 	return allocate(p, size, RANGE_MANAGED, flags);
 }
 
-/* As the real one, it waits until the device has done all that was queued. */
+/* Like the real one, it waits until the device has finished all queued work. */
 API cuMemFree_v2(void *p)
 {
 	HIT;

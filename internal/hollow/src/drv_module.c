@@ -1,5 +1,5 @@
-/* Driver: modules, libraries, kernels and their launches. Images are not read: every name
- * that is asked for is there. */
+/* Driver: modules, libraries, kernels and their launches. Images are not read: every requested
+ * name is found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

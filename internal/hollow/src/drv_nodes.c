@@ -175,5 +175,5 @@ API cuGraphAddNode_v2(struct node **out, struct graph *g, struct node *const *de
 		*out = add(g, deps, n, NODE_EMPTY);
 		return OK;
 	}
-	return 801; /* not supported, as what has no function here */
+	return 801; /* not supported, like functions that are not implemented */
 }

@@ -3,7 +3,7 @@
 
 #include "engine.h"
 
-/* Pools: each allocation is one of its own. What a pool holds is what is allocated. */
+/* Pools: each allocation is separate. A pool holds exactly what is allocated. */
 struct pool {
 	int device;
 };
@@ -100,8 +100,8 @@ API cuMemAllocFromPoolAsync(void **p, size_t size, struct pool *pool, void *stre
 	return memory_take(size, RANGE_DEVICE, 0, p);
 }
 
-/* The memory goes at once: the kernels queued before, which may still run, touch nothing.
- * While captured it stays: the graph's copies use it at each launch. */
+/* The memory is freed at once: kernels that were queued before may still run, but touch no memory.
+ * During a capture it is kept: the graph's copies use it at each launch. */
 API cuMemFreeAsync(void *p, void *stream)
 {
 	HIT;

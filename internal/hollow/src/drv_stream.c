@@ -259,7 +259,7 @@ API cuEventElapsedTime_v2(float *ms, struct event *from, struct event *to)
 	return elapsed(ms, from, to);
 }
 
-/* What another part of the device writes is there at once: kernels compute nothing. */
+/* Values that another part of the device writes are visible at once: kernels compute nothing. */
 API cuStreamWriteValue32_v2(void *stream, uint32_t *at, uint32_t value, unsigned flags)
 {
 	HIT;

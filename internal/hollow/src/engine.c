@@ -80,7 +80,7 @@ struct stream *stream_new(unsigned flags, int priority)
 	return s;
 }
 
-/* What is queued goes on: a destroyed stream leaves only when it is empty, so it is kept. */
+/* Queued work goes on: a destroyed stream ends only when it is empty, so it is kept. */
 void stream_free(struct stream *s)
 {
 	pthread_mutex_lock(&engine);
@@ -96,7 +96,7 @@ void stream_free(struct stream *s)
 	pthread_mutex_unlock(&engine);
 }
 
-/* When something that is queued now, or was at the given time, can begin. */
+/* When work that is queued now, or was queued at the given time, can begin. */
 static uint64_t begin_at(struct stream *s, uint64_t queued)
 {
 	uint64_t t = s->ready > queued ? s->ready : queued;
@@ -195,7 +195,7 @@ void stream_gate(struct stream *s, struct func *f, hollow_reached reached, void 
 	progress();
 }
 
-/* Computes the operation at the head of a stream. False: it is not to be known yet. */
+/* Computes the operation at the head of a stream. False: its end cannot be known yet. */
 static bool advance(struct stream *s)
 {
 	struct op *o = s->head;
@@ -306,7 +306,7 @@ void throttle(struct stream *s)
 		wait_until(until);
 }
 
-/* Each stream of a device, the legacy one too: how wait.c sees them all. */
+/* All streams of a device, with the legacy one, for wait.c. */
 int streams_of(int device, struct stamp **out, int room)
 {
 	int n = 0;
@@ -322,7 +322,7 @@ int streams_of(int device, struct stamp **out, int room)
 
 void capture_drop(struct capture *c); /* graph.c */
 
-/* All streams that have joined a capture are as before. */
+/* Takes all streams that have joined a capture out of it. */
 void captures_leave(struct capture *c)
 {
 	for (struct stream *s = streams; s; s = s->next) {

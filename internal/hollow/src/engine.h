@@ -55,7 +55,7 @@ struct func { /* CUfunction, CUkernel and cudaKernel_t */
 	bool loaded; /* its code is on the device, since its first launch */
 };
 
-/* A moment that may not be known yet. */
+/* A time that may not be known yet. */
 struct stamp {
 	int refs;
 	bool known;
@@ -128,7 +128,7 @@ struct event {
 struct stream {
 	struct stream *next;
 	uint64_t id, ready;	   /* ready: when all that is queued has ended, as far as known */
-	struct op *head, **tail;   /* what is behind something of unknown end */
+	struct op *head, **tail;   /* operations after one of unknown end */
 	uint32_t pending;
 	uint64_t ends[MAX_DEPTH];  /* of the latest launches, a ring */
 	uint64_t launches;

@@ -182,7 +182,7 @@ static uint64_t end_of(struct graph *g, uint64_t start)
 	return last;
 }
 
-/* Something in the graph ends when something outside says so: its nodes are queued one by one. */
+/* A node's end depends on something outside the graph: the nodes are queued one by one. */
 static void run_in_order(struct stream *s, struct graph *g)
 {
 	bool pageable, to_host;

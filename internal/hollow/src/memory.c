@@ -1,4 +1,4 @@
-/* The GPU's memory is memory of the host; what is allocated, pinned or managed is known. */
+/* The GPU's memory is host memory; allocated, pinned and managed ranges are recorded. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

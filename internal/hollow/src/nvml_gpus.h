@@ -1,5 +1,5 @@
-/* What the stand-in for NVIDIA's management library (internal/cudastub/stub/nvml.c) says of the
- * simulated GPUs: the same as libcuda. */
+/* The simulated GPUs for the stand-in of NVIDIA's management library
+ * (internal/cudastub/stub/nvml.c): the same values as in libcuda. */
 #include <stdio.h>
 
 #include "hollow.h"

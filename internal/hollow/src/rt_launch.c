@@ -218,7 +218,7 @@ static int launch_ptsz(void *kernel, dim grid, dim block, void **args, size_t sh
 	return rt_done(cuLaunchKernel_ptsz(kernel, SHAPE, stream, args, NULL));
 }
 
-/* Host stub, or a cudaKernel_t, which the real one takes too. */
+/* The kernel of a host stub, or of a cudaKernel_t, which the real function accepts, too. */
 static void *either(const void *f)
 {
 	void *kernel = rt_kernel(f);

@@ -133,7 +133,7 @@ struct row *hollow_row(uint32_t kind, const char *name)
 	r = find(kind, name, hash, seen, n);
 	if (!r)
 		r = add(kind, name, hash, n);
-	if (!r) { /* full: the last row, which add leaves free, says so */
+	if (!r) { /* full: use the last row, which add leaves free, to say so */
 		r = &s->row[ROWS - 1];
 		r->kind = kind;
 		r->name = TEXT_SIZE - 16;

@@ -1,6 +1,6 @@
 /*
- * The stacks of calls, as the program itself finds them: a second opinion for a reader of
- * them from outside. HOLLOW_STACKS names a file, to which each stack that is not there yet is
+* The stacks of calls, as the program itself unwinds them, to check a tracer that reads stacks
+ * from outside. HOLLOW_STACKS names a file, to which each stack that is not there yet is
  * appended as a line: the function, then its callers, innermost first, each as the name of its
  * file + the address in it (as the file has it) that the call returns to. Code in no file is
  * "+0x0". glibc's backtrace unwinds by .eh_frame; it cannot pass a return probe, so this is
@@ -81,7 +81,7 @@ void hollow_stack(const char *function, const void *caller)
 {
 	static char line[LINE];
 	void *pc[FRAMES];
-	if (!strncmp(function, "__cudaRegister", 14)) /* a hundred thousand of them, none of which is traced */
+	if (!strncmp(function, "__cudaRegister", 14)) /* a hundred thousand calls, none of which is traced */
 		return;
 	int n = backtrace(pc, FRAMES), from = 0;
 	while (from < n && pc[from] != caller) /* frames of this library, above the program's */

@@ -14,7 +14,7 @@ enum { SCHED_AUTO = 0, SCHED_SPIN = 1, SCHED_YIELD = 2, SCHED_BLOCK = 4, SCHED_M
 
 __thread bool wait_by_sleeping;
 
-/* A thread that sleeps until a moment is known. */
+/* A thread that sleeps until a time is known. */
 struct sleeper {
 	struct sleeper *next;
 	struct stamp *until;
@@ -26,7 +26,7 @@ static int interrupts = -1; /* stands for the driver's device file, which a bloc
 
 int streams_of(int device, struct stamp **out, int room);
 
-/* By timers, so that it is an interrupt that ends a wait, as of a GPU, and not another thread. */
+/* Uses timers, so that an interrupt ends a wait, as with a GPU, and not another thread. */
 void wake_waiting(void)
 {
 	static const struct itimerspec now = {.it_value.tv_nsec = 1};
@@ -73,7 +73,7 @@ void wait_until(uint64_t when)
 		RELAX();
 }
 
-/* Called with the lock held, which it lets go meanwhile. */
+/* Called with the lock held; releases it while it sleeps. */
 static void sleep_until_known(struct stamp *t)
 {
 	struct sleeper own = {sleepers, t, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
@@ -93,7 +93,7 @@ static void sleep_until_known(struct stamp *t)
 	close(own.timer);
 }
 
-/* Waits for a moment that may not be known yet, and drops it. */
+/* Waits for a time that may not be known yet, and drops the stamp. */
 void wait_stamp(struct stamp *t)
 {
 	pthread_mutex_lock(&engine);

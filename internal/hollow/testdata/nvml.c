@@ -1,4 +1,4 @@
-/* Compares what the management library says of each GPU with what the driver does. */
+/* Compares the management library's values for each GPU with the driver's. */
 #include <stdio.h>
 #include <string.h>
 

@@ -189,7 +189,7 @@ static void reached(void *g, void *arg, unsigned long start)
 	__atomic_store_n(&gate, g, __ATOMIC_RELEASE);
 }
 
-/* What is queued behind a host function, or behind something of unknown end, waits for it. */
+/* Work queued after a host function, or after work of unknown end, waits for it. */
 static void outside(void)
 {
 	handle a, b, event;

@@ -1,4 +1,4 @@
-/* cuBLAS. All that computes is generated: it launches a kernel on the handle's stream. */
+/* cuBLAS. The functions that compute are generated: each launches a kernel on the handle's stream. */
 #include "nvlibs.h"
 
 enum { ALLOC_FAILED = 3 };

@@ -1,4 +1,4 @@
-/* cuBLASLt: matrix products with descriptors, of which none is looked at. */
+/* cuBLASLt: matrix products with descriptors, which are ignored. */
 #include "nvlibs.h"
 
 enum { FAILED = 13, REFUSED = 15, ALLOC_FAILED = 3, DESCRIPTOR = 256 };

@@ -88,7 +88,7 @@ API cudnnBackendFinalize(void *desc)
 	return 0;
 }
 
-/* The caller brings the descriptors that it asks for; nothing has to be written to them. */
+/* The caller passes the descriptors that it asks for; nothing has to be written to them. */
 API cudnnBackendGetAttribute(void *desc, int name, int type, int64_t wanted, int64_t *got, void *values)
 {
 	HIT;

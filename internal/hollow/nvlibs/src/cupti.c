@@ -1,4 +1,4 @@
-/* CUPTI: there is nothing to profile; what asks is told so. */
+/* CUPTI: there is nothing to profile, and callers get that answer. */
 #include "nvlibs.h"
 
 API cuptiGetVersion(uint32_t *version)

@@ -1,4 +1,4 @@
-/* cuSOLVER: as far as a handle; what asks for the size of a workspace is told "not supported". */
+/* cuSOLVER: handles only; queries of a workspace's size return "not supported". */
 #include "nvlibs.h"
 
 API cusolverDnCreate(void **handle)

@@ -1,4 +1,4 @@
-/* cuSPARSE: as far as a handle; what computes is generated. */
+/* cuSPARSE: handles only; the functions that compute are generated. */
 #include "nvlibs.h"
 
 API cusparseCreate(void **handle)

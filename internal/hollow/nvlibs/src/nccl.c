@@ -1,4 +1,4 @@
-/* NCCL's calls: each queues a kernel that ends when all ranks have come to it. */
+/* NCCL's calls: each queues a kernel that ends when all ranks have reached it. */
 #include <sys/random.h>
 #include <time.h>
 

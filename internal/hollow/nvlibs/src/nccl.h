@@ -11,7 +11,7 @@ enum { SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
 
 enum { MAX_RANKS = 16, CHUNK = 1 << 20 };
 
-/* Send and receive have values of their own. */
+/* SEND and RECV are point-to-point; the others are collective. */
 enum coll { ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SEND, RECV };
 
 struct nccl_op {
@@ -24,16 +24,16 @@ struct nccl_op {
 	size_t done;	    /* bytes, of a send or receive that goes on */
 };
 
-/* What is queued on a stream as one kernel: a call, or a group's calls of a communicator. */
+/* What is queued on a stream as one kernel: a call, or a group's calls on one communicator. */
 struct work {
 	struct work *next;
 	struct comm *comm;
 	void *stream;
 	struct nccl_op *first, **last;
-	bool captured; /* belongs to a graph, is run again */
+	bool captured; /* belongs to a graph, and is run at each launch */
 };
 
-/* A run of a work, from when the stream came to it. */
+/* One run of a work, from when the stream reached it. */
 struct turn {
 	struct turn *next;
 	struct work *work;
@@ -43,7 +43,7 @@ struct turn {
 
 struct box { /* of a sender and a receiver */
 	uint32_t full, size;
-	uint64_t start; /* when the sender's stream came to it */
+	uint64_t start; /* when the sender's stream reached it */
 };
 
 struct barrier {
@@ -59,7 +59,7 @@ struct region {
 	char data[]; /* a chunk for each rank, then one for each box */
 };
 
-struct unique_id { /* ncclUniqueId; all of it is chance */
+struct unique_id { /* ncclUniqueId; all bytes are random */
 	char bytes[128];
 };
 

@@ -1,4 +1,4 @@
-/* Communicators of the hollow NCCL: where the ranks meet, and the thread that acts for each. */
+/* Communicators of the hollow NCCL: the region in which ranks meet, and each rank's proxy thread. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static void *act(void *arg)
 #define PLACE "/dev/shm"
 #define REGION "hollow-nccl-"
 
-/* Removes the regions of ranks that ended before they had met: nobody has a lock on them. */
+/* Removes the regions of ranks that ended before they met: no process holds a lock on them. */
 static void sweep(void)
 {
 	DIR *d = opendir(PLACE);
@@ -83,7 +83,7 @@ static int open_region(const char *path)
 			return fd;
 		if (!flock(fd, LOCK_SH) && !fstat(fd, &s) && s.st_nlink)
 			return fd;
-		close(fd); /* somebody removed it meanwhile */
+		close(fd); /* another process removed it meanwhile */
 	}
 }
 
@@ -187,7 +187,7 @@ API ncclCommSplit(struct comm *c, int color, int key, struct comm **out, void *c
 		int k = c->region->key[i];
 		rank += k < key || (k == key && i < c->rank);
 	}
-	struct unique_id id = c->id; /* the same on all ranks of this colour, another on others */
+	struct unique_id id = c->id; /* the same on all ranks of this colour, different for other colours */
 	uint64_t word;
 	memcpy(&word, id.bytes, sizeof word);
 	word = (word ^ ((uint64_t)(unsigned)++c->splits << 32 | (unsigned)color)) * 1099511628211ull;

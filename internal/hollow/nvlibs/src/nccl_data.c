@@ -90,7 +90,7 @@ static void reduce_chunk(struct comm *c, const struct nccl_op *o, char *to, size
 		average(to, size, o->type, c->ranks);
 }
 
-/* Passes size bytes from each rank through the region, and hands each chunk on. */
+/* Passes size bytes from each rank through the region, and delivers each chunk. */
 static bool pass(struct comm *c, const struct nccl_op *o, const char *send, size_t size, int into, size_t stride)
 {
 	for (size_t at = 0; at < size || !at; at += CHUNK) {
@@ -135,7 +135,7 @@ static bool collect(struct comm *c, struct nccl_op *o)
 		for (int i = 0; i < c->ranks && ok; i++)
 			ok = pass(c, o, o->send + i * size, size, i == c->rank ? REDUCED : NOTHING, 0);
 		return ok;
-	case ALL_TO_ALL: /* each rank in turn is given its part of everyone's */
+	case ALL_TO_ALL: /* each rank in turn gets its part of every rank's data */
 		for (int i = 0; i < c->ranks && ok; i++)
 			ok = pass(c, &part, o->send + i * size, size, i == c->rank ? EVERYONES : NOTHING, size);
 		return ok;
@@ -144,7 +144,7 @@ static bool collect(struct comm *c, struct nccl_op *o)
 	}
 }
 
-/* Moves a send or receive on by a chunk, if the other side is ready. */
+/* Continues a send or receive by one chunk, if the other side is ready. */
 static bool advance(struct comm *c, struct nccl_op *o, uint64_t start, uint64_t *latest)
 {
 	int from = o->coll == SEND ? c->rank : o->root, to = o->coll == SEND ? o->root : c->rank;
@@ -193,8 +193,8 @@ static uint64_t exchange(struct comm *c, struct work *w, uint64_t start)
 	return latest;
 }
 
-/* Runs what a stream has come to, with the other ranks; returns when it ended on the GPU:
- * a latency and the bytes at a rate after the last rank came. */
+/* Runs the work that a stream has reached, with the other ranks. Returns when it ended on the GPU:
+ * after the last rank arrived, plus a latency and the time for the bytes. */
 uint64_t run_work(struct comm *c, struct work *w, uint64_t start)
 {
 	size_t bytes = 0;

@@ -14,7 +14,7 @@
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
 		   unsigned shared, void *stream, void **params, void **extra);
 
-/* What a library handle points to: all that is known of it is the stream. */
+/* What a library handle points to; it holds only the stream. */
 struct handle {
 	void *stream;
 	int math_mode, pointer_mode;

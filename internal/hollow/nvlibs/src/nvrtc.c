@@ -1,4 +1,4 @@
-/* NVRTC: there is no compiler; what asks for one is told so. */
+/* NVRTC: there is no compiler, and callers get that answer. */
 #include "nvlibs.h"
 
 enum { COMPILATION = 6 };

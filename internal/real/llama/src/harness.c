@@ -121,7 +121,7 @@ static void *hold(void *unused)
 	return unused;
 }
 
-/* Takes the lock, as each step does, and counts what that took longer than a ms. */
+/* Takes the lock, as each step does, and adds up the times longer than a ms. */
 static void guarded(void)
 {
 	uint64_t began = now();

@@ -58,14 +58,14 @@ def sums_per_ms():
 
 
 def burn(seconds):
-    """Keeps this thread running until so much time has passed."""
+    """Keeps this thread running until the time has passed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 
 
 def work(seconds):
-    """Needs so much time of a CPU: longer, if others take it."""
+    """Uses a CPU for the time; it takes longer if other programs use the CPU."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -119,7 +119,7 @@ class Samples(Dataset):
 
 
 def listen():
-    """Listens at a port below those that clients are given, as servers do."""
+    """Listens on a port below the range of client ports, as servers do."""
     for port in range(21000, 22000):
         try:
             return socket.create_server(("127.0.0.1", port))
@@ -297,7 +297,7 @@ def main():
         waits.append(0 if ready else time.monotonic_ns() - asked)
         if n == a.after:
             rival.on.set()
-        if n == a.steps // 3:  # whoever disturbs the program from outside may begin
+        if n == a.steps // 3:  # a fault from outside may begin
             open(os.path.join(a.dir, "steady"), "w").close()
         if n == 2 and a.pin_autograd is not None:
             os.sched_setaffinity(autograd(), {a.pin_autograd})

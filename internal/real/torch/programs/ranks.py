@@ -106,7 +106,7 @@ def start(port):
 
 
 def join(a, store):
-    """Makes the group of ranks, each with a GPU of its own, when all are there."""
+    """Makes the group of ranks, each with its own GPU, when all ranks are there."""
     store.set(f"rank {a.rank}", "")
     store.wait([f"rank {r}" for r in range(RANKS)])
     cudart = ctypes.CDLL("libcudart.so.13")
@@ -131,7 +131,7 @@ def train(a, other):
         os.sched_setaffinity(0, {pin})
     ends = []
     for n in range(a.steps):
-        if n == a.steps // 3 and a.rank == 0:  # whoever disturbs the program from outside may begin
+        if n == a.steps // 3 and a.rank == 0:  # a fault from outside may begin
             with open(os.path.join(a.dir, "steady.new"), "w") as f:
                 f.write(str(other.pid))
             os.rename(f.name, os.path.join(a.dir, "steady"))
