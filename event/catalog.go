@@ -110,14 +110,14 @@ type Role uint8
 // The roles.
 const (
 	RoleOther      Role = iota
-	RoleLaunch          // hands work to the GPU
+	RoleLaunch          // gives work to the GPU
 	RoleSync            // waits for the GPU by definition
 	RoleCopy            // moves memory; may wait for the GPU
 	RoleAlloc           // allocates
 	RoleFree            // frees
 	RoleLoad            // loads code
 	RoleCapture         // makes or changes a graph, to be launched later
-	RoleCollective      // hands work to the GPU that waits there for other ranks
+	RoleCollective      // gives work to the GPU that waits there for other ranks
 )
 
 var roleNames = [...]string{"other", "launch", "sync", "copy", "alloc", "free", "load", "capture", "collective"}
@@ -133,7 +133,7 @@ func (r Role) String() string {
 // Info is one row of the catalogue.
 type Info struct {
 	Op    Op
-	Name  string // in the library's own words; the op column of the events view
+	Name  string // the library's own name; the op column of the events view
 	Shape Shape
 	Role  Role
 	Args  []Arg // at most NumArgs, in the order they are recorded
@@ -143,10 +143,10 @@ type Info struct {
 	Doc     string // one sentence
 	// SetsDevice marks the call that chooses the thread's device; P1 is it.
 	SetsDevice bool
-	// Seldom marks a function that few programs call, and seldom. Where each probe costs
-	// a file descriptor and time (BackendPerf), it has none.
+	// Seldom marks a function that few programs call, and rarely. Where each probe
+	// costs a file descriptor and time (BackendPerf), it has none.
 	Seldom bool
-	// Space is where the memory lies that the operation allocates or frees.
+	// Space is where the memory is that the operation allocates or frees.
 	Space Space
 }
 
@@ -155,18 +155,18 @@ func (o Op) Source() Source { return Source(o >> 8) }
 
 func op(s Source, n uint8) Op { return Op(s)<<8 | Op(n) }
 
-// Inner reports whether the operation is a launch, a wait or a copy of the driver, which most
-// programs make only by way of the runtime's: each is then a call within a call that says the same.
+// Inner reports whether the operation is a launch, a wait or a copy of the driver. Most programs
+// make these only through the runtime: then each is nested in a runtime call with the same meaning.
 func (o Op) Inner() bool {
 	return o.Source() == SourceDriver && slices.Contains(InnerRoles[:], o.Role())
 }
 
-// SiteArg is the argument that holds the call site, of calls of operations that tell it: the
-// address in the calling function to which the call returns.
+// SiteArg is the argument that holds the call site, if the operation records it (TellsSite):
+// the address in the calling function to which the call returns.
 const SiteArg = NumArgs - 1
 
-// TellsSite reports whether the operation's calls tell from where they were made. Those that wait
-// for the GPU do: what a wait usually takes depends on what the program waits for there.
+// TellsSite reports whether calls of the operation have a call site. Those that wait for the
+// GPU have one: the usual duration of a wait depends on what the program waits for there.
 func (o Op) TellsSite() bool { return o.Role() == RoleSync }
 
 // InnerRoles are the roles of operations that are [Op.Inner].
@@ -241,10 +241,16 @@ const (
 	OpTCPSpike         = Op(SourceTCP)<<8 | 3
 )
 
+// Called reports whether the source's operations are functions of a library, which
+// are timed. The others are events that the kernel reports.
+func (s Source) Called() bool {
+	return s == SourceCUDA || s == SourceDriver || s == SourceGraph || s == SourceNCCL
+}
+
 type indexes struct {
 	byOp   map[Op]*Info
 	byName map[string]*Info
-	// bySymbol is of functions of libraries only.
+	// bySymbol has only functions of libraries.
 	bySymbol map[string]*Info
 }
 
@@ -358,8 +364,8 @@ var (
 	}
 )
 
-// Catalog lists every operation there is. A new operation is a new row in the file of
-// its layer, with the next free number of its source; a number is never used again.
+// Catalog lists every operation. A new operation is a new row in the file of its layer,
+// with the next free number of its source; a number is never used again.
 //
 // Signatures are those of CUDA 12 and, where a function is newer, of CUDA 13.
 var Catalog = slices.Concat(

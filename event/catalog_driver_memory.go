@@ -1,7 +1,8 @@
 package event
 
 // driverCopies are functions of the CUDA driver that move or fill memory in less usual ways.
-// Those without _v2 that have one are of CUDA 3.1 and older, with sizes of 32 bits.
+// If a function also exists with _v2, the one without is from CUDA 3.1 or older, with 32-bit
+// sizes.
 var driverCopies = []Info{
 	{
 		Op: op(SourceDriver, 40), Name: "cuMemcpy", Shape: ShapeCuCopy, Role: RoleCopy, Args: argsCuCopy,

@@ -1,6 +1,6 @@
 package event
 
-// hostOps are what the kernel tells of scheduler, processes and memory.
+// hostOps are the kernel's events of scheduler, processes and memory.
 var hostOps = []Info{
 	{Op: op(SourceHost, 1), Name: "sched_switch", Doc: "A thread was off the CPU; duration is how long."},
 	{

@@ -41,7 +41,7 @@ var classWords = [...]struct{ name, title string }{
 	OnCPU:     {"on_cpu", "on CPU"},
 }
 
-// Classes are all of them in the order in which they are listed for people: on a CPU first.
+// Classes are all classes in display order: on a CPU first.
 func Classes() []Class {
 	list := []Class{OnCPU}
 	for c := range NumClasses {

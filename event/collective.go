@@ -49,8 +49,8 @@ type Collective struct {
 	Op       Op
 	Ret      int32
 	Comm     uint64 // communicator as the process knows it
-	CommID   uint64 // the same on all ranks; 0 if its beginning was not seen
-	Rank     int32  // of the caller; in a communicator made of another one, its rank in that; -1 if unknown
+	CommID   uint64 // the same on all ranks; 0 if its creation was not seen
+	Rank     int32  // of the caller; in a communicator made from another one, its rank in the parent; -1 if unknown
 	Ranks    int32  // of the communicator; 0 if unknown
 	Seq      uint32 // as in HowFields; 0 if unknown
 	Bytes    uint64
@@ -59,8 +59,8 @@ type Collective struct {
 	Peer     int32 // as in HowFields; -1 without one
 	Stream   uint64
 	Group    uint64 // Unix ns of the outermost ncclGroupStart around it, 0 without one
-	// the communicator is older than the recording: which one it is was found out from when its operations
-	// ended
+	// the communicator is older than the recording: it was identified by the times at which its
+	// operations ended
 	Inferred bool
 
 	// The first call that waited for it, of any thread of the process; 0 if none was seen.
@@ -70,8 +70,9 @@ type Collective struct {
 	SyncEnd   uint64 // Unix ns
 }
 
-// Wait is how long the process could not be sure that the collective was done: from
-// queueing it to the end of the call that waited for it. It is false if none was seen.
+// Wait is the time until the process knew that the collective was done: from
+// queueing it to the end of the call that waited for it. It is false if no such call
+// was seen.
 func (c *Collective) Wait() (ns uint64, ok bool) {
 	return c.SyncEnd - min(c.SyncEnd, c.At), c.SyncOp != 0
 }

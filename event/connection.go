@@ -2,11 +2,11 @@ package event
 
 import "net/netip"
 
-// Connection is something that happened to a TCP connection. Thread is who
-// connected or waits for it, as far as known.
+// Connection is an event of a TCP connection. Thread is the thread that opened it or
+// waits on it, if known.
 type Connection struct {
 	At       uint64 // Unix ns
-	Duration uint64 // ns: how long was connected in vain, or the round trip
+	Duration uint64 // ns: how long connecting was tried before it failed, or the round trip
 	Thread
 	Comm       string
 	Op         Op       // tcp_retransmit, tcp_connect_failed, tcp_rtt_spike
@@ -19,7 +19,7 @@ type Connection struct {
 	Bytes      uint32 // of the segment that was sent again
 	Retrans    uint32 // segments of the connection sent again so far
 	RTT        uint32 // smoothed round trip, us
-	MinRTT     uint32 // least round trip of the last minutes, us; 0 none yet
+	MinRTT     uint32 // minimum round trip of the last minutes, us; 0 none yet
 	Inode      uint64 // of the socket
 }
 
@@ -39,7 +39,7 @@ var tcpStates = [...]string{
 	"last_ack", "listen", "closing", "new_syn_recv",
 }
 
-// TCPState names a state of a TCP connection, empty if there is none of that number.
+// TCPState names a state of a TCP connection; empty if the number is unknown.
 func TCPState(n uint8) string {
 	if int(n) < len(tcpStates) {
 		return tcpStates[n]
@@ -52,7 +52,7 @@ type HostMemory struct {
 	At          uint64 // Unix ns, end of the second
 	PID         uint32
 	MinorFaults uint64 // pages it was given, or found in the page cache, without waiting
-	MajorFaults uint64 // pages that it waited to be read for
+	MajorFaults uint64 // pages that it had to wait for while they were read
 	RSS         uint64 // bytes of memory it holds
 	Swap        uint64 // bytes of its memory that are swapped out
 }

@@ -1,7 +1,7 @@
-// Package event is the vocabulary of Ingero: what can be recorded about a
+// Package event has Ingero's types of records: what can be recorded about a
 // process and its host, in which units, under which names.
 //
-// Everything else speaks in these types: the probes produce them, the store
+// All other packages use these types: the probes produce them, the store
 // keeps them, the ledger and the diagnosis read them. The package has no clock,
 // no I/O and no dependency outside the standard library; it is not the place
 // for how events are captured or stored.
@@ -116,7 +116,7 @@ func (l *Ledger) Add(o *Ledger) {
 	l.Involuntary = addSat(l.Involuntary, o.Involuntary)
 }
 
-// Sub takes a part away; nothing becomes negative.
+// Sub subtracts o; no value goes below zero.
 func (l *Ledger) Sub(o *Ledger) {
 	for i, v := range o.NS {
 		l.NS[i] -= min(l.NS[i], v)
@@ -139,7 +139,7 @@ type Thread struct {
 	TID uint32 // thread (kernel: pid)
 }
 
-// NoGPU is the device of a call whose thread has not said which device it uses.
+// NoGPU is the device of a call whose thread has not set its device.
 const NoGPU = -1
 
 // Call is one call of a traced library function that returned.
@@ -158,7 +158,7 @@ type Call struct {
 	Rest   uint64 // ns that the other Weight-1 calls took; 0: as long as this one, each
 }
 
-// TotalNS is how long the calls took together that the row stands for.
+// TotalNS is the total duration of the calls that the row stands for.
 func (c *Call) TotalNS() uint64 { return totalNS(c.Duration, c.Weight, c.Rest) }
 
 func totalNS(duration uint64, weight uint32, rest uint64) uint64 {
@@ -171,7 +171,7 @@ func totalNS(duration uint64, weight uint32, rest uint64) uint64 {
 // End is the Unix time in ns at which the call returned.
 func (c *Call) End() uint64 { return c.Start + c.Duration }
 
-// Time is what the order of calls is read from.
+// Time returns the fields from which the order of calls is determined.
 func (c *Call) Time() CallTime {
 	t := CallTime{
 		Start: c.Start, Duration: c.Duration, Thread: c.Thread, Op: c.Op, Depth: c.Depth, Weight: c.Weight,
@@ -183,8 +183,8 @@ func (c *Call) Time() CallTime {
 	return t
 }
 
-// CallTime is a call without what was passed to it and what happened in it. The
-// fields are those of Call.
+// CallTime is a call without its arguments and its ledger. The fields are those of
+// Call.
 type CallTime struct {
 	Start, Duration uint64
 	Thread
@@ -195,7 +195,7 @@ type CallTime struct {
 	Site   uint64 // SiteArg of calls that tell it
 }
 
-// TotalNS is how long the calls took together that the row stands for.
+// TotalNS is the total duration of the calls that the row stands for.
 func (c *CallTime) TotalNS() uint64 { return totalNS(c.Duration, c.Weight, c.Rest) }
 
 // End is the Unix time in ns at which the call returned.
@@ -232,19 +232,19 @@ type OffCPU struct {
 	Syscall  int16
 	State    uint8 // the kernel's task state at switch-out; 0 is running, that is preempted
 	Dispatch bool  // the thread has made CUDA calls
-	Followed bool  // not of a traced process: recorded because it woke one
+	Followed bool  // of an untraced process: recorded because it woke a traced thread
 
 	Futex        uint64 // address waited on, if Class is Futex
 	Holder       uint32 // TID found in the lock word, 0 if unknown; a hint to be checked
 	Inode        uint64 // of the file descriptor read or written, if any
 	Socket       Socket // behind that descriptor, if Class is Network
-	Waker        Thread // who made it runnable; zero if nobody was seen
+	Waker        Thread // the thread that made it runnable; zero if none was seen
 	WakerComm    string
 	WakerFutex   uint64 // futex address the waker was operating on
 	WakerSyscall int16
 
 	OutCPU, InCPU uint16
-	Culprits      []Culprit // who ran on InCPU while it was runnable, most time first
+	Culprits      []Culprit // tasks that ran on InCPU while it was runnable, most time first
 	IdleNS        uint64    // part of RunQueue during which InCPU was idle
 	Kernel        []uint64  // kernel stack, innermost first; nil if not taken
 }
@@ -272,7 +272,7 @@ const (
 	LifeExit                           // Thread ended
 	LifeFirst                          // Thread made its first traced call
 	LifeUnfinished                     // Thread ended, or executed a new program, inside Op
-	LifeOOM                            // the kernel ended Thread's process for lack of memory, which Parent had asked for
+	LifeOOM                            // the kernel killed Thread's process for lack of memory; Parent had asked for memory
 )
 
 var lifeNames = [...]string{"", "fork", "exec", "exit", "first_call", "unfinished", "oom_kill"}
@@ -330,7 +330,7 @@ type Frame struct {
 	BuildID string
 }
 
-// String is the frame in words: its function, and where that is, as far as known.
+// String is the frame as text: its function and its place, as far as known.
 func (f *Frame) String() string {
 	name := f.Symbol
 	switch {
@@ -358,5 +358,5 @@ type Stack struct {
 	ID     uint64
 	PID    uint32
 	Frames []Frame
-	Cut    bool // there are callers behind the last frame that could not be found
+	Cut    bool // callers beyond the last frame could not be found
 }

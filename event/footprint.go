@@ -2,8 +2,8 @@ package event
 
 import "fmt"
 
-// Footprint is what processes asked of the kernel and touched, as far as it
-// changed since the footprint before. Syscalls are increments; the numbers of the
+// Footprint is what processes asked of the kernel and touched. It has only what
+// changed since the previous footprint. Syscalls are increments; the numbers of the
 // others are totals since the process began to be watched.
 type Footprint struct {
 	At        uint64 // Unix ns
@@ -72,7 +72,7 @@ const (
 	HowListen
 )
 
-// Endpoint is where a socket leads.
+// Endpoint is the other end of a socket.
 type Endpoint struct {
 	Family     string // inet, inet6, unix, or a number
 	Protocol   string // tcp, udp, unix, or a number
@@ -80,7 +80,7 @@ type Endpoint struct {
 	RemotePort uint16
 	Remote     string // address of the other end, or the path of a unix socket; empty if unknown
 	Peer       uint32 // process at the other end of a unix socket when it was connected; 0 unknown
-	How        uint8  // HowConnect, …; 0: it had it already, or needs none
+	How        uint8  // HowConnect, …; 0: the process had the socket already, or it needs no connection
 }
 
 // Touched is a file, directory, device, pipe or socket that a process opened, read
@@ -91,15 +91,15 @@ type Touched struct {
 	Device     uint32 // the kernel's number of the file system
 	Inode      uint64
 	Generation uint32 // tells files apart that had the same inode one after the other
-	Path       string // as the process saw it when it was named; empty for sockets
+	Path       string // as the process saw it at first use; empty for sockets
 	Endpoint   Endpoint
 	Opens      uint64 // opened, or connected, accepted or listening
 	Reads      uint64
 	ReadBytes  uint64
 	Writes     uint64
 	WriteBytes uint64
-	Errors     uint64 // reads, writes and connects that failed; not those that would have waited
-	First      uint64 // Unix ns at which it was seen first
+	Errors     uint64 // reads, writes and connects that failed, except with EAGAIN or the like
+	First      uint64 // Unix ns at which it was first seen
 }
 
 // Miss is a path that a process could not open or execute.
@@ -129,7 +129,7 @@ type ProcessCPU struct {
 	PID    uint32
 	Parent uint32 // 0 if unknown
 	Comm   string
-	First  uint64 // Unix ns at which watching it began
+	First  uint64 // Unix ns from which on it was watched
 	Ended  uint64 // Unix ns, 0 while it lives
 	NS     uint64 // on CPUs, of all its threads
 	InNS   uint64 // of that, in system calls

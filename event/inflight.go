@@ -2,10 +2,10 @@ package event
 
 import "fmt"
 
-// InFlight is a call that had not returned when it was looked at, a second or more
-// after it began; or, if Op is 0, a thread that holds what such a call waits for.
+// InFlight is a call that had not returned when it was observed, a second or more
+// after it began. If Op is 0, it is a thread that holds what such a call waits for.
 type InFlight struct {
-	At    uint64 // Unix ns at which it was looked at last
+	At    uint64 // Unix ns at which it was last observed
 	Start uint64 // Unix ns at which the outermost call began; with Op 0, the call that is held up
 	Thread
 	Comm  string
@@ -14,7 +14,7 @@ type InFlight struct {
 	GPU   int8
 	Args  [NumArgs]uint64 // of Op
 
-	// What the thread did when it was looked at:
+	// What the thread did when it was observed:
 	Doing  Doing
 	Since  uint64 // Unix ns since when
 	Class  Class  // what it waits for, if it is blocked
@@ -23,7 +23,7 @@ type InFlight struct {
 	// HolderComm is the name of Holder, empty if unknown.
 	HolderComm string
 	Syscall    int16  // on the traced machine's architecture, -1 if in none
-	File       string // behind the descriptor it reads, writes or asks, as /proc names it
+	File       string // behind the descriptor it reads, writes or polls, as /proc names it
 	Inode      uint64
 
 	OnCPU  uint64             // ns on a CPU since Start
@@ -35,7 +35,7 @@ type InFlight struct {
 	End     uint64 // Unix ns at which it returned, or its thread ended; 0 if neither
 }
 
-// Age is how long the call had been in progress when it was looked at, or took, ns.
+// Age is how long the call took, or had been in progress when it was observed, ns.
 func (f *InFlight) Age() uint64 {
 	if f.End > f.Start {
 		return f.End - f.Start
@@ -80,10 +80,10 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	StillInFlight Outcome = iota // when it was looked at last
+	StillInFlight Outcome = iota // when it was last observed
 	Returned
 	Died // its thread ended, or executed a new program, in the call
-	Left // it is not in the call any more, and no return was recorded: it jumped out, or the record was lost
+	Left // it is no longer in the call, and no return was recorded: it jumped out, or the record was dropped
 )
 
 var outcomeNames = [...]string{"in_flight", "returned", "died", "left"}
@@ -106,7 +106,7 @@ func OutcomeByName(name string) (Outcome, bool) {
 	return 0, false
 }
 
-// Waits words what the thread does: "blocked on a lock held by flusher (tid 12)".
+// Waits describes what the thread does: "blocked on a lock held by flusher (tid 12)".
 func (f *InFlight) Waits() string {
 	switch f.Doing {
 	case Running:

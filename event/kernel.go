@@ -16,9 +16,9 @@ func (o Op) LaunchesKernel() bool {
 	return false
 }
 
-// GraphStep is what an operation does to a CUDA graph, in the words that the runtime
-// and the driver share: "GraphLaunch" for cudaGraphLaunch and cuGraphLaunch. "" if it
-// has nothing to do with one.
+// GraphStep is what an operation does to a CUDA graph, as the name without the API's
+// prefix: "GraphLaunch" for cudaGraphLaunch and cuGraphLaunch. "" for operations that
+// are not on graphs.
 func (o Op) GraphStep() string { return graphSteps[o] }
 
 var graphSteps = func() map[Op]string {

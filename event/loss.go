@@ -34,7 +34,7 @@ const (
 	LostOffCPUThinned                  // off-CPU interval dropped by the per-thread rate limit
 	LostStall                          // stall of a CPU: ring full
 	LostStored                         // row not written: the store was behind or the disk full
-	LostLate                           // milliseconds without probes on a library that was in use already
+	LostLate                           // milliseconds without probes on a library that was already in use
 	LostReclaim                        // span of memory reclaim: ring full
 	LostSocket                         // socket of a wait: ring full
 	LostName                           // name of a kernel: ring full, or too many of them
@@ -44,7 +44,7 @@ const (
 	LostConnection                     // event of a TCP connection: ring full, or above the rate limit
 	LostFootprint                      // system call, file or socket of a footprint: no room
 	LostPages                          // page allocation: too many processes, or counted while another one was
-	LostReading                        // reading of the GPUs that did not come
+	LostReading                        // reading of the GPUs that was not made in time
 	// milliseconds without some probes on the driver's launches, waits and copies within runtime calls
 	InnerCalls
 	LostMalformed // record of the kernel side that the decoder does not understand
@@ -52,8 +52,8 @@ const (
 	NumLossKinds
 )
 
-// LossInfo describes a kind of loss. Approximate losses leave every record in
-// place but make some of its numbers estimates.
+// LossInfo describes a kind of loss. An approximate loss drops no record, but makes
+// some numbers in records estimates.
 type LossInfo struct {
 	Name        string
 	Unit        string
@@ -62,7 +62,7 @@ type LossInfo struct {
 	Short       string // Doc in a few words, with Unit in it
 }
 
-// Words returns Short as it reads behind the number n.
+// Words returns Short as it reads after the number n.
 func (l *LossInfo) Words(n uint64) string {
 	if n != 1 {
 		return l.Short
@@ -220,8 +220,8 @@ var Losses = [NumLossKinds]LossInfo{
 	},
 }
 
-// Counts reports whether a loss of this kind counts records that are missing: it
-// is no estimate, it is not counted in time, and it did not begin before tracing.
+// Counts reports whether a loss of this kind counts missing records: it is not
+// approximate, not counted in time, and did not begin before tracing.
 func (k LossKind) Counts() bool {
 	return k < NumLossKinds && !Losses[k].Approximate && k != LostUnmatched && k != LostLate
 }

@@ -2,8 +2,7 @@ package event
 
 import "fmt"
 
-// Space is where allocated memory lies. The numbers are in databases and
-// append-only.
+// Space is where allocated memory is. The numbers are in databases and append-only.
 type Space uint8
 
 // The spaces.
@@ -56,8 +55,8 @@ type Memory struct {
 	Untracked    uint64 // allocations not followed for lack of memory; never in Live…
 }
 
-// MemorySite is a place in a process's code whose allocations are among those
-// that hold most memory.
+// MemorySite is one of the places in a process's code whose allocations hold most
+// memory.
 type MemorySite struct {
 	At        uint64 // Unix ns
 	PID       uint32

@@ -9,7 +9,7 @@ type ReclaimKind uint8
 const (
 	ReclaimDirect     ReclaimKind = 1 + iota // the machine was short of free memory
 	ReclaimCgroup                            // its control group was at its limit
-	ReclaimCompaction                        // free memory was in pieces too small
+	ReclaimCompaction                        // free memory was too fragmented
 )
 
 var reclaimNames = [...]string{"", "direct", "cgroup", "compaction"}
@@ -32,9 +32,9 @@ func ReclaimByName(name string) (ReclaimKind, bool) {
 	return 0, false
 }
 
-// Reclaim is a span in which an accounted thread that asked for memory freed
-// some first, or moved it together. Reclaims of one kind that follow each other
-// within a millisecond are one span.
+// Reclaim is a span in which an accounted thread that asked for memory first had to
+// free some (reclaim) or move some (compaction). Reclaims of one kind that follow
+// each other within a millisecond are one span.
 type Reclaim struct {
 	Start    uint64 // Unix ns
 	Duration uint64 // ns

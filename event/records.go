@@ -15,7 +15,7 @@ type Records struct {
 }
 
 // Stall is a span in which a CPU did not even take its timer interrupts: the
-// hypervisor ran somebody else on it, or the kernel had interrupts disabled.
+// hypervisor ran another guest on it, or the kernel had interrupts disabled.
 type Stall struct {
 	Start    uint64 // Unix ns
 	Duration uint64 // ns

@@ -11,13 +11,13 @@ type Device uint32
 // String returns "254:0".
 func (d Device) String() string { return fmt.Sprintf("%d:%d", d>>20, d&(1<<20-1)) }
 
-// RequestFlags say how a request was asked for. The bits are in databases and
+// RequestFlags say how a request was made. The bits are in databases and
 // append-only.
 type RequestFlags uint8
 
 // The flags: REQ_* of the kernel's blk_types.h.
 const (
-	RequestSync     RequestFlags = 1 << iota // somebody waits for it
+	RequestSync     RequestFlags = 1 << iota // a thread waits for it
 	RequestMeta                              // metadata of a file system
 	RequestFUA                               // past the device's cache
 	RequestPreflush                          // after emptying the device's cache
@@ -37,9 +37,9 @@ func (f RequestFlags) String() string {
 	return strings.Join(names, ",")
 }
 
-// Request is one request to a block device that completed. Thread is who caused
-// it: who made it or, of what the kernel writes later, who wrote to the file, if
-// that is known; otherwise the kernel's thread.
+// Request is one completed request to a block device. Thread caused it: it made the
+// request or, for data that the kernel writes back later, it wrote to the file. If
+// that is not known, Thread is the kernel's thread.
 type Request struct {
 	Start    uint64 // Unix ns at which it was made
 	Duration uint64 // ns until it was done
@@ -51,7 +51,7 @@ type Request struct {
 	Device Device // the whole disk
 	Sector uint64 // of 512 bytes
 	Bytes  uint32
-	Inode  uint64 // of the file whose pages come first, 0 if not of one or not known
+	Inode  uint64 // of the file whose pages come first, 0 if none or unknown
 	By     uint32 // TID of the kernel's thread that made it for Thread, 0 none
 	Error  uint8  // the kernel's blk_status_t, 0 is success
 }
@@ -62,9 +62,9 @@ func (r *Request) DeviceNS() uint64 { return r.Duration - min(r.Queue, r.Duratio
 // End is the Unix time in ns at which it was done.
 func (r *Request) End() uint64 { return r.Start + r.Duration }
 
-// RequestSum is what a process did at a device in one second: all of its
-// requests that were done in it, whatever of them is recorded one by one. PID 0
-// stands for the processes there was no room for.
+// RequestSum is what a process did at a device in one second: all of its requests
+// that completed in it, also those that are not recorded one by one. PID 0 stands
+// for the processes for which there was no room.
 type RequestSum struct {
 	At       uint64 // Unix ns at which the second began
 	PID      uint32

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// SocketKind says which protocol a socket speaks, as far as it matters here.
+// SocketKind is the protocol of a socket, as far as it matters here.
 type SocketKind uint8
 
 // The kinds of sockets.
@@ -38,10 +38,10 @@ func SocketByName(name string) (SocketKind, bool) {
 // Socket is what a thread waited for in a socket call. The zero value is none.
 type Socket struct {
 	Kind       SocketKind
-	LocalPort  uint16 // 0 but for internet sockets
+	LocalPort  uint16 // 0 except for internet sockets
 	RemotePort uint16
 	Remote     [16]byte // address of the other end, IPv4 mapped into IPv6
-	Peer       uint32   // SocketUnix: PID at the other end when it was connected, 0 unknown
+	Peer       uint32   // SocketUnix: PID at the other end when it was connected, 0 if unknown
 	Bound      bool     // SocketUnix: has an address of its own, as an accepted one has
 }
 
@@ -62,12 +62,12 @@ func (s *Socket) IsRemote() bool {
 	return s.RemotePort != 0 && !netip.AddrFrom16(s.Remote).Unmap().IsLoopback()
 }
 
-// ephemeral is where the ports begin that Linux gives to sockets which connect
-// without asking for one (net.ipv4.ip_local_port_range).
+// ephemeral is the first port that Linux gives to sockets which connect without
+// choosing a port (net.ipv4.ip_local_port_range).
 const ephemeral = 32768
 
-// Serves reports whether this end was accepted from a listening socket: it has
-// the well-known port, or the address. known is false where neither tells.
+// Serves reports whether this end was accepted from a listening socket: it has the
+// well-known port, or the address. known is false if neither shows it.
 func (s *Socket) Serves() (serves, known bool) {
 	switch {
 	case s.Kind == SocketUnix:

@@ -14,11 +14,12 @@ var Syscalls = map[string]map[int]string{
 	"arm64": arm64Syscalls, "aarch64": arm64Syscalls,
 }
 
-// SyscallSet are system calls by their numbers, of one architecture.
+// SyscallSet is a set of system calls, by their numbers on one architecture.
 type SyscallSet map[int16]bool
 
-// SyscallsNamed are the system calls of these names, separated by white space, that an architecture has.
-// Of an architecture that is not known they are those of x86-64: so are recordings that do not name theirs.
+// SyscallsNamed returns the system calls with these names, separated by white space, that an architecture
+// has. An unknown architecture counts as x86-64, because recordings that do not name theirs are of
+// x86-64.
 func SyscallsNamed(arch, names string) SyscallSet {
 	table, ok := Syscalls[arch]
 	if !ok {
@@ -33,7 +34,7 @@ func SyscallsNamed(arch, names string) SyscallSet {
 	return set
 }
 
-// SyscallName is the name of a system call; of one that is not known, its number.
+// SyscallName is the name of a system call, or its number if it is unknown.
 func SyscallName(arch string, nr int) string {
 	if name := Syscalls[arch][nr]; name != "" {
 		return name
@@ -41,8 +42,8 @@ func SyscallName(arch string, nr int) string {
 	return fmt.Sprintf("syscall_%d", nr)
 }
 
-// syscallTable spreads names, separated by white space, over the numbers from that
-// of the first on.
+// syscallTable gives consecutive numbers to names, which are separated by white space,
+// from the number of the first one on.
 func syscallTable(runs map[int]string) map[int]string {
 	m := map[int]string{}
 	for from, names := range runs {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Untraced says why functions of CUDA's libraries are no operation.
+// Untraced says why functions of CUDA's libraries are not operations.
 type Untraced struct {
 	Why string // a sentence for docs/api.md and check --coverage
-	// Matters: a program's time or GPU work may go through them all the same.
+	// Matters: they may still take a program's time or give work to the GPU.
 	Matters bool
 }
 
-// family is functions that are not traced for one reason.
+// family is a group of functions that are not traced for the same reason.
 type family struct {
 	names *regexp.Regexp // of functions, without _ptsz and _ptds
 	Untraced
@@ -24,8 +24,8 @@ var older = Untraced{
 	Why: "An older form of a function that is traced under a name with _v2; programs built since do not call it.",
 }
 
-// families are looked through in order. A function that is in none, and is no operation,
-// is one that this list has not heard of.
+// families are searched in order. A function that is in none of them, and is not an
+// operation, is unknown to this version.
 var families = []family{
 	{names(`pnccl.*`), Untraced{Why: "The same code as the function without p, which is traced or listed."}},
 	{names(`__cudaRegisterFunction|__cudaGetKernel|cudaGetKernel`), Untraced{
@@ -97,8 +97,8 @@ var families = []family{
 	}},
 }
 
-// WhyUntraced says why an exported function of CUDA's libraries is no operation; ok is
-// false if it is one, or is not known.
+// WhyUntraced says why an exported function of CUDA's libraries is not an operation. ok
+// is false if it is an operation, or unknown.
 func WhyUntraced(symbol string) (u Untraced, ok bool) {
 	if _, traced := BySymbol(symbol); traced {
 		return Untraced{}, false
@@ -126,12 +126,11 @@ func BySymbol(symbol string) (*Info, bool) {
 
 var ours = regexp.MustCompile(`^(?:p?nccl[A-Z]|cuda[A-Z]|__cuda[A-Z]|cu[A-Z])\w*$`)
 
-// IsCUDA reports whether a name is one that libcudart, libcuda or libnccl gives its
-// functions.
+// IsCUDA reports whether a name looks like a function of libcudart, libcuda or libnccl.
 func IsCUDA(symbol string) bool { return ours.MatchString(symbol) }
 
-// Launches reports whether a function of CUDA's libraries hands kernels to the GPU. Of one
-// that is not known, the name decides.
+// Launches reports whether a function of CUDA's libraries launches kernels. For an unknown
+// function, the name decides.
 func Launches(symbol string) bool {
 	if i, ok := BySymbol(symbol); ok {
 		return i.Role == RoleLaunch

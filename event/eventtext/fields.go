@@ -130,7 +130,7 @@ func (f *fields) duration(v string) uint64 {
 	return f.within(lo, hi, v)
 }
 
-// within draws a value of a range, which was written as text.
+// within draws a value from a range that is given as text.
 func (f *fields) within(lo, hi uint64, text string) uint64 {
 	if hi < lo {
 		f.fail(fmt.Errorf("range %q ends before it begins", text))
@@ -219,7 +219,7 @@ func (f *fields) threadOf(v string) Thread {
 	return t
 }
 
-// must is thread for kinds of lines that make no sense without one.
+// must is thread for kinds of lines that need one.
 func (f *fields) must(key string) Thread {
 	t := f.thread(key)
 	if t.Thread == (event.Thread{}) {

@@ -14,7 +14,7 @@ type GPU struct {
 	MemMB, TotalMB uint64 // MiB
 }
 
-// GPUMemory is what a process has of a GPU's memory from At on.
+// GPUMemory is how much of a GPU's memory a process has from At on.
 type GPUMemory struct {
 	At    uint64 // Unix ns
 	Index int

@@ -7,7 +7,7 @@ type kind struct {
 	named bool // then a name
 
 	parse  func(*parser, *fields)
-	format func(*writer, *Recording) // nil: a recording has nothing of it
+	format func(*writer, *Recording) // nil: a recording has no such lines
 }
 
 // kindOf are the kinds by their first word.

@@ -28,7 +28,7 @@ func doOff(p *parser, f *fields) {
 			f.fail(fmt.Errorf("unknown class %q", v))
 		}
 	}
-	// A preempted or throttled thread could have run all the time.
+	// A preempted or throttled thread was runnable all the time.
 	if v, ok := f.get("runq"); ok {
 		o.RunQueue = f.duration(v)
 	} else if o.Class == event.RunQueue {

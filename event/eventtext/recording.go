@@ -1,7 +1,7 @@
-// Package eventtext is a line format for recordings: calls, gaps, off-CPU
-// intervals and whatever else a diagnosis reads. People write it for fixtures,
+// Package eventtext is a line format for recordings: calls, gaps, off-CPU intervals
+// and everything else that a diagnosis reads. It is written by hand for fixtures,
 // rule tests and demo scenarios; Format writes it back. It is not the storage
-// format, and it knows nothing of causes.
+// format, and it has nothing about causes.
 //
 // A line is a kind, for most kinds a time, and key=value fields:
 //
@@ -154,13 +154,13 @@ type Limit struct {
 	Bytes  uint64
 }
 
-// Sched is how the scheduler treats a thread. Policy is numbered as in sched.h.
+// Sched is a thread's scheduling policy. Policy is numbered as in sched.h.
 type Sched struct {
 	PID, TID     uint32
 	Policy       uint8
 	Nice         int8
 	RealtimePrio uint8
-	CPUs         string // on which it may run; empty if not recorded
+	CPUs         string // its CPU affinity; empty if not recorded
 }
 
 // Symbol names a kernel address.
