@@ -12,11 +12,11 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/call"
 )
 
-// Backend is a way of attaching to functions.
+// Backend is a kernel mechanism for attaching to functions.
 type Backend string
 
-// The back ends, best first. They record the same; they differ in the kernel
-// they need and in what a rejected call costs.
+// The back ends, best first. They record the same. They differ in the required kernel
+// and in the cost of a call that is not recorded.
 const (
 	BackendSession Backend = "session" // one program at entry and return; kernel 6.13
 	BackendMulti   Backend = "multi"   // one link for all functions; kernel 6.6
@@ -55,8 +55,8 @@ func attachSession(program string) func(*ebpf.Collection, string, []Target, int)
 	}
 }
 
-// attachMulti links the return first: a return without an entry is told apart
-// and counted, an entry without a return would look like a call that hangs.
+// attachMulti links the return first: a return without an entry is recognised and
+// counted, but an entry without a return would look like a call that hangs.
 func attachMulti(enter, ret string) func(*ebpf.Collection, string, []Target, int) (closers, error) {
 	return func(c *ebpf.Collection, path string, t []Target, pid int) (closers, error) {
 		r, err := multiLink(path, c.Programs[ret], t, pid, attachUprobeMulti, multiReturn)
@@ -124,8 +124,8 @@ func (v *variant) spec() (*ebpf.CollectionSpec, error) {
 	return s, nil
 }
 
-// trial attaches the variant's empty program to an instruction of this very
-// program that never runs again: its entry point.
+// trial attaches the variant's empty program to an instruction of this process that
+// never runs again: its entry point.
 func (v *variant) trial(c *ebpf.Collection) error {
 	const self = "/proc/self/exe"
 	f, err := elf.Open(self)

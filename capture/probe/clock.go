@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonicToUnix is what to add to CLOCK_MONOTONIC to get Unix time, in ns. It
-// is measured once a recording, so that differences of times stay exact when the
-// wall clock is adjusted. Of several samples the tightest counts.
+// monotonicToUnix is what to add to CLOCK_MONOTONIC to get Unix time, in ns. It is
+// measured once per recording, so that differences of times stay exact when the wall
+// clock is adjusted. Of several samples, the one with the smallest error is used.
 func monotonicToUnix() (uint64, error) {
 	var best, offset int64 = 1 << 62, 0
 	for range 16 {

@@ -14,7 +14,7 @@ type Records struct {
 	event.Records
 	Stacks      []RawStack
 	KernelNames []KernelName
-	Code        []unwind.News // what processes have mapped; no records, and in the order of their becoming known
+	Code        []unwind.News // what processes have mapped, in the order in which it became known; these are not records
 	Malformed   int           // records of unknown kind or size: a bug, counted as event.LostMalformed
 }
 
@@ -52,8 +52,8 @@ func newDecoder(toUnix uint64, u unwinder) *decoder {
 	return d
 }
 
-// argMask keeps what the argument's C type holds: registers carry rubbish above
-// 32-bit parameters, and beyond the last parameter.
+// argMask masks an argument to its C type: the upper half of the register of a 32-bit
+// parameter, and registers beyond the last parameter, are undefined.
 func argMask(u event.Unit, s event.Shape) uint64 {
 	switch u {
 	case event.UnitEnum, event.UnitNone:
@@ -200,7 +200,8 @@ func (d *decoder) off(b []byte, r *Records) bool {
 	return true
 }
 
-// explain adds what a full interval record knows: who ran, and the stack.
+// explain adds the details of a full interval record: the tasks that ran, and the
+// stack.
 func (d *decoder) explain(o *event.OffCPU, f *bpf.WireOffFullRec) {
 	o.IdleNS = f.Idle
 	for i := range f.Culprit {

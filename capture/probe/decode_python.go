@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// How much is kept of what the kernel sends only once. Beyond, all is forgotten
-// and asked for again.
+// Limits of what is kept of the data that the kernel sends only once. Beyond them,
+// everything is dropped and requested again.
 const (
 	maxPythonCodes  = 1 << 14
 	maxPythonStacks = 1 << 13
@@ -40,8 +40,8 @@ func newPythonDecoder() pythonDecoder {
 	}
 }
 
-// prefix copies a record that may end in the last member of T, which has the
-// given offset, and returns what there is of that member.
+// prefix copies a record that may end within the last member of T, which has the given
+// offset, and returns the present part of that member.
 func prefix[T any](w *T, b []byte, last uintptr) (rest []byte, ok bool) {
 	if len(b) < int(last) || len(b) > int(unsafe.Sizeof(*w)) {
 		return nil, false
@@ -108,8 +108,8 @@ func (d *pythonDecoder) stackRecord(b []byte) bool {
 	return true
 }
 
-// resolve names the frames. A code object that is missing leaves its frame
-// without a name, and is asked for.
+// resolve names the frames. If a code object is missing, its frame has no name, and the
+// object is requested.
 func (d *pythonDecoder) resolve(w *bpf.WirePystackRec) []python.Frame {
 	frames := make([]python.Frame, 0, w.N+1)
 	for i := range w.F[:w.N] {

@@ -15,12 +15,12 @@ type RawStack struct {
 	ID       uint64
 	PID, TID uint32
 	Addrs    []uint64       // innermost first
-	Cut      bool           // there are callers that could not be found
+	Cut      bool           // some callers could not be found
 	Python   []python.Frame // the Python frames of the same call, innermost first, resolved
 }
 
-// unwinder turns copied stacks into callers. Its life-cycle methods keep it up to
-// date with what processes have mapped.
+// unwinder finds the callers in copied stacks. Its life-cycle methods keep it up to
+// date on what processes have mapped.
 type unwinder interface {
 	Unwind(pid int, r unwind.Regs, stack *unwind.Memory) (addrs []uint64, whole bool)
 	Arch() *unwind.Arch
@@ -82,8 +82,8 @@ func (d *decoder) keepStack(r *Records, start uint64, s RawStack) {
 	r.Stacks = append(r.Stacks, s)
 }
 
-// forget drops what is known of processes that ended or execute another program,
-// once the stacks they left in the ring are unwound.
+// forget drops the data of processes that ended or executed another program, once their
+// stacks in the ring are unwound.
 func (d *decoder) forget() {
 	for _, pid := range d.ended {
 		d.unwind.Forget(int(pid))
@@ -91,7 +91,7 @@ func (d *decoder) forget() {
 	d.ended = d.ended[:0]
 }
 
-// ends notes that a process's memory is not what it was.
+// ends notes that a process's mappings are gone: it ended or executed another program.
 func (d *decoder) ends(pid uint32) {
 	if !slices.Contains(d.ended, pid) {
 		d.ended = append(d.ended, pid)

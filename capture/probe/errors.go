@@ -20,8 +20,9 @@ var (
 )
 
 // forbidsReading reports whether the verifier refused a program for reading the
-// kernel's memory. A locked down kernel withholds the functions that do (its
-// bpf_base_func_proto, LOCKDOWN_BPF_READ_KERNEL) instead of saying so.
+// kernel's memory. A locked-down kernel hides the helper functions that read it (see
+// its bpf_base_func_proto, LOCKDOWN_BPF_READ_KERNEL) instead of returning a clear
+// error.
 func forbidsReading(v *ebpf.VerifierError) bool {
 	for _, line := range v.Log {
 		if strings.Contains(line, "cannot use helper bpf_probe_read") ||
@@ -32,7 +33,7 @@ func forbidsReading(v *ebpf.VerifierError) bool {
 	return false
 }
 
-// explain turns a loader's error into one of the above where it is one.
+// explain turns a loader's error into one of the above, if it matches one.
 func explain(err error) error {
 	var v *ebpf.VerifierError
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// NameKind says what made the name of a kernel known.
+// NameKind says how the name of a kernel was found.
 type NameKind uint8
 
 // The kinds: enum name of capture/bpf/include/event.h.
@@ -27,13 +27,13 @@ type KernelName struct {
 	At   uint64 // Unix ns
 	PID  uint32
 	Kind NameKind
-	Func uint64 // what launches name the kernel by
+	Func uint64 // the value by which launches identify the kernel
 	From uint64 // where the name is in the process's memory; NameSame: the kernel
-	Name string // empty if it could not be read or came with too many others, and of NameSame
+	Name string // empty if it could not be read, if too many came at once, and for NameSame
 }
 
-// naming are the functions that tell names, in the form Library.Find takes; Op is
-// the program's cookie.
+// naming are the functions from which names are learned, in the form that Library.Find
+// takes; Op is the program's cookie.
 var (
 	registering = []*event.Info{{Name: "__cudaRegisterFunction", Op: event.Op(NameRegistered)}}
 	lookingUp   = []*event.Info{
@@ -47,8 +47,8 @@ var (
 	}
 )
 
-// attachNames attaches to the functions of a library file that tell names. A file
-// without any is none of its business.
+// attachNames attaches to the functions of a library file from which names are learned.
+// It does nothing to a file without any.
 func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error) {
 	names := t.probe(kernelname.Probe)
 	if names == nil {
@@ -98,8 +98,8 @@ func (t *Tracer) linkNames(c *ebpf.Collection, path string, targets []Target, pi
 	return closers{l}, nil
 }
 
-// NamesFD is readable when many names wait to be drained; for epoll. It is -1 if
-// names are not learnt.
+// NamesFD is readable when many names wait to be drained; for epoll. It is -1 if names
+// are not recorded.
 func (t *Tracer) NamesFD() int {
 	names := t.probe(kernelname.Probe)
 	if names == nil {

@@ -33,8 +33,8 @@ func (l *Library) In() *Library {
 	return &e
 }
 
-// Join makes one library of those that are found in the same files, so that a
-// file is read once and needs one link however many probes look at it.
+// Join combines libraries that are found in the same files, so that a file is read once
+// and needs one link for all probes.
 func Join(libs ...*Library) []*Library {
 	var joined []*Library
 	for _, l := range libs {
@@ -61,14 +61,14 @@ const (
 	site       = 8
 )
 
-// cookie packs what a program needs to know of a function: op | shape << 16 |
+// cookie packs what the eBPF program needs to know about a function: op | shape << 16 |
 // flags << 24.
 func cookie(i *event.Info) uint64 {
 	c := uint64(i.Op) | uint64(i.Shape)<<16
 	if i.SetsDevice {
 		c |= setsDevice << 24
 	}
-	if i.Role == event.RoleAlloc { // where memory is from is of interest however soon it was had
+	if i.Role == event.RoleAlloc { // short allocations need a stack, too
 		c |= shortToo << 24
 	}
 	if i.Op.Inner() {
@@ -80,10 +80,10 @@ func cookie(i *event.Info) uint64 {
 	return c
 }
 
-// Found is what a library file has of the functions a probe wants.
+// Found is which of a probe's functions a library file has.
 type Found struct {
 	Targets []Target
-	Same    []string // functions that one of Targets counts: another name of it, or a jump to it
+	Same    []string // functions counted by one of Targets: another name of it, or a jump to it
 	Missing []string // functions the file does not have
 }
 
@@ -98,8 +98,8 @@ func (f *Found) Slow() []string {
 	return s
 }
 
-// For returns what is probed by a back end, and the functions that it leaves out: those
-// that are seldom called, where each probe has its cost.
+// For returns the functions that a back end probes, and those that it leaves out:
+// seldom called ones, if each probe has a cost.
 func (f *Found) For(b Backend) (targets []Target, leftOut []string) {
 	if b != BackendPerf {
 		return f.Targets, nil
@@ -143,8 +143,8 @@ type candidate struct {
 	same bool   // counted by the probe of another name
 }
 
-// choose makes targets of a file's functions: one for each piece of code, however many
-// names it has and whatever only jumps to it.
+// choose makes targets from a file's functions: one for each piece of code, whatever
+// the number of its names and of functions that only jump to it.
 func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
 	var found Found
 	var list []candidate
@@ -180,8 +180,8 @@ func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
 	return &found
 }
 
-// openRegular opens a file for reading without waiting, as a FIFO in its place
-// would make it.
+// openRegular opens a regular file for reading. It does not block if the path is a
+// FIFO.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -235,11 +235,10 @@ func fileOffset(f *elf.File, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// maxCode bounds how much of a function is looked at.
+// maxCode bounds how many bytes of a function are examined.
 const maxCode = 64 << 10
 
-// codeAt returns the code of a function. If its size is unknown, the beginning
-// has to do.
+// codeAt returns the code of a function, or only its beginning if the size is unknown.
 func codeAt(f *elf.File, s elf.Symbol) []byte {
 	n := min(s.Size, maxCode)
 	if n == 0 {

@@ -30,7 +30,7 @@ type uprobeMultiAttr struct {
 type Target struct {
 	Symbol string
 	Offset uint64 // file offset of the instruction to probe
-	Cookie uint64 // what the program finds in bpf_get_attach_cookie
+	Cookie uint64 // what bpf_get_attach_cookie returns in the program
 	Slow   bool   // the kernel has to single-step that instruction
 	Seldom bool   // of an operation that BackendPerf leaves out
 }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A MapWatcher reports every file that any process maps executable: a program
-// that starts, a library that is loaded at start or by dlopen, whatever the
-// loader and the mount namespace. It uses the kernel's own records for profilers
-// (PERF_RECORD_MMAP2), so it costs nothing but at such a mapping.
+// A MapWatcher reports every file that any process maps executable: a program that
+// starts, or a library that is loaded at start or by dlopen, with any loader and in any
+// mount namespace. It uses the kernel's own records for profilers (PERF_RECORD_MMAP2),
+// so only such mappings have a cost.
 type MapWatcher struct {
 	rings []*perfRing
 	epoll int
@@ -60,8 +60,8 @@ func NewMapWatcher() (*MapWatcher, error) {
 	return w, nil
 }
 
-// NewIdleWatcher returns a watcher that reports no mappings, for machines that
-// forbid to watch them. What was added to it is waited for all the same.
+// NewIdleWatcher returns a watcher that reports no mappings, for machines that do not
+// permit watching them. It still waits for descriptors added by Add.
 func NewIdleWatcher() (*MapWatcher, error) {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -123,7 +123,7 @@ func newPerfRing(cpu int) (*perfRing, error) {
 		Config: unix.PERF_COUNT_SW_DUMMY,
 		Bits: unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitWatermark |
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID,
-		Sample_type: unix.PERF_SAMPLE_TIME, // behind each record: when
+		Sample_type: unix.PERF_SAMPLE_TIME, // the time, after each record
 		Clockid:     unix.CLOCK_MONOTONIC,
 		Wakeup:      1,
 	}
@@ -155,7 +155,7 @@ func (r *perfRing) drain(f func(Mapped)) (lost uint64) {
 		r.copy(header[:], tail&mask)
 		size := uint64(binary.LittleEndian.Uint16(header[6:]))
 		if size < 8 {
-			tail = head // cannot be: do not loop on it
+			tail = head // impossible: avoid an endless loop
 			break
 		}
 		b := make([]byte, size)
@@ -182,9 +182,9 @@ func (r *perfRing) copy(b []byte, at uint64) {
 	copy(b[n:], r.data)
 }
 
-// parseMmap2 reads PERF_RECORD_MMAP2 of include/uapi/linux/perf_event.h: header
-// 8, pid 4, tid 4, addr 8, len 8, pgoff 8, maj 4, min 4, ino 8, generation 8,
-// prot 4, flags 4, name; and behind it the time, which the event asks for.
+// parseMmap2 reads PERF_RECORD_MMAP2 of include/uapi/linux/perf_event.h: header 8, pid
+// 4, tid 4, addr 8, len 8, pgoff 8, maj 4, min 4, ino 8, generation 8, prot 4, flags 4,
+// name; then the time, because of Sample_type.
 func parseMmap2(b []byte) (m Mapped, ok bool) {
 	const nameAt = 72
 	if len(b) <= nameAt {

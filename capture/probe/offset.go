@@ -7,27 +7,27 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A uprobe replaces an instruction by a breakpoint. If the kernel can emulate
-// the instruction, a hit costs one trap; if not, the instruction is executed out
-// of line under single-step, a second trap that is ten times as dear in a
-// virtual machine. So the chooser looks past the first instruction for one the
-// kernel emulates (arch/x86/kernel/uprobes.c: push, nop, jmp, jcc), as long as
-// everything skipped runs once on every call and leaves the stack pointer, the
-// argument registers and memory as they were: then arguments and return address
-// are still where the calling convention puts them.
+// A uprobe replaces an instruction by a breakpoint. If the kernel can emulate the
+// instruction, a hit costs one trap; if not, the instruction is executed out of line
+// under single-step, a second trap that is ten times as expensive in a virtual machine.
+// So the chooser looks past the first instruction for one the kernel emulates
+// (arch/x86/kernel/uprobes.c: push, nop, jmp, jcc), as long as everything skipped runs
+// once on every call and leaves the stack pointer, the argument registers and memory as
+// they were: then arguments and return address are still where the calling convention
+// puts them.
 //
-// Nops of several bytes are emulated from kernel 6.18 on, and then are the
-// cheapest of all; older kernels step them.
+// Nops of several bytes are emulated from kernel 6.18 on, where they are the cheapest
+// instruction; older kernels single-step them.
 
 // maxSkip is how many bytes of a prologue are searched.
 const maxSkip = 32
 
-// chooseOffset returns how far behind the function's first byte to probe, and
-// whether the instruction there must be single-stepped. code is the function, or
-// the beginning of it.
+// chooseOffset returns the offset from the function's first byte at which to probe, and
+// whether the instruction there must be single-stepped. code is the function, or the
+// beginning of it.
 func chooseOffset(machine elf.Machine, code []byte) (skip int, slow bool) {
 	if machine != elf.EM_X86_64 {
-		return 0, false // arm64 has no cheaper choice: every instruction but branches is stepped
+		return 0, false // arm64 has no cheaper choice: every instruction except branches is stepped
 	}
 	for at := 0; at < len(code) && at < maxSkip; {
 		rest := code[at:]
@@ -36,7 +36,7 @@ func chooseOffset(machine elf.Machine, code []byte) (skip int, slow bool) {
 			continue
 		}
 		in, err := x86asm.Decode(rest, 64)
-		if err != nil || in.Op == 0 { // no operation: cut off behind a prefix
+		if err != nil || in.Op == 0 { // no operation: cut off after a prefix
 			break
 		}
 		if emulated(rest[:in.Len]) {
@@ -53,8 +53,8 @@ func chooseOffset(machine elf.Machine, code []byte) (skip int, slow bool) {
 	return 0, true
 }
 
-// jumpedInto reports whether the function jumps to code[1:at+1]: then what is
-// there is in a loop, and a probe at it would fire more than once a call.
+// jumpedInto reports whether the function jumps to code[1:at+1]: then that code is in a
+// loop, and a probe there would fire more than once a call.
 func jumpedInto(code []byte, at int) bool {
 	for pos := 0; pos < len(code); {
 		in, err := x86asm.Decode(code[pos:], 64)

@@ -17,9 +17,10 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// kernelProbes are those of every Tracer that accounts for threads, in the order in which they are
-// attached and their rings are drained. A new one is a line here. What everybody would pay for is
-// not here, but opened where it is asked for: OpenFootprint, OpenPages.
+// kernelProbes are the kernel probes of every Tracer that accounts for threads, in the order in
+// which they are attached and their rings are drained. A new one is a line here. Probes that slow
+// every process of the machine are not here; they are opened only on request: OpenFootprint,
+// OpenPages.
 var kernelProbes = []*kernel.Probe{
 	memory.Probe,
 	inflight.Probe,
@@ -31,10 +32,10 @@ var kernelProbes = []*kernel.Probe{
 // loaded is a kernel probe of a Tracer.
 type loaded struct {
 	*kernel.Loaded
-	ring *ring // nil: it has none
+	ring *ring // nil if it has none
 }
 
-// loadProbes loads the kernel probes. Without any of them tracing works.
+// loadProbes loads the kernel probes. Tracing works without any one of them.
 func (t *Tracer) loadProbes() {
 	for _, p := range kernelProbes {
 		l := loaded{}
@@ -67,8 +68,8 @@ func (t *Tracer) probe(p *kernel.Probe) *kernel.Loaded {
 	return nil
 }
 
-// Open loads a kernel probe and attaches its programs. What was loaded is returned also with an
-// error of attaching.
+// Open loads a kernel probe and attaches its programs. If attaching fails, it returns both the
+// error and what was loaded.
 func (t *Tracer) Open(p *kernel.Probe) (*kernel.Loaded, error) {
 	types := t.types
 	if types == nil {
@@ -84,7 +85,7 @@ func (t *Tracer) Open(p *kernel.Probe) (*kernel.Loaded, error) {
 	return l, err
 }
 
-// open is Open, with all or nothing.
+// open is Open, but on an error it closes everything and returns nil.
 func (t *Tracer) open(p *kernel.Probe) (*kernel.Loaded, error) {
 	l, err := t.Open(p)
 	if err != nil && l != nil {
@@ -96,7 +97,7 @@ func (t *Tracer) open(p *kernel.Probe) (*kernel.Loaded, error) {
 // Footprint counts the system calls of processes, and what they touch.
 type Footprint = syscalls.Footprint
 
-// OpenFootprint loads and attaches the programs. Nobody is watched before Watch.
+// OpenFootprint loads and attaches the programs. No process is watched before Watch.
 func (t *Tracer) OpenFootprint() (*Footprint, error) {
 	if t.opts.NoLedger || t.opts.Empty {
 		return nil, errors.New("a footprint needs the ledger")
@@ -123,9 +124,9 @@ func (t *Tracer) OpenPages() (*Pages, error) {
 	})
 }
 
-// Requests appends what processes did at block devices in the seconds that are over,
-// by second, and forgets it. With all, the second that has just begun is taken too:
-// for the end, once nothing is attached any more.
+// Requests appends what processes did at block devices in the completed seconds, by
+// second, and deletes it from the map. With all, it also takes the current second: for
+// the end, when nothing is attached any more.
 func (t *Tracer) Requests(list []event.RequestSum, all bool) ([]event.RequestSum, error) {
 	l := t.probe(blockio.Probe)
 	if l == nil {
@@ -138,7 +139,7 @@ func (t *Tracer) Requests(list []event.RequestSum, all bool) ([]event.RequestSum
 	return blockio.Sums(l.Collection, list, now, t.decode.toUnix, all), nil
 }
 
-// share loads programs, with the maps that others have loaded already.
+// share loads programs that use maps which are already loaded.
 func (t *Tracer) share(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 	replace := map[string]*ebpf.Map{}
 	for name := range spec.Maps {

@@ -27,14 +27,14 @@ func PythonSupport() error {
 	return nil
 }
 
-// SetPython says that process pid runs a Python interpreter with the given
-// layout. Its seed is ours.
+// SetPython says that process pid runs a Python interpreter with the given layout.
+// SetPython chooses the seed in it.
 func (t *Tracer) SetPython(pid int, layout bpf.WirePyProc) error {
 	return t.python.set(uint32(pid), layout)
 }
 
 // InheritPython says that a process was forked from another and runs the same
-// interpreter, if that one runs any.
+// interpreter, if that process runs one.
 func (t *Tracer) InheritPython(parent, child int) error {
 	l, ok := t.python.layouts[uint32(parent)]
 	if !ok {
@@ -47,7 +47,7 @@ func (t *Tracer) InheritPython(parent, child int) error {
 // executed another program.
 func (t *Tracer) ForgetPython(pid int) { t.python.forget(uint32(pid)) }
 
-// interpreters are the layouts that the kernel was told of.
+// interpreters are the layouts that were given to the kernel programs.
 type interpreters struct {
 	procs   *ebpf.Map // nil: no Python frames
 	layouts map[uint32]bpf.WirePyProc
@@ -75,8 +75,8 @@ func (i *interpreters) forget(pid uint32) {
 	}
 }
 
-// sendAgain makes the kernel send what it has sent before of the processes of
-// which something is missing: another seed gives everything another hash.
+// sendAgain makes the kernel programs send all data again for processes of which
+// something is missing: a new seed changes every hash.
 func (t *Tracer) sendAgain() {
 	again := t.decode.python.again
 	if len(again) == 0 || time.Since(t.python.sent) < time.Second {

@@ -18,13 +18,13 @@ const (
 // ring reads a BPF ring buffer without copying: records are handed out as slices
 // of the mapping, and the consumer position is published once a batch.
 //
-// Programs submit with BPF_RB_NO_WAKEUP, so a reader comes by on a timer. That
-// costs the traced process nothing and the reader one wake-up a period.
+// Programs submit with BPF_RB_NO_WAKEUP, and the reader drains on a timer. That costs
+// the traced process nothing and the reader one wake-up a period.
 type ring struct {
 	consumer, producer *uint64
 	data               []byte
 	mask               uint64
-	wrapped            []byte // the one record that goes around the end
+	wrapped            []byte // the record that wraps around the end
 	maps               [2][]byte
 }
 

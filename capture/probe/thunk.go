@@ -7,18 +7,17 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A function may do nothing but jump to another one with the arguments it was given:
-// libcudart 13 has __cudaLaunchKernel as such a jump to cudaLaunchKernel. If both were
-// probed, one call would be counted twice. So a function that jumps to one that is
-// probed gets no probe.
+// A function may only jump to another one with the same arguments: in libcudart 13,
+// __cudaLaunchKernel is such a jump to cudaLaunchKernel. If both were probed, one call
+// would be counted twice. So a function that jumps to a probed function gets no probe.
 
-// maxThunk is how many bytes a function may have before its jump: endbr64, a frame that
-// is set up and taken down, and padding.
+// maxThunk is how many bytes a function may have before its jump: endbr64, set-up and
+// removal of a frame, and padding.
 const maxThunk = 32
 
-// jump finds where a function goes that does nothing but jump: to an address, or to the
-// address in a slot that the dynamic linker fills. code is the function, addr where it
-// will be.
+// jump finds the target of a function that only jumps: an address, or the address in a
+// slot that the dynamic linker fills. code is the function, addr its address when
+// loaded.
 func jump(machine elf.Machine, code []byte, addr uint64) (target, slot uint64) {
 	code = code[:min(len(code), maxThunk)]
 	switch machine {
@@ -58,7 +57,7 @@ func jumpX86(code []byte, addr uint64) (target, slot uint64) {
 	return 0, 0
 }
 
-// follow says where a jump goes that ends at next.
+// follow returns the target of a jump whose instruction ends at next.
 func follow(in *x86asm.Inst, next uint64) (target, slot uint64) {
 	switch a := in.Args[0].(type) {
 	case x86asm.Rel:
@@ -119,11 +118,11 @@ type thunks struct {
 	slots map[uint64]string // symbols by slot, once they are needed
 }
 
-// maxRelocations bounds how much of a file is read to learn what its slots are for.
+// maxRelocations bounds how many relocations of a file are read to find its slots.
 const maxRelocations = 16 << 20
 
-// target returns the address that a function jumps to and, of a jump through the dynamic
-// linker, the function's name instead. Both are empty of a function that does more.
+// target returns the address that a function jumps to or, for a jump through the dynamic
+// linker, the name of the function. Both are empty for a function that does more.
 func (t *thunks) target(s elf.Symbol) (addr uint64, name string) {
 	addr, slot := jump(t.f.Machine, codeAt(t.f, s), s.Value)
 	if slot == 0 && addr != 0 {
