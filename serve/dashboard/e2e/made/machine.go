@@ -13,6 +13,7 @@ type machine struct {
 	start uint64 // Unix ns
 	now   uint64 // of the batch's last call
 	told  bool
+	waits int // for the GPU, so far
 }
 
 // The processes beside the load's, which is rank 0.
@@ -28,6 +29,12 @@ const (
 	stackGrad uint64 = 0x51ac_0002
 	stackActs uint64 = 0x51ac_0003
 )
+
+// siteUnnamed is the place that every tenth wait for the GPU is made from.
+const siteUnnamed = 0x7f00_0000_1234
+
+// addrOf is where the innermost frame of a stack is.
+func addrOf(stack uint64) uint64 { return 0x7f00_0000_0000 | stack<<4 }
 
 func opNamed(name string) event.Op {
 	i, ok := event.ByName(name)
@@ -50,8 +57,15 @@ const (
 func (m *machine) calls(b *store.Batch) {
 	for i := range b.Calls {
 		c := &b.Calls[i]
+		if c.Op.TellsSite() {
+			c.Args[event.SiteArg] = addrOf(stackSync)
+		}
 		if c.Ledger.Voluntary == 0 {
 			continue
+		}
+		if m.waits++; m.waits%10 == 0 {
+			c.Args[event.SiteArg] = siteUnnamed
+			continue // no stack of it was taken
 		}
 		c.Stack = stackSync
 		if at := c.Start - m.start; c.TID == trainer && c.Ledger.Involuntary == 0 && at >= contentionFrom &&
@@ -88,6 +102,7 @@ func (m *machine) names(b *store.Batch) {
 			f := event.Frame{Kind: event.FramePython, Symbol: n, File: "train.py", Line: uint32(40 + 10*i)}
 			if i < 2 {
 				f = event.Frame{Kind: event.FrameNative, Symbol: n, Module: "libtorch_cuda.so", Offset: uint64(0x1000 * i)}
+				f.Addr = addrOf(id) + f.Offset
 			}
 			s.Frames = append(s.Frames, f)
 		}

@@ -6,9 +6,9 @@ import { serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
 export async function run(o) {
-  const checks = { overview, findings, ledger, memory, nccl, host, scope };
+  const checks = { overview, findings, ledger, memory, nccl, host, sites, scope };
   await on(o, o.million, checks);
-  await on(o, join(o.recordings, "lock-through-disk.db"), { overview, findings, ledger, host });
+  await on(o, join(o.recordings, "lock-through-disk.db"), { overview, findings, ledger, host, noSites });
   await on(o, join(o.recordings, "memory-leak.db"), { overview, findings, memory });
   await on(o, join(o.recordings, "healthy.db"), { overview, findings });
 }
@@ -147,6 +147,39 @@ async function host(page, server) {
   if (!views.includes("syscalls")) return;
   const calls = await sql(page, "select syscall, sum(calls) from syscalls group by pid, syscall order by sum(total_ns) desc");
   assert.deepEqual((await cells(below(page, "System calls"))).map((r) => [r[2], r[3]]), calls.map((r) => r.map(String)));
+}
+
+/** Each place that waits for the GPU, as SQL counts it, named where a stack was taken. */
+async function sites(page, server) {
+  await show(page, server, "#/sites");
+  const rows = await sql(page, "select op, call_site, sum(calls), sum(sum_ns), max(max_ns) from wait_sites where pid = 4000 group by 1, 2 order by 4 desc");
+  assert.ok(rows.length >= 2, "the recording has too few places for this test");
+  const shown = await cells(page.locator("main table"));
+  const { sites: told } = await api(page, "call_sites?since=all");
+  assert.deepEqual(told.map((o) => [o.op, o.call_site, o.calls, o.total_ns, o.max_ns]), rows);
+  const digits = (x) => x.toFixed(x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2);
+  const time = (ns) => (ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`);
+  const all = rows.reduce((sum, r) => sum + r[3], 0);
+  for (const [i, o] of told.entries()) {
+    const said = [o.op, String(o.calls), ...[o.p50_ns, o.p99_ns, o.max_ns, o.total_ns].map(time)];
+    assert.deepEqual([shown[i][1], ...shown[i].slice(3, 8)], said);
+    assert.ok(shown[i][2].includes(o.call_site), `"${shown[i][2]}" does not say ${o.call_site}`);
+    assert.ok(Math.abs(parseFloat(shown[i][8]) - (100 * o.total_ns) / all) < 0.6, `${shown[i]} is of ${all} ns`);
+  }
+  assert.match(shown[0][2], /^at::cuda::stream_synchronize \[libtorch_cuda.so\] 0x\w+, from train.py:60 in item$/);
+  assert.match(shown[1][2], /^no stack was taken there 0x7f0000001234$/);
+  await show(page, server, "#/sites?pid=4100");
+  assert.match(await text(page.locator("main .empty")), /No call waited for the GPU/);
+}
+
+/** Recordings of before that say why nothing is there. */
+async function noSites(page, server) {
+  await show(page, server, "#/sites");
+  const [[n]] = await sql(page, "select sum(calls) from op_seconds where op = 'cudaStreamSynchronize'");
+  assert.ok(n > 0);
+  assert.ok((await text(page.locator("main .empty"))).startsWith("An earlier Ingero recorded this"));
+  assert.ok((await text(page.locator("main .empty"))).includes(`made from: ${n} of them`));
+  assert.equal(await page.locator("main table").count(), 0);
 }
 
 /** A part of the recording is shown as the server understands it, and as a link keeps it. */

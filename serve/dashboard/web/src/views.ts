@@ -1,4 +1,5 @@
 import type { ComponentType } from "preact";
+import { CallSites } from "./views/call_sites";
 import { Findings } from "./views/findings";
 import { Flame } from "./views/flame/flame";
 import { Heatmap } from "./views/heatmap/heatmap";
@@ -27,4 +28,5 @@ export const views: View[] = [
   { name: "memory", title: "Memory", key: "7", show: Memory },
   { name: "nccl", title: "NCCL", key: "8", show: NCCL },
   { name: "host", title: "Host", key: "9", show: Host },
+  { name: "sites", title: "Call sites", key: "0", show: CallSites },
 ];
