@@ -241,12 +241,6 @@ const (
 	OpTCPSpike         = Op(SourceTCP)<<8 | 3
 )
 
-// Called reports whether the source's operations are functions of a library, which
-// are timed. The others are events that the kernel reports.
-func (s Source) Called() bool {
-	return s == SourceCUDA || s == SourceDriver || s == SourceGraph || s == SourceNCCL
-}
-
 type indexes struct {
 	byOp   map[Op]*Info
 	byName map[string]*Info

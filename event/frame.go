@@ -2,11 +2,17 @@ package event
 
 import "strings"
 
-// plumbing are the libraries that a program calls to use the GPU, or waits in.
-var plumbing = []string{"libcud", "libnccl", "libc.so", "libpthread", "ld-linux"}
+// plumbing are the libraries that a program's own code calls for the GPU, or waits in.
+var plumbing = func() []string {
+	list := []string{"libcud", "libc.so", "libpthread", "ld-linux"}
+	for _, l := range Libraries() {
+		list = append(list, l.Library)
+	}
+	return list
+}()
 
-// Site is the frame in the program's own code that made a call: the innermost Python
-// frame, or else the innermost named frame outside of CUDA's and C's libraries. nil
+// Site is the frame of a program's own code that a call comes from: the innermost of
+// Python, or else the innermost with a name that is in no library of CUDA's or C's. nil
 // if there is none.
 func Site(frames []Frame) *Frame {
 	var native *Frame

@@ -7,42 +7,42 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Steps are the steps in one thread's calls: training steps, decode steps. A step ends when a call
-// of Op ends, or only when a long one does.
+// Steps is the repetition in one thread's calls: a training step, a decode step. A step ends with a
+// call of Op, or with a long one.
 type Steps struct {
 	Op      event.Op
-	Least   uint64     // ns; if not 0, only calls of Op at least this long end a step
-	Calls   []StepCall // of one step, with Op once; where steps change, of the later steps
-	Sampled []Step     // the steps that were examined, by time
+	Least   uint64     // ns; if not 0, only calls of Op of at least this duration end a step
+	Calls   []StepCall // of one step, by op; Op is among them, with 1; if steps change, of the later ones
+	Sampled []Step     // the steps that were looked at, by time
 }
 
-// StepCall is how often an operation is called in a step (the median).
+// StepCall is how often an operation is called in a step, the median.
 type StepCall struct {
 	Op event.Op
 	N  int
 }
 
-// Step is one step.
+// Step is one repetition.
 type Step struct {
 	End, Duration uint64 // Unix ns, ns
 }
 
-// Steps are found in the pattern of calls alone.
+// The repetition is looked for only in the pattern of calls.
 const (
-	minSteps = 8    // least number of steps
+	minSteps = 8    // a repetition has at least so many
 	regular  = 0.8  // share of the steps that must look alike
-	rarest   = 50   // an operation called in fewer than one of so many steps does not belong to steps
-	unlike   = 0.1  // largest relative difference of the number of calls in a step from the median
+	rarest   = 50   // an operation called in fewer than one of so many steps is ignored
+	unlike   = 0.1  // share by which the number of calls of a step may differ
 	maxWarm  = 0.25 // share of the sampled steps that may be warm-up
 
-	changeParts = 4 // parts in which steps are searched separately, if they change over time
+	changeParts = 4 // parts of the time that are searched separately if steps change
 )
 
-// FindSteps finds the shortest step that holds every operation which is called in at least one of
-// 50 steps. If what a step calls changes once, the steps before and after the change are found.
+// FindSteps finds the shortest repetition that has every operation which is called in at least one
+// of 50 steps. If the calls of a step change once, both the steps before and those after are found.
 // Each span is an unbroken sequence of the thread's outermost calls by start; nothing is known of
-// the time between spans. A row of a thinned recording stands for Weight calls at about its time; a
-// step ends with an operation that was not thinned. It is false if there are no steps.
+// the time between spans. A row of a thinned recording stands for Weight calls near its time; the
+// operation that ends a step is one that was not thinned. It is false if the calls do not repeat.
 func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	counts, thinned := map[event.Op]int{}, map[event.Op]int{}
 	for _, s := range spans {
@@ -71,7 +71,7 @@ func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 		}
 	}
 	for _, parts := range []int{1, changeParts} {
-		for _, op := range waiting(counts) { // of many waits in a step, the long one is for its work
+		for _, op := range waiting(counts) { // if a step has several waits, one of them is for its work
 			if least := longer(op, spans); least > 0 {
 				if s, ok := c.stepsBy(op, least, parts); ok {
 					return s, true
@@ -96,14 +96,14 @@ func waiting(counts map[event.Op]int) []event.Op {
 	return ops
 }
 
-// When calls of an operation are of two lengths, short and long.
+// The conditions for calls of an operation to have two lengths.
 const (
 	minLonger = 150_000 // ns: shorter calls may be thinned (store.SlowExcess)
-	farLonger = 5       // least ratio of the shortest long call to the longest short one
+	farLonger = 5       // times the next shorter call
 )
 
-// longer is the least duration of an operation's long calls, ns; 0 if its calls are not of two very
-// different lengths.
+// longer is the minimum duration of an operation's long calls, ns; 0 if its calls are not of two
+// lengths that are far apart.
 func longer(op event.Op, spans [][]event.CallTime) uint64 {
 	var d []uint64
 	for _, span := range spans {
@@ -126,8 +126,7 @@ func longer(op event.Op, spans [][]event.CallTime) uint64 {
 
 func weight(c *event.CallTime) int { return int(max(c.Weight, 1)) }
 
-// rank orders operations that are called equally often: the one that more likely ends a step comes
-// first.
+// rank prefers, among operations called equally often, the one that ends a step.
 func rank(op event.Op) int {
 	switch op.Role() {
 	case event.RoleSync:
@@ -141,13 +140,13 @@ func rank(op event.Op) int {
 // cutter cuts a thread's calls into steps.
 type cutter struct {
 	spans           [][]event.CallTime
-	counts, thinned map[event.Op]int // by operation: calls, and the most calls that one row stands for
-	coarse          int              // precision of numbers of calls: the largest weight of a row
+	counts, thinned map[event.Op]int // by operation: calls, and the maximum weight of a row
+	coarse          int              // numbers of calls are known up to this
 }
 
-// stepsBy cuts the spans at the calls of an operation that take at least least ns, and tells
-// whether the pieces are alike: in all of the time, or, of several parts with equally many steps,
-// in all but one, in which the change may be.
+// stepsBy cuts the spans at the calls of an operation that take at least so long, and reports
+// whether the parts repeat: in all of the time, or in all but one of several parts with as many
+// steps each, as that one may contain a change.
 func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	s := Steps{Op: op, Least: least}
 	ends := func(c *event.CallTime) bool { return c.Op == op && c.Duration >= least }
@@ -190,8 +189,8 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	return s, true
 }
 
-// covered reports whether the steps cover at least half of the time. Calls that were long only at
-// first, because the GPU's work was, do not end steps later on.
+// covered reports whether the steps cover most of the time. If calls were long only at first,
+// because the GPU had more work, they do not end later steps.
 func (c *cutter) covered(s *Steps) bool {
 	var in, all uint64
 	for i := range s.Sampled {
@@ -217,8 +216,8 @@ func (c *cutter) times(ends func(*event.CallTime) bool) (n int) {
 	return n
 }
 
-// repeat tells whether the steps of these sizes, beginning with the from-th step, are alike and
-// call the same operations, and which operations these are.
+// repeat reports whether the steps of these sizes, of which the first is the from-th, are alike and
+// call the same operations, and returns these operations.
 func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait bool) ([]StepCall, bool) {
 	if len(sizes) < minSteps || !alike(sizes, c.coarse) {
 		return nil, false
@@ -247,8 +246,9 @@ func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait b
 	return list, true
 }
 
-// tally appends how often each operation is called in a step; it returns the number of all calls.
-func tally(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
+// countCalls appends to each operation how often it is called in a step; returns the
+// sum.
+func countCalls(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
 	for _, n := range calls {
 		*n = append(*n, 0)
 	}
@@ -262,8 +262,7 @@ func tally(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
 	return sum
 }
 
-// alike reports whether most of the numbers, which have the precision coarse, are close to their
-// median.
+// alike reports whether most of the numbers, known up to coarse, are close to their median.
 func alike(n []int, coarse int) bool {
 	m, near := median(n), 0
 	for _, v := range n {
@@ -283,7 +282,7 @@ func median[T cmp.Ordered](v []T) T {
 	return s[len(s)/2]
 }
 
-// Quantile is a quantile of the sampled steps' durations, ns; 0 without any.
+// Quantile of the sampled steps' durations in ns, 0 without any.
 func (s *Steps) Quantile(q float64) uint64 {
 	if len(s.Sampled) == 0 {
 		return 0
@@ -296,8 +295,8 @@ func (s *Steps) Quantile(q float64) uint64 {
 	return d[int(q*float64(len(d)-1))]
 }
 
-// Warmup is the number of steps at the start before the first three in a row that took at most
-// twice the median. It is 0 if these come after more than a quarter of the steps.
+// Warmup is how many steps at the start took more than twice the median, before the first three in
+// a row that did not. It is at most a quarter of the steps.
 func (s *Steps) Warmup() int {
 	limit, good := 2*s.Quantile(0.5), 0
 	for i := range s.Sampled {
@@ -314,9 +313,9 @@ func (s *Steps) Warmup() int {
 	return 0
 }
 
-// Trend is the change of the steps' median duration from the first quarter of the time to the last,
-// as a share of the first. It is 0 unless every quarter is slower, or every quarter is faster, than
-// the one before.
+// Trend is the change of the steps' median duration from the first quarter of the
+// time to the last, as a share of the first. It is 0 unless each quarter is
+// slower, or each is faster, than the one before.
 func (s *Steps) Trend(from, to uint64) float64 {
 	var quarters [4][]uint64
 	if to <= from {

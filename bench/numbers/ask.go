@@ -10,13 +10,13 @@ import (
 
 // question is a call of a tool.
 type question struct {
-	name string // prefix of its fields
+	name string // of its fields
 	tool string
 	args map[string]any
-	read func(map[string]any) map[string]any // turns tables into lists of objects; nil: nothing to do
+	read func(map[string]any) map[string]any // puts tables into the form of lists of objects; nil: as it is
 }
 
-// questions are asked about each recording. Other programs may be in the recording, too.
+// questions are asked about each recording. The program may not be the only one in it.
 func questions(t *cudastub.Truth) []question {
 	own := map[string]any{"pid": t.PID}
 	rows := func(more map[string]any) map[string]any {
@@ -53,7 +53,7 @@ func questions(t *cudastub.Truth) []question {
 	}
 }
 
-// byColumn turns a table's rows into objects.
+// byColumn makes objects of a table's rows.
 func byColumn(field string) func(map[string]any) map[string]any {
 	return func(a map[string]any) map[string]any {
 		return map[string]any{field: objects(a["columns"], a[field])}
@@ -77,7 +77,7 @@ func objects(columns, rows any) []any {
 	return list
 }
 
-// sumOf adds to an answer the sums of fields over a list, as NAME_of_all.
+// sumOf adds sums of fields of a list to an answer, as NAME_of_all.
 func sumOf(list string, names ...string) func(map[string]any) map[string]any {
 	return func(a map[string]any) map[string]any {
 		elements, _ := a[list].([]any)
@@ -98,7 +98,33 @@ func sumOf(list string, names ...string) func(map[string]any) map[string]any {
 	}
 }
 
-// sumOffCPU adds up the classes of off-CPU time.
+// sumCallSites has the rows as call_sites, and what they add up to by operation as ops.
+func sumCallSites(a map[string]any) map[string]any {
+	list, _ := a["ops"].([]any)
+	delete(a, "ops")
+	a["call_sites"] = list
+	if _, more := a["next_cursor"]; more {
+		return sumOffCPU(a)
+	}
+	by := map[any]map[string]any{}
+	ops := []any{}
+	for _, e := range list {
+		o, _ := e.(map[string]any)
+		sum := by[o["op"]]
+		if sum == nil {
+			sum = map[string]any{"op": o["op"], "pid": o["pid"], "calls": 0.0, "total_ns": 0.0, "max_ns": 0.0}
+			by[o["op"]] = sum
+			ops = append(ops, sum)
+		}
+		sum["calls"] = number(sum, "calls") + number(o, "calls")
+		sum["total_ns"] = number(sum, "total_ns") + number(o, "total_ns")
+		sum["max_ns"] = max(number(sum, "max_ns"), number(o, "max_ns"))
+	}
+	a["ops"] = ops
+	return sumOffCPU(a)
+}
+
+// sumOffCPU adds up the classes of waiting.
 func sumOffCPU(a map[string]any) map[string]any {
 	list, _ := a["off_cpu"].([]any)
 	var all, runnable float64
@@ -114,7 +140,7 @@ func sumOffCPU(a map[string]any) map[string]any {
 	return a
 }
 
-// sumTimeline turns the buckets into objects, and adds up their values.
+// sumTimeline makes objects of the buckets, and adds up what they say.
 func sumTimeline(a map[string]any) map[string]any {
 	list := objects(a["columns"], a["buckets"])
 	a["buckets"] = list
@@ -148,7 +174,7 @@ func number(o map[string]any, name string) float64 {
 	return v
 }
 
-// asJSON returns a report as its readers get it.
+// asJSON is a report as its readers get it.
 func asJSON(r *report.Report) (map[string]any, error) {
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// MinFlight is how old a call must be to be reported by InFlight.
+// MinFlight is how old a call must be to be told by InFlight.
 const MinFlight = inflight.MinAge
 
 // inFlightReader reads which threads are in a call that has not returned.
@@ -30,8 +30,8 @@ type knownStack struct {
 }
 
 // InFlight appends, to list, the calls that have been in progress for MinFlight or
-// longer, and what the threads `asked` do: those that hold what such calls wait for.
-// New stacks are appended to r. It must be called from the goroutine of Drain.
+// longer, and what the threads `asked` do: those that hold what such calls wait
+// for. Stacks that are new are appended to r. It belongs to the goroutine of Drain.
 func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]event.InFlight, error) {
 	if t.inFlight == nil {
 		l := t.probe(inflight.Probe)
@@ -61,7 +61,7 @@ func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]
 	return list, nil
 }
 
-// flight turns a record into an event, without its stack and without data from /proc.
+// flight turns a record into an event, but for its stack and what /proc knows.
 func (d *decoder) flight(w *bpf.WireFlightRec) event.InFlight {
 	f := event.InFlight{
 		At: w.H.Start + d.toUnix, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
@@ -82,7 +82,7 @@ func (d *decoder) flight(w *bpf.WireFlightRec) event.InFlight {
 	switch blocked := w.Out != 0; {
 	case !blocked && w.State == 0:
 		f.Doing = event.Running
-	case !blocked: // its switch-out was not reported
+	case !blocked: // its going to sleep was not reported
 		f.Doing, f.Class = event.Blocked, event.Other
 	case w.Wake > w.Out:
 		f.Doing, since = event.Runnable, w.Wake
@@ -120,15 +120,14 @@ func (d *decoder) flight(w *bpf.WireFlightRec) event.InFlight {
 // after is a - b, or 0.
 func after(a, b uint64) uint64 { return a - min(a, b) }
 
-// about adds data from /proc on a wait.
+// about adds what /proc knows of a wait.
 func (t *Tracer) about(w *bpf.WireFlightRec, f *event.InFlight) {
 	if f.Doing != event.Blocked {
 		return
 	}
 	pid := int(w.Tgid)
 	if h := int(w.Holder); h != 0 && f.Class == event.Futex && h != int(w.H.Tid) {
-		// The value in the lock word may be any number: an owner must be a thread of the
-		// process.
+		// What looks like the owner of a lock may be any number: it must be a thread of the process.
 		if name, err := t.opts.Proc.Comm(pid, h); err == nil {
 			f.Holder, f.HolderComm = event.Thread{PID: w.Tgid, TID: w.Holder}, name
 		}
@@ -139,9 +138,9 @@ func (t *Tracer) about(w *bpf.WireFlightRec, f *event.InFlight) {
 }
 
 // flightStack finds where a thread is. The registers are those with which it last
-// entered the kernel. For a blocked thread that is where it is. For a running thread it
-// is where it was last interrupted, so its stack is used only if it leads out of the
-// calls that it is in.
+// entered the kernel: of a blocked thread they are where it is, and of one that
+// runs where it was when it was last interrupted, so that its stack is believed
+// only if it leads out of the calls that it is in.
 func (t *Tracer) flightStack(w *bpf.WireFlightRec, r *Records) uint64 {
 	id := event.Thread{PID: w.Tgid, TID: w.H.Tid}
 	call := w.Call[0].Start
@@ -170,8 +169,8 @@ func (t *Tracer) flightStack(w *bpf.WireFlightRec, r *Records) uint64 {
 	return s.ID
 }
 
-// flightCallers are the return addresses on a thread's stack; none if they cannot be
-// trusted.
+// flightCallers are the return addresses on a thread's stack; none if they are not to
+// be believed.
 func (t *Tracer) flightCallers(w *bpf.WireFlightRec) (addrs []uint64, whole bool) {
 	stack := t.copyStack(w)
 	if len(stack.Data) == 0 {
@@ -226,7 +225,7 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 		return &unwind.Memory{Base: w.Sp}
 	}
 	data := make([]byte, n)
-	const page = 4096 // each page a part of its own: a failing page must not drop those before it
+	const page = 4096 // a read that fails on one page gives those before it only if they are parts of their own
 	var remote []unix.RemoteIovec
 	for at := uint64(0); at < n; {
 		part := min(n-at, page-(w.Sp+at)%page)
@@ -242,12 +241,12 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 	return &unwind.Memory{Base: w.Sp, Data: data[:got]}
 }
 
-// mend restores the return addresses that the kernel replaced for return probes. On
-// x86-64 such an address is where the stack pointer was at the entry, on arm64
-// somewhere below, where the function saved it. A pointer signature in its high bits is
-// removed; with page tables of five levels, those bits belong to the address.
-func mend(stack *unwind.Memory, w *bpf.WireFlightRec) {
-	const told = 1<<48 - 1 // the bits in which there is no signature
+// restoreReturns puts back the return addresses that the kernel replaced to probe returns.
+// On x86-64 one lies where the stack pointer was at the entry, on arm64 somewhere
+// below, where the function saved it. A signature in its high bits goes; where page
+// tables have five levels, those bits belong to the address.
+func restoreReturns(stack *unwind.Memory, w *bpf.WireFlightRec) {
+	const address = 1<<48 - 1 // the bits in which there is no signature
 	if w.Tramp == 0 {
 		return
 	}

@@ -9,23 +9,22 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// innerLinks are the links of an attachment on those driver functions of one role that are
-// event.Op.Inner. They are separate from the links on other functions, so that they can be
-// removed: each such call costs 0.6 us, and in most programs it is part of a call that is recorded
-// anyway.
+// innerLinks are the links of an attachment on the driver's functions of one role that are
+// event.Op.Inner. They are apart from those on its other functions, so that they can be taken off:
+// each such call costs 0.6 us, and in most programs it is a part of one that is recorded anyway.
 type innerLinks struct {
 	mu      sync.Mutex
 	targets []Target
-	file    *os.File // the same file is attached to again, even if its path has another file by then
+	file    *os.File // the same one is attached to again, whatever has its name by then
 	pid     int      // 0: every process
 	close   closers  // nil: taken off
 	ended   bool
 }
 
-// split separates a file's functions into those that keep their probes and those whose
-// probes may be removed, by role. With a perf event for each function all keep them:
-// removing one takes the kernel a tenth of a second.
-func (t *Tracer) split(all []Target) (rest []Target, apart map[event.Role][]Target) {
+// split parts a file's functions in those that keep their probes and those that may lose
+// them, by role. With a perf event for each function all keep them: taking one off takes the
+// kernel a tenth of a second.
+func (t *Tracer) split(all []Target) (rest []Target, separate map[event.Role][]Target) {
 	if t.variant.backend == BackendPerf || t.opts.Empty {
 		return all, nil
 	}
@@ -70,13 +69,13 @@ func (l *innerLinks) attach(t *Tracer) (err error) {
 	return err
 }
 
-// HasInner reports whether the attachment has probes that SetInner can remove.
+// HasInner reports whether the attachment has probes that SetInner takes off.
 func (a *Attachment) HasInner(role event.Role) bool { return a.inner[role] != nil }
 
-// SetInner removes the probes of an attachment from the driver's functions of a role
-// (event.InnerRoles), or puts them back, which takes the kernel some 50 ms. Calls of these
-// functions in progress meanwhile have no record; other calls are not affected. It may be called
-// from any goroutine, and does nothing to an attachment that has ended.
+// SetInner takes the probes off the driver's functions of a role (event.InnerRoles) in an
+// attachment, or puts them back on, which takes the kernel some 50 ms. A call of them that is under
+// way meanwhile has no record; no other call is touched. It may be called from any goroutine, and
+// does nothing to an attachment that has ended.
 func (t *Tracer) SetInner(a *Attachment, role event.Role, on bool) error {
 	in := a.inner[role]
 	if in == nil {
@@ -93,7 +92,7 @@ func (t *Tracer) SetInner(a *Attachment, role event.Role, on bool) error {
 		}
 		return nil
 	}
-	// From now on, a missing entry or return of such a call is not a loss.
+	// Halves of calls that are missing from now on are no loss.
 	if err := t.calls.Variables["inner_off"].Set(true); err != nil {
 		return fmt.Errorf("take the probes off the driver's functions: %w", err)
 	}
@@ -105,7 +104,7 @@ func (t *Tracer) SetInner(a *Attachment, role event.Role, on bool) error {
 	return nil
 }
 
-// endInner removes the probes permanently.
+// endInner takes the probes off for good.
 func endInner(list map[event.Role]*innerLinks) error {
 	var errs []error
 	for _, l := range list {

@@ -1,6 +1,7 @@
-// Package probe times library calls and accounts for threads with eBPF. It loads the
-// programs, attaches them to libraries, drains the ring buffers and counts dropped
-// records. It does not choose the traced processes (the agent does) and stores nothing.
+// Package probe times library calls and accounts for threads with eBPF. It
+// loads the programs, attaches them to libraries, drains the ring buffers and
+// counts losses. It decides nothing about which processes are of interest (the
+// agent does) and keeps nothing.
 package probe
 
 import (
@@ -36,9 +37,9 @@ type Options struct {
 	RingBytes int           // of the event ring, a power of two; 0: 16 MiB
 	OffMin    time.Duration // shorter off-CPU intervals only count in the ledger; 0: 100 us
 	Stack     StackPolicy   // empty: slow
-	Proc      proc.FS       // from which processes' mappings are read to resolve stacks; zero: /proc
+	Proc      proc.FS       // where stacks find what processes have mapped; zero: /proc
 	NoLedger  bool          // time calls only, without the scheduler programs
-	Empty     bool          // attach programs that do nothing: the minimum cost
+	Empty     bool          // attach programs that do nothing: the floor of the cost
 	Logger    *slog.Logger  // nil: silent
 }
 
@@ -51,28 +52,28 @@ const (
 	// thread 1 to 5 us, 70 ns more for each KB above 32 KB, and the tracer some 10 us:
 	// docs/stacks.md.
 	stackQuota = 1000
-	// pageQuota is how many pages of 4 KB are copied in the same time from stacks
-	// larger than 32 KB: 64 MB, or 16 pages for each stack. They cost some 5 ms.
+	// pageQuota is how many pages of 4 KB are copied meanwhile of stacks larger than
+	// 32 KB: 64 MB, or 16 pages for each stack. They cost some 5 ms.
 	pageQuota = 16384
 )
 
 // Tracer is a loaded set of programs. Drain, SetLimit and Losses are for one
 // goroutine; Attach and Adopt may be called from another.
 type Tracer struct {
-	opts    Options
-	log     *slog.Logger
-	variant *variant
-	types   *btf.Cache // the kernel's types, while programs are loaded: reading them takes long
-	sched   *ebpf.Collection
-	calls   *ebpf.Collection
-	probes  []loaded             // those of kernelProbes that could be loaded
-	shared  map[string]*ebpf.Map // those of sched that other programs use
-	hooks   closers              // of sched
-	events  *ring
-	lives   *ring
-	decode  *decoder
-	python  interpreters
-	flights *flights // nil until InFlight is called
+	opts     Options
+	log      *slog.Logger
+	variant  *variant
+	types    *btf.Cache // the kernel's, while programs are loaded: reading them takes long
+	sched    *ebpf.Collection
+	calls    *ebpf.Collection
+	probes   []loaded             // those of kernelProbes that could be loaded
+	shared   map[string]*ebpf.Map // those of sched that other programs use
+	hooks    closers              // of sched
+	events   *ring
+	lives    *ring
+	decode   *decoder
+	python   interpreters
+	inFlight *inFlightReader // nil until InFlight is called
 
 	mu    sync.Mutex // guards links
 	links map[*Attachment]struct{}
@@ -121,7 +122,7 @@ func Open(opts Options) (*Tracer, error) {
 	return t, nil
 }
 
-// Backend is the back end that was chosen.
+// Backend is the way of attaching that was chosen.
 func (t *Tracer) Backend() Backend { return t.variant.backend }
 
 // Attach times the library's functions in the file at path, in process pid or,
@@ -174,8 +175,8 @@ func (t *Tracer) Detach(a *Attachment) error {
 	return errors.Join(endInner(a.inner), a.close.Close())
 }
 
-// Adopt begins to account for all current threads of the processes. Threads that they
-// make later are accounted for from their start.
+// Adopt begins to account for all threads the processes have now. Threads they
+// make later are accounted for from birth.
 func (t *Tracer) Adopt(pids ...int) error {
 	if len(pids) == 0 || t.opts.NoLedger || t.opts.Empty {
 		return nil
@@ -194,8 +195,8 @@ func (t *Tracer) Adopt(pids ...int) error {
 	return kernel.Iterate(t.sched.Programs["adopt"])
 }
 
-// Drain appends up to limit event records, and all records of process and thread life
-// cycles and of kernel names, to r. It returns how many event records it read.
+// Drain appends up to limit event records, and all records of births, deaths and
+// names, to r. It returns how many event records it read.
 func (t *Tracer) Drain(r *Records, limit int) int {
 	read := func(b []byte) { t.decode.record(b, r) }
 	t.DrainLives(r)
@@ -213,8 +214,8 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 	return n
 }
 
-// DrainLives appends to r only process starts, exits and programs executed. They must
-// be handled before what Drain reads next.
+// DrainLives appends to r only process starts, exits and programs executed. They belong
+// before what Drain reads next.
 func (t *Tracer) DrainLives(r *Records) {
 	t.lives.drain(1<<30, func(b []byte) { t.decode.record(b, r) })
 }
@@ -222,11 +223,12 @@ func (t *Tracer) DrainLives(r *Records) {
 // Fill is how full the event ring is, 0 to 1.
 func (t *Tracer) Fill() float64 { return t.events.fill() }
 
-// LivesFD is readable when a process started or executed a program; for epoll.
+// LivesFD is readable when a process was born or executed a program; for epoll.
 func (t *Tracer) LivesFD() int { return t.sched.Maps["lives"].FD() }
 
-// SetLimit sets from which duration calls of op get a stack (zero: never), and from
-// which length device waits inside op are recorded one by one (zero: always).
+// SetLimit says from which duration calls of op get a stack, and from which
+// length device waits inside op are recorded one by one. Zero means never and
+// always.
 func (t *Tracer) SetLimit(op event.Op, stack, off time.Duration) error {
 	if t.opts.Stack != StackSlow {
 		stack = 0
@@ -263,7 +265,7 @@ func (t *Tracer) Followed() (uint32, error) {
 	return n, err
 }
 
-// DetachAll ends every attachment, so that the next Drain returns the last records.
+// DetachAll ends every attachment, so that what Drain returns next is the end.
 func (t *Tracer) DetachAll() error {
 	t.mu.Lock()
 	links := t.links

@@ -1,6 +1,7 @@
-// Package cluster joins what ranks recorded, on one machine or on several: which parts of ranks are
-// one collective operation, who entered it last, how far the clocks of machines differ, and the
-// joint report of several machines. Why a rank was late is found by package diagnose. It is pure.
+// Package cluster puts together what ranks did together, on one machine or on several: which parts of
+// ranks are one collective operation, who entered it last, by how much the clocks of machines differ, and
+// what the reports of several machines say together. It does not say why a rank was late: that is found
+// out by the package diagnose. It is pure.
 package cluster
 
 import (
@@ -12,12 +13,12 @@ import (
 )
 
 const (
-	minLate = 200_000 // ns after the others: least lateness that counts
-	dearer  = 3       // a straggler costs at least so many times the average of the other ranks
+	minLate = 200_000 // ns after the others from which a rank counts as late
+	dearer  = 3       // times what the other ranks cost on average that a straggler must
 )
 
-// Operation is one collective operation, or a send with its receive, of the recorded ranks: two or
-// more, each once.
+// Operation is one collective operation, or a send with its receive, of the ranks that were recorded: of
+// two or more, each once.
 type Operation struct {
 	Members []*event.Collective // by the time they entered
 }
@@ -28,7 +29,7 @@ func (o *Operation) Last() *event.Collective { return o.Members[len(o.Members)-1
 // Others is when the last rank but one entered, Unix ns.
 func (o *Operation) Others() uint64 { return o.Members[len(o.Members)-2].At }
 
-// Late is how long all others waited for the last rank alone, ns.
+// Late is how long everybody else had to wait for the last rank alone, ns.
 func (o *Operation) Late() uint64 { return o.Last().At - o.Others() }
 
 // operationKey is the same on all ranks of an operation.
@@ -49,7 +50,7 @@ func keyOf(c *event.Collective) operationKey {
 	return k
 }
 
-// barrier identifies a call that waited for collectives.
+// barrier is a call that waited for collectives.
 type barrier struct {
 	event.Thread
 	start uint64
@@ -60,10 +61,10 @@ type member struct {
 	rank int32
 }
 
-// Limits say which lateness is reported, ns.
+// Limits say which lateness is worth a word, ns.
 type Limits struct {
-	Stall     uint64 // a single lateness this long is always reported
-	Beginning uint64 // how long after its first entry a rank counts as just begun
+	Stall     uint64 // a single lateness this long always is
+	Beginning uint64 // after a rank's first entry, in which it has only just begun
 }
 
 // Operations are the collective operations of a recording. The zero value has none.
@@ -72,12 +73,12 @@ type Operations struct {
 	at        map[barrier][]*Operation
 	straggler map[member]bool
 	complete  map[uint32][]uint64         // by process: when the last rank entered its collectives, by time
-	waits     map[event.Thread][]Interval // waits of threads for collectives, by time, without overlaps
+	waits     map[event.Thread][]Interval // of threads for collectives, by time, of which none overlap
 	begun     map[member]uint64           // when ranks entered their communicator's first operation, Unix ns
 	of        map[uint32]map[uint64]bool  // by process: its communicators
 }
 
-// Link joins the parts of ranks into operations. It keeps pointers to the parts.
+// Link puts the parts of ranks together, which are kept by reference.
 func Link(limits Limits, parts ...[]event.Collective) Operations {
 	ops := Operations{
 		limits: limits,
@@ -121,8 +122,8 @@ func Link(limits Limits, parts ...[]event.Collective) Operations {
 	return ops
 }
 
-// gather joins the ranks' parts of each operation. It notes who waited for collectives, when ranks
-// entered their first one, and which processes are in a communicator.
+// gather puts the ranks' parts of each operation together, and notes who waited for collectives,
+// when ranks entered their first one, and which processes are in a communicator.
 func (ops *Operations) gather(parts [][]event.Collective) map[operationKey]*Operation {
 	by := map[operationKey]*Operation{}
 	for _, list := range parts {
@@ -168,12 +169,12 @@ func (ops *Operations) order() {
 	}
 }
 
-// matched reports whether the operation of a rank's part is known.
+// matched reports whether it is known which operation a rank's part belongs to.
 func matched(c *event.Collective) bool {
 	return c.Ret == 0 && c.CommID != 0 && c.Seq != 0 && c.Rank >= 0
 }
 
-// sound reports whether an operation has two members or more, each rank once.
+// sound reports whether a collective operation has two members or more, each rank once.
 func (o *Operation) sound() bool {
 	seen := map[int32]bool{}
 	for _, c := range o.Members {
@@ -185,8 +186,8 @@ func (o *Operation) sound() bool {
 	return len(o.Members) > 1
 }
 
-// Together reports whether two processes are ranks of one communicator. They do not share a GPU
-// then: NCCL refuses two ranks on one GPU.
+// Together reports whether two processes are ranks of one communicator. NCCL refuses
+// two ranks on one GPU.
 func (ops *Operations) Together(a, b uint32) bool {
 	for id := range ops.of[a] {
 		if ops.of[b][id] {
@@ -196,14 +197,14 @@ func (ops *Operations) Together(a, b uint32) bool {
 	return false
 }
 
-// Awaited are the operations that a call waited for and that other ranks entered later, ordered by
-// when the last rank entered. The call is given by its thread and start, Unix ns.
-func (ops *Operations) Awaited(t event.Thread, start uint64) []*Operation {
+// WaitedFor are the operations that a call waited for which others entered later, in the order in which
+// they were complete. The call is known by its thread and its start, Unix ns.
+func (ops *Operations) WaitedFor(t event.Thread, start uint64) []*Operation {
 	return ops.at[barrier{t, start}]
 }
 
-// Waits are the thread's own parts in operations that it waited for in a call: one for each call,
-// by the call's start.
+// Waits are a thread's own parts in operations that it waited for in a call: one for each such call, by
+// the call's start.
 func (ops *Operations) Waits(t event.Thread) []*event.Collective {
 	first := map[uint64]*event.Collective{}
 	for b, list := range ops.at {
@@ -225,12 +226,12 @@ func (ops *Operations) Waits(t event.Thread) []*event.Collective {
 	return list
 }
 
-// Waiting are the intervals in which a thread waited for collectives, whether or not others were
-// late: by time, without overlaps.
+// Waiting is when a thread waited for collectives, whether or not others were late: by time, without
+// overlaps.
 func (ops *Operations) Waiting(t event.Thread) []Interval { return ops.waits[t] }
 
-// CompleteBefore is when the last rank entered the last of a process's operations that were
-// complete before a time, Unix ns; false if there is none.
+// CompleteBefore is when the last rank had entered the latest of a process's operations before a time,
+// Unix ns; it is false if there is none.
 func (ops *Operations) CompleteBefore(pid uint32, at uint64) (uint64, bool) {
 	ends := ops.complete[pid]
 	i, _ := slices.BinarySearch(ends, at)
@@ -240,16 +241,16 @@ func (ops *Operations) CompleteBefore(pid uint32, at uint64) (uint64, bool) {
 	return ends[i-1], true
 }
 
-// Straggles reports whether the last rank is to be named: it is late again and again, or very late
-// once. Small delays of one rank after another are normal.
+// Straggles reports whether the last rank is to be named: it is so again and again,
+// or very late. Small delays of one rank after another are normal.
 func (ops *Operations) Straggles(o *Operation) bool {
 	last := o.Last()
 	again := o.Late() >= minLate && ops.straggler[member{last.CommID, last.Rank}]
 	return (again || o.Late() >= ops.limits.Stall) && !ops.begins(o)
 }
 
-// begins reports whether the last rank had just entered its communicator's first operation and was
-// very late: it was still loading code. That happens once.
+// begins reports whether the last rank had only just come to its communicator's first
+// operation, and was very late: it loaded its code after others. That is over then.
 func (ops *Operations) begins(o *Operation) bool {
 	last := o.Last()
 	at, ok := ops.begun[member{last.CommID, last.Rank}]
