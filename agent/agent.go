@@ -42,6 +42,7 @@ type Options struct {
 	Sinks      []Sink
 	Logger     *slog.Logger
 	ProcRoot   string   // empty: /proc
+	SysRoot    string   // empty: /sys; for which memory nodes there are, and where GPUs are attached
 	NVML       []string // folders searched first for NVIDIA's management library
 	// Started is called once all libraries that exist are attached to. With Command, it is
 	// called just before its first instruction.

@@ -71,7 +71,7 @@ func TestAChangeOfAClockIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGPUs(nvml.Options{Dirs: []string{lib.Dir}, Only: true, Period: 20 * time.Millisecond, Pause: time.Hour})
+	g := newGPUs(nvml.Options{Dirs: []string{lib.Dir}, Only: true, Period: 20 * time.Millisecond, Pause: time.Hour}, "")
 	t.Cleanup(g.close)
 	var b store.Batch
 	for end := time.Now().Add(20 * time.Second); len(b.GPUClocks) == 0; time.Sleep(time.Millisecond) {

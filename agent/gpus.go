@@ -14,6 +14,7 @@ import (
 // gpus is what the run knows of the machine's GPUs.
 type gpus struct {
 	reader  *nvml.Reader
+	sys     string // where sysfs is mounted; empty: /sys
 	devices map[int]store.GPUDevice
 	memory  map[gpuProcess]store.GPUProcess // as recorded last
 	last    map[int]store.GPUSnapshot       // reading of each
@@ -26,10 +27,10 @@ type gpuProcess struct {
 	pid uint32
 }
 
-// newGPUs begins to read.
-func newGPUs(o nvml.Options) *gpus {
+// newGPUs begins to read. sys is where sysfs is mounted; empty means /sys.
+func newGPUs(o nvml.Options, sys string) *gpus {
 	return &gpus{
-		reader:  nvml.Start(o),
+		reader: nvml.Start(o), sys: sys,
 		devices: map[int]store.GPUDevice{}, memory: map[gpuProcess]store.GPUProcess{},
 		last: map[int]store.GPUSnapshot{},
 	}
@@ -43,7 +44,7 @@ func gpuFollower(s *shared, names *processTable) follower {
 			if b.command != nil { // where its other libraries are
 				dirs = append(dirs, b.command.libraryDirs()...)
 			}
-			g = newGPUs(nvml.Options{Dirs: dirs, Logger: s.log})
+			g = newGPUs(nvml.Options{Dirs: dirs, Logger: s.log}, s.opts.SysRoot)
 			g.running(s.targets.traced, s.fs)
 		},
 		mapped: func(m probe.Mapped) {
@@ -66,7 +67,10 @@ func (g *gpus) take(b *store.Batch, addUntraced func(pid uint32)) {
 	g.missed += t.Missed
 	driver := g.reader.State().Driver.Version
 	for _, d := range t.Devices {
-		n := store.GPUDevice{GPU: d.GPU, Name: d.Name, UUID: d.UUID, BusID: d.BusID, Driver: driver}
+		n := store.GPUDevice{
+			GPU: d.GPU, Name: d.Name, UUID: d.UUID, BusID: d.BusID, Driver: driver,
+			Node: proc.DeviceNode(g.sys, d.BusID),
+		}
 		if g.devices[d.GPU] != n {
 			g.devices[d.GPU] = n
 			b.GPUDevices = append(b.GPUDevices, n)

@@ -25,7 +25,7 @@ func TestTheLibraryOfAProcessIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	g := newGPUs(nvml.Options{Dirs: []string{t.TempDir()}, Only: true, Period: 20 * time.Millisecond, Pause: time.Hour})
+	g := newGPUs(nvml.Options{Dirs: []string{t.TempDir()}, Only: true, Period: 20 * time.Millisecond, Pause: time.Hour}, "")
 	t.Cleanup(g.close)
 	var b store.Batch
 	for end := time.Now().Add(20 * time.Second); len(b.GPUs) == 0; time.Sleep(time.Millisecond) {

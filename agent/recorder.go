@@ -76,7 +76,7 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 		r.free <- new(workItem)
 	}
 	if o.Record != nil {
-		w, err := o.Record.Open(session(o.Record, b))
+		w, err := o.Record.Open(session(o, b))
 		if err != nil {
 			return nil, err
 		}
@@ -86,12 +86,13 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 	return r, nil
 }
 
-// session describes this run and this machine.
-func session(rec *Recording, b probe.Backend) store.Session {
+// session describes this run and machine.
+func session(o *Options, b probe.Backend) store.Session {
+	rec := o.Record
 	s := store.Session{
 		Started: uint64(time.Now().UnixNano()), Node: rec.Node, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		Version: rec.Version, Flags: rec.Flags, Backend: string(b), PID: uint32(os.Getpid()),
-		Nodes: proc.MemoryNodes(""), Boot: proc.Boot(""),
+		Nodes: proc.MemoryNodes(o.SysRoot), Boot: proc.Boot(""),
 	}
 	if h, err := os.Hostname(); err == nil {
 		s.Host = h

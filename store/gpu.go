@@ -115,6 +115,7 @@ type GPUDevice struct {
 	UUID   string
 	BusID  string // PCI address
 	Driver string // version
+	Node   int    // number of the memory node it is attached to, as in Session.Nodes; -1 if not known
 }
 
 // GPUProcess is the memory of a GPU that a process has from At on, as the driver reports it.

@@ -243,6 +243,7 @@ type Reader interface {
 	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)
 	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
 	GPUSnapshots(ctx context.Context, w Window) ([]GPUSnapshot, error)
+	GPUDevices(ctx context.Context) ([]GPUDevice, error)
 	// GPUMemory returns the GPU memory of processes: a row for each change, and about once a
 	// minute.
 	GPUMemory(ctx context.Context, w Window) ([]GPUProcess, error)

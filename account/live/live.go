@@ -161,7 +161,7 @@ func (t *Stats) notice(n Notice) {
 
 func (t *Stats) gpu(n int) *GPU {
 	if t.gpus[n] == nil {
-		t.gpus[n] = &GPU{Device: store.GPUDevice{GPU: n}}
+		t.gpus[n] = &GPU{Device: store.GPUDevice{GPU: n, Node: -1}}
 	}
 	return t.gpus[n]
 }

@@ -52,6 +52,8 @@ life +1s unfinished thread=main op=cudaFree dur=1s
 throttle +1s cgroup=/job periods=10 time=800ms quota=20ms period=100ms version=1
 gpu +1s index=1 temp=84 clock=1200 max=1980 util=97 reasons=0x44 mem=100 mem_total=81920
 gpu +2s
+gpu_device index=1 node=2
+gpu_device
 memory +1s pid=100 live=300 count=3 peak=400 allocs=5 frees=2 failed=1 bytes=500 alloc_time=1ms free_time=2ms unknown=4 untracked=6
 memory +1s pid=100 space=pinned live=7
 site +1s pid=100 space=pinned op=cudaHostAlloc stack=0xbeef live=7 count=1 oldest=+3ms

@@ -14,6 +14,12 @@ type GPU struct {
 	MemMB, TotalMB uint64 // MiB
 }
 
+// GPUDevice is a GPU of the machine.
+type GPUDevice struct {
+	Index int
+	Node  int // memory node it is attached to; -1: not known
+}
+
 // GPUMemory is how much of a GPU's memory a process has from At on.
 type GPUMemory struct {
 	At    uint64 // Unix ns
@@ -54,6 +60,23 @@ func (w *writer) gpu(g *GPU) {
 	w.hex("reasons", g.Reasons)
 	w.num("mem", g.MemMB)
 	w.num("mem_total", g.TotalMB)
+}
+
+var gpuDeviceKind = kind{
+	word: "gpu_device", parse: doGPUDevice,
+	format: lines(func(r *Recording) []GPUDevice { return r.GPUDevices }, (*writer).gpuDevice),
+}
+
+func doGPUDevice(p *parser, f *fields) {
+	p.rec.GPUDevices = append(p.rec.GPUDevices, GPUDevice{
+		Index: int(f.int("index", 32, 0)), Node: int(f.int("node", 32, -1)),
+	})
+}
+
+func (w *writer) gpuDevice(g *GPUDevice) {
+	w.word("gpu_device")
+	w.int("index", int64(g.Index), 0)
+	w.int("node", int64(g.Node), -1)
 }
 
 var gpuMemoryKind = kind{

@@ -13,6 +13,7 @@
 //	gap . thread=main dur=3.2ms next=cudaMemcpyAsync runq=3ms invol=1
 //	skip thread=main dur=200us
 //	gpu +5s index=0 temp=84 clock=1200 max=1980 util=97 reasons=0x40
+//	gpu_device index=0 node=1
 //	reclaim . thread=main dur=2ms kind=cgroup
 //	flight +1s thread=main op=cudaStreamSynchronize seen=+13s doing=blocked class=futex holder=hog
 //	limit pid=100 cgroup=/job bytes=1048576
@@ -62,6 +63,7 @@ type Recording struct {
 	Throttles   []Throttle
 	Stalls      []event.Stall
 	GPUs        []GPU
+	GPUDevices  []GPUDevice
 	GPUMemory   []GPUMemory
 	Xids        []Xid
 	Memory      []event.Memory
@@ -97,6 +99,7 @@ var kinds = []kind{
 	throttleKind,
 	stallKind,
 	gpuKind,
+	gpuDeviceKind,
 	gpuMemoryKind,
 	xidKind,
 	memoryKind,

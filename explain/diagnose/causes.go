@@ -34,8 +34,10 @@ const (
 	CollectiveWait  = "collective_straggler"
 	GPUContention   = "gpu_contention"
 	ThermalThrottle = "thermal_throttle"
-	Hang            = "hang" // a call that does not return: hang.go
-	Unknown         = "unknown"
+	// A process on CPUs of another memory node than its GPU's: numa_misplacement.go.
+	NUMAMisplacement = "numa_misplacement"
+	Hang             = "hang" // a call that does not return: hang.go
+	Unknown          = "unknown"
 
 	idleKind = "idle" // waiting for work: listed, never a cause
 )
@@ -45,7 +47,7 @@ var Kinds = []string{
 	CPUContention, CPUThrottled, LockContention, BlockIO, MemoryPressure, PageFault, NetworkWait, PeerWait,
 	InputStarvation, GPUWait, DriverCPU, ColdStart, PageableCopy, AllocChurn, MemoryLeak, ImplicitSync,
 	GraphRecapture, GraphPool, GraphCapture, GraphLaunchDrop, LaunchBound, CollectiveWait, GPUContention,
-	ThermalThrottle, Hang, Unknown,
+	ThermalThrottle, NUMAMisplacement, Hang, Unknown,
 }
 
 // cause explains one kind of lost time. Each cause has its own file, which holds a value of this
@@ -138,6 +140,9 @@ type cause struct {
 	ownLosses bool
 	// foremost says that it is reported first.
 	foremost bool
+	// lossless says that no time was found to be lost by it: no verdict begins with it where something else is
+	// known to be wrong.
+	lossless bool
 }
 
 // causes are asked in this order: waiting for work first, because it is no loss; then what the
@@ -190,16 +195,18 @@ var linkCauses = []*cause{
 	&causeNetworkWait,
 }
 
+// unasked are causes that take no time of a thread.
+var unasked = []*cause{&causeHang, &causeMisplaced}
+
 // causeOf returns the cause of a kind. Where several have the same kind, the last one describes
 // findings. A kind that takes no thread's time, such as a memory leak, has an empty cause.
 func causeOf(kind string) *cause {
-	for _, c := range slices.Backward(causes) {
-		if c.kind == kind {
-			return c
+	for _, list := range [...][]*cause{causes, unasked} {
+		for _, c := range slices.Backward(list) {
+			if c.kind == kind {
+				return c
+			}
 		}
-	}
-	if kind == causeHang.kind {
-		return &causeHang
 	}
 	return &cause{kind: kind}
 }

@@ -50,6 +50,7 @@ func (ev *evidence) report() *report.Report {
 		r.Chains = append(r.Chains, ev.heaps.leaks[i].chain(ev))
 	}
 	r.Chains = append(r.Chains, ev.graphFaults()...)
+	r.Chains = append(r.Chains, ev.misplacements()...) // last: they lose no time
 	slices.SortStableFunc(r.Chains, worstFirst)
 	r.Idle = ev.idleThreads()
 	r.Ended = ev.procs.ended()
@@ -209,7 +210,7 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return ev.in.Footprint.Verdict()
 	case len(ev.subjects) == 0 && len(r.Chains) == 0:
 		return "nothing to explain: no CUDA call was recorded in this window"
-	case len(r.Chains) > 0:
+	case len(r.Chains) > 0 && (!causeOf(r.Chains[0].Cause.Kind).lossless || len(r.NotExplained)+len(r.GPUErrors) == 0):
 		v := r.Chains[0].Summary
 		if n := len(r.Chains) - 1; n > 0 {
 			v += fmt.Sprintf(" (and %d more)", n)

@@ -50,6 +50,7 @@ type Input struct {
 	Reclaims    []event.Reclaim
 	Snapshots   []store.Snapshot
 	GPUs        []store.GPUSnapshot
+	GPUDevices  []store.GPUDevice  // of a GPU that several sessions saw, the latest last
 	GPUMemory   []store.GPUProcess // a row for each change
 	Xids        []store.Xid
 	Series      []store.OpSecond
@@ -103,6 +104,7 @@ var tables = []loader{
 	{"what devices and connections did", (*Input).loadIO},
 	{"", (*Input).loadFootprint},
 	inWindow("GPU snapshots", store.Reader.GPUSnapshots, func(in *Input) *[]store.GPUSnapshot { return &in.GPUs }),
+	all("GPUs", store.Reader.GPUDevices, func(in *Input) *[]store.GPUDevice { return &in.GPUDevices }),
 	{"GPU memory of processes", (*Input).loadGPUMemory},
 	inWindow("errors of GPUs", store.Reader.Xids, func(in *Input) *[]store.Xid { return &in.Xids }),
 	{"operation series", (*Input).loadSeries},

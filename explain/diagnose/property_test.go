@@ -300,6 +300,8 @@ func (r reader) GPUSnapshots(context.Context, store.Window) ([]store.GPUSnapshot
 	return r.in.GPUs, r.err
 }
 
+func (r reader) GPUDevices(context.Context) ([]store.GPUDevice, error) { return r.in.GPUDevices, r.err }
+
 func (r reader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecond, error) {
 	return r.in.Series, r.err
 }
@@ -365,6 +367,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.Calls[0].Stack = 42
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
+	want.GPUDevices = []store.GPUDevice{{GPU: 1, Node: -1}}
 	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}},
 		[]store.Xid{{At: 8, GPU: 1, Code: 79}}
 	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
@@ -388,7 +391,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	if len(got.Spans) != 12 {
 		t.Errorf("%d spans, want 12", len(got.Spans))
 	}
-	if d := cmp.Diff(want.GPUs, got.GPUs) + cmp.Diff(want.Series, got.Series); d != "" || got.SeriesStep != 1 {
+	if d := cmp.Diff(want.GPUs, got.GPUs) + cmp.Diff(want.GPUDevices, got.GPUDevices) + cmp.Diff(want.Series, got.Series); d != "" || got.SeriesStep != 1 {
 		t.Errorf("readings or series, in steps of %d, differ: %s", got.SeriesStep, d)
 	}
 	boom := errors.New("boom")

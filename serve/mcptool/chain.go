@@ -13,8 +13,8 @@ type finding struct {
 	Severity     severity `json:"severity"`
 	Kind         string   `json:"kind"`
 	Summary      data     `json:"summary"`
-	LostNS       uint64   `json:"lost_ns" jsonschema:"time the thread lost"`
-	LostPct      float64  `json:"lost_pct" jsonschema:"of the thread's time"`
+	LostNS       uint64   `json:"lost_ns" jsonschema:"of the thread"`
+	LostPct      float64  `json:"lost_pct" jsonschema:"of its time"`
 	ExplainedPct float64  `json:"explained_pct" jsonschema:"of lost_ns"`
 	Culprit      party    `json:"culprit"`
 	Evidence     []string `json:"evidence" jsonschema:"NODE:TIME of a call; with g gap between calls, o off CPU, c collective, p process"`

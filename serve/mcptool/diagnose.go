@@ -140,14 +140,19 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	q := []question{}
 	if at+1 < len(r.Chains) {
 		c := &r.Chains[at+1]
-		q = append(q, in.ask(fmt.Sprintf("the next finding, %s, which lost %s", c.Cause.Kind, report.Duration(c.LostNS)),
-			"diagnose", map[string]any{"finding": c.ID}))
+		why := "the next finding, " + c.Cause.Kind
+		if c.LostNS > 0 {
+			why += ", which lost " + report.Duration(c.LostNS)
+		}
+		q = append(q, in.ask(why, "diagnose", map[string]any{"finding": c.ID}))
 	}
 	if at < len(r.Chains) {
 		c := &r.Chains[at]
 		switch {
 		case c.Cause.Kind == diagnose.MemoryLeak:
 			q = append(q, question{"the code that made what is still allocated", "run_sql", map[string]any{"sql": leakQuery(c)}})
+		case c.Cause.Kind == diagnose.NUMAMisplacement:
+			q = append(q, question{"on which CPUs its threads ran", "run_sql", map[string]any{"sql": cpusQuery(c)}})
 		case c.Effect.Op != betweenCalls && c.Effect.Op != "":
 			q = append(q, in.aboutCalls(c))
 		}

@@ -15,6 +15,12 @@ func leakQuery(c *report.Chain) string {
 		"where c.pid = %d order by c.grown_bytes desc limit 10", c.Effect.PID)
 }
 
+// cpusQuery selects the CPUs that the threads of a process ran on.
+func cpusQuery(c *report.Chain) string {
+	return fmt.Sprintf("select tid, comm, cpu, waits_recorded, allowed_cpus from thread_cpus where pid = %d "+
+		"order by waits_recorded desc limit 20", c.Effect.PID)
+}
+
 // evidenceQuery selects the rows a finding rests on, in at most 8 columns: the first call
 // or gap, then what its thread and the culprit waited for meanwhile, with who ran, who held
 // the lock and who woke.

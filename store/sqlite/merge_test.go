@@ -133,6 +133,8 @@ func everything(t testing.TB, r store.Reader) string {
 	say(snapshots, err)
 	gpus, err := r.GPUSnapshots(ctx, w)
 	say(gpus, err)
+	devices, err := r.GPUDevices(ctx)
+	say(devices, err)
 	series, err := r.OpSeries(ctx, w, 1)
 	say(series, err)
 	memory, err := r.Memory(ctx, w)

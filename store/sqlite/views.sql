@@ -94,7 +94,8 @@ select ts as timestamp, gpu as gpu_id, temp as temp_c, clock as clock_mhz, max_c
 from gpu_snapshot g left join session s on s.id = coalesce(g.session, (select max(id) from session));
 
 create view gpus as
-select s.node, d.session, d.gpu as gpu_id, d.name, d.uuid, d.bus as pci_bus_id, d.driver as driver_version
+select s.node, d.session, d.gpu as gpu_id, d.name, d.uuid, d.bus as pci_bus_id, d.driver as driver_version,
+  d.node as memory_node
 from gpu_device d join session s on s.id = d.session;
 
 -- What a process had of a GPU's memory from then on; a row where it changed, and each minute.

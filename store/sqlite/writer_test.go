@@ -209,8 +209,8 @@ func fullBatch(t testing.TB) *store.Batch {
 		},
 		GPUDevices: []store.GPUDevice{{
 			GPU: 1, Name: "NVIDIA H100", UUID: "GPU-1", BusID: "00000000:01:00.0",
-			Driver: "550.54.15",
-		}},
+			Driver: "550.54.15", Node: 1,
+		}, {GPU: 2, Name: "NVIDIA H100", Driver: "550.54.15", Node: -1}},
 		GPUMemory: []store.GPUProcess{
 			{At: t0 + 5, GPU: 1, PID: 100, Bytes: 5 << 30, Known: true},
 			{At: t0 + 5, GPU: 1, PID: 200},
@@ -310,6 +310,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	gpus, err := r.GPUSnapshots(ctx, store.Window{})
 	must(t, err)
 	check("GPU snapshots", b.GPUs, gpus)
+	devices, err := r.GPUDevices(ctx)
+	must(t, err)
+	check("GPUs", b.GPUDevices, devices)
 	processes, err := r.GPUMemory(ctx, store.Window{})
 	must(t, err)
 	check("GPU memory", b.GPUMemory, processes)

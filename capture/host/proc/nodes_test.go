@@ -32,3 +32,26 @@ func TestMemoryNodes(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestDeviceNode(t *testing.T) {
+	sys := t.TempDir()
+	for name, node := range map[string]string{
+		"0000:3b:00.0": "0", "0000:af:00.0": "1", "10000:01:00.0": "3", "0000:05:00.0": "-1", "0000:06:00.0": "x",
+	} {
+		dir := filepath.Join(sys, "bus/pci/devices", name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "numa_node"), []byte(node+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for address, want := range map[string]int{
+		"00000000:3B:00.0": 0, "0000:af:00.0": 1, "00010000:01:00.0": 3, // as NVML writes them, and the kernel
+		"00000000:05:00.0": -1, "00000000:06:00.0": -1, "00000000:07:00.0": -1, "": -1, "../../etc": -1,
+	} {
+		if got := proc.DeviceNode(sys, address); got != want {
+			t.Errorf("%q is at node %d, want %d", address, got, want)
+		}
+	}
+}

@@ -105,6 +105,9 @@ func takeGPUs(in *diagnose.Input, r *eventtext.Recording) {
 			Reasons: g.Reasons, MemMB: g.MemMB, TotalMB: g.TotalMB,
 		})
 	}
+	for _, d := range r.GPUDevices {
+		in.GPUDevices = append(in.GPUDevices, store.GPUDevice{GPU: d.Index, Node: d.Node})
+	}
 	for _, m := range r.GPUMemory {
 		in.GPUMemory = append(in.GPUMemory, store.GPUProcess{At: m.At, GPU: m.Index, PID: m.PID, Bytes: m.Bytes, Known: true})
 	}
