@@ -90,7 +90,8 @@ func TestWaitsAreToldByCallSite(t *testing.T) {
 		{path, map[string]any{"by": "call_site", "op": "cudaLaunchKernel"}, "none of these calls waits"},
 		{path, map[string]any{"by": "call_site", "layer": "NCCL"}, "none of these calls waits"},
 		{
-			"../../investigations/healthy.db", map[string]any{"by": "call_site"},
+			"../../investigations/healthy.db",
+			map[string]any{"by": "call_site"},
 			"an earlier Ingero did not record the place: ",
 		},
 	} {
