@@ -97,6 +97,7 @@ func newFollowers(s *shared) followers {
 		pagesFollower(s),
 		newPythons(s.tracer, s.fs, s.opts.Stack, s.log).follower(s.targets),
 		newInFlightTracker().follower(s),
+		new(marks).follower(),
 		newOwnUse(s.log).follower(), // last: it frees code that the others have just used
 	}
 }

@@ -129,7 +129,7 @@ func (x *innerCalls) process(pid uint32, role event.Role) *innerProcess {
 func (x *innerCalls) lives(lives []event.Life) {
 	for i := range lives {
 		l := &lives[i]
-		if l.Kind != event.LifeFirst {
+		if l.Kind != event.LifeFirst || l.Op.Mark() != 0 {
 			continue
 		}
 		for _, role := range event.InnerRoles {

@@ -232,7 +232,7 @@ func (p *processTable) observe(r *probe.Records) {
 	for i := range r.Lives { // starts come before other records of the thread, ends after them
 		l := &r.Lives[i]
 		p.execs.life(l)
-		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst)
+		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst && l.Op.Mark() == 0)
 		if l.PID == l.TID {
 			p.addUntraced(l.PID, l.Comm)
 		}
@@ -247,6 +247,12 @@ func (p *processTable) observe(r *probe.Records) {
 			p.dispatch[t] = true
 			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals have the name
 			p.thread(t, comm, true)
+		}
+	}
+	for i := range r.Marks {
+		if t := r.Marks[i].Thread; p.threads[t].TID == 0 {
+			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // as above
+			p.thread(t, comm, false)
 		}
 	}
 	for i := range r.ThreadTimes {

@@ -101,6 +101,12 @@ const (
 	ShapeShrink                    // (comm, excluded, nExcluded, ncclComm_t *out, config, flags): likewise
 	ShapeAsk                       // (comm, int *out): the number is read back at return
 	ShapeBcast                     // (buffer, count, type, root, comm, stream): calls another function that counts
+	ShapeMark                      // (const char *message)
+	ShapeMarkWide                  // (const wchar_t *message)
+	ShapeMarkEx                    // (nvtxEventAttributes_t*)
+	ShapeMarkIn                    // (domain, nvtxEventAttributes_t*)
+	ShapeMarkEnd                   // (id of a range)
+	ShapeMarkEndIn                 // (domain, id of a range)
 	NumShapes
 )
 
@@ -148,6 +154,8 @@ type Info struct {
 	Seldom bool
 	// Space is where the memory is that the operation allocates or frees.
 	Space Space
+	// Mark is what a call marks, if that is all it does. Such calls are recorded as Mark, not as Call.
+	Mark MarkKind
 }
 
 // Source is the layer the operation belongs to.
@@ -365,7 +373,7 @@ var (
 var Catalog = slices.Concat(
 	runtimeOps, runtimeCopies, runtimeDevice, runtimeCode, hostOps,
 	driverOps, driverCopies, driverMemory, driverCode, driverDevice,
-	ioOps, tcpOps, graphOps, ncclOps,
+	ioOps, tcpOps, graphOps, ncclOps, nvtxOps,
 )
 
 // perStream returns a function of a stream and the same function compiled for

@@ -22,14 +22,15 @@ type Source uint8
 
 // The sources. Number 2 is retired and stays unused.
 const (
-	SourceCUDA   Source = 1 // CUDA runtime API, libcudart
-	SourceHost   Source = 3 // scheduler, processes, memory
-	SourceDriver Source = 4 // CUDA driver API, libcuda
-	SourceIO     Source = 5 // block devices
-	SourceTCP    Source = 6 // TCP connections
-	SourceNet    Source = 7 // socket calls
-	SourceGraph  Source = 8 // CUDA graphs
-	SourceNCCL   Source = 9 // NCCL collectives
+	SourceCUDA   Source = 1  // CUDA runtime API, libcudart
+	SourceHost   Source = 3  // scheduler, processes, memory
+	SourceDriver Source = 4  // CUDA driver API, libcuda
+	SourceIO     Source = 5  // block devices
+	SourceTCP    Source = 6  // TCP connections
+	SourceNet    Source = 7  // socket calls
+	SourceGraph  Source = 8  // CUDA graphs
+	SourceNCCL   Source = 9  // NCCL collectives
+	SourceNVTX   Source = 10 // ranges and marks of NVTX
 )
 
 // SourceInfo names a source for people.
@@ -52,6 +53,7 @@ var Sources = []SourceInfo{
 	{SourceNet, "NET", "Socket calls", "", ""},
 	{SourceGraph, "GRAPH", "CUDA graph life cycle", "libcudart", "CUDA runtime"},
 	{SourceNCCL, "NCCL", "NCCL collectives", "libnccl", "NCCL"},
+	{SourceNVTX, "NVTX", "Ranges and marks that programs set by NVTX 2 (libnvToolsExt): rows of nvtx_marks, not of events", "libnvToolsExt", "NVTX"},
 }
 
 // Libraries are the libraries whose functions are operations, each once: sources of one library are

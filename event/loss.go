@@ -49,6 +49,7 @@ const (
 	InnerCalls
 	LostMalformed // record of the kernel side that the decoder does not understand
 	FootprintOver // footprint that ended, because CUDA was loaded
+	LostMark      // mark of the program: ring full, or too many in a second
 	NumLossKinds
 )
 
@@ -217,6 +218,11 @@ var Losses = [NumLossKinds]LossInfo{
 		"footprint_over", "footprints", true,
 		"footprints that ended because a process loaded CUDA, whose calls cost less without; `--footprint` goes on",
 		"footprints that ended as CUDA was loaded",
+	},
+	LostMark: {
+		"mark", "marks", true,
+		"ranges and marks of NVTX not recorded because the ring buffer was full or there were more than 10,000 in a " +
+			"second; ranges about them may be told with another one's end", "marks of NVTX (too many at once)",
 	},
 }
 

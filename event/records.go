@@ -12,6 +12,7 @@ type Records struct {
 	Reclaims    []Reclaim
 	Requests    []Request
 	Connections []Connection
+	Marks       []Mark
 }
 
 // Stall is a span in which a CPU did not even take its timer interrupts: the

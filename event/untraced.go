@@ -90,6 +90,11 @@ var families = []family{
 		`cuStream(Begin|End)CaptureToCig`), Untraced{
 		Why: "New and not yet traced.", Matters: true,
 	}},
+	{names(`nvtx(Domain)?Name.*|nvtxDomain(Create|Destroy)[AW]?|nvtxDomain(RegisterString|Resource).*`), Untraced{
+		Why: "Names a thread, stream, device, category, domain or text; marks nothing.",
+	}},
+	{names(`nvtxDomainSyncUser.*`), Untraced{Why: "Tells tools of locks of the program's own; marks nothing."}},
+	{names(`nvtx(GetExportTable|Initialize|Eti.*)`), Untraced{Why: "Connects tools with the program."}},
 	{names(`ncclCommGrow`), Untraced{Why: "New and not yet traced.", Matters: true}},
 	{names(`nccl(Get|Param|RedOp|ResetDebug|SetEncryption|GroupSimulateEnd|Team|Win|DevComm|Gin|LL|Lsa|` +
 		`Comm(CuDevice|Get|Mem|Query)).*`), Untraced{
@@ -124,9 +129,10 @@ func BySymbol(symbol string) (*Info, bool) {
 	return i, ok
 }
 
-var ours = regexp.MustCompile(`^(?:p?nccl[A-Z]|cuda[A-Z]|__cuda[A-Z]|cu[A-Z])\w*$`)
+var ours = regexp.MustCompile(`^(?:p?nccl[A-Z]|nvtx[A-Z]|cuda[A-Z]|__cuda[A-Z]|cu[A-Z])\w*$`)
 
-// IsCUDA reports whether a name looks like a function of libcudart, libcuda or libnccl.
+// IsCUDA reports whether a name looks like a function of libcudart, libcuda, libnccl or
+// libnvToolsExt.
 func IsCUDA(symbol string) bool { return ours.MatchString(symbol) }
 
 // Launches reports whether a function of CUDA's libraries launches kernels. For an unknown

@@ -57,6 +57,7 @@ var mirrors = map[string]reflect.Type{
 	"request_key":   reflect.TypeFor[bpf.WireRequestKey](),
 	"request_sum":   reflect.TypeFor[bpf.WireRequestSum](),
 	"tcp_rec":       reflect.TypeFor[bpf.WireTcpRec](),
+	"mark_rec":      reflect.TypeFor[bpf.WireMarkRec](),
 }
 
 // varying are the records that are not reserved in the ring: those that end before
@@ -353,6 +354,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_TCP, event.LostConnection},
 		{bpf.WireLossLOSS_FOOTPRINT, event.LostFootprint},
 		{bpf.WireLossLOSS_PAGES, event.LostPages},
+		{bpf.WireLossLOSS_MARK, event.LostMark},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {

@@ -136,6 +136,7 @@ const (
 	WireKindKIND_NAME    WireKind = 12
 	WireKindKIND_REQUEST WireKind = 13
 	WireKindKIND_TCP     WireKind = 14
+	WireKindKIND_MARK    WireKind = 15
 )
 
 type WireLed struct {
@@ -194,8 +195,33 @@ const (
 	WireLossLOSS_TCP             WireLoss = 23
 	WireLossLOSS_FOOTPRINT       WireLoss = 24
 	WireLossLOSS_PAGES           WireLoss = 25
+	WireLossLOSS_MARK            WireLoss = 30
 	WireLossNLOSS                WireLoss = 32
 )
+
+type WireMarkForm uint32
+
+const (
+	WireMarkFormMARK_NONE   WireMarkForm = 0
+	WireMarkFormMARK_ASCII  WireMarkForm = 1
+	WireMarkFormMARK_WIDE   WireMarkForm = 2
+	WireMarkFormMARK_HANDLE WireMarkForm = 3
+)
+
+type WireMarkRec struct {
+	_        structs.HostLayout
+	H        WireHdr
+	Dur      uint64
+	Tgid     uint32
+	Len      int32
+	Domain   uint64
+	Id       uint64
+	Answer   uint64
+	Message  uint64
+	Category uint32
+	Pad      uint32
+	Text     [128]int8
+}
 
 type WireName uint32
 
@@ -479,6 +505,8 @@ const (
 	WireVarUnusedLife        = "unused_life"
 	WireVarUnusedLifeKind    = "unused_life_kind"
 	WireVarUnusedLoss        = "unused_loss"
+	WireVarUnusedMark        = "unused_mark"
+	WireVarUnusedMarkForm    = "unused_mark_form"
 	WireVarUnusedName        = "unused_name"
 	WireVarUnusedNameKind    = "unused_name_kind"
 	WireVarUnusedOff         = "unused_off"
@@ -563,6 +591,8 @@ type WireVariableSpecs struct {
 	UnusedLife        *ebpf.VariableSpec `ebpf:"unused_life"`
 	UnusedLifeKind    *ebpf.VariableSpec `ebpf:"unused_life_kind"`
 	UnusedLoss        *ebpf.VariableSpec `ebpf:"unused_loss"`
+	UnusedMark        *ebpf.VariableSpec `ebpf:"unused_mark"`
+	UnusedMarkForm    *ebpf.VariableSpec `ebpf:"unused_mark_form"`
 	UnusedName        *ebpf.VariableSpec `ebpf:"unused_name"`
 	UnusedNameKind    *ebpf.VariableSpec `ebpf:"unused_name_kind"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
@@ -623,6 +653,8 @@ type WireVariables struct {
 	UnusedLife        *ebpf.Variable `ebpf:"unused_life"`
 	UnusedLifeKind    *ebpf.Variable `ebpf:"unused_life_kind"`
 	UnusedLoss        *ebpf.Variable `ebpf:"unused_loss"`
+	UnusedMark        *ebpf.Variable `ebpf:"unused_mark"`
+	UnusedMarkForm    *ebpf.Variable `ebpf:"unused_mark_form"`
 	UnusedName        *ebpf.Variable `ebpf:"unused_name"`
 	UnusedNameKind    *ebpf.Variable `ebpf:"unused_name_kind"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`

@@ -176,7 +176,7 @@ func TestEveryFunctionOfTheCatalogueIsTimed(t *testing.T) {
 		}
 		defer func() { in.Close(); _ = cmd.Wait() }()
 		said := bufio.NewScanner(out)
-		step := func(done string) []event.Call {
+		step := func(done string) probe.Records {
 			t.Helper()
 			if done != "ready" {
 				fmt.Fprintln(in)
@@ -186,15 +186,19 @@ func TestEveryFunctionOfTheCatalogueIsTimed(t *testing.T) {
 			}
 			var r probe.Records
 			tr.Drain(&r, 1<<30)
-			return r.Calls
+			return r
 		}
 		step("ready")
 		if err := tr.Adopt(cmd.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
 		got := map[event.Op]int{}
-		for _, c := range step("all") {
-			got[c.Op]++
+		r := step("all")
+		for i := range r.Calls {
+			got[r.Calls[i].Op]++
+		}
+		for i := range r.Marks {
+			got[r.Marks[i].Op]++
 		}
 		for _, sources := range apiLibraries {
 			for _, s := range sources {
@@ -205,7 +209,7 @@ func TestEveryFunctionOfTheCatalogueIsTimed(t *testing.T) {
 				}
 			}
 		}
-		calls := step("typed")
+		calls := step("typed").Calls
 		if len(calls) != len(typedArgs) {
 			t.Fatalf("%d calls recorded, want %d: %+v", len(calls), len(typedArgs), calls)
 		}

@@ -110,6 +110,8 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = request(b, r, d.toUnix)
 	case bpf.WireKindKIND_TCP:
 		ok = connection(b, r, d.toUnix)
+	case bpf.WireKindKIND_MARK:
+		ok = markOf(b, r, d.toUnix)
 	default:
 		ok = false
 	}

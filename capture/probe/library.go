@@ -52,13 +52,13 @@ func Join(libs ...*Library) []*Library {
 	return joined
 }
 
-// setsDevice, shortToo and inner are COOKIE_SETS_DEVICE, COOKIE_SHORT_TOO and COOKIE_INNER
-// of capture/bpf/include/call.h.
+// Flags of a cookie: COOKIE_SETS_DEVICE and the others of capture/bpf/include/call.h, and of thread.h.
 const (
 	setsDevice = 1
 	shortToo   = 2
 	inner      = 4
 	site       = 8
+	mark       = 16
 )
 
 // cookie packs what the eBPF program needs to know about a function: op | shape << 16 |
@@ -76,6 +76,9 @@ func cookie(i *event.Info) uint64 {
 	}
 	if i.Op.TellsSite() {
 		c |= site << 24
+	}
+	if i.Mark != 0 {
+		c |= mark << 24
 	}
 	return c
 }

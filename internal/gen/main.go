@@ -102,6 +102,12 @@ var shapeNames = [event.NumShapes]string{
 	event.ShapeShrink:       "SHRINK",
 	event.ShapeAsk:          "ASK",
 	event.ShapeBcast:        "BCAST",
+	event.ShapeMark:         "MARK",
+	event.ShapeMarkWide:     "MARK_WIDE",
+	event.ShapeMarkEx:       "MARK_EX",
+	event.ShapeMarkIn:       "MARK_IN",
+	event.ShapeMarkEnd:      "MARK_END",
+	event.ShapeMarkEndIn:    "MARK_END_IN",
 }
 
 // header renders what the BPF programs know of the catalogue.

@@ -62,11 +62,12 @@ var table = []row{
 	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/probe"},
 	{"capture/probe/driver", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nccl", "event capture/host/cudalib capture/probe"},
+	{"capture/probe/nvtx", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc internal/elffile capture/probe
 		capture/probe/discover`},
 	{"capture/probe/graph", "event capture/probe capture/probe/cuda"},
 	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
-		capture/probe/nccl`},
+		capture/probe/nccl capture/probe/nvtx`},
 	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
 		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind`},
 

@@ -64,11 +64,11 @@ func classes() []string {
 	return names
 }
 
-// layers are the sources whose operations are calls.
+// layers are the sources whose operations are calls, those that only mark parts of programs left out.
 func layers() []string {
 	var names []string
 	for _, s := range event.Sources {
-		if s.Source.Called() {
+		if s.Source.Called() && !s.Source.Marks() {
 			names = append(names, s.Name)
 		}
 	}

@@ -39,6 +39,7 @@ var kinds = []recordKind{
 	fileKind,
 	memoryKind,
 	memorySiteKind,
+	markKind,
 }
 
 // kind is all that the store knows of a kind of record: its tables, and how its rows are written

@@ -35,7 +35,7 @@ func views() string {
 	threadTimesViews(&b)
 	filteredViewsView(&b)
 	for i := range event.Catalog {
-		if event.Catalog[i].Op.Source().Called() {
+		if s := event.Catalog[i].Op.Source(); s.Called() && !s.Marks() {
 			opView(&b, &event.Catalog[i])
 		} else {
 			hostView(&b, &event.Catalog[i])
@@ -162,9 +162,11 @@ func reduces(i *event.Info) bool { return i.Op.Source() == event.SourceNCCL && e
 // launchesKernel reports whether an operation names the kernel it launches.
 func launchesKernel(i *event.Info) bool { return i.Op.LaunchesKernel() }
 
-// hostView is the rows of one kind of kernel event, with its arguments.
+// hostView is the rows of one kind of kernel event that has arguments, or of one kind of mark.
 func hostView(b *strings.Builder, i *event.Info) {
-	from := map[event.Source]string{event.SourceIO: "io_requests", event.SourceTCP: "tcp_events"}[i.Op.Source()]
+	from := map[event.Source]string{
+		event.SourceIO: "io_requests", event.SourceTCP: "tcp_events", event.SourceNVTX: "nvtx_marks",
+	}[i.Op.Source()]
 	if i.Name == "oom_kill" {
 		fmt.Fprintf(b, "\n-- %s\ncreate view oom_kill as select id, timestamp, node, pid, tid, comm, arg0 as trigger_pid "+
 			"from life_events where op = 'oom_kill';\n", i.Doc)

@@ -142,6 +142,7 @@ func fullBatch(t testing.TB) *store.Batch {
 				Start: t0 + 700, Duration: 90_000, NS: 60_000, Thread: engine, Kind: event.ReclaimCgroup,
 				Parts: 3,
 			}},
+			Marks: marksOf(t, engine, t0+800),
 		},
 		Stacks: []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
 			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},

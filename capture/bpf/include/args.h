@@ -38,6 +38,7 @@ static __always_inline u64 stack_arg(struct pt_regs *c, int n)
 }
 
 #include "nccl.h"
+#include "nvtx.h"
 
 static __always_inline void launch_config(struct frame *f, u64 config, u64 func)
 {
@@ -181,7 +182,10 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
 	f->out = 0;
 	if (shape >= SHAPE_INIT_RANK) {
-		nccl_args(f, c, shape);
+		if (shape >= SHAPE_MARK)
+			mark_args(f, c, shape);
+		else
+			nccl_args(f, c, shape);
 		return;
 	}
 	if (shape >= SHAPE_FILL_16 && shape <= SHAPE_ALLOC_3D) {

@@ -106,6 +106,20 @@ static __always_inline void gap_end(struct thr *t, u64 id, u32 op, u64 now)
 	bpf_ringbuf_submit(g, BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * A thread's first call, or a mark of one that is not traced yet. Marks are records of
+ * their own (nvtx.h): they make no thread one that dispatches work, and end no gap.
+ */
+static __always_inline void first_call(struct thr *t, u64 id, u64 cookie, u64 now)
+{
+	if (is_mark(cookie) && t->role & ROLE_TRACED)
+		return;
+	if (!t->role)
+		t->t_in = now;
+	t->role = is_mark(cookie) ? ROLE_TRACED : ROLE_TRACED | ROLE_DISPATCH;
+	life(LIFE_FIRST, id, id >> 32, now, cookie & 0xffff, 0, 0, BPF_RB_FORCE_WAKEUP);
+}
+
 /* Returns false if the return half is not wanted. */
 static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 {
@@ -122,10 +136,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 		u64 id = id_of(task);
 		if (id >> 32 == self_tgid)
 			return false;
-		if (!t->role)
-			t->t_in = now;
-		t->role = ROLE_TRACED | ROLE_DISPATCH;
-		life(LIFE_FIRST, id, id >> 32, now, op, 0, 0, BPF_RB_FORCE_WAKEUP);
+		first_call(t, id, cookie, now);
 	}
 	heal(t, task, now);
 	u32 d = t->depth ? live_depth(t, c, sp, now) : 0;
@@ -140,7 +151,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 	f->cookie = cookie;
 	call_args(f, c, cookie >> 16 & 0xff);
 	if (use_ledger) {
-		if (!d && t->gap_start && t->gap.seq != t->seq)
+		if (!d && t->gap_start && t->gap.seq != t->seq && !is_mark(cookie))
 			gap_end(t, id_of(task), op, now);
 		snapshot(&f->s, t);
 	}
@@ -209,8 +220,13 @@ static __always_inline void call_return(struct pt_regs *c, u64 attached)
 	u64 id = id_of(task);
 	s32 ret = PT_REGS_RC(c);
 	u64 cookie = f->cookie;
-	if (cookie >> 24 & COOKIE_SITE)
+	if (cookie >> 24 & (COOKIE_MARK | COOKIE_SITE)) { /* one test for launches, which are neither */
+		if (is_mark(cookie)) {
+			mark_return(f, id, now, PT_REGS_RC(c));
+			return;
+		}
 		f->arg[3] = PT_REGS_IP(c); /* where it returns to: the kernel has put that back by now */
+	}
 	if (f->out && !ret)
 		call_result(f, cookie >> 16 & 0xff, id >> 32, now);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)

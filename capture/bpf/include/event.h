@@ -49,6 +49,7 @@ enum kind {
 	KIND_NAME,     /* struct name_rec, or struct name_long_rec if longer; hdr.sub is enum name */
 	KIND_REQUEST,  /* struct request_rec; hdr.sub is event.RequestFlags */
 	KIND_TCP,      /* struct tcp_rec; hdr.sub is the state of the connection */
+	KIND_MARK,     /* struct mark_rec; hdr.op is the function */
 };
 
 /* event.LifeKind */
@@ -90,6 +91,7 @@ enum loss {
 	LOSS_TCP,
 	LOSS_FOOTPRINT,
 	LOSS_PAGES,
+	LOSS_MARK = LOSS_PAGES + 5, /* those in between are counted in user space */
 	NLOSS = 32,
 };
 
@@ -109,6 +111,7 @@ enum loss {
 #define COMM_LEN 16
 #define NAME_SHORT 200
 #define NAME_MORE 3856
+#define MARK_TEXT 128 /* bytes of a text: 32 wide characters */
 
 struct hdr {
 	u64 start; /* of the call, gap or interval; of the event otherwise */
@@ -345,6 +348,24 @@ struct tcp_rec {
 	char comm[COMM_LEN];
 };
 
+/* What the message of a mark is. */
+enum mark_form { MARK_NONE, MARK_ASCII, MARK_WIDE, MARK_HANDLE };
+
+/* A call by which a program marks a moment, or the begin or end of a range. hdr.sub is enum mark_form. */
+struct mark_rec {
+	struct hdr h;
+	u64 dur;
+	u32 tgid;
+	s32 len; /* bytes of text with its NUL, negative errno if it could not be read */
+	u64 domain;
+	u64 id;       /* of a range, where it is passed */
+	u64 answer;   /* what the function returned: an id, a level or, of one that returns nothing, anything */
+	u64 message;  /* where the text is, or a handle */
+	u32 category;
+	u32 pad;
+	char text[MARK_TEXT];
+};
+
 #include "python_rec.h"
 
 _Static_assert(sizeof(struct hdr) == 16, "hdr");
@@ -367,5 +388,6 @@ _Static_assert(sizeof(struct request_rec) == 88, "request_rec");
 _Static_assert(sizeof(struct request_key) == 24, "request_key");
 _Static_assert(sizeof(struct request_sum) == 64, "request_sum");
 _Static_assert(sizeof(struct tcp_rec) == 112, "tcp_rec");
+_Static_assert(sizeof(struct mark_rec) == 200, "mark_rec");
 
 #endif

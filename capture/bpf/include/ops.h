@@ -44,6 +44,12 @@ enum shape {
 	SHAPE_SHRINK = 37,
 	SHAPE_ASK = 38,
 	SHAPE_BCAST = 39,
+	SHAPE_MARK = 40,
+	SHAPE_MARK_WIDE = 41,
+	SHAPE_MARK_EX = 42,
+	SHAPE_MARK_IN = 43,
+	SHAPE_MARK_END = 44,
+	SHAPE_MARK_END_IN = 45,
 };
 
 enum op {
@@ -346,6 +352,22 @@ enum op {
 	OP_ncclCommWindowDeregister = 0x091f,
 	OP_ncclCommSuspend = 0x0920,
 	OP_ncclPutSignal = 0x0921,
+	OP_nvtxMarkA = 0x0a01,
+	OP_nvtxMarkW = 0x0a02,
+	OP_nvtxMarkEx = 0x0a03,
+	OP_nvtxRangePushA = 0x0a04,
+	OP_nvtxRangePushW = 0x0a05,
+	OP_nvtxRangePushEx = 0x0a06,
+	OP_nvtxRangePop = 0x0a07,
+	OP_nvtxRangeStartA = 0x0a08,
+	OP_nvtxRangeStartW = 0x0a09,
+	OP_nvtxRangeStartEx = 0x0a0a,
+	OP_nvtxRangeEnd = 0x0a0b,
+	OP_nvtxDomainMarkEx = 0x0a0c,
+	OP_nvtxDomainRangePushEx = 0x0a0d,
+	OP_nvtxDomainRangePop = 0x0a0e,
+	OP_nvtxDomainRangeStartEx = 0x0a0f,
+	OP_nvtxDomainRangeEnd = 0x0a10,
 };
 
 #define OP_SLOTS 4096 /* of a table by operation */

@@ -255,11 +255,19 @@ static __always_inline void off_common(struct off_rec *e, struct thr *t, struct 
 		__builtin_memset(e->waker_comm, 0, COMM_LEN);
 }
 
+#define COOKIE_MARK 16 /* a mark of the program, which is no call: see call_enter */
+
+static __always_inline bool is_mark(u64 cookie) { return cookie >> 24 & COOKIE_MARK; }
+
 /* The operation a thread is in, 0 between calls. */
 static __always_inline u16 op_of(const struct thr *t)
 {
 	u32 d = t->depth;
-	return d ? t->fr[(d - 1) & (DEPTH - 1)].cookie : 0;
+	u64 cookie = d ? t->fr[(d - 1) & (DEPTH - 1)].cookie : 0;
+
+	if (is_mark(cookie)) /* it is in what the mark is in */
+		cookie = d > 1 ? t->fr[(d - 2) & (DEPTH - 1)].cookie : 0;
+	return cookie;
 }
 
 /* Intervals that no switch ends are told from this length on, as others are by default. */
@@ -329,7 +337,8 @@ static __always_inline void abandon(struct thr *t, u32 tid, u32 tgid, u64 now)
 	for (int i = 0; i < DEPTH; i++) {
 		if (i >= t->depth)
 			break;
-		life(LIFE_UNFINISHED, tid, tgid, now, t->fr[i].cookie, now - t->fr[i].start, 0, BPF_RB_NO_WAKEUP);
+		if (!is_mark(t->fr[i].cookie))
+			life(LIFE_UNFINISHED, tid, tgid, now, t->fr[i].cookie, now - t->fr[i].start, 0, BPF_RB_NO_WAKEUP);
 	}
 	t->depth = 0;
 }

@@ -14,6 +14,7 @@ const (
 	Runtime Kind = "runtime" // libcudart
 	Driver  Kind = "driver"  // libcuda
 	NCCL    Kind = "nccl"    // libnccl
+	NVTX    Kind = "nvtx"    // libnvToolsExt
 )
 
 // kinds are, in the order in which they are attached to, the names of files, with the versions that follow them and the
@@ -26,6 +27,7 @@ var kinds = []struct {
 	{Runtime, regexp.MustCompile(`^libcudart(-[0-9a-f]+)?\.so(\.[0-9]+)*$`)},
 	{Driver, regexp.MustCompile(`^libcuda\.so(\.[0-9]+)*$`)},
 	{NCCL, regexp.MustCompile(`^libnccl(-[0-9a-f]+)?\.so(\.[0-9]+)*$`)},
+	{NVTX, regexp.MustCompile(`^libnvToolsExt(-[0-9a-f]+)?\.so(\.[0-9]+)*$`)},
 }
 
 // File matches the base name of the library's file.

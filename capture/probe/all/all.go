@@ -7,6 +7,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/driver"
 	"github.com/ingero-io/ingero/capture/probe/graph"
 	"github.com/ingero-io/ingero/capture/probe/nccl"
+	"github.com/ingero-io/ingero/capture/probe/nvtx"
 )
 
 // Libraries returns every library probe, those on the same files joined. A new
@@ -17,5 +18,6 @@ func Libraries() []*probe.Library {
 		driver.Library(),
 		graph.Library(),
 		nccl.Library(),
+		nvtx.Library(),
 	)
 }
