@@ -36,7 +36,7 @@ func TestScenariosAreWellFormed(t *testing.T) {
 // maxPacked is the largest size of a recording in the binary, bytes.
 const maxPacked = 150_000
 
-// TestEveryScenarioIsReplayedRight does what a user without permission gets.
+// TestEveryScenarioIsReplayedRight checks what a user without permission to trace gets.
 func TestEveryScenarioIsReplayedRight(t *testing.T) {
 	for i := range Scenarios {
 		s := &Scenarios[i]

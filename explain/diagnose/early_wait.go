@@ -121,8 +121,8 @@ func (ev *evidence) earlyWaitsOf(pid uint32, leads []lead) (w earlyWaits, ok boo
 }
 
 // moreWaits compares the seconds before a time with those after it: whether there are more waits
-// for each launch after it, for the same work, and whether the launches became fewer by the time
-// between waits and launches.
+// for each launch after it, for the same work, and whether the time for each launch became longer
+// by about the time in which the GPU is idle between waits and launches.
 func (cs *callStats) moreWaits(before, after []waitRate, leads []lead) (w earlyWaits, ok bool) {
 	each := func(v *waitRate) float64 { return v.each() }
 	low, high := extremesOf(before, each)

@@ -1,4 +1,4 @@
-// The program of the stack tests: it makes calls by the library, once for each
+// The program of the stack tests: it makes calls through the library, one for each
 // line of its input, "HOW N" or "plugin FILE HOW N".
 #include "model.h"
 

@@ -1,5 +1,5 @@
-// The library of the stack tests: ways to come to a call of the runtime that are
-// hard to walk back. It is built with -O2 -fomit-frame-pointer.
+// The library of the stack tests: ways of calling the runtime that are hard to
+// unwind. It is built with -O2 -fomit-frame-pointer.
 #include "model.h"
 
 #include <alloca.h>
@@ -15,7 +15,7 @@ extern "C" int cudaLaunchKernel(const void *, unsigned long, unsigned long, unsi
 
 namespace model {
 
-// Keeps work behind a call, so that it is no jump, and values in registers.
+// Leaves work after a call, so that it is not a tail call, and keeps values in registers.
 static volatile long sink;
 
 template <class T> struct Tensor {
@@ -36,7 +36,7 @@ struct Layer {
 	virtual ~Layer() = default;
 };
 
-// A frame of a size that is not known when it is compiled.
+// A frame whose size is not known at compile time.
 struct Dynamic : Layer {
 	__attribute__((noinline)) double forward(Tensor<double> &t, int depth) override
 	{
@@ -48,7 +48,7 @@ struct Dynamic : Layer {
 	}
 };
 
-// A frame that is aligned anew, addressed through another register.
+// A frame that is realigned, and addressed through another register.
 struct Aligned : Layer {
 	Dynamic inner;
 	__attribute__((noinline)) double forward(Tensor<double> &t, int depth) override
