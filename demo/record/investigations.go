@@ -52,7 +52,7 @@ func investigations() []recording {
 				Name: "memory-leak", Title: "device memory is allocated in each step and never freed",
 				Expect: diagnose.MemoryLeak,
 			},
-			length: 20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only few allocations have a stack
+			length: 20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only of few allocations
 		},
 		{
 			Scenario: demo.Scenario{Name: "healthy", Title: "nothing is wrong, though the machine is busy"},
