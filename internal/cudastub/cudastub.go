@@ -2,11 +2,11 @@
 // uses them, so that probes can be tested, shown and measured without a GPU.
 //
 // libcudart.so.12 and libcuda.so.1 export NVIDIA's names with NVIDIA's calling
-// conventions and do nothing but what they are told: spend time, return an error,
-// call the driver's function (see stub/behave.h for the little language, which
-// the environment variable CUDASTUB and the command "set" take). The victim calls
-// them: as a server of single commands with exact counts (Files.Start), or as a
-// training loop with known faults that prints the truth about them (Files.Loop).
+// conventions and do only what they are told: spend time, return an error, call the
+// driver's function (stub/behave.h has the syntax of the environment variable CUDASTUB
+// and the command "set"). The victim calls them: as a server of single commands with
+// exact counts (Files.Start), or as a training loop with known faults that prints what
+// they really cost (Files.Loop).
 //
 // It is not a simulator: nothing is copied unless a behaviour says so, pointers are
 // made up, and no kernel runs.
@@ -30,7 +30,7 @@ var ErrUsage = errors.New("the stand-in program does not know this")
 
 // Files are the stand-ins on disk.
 type Files struct {
-	Dir        string // what Extract was given
+	Dir        string // the argument of Extract
 	Victim     string // linked to the libraries
 	VictimLate string // loads them by dlopen
 	LibDir     string // libcudart.so.12 and libcuda.so.1

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Truth is what a training loop knows about itself at its end. Counts and ids are
-// exact; injected time is measured with the dispatching thread's own clock.
+// Truth is what a training loop measured of itself. Counts and ids are exact; injected
+// time is measured with the dispatching thread's own clock.
 type Truth struct {
 	PID     int              `json:"pid"`
-	TID     int              `json:"tid"`      // the first dispatching thread, at which faults aim
+	TID     int              `json:"tid"`      // the first dispatching thread, which the faults affect
 	Comm    string           `json:"comm"`     // its name
 	BeganNS int64            `json:"began_ns"` // when its clock started, in ns since 1970
 	Steps   int64            `json:"steps"`
@@ -46,7 +46,7 @@ type Truth struct {
 	Dispatchers []int `json:"dispatchers,omitempty"` // further threads that dispatch, if the first is not alone
 }
 
-// inner are the functions that the loop never calls itself: the stand-ins of the runtime do, where they nest.
+// inner are the functions that the loop never calls itself: only the runtime's stand-ins call them.
 var inner = []string{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize"}
 
 // Outermost is how many calls the loop made itself.
@@ -65,8 +65,9 @@ type Made struct {
 	Errors int64  `json:"errors"` // that returned one
 	Bytes  uint64 `json:"bytes"`  // that they were given
 
-	// Inside is by the stand-in's clock within the function, 0 of a call without a behaviour;
-	// Around by the caller's clock. What a tracer measures of each call lies between the two.
+	// Inside is measured by the stand-in within the function, 0 for a call without a
+	// behaviour; Around by the caller. A tracer's duration of each call must be between
+	// the two.
 	Inside Times `json:"inside"`
 	Around Times `json:"around"`
 }
@@ -78,8 +79,8 @@ type Times struct {
 	Buckets [][2]uint64 `json:"buckets"` // index and count: 32 buckets for each power of two (victim/made.c)
 }
 
-// Bounds are between which the value lies that a share q of the calls does not exceed, in ns: the
-// bounds of the bucket that holds it. Both are 0 without calls.
+// Bounds are the bounds of quantile q, in ns: those of the bucket that holds it. Both are 0
+// without calls.
 func (t *Times) Bounds(q float64) (low, high uint64) {
 	var n, seen uint64
 	for _, b := range t.Buckets {
@@ -102,15 +103,15 @@ func bucketBegin(i uint64) uint64 {
 	return (i - octave<<bits) << octave
 }
 
-// Injection is what one fault did, and who was behind it. Who was not involved
-// has no process and thread number, 0.
+// Injection is what one fault did, and the processes and threads that did it. The id of
+// one that was not involved is 0.
 type Injection struct {
 	Fault string `json:"fault"`
 	// FaultCount is how often it struck: 1 for a hog, a number of steps where
 	// every step is hit, and for throttle how often the kernel throttled.
 	FaultCount int64 `json:"fault_count"`
-	// FirstNS is when it struck first, in ns since 1970: at the end of what was lost then, or, for hogs and
-	// quotas, when faults began; 0: it never did, or a real program does not tell.
+	// FirstNS is when it first struck, in ns since 1970: the end of the first lost time or, for hogs and
+	// quotas, when faults began. 0: it never struck, or a real program does not report it.
 	FirstNS int64 `json:"first_ns,omitempty"`
 	// InjectedNS is the time above the healthy duration of the section it hits,
 	// for hogs and quotas of the whole step; 0 for leak, which costs no time.
@@ -125,17 +126,17 @@ type Injection struct {
 	HolderPID  int    `json:"holder_pid"` // lock faults: the thread that holds the lock
 	HolderTID  int    `json:"holder_tid"`
 	HolderComm string `json:"holder_comm"`
-	// HolderCPUNS is what the holder had of a CPU while it held, and HolderRunnableNS how long it waited for one,
-	// by the kernel's clocks of the thread (CLOCK_THREAD_CPUTIME_ID, /proc/thread-self/schedstat). The rest it
-	// was blocked.
+	// HolderCPUNS is the holder's CPU time while it held the lock, and HolderRunnableNS its time waiting for a
+	// CPU, by the kernel's clocks of the thread (CLOCK_THREAD_CPUTIME_ID, /proc/thread-self/schedstat). In the
+	// rest of the time it was blocked.
 	HolderCPUNS      int64  `json:"holder_cpu_ns,omitempty"`
 	HolderRunnableNS int64  `json:"holder_runnable_ns,omitempty"`
-	PeerPID          int    `json:"peer_pid"` // peer and loader faults: the process that is waited for
+	PeerPID          int    `json:"peer_pid"` // peer and loader faults: the process waited for
 	PeerTID          int    `json:"peer_tid"`
 	PeerComm         string `json:"peer_comm"`
 }
 
-// LoopRun is a running "victim loop", or another program that tells the truth about itself.
+// LoopRun is a running "victim loop", or another program that measures itself.
 type LoopRun struct {
 	cmd            *exec.Cmd
 	stdin          io.WriteCloser
@@ -152,8 +153,8 @@ func (f Files) StartLoop(ctx context.Context, o Options, args ...string) (*LoopR
 }
 
 // StartTruthful starts a program that waits for the end of its standard input before its
-// first CUDA call, tells the truth on standard output, and ends early on SIGTERM. parse reads
-// what it printed; nil: a [Truth] as JSON.
+// first CUDA call, prints its own measurements on standard output, and ends early on SIGTERM.
+// parse reads what it printed; nil: a [Truth] as JSON.
 func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*LoopRun, error) {
 	if parse == nil {
 		parse = func(printed []byte, t *Truth) error { return json.Unmarshal(printed, t) }
@@ -168,8 +169,8 @@ func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*
 	if err := r.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	// A tracer in this process leaves the CPU to others, and children inherit that: a hog
-	// that is started beside a traced program would take nothing.
+	// A tracer in this process runs at low priority, and children inherit that: a hog
+	// started beside a traced program would get no CPU time.
 	if err := unix.SchedSetAttr(r.PID(), &unix.SchedAttr{Policy: unix.SCHED_NORMAL}, 0); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// NVMLSource is what a stand-in for NVIDIA's management library is made of that describes GPUs which
-// somebody else simulates (stub/nvml.c). It includes a header of capture/host/nvml.
+// NVMLSource is the source of a stand-in for NVIDIA's management library that describes GPUs which
+// another library simulates (stub/nvml.c). It includes a header of capture/host/nvml.
 //
 //go:embed stub/nvml.c stub/nvml_stub.h
 var NVMLSource embed.FS

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// RanksTruth is what a job of several ranks knows about itself at its end.
+// RanksTruth is what a job of several ranks measured of itself.
 type RanksTruth struct {
 	PIDs     []int   `json:"pids"` // by rank
 	Steps    int     `json:"steps"`
 	LateRank int     `json:"late_rank"`
 	HogPID   int     `json:"hog_pid"` // 0 without one
-	LateNS   []int64 `json:"late_ns"` // after the last other rank, of each step that was to be late
+	LateNS   []int64 `json:"late_ns"` // for each step that was made late: how long after the last other rank
 }
 
 // RanksRun is a running "victim-ranks": processes that train together.

@@ -20,7 +20,7 @@ func Coverage(o Options) (*coverage.Report, error) {
 	})
 }
 
-// Why says what keeps tracing from working here, or from working fully.
+// Why says why tracing does not work here, or not fully.
 func Why(o Options) []coverage.Reason {
 	o.defaults()
 	return Reasons(ReadHardening(o.Proc, o.Sys), Try())

@@ -24,7 +24,7 @@ const (
 	Problem Status = "problem"
 )
 
-// Check is one thing that was looked at.
+// Check is one thing that was examined.
 type Check struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -32,7 +32,7 @@ type Check struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Library is a library file that functions can be timed in.
+// Library is a library file whose functions can be timed.
 type Library struct {
 	Probe    string   `json:"probe"`
 	Path     string   `json:"path"`
@@ -67,7 +67,7 @@ type Report struct {
 type Options struct {
 	Proc    string   // empty: /proc
 	Sys     string   // empty: /sys
-	NVML    []string // folders in which alone NVIDIA's management library is looked for; nil: the machine's
+	NVML    []string // the only folders in which NVIDIA's management library is looked for; nil: the machine's
 	Backend probe.Backend
 }
 
@@ -129,7 +129,7 @@ type exam struct {
 	hidden    int               // processes that may not be looked at
 }
 
-// Limits are the bounds the tracer sets itself (capture/bpf/include/event.h, probe.Options).
+// Limits are the tracer's own limits (capture/bpf/include/event.h, probe.Options).
 type Limits struct {
 	RingBytes  int   `json:"event_ring_bytes"`
 	Nested     int   `json:"nested_calls"`

@@ -13,11 +13,11 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/coverage"
 )
 
-// Hardening is what a machine, or the place this program runs in, forbids or
-// says it forbids.
+// Hardening is what the machine, or the container or namespace of this process, forbids
+// or says that it forbids.
 type Hardening struct {
 	Capabilities  uint64 // effective ones of this process
-	UserNamespace bool   // capabilities are good for a namespace only
+	UserNamespace bool   // capabilities are valid only in a namespace
 	Seccomp       bool   // system calls are filtered
 	Lockdown      string // none, integrity or confidentiality; empty: the kernel has no lockdown
 	PtraceScope   int    // kernel.yama.ptrace_scope; -1: no Yama
@@ -29,7 +29,7 @@ type Hardening struct {
 	NeedsMemlock  bool   // the kernel counts eBPF maps as locked memory: before 5.11
 }
 
-// Trials are the errors of trying, nil for what works.
+// Trials are the errors of trying what tracing needs; nil if it works.
 type Trials struct {
 	BPF    error // making a map
 	Perf   error // watching every process on a CPU
@@ -53,7 +53,7 @@ func ReadHardening(proc, sys string) Hardening {
 			}
 		}
 	}
-	status, _ := os.ReadFile(filepath.Join(proc, "self/status")) // without it nothing is known to be held
+	status, _ := os.ReadFile(filepath.Join(proc, "self/status")) // without it no capabilities are assumed
 	for line := range strings.Lines(string(status)) {
 		key, value, _ := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); key {
@@ -102,18 +102,18 @@ func (h *Hardening) lacks() []string {
 
 // What is not seen for a reason.
 const (
-	// Everything is what is not seen if tracing does not work at all.
+	// Everything: tracing does not work at all.
 	Everything    = "any call"
 	lateLibraries = "the first second of programs and libraries that are loaded later"
 	heldPrograms  = "the first milliseconds of a program that trace starts, " +
 		"and names of kernels that are in memory nobody has read"
 )
 
-// memlockNeeded is what the maps and rings take, in bytes.
+// memlockNeeded is the size of the maps and rings, in bytes.
 const memlockNeeded = 64 << 20
 
-// Reasons says why tracing does not work, or not fully. Nothing is listed that a
-// trial shows to do no harm.
+// Reasons says why tracing does not work, or not fully. A restriction that a trial
+// shows to be harmless is not listed.
 func Reasons(h Hardening, t Trials) []coverage.Reason {
 	var r []coverage.Reason
 	if t.BPF != nil {
@@ -157,7 +157,7 @@ func Reasons(h Hardening, t Trials) []coverage.Reason {
 	return r
 }
 
-// whyNot finds out who refused a system call.
+// whyNot finds out what refused a system call.
 func (h *Hardening) whyNot(call, what string, err error) coverage.Reason {
 	r := coverage.Reason{What: what}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)

@@ -22,7 +22,7 @@ func (e *exam) kernel() Check {
 	release := strings.TrimSpace(string(b))
 	c.Detail = "Linux " + release
 	if probe.TooOld(release) {
-		c.Status = Warning // the trial of the back end decides: some distributions' kernels have more than their number says
+		c.Status = Warning // the trial of the back end decides: some distributions' kernels have more than their version says
 		c.Remedy = fmt.Sprintf("use Linux %d.%d or later; 6.6 and later trace at a lower cost", probe.MinMajor,
 			probe.MinMinor)
 	}
@@ -41,7 +41,7 @@ func (e *exam) btf() Check {
 	return Check{Name: "btf", Status: OK, Detail: fmt.Sprintf("type information is there (%d kB)", info.Size()/1000)}
 }
 
-// capabilities are those tracing needs, and what for.
+// capabilities are the capabilities that tracing needs, with the reason.
 var capabilities = []struct {
 	name string
 	bit  int
@@ -103,7 +103,7 @@ func (e *exam) ptrace() Check {
 	return Check{Name: "ptrace", Status: OK, Detail: "programs that trace starts are held until they are attached to"}
 }
 
-// tracefs says that a missing one does no harm.
+// tracefs says that a missing tracefs does no harm.
 func (e *exam) tracefs() Check {
 	c := Check{Name: "tracefs", Status: Info, Detail: "mounted, and not needed"}
 	if !e.hardening.Tracefs {

@@ -57,7 +57,7 @@ func (e *exam) libraries() Check {
 	}
 }
 
-// library looks into a file, once however many names it has.
+// library examines a file, once for all its names.
 func (e *exam) library(path, name string, seen map[[2]uint64]bool) {
 	lib := e.probeOf(name)
 	if lib == nil {
@@ -101,7 +101,7 @@ func (e *exam) look(seen map[[2]uint64]bool) {
 	e.r.Processes = []Process{}
 	pids, err := e.fs.PIDs()
 	if err != nil {
-		return // no process to be seen
+		return // no process is visible
 	}
 	for _, pid := range pids {
 		maps, err := e.fs.Maps(pid)

@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/nvml"
 )
 
-// nvmlPatience is how long a look at the GPUs may take: a GPU that sleeps is woken.
+// nvmlPatience is how long reading the GPUs may take: a sleeping GPU has to wake up.
 const nvmlPatience = 10 * time.Second
 
 // nvml says whether the GPUs can be read, and what of them cannot.
@@ -22,7 +22,7 @@ func (e *exam) nvml() Check {
 	return nvmlCheck(&s)
 }
 
-// nvmlCheck words a look at the GPUs.
+// nvmlCheck describes the result of reading the GPUs.
 func nvmlCheck(s *nvml.Seen) Check {
 	c := Check{Name: "nvml", Status: OK}
 	if s.Err != nil {
@@ -41,7 +41,7 @@ func nvmlCheck(s *nvml.Seen) Check {
 	return c
 }
 
-// noNVML says why nothing is read. Without a GPU that is as it should be.
+// noNVML says why nothing is read. Without a GPU that is normal.
 func noNVML(s *nvml.Seen, c Check) Check {
 	c.Status = Info
 	c.Detail = s.Err.Error()

@@ -21,8 +21,7 @@ func open(b probe.Backend, ledger bool) (probe.Backend, error) {
 	return b, t.Close()
 }
 
-// backend tries to load the programs, and finds out why no better way of
-// attaching was chosen.
+// backend tries to load the programs, and finds out why no better back end was chosen.
 func (e *exam) backend() Check {
 	c := Check{Name: "backend", Status: OK}
 	got, err := open(e.opts.Backend, true)
@@ -57,7 +56,7 @@ func (e *exam) backend() Check {
 	return c
 }
 
-// reason is the end of an error's chain, where the kernel's own answer stands.
+// reason is the innermost error of an error's chain: the kernel's own answer.
 func reason(err error) string {
 	parts := strings.Split(strings.TrimSuffix(err.Error(), ")"), ": ")
 	return strings.Join(parts[max(len(parts)-2, 0):], ": ")

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try asks the kernel for what tracing is made of, and gives it back at once.
+// Try asks the kernel for each resource that tracing needs, and releases it at once.
 func Try() Trials { return Trials{BPF: tryBPF(), Perf: tryPerf(), Ptrace: tryPtrace()} }
 
 // tryBPF makes the smallest map.
@@ -32,8 +32,8 @@ func tryPerf() error {
 	return unix.Close(fd)
 }
 
-// tryPtrace asks to be attached to a process that cannot be: the kernel says that
-// there is none, unless something before it refuses to be asked.
+// tryPtrace tries to attach to a process that cannot exist. The kernel answers that
+// there is none, unless the call is refused before.
 func tryPtrace() error {
 	const nobody = 1<<31 - 1
 	err := unix.PtraceAttach(nobody)

@@ -9,15 +9,15 @@ import (
 	"fmt"
 )
 
-// MaxSection is the size, in bytes, from which a section of symbols, strings or
-// dynamic entries is not believed. The largest known, of debug builds of libtorch,
-// have a quarter of it.
+// MaxSection is the largest accepted size, in bytes, of a section of symbols, strings
+// or dynamic entries. The largest known ones, of debug builds of libtorch, have a
+// quarter of it.
 const MaxSection = 512 << 20
 
 // ErrTooLarge says that a section claims more than MaxSection.
 var ErrTooLarge = errors.New("section is too large to be read")
 
-// Check looks at the sections that debug/elf reads as a whole.
+// Check checks the sections that debug/elf reads as a whole.
 func Check(f *elf.File) error {
 	for _, s := range f.Sections {
 		switch s.Type {

@@ -14,9 +14,9 @@ const (
 
 // Functions returns the file's own functions with one of the given names, of its symbol
 // section (SHT_SYMTAB), in the section's order; a local name may be there several times.
-// The section is read piece by piece: of a library as large as libtorch_cuda it is 100 MB
-// with its names, of which a probe wants some hundred. The error is elf.ErrNoSymbols if
-// the file is stripped.
+// The section is read piece by piece: in a library as large as libtorch_cuda it has 100
+// MB with its names, of which a probe needs some hundred. The error is elf.ErrNoSymbols
+// if the file is stripped.
 func Functions(f *elf.File, names map[string]bool) ([]elf.Symbol, error) {
 	s := f.SectionByType(elf.SHT_SYMTAB)
 	if s == nil || s.Link == 0 || int(s.Link) >= len(f.Sections) {
@@ -48,8 +48,8 @@ func small(f *elf.File, names map[string]bool) ([]elf.Symbol, error) {
 	return slices.DeleteFunc(all, func(y elf.Symbol) bool { return !isFunction(&y) || !names[y.Name] }), err
 }
 
-// isFunction tells functions that are in the file. An indirect function's symbol is the
-// code that chooses it, not the function.
+// isFunction reports whether a symbol is a function in the file. The symbol of an
+// indirect function is the code that chooses the function, not the function.
 func isFunction(y *elf.Symbol) bool {
 	return elf.ST_TYPE(y.Info) == elf.STT_FUNC && y.Section != elf.SHN_UNDEF && y.Value != 0
 }
@@ -92,7 +92,7 @@ func namesAt(texts *elf.Section, places []uint32, names map[string]bool) map[uin
 	base := int64(0)
 	for _, place := range places {
 		at := int64(place) - base
-		if at+int64(longest) >= int64(len(have)) { // may reach behind what was read
+		if at+int64(longest) >= int64(len(have)) { // may reach beyond what was read
 			n, _ := texts.ReadAt(buf, int64(place)) // less at the section's end
 			have, base, at = buf[:n], int64(place), 0
 		}

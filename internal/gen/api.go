@@ -11,7 +11,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// apiLists is where the functions are listed that NVIDIA's libraries export.
+// apiLists is the folder with the lists of the functions that NVIDIA's libraries
+// export.
 const apiLists = "internal/gen/testdata/api"
 
 // apiList is what one version of a library exports.
@@ -20,7 +21,7 @@ type apiList struct {
 	functions                []string
 }
 
-// readAPI reads the lists in dir, those of one library together, oldest version first.
+// readAPI reads the lists in dir, grouped by library, oldest version first.
 func readAPI(dir string) ([]apiList, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil {
@@ -58,12 +59,12 @@ func age(l *apiList) int {
 	return major*100 + minor
 }
 
-// base is a function's name without what it is compiled for.
+// base is a function's name without the suffix of its variant.
 func base(f string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(f, "_ptsz"), "_ptds")
 }
 
-// apiPage says of each function whether it is traced, and why not.
+// apiPage says for each function whether it is traced, and if not, why.
 func apiPage(lists []apiList) []byte {
 	var b bytes.Buffer
 	b.WriteString("# The API, function by function\n\n" +

@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/metrics"
 )
 
-// metricsHead is what stands before the tables.
+// metricsHead is the text before the tables.
 //
 //go:embed metrics.md
 var metricsHead []byte

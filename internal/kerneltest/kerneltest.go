@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// RequireEnv makes missing privileges a failure instead of a skip; CI sets it
-// where root and BTF are there, so that a green run did test the kernel.
+// RequireEnv makes missing privileges a failure instead of a skip. CI sets it where
+// root and BTF are available, so that a passing run has tested the kernel.
 const RequireEnv = "INGERO_REQUIRE_KERNEL"
 
-// Backend is the one back end that tests are to use; empty: each that a test is
-// about, and the best in other tests. Where kernels without some of them are tried
-// (package vm), each is asked for in turn. It is ingero's own variable.
+// Backend is the environment variable for the only back end that tests use. If it is
+// empty, tests of back ends use each of them, and other tests the best one. Package vm
+// sets it to each back end in turn. It is the variable that ingero itself reads.
 func Backend() string { return os.Getenv("INGERO_BACKEND") }
 
 // Require skips the test unless this process may trace, or fails it if

@@ -1,4 +1,5 @@
-// Package layout has no code: its test holds the packages against the table of what each may import.
+// Package layout has no code: its test compares each package's imports with the table of what it may
+// import.
 package layout_test
 
 import (
@@ -16,7 +17,8 @@ type row struct{ name, imports string }
 // table has the packages in the order of the data, from the kernel to the reader: each imports
 // only what stands above it. A new import is a line changed here, where it is seen.
 var table = []row{
-	// What all share: the wire to the kernel, records, statistics, reports.
+	// What all share: the wire format of the kernel's records, records, statistics,
+	// reports.
 	{"capture/bpf", ""},
 	{"internal/config", ""},
 	{"docs", ""},
@@ -26,7 +28,7 @@ var table = []row{
 	{"event/eventtext", "event"},
 	{"explain/report", "event"},
 
-	// What the machine says of itself.
+	// Readers of the machine.
 	{"capture/host/cgroup", ""},
 	{"capture/host/framework", ""},
 	{"capture/host/proc", ""},
@@ -98,7 +100,7 @@ var table = []row{
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
 	{"account/live", "event explain/report store"},
 
-	// Programs that tell the truth about themselves.
+	// Programs that measure themselves.
 	{"internal/cudastub", ""},
 	{"internal/kerneltest", ""},
 	{"capture/probe/probetest", "event internal/kerneltest capture/probe"},
@@ -164,9 +166,9 @@ var table = []row{
 		store store/source store/sqlite tui serve/webserver`},
 }
 
-// ofFiles are the packages that open the files of recordings: the command line, and what makes
-// recordings for tests and measurements. All others are handed a recording, and ask it by the
-// interfaces of store and recording. The agent is given its store.Writer.
+// ofFiles are the packages that open the files of recordings: the command line, and packages
+// that make recordings for tests and measurements. All others are given a recording, and query
+// it by the interfaces of store and recording. The agent is given its store.Writer.
 var ofFiles = []string{
 	"cmd/ingero", "store/source", "store/sqlite/storetest",
 	"bench", "bench/agent", "serve/dashboard/e2e/made", "internal/real/realtest", "internal/rig",

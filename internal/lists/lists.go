@@ -1,11 +1,12 @@
-// Package lists empties and counts structures that are made of lists, so that nothing has to name
-// every list of them: one that is added is not forgotten. It is not for hot paths.
+// Package lists empties and counts structures of slices by reflection, so that callers need not
+// name every slice, and a new one cannot be forgotten. It is not for hot paths.
 package lists
 
 import "reflect"
 
-// Reset empties what v points to, a structure: slices keep their memory, structures in it are
-// emptied alike, and all else gets its zero value. Fields have to be exported.
+// Reset empties the structure that v points to: slices keep their memory, nested structures
+// are emptied in the same way, and everything else gets its zero value. Fields must be
+// exported.
 func Reset(v any) { reset(reflect.ValueOf(v).Elem()) }
 
 func reset(v reflect.Value) {
@@ -21,8 +22,9 @@ func reset(v reflect.Value) {
 	}
 }
 
-// Len is how many elements the slices of what v points to, a structure, have in all. Structures in
-// it are counted alike, a pointer that is not nil is one element, and all else none.
+// Len is the total number of elements in the slices of the structure that v points to. Nested
+// structures are counted in the same way; a non-nil pointer counts as one element, everything else
+// as none.
 func Len(v any) int { return count(reflect.ValueOf(v).Elem()) }
 
 func count(v reflect.Value) (n int) {

@@ -14,7 +14,7 @@ import (
 // be the archives debian and debian-security.
 const MirrorEnv = "DEBIAN_MIRROR"
 
-// DefaultMirror is where Debian's packages are got from.
+// DefaultMirror is the server of Debian's packages.
 const DefaultMirror = "http://deb.debian.org"
 
 // keyring has the keys of Debian's archives, also of those before and after the
@@ -64,7 +64,7 @@ func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, 
 		"Dir::State::Lists=" + filepath.Join(a.dir, "lists"), "Dir::Cache=" + filepath.Join(a.dir, "cache"),
 		"APT::Architecture=" + a.arch.Debian, "APT::Architectures=" + a.arch.Debian, "APT::Sandbox::User=",
 		"Acquire::Languages=none", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
-		"Acquire::Check-Valid-Until=false", // of releases that have come to their end
+		"Acquire::Check-Valid-Until=false", // for releases after their end of life
 	}
 	full := make([]string, 0, 2*len(set)+len(args))
 	for _, s := range set {
@@ -81,8 +81,8 @@ func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, 
 	return out, nil
 }
 
-// Fetch returns the file of the latest kernel of that version, which it loads and
-// unpacks below cache if it is not there.
+// Fetch returns the file of the latest kernel of that version. It downloads and unpacks
+// it below cache if it is not there.
 func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image string, err error) {
 	dir := filepath.Join(cache, k.Version+"-"+arch.Go)
 	dir, err = filepath.Abs(dir)

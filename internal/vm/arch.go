@@ -19,11 +19,11 @@ type Arch struct {
 	LibsIn  string   // the package that has them
 }
 
-// arches are those that there are. The emulated processor has every feature that
-// the emulator knows, but for cmpxchg16b where the kernel does without: qemu 7.2 leaves
-// nonsense in the flags after it (a double fault in the allocator of 6.12 showed it).
-// From 7.0 on the allocator refuses programs the memory of a thread's storage without
-// it. Pointer authentication is done in a way that is quick to emulate.
+// arches are the supported architectures. The emulated processor has every feature that
+// the emulator knows, except cmpxchg16b for kernels that do not need it: qemu 7.2
+// leaves wrong flags after it (a double fault in the allocator of 6.12 showed that).
+// From 7.0 on the kernel's allocator needs it to give programs the memory of a thread's
+// storage. Pointer authentication uses an algorithm that is fast to emulate.
 var arches = []Arch{
 	{
 		Go: "amd64", Debian: "amd64", Qemu: "qemu-system-x86_64", Package: "qemu-system-x86",
@@ -37,7 +37,7 @@ var arches = []Arch{
 	},
 }
 
-// ArchOf is the architecture that Go calls so.
+// ArchOf is the architecture with this GOARCH.
 func ArchOf(name string) (Arch, error) {
 	var names []string
 	for _, a := range arches {

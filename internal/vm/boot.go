@@ -19,12 +19,12 @@ type Machine struct {
 	Image  string    // initramfs
 	Log    io.Writer // gets the console
 
-	// How long it may be silent until it counts as hanging, and how long it may run
-	// at all. Its init speaks every 20 s.
+	// How long it may be silent until it counts as hanging, and how long it may run in
+	// all. Its init prints a line every 20 s.
 	Silence, Longest time.Duration
 }
 
-// Enough for a machine that is emulated beside other work.
+// Enough for an emulated machine while other work runs.
 const (
 	DefaultSilence = 2 * time.Minute
 	DefaultLongest = 30 * time.Minute
@@ -33,9 +33,9 @@ const (
 // tailSize is how many lines of the console an error shows.
 const tailSize = 40
 
-// Boot runs the machine until it switches itself off and returns what its tests
-// said. A machine that hangs, or ends without a result, is an error that shows the
-// end of the console.
+// Boot runs the machine until it switches itself off and returns the result of its
+// tests. A machine that hangs, or ends without a result, is an error that shows the end
+// of the console.
 func (m *Machine) Boot(ctx context.Context) (*Result, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, m.Longest, fmt.Errorf("it still ran after %s", m.Longest))
 	defer stop()
@@ -69,9 +69,9 @@ func (m *Machine) Boot(ctx context.Context) (*Result, error) {
 }
 
 // args are the emulator's arguments. Several processors share one thread: kernels
-// change their own code while they run, which the emulator does not get right
-// across threads. Detaching a probe waits for a grace period of the kernel's, and
-// closing a hundred of them one after the other takes a tenth if these are hurried.
+// change their own code while they run, which the emulator handles wrongly across
+// threads. Detaching a probe waits for an RCU grace period of the kernel. With
+// expedited grace periods, closing a hundred of them takes a tenth of the time.
 func (m *Machine) args() []string {
 	line := "console=" + m.Arch.Console + " quiet panic=-1 oops=panic preempt=full rcupdate.rcu_expedited=1"
 	cpu := m.Arch.CPU

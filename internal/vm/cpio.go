@@ -7,9 +7,9 @@ import (
 	"path"
 )
 
-// archive writes a cpio archive in the form that the kernel reads as initramfs
-// ("newc", Documentation/driver-api/early-userspace/buffer-format.rst). Folders
-// are made as they are needed.
+// archive writes a cpio archive in the form that the kernel reads as initramfs ("newc",
+// Documentation/driver-api/early-userspace/buffer-format.rst). Folders are added as
+// needed.
 type archive struct {
 	w    io.Writer
 	seen map[string]bool
@@ -27,7 +27,7 @@ const (
 	modeFile   = 0o100000
 )
 
-// file adds a file; one that is there already is left.
+// file adds a file; an existing one is kept.
 func (a *archive) file(name string, data []byte, perm fs.FileMode) {
 	a.add(name, modeFile|uint32(perm.Perm()), data)
 }

@@ -13,8 +13,9 @@ import (
 	"runtime"
 )
 
-// tools are programs of this machine that tests run. What the stand-in program is
-// linked to has to be there too; the test programs carry itself and its libraries.
+// tools are programs of this machine that tests run. The libraries to which the
+// stand-in program is linked must be there too; the test programs contain the stand-in
+// program and its own libraries.
 var tools = []string{"bash", "sh", "cat", "dd", "env", "grep", "seq", "sleep", "stat", "touch", "true"}
 
 // Image builds the test programs below cache and writes an initramfs of them, for
@@ -127,7 +128,7 @@ func (a *archive) tree(to, pkg string) error {
 	a.folder(to)
 	from := filepath.Join(pkg, "testdata")
 	if _, err := os.Stat(from); err != nil {
-		return nil // it has none
+		return nil // the package has no testdata
 	}
 	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -1,7 +1,7 @@
-// Package vm boots other kernels than the machine's own in qemu and runs the tests
-// that need a kernel in them. The processor is emulated (TCG), so that it works
-// without /dev/kvm, in containers and on other architectures; what is measured
-// there means nothing, what is counted does.
+// Package vm boots other kernels than the machine's own in qemu and runs the tests that
+// need a kernel in them. The processor is emulated (TCG), so that it works without
+// /dev/kvm, in containers and on other architectures. Times measured there mean
+// nothing; counts do.
 //
 // A virtual machine gets a kernel of Debian's, and as its only file system an
 // initramfs with the test programs, what these run, and the program in guest as
@@ -17,7 +17,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-// Kernel is one that tests are run on.
+// Kernel is a kernel on which tests run.
 type Kernel struct {
 	Version  string          // as it is asked for: the first numbers of the release
 	Archive  string          // of Debian, below the mirror
@@ -27,8 +27,8 @@ type Kernel struct {
 	Few      bool            // only the tests that show that programs load and work, for when time is short
 }
 
-// Kernels are those that there are, oldest first: the last one without what the
-// tracer needs, the first one with each back end or close to it, and the newest.
+// Kernels are the kernels to test, oldest first: the last one that the tracer does not
+// support, the first one with each back end or close to it, and the newest.
 var Kernels = []Kernel{
 	{"5.10", "debian-security", "bullseye-security", nil, false, false},
 	{"6.1", "debian-security", "bookworm-security", []probe.Backend{probe.BackendPerf}, false, false},
@@ -37,10 +37,10 @@ var Kernels = []Kernel{
 	{"7.2", "debian", "trixie-backports", probe.Backends, true, false},
 }
 
-// All asks for every kernel.
+// All means every kernel.
 const All = "all"
 
-// Choose is the kernels that a list with commas names.
+// Choose returns the kernels of a comma-separated list.
 func Choose(names string) ([]Kernel, error) {
 	if names == All {
 		return slices.Clone(Kernels), nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Run is what came of a kernel.
+// Run is the result for a kernel.
 type Run struct {
 	Kernel Kernel
 	Result *Result // nil if there is none
@@ -17,7 +17,7 @@ type Run struct {
 	Took   time.Duration
 }
 
-// OK says that everything the kernel was to do succeeded.
+// OK says that all steps of the kernel succeeded.
 func (r *Run) OK() bool {
 	if r.Err != nil || len(r.Result.Steps) == 0 {
 		return false

@@ -11,7 +11,7 @@ import (
 type suite struct {
 	pkg string // below the module
 	run string // the tests, as go test -run takes them
-	few string // those of them that show that programs load and work; empty: none
+	few string // the tests of these that show that programs load and work; empty: none
 	// others are the tests that run also with the kernel's other back ends than the
 	// best. Those of perf take ten seconds each, to detach.
 	others string
@@ -20,8 +20,9 @@ type suite struct {
 	shell bool
 }
 
-// suites are what runs on kernels that can trace. What needs no kernel, or a quiet
-// machine, is not here: accuracy and cost are measured on real processors.
+// suites are the tests for kernels that can trace. Tests that need no kernel, or that
+// need an idle machine, are not here: accuracy and cost are measured on real
+// processors.
 var suites = []suite{
 	{
 		pkg: "probe",
@@ -44,13 +45,13 @@ var suites = []suite{
 	{pkg: "cmd/ingero", run: "TestLockedDown", few: "TestLockedDown", shell: true},
 }
 
-// refusals are what runs on kernels that cannot.
+// refusals are the tests for kernels that cannot trace.
 var refusals = []suite{
 	{pkg: "cmd/ingero", run: "TestOldKernelsAreRefused"},
 }
 
-// left are tests of the suites that emulation is too slow for, with the reason; of
-// one back end if it is named.
+// left are tests of the suites that are too slow under emulation, with the reason; for
+// one back end only, if it is named.
 var left = []struct {
 	test    string
 	backend probe.Backend

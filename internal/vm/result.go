@@ -23,7 +23,7 @@ func (s *Step) String() string {
 	return s.Package + " (" + s.Backend + ")"
 }
 
-// Outcome is what came of a step. Tests with parts count by their parts.
+// Outcome is the result of a step. A test with subtests counts as its subtests.
 type Outcome struct {
 	Step
 	Passed  int           `json:"passed"`
@@ -36,14 +36,14 @@ type Outcome struct {
 // OK says that tests have passed, and none has failed.
 func (o *Outcome) OK() bool { return o.Trouble == "" && len(o.Failed) == 0 && o.Passed > 0 }
 
-// Result is what a virtual machine has to say in the end.
+// Result is the result of a virtual machine.
 type Result struct {
 	Release string    `json:"release"` // of its kernel
 	Steps   []Outcome `json:"steps"`
 }
 
-// What the guest and the host tell each other: the steps are in a file, the result
-// is a line on the console.
+// The protocol of guest and host: the steps are in a file, the result is a line on the
+// console.
 const (
 	GuestEnv   = "INGERO_GUEST" // set for the tests in the virtual machine: they may break its kernel
 	StepsFile  = "/steps.json"
@@ -54,7 +54,7 @@ const (
 func (r *Result) Line() string {
 	b, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Sprintf("cannot write the result: %v", err) // of numbers and texts: cannot be
+		return fmt.Sprintf("cannot write the result: %v", err) // cannot happen: it has only numbers and texts
 	}
 	return resultMark + string(b)
 }
@@ -95,8 +95,8 @@ func (t *Tally) Line(line string) {
 	t.state[name] = state
 }
 
-// Fill writes the counts into an outcome. A test that has parts, and failed itself
-// while all of them passed, counts too.
+// Fill writes the counts into an outcome. A test that failed although all its subtests
+// passed counts, too.
 func (t *Tally) Fill(o *Outcome) {
 	parts, failed := map[string]bool{}, map[string]bool{}
 	for _, name := range t.names {

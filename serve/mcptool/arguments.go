@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// withoutBlanks takes null and "" for not given: small models fill in every argument of
-// a tool, those they have nothing for with these.
+// withoutBlanks treats null and "" as not given: small models fill in every argument of
+// a tool, and use these where they have no value.
 func withoutBlanks(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// finding is a chain of a report, in the fields that a model needs first.
+// finding is a chain of a report, with the fields that a model needs first.
 type finding struct {
 	ID           string   `json:"id"`
 	Severity     severity `json:"severity"`
@@ -21,7 +21,7 @@ type finding struct {
 	Fix          []data   `json:"fix"`
 }
 
-// chain is all of it.
+// chain is a chain of a report with all its fields.
 type chain struct {
 	finding
 	Path   []step `json:"path"`
@@ -39,7 +39,7 @@ type party struct {
 	Thread  data   `json:"thread,omitempty"`
 }
 
-// effect is what was slow.
+// effect is the slow operation.
 type effect struct {
 	party
 	Op     string `json:"op"`
@@ -87,7 +87,7 @@ func findingOf(c *report.Chain) finding {
 	return out
 }
 
-// shares are the culprits, if there are several, and what is not explained, in words.
+// shares are the culprits, if there are several, and what is not explained, as text.
 func shares(c *report.Chain) (lines []string) {
 	if len(c.Culprits) > 0 {
 		var who []string
@@ -141,7 +141,7 @@ func each(list []string, n int, clean func(string) data) []data {
 	return out
 }
 
-// lines are the links of a path in words.
+// lines are the links of a path as text.
 func lines(path []step) []data {
 	out := []data{}
 	for _, s := range path {

@@ -16,8 +16,8 @@ import (
 // maxCompletions is how many values an answer may have by the protocol.
 const maxCompletions = 100
 
-// complete completes an argument of the prompt or of a template, by its name: the
-// arguments of the same name mean the same everywhere.
+// complete completes an argument of the prompt or of a template, by its name: arguments
+// with the same name mean the same everywhere.
 func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	var values []string
 	var err error

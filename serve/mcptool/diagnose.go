@@ -55,7 +55,7 @@ type other struct {
 	Summary data   `json:"summary"`
 }
 
-// question is a call that leads on.
+// question is a call to make next.
 type question struct {
 	Why  string         `json:"why"`
 	Tool string         `json:"tool"`
@@ -133,9 +133,9 @@ func findingIDs(r *report.Report) string {
 	return strings.Join(ids, ", ")
 }
 
-// nextOf says what to ask after the finding at a place of the list: the findings
-// behind it first, because each stands for time lost to something else; then what
-// lies behind this one.
+// nextOf says what to ask after the finding at a place of the list: the later findings
+// first, because each stands for time lost to something else; then the reasons for this
+// one.
 func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	q := []question{}
 	if at+1 < len(r.Chains) {
@@ -171,8 +171,8 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	return q
 }
 
-// aboutCalls asks for the code that makes the calls of a finding, or for their figures
-// where it is known that no stack was taken.
+// aboutCalls asks for the code that makes the calls of a finding, or for the calls'
+// figures if it is known that no stack was taken.
 func (in *diagnoseIn) aboutCalls(c *report.Chain) question {
 	these := map[string]any{"op": c.Effect.Op, "pid": c.Effect.PID}
 	if len(c.Stack) == 0 {

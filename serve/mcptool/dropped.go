@@ -6,11 +6,11 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// dropped is what the tracer could not record, by kind, in words that begin with how much:
-// the same in every answer. It is no time: that which a thread lost is lost_ns.
+// dropped is what the tracer could not record, by kind, as text that begins with the
+// count: the same in every answer. It is not lost time: that is lost_ns.
 type dropped map[string]string
 
-// droppedOf words counts; a kind of a newer Ingero is just counted.
+// droppedOf describes counts; a kind of a newer Ingero has only its count.
 func droppedOf(counts map[string]uint64) dropped {
 	d := dropped{}
 	for kind, n := range counts {

@@ -60,8 +60,8 @@ func meanwhile(c *report.Chain, at, view, what string) string {
 		"from %s where timestamp = %s union all %s order by 1 limit 20", what, view, at, waitsDuring(c, at, view))
 }
 
-// waitsDuring selects the waits of the victim and the culprit that were, for a part at
-// least, during a row of a view. None is looked for that began over a second before.
+// waitsDuring selects the waits of the victim and the culprit that overlap a row of a
+// view. Waits that began over a second before it are not included.
 func waitsDuring(c *report.Chain, at, view string) string {
 	who := fmt.Sprint(c.Effect.TID)
 	if c.Cause.TID != 0 && c.Cause.TID != c.Effect.TID {

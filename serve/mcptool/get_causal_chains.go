@@ -57,7 +57,7 @@ func isOf(c *report.Chain, k kind) bool {
 	return k == "" || c.Cause.Kind == string(k) || slices.Contains(c.Also, string(k))
 }
 
-// rest adds, on the first page, what is no chain.
+// rest adds, on the first page, everything that is not a chain.
 func (c *chainsOut) rest(r *report.Report) {
 	c.NotExplained = first(gapsOf(r), maxGaps)
 	groups := report.GroupStored(r.StoredChains)
@@ -72,7 +72,7 @@ func (c *chainsOut) rest(r *report.Report) {
 	}
 }
 
-// atLeast reports whether a severity is as high as one that is asked for.
+// atLeast reports whether a severity is at least the requested one.
 func atLeast(s string, want severity) bool {
 	rank := map[string]int{"LOW": 1, "MEDIUM": 2, "HIGH": 3}
 	return rank[s] >= rank[fmt.Sprint(want)]

@@ -19,8 +19,8 @@ type checkIn struct {
 	Machine bool `json:"machine,omitempty" jsonschema:"check this machine, too; default false"`
 }
 
-// checkOut is what matters of a recording before its numbers are believed: what is in it,
-// what is not, and what stands for more than itself.
+// checkOut is what a reader must know before trusting a recording's numbers: what is in
+// it, what is not, and which rows stand for several.
 type checkOut struct {
 	Dropped   dropped        `json:"dropped"` // words of ours
 	Recording recordingState `json:"recording"`
@@ -29,7 +29,7 @@ type checkOut struct {
 	Machine   *machineState  `json:"this_machine,omitempty"`
 }
 
-// recordingState is what can be said of the recording.
+// recordingState is the state of the recording.
 type recordingState struct {
 	Path     data   `json:"path,omitempty"` // if it cannot be read
 	OK       bool   `json:"ok"`
@@ -42,8 +42,8 @@ type recordingState struct {
 
 	name      data
 	stored    uint64   // calls that have a row
-	all       uint64   // calls, those within others too
-	uncounted bool     // it does not say what was lost
+	all       uint64   // calls, including nested ones
+	uncounted bool     // it does not say what was dropped
 	traced    []string // processes that were
 }
 
@@ -98,7 +98,7 @@ func (st *recordingState) whoWasTraced() data {
 	return data(strings.TrimSuffix(report.Plural(uint64(len(st.traced)), "process")+": "+strings.Join(list, ", "), ": "))
 }
 
-// whatIsSampled says which numbers rest on all calls, and which do not.
+// whatIsSampled says which numbers are of all calls, and which are not.
 func (st *recordingState) whatIsSampled() string {
 	if st.stored >= st.all {
 		return "nothing: all calls are stored"
@@ -126,7 +126,7 @@ func (s *server) machine() *machineState {
 	return out
 }
 
-// recording says what there is to read. That it cannot be read is an answer, too.
+// recording describes the recording. That it cannot be read is a valid answer.
 func (s *server) recording(ctx context.Context) (recordingState, map[string]uint64) {
 	st := recordingState{name: name(filepath.Base(s.src.Name()))}
 	st.Path = st.name
@@ -160,12 +160,12 @@ func (s *server) recording(ctx context.Context) (recordingState, map[string]uint
 	return st, event.LossCounts(sum.Losses)
 }
 
-// stateWords say how a recording is, if not complete.
+// stateWords describe the state of a recording that is not complete.
 var stateWords = map[recording.State]string{
 	recording.Live: "being written", recording.CutOff: "cut off: the tracer did not stop by itself",
 }
 
-// recordedOn words what is known of the machine that was recorded.
+// recordedOn describes the recorded machine, as far as it is known.
 func recordedOn(sum *store.Summary, s *store.Session) string {
 	var parts []string
 	add := func(what, value string) {
@@ -181,7 +181,7 @@ func recordedOn(sum *store.Summary, s *store.Session) string {
 	return strings.Join(append(parts, fmt.Sprintf("%d CPUs", s.CPUs), "Ingero "+s.Version), ", ")
 }
 
-// examined keeps what was found out about this machine for a while: finding out
+// examined caches the examination of this machine for a while, because an examination
 // loads programs into the kernel.
 type examined struct {
 	mu sync.Mutex // guards what follows
@@ -189,7 +189,7 @@ type examined struct {
 	at time.Time
 }
 
-// examinedFor is how long an examination is good for.
+// examinedFor is how long an examination is valid.
 const examinedFor = 30 * time.Second
 
 func (e *examined) get(now time.Time) *doctor.Report {
@@ -201,7 +201,7 @@ func (e *examined) get(now time.Time) *doctor.Report {
 	return e.r
 }
 
-// String words the state for people and models.
+// String describes the state for people and models.
 func (st *recordingState) String() string {
 	if !st.OK {
 		return fmt.Sprintf("%s cannot be read: %s", st.name, st.Problem)

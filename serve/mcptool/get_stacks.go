@@ -25,8 +25,9 @@ type stacksOut struct {
 	NextCursor string      `json:"next_cursor,omitempty"`
 }
 
-// stackSite is a place in the code that makes calls. Its figures are of the calls that have
-// a stack there, mostly slow ones; those of the operation are of all its calls, exactly.
+// stackSite is a place in the code that makes calls. Its figures are for the calls that
+// have a stack there, mostly slow ones. The operation's figures are exact, for all its
+// calls.
 type stackSite struct {
 	Process data    `json:"process"`
 	PID     uint32  `json:"pid"`
@@ -84,7 +85,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 	},
 }
 
-// describe says of which calls the figures are.
+// describe says which calls the figures are for.
 func (s *stacksOut) describe(sites *recording.Sites) {
 	s.Without = sites.Without
 	all := sites.All()
@@ -154,7 +155,7 @@ func (v *view) resolve(ctx context.Context, list []placed, frames int, p paging)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			continue // it was lost; the site stands without it
+			continue // it was dropped; the site is listed without frames
 		}
 		list[i].Frames = each(recording.Frames(&st), frames, frame)
 	}

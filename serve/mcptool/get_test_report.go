@@ -36,8 +36,8 @@ type testCase struct {
 
 func (t testReportOut) rows() int { return len(t.Results) }
 
-// accuracyReport is what "ingero bench diagnosis --json" prints, as far as it is
-// told here.
+// accuracyReport is the part of the output of "ingero bench diagnosis --json" that the
+// tool shows.
 type accuracyReport struct {
 	Cases       int     `json:"cases"`
 	Controls    int     `json:"controls"`

@@ -30,7 +30,7 @@ type timelineOut struct {
 	EndS     float64    `json:"end_s"`
 }
 
-// mark is a moment at which much changed.
+// mark is a time of a large change.
 type mark struct {
 	At   string `json:"at"`
 	What string `json:"what"`
@@ -43,7 +43,7 @@ const (
 	maxBuckets     = 60
 	defaultBuckets = 30
 	maxClasses     = 4
-	leastPct       = 1.0 // of a bucket that a class of waiting has, to be shown
+	leastPct       = 1.0 // the least share of a bucket for which a class of waiting is shown
 )
 
 var timelineTool = tool[timelineIn, timelineOut]{
@@ -135,7 +135,8 @@ func (out *timelineOut) fill(t *recording.Timeline, from uint64) {
 // seconds is a time in seconds from another, to the millisecond.
 func seconds(at, from uint64) float64 { return math.Round(float64(at-min(from, at))/1e6) / 1e3 }
 
-// waitsWorthTelling are the classes of waiting that a bucket has enough of, most time first.
+// waitsWorthTelling are the classes of waiting with at least leastPct of a bucket, most time
+// first.
 func waitsWorthTelling(t *recording.Timeline) []event.Class {
 	var list []event.Class
 	var sum event.Ledger
@@ -152,7 +153,7 @@ func waitsWorthTelling(t *recording.Timeline) []event.Class {
 	return list[:min(len(list), maxClasses)]
 }
 
-// short is a number with three digits that count.
+// short is a number with three significant digits.
 func short(v float64) any {
 	if v == 0 {
 		return 0

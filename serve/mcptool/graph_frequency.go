@@ -91,9 +91,9 @@ func (v *view) graphRates(ctx context.Context, uses []graphUse) ([]graphRate, er
 	return rates, nil
 }
 
-// rate is the mean of the seconds with launches, and the extremes. The first and the
-// last second are not full and tell only where there are no others: then the mean is that
-// of the whole window, whose length is in ns.
+// rate is the mean of the seconds with launches, and the extremes. The first and the last
+// second are not full, so they are used only if there are no others: then the mean is
+// that of the whole window, whose length is in ns.
 func rate(bySecond map[uint64]uint64, length uint64) (mean float64, least, most uint64) {
 	var last, all uint64
 	first := uint64(math.MaxUint64)
@@ -117,7 +117,8 @@ func rate(bySecond map[uint64]uint64, length uint64) (mean float64, least, most 
 	return round(float64(sum) / float64(seconds)), least, most
 }
 
-// minStored is of how many stored launches a rate is estimated where others stand for more.
+// minStored is the least number of stored launches from which a rate is estimated, if
+// launches were thinned.
 const minStored = 10
 
 // heats are the rates of single graphs, most launches first.
@@ -137,8 +138,8 @@ func heats(lives []graphLife) []graphHeat {
 	return list
 }
 
-// length is how long the recorded part of the window is, in ns, with all of each second
-// that it touches: what is counted is counted by the second.
+// length is the length of the recorded part of the window, in ns, including all of each
+// second that it touches, because counts are by the second.
 func (v *view) length() uint64 {
 	from, to := max(v.Window.From/1e9*1e9, v.Sum.First), v.Sum.Last
 	if v.Window.To != 0 {

@@ -50,7 +50,7 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 	},
 }
 
-// failedLine is about how many bytes are told of a capture.
+// failedLine is the approximate size of the text on a failed capture, in bytes.
 const failedLine = 100
 
 func (s *server) failedCaptures(ctx context.Context, v *view) ([]data, error) {

@@ -84,7 +84,7 @@ type graphLife struct {
 	first, last uint64 // Unix ns: made, or first launched; last launched
 }
 
-// cudaErrorNotReady, which is no failure (driver_types.h).
+// cudaErrorNotReady, which is not a failure (driver_types.h).
 const notReady = 600
 
 // count adds a call to the life of its graph.
@@ -109,9 +109,9 @@ func (g *graphLife) count(c *event.Call) {
 	}
 }
 
-// graphLives follows each executable graph through the end of the window, as far as
-// it can be read soon, latest first. A handle that is given out again is another
-// graph. It notes what it leaves out.
+// graphLives follows each executable graph, latest first, through the last part of the
+// window that can be read quickly. A reused handle is another graph. It notes what it
+// leaves out.
 func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 	w, err := v.recentGraphs(ctx, c)
 	if err != nil {
@@ -164,12 +164,12 @@ func (v *view) graphLives(ctx context.Context, c *common) ([]graphLife, error) {
 	return list, err
 }
 
-// maxGraphCalls is about how many calls single graphs are told from: a tenth of a
-// second of reading.
+// maxGraphCalls is about how many calls are read for the list of single graphs: a tenth
+// of a second of reading.
 const maxGraphCalls = 20_000
 
-// recentGraphs is the end of the window that has no more calls on graphs than can
-// be read soon.
+// recentGraphs is the last part of the window with at most maxGraphCalls calls on
+// graphs.
 func (v *view) recentGraphs(ctx context.Context, c *common) (store.Window, error) {
 	const steps = 1000 // of the series, at most
 	step := max(1, v.length()/1e9/steps)
@@ -196,13 +196,13 @@ func (v *view) recentGraphs(ctx context.Context, c *common) (store.Window, error
 	return v.Window, nil
 }
 
-// each runs a statement of our own and calls f with each row.
+// each runs a built-in statement and calls f with each row.
 func (s *server) each(ctx context.Context, sql string, f func(row) error) error {
 	rows, err := s.src.Query(ctx, sql, store.Limits{Rows: maxListed})
 	if err != nil {
 		return err
 	}
-	defer rows.Close() // a reader has nothing to lose
+	defer rows.Close() // nothing was written, so the error does not matter
 	for rows.Next() {
 		if err := f(rows.Values()); err != nil {
 			return err

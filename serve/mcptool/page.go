@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// An answer costs the model that reads it. Without a limit a list ends where an
-// answer would become longer than budget; a caller that gives a limit gets that many, up
-// to most bytes. The rest is behind a cursor.
+// A long answer costs the model tokens. Without a limit a list ends before the answer
+// becomes longer than budget. A caller that gives a limit gets that many items, up to
+// most bytes. The rest is available by a cursor.
 const (
 	budget   = 3000      // bytes of a list, as JSON: the answer has it twice, and 2,000 tokens of about 4 bytes
 	most     = 100 << 10 // bytes of a list that was asked for with a limit
@@ -20,12 +20,12 @@ const (
 	minRow   = 100     // bytes that a row about a place in the code has at least, as JSON
 )
 
-// paging is how a part of a list is asked for.
+// paging selects a part of a list.
 type paging struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"at most 1000; default 2000 tokens"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor; default begin"`
 
-	taken int // bytes of the answer that something else has
+	taken int // bytes of the answer that are used by other fields
 }
 
 var errCursor = errors.New("the cursor is not of this question; ask again without one, " +
@@ -43,7 +43,7 @@ func (p paging) offset(key any) (int, error) {
 	return at, nil
 }
 
-// parse takes a cursor apart; at is -1 if it is none.
+// parse decodes a cursor; at is -1 if it is invalid.
 func parse(cursor string) (at int, of uint32) {
 	if n, err := fmt.Sscanf(cursor, "%d.%x", &at, &of); n != 2 || err != nil {
 		return -1, 0
@@ -54,8 +54,8 @@ func parse(cursor string) (at int, of uint32) {
 // next is the cursor of the part that begins at an offset.
 func next(at int, key any) string { return fmt.Sprintf("%d.%x", at, fingerprint(key)) }
 
-// fingerprint tells questions apart by the tool and its arguments, whatever part of the
-// answer they ask for.
+// fingerprint identifies a question by the tool and its arguments, without the
+// requested part of the answer.
 func fingerprint(key any) uint32 {
 	b, _ := json.Marshal(key) // it came from JSON
 	var args map[string]any
@@ -69,8 +69,8 @@ func fingerprint(key any) uint32 {
 	return h.Sum32()
 }
 
-// pin begins the part of a cursor that holds the window of the first part: of a recording
-// that goes on, each part would otherwise be of another list.
+// pin begins the part of a cursor that holds the window of the first part. Without it,
+// each part of a growing recording's list would come from another list.
 const pin = "@"
 
 // of is the scope of a part: that of the first one, if the cursor holds it.
@@ -81,7 +81,7 @@ func (p paging) of(in scope) scope {
 	return in
 }
 
-// pinned adds to the cursor of the next part what it needs to stay with this one's window.
+// pinned adds this part's window to the cursor of the next part.
 func (p paging) pinned(next string, c *common) string {
 	if _, window, ok := strings.Cut(p.Cursor, pin); ok {
 		return next + pin + window
@@ -119,8 +119,9 @@ func page[T any](list []T, p paging, key any, c *common) ([]T, string, error) {
 	return list[:n], p.pinned(next(from+n, key), c), nil
 }
 
-// besides is what an answer tells of processes beside its list, on the first part only: as
-// many as leave most of the room to the list. A note says how many it leaves out.
+// besides is the list of processes that an answer has besides its main list, on the first
+// part only: so many that most of the room is left for the main list. A note says how many
+// it leaves out.
 func besides[T any](processes []T, p *paging, c *common) []T {
 	if p.Cursor != "" {
 		return []T{}
@@ -137,7 +138,7 @@ func besides[T any](processes []T, p *paging, c *common) []T {
 
 // sizeOf is how many bytes something of an answer has, as JSON.
 func sizeOf(v any) int {
-	b, _ := json.Marshal(v) // it was made of what can be written
+	b, _ := json.Marshal(v) // cannot fail: all its types can be encoded
 	return len(b)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// promptName is the one prompt there is.
+// promptName is the name of the only prompt.
 const promptName = "investigate"
 
 func (s *server) addPrompt(m *mcp.Server) {
@@ -24,7 +24,7 @@ func (s *server) addPrompt(m *mcp.Server) {
 	}, s.investigate)
 }
 
-// maxArgument bounds what is taken over from an argument, in characters.
+// maxArgument bounds the length of an argument in the prompt, in characters.
 const maxArgument = 500
 
 func (s *server) investigate(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

@@ -15,8 +15,8 @@ type fleetIn struct {
 	Since  string `json:"since,omitempty" jsonschema:"as in diagnose"`
 }
 
-// fleetOut is a table, whatever was asked: the nodes are what differs. It is as short as
-// it can be said: each client pays for the list of tools.
+// fleetOut is a table for every action: only the nodes differ. Its schema is as short as
+// possible, because each client pays for the list of tools.
 type fleetOut struct {
 	Dropped dropped    `json:"dropped"`
 	Notes   []data     `json:"notes"` // how much there is, who did not answer, and what to beware of
@@ -57,10 +57,10 @@ type fleetTable struct {
 
 func (t *fleetTable) add(values ...any) { t.rows = append(t.rows, values) }
 
-// maxNotes bounds what is told of nodes that did not answer, and the like.
+// maxNotes bounds the notes on nodes that did not answer, and the like.
 const maxNotes = 6
 
-// fill takes the rows that fit into an answer, and tells what they rest on.
+// fill takes the rows that fit into an answer, and adds notes.
 func (f *fleetOut) fill(t *fleetTable) {
 	head := []any{}
 	for _, c := range t.columns {

@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// reports keeps the last explanations: an agent asks for the parts of one, one
-// after the other.
+// reports caches the last explanations, because an agent asks for the parts of one
+// explanation one after the other.
 type reports struct {
 	mu   sync.Mutex // guards what follows
 	list []kept     // the latest last

@@ -78,8 +78,8 @@ func (s *server) addResources(m *mcp.Server) {
 	}
 }
 
-// refused is an error as a client of resources gets it: with a code that says whether
-// what was asked is wrong or the recording, and with why.
+// refused is an error for a client of resources. Its code says whether the request or
+// the recording is wrong; its text says why.
 func refused(err error) error {
 	code := int64(jsonrpc.CodeInvalidParams)
 	for _, e := range []error{

@@ -50,7 +50,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		if err != nil {
 			return out, err
 		}
-		defer rows.Close() // a reader has nothing to lose
+		defer rows.Close() // nothing was written, so the error does not matter
 		if err := out.fill(rows, from, &in); err != nil {
 			return out, err
 		}
@@ -102,10 +102,10 @@ func (s *sqlOut) fill(rows store.Rows, from int, in *sqlIn) error {
 	return rows.Err()
 }
 
-// exactly is up to which integer a reader with floating point only is exact.
+// exactly is the largest integer that is exact in floating point.
 const exactly = 1 << 53
 
-// shown is a row as it is answered, and how many values of it are not whole.
+// shown is a row as it is answered, and how many of its values were cut.
 func shown(values []any) (line []any, shortened int) {
 	room := budget / 2 // of a row with very many long values each gets less
 	line = make([]any, len(values))

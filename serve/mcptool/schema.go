@@ -28,7 +28,7 @@ type (
 	scenario string // of demo.Scenarios
 	order    string // of stacks
 	action   string // of query_fleet
-	tableRow []any  // of a table; that values are text, number or null need not be said twice
+	tableRow []any  // of a table; the schema does not say that values are text, number or null
 )
 
 var schemas = map[reflect.Type]*jsonschema.Schema{
@@ -83,8 +83,8 @@ func scenarios() []string {
 	return names
 }
 
-// schemaOf is the schema of a tool's input or output. Of an output, what is
-// required is not listed: it would be said twice, to readers who pay by the word.
+// schemaOf is the schema of a tool's input or output. For an output, required fields
+// are not listed, to save tokens.
 func schemaOf[T any](input bool) *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: schemas})
 	if err != nil {
@@ -99,8 +99,8 @@ func schemaOf[T any](input bool) *jsonschema.Schema {
 	return s
 }
 
-// fold says in words what objects below a field of an answer hold: as a schema it takes four
-// times the tokens, in a list that each client pays for.
+// fold describes objects below a field of an answer as text: a schema takes four times the
+// tokens, in a list that each client pays for.
 func fold(s *jsonschema.Schema) {
 	if s.Items != nil && s.Items.Items != nil {
 		return // rows of a table
@@ -116,8 +116,8 @@ func fold(s *jsonschema.Schema) {
 	s.Items, s.Properties, s.PropertyOrder, s.AdditionalProperties = nil, nil, nil, nil
 }
 
-// fields are the names of what is in an object, or in the objects of a list, with what is
-// said of them.
+// fields are the names of the fields of an object, or of the objects in a list, with
+// their descriptions.
 func fields(s *jsonschema.Schema) string {
 	if s.Items != nil {
 		if f := fields(s.Items); f != "" {
@@ -142,7 +142,7 @@ func fields(s *jsonschema.Schema) string {
 	return "{" + strings.Join(list, ", ") + "}"
 }
 
-// tidy says of lists that they are never null: the tools make them so.
+// tidy marks lists as never null: the tools guarantee that.
 func tidy(s *jsonschema.Schema, input bool) {
 	if s == nil {
 		return

@@ -19,7 +19,7 @@ type scope struct {
 	Process string `json:"process,omitempty" jsonschema:"only of this name; default all"`
 }
 
-// common is what every answer on a recording says.
+// common has the fields of every answer on a recording.
 type common struct {
 	Window  string  `json:"window"`         // FROM/TO, as in ISO 8601
 	Note    string  `json:"note,omitempty"` // how the window was chosen, and what it leaves out
@@ -31,7 +31,7 @@ type common struct {
 // view is an open recording, cut to a scope.
 type view struct{ *recording.View }
 
-// read opens the recording for a call, and tells what every answer on it says.
+// read opens the recording for a call, and returns the fields of every answer on it.
 func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) error) error {
 	return s.src.Read(ctx, func(r store.Recording) error {
 		v, err := recording.Ask(ctx, r, in.question(), s.opts.Now())
@@ -54,8 +54,7 @@ func (in scope) question() recording.Question {
 	return q
 }
 
-// span is the time that is asked for. The window of an answer can be asked for
-// again.
+// span is the requested time. It also accepts the window of an earlier answer.
 func (in scope) span() recording.Span {
 	if from, to, ok := strings.Cut(in.Since, "/"); ok {
 		return recording.Span{From: strings.TrimSpace(from), To: strings.TrimSpace(to)}
@@ -66,7 +65,7 @@ func (in scope) span() recording.Span {
 	return recording.Span{Since: in.Since}
 }
 
-// worded says what to ask instead where there is no such process.
+// worded says what to ask instead if there is no such process.
 func (in scope) worded(err error) error {
 	no, ok := errors.AsType[*recording.NoProcessError](err)
 	switch {
@@ -98,7 +97,7 @@ func listed(pids []uint32) string {
 // whole reports whether the scope is all that was recorded.
 func (v *view) whole() bool { return len(v.PIDs) == 0 && v.Whole() }
 
-// common tells the window, what it leaves out, and what could not be recorded.
+// common returns the window, what it leaves out, and what could not be recorded.
 func (v *view) common() common {
 	from, to := v.Bounds()
 	note := v.Note
@@ -110,8 +109,8 @@ func (v *view) common() common {
 	}
 }
 
-// bySecond notes that what an answer counts by the second is more than the window where
-// that begins or ends within one.
+// bySecond notes that counts are of whole seconds, if the window begins or ends within
+// a second.
 func (v *view) bySecond(c *common) {
 	if v.CutsSecond() {
 		c.Note = joined(c.Note, bySeconds)
@@ -120,11 +119,11 @@ func (v *view) bySecond(c *common) {
 
 const bySeconds = "counts, sums and rates are of the whole seconds that this window touches"
 
-// lossUnknown is told where nothing lost does not mean that there was none.
+// lossUnknown is the note for recordings that do not say what was dropped.
 const lossUnknown = "an earlier Ingero recorded this and did not count what it lost"
 
-// clock is a time as RFC 3339 with nanoseconds: as a number it would not survive a
-// reader that has floating point only. It is empty for 0.
+// clock is a time as RFC 3339 with nanoseconds: as a number it would lose digits in
+// readers that use floating point. It is empty for 0.
 func clock(ns uint64) string {
 	if ns == 0 {
 		return ""

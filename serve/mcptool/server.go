@@ -1,8 +1,7 @@
-// Package mcptool is what an AI agent can ask of a recording over the Model
-// Context Protocol: tools, a prompt, resources and completions. Each tool is a
-// file and a line in tools.go; all of them read through a Source, which may be
-// written to meanwhile, missing or damaged. How bytes travel is the business of
-// package mcpserver.
+// Package mcptool has what an AI agent can ask of a recording over the Model Context
+// Protocol: tools, a prompt, resources and completions. Each tool is a file and a line
+// in tools.go. All of them read through a Source, whose recording may be growing,
+// missing or damaged. Package mcpserver has the transport.
 package mcptool
 
 import (
@@ -20,16 +19,16 @@ type Options struct {
 	Version string           // of Ingero
 	Logger  *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil: time.Now
-	// Middleware is told of every request, the first one first.
+	// Middleware is called for every request, in this order.
 	Middleware []mcp.Middleware
 	// TestReport is the file that get_test_report reads; empty: test-report.json
 	// beside the recording.
 	TestReport string
-	Fleet      *fleet.Fleet  // whom query_fleet asks; nil: nobody
+	Fleet      *fleet.Fleet  // the nodes that query_fleet asks; nil: none
 	SQLTime    time.Duration // after which a statement of run_sql is ended; 0: 5 s
 }
 
-// instructions are told to every client once.
+// instructions are sent to every client once.
 const instructions = `Ingero recorded every CUDA, driver, graph and NCCL call of some processes, and where their threads' time went: on a CPU, waiting for one, for locks, disks, memory, the network or the GPU.
 
 Call diagnose first; it proves causes, and says what to call next. All durations are nanoseconds (_ns), all numbers exact unless note says what they are of, or dropped says that records are missing: it has what the tracer could not record in the whole recording, {} for nothing; of all kinds but call, nested, thread, unfinished, stored, late and malformed no call is missing. lost_ns is time that a thread lost. A window is FROM/TO in UTC; give it as since to ask for the same time; note says what it leaves out. Ids of evidence are NODE:TIME of a call; a letter behind says what else: g a gap between calls, o a wait off the CPU, c a collective, p a process's start or end. Ask for more of a list with next_cursor. Quote only numbers that an answer holds; if a cause is not proved, say so.
@@ -42,11 +41,11 @@ type server struct {
 	opts     Options
 	reports  reports
 	examined examined
-	sql      chan struct{} // held by who runs SQL
+	sql      chan struct{} // held while a statement runs
 }
 
-// NewServer makes a server with all tools. It works, and says what is wrong, also
-// when the recording cannot be read.
+// NewServer makes a server with all tools. If the recording cannot be read, the server
+// still works and its answers say what is wrong.
 func NewServer(src recording.Source, o Options) *mcp.Server {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -11,12 +11,11 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// What a traced process calls itself, its files and its functions ends up in front
-// of a model. Three things keep it data: each answer names the fields that may hold such
-// text in its metadata, and the instructions of the server say what that means;
-// characters that cannot be seen, or that turn text around, are
-// replaced; and names that could be read as a sentence stand in quotation marks
-// that they cannot end.
+// Names that a traced process chooses, for itself, its files and its functions, are read
+// by a model. Three rules keep them data. Each answer's metadata names the fields that
+// may hold such text, and the server's instructions say what that means. Invisible
+// characters, and those that change the direction of text, are replaced. Names that
+// could be read as a sentence are put in quotation marks that they cannot close.
 
 // The lengths, in characters, after which text is cut.
 const (
@@ -39,7 +38,7 @@ func frame(s string) data {
 	return data(cut(visible(s), maxName))
 }
 
-// quotes are ours alone: a name cannot begin or end them.
+// quotes are added only here: they are replaced within names.
 var quotes = strings.NewReplacer("«", "‹", "»", "›")
 
 func quoted(s string) string {
@@ -50,7 +49,7 @@ func quoted(s string) string {
 	return "«" + s + "»"
 }
 
-// visible replaces what cannot be seen, and what turns text around.
+// visible replaces invisible characters, and those that change the direction of text.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -64,7 +63,7 @@ func visible(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// cut shortens text to so many characters, and says by how many.
+// cut shortens text to a number of characters, and says how many were removed.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

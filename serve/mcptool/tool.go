@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tool is something that can be asked. In and Out are structs; their fields are
-// the arguments and the answer.
+// tool is a tool of the server. In and Out are structs; their fields are the arguments
+// and the answer.
 type tool[In any, Out answer] struct {
 	name  string
 	about string // what it is good for, for a model that chooses
@@ -51,7 +51,7 @@ func (t tool[In, Out]) add(s *server, m *mcp.Server) {
 	})
 }
 
-// progressEvery is how often a call that takes long tells that it goes on.
+// progressEvery is how often a long call reports progress.
 const progressEvery = 500 * time.Millisecond
 
 // reportProgress tells a client that asked for it how long its call is running,
@@ -75,7 +75,7 @@ func (s *server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, w
 				return
 			case <-t.C:
 				took := s.opts.Now().Sub(began)
-				// A client that does not listen loses nothing but this.
+				// If the client does not read it, only the progress report is missing.
 				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 					ProgressToken: token, Progress: took.Seconds(), Message: fmt.Sprintf("%s: %.1f s", what, took.Seconds()),
 				})

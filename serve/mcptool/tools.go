@@ -2,7 +2,7 @@ package mcptool
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// tools is the list of tools, in the order in which they are told. A new one is a
+// tools is the list of tools, in the order in which clients get them. A new one is a
 // file and a line here.
 var tools = []interface{ add(*server, *mcp.Server) }{
 	diagnoseTool,

@@ -1,7 +1,8 @@
-// Package variants carries builds of the stand-in libraries whose functions begin
-// with other instructions than the default ones. What a function begins with decides
-// how the kernel executes a probed entry, so probes are tested on all of them. It is
-// apart from package cudastub because only tests need it: nothing shipped imports it.
+// Package variants carries builds of the stand-in libraries whose functions begin with
+// other instructions than the default ones. The first instruction of a function decides
+// how the kernel executes a probed entry, so probes are tested on all variants. It is
+// separate from package cudastub because only tests need it: nothing shipped imports
+// it.
 package variants
 
 import (

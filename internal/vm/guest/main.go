@@ -1,7 +1,6 @@
-// Command guest is init of a virtual machine that runs tests (package vm): it
-// mounts what the tests need, runs the steps it finds, says what came of them and
-// switches the machine off. It is linked statically and runs on nothing but a
-// kernel.
+// Command guest is init of a virtual machine that runs tests (package vm): it mounts
+// what the tests need, runs the steps it finds, reports the results and switches the
+// machine off. It is linked statically and needs only a kernel.
 package main
 
 import (
@@ -58,7 +57,7 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// beat is how often a step that says nothing is told to be going on still.
+// beat is how often a line is printed for a step that prints nothing.
 const beat = 20 * time.Second
 
 func step(s vm.Step) vm.Outcome {
@@ -78,7 +77,7 @@ func step(s vm.Step) vm.Outcome {
 	return o
 }
 
-// tests runs a test program and hands on its lines as they come.
+// tests runs a test program and prints its lines as they come.
 func tests(s vm.Step, line func(string)) error {
 	cmd := exec.Command(s.Args[0], s.Args[1:]...)
 	cmd.Dir = s.Dir

@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/internal/vm"
 )
 
-// mounts are what programs expect of a system. Tracefs is not there: the tracer
-// does without.
+// mounts are the file systems that programs expect. Tracefs is not among them: the
+// tracer does not need it.
 var mounts = []struct{ kind, on string }{
 	{"proc", "/proc"},
 	{"sysfs", "/sys"},
@@ -46,7 +46,7 @@ func prepare() error {
 	return loopback()
 }
 
-// loopback switches the network of the machine with itself on.
+// loopback brings the loopback interface up.
 func loopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
