@@ -9,14 +9,14 @@
 #include "thread.h"
 #include "ops.h"
 
-/* dim3 by value travels in two registers: x and y, then z. */
+/* dim3 by value is passed in two registers: x and y, then z. */
 static __always_inline u64 volume(u64 xy, u64 z)
 {
 	return (u64)(u32)xy * (u32)(xy >> 32) * (u32)z;
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* Stack arguments begin behind the return address. */
+/* Stack arguments begin after the return address. */
 #define STACK_ARGS(c) (PT_REGS_SP(c) + 8)
 #define P6(c) ((c)->r9)
 #define P7(c) stack_arg(c, 0)
@@ -68,7 +68,7 @@ static __always_inline void driver_config(struct frame *f, u64 config, u64 func)
 
 /*
  * cuLaunchKernel(func, grid x y z, block x y z, shared, stream, ...). A read of
- * user memory is the dearest step of a call, so what is on the stack comes at once.
+ * user memory is the most expensive step, so all stack arguments are read at once.
  */
 static __always_inline void driver_launch(struct frame *f, struct pt_regs *c)
 {
@@ -135,7 +135,7 @@ static __always_inline void alloc_3d(struct frame *f, struct pt_regs *c)
 	f->out = PT_REGS_PARM1(c);
 }
 
-/* Functions that are seldom called. Not inlined: others do not come here. */
+/* Functions that are seldom called. Not inlined: other calls do not need this code. */
 static __attribute__((noinline)) int rare_args(struct frame *f, struct pt_regs *c, u32 shape)
 {
 	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);

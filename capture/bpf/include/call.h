@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The two halves of a traced call, the same for every way of attaching. The
+ * The entry and return of a traced call, the same for every back end. The
  * attach cookie says which function it is: op | shape << 16 | flags << 24.
  *
- * The return half finds its entry by the stack pointer, not by counting: that
- * stays right when a frame was left by longjmp or an exception, when a function
- * calls itself, and when one function tail-calls another.
+ * The return finds its entry by the stack pointer, not by counting. That is
+ * right also if a frame was left by longjmp or an exception, if a function
+ * calls itself, and if one function tail-calls another.
  */
 #ifndef INGERO_CALL_H
 #define INGERO_CALL_H
@@ -15,8 +15,8 @@
 #include "hold.h"
 
 #define COOKIE_SETS_DEVICE 1
-#define COOKIE_SHORT_TOO 2 /* a stack may be wanted of a call that is as short as can be */
-#define COOKIE_INNER 4     /* may lose its probe while it is called, as it is only within other calls */
+#define COOKIE_SHORT_TOO 2 /* even the shortest call may get a stack */
+#define COOKIE_INNER 4     /* its probe may be removed while it is called only within other calls */
 #define COOKIE_SITE 8      /* arg[3] is where the call was made from */
 
 const volatile u32 self_tgid = 0;    /* the tracer: never traced */
@@ -26,8 +26,8 @@ const volatile bool stack_failed = 0; /* and for each that fails */
 const volatile u64 stack_every = 0;  /* power of two - 1: also 1 in N by the clock's low bits; 0: none */
 
 /*
- * Set before the first time that functions with COOKIE_INNER lose their probes. A half of
- * a call that is missing from then on is one of the calls that are not counted separately.
+ * Set before the probes of functions with COOKIE_INNER are first removed. From then on, a missing
+ * entry or return belongs to a call that is not counted separately.
  */
 volatile bool inner_off = 0;
 
@@ -49,14 +49,14 @@ static __always_inline u64 trampoline(struct thr *t)
 	return t->tramp;
 }
 
-/* A call this young that has the stack above ours is taken to have made ours. */
+/* A call this young, with its stack above ours, is assumed to have made our call. */
 #define YOUNG_NS 20000
 
 /*
  * Is the call of frame `f` still in progress, now that the stack pointer is `sp`?
  * Its return address must still be the trampoline: after a longjmp the slot is
  * reused, and in a tail call it is shared. Runtime calls make their driver calls
- * at once; only for others is it worth to look.
+ * at once, so the check is needed only for older frames.
  */
 static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, const struct frame *f, u64 sp, u64 now)
 {
@@ -77,7 +77,7 @@ static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, const 
 #endif
 }
 
-/* Drops frames whose calls are over; returns the depth that is left. */
+/* Drops frames whose calls are over; returns the remaining depth. */
 static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp, u64 now)
 {
 	u32 d = t->depth;
@@ -168,7 +168,7 @@ static __always_inline void fill(struct call_rec *r, struct frame *f, u64 id, s3
 	__builtin_memcpy(r->arg, f->arg, sizeof r->arg);
 }
 
-#define NOT_READY 600     /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: what a query answers */
+#define NOT_READY 600     /* cudaErrorNotReady, CUDA_ERROR_NOT_READY: the normal result of a query */
 #define NCCL_IN_PROGRESS 7 /* ncclInProgress */
 
 static __always_inline bool failed(s32 ret)

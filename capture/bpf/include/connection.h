@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What is told of a TCP connection, and who opened it or waited for it. */
+/* What is reported of a TCP connection, and which thread opened it or waited on it. */
 #ifndef INGERO_CONNECTION_H
 #define INGERO_CONNECTION_H
 #include <bpf/bpf_endian.h>
 #include "thread.h"
 #include "ops.h"
 
-/* Whose a socket is, by its address. What is not there is found by its inode. */
+/* The owner of a socket, by its address. Others are found by inode. */
 struct opener {
 	u64 at; /* when it was opened */
-	u64 spike; /* when its last spike was told */
+	u64 spike; /* when its last spike was reported */
 	u32 tgid, tid;
 	char comm[COMM_LEN];
 };
@@ -94,7 +94,7 @@ static __always_inline void emit_tcp(struct sock *sk, struct opener *o, u64 star
 	r->rtt = BPF_CORE_READ(tp, srtt_us) >> 3;
 	u32 least = BPF_CORE_READ(tp, rtt_min.s[0].v);
 	r->min_rtt = least == ~0u ? 0 : least;
-	/* Not skc_num: a connection that failed has given that back already. */
+	/* Not skc_num: a failed connection has already released it. */
 	r->lport = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
 	r->rport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	__builtin_memset(r->pad, 0, sizeof r->pad);
@@ -112,8 +112,8 @@ static __always_inline void emit_tcp(struct sock *sk, struct opener *o, u64 star
 #define SPIKE_APART 100000000 /* ns between two of a connection */
 
 /*
- * An accounted thread waited for the connection: whose it is is known now, and its
- * last round trip is at hand.
+ * An accounted thread waited on the connection: so its owner is known now, and its
+ * last round trip can be read.
  */
 static __always_inline void waited_for(struct sock *sk, struct task_struct *task, u64 now)
 {

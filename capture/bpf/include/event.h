@@ -28,8 +28,8 @@ enum class {
 };
 
 /*
- * What class_of[] may hold besides a class: decide by the file type behind the
- * first argument, or call it block I/O if the task sleeps uninterruptibly.
+ * What class_of[] may hold besides a class: decide by the type of the file behind the
+ * first argument, or use block I/O if the task sleeps uninterruptibly.
  */
 #define CLASS_BY_FD 32
 #define CLASS_BY_FILE 33
@@ -58,7 +58,7 @@ enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED, LI
 /* event.ReclaimKind */
 enum reclaim { RECLAIM_DIRECT = 1, RECLAIM_MEMCG, RECLAIM_COMPACT };
 
-/* probe.NameKind: what made a kernel's name known. */
+/* probe.NameKind: how a kernel's name was found. */
 enum name {
 	NAME_REGISTERED = 1, /* __cudaRegisterFunction: func is a host function, from where its name is */
 	NAME_LOADED,         /* cuModuleGetFunction, cuLibraryGetKernel: func is the handle, from where its name is */
@@ -104,7 +104,7 @@ enum loss {
 #define NARGS 4
 #define NCULPRIT 4
 #define NKSTACK 14
-#define NSAVED 11        /* registers that functions leave as they were: arm64 has most */
+#define NSAVED 11        /* callee-saved registers: arm64 has most */
 #define STACK_PAGE 4096  /* bytes that are read of a user stack at a time */
 #define STACK_NEAR 96    /* pages that are copied from the stack pointer up, at most */
 #define STACK_FAR 32     /* and of a stack that is larger, from its beginning down */
@@ -135,7 +135,7 @@ struct call_rec {
 	u64 arg[NARGS];
 };
 
-/* Written instead of call_rec when a context switch fell into the call. */
+/* Written instead of call_rec if a context switch happened in the call. */
 struct call_led_rec {
 	struct call_rec c;
 	struct led l;
@@ -173,10 +173,10 @@ struct off_rec {
 	char comm[COMM_LEN], waker_comm[COMM_LEN];
 };
 
-/* Written instead of off_rec for intervals that want an explanation. */
+/* Written instead of off_rec for intervals that need an explanation. */
 struct off_full_rec {
 	struct off_rec o;
-	u64 idle; /* part of runq in which the CPU ran nobody */
+	u64 idle; /* part of runq in which the CPU was idle */
 	struct culprit culprit[NCULPRIT];
 	s32 nstack; /* bytes of stack used, negative errno */
 	u32 pad;
@@ -195,18 +195,18 @@ struct total_rec {
 struct life_rec {
 	struct hdr h;
 	u32 tgid;
-	u32 ptid, ptgid; /* LIFE_FORK: the creator; LIFE_OOM: who asked for memory */
+	u32 ptid, ptgid; /* LIFE_FORK: the creator; LIFE_OOM: the task that asked for memory */
 	u32 pad;
 	u64 dur; /* LIFE_UNFINISHED: since the call began */
 	char comm[COMM_LEN];
 };
 
 /*
- * The registers after a call returned, and behind this a copy of the user stack. The
+ * The registers after a call returned, followed by a copy of the user stack. The
  * record may be longer than that. If `far` is 0, the copy is the bytes from sp up.
- * Else it is pages of STACK_PAGE bytes: STACK_NEAR of them from the one that sp is in,
- * the others from `far` up; some may not have been readable, as those that a large
- * local array has but never used.
+ * Else it is pages of STACK_PAGE bytes: STACK_NEAR of them from the page of sp,
+ * the others from `far` up. Some may not have been readable, for example pages of a
+ * large local array that were never used.
  */
 struct stack_rec {
 	struct hdr h;
@@ -225,8 +225,8 @@ struct stall_rec {
 };
 
 /*
- * A span in which a thread reclaimed or compacted memory, because it wanted some.
- * Reclaim that follows upon itself within a millisecond is one record.
+ * A span in which a thread reclaimed or compacted memory, because it needed some.
+ * Reclaims that follow each other within a millisecond are one record.
  */
 struct reclaim_rec {
 	struct hdr h;
@@ -243,14 +243,14 @@ struct reclaim_rec {
 struct sock_rec {
 	struct hdr h; /* sub: SOCK_TCP, … */
 	u32 tgid;
-	u32 peer;    /* SOCK_UNIX: process at the other end when it was connected, 0 unknown */
+	u32 peer;    /* SOCK_UNIX: process at the other end when it was connected, 0 if unknown */
 	u16 lport, rport;
 	u8 bound;    /* SOCK_UNIX: has an address of its own, as an accepted one */
 	u8 pad[3];
 	u8 raddr[16]; /* of the other end; IPv4 mapped into IPv6 */
 };
 
-/* The name of a kernel, as the process of thread hdr.tid knows it. Without a text it ends before name. */
+/* The name of a kernel in the process of thread hdr.tid. Without a text it ends before name. */
 struct name_rec {
 	struct hdr h;
 	u64 func, from;
@@ -265,7 +265,7 @@ struct name_long_rec {
 	char more[NAME_MORE];
 };
 
-#define NRETURN 16 /* probed functions whose return address is told */
+#define NRETURN 16 /* probed functions whose return address is reported */
 
 /* A call that a thread is in. */
 struct flight_call {
@@ -274,17 +274,17 @@ struct flight_call {
 	u32 op, pad;
 };
 
-/* Where a probed function is to return to, instead of where its stack says. */
+/* Where a probed function really returns to: its stack has the trampoline instead. */
 struct flight_return {
 	u64 at; /* the stack pointer at its entry */
 	u64 to;
 };
 
 /*
- * A thread in a call that has not returned for a while, or one that was asked for
+ * A thread in a call that has not returned for a while, or a thread that was requested
  * because it holds what such a call waits for. Not in a ring: the task iterator of
- * capture/probe/inflight writes these. hdr.start is when it was looked at, hdr.op the
- * outermost operation, hdr.sub how many calls there are.
+ * capture/probe/inflight writes these. hdr.start is the time of observation, hdr.op the
+ * outermost operation, hdr.sub the number of nested calls.
  */
 struct flight_rec {
 	struct hdr h;
@@ -303,7 +303,7 @@ struct flight_rec {
 	u64 reg[NSAVED];
 	u64 start_stack, thread_pointer; /* where its stack begins; see stack_depth of ustack.h */
 	u64 tramp;        /* address probed functions return to, 0 unknown */
-	struct flight_return ret[NRETURN]; /* innermost first; at is 0 behind the last */
+	struct flight_return ret[NRETURN]; /* innermost first; at is 0 after the last */
 	struct flight_call call[DEPTH];    /* outermost first */
 	s32 nstack;       /* bytes of stack used, negative errno */
 	u32 pad2;
@@ -313,7 +313,7 @@ struct flight_rec {
 
 /* A request to a block device that completed. hdr.op is one of event.OpBlock…. */
 struct request_rec {
-	struct hdr h; /* start: when it was made; tid of who caused it */
+	struct hdr h; /* start: when it was made; tid of the thread that caused it */
 	u64 dur, queue; /* queue: the part of dur before the device had it */
 	u64 sector, ino;
 	u32 tgid, dev, bytes;
@@ -333,7 +333,7 @@ struct request_sum {
 	char comm[COMM_LEN];
 };
 
-/* What happened to a TCP connection. hdr.op is one of event.OpTCP…. */
+/* An event of a TCP connection. hdr.op is one of event.OpTCP…. */
 struct tcp_rec {
 	struct hdr h;
 	u64 dur; /* of a failed connect; the round trip of a spike */

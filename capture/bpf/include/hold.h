@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Probes of functions run preemptible, and from 6.13 on the kernel may keep the
- * stack of a program that needs 64 bytes of it or more in memory of the CPU instead
- * of the thread's. Two threads that take turns on a CPU, both in the program, then
- * overwrite each other's variables, pointers among them, and the kernel crashes. A crash
- * that fits was seen on 7.2, which is always preemptible. So a program attached to
- * functions lets no other thread onto its CPU.
+ * Uprobe programs can be preempted. From 6.13 on, if a program needs 64 bytes of stack
+ * or more, the kernel may keep its stack in memory of the CPU instead of the thread's.
+ * Two threads that alternate on a CPU, both in the program, then overwrite each other's
+ * variables, including pointers, and the kernel crashes. A crash that fits this was seen
+ * on 7.2, which is always preemptible. So programs attached to functions disable
+ * preemption while they run.
  */
 #ifndef INGERO_HOLD_H
 #define INGERO_HOLD_H

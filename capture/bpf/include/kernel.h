@@ -256,7 +256,7 @@ struct thread_struct {
 #define THREAD_POINTER thread.uw.tp_value
 #endif
 struct bpf_local_storage;
-/* A probed function that has been entered: where it is to return to. */
+/* A probed function that has been entered: its return address. */
 struct return_instance {
 	unsigned long stack, orig_ret_vaddr;
 	struct return_instance *next; /* the one that called it */

@@ -2,7 +2,7 @@
 /*
  * Arguments of NCCL's functions, and which collective of its communicator a call is.
  * Types are those of nccl.h of NCCL 2.x. The number is counted here and not in user
- * space, because a record that is lost would shift it, and the ranks' calls would
+ * space, because a dropped record would shift it, and the ranks' calls would
  * then be matched wrongly.
  */
 #ifndef INGERO_NCCL_H
@@ -22,7 +22,7 @@ struct comm_key {
 	u32 tgid, lane;
 };
 struct comm_count {
-	u64 born; /* when the communicator was made, as far as seen: its handle may come again */
+	u64 born; /* when the communicator was made, 0 if not seen: its handle may be reused */
 	u64 n;
 };
 struct {
@@ -32,7 +32,7 @@ struct {
 	__type(value, struct comm_count);
 } comms SEC(".maps");
 
-/* ncclUniqueId begins with a random number; all of it is hashed, should that change. */
+/* ncclUniqueId begins with a random number; all of it is hashed, in case that changes. */
 static __always_inline u64 id_hash(u64 addr)
 {
 	u64 id[UNIQUE_ID_WORDS] = {}, h = 14695981039346656037ull;
@@ -61,7 +61,7 @@ static __always_inline void nccl_init(struct frame *f, struct pt_regs *c)
 	f->out = PT_REGS_PARM1(c);
 }
 
-/* A call's frame is not given a result to be read, but the row to be counted in, + 1. */
+/* Instead of the address of a result, the call's frame gets the row to be counted in, + 1. */
 static __always_inline void nccl_call(struct frame *f, u64 comm, u64 count, u32 type, u32 op, u32 peer, u64 stream, u32 lane)
 {
 	f->arg[0] = comm;
@@ -71,7 +71,7 @@ static __always_inline void nccl_call(struct frame *f, u64 comm, u64 count, u32 
 	f->out = (u64)lane + 1;
 }
 
-/* Not inlined: other calls do not come here, and pay for every byte on their way. */
+/* Not inlined: other calls do not need it, and code size slows every call. */
 static __attribute__((noinline)) int nccl_args(struct frame *f, struct pt_regs *c, u32 shape)
 {
 	u64 p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c), p5 = PT_REGS_PARM5(c), p6 = P6(c);
@@ -188,7 +188,7 @@ static __attribute__((noinline)) int nccl_result(struct frame *f, u32 shape, u32
 	case SHAPE_SHRINK:
 		bpf_probe_read_user(&comm, 8, (void *)f->out);
 		f->arg[0] = comm;
-		if (comm) /* else a rank that is in no part */
+		if (comm) /* else the rank is in no part */
 			comm_made(comm, tgid, now);
 		break;
 	default:

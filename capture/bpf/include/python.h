@@ -4,19 +4,19 @@
  * stack is taken. The thread is stopped in its own call, so its frames do not
  * change meanwhile, whether or not it holds the interpreter's lock.
  *
- * A stack seen before costs the walk and a look-up, and is sent as a hash. That
- * hash covers of each code object where it is and what it says, so that one that
- * took the place of another is another one: freed and made again in the same
- * order, all addresses may be the same. Code objects are copied here, not read by
- * user space later: they may be gone by then, and so may the process.
+ * A stack seen before costs the walk and a look-up, and is sent as a hash. The
+ * hash covers the address and the contents of each code object, so that an object
+ * at a reused address counts as another one: if objects are freed and made again in
+ * the same order, all addresses may be the same. Code objects are copied here, not
+ * read by user space later: they may be gone by then, and so may the process.
  */
 #ifndef INGERO_PYTHON_H
 #define INGERO_PYTHON_H
 #include "thread.h"
 
 #define PY_BLOCK 128   /* bytes of a frame or code object read at once */
-#define PY_HEAD 56     /* bytes of a str or bytes object that tell it from others */
-#define PY_THREADS 1024 /* thread states looked through */
+#define PY_HEAD 56     /* bytes of a str or bytes object that distinguish it from others */
+#define PY_THREADS 1024 /* thread states examined at most */
 #define PY_STR_LENGTH 16 /* PyASCIIObject.length, .state; PyVarObject.ob_size; PyBytesObject.ob_sval */
 #define PY_STR_STATE 32
 #define PY_BYTES_SIZE 16
@@ -42,9 +42,9 @@ struct {
 } py_sent SEC(".maps");
 
 /*
- * Of a thread that has Python frames; its own, so that being preempted does no
- * harm. What changes along a walk is here and not on the stack, where the verifier
- * would follow each value that it takes.
+ * For each thread that has Python frames, so that preemption does no
+ * harm. Values that change during a walk are here and not on the stack, where the
+ * verifier would follow each of their values.
  */
 struct py_thread {
 	u64 state; /* its PyThreadState, 0 not known */
@@ -84,7 +84,7 @@ struct py_walk {
 
 #define PY_READ(dst, addr) bpf_probe_read_user(&(dst), sizeof(dst), (void *)(addr))
 
-/* What pthread_self() is, or a little above. */
+/* The value of pthread_self(), or a little above. */
 static __always_inline u64 thread_pointer(struct task_struct *task)
 {
 	return task->THREAD_POINTER;
@@ -174,10 +174,10 @@ static __always_inline u64 py_file(const struct py_proc *p, struct py_thread *t,
 }
 
 /*
- * Goes through the thread states of all interpreters. Thread ids are compared by
- * pthread_self, not by the kernel's number, which is another one in a container.
+ * Goes through the thread states of all interpreters. Threads are compared by
+ * pthread_self, not by the kernel's thread id, which differs in a container.
  * A thread may have several states, one for each interpreter: the one that runs
- * something is wanted.
+ * code is needed.
  */
 static long py_find(u32 i, void *ctx)
 {
@@ -288,7 +288,7 @@ static __always_inline long py_text(const struct py_proc *p, u64 str, struct py_
 	return bpf_probe_read_user(dst, bytes, (void *)from);
 }
 
-/* Sends a line table, with what else is in the record, in as many as it needs. */
+/* Sends a line table, with the rest of the record, in as many records as it needs. */
 static __always_inline long py_send_table(struct pycode_rec *r, u64 table)
 {
 	u64 size = 0;
@@ -361,7 +361,7 @@ static __always_inline u64 py_innermost(struct py_walk *w, struct task_struct *t
 	return t->frame;
 }
 
-/* Not inlined: calls that want no stack shall not pay for it. */
+/* Not inlined: code size would slow calls that get no stack. */
 static __attribute__((noinline)) int python_stack(u64 start, u64 id, u32 op)
 {
 	u32 tgid = id >> 32;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The part of the wire contract (event.h) that is about Python: what user space
- * tells the walker of python.h of a process, and what the walker reports.
+ * The part of the wire contract (event.h) for Python: what user space gives the
+ * walker of python.h for a process, and what the walker reports.
  */
 #ifndef INGERO_PYTHON_REC_H
 #define INGERO_PYTHON_REC_H
@@ -45,7 +45,7 @@ enum pyframe_flag {
  */
 struct py_proc {
 	u64 interp_head; /* address of the pointer to the first PyInterpreterState */
-	u64 seed;        /* of all hashes of the process; another one forgets what was sent */
+	u64 seed;        /* of all hashes of the process; with a new one everything is sent again */
 	u32 flags;       /* enum py_flag */
 	u32 table;       /* enum py_table */
 	u32 interp_next, interp_threads;
@@ -65,8 +65,8 @@ struct py_str {
 };
 
 /*
- * A code object, sent before the first stack that has it. Of names that are too
- * long the end is sent. A line table that is too long comes in several records.
+ * A code object, sent before the first stack that has it. If a name is too long,
+ * only its end is sent. A line table that is too long comes in several records.
  */
 struct pycode_rec {
 	struct hdr h; /* start: of the call; sub: enum py_table */
@@ -97,7 +97,7 @@ struct pystack_rec {
 	u64 hash;
 	u32 flags;
 	u32 pad;
-	struct py_frame f[NPYFRAME]; /* the record ends behind the last one */
+	struct py_frame f[NPYFRAME]; /* the record ends after the last one */
 };
 
 _Static_assert(sizeof(struct py_proc) == 112, "py_proc");

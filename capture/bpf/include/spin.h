@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Waits that never leave the CPU. Who waits for a futex with priority inheritance
- * spins in the kernel as long as the owner runs on another CPU
- * (rtmutex_spin_on_owner of kernel/locking/rtmutex.c): no switch says that
- * it waits. Timers that expire, the tick among them, are when it is looked at
- * (capture/probe/sched/look.h); the wake-up, or else what the thread is seen to do next, says
- * when it ended. So a wait shorter than a tick may be missed.
+ * Waits that never leave the CPU. A thread that waits for a futex with priority
+ * inheritance spins in the kernel while the owner runs on another CPU
+ * (rtmutex_spin_on_owner of kernel/locking/rtmutex.c): no context switch shows
+ * the wait. It is checked when timers expire, such as the tick
+ * (capture/probe/sched/look.h). The wait ends at the wake-up, or else at the next observed
+ * action of the thread. So a wait shorter than a tick may be missed.
  * Included once, by thread.h.
  */
 #ifndef INGERO_SPIN_H
 #define INGERO_SPIN_H
 
-#define TICK_NS 10000000 /* the longest there is: CONFIG_HZ_100 */
+#define TICK_NS 10000000 /* the longest tick: CONFIG_HZ_100 */
 
 /* Is a thread in the call that locks a futex with priority inheritance? */
 static __always_inline bool in_pi_lock(struct pt_regs *r)
@@ -32,8 +32,8 @@ static __always_inline void spin_until(struct thr *t, u64 from, u64 to)
 }
 
 /*
- * Ends the wait on the CPU that was in progress, and tells it. Without a wake-up it
- * ended somewhere between when it was seen last and now.
+ * Ends the wait on the CPU that was in progress, and reports it. Without a wake-up it
+ * ended at some time since it was last seen.
  */
 static __always_inline void spin_end(struct thr *t, struct task_struct *task, u64 now)
 {

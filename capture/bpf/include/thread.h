@@ -9,7 +9,7 @@
  * sched_switch, where it would allocate under the run-queue lock.
  *
  * Totals move only at switch-in, and where a wait on the CPU is seen (spin.h);
- * seq counts both. So an unchanged seq says in one compare that nothing has to be
+ * seq counts both. So one comparison of seq shows that nothing has to be
  * copied or reported.
  */
 #ifndef INGERO_THREAD_H
@@ -18,11 +18,11 @@
 #include "event.h"
 #include "ops.h"
 
-/* A wake-up this shortly before the switch-out raced with it on another CPU. */
+/* A wake-up at most this long before the switch-out raced with it on another CPU. */
 #define EARLY_NS 50000
 
 struct snap {
-	u32 seq, involuntary, spins, pad; /* spins: of seq, those that are no switch-in */
+	u32 seq, involuntary, spins, pad; /* spins: the part of seq that is not switch-ins */
 	u64 v[NCLASS];
 };
 
@@ -34,8 +34,8 @@ struct frame {
 };
 
 /*
- * What every call looks at comes first, so that it shares a cache line with what the
- * kernel puts before it, 8 or 16 bytes; and the first frame begins one.
+ * Fields that every call reads come first, so that they share a cache line with the 8 or
+ * 16 bytes that the kernel puts before them; and the first frame begins a cache line.
  */
 struct thr {
 	u32 seq, depth;
@@ -45,14 +45,14 @@ struct thr {
 	u8 role;
 	u8 gpu; /* device + 1; 0 unknown */
 	u8 queued;  /* counted in queue.waiting */
-	u8 watched; /* has kept a dispatching thread waiting: totals are wanted often */
+	u8 watched; /* has kept a dispatching thread waiting: totals are needed often */
 	u32 off_count;
 	struct snap gap; /* totals at gap_start */
 
 	u64 v[NCLASS], oncpu; /* running totals, ns */
 	u32 involuntary, spins;
 	u64 t_in, t_wake, t_total;
-	u64 spin_to, looked; /* looked: when a timer interrupted the thread last */
+	u64 spin_to, looked; /* looked: when a timer last interrupted the thread */
 	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
 	u64 tramp;      /* address probed functions return to, 0 not known yet */
 	u64 off_window; /* rate limit of interval records: start of the second */
@@ -63,7 +63,7 @@ struct thr {
 	u64 uaddr, waker_uaddr, ino;
 	u32 waker, waker_tgid, holder, pad;
 	char waker_comm[COMM_LEN];
-	u64 gave_up; /* the condition whose last wait nobody is known to have ended; 0 none */
+	u64 gave_up; /* the condition variable whose last wait has no known waker; 0 if none */
 	/* the reclaim that is not reported yet: its kind, 0 if none; since when its
 	 * current part is in progress; begin and end of the parts before it */
 	u32 reclaim, reclaim_parts;
@@ -85,7 +85,7 @@ struct {
 	__uint(max_entries, 16 << 20);
 } events SEC(".maps");
 
-/* Life-cycle events, kept apart so that a flood of calls cannot drop them. */
+/* Life-cycle events, separate so that many calls cannot displace them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 << 10);
@@ -111,8 +111,8 @@ struct {
 } limits SEC(".maps");
 
 /*
- * How many accounted threads are runnable but not running. Only while there are
- * any need the tasks that run instead be remembered.
+ * How many accounted threads are runnable but not running. The tasks that run
+ * instead are remembered only while there are any.
  */
 struct queue {
 	u64 waiting;
@@ -137,7 +137,7 @@ static __always_inline void lose(u32 k)
 		(*n)++;
 }
 
-/* As bpf_get_current_pid_tgid, for a task that is at hand. */
+/* As bpf_get_current_pid_tgid, for a given task. */
 static __always_inline u64 id_of(struct task_struct *t)
 {
 	return (u64)(u32)t->tgid << 32 | (u32)t->pid;
@@ -201,8 +201,8 @@ static __always_inline void ledger(struct led *l, const struct thr *t, const str
  * Books the interval that began at t_out and ended at `in`; returns the blocked
  * part. If no wake-up was stamped since t_out, either it came just before the
  * switch-out (the two race on different CPUs) and the thread only waited for a
- * CPU, or the event was lost: then the split is unknown and the class of the
- * sleep gets it all, never the run queue, which would blame somebody.
+ * CPU, or the event was dropped: then the split is unknown and all of it counts as
+ * the class of the sleep, never as run queue, which would blame another task.
  */
 static __always_inline u64 settle(struct thr *t, u64 in)
 {
@@ -228,7 +228,7 @@ static __always_inline u64 settle(struct thr *t, u64 in)
 	return blocked;
 }
 
-/* What every record of an interval off the CPU says. */
+/* The common fields of every record of an off-CPU interval. */
 static __always_inline void off_common(struct off_rec *e, struct thr *t, struct task_struct *next, u64 out, u64 dur, u64 blocked, bool woken, u16 op, u16 cpu)
 {
 	e->h = (struct hdr){ out, next->pid, op, KIND_OFF, t->class };
@@ -270,12 +270,12 @@ static __always_inline u16 op_of(const struct thr *t)
 	return cookie;
 }
 
-/* Intervals that no switch ends are told from this length on, as others are by default. */
+/* Intervals that no switch ends are recorded from this length on, as others are by default. */
 #define SHORT_NS 100000
 
 #include "spin.h"
 
-/* Not inlined: calls seldom come here, and pay for every byte on their way. */
+/* Not inlined: calls rarely need it, and code size slows every call. */
 static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct *task, u64 now)
 {
 	if (t->spin_from)
@@ -302,9 +302,9 @@ static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct 
 }
 
 /*
- * Ends what the books say of a running thread that is over. If they say "off CPU", its
+ * Ends the recorded state of a running thread. If that state is off CPU, its
  * switch-in was never reported. The scheduler's own clock says how long it has run
- * since; it is behind by up to a tick for a thread that has run longer than one.
+ * since; it is late by up to a tick for a thread that has run longer than one.
  */
 static __always_inline void heal(struct thr *t, struct task_struct *task, u64 now)
 {
@@ -331,7 +331,7 @@ static __always_inline void life(u8 what, u32 tid, u32 tgid, u64 now, u16 op, u6
 	bpf_ringbuf_submit(r, wakeup);
 }
 
-/* Reports the calls a thread was in when it went away: they are recorded, not lost. */
+/* Reports the calls that a thread was in when it ended: they are recorded, not dropped. */
 static __always_inline void abandon(struct thr *t, u32 tid, u32 tgid, u64 now)
 {
 	for (int i = 0; i < DEPTH; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a process touched, as the system call programs keep it in maps and user
- * space reads it: package syscalls mirrors these structs. Nothing here is a wire
+ * What a process touched. The system call programs keep it in maps, and user space
+ * reads these: package syscalls mirrors the structs. Nothing here is a wire
  * record; numbers are running totals of the process.
  */
 #ifndef INGERO_TOUCH_H
@@ -42,8 +42,8 @@ struct errno_key {
 	s32 err, pad;
 };
 
-/* A file, directory, device, pipe or socket of a process. A file's number may be
- * given to another file when it is deleted; its generation is another one then. */
+/* A file, directory, device, pipe or socket of a process. After a file is deleted, another
+ * file may get its inode number, but with another generation. */
 struct touch_key {
 	u64 ino;
 	u32 dev, gen;
@@ -56,7 +56,7 @@ struct touch_key {
 
 struct touch {
 	u64 opens, reads, read_bytes, writes, write_bytes, errors;
-	u64 first; /* when it was seen first */
+	u64 first; /* when it was first seen */
 	u32 mode;  /* i_mode */
 	u32 named; /* its name is in names, or was */
 	/* sockets; ports in host order */

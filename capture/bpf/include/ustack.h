@@ -2,7 +2,7 @@
 /*
  * Stacks of calls: the registers after the return and a copy of the user stack,
  * from which user space finds the callers (package capture/symbol/unwind). That works
- * without frame pointers, and the copy ends where the thread's stack does, so a
+ * without frame pointers. The copy ends where the thread's stack ends, so a
  * shallow stack costs little.
  */
 #ifndef INGERO_USTACK_H
@@ -11,7 +11,7 @@
 #include "python.h"
 
 const volatile u32 stack_quota = 0;  /* stacks a CPU takes in 2^30 ns; 0: no limit */
-const volatile u32 stack_pages = 0;  /* pages that it copies meanwhile of large stacks; 0: no limit */
+const volatile u32 stack_pages = 0;  /* pages that it copies in that time from large stacks; 0: no limit */
 
 struct stack_window {
 	u64 at;
@@ -57,14 +57,14 @@ static __always_inline bool pages_allowed(u32 pages)
 	return true;
 }
 
-#define STACK_SLACK 64 /* above what the kernel calls the stack's start: what the program's first frame reads */
+#define STACK_SLACK 64 /* above the kernel's start of the stack: read by the program's first frame */
 #define STACK_BLIND 8  /* pages that are copied of a stack of unknown size, and of every stack */
 #define STACK_SANE (64 << 20) /* bytes: a thread that seems to be deeper is on a stack of its own */
 
 /*
- * How much of the stack there is above sp, in bytes. The main thread's begins where the
- * kernel put the arguments; glibc and musl put a thread's below its control block,
- * to which the thread pointer points. Of any other stack the size is not known.
+ * The size of the stack above sp, in bytes. The main thread's stack begins where the
+ * kernel put the arguments. glibc and musl put a thread's stack below its control block,
+ * to which the thread pointer points. The size of any other stack is not known.
  */
 static __always_inline u32 stack_depth(struct task_struct *task, u64 sp)
 {
@@ -105,9 +105,9 @@ static __always_inline u32 copy_stack(u8 *to, u64 sp, u32 want, const u32 max)
 }
 
 /*
- * Copies `pages` of at most `max` pages. One that cannot be read is left out: nothing
- * but a large frame has room for a page that was never written. Which could be read is
- * noted in memory: kept in a register, older verifiers would follow every combination.
+ * Copies `pages` of at most `max` pages. A page that cannot be read is left out: only a
+ * large frame has room for a page that was never written. The bits of readable pages are
+ * kept in memory: in a register, older verifiers would follow every combination.
  */
 static __always_inline void copy_pages(struct stack_rec *r, u8 *to, u64 near, u64 far, u32 pages, const u32 max)
 {
@@ -147,7 +147,7 @@ static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, c
 #endif
 }
 
-/* Ring space is reserved by size classes: a program must know how much before. */
+/* Ring space is reserved by size classes: the size must be a constant. */
 #define STACK_OF(size, copy)                                                    \
 	do {                                                                    \
 		struct { struct stack_rec r; u8 data[size]; } *s;               \
@@ -163,7 +163,7 @@ static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, c
 #define BYTES_OF(n) STACK_OF(n, s->r.far = 0; s->r.len = copy_stack(s->data, sp, want, n))
 #define PAGES_OF(n) STACK_OF((n) * STACK_PAGE, copy_pages(&s->r, s->data, near, far, pages, n))
 
-/* Not inlined: calls seldom come here, and pay for every byte on their way. */
+/* Not inlined: calls rarely need it, and code size slows every call. */
 static __attribute__((noinline)) int take_stack(struct pt_regs *c, struct frame *f, u64 id, u64 now)
 {
 	const u32 most = STACK_NEAR + STACK_FAR;
@@ -172,7 +172,7 @@ static __attribute__((noinline)) int take_stack(struct pt_regs *c, struct frame 
 		lose(LOSS_STACK);
 		return 0;
 	}
-	if (use_python) /* which takes little of the ring */
+	if (use_python) /* Python frames take little room in the ring */
 		python_stack(f->start, id, f->cookie);
 	if (!room_below(stack_room)) {
 		lose(LOSS_STACK);

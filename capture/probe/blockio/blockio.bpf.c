@@ -32,7 +32,7 @@ const volatile u64 slow_ns = 10000000;
 // Who a request is for.
 struct who {
 	u32 tgid, tid;
-	u32 by; /* the kernel's thread, if it is for somebody else */
+	u32 by; /* the kernel's thread, if it acts for another one */
 	u16 kernel; /* made by a thread of the kernel */
 	u16 ours; /* accounted for */
 	char comm[COMM_LEN];
@@ -198,9 +198,9 @@ int rq_issue(u64 *ctx)
 	u64 key = ctx[0], now = bpf_ktime_get_ns();
 	struct flight *f = bpf_map_lookup_elem(&flights, &key);
 	u64 made = BPF_CORE_READ(rq, start_time_ns); /* 0 if the device keeps no statistics */
-	bool again = f && f->issued && made && made == f->made; /* the device had no room for it before */
+	bool again = f && f->issued && made && made == f->made; /* the device had no room for it at first */
 
-	if (f && f->issued && made && !again) /* an earlier use of the memory, whose end the kernel did not tell */
+	if (f && f->issued && made && !again) /* an earlier use of the memory, whose end the kernel did not report */
 		lose(LOSS_REQUEST);
 	if (!f || (f->issued && !again)) /* not inserted: its maker is here */
 		f = fly(key, now);
@@ -257,7 +257,7 @@ static __always_inline void sum_up(struct flight *f, u32 dev, u16 op, u8 status,
 	struct request_key k = { now / 1000000000, f->who.tgid, dev, op, 0 };
 	struct request_sum *s = sum_of(&k, f->who.comm);
 
-	if (!s) { /* too many processes: the device's sums stay right */
+	if (!s) { /* too many processes: the device's sums are still right */
 		k.tgid = 0;
 		s = sum_of(&k, 0);
 	}

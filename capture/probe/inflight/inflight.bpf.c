@@ -8,9 +8,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile u64 min_ns = 1000000000; /* calls younger than this are not told */
+const volatile u64 min_ns = 1000000000; /* calls younger than this are not reported */
 
-/* Threads to tell whatever they do: they hold what others wait for. */
+/* Threads to report always: they hold what others wait for. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
@@ -140,7 +140,7 @@ int flights(struct bpf_iter__task *ctx)
 	returns(r, task);
 	r->pad[0] = r->pad[1] = 0;
 	r->pad2 = 0;
-	/* A thread that runs has no stack to look at, but the one it last slept with. */
+	/* A running thread has no current kernel stack to read, only that of its last sleep. */
 	r->nstack = r->out ? bpf_get_task_stack(task, r->stack, sizeof r->stack, 0) : 0;
 	__builtin_memcpy(r->comm, task->comm, COMM_LEN);
 	if (depth && *(volatile u64 *)&t->fr[0].start != start)

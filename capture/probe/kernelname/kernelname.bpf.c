@@ -66,7 +66,7 @@ static __always_inline void tell_long(u64 id, u8 kind, u64 func, u64 from)
 	bpf_ringbuf_submit(l, wakeup());
 }
 
-/* Tells where a name is, not what it says: user space can read it there. */
+/* Reports the address of a name, not its text: user space can read it there. */
 static __always_inline void tell_where(u64 id, u8 kind, u64 func, u64 from)
 {
 	struct name_rec *r = bpf_ringbuf_reserve(&names, BRIEF, 0);
@@ -79,8 +79,8 @@ static __always_inline void tell_where(u64 id, u8 kind, u64 func, u64 from)
 }
 
 /*
- * A name that cannot be read, because nobody has touched its page yet, is told
- * without one, as are names that come faster than they are drained.
+ * A name that cannot be read, because its page has not been touched yet, is reported
+ * without text; so are names that come faster than they are drained.
  */
 static __always_inline void tell(u64 id, u8 kind, u64 func, u64 from)
 {
@@ -132,7 +132,7 @@ static __always_inline int leave(struct pt_regs *c, u64 kind)
 		return 0;
 	if (!(s32)PT_REGS_RC(c))
 		bpf_probe_read_user(&func, sizeof func, (void *)l->out);
-	/* NVIDIA's __cudaGetKernel answers with the host function itself. */
+	/* NVIDIA's __cudaGetKernel returns the host function itself. */
 	if (func && !(kind == NAME_SAME && func == l->from))
 		tell(k.id, kind, func, l->from);
 	bpf_map_delete_elem(&lookups, &k);

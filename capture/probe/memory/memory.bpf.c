@@ -12,8 +12,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile bool victim_is_task = 0; /* filled by the loader: from 6.8 on */
 
-/* Processes that the kernel ended: a ring of their own, that no flood of births and
- * ends can fill. */
+/* Processes that the kernel killed: a ring of their own, so that many process starts
+ * and exits cannot fill it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10); /* a page of arm64 at most */
@@ -21,7 +21,7 @@ struct {
 
 #define MERGE_NS 1000000 /* between two parts of a span */
 #define LEAST_NS 50000   /* reclaim in a span that is reported */
-#define SPAN_NS 1000000  /* a span this long is not put off any longer */
+#define SPAN_NS 1000000  /* a span this long is reported without further delay */
 
 static __always_inline void report(struct thr *t, struct task_struct *task)
 {

@@ -8,17 +8,17 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* ___GFP_DIRECT_RECLAIM of include/linux/gfp_types.h: who asks may be made to wait. */
+/* ___GFP_DIRECT_RECLAIM of include/linux/gfp_types.h: the allocation may wait. */
 #define MAY_WAIT 0x400
 #define MAX_ORDER 63 /* far above any kernel's; bounds the shift */
 
 struct page_sum {
 	u64 allocations, pages;
-	u64 nowait; /* of pages, for who must not wait: interrupts, among others */
-	u64 failed; /* allocations that got nothing */
+	u64 nowait; /* of pages, for allocations that must not wait, such as in interrupts */
+	u64 failed; /* allocations that failed */
 };
 
-/* Filled in advance: nothing may be allocated while memory is. */
+/* Preallocated: nothing may be allocated during an allocation. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 4096);
@@ -36,7 +36,7 @@ struct {
 	__type(value, struct page_owner);
 } page_owners SEC(".maps");
 
-/* A process may have got another name, by executing a program. */
+/* A process gets another name if it executes a program. */
 #define NAME_EVERY 64
 
 static __always_inline void name_owner(struct task_struct *task, u32 tgid)
@@ -47,7 +47,7 @@ static __always_inline void name_owner(struct task_struct *task, u32 tgid)
 	bpf_map_update_elem(&page_owners, &tgid, &o, BPF_ANY); /* without it, it has no name */
 }
 
-/* The sum of a process on this CPU. Process 0 stands for those there is no room for. */
+/* The sum of a process on this CPU. Process 0 stands for those for which there is no room. */
 static __always_inline struct page_sum *sum_of(struct task_struct *task, u32 tgid)
 {
 	struct page_sum *s = bpf_map_lookup_elem(&page_sums, &tgid), none = {};

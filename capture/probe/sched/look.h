@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a timer finds the thread doing that it interrupts. Included once, behind
+ * Checks what a thread does when a timer interrupts it. Included once, after
  * wait.h.
  */
 #ifndef INGERO_LOOK_H

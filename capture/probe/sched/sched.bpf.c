@@ -61,7 +61,7 @@ static __always_inline bool is_throttled(struct task_struct *task, struct task_s
 		if (BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0)
 			return true;
 	}
-	return next->pid == 0; /* runnable, and still the CPU had nobody to run */
+	return next->pid == 0; /* runnable, but the CPU was idle */
 }
 
 static __always_inline void emit_total(struct thr *t, struct task_struct *task, u64 exec, u64 now)
@@ -258,7 +258,7 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	if (missed)
-		c->since = now; /* whose time it was is not known */
+		c->since = now; /* it is not known which task had the time */
 	else if (waiting)
 		note_ran(c, prev, now);
 	if (p)

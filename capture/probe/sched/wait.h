@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * What a thread that goes to sleep waits for, as far as its saved registers and
- * its open files tell. Included once, behind class_of.
+ * its open files show. Included once, after class_of.
  */
 #ifndef INGERO_WAIT_H
 #define INGERO_WAIT_H

@@ -88,7 +88,7 @@ static __always_inline u64 cpu_of(struct task_struct *task, u64 now)
 	return in && in < now && !t->t_out ? sum + (now - in) : sum;
 }
 
-/* The scheduler's clock of a running thread stands still between two ticks. */
+/* The scheduler's clock of a running thread advances only at ticks. */
 #define TICK_NS 10000000
 
 // The same for a process's sum. Where switches were not reported, or the hypervisor ran

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Which file or socket is behind the descriptor, path or address of a system call,
- * and what it is called. Included once, behind the maps.
+ * and its name. Included once, after the maps.
  */
 #ifndef INGERO_TOUCHED_H
 #define INGERO_TOUCHED_H
