@@ -53,7 +53,10 @@ var Sources = []SourceInfo{
 	{SourceNet, "NET", "Socket calls", "", ""},
 	{SourceGraph, "GRAPH", "CUDA graph life cycle", "libcudart", "CUDA runtime"},
 	{SourceNCCL, "NCCL", "NCCL collectives", "libnccl", "NCCL"},
-	{SourceNVTX, "NVTX", "Ranges and marks that programs set by NVTX 2 (libnvToolsExt): rows of nvtx_marks, not of events", "libnvToolsExt", "NVTX"},
+	{
+		SourceNVTX, "NVTX", "Ranges and marks that programs set by NVTX 2 (libnvToolsExt): rows of nvtx_marks, not of events",
+		"libnvToolsExt", "NVTX",
+	},
 }
 
 // Libraries are the libraries whose functions are operations, each once: sources of one library are
@@ -274,7 +277,7 @@ const (
 	LifeExit                           // Thread ended
 	LifeFirst                          // Thread made its first traced call
 	LifeUnfinished                     // Thread ended, or executed a new program, inside Op
-	LifeOOM                            // the kernel killed Thread's process for lack of memory; Parent had asked for memory
+	LifeOOM                            // the kernel killed Thread's process for lack of memory; Parent asked for some
 )
 
 var lifeNames = [...]string{"", "fork", "exec", "exit", "first_call", "unfinished", "oom_kill"}

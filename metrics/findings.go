@@ -63,7 +63,8 @@ type Logs struct {
 func NewLogs(provider *sdklog.LoggerProvider, run string) *Logs {
 	sum := sha256.Sum256([]byte(run))
 	return &Logs{
-		logger: provider.Logger("github.com/ingero-io/ingero"), run: trace.TraceID(sum[:16]), reported: map[string]time.Time{},
+		logger: provider.Logger("github.com/ingero-io/ingero"), run: trace.TraceID(sum[:16]),
+		reported: map[string]time.Time{},
 	}
 }
 

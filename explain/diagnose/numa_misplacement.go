@@ -169,8 +169,9 @@ func (m *misplaced) chain(ev *evidence) report.Chain {
 	if len(m.gpu.gpus) > 1 {
 		whose = "its GPUs are"
 	}
-	c.Summary = fmt.Sprintf("%s runs on CPU %s of memory %s, and %s on node %d: "+
-		"%s of %s wake-ups of its dispatching thread", e.Process, cpus, node, whose, m.gpu.node, report.Count(uint64(m.there)), report.Count(uint64(m.wakeUps)))
+	c.Summary = fmt.Sprintf("%s runs on CPU %s of memory %s, and %s on node %d: %s of %s wake-ups of its dispatching "+
+		"thread",
+		e.Process, cpus, node, whose, m.gpu.node, report.Count(uint64(m.there)), report.Count(uint64(m.wakeUps)))
 	c.Cause.Detail = fmt.Sprintf("%s attached to node %d (CPU %s), and the thread ran on CPU %s of %s after %s of its %s "+
 		"recorded waits", m.gpu.words(), m.gpu.node, numbers(m.gpu.cpus), cpus, node,
 		report.Count(uint64(m.there)), report.Count(uint64(m.wakeUps)))
@@ -215,8 +216,8 @@ func (m *misplaced) fixes(ev *evidence) []string {
 	}
 	may := ev.host.allowed(m.Thread)
 	if len(may) > 0 && !slices.ContainsFunc(may, func(c uint16) bool { return slices.Contains(m.gpu.cpus, c) }) {
-		list = append(list, fmt.Sprintf("its affinity is CPU %s, none of node %d: "+
-			"see who sets it (numactl or taskset at its start, cpuset.cpus of its control group)", numbers(may), m.gpu.node))
+		list = append(list, fmt.Sprintf("its affinity is CPU %s, none of node %d: see who sets it (numactl or taskset at "+
+			"its start, cpuset.cpus of its control group)", numbers(may), m.gpu.node))
 	}
 	return list
 }
@@ -232,8 +233,8 @@ func (m *misplaced) move(ev *evidence) string {
 			"by a launching thread", m.gpu.node, plural(len(m.tids), "thread", "threads"), numbers(m.gpu.cpus),
 			len(free), len(m.gpu.cpus))
 	case len(m.tids) == 1:
-		return fmt.Sprintf("or move its thread while it runs, without the memory that it has: taskset -cp %s %s",
-			to, m.tids[0])
+		return fmt.Sprintf("or move its thread while it runs, without the memory that it has: taskset -cp %s %s", to,
+			m.tids[0])
 	default:
 		return fmt.Sprintf("or move its threads while they run, without the memory that they have: "+
 			"for t in %s; do taskset -cp %s $t; done", strings.Join(m.tids, " "), to)

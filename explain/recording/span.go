@@ -62,7 +62,8 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 		note = ended(now, sum.Last) + "; this is all of it"
 	default:
 		note = fmt.Sprintf("%s; this is its last %s of %s (%ssince all for everything)",
-			ended(now, sum.Last), report.FormatDuration(since), report.FormatDuration(time.Duration(sum.Last-sum.First)), s.Dashes)
+			ended(now, sum.Last), report.FormatDuration(since),
+			report.FormatDuration(time.Duration(sum.Last-sum.First)), s.Dashes)
 	}
 	return store.Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
 }

@@ -131,7 +131,9 @@ func (m *machine) names(b *store.Batch) {
 		PID: backup, Parent: 1, Name: "backup", Command: "backup --all /data",
 		Rank: -1, LocalRank: -1, WorldSize: -1,
 	})
-	b.GPUDevices = []store.GPUDevice{{GPU: 0, Name: "Made-up GPU", UUID: "GPU-0", BusID: "0000:01:00.0", Driver: "580.1", Node: -1}}
+	b.GPUDevices = []store.GPUDevice{{
+		GPU: 0, Name: "Made-up GPU", UUID: "GPU-0", BusID: "0000:01:00.0", Driver: "580.1", Node: -1,
+	}}
 }
 
 // add puts into a batch what is read once a second.
