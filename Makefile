@@ -44,7 +44,7 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 # not know the kernel. Those of LONG_KERNEL_TESTS take minutes each; of the probes' own,
 # -short leaves out the perf back end, which takes half a minute a test to detach.
 LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./capture/probe/...
-pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|probe)(/|$$)')
+pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|capture/probe)(/|$$)')
 short_kernel = $(shell $(GO) list ./bench/... ./demo/... ./internal/... | grep -v '/ingero/internal/e2e')
 
 .PHONY: test

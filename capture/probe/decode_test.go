@@ -233,6 +233,7 @@ func TestShortAndUnknownRecordsAreCounted(t *testing.T) {
 		bpf.WireKindKIND_NAME:    wire(bpf.WireNameRec{})[:unsafe.Offsetof(bpf.WireNameRec{}.Name)], // a name may be left out
 		bpf.WireKindKIND_REQUEST: wire(bpf.WireRequestRec{}),
 		bpf.WireKindKIND_TCP:     wire(bpf.WireTcpRec{}),
+		bpf.WireKindKIND_MARK:    wire(bpf.WireMarkRec{}),
 	}
 	kindAt := unsafe.Offsetof(bpf.WireHdr{}.Kind)
 	for kind, b := range kinds {
