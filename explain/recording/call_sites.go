@@ -30,8 +30,8 @@ type taken struct {
 // CallSites are the places that the program waits for the GPU at: calls of other operations do not
 // tell theirs.
 type CallSites struct {
-	List   []CallSite // most time first
-	Untold uint64     // such calls of which the recording does not tell the place
+	List     []CallSite // most time first
+	Unplaced uint64     // such calls whose place was not recorded
 }
 
 // siteAt is a place in a process, whatever is called there.
@@ -132,7 +132,7 @@ func (s *CallSites) countAll(ctx context.Context, v *View, wants func(pid uint32
 		told += o.Calls
 		o.OfNS = ns[key{o.PID, o.Op.Op}]
 	}
-	s.Untold = calls - min(told, calls)
+	s.Unplaced = calls - min(told, calls)
 	return nil
 }
 

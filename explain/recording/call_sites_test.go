@@ -83,8 +83,8 @@ func TestWaitsAreToldByTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Untold != 30 {
-		t.Errorf("of %d calls the place is not told, want 30", s.Untold)
+	if s.Unplaced != 30 {
+		t.Errorf("of %d calls the place is not told, want 30", s.Unplaced)
 	}
 	for i, want := range []struct {
 		addr, calls, total, p50, most uint64
@@ -107,7 +107,7 @@ func TestWaitsAreToldByTheirPlace(t *testing.T) {
 		}
 	}
 	none, err := v.FindCallSites(t.Context(), func(uint32, event.Op) bool { return false })
-	if err != nil || len(none.List) > 0 || none.Untold > 0 {
+	if err != nil || len(none.List) > 0 || none.Unplaced > 0 {
 		t.Errorf("of what is not wanted: %+v, %v", none, err)
 	}
 }

@@ -218,9 +218,9 @@ func (in *statsIn) callSites(ctx context.Context, v *view, names map[uint32]stri
 		c.Note = joined(c.Note, "call_site 0x0 is places beyond the first 32 of a thread, or not known")
 	}
 	switch {
-	case sites.Untold > 0:
+	case sites.Unplaced > 0:
 		c.Note = joined(c.Note,
-			"waits for the GPU of which an earlier Ingero did not record the place: "+report.Count(sites.Untold))
+			"waits for the GPU of which an earlier Ingero did not record the place: "+report.Count(sites.Unplaced))
 	case len(rows) == 0:
 		c.Note = joined(c.Note, "none of these calls waits for the GPU; others do not tell their place")
 	}

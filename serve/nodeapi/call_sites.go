@@ -20,7 +20,7 @@ func callSites(ctx context.Context, a *API, in *input) (out wire.CallSites, err 
 		if err != nil {
 			return err
 		}
-		out.Total, out.Untold, out.Sites = len(found.List), found.Untold, []wire.CallSite{}
+		out.Total, out.Unplaced, out.Sites = len(found.List), found.Unplaced, []wire.CallSite{}
 		for i := range found.List[:min(len(found.List), in.limit)] {
 			o := &found.List[i]
 			p, err := v.Place(ctx, o)

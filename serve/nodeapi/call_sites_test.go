@@ -45,7 +45,7 @@ func TestWaitsAreToldByCallSite(t *testing.T) {
 		return w
 	}
 	got := read(h, "")
-	if got.Total != 2 || len(got.Sites) != 2 || got.Untold != 0 {
+	if got.Total != 2 || len(got.Sites) != 2 || got.Unplaced != 0 {
 		t.Fatalf("%+v", got)
 	}
 	first, second := got.Sites[0], got.Sites[1]
@@ -60,10 +60,10 @@ func TestWaitsAreToldByCallSite(t *testing.T) {
 	if one := read(h, "&limit=1"); one.Total != 2 || len(one.Sites) != 1 {
 		t.Errorf("one of them: %+v", one)
 	}
-	if none := read(h, "&op=cudaLaunchKernel"); none.Total != 0 || none.Sites == nil || none.Untold != 0 {
+	if none := read(h, "&op=cudaLaunchKernel"); none.Total != 0 || none.Sites == nil || none.Unplaced != 0 {
 		t.Errorf("of an operation that tells no place: %+v", none)
 	}
-	if old := read(api(t, "../../investigations/healthy.db"), ""); old.Total != 0 || old.Untold == 0 {
+	if old := read(api(t, "../../investigations/healthy.db"), ""); old.Total != 0 || old.Unplaced == 0 {
 		t.Errorf("of an earlier recording: %+v", old)
 	}
 }

@@ -4,9 +4,9 @@ package wire
 // operations do not tell theirs.
 type CallSites struct {
 	About
-	Total  int        `json:"total"`        // places
-	Untold uint64     `json:"untold_calls"` // waits of which an earlier Ingero did not record the place
-	Sites  []CallSite `json:"sites"`
+	Total    int        `json:"total"`          // places
+	Unplaced uint64     `json:"unplaced_calls"` // waits of which an earlier Ingero did not record the place
+	Sites    []CallSite `json:"sites"`
 }
 
 // CallSite is what calls of an operation from one place took, exactly, in the whole seconds of the window. What

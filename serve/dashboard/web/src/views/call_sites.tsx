@@ -19,20 +19,20 @@ export function CallSites() {
 }
 
 function None(props: { of: Answer }) {
-  const { untold_calls: untold } = props.of;
-  if (untold === 0) return <p class="empty">No call waited for the GPU in this part of the recording. Other calls do not tell where they were made from.</p>;
+  const { unplaced_calls: unplaced } = props.of;
+  if (unplaced === 0) return <p class="empty">No call waited for the GPU in this part of the recording. Other calls do not tell where they were made from.</p>;
   return (
     <p class="empty">
-      An earlier Ingero recorded this, and did not note where calls that wait for the GPU were made from: {count(untold)} of them. A new recording by <code>ingero trace</code> tells.
+      An earlier Ingero recorded this, and did not note where calls that wait for the GPU were made from: {count(unplaced)} of them. A new recording by <code>ingero trace</code> tells.
     </p>
   );
 }
 
 function Places(props: { of: Answer }) {
-  const { sites, total, untold_calls: untold } = props.of;
+  const { sites, total, unplaced_calls: unplaced } = props.of;
   const notes = [
     sites.length < total && `These are the first ${count(sites.length)} of ${count(total)} places.`,
-    untold > 0 && `An earlier Ingero did not note the places of ${count(untold)} calls.`,
+    unplaced > 0 && `An earlier Ingero did not note the places of ${count(unplaced)} calls.`,
   ].filter(Boolean);
   return (
     <>
