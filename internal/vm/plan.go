@@ -25,11 +25,11 @@ type suite struct {
 // processors.
 var suites = []suite{
 	{
-		pkg: "probe",
+		pkg: "capture/probe",
 		run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|DoesNotReturn",
 		few: "TestEveryOperation|Nested|Fork|DoesNotReturn", others: "TestEveryOperation|Nested|Longjmp|SixtyFour",
 	},
-	{pkg: "probe", run: "BestBackend|Sockets|MapWatcher", few: "BestBackend", shell: true},
+	{pkg: "capture/probe", run: "BestBackend|Sockets|MapWatcher", few: "BestBackend", shell: true},
 	{pkg: "capture/probe/memory", run: "Reclaim.*Recorded|Compaction", shell: true},
 	{pkg: "capture/probe/syscalls", run: "MakeRoom", few: "MakeRoom", shell: true},
 	{pkg: "capture/probe/pages", run: "PagesAreCounted", few: "PagesAreCounted", shell: true},
