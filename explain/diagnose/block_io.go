@@ -181,13 +181,25 @@ func (f *finding) flavour(ev *evidence) flavour {
 
 // ioTime is how long a thread did disk I/O, ns: its block-I/O waits, and the short stretches on a
 // CPU between two of them, which submit and complete the requests. It is at most twice the waits.
+//
+// Waits that are too short for a row of their own are known by their sum only. If it is so large
+// that they are less than mergeGap apart on average, the stretches between them count, too: on a
+// fast disk it must not depend on which of many like waits took a little longer than the others.
 func ioTime(l *ledger.Link) uint64 {
 	waits := l.Split.NS[event.BlockIO]
 	if waits == 0 {
 		return 0
 	}
-	return min(mergedIO(l.Rows, l.From, l.To)+unlisted(l), 2*waits, l.Split.Wall)
+	joined, short := mergedIO(l.Rows, l.From, l.To), unlisted(l)
+	rest := l.Split.Wall - min(joined, l.Split.Wall)
+	if share(short, rest) >= float64(shortWait)/mergeGap {
+		short = min(2*short, rest)
+	}
+	return min(joined+short, 2*waits, l.Split.Wall)
 }
+
+// shortWait is the duration from which waits are recorded one by one, ns (probe.Options).
+const shortWait = 100_000
 
 // unlisted is the block-I/O time of a link that is in its totals but not in its rows, ns.
 func unlisted(l *ledger.Link) uint64 {

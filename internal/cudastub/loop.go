@@ -126,14 +126,9 @@ type Injection struct {
 	HolderPID  int    `json:"holder_pid"` // lock faults: the thread that holds the lock
 	HolderTID  int    `json:"holder_tid"`
 	HolderComm string `json:"holder_comm"`
-	// HolderCPUNS is the holder's CPU time while it held the lock, and HolderRunnableNS its time waiting for a
-	// CPU, by the kernel's clocks of the thread (CLOCK_THREAD_CPUTIME_ID, /proc/thread-self/schedstat). In the
-	// rest of the time it was blocked.
-	HolderCPUNS      int64  `json:"holder_cpu_ns,omitempty"`
-	HolderRunnableNS int64  `json:"holder_runnable_ns,omitempty"`
-	PeerPID          int    `json:"peer_pid"` // peer and loader faults: the process waited for
-	PeerTID          int    `json:"peer_tid"`
-	PeerComm         string `json:"peer_comm"`
+	PeerPID    int    `json:"peer_pid"` // peer and loader faults: the process waited for
+	PeerTID    int    `json:"peer_tid"`
+	PeerComm   string `json:"peer_comm"`
 }
 
 // LoopRun is a running "victim loop", or another program that measures itself.

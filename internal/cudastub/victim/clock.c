@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -76,18 +75,4 @@ int pin_to_cpu(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	return sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* 0 if the kernel does not tell. */
-uint64_t thread_runnable_ns(void)
-{
-	unsigned long long ran, waited = 0;
-	FILE *f = fopen("/proc/thread-self/schedstat", "re");
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "%llu %llu", &ran, &waited) != 2)
-		waited = 0;
-	fclose(f);
-	return waited;
 }

@@ -11,7 +11,6 @@
 uint64_t now_ns(void);             /* CLOCK_MONOTONIC */
 uint64_t unix_ns(void);            /* since 1970 */
 uint64_t thread_cpu_ns(void);      /* CPU time of the calling thread */
-uint64_t thread_runnable_ns(void); /* how long the calling thread has waited for a CPU */
 void work_ns(uint64_t ns);         /* CPU work; time spent descheduled does not count */
 void sleep_until_ns(uint64_t t);   /* returns early on a signal */
 void name_thread(const char *name);/* cut to 15 characters, as the kernel does */

@@ -20,14 +20,11 @@ extern const struct fault fault_lock_io;
 FRAME static void flush_metrics(struct injection *in)
 {
 	struct run *r = in->run;
-	uint64_t runnable = thread_runnable_ns(), cpu = thread_cpu_ns();
 
 	pthread_mutex_lock(&r->metrics);
 	(in->fault == &fault_lock_io ? save : compute)(in, injection_ns(in));
 	strike(in);
 	pthread_mutex_unlock(&r->metrics);
-	in->holder_cpu_ns += thread_cpu_ns() - cpu;
-	in->holder_runnable_ns += thread_runnable_ns() - runnable;
 }
 
 static void *hold(void *arg)

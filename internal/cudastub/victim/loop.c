@@ -89,11 +89,25 @@ static struct rusage thread_usage(void)
 	return u;
 }
 
+/* How long this thread was runnable and did not run; 0 if the kernel does not tell. */
+static uint64_t runnable_ns(void)
+{
+	unsigned long long ran, waited = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu %llu", &ran, &waited) != 2)
+		waited = 0;
+	fclose(f);
+	return waited;
+}
+
 static void dispatch(struct dispatcher *d)
 {
 	struct truth *truth = &d->run->truth;
 	struct rusage before = thread_usage(), after;
-	uint64_t cpu = thread_cpu_ns(), runnable = thread_runnable_ns();
+	uint64_t cpu = thread_cpu_ns(), runnable = runnable_ns();
 
 	if (d->primary) {
 		truth->tid = thread_id();
@@ -110,7 +124,7 @@ static void dispatch(struct dispatcher *d)
 	truth->voluntary = after.ru_nvcsw - before.ru_nvcsw;
 	truth->major_faults = after.ru_majflt - before.ru_majflt;
 	truth->cpu_ns = thread_cpu_ns() - cpu;
-	truth->runnable_ns = thread_runnable_ns() - runnable;
+	truth->runnable_ns = runnable_ns() - runnable;
 }
 
 static void *dispatch_thread(void *arg)

@@ -51,7 +51,6 @@ struct injection {
 	uint64_t first_ns;        /* since 1970, when it struck first; 0: as soon as faults began */
 	const char *name;         /* what its culprit is called */
 	int prepared;
-	uint64_t holder_cpu_ns, holder_runnable_ns; /* what the holder had of its CPU, and waited for it, while it held */
 	struct who culprit, holder, peer; /* peer: who stands between culprit and dispatcher */
 	pid_t crowd[MAX_WORKERS]; /* all processes that are to blame, if they are several; culprit is one */
 	int n_crowd;

@@ -94,9 +94,6 @@ static void print_injection(const struct injection *in)
 	print_string("fault", in->fault->name);
 	print_who("culprit", &in->culprit);
 	print_who("holder", &in->holder);
-	if (in->holder.tid)
-		printf("\"holder_cpu_ns\":%llu,\"holder_runnable_ns\":%llu,", (unsigned long long)in->holder_cpu_ns,
-		       (unsigned long long)in->holder_runnable_ns);
 	print_who("peer", &in->peer);
 	print_crowd(in);
 	printf("\"fault_count\":%ld,\"first_ns\":%llu,\"injected_ns\":%lld", in->count,

@@ -175,5 +175,5 @@ API cuGraphAddNode_v2(struct node **out, struct graph *g, struct node *const *de
 		*out = add(g, deps, n, NODE_EMPTY);
 		return OK;
 	}
-	return 801; /* not supported, like functions that are not implemented */
+	return 801; /* CUDA_ERROR_NOT_SUPPORTED: no program here adds nodes of other types this way */
 }
