@@ -29,7 +29,7 @@ const (
 	LostUnmatched                      // return without a recorded entry
 	LostUnfinished                     // call that was jumped out of
 	LostSwitch                         // context switch the kernel did not report
-	LostHealed                         // off-CPU interval rebuilt because its end was not reported
+	LostHealed                         // off-CPU interval rebuilt because its begin or end was not reported
 	LostWake                           // wake-up not reported: the wait has no run-queue part
 	LostOffCPUThinned                  // off-CPU interval dropped by the per-thread rate limit
 	LostStall                          // stall of a CPU: ring full
@@ -125,7 +125,7 @@ var Losses = [NumLossKinds]LossInfo{
 	},
 	LostHealed: {
 		"healed", "intervals", true,
-		"off-CPU intervals whose end was rebuilt from the scheduler's own clock",
+		"off-CPU intervals whose begin or end was rebuilt from the scheduler's own clock",
 		"intervals rebuilt from the scheduler's clock",
 	},
 	LostWake: {

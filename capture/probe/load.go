@@ -61,8 +61,11 @@ func (t *Tracer) load() error {
 	}
 	t.shared["openers"] = t.sched.Maps["openers"]
 	t.loadProbes()
-	return t.hook("on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch")
+	return t.hook(ledgerHooks...)
 }
+
+// ledgerHooks are the scheduler's programs that keep the ledger, in the order in which they are attached.
+var ledgerHooks = []string{"on_fork", "on_exec", "on_exit", "on_waking", "on_timer", "on_switch"}
 
 func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
 	if err := keepSwitch(s, t.types); err != nil {

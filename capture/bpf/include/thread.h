@@ -61,7 +61,7 @@ struct thr {
 	s16 nr, waker_nr;
 	u16 out_cpu;
 	u64 uaddr, waker_uaddr, ino;
-	u32 waker, waker_tgid, holder, pad;
+	u32 waker, waker_tgid, holder, fd; /* fd: the first argument of its system call */
 	char waker_comm[COMM_LEN];
 	u64 gave_up; /* the condition variable whose last wait has no known waker; 0 if none */
 	/* the reclaim that is not reported yet: its kind, 0 if none; since when its
@@ -274,6 +274,27 @@ static __always_inline u16 op_of(const struct thr *t)
 #define SHORT_NS 100000
 
 #include "spin.h"
+#include "socket.h"
+
+/* Ends an interval whose end was not reported at `in`, and records it. */
+static __always_inline void end_unseen(struct thr *t, struct task_struct *task, u64 in)
+{
+	u64 out = t->t_out, dur = in - out;
+	bool woken = t->t_wake > out;
+	u64 blocked = settle(t, in);
+	lose(LOSS_HEALED);
+	if (dur < SHORT_NS)
+		return;
+	if (t->class == CLASS_NET)
+		emit_socket(t, task, out);
+	struct off_rec *o = bpf_ringbuf_reserve(&events, sizeof *o, 0);
+	if (!o) {
+		lose(LOSS_OFF);
+		return;
+	}
+	off_common(o, t, task, out, dur, blocked, woken, op_of(t), bpf_get_smp_processor_id());
+	bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
+}
 
 /* Not inlined: calls rarely need it, and code size slows every call. */
 static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct *task, u64 now)
@@ -285,19 +306,7 @@ static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct 
 	u64 ran = task->se.sum_exec_runtime - t->exec_out, since = t->t_wake > t->t_out && t->t_wake < now ? t->t_wake : t->t_out;
 	if (ran > now - since)
 		ran = now - since;
-	u64 out = t->t_out, dur = now - ran - out;
-	bool woken = t->t_wake > out;
-	u64 blocked = settle(t, now - ran);
-	lose(LOSS_HEALED);
-	if (dur < SHORT_NS)
-		return 0;
-	struct off_rec *o = bpf_ringbuf_reserve(&events, sizeof *o, 0);
-	if (!o) {
-		lose(LOSS_OFF);
-		return 0;
-	}
-	off_common(o, t, task, out, dur, blocked, woken, op_of(t), bpf_get_smp_processor_id());
-	bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
+	end_unseen(t, task, now - ran);
 	return 0;
 }
 

@@ -129,7 +129,7 @@ type BlockioThr struct {
 	Waker        uint32
 	WakerTgid    uint32
 	Holder       uint32
-	Pad          uint32
+	Fd           uint32
 	WakerComm    [16]int8
 	GaveUp       uint64
 	Reclaim      uint32

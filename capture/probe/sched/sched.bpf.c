@@ -174,14 +174,60 @@ static __always_inline bool renewed(struct thr *t, bool woken, u64 dur)
 	return again;
 }
 
+/*
+ * Begins the interval of a thread that comes to a CPU although nothing said that it had left one, or
+ * which has run since it left one. The scheduler's own clock says how long it ran, and so when it left;
+ * a wake-up since then says that it slept. It has not run since: its registers still tell what it waits
+ * for. Returns false if nothing is known to compare with, or if it ran the whole time.
+ */
+static __attribute__((noinline)) int rebuild_out(struct thr *t, struct task_struct *task, u64 now)
+{
+	u64 exec = task->se.sum_exec_runtime, ran = exec - t->exec_out;
+	bool slept = t->t_out; /* perhaps: only its first wake-up was stamped */
+
+	if (!t->t_out) {
+		slept = t->t_wake > t->t_in;
+	} else if (!t->state) { /* who did not sleep is not woken: that was for a later sleep */
+		u64 wake = t->t_wake;
+		end_unseen(t, task, t->t_out);
+		t->t_wake = wake;
+	} else if (t->t_wake > t->t_out && t->t_wake < now) {
+		end_unseen(t, task, t->t_wake);
+	} else { /* no more is known than this sleep */
+		end_unseen(t, task, ran < now - t->t_out ? now - ran : now);
+	}
+	u64 on = now - t->t_in;
+	bool known = t->t_in && t->exec_out && !t->spin_from;
+	t->exec_out = exec;
+	if (known)
+		t->oncpu += ran < on ? ran : on;
+	if (!known || ran >= on) {
+		t->t_in = now;
+		return 0;
+	}
+	t->t_out = t->t_in + ran;
+	t->state = slept;
+	t->out_cpu = bpf_get_smp_processor_id();
+	if (slept) {
+		t->class = classify(t, task);
+	} else {
+		t->class = CLASS_RUNQ;
+		t->nr = -1;
+		t->uaddr = t->ino = 0;
+		t->holder = 0;
+		t->involuntary++;
+	}
+	lose(LOSS_HEALED);
+	return 1;
+}
+
+#define RAN_NS 1000 /* a thread that ran longer since it left its CPU came back unseen */
+
 static __always_inline void switch_in(struct thr *t, struct task_struct *next, u64 now, u16 cpu)
 {
-	u64 out = t->t_out, dur = now - out;
-
-	if (!out) {
-		t->t_in = now;
+	if ((!t->t_out || next->se.sum_exec_runtime - t->exec_out > RAN_NS) && !rebuild_out(t, next, now))
 		return;
-	}
+	u64 out = t->t_out, dur = now - out;
 	bool woken = t->t_wake > out;
 	u64 blocked = settle(t, now);
 	bool again = renewed(t, woken, dur);
@@ -208,8 +254,11 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 		bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
 		return;
 	}
-	if (k == CLASS_NET)
-		emit_socket(t, next, out);
+	if (k == CLASS_NET) {
+		struct sock *sk = emit_socket(t, next, out);
+		if (sk)
+			waited_for(sk, next, now);
+	}
 	struct off_full_rec *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
 	if (!e) {
 		lose(LOSS_OFF);

@@ -5,7 +5,6 @@
  */
 #ifndef INGERO_WAIT_H
 #define INGERO_WAIT_H
-#include <bpf/bpf_endian.h>
 #include "connection.h"
 
 // The owner a futex word names. val is what the caller expects in the word: 2 is
@@ -22,16 +21,6 @@ static __always_inline u32 futex_owner(u64 uaddr, u32 op, u32 val)
 	if ((cmd == 0 || cmd == 9) && val == 2) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
 		bpf_probe_read_user(&v, 4, (void *)(uaddr + 8));
 	return v;
-}
-
-static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
-{
-	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
-	struct file **fds = BPF_CORE_READ(fdt, fd), *file = 0;
-
-	if (fd >= BPF_CORE_READ(fdt, max_fds) || bpf_probe_read_kernel(&file, sizeof file, &fds[fd]))
-		return 0;
-	return file;
 }
 
 static __always_inline u8 class_of_file(struct thr *t, struct task_struct *task, u32 fd)
@@ -63,6 +52,7 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 	t->nr = nr;
 	t->uaddr = t->ino = 0;
 	t->holder = 0;
+	t->fd = SYSCALL_ARG1(r);
 	if (nr < 0) /* an exception: a page fault, whose page may have to come from a file */
 		return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? CLASS_BLKIO : CLASS_FAULT;
 	u8 k = nr < 512 ? class_of[nr & 511] : CLASS_OTHER;
@@ -81,58 +71,6 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 	if (k >= CLASS_BY_FD) /* a file system call: D is the disk or its journal */
 		return t->state == 2 ? CLASS_BLKIO : CLASS_OTHER;
 	return k;
-}
-
-// Says which socket `task`, which was in a socket call, waited for, and notes its
-// inode. Only a wait that is recorded pays for this.
-static __always_inline void emit_socket(struct thr *t, struct task_struct *task, u64 out)
-{
-	struct pt_regs *r = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct file *file = file_of(task, SYSCALL_ARG1(r));
-
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
-		return;
-	t->ino = BPF_CORE_READ(file, f_inode, i_ino);
-	struct socket *socket = BPF_CORE_READ(file, private_data);
-	struct sock *sk = BPF_CORE_READ(socket, sk);
-	if (!sk)
-		return;
-	struct sock_rec *s = bpf_ringbuf_reserve(&events, sizeof *s, 0);
-	if (!s) {
-		lose(LOSS_SOCK);
-		return;
-	}
-	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	bool tcp = false;
-	s->h = (struct hdr){ out, task->pid, 0, KIND_SOCK, SOCK_OTHER };
-	s->tgid = task->tgid;
-	s->peer = s->lport = s->rport = s->bound = 0;
-	__builtin_memset(s->pad, 0, sizeof s->pad);
-	__builtin_memset(s->raddr, 0, sizeof s->raddr);
-	if (family == AF_UNIX) {
-		s->h.sub = SOCK_UNIX;
-		struct unix_sock *u = (struct unix_sock *)sk;
-		s->bound = BPF_CORE_READ(u, addr) != 0;
-		s->peer = BPF_CORE_READ(sk, sk_peer_pid, numbers[0].nr);
-	} else if (family == AF_INET || family == AF_INET6) {
-		if (BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP) {
-			s->h.sub = SOCK_TCP;
-			tcp = true;
-		}
-		s->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
-		s->rport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
-		if (family == AF_INET6) {
-			if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) /* CONFIG_IPV6 */
-				BPF_CORE_READ_INTO(&s->raddr, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr8);
-		} else {
-			s->raddr[10] = s->raddr[11] = 0xff;
-			u32 addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-			__builtin_memcpy(s->raddr + 12, &addr, 4);
-		}
-	}
-	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
-	if (tcp)
-		waited_for(sk, task, bpf_ktime_get_ns());
 }
 
 #endif
