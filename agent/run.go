@@ -164,6 +164,7 @@ func (r *run) turn() error {
 		return fmt.Errorf("wait for events: %w", err)
 	}
 	r.mappings()
+	r.refresh(t)
 	if err := r.rescan(t); err != nil {
 		return err
 	}

@@ -18,6 +18,26 @@ type watcher struct {
 	*probe.MapWatcher
 	blind  bool // mappings cannot be watched: processes are looked for instead
 	missed bool // a mapping was missed: processes must be looked for
+
+	changed   map[int]bool // traced processes that have mapped something since the last look
+	refreshed time.Time    // when that was
+}
+
+// refreshEach is how often the mappings of processes that map more are read again. That costs some
+// milliseconds for a process with a thousand of them, which it often maps one after the other.
+const refreshEach = 100 * time.Millisecond
+
+// refresh reads again what traced processes have mapped since.
+func (r *run) refresh(now time.Time) {
+	w := &r.watcher
+	if len(w.changed) == 0 || now.Sub(w.refreshed) < refreshEach {
+		return
+	}
+	for pid := range w.changed {
+		r.tracer.Refresh(pid)
+	}
+	clear(w.changed)
+	w.refreshed = now
 }
 
 // watch begins to watch for mappings of processes, and for records in the tracer's rings.
@@ -31,7 +51,7 @@ func (r *run) watch() error {
 			return err
 		}
 	}
-	r.watcher.MapWatcher = m
+	r.watcher.MapWatcher, r.watcher.changed = m, map[int]bool{}
 	if err := m.Add(r.tracer.LivesFD()); err != nil {
 		return fmt.Errorf("watch processes: %w", err)
 	}
@@ -52,6 +72,9 @@ func (r *run) mappings() {
 			fresh = append(fresh, m.PID)
 		}
 		r.followers.mapped(m)
+		if r.targets.traced[m.PID] {
+			r.watcher.changed[m.PID] = true
+		}
 	})
 	for _, pid := range fresh { // all its mappings are attached to by now
 		r.followers.traced(pid)

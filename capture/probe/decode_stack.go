@@ -25,6 +25,7 @@ type unwinder interface {
 	Unwind(pid int, r unwind.Regs, stack *unwind.Memory) (addrs []uint64, whole bool)
 	Arch() *unwind.Arch
 	Learn(pid int)
+	Refresh(pid int)
 	Fork(parent, child int)
 	Forget(pid int)
 	News(list []unwind.News) []unwind.News

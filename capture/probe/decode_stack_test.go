@@ -30,8 +30,9 @@ func (*wordUnwinder) Unwind(_ int, r unwind.Regs, stack *unwind.Memory) (addrs [
 	return addrs, false
 }
 
-func (u *wordUnwinder) Learn(pid int)  { u.told = append(u.told, fmt.Sprint("learn ", pid)) }
-func (u *wordUnwinder) Forget(pid int) { u.told = append(u.told, fmt.Sprint("forget ", pid)) }
+func (u *wordUnwinder) Learn(pid int)   { u.told = append(u.told, fmt.Sprint("learn ", pid)) }
+func (u *wordUnwinder) Refresh(pid int) { u.told = append(u.told, fmt.Sprint("refresh ", pid)) }
+func (u *wordUnwinder) Forget(pid int)  { u.told = append(u.told, fmt.Sprint("forget ", pid)) }
 func (u *wordUnwinder) Fork(parent, child int) {
 	u.told = append(u.told, fmt.Sprintf("fork %d of %d", child, parent))
 }

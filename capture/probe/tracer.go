@@ -214,6 +214,10 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 	return n
 }
 
+// Refresh reads what a process that has mapped something has mapped now, so that its stacks can be
+// unwound even if they are drained when it has ended.
+func (t *Tracer) Refresh(pid int) { t.decode.unwind.Refresh(pid) }
+
 // DrainLives appends to r only process starts, exits and programs executed. They belong
 // before what Drain reads next.
 func (t *Tracer) DrainLives(r *Records) {

@@ -78,6 +78,19 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 	return p
 }
 
+// Refresh reads the mappings of a process, now: it has mapped something, and may end before an address
+// in that is looked up.
+func (c *Cache[S]) Refresh(pid int) {
+	p := c.procs[pid]
+	if p == nil {
+		c.Process(pid)
+		return
+	}
+	if !p.gone && p.read() {
+		p.wait = 0
+	}
+}
+
 // Fork notes that a process was forked. The child has its parent's mappings, which can no longer be
 // read once it has ended.
 func (c *Cache[S]) Fork(parent, child int) {
@@ -117,7 +130,14 @@ func (c *Cache[S]) Forget(pid int) bool {
 
 // Each calls f for every known mapping.
 func (c *Cache[S]) Each(f func(*Mapping[S])) {
-	for _, p := range c.procs {
+	for pid := range c.procs {
+		c.Of(pid, f)
+	}
+}
+
+// Of calls f for every known mapping of a process.
+func (c *Cache[S]) Of(pid int, f func(*Mapping[S])) {
+	if p := c.procs[pid]; p != nil {
 		for i := range p.maps {
 			f(&p.maps[i])
 		}

@@ -25,7 +25,7 @@ const MaxFrames = 128
 // How much is kept. A file's tables cost little but the descriptor; a row some
 // hundred bytes.
 const (
-	maxFiles = 128
+	maxFiles = 256
 	maxRows  = 1 << 13
 )
 
@@ -35,6 +35,7 @@ type Unwinder struct {
 	proc   proc.FS
 	spaces *addrspace.Cache[*file]
 	files  map[fileID]*file
+	fresh  []int  // processes of which mappings were read whose files are not open yet
 	clock  uint64 // counts uses of files
 	rows   int    // kept, of all files
 	news   []News // not taken yet
@@ -49,7 +50,8 @@ type fileID struct {
 
 // file is a mapped file.
 type file struct {
-	tables *tables // nil: it has none
+	tables *tables  // nil: it has none, or they are not read yet
+	unread *os.File // whose tables are not read yet
 	close  io.Closer
 	used   uint64
 }
@@ -60,7 +62,10 @@ func New(fs proc.FS) *Unwinder {
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
-	u.spaces.OnRead = func(pid int, code []proc.Mapping) { u.news = append(u.news, News{PID: pid, Code: code}) }
+	u.spaces.OnRead = func(pid int, code []proc.Mapping) {
+		u.news = append(u.news, News{PID: pid, Code: code})
+		u.fresh = append(u.fresh, pid)
+	}
 	return u
 }
 
@@ -72,6 +77,8 @@ func (u *Unwinder) Arch() *Arch { return u.arch }
 // copy of the stack ends before, or something on the way could not be unwound.
 func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole bool) {
 	p := u.spaces.Process(pid)
+	defer u.hold() // what is found on the way
+	u.hold()
 	addrs = make([]uint64, 0, 32)
 	guessed, mayBeLeaf := false, true
 	for {
@@ -104,9 +111,31 @@ func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole
 	}
 }
 
-// Learn reads what a process has mapped, so that its stacks can be unwound even
-// if it ends soon.
-func (u *Unwinder) Learn(pid int) { u.spaces.Process(pid) }
+// Learn reads what a process has mapped, if nothing is known of it, so that its stacks can be
+// unwound even if it ends soon.
+func (u *Unwinder) Learn(pid int) {
+	u.spaces.Process(pid)
+	u.hold()
+}
+
+// Refresh reads what a process that has mapped something has mapped now.
+func (u *Unwinder) Refresh(pid int) {
+	u.spaces.Refresh(pid)
+	u.hold()
+}
+
+// hold opens the files of mappings that were read, as far as there is room: when their
+// tables are needed, the process may have ended, and its files with it.
+func (u *Unwinder) hold() {
+	for _, pid := range u.fresh {
+		u.spaces.Of(pid, func(m *addrspace.Mapping[*file]) {
+			if m.State == nil && m.Inode != 0 && len(u.files) < maxFiles {
+				u.fileOf(pid, m)
+			}
+		})
+	}
+	u.fresh = u.fresh[:0]
+}
 
 // Fork notes that a process was forked: what its parent has mapped is in it, too.
 func (u *Unwinder) Fork(parent, child int) { u.spaces.Fork(parent, child) }
@@ -141,9 +170,11 @@ func (u *Unwinder) Close() {
 func (u *Unwinder) drop(id fileID, f *file) {
 	if f.tables != nil {
 		u.rows -= len(f.tables.rows)
-		f.close.Close()
-		f.tables = nil // mappings may still point here
 	}
+	if f.close != nil {
+		f.close.Close()
+	}
+	f.tables, f.unread, f.close = nil, nil, nil // mappings may still point here
 	delete(u.files, id)
 }
 
@@ -175,33 +206,39 @@ func (u *Unwinder) row(pid int, m *addrspace.Mapping[*file], pc uint64) *row {
 // tablesOf returns the tables of a mapping's file, nil if it has none.
 func (u *Unwinder) tablesOf(pid int, m *addrspace.Mapping[*file]) *tables {
 	u.clock++
-	if f := m.State; f != nil {
-		f.used = u.clock
-		return f.tables
-	}
 	switch {
+	case m.State != nil:
 	case m.Path == "[vdso]":
 		m.State = u.ownVDSO()
 	case m.Inode == 0:
 		return nil
 	default:
-		id := fileID{m.Dev, m.Inode}
-		f := u.files[id]
-		if f == nil {
-			var found bool
-			if f, found = u.open(pid, m); found { // else another process may have it
-				u.makeRoom()
-				u.files[id] = f
-			}
-		}
-		m.State = f
+		u.fileOf(pid, m)
 	}
-	m.State.used = u.clock
-	return m.State.tables
+	f := m.State
+	f.used = u.clock
+	if f.unread != nil {
+		u.read(pid, m.Mapping, f)
+	}
+	return f.tables
 }
 
-// open reads the tables of a mapping's file; there may be none. It is false if the
-// file cannot be reached any more.
+// fileOf opens the file of a mapping, unless another mapping of it is known.
+func (u *Unwinder) fileOf(pid int, m *addrspace.Mapping[*file]) {
+	id := fileID{m.Dev, m.Inode}
+	f := u.files[id]
+	if f == nil {
+		var found bool
+		if f, found = u.open(pid, m); found { // else another process may have it
+			u.makeRoom()
+			u.files[id] = f
+		}
+	}
+	f.used = u.clock
+	m.State = f
+}
+
+// open opens a mapping's file. It is false if the file cannot be reached any more.
 func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bool) {
 	name, err := m.Open(u.proc, pid)
 	if err != nil {
@@ -213,13 +250,23 @@ func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bo
 		return &file{}, false
 	}
 	if i, err := r.Stat(); err == nil && i.Mode().IsRegular() {
-		u.opened(pid, m.Mapping, r)
-		if t, err := open(r); err == nil && t.arch == u.arch {
-			return &file{tables: t, close: r}, true
-		}
+		return &file{unread: r, close: r}, true
 	}
 	r.Close()
 	return &file{}, true
+}
+
+// read reads the tables of an open file; there may be none.
+func (u *Unwinder) read(pid int, m proc.Mapping, f *file) {
+	r := f.unread
+	f.unread = nil
+	u.opened(pid, m, r)
+	if t, err := open(r); err == nil && t.arch == u.arch {
+		f.tables = t
+		return
+	}
+	r.Close()
+	f.close = nil
 }
 
 // makeRoom closes the file used longest ago, if there are too many.

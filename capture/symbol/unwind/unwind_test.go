@@ -159,6 +159,50 @@ func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
 	expect(0, "when none does")
 }
 
+// A stack is often read when its process has ended. What the process mapped before it was last looked
+// at is known all the same.
+func TestStacksOfAProcessThatHasEndedAreWhole(t *testing.T) {
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Skip(err)
+	}
+	root := t.TempDir()
+	dir := filepath.Join(root, "7")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(dir, 0o755))
+	must(os.Symlink("/", filepath.Join(dir, "root")))
+	var lines string
+	maps := func(start int, lib string) {
+		lines += fmt.Sprintf("%x-%x r-xp 00000000 fe:00 %d %s\n", start, start+0x80000, inodeOf(t, lib), lib)
+		must(os.WriteFile(filepath.Join(dir, "maps"), []byte(lines), 0o644))
+	}
+	u := unwind.New(proc.New(root))
+	t.Cleanup(u.Close)
+	first, second := filepath.Join(files.LibDir, "libcudart.so.12"), filepath.Join(files.LibDir, "libcuda.so.1")
+	maps(0x10000, first)
+	u.Learn(7)
+	maps(0x100000, second)
+	u.Refresh(7)
+	u.Refresh(8) // there is no such process
+	must(os.RemoveAll(dir))
+
+	u.News(nil)
+	for at, lib := range map[uint64]string{0x10010: first, 0x100010: second} {
+		u.Unwind(7, registers(u, at, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
+		news := u.News(nil)
+		if len(news) != 1 || news[0].File == nil || news[0].Of.Path != lib {
+			t.Errorf("the tables of %s are not read: %+v", lib, news)
+			continue
+		}
+		news[0].File.Close()
+	}
+}
+
 func inodeOf(t *testing.T, path string) uint64 {
 	t.Helper()
 	var s syscall.Stat_t
