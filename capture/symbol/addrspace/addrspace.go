@@ -14,13 +14,13 @@ const (
 	maxWait      = 1024 // calls of Process between two reads of the mappings that found nothing new
 )
 
-// Cache is the address spaces of the processes used last. S is the user's data for each mapping.
+// Cache holds the mappings of the most recently used processes. S is the user's data for each mapping.
 type Cache[S any] struct {
 	proc  proc.FS
 	procs map[int]*Process[S]
 	clock uint64 // counts calls of Process, to find the least recently used process
 
-	// OnRead, if set, is called with the mappings read of a process, and with nothing when the
+	// OnRead, if set, is called with the mappings read of a process, and with nil when the
 	// process is to be forgotten. This is for another cache that may be used only after the
 	// process has ended; it gets the data by Know and Forget.
 	OnRead func(pid int, code []proc.Mapping)
@@ -78,8 +78,8 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 	return p
 }
 
-// Refresh reads the mappings of a process, now: it has mapped something, and may end before an address
-// in that is looked up.
+// Refresh reads the mappings of a process now. Call it when the process has mapped something: it may
+// end before an address in the new mapping is looked up.
 func (c *Cache[S]) Refresh(pid int) {
 	p := c.procs[pid]
 	if p == nil {

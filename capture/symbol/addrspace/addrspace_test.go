@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/capture/symbol/addrspace"
 )
 
-// process 7 of a proc file system, whose mappings a test writes.
+// fake returns a cache of a proc file system with process 7, whose mappings a test writes.
 func fake(t *testing.T) (c *addrspace.Cache[int], write func(maps string)) {
 	t.Helper()
 	root := t.TempDir()
@@ -119,7 +119,7 @@ func TestAForkHasWhatItsParentHas(t *testing.T) {
 	if m := c.Process(7).Find(0x1000); m.State != 5 {
 		t.Errorf("the parent's state became %d with the child's", m.State)
 	}
-	c.Fork(99, 100) // nobody knows the parent
+	c.Fork(99, 100) // the parent is not known
 	if m := c.Process(100).Find(0x1000); m != nil {
 		t.Errorf("a child of nobody has %+v", m)
 	}
@@ -129,10 +129,10 @@ func TestAForkHasWhatItsParentHas(t *testing.T) {
 	}
 }
 
-// What one cache reads, another one is told.
+// A cache passes what it reads to another one.
 func TestWhatIsReadIsTold(t *testing.T) {
 	c, write := fake(t)
-	other := addrspace.New[int](proc.New(t.TempDir())) // to which the process has ended
+	other := addrspace.New[int](proc.New(t.TempDir())) // finds no process
 	told := 0
 	c.OnRead = func(pid int, code []proc.Mapping) {
 		if told++; code == nil {
@@ -148,7 +148,7 @@ func TestWhatIsReadIsTold(t *testing.T) {
 		t.Fatalf("got %+v", m)
 	}
 	find(0x1000).State = 5
-	c.Process(7).Find(0x5000) // reads in vain
+	c.Process(7).Find(0x5000) // reads, and finds nothing new
 	write(program + library)
 	for range 3 {
 		c.Process(7).Find(0x5000)

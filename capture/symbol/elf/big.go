@@ -11,13 +11,12 @@ import (
 	"sort"
 )
 
-// bigBytes is the size of a symbol section and its strings from which they stay in the
-// file: the names of a library as large as libtorch_cuda are 70 MB, of which a stack
-// needs a few hundred bytes.
+// bigBytes is the size of a symbol section with its strings from which they stay in the
+// file. The names of libtorch_cuda are 70 MB; a stack needs a few hundred bytes of them.
 const bigBytes = 1 << 20
 
-// bigTable is the functions of a file with many of them. Only their order by address is
-// kept, 8 bytes for each; sizes and names are read when they are asked for.
+// bigTable lists the functions of a file with many of them. Only an index sorted by address
+// is kept, 8 bytes per function; sizes and names are read when they are needed.
 type bigTable struct {
 	order            binary.ByteOrder
 	file             io.ReaderAt // nil: closed
@@ -26,8 +25,8 @@ type bigTable struct {
 	index            []place
 }
 
-// place is where a function is: its address, as the distance from the lowest one, and
-// its number in the symbol section.
+// place locates a function: its address, relative to the lowest one, and its index in
+// the symbol section.
 type place struct{ addr, symbol uint32 }
 
 const (
@@ -47,8 +46,8 @@ func bigOf(f *elf.File, file io.ReaderAt) *bigTable {
 	return newBig(f, file, f.SectionByType(elf.SHT_DYNSYM)) // stripped
 }
 
-// newBig returns the functions of a section if they are to stay in the file, nil if not:
-// what is compressed can only be read as a whole.
+// newBig returns the functions of a section that is to stay in the file. It returns nil if
+// the section is small, or compressed: it can then only be read as a whole.
 func newBig(f *elf.File, file io.ReaderAt, s *elf.Section) *bigTable {
 	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) {
 		return nil
@@ -89,7 +88,7 @@ func (b *bigTable) each(f func(symbol uint32, addr uint64)) {
 	}
 }
 
-// read fills buf from a place in a section; what is behind its end is not told from it.
+// read fills buf from an offset in a section. It may read past the section's end.
 func (b *bigTable) read(s *elf.SectionHeader, at uint64, buf []byte) (n int, err error) {
 	if b.file == nil || at >= s.FileSize {
 		return 0, io.EOF
@@ -97,7 +96,7 @@ func (b *bigTable) read(s *elf.SectionHeader, at uint64, buf []byte) (n int, err
 	return b.file.ReadAt(buf, int64(s.Offset+at))
 }
 
-// functionAt is the address of a symbol that is a function of the file's own.
+// functionAt returns the address of a symbol. ok says that it is a function of this file.
 func functionAt(order binary.ByteOrder, s []byte) (addr uint64, ok bool) {
 	kind := elf.ST_TYPE(s[4])
 	addr = order.Uint64(s[8:])
@@ -130,8 +129,8 @@ func (b *bigTable) find(addr uint64) (name string, start uint64) {
 	return "", 0
 }
 
-// best is the name to show of those of one address, empty if none of them reaches so
-// many bytes behind it. One without a size does if nearest is true.
+// best returns the name to show for one address. It is empty unless the function is longer
+// than behind, in bytes. A function without a size counts only if nearest is true.
 func (b *bigTable) best(names []place, behind uint64, nearest bool) string {
 	var c collector
 	for _, p := range names[:min(len(names), maxAliases)] {
@@ -167,7 +166,7 @@ func (b *bigTable) text(at uint32) []byte {
 			return buf[:end]
 		}
 		if err != nil || n >= maxLong {
-			return nil // without an end, or longer than anybody's name
+			return nil // unterminated, or too long for a name
 		}
 	}
 }

@@ -59,7 +59,7 @@ func writeBig(t *testing.T, n int, base uint64, name func(i int) string) string 
 	return path
 }
 
-// heap is the memory in use, and all that was ever asked for.
+// heap returns the bytes in use, and all that were ever allocated.
 func heap() (inUse, asked uint64) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -110,7 +110,7 @@ func TestManyFunctionsTakeEightBytesEach(t *testing.T) {
 	runtime.KeepAlive(tab)
 }
 
-// A big table says the same as one that is kept in memory.
+// A big table gives the same answers as one in memory.
 func TestBigTablesChooseNamesAsOthersDo(t *testing.T) {
 	syms := []testSym{
 		{"last", global, 1, 0x9000, 0x10},

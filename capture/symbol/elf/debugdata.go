@@ -10,7 +10,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// maxDebugdata bounds what a packed symbol table may unpack to, in bytes.
+// maxDebugdata bounds the section and the decompressed symbol table, in bytes.
 const maxDebugdata = 64 << 20
 
 // debugdata is the "mini debug info" of a stripped file: an ELF file in its
@@ -42,8 +42,8 @@ const (
 	maxBuildID  = 64 // bytes
 )
 
-// buildID is the id that the linker wrote into a file, in hex. It is looked for
-// in the program headers, which stripping leaves.
+// buildID returns the id that the linker wrote into a file, in hex. It searches
+// the program headers, which stripping leaves.
 func buildID(f *elf.File) string {
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_NOTE || p.Filesz > 1<<16 {
@@ -60,8 +60,8 @@ func buildID(f *elf.File) string {
 	return ""
 }
 
-// findBuildID looks through notes: the lengths of a name and a description, a
-// type, and both, padded to 4 bytes (elf.h, Elf64_Nhdr).
+// findBuildID searches notes. A note has the lengths of its name and description,
+// its type, then both, padded to 4 bytes (elf.h, Elf64_Nhdr).
 func findBuildID(b []byte, order binary.ByteOrder) string {
 	for len(b) >= 12 {
 		name, desc, kind := uint64(order.Uint32(b)), uint64(order.Uint32(b[4:])), order.Uint32(b[8:])

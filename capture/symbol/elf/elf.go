@@ -1,12 +1,12 @@
 // Package elf names the user-space addresses of a stack: which file each one
 // lies in and, if that file has symbols, which function.
 //
-// It reads symbol tables (.symtab, .dynsym, and the packed one in .gnu_debugdata
-// that some distributions keep of a stripped file) and nothing else: no DWARF, so
-// no source lines and no inlined functions. A table is kept per file, not per
-// process; what a process has mapped where is read when one of its addresses is
-// first asked for, and again when an address falls outside of what is known. It
-// does not walk stacks, and it does not know Python.
+// It reads symbol tables: .symtab, .dynsym, and the compressed one in .gnu_debugdata
+// that some distributions keep in stripped files. It reads no DWARF, so it knows no
+// source lines and no inlined functions. A table is kept per file, not per process.
+// The mappings of a process are read when one of its addresses is first resolved, and
+// again when an address is outside of the known mappings. The package does not walk
+// stacks, and it does not know Python.
 package elf
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// How much is kept. A table costs 16 bytes and a name per function, or 8 bytes if its
-// names stay in the file: libtorch_cuda, whose names are 70 MB, takes 1 MB.
+// Limits of what is kept. A table takes 16 bytes and a name per function, or 8 bytes if
+// its names stay in the file: libtorch_cuda, whose names are 70 MB, takes 1 MB.
 const (
 	maxFiles      = 64
 	maxTableBytes = 16 << 20
@@ -55,13 +55,13 @@ const (
 	fileUnreadable           // it cannot be opened any more
 )
 
-// Resolve names return addresses of a process, innermost first. There is one
-// frame for each address. What is not known stays empty: the symbol of a
-// function without one, the module of memory without a file, and both for a
-// process that ended before it was first asked for.
+// Resolve names return addresses of a process, innermost first. It returns one
+// frame for each address. Unknown fields stay empty: the symbol of a function
+// without one, the module of memory without a file, and both if the process
+// ended before its mappings were known.
 //
 // A return address is the instruction after a call, which may be the first of
-// the next function; so the byte before it is looked up. Offset is that of the
+// the next function. So the byte before it is looked up. Offset is that of the
 // address in the module, as addr2line takes it.
 func (r *Resolver) Resolve(pid int, addrs []uint64) []event.Frame {
 	r.mu.Lock()
@@ -80,17 +80,17 @@ func (r *Resolver) Resolve(pid int, addrs []uint64) []event.Frame {
 	return frames
 }
 
-// Fork notes that a process was forked: what its parent has mapped is in it, too.
+// Fork notes that a process was forked. The child has its parent's mappings.
 func (r *Resolver) Fork(parent, child int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.spaces.Fork(parent, child)
 }
 
-// Forget drops what is known of a process's memory. Call it when the process
+// Forget drops the known mappings of a process. Call it when the process
 // executes a new program, loads or unloads a library, and when it has ended and
-// its last stacks are resolved: addresses and process ids are used again. Files that no
-// process maps which is known are closed: open, they would keep a file system busy.
+// its last stacks are resolved: addresses and process ids are used again. It closes
+// files that no known process maps: open files would keep a file system busy.
 func (r *Resolver) Forget(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,10 +102,10 @@ func (r *Resolver) Forget(pid int) {
 	r.files.closeUnless(mapped)
 }
 
-// name fills in what the mapping and its file know of the frame's address.
+// name fills in the module, build ID, offset and symbol of the frame's address.
 func (r *Resolver) name(pid int, m *mapping, f *event.Frame) {
 	f.Module = path.Base(m.Path)
-	f.Offset = f.Addr - m.Start + m.Offset // in the file, unless the file says better
+	f.Offset = f.Addr - m.Start + m.Offset // in the file, unless there is a virtual address
 	t := r.table(pid, m)
 	if t == nil {
 		return
@@ -127,7 +127,7 @@ func (r *Resolver) table(pid int, m *mapping) *table {
 		return t
 	}
 	file, version, err := r.open(pid, m)
-	if err != nil { // another process may have had it read
+	if err != nil { // it may have been read for another process
 		m.State = fileUnreadable
 		return t
 	}
@@ -149,7 +149,7 @@ func (r *Resolver) Close() {
 	r.files.closeUnless(nil)
 }
 
-// open opens the mapping's file, as long as the process has it or somebody has lent it.
+// open opens the mapping's file, if it was lent or the process still has it.
 func (r *Resolver) open(pid int, m *mapping) (*os.File, fileVersion, error) {
 	id := fileID{m.Dev, m.Inode}
 	if f := r.lent[id]; f != nil {

@@ -160,7 +160,7 @@ func TestEndedProcessKeepsWhatWasRead(t *testing.T) {
 	}
 }
 
-// Who names addresses may come to it only when the process has ended.
+// Addresses may be named only after the process has ended.
 func TestEndedProcessIsNamedByWhatWasFoundOutBefore(t *testing.T) {
 	files, v := victim(t)
 	lib := filepath.Join(files.LibDir, "libcudart.so.12")
@@ -219,8 +219,8 @@ func TestLibraryLoadedLaterIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr, _ := function(t, v.PID(), filepath.Join(files.LibDir, "libcudart.so.12"), "cudaMalloc")
-	// An unknown address costs a look at the mappings, but not each time: so
-	// it is found after at most a few further stacks.
+	// For an unknown address the mappings are read again, but not each time.
+	// So it is found after at most a few further stacks.
 	for range 4 {
 		if f := r.Resolve(v.PID(), []uint64{addr + 1}); f[0].Symbol == "cudaMalloc" {
 			return

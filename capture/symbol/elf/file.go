@@ -19,8 +19,8 @@ type fileVersion struct {
 
 var errNotRegular = errors.New("not a regular file")
 
-// open opens a file that a traced process has chosen: it must not block, as a
-// FIFO would.
+// open opens a file that a traced process has chosen. It must not block, as
+// opening a FIFO would.
 func open(name string) (*os.File, fileVersion, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -42,7 +42,7 @@ func checked(f *os.File) (*os.File, fileVersion, error) {
 	return f, fileVersion{i.Size(), i.ModTime().UnixNano()}, nil
 }
 
-// tables keeps the symbol tables used last.
+// tables keeps the most recently used symbol tables.
 type tables struct {
 	maxFiles, maxBytes int
 	bytes              int
@@ -63,8 +63,8 @@ func (c *tables) get(id fileID) *table {
 	return t
 }
 
-// put adds a table and drops the ones used longest ago until all fit. The one
-// added stays, however large it is.
+// put adds a table and drops the least recently used ones until all fit. The
+// added one stays, whatever its size.
 func (c *tables) put(id fileID, t *table) {
 	c.drop(id)
 	c.clock++

@@ -1,8 +1,8 @@
 package elf
 
 // Function returns the symbol, as linked, of the function that begins at an
-// address of a process, empty if no symbol says that one does. Unlike Resolve it
-// does not take the address for that of a call's return.
+// address of a process, empty if none is known to. Unlike Resolve, it does not
+// treat the address as a return address.
 func (r *Resolver) Function(pid int, addr uint64) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,16 +6,16 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-// Know sets what a process has mapped to execute, as somebody read it who came earlier
-// than its addresses will: it may have ended when they come.
+// Know sets the executable mappings of a process, which were read early: the process may
+// have ended when its addresses are to be named.
 func (r *Resolver) Know(pid int, code []proc.Mapping) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.spaces.Know(pid, code)
 }
 
-// Lend passes on the file of a mapping, opened by somebody who came earlier. The
-// resolver closes it when it has read its symbols, or when it is to Return it.
+// Lend passes on the file of a mapping, which was opened early. The resolver closes it
+// when it no longer reads symbols from it, or in Return.
 func (r *Resolver) Lend(m proc.Mapping, f *os.File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,8 +26,8 @@ func (r *Resolver) Lend(m proc.Mapping, f *os.File) {
 	r.lent[id] = f
 }
 
-// Return closes the files that were lent and not needed: open, they would keep a file
-// system busy.
+// Return closes the lent files that were not needed: open files would keep a file system
+// busy.
 func (r *Resolver) Return() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
-// table is the functions of one file, sorted by address, with their names one
-// behind the other in one string.
+// table lists the functions of one file, sorted by address. Their names are
+// concatenated in one string.
 type table struct {
 	segments []segment
 	buildID  string // in hex, empty if there is none
@@ -82,7 +82,7 @@ func (t *table) size() int {
 	return n
 }
 
-// keep gives a big table its file, to be closed with it; any other needs none.
+// keep gives a big table its file, to be closed with it. If it needs none, the file is closed now.
 func (t *table) keep(file *os.File) {
 	if t.big == nil || t.file != nil {
 		file.Close()
@@ -91,7 +91,7 @@ func (t *table) keep(file *os.File) {
 	t.file, t.big.file = file, file
 }
 
-// close closes the file of a big table. Until it is given one again, it names nothing.
+// close closes the file of a big table. Without a file it names nothing.
 func (t *table) close() {
 	if t.file != nil {
 		t.file.Close()
@@ -99,10 +99,10 @@ func (t *table) close() {
 	}
 }
 
-// ready reports whether there is a table, with what it reads.
+// ready reports whether there is a table and, if it is big, its file is open.
 func (t *table) ready() bool { return t != nil && (t.big == nil || t.file != nil) }
 
-// virtual converts a file offset in the code to the file's own address for it.
+// virtual converts a file offset in the code to a virtual address of the file.
 func (t *table) virtual(off uint64) (uint64, bool) {
 	for _, s := range t.segments {
 		if off >= s.off && off-s.off < s.size {
@@ -126,11 +126,11 @@ func (t *table) symbol(addr uint64) string {
 	return name
 }
 
-// stubPrefix is what nvcc puts before the mangled name of the function that launches a
-// kernel, which it mangles again.
+// stubPrefix is what nvcc puts before the mangled name of a kernel to name the function
+// that launches it. It mangles the result again.
 const stubPrefix = "__device_stub_"
 
-// readable is a name for people: "__device_stub_add<float>(float*)" for
+// readable returns the demangled name: "__device_stub_add<float>(float*)" for
 // "_ZL36__device_stub__Z3addIfEvPT_Pf".
 func readable(linked string) string {
 	name := demangle.Filter(linked, demangle.MaxLength(maxName))
@@ -155,9 +155,9 @@ func (t *table) function(addr uint64) (linked string, start uint64) {
 	return "", 0
 }
 
-// find returns the function that contains addr: the one that begins last before
-// it, unless that ended and one around it did not. A function of unknown size
-// extends to the next one.
+// find returns the index of the function that contains addr, -1 if none does: the
+// last one that begins at or before it or, if that has ended, one around it. A
+// function of unknown size extends to the next one.
 func (t *table) find(addr uint64) int {
 	i, found := slices.BinarySearchFunc(t.syms, addr, func(s sym, a uint64) int { return cmp.Compare(s.addr, a) })
 	if !found {
@@ -208,7 +208,7 @@ func (c *collector) section(f *elf.File, kind elf.SectionType) {
 	}
 	data, err := s.Data()
 	if err != nil {
-		return // damaged: the other section may do
+		return // damaged: the other section may not be
 	}
 	names, err := link.Data()
 	if err != nil {
@@ -280,9 +280,8 @@ func (c *collector) finish() ([]sym, string) {
 	return syms, names.String()
 }
 
-// compareNames orders the names of one address, the one to show first: with a
-// size, exported, with fewer leading underscores ("write", not "__libc_write"),
-// short.
+// compareNames orders the names of one address by preference: with a size,
+// exported, fewer leading underscores ("write", not "__libc_write"), shorter.
 func (c *collector) compareNames(a, b rawSym) int {
 	return cmp.Or(
 		compareBool(a.size == 0, b.size == 0),

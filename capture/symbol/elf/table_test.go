@@ -125,7 +125,7 @@ func TestTablesAreBounded(t *testing.T) {
 	if len(c.byID) != 3 || c.get(id(0)) == nil || c.get(id(4)) == nil || c.get(id(1)) != nil {
 		t.Errorf("kept %v", c.byID)
 	}
-	c.put(id(7), big(9_000)) // makes the others leave
+	c.put(id(7), big(9_000)) // the others are dropped
 	if len(c.byID) != 1 || c.bytes != big(9_000).size() {
 		t.Errorf("kept %d tables, %d bytes", len(c.byID), c.bytes)
 	}

@@ -1,5 +1,5 @@
-// Package gpukernel makes the names of GPU kernels readable: those of host
-// functions' symbols and those that programs register. It finds none; the agent
+// Package gpukernel makes the names of GPU kernels readable: symbols of host
+// functions, and names that programs register. It does not find them; the agent
 // does.
 package gpukernel
 
@@ -13,7 +13,7 @@ import (
 // launches a kernel. The kernel's own name begins at its last underscore.
 const stubPrefix = "__device_stub_"
 
-// maxLength ends readable names after 1<<maxLength bytes.
+// maxLength limits readable names to 1<<maxLength bytes.
 const maxLength = 12
 
 // Linked returns the kernel's own symbol, given that of its host function:
@@ -25,8 +25,8 @@ func Linked(symbol string) string {
 	return symbol
 }
 
-// Readable returns a kernel's name for people, without its parameters and its
-// result: "softmax_kernel<float>". What is no mangled name stays as it is.
+// Readable returns a kernel's demangled name, without its parameters and its
+// result: "softmax_kernel<float>". A name that is not mangled stays as it is.
 func Readable(symbol string) string {
 	symbol = Linked(symbol)
 	name, err := demangle.ToString(symbol, demangle.NoParams, demangle.NoEnclosingParams, demangle.MaxLength(maxLength))

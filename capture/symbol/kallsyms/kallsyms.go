@@ -1,8 +1,8 @@
 // Package kallsyms names the kernel addresses of a stack from /proc/kallsyms.
 //
-// The file is read when the first address is asked for: it takes the kernel a
-// tenth of a second to write, and most recordings can do without. Modules that
-// are loaded later stay unknown.
+// The file is read when the first address is resolved: the kernel takes 0.1 s to
+// write it, and most recordings do not need it. Modules that are loaded later
+// stay unknown.
 package kallsyms
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Kernel is the module of what is built into the kernel.
+// Kernel is the module name of functions that are built into the kernel.
 const Kernel = "kernel"
 
 // ErrHidden says that the kernel shows no addresses to this process.
 var ErrHidden = errors.New("kernel addresses are hidden: run as root, or set kernel.kptr_restrict to 0")
 
-// maxFunction bounds how far behind a symbol an address still belongs to it: the
-// file has no sizes, and between modules there is nothing.
+// maxFunction bounds the size of a function, in bytes: the file has no sizes, and
+// there are gaps between modules.
 const maxFunction = 256 << 10
 
-// What a kernel without many modules has: growing the table bit by bit would take
-// several times its memory.
+// The usual size of the table of a kernel with few modules, allocated at once:
+// growing it step by step would take several times its memory.
 const (
 	usualFunctions = 128 << 10
 	usualName      = 25 // bytes
@@ -68,9 +68,9 @@ func New(path string) *Table {
 	return &Table{path: path}
 }
 
-// Resolve names return addresses of the kernel, innermost first. There is one
-// frame for each address; where no symbol is known, only the address is set.
-// Err says why if none is.
+// Resolve names return addresses of the kernel, innermost first. It returns one
+// frame for each address. Without a symbol only the address is set, and the module
+// is Kernel. If no symbols are known at all, Err says why.
 func (t *Table) Resolve(addrs []uint64) []event.Frame {
 	t.once.Do(t.load)
 	frames := make([]event.Frame, len(addrs))
@@ -88,8 +88,8 @@ func (t *Table) Resolve(addrs []uint64) []event.Frame {
 	return frames
 }
 
-// Err is why no symbols are known: ErrHidden, or that the file could not be
-// read. It is nil if they are.
+// Err returns why no symbols are known: ErrHidden, or that the file could not be
+// read. It is nil if there are symbols.
 func (t *Table) Err() error {
 	t.once.Do(t.load)
 	return t.err
@@ -120,8 +120,8 @@ func (t *Table) parse(r io.Reader) error {
 	p := parser{modules: map[string]uint16{}, list: []module{{name: Kernel}}, syms: make([]sym, 0, usualFunctions)}
 	p.names.Grow(usualFunctions * usualName)
 	s := bufio.NewScanner(r)
-	// The kernel writes each read's symbols without a break, in which nobody else
-	// gets the CPU where it does not preempt itself: a page takes it 0.1 ms.
+	// The kernel writes the symbols of one read without a break. Without kernel
+	// preemption no other task gets the CPU meanwhile: 0.1 ms for a page.
 	s.Buffer(make([]byte, 0, 4<<10), 64<<10)
 	for s.Scan() {
 		p.line(s.Bytes())

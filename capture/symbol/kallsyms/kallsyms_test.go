@@ -46,7 +46,7 @@ func TestAddressesAreNamed(t *testing.T) {
 	}
 	want := []event.Frame{
 		frame(0xffffffff81000001, "_text", "kernel", 1),
-		frame(0xffffffff81000100, "_text", "kernel", 0x100), // returns behind a call that never does
+		frame(0xffffffff81000100, "_text", "kernel", 0x100), // of a call that does not return
 		frame(0xffffffff81000101, "schedule", "kernel", 0x101),
 		frame(0xffffffff81000550, "futex_wait_queue", "kernel", 0x550),
 		frame(0xffffffff81000601, "weak_one", "kernel", 0x601),
