@@ -22,7 +22,7 @@ type imageKey struct {
 	inode uint64
 }
 
-// maxImages bounds the files that are known; then all are forgotten.
+// maxImages bounds the known files. When there are so many, all are dropped.
 const maxImages = 1024
 
 // NewFinder returns a finder of processes in fs.
@@ -32,7 +32,7 @@ func NewFinder(fs proc.FS) *Finder {
 
 // Find returns the interpreter that a process runs; nil if it runs none, or has
 // not loaded it yet. An *UnsupportedError says that it runs one whose frames
-// cannot be seen. Other errors mean that the process could not be looked at.
+// cannot be read. Other errors mean that the process could not be read.
 func (f *Finder) Find(pid int) (*Interpreter, error) {
 	maps, err := f.proc.Maps(pid)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *Finder) Find(pid int) (*Interpreter, error) {
 	return nil, why
 }
 
-// candidates are the executable mappings that may be of an interpreter: those
+// candidates returns the executable mappings that may be of an interpreter: those
 // with its name, and the first, which is the program itself.
 func candidates(maps []proc.Mapping) []proc.Mapping {
 	var r []proc.Mapping
@@ -74,7 +74,7 @@ func candidates(maps []proc.Mapping) []proc.Mapping {
 	return r
 }
 
-// withoutRuntime says of a file with an interpreter's name why it is not one.
+// withoutRuntime says why a file with an interpreter's name cannot be used as one.
 func withoutRuntime(file string) error {
 	if v := versionOf(path.Base(file)); v != 0 && v.Minor() < Oldest {
 		return &UnsupportedError{file, unknownVersion(v).Error()}
@@ -108,7 +108,7 @@ func (f *Finder) image(pid int, m proc.Mapping) (*image, error) {
 	return img, nil
 }
 
-// interpreter is that of a file with a _PyRuntime which is mapped at m.
+// interpreter returns the interpreter of a file that has a _PyRuntime and is mapped at m.
 func (img *image) interpreter(m proc.Mapping) (*Interpreter, error) {
 	fail := func(err error) (*Interpreter, error) { return nil, &UnsupportedError{m.Path, err.Error()} }
 	bias, ok := img.bias(m)

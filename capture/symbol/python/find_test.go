@@ -62,7 +62,7 @@ func TestInterpretersAreFoundInProcesses(t *testing.T) {
 
 func TestOtherProgramsRunNoPython(t *testing.T) {
 	f := python.NewFinder(proc.New(""))
-	for range 2 { // the second time from what is known of the file
+	for range 2 { // the second time the file is known
 		if found, err := f.Find(start(t, "sh", "-c", "echo; read x")); found != nil || err != nil {
 			t.Errorf("%+v, %v", found, err)
 		}

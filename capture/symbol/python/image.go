@@ -13,12 +13,12 @@ import (
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
-// image is what an executable or library says of the interpreter in it.
+// image describes the interpreter in an executable or library.
 type image struct {
 	stamp       stamp
 	runtime     uint64  // virtual address of _PyRuntime, 0 if it is not in this file
-	version     Version // by Py_Version, which is from 3.11 on; else 0
-	debug       bool    // built with Py_REF_DEBUG: objects are laid out in another way
+	version     Version // from Py_Version, which exists from 3.11 on; else 0
+	debug       bool    // built with Py_REF_DEBUG: objects have another layout
 	offsets     []byte  // the start of _PyRuntime as it is in the file
 	needsPython bool    // linked to a libpython, which is loaded a moment later
 	loads       []elf.ProgHeader
@@ -35,8 +35,8 @@ func stampOf(name string) (stamp, error) {
 	return stamp{i.Size(), i.ModTime().UnixNano()}, nil
 }
 
-// readImage reads a file that a traced process has chosen: it must not block, as
-// a FIFO would.
+// readImage reads a file that a traced process has chosen. It must not block, as
+// opening a FIFO would.
 func readImage(name string) (*image, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -93,7 +93,7 @@ func (img *image) symbols(f *elf.File, symbols []elf.Symbol) {
 	}
 }
 
-// contents reads up to n bytes at a virtual address as the file has them.
+// contents reads up to n bytes at a virtual address from the file.
 func contents(f *elf.File, at uint64, n int) []byte {
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_LOAD || at < p.Vaddr || at >= p.Vaddr+p.Filesz {

@@ -10,7 +10,7 @@ import (
 
 // fields are the offsets of what the walker reads, in bytes. Up to 3.12 they are
 // those of the headers below Include/internal, which do not change between the
-// releases of a minor version; from 3.13 on the interpreter carries them itself.
+// releases of a minor version; from 3.13 on the interpreter itself contains them.
 type fields struct {
 	interpHead                       uint64 // in _PyRuntime
 	interpNext, interpThreads        uint64
@@ -64,8 +64,8 @@ var old = map[int]fields{
 // cookie is what _PyRuntime begins with from 3.13 on (_Py_Debug_Cookie).
 const cookie = "xdebugpy"
 
-// offsetsSize is how much of _PyRuntime is read: more than any version's
-// _Py_DebugOffsets up to what is wanted of it.
+// offsetsSize is how many bytes of _PyRuntime are read: enough for the needed
+// part of every version's _Py_DebugOffsets.
 const offsetsSize = 1 << 10
 
 // debugOffsets lists, in order, the words of _Py_DebugOffsets (pycore_runtime.h,
@@ -113,7 +113,7 @@ var debugOffsets = map[int][]string{
 	},
 }
 
-// What PyBytesObject and PyASCIIObject have been since 3.8; the walker counts on it.
+// The offsets in PyBytesObject and PyASCIIObject since 3.8; the walker relies on them.
 var fixed = map[string]uint64{
 	"bytes.ob_size": 16, "bytes.ob_sval": 32, "unicode.length": 16, "unicode.state": 32,
 }

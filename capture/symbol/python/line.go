@@ -1,7 +1,7 @@
 package python
 
 // lnotabLine finds a line in co_lnotab of 3.8 and 3.9 (Objects/lnotab_notes.txt):
-// pairs of how far the byte offset and the line, signed, go on.
+// pairs of increments, of the byte offset and of the line (signed).
 func lnotabLine(t []byte, first, instr int) int {
 	line, at := first, 0
 	for i := 0; i+1 < len(t); i += 2 {
@@ -14,8 +14,8 @@ func lnotabLine(t []byte, first, instr int) int {
 	return line
 }
 
-// linesLine finds a line in co_linetable of 3.10 (PEP 626): pairs of how many
-// bytes of code a line, the last one plus a signed number, has; -128 is no line.
+// linesLine finds a line in co_linetable of 3.10 (PEP 626): pairs of a number of
+// code bytes and a signed increment of the line; -128 is no line.
 func linesLine(t []byte, first, instr int) int {
 	line, end := first, 0
 	for i := 0; i+1 < len(t); i += 2 {
@@ -36,15 +36,15 @@ func linesLine(t []byte, first, instr int) int {
 
 // The entries of a location table that are not the short form.
 const (
-	codeOneLine   = 10 // to 12: the line goes on by 0 to 2
+	codeOneLine   = 10 // to 12: the line advances by 0 to 2
 	codeNoColumns = 13
 	codeLong      = 14
 	codeNone      = 15
 )
 
-// locationsLine finds a line in co_linetable from 3.11 on (Objects/locations.md):
-// entries of a head, with a code and how many instructions of two bytes it is for,
-// and what the code asks for.
+// locationsLine finds a line in co_linetable from 3.11 on (Objects/locations.md).
+// An entry is a head byte (a code, and the number of two-byte instructions) and the
+// data of that code.
 func locationsLine(t []byte, first, instr int) int {
 	r := varints{t: t}
 	line, at := first, 0
@@ -77,8 +77,8 @@ func locationsLine(t []byte, first, instr int) int {
 	return 0
 }
 
-// varints reads numbers of six bits a byte, least significant first. Behind the
-// end there are zeros.
+// varints reads numbers of six bits per byte, least significant first. Past the
+// end it reads zeros.
 type varints struct {
 	t []byte
 	i int

@@ -21,8 +21,8 @@ func Cut() Frame {
 
 // Merge puts Python frames into a native stack, innermost first. Each native
 // frame of the interpreter's loop is replaced by the Python frames that it ran.
-// What is left where the native stack has no such frame, or not enough, because
-// it could not be walked that far, comes behind its last frame.
+// If the native stack has too few such frames, because it could not be walked
+// that far, the remaining Python frames follow its last frame.
 func Merge(native []event.Frame, py []Frame) []event.Frame {
 	if len(py) == 0 {
 		return native
@@ -45,7 +45,7 @@ func Merge(native []event.Frame, py []Frame) []event.Frame {
 	return r
 }
 
-// run is how many frames the first run of the loop has.
+// run returns the number of frames of the first run of the loop.
 func run(py []Frame) int {
 	for i := range py {
 		if py[i].Entry {

@@ -1,10 +1,9 @@
-// Package python knows how CPython keeps its frames: which interpreter a process
-// runs and how that one's structures are laid out, what the code objects say that
-// the kernel's walker (capture/bpf/include/python.h) copied, and where Python frames
-// belong between native ones.
+// Package python knows the frames of CPython. It finds the interpreter of a process and
+// the layout of its structures, decodes the code objects that the kernel's walker
+// (capture/bpf/include/python.h) copied, and merges Python frames into native stacks.
 //
-// It reads executables, and the memory of a process only to walk the frames of a thread
-// whose call does not return: the kernel's walker comes with the return.
+// It reads executables. It reads the memory of a process only to walk the frames of a
+// thread whose call has not returned: the kernel's walker runs when a call returns.
 package python
 
 import (
@@ -66,7 +65,7 @@ type Interpreter struct {
 	Layout  bpf.WirePyProc // without a seed
 }
 
-// UnsupportedError says why the Python frames of a process cannot be seen.
+// UnsupportedError says why the Python frames of a process cannot be read.
 type UnsupportedError struct {
 	Path string // of the interpreter
 	Why  string
@@ -82,7 +81,7 @@ var fileName = regexp.MustCompile(`^(?:lib)?python(?:(\d)(?:\.(\d+)[a-z]{0,3})?)
 // that holds an interpreter.
 func IsInterpreter(base string) bool { return fileName.MatchString(base) }
 
-// versionOf is the version that a file's name tells, 0 if none.
+// versionOf returns the version in a file's name, 0 if there is none.
 func versionOf(base string) Version {
 	m := fileName.FindStringSubmatch(base)
 	if m == nil || m[2] == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/capture/bpf"
 )
 
-// What a walk reads at most, as the kernel's walker does (capture/bpf/include/python.h).
+// Limits and offsets of a walk, as in the kernel's walker (capture/bpf/include/python.h).
 const (
 	maxThreads  = 1024     // thread states looked through
 	maxFrames   = 128      // frames of a stack
@@ -24,10 +24,10 @@ const (
 // Reader copies len(b) bytes from an address of a process, and reports whether it could.
 type Reader func(addr uint64, b []byte) bool
 
-// Walk returns the Python frames of a thread that is in a call for long, innermost
-// first, and an id of them, 0 without any. thread is its thread pointer. Another thread
-// cannot be stopped here: if its innermost frame was another one after the walk than
-// before it, there is nothing to believe, and nothing is returned.
+// Walk returns the Python frames of a thread that has been in a call for long, innermost
+// first, and an id of them, 0 without any. thread is its thread pointer. The thread
+// cannot be stopped here: if its innermost frame changed during the walk, the frames
+// are not reliable and nothing is returned.
 func Walk(read Reader, p *bpf.WirePyProc, thread uint64) (frames []Frame, id uint64) {
 	w := walker{read: read, p: p}
 	state, top := w.find(thread)
@@ -71,8 +71,8 @@ func (w *walker) word(addr uint64) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// find goes through the thread states of all interpreters for one of the thread that
-// runs something, and returns that one's innermost frame.
+// find searches the thread states of all interpreters for one of the thread that runs
+// Python. It returns that state and its innermost frame.
 func (w *walker) find(thread uint64) (state, frame uint64) {
 	left := maxThreads
 	for interp := w.word(w.p.InterpHead); interp != 0 && left > 0; interp = w.word(interp + uint64(w.p.InterpNext)) {
@@ -140,7 +140,7 @@ func (w *walker) frames(at uint64) (frames []Frame) {
 	return frames
 }
 
-// code reads a code object; nil if it is none.
+// code reads a code object; nil if it cannot be read.
 func (w *walker) code(at uint64) *Code {
 	if c, ok := w.codes[at]; ok {
 		return c
@@ -169,7 +169,7 @@ func (w *walker) code(at uint64) *Code {
 	return c
 }
 
-// text reads a str; of one that is too long, its end.
+// text reads a str; only its end if it is too long.
 func (w *walker) text(str uint64) (string, bool) {
 	length := w.word(str + strLength)
 	state, ok := w.block(str+strState, 4)

@@ -104,9 +104,8 @@ const (
 	encOmit     = 0xff
 )
 
-// pointer reads an encoded pointer whose first byte lies at address here; data
-// is what data-relative ones count from. ok is false for encodings that need
-// something else.
+// pointer reads an encoded pointer whose first byte is at address here; data is
+// the base of data-relative ones. ok is false for other encodings.
 func (c *cursor) pointer(enc uint8, here, data uint64) (v uint64, ok bool) {
 	switch enc & encFormat {
 	case 0x0, 0x4, 0xc: // absptr, udata8, sdata8

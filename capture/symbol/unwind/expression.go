@@ -1,9 +1,9 @@
 package unwind
 
 // evaluate runs a DWARF expression (DWARF 5, section 2.5) on the registers of a
-// frame; what is on the stack first is given for expressions of registers, which
-// start with the frame's address. ok is false for operations that have no place
-// in unwinding, for values that are not known, and for damaged code.
+// frame. first is the initial stack: the frame's address for expressions of
+// registers. ok is false for operations that unwinding does not use, for values
+// that are not known, and for damaged code.
 func evaluate(code []byte, r *Regs, mem *Memory, first ...uint64) (uint64, bool) {
 	e := expression{cursor: cursor{b: code}, regs: r, mem: mem}
 	for _, v := range first {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Damaged tables of a file give no rules or wrong ones, but nothing worse.
+// Damaged tables of a file give no rules or wrong ones, but no panic or hang.
 func FuzzTables(f *testing.F) {
-	if b, err := readVDSO(); err == nil { // a small file with all that there is
+	if b, err := readVDSO(); err == nil { // a small, complete file
 		f.Add(b, uint64(0x800))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, pc uint64) {

@@ -11,7 +11,7 @@ type Memory struct {
 	Base uint64 // address of the first byte
 	Data []byte
 	Near int    // bytes of Data before the gap; 0: there is none
-	Far  uint64 // address of what is behind the gap
+	Far  uint64 // address of the first byte after the gap
 	// Pages has bit n%64 of word n/64 set if page n of Data was copied. Nil: all were.
 	Pages []uint64
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-// News is what an Unwinder has found out about a process: what it has mapped to
-// execute, if there is Code; or a file of that, open, which is the reader's to close;
-// or, if there is neither, that the process is to be forgotten, because it has ended
-// or executes another program.
+// News is what an Unwinder has found out about a process. With Code: its executable
+// mappings. With File: an open file of such a mapping, which the reader closes. With
+// neither: the process is to be forgotten, because it has ended or executes another
+// program.
 type News struct {
 	PID  int
 	Code []proc.Mapping
@@ -19,9 +19,9 @@ type News struct {
 	Of   proc.Mapping // what File is of
 }
 
-// News appends to list what was found out since it was called last. Who names the
-// addresses may come to it late: on a busy machine, only when the process has ended,
-// and nothing can be read of it any more.
+// News appends to list what was found out since the last call. Addresses may be named
+// late: on a busy machine, only after the process has ended, when it can no longer be
+// read.
 func (u *Unwinder) News(list []News) []News {
 	list = append(list, u.news...)
 	clear(u.news)

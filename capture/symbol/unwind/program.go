@@ -39,7 +39,7 @@ const (
 	cfaGNUNegative   = 0x2f
 )
 
-// maxRemembered bounds the states that a program may put aside.
+// maxRemembered bounds the states that a program may save.
 const maxRemembered = 64
 
 // machine runs call frame instructions.
@@ -85,7 +85,7 @@ func (m *machine) run() bool {
 	return !m.bad
 }
 
-// advance moves on and reports whether that passed the target.
+// advance adds to the location and reports whether it is past the target.
 func (m *machine) advance(by uint64) bool {
 	m.loc += by * m.cie.code
 	return m.loc > m.target

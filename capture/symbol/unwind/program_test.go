@@ -168,7 +168,7 @@ func TestSignedReturnAddressesOfARM64(t *testing.T) {
 	if _, ok := r.get(30); ok {
 		t.Error("the link register is known in the caller")
 	}
-	// So a function in the middle of a stack that saved no return address stops it.
+	// So the walk stops at a function in the middle of a stack that saved no return address.
 	if end := (&row{cfa: rule{reg: 31}, ra: 30}).step(ARM64, &r, mem); end != stuck {
 		t.Errorf("ended %d", end)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Every row of the tables of real libraries is the one that readelf works out.
+// Every row of the tables of real libraries agrees with that of readelf.
 func TestRowsAgreeWithReadelf(t *testing.T) {
 	tool, err := exec.LookPath("readelf")
 	if err != nil {

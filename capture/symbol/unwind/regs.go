@@ -2,12 +2,12 @@ package unwind
 
 import "debug/elf"
 
-// numRegs are the registers followed, by DWARF number: the general ones of
-// either architecture. Rules for others, as vector registers, are skipped.
+// numRegs is how many registers are followed, by DWARF number: the general-purpose
+// ones of both architectures. Rules for others, such as vector registers, are skipped.
 const numRegs = 33
 
-// Regs are the registers of a frame: the program counter, and those that are
-// known of the others.
+// Regs are the registers of a frame: the program counter, and the others as far
+// as they are known.
 type Regs struct {
 	PC    uint64
 	known uint64 // bit n: val[n] is known
@@ -34,7 +34,7 @@ type Arch struct {
 	machine elf.Machine
 	ra      uint8   // column of the return address
 	sp, fp  uint8   // DWARF numbers
-	Saved   []uint8 // registers that a function leaves as they were, in the order of the wire record
+	Saved   []uint8 // callee-saved registers, in the order of the wire record
 	saved   uint64  // the same as bits
 	mask    uint64  // bits of a code address
 }
@@ -60,8 +60,8 @@ func newArch(a Arch) *Arch {
 	return &a
 }
 
-// Start are the registers at a stop in the code: program counter, stack pointer
-// and the values of a.Saved.
+// Start returns the registers of the innermost frame: program counter, stack
+// pointer and the values of a.Saved.
 func (a *Arch) Start(pc, sp uint64, saved []uint64) Regs {
 	r := Regs{PC: pc}
 	r.Set(a.sp, sp)

@@ -12,7 +12,7 @@ type ruleKind uint8
 
 const (
 	ruleUnset      ruleKind = iota // not mentioned: kept if the ABI says so
-	ruleUndefined                  // lost; of the return address: there is no caller
+	ruleUndefined                  // not recoverable; of the return address: there is no caller
 	ruleSame                       // kept
 	ruleOffset                     // in memory, off from the frame's address
 	ruleValue                      // the frame's address plus off
@@ -116,7 +116,7 @@ func (g *regRule) value(cfa uint64, r *Regs, mem *Memory) (uint64, bool) {
 	return 0, false
 }
 
-// stepFrame goes to the caller by the frame pointer, as for code without tables
+// stepFrame goes to the caller by the frame pointer. It is for code without tables
 // that keeps one.
 func stepFrame(a *Arch, r *Regs, mem *Memory) outcome {
 	fp, ok := r.get(uint64(a.fp))

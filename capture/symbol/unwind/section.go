@@ -11,13 +11,13 @@ import (
 )
 
 // tables are the unwind tables of one file: its .eh_frame section, which is read
-// a function at a time, and what was read of it last.
+// one function at a time, and a cache of what was read of it.
 type tables struct {
 	arch     *Arch
 	segments []segment
 	frames   section
 	search   section // the sorted table of .eh_frame_hdr; size 0: none
-	base     uint64  // what its entries count from
+	base     uint64  // base of its entries
 	list     []entry // instead of it, sorted
 	cies     map[uint64]*cie
 	rows     map[uint64]*row // by address; nil: no rules for it
@@ -138,7 +138,7 @@ func (t *tables) header(f *elf.File) bool {
 	return false
 }
 
-// virtual converts a file offset in the code to the file's own address for it.
+// virtual converts a file offset in the code to a virtual address of the file.
 func (t *tables) virtual(off uint64) (uint64, bool) {
 	for _, s := range t.segments {
 		if off >= s.off && off-s.off < s.size {
@@ -175,7 +175,7 @@ func (t *tables) find(pc uint64) *row {
 	return w
 }
 
-// lookup finds the description of the function that starts last before pc.
+// lookup finds the description of the last function that starts at or before pc.
 func (t *tables) lookup(pc uint64) (uint64, bool) {
 	if t.search.size == 0 {
 		i, found := slices.BinarySearchFunc(t.list, pc, func(e entry, pc uint64) int { return cmp.Compare(e.start, pc) })
@@ -231,7 +231,7 @@ func (t *tables) entry(addr uint64) (c cursor, next uint64, ok bool) {
 	return cursor{b: b}, addr + skip, true
 }
 
-// fde reads a function's description and what it has in common with others.
+// fde reads a function's description and its CIE.
 func (t *tables) fde(addr uint64) (*cie, *fde, bool) {
 	c, body, ok := t.entry(addr)
 	if !ok {

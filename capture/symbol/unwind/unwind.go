@@ -1,10 +1,11 @@
 // Package unwind finds the callers of a piece of code from its registers and a
 // copy of the stack. It reads the tables that compilers write for exceptions
-// (.eh_frame), so it does not need frame pointers; where there are no tables, as
-// in code made at run time, it follows frame pointers.
+// (.eh_frame), so it needs no frame pointers. Where there are no tables, as in
+// code made at run time, it follows frame pointers.
 //
-// It names nothing (package elf does), reads no memory of the process, and knows
-// neither .debug_frame nor Windows. docs/stacks.md says why it works this way.
+// It names no functions (package elf does), reads no memory of the process, and
+// supports neither .debug_frame nor Windows. docs/stacks.md says why it works this
+// way.
 package unwind
 
 import (
@@ -19,11 +20,11 @@ import (
 	"github.com/ingero-io/ingero/capture/symbol/addrspace"
 )
 
-// MaxFrames is how many callers are found at most.
+// MaxFrames is the maximum number of frames of a stack.
 const MaxFrames = 128
 
-// How much is kept. A file's tables cost little but the descriptor; a row some
-// hundred bytes.
+// Limits of what is kept. A file's tables take a descriptor and little memory; a
+// row takes some hundred bytes.
 const (
 	maxFiles = 256
 	maxRows  = 1 << 13
@@ -35,7 +36,7 @@ type Unwinder struct {
 	proc   proc.FS
 	spaces *addrspace.Cache[*file]
 	files  map[fileID]*file
-	fresh  []int  // processes of which mappings were read whose files are not open yet
+	fresh  []int  // processes with new mappings whose files are not open yet
 	clock  uint64 // counts uses of files
 	rows   int    // kept, of all files
 	news   []News // not taken yet
@@ -69,15 +70,15 @@ func New(fs proc.FS) *Unwinder {
 	return u
 }
 
-// Arch is this machine's.
+// Arch returns the architecture of this machine.
 func (u *Unwinder) Arch() *Arch { return u.arch }
 
 // Unwind returns the program counter of r and the return addresses of its
 // callers, innermost first. whole says that the outermost was reached; else the
-// copy of the stack ends before, or something on the way could not be unwound.
+// copy of the stack ends before it, or a frame could not be unwound.
 func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole bool) {
 	p := u.spaces.Process(pid)
-	defer u.hold() // what is found on the way
+	defer u.hold() // files of mappings that are read below
 	u.hold()
 	addrs = make([]uint64, 0, 32)
 	guessed, mayBeLeaf := false, true
@@ -101,8 +102,8 @@ func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole
 		if end != stepped {
 			return addrs, end == outermost
 		}
-		// A caller's frame is above, but for a signal handler's with a stack of its
-		// own. On arm64 a function that calls nothing may have none.
+		// A caller's frame is at a higher address, unless a signal handler has a
+		// stack of its own. On arm64 a leaf function may have no frame.
 		up, _ := r.get(uint64(u.arch.sp))
 		if !signal && (up < sp || up == sp && !mayBeLeaf) {
 			return addrs, false
@@ -111,21 +112,21 @@ func (u *Unwinder) Unwind(pid int, r Regs, stack *Memory) (addrs []uint64, whole
 	}
 }
 
-// Learn reads what a process has mapped, if nothing is known of it, so that its stacks can be
-// unwound even if it ends soon.
+// Learn reads the mappings of a process that is not known, so that its stacks can be unwound
+// even if it ends soon.
 func (u *Unwinder) Learn(pid int) {
 	u.spaces.Process(pid)
 	u.hold()
 }
 
-// Refresh reads what a process that has mapped something has mapped now.
+// Refresh reads the mappings of a process again. Call it when the process has mapped something.
 func (u *Unwinder) Refresh(pid int) {
 	u.spaces.Refresh(pid)
 	u.hold()
 }
 
-// hold opens the files of mappings that were read, as far as there is room: when their
-// tables are needed, the process may have ended, and its files with it.
+// hold opens the files of newly read mappings, up to maxFiles: when their tables are needed,
+// the process may have ended and its files may be gone.
 func (u *Unwinder) hold() {
 	for _, pid := range u.fresh {
 		u.spaces.Of(pid, func(m *addrspace.Mapping[*file]) {
@@ -137,11 +138,11 @@ func (u *Unwinder) hold() {
 	u.fresh = u.fresh[:0]
 }
 
-// Fork notes that a process was forked: what its parent has mapped is in it, too.
+// Fork notes that a process was forked. The child has its parent's mappings.
 func (u *Unwinder) Fork(parent, child int) { u.spaces.Fork(parent, child) }
 
-// Forget drops what is known of a process's memory, and closes files that no
-// process maps which is known: they would keep a file system busy.
+// Forget drops the known mappings of a process, and closes files that no known
+// process maps: open files would keep a file system busy.
 func (u *Unwinder) Forget(pid int) {
 	if !u.spaces.Forget(pid) {
 		return
@@ -238,13 +239,13 @@ func (u *Unwinder) fileOf(pid int, m *addrspace.Mapping[*file]) {
 	m.State = f
 }
 
-// open opens a mapping's file. It is false if the file cannot be reached any more.
+// open opens a mapping's file. found is false if the file cannot be reached any more.
 func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bool) {
 	name, err := m.Open(u.proc, pid)
 	if err != nil {
 		return &file{}, false
 	}
-	// A traced process has chosen it: opening must not block, as a FIFO's would.
+	// A traced process has chosen the file. Opening must not block, as with a FIFO.
 	r, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return &file{}, false
@@ -269,7 +270,7 @@ func (u *Unwinder) read(pid int, m proc.Mapping, f *file) {
 	f.close = nil
 }
 
-// makeRoom closes the file used longest ago, if there are too many.
+// makeRoom closes the least recently used file, if there are too many.
 func (u *Unwinder) makeRoom() {
 	if len(u.files) < maxFiles {
 		return
@@ -290,7 +291,7 @@ func (u *Unwinder) makeRoom() {
 	})
 }
 
-// ownVDSO is the code that the kernel maps into every process, from this one.
+// ownVDSO returns the vDSO, the code that the kernel maps into every process, read from this one.
 func (u *Unwinder) ownVDSO() *file {
 	if u.vdso != nil {
 		return u.vdso

@@ -27,7 +27,7 @@ func frames(addrs ...uint64) (*unwind.Memory, uint64) {
 	return &unwind.Memory{Base: base, Data: append(b, make([]byte, 16)...)}, base
 }
 
-// jit is a process that runs code which no file holds.
+// jit returns an unwinder with process 7, which runs code that is in no file.
 func jit(t *testing.T) *unwind.Unwinder {
 	t.Helper()
 	root := t.TempDir()
@@ -91,7 +91,7 @@ func TestEndlessStacksAreCut(t *testing.T) {
 	if got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), mem); len(got) != unwind.MaxFrames || whole {
 		t.Errorf("%d frames, whole: %v", len(got), whole)
 	}
-	// A chain that turns back ends, too.
+	// A chain of frame pointers that loops ends, too.
 	binary.LittleEndian.PutUint64(mem.Data[16:], fp)
 	if got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), mem); len(got) != 3 || whole {
 		t.Errorf("%x, whole: %v", got, whole)
@@ -159,8 +159,8 @@ func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
 	expect(0, "when none does")
 }
 
-// A stack is often read when its process has ended. What the process mapped before it was last looked
-// at is known all the same.
+// A stack is often unwound after its process has ended. The mappings that were read before are still
+// known, with their files.
 func TestStacksOfAProcessThatHasEndedAreWhole(t *testing.T) {
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-// Every function that the kernel maps into processes has rules.
+// Every function of the vDSO has rules.
 func TestRulesOfTheVDSO(t *testing.T) {
 	b, err := readVDSO()
 	if err != nil {
