@@ -78,7 +78,7 @@ func TestPythonStackBelongsToTheNextCallOfItsThread(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingOfPythonIsAskedForAgain(t *testing.T) {
+func TestMissingPythonRecordsAreRequestedAgain(t *testing.T) {
 	for name, records := range map[string][][]byte{
 		"a stack that was sent before": {pyStack(1, 100, 0xabc, 0)},
 		"a code object":                {pyStack(1, 100, 0xabc, 0, pyFrame(7, 0))},

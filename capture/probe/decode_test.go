@@ -177,7 +177,7 @@ func TestIntervalsAreDecoded(t *testing.T) {
 	}
 }
 
-func TestKernelStacksOutliveTheRing(t *testing.T) {
+func TestKernelStacksAreCopiedFromTheRing(t *testing.T) {
 	full := bpf.WireOffFullRec{O: offRec(0), Nstack: 8, Stack: [14]uint64{0xf1}}
 	b := wire(full)
 	r := decodeAll(b)

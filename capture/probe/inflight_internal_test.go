@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestReplacedReturnAddressesArePutBack(t *testing.T) {
+func TestReplacedReturnAddressesAreRestored(t *testing.T) {
 	// Page tables of four levels, and of five.
 	for _, tramp := range []uint64{0x7fff_ffff_e000, 0x00ff_ffff_ffff_e000} {
 		putBack(t, tramp)
@@ -45,7 +45,7 @@ func putBack(t *testing.T, tramp uint64) {
 	}
 }
 
-func TestWhatAThreadInFlightDoes(t *testing.T) {
+func TestStateOfAThreadInACall(t *testing.T) {
 	d := newDecoder(1000, nil)
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	record := func(change func(*bpf.WireFlightRec)) event.InFlight {

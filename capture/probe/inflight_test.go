@@ -31,7 +31,7 @@ func BenchmarkInFlight(b *testing.B) {
 
 // A thread that waits for a lock in a call for a second is told, with who holds it and
 // where it is.
-func TestACallThatDoesNotReturnIsTold(t *testing.T) {
+func TestACallThatDoesNotReturnIsReported(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	answer, _ := b.do("hang cudaStreamSynchronize on=lock at=cuStreamSynchronize stream=7")
 	began := time.Now()

@@ -26,7 +26,7 @@ func (b *bench) setInner(on bool) (files int) {
 	return files
 }
 
-func TestProbesOnTheDriversLaunchesAreTakenOffAndPutBack(t *testing.T) {
+func TestProbesOnTheDriversLaunchesAreDetachedAndReattached(t *testing.T) {
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		for _, pidLink := range []bool{false, true} {
 			b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, pidLink)
@@ -71,7 +71,7 @@ func TestEveryFunctionKeepsItsProbeWithAPerfEventForEach(t *testing.T) {
 }
 
 // The same file gets its probes back when another one has its name.
-func TestProbesArePutBackOnAFileThatWasReplaced(t *testing.T) {
+func TestProbesAreReattachedToAReplacedFile(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	if b.setInner(false) == 0 {
 		t.Skip("this back end keeps all probes")
@@ -92,7 +92,7 @@ func TestProbesArePutBackOnAFileThatWasReplaced(t *testing.T) {
 
 // While probes come and go, every call of the runtime is recorded, and none with the time of
 // another; a launch of the driver is within its own.
-func TestCallsAreRightWhileProbesComeAndGo(t *testing.T) {
+func TestCallsAreRightWhileProbesAreDetachedAndReattached(t *testing.T) {
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, true)
 		b.do("set cudaLaunchKernel:nested;cuLaunchKernel:spin=20us")

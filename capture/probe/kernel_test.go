@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
-func TestErrorsOfOldKernelsSayWhichWouldDo(t *testing.T) {
+func TestErrorsOfOldKernelsNameTheRequiredVersion(t *testing.T) {
 	broken := fmt.Errorf("load scheduler programs: %w", unix.EINVAL)
 	for _, c := range []struct {
 		release string

@@ -18,7 +18,7 @@ func name(t *testing.T, r *probe.Records) probe.KernelName {
 	return r.KernelNames[0]
 }
 
-func TestNamesOfKernelsAreLearntOnEveryBackend(t *testing.T) {
+func TestNamesOfKernelsAreRecordedOnEveryBackend(t *testing.T) {
 	eachBackend(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, backend == probe.BackendPerf)
 		_, r := b.do("call __cudaRegisterFunction 1 func=0x5000 name=_Z3addPf")
@@ -54,7 +54,7 @@ func TestNamesOfKernelsAreLearntOnEveryBackend(t *testing.T) {
 
 // libtorch registers 24,000 kernels at once, most of whose names are long. None is lost, if
 // nobody drains meanwhile: of what comes too fast it is told where the name is.
-func TestTensOfThousandsOfNamesAtOnceAreAllTold(t *testing.T) {
+func TestTensOfThousandsOfNamesAtOnceAreAllReported(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	const n = 30000
 	long := strings.Repeat("k", 900)
@@ -77,7 +77,7 @@ func TestTensOfThousandsOfNamesAtOnceAreAllTold(t *testing.T) {
 }
 
 // What does not fit all the same is counted, and nothing else is lost with it.
-func TestAStormOfNamesIsCounted(t *testing.T) {
+func TestNamesThatDoNotFitAreCounted(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	const n = 200000
 	_, r := b.do("call __cudaRegisterFunction %d timed=0 func=0x5000 name=%s", n, strings.Repeat("k", 150))

@@ -120,7 +120,7 @@ func TestFindOnEveryKindOfFunctionEntry(t *testing.T) {
 	}
 }
 
-func TestCookiesSayWhichFunctionItIs(t *testing.T) {
+func TestCookiesIdentifyTheFunction(t *testing.T) {
 	found, err := cuda.Library().Find("../../internal/cudastub/prebuilt/linux_amd64/lib/libcudart.so.12")
 	if err != nil {
 		t.Fatal(err)

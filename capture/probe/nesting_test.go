@@ -191,7 +191,7 @@ func TestResultsAndErrorsAreRecorded(t *testing.T) {
 	}
 }
 
-func TestPIDLinksLeaveOthersAlone(t *testing.T) {
+func TestPIDLinksDoNotTraceOtherProcesses(t *testing.T) {
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, true)
 		_, r := b.do("call cudaLaunchKernel 10")

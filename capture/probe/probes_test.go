@@ -11,7 +11,7 @@ import (
 
 // What a value names is in its object, so that a probe that is misspelt fails here and not only
 // where the kernel lacks something else.
-func TestKernelProbesNameWhatTheirObjectsHave(t *testing.T) {
+func TestNamesInKernelProbesExistInTheirObjects(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range append([]*kernel.Probe{pages.Probe(0), syscalls.Probe(0)}, kernelProbes...) {
 		spec, err := p.Load()

@@ -64,7 +64,7 @@ func (r fakeRing) read(limit int) (records []string, n int) {
 	return records, n
 }
 
-func TestDrainStopsAtARecordInTheMaking(t *testing.T) {
+func TestDrainStopsAtAnUnfinishedRecord(t *testing.T) {
 	r := newFakeRing(256)
 	r.submit(t, "one")
 	at, _ := r.reserve([]byte("two"))
@@ -87,7 +87,7 @@ func TestDrainStopsAtARecordInTheMaking(t *testing.T) {
 	}
 }
 
-func TestDrainPassesDiscardedRecords(t *testing.T) {
+func TestDrainSkipsDiscardedRecords(t *testing.T) {
 	r := newFakeRing(256)
 	for range 3 {
 		at, _ := r.reserve([]byte("discarded"))
@@ -117,7 +117,7 @@ func TestDrainReadsNoMoreThanItsLimit(t *testing.T) {
 	}
 }
 
-func TestRecordsSurviveTheRingsEnd(t *testing.T) {
+func TestRecordsThatWrapAroundTheRingAreRead(t *testing.T) {
 	r := newFakeRing(256)
 	random := rand.New(rand.NewPCG(1, 2))
 	var want []string

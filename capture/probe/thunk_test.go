@@ -136,7 +136,7 @@ func TestOneCallHasOneProbe(t *testing.T) {
 	}
 }
 
-func TestSeldomCalledFunctionsAreLeftOutWhereProbesAreDear(t *testing.T) {
+func TestSeldomCalledFunctionsAreLeftOutWhereProbesAreExpensive(t *testing.T) {
 	f := Found{Targets: []Target{{Symbol: "often"}, {Symbol: "seldom", Seldom: true}}}
 	if targets, out := f.For(BackendSession); len(targets) != 2 || len(out) != 0 {
 		t.Errorf("%v, without %v", targets, out)

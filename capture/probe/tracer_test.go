@@ -186,7 +186,7 @@ func TestEveryOperationIsTimedOnEveryBackend(t *testing.T) {
 
 // Each wait says from where it was made. The stand-in's program makes its runtime calls from one
 // place and the library its driver calls from another.
-func TestWaitsTellWhereTheyAreMadeFrom(t *testing.T) {
+func TestWaitsHaveTheirCallSites(t *testing.T) {
 	eachFast(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
 		b.do("set cudaStreamSynchronize:nested")

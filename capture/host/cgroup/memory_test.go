@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/cgroup"
 )
 
-func TestTheLeastMemoryLimitCounts(t *testing.T) {
+func TestTheLowestMemoryLimitApplies(t *testing.T) {
 	const v1Memory = v1 + "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	for name, c := range map[string]struct {
 		tree   tree

@@ -34,7 +34,7 @@ func TestKindsAndVersionsOfFileNames(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoELFFileIsRefused(t *testing.T) {
+func TestFilesThatAreNotELFAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"empty": "", "text": "#!/bin/sh\n", "cut": "\x7fELF\x02\x01\x01\x00"} {
 		p := filepath.Join(dir, name)

@@ -123,7 +123,7 @@ func FuzzRecord(f *testing.F) {
 }
 
 // What a user may have put there is loaded with that user's rights, or nobody's.
-func TestAsWhomALibraryIsLoaded(t *testing.T) {
+func TestALibraryIsLoadedAsTheUserWhoMayChangeIt(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -170,7 +170,7 @@ func TestAsWhomALibraryIsLoaded(t *testing.T) {
 }
 
 // Rounds are missed by the clock of who makes them, whenever this process hears of them.
-func TestRoundsHeardLateAreNotMissed(t *testing.T) {
+func TestRoundsReceivedLateAreNotCountedAsMissed(t *testing.T) {
 	t.Parallel()
 	second := uint64(time.Second)
 	now := monotonic()
@@ -182,12 +182,12 @@ func TestRoundsHeardLateAreNotMissed(t *testing.T) {
 	}{
 		{"none", nil, false, 0},
 		{"all late at once", []uint64{8, 6, 4, 2, 0}, false, 0},
-		{"one not made up for", []uint64{8, 4, 3, 1}, false, 1},
-		{"three not made up for", []uint64{9, 1}, false, 3},
-		{"the next is to be heard", []uint64{8}, true, 0},
-		{"one missed, and the next is to be heard", []uint64{12, 8}, true, 1},
-		{"no word", []uint64{8}, false, 3},
-		{"no word yet", []uint64{3}, false, 0},
+		{"one missed", []uint64{8, 4, 3, 1}, false, 1},
+		{"three missed", []uint64{9, 1}, false, 3},
+		{"the next is unread", []uint64{8}, true, 0},
+		{"one missed, and the next is unread", []uint64{12, 8}, true, 1},
+		{"nothing received", []uint64{8}, false, 3},
+		{"nothing received yet", []uint64{3}, false, 0},
 	} {
 		r := &Reader{opts: Options{Period: time.Second}, unread: func() bool { return tt.unread }}
 		for _, ago := range tt.ago {

@@ -45,7 +45,7 @@ func TestACrashedHelperIsStartedAgainAndTheLossCounted(t *testing.T) {
 }
 
 // A call that does not return holds up nobody, and the helper is replaced.
-func TestAHangingLibraryHoldsUpNobody(t *testing.T) {
+func TestAHangingLibraryDoesNotBlockTheReader(t *testing.T) {
 	t.Parallel()
 	lib := standIn(t, "gpus=1")
 	r := start(t, nvml.Options{Dirs: []string{lib.Dir}, ReadPatience: 200 * time.Millisecond})

@@ -148,7 +148,7 @@ func without(t *testing.T, path, function string) {
 }
 
 // What a GPU, a driver or the permissions keep back is missing alone.
-func TestWhatCannotBeReadIsMissingAlone(t *testing.T) {
+func TestOnlyUnreadableFieldsAreMissing(t *testing.T) {
 	t.Parallel()
 	lib := standIn(t, "gpus=2", "util=97", "temp=84", "fail.nvmlDeviceGetTotalEccErrors=3",
 		"fail.nvmlDeviceGetComputeRunningProcesses_v2=4",
@@ -177,7 +177,7 @@ func TestWhatCannotBeReadIsMissingAlone(t *testing.T) {
 	}
 }
 
-func TestXidErrorsCome(t *testing.T) {
+func TestXidErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	lib := standIn(t, "gpus=2")
 	r := start(t, nvml.Options{Dirs: []string{lib.Dir}, Period: 200 * time.Millisecond})
@@ -251,7 +251,7 @@ func TestAUsersLibraryIsLoadedByThatUser(t *testing.T) {
 }
 
 // What is missing or does not work is said, not made up for.
-func TestWhyThereAreNoReadings(t *testing.T) {
+func TestMissingReadingsAreExplained(t *testing.T) {
 	t.Parallel()
 	broken := t.TempDir()
 	if err := os.WriteFile(filepath.Join(broken, "libnvidia-ml.so.1"), []byte("not a library"), 0o755); err != nil {
@@ -290,7 +290,7 @@ func TestWhyThereAreNoReadings(t *testing.T) {
 }
 
 // NVIDIA's own library, where there is no driver.
-func TestNVIDIAsLibraryIsLoadedAndAskedInVain(t *testing.T) {
+func TestNVIDIAsLibraryWithoutADriverIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := nvidiatest.Folder(t, "libnvidia-ml.so.1")
 	noDriver(t)

@@ -18,7 +18,7 @@ const (
 	uid_ = "3e9f8a56_7c1d_4a2b_9e3f_0123456789ab"
 )
 
-func TestControlGroupPathsTellTheOwner(t *testing.T) {
+func TestControlGroupPathsNameTheOwner(t *testing.T) {
 	t.Parallel()
 	pod := func(runtime string) owner.Owner { return owner.Owner{PodUID: uid, Container: id, Runtime: runtime} }
 	container := func(runtime string) owner.Owner { return owner.Owner{Container: id, Runtime: runtime} }
@@ -123,7 +123,7 @@ func FuzzFromPath(f *testing.F) {
 	})
 }
 
-func TestOwnersInWords(t *testing.T) {
+func TestOwnersAsText(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]owner.Owner{
 		"pod ml/train-0 container worker (containerd 1a2b3c4d5e6f)": {
@@ -233,7 +233,7 @@ func TestOwnersOfProcesses(t *testing.T) {
 			"proc/42/cgroup": group, "proc/42/status": inside,
 			"var/log/pods/ml_train-0_" + uid + "/worker/": "", "var/log/pods/ml_other_" + strings.ToUpper(uid) + "/x/": "",
 		}, full},
-		"several containers in the pod, told apart by a mount": {map[string]string{
+		"several containers in the pod, distinguished by a mount": {map[string]string{
 			"proc/42/cgroup": group, "proc/42/status": inside,
 			"proc/42/mountinfo": "640 617 8:1 /var/lib/kubelet/pods/" + uid +
 				"/containers/worker/5a6b /dev/termination-log rw - ext4 /dev/sda1 rw\n",
@@ -284,7 +284,7 @@ func TestOwnersOfProcesses(t *testing.T) {
 			"proc/42/cgroup":  "0::/system.slice/slurmd.service\n",
 			"proc/42/environ": "SLURM_JOB_ID=\x1b[2J\x00SLURM_STEP_ID=0\x00",
 		}, owner.Owner{Unit: "slurmd.service"}},
-		"a process that is gone": {map[string]string{"proc/43/cgroup": group}, owner.Owner{}},
+		"a process that has ended": {map[string]string{"proc/43/cgroup": group}, owner.Owner{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

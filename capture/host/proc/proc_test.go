@@ -160,7 +160,7 @@ func TestVanishedProcessIsNotExist(t *testing.T) {
 	}
 }
 
-func TestOpenTellsAReplacedFileFromTheMappedOne(t *testing.T) {
+func TestOpenDetectsAReplacedFile(t *testing.T) {
 	f, root := tree(t, map[string]string{
 		"1/root/lib/libx.so":        "",
 		"1/map_files/400000-401000": "",

@@ -30,7 +30,7 @@ func TestUsageOfThisProcess(t *testing.T) {
 	}
 }
 
-func TestUsageOfMadeUpProcesses(t *testing.T) {
+func TestUsageOfFakeProcesses(t *testing.T) {
 	fs, _ := tree(t, map[string]string{
 		"7/stat":   "7 (a) b) S 1 7 7 0 -1 4194304 123 0 45 0 1 2 0 0 20 0 1 0 100 4096 67 18446744073709551615\n",
 		"7/status": "Name:\ta) b\nVmSwap:\t     12 kB\n",

@@ -113,7 +113,7 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	}
 }
 
-func TestWritebackIsForWhoWroteTheFile(t *testing.T) {
+func TestWritebackIsAttributedToTheWriter(t *testing.T) {
 	dev, number := probetest.Loop(t, 32<<20)
 	if out, err := exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0",
 		dev).CombinedOutput(); err != nil {
@@ -222,7 +222,7 @@ func swapped(t *testing.T) (in, out uint64) {
 	return in * uint64(os.Getpagesize()), out * uint64(os.Getpagesize())
 }
 
-func TestSwappingIsForTheProcess(t *testing.T) {
+func TestSwappingIsAttributedToTheProcess(t *testing.T) {
 	const disk = 128 << 20
 	dev, number := probetest.Loop(t, disk)
 	swapOn(t, dev, disk)

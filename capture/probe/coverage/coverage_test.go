@@ -158,7 +158,7 @@ func TestNothingIsTracedWhereTracingDoesNotWork(t *testing.T) {
 	}
 }
 
-func TestProcessesThatMayNotBeLookedAtAreCounted(t *testing.T) {
+func TestProcessesThatMayNotBeReadAreCounted(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may look at everything")
 	}
@@ -180,8 +180,8 @@ func TestWithoutProcThereIsAnError(t *testing.T) {
 	}
 }
 
-// TestTheFormOfTheReport holds the JSON against a copy: programs rely on it.
-func TestTheFormOfTheReport(t *testing.T) {
+// TestReportFormat holds the JSON against a copy: programs rely on it.
+func TestReportFormat(t *testing.T) {
 	r := coverage.Report{
 		Schema: 1, Hidden: 1, Backend: "session", Reasons: []coverage.Reason{{Code: "c", What: "w", Why: "y", Next: "n"}},
 		Processes: []coverage.Process{{

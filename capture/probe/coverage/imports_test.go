@@ -37,7 +37,7 @@ func caller(names ...string) string {
 }
 
 // A program that launches by a function that is not traced is not "traced: yes".
-func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
+func TestImportsOfAProcessAreComparedWithTracedFunctions(t *testing.T) {
 	m, _, _ := newMachine(t)
 	dir := t.TempDir()
 	runtime := compile(t, filepath.Join(dir, "libcudart.so.14"),
@@ -99,7 +99,7 @@ func TestWhatAProcessImportsIsComparedWithWhatIsTraced(t *testing.T) {
 }
 
 // A file that calls a CUDA library which cannot be attached to has that reason only.
-func TestFunctionsOfALibraryThatIsGoneAreNotListed(t *testing.T) {
+func TestFunctionsOfARemovedLibraryAreNotListed(t *testing.T) {
 	m, _, _ := newMachine(t)
 	dir := t.TempDir()
 	runtime := compile(t, filepath.Join(dir, "libcudart.so.14"), function("cudaMalloc", "cudaLaunchKernelTomorrow"),

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestACopyOfTheRuntimeLaunchesByItsLocalFunctions(t *testing.T) {
+func TestLocalLaunchFunctionsOfAProgramAreFound(t *testing.T) {
 	dir := t.TempDir()
 	source, file := filepath.Join(dir, "t.c"), filepath.Join(dir, "t")
 	const text = `#define F __attribute__((noinline, used)) static int

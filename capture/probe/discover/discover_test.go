@@ -104,7 +104,7 @@ func programs(t *testing.T) (cudastub.Files, embedded.Files) {
 	return files, inside
 }
 
-func TestWhatAProcessHas(t *testing.T) {
+func TestLibrariesOfAProcessAreFound(t *testing.T) {
 	files, inside := programs(t)
 	runtime, driver := filepath.Join(files.LibDir, "libcudart.so.12"), filepath.Join(files.LibDir, "libcuda.so.1")
 	nccl := filepath.Join(t.TempDir(), "libnccl.so.2.21.5")
@@ -162,7 +162,7 @@ func TestWhatAProcessHas(t *testing.T) {
 	}
 }
 
-func TestNamedProcessesAreSearchedWithoutASign(t *testing.T) {
+func TestNamedProcessesAreSearchedBeforeTheyUseCUDA(t *testing.T) {
 	_, inside := programs(t)
 	m := newMachine(t)
 	m.process(1, "/", inside.Engine, inside.Library)
@@ -191,7 +191,7 @@ func TestAFileIsSearchedOnceItsProcessUsesCUDA(t *testing.T) {
 	}
 }
 
-func TestEachProcessIsSeenThroughItsOwnRoot(t *testing.T) {
+func TestFilesAreOpenedThroughTheRootOfTheirProcess(t *testing.T) {
 	files, _ := programs(t)
 	m := newMachine(t)
 	m.process(1, files.Dir, "/lib/libcudart.so.12", "/lib/libcuda.so.1")
@@ -200,7 +200,7 @@ func TestEachProcessIsSeenThroughItsOwnRoot(t *testing.T) {
 	}
 }
 
-func TestALibraryThatCannotBeOpenedIsTold(t *testing.T) {
+func TestALibraryThatCannotBeOpenedIsReported(t *testing.T) {
 	files, _ := programs(t)
 	m := newMachine(t)
 	m.process(1, files.Dir, "/lib/libcudart.so.12")
@@ -213,9 +213,9 @@ func TestALibraryThatCannotBeOpenedIsTold(t *testing.T) {
 	}
 }
 
-// TestAReplacedFileIsLookedAtAgain: a name, and even an inode number, may stand
+// TestAReplacedFileIsReadAgain: a name, and even an inode number, may stand
 // for another file later.
-func TestAReplacedFileIsLookedAtAgain(t *testing.T) {
+func TestAReplacedFileIsReadAgain(t *testing.T) {
 	_, inside := programs(t)
 	path := filepath.Join(t.TempDir(), "program")
 	write := func(from string) {

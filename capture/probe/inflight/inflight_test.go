@@ -8,7 +8,7 @@ import (
 )
 
 // The program and those that read it agree from which age on a call is told.
-func TestTheProgramKnowsTheLeastAge(t *testing.T) {
+func TestTheProgramHasTheMinimumAge(t *testing.T) {
 	s, err := LoadInFlight()
 	if err != nil {
 		t.Fatal(err)

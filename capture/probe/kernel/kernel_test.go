@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
-func TestTracepointsAreCheckedByWhatTheyPass(t *testing.T) {
+func TestTracepointsAreCheckedByTheirArguments(t *testing.T) {
 	kerneltest.Require(t)
 	h := &kernel.Host{Types: btf.NewCache()}
 	if err := h.CheckTracepoint("inet_sock_set_state", "sock"); err != nil {

@@ -31,7 +31,7 @@ func TestReclaimUnderALimitIsRecorded(t *testing.T) {
 
 // Nobody reads while so many are born and end that their ring fills: those that the
 // kernel ends are told all the same.
-func TestProcessesEndedForLackOfMemoryAreTold(t *testing.T) {
+func TestOutOfMemoryKillsAreRecordedWhenTheRingIsFull(t *testing.T) {
 	tr, shell, begin := probetest.AdoptShell(t, "for ((i = 0; i < 2200; i++)); do (:); done; exec tail /dev/zero",
 		probe.Options{})
 	probetest.Limited(t, 64<<20)(shell.Process.Pid) // only tail needs more, also while the others end slowly

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { probetest.Main(m) }
 
-func TestPagesAreCountedForWhoIsGivenThem(t *testing.T) {
+func TestPagesAreCountedForTheAllocatingProcess(t *testing.T) {
 	tr := probetest.Open(t, probe.Options{})
 	p, err := tr.OpenPages()
 	if err != nil {

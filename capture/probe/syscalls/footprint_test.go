@@ -11,7 +11,7 @@ import (
 )
 
 // What does not fit into a table is counted, and what does is still right.
-func TestFullTablesOfAFootprintAreLosses(t *testing.T) {
+func TestFullFootprintTablesCountLosses(t *testing.T) {
 	const entries = 6
 	tr, shell, begin := probetest.AdoptShell(t, "for i in 1 2 3; do read x < /etc/passwd; : > /dev/null; : < "+
 		"/no/such/$i; done 2>/dev/null; read line", probe.Options{})

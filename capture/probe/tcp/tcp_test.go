@@ -21,7 +21,7 @@ import (
 
 // A shell talks to a server over a wire: what the wire loses is sent again, what it
 // delays is a spike, and a port where nobody listens refuses.
-func TestTroubleOnConnectionsIsRecorded(t *testing.T) {
+func TestConnectionProblemsAreRecorded(t *testing.T) {
 	kerneltest.Require(t)
 	w := testnet.New(t, nil)
 	var l net.Listener

@@ -69,7 +69,7 @@ func TestStateStaysWithItsMapping(t *testing.T) {
 	}
 }
 
-func TestFruitlessReadsGetRare(t *testing.T) {
+func TestReadsThatFindNothingNewGetLessFrequent(t *testing.T) {
 	c, write := fake(t)
 	write(program)
 	for range 100 {
@@ -87,7 +87,7 @@ func TestFruitlessReadsGetRare(t *testing.T) {
 	}
 }
 
-func TestProcessThatEndedKeepsWhatIsKnownUntilForgotten(t *testing.T) {
+func TestEndedProcessKeepsItsMappingsUntilForgotten(t *testing.T) {
 	c, write := fake(t)
 	write(program)
 	c.Process(7)
@@ -107,7 +107,7 @@ func TestProcessThatEndedKeepsWhatIsKnownUntilForgotten(t *testing.T) {
 	}
 }
 
-func TestAForkHasWhatItsParentHas(t *testing.T) {
+func TestForkedProcessHasItsParentsMappings(t *testing.T) {
 	c, write := fake(t)
 	write(program + library)
 	c.Process(7).Find(0x1000).State = 5
@@ -130,7 +130,7 @@ func TestAForkHasWhatItsParentHas(t *testing.T) {
 }
 
 // A cache passes what it reads to another one.
-func TestWhatIsReadIsTold(t *testing.T) {
+func TestReadMappingsAreReported(t *testing.T) {
 	c, write := fake(t)
 	other := addrspace.New[int](proc.New(t.TempDir())) // finds no process
 	told := 0

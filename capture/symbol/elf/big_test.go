@@ -111,7 +111,7 @@ func TestManyFunctionsTakeEightBytesEach(t *testing.T) {
 }
 
 // A big table gives the same answers as one in memory.
-func TestBigTablesChooseNamesAsOthersDo(t *testing.T) {
+func TestBigTablesChooseTheSameNames(t *testing.T) {
 	syms := []testSym{
 		{"last", global, 1, 0x9000, 0x10},
 		{"outer", global, 1, 0x1000, 0x100},

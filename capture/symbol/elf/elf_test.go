@@ -310,7 +310,7 @@ func pretend(t testing.TB, file string, at uint64) (pid int, root string) {
 	return pid, root
 }
 
-func TestFileThatIsNoELFStillGivesItsName(t *testing.T) {
+func TestFramesInAFileThatIsNotELFHaveItsName(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"text":  func(p string) error { return os.WriteFile(p, []byte("#!/bin/sh\n"), 0o600) },
 		"empty": func(p string) error { return os.WriteFile(p, nil, 0o600) },

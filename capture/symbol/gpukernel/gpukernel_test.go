@@ -30,7 +30,7 @@ func TestNamesOfKernelsAreReadable(t *testing.T) {
 	}
 }
 
-func TestALongNameEnds(t *testing.T) {
+func TestLongNamesAreCut(t *testing.T) {
 	t.Parallel()
 	long := "_Z1fI" + strings.Repeat("St6vectorI", 400) + "i" + strings.Repeat("E", 400) + "EvT_"
 	if n := len(gpukernel.Readable(long)); n > 1<<13 {

@@ -22,9 +22,9 @@ func format(minor int) bpf.WirePyTable {
 	return locations
 }
 
-// TestLinesAreThoseOfTheInterpreter reads tables that each version made
+// TestLinesMatchTheInterpreter reads tables that each version made
 // (testdata/fixture.py) and compares every instruction with its own answer.
-func TestLinesAreThoseOfTheInterpreter(t *testing.T) {
+func TestLinesMatchTheInterpreter(t *testing.T) {
 	for minor := Oldest; minor <= Newest; minor++ {
 		version := Version(3<<24 | uint32(minor)<<16).String()
 		b, err := os.ReadFile("testdata/lines-" + version + ".json")
@@ -80,7 +80,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-func TestOffsetsThatTheInterpreterCarries(t *testing.T) {
+func TestOffsetsInTheInterpreterAreRead(t *testing.T) {
 	want := map[string]bpf.WirePyProc{
 		"3.13": {
 			InterpHead: 0x1000 + 632, Flags: 8, Table: 3, InterpNext: 7264, InterpThreads: 7344, TsNext: 8, TsThreadId: 152,
@@ -120,7 +120,7 @@ func runtime(t *testing.T, version string) []byte {
 	return b
 }
 
-func TestInterpretersThatAreNotWalkedSayWhy(t *testing.T) {
+func TestUnsupportedInterpretersSayWhy(t *testing.T) {
 	freeThreaded := runtime(t, "3.14")
 	freeThreaded[16] = 1
 	moved := runtime(t, "3.13")
@@ -225,7 +225,7 @@ func TestTextIsDecoded(t *testing.T) {
 	}
 }
 
-func TestCodeComesInPieces(t *testing.T) {
+func TestCodeIsReadInPieces(t *testing.T) {
 	var r bpf.WirePycodeRec
 	copy(r.Name[:], "f")
 	r.NameStr = bpf.WirePyStr{Length: 1, State: 1 << 2}
@@ -242,7 +242,7 @@ func TestCodeComesInPieces(t *testing.T) {
 	}
 }
 
-func TestPythonFramesTakeThePlaceOfTheLoop(t *testing.T) {
+func TestPythonFramesReplaceTheLoop(t *testing.T) {
 	const loop = "_PyEval_EvalFrameDefault"
 	for name, tt := range map[string]struct{ native, python, want string }{
 		"one run": {"free ffi " + loop + " main", "b a.", "free ffi b a main"},

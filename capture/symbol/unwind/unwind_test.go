@@ -72,7 +72,7 @@ func TestCodeWithoutTablesIsWalkedByFramePointers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFramePointerIsNotFollowed(t *testing.T) {
+func TestInvalidFramePointersAreNotFollowed(t *testing.T) {
 	u := jit(t)
 	mem, fp := frames(0x1200, 0x999999)
 	got, whole := u.Unwind(7, registers(u, 0x1100, fp, fp), mem)
@@ -98,7 +98,7 @@ func TestEndlessStacksAreCut(t *testing.T) {
 	}
 }
 
-func TestProcessThatIsGoneHasOneFrame(t *testing.T) {
+func TestEndedProcessHasOneFrame(t *testing.T) {
 	u := jit(t)
 	mem, fp := frames(0x1200, 0x1300)
 	if got, whole := u.Unwind(8, registers(u, 0x1100, fp, fp), mem); !reflect.DeepEqual(got, []uint64{0x1100}) || whole {
