@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestSocketsTellWhoServes(t *testing.T) {
+func TestSocketsIdentifyTheServer(t *testing.T) {
 	tcp := func(local uint16, remote string) event.Socket {
 		a := netip.MustParseAddrPort(remote)
 		return event.Socket{Kind: event.SocketTCP, LocalPort: local, Remote: a.Addr().As16(), RemotePort: a.Port()}

@@ -105,7 +105,7 @@ func TestAGroupIsQueuedAtItsOutermostEnd(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyWaitsForIsGivenUp(t *testing.T) {
+func TestCollectivesThatNobodyWaitsForAreGivenUp(t *testing.T) {
 	r := &trace{t: t, at: 100}
 	for range collective.MaxPending + 10 {
 		r.call("ncclAllReduce", 1, 64, 0, 5)

@@ -61,7 +61,7 @@ func TestRunningJobsAreMatched(t *testing.T) {
 		list []event.Collective
 		told map[uint32]collective.Rank
 	}{
-		"nobody says which ranks they are": {job(20, 21), nil},
+		"ranks that are not known": {job(20, 21), nil},
 		"one job of one rank each": {
 			job(20, 21),
 			map[uint32]collective.Rank{10: {Rank: 0, Ranks: 1}, 11: {Rank: 0, Ranks: 1}},

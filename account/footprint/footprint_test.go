@@ -89,7 +89,7 @@ func TestFootprintFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestAFootprintThatEndedEarlyIsNotToldAsAWholeOne(t *testing.T) {
+func TestAFootprintThatEndedEarlyIsReportedAsSuch(t *testing.T) {
 	s := sample()
 	first := ^uint64(0)
 	for _, p := range s.Report().Processes {
@@ -108,7 +108,7 @@ func TestAFootprintThatEndedEarlyIsNotToldAsAWholeOne(t *testing.T) {
 }
 
 // What io_uring does is not seen, which is said where it was used.
-func TestUseOfIOUringIsTold(t *testing.T) {
+func TestUseOfIOUringIsReported(t *testing.T) {
 	for enters, want := range map[uint64]string{0: "", 1: "entered once:", 7: "entered 7 times:"} {
 		s := sample()
 		s.Add(&event.Footprint{Syscalls: []event.SyscallCount{{PID: 10, Nr: 426, Calls: enters + 2, Errors: 2}}})

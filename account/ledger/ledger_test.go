@@ -103,7 +103,7 @@ off +0 thread=1/2 dur=10ms class=futex futex=0x20 holder=1`)
 	}
 }
 
-func TestBehindTrustsOnlyProof(t *testing.T) {
+func TestBehindNeedsProof(t *testing.T) {
 	for name, tc := range map[string]struct {
 		row  string
 		want uint32
@@ -157,7 +157,7 @@ total +10ms thread=1/1 on_cpu=3ms block_io=7ms`)
 	}
 }
 
-func TestRunnersLeaveTheIdleTaskOut(t *testing.T) {
+func TestRunnersOmitTheIdleTask(t *testing.T) {
 	r := parse(t, `
 off +0 thread=1/1 dur=10ms class=runq idle=2ms culprit=0/0/swapper:2ms culprit=7/7/b:3ms culprit=8/8/a:9ms
 off +20ms thread=1/1 dur=3ms class=runq culprit=7/7/b:3ms`)

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestPeersAreKnownByTheirSocket(t *testing.T) {
+func TestPeersAreFoundByTheirSocket(t *testing.T) {
 	loop := func(local, remote uint16) event.Socket {
 		return event.Socket{
 			Kind: event.SocketTCP, LocalPort: local, RemotePort: remote,
@@ -59,7 +59,7 @@ func TestNumbersOfSystemCallsAreOfTheRecordingsArchitecture(t *testing.T) {
 	}
 }
 
-func TestWaitsThatTimeOutAreForWhoReleasesTheFutex(t *testing.T) {
+func TestWaitsThatTimeOutAreAttributedToTheUsualWaker(t *testing.T) {
 	const waiter, releaser, bystander = 10, 20, 30
 	wait := func(futex, wakerFutex uint64, waker uint32) event.OffCPU {
 		return event.OffCPU{

@@ -9,7 +9,7 @@ import (
 
 const ms = 1_000_000
 
-func TestReclaimGoesToTheEpisodesItLiesIn(t *testing.T) {
+func TestReclaimIsSplitAmongTheEpisodesItOverlaps(t *testing.T) {
 	who := event.Thread{PID: 1, TID: 2}
 	list := []ledger.Episode{
 		{Start: 10 * ms, Duration: 5 * ms, Thread: who},

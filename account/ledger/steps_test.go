@@ -133,7 +133,7 @@ func TestStepsOfAThinnedRecording(t *testing.T) {
 	}
 }
 
-func TestStepsDoNotSpanWhatWasNotSeen(t *testing.T) {
+func TestStepsDoNotSpanUnrecordedTime(t *testing.T) {
 	a, b := sequence("cls", 20), sequence("cls", 20)
 	for i := range b {
 		b[i].Start += 1_000_000_000

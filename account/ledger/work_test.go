@@ -51,7 +51,7 @@ func TestWaitsHaveTheWorkOfAllThreadsSinceTheLastOne(t *testing.T) {
 	}
 }
 
-func TestMuchWorkOfAThinnedSequenceIsKnown(t *testing.T) {
+func TestWorkOfManyThinnedCallsIsKnown(t *testing.T) {
 	launch, sync := opNamed(t, "cudaLaunchKernel"), opNamed(t, "cudaStreamSynchronize")
 	span := []event.CallTime{{Op: sync}}
 	for range 20 {

@@ -21,7 +21,7 @@ func chains(ids ...string) *report.Report {
 	return r
 }
 
-func TestFindingThatIsGoneIsRemembered(t *testing.T) {
+func TestPastFindingsAreKept(t *testing.T) {
 	var f live.Findings
 	at := time.Unix(1000, 0)
 	f.Add(chains("a", "b"), at)

@@ -36,7 +36,7 @@ func run(t *live.Stats, of event.Thread, length time.Duration) (now uint64) {
 	return start + uint64(length)
 }
 
-func TestTimeOfAThreadIsToldByWindow(t *testing.T) {
+func TestTimeOfAThreadIsReportedByWindow(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
 	now := run(ta, engine, 90*time.Second)
@@ -71,7 +71,7 @@ func TestTimeOfAThreadIsToldByWindow(t *testing.T) {
 
 // A thread that has not left a CPU, or not come back to one, is not told of: that is not
 // to look as if it had done nothing.
-func TestWhatTheKernelHasNotToldIsSaid(t *testing.T) {
+func TestTimeNotYetReportedIsUnaccounted(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
 	now := run(ta, engine, 20*time.Second)
@@ -83,7 +83,7 @@ func TestWhatTheKernelHasNotToldIsSaid(t *testing.T) {
 }
 
 // What a thread that hangs in a call waits for is known although it has not come back.
-func TestTimeInACallThatDoesNotReturnIsTold(t *testing.T) {
+func TestTimeInACallThatDoesNotReturnIsReported(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
 	last := run(ta, engine, 20*time.Second)
@@ -130,7 +130,7 @@ func TestThreadsAreBoundedAndThoseLeftOutCounted(t *testing.T) {
 	}
 }
 
-func TestThreadsOfOthersAreNotShown(t *testing.T) {
+func TestThreadsOfUntracedProcessesAreNotShown(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
 	ta.Batch(&store.Batch{Records: event.Records{ThreadTimes: []event.ThreadTime{
@@ -193,7 +193,7 @@ func TestMemoryOfAProcessIsKept(t *testing.T) {
 	}
 }
 
-func TestProcessesThatEndedAreForgottenInTheEnd(t *testing.T) {
+func TestOnlyTheLastEndedProcessesAreKept(t *testing.T) {
 	launch, _ := event.ByName("cudaLaunchKernel")
 	ta := live.New()
 	for pid := uint32(1); pid <= 100; pid++ {
@@ -214,7 +214,7 @@ func TestProcessesThatEndedAreForgottenInTheEnd(t *testing.T) {
 }
 
 // The number of a process may be given out again.
-func TestNumberThatIsUsedAgainIsNotForgotten(t *testing.T) {
+func TestProcessThatReusesAPIDIsKept(t *testing.T) {
 	ta := live.New()
 	end := func(pid uint32) {
 		ta.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{
@@ -236,7 +236,7 @@ func TestNumberThatIsUsedAgainIsNotForgotten(t *testing.T) {
 	}
 }
 
-func TestWhatHappenedOnceIsKept(t *testing.T) {
+func TestNoticesAreKept(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "hungry"))
 	for i := range 70 {

@@ -137,7 +137,7 @@ func TestMemoryFromBeforeTheTraceIsNotCountedTwice(t *testing.T) {
 
 // A free returns after another thread got the same address, and so is recorded
 // after that thread's allocation.
-func TestAnAddressGivenOutAgainBeforeItsFreeReturned(t *testing.T) {
+func TestAnAddressReusedBeforeItsFreeReturned(t *testing.T) {
 	m := start(t)
 	m.alloc("cudaMalloc", 0x1000, 100, 0)
 	m.call("cudaMalloc",
@@ -153,7 +153,7 @@ func TestAnAddressGivenOutAgainBeforeItsFreeReturned(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitIsCounted(t *testing.T) {
+func TestAllocationsThatDoNotFitAreCounted(t *testing.T) {
 	m := &made{t, 0, memory.NewTracker(2)}
 	for i := range uint64(5) {
 		m.alloc("cudaMalloc", 0x1000+i, 1, 0)

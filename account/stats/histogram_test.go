@@ -279,9 +279,9 @@ func TestEachBucketIsVisitedOnce(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanTheRestIsAboveWhatCovers: of values of any kind, near to each
+// TestValuesAboveCoversAreAtMostTheRest: of values of any kind, near to each
 // other or not.
-func TestNoMoreThanTheRestIsAboveWhatCovers(t *testing.T) {
+func TestValuesAboveCoversAreAtMostTheRest(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 200 {

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestFewCallsAreKept(t *testing.T) {
+func TestKeptCallsAreBounded(t *testing.T) {
 	m := callCache{on: true}
 	some := func(from, to int64, n int) cachePart {
 		p := cachePart{from: from, to: to}

@@ -11,7 +11,7 @@ import (
 
 // Calls whose nanosecond is taken, by an earlier row or in the same batch, move
 // to the next free one with all that belongs to them.
-func TestTakenKeysAreSteppedOver(t *testing.T) {
+func TestUsedKeysAreSkipped(t *testing.T) {
 	const spread = 2000
 	op := opOf(t, "cudaLaunchKernel")
 	rng := rand.New(rand.NewPCG(3, 4))

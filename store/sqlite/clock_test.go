@@ -50,7 +50,7 @@ func TestArrivalsAreComparedByOneClock(t *testing.T) {
 	}{
 		{"known", 9, hour, [2]string{"a", "b"}, "1 1 node-1 700000 2", int64(-hour)},
 		{"too few operations", 4, hour, [2]string{"a", "b"}, "<nil> <nil> <nil> <nil> 2", nil},
-		{"too few operations of machines that are not told", 4, hour, [2]string{}, "<nil> <nil> <nil> <nil> 2", nil},
+		{"too few operations of machines that are not known", 4, hour, [2]string{}, "<nil> <nil> <nil> <nil> 2", nil},
 		{"one kernel with two names", 4, 0, [2]string{"a", "a"}, "1 1 node-1 700000 2", int64(0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

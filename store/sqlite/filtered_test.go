@@ -130,9 +130,9 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 	}
 }
 
-// TestNotesAreOfTheRecording: a view in which it has nothing is not one to read, nor a column
+// TestNotesNameOnlyWhatTheRecordingHas: a view in which it has nothing is not one to read, nor a column
 // that it does not know.
-func TestNotesAreOfTheRecording(t *testing.T) {
+func TestNotesNameOnlyWhatTheRecordingHas(t *testing.T) {
 	t.Parallel()
 	w, bare := create(t, sqlite.Options{})
 	must(t, w.Write(&store.Batch{Records: event.Records{OffCPU: []event.OffCPU{{
@@ -159,8 +159,8 @@ func TestNotesAreOfTheRecording(t *testing.T) {
 	}
 }
 
-// TestFilteredViewsNameViewsThatAreThere: what is to be read instead can be read.
-func TestFilteredViewsNameViewsThatAreThere(t *testing.T) {
+// TestFilteredViewsNameExistingViews: what is to be read instead can be read.
+func TestFilteredViewsNameExistingViews(t *testing.T) {
 	t.Parallel()
 	path := fullRecording(t)
 	for _, r := range query(t, path, "select name, coalesce(exact, '') from filtered_views") {

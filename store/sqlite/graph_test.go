@@ -138,7 +138,7 @@ func TestGraphsOfTheDriverCountOnce(t *testing.T) {
 	}
 }
 
-func TestTheLivesOfGraphsAreNotThinned(t *testing.T) {
+func TestGraphLifeCycleCallsAreNotThinned(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{RawRate: 100})
 	b := &store.Batch{}

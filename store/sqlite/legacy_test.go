@@ -51,7 +51,7 @@ func TestOpenReadsARecordingOfThisVersion(t *testing.T) {
 	}
 }
 
-func TestEarlierCallsGetDepthAndLedgerFromTheirRows(t *testing.T) {
+func TestLegacyCallsGetDepthAndLedgerFromTheirRows(t *testing.T) {
 	t.Parallel()
 	r := openLegacy(t, legacy(t, "0.8"))
 	var got []string
@@ -81,7 +81,7 @@ func TestEarlierCallsGetDepthAndLedgerFromTheirRows(t *testing.T) {
 	}
 }
 
-func TestEarlierIntervalsBeginBeforeTheirRecord(t *testing.T) {
+func TestLegacyIntervalsBeginBeforeTheirRecord(t *testing.T) {
 	t.Parallel()
 	r := openLegacy(t, legacy(t, "0.8"))
 	var got []string
@@ -105,7 +105,7 @@ func TestEarlierIntervalsBeginBeforeTheirRecord(t *testing.T) {
 	}
 }
 
-func TestEarlierStatisticsCountWhatIsNotListed(t *testing.T) {
+func TestLegacyStatisticsCountUnlistedCalls(t *testing.T) {
 	t.Parallel()
 	r := openLegacy(t, legacy(t, "0.8"))
 	stats, err := r.OpStats(t.Context(), store.Window{})
@@ -132,7 +132,7 @@ func TestEarlierStatisticsCountWhatIsNotListed(t *testing.T) {
 	}
 }
 
-func TestEarlierHoldsChainsAndSaysWhatWasRecorded(t *testing.T) {
+func TestEarlierReturnsChainsAndWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	r := openLegacy(t, legacy(t, "0.8")).(store.LegacyReader)
 	e, err := r.Earlier(t.Context(), store.Window{From: 1_000_000_000, To: 1_046_000_001})
@@ -177,7 +177,7 @@ func TestEarlierHoldsChainsAndSaysWhatWasRecorded(t *testing.T) {
 	}
 }
 
-func TestEarlierNodesDoNotMix(t *testing.T) {
+func TestLegacyNodesDoNotMix(t *testing.T) {
 	t.Parallel()
 	path := legacy(t, "0.9")
 	r := openLegacy(t, path)
@@ -202,9 +202,9 @@ func TestEarlierNodesDoNotMix(t *testing.T) {
 	}
 }
 
-// TestEarlierHasEveryView compares the columns of the views with those of a
+// TestLegacyRecordingsHaveEveryView compares the columns of the views with those of a
 // recording of this version.
-func TestEarlierHasEveryView(t *testing.T) {
+func TestLegacyRecordingsHaveEveryView(t *testing.T) {
 	t.Parallel()
 	views := func(path, schema string) map[string][]string {
 		all := map[string][]string{}
@@ -237,7 +237,7 @@ func TestEarlierHasEveryView(t *testing.T) {
 	}
 }
 
-func TestEarlierViews(t *testing.T) {
+func TestLegacyViews(t *testing.T) {
 	t.Parallel()
 	path := legacy(t, "0.8")
 	for _, tc := range []struct {
@@ -270,7 +270,7 @@ func TestEarlierViews(t *testing.T) {
 	}
 }
 
-func TestEarlierIsGuardedToo(t *testing.T) {
+func TestLegacyRecordingsAreReadOnly(t *testing.T) {
 	t.Parallel()
 	path := legacy(t, "0.8")
 	for _, q := range []string{
@@ -296,7 +296,7 @@ func TestEarlierIsGuardedToo(t *testing.T) {
 	}
 }
 
-func TestHalfAnEarlierRecordingIsRefused(t *testing.T) {
+func TestPartialLegacyRecordingIsRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "half.db")
 	makeDB(t, path, "create table events (id integer primary key, timestamp integer, pid integer); create table "+

@@ -47,7 +47,7 @@ func mergeLegacy(t *testing.T, inputs ...string) (string, sqlite.MergeResult, er
 	return out, r, err
 }
 
-func TestEarlierRecordingsAreMerged(t *testing.T) {
+func TestLegacyRecordingsAreMerged(t *testing.T) {
 	t.Parallel()
 	// The second machine has the same process ids and stack hash for other things.
 	second := legacyLike(t, "0.8", "'server'", "'worker'", `"s":"cudaMalloc+0x1cb"`, `"s":"allocate"`, "12.5, 50",
@@ -83,8 +83,8 @@ func TestEarlierRecordingsAreMerged(t *testing.T) {
 	}
 }
 
-// TestMergedEarlierRecordingsAreReadByNode reads what explain reads.
-func TestMergedEarlierRecordingsAreReadByNode(t *testing.T) {
+// TestMergedLegacyRecordingsAreReadByNode reads what explain reads.
+func TestMergedLegacyRecordingsAreReadByNode(t *testing.T) {
 	t.Parallel()
 	second := legacyLike(t, "0.8", "'server'", "'worker'", "(0, 1, 3, 200, 10, 2, 9060000",
 		"(0, 1, 3, 200, 30, 2, 9160000")
@@ -148,7 +148,7 @@ func TestMergedEarlierRecordingsAreReadByNode(t *testing.T) {
 	}
 }
 
-func TestControlGroupsOfEarlierRecordingsAreToldApart(t *testing.T) {
+func TestControlGroupsOfLegacyRecordingsAreDistinguished(t *testing.T) {
 	t.Parallel()
 	const groups = ";\ncreate table cgroup_metadata (cgroup_id integer primary key, cgroup_path text); insert into " +
 		"cgroup_metadata values (7, '/%s'); update events set cgroup_id = 7;"
@@ -164,7 +164,7 @@ func TestControlGroupsOfEarlierRecordingsAreToldApart(t *testing.T) {
 	}
 }
 
-func TestEarlierRecordingsThatCannotBeMerged(t *testing.T) {
+func TestLegacyRecordingsThatCannotBeMerged(t *testing.T) {
 	t.Parallel()
 	today := recordingOf(t, "today", store.Session{Boot: "x"}, batchFrom(t))
 	for _, c := range []struct {

@@ -165,7 +165,7 @@ func batchFrom(t testing.TB) *store.Batch {
 
 // Two machines with the same process ids, at the same nanoseconds: what is read of each
 // is what was recorded of it, and nothing is missing in the views.
-func TestMergedMachinesStayApart(t *testing.T) {
+func TestMergedMachinesStaySeparate(t *testing.T) {
 	t.Parallel()
 	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, batchFrom(t))
 	other := batchFrom(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// TestStatisticsTellNestedCallsApart: an operation that is called by the program and by a
+// TestStatisticsSeparateNestedCalls: an operation that is called by the program and by a
 // runtime call has the sums of both, and those of the nested ones, across thinning.
-func TestStatisticsTellNestedCallsApart(t *testing.T) {
+func TestStatisticsSeparateNestedCalls(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{RawRate: 100})
 	who := event.Thread{PID: 7, TID: 7}

@@ -82,7 +82,7 @@ func TestOpSeriesAddsUpToOpStats(t *testing.T) {
 	}
 }
 
-func TestBusyIsWhatTheCallsSay(t *testing.T) {
+func TestBusySpansAreThoseOfTheCalls(t *testing.T) {
 	t.Parallel()
 	path, calls := twoProcesses(t)
 	r := reader(t, path)
@@ -164,7 +164,7 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 
 // An error of a GPU before the first call, or after the last, is part of the recording:
 // windows that are counted from its ends hold it.
-func TestARecordingReachesToErrorsOfGPUs(t *testing.T) {
+func TestTheSpanOfARecordingIncludesGPUErrors(t *testing.T) {
 	t.Parallel()
 	for _, at := range []uint64{t0 - 5e9, t0 + 60e9} {
 		w, path := create(t, sqlite.Options{})

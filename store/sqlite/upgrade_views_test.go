@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestViewsOfTodayOnOlderRecordings: a query of the documents runs on recordings that were
+// TestCurrentViewsOnOlderRecordings: a query of the documents runs on recordings that were
 // made before its view was there, and finds what they hold.
-func TestViewsOfTodayOnOlderRecordings(t *testing.T) {
+func TestCurrentViewsOnOlderRecordings(t *testing.T) {
 	t.Parallel()
 	today := query(t, fullRecording(t),
 		`select v.name, group_concat('"' || c.name || '"', ', ') from sqlite_schema v, pragma_table_info(v.name) c

@@ -656,7 +656,7 @@ func TestMaxBytesPrunesTheOldest(t *testing.T) {
 }
 
 // A host on which little is traced and much goes on.
-func TestMaxBytesPrunesWhatIsKeptByTheSecond(t *testing.T) {
+func TestMaxBytesPrunesPerSecondRecords(t *testing.T) {
 	t.Parallel()
 	const limit, seconds, processes = 2 << 20, 200, 150
 	w, path := create(t, sqlite.Options{MaxBytes: limit})
