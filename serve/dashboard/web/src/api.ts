@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { live } from "./route";
 import type * as wire from "./wire";
 
-// What the server answers is described by docs/openapi.json, of which "make web" makes the
-// types in wire.d.ts. Times in it are Unix nanoseconds, and so above 2^53: their last some
-// hundred nanoseconds are lost here, which no picture shows.
+// docs/openapi.json describes what the server answers; "make web" makes the types in wire.d.ts
+// of it. Times are Unix nanoseconds, and so above 2^53: numbers here round them to some hundred
+// nanoseconds, which no picture shows.
 
-/** What a statement of SQL answers, whose columns have the types T. */
+/** The answer of a SQL statement whose columns have the types T. */
 export type Rows<T> = Pick<wire.Rows, "columns" | "truncated" | "notes"> & { rows: T[] };
 
 const tokenKey = "ingero-token";
@@ -15,17 +15,17 @@ const tokenKey = "ingero-token";
 /** Whether the server wants a token that we do not have. */
 export const locked = signal(false);
 
-/** Whether the token that we have is not the right one. */
+/** Whether the token that we have is wrong. */
 export const wrong = signal(false);
 
-/** How many answers are waited for. */
+/** How many requests have no answer yet. */
 const waiting = signal(0);
 
 effect(() => {
   document.body.ariaBusy = String(waiting.value > 0);
 });
 
-/** Counts up whenever all that is shown should be asked for anew. */
+/** Counts up whenever all that is shown should be requested again. */
 export const asked = signal(0);
 
 /** Keeps the token for this tab, until it is closed. */
@@ -44,7 +44,7 @@ export class Refused extends Error {
   }
 }
 
-/** How many requests a page has running: a tracer answers two at a time, and others wait too. */
+/** How many requests a page has running: a tracer answers two at a time, and others wait as well. */
 const atOnce = 3;
 let running = 0;
 const queue: (() => void)[] = [];
@@ -85,34 +85,35 @@ async function answered(path: string, init: RequestInit): Promise<unknown> {
   try {
     why = (JSON.parse(text) as { error: string }).error;
   } catch {
-    // It stands as it is.
+    // It is not JSON: the text is shown as it is.
   }
   throw new Refused(answer.status, why || `HTTP status ${answer.status}`);
 }
 
-/** Asks for one thing of the API. */
+/** Requests one endpoint of the API. */
 export function get<T>(name: string, params: Record<string, string>, signal?: AbortSignal): Promise<T> {
   const query = new URLSearchParams(params).toString();
   return request(name + (query ? "?" + query : ""), { signal: signal ?? null }) as Promise<T>;
 }
 
-/** Asks a statement of SQL; docs/sql.md has the views. */
+/** Runs a SQL statement; docs/sql.md has the views. */
 export function query<T extends unknown[]>(sql: string, limit: number, signal?: AbortSignal): Promise<Rows<T>> {
   return request("query", { method: "POST", body: JSON.stringify({ sql, limit }), signal: signal ?? null }) as Promise<Rows<T>>;
 }
 
 export interface Loaded<T> {
-  value: T | undefined; // the last answer, also while the next one is asked for
+  value: T | undefined; // the last answer, also while the next one is requested
   error: string;
   busy: boolean;
 }
 
-/** How often a live page asks, in milliseconds. */
+/** The time from an answer to a live page's next request, in milliseconds. */
 const period = 2000;
 
 /**
- * Has what ask says, anew when one of the keys changes, and every two seconds in live mode.
- * A page that is not seen does not ask. A null ask is none; what never changes is asked once.
+ * Calls ask and has its answer; again when one of the keys changes, and every two seconds in
+ * live mode, unless the page is hidden. A null ask is not called. With once, live mode does not
+ * ask again.
  */
 export function useLoad<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, keys: unknown[], once = false): Loaded<T> {
   const [state, set] = useState<Loaded<T>>({ value: undefined, error: "", busy: ask !== null });
@@ -148,7 +149,7 @@ export function useLoad<T>(ask: ((signal: AbortSignal) => Promise<T>) | null, ke
   return state;
 }
 
-/** useLoad of one thing of the API. */
+/** useLoad for one endpoint of the API. */
 export function useGet<T>(name: string, params: Record<string, string>): Loaded<T> {
   return useLoad((signal) => get<T>(name, params, signal), [name, params]);
 }

@@ -6,7 +6,7 @@ import { views } from "./views";
 import { nextTheme, theme } from "./theme";
 import type { Processes, Recording } from "./wire";
 
-/** The page: what is looked at on top, the tabs, and one view. */
+/** The page: at the top the part that is shown, the tabs, and one view. */
 export function App() {
   const [help, setHelp] = useState(false);
   useKeys(() => setHelp((h) => !h));

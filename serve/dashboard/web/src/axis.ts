@@ -14,7 +14,10 @@ const units: [number, string][] = [
   [1e9, "s"],
 ];
 
-/** The distance of ticks of which at most so many fit: 1, 2 or 5 times a power of ten, or a round number of minutes, hours or days. */
+/**
+ * The distance of ticks so that at most so many fit: 1, 2 or 5 times a power of ten, or a round
+ * number of minutes, hours or days.
+ */
 export function tickStep(width: number, most: number): number {
   const want = width / Math.max(most, 1);
   const round = [60, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800].map((s) => s * 1e9);
@@ -27,7 +30,7 @@ export function tickStep(width: number, most: number): number {
   return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= want)!;
 }
 
-/** Ticks of a view. They are at round times of the day; a label tells how far from the one before when they are near. */
+/** Ticks of a view, at round times of the day. Labels of close ones give the time since the last whole ms or µs. */
 export function ticks(v: { from: number; to: number }, most: number, originNS: number, clock: (unixNS: number, step: number) => string): Tick[] {
   const step = tickStep(v.to - v.from, most);
   const out: Tick[] = [];
@@ -56,7 +59,7 @@ function clockless(at: number, size: number): string {
   return (((whole % 1000) + 1000) % 1000) + " " + unit;
 }
 
-/** A time of day as far as the step of the ticks tells. */
+/** A time of day, as precise as the step of the ticks. */
 export function axisClock(unix: number, step: number): string {
   const d = new Date(Math.round(unix / 1e6));
   if (step >= 86400e9) return d.toLocaleDateString("sv-SE");

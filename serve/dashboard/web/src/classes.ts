@@ -1,6 +1,6 @@
-// What a thread did in a stretch of time: on a CPU, or off it by reason, as event.Class
-// has them. The colours are in style.css; hatching tells apart where they are near to each
-// other, so that nothing is said by colour alone.
+// The classes of a thread's time: on a CPU, or off it by reason, as in event.Class. Colours
+// are in style.css; similar ones also differ in hatching, so that nothing is said by colour
+// alone.
 
 import { classList } from "./classlist";
 
@@ -15,7 +15,7 @@ export const classes: Class[] = classList.map((c) => ({ ...c, css: "--" + c.name
 
 const byName = new Map(classes.map((c) => [c.name, c]));
 
-/** The class of a name; one that a newer server knows is shown as "other". */
+/** The class of a name; one that only a newer server knows is shown as "other". */
 export function classOf(name: string): Class {
   return byName.get(name) ?? byName.get("other")!;
 }

@@ -1,5 +1,5 @@
-// The rows of a recording that a finding rests on. Times are compared in SQL: as numbers
-// of this page they would lose their last digits.
+// The rows of a finding's evidence. Times are compared in SQL, because as numbers of this
+// page they would lose their last digits.
 
 import { classes } from "./classes";
 
@@ -18,7 +18,7 @@ export type Span = [
   reason: string | null,
 ];
 
-/** Where the digits of a time stand in the id of a row. */
+/** The digits of a time in the id of a row, and the letter of its kind. */
 const timed = /:(\d{17,})([a-z]?)$/;
 
 function quoted(text: string): string {
@@ -30,8 +30,9 @@ const longest = `max(${waits.map((c) => `l.${c}_ns`).join(", ")})`;
 const classOfLongest = `case ${longest} when 0 then null ${waits.map((c) => `when l.${c}_ns then '${c}'`).join(" ")} end`;
 
 /**
- * A statement for one id. Its letter says what it is: a call has none; a gap between calls,
- * a wait in one, a rank's part in a collective operation. reason is that of waits.
+ * A statement for one id. Its letter says what it is: none for a call, g for a gap between
+ * calls, o for an off-CPU wait, c for a rank's part in a collective operation. Only waits have
+ * a reason.
  */
 function span(id: string): string {
   const [, at, kind] = timed.exec(id) ?? [];

@@ -1,4 +1,4 @@
-/** A duration of so many nanoseconds with three digits, such as 1.41 s. */
+/** A duration, given in nanoseconds, with three digits, such as 1.41 s. */
 export function duration(ns: number): string {
   const units: [number, string][] = [
     [3600e9, "h"],
@@ -29,7 +29,7 @@ export function bytes(n: number): string {
   return (i === 0 ? String(n) : digits(n)) + " " + units[i];
 }
 
-/** A number with its thousands apart. */
+/** A number with its thousands separated. */
 export function count(n: number): string {
   return n.toLocaleString("en-US").replaceAll(",", "\u202f");
 }

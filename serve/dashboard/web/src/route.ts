@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 
-// What is looked at stands in the address, behind the #, so that a view can be
-// bookmarked, sent to somebody and gone back to: #/timeline?from=…&to=…&tid=….
+// The address says what is shown, after the #, so that a view can be bookmarked, sent to
+// somebody and gone back to: #/timeline?from=…&to=…&tid=….
 
 export interface Route {
   view: string;
@@ -19,10 +19,10 @@ addEventListener("hashchange", () => {
   route.value = parse(location.hash);
 });
 
-/** The names of parameters that hold for all views. */
+/** The parameters that all views share. */
 const shared = ["since", "from", "to", "pid", "live"];
 
-/** Scope is the part of the recording that is looked at, as the API takes it. */
+/** The part of the recording that is shown, as parameters of the API. */
 export const scope = computed(() => {
   const p = route.value.params;
   const out: Record<string, string> = {};
@@ -34,10 +34,10 @@ export const scope = computed(() => {
   return out;
 });
 
-/** Whether the page asks again and again. */
+/** Whether live mode is on: the page asks again and again. */
 export const live = computed(() => route.value.params.get("live") === "1");
 
-/** The address of a view. What holds for all views is kept unless it is given anew; null drops it. */
+/** The address of a view. Shared parameters are kept unless they are given; null drops one. */
 export function href(view: string, params: Record<string, string | number | null> = {}): string {
   const out = new URLSearchParams();
   for (const name of shared) {
@@ -51,7 +51,7 @@ export function href(view: string, params: Record<string, string | number | null
   return `#/${view}${query ? "?" + query : ""}`;
 }
 
-/** Changes parameters of the view that is shown. With replace it leaves no step to go back to. */
+/** Changes parameters of the view that is shown. With replace, the browser's history gets no entry. */
 export function change(params: Record<string, string | number | null>, replace = false): void {
   const own: Record<string, string | number | null> = {};
   for (const [name, v] of route.value.params) own[name] = v;

@@ -3,21 +3,20 @@ import { scope } from "./route";
 import type { Ops } from "./wire";
 
 /**
- * Asks a statement. Where the recording lacks a view of it, or a column that is named
- * beside it as "view.column", because it is of an earlier Ingero, there are no rows. A
- * null statement is none.
+ * Runs a statement. There are no rows if the recording, of an earlier Ingero, lacks one of its
+ * views, or the column that needs names as "view.column". A null statement is not run.
  */
 export function useSQL<T extends unknown[]>(sql: string | null, limit = 200, needs = "", once = false): Loaded<T[]> {
   const loaded = useAnswer<T>(sql, limit, needs, once);
   return { ...loaded, value: loaded.value?.rows };
 }
 
-/** useSQL with what the node says of the numbers. */
+/** useSQL with the node's notes on the numbers. */
 export function useAnswer<T extends unknown[]>(sql: string | null, limit = 200, needs = "", once = false): Loaded<Rows<T>> {
   return useLoad(sql === null ? null : (signal) => answer<T>(sql, limit, needs, signal), [sql, limit], once);
 }
 
-/** useSQL of what never changes, like the frames of a stack. */
+/** useSQL for what never changes, like the frames of a stack. */
 export function useFixed<T extends unknown[]>(sql: string | null): Loaded<T[]> {
   return useSQL<T>(sql, 200, "", true);
 }
@@ -31,7 +30,7 @@ async function answer<T extends unknown[]>(sql: string, limit: number, needs: st
 let known: Promise<Set<string>> | undefined;
 let knownOf = -1;
 
-/** The recording's views, and their columns as "view.column", which are asked for once. */
+/** The recording's views, and their columns as "view.column", kept until asked changes. */
 function schema(): Promise<Set<string>> {
   if (known && knownOf === asked.value) return known;
   const all = "select name from sqlite_master union select name from sqlite_temp_master";
@@ -42,19 +41,19 @@ function schema(): Promise<Set<string>> {
   return known;
 }
 
-/** The views that a statement is about, but for those that it makes itself. */
+/** The views that a statement reads, without those that it defines itself. */
 function namesIn(sql: string): string[] {
   const own = [...sql.matchAll(/\bwith (\w+) as\b/g)].map((m) => m[1]);
   return [...sql.matchAll(/\b(?:from|join) (\w+)/g)].map((m) => m[1]!).filter((n) => !own.includes(n));
 }
 
 /**
- * Makes a condition for the part of the recording that is looked at. time is the column
- * of it, empty if the rows are of the recording as a whole; pid likewise.
+ * Makes a condition for the part of the recording that is shown. time names the time column;
+ * it is empty if the rows are of the recording as a whole. pid likewise.
  */
 export type Where = (time?: string, pid?: string) => string;
 
-/** The part of the recording that is looked at, as the server reads the address. */
+/** The condition for the part that is shown, as the server reads the address. */
 export function useWhere(): Loaded<Where> {
   const s = scope.value;
   const all = s.since === "all" && !s.from && !s.to;

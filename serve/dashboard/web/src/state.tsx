@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "./api";
 
-/** Shows what was loaded; while there is nothing yet, that it is waited for; and what went wrong. */
+/** Shows what was loaded or, until then, that it is being read; and any error. */
 export function State(props: { of: Loaded<unknown>; children: ComponentChildren }) {
   const { value, error, busy } = props.of;
   return (

@@ -8,7 +8,7 @@ function kept(): Theme {
   return order.find((t) => t === v) ?? "system";
 }
 
-/** The colours that were chosen, kept in this browser. */
+/** The chosen colours, kept in this browser. */
 export const theme = signal<Theme>(kept());
 
 effect(() => {
@@ -20,7 +20,7 @@ export function nextTheme(): void {
   theme.value = order[(order.indexOf(theme.value) + 1) % order.length]!;
 }
 
-/** The value of a CSS variable, for what is painted on a canvas. */
+/** The value of a CSS variable, for painting on a canvas. */
 export function css(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -30,7 +30,7 @@ export function isDark(): boolean {
   return getComputedStyle(document.documentElement).colorScheme === "dark";
 }
 
-/** Calls f when the colours change, by choice, with the system or to print; the result ends that. */
+/** Calls f when the colours change: by choice, with the system or for print. The function returned ends that. */
 export function onTheme(f: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const print = matchMedia("print");

@@ -5,12 +5,12 @@ import { useAnswer } from "../sql";
 import { Stack } from "./stack";
 import { Table, type Column, type Kind } from "./table";
 
-/** A column of an answer, by its place: title and kind. */
+/** Title and kind of an answer's column, in the order of the columns. */
 export type Of = [title: string, kind?: Kind];
 
 /**
- * A table of what a statement answers. Where there are no rows, it says why, or is left
- * out if there is nothing to say. needs is as with useSQL.
+ * The answer of a statement as a table. If it has no rows, the property none says why; without
+ * that nothing is shown. needs is as with useSQL.
  */
 export function Answer(props: { title: string; sql: string | undefined; columns: Of[]; none?: ComponentChildren; first?: number; needs?: string }) {
   const loaded = useAnswer(props.sql ?? null, 500, props.needs);
@@ -33,7 +33,7 @@ export function Answer(props: { title: string; sql: string | undefined; columns:
   );
 }
 
-/** A place in the code, "HASH NAME", that can be opened to its stack. */
+/** A place in the code, given as "HASH NAME"; a click opens its stack. */
 function Site(props: { of: string | null }) {
   const [open, setOpen] = useState(false);
   const [, hash, name] = /^(-?\d+) (.*)$/.exec(props.of ?? "") ?? [];

@@ -4,7 +4,7 @@ import { bytes, clock, count, duration } from "../format";
 import { css, onTheme } from "../theme";
 import "./chart.css";
 
-/** A line: moments in Unix nanoseconds, and the value at each. */
+/** A line: times in Unix nanoseconds, and the value at each. */
 export interface Line {
   name: string;
   points: [at: number, value: number][];
@@ -21,11 +21,11 @@ const words: Record<Unit, (v: number) => string> = {
   watt: (v) => v.toFixed(0) + " W",
 };
 
-/** The colours of lines, told apart also by their dashes. */
+/** Colours of lines. Dashes tell lines apart as well. */
 const colours = ["--block-io", "--runq", "--on-cpu", "--futex", "--ioctl", "--network", "--fault", "--other"];
 const dashes = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
-/** Lines over time. The library comes when the first one is shown. */
+/** Lines over time. The library is loaded when the first chart is shown. */
 export function Chart(props: { title: string; lines: Line[]; unit: Unit }) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
@@ -73,7 +73,7 @@ function look(l: Line, i: number) {
   return { name: l.name, colour: css(colours[i % colours.length]!), dash: dashes[Math.floor(i / 2) % dashes.length]! };
 }
 
-/** A line in words, for those who do not see it. */
+/** A line in words, for screen readers. */
 function said(l: Line, say: (v: number) => string): string {
   const values = l.points.map((p) => p[1]);
   const last = l.points.at(-1);
@@ -81,7 +81,7 @@ function said(l: Line, say: (v: number) => string): string {
   return `${l.name} ${say(Math.min(...values))} to ${say(Math.max(...values))}, ${say(last[1])} at ${clock(last[0])}`;
 }
 
-/** Lines of rows: time, name, value. */
+/** Makes lines of rows of time, name and value. */
 export function lines(rows: [number, string, number | null][]): Line[] {
   const by = new Map<string, Line>();
   for (const [at, name, value] of rows) {

@@ -7,7 +7,7 @@ import { Fact, Facts } from "./facts";
 import { Lost, Severity, When, Who, slow } from "./finding";
 import { Frames } from "./stack";
 
-/** All of one finding. */
+/** One finding in full. */
 export function Detail(props: { chain: Chain; report: Report }) {
   const c = props.chain;
   return (
@@ -97,7 +97,7 @@ export function Detail(props: { chain: Chain; report: Report }) {
   );
 }
 
-/** A part with its title, left out if there is nothing in it. */
+/** A part with its title; nothing if it is empty. */
 function Part(props: { title: string; children?: ComponentChildren }) {
   if (!props.children) return null;
   return (
@@ -145,7 +145,7 @@ function Numbers(props: { chain: Chain }) {
 
 const shapes: Record<string, string> = { running: "▶", runnable: "◇", throttled: "◈", blocked: "■" };
 
-/** What a thread was doing, as "ingero explain" has it. */
+/** What a thread was doing, in the words of "ingero explain". */
 function doing(s: Step): string {
   if (!s.on) return s.state;
   return s.state === "running" && !/^(a )?CPU/.test(s.on) ? `${s.state}, ${s.on}` : `${s.state} on ${s.on}`;

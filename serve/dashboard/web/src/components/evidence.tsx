@@ -9,7 +9,7 @@ import { State } from "../state";
 import { Stack } from "./stack";
 import { Swatch } from "./swatch";
 
-/** The rows that a finding rests on, each with what its thread waited for and the stack. */
+/** The rows of a finding's evidence, each with what its thread waited for and the stack. */
 export function Evidence(props: { of: Chain }) {
   const { evidence } = props.of;
   const [open, setOpen] = useState("");

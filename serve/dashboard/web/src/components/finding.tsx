@@ -14,7 +14,7 @@ export function Severity(props: { of: string }) {
   );
 }
 
-/** A share of time, such as 1.89 s (16 %). */
+/** Lost time and its share, such as 1.89 s (16 %). */
 export function Lost(props: { ns: number; pct: number }) {
   return (
     <span class="lost">
@@ -73,7 +73,7 @@ export function often(p: Pattern): string {
   }
 }
 
-/** A thread, by its name where it has one of its own. */
+/** A thread, with its name if that is not the process's. */
 export function Who(props: { process: string; thread?: string; pid: number; tid?: number; node?: string }) {
   // A process's first thread may still have the name of the program that started it.
   const own = props.thread && props.thread !== props.process && props.tid !== props.pid;

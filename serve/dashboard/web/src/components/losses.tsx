@@ -1,7 +1,7 @@
 import { count } from "../format";
 import { useSQL } from "../sql";
 
-/** What could not be recorded, by kind; nothing if all was. */
+/** Dropped records by kind; nothing if there are none. */
 export function Losses(props: { lost: Record<string, number> }) {
   const kinds = Object.entries(props.lost);
   const known = useSQL<[string, string]>(kinds.length > 0 ? "select distinct kind, description from losses" : null);

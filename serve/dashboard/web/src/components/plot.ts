@@ -1,11 +1,11 @@
-// What knows the library of charts; it is loaded only where there is one.
+// All that uses the chart library. It is loaded only when there is a chart.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { clock } from "../format";
 import { css } from "../theme";
 import type { Line } from "./chart";
 
-/** The values of all lines at all moments, in seconds. */
+/** The values of all lines at all times, which are in seconds. */
 export function table(lines: Line[]): uPlot.AlignedData {
   return uPlot.join(lines.map((l) => [l.points.map((p) => p[0] / 1e9), l.points.map((p) => p[1])] as uPlot.AlignedData));
 }
@@ -13,7 +13,7 @@ export function table(lines: Line[]): uPlot.AlignedData {
 /** Steps of an axis of bytes: powers of two. */
 const binary = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
-/** Gives a chart other values. Where nobody points at one, its legend tells the last. */
+/** Sets a chart's values. The legend shows the last one unless the pointer is at another. */
 export function fill(chart: uPlot, data: uPlot.AlignedData): void {
   chart.setData(data);
   last(chart);

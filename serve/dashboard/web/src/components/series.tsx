@@ -1,19 +1,19 @@
 import { useSQL } from "../sql";
 import { Chart, lines, type Unit } from "./chart";
 
-/** How many points a line has at most. */
+/** The most points of a line. */
 const points = 500;
 
-/** What a chart is about: of each name, a column of a view over time. */
+/** What a chart shows: a line for each name, of a column of a view over time. */
 export interface Of {
   view: string;
-  column: string; // or an expression that begins with one
+  column: string; // or an expression that begins with a column's name
   name: string; // an expression
   where: string;
-  time?: string; // the column; timestamp
+  time?: string; // the time column, by default timestamp
 }
 
-/** Of each name, the largest value in each of some hundred equal parts of the time. */
+/** For each name, the largest value in each of some 500 equal parts of the time. */
 function statement(o: Of): string {
   const time = o.time ?? "timestamp";
   const rows = `from ${o.view} where ${o.where}`;
@@ -21,7 +21,7 @@ function statement(o: Of): string {
   return `select ${time} / ${part} * ${part} as at, ${o.name} as name, max(${o.column}) ${rows} group by name, at order by at`;
 }
 
-/** A chart of a column; nothing where there is nothing. */
+/** A chart of a column; nothing if there are no values. */
 export function Series(props: { title: string; unit: Unit; of: Of }) {
   const column = /^\w+/.exec(props.of.column)![0];
   const found = useSQL<[number, string, number | null]>(statement(props.of), 20_000, `${props.of.view}.${column}`);

@@ -9,7 +9,7 @@ export interface Column<Row> {
   title: string;
   of: (row: Row) => unknown;
   kind?: Kind;
-  show?: (row: Row) => ComponentChildren; // instead of the value in words
+  show?: (row: Row) => ComponentChildren; // instead of the value as text
 }
 
 const words: Record<Kind, (v: never) => string> = {
@@ -27,7 +27,7 @@ function cell(v: unknown, kind: Kind): string {
   return v === null || v === undefined || v === "" ? "–" : words[kind](v as never);
 }
 
-/** A table of which the first rows are shown until all are asked for. A quiet caption is only read out. */
+/** A table that shows its first rows, and all on a click. A quiet caption is for screen readers only. */
 export function Table<Row>(props: { rows: Row[]; columns: Column<Row>[]; caption: string; quiet?: boolean; first?: number; id?: (row: Row) => string | number }) {
   const [all, setAll] = useState(false);
   const first = props.first ?? 15;

@@ -62,7 +62,7 @@ const columns: Column<CallSite>[] = [
   { title: "share", of: (s) => s.op_total_ns, kind: "number", show: (s) => percent(s.total_ns / Math.max(s.op_total_ns, 1)) },
 ];
 
-/** A place by its name if it has one, and who leads there. */
+/** A place, with its name if it has one, its address and its callers. */
 function Place(props: { of: CallSite }) {
   const { call_site: address, place, callers } = props.of;
   if (address === "0x0") return <>other places, or not known</>;

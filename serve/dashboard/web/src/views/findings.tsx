@@ -40,7 +40,7 @@ export function Findings() {
   );
 }
 
-/** Lets j and k go through the findings, and Escape back to where one came from. */
+/** Lets j and k go through the findings, and Escape go to the overview. */
 function useSteps(ids: string[], shown: number) {
   useEffect(() => {
     const pressed = (e: KeyboardEvent) => {

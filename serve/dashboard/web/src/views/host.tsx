@@ -10,7 +10,7 @@ import { useWhere } from "../sql";
 import { State } from "../state";
 import type { Process, Processes as ProcessList, Recording } from "../wire";
 
-/** The machine, its processes, and what they asked of the kernel. */
+/** The machine, its processes, and their footprints. */
 export function Host() {
   const where = useWhere();
   return <State of={where}>{where.value && <Shown where={where.value()} machine={where.value("timestamp", "")} whole={where.value("")} culprits={where.value("o.timestamp", "o.pid")} />}</State>;
@@ -83,7 +83,7 @@ function Processes(props: { whole: string }) {
   );
 }
 
-/** What else the threads that were traced met. */
+/** What took the traced threads' CPUs, and their use of block devices and TCP. */
 function Neighbours(props: { where: string; culprits: string }) {
   return (
     <>
@@ -106,7 +106,7 @@ function Neighbours(props: { where: string; culprits: string }) {
   );
 }
 
-/** What processes asked of the kernel, and touched. */
+/** System calls of processes, and the files and sockets that they used. */
 function Footprint(props: { whole: string }) {
   const none = <>The footprint of no process was taken; <code>ingero trace --footprint -- COMMAND</code> takes it.</>;
   return (

@@ -9,7 +9,7 @@ import { State } from "../state";
 import type { Ledgers, ThreadLedger } from "../wire";
 import "./ledger.css";
 
-/** Where the second went: of each thread that makes calls, in calls and between them. */
+/** Where the time of each dispatching thread went, in calls and between them. */
 export function Ledger() {
   const loaded = useGet<Ledgers>("ledger", scope.value);
   const threads = loaded.value?.threads ?? [];

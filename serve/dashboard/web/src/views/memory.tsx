@@ -3,7 +3,7 @@ import { Series } from "../components/series";
 import { useSQL, useWhere } from "../sql";
 import { State } from "../state";
 
-/** What is allocated, by whom and where in the code, and how the GPUs' and the host's memory are. */
+/** What is allocated, by whom and where in the code, and the use of the GPUs' and the host's memory. */
 export function Memory() {
   const where = useWhere();
   return <State of={where}>{where.value && <Shown where={where.value()} machine={where.value("timestamp", "")} whole={where.value("")} />}</State>;

@@ -84,7 +84,7 @@ function around(a: Arrival) {
   return { from: Math.floor(a[0] - ns / 4), to: Math.ceil(a[0] + 1.5 * ns), since: null };
 }
 
-/** The operations of which the last rank was latest. */
+/** The operations whose last rank was latest. */
 function Latest(props: { where: string }) {
   const sql = `select first_queued, communicator, seq, op, ranks_seen, ranks, last_rank, last_pid, late_ns, longest_wait_ns from collective_arrivals where ${props.where} order by late_ns desc limit 100`;
   const found = useSQL<Arrival>(sql, 100);

@@ -10,7 +10,7 @@ import type { Chain, Op, Ops, Recording, Report } from "../wire";
 import { Rest } from "./rest";
 import "./overview.css";
 
-/** The verdict first, then what it rests on. */
+/** The verdict, then the findings and numbers behind it. */
 export function Overview() {
   const report = useGet<Report>("chains", scope.value);
   const r = report.value;

@@ -6,7 +6,7 @@ import { clock, count, duration } from "../format";
 import type { GPUError, InFlight, Report, Workload } from "../wire";
 import { href } from "../route";
 
-/** What a report has beside its findings: each part only if there is something in it. */
+/** What a report has besides its findings. Empty parts are left out. */
 export function Rest(props: { report: Report }) {
   const r = props.report;
   return (
@@ -51,7 +51,7 @@ export function Rest(props: { report: Report }) {
   );
 }
 
-/** How many items of a part are shown until all are asked for. */
+/** How many items of a part are shown before a click shows all. */
 const few = 12;
 
 function Part<T>(props: { title: string; of?: T[]; show: (item: T) => ComponentChildren }) {

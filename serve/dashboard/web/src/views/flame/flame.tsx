@@ -9,7 +9,7 @@ import { State } from "../../state";
 import type { Ops, Stacks, Waits } from "../../wire";
 import { build, find, pathOf, place, search, type Box, type Node, type Site } from "./tree";
 
-/** What is counted, and by what. The address has it. */
+/** What is shown and by what it is measured, from the address. */
 interface Choice {
   what: "calls" | "slow" | "waits";
   by: "time" | "calls";
@@ -197,7 +197,7 @@ function styleOf(b: Box): Record<string, string> {
   return { left: `${100 * b.from}%`, width: `calc(${100 * (b.to - b.from)}% - 1px)`, top: `${b.depth * line}px`, ...(b.node.kind === "frame" ? { background: shade(b.node.name) } : {}) };
 }
 
-/** A light warm colour for a name, always the same; dark letters can be read on all of them. */
+/** A light warm colour for a name, always the same. Dark text is readable on all of them. */
 function shade(name: string): string {
   let h = 0;
   for (let i = 0; i < name.length; i++) h = (h * 31 + name.charCodeAt(i)) >>> 0;

@@ -1,6 +1,6 @@
-// Stacks put together to a tree, and where its boxes are.
+// Merges stacks into a tree and places its boxes.
 
-/** A place and what it stands for. frames are innermost first, as the API has them. */
+/** A place in the code with its sums. frames are innermost first, as in the API. */
 export interface Site {
   process: string;
   pid: number;
@@ -19,7 +19,7 @@ export interface Node {
   children: Node[];
 }
 
-/** What stands where a stack is not known. */
+/** Shown in place of an unknown stack. */
 export const unknown = "(no stack)";
 
 function child(of: Node, name: string, kind: Node["kind"], s: Site): Node {
@@ -57,7 +57,7 @@ export interface Box {
   to: number;
 }
 
-/** The boxes of a node in focus, of what it is in, and of what is in it and at least so wide. */
+/** The boxes of the node in focus, of its ancestors, and of its descendants at least this wide. */
 export function place(focus: Node, least: number): Box[] {
   const out: Box[] = [];
   const above: Node[] = [];
@@ -76,7 +76,7 @@ export function place(focus: Node, least: number): Box[] {
   return out;
 }
 
-/** The nodes whose name has a text in it, and what they stand for, each call once. */
+/** The nodes whose name contains a text, and the sum of their values, each call once. */
 export function search(root: Node, text: string): { found: Set<Node>; value: number } {
   const found = new Set<Node>();
   const wanted = text.trim().toLowerCase();
@@ -90,7 +90,7 @@ export function search(root: Node, text: string): { found: Set<Node>; value: num
   return { found, value: visit(root, false) };
 }
 
-/** The names from the root to a node: the same in another tree of the same places. */
+/** The names from the root to a node, by which another tree of the same places finds it. */
 export function pathOf(n: Node): string[] {
   const out: string[] = [];
   for (let at: Node | undefined = n; at?.parent; at = at.parent) out.unshift(at.kind + at.name);

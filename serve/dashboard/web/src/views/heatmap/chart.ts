@@ -44,12 +44,12 @@ export class Chart {
     return edge.top + ((this.high - row) / (this.high - this.low + 1)) * this.tall;
   }
 
-  /** The place of a duration, which may be between the ends of rows. */
+  /** The place of a duration, which may be within a row. */
   private yOf(ns: number): number {
     return this.y(4 * Math.log2(ns));
   }
 
-  /** The cell at a place; also one without calls. */
+  /** The cell at a place, also if it has no calls. */
   at(x: number, y: number): { column: number; row: number } | undefined {
     const column = Math.floor(((x - edge.left) / this.wide) * this.map.columns);
     const row = this.high - Math.floor(((y - edge.top) / this.tall) * (this.high - this.low + 1));
@@ -57,7 +57,7 @@ export class Chart {
     return { column, row };
   }
 
-  /** As at, with the nearest cell for places outside. */
+  /** Like at; for places outside, the nearest cell. */
   near(x: number, y: number): { column: number; row: number } {
     const cx = Math.min(Math.max(x, edge.left), edge.left + this.wide - 0.01);
     const cy = Math.min(Math.max(y, edge.top), edge.top + this.tall - 0.01);
@@ -124,7 +124,7 @@ export class Chart {
   }
 }
 
-/** The times and durations of a part: begin and end, more than and at most. */
+/** The times of a part, from start to end, and its durations, above one and at most another. */
 export function bounds(m: Map, p: Part): { from: bigint; to: bigint; above: number; most: number } {
   const at = (column: number) => BigInt(m.start) + BigInt(Math.round(m.column)) * BigInt(column);
   return { from: at(p.column0), to: at(p.column1 + 1), above: p.row0 > 0 ? Math.floor(rowEnd(p.row0 - 1)) : -1, most: Math.floor(rowEnd(p.row1)) };

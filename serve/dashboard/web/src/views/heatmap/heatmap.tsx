@@ -81,7 +81,7 @@ function Heat(props: { answer: wire.Heatmap }) {
   );
 }
 
-/** Chooses a part with the mouse, or with the keys. */
+/** Selects a part with the mouse or the keys. */
 function useBrush(
   canvas: { current: HTMLCanvasElement | null },
   chart: { current: Chart | undefined },

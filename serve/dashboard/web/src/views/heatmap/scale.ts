@@ -5,7 +5,7 @@ const stops = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80",
   [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)),
 );
 
-/** The colour of a share from 0 to 1. On a dark ground the darkest of them are left out. */
+/** The colour of a share from 0 to 1. On a dark background the darkest are left out. */
 export function viridis(share: number, dark: boolean): string {
   const least = dark ? 0.22 : 0;
   const x = (least + (1 - least) * Math.min(Math.max(share, 0), 1)) * (stops.length - 1);
@@ -19,7 +19,7 @@ export function heat(n: number, most: number): number {
   return most <= 1 ? 1 : Math.log(n) / Math.log(most);
 }
 
-/** The duration in ns that a row of the API ends at. */
+/** The upper end of a row of the API, in ns. */
 export function rowEnd(row: number): number {
   return 2 ** (row / 4);
 }
@@ -49,7 +49,7 @@ export function rowsOf(cells: Cell[]): { low: number; high: number } {
   return { low: Math.max(low - 1 - Math.floor(more / 2), 0), high: high + 1 + Math.ceil(more / 2) };
 }
 
-/** Durations at which the axis has a line: powers of ten, or between them if there are few. */
+/** Durations at which the axis has a line: powers of ten, and more between them if there are few. */
 export function marks(low: number, high: number): number[] {
   const [from, to] = [rowEnd(low - 1), rowEnd(high)];
   let out: number[] = [];
@@ -61,7 +61,7 @@ export function marks(low: number, high: number): number[] {
   return out;
 }
 
-/** A part of the map in columns and rows, both ends in it. */
+/** A part of the map in columns and rows, ends included. */
 export interface Part {
   column0: number;
   column1: number;

@@ -1,10 +1,10 @@
-// Colours of operations and patterns of waits. Operations are told apart by their labels
-// too, and waits by the pattern of their class, so that no colour has to be known.
+// Colours of operations and patterns of waits. Labels tell operations apart as well, and
+// patterns the classes of waits, so that nothing is said by colour alone.
 
 import { classes, classOf } from "../../classes";
 import { css } from "../../theme";
 
-/** Paul Tol's bright scheme, which holds with any colour vision. */
+/** Paul Tol's bright scheme, which works with any colour vision. */
 const bright = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"];
 const rest = "#999999";
 
@@ -21,7 +21,7 @@ export class OpColours {
   }
 }
 
-/** Whether black is better to read on a colour than white. */
+/** Whether black is easier to read on a colour than white. */
 export function darkText(hex: string): boolean {
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   return r * 0.299 + g * 0.587 + b * 0.114 > 140;
@@ -90,7 +90,7 @@ function pattern(colour: string, which: number): CanvasPattern | string {
   return g.createPattern(tile, "repeat") ?? colour;
 }
 
-/** Draws what a class looks like, for the legend. */
+/** Draws a sample of a class, for the legend. */
 export function swatch(canvas: HTMLCanvasElement | null, p: Paint, name: string): void {
   const g = canvas?.getContext("2d");
   if (!canvas || !g) return;

@@ -1,4 +1,4 @@
-// What is in the lists of numbers of the API's lanes: see wire.Lane in nodeapi.
+// Decodes the lists of numbers of the API's lanes: see wire.Lane in nodeapi.
 
 import type { Lane, Lanes } from "../../wire";
 
@@ -6,11 +6,11 @@ import type { Lane, Lanes } from "../../wire";
 export const stride = { call: 6, wait: 3, bucket: 4 };
 
 export interface Call {
-  start: number; // from the begin of the answer
+  start: number; // from the start of the answer
   duration: number;
   op: string;
   depth: number;
-  weight: number; // calls that it stands for
+  weight: number; // calls that it represents
   ns: number; // what these took together
 }
 
@@ -47,12 +47,12 @@ export interface Sum {
 export interface Sums {
   calls: Sum[];
   waits: Sum[];
-  exact: boolean; // else buckets that reach over an end count by their share
+  exact: boolean; // else buckets across an end count in proportion
 }
 
 /**
- * Adds up what an answer has of some lanes from one time to another, counted as its
- * own times are: outermost calls by op, waits by class, most time first.
+ * Sums of an answer's wanted lanes between two times, which count from the answer's start as
+ * its own do: outermost calls by op, waits by class, most time first.
  */
 export function sumsOf(a: Lanes, from: number, to: number, wanted: (l: Lane) => boolean = () => true): Sums {
   const calls = new Map<string, Sum>();

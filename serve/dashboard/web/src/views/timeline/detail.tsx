@@ -11,12 +11,12 @@ import type { Stage } from "./stage";
 import type { View } from "./view";
 import { useEffect } from "preact/hooks";
 
-/** Unix time of one of the stage's times, exactly. */
+/** The exact Unix time, in ns, of one of the stage's times. */
 function unix(s: Stage, t: number): bigint {
   return BigInt(s.origin) + BigInt(Math.round(t));
 }
 
-/** What is known of a call, a wait, or a bucket of many. */
+/** Details of a call, a wait, or a bucket of many. */
 export function Detail(props: { stage: Stage; item: Item; close: () => void }) {
   const { item, stage } = props;
   const info = item.row.info;
@@ -110,7 +110,7 @@ function Row(props: { stage: Stage; item: Item }) {
   );
 }
 
-/** A moment to the nanosecond. */
+/** A time of day to the nanosecond. */
 function clockOf(s: Stage, t: number): string {
   const ns = unix(s, t);
   const d = new Date(Number(ns / 1000000n));
@@ -161,7 +161,7 @@ function Who(props: { of: OffCPU }) {
   );
 }
 
-/** From who woke the thread, held the lock, or ran instead. */
+/** Arrows from the threads that woke this one, held the lock, or ran instead. */
 function waitArrows(s: Stage, item: Item, w: OffCPU): Arrow[] {
   const row = item.row;
   const out: Arrow[] = [];
@@ -196,7 +196,7 @@ function Stack(props: { hash: string }) {
   );
 }
 
-/** What a part of the time that was chosen adds up to. */
+/** The sums of a selected part of the time. */
 export function Selection(props: { stage: Stage; part: View; close: () => void }) {
   const { stage, part } = props;
   const loaded = useLoad((signal) => stage.sums(part, signal), [part.from, part.to]);

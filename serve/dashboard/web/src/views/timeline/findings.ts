@@ -5,7 +5,7 @@ import type { Chain } from "../../wire";
 import type { Arrow, Mark } from "./overlay";
 import type { Layout } from "./layout";
 
-/** The time in an event's id, from an origin. */
+/** The time in an event's id, in ns since origin. */
 export function timeOf(id: string, origin: number): number | undefined {
   const found = /:(\d+)[a-z]?$/.exec(id);
   return found ? Number(BigInt(found[1]!) - BigInt(origin)) : undefined;
@@ -21,8 +21,8 @@ export function marksOf(chains: Chain[], origin: number): Mark[] {
 }
 
 /**
- * The path of a finding at one of its events: from each step to the one it held up. What
- * has no lane is named where its arrow begins.
+ * The path of a finding at one of its events, as arrows from each step to the one it delayed.
+ * A step without a lane is named where its arrow starts.
  */
 export function chainArrows(chain: Chain, at: number, layout: Layout): Arrow[] {
   const out: Arrow[] = [];

@@ -118,7 +118,7 @@ function press(s: Stage, key: string): boolean {
   return false;
 }
 
-/** Picks the call or wait before or after, and brings it into sight. */
+/** Picks the call or wait before or after, and moves the view to it if needed. */
 function walk(s: Stage, way: 1 | -1): void {
   const next = s.neighbour(way);
   if (!next) return;

@@ -1,20 +1,20 @@
-// Where lanes are, from the top. There may be thousands of which few are seen.
+// Where lanes are, from the top. There may be thousands, of which few are visible.
 
 import { groupSize } from "./tiles";
 
 /** Sizes in CSS pixels. */
 export const size = {
   head: 18, // height of a process's name
-  call: 16, // height of calls at one depth, at least
-  waits: 12, // height of waits, at least
+  call: 16, // minimum height of calls at one depth
+  waits: 12, // minimum height of waits
   gap: 6,
   labels: 210, // width of the names
 };
 
-/** Where there are few lanes they are so much higher at most. */
+/** Few lanes are higher, by this factor at most. */
 const highest = 2.5;
 
-/** Calls inside of others are shown so deep. */
+/** Nested calls are shown down to this depth. */
 export const deepest = 5;
 
 export interface LaneInfo {
@@ -24,16 +24,16 @@ export interface LaneInfo {
   process: string;
   thread: string;
   rank: number;
-  depth: number; // of the calls that go deepest; -1: none
+  depth: number; // of the deepest calls; -1: no calls
 }
 
 export interface Row {
   index: number;
   top: number;
   height: number;
-  head: number; // height of the process's name above, if it is the first of it
+  head: number; // height of the process's name above its first row, else 0
   call: number; // height of calls at one depth
-  calls: number; // of those at all depths
+  calls: number; // height of calls at all depths
   waits: number; // height of the waits
   info: LaneInfo | undefined; // not known yet
 }

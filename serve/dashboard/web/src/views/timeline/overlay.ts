@@ -1,5 +1,5 @@
 // What is drawn over and beside the lanes: their names, the axis, the map of the whole
-// recording, findings, arrows, what is chosen.
+// recording, findings, arrows, the selection.
 
 import { axisClock, ticks } from "../../axis";
 import { duration, percent } from "../../format";
@@ -17,7 +17,7 @@ export interface Mark {
   summary: string;
 }
 
-/** From what caused something to what it befell. Without a row it is no thread that has a lane. */
+/** From a cause to its effect. A cause without a row has no lane. */
 export interface Arrow {
   from: { row: Row | undefined; at: number; name: string; part: "call" | "wait" };
   to: { row: Row; at: number; part: "call" | "wait" };
@@ -100,7 +100,7 @@ function drawAxis(s: Stage): void {
   g.stroke();
 }
 
-/** The whole recording, with the part that is seen. */
+/** The whole recording, with the visible part marked. */
 function drawMap(s: Stage): void {
   const { g, paint, limits } = s;
   g.fillStyle = paint.raised;
@@ -214,7 +214,7 @@ function drawArrows(s: Stage): void {
     const x1 = s.x(a.to.at);
     const y1 = middle(a.to.row, a.to.part);
     const x0 = a.from.row ? s.x(a.from.at) : x1 - 70;
-    // What has no lane stands beside the one it befell.
+    // A cause without a lane is drawn beside its effect.
     const y0 = a.from.row ? middle(a.from.row, a.from.part) : y1 + 34 + 18 * i;
     g.strokeStyle = g.fillStyle = paint.high;
     g.lineWidth = 2;

@@ -1,11 +1,11 @@
-// Draws what a tile holds.
+// Draws the contents of a tile.
 
 import { darkText, waitPaint, type OpColours, type Paint } from "./colours";
 import type { Lane, Lanes } from "../../wire";
 import { callsOf, stride, waitsOf } from "./data";
 import { deepest, type Row } from "./layout";
 
-/** A piece of the time as it is put on a canvas: times are those of the answer. */
+/** A span of time that is drawn on a canvas. Times are those of the answer. */
 export interface Piece {
   from: number;
   to: number;
@@ -20,7 +20,7 @@ interface Brush {
   piece: Piece;
 }
 
-/** Draws lanes of an answer; rows[i] is where lane i is, and top what is at the upper edge. */
+/** Draws lanes of an answer. rows[i] is where lane i is; top is the height at the upper edge. */
 export function drawLanes(g: CanvasRenderingContext2D, answer: Lanes, rows: Row[], top: number, piece: Piece, paint: Paint, ops: OpColours): void {
   const b: Brush = { g, ratio: g.getTransform().a, paint, ops, piece };
   answer.lanes.forEach((lane, i) => {
@@ -41,12 +41,12 @@ function at(p: Piece, t: number): number {
   return ((t - p.from) / (p.to - p.from)) * p.width;
 }
 
-/** The place of a time, moved to the next border of pixels, so that nothing shows between buckets. */
+/** The place of a time, rounded to a border of pixels, so that there are no gaps between buckets. */
 function edge(b: Brush, t: number): number {
   return Math.round(at(b.piece, t) * b.ratio) / b.ratio;
 }
 
-/** Items of a list of buckets, put on each other in their bucket. */
+/** Visits the items of a list of buckets, stacked in each bucket. */
 function stacked(list: number[], visit: (bucket: number, name: number, share0: number, share1: number) => void, full: number): void {
   let bucket = -1;
   let sum = 0;
@@ -61,7 +61,7 @@ function stacked(list: number[], visit: (bucket: number, name: number, share0: n
   }
 }
 
-/** The rectangles of each name, drawn together: changing colours is what takes time. */
+/** Draws the rectangles of each name together, because changing colours is slow. */
 function drawStacked(b: Brush, answer: Lanes, list: number[], y: number, height: number, least: number, colour: (name: number) => CanvasPattern | string): void {
   const rects = new Map<number, number[]>();
   stacked(
@@ -117,12 +117,12 @@ function singleWaits(b: Brush, answer: Lanes, lane: Lane, y: number, height: num
   }
 }
 
-/** How far a name in a long box is from the one before, in pixels. */
+/** The distance between repeated names in a long box, in pixels. */
 const again = 500;
 
 /**
- * Writes into a box what fits, and in a long one again and again: always at the same
- * places of the box, so that a name that reaches over two pieces is whole.
+ * Writes as much of a name into a box as fits, and repeats it in a long one, always at the
+ * same places of the box, so that a name across two pieces is whole.
  */
 function label(b: Brush, text: string, colour: string, x0: number, x1: number, y: number, height: number): void {
   const shown = fitting(text, x1 - x0 - 5);

@@ -1,4 +1,4 @@
-// Tiles are painted once, to canvases of their own; moving along puts these side by side.
+// Each tile is painted once, to a canvas of its own; moving the view only places these.
 
 import type { OpColours, Paint } from "./colours";
 import type { Layout } from "./layout";
@@ -10,17 +10,17 @@ interface Picture {
   canvas: HTMLCanvasElement;
   scale: number; // device pixels per ns
   version: number; // of the tile
-  look: number; // of colours and places
+  look: number; // Look.count when it was painted
 }
 
-/** How a picture is to be. */
+/** How pictures are to be painted. */
 export interface Look {
   scale: number;
   ratio: number; // device pixels per CSS pixel
   layout: Layout;
   paint: Paint;
   ops: OpColours;
-  count: number; // changes with the rest
+  count: number; // counts up when layout, colours or ratio change
 }
 
 /** Where a tile is on the screen, in device pixels. */
@@ -34,13 +34,13 @@ export interface Place {
 export class Pictures {
   private kept = new Kept<Picture>(48);
 
-  /** Whether a tile's picture is as it should be. */
+  /** Whether a tile's picture is up to date. */
   fresh(t: TileAt, version: number, look: Look, moving: boolean): boolean {
     const p = this.kept.peek(keyOf(t));
     return p !== undefined && p.version === version && p.look === look.count && (moving || Math.abs(p.scale / look.scale - 1) < 1e-6);
   }
 
-  /** Paints one. The tile's data may be of a wider stretch. */
+  /** Paints a tile's picture. The data may be a wider tile's. */
   paint(t: TileAt, tile: Tile, look: Look): void {
     const rows = look.layout.group(t.group);
     const first = rows[0];
@@ -58,7 +58,7 @@ export class Pictures {
     this.kept.set(keyOf(t), { canvas, scale: look.scale, version: tile.version, look: look.count });
   }
 
-  /** Puts a tile on the screen: its picture, or until there is one, of those before, stretched. */
+  /** Draws a tile's picture on the screen or, until there is one, older ones of other levels, stretched. */
   put(g: CanvasRenderingContext2D, t: TileAt, at: Place, look: Look): void {
     if (this.usable(t, look)) {
       this.draw(g, t, 0, 1, at);

@@ -1,5 +1,5 @@
-// The canvas: what is seen of the recording, moved and drawn without the page around it
-// being made anew.
+// The canvas: the visible part of the recording. It is moved and drawn without rendering the
+// page around it again.
 
 import { get } from "../../api";
 import { onTheme } from "../../theme";
@@ -14,7 +14,7 @@ import { groupSize, levelFor, startOf, tilesOf, widthOf, type TileAt } from "./t
 import { TileStore, type Tile } from "./tilestore";
 import { atEnd, clamp, least, type Limits, type View } from "./view";
 
-/** Heights of what is above the lanes. */
+/** Heights of the parts above the lanes. */
 export const tops = { map: 40, axis: 26, all: 66 };
 
 export interface Events {
@@ -24,7 +24,7 @@ export interface Events {
   selected: (v: View | undefined) => void;
   marked: (m: Mark) => void;
   failed: (why: string) => void;
-  known: (s: Stage) => void; // what the legend shows
+  known: (s: Stage) => void; // the legend may have changed
 }
 
 export class Stage {
@@ -46,8 +46,8 @@ export class Stage {
   marks: Mark[] = [];
 
   manyNodes = false;
-  written = ""; // the window as it stands in the address, so that it is not taken for a new one
-  still = false; // all that is seen was drawn as it is to be
+  written = ""; // the window as written to the address, so that it is not taken for a new one
+  still = false; // all that is visible has been drawn in its final form
 
   private map: [number, number][] = [];
   private lanes: (LaneInfo | undefined)[] = [];
@@ -93,7 +93,7 @@ export class Stage {
     return { first, last: Math.max(a.window.to_ns - this.origin, first + least), least };
   }
 
-  /** Takes over names and depths of lanes; skip is how many are before them. */
+  /** Takes names and depths of lanes from an answer; skip is the number of lanes before them. */
   private learn(a: Lanes, skip: number): void {
     let changed = this.lanes.length !== a.total;
     if (this.lanes.length > 0 && changed) {
@@ -145,7 +145,7 @@ export class Stage {
     this.schedule();
   }
 
-  /** The recording as a whole was asked for anew. */
+  /** Takes a newer answer about the whole recording. */
   grown(whole: Lanes): void {
     const followed = atEnd(this.view, this.limits);
     const before = this.limits;
@@ -204,7 +204,7 @@ export class Stage {
     this.schedule();
   }
 
-  /** Brings a lane into sight. */
+  /** Scrolls to a lane if it is not in full view. */
   reveal(row: Row): void {
     const y = this.y(row);
     if (y < tops.all || y + row.height > this.height) this.scrollTo(row.top - (this.height - tops.all) / 3);
@@ -220,7 +220,7 @@ export class Stage {
     });
   }
 
-  /** Draws all; what has to be painted for it may take so many milliseconds, the rest comes in the next frames. */
+  /** Draws a frame. Painting tiles for it may take budget milliseconds; the rest follows in the next frames. */
   private frame(budget = 7): void {
     const { g, ratio } = this;
     this.scale = (this.plot / (this.view.to - this.view.from)) * ratio;
@@ -273,14 +273,14 @@ export class Stage {
     );
   }
 
-  /** The tiles on both sides of what is seen, for moving on. */
+  /** The tiles of the view and one on each side, for moving. */
   private beside(groups: number[], level: number): TileAt[] {
     const w = widthOf(level);
     const wider = { from: this.view.from - w, to: this.view.to + w };
     return groups.flatMap((group) => tilesOf(wider, level, group, this.origin, this.limits.first, this.limits.last));
   }
 
-  /** What there is of a lane at a time, as far as it is loaded. */
+  /** The data of a lane at a time, if loaded. */
   private loaded(row: Row, t: number): { tile: Tile; lane: Lane; base: number } | undefined {
     const level = levelFor(this.view, this.plot);
     const group = Math.floor(row.index / groupSize);
@@ -290,7 +290,7 @@ export class Stage {
     return tile && lane && { tile, lane, base: tile.answer.start_ns - this.origin };
   }
 
-  /** What is at a place of the canvas. */
+  /** The item at a point of the canvas. */
   at(x: number, y: number): Item | undefined {
     if (x < size.labels || y < tops.all) return undefined;
     const row = this.layout.at(y - tops.all + this.scroll);
@@ -305,7 +305,7 @@ export class Stage {
     return nearest(list, t, (2 / this.plot) * (this.view.to - this.view.from));
   }
 
-  /** The call or wait before or after the one that is picked, or one in the middle of what is seen. */
+  /** The call or wait before or after the picked one; if none is picked, one in the middle of the view. */
   neighbour(way: 1 | -1): Item | undefined {
     const from = this.picked;
     const rows = from ? [from.row] : this.layout.between(this.scroll, this.scroll + this.height - tops.all);
@@ -320,7 +320,7 @@ export class Stage {
     return undefined;
   }
 
-  /** What a window holds, for its sums: as exact as the server has it. */
+  /** The data of a window for its sums, as exact as the server has it. */
   sums(v: View, signal: AbortSignal): Promise<Lanes> {
     const abs = (t: number) => String(BigInt(this.origin) + BigInt(Math.round(t)));
     return get<Lanes>("lanes", { ...this.scope, from: abs(v.from), to: abs(Math.max(v.to, v.from + 1)), rows: "20000", buckets: "1024", limit: "500" }, signal);

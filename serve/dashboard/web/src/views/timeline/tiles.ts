@@ -1,5 +1,5 @@
-// The picture is made of tiles: stretches of time whose width is a power of two, and so
-// are the buckets in them, so that a tile is the same whatever window it is asked for.
+// The picture is made of tiles: spans of time whose width is a power of two, as is that of
+// their buckets. So a tile is the same for every window.
 
 import type { View } from "./view";
 
@@ -7,19 +7,19 @@ import type { View } from "./view";
 const bucketBits = 9;
 export const buckets = 1 << bucketBits;
 
-/** Pictures are of tiles of at least 2^9 ns, the narrowest whose begin is exact as a floating-point number. */
+/** Tiles are at least 2^9 ns wide: the start of a narrower one is not exact as a floating-point number. */
 const narrowest = 9;
 const widest = 60;
 
-/** What is asked for is at least 2^20 ns wide: few enough calls fit in there to have them one by one. */
+/** Requests are at least 2^20 ns wide: so few calls fit in that they come one by one. */
 const askedBits = 20;
 
-/** Lanes that are asked for together. */
+/** Lanes in one request. */
 export const groupSize = 16;
 
 export interface TileAt {
   level: number; // width is 2^level ns
-  index: number; // begins at index * 2^level, Unix time
+  index: number; // starts at index * 2^level, Unix ns
   group: number; // of lanes
 }
 
@@ -31,7 +31,7 @@ export function widthOf(level: number): number {
   return 2 ** level;
 }
 
-/** The Unix time at which a tile begins, exactly. */
+/** The exact Unix time, in ns, at which a tile starts. */
 export function startOf(t: TileAt): number {
   return t.index * widthOf(t.level);
 }
@@ -42,7 +42,7 @@ export function levelFor(v: View, pixels: number): number {
   return Math.min(Math.max(bits + bucketBits, narrowest), widest);
 }
 
-/** The tiles of a level and group that a view touches, of those in a recording. */
+/** The tiles of a level and group that a view touches within the recording. */
 export function tilesOf(v: View, level: number, group: number, origin: number, first: number, last: number): TileAt[] {
   const w = widthOf(level);
   const from = Math.floor((origin + Math.max(v.from, first)) / w);
@@ -52,12 +52,12 @@ export function tilesOf(v: View, level: number, group: number, origin: number, f
   return out;
 }
 
-/** The tile of the next level that a tile is in. */
+/** The tile of the next level that contains a tile. */
 export function parentOf(t: TileAt): TileAt {
   return { level: t.level + 1, index: Math.floor(t.index / 2), group: t.group };
 }
 
-/** The tile that is asked for to draw another one. */
+/** The tile to request in order to draw t. */
 export function askedFor(t: TileAt): TileAt {
   const up = Math.max(askedBits - t.level, 0);
   return up === 0 ? t : { level: t.level + up, index: Math.floor(t.index / 2 ** up), group: t.group };
@@ -67,7 +67,7 @@ export function childrenOf(t: TileAt): TileAt[] {
   return [0, 1].map((half) => ({ level: t.level - 1, index: 2 * t.index + half, group: t.group }));
 }
 
-/** The least recently used are forgotten. */
+/** A cache that drops the least recently used. */
 export class Kept<V> {
   private map = new Map<string, V>();
 
@@ -82,7 +82,7 @@ export class Kept<V> {
     return v;
   }
 
-  /** Without counting as a use. */
+  /** Does not count as a use. */
   peek(key: string): V | undefined {
     return this.map.get(key);
   }

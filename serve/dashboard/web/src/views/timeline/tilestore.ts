@@ -1,17 +1,17 @@
-// Asks for tiles and keeps them.
+// Requests tiles and keeps them.
 
 import { get } from "../../api";
 import type { Lanes } from "../../wire";
 import { askedFor, buckets, groupSize, Kept, keyOf, parentOf, startOf, widthOf, type TileAt } from "./tiles";
 
-/** A tile that was answered. */
+/** A tile with the server's answer. */
 export interface Tile {
   at: TileAt;
   answer: Lanes;
   version: number; // counts up with each answer
 }
 
-/** What begins so far before the end of a recording that grows may still change. */
+/** The end of a growing recording that may still change, in ns. */
 const unsettled = 10e9;
 
 export class TileStore {
@@ -22,14 +22,14 @@ export class TileStore {
   private resume = 0; // after a failure
   private stopped = new AbortController();
 
-  /** scope is what all tiles are of, such as a process. */
+  /** scope is what all tiles are limited to, such as a process. */
   constructor(
     private scope: Record<string, string>,
     private arrived: (t: Tile) => void,
     private failed: (e: unknown) => void,
   ) {}
 
-  /** What there is to draw a tile from: its own, or one it is in that has calls one by one. */
+  /** The data to draw a tile from: its own, or a wider tile's that has calls one by one. */
   find(t: TileAt): Tile | undefined {
     let up = t;
     for (let n = 0; n < 40; n++) {
@@ -40,7 +40,7 @@ export class TileStore {
     return undefined;
   }
 
-  /** Asks for tiles, the first of them first, and no more for others. */
+  /** Requests tiles in this order, and cancels requests for others. */
   want(list: TileAt[]): void {
     const tiles = list.map(askedFor);
     const keys = new Set(tiles.map(keyOf));
@@ -93,14 +93,14 @@ export class TileStore {
     };
   }
 
-  /** The recording has grown from an end to another: what is near it is to be asked anew. */
+  /** The recording has grown; it ended at end before. Tiles near that are to be requested again. */
   grown(end: number): void {
     for (const t of this.tiles.values()) {
       if (startOf(t.at) + widthOf(t.at.level) > end - unsettled) this.stale.add(keyOf(t.at));
     }
   }
 
-  /** Forgets all, because lanes are counted otherwise now. */
+  /** Drops all tiles, because the numbers of lanes have changed. */
   clear(): void {
     this.tiles.clear();
     this.stale.clear();

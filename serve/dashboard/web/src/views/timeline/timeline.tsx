@@ -24,7 +24,7 @@ export function Timeline() {
   return <Lanes key={pid ?? ""} pid={pid} />;
 }
 
-/** All of the recording, also while it is being read for the first time. */
+/** The whole recording, requested again until the server has read all of it. */
 function useWhole(own: Record<string, string>) {
   const [round, setRound] = useState(0);
   const params = { ...own, since: "all", rows: "0", buckets: "512", limit: "200" };
@@ -75,7 +75,7 @@ function Lanes(props: { pid: string | undefined }) {
       failed: setFailed,
       known: () => setLegend((n) => n + 1),
     });
-    Object.assign(canvas.current, { stage: s }); // for whoever measures it
+    Object.assign(canvas.current, { stage: s }); // for the browser tests
     const end = listen(s);
     setStage(s);
     canvas.current.focus({ preventScroll: true });
@@ -124,7 +124,7 @@ function closeSelection(s: Stage): void {
   s.schedule();
 }
 
-/** Keeps the window in the address; one that follows the end of a recording has no fixed place. */
+/** Writes the window to the address, unless it follows the end of a live recording. */
 function remember(s: Stage, v: View): void {
   if (route.value.view !== "timeline") return;
   const all = v.from <= s.limits.first && v.to >= s.limits.last;
@@ -153,7 +153,7 @@ function useWindow(s: Stage | undefined): void {
       const rel = (t: string) => Number(BigInt(t) - BigInt(s.origin));
       s.go({ from: rel(from), to: rel(to) });
     } else {
-      // However it is written, the server knows what is meant.
+      // Times in other forms are resolved by the server.
       get<Lanes>("lanes", { ...scope.value, buckets: "1", rows: "0", limit: "1" }, stop.signal).then(
         (a) => s.go({ from: a.window.from_ns - s.origin, to: a.window.to_ns - s.origin }),
         (e) => stop.signal.aborted || s.on.failed(String(e instanceof Error ? e.message : e)),
@@ -163,14 +163,14 @@ function useWindow(s: Stage | undefined): void {
   }, [s, wanted]);
 }
 
-/** Asks for findings. That takes a while, so that the picture comes first unless they are wanted. */
+/** Requests findings. That takes a while, so the picture is drawn first unless a finding is wanted. */
 async function explained(s: Stage, wanted: boolean, signal: AbortSignal): Promise<{ chains: Chain[] | null }> {
   while (!wanted && !s.still && !signal.aborted) await new Promise((done) => setTimeout(done, 300));
   signal.throwIfAborted();
   return get("chains", { ...s.scope, since: "all" }, signal);
 }
 
-/** How often a live page looks for findings, in milliseconds: it takes longer than the rest. */
+/** The time until a live page asks for findings again, in milliseconds: they take longer than the rest. */
 const often = 10_000;
 
 /** Marks findings, and shows the chain of the one in the address. */
@@ -190,7 +190,7 @@ function useFindings(s: Stage | undefined): Chain | undefined {
         s.schedule();
         loaded((n) => n + 1);
       } catch {
-        // Other views tell that there are none.
+        // Other views show the error.
       }
       if (live.value && !stop.signal.aborted) timer = setTimeout(load, often);
     };
@@ -293,7 +293,7 @@ function Tools(props: { stage: Stage | undefined }) {
   );
 }
 
-/** Shows a call that was found in the middle. */
+/** Moves the view to a call that was found, and picks it. */
 function show(s: Stage, name: string, start: number, took: number, tid: number, pid: number): void {
   const half = Math.max(took * 3, Math.min((s.view.to - s.view.from) / 2, 5e6));
   s.go({ from: start + took / 2 - half, to: start + took / 2 + half });

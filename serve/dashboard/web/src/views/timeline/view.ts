@@ -1,16 +1,16 @@
-// The part of the time that is seen, and how it is moved. Times are nanoseconds since an
-// origin that all of them share, so that they are exact where Unix times would not be.
+// The visible part of the time, and how it is moved. Times are nanoseconds since a common
+// origin, so that they are exact where Unix times would not be.
 
 export interface View {
   from: number;
   to: number;
 }
 
-/** What can be looked at: the recording, and how close. */
+/** The limits of a view: the recording, and the closest zoom. */
 export interface Limits {
   first: number;
   last: number;
-  least: number; // ns that are seen at least
+  least: number; // narrowest width, ns
 }
 
 /** The narrowest window, in ns. */
@@ -26,7 +26,7 @@ export function clamp(v: View, l: Limits): View {
   return { from, to: from + width };
 }
 
-/** Zooms by a factor, below 1 closer, so that what is at share of the width stays there. */
+/** Zooms by a factor (below 1: closer); what is at this share of the width stays there. */
 export function zoom(v: View, factor: number, share: number, l: Limits): View {
   const width = v.to - v.from;
   const next = Math.min(Math.max(width * factor, l.least), Math.max(l.last - l.first, l.least) * 1.2);
