@@ -1,8 +1,8 @@
-// Tries the page of "ingero dashboard" in a real Chromium; make test-dashboard runs it.
+// Tests the page of "ingero dashboard" in a real Chromium; make test-dashboard runs it.
 //
 //   node run.mjs --ingero FILE --made FILE --recordings DIR [--out DIR] [--keep DIR] [--only PART] [--chromium FILE]
 //
-// --out takes a picture of every view there, light and dark; --keep those of the documents.
+// --out writes a picture of every view to DIR, light and dark; --keep those of the documentation.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

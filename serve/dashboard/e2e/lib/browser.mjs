@@ -1,4 +1,4 @@
-// A Chromium of the machine, and pages of which everything that goes wrong is noted.
+// Starts the machine's Chromium and opens pages whose faults are noted.
 import { chromium } from "playwright-core";
 
 export const size = { width: 1200, height: 750 };
@@ -9,8 +9,8 @@ export async function start(executable) {
 }
 
 /**
- * Opens a context whose pages note errors, breaches of the policy and requests to
- * elsewhere in faults. expected are the statuses whose failure is part of the test.
+ * Opens a context whose pages note errors, violations of the security policy and requests to
+ * other origins in faults. expected are the HTTP statuses of failures that belong to the test.
  */
 export async function open(browser, server, { dark = false, expected = [], viewport = size } = {}) {
   const context = await browser.newContext({
@@ -41,13 +41,13 @@ export async function open(browser, server, { dark = false, expected = [], viewp
   return { context, page, faults };
 }
 
-/** Goes to an address of the page and waits until it shows what it has asked for. */
+/** Opens an address of the page and waits until the answers to its requests are shown. */
 export async function show(page, server, hash) {
   await page.goto(server.url + hash);
   await settled(page);
 }
 
-/** Waits until nothing is asked for any more, nor because of what was answered. */
+/** Waits until no request is open and no answer leads to another one. */
 export async function settled(page) {
   await page.evaluate(async () => {
     for (let quiet = 0; quiet < 5; quiet++) {
@@ -65,7 +65,7 @@ export async function views(page, server) {
   );
 }
 
-/** What the API answers to the same server's page. */
+/** The API's answer to a request that the page makes. */
 export async function api(page, path, body) {
   return page.evaluate(
     async ([path, body]) => {
@@ -78,7 +78,7 @@ export async function api(page, path, body) {
   );
 }
 
-/** The rows of a statement of SQL. */
+/** The rows of a SQL statement. */
 export async function sql(page, statement) {
   return (await api(page, "query", { sql: statement, limit: 1000 })).rows;
 }

@@ -1,10 +1,10 @@
-// Makes pictures of the page small: at most 256 colours, which text and charts hardly
-// need, and the strongest compression.
+// Makes pictures of the page small: at most 256 colours, which is enough for text and charts,
+// and the strongest compression.
 import { deflateSync, inflateSync } from "node:zlib";
 
 const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
 
-/** A picture with a palette, of one with 8 bits a channel that is not interlaced. */
+/** Gives a picture with 8 bits a channel, not interlaced, a palette. */
 export function small(png) {
   const { width, height, channels, pixels } = decode(png);
   const { palette, indices } = quantize(pixels, channels);

@@ -1,8 +1,8 @@
-// Starts what is tested: the real program on a recording.
+// Starts the program under test on a recording.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** Starts "ingero dashboard" on a recording and waits until it says where it answers. */
+/** Starts "ingero dashboard" on a recording and waits until it prints its address. */
 export async function serve(ingero, file, { home, tls = false, token = "" }) {
   const args = ["dashboard", file, "--http", "127.0.0.1:0", ...(tls ? [] : ["--no-tls"])];
   const env = { ...process.env, HOME: home, SUDO_UID: "", SUDO_GID: "", INGERO_NODE_TOKEN: token };
@@ -31,7 +31,7 @@ export async function serve(ingero, file, { home, tls = false, token = "" }) {
   };
 }
 
-/** Starts "made -grow", waits until there is something in the file, and returns how to end it. */
+/** Starts "made -grow", waits until the file has data, and returns a function that ends it. */
 export async function grow(made, file) {
   const child = spawn(made, ["-grow", file], { stdio: ["pipe", "pipe", "inherit"] });
   await Promise.race([once(child.stdout, "data"), once(child, "exit").then(([code]) => Promise.reject(new Error(`${made} ended with ${code}`)))]);

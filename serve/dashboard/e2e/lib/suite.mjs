@@ -1,4 +1,4 @@
-// Runs tests one after the other and tells what each took.
+// Runs tests one after the other and prints how long each took.
 import { open } from "./browser.mjs";
 import { serve } from "./server.mjs";
 
@@ -16,7 +16,7 @@ export async function test(name, run) {
   }
 }
 
-/** Throws if pages have noted anything. */
+/** Throws if pages have noted faults. */
 export function clean(faults) {
   if (faults.length > 0) throw new Error([...new Set(faults)].join("\n"));
 }
@@ -26,7 +26,7 @@ export function failures() {
   return failed.length;
 }
 
-/** Runs one test with a page and a server of a million events of its own, and demands that the page has no faults. */
+/** Runs one test with its own page and server of a million events; faults of the page fail it. */
 export async function alone(o, name, check) {
   await test(name, async () => {
     const server = await serve(o.ingero, o.million, { home: o.dir });

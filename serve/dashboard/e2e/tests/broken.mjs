@@ -15,11 +15,11 @@ export async function run(o) {
   const torn = join(o.dir, "torn.db");
   copyFileSync(join(o.recordings, "healthy.db"), torn);
   truncateSync(torn, 40_000);
-  await test("a torn recording", () => each(o, torn, [400, 500, 503, 504], () => {}));
+  await test("a truncated recording", () => each(o, torn, [400, 500, 503, 504], () => {}));
 
   const foreign = join(o.dir, "foreign.db");
   writeFileSync(foreign, "this is no database at all, but long enough to be looked at ".repeat(20));
-  await test("no recording at all", () =>
+  await test("a file that is no recording", () =>
     each(o, foreign, [503], async (page, v) => {
       assert.ok((await page.locator("main .error").count()) > 0, `${v.name} does not say that the file cannot be read`);
     }));

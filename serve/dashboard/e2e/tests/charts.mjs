@@ -1,4 +1,4 @@
-// What people do with the heat map and the flame graph. ctx as in timeline.mjs; the
+// Mouse and keys on the heat map and the flame graph. ctx is as in timeline.mjs; the
 // recording's calls have stacks.
 import assert from "node:assert/strict";
 import { alone } from "../lib/suite.mjs";
@@ -27,7 +27,7 @@ async function heatmap(page, ctx) {
   const said = (await page.locator(".heatmap .tools").innerText()).replaceAll("\u202f", "");
   assert.ok(said.includes(`${answer.calls} calls`), said);
 
-  // All of it is chosen: as many calls as there are.
+  // Selecting all of it gives all calls.
   const box = await page.locator(map).boundingBox();
   await page.mouse.move(box.x + 72, box.y + 10);
   await page.locator(".heatmap .tip").waitFor();
@@ -40,7 +40,7 @@ async function heatmap(page, ctx) {
   const link = await page.getByRole("link", { name: "timeline of it" }).getAttribute("href");
   assert.match(link, /#\/timeline\?from=\d{19}&to=\d{19}$/);
 
-  // The same with keys; Escape leaves it.
+  // The same with keys; Escape ends the selection.
   await page.locator(map).focus();
   await page.keyboard.press("Escape");
   await page.locator(".heatmap h2").waitFor({ state: "detached" });

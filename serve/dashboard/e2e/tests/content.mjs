@@ -1,4 +1,4 @@
-// What the views say is what the API and SQL answer.
+// The views show what the API and SQL answer.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { api, open, settled, show, sql } from "../lib/browser.mjs";
@@ -19,7 +19,7 @@ async function on(o, file, checks) {
   try {
     await show(page, server, "");
     for (const [name, check] of Object.entries(checks)) {
-      await test(`${name} says what ${file.split("/").at(-1)} holds`, async () => {
+      await test(`${name} shows what ${file.split("/").at(-1)} has`, async () => {
         await check(page, server);
         clean(faults);
       });
@@ -30,7 +30,7 @@ async function on(o, file, checks) {
   }
 }
 
-/** The text of an element, thin spaces of numbers left out. */
+/** The text of an element without the thin spaces of numbers. */
 async function text(at) {
   return (await at.innerText()).replaceAll("\u202f", "").replace(/\s+/g, " ");
 }
@@ -80,7 +80,7 @@ async function findings(page, server) {
   }
 }
 
-/** The rows of a finding are those of SQL, and open to what their thread waited for. */
+/** A finding's rows are those of SQL. Opening one shows what its thread waited for. */
 async function evidence(page, finding, c) {
   const rows = finding.locator(".evidence button.row");
   const ids = c.evidence.event_ids.map((id) => `'${id}'`).join();
@@ -149,7 +149,7 @@ async function host(page, server) {
   assert.deepEqual((await cells(below(page, "System calls"))).map((r) => [r[2], r[3]]), calls.map((r) => r.map(String)));
 }
 
-/** Each place that waits for the GPU, as SQL counts it, named where a stack was taken. */
+/** Each place that waits for the GPU, as SQL counts it, with a name if a stack was taken. */
 async function sites(page, server) {
   await show(page, server, "#/sites");
   const rows = await sql(page, "select op, call_site, sum(calls), sum(sum_ns), max(max_ns) from wait_sites where pid = 4000 group by 1, 2 order by 4 desc");
@@ -172,7 +172,7 @@ async function sites(page, server) {
   assert.match(await text(page.locator("main .empty")), /No call waited for the GPU/);
 }
 
-/** Recordings of before that say why nothing is there. */
+/** For a recording of an earlier Ingero, the view says why it is empty. */
 async function noSites(page, server) {
   await show(page, server, "#/sites");
   const [[n]] = await sql(page, "select sum(calls) from op_seconds where op = 'cudaStreamSynchronize'");
@@ -182,7 +182,7 @@ async function noSites(page, server) {
   assert.equal(await page.locator("main table").count(), 0);
 }
 
-/** A part of the recording is shown as the server understands it, and as a link keeps it. */
+/** A part of the recording is what the server takes it for, and links to other views keep it. */
 async function scope(page, server) {
   const { first_ns: first } = await api(page, "recording");
   const query = `from=${first}&to=${first + 5e9}&pid=4000`;

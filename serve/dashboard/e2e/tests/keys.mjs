@@ -1,4 +1,4 @@
-// All can be done from the keyboard; colours, print and narrow windows.
+// Everything works from the keyboard; colours, print and narrow windows.
 import assert from "node:assert/strict";
 import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
@@ -9,7 +9,7 @@ export async function run(o) {
   const { context, page, faults } = await open(o.browser, server);
   try {
     for (const [name, check] of Object.entries({ letters, focus, colours, print, narrow })) {
-      await test(`keys and looks: ${name}`, async () => {
+      await test(`keys and appearance: ${name}`, async () => {
         await show(page, server, "#/overview");
         await check(page, server);
         clean(faults);

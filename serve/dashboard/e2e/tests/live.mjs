@@ -1,4 +1,4 @@
-// Live mode on a recording that grows: it moves on, and nothing else moves.
+// Live mode on a growing recording: the numbers change, and the rest of the page stays.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { open, settled, show, views } from "../lib/browser.mjs";
@@ -16,7 +16,7 @@ export async function run(o) {
         await grows(page, server);
         clean(faults);
       });
-      await test("live mode of every view", async () => {
+      await test("live mode in every view", async () => {
         for (const v of await views(page, server)) {
           await show(page, server, `#/${v.name}?live=1`);
           assert.deepEqual(await page.locator("main .error").allInnerTexts(), [], v.name);

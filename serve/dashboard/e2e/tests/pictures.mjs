@@ -1,5 +1,5 @@
-// Pictures of every view of a million events, light and dark: to be looked at. With
-// --keep, those that the documents show.
+// Pictures of every view of a million events, light and dark, to be looked at. With --keep,
+// those of the documentation.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { small } from "../lib/png.mjs";
 import { serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
-/** A picture of the documents has at most so many bytes. */
+/** The most bytes of a picture of the documentation. */
 const most = 150_000;
 
 export async function run(o) {

@@ -1,17 +1,17 @@
-// What people do with the timeline, and how many frames a second it is moved along with.
-// ctx.url is where a server answers for a recording of many calls with a finding whose
-// cause is another process, without a token.
+// Mouse and keys on the timeline, and its frames a second while it moves. ctx.url is the
+// address of a server without a token; its recording has many calls and a finding whose cause
+// is another process.
 import assert from "node:assert/strict";
 import { alone } from "../lib/suite.mjs";
 
 const canvas = ".timeline .stage > canvas";
 
-/** Waits until what is seen is drawn. */
+/** Waits until all that is visible is drawn. */
 async function drawn(page) {
   await page.waitForFunction((c) => document.querySelector(c)?.stage?.still, canvas);
 }
 
-/** The window that is seen, and the recording's, in ns from the same origin. */
+/** The visible window and the recording's, in ns since the same origin. */
 const view = (page) => page.evaluate((c) => (({ view, limits }) => ({ ...view, ...limits }))(document.querySelector(c).stage), canvas);
 
 async function show(page, ctx, hash) {
@@ -20,11 +20,11 @@ async function show(page, ctx, hash) {
   await drawn(page);
 }
 
-/** How many pixels of the lanes are not of the ground. */
+/** How many pixels of the lanes do not have the background's colour. */
 const painted = (page) =>
   page.evaluate((c) => {
     const { canvas, width, height, ratio } = document.querySelector(c).stage;
-    const copy = document.createElement("canvas"); // reading makes a canvas slow for good
+    const copy = document.createElement("canvas"); // a canvas stays slow once it has been read
     copy.width = (width - 220) * ratio;
     copy.height = (height - 80) * ratio;
     const g = copy.getContext("2d", { willReadFrequently: true });
@@ -35,7 +35,7 @@ const painted = (page) =>
     return n;
   }, canvas);
 
-/** The place on the page of something one by one: of the kind, in the middle of what is seen or after. */
+/** The first visible item of the kind, not in a bucket, and its place on the page. */
 async function item(page, kind) {
   const at = await page.evaluate(
     ([c, kind]) => {
@@ -68,7 +68,7 @@ async function check(page, ctx) {
   assert.ok((await painted(page)) > 500, "hardly anything is drawn");
   const all = await view(page);
 
-  // The wheel zooms about the pointer, drags and keys move, Home shows all again.
+  // The wheel zooms around the pointer, drags and keys move, Home shows all again.
   const box = await page.locator(canvas).boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + 200);
   for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -200);
@@ -87,7 +87,7 @@ async function check(page, ctx) {
     return location.hash.includes(`from=${BigInt(origin) + BigInt(Math.round(view.from))}`);
   }, canvas);
 
-  // Another view looks at the same window, and coming back shows it.
+  // Another view has the same window, and going back shows it again.
   const kept = await view(page);
   await page.keyboard.press("5");
   await page.locator(".heatmap").waitFor();
@@ -98,7 +98,7 @@ async function check(page, ctx) {
   await page.keyboard.press("Home");
   await page.waitForFunction(() => !/from=/.test(location.hash));
 
-  // A click tells of a call what the API has.
+  // A click on a call shows what the API has.
   const middle = (all.first + all.last) / 2;
   await page.evaluate(([c, t]) => document.querySelector(c).stage.go({ from: t - 5e6, to: t + 5e6 }), [canvas, middle]);
   await drawn(page);
@@ -120,7 +120,7 @@ async function check(page, ctx) {
   await page.keyboard.press("Escape");
   await page.locator(".timeline .detail").waitFor({ state: "detached" });
 
-  // Shift and drag adds up.
+  // Shift and drag shows sums.
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + 300, box.y + 200);
   await page.mouse.down();
@@ -152,7 +152,7 @@ async function finding(page, ctx) {
   assert.ok(marks > 0 && width < 3e9, `${marks} marks, ${width} ns are seen`);
 }
 
-/** How long frames took while moving along, in ms: to be told, not to be judged on a shared machine. */
+/** The times of frames while moving, in ms: printed, but not judged, as the machine may be shared. */
 async function frames(page, ctx) {
   await show(page, ctx, "#/timeline");
   const out = {};

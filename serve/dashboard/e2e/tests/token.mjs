@@ -1,4 +1,4 @@
-// A server on TLS that wants a token.
+// A server with TLS that wants a token.
 import assert from "node:assert/strict";
 import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
@@ -11,7 +11,7 @@ export async function run(o) {
   assert.ok(server.url.startsWith("https://"));
   const { context, page, faults } = await open(o.browser, server, { expected: [401] });
   try {
-    await test("the page asks for the token and takes only the right one", async () => {
+    await test("the page asks for the token and accepts only the right one", async () => {
       await show(page, server, "#/findings");
       const field = page.locator("#token");
       await field.waitFor();
@@ -33,7 +33,7 @@ export async function run(o) {
       const other = await context.newPage();
       await other.goto(server.url);
       await other.locator("#token").waitFor();
-      await other.close(); // a page behind another one is not painted
+      await other.close(); // a page in the background is not painted
       clean(faults);
     });
     await test("every view over TLS", async () => {

@@ -1,4 +1,4 @@
-// Every view of every recording: nothing goes wrong, nothing is asked of elsewhere.
+// Every view of every recording: no errors, and no requests to other origins.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,10 @@ import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
-/** First paint is to take at most this on a quiet machine, in milliseconds. */
+/** The first paint takes at most this on an idle machine, in milliseconds. */
 const goal = 1000;
 
-/** A shared machine may be so much slower before that is a failure. */
+/** The test fails at this many times the goal: a shared machine may be slower. */
 const patience = 5;
 
 export async function run(o) {
@@ -42,7 +42,7 @@ async function all(o, file) {
   }
 }
 
-/** Measures from the request to the verdict, and to the first contents of any kind. */
+/** Measures the time from the request to the verdict, and to the first contents of any kind. */
 async function paint(o) {
   const server = await serve(o.ingero, o.million, { home: o.dir });
   const { context, page, faults } = await open(o.browser, server);
