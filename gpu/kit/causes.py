@@ -6,19 +6,19 @@ import time
 
 from .result import NotDone
 
-# A fault that makes steps longer by less than this need not be told.
+# A fault that makes steps longer by less than this need not be reported.
 NOTICEABLE = 0.10
 
-# Other programs, or a hypervisor, that take more than this of the CPUs disturb a run: what is told
-# may be true of them, so it is not judged.
+# If other programs or a hypervisor take more than this of the CPUs, a run is disturbed: a finding
+# may be right about them, so it is not judged.
 DISTURBED = 0.10
 
 LOOP, WORKER, RIVAL, HOG, NOBODY = "the training loop", "the data worker", "the rival thread", "the hog", "nobody"
 
 
 class Cause:
-    """fault of faulty.py; kinds that are right, none: nothing may be told but what is allowed;
-    whom to blame; ms that it strikes; hog: beside whom another program takes the CPU."""
+    """fault: of faulty.py; kinds: right answers, empty if only allowed ones may be reported;
+    whom: to blame; ms: how long the fault lasts; hog: the thread whose CPU another program takes."""
 
     def __init__(self, name, kinds, whom, fault=None, ms=30, hog=None, allowed=()):
         self.name, self.kinds, self.whom, self.fault = name, kinds, whom, fault or name
@@ -46,7 +46,7 @@ def names():
 
 
 def calibrate(kit):
-    """Length of a healthy step in s, without the tracer."""
+    """Length of a step in s, without a fault or the tracer."""
     program = [kit.python, kit.program("faulty.py"), "--steps", "200", "--after", "100", "--dir", kit.folder,
                "--work", str(kit.products(1.5))]
     done = kit.run(program, 90)
@@ -60,8 +60,8 @@ WARM_UP = 20  # steps, which allocate, load kernels and fill the loader's queue
 
 
 def paces(end):
-    """Length of a step in ns, before the fault and with it, from what faulty.py says at the
-    end: when each step ended, and after how many the fault began."""
+    """Length of a step in ns, before the fault and with it, from the last line of faulty.py:
+    when each step ended, and after how many the fault began."""
     def mean(part):
         return (part[-1] - part[0]) / (len(part) - 1) if len(part) > 1 else 0.0
 
@@ -89,7 +89,7 @@ def arguments(kit, cause, step):
 
 
 def trace(kit, cause, step, db):
-    """Runs the loop under the tracer; what was printed, and the hog's number."""
+    """Runs the loop under the tracer; returns what was printed, and the hog's pid or 0."""
     if cause.hog and len(kit.cpus) < 2:
         raise NotDone("it needs two CPUs")
     program = [kit.python, kit.program("faulty.py"), *arguments(kit, cause, step)]
@@ -98,7 +98,7 @@ def trace(kit, cause, step, db):
     try:
         talk.wait_for("type", "start", 60)
         if cause.hog:
-            # The import and the first, healthy steps come before: the loop is there when it launches.
+            # The loop runs once it launches kernels: imports are done, the first steps are without a fault.
             wait_for_launches(talk)
             time.sleep(kit.options.cause_seconds)
             cpu = kit.cpus[0] if cause.hog == "loop" else kit.cpus[1]
@@ -124,7 +124,7 @@ def wait_for_launches(talk):
 
 
 def parties(cause, said, hog):
-    """Who is to blame: number of the process and, if it is a thread of the loop's, of the thread."""
+    """Who is to blame: pid and, for a thread of the loop, tid (else 0); and the last line of the loop."""
     ends = [v for v in said if v.get("what") == "end"]
     struck = [v for v in said if v.get("what") == "fault"]
     if not ends:
@@ -142,7 +142,7 @@ def parties(cause, said, hog):
 
 
 def judge(cause, chains, pid, tid, slower):
-    """Whether the chains are right, and in words what they say."""
+    """Whether the chains are right, and as text what they say."""
     told = [c for c in chains if c["cause"]["kind"] not in cause.allowed]
     first = told[0]["cause"] if told else None
     says = "none" if not first else f"{first['kind']} by {first['process']} (pid {first['pid']}, tid {first['tid']})"
@@ -155,7 +155,7 @@ def judge(cause, chains, pid, tid, slower):
 
 
 class Others:
-    """What all but this run's processes take of the CPUs, by the kernel's own accounts."""
+    """CPU time of all processes except those of this run, from /proc/stat and times(2)."""
 
     def __init__(self):
         self.ticks, self.own, self.at = self._busy(), self._own(), time.monotonic()
@@ -172,7 +172,7 @@ class Others:
         return t.user + t.system + t.children_user + t.children_system
 
     def share(self):
-        """Since it was made, 0 to 1; of processes that have ended and were waited for."""
+        """Share of all CPUs since it was made, 0 to 1. This run's processes must have been waited for."""
         busy = (self._busy() - self.ticks) / os.sysconf("SC_CLK_TCK") - (self._own() - self.own)
         return max(0.0, busy) / (time.monotonic() - self.at) / os.cpu_count()
 

@@ -7,21 +7,21 @@ import re
 from . import process, smi
 from .result import NotDone
 
-# Runtime calls that PyTorch's profiler leaves out of what CUPTI tells it, because there are so
-# many (kineto, CuptiActivityProfiler), or that it does not ask CUPTI for.
+# Calls that PyTorch's profiler leaves out of CUPTI's records, because there are so many (kineto,
+# CuptiActivityProfiler), or that it does not request from CUPTI.
 BY_KINETO = "torch.profiler leaves out cudaGetDevice, cudaSetDevice, cudaGetLastError, the making of events, " \
     "and all of the driver but launches"
 
 
 class Run:
-    """The run. Its parts are done once, in order; a step that needs what failed is not done."""
+    """The run. Its parts run once, in order; a step that needs a failed one is not done."""
 
     def __init__(self, kit):
         self.kit, self.db, self.parts, self.failed, self.pid = kit, kit.file("calls.db"), {}, "", 0
         self.covered, self.samples = None, smi.Samples()
 
     def record(self, load):
-        """load: s of work for the GPU, during which nvidia-smi is asked."""
+        """load: s of work for the GPU, while nvidia-smi is sampled."""
         kit = self.kit
         program = [kit.python, kit.program("calls.py"), "--products", str(kit.products(20))]
         if kit.options.counts:
@@ -51,7 +51,7 @@ class Run:
         return self.parts[part]
 
     def seconds(self, part):
-        """Condition for op_seconds: nothing else is called in these seconds."""
+        """SQL condition for op_seconds: the part's seconds, in which nothing else is called."""
         p = self.need(part)
         return f"timestamp between {int(p['begin']) * 10**9} and {int(p['end']) * 10**9} and pid = {self.pid}"
 
@@ -61,7 +61,7 @@ class Run:
 
 
 def operations(path):
-    """Which operation counts the calls of a function, from the table of docs/api.md."""
+    """The operation that counts the calls of each function, from the table of docs/api.md."""
     ops = {}
     with open(path) as f:
         for line in f:
@@ -96,8 +96,8 @@ def coverage(run, result):
 
 
 def compare(truth, recorded, ops, only_named):
-    """Differences between what another counted and what was recorded, by operation, and rows of
-    a table. only_named: the other does not tell every operation."""
+    """Compares another tool's counts with the recorded ones by operation: rows of a table, the
+    differences, and functions not traced. only_named: the other tool leaves operations out."""
     wanted, rows, wrong = {}, [], []
     untraced = {}
     for name, n in truth.items():
@@ -114,7 +114,7 @@ def compare(truth, recorded, ops, only_named):
         elif want == got:
             verdict = "same"
         elif only_named and not op.startswith("cuda") and want < got:
-            verdict = "fewer, nested"  # CUPTI need not tell driver calls of the runtime's own
+            verdict = "fewer, nested"  # CUPTI may leave out driver calls that the runtime makes
         else:
             verdict = "wrong"
         if verdict == "wrong":
@@ -163,8 +163,8 @@ from cuda_events where source = 4 and {when} group by 1 order by 2 desc"""
 
 
 def nested(run, result):
-    """Which driver functions are called within runtime calls: those that are seen are exported
-    symbols, because nothing else has a probe."""
+    """Which driver functions are called within runtime calls. All of them are exported symbols,
+    because nothing else has a probe."""
     when = run.between("paced")
     runtime = run.kit.ingero.query(run.db, NESTED.format(when=when))
     driver = run.kit.ingero.query(run.db, DRIVER.format(when=when))

@@ -7,11 +7,11 @@ import shutil
 from . import process
 from .result import NotDone
 
-WITHIN = 20  # s that an answer about a recording may take
+WITHIN = 20  # time limit of an answer about a recording, s
 
 
 def find(path, beside):
-    """Where the binary is: as told, else beside gpu/run, else on the PATH."""
+    """Path of the binary: as given, else beside gpu/run, else on the PATH."""
     for candidate in [path] if path else [os.path.join(beside, "ingero"), shutil.which("ingero")]:
         if candidate and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
             return os.path.abspath(candidate)
@@ -23,8 +23,8 @@ class Ingero:
         self.path = path
         self.version = process.last_line(process.run([path, "version"], WITHIN).stdout)
         usage = process.run([path, "trace", "--help"], WITHIN).stdout
-        # Driver launches within the runtime's may lose their probes while tracing: not here,
-        # where they are what is looked at.
+        # While tracing, the tracer may remove the probes of driver launches within the runtime's.
+        # Not here: these launches are tested.
         self.every_launch = ["--inner-calls"] if "--inner-calls" in usage else []
 
     def json(self, *args, codes=(0,)):
@@ -47,7 +47,7 @@ class Ingero:
         return self.json("explain", db, "--since", "all", "--json")
 
     def trace(self, db, log, what, stack="slow", more=(), **popen):
-        """Starts to record: what is a command (a list) or the number of a process."""
+        """Starts a recording of what: a command (a list) or a pid."""
         args = [self.path, "trace", "--json", "--stack", stack, "--out", db, *more]
         args += ["--pid", str(what)] if isinstance(what, int) else ["--", *what]
         return process.Talk(args, log, **popen)

@@ -19,8 +19,8 @@ SHOWS = {"check": "the machine can be traced",
          "causes": "the first cause that is told, and who is blamed, are right",
          "overhead": "steps a second with the tracer, of those without"}
 
-# s of work for the GPU beside which nvidia-smi is asked; without it, only to see whether there
-# are readings.
+# s of work for the GPU while nvidia-smi is sampled; and if there is no nvidia-smi, only to see
+# whether there are readings.
 LOAD, LOAD_ALONE = 8, 2
 
 
@@ -56,7 +56,7 @@ class Kit:
 
     def __init__(self, options, here):
         self.options, self.here, self.began = options, here, time.time()
-        # On a disk, which checkpoints are to be written to; /tmp often is memory.
+        # On a disk, because checkpoints are to be written to one; /tmp is often in memory.
         self.folder = os.path.abspath(options.keep or tempfile.mkdtemp(prefix="ingero-gpu-", dir="/var/tmp"))
         os.makedirs(self.folder, exist_ok=True)
         self.python, self.cpus = options.python, sorted(os.sched_getaffinity(0))
@@ -86,7 +86,7 @@ class Kit:
         return self._beside("api.md", ".", "../docs")
 
     def products(self, ms):
-        """How many matrix products keep the GPU busy for so long; at least 1."""
+        """How many matrix products keep the GPU busy for ms; at least 1."""
         return max(1, round(ms / self.machine["product_ms"]))
 
     def run(self, args, limit):
@@ -115,7 +115,7 @@ class Kit:
 
 
 def prepare(kit):
-    """Finds what every step needs; NotDone says what is missing."""
+    """Finds what every step needs; raises NotDone, which says what is missing."""
     kit.machine.update(host=platform.node(), kernel=platform.release(), arch=platform.machine(), cpus=len(kit.cpus))
     done = kit.run([kit.python, "-c", "import torch"], 120)
     if done.returncode != 0:
@@ -164,7 +164,7 @@ def steps(kit):
 
 
 def perform(kit):
-    """All steps; each has a result, whatever happens."""
+    """Runs all steps; each has a result, whatever happens. Returns them, and why none could run."""
     results, why = [], ""
     try:
         kit.progress("PyTorch and its GPU")

@@ -23,7 +23,7 @@ def ranks(kit, n):
 
 
 def judge(rows, n):
-    """What is recorded of n ranks, and what is wrong with it."""
+    """What was recorded of n ranks, and what is wrong with it."""
     by = {}
     for r in rows:
         by.setdefault(r["rank"], {})[r["op"]] = r["n"]

@@ -1,4 +1,4 @@
-"""Steps a second of one running program, with and without the tracer, in turns: A B B A."""
+"""Steps a second of one running program, without (A) and with (B) the tracer, in the order A B B A."""
 
 import statistics
 import time
@@ -18,7 +18,7 @@ def traced(kit, talk, mode, seconds, n):
     tracer = kit.ingero.trace(kit.file(f"overhead-{mode}-{n}.db"), kit.file("overhead-tracer.log"), talk.proc.pid)
     try:
         tracer.wait_for("type", "start", 60)
-        time.sleep(0.5)  # until it has read what there is to read of the libraries
+        time.sleep(0.5)  # until it has read the libraries
         rates = [window(talk, mode, seconds), window(talk, mode, seconds)]
         tracer.wait_for("type", "second", 10)
     finally:
@@ -44,8 +44,8 @@ def one(kit, talk, mode, rounds, seconds):
 
 
 def step(kit, result):
-    """The ratio is 1 without any cost. spread_without is how far the rates without the tracer
-    are apart: a ratio closer to 1 than that says nothing."""
+    """The ratio is 1 if tracing costs nothing. spread_without is the spread of the rates without
+    the tracer: a ratio closer to 1 than that says nothing."""
     rounds, seconds = kit.options.rounds, kit.options.window
     talk = kit.talk([kit.python, kit.program("speed.py"), "--products", str(kit.products(2))], "speed.log")
     rows = []
@@ -56,7 +56,7 @@ def step(kit, result):
                 result.lines.append(f"{mode}: no time left")
                 continue
             kit.progress(f"  {mode}")
-            window(talk, mode, seconds)  # warm
+            window(talk, mode, seconds)  # warm-up
             rows.append(one(kit, talk, mode, rounds, seconds))
         talk.finish(20)
     finally:

@@ -17,7 +17,7 @@ def last_line(text):
 
 
 def stop(proc, patience=10):
-    """Ends a process and its group: asked first, then killed."""
+    """Ends a process: SIGINT first, then SIGKILL to its group. patience: s after each."""
     for sig in (signal.SIGINT, signal.SIGKILL):
         if proc.poll() is None:
             try:
@@ -32,7 +32,7 @@ def stop(proc, patience=10):
 
 
 def run(args, limit, **more):
-    """Runs a command to its end and returns it, done; NotDone if it is too slow."""
+    """Runs a command to its end and returns a CompletedProcess; NotDone if it takes more than limit s."""
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", start_new_session=True, **more) as proc:
         try:
@@ -44,8 +44,8 @@ def run(args, limit, **more):
 
 
 class Talk:
-    """A program that runs, and what it says meanwhile. `trace --json` sends what the traced
-    program prints to standard error, so both streams are read; what is no JSON goes to the log."""
+    """A running program and what it prints. `trace --json` sends the traced program's output to
+    standard error, so both streams are read; lines that are not JSON go to the log."""
 
     def __init__(self, args, log, **more):
         self.lines, self.said = queue.Queue(), []
@@ -77,7 +77,7 @@ class Talk:
             raise NotDone("the program ended early: " + self.errors()) from None
 
     def wait_for(self, key, value, limit):
-        """The first line from now on whose field key is value."""
+        """The next line whose field key is value; NotDone after limit s."""
         end = time.monotonic() + limit
         while True:
             try:
@@ -91,7 +91,7 @@ class Talk:
                 return line
 
     def finish(self, limit):
-        """Waits for the end; returns the exit code, and every line is in said then."""
+        """Waits for the end; returns the exit code. All lines are in said then. NotDone after limit s."""
         try:
             self.proc.stdin.close()
         except OSError:

@@ -1,4 +1,4 @@
-"""What a step answers, and the steps of a run as a table and as JSON."""
+"""The result of a step, and the steps of a run as a table and as JSON."""
 
 import time
 
@@ -13,7 +13,7 @@ class NotDone(Exception):
 
 class Result:
     """What one step found. outcome is RIGHT or WRONG if something was judged, MEASURED if
-    there is only a figure to read, NOT_DONE if the step could not be done; why says which."""
+    there is only a figure to read, NOT_DONE if the step could not be done. why gives details."""
 
     def __init__(self, name, shows):
         self.name, self.shows = name, shows
@@ -21,7 +21,7 @@ class Result:
         self.facts, self.lines = {}, []
 
     def judge(self, wrong, right):
-        """wrong: what was wrong, one text each; right: what to say if that is nothing."""
+        """wrong: a text for each error; right: the text if there is none."""
         self.outcome = WRONG if wrong else RIGHT
         self.why = "; ".join(wrong) if wrong else right
 
@@ -34,8 +34,8 @@ class Result:
 
 
 def exit_code(results):
-    """0: nothing is wrong and something was found out; 1: something is wrong; 2: nothing was
-    found out."""
+    """1: something is wrong; 0: nothing is wrong and something was judged or measured; 2: nothing
+    was."""
     outcomes = {r.outcome for r in results}
     if WRONG in outcomes:
         return 1

@@ -1,4 +1,4 @@
-"""nvidia-smi, asked beside the tracer, and its answers held against the recording's."""
+"""Samples nvidia-smi while the tracer runs, and compares its answers with the recording's."""
 
 import shutil
 import statistics
@@ -11,13 +11,13 @@ from .result import NotDone
 FIELDS = {"index": "", "uuid": "", "name": "", "driver_version": "", "memory.used": "mem_used_mb",
           "temperature.gpu": "temp_c", "utilization.gpu": "util_pct", "clocks.sm": "clock_mhz", "power.draw": "power_w"}
 
-# How far the medians may be apart. Both ask NVML, not in the same moment: the driver renews its
-# readings every 0.1 to 1 s, and means over up to a second are told of utilization and power.
+# How far the medians may differ. Both ask NVML, but not at the same time: the driver updates its
+# readings every 0.1 to 1 s, and those of utilization and power are means over up to a second.
 APART = {"mem_used_mb": 64, "temp_c": 3, "util_pct": 15, "clock_mhz": 100, "power_w": 25}
 
 
 class Samples:
-    """nvidia-smi's rows, about two a second, while it is entered."""
+    """nvidia-smi's rows, about two a second, within a with statement."""
 
     def __init__(self):
         self.rows, self.why, self.stopped = [], "", threading.Event()
@@ -64,7 +64,7 @@ def middle(values):
 
 
 def compare(told, gpus, samples, result):
-    """told: gpu_snapshots of the load; gpus: who is who."""
+    """told: gpu_snapshots of the load; gpus: the recorded GPUs, with id and UUID."""
     result.facts = {"gpus": [], "readings": len(told), "nvidia_smi": samples.why or f"{len(samples.rows)} rows"}
     if not samples.rows:
         also = f"; the recording has {len(told)} readings of {len(gpus)} GPUs"

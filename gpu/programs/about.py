@@ -1,4 +1,4 @@
-"""Says as a JSON line what PyTorch and its GPUs are, and how long a matrix product takes."""
+"""Prints a JSON line: what PyTorch and its GPUs are, and how long a matrix product takes."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ def main():
     if not about["available"]:
         try:
             torch.zeros(1).cuda()
-        except Exception as e:  # whatever it is, it says why
+        except Exception as e:  # any exception says why
             about["why"] = f"{type(e).__name__}: {e}".splitlines()[0]
         print(json.dumps(about), flush=True)
         return

@@ -1,10 +1,10 @@
-"""A small seeded training and an inference loop whose CUDA calls are counted by others, too:
-by torch.profiler (CUPTI), and by a command that prints counts, if there is one (--counts).
+"""A small seeded training and inference loop whose CUDA calls others count, too: torch.profiler
+(CUPTI), and a command that prints counts, if there is one (--counts).
 
-It prints JSON lines, and goes on to its next part at a line on standard input. Each part that
-is counted has more than a second without any call before and after it: seconds of Unix time
-divide it from the others. The parts: counted, paced (a few calls at a time), marked (waits at a
-known line), load (so many seconds of work for the GPU)."""
+It prints JSON lines. Each line on standard input names the next part: counted, paced (a few
+calls at a time), marked (waits at a known line), load N (N seconds of work for the GPU). The
+counted part has more than a second without calls before and after it, so that no other call is
+in its seconds of Unix time."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def quiet():
 
 
 def counts_of(command):
-    """What a command prints: lines "call N … NAME" are counts so far."""
+    """Counts so far by name, from the lines "call N … NAME" that a command prints."""
     if not command:
         return {}
     text = subprocess.run(command, shell=True, check=True, stdout=subprocess.PIPE).stdout.decode()
@@ -66,13 +66,13 @@ class Loop:
             torch.mm(self.big, self.big)
 
     def marked(self, n):
-        """Its wait is the line that stacks have to name."""
+        """Stacks have to name the line of its wait."""
         self.work(n)
         torch.cuda.synchronize()  # MARK
 
 
 def profiled(part):
-    """Runs a part under torch.profiler; returns the calls that CUPTI told of it."""
+    """Runs a part under torch.profiler; returns CUPTI's count of calls by name."""
     from torch.profiler import ProfilerActivity, profile, record_function
 
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
@@ -111,7 +111,7 @@ def counted(loop, a):
         try:
             cupti = profiled(timed)
             why = "" if cupti else "torch.profiler told no CUDA call: CUPTI does not work here"
-        except Exception as e:  # CUPTI that may not be used, or an older interface
+        except Exception as e:  # CUPTI is not permitted, or has an older interface
             why = f"torch.profiler failed: {type(e).__name__}: {e}".splitlines()[0]
     if len(span) < 3:
         span.clear()

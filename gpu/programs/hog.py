@@ -1,4 +1,4 @@
-"""Takes one CPU: with --cpu N that one, until its standard input is closed."""
+"""Keeps the CPU of --cpu busy until its standard input is closed."""
 
 import argparse
 import json

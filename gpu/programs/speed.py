@@ -1,4 +1,4 @@
-"""Says how many steps a second it makes. A line "MODE SECONDS" on standard input has it work
+"""Prints how many steps a second it makes. A line "MODE SECONDS" on standard input makes it work
 for that long: eager (a small network, whose launches take most of a step), busy (the same with
 matrix products, which keep the GPU busy), graph (a CUDA graph of the small network)."""
 

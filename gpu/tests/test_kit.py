@@ -1,5 +1,5 @@
-"""Tests of what gpu/run judges, with answers made up: of CUPTI and of nvidia-smi, which no
-machine without a GPU has. Run: python3 -m unittest discover -s gpu/tests"""
+"""Tests of how gpu/run judges, with made-up answers of CUPTI and nvidia-smi, so that no GPU is
+needed. Run: python3 -m unittest discover -s gpu/tests"""
 
 import os
 import sys

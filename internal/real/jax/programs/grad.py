@@ -1,5 +1,5 @@
-"""Trains a small network of matrix products with JAX, by a step that is compiled. Prints a JSON line
-at the end."""
+"""Trains a small network of matrix products with JAX, by a compiled step. Prints a JSON line at the
+end."""
 
 import argparse
 import json
@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax._src import hardware_utils
 
-# JAX takes a machine without /dev/nvidia0 or /dev/nvidiactl for one without a GPU, and the hollow GPU
-# makes no files there.
+# Without /dev/nvidia0 or /dev/nvidiactl, JAX assumes that there is no GPU. The hollow GPU does not
+# make these files.
 hardware_utils.has_visible_nvidia_gpu = lambda: True
 
 
@@ -38,7 +38,7 @@ def main():
     x, y = jnp.ones((32, 256)), jnp.zeros((32, 256))
     for _ in range(a.steps):
         weights, value = step(weights, x, y)
-        float(value)  # waits, as a program does that prints its loss
+        float(value)  # waits, like a program that prints its loss
     print(json.dumps({"steps": a.steps, "device": device.device_kind}), flush=True)
 
 

@@ -1,5 +1,5 @@
-"""Runs a small network of matrix products in ONNX Runtime, once at a time. The model is written here
-as ONNX's protocol buffers, with weights from a seed. Prints a JSON line at the end."""
+"""Runs a small network of matrix products in ONNX Runtime, one inference at a time. The model is made
+here as ONNX's protocol buffers, with seeded weights. Prints a JSON line at the end."""
 
 import argparse
 import json

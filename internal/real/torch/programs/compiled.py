@@ -1,5 +1,5 @@
-"""Trains a small network through torch.compile: Triton makes the kernels, and NVIDIA's assembler
-their code. Prints a JSON line at the end."""
+"""Trains a small network through torch.compile: Triton generates the kernels, and NVIDIA's assembler
+makes their code. Prints a JSON line at the end."""
 
 import argparse
 import json

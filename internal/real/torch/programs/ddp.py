@@ -1,5 +1,5 @@
 """Trains on several ranks with DistributedDataParallel; torchrun starts it. First it checks
-that data are really summed. Prints a JSON line on rank 0."""
+that collectives give the right data. Prints a JSON line on rank 0."""
 
 import argparse
 import inspect
@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def check(rank, ranks):
-    """What collective operations give; a wrong sum ends the program."""
+    """Checks the results of collective operations; a wrong one ends the program."""
     x = torch.full((1000,), float(rank + 1)).cuda()
     dist.all_reduce(x)
     want = ranks * (ranks + 1) / 2
@@ -29,7 +29,7 @@ def check(rank, ranks):
     part = torch.empty(4).cuda()
     dist.reduce_scatter_tensor(part, torch.arange(4.0 * ranks).cuda())
     assert part.cpu().tolist() == [ranks * (4.0 * rank + i) for i in range(4)], f"reduce_scatter: {part.cpu()}"
-    if ranks == 1:  # PyTorch refuses to send to oneself
+    if ranks == 1:  # PyTorch does not let a rank send to itself
         return
     there, back = torch.full((8,), float(rank)).cuda(), torch.empty(8).cuda()
     ops = [dist.P2POp(dist.isend, there, (rank + 1) % ranks), dist.P2POp(dist.irecv, back, (rank - 1) % ranks)]

@@ -1,10 +1,10 @@
-"""A training loop with a fault that is switched on after some steps, and the truth about it:
-a JSON line for each time it struck, with CLOCK_MONOTONIC in ns and who did it, and one at
-the end with when each step ended, and for how long each waited for its batch (ns; 0: it was
-there already, and whatever taking it took was not the worker's doing).
+"""A training loop with a fault that begins after some steps, and the truth about it: a JSON line
+for each time it struck, with CLOCK_MONOTONIC in ns and who did it, and one at the end with when
+each step ended, and for how long each waited for its batch (ns; 0: the batch was ready, so the
+worker did not cause the time to take it).
 
-What a step needs of the host and of the worker is less than what the GPU needs, if its kernels
-take 150 us or more: batches wait for the loop then, not the loop for batches."""
+If kernels take 150 us or more, the host and the worker need less time for a step than the GPU:
+then batches wait for the loop, not the loop for batches."""
 
 import argparse
 import ctypes
@@ -33,7 +33,7 @@ def tell(**what):
 
 
 class struck:
-    """Tells when a fault began and ended, and whose it is: this thread's, or another process's."""
+    """Prints when a fault began and ended, and who caused it: this thread, or another process."""
 
     def __init__(self, kind, step, pid=None):
         self.kind, self.step, self.pid = kind, step, pid
@@ -47,7 +47,7 @@ class struck:
 
 
 def sums_per_ms():
-    """How many numbers Python sums up in a millisecond on this machine: the best of some tries."""
+    """How many numbers Python adds in a millisecond on this machine: the best of some tries."""
     numbers = list(range(100000, 0, -1))
     best = float("inf")
     for _ in range(5):
@@ -58,14 +58,14 @@ def sums_per_ms():
 
 
 def burn(seconds):
-    """Keeps this thread running until the time has passed."""
+    """Keeps this thread busy until the time has passed on the clock."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 
 
 def work(seconds):
-    """Uses a CPU for the time; it takes longer if other programs use the CPU."""
+    """Uses so much CPU time; it takes longer if other programs use the CPU."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -80,7 +80,7 @@ def random_file(path):
 
 
 def read_uncached(path, seconds):
-    """Reads a file that is not cached, again and again, for the time."""
+    """Reads a file again and again for the time; each time it is dropped from the page cache first."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with open(path, "rb", buffering=0) as f:
@@ -112,7 +112,7 @@ class Samples(Dataset):
         read_uncached(self.a.file, self.a.ms / 1e3)
 
     def net(self):
-        """Asks a server of this machine, which takes the time to answer."""
+        """Asks a server on this machine that answers after the time."""
         with socket.create_connection(("127.0.0.1", self.a.port)) as s:
             s.sendall(b"?")
             s.recv(1)
@@ -129,7 +129,7 @@ def listen():
 
 
 def serve(seconds):
-    """A server in a process of its own; returns its port and process id."""
+    """Starts a server in a process of its own; returns its port and process id."""
     listener = listen()
     if pid := os.fork():
         return listener.getsockname()[1], pid
@@ -152,12 +152,12 @@ def answer(s, seconds):
 
 
 class Rival:
-    """A thread that takes a lock, now and then, for the time: Python's own (a call into C
-    that keeps it), or a mutex that the training loop needs once a step."""
+    """A thread that now and then holds a lock for the time: Python's own (in a call into C that
+    keeps it), or a mutex that the training loop takes once a step."""
 
     def __init__(self, a):
-        self.a, self.libc = a, ctypes.CDLL(None)  # which gives Python's lock away meanwhile
-        self.mutex = ctypes.create_string_buffer(64)  # pthread_mutex_t, zeros initialise it
+        self.a, self.libc = a, ctypes.CDLL(None)  # calls through it release Python's lock
+        self.mutex = ctypes.create_string_buffer(64)  # pthread_mutex_t, initialised by zeros
         self.on = threading.Event()
         if a.fault in ("gil", "mutex"):
             threading.Thread(target=self.run, name="rival", daemon=True).start()
@@ -175,7 +175,7 @@ class Rival:
                     self.libc.usleep(int(self.a.ms * 1000))
                     self.libc.pthread_mutex_unlock(self.mutex)
             # The loop needs Python's lock for little more than a quarter of its time, between waits
-            # for the GPU, so that it is held for most of the time to be in the way.
+            # for the GPU. So the rival must hold it most of the time to delay the loop.
             time.sleep(self.a.ms / (4e3 if self.a.fault == "gil" else 1e3))
 
     def meet(self):
@@ -208,7 +208,7 @@ def arguments():
 
 
 def autograd():
-    """The backward pass's thread, which exists since the first one, by its name."""
+    """The thread of the backward pass, found by its name. It exists from the first pass on."""
     for tid in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{tid}/comm") as f:
             if f.read().startswith("pt_autograd_"):
@@ -239,7 +239,7 @@ def main():
     big = torch.randn(int(a.ms * 250_000))  # a MB for each ms
 
     factor = torch.randn(2048, 2048).cuda() if a.work else None
-    # What a step allocates and frees, when the fault is that the cache is emptied.
+    # Sizes that a step allocates and frees, if the fault is that the cache is emptied.
     scratch = [m << 20 for m in range(24, 40, 2)] if a.fault == "empty-cache" else []
 
     def step(n, x, y):
@@ -281,7 +281,7 @@ def main():
         elif a.fault == "recapture":
             with struck("recapture", n):
                 graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):  # not replayed: that would be more work for the GPU
+                with torch.cuda.graph(graph):  # not replayed: that would give the GPU more work
                     for _ in range(int(a.ms)):
                         model(x)
 
@@ -290,14 +290,14 @@ def main():
     if a.pin is not None:
         os.sched_setaffinity(0, {a.pin})
     for n in range(a.steps):
-        # The queue of batches in pinned memory. One worker's batches come in order, so that
-        # whatever is in it is the next one.
+        # The queue of batches in pinned memory. One worker's batches come in order, so a batch in
+        # it is the next one.
         ready, asked = batches._data_queue.qsize() > 0, time.monotonic_ns()
         x, y = next(batches)
         waits.append(0 if ready else time.monotonic_ns() - asked)
         if n == a.after:
             rival.on.set()
-        if n == a.steps // 3:  # a fault from outside may begin
+        if n == a.steps // 3:  # says that a fault from outside may begin
             open(os.path.join(a.dir, "steady"), "w").close()
         if n == 2 and a.pin_autograd is not None:
             os.sched_setaffinity(autograd(), {a.pin_autograd})

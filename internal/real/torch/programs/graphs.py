@@ -54,8 +54,8 @@ def main():
         graphed(torch.randn(8, 64).cuda()).sum().backward()
     torch.cuda.synchronize()
     print(json.dumps({"steps": a.steps, "captures": captures}), flush=True)
-    # Not by Python's own end: the thread of the last backward pass may still have to let go of it. It needs
-    # Python's lock for that, and CPython before 3.14 then ends it by pthread_exit, which cannot pass through
+    # Not through Python's own exit: the thread of the last backward pass may still have to release it. That
+    # needs Python's lock, and CPython before 3.14 then ends the thread by pthread_exit, which cannot pass through
     # a destructor: "terminate called without an active exception" (pytorch/pytorch#51861).
     os._exit(0)
 

@@ -1,10 +1,10 @@
-"""Trains on two ranks with DistributedDataParallel, one of which is late before every so many
-collective operations, after some steps. The process that is started is rank 0, and starts rank 1,
-the late one. The truth comes as from faulty.py: a line for each time that rank 1 was late, by rank 1,
-and one at the end by rank 0, which first says who rank 1 is.
+"""Trains on two ranks with DistributedDataParallel. After some steps, rank 1 is late before the
+collective operations of every n-th step (--every). The process that is started is rank 0, and starts
+rank 1. The truth is printed as by faulty.py: by rank 1 a line for each time it was late, by rank 0 at
+the end a line that says who rank 1 is, and the last one.
 
-Waits for the GPU sleep, so that two ranks and a tracer get on with two CPUs. Each step waits for the
-GPU at its end, so that nothing but the launches of the step hides that a rank is late."""
+Waits for the GPU sleep, so that two CPUs are enough for two ranks and a tracer. Each step waits for
+the GPU at its end, so that only the launches of the step can hide that a rank is late."""
 
 import argparse
 import contextlib
@@ -33,11 +33,11 @@ BLOCKING_SYNC = 4  # cudaDeviceScheduleBlockingSync of driver_types.h
 
 
 class Holder:
-    """A thread that takes a mutex when it is asked to, and keeps it for the time."""
+    """A thread that takes a mutex when asked, and holds it for the time."""
 
     def __init__(self, ms):
         self.ms, self.libc = ms, ctypes.CDLL(None)
-        self.mutex = ctypes.create_string_buffer(64)  # pthread_mutex_t, zeros initialise it
+        self.mutex = ctypes.create_string_buffer(64)  # pthread_mutex_t, initialised by zeros
         self.asked, self.has = threading.Semaphore(0), threading.Semaphore(0)
         threading.Thread(target=self.run, name="holder", daemon=True).start()
 
@@ -57,7 +57,7 @@ class Holder:
 
 
 def touch_uncached(path, seconds):
-    """Touches the pages of a mapped file that is not cached, again and again, for the time."""
+    """Maps a file and touches its pages for the time; each time it is dropped from the page cache first."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with open(path, "rb", buffering=0) as f:
@@ -71,7 +71,7 @@ def touch_uncached(path, seconds):
 
 
 def strike(a):
-    """What makes the late rank late."""
+    """Returns the function that makes the late rank late."""
     if a.fault == "late-cpu":
         return lambda: burn(a.ms / 1e3)
     if a.fault in ("late-disk", "late-faults"):
@@ -106,7 +106,7 @@ def start(port):
 
 
 def join(a, store):
-    """Makes the group of ranks, each with its own GPU, when all ranks are there."""
+    """Makes the group of ranks, each with its own GPU, once all ranks have started."""
     store.set(f"rank {a.rank}", "")
     store.wait([f"rank {r}" for r in range(RANKS)])
     cudart = ctypes.CDLL("libcudart.so.13")
@@ -131,7 +131,7 @@ def train(a, other):
         os.sched_setaffinity(0, {pin})
     ends = []
     for n in range(a.steps):
-        if n == a.steps // 3 and a.rank == 0:  # a fault from outside may begin
+        if n == a.steps // 3 and a.rank == 0:  # says that a fault from outside may begin
             with open(os.path.join(a.dir, "steady.new"), "w") as f:
                 f.write(str(other.pid))
             os.rename(f.name, os.path.join(a.dir, "steady"))

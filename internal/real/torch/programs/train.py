@@ -1,6 +1,6 @@
 """Trains a small network as a PyTorch user would: data workers, pinned memory, mixed
-precision, a foreach optimiser, evaluation every few steps and checkpoints. Nothing of it is
-learned on a GPU that computes nothing. Prints a JSON line at the end."""
+precision, a foreach optimiser, evaluation every few steps and checkpoints. On a GPU that computes
+nothing it learns nothing. Prints a JSON line at the end."""
 
 import argparse
 import json
