@@ -31,9 +31,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* CPU work of a given length. A gap between two looks at the clock means the
- * thread was descheduled, which is no work done: a preempted spin takes longer,
- * as real work would. The thread's CPU clock would say the same, but is a system call. */
+/* Uses the CPU for ns. A gap between two readings of the clock means that the thread was
+ * descheduled. It is not counted, so a preempted spin takes longer, as real work does.
+ * The thread's CPU clock would give the same result, but reading it is a system call. */
 static void spin(uint64_t ns)
 {
 	const uint64_t gap = 20000;
@@ -50,7 +50,7 @@ static void spin(uint64_t ns)
 /* Device memory allocated and not freed. */
 static _Atomic uint32_t live;
 
-/* The capture this thread makes. */
+/* The stream capture that this thread is making. */
 static __thread struct {
 	uintptr_t stream;
 	int status;
@@ -76,7 +76,7 @@ API int cudastub_capture_status(uintptr_t stream)
 	return capture.stream == stream ? capture.status : CAPTURE_NONE;
 }
 
-/* Spoils it, as a call does that no capture may have. */
+/* Invalidates the capture, as a call does that is not permitted during one. */
 static int spoil_capture(void)
 {
 	if (capture.status == CAPTURE_NONE)
@@ -175,7 +175,7 @@ API unsigned long long cudastub_alloc(size_t size)
 	return cudastub_fresh(size);
 }
 
-/* Programs also free what they never allocated here. */
+/* Never counts below 0: programs also free memory that was not allocated here. */
 API void cudastub_free(void)
 {
 	uint32_t n = atomic_load(&live);
@@ -184,7 +184,7 @@ API void cudastub_free(void)
 		;
 }
 
-/* As the driver does it: piece by piece into a buffer that the device can read. */
+/* Copies as the driver does: piece by piece into a buffer that the device can read. */
 API void cudastub_copy(const struct stub_call *call, const void *src, size_t n)
 {
 	char stage[64 << 10];
@@ -273,7 +273,7 @@ static int parse_item(const char *item, struct behaviour *b)
 #undef KEY
 }
 
-/* Parses one "item,item" list; the string is cut up. */
+/* Parses one "item,item" list; strtok_r modifies the string. */
 static int parse_list(char *list, struct behaviour *b)
 {
 	char *save, *item;
@@ -309,8 +309,8 @@ static int waits(const struct stub_row *row)
 	return atomic_load(&waiter) && strstr(row->name, "Synchronize");
 }
 
-/* A thread inside a call keeps the behaviour it began with; one that enters
- * during the change may see half of it, so change a function while it rests. */
+/* A call keeps the behaviour that it began with. A call that begins during the change
+ * may get half of it, so change a function's behaviour only while nobody calls it. */
 static void apply(struct stub_row *row, const struct behaviour *b)
 {
 	row->b = *b;

@@ -11,7 +11,7 @@
  *   copy         really read the bytes to be copied, as from pageable memory
  *   err=N        return error N
  *   err-every=K  ... only on every K-th call
- *   no-capture   while this thread captures a stream's work: spoil that, return error 900
+ *   no-capture   during a stream capture of this thread: invalidate it, return error 900
  *   nested       call the matching driver function first
  *   recurse=N    call itself through the PLT, N deep; the innermost call does the rest
  *   callback     run the function given to cudastub_callback inside the call
@@ -78,8 +78,8 @@ API unsigned long long cudastub_alloc(size_t size); /* the same for memory that 
 API void cudastub_free(void);
 API void cudastub_copy(const struct stub_call *call, const void *src, size_t n); /* if the behaviour says so */
 
-/* The capture of a stream's work that this thread is making, if any. Each call is right
- * by itself, too: a capture begins anew, and one that was not begun ends with a graph. */
+/* The stream capture that this thread is making, if any. The calls need not match: a begin
+ * during a capture starts a new one, and an end without a begin returns a graph. */
 API void cudastub_capture_begin(uintptr_t stream);
 API int cudastub_capture_end(void **graph);
 API int cudastub_capture_status(uintptr_t stream); /* a cudaStreamCaptureStatus */

@@ -31,9 +31,9 @@ enum wait_kind { WAIT_ALL, WAIT_SENT, WAIT_RECEIVED, WAIT_JOINED, WAIT_SPLIT, WA
 
 struct shared {
 	_Atomic uint32_t joined, aborted;
-	_Atomic uint32_t news; /* counts what waiting ranks may have waited for; a futex */
+	_Atomic uint32_t news; /* a futex: counts the changes that ranks may be waiting for */
 	_Atomic uint64_t entered[MAX_RANKS];
-	_Atomic uint64_t split[MAX_RANKS], read[MAX_RANKS]; /* how often each has said its part, and knows the others' */
+	_Atomic uint64_t split[MAX_RANKS], read[MAX_RANKS]; /* splits that each rank has announced, and read */
 	_Atomic int color[MAX_RANKS], key[MAX_RANKS];
 	_Atomic uint64_t sent[MAX_RANKS][MAX_RANKS], received[MAX_RANKS][MAX_RANKS]; /* from, to */
 };
@@ -41,7 +41,7 @@ struct shared {
 struct nccl_comm {
 	struct shared *shared;
 	int rank, n;
-	int shrunk; /* times */
+	int shrunk; /* how many times */
 	char path[128]; /* empty: within this process */
 };
 
@@ -204,7 +204,7 @@ static int init_rank(ncclComm_t *out, int nranks, const ncclUniqueId *id, int ra
 	return group_depth ? queue(&w) : join(&w);
 }
 
-/* A communicator of n ranks of another one; name tells it from others made of that. */
+/* Makes a communicator of n ranks of parent; name tells it from other children of parent. */
 static int make_child(ncclComm_t parent, ncclComm_t *out, int rank, int n, const char *name)
 {
 	struct wait w = {.kind = WAIT_JOINED};
@@ -303,7 +303,7 @@ static int destroy(ncclComm_t c, int abort)
 	return 0;
 }
 
-/* Counts the caller in, and leaves to the stream what to wait for. */
+/* Counts the caller as entered, and notes what its stream has to wait for. */
 static int enqueue(struct wait *w)
 {
 	struct shared *s = w->comm.shared;
@@ -319,7 +319,7 @@ static int enqueue(struct wait *w)
 	default:
 		w->target = ++s->entered[me];
 	}
-	if (w->kind != WAIT_ALL || done(w)) /* who is not the last has no news */
+	if (w->kind != WAIT_ALL || done(w)) /* only the last rank to enter a collective wakes the others */
 		tell(s);
 	pthread_mutex_lock(&lock);
 	if (n_waits < MAX_WAITS)

@@ -1,7 +1,7 @@
 // A stand-in for NVIDIA's management library, with its soname, names and structures.
-// It invents GPUs: what it says of them stands at the end of its own file, where tests
-// write it, also while it runs (cudastub.NVML). Each line is NAME=VALUE, or NAME.GPU=VALUE
-// for one GPU; the last of several counts, and the GPU's own before that for all:
+// Its GPUs are invented: its settings are at the end of its own file, where tests write
+// them, also while it runs (cudastub.NVML). Each line is NAME=VALUE, or NAME.GPU=VALUE for
+// one GPU, which goes before the line for all GPUs; the last of several equal names counts:
 //
 //	gpus=2  driver=535.1  util=97  temp.1=84  mem_used=…  reasons=96  ecc_corrected=3 …
 //	process=GPU:PID:BYTES     one for each process
@@ -19,8 +19,8 @@
 
 #include "nvml_stub.h"
 
-// What is said of the GPUs unless a line says otherwise. NVML_GPUS is a file that says it of the
-// simulated GPU (internal/hollow/src/nvml_gpus.h).
+// What GPUs are unless a line of the settings says otherwise. NVML_GPUS is a file with the same
+// functions for the simulated GPU (internal/hollow/src/nvml_gpus.h).
 #ifdef NVML_GPUS
 #include NVML_GPUS
 #else
@@ -60,7 +60,7 @@ static void settings(void)
 	close(fd);
 }
 
-// find returns the value of the last line with that name, or of the nth if that is
+// nvml_find returns the value of the last line with that name, or of the nth if that is
 // not negative; null if there is none.
 const char *nvml_find(const char *name, int nth)
 {
@@ -89,7 +89,7 @@ unsigned long long nvml_number(const char *name, int gpu, unsigned long long oth
 	return v ? strtoull(v, NULL, 0) : otherwise;
 }
 
-// behave does what is set for a function, and returns its error.
+// nvml_behave does what is set for a function, and returns its error.
 int nvml_behave(const char *function, int gpu)
 {
 	char name[96];

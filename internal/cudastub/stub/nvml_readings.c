@@ -1,5 +1,5 @@
-// The stand-in for NVIDIA's management library, continued: what is read of GPUs once a second, what is
-// invented for tests. The simulated GPU (internal/hollow) has none of this.
+// The stand-in for NVIDIA's management library, continued: readings of GPUs that are taken once a
+// second, invented for tests. The simulated GPU (internal/hollow) has none of them.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ NVML_API int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t d, unsigned int *mw)
 	return 0;
 }
 
-// Under the name of older drivers only: so is the fallback tested.
+// Only the name that older drivers have, so that the fallback to it is tested.
 NVML_API int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, unsigned long long *reasons)
 {
 	BEHAVE(gpu_of(d));
@@ -95,7 +95,7 @@ NVML_API int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t d, unsigned in
 }
 
 static unsigned long long wanted; // GPUs whose errors are waited for, as bits
-static int told;                  // N of the last error
+static int told;                  // N of the last error that was seen
 
 NVML_API int nvmlEventSetCreate(nvmlEventSet_t *set)
 {
