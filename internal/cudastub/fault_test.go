@@ -15,13 +15,13 @@ const (
 	other   = "another process"
 )
 
-// fault is what the truth about a fault has to say.
+// fault is what the truth about a fault must contain.
 type fault struct {
 	name   string
 	blames string
 	calls  map[string]int64 // a step; nil: those of a healthy one
-	// estimated: of what takes the CPU away the victim knows only how much slower
-	// its steps were than before, which on a virtual machine may be any number.
+	// estimated: if a fault takes the CPU away, the victim knows only how much slower its
+	// steps became, which on a virtual machine may be any number.
 	estimated bool
 	holder    bool
 	peer      bool

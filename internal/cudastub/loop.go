@@ -62,8 +62,8 @@ func (t *Truth) Outermost() (n int64) {
 // Made are the calls of a function, as the program that made them counted and timed them.
 type Made struct {
 	Calls  int64  `json:"calls"`
-	Errors int64  `json:"errors"` // that returned one
-	Bytes  uint64 `json:"bytes"`  // that they were given
+	Errors int64  `json:"errors"` // calls that returned an error
+	Bytes  uint64 `json:"bytes"`  // that were passed to them
 
 	// Inside is measured by the stand-in within the function, 0 for a call without a
 	// behaviour; Around by the caller. A tracer's duration of each call must be between
@@ -107,7 +107,7 @@ func bucketBegin(i uint64) uint64 {
 // one that was not involved is 0.
 type Injection struct {
 	Fault string `json:"fault"`
-	// FaultCount is how often it struck: 1 for a hog, a number of steps where
+	// FaultCount is how often it struck: 1 for a hog, the number of steps where
 	// every step is hit, and for throttle how often the kernel throttled.
 	FaultCount int64 `json:"fault_count"`
 	// FirstNS is when it first struck, in ns since 1970: the end of the first lost time or, for hogs and

@@ -135,7 +135,7 @@ func (v *Victim) stop() error {
 	return nil
 }
 
-// command prepares a program that finds the chosen libraries and ends with ctx.
+// command prepares a program that finds the chosen libraries and is ended (SIGTERM) when ctx is done.
 func (f Files) command(ctx context.Context, o Options, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	dir := o.LibDir

@@ -6,8 +6,8 @@
 
 enum { BUFFERS = 4, MAX_LIVE = 1 << 16, WORKSPACE = 1 << 20, LEAK = 256 << 10 };
 
-/* alloc-churn: an allocation costs the more the more there are, as where a free
- * list is searched. 250 ns for each makes a step thrice as long after some 2,000. */
+/* alloc-churn: each allocation that is not freed makes the next one 250 ns slower, as when
+ * a free list is searched. After some 2,000 of them a step takes three times as long. */
 #define COST_PER_LIVE "cudaMalloc:per-live=250ns"
 
 static int cost_of_allocations(struct injection *in, struct dispatcher *d)

@@ -150,7 +150,7 @@ void cmd_rate(const struct command *c)
 	}
 	due_total = (long)(per_s * seconds + 0.5);
 	begin = now_ns();
-	end = begin + (uint64_t)(seconds * 1e9) + 10 * NS_PER_MS; /* a late last wake-up is no backlog */
+	end = begin + (uint64_t)(seconds * 1e9) + 10 * NS_PER_MS; /* the last wake-up may be late */
 	while (made < due_total) {
 		uint64_t due = begin + (uint64_t)((double)made * 1e9 / per_s), t = now_ns();
 

@@ -1,8 +1,8 @@
-/* A control group of our own.
+/* A control group for the victim alone.
  *
- * Version 1: a child of our own group in the controller's hierarchy.
- * Version 2: a child of the nearest group above ours that hands the controller
- * down (cgroup.subtree_control); that setting itself is never changed. */
+ * Version 1: a child of the group it is in, in the controller's hierarchy.
+ * Version 2: a child of the nearest group above that which enables the controller
+ * for its children (cgroup.subtree_control); that setting itself is never changed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +95,7 @@ static int find_own_path(int version, const char *controller, char *out, size_t 
 	return found ? 0 : -1;
 }
 
-/* Version 2: cuts home's path upwards to a group that hands the controller down. */
+/* Version 2: shortens home's path to a group that enables the controller for its children. */
 static int find_parent_v2(const char *mount, const char *controller, char *dir)
 {
 	char control[256];
@@ -154,7 +154,7 @@ int cgroup_read(const struct cgroup *g, const char *name, char *out, size_t size
 	return read_file(g->group, name, out, size);
 }
 
-/* Goes home and removes the group. */
+/* Moves back to the group it came from, and removes its own. */
 void cgroup_leave(struct cgroup *g)
 {
 	char pid[32];

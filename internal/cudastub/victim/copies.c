@@ -11,10 +11,10 @@ enum { PAGE = 4096, TRIAL = 32 << 20, STAGE = 64 << 10 };
 #define BIGGEST ((size_t)512 << 20)
 
 static char *host;        /* what malloc returned: pageable */
-static size_t host_bytes; /* enough for half again a usual copy */
+static size_t host_bytes; /* 1.5 times a usual copy */
 static size_t usual_bytes;
 
-/* pageable: how many bytes a copy through a staging buffer moves in fault-ms, here. */
+/* pageable: measures how many bytes a copy through a staging buffer moves in fault-ms. */
 static int fill_host_buffer(struct injection *in)
 {
 	static char stage[STAGE];

@@ -37,7 +37,7 @@ int exercise(const ncclUniqueId *id, int rank)
 	TRY(ncclCommCount(child, &answer));
 	TRY(answer != 2);
 	TRY(ncclCommUserRank(child, &answer));
-	TRY(answer == rank); /* the keys turn them round */
+	TRY(answer == rank); /* the keys reverse the order of the ranks */
 	TRY(ncclAllReduce(a, b, 11, NCCL_INT8, NCCL_SUM, child, s));
 	TRY(ncclAllReduce(a, b, 12, NCCL_INT8, NCCL_SUM, less, s));
 	TRY(ncclAllReduce(a, b, 13, NCCL_INT8, NCCL_SUM, other, s));

@@ -42,7 +42,7 @@ uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* ns, give or take --jitter percent. */
+/* ns, plus or minus up to --jitter percent. */
 static uint64_t jittered(struct injection *in, uint64_t ns)
 {
 	uint64_t spread = ns / 100 * (uint64_t)in->run->o.jitter;

@@ -1,5 +1,5 @@
-/* Faults of how work is handed to the device: graphs captured again and again, kept
- * for ever, spoilt or not used, and launches so many and so short that the device waits. */
+/* Faults of how work is handed to the device: graphs captured again and again, not
+ * used, invalidated or never destroyed, and launches so many and so short that the device waits. */
 #include <stdio.h>
 
 #include "../stub/api.h"
@@ -44,7 +44,7 @@ const struct fault fault_graph_recapture = {
 	.name = "graph-recapture", .parts = PART_LAUNCH, .self = 1, .work = run_graph,
 };
 
-/* graph-pool: a graph for each new shape, and none is ever given back. */
+/* graph-pool: a graph for each new shape, and none is ever destroyed. */
 static int keep_graphs(struct injection *in, struct dispatcher *d)
 {
 	uint64_t t = now_ns();
@@ -64,8 +64,8 @@ const struct fault fault_graph_pool = {
 	.name = "graph-pool", .parts = PART_LAUNCH, .self = 1, .work = keep_graphs,
 };
 
-/* graph-lazy: what is used for the first time inside a capture allocates its workspace
- * there, which no capture may do. The step is then done without a graph. */
+/* graph-lazy: code that runs for the first time inside a capture allocates its workspace
+ * there, which a capture does not permit. The step is then done without a graph. */
 static int no_allocation_in_captures(struct injection *in, struct dispatcher *d)
 {
 	(void)in;
@@ -153,7 +153,7 @@ static int nothing_to_wait_for(struct injection *in, struct dispatcher *d)
 	(void)d;
 	if (faulty(in))
 		cudastub_once("cudaStreamSynchronize:none");
-	return 0; /* quick, not slow */
+	return 0; /* this sync is not slow */
 }
 
 const struct fault fault_launch_bound = {

@@ -27,7 +27,7 @@ static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static atomic_int entered, released, spinning = 1;
 
-/* Each hang is its own: the next command may come before its thread has got far. */
+/* One for each thread: the next command may come before this one has reached its wait. */
 struct hang {
 	const struct op *op;
 	struct call_args args;
@@ -91,7 +91,7 @@ static void *caller(void *arg)
 	return NULL;
 }
 
-/* Tells its thread id when it has the lock. */
+/* Stores its thread id in arg when it has the lock. */
 static void *holder(void *arg)
 {
 	name_thread("victim-holding");
@@ -141,7 +141,7 @@ void cmd_hang(const struct command *c)
 		return;
 	}
 	stub_callback(enter, NULL);
-	hangs = calloc(2, sizeof(*hangs)); /* the threads keep them */
+	hangs = calloc(2, sizeof(*hangs)); /* never freed: the threads use them */
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!on || strcmp(on, ways[i].name))
 			continue;

@@ -24,7 +24,7 @@ static void take_priority(const struct options *o)
 		sched_setscheduler(0, SCHED_FIFO, &p);
 }
 
-/* Whether --nice and --rt are permitted shows only when one tries. */
+/* Tries --nice and --rt: there is no other way to find out whether they are permitted. */
 static int try_priority(const struct options *o)
 {
 	struct sched_param p = {.sched_priority = (int)o->rt}, none = {0};
@@ -95,7 +95,7 @@ int pin_dispatcher(struct run *r)
 	return r->o.pin >= 0 ? r->o.pin : cpu;
 }
 
-/* A helper on the dispatcher's CPU would be two faults: it also takes its time. */
+/* A helper on the dispatcher's CPU would be a second fault, as it would take its CPU time. */
 int cpu_apart(struct run *r)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);

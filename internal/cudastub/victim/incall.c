@@ -15,7 +15,7 @@
 #include "clock.h"
 #include "serve.h"
 
-/* Arms fn inside the call; answers the error itself. */
+/* Makes fn run inside the call; after an error it has answered, and returns NULL. */
 static const struct op *arm(const struct command *c, void (*fn)(void *), void *arg)
 {
 	const struct op *op = command_op(c);
@@ -98,7 +98,7 @@ void cmd_fork_in_call(const struct command *c)
 static void exec_here(void *arg)
 {
 	char self[512];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1); /* by its name, for the comm */
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1); /* as /proc/self/exe its comm would be "exe" */
 
 	(void)arg;
 	if (n <= 0)

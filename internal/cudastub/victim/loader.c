@@ -17,7 +17,7 @@ enum { BATCH = 4096, AHEAD = 4 }; /* bytes; batches that a pipe holds */
 extern const struct fault fault_loader_hog, fault_loader_io, fault_loader_crowd;
 
 struct batch {
-	uint64_t late; /* was it a fault's? */
+	uint64_t late; /* 1: the fault made it late */
 	char rows[BATCH - sizeof(uint64_t)];
 };
 
@@ -29,7 +29,7 @@ FRAME static void decode_images(uint64_t ns)
 	work_ns(ns);
 }
 
-/* Beside a hog no batch is late by itself; in a crowd each is, from the fault on. */
+/* With a hog the worker itself is never slow; in a crowd each batch is, once faults have begun. */
 static int batch_is_late(struct injection *in)
 {
 	if (in->fault == &fault_loader_crowd)
@@ -54,7 +54,7 @@ static void load_batches(struct run *r, void *arg)
 	int out = pipes[n_workers][1];
 
 	(void)r;
-	in->rng ^= (uint64_t)n_workers << 32; /* no two workers vary alike */
+	in->rng ^= (uint64_t)n_workers << 32; /* each worker has its own random numbers */
 	for (int i = 0; i <= n_workers; i++)
 		close(pipes[i][0]);
 	do
@@ -100,8 +100,8 @@ static int loader_with_hog(struct injection *in, struct dispatcher *d)
 	return pid < 0 || start_hog(in, cpu) ? -1 : 0;
 }
 
-/* All workers share a CPU that the dispatcher does not use. With --fault-ms of some steps,
- * a worker could do its batch in time, with a CPU of its own. */
+/* All workers share a CPU that the dispatcher does not use. If --fault-ms is as long
+ * as a few steps, a worker would be in time if it had a CPU of its own. */
 static int crowd_of_loaders(struct injection *in, struct dispatcher *d)
 {
 	int cpu = cpu_apart(in->run);

@@ -56,8 +56,8 @@ static void join_holder(struct injection *in)
 	pthread_join(holder, NULL);
 }
 
-/* pi-lock: who holds the mutex inherits the priority of who waits for it, which
- * the kernel does with other futex operations than those of a plain mutex. */
+/* pi-lock: the thread that holds the mutex inherits the priority of the one that waits for
+ * it. This uses other futex operations than a plain mutex. */
 static int inherit_priority(struct injection *in)
 {
 	pthread_mutexattr_t attr;

@@ -89,7 +89,7 @@ static struct rusage thread_usage(void)
 	return u;
 }
 
-/* How long this thread was runnable and did not run; 0 if the kernel does not tell. */
+/* How long this thread was runnable but did not run; 0 if the kernel does not report it. */
 static uint64_t runnable_ns(void)
 {
 	unsigned long long ran, waited = 0;
@@ -139,7 +139,7 @@ static void *dispatch_thread(void *arg)
 	return NULL;
 }
 
-/* Runs the dispatchers: the first on the main thread, unless it is to have a name of its own. */
+/* Runs the dispatchers: the first on the main thread, unless --thread gives it another name. */
 static void dispatch_all(struct run *r, struct dispatcher *d)
 {
 	long first = r->o.thread ? 0 : 1, started;
@@ -190,7 +190,7 @@ static int set_up(struct run *r)
 	return 0;
 }
 
-/* Child processes, before any thread exists. */
+/* Starts child processes, before any thread exists. */
 static int prepare(struct run *r, struct dispatcher *d)
 {
 	for (int i = 0; i < r->n_injections; i++) {

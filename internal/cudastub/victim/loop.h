@@ -85,8 +85,8 @@ enum call {
 	CALL_END_CAPTURE, CALL_INSTANTIATE, CALL_GRAPH_LAUNCH, CALL_GRAPH_DESTROY, CALL_EXEC_DESTROY, CALLS,
 };
 
-/* How often a function was called, and how long the calls took: within it, by the stand-in's clock, which
- * is 0 of a call without a behaviour, and by the caller's clock around it. What a tracer measures lies between. */
+/* How often a function was called, and how long the calls took: inside, by the stand-in's clock (0 for a call
+ * without a behaviour), and around, by the caller's clock. What a tracer measures must be between the two. */
 enum { PART_BITS = 5, SPANS = 60 << PART_BITS }; /* 32 buckets for each power of two */
 
 struct spans {
@@ -111,15 +111,15 @@ struct dispatcher {
 	struct baseline step, launch, sync;
 };
 
-/* What a fault takes for itself; two faults of one run cannot take the same. */
+/* What a fault needs for itself alone; two faults of one run cannot need the same part. */
 enum part {
 	PART_CPU = 1, PART_CGROUP = 2, PART_METRICS = 4, PART_LAUNCH = 8, PART_SYNC = 16, PART_SERVER = 32,
 	PART_FILE = 64, PART_PEER = 128, PART_LOADER = 256,
 };
 
 /* A fault is a value; all_faults (faults.c) is the list. Every function may be
- * missing. Those that say so return 0, or -1 after a sentence on stderr that
- * tells why this machine cannot produce the fault. */
+ * NULL. Those marked "0 or -1" return 0, or -1 after a sentence on stderr that
+ * says why this machine cannot produce the fault. */
 struct fault {
 	const char *name, *culprit; /* culprit: what it is called unless --culprit says otherwise */
 	unsigned parts;
@@ -141,18 +141,18 @@ void sleep_unless_stopped(const struct run *r, uint64_t until_ns);
 
 /* faults.c */
 const struct fault *find_fault(const char *name);
-int injection_due(struct injection *in, uint64_t now); /* is the moment for the next one come? */
+int injection_due(struct injection *in, uint64_t now); /* is it time for the next one? */
 void injection_next(struct injection *in);             /* sets next_ns, a period on */
 uint64_t injection_ns(struct injection *in);           /* how long the next one is to take */
-int faulty(const struct injection *in);                /* has the time of the faults begun? */
+int faulty(const struct injection *in);                /* is it late enough for faults (--start-after)? */
 void inject(struct injection *in, int64_t lost_ns);
-void strike(struct injection *in); /* counts, and notes when it was first */
+void strike(struct injection *in); /* counts, and keeps the time of the first */
 int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns);
 void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns);
 struct injection *injection_of(struct run *r, unsigned part); /* NULL if none takes it */
 struct who this_thread(void);
 struct who a_process(int pid, const char *comm);
-int refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* -1, and a sentence */
+int refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns -1, and prints a sentence */
 uint64_t next_random(uint64_t *state);
 
 /* step.c */

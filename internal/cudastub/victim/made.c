@@ -22,7 +22,7 @@ static void add_span(struct spans *s, uint64_t ns)
 
 uint64_t make(void)
 {
-	cudastub_inside_ns(); /* of a call that was not counted */
+	cudastub_inside_ns(); /* discards the time of a call that was not counted */
 	return now_ns();
 }
 

@@ -1,5 +1,5 @@
-/* mem-pressure: our memory control group is full of file pages, so every page we
- * need has to be reclaimed by ourselves first. */
+/* mem-pressure: the victim's memory control group is full of file pages, so for every
+ * page that it needs it has to reclaim one first. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@ static const struct {
 #define OPT(name, kind, field) {name, kind, offsetof(struct options, field)}
 	OPT("--seconds", DOUBLE, seconds),
 	OPT("--steps", LONG, steps),
-	OPT("--min-steps", LONG, min_steps), /* of a run by time: it may get little of the CPU */
+	OPT("--min-steps", LONG, min_steps), /* of a run with --seconds, which may get little CPU time */
 	OPT("--seed", LONG, seed),
 	OPT("--fault", FAULT, fault),
 	OPT("--also", FAULT, also),

@@ -168,7 +168,7 @@ static int run_rank(struct job *j, int rank)
 	wait_at_gate();
 	if (load_late && load_nccl())
 		return 1;
-	sleep_until_ns(now_ns() + 200 * NS_PER_MS); /* a framework has other things to do first */
+	sleep_until_ns(now_ns() + 200 * NS_PER_MS); /* as if a framework started up first */
 	if (!rank) {
 		ncclGetUniqueId(&j->id);
 		j->ready = 1;
@@ -196,7 +196,7 @@ static int run_hog(struct job *j, int rank)
 	(void)rank;
 	name_thread("backup-agent");
 	wait_at_gate();
-	setpriority(PRIO_PROCESS, 0, (int)priority - 10); /* where permitted: short work is not let through at once then */
+	setpriority(PRIO_PROCESS, 0, (int)priority - 10); /* if permitted: ranks that wake do not preempt it at once */
 	pin_to_cpu((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	for (int i = 1; i < HOGS; i++)
 		pthread_create(&t, NULL, burn, NULL);
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 			;
 		failed |= status;
 		for (int r = 0; status && r < ranks; r++)
-			kill(pids[r], SIGKILL); /* nobody waits for one that is gone */
+			kill(pids[r], SIGKILL); /* they would wait for the failed one */
 	}
 	if (hog > 0)
 		kill(hog, SIGKILL);

@@ -20,7 +20,7 @@ int slow_next(const char *function, const char *how, uint64_t ns)
 	return cudastub_once(spec) == 0;
 }
 
-/* Host work varies by a tenth, so that steps are no metronome. */
+/* Host work varies by up to a tenth, so that steps do not all take the same time. */
 FRAME static void preprocess(struct dispatcher *d)
 {
 	uint64_t mean = (uint64_t)d->run->o.host_us * NS_PER_US;
@@ -110,8 +110,8 @@ static void do_work(struct dispatcher *d)
 }
 
 /*
- * Every so many steps a validation, which is a step, too: the same launches, and a longer wait from
- * a place of its own, as it is for kernels that take longer.
+ * Every --validate steps one validation, which counts as a step: the same launches, and a longer
+ * wait, from another call site, as for kernels that take longer.
  */
 #define VALIDATION_TIMES 20
 FRAME static void validate(struct dispatcher *d)
@@ -155,7 +155,7 @@ static int64_t injected_by_others(const struct run *r, const struct injection *i
 	return sum;
 }
 
-/* Of a fault that takes the CPU away only the whole step's excess is known. */
+/* If a fault takes the CPU away, only the excess of the whole step is known. */
 void run_step(struct dispatcher *d)
 {
 	const struct options *o = &d->run->o;

@@ -87,8 +87,8 @@ const struct fault fault_cond = {
 	.end = dismiss_worker,
 };
 
-/* gil: CPython's global interpreter lock (Python/ceval_gil.c): who wants it waits
- * 5 ms, then asks the holder to drop it, and a holder that dropped it on request
+/* gil: CPython's global interpreter lock (Python/ceval_gil.c): a thread that wants
+ * it waits 5 ms, then asks the holder to drop it, and a holder that dropped it on request
  * waits until another thread has taken it. */
 #define SWITCH_INTERVAL_NS (5 * NS_PER_MS)
 
