@@ -50,7 +50,7 @@ API cuStreamIsCapturing(void *stream, int *status)
 
 static int info(struct stream *s, int *status, unsigned long long *id, struct graph **g, struct node ***deps, size_t *n)
 {
-	static __thread struct node **list; /* valid until the next call, as the real one's */
+	static __thread struct node **list; /* valid until the next call, as in NVIDIA's */
 	pthread_mutex_lock(&engine);
 	struct capture *c = s->capture;
 	*status = c ? c->status : 0;

@@ -134,7 +134,7 @@ struct stream {
 	uint64_t launches;
 	unsigned flags;
 	int priority, device;
-	bool blocking; /* waits for the legacy stream, and that for it */
+	bool blocking; /* waits for the legacy stream, which also waits for it */
 	struct capture *capture;
 	uint32_t *deps, ndeps;
 };

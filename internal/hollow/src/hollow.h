@@ -58,13 +58,13 @@ VISIBLE uint64_t hollow_now(void);
 /* Uses the CPU for ns. */
 VISIBLE void hollow_busy(uint64_t ns);
 
-/* The text of a setting; out is empty if it is not set. Read anew each time: may change. */
+/* The text of a setting; out is empty if it is not set. Read at each call, as it may change. */
 VISIBLE void hollow_setting(const char *key, char *out, size_t size);
-/* A time (ns), size (bytes) or number of the settings; without one, otherwise. */
+/* A time (ns), size (bytes) or number of the settings; `otherwise` if it is not set. */
 VISIBLE double hollow_number(const char *key, double otherwise);
 
-/* The simulated GPUs, as libcuda and libnvidia-ml describe them. Memory is in bytes, of each one;
- * what is used is used by this process. */
+/* The simulated GPUs, as libcuda and libnvidia-ml describe them. Memory is in bytes, of each GPU;
+ * hollow_used is what this process uses. */
 VISIBLE int hollow_devices(void);
 VISIBLE uint64_t hollow_memory(void);
 VISIBLE uint64_t hollow_used(int device);
@@ -72,16 +72,16 @@ VISIBLE void hollow_name(int device, char *to, size_t size);
 VISIBLE void hollow_uuid(int device, unsigned char to[16]);
 
 /* A kernel (CUfunction) by its name, for libraries that launch kernels of their own with
- * cuLaunchKernel. Lives for ever; call it once for a name. */
+ * cuLaunchKernel. It is never freed; call it once for a name. */
 VISIBLE void *hollow_kernel(const char *name);
 
 /*
  * A kernel whose end is not known when it is queued, because it waits for something outside,
- * such as the other ranks of a collective operation. Once the stream has come to it, reached
- * is called with the time at which it began; it must not call CUDA, and not block. Later,
+ * such as the other ranks of a collective operation. Once the stream has reached it, `reached`
+ * is called with the time at which it began; it must neither call CUDA nor block. Later,
  * from any thread, hollow_gate_finish says when it ended (CLOCK_MONOTONIC, may be in the
- * future), and what was queued behind it goes on. While a stream is captured, reached is
- * called at each launch of the graph. A NULL comes back if the stream is no good.
+ * future), and what was queued behind it goes on. If the stream is captured, `reached` is
+ * called at each launch of the graph. Returns 400 (invalid handle) if there is no such stream.
  */
 typedef void (*hollow_reached)(void *gate, void *arg, uint64_t start);
 VISIBLE int hollow_gate_enqueue(void *stream, const char *kernel, hollow_reached reached, void *arg);

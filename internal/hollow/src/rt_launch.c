@@ -313,7 +313,7 @@ API cudaLaunchHostFunc(void *stream, void (*fn)(void *), void *arg)
 	return rt_done(cuLaunchHostFunc(stream, fn, arg));
 }
 
-struct attributes { /* cudaFuncAttributes, up to where its reserve begins */
+struct attributes { /* cudaFuncAttributes, up to its reserved fields */
 	size_t shared, constant, local;
 	int threads, registers, ptx, binary, cache, dynamic_shared, carveout;
 	int rest[22];
@@ -388,7 +388,7 @@ static int entry_point(const char *name, void **f, int version, uint64_t flags, 
 	int found, error = cuGetProcAddress_v2(name, f, version, flags, &found);
 	if (status)
 		*status = found;
-	return error == 500 ? OK : rt_done(error); /* what is not found is told by the status */
+	return error == 500 ? OK : rt_done(error); /* "not found" is reported by the status */
 }
 
 API cudaGetDriverEntryPoint(const char *name, void **f, unsigned long long flags, int *status)

@@ -42,7 +42,7 @@ __attribute__((constructor)) static void begin(void)
 	hollow_stacks = 1;
 }
 
-/* Whether it is new, and notes it. */
+/* Adds the hash; returns 0 if it was there already. */
 static int is_new(uint64_t hash)
 {
 	hash += !hash;

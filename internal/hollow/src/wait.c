@@ -26,7 +26,7 @@ static int interrupts = -1; /* stands for the driver's device file, which a bloc
 
 int streams_of(int device, struct stamp **out, int room);
 
-/* Uses timers, so that an interrupt ends a wait, as with a GPU, and not another thread. */
+/* Wakes threads through timers: as with a GPU, an interrupt ends the wait, not another thread. */
 void wake_waiting(void)
 {
 	static const struct itimerspec now = {.it_value.tv_nsec = 1};

@@ -1,5 +1,5 @@
-/* Tries the hollow GPU and prints what it found, one "name value" a line; hollow_test.go knows
- * what has to come out. Declares what it uses itself. */
+/* Tries the hollow GPU and prints what it found, one "name value" a line; hollow_test.go has
+ * the right values. It includes no CUDA header: it declares the functions that it uses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -218,7 +218,7 @@ API ncclCommAbort(struct comm *c)
 	pthread_mutex_lock(&c->lock);
 	bool busy = c->open > 0;
 	pthread_mutex_unlock(&c->lock);
-	if (busy) /* the other ranks would wait for ever */
+	if (busy) /* the other ranks would wait forever */
 		__atomic_store_n(&c->region->aborted, 1, __ATOMIC_RELEASE);
 	return end(c);
 }
