@@ -51,6 +51,12 @@ func TestInvestigationPagesShowWhatIsPrinted(t *testing.T) {
 	}
 }
 
+// TestComparisonsAreAsThePageShows does the same for the page on comparing.
+func TestComparisonsAreAsThePageShows(t *testing.T) {
+	t.Chdir("../..")
+	checkPage(t, "docs/compare.md", "compare investigations/healthy.db investigations/noisy-neighbour.db")
+}
+
 // checkPage runs the commands of a page. It has to have each of the given ones.
 func checkPage(t *testing.T, page string, commands ...string) {
 	t.Helper()

@@ -41,6 +41,7 @@ Start here:
 		checkCommand(c),
 		traceCommand(c),
 		explainCommand(c),
+		compareCommand(c),
 		queryCommand(c),
 		exportCommand(c),
 		mergeCommand(c),

@@ -63,14 +63,7 @@ func (ev *evidence) idleThreads() []report.Idle {
 // calls are of whole seconds, which may begin before the window; what was lost in the window does
 // not count as idle.
 func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
-	on := map[string]uint64{}
-	for k, v := range t.idle {
-		on[k] += v
-	}
-	g := cs.gapStats[t.Thread]
-	for _, c := range []event.Class{event.Poll, event.Sleep} {
-		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
-	}
+	on := cs.idleBy(t)
 	for _, c := range idleWords {
 		if v := on[c.in]; v > 0 {
 			total += v
@@ -80,6 +73,19 @@ func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
 		}
 	}
 	return min(total, t.wall()-min(t.wall(), t.lost)), most
+}
+
+// idleBy is how long a thread waited for work, ns, by kind of wait.
+func (cs *callStats) idleBy(t *subject) map[string]uint64 {
+	on := map[string]uint64{}
+	for k, v := range t.idle {
+		on[k] += v
+	}
+	g := cs.gapStats[t.Thread]
+	for _, c := range []event.Class{event.Poll, event.Sleep} {
+		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
+	}
+	return on
 }
 
 // idleWords are the kinds of wait of threads without work: a class, or the wait for a

@@ -48,6 +48,11 @@ func LoadMachines(ctx context.Context, r store.Reader, w store.Window) ([]*Input
 
 // DiagnoseMachines explains the recordings of several machines together.
 func DiagnoseMachines(ins []*Input) *report.Report {
+	r, _ := diagnoseMachines(ins)
+	return r
+}
+
+func diagnoseMachines(ins []*Input) (*report.Report, []*evidence) {
 	if busy := slices.DeleteFunc(slices.Clone(ins), (*Input).silent); len(busy) > 0 {
 		ins = busy
 	} else {
@@ -67,12 +72,12 @@ func DiagnoseMachines(ins []*Input) *report.Report {
 		reports[i] = ev.report()
 	}
 	if len(reports) == 1 {
-		return reports[0]
+		return reports[0], machines
 	}
 	return cluster.Merge(reports, cluster.Order{
 		Before: foremostFirst,
 		Once:   func(c *report.Chain) bool { return causeOf(c.Cause.Kind).ownLosses },
-	})
+	}), machines
 }
 
 // silent reports whether nothing was recorded of the machine in the window.

@@ -90,6 +90,7 @@ var table = []row{
 	{"explain/diagnose/cluster", "event explain/report"},
 	{"explain/diagnose", `account/collective explain/diagnose/cluster event account/footprint
 		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
+	{"explain/compare", "event explain/diagnose explain/report"},
 	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext
 		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},
 
@@ -161,7 +162,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
-		explain/diagnose event export fleet capture/host/proc internal/cudastub internal/doctor serve/mcpserver
+		explain/compare explain/diagnose event export fleet capture/host/proc internal/cudastub internal/doctor serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
 		store store/source store/sqlite tui serve/webserver`},
 }

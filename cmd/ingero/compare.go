@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/explain/compare"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/sqlite"
+)
+
+// compareFlags are the flags of compare.
+type compareFlags struct {
+	failAbove string
+	asJSON    bool
+}
+
+func compareCommand(c *console) *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Say what changed between two recordings, or two parts of one",
+		Long: `Compare pairs the threads of two recordings by what they do, and says which of
+them take longer for a step, by how much, and what the difference is made of:
+more calls, longer calls, more time between calls, each by what the thread did
+meanwhile. The parts add up to the difference. Below them are the causes that
+came or went. It says so when the difference is no more than the noise.
+
+A and B are recordings, or parts of one: FILE@FROM-TO, FILE@pid=4821, FILE@rank=3,
+or several of these with commas between them. FROM and TO are times of day (local;
+14:00Z is UTC), or durations since the recording began; either may be left out.
+Parts begin and end at whole seconds. Warm-up is left out where it matters.`,
+		Example: `  ingero compare yesterday.db today.db
+  ingero compare run.db@14:00-14:05 run.db@14:30-14:35   when did it get slower?
+  ingero compare run.db@0s-30s run.db@120s-              from its begin
+  ingero compare job.db@rank=0 job.db@rank=3             why is rank 3 slower?
+  ingero compare main.db branch.db --fail-above 5%       in CI: exit code 1 if a step takes 5 % longer`,
+		Args: arguments(2, 2, "two recordings, or parts of recordings"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			limit, err := f.limit()
+			if err != nil {
+				return err
+			}
+			r, err := c.compare(cmd.Context(), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if f.asJSON {
+				err = writeJSON(c.out, r)
+			} else {
+				err = compare.WriteText(c.out, r, c.width(c.out))
+			}
+			if err == nil && f.failAbove != "" && r.SlowerThan(limit) {
+				return exitCode(exitFailure)
+			}
+			return err
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.failAbove, "fail-above", "", "exit with code 1 if a thread got slower by more than this and than the noise (5%)")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// limit is the slowdown from which the command fails, percent.
+func (f *compareFlags) limit() (float64, error) {
+	if f.failAbove == "" {
+		return 0, nil
+	}
+	var limit float64
+	if _, err := fmt.Sscanf(strings.TrimSuffix(f.failAbove, "%")+" ", "%g ", &limit); err != nil || limit < 0 {
+		return 0, usage("--fail-above %q is no percentage; write for example 5%%", f.failAbove)
+	}
+	return limit, nil
+}
+
+func (c *console) compare(ctx context.Context, a, b string) (*compare.Result, error) {
+	var sides [2]*compare.Side
+	var notes []string
+	for i, arg := range []string{a, b} {
+		s, note, err := c.side(ctx, arg)
+		if err != nil {
+			return nil, err
+		}
+		sides[i] = s
+		if note != "" {
+			notes = append(notes, fmt.Sprintf("%c: %s", 'A'+i, note))
+		}
+	}
+	r := compare.Compare(sides[0], sides[1])
+	r.Notes = append(r.Notes, notes...)
+	return r, nil
+}
+
+// side reads one side of a comparison.
+func (c *console) side(ctx context.Context, arg string) (s *compare.Side, note string, err error) {
+	path, sel, err := c.part(arg)
+	if err != nil {
+		return nil, "", err
+	}
+	rec, err := sqlite.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = rec.Close() }() // a reader has no data to lose
+	sum, err := rec.Summary(ctx)
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	w, err := sel.Window(sum)
+	if err != nil {
+		return nil, "", usage("%s: %w", arg, err)
+	}
+	pids, err := c.selected(ctx, rec, sel)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", arg, err)
+	}
+	s, err = study(ctx, rec, w, pids)
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	if later, left := s.AfterWarmup(); left > 0 {
+		w.From = later
+		if s, err = study(ctx, rec, w, pids); err != nil {
+			return nil, "", fmt.Errorf("read %s: %w", path, err)
+		}
+		note = "without its first " + report.Duration(left) + ": warm-up"
+	}
+	s.Name, s.Report.DB = arg, path
+	if sel.Rank >= 0 || sel.PID != 0 {
+		for i := range s.Profiles {
+			s.Profiles[i].Rank = -1 // the user said what is to be compared with what
+		}
+	}
+	s.Host = host(&sum)
+	return s, note, nil
+}
+
+// part splits FILE@PART.
+func (c *console) part(arg string) (path string, sel recording.Selection, err error) {
+	path, part, ok := strings.Cut(arg, "@")
+	if _, err := os.Stat(arg); ok && err != nil {
+		if sel, err = recording.ParseSelection(part); err != nil {
+			return "", sel, usageError{fmt.Errorf("%s: %w", arg, err)}
+		}
+	} else {
+		path, sel = arg, recording.Selection{Rank: -1}
+	}
+	path, err = c.database(path)
+	return path, sel, err
+}
+
+// selected are the processes of a selection; none means all.
+func (c *console) selected(ctx context.Context, rec store.Recording, sel recording.Selection) ([]uint32, error) {
+	if sel.PID == 0 && sel.Rank < 0 {
+		return nil, nil
+	}
+	list, err := rec.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var pids []uint32
+	for i := range list {
+		if p := &list[i]; p.Traced && (sel.PID == 0 || p.PID == sel.PID) && (sel.Rank < 0 || p.Rank == sel.Rank) {
+			pids = append(pids, p.PID)
+		}
+	}
+	if len(pids) == 0 {
+		return nil, usageError{errors.New("no such process was recorded" + traced(ctx, rec))}
+	}
+	return pids, nil
+}
+
+func study(ctx context.Context, rec store.Recording, w store.Window, pids []uint32) (*compare.Side, error) {
+	ins, err := diagnose.LoadMachines(ctx, rec, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range ins {
+		in.Only(pids)
+	}
+	s := &compare.Side{}
+	s.Report, s.Profiles = diagnose.Study(ins)
+	return s, nil
+}
+
+// host is the machine of a recording, as its last session has it.
+func host(sum *store.Summary) compare.Host {
+	if len(sum.Sessions) == 0 {
+		return compare.Host{Node: sum.Node}
+	}
+	s := &sum.Sessions[len(sum.Sessions)-1]
+	return compare.Host{Node: sum.Node, Kernel: s.Kernel, Arch: s.Arch, CPUs: s.CPUs, Memory: s.Memory}
+}

@@ -1,0 +1,141 @@
+package compare
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose"
+)
+
+// unit is what two threads are measured by.
+type unit struct {
+	name string
+	op   event.Op // whose calls are counted; 0: steps as they were found, or seconds
+	per  float64  // calls of op in a unit
+	time bool     // seconds
+}
+
+// Values of Thread.Unit, beside the names of operations.
+const (
+	step   = "step"
+	second = "second"
+)
+
+// commonUnit is the step of both threads, if the same operation ends it or occurs equally often in
+// it. If steps differ too much for that, or only one has steps, it is a call of the operation that ends
+// a step in one, or else of the one that launches most work in both; without one, a second.
+func commonUnit(a, b *diagnose.Profile) unit {
+	if a.Count > 0 && b.Count > 0 {
+		if a.Steps.Op == b.Steps.Op && (a.Steps.Least == 0) == (b.Steps.Least == 0) {
+			return unit{name: step}
+		}
+		if op, n := equallyOften(a, b); op != 0 {
+			return unit{name: step, op: op, per: float64(n)}
+		}
+	}
+	for _, p := range []*diagnose.Profile{a, b} { // what ends the steps of one may do so in the other
+		if op := p.Steps.Op; p.Count > 0 && p.Steps.Least == 0 && called(a, op) >= minUnits && called(b, op) >= minUnits {
+			return unit{name: op.String(), op: op, per: 1}
+		}
+	}
+	if op := mostLaunched(a, b); op != 0 {
+		return unit{name: op.String(), op: op, per: 1}
+	}
+	return unit{name: second, time: true}
+}
+
+// minUnits is how often both call an operation by which they are measured.
+const minUnits = 8
+
+func called(p *diagnose.Profile, op event.Op) uint64 {
+	for _, o := range p.Ops {
+		if o.Op == op {
+			return o.Calls
+		}
+	}
+	return 0
+}
+
+// equallyOften is an operation that both call equally often in a step, the rarest first, and how
+// often.
+func equallyOften(a, b *diagnose.Profile) (op event.Op, n int) {
+	for _, x := range a.Steps.Calls {
+		for _, y := range b.Steps.Calls {
+			if x.Op == y.Op && x.N == y.N && x.N > 0 && (op == 0 || x.N < n) {
+				op, n = x.Op, x.N
+			}
+		}
+	}
+	return op, n
+}
+
+func mostLaunched(a, b *diagnose.Profile) (op event.Op) {
+	var most uint64
+	for _, o := range a.Ops {
+		if o.Op.Role() != event.RoleLaunch {
+			continue
+		}
+		for _, p := range b.Ops {
+			if n := min(o.Calls, p.Calls); p.Op == o.Op && n >= minUnits && n > most {
+				op, most = o.Op, n
+			}
+		}
+	}
+	return op
+}
+
+// units is how many units a thread did.
+func (u *unit) units(p *diagnose.Profile) float64 {
+	switch {
+	case u.time:
+		return float64(p.To-min(p.From, p.To)) / 1e9
+	case u.op == 0:
+		return float64(p.Count)
+	}
+	return float64(called(p, u.op)) / u.per
+}
+
+// share is a thread's time and calls in a mean unit.
+type share struct {
+	units   float64
+	ns      float64 // without waits for work
+	ops     map[event.Op]*opShare
+	between [event.NumClasses + 1]float64 // time between calls, ns by class
+}
+
+// opShare is an operation's part of a mean unit.
+type opShare struct {
+	calls float64
+	ns    float64
+	by    [event.NumClasses + 1]float64 // of ns, by class
+}
+
+func (u *unit) share(p *diagnose.Profile) *share {
+	s := &share{units: u.units(p), ops: map[event.Op]*opShare{}}
+	n := s.units
+	if n <= 0 {
+		n = 1
+	}
+	total, between := float64(p.To-min(p.From, p.To)), 0.0
+	in := 0.0
+	for _, o := range p.Ops {
+		x := &opShare{calls: float64(o.Calls) / n, ns: float64(o.SumNS) / n}
+		on := float64(o.SumNS)
+		for c := range event.NumClasses {
+			x.by[c] = float64(o.Ledger.NS[c]) / n
+			on -= float64(o.Ledger.NS[c])
+		}
+		x.by[event.OnCPU] = on / n
+		s.ops[o.Op] = x
+		in += float64(o.SumNS)
+	}
+	on := total - in
+	for c := range event.NumClasses {
+		ns := float64(p.Between.NS[c])
+		on -= ns
+		ns -= float64(p.Idle.NS[c])
+		s.between[c] = ns / n
+		between += ns
+	}
+	s.between[event.OnCPU] = on / n
+	s.ns = (in + between + on) / n
+	return s
+}

@@ -1,0 +1,64 @@
+package diagnose
+
+import (
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Profile is what a thread that makes calls did in a window: the totals by which two windows are
+// compared.
+type Profile struct {
+	event.Thread
+	Process string // name
+	Name    string // the thread's own
+	Rank    int    // of a distributed job; -1 if unknown
+	From    uint64 // Unix ns: start of its first call in the window
+	To      uint64 // Unix ns: end of its last one
+	Steps   ledger.Steps
+	Count   uint64           // of steps, exact; 0 if the calls do not repeat
+	Warmup  uint64           // ns until the steps are no longer much slower than later ones
+	Ops     []*store.OpStat  // outermost operations, by number
+	Between event.Ledger     // off-CPU time between calls, by class
+	Idle    event.Ledger     // the part of it in which it waited for work
+	Series  []store.OpSecond // calls of each operation by time, also nested ones
+	// SeriesStep is the length of each entry of Series, in seconds; 0 means 1.
+	SeriesStep uint64
+}
+
+// Study explains windows of several machines, as DiagnoseMachines does, and returns the profiles of the
+// threads that make calls, too.
+func Study(ins []*Input) (*report.Report, []Profile) {
+	rep, machines := diagnoseMachines(ins)
+	var list []Profile
+	for _, ev := range machines {
+		series := map[event.Thread][]store.OpSecond{}
+		for _, o := range ev.in.Series {
+			series[o.Thread] = append(series[o.Thread], o)
+		}
+		for _, t := range ev.subjects {
+			p := ev.profile(t)
+			p.Series, p.SeriesStep = series[t.Thread], ev.in.SeriesStep
+			list = append(list, p)
+		}
+	}
+	return rep, list
+}
+
+func (ev *evidence) profile(t *subject) Profile {
+	p := Profile{
+		Thread: t.Thread, Process: ev.procs.name(t.PID, ""), Name: ev.procs.comm(t.Thread), Rank: -1,
+		From: t.from, To: t.to, Steps: t.steps, Count: t.count, Warmup: warmup(t), Ops: t.ops,
+		Between: ev.calls.gapStats[t.Thread].ledger,
+	}
+	if q := ev.procs.byPID[t.PID]; q != nil {
+		p.Rank = q.Rank
+	}
+	for name, ns := range ev.calls.idleBy(t) {
+		if c, ok := event.ClassByName(name); ok && c < event.NumClasses {
+			p.Idle.NS[c] = min(ns, p.Between.NS[c])
+		}
+	}
+	return p
+}

@@ -1,0 +1,119 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// Selection is a part of a recording as written behind its name: "14:00-14:05", "0s-30s",
+// "pid=4821", "rank=3", or several of these with commas between them.
+type Selection struct {
+	From, To string // times as written; empty: from the begin, to the end
+	PID      uint32 // only this process; 0: all
+	Rank     int    // only the process of this rank; -1: all
+}
+
+// ParseSelection reads a selection. Spans of time have "-" or ".." between begin and end, of which
+// either may be left out.
+func ParseSelection(s string) (Selection, error) {
+	sel := Selection{Rank: -1}
+	for item := range strings.SplitSeq(s, ",") {
+		if err := sel.add(item); err != nil {
+			return sel, err
+		}
+	}
+	return sel, nil
+}
+
+func (sel *Selection) add(item string) error {
+	if v, ok := strings.CutPrefix(item, "pid="); ok {
+		n, err := strconv.ParseUint(v, 10, 32)
+		if err != nil || n == 0 {
+			return fmt.Errorf("pid=%q is no process id", v)
+		}
+		sel.PID = uint32(n)
+		return nil
+	}
+	if v, ok := strings.CutPrefix(item, "rank="); ok {
+		n, err := strconv.ParseUint(v, 10, 31)
+		if err != nil {
+			return fmt.Errorf("rank=%q is no rank", v)
+		}
+		sel.Rank = int(n)
+		return nil
+	}
+	from, to, ok := strings.Cut(item, "..")
+	if !ok {
+		from, to, ok = strings.Cut(item, "-")
+	}
+	if !ok || from == "" && to == "" || strings.ContainsAny(to, "-") && !strings.Contains(item, "..") {
+		return fmt.Errorf(`%q is no part of a recording; write for example 14:00-14:05 (local time), 14:00Z-14:05Z, `+
+			`0s-30s (from its begin), "2026-01-31 14:00..2026-01-31 14:05", pid=4821 or rank=3`, item)
+	}
+	sel.From, sel.To = strings.TrimSpace(from), strings.TrimSpace(to)
+	return nil
+}
+
+// Window is the selected time of a recording, from and to the nearest whole seconds, by which
+// statistics are kept.
+func (sel *Selection) Window(sum store.Summary) (w store.Window, err error) {
+	if sum.Last == 0 {
+		return w, errors.New("the recording is empty")
+	}
+	if sel.From != "" {
+		if w.From, err = moment(sel.From, sum); err != nil {
+			return w, err
+		}
+		w.From = nearest(w.From)
+	}
+	if sel.To != "" {
+		if w.To, err = moment(sel.To, sum); err != nil {
+			return w, err
+		}
+		w.To = nearest(w.To)
+	}
+	if w.To != 0 && w.To <= w.From {
+		return w, fmt.Errorf("%s is not after %s", sel.To, sel.From)
+	}
+	if w.From > sum.Last || w.To != 0 && w.To <= sum.First {
+		utc := func(ns uint64) string { return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339) }
+		return w, fmt.Errorf("nothing was recorded in %s-%s: the recording is from %s to %s", sel.From, sel.To, utc(sum.First),
+			utc(sum.Last))
+	}
+	return w, nil
+}
+
+func nearest(ns uint64) uint64 {
+	const second = uint64(time.Second)
+	return (ns + second/2) / second * second
+}
+
+// moment reads a point in time: a time of day, on the day on which the recording has it; a duration
+// since the recording's begin; or what Span takes.
+func moment(s string, sum store.Summary) (uint64, error) {
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return sum.First + uint64(d), nil
+	}
+	zone, clock := time.Local, s
+	if v, ok := strings.CutSuffix(s, "Z"); ok {
+		zone, clock = time.UTC, v
+	}
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		t, err := time.Parse(layout, clock)
+		if err != nil {
+			continue
+		}
+		begin := time.Unix(0, int64(sum.First)).In(zone)
+		at := time.Date(begin.Year(), begin.Month(), begin.Day(), t.Hour(), t.Minute(), t.Second(), 0, zone)
+		if at.Before(begin) && !at.AddDate(0, 0, 1).After(time.Unix(0, int64(sum.Last))) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return uint64(at.UnixNano()), nil
+	}
+	return Span{}.time("", s)
+}
