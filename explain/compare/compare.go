@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/difference"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -168,15 +169,16 @@ func gigabytes(n uint64) uint64 { return uint64(math.Round(float64(n) / 1e9)) }
 // compareThreads compares two threads that do the same.
 func compareThreads(a, b *diagnose.Profile) Thread {
 	u := commonUnit(a, b)
-	sa, sb := u.share(a), u.share(b)
-	t := Thread{Process: a.Process, Unit: u.name, A: measure(a, sa), B: measure(b, sb)}
+	na, nb := u.units(a), u.units(b)
+	sa, sb := u.share(a, na), u.share(b, nb)
+	t := Thread{Process: a.Process, Unit: u.name, A: measure(a, na, sa), B: measure(b, nb, sb)}
 	if b.Process != a.Process {
 		t.Process += " and " + b.Process
 	}
-	parts := split(sa, sb)
+	parts := difference.Split(sa, sb)
 	var sum float64
-	for _, p := range parts {
-		sum += p.ns
+	for i := range parts {
+		sum += parts[i].NS
 	}
 	t.DifferenceNS = int64(math.Round(sum))
 	if t.A.UnitNS > 0 {
@@ -188,8 +190,8 @@ func compareThreads(a, b *diagnose.Profile) Thread {
 	return t
 }
 
-func measure(p *diagnose.Profile, s *share) Measure {
-	m := Measure{PID: p.PID, TID: p.TID, Units: s.units, UnitNS: math.Round(s.ns)}
+func measure(p *diagnose.Profile, units float64, s *difference.Share) Measure {
+	m := Measure{PID: p.PID, TID: p.TID, Units: units, UnitNS: math.Round(s.NS)}
 	if p.Count > 0 {
 		m.Does = p.Steps.Words()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/explain/difference"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -27,7 +28,7 @@ func (r *Result) verdict() string {
 		for i := range r.Threads {
 			noise = max(noise, r.Threads[i].NoisePct)
 		}
-		return fmt.Sprintf("no difference beyond ±%s %%, in %s", number(noise), report.Plural(uint64(len(r.Threads)), "thread"))
+		return fmt.Sprintf("no difference beyond ±%s %%, in %s", difference.Number(noise), report.Plural(uint64(len(r.Threads)), "thread"))
 	}
 	s := fmt.Sprintf("%s: %s", worst.Process, worst.words())
 	for _, p := range worst.Parts {
@@ -43,13 +44,13 @@ func (t *Thread) words() string {
 	ns := func(v float64) string { return report.Duration(uint64(math.Max(0, v))) }
 	if !t.Changed {
 		return fmt.Sprintf("%s %s, then %s: no difference beyond ±%s %%", t.takes(), ns(t.A.UnitNS), ns(t.B.UnitNS),
-			number(t.NoisePct))
+			difference.Number(t.NoisePct))
 	}
 	word, pct := "longer", t.SlowerPct
 	if pct < 0 {
 		word, pct = "shorter", -pct
 	}
-	how := fmt.Sprintf("%s %% %s", number(pct), word)
+	how := fmt.Sprintf("%s %% %s", difference.Number(pct), word)
 	if pct >= 100 && t.A.UnitNS > 0 {
 		how = fmt.Sprintf("%.1f times as long", t.B.UnitNS/t.A.UnitNS)
 	}

@@ -3,6 +3,7 @@ package compare
 import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/difference"
 )
 
 // unit is what two threads are measured by.
@@ -93,49 +94,35 @@ func (u *unit) units(p *diagnose.Profile) float64 {
 	return float64(called(p, u.op)) / u.per
 }
 
-// share is a thread's time and calls in a mean unit.
-type share struct {
-	units   float64
-	ns      float64 // without waits for work
-	ops     map[event.Op]*opShare
-	between [event.NumClasses + 1]float64 // time between calls, ns by class
-}
-
-// opShare is an operation's part of a mean unit.
-type opShare struct {
-	calls float64
-	ns    float64
-	by    [event.NumClasses + 1]float64 // of ns, by class
-}
-
-func (u *unit) share(p *diagnose.Profile) *share {
-	s := &share{units: u.units(p), ops: map[event.Op]*opShare{}}
-	n := s.units
+// share is a thread's mean unit.
+func (u *unit) share(p *diagnose.Profile, units float64) *difference.Share {
+	s := &difference.Share{Ops: map[event.Op]*difference.OpShare{}}
+	n := units
 	if n <= 0 {
 		n = 1
 	}
-	total, between := float64(p.To-min(p.From, p.To)), 0.0
 	in := 0.0
 	for _, o := range p.Ops {
-		x := &opShare{calls: float64(o.Calls) / n, ns: float64(o.SumNS) / n}
+		x := &difference.OpShare{Calls: float64(o.Calls) / n, NS: float64(o.SumNS) / n}
 		on := float64(o.SumNS)
 		for c := range event.NumClasses {
-			x.by[c] = float64(o.Ledger.NS[c]) / n
+			x.By[c] = float64(o.Ledger.NS[c]) / n
 			on -= float64(o.Ledger.NS[c])
 		}
-		x.by[event.OnCPU] = on / n
-		s.ops[o.Op] = x
+		x.By[event.OnCPU] = on / n
+		s.Ops[o.Op] = x
 		in += float64(o.SumNS)
 	}
-	on := total - in
+	on := float64(p.To-min(p.From, p.To)) - in
+	total := in
 	for c := range event.NumClasses {
 		ns := float64(p.Between.NS[c])
 		on -= ns
 		ns -= float64(p.Idle.NS[c])
-		s.between[c] = ns / n
-		between += ns
+		s.Between[c] = ns / n
+		total += ns
 	}
-	s.between[event.OnCPU] = on / n
-	s.ns = (in + between + on) / n
+	s.Between[event.OnCPU] = on / n
+	s.NS = (total + on) / n
 	return s
 }
