@@ -55,7 +55,7 @@ func (ev *evidence) report() *report.Report {
 	r.Idle = ev.idleThreads()
 	r.Ended = ev.procs.ended()
 	r.GPUErrors = ev.gpuErrors()
-	r.Workloads = ev.workloads()
+	r.Workloads, r.Changes = ev.workloads(), ev.changes(r.Chains)
 	if in.PerProcess {
 		r.Processes = ev.processes()
 	}
@@ -216,6 +216,8 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 			v += fmt.Sprintf(" (and %d more)", n)
 		}
 		return v
+	case changeVerdict(r.Changes) != "":
+		return changeVerdict(r.Changes)
 	case len(r.NotExplained) > 0:
 		n := r.NotExplained[0]
 		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded",

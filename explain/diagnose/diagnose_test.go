@@ -88,6 +88,13 @@ func TestDiagnose(t *testing.T) {
 func essence(r *report.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Verdict)
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		fmt.Fprintf(&b, "\nchanged at %d, %s lost: %s\n", c.AtNS-min(r.Window.FromNS, c.AtNS), report.Duration(c.LostNS), c.Summary)
+		for _, p := range c.Parts {
+			fmt.Fprintf(&b, "  %d %s\n", p.NS, p.What)
+		}
+	}
 	for _, c := range r.Chains {
 		fmt.Fprintf(&b, "\n%s %s: %s\n", c.Severity, c.Cause.Kind, c.Summary)
 		fmt.Fprintf(&b, "  explains %.0f%% of %.1f%%, %d waits\n", c.ExplainedPct, c.LostPct, c.Evidence.Sample)

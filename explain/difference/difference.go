@@ -11,18 +11,24 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
+// Unknown is the class of time of which the class is not known.
+const Unknown = event.NumClasses + 1
+
+// numClasses are those of event, on a CPU, and Unknown.
+const numClasses = event.NumClasses + 2
+
 // Share is a thread's time and calls in a mean step, or in a mean unit of another kind.
 type Share struct {
 	NS      float64 // duration, without waits for work
 	Ops     map[event.Op]*OpShare
-	Between [event.NumClasses + 1]float64 // time between calls, ns by class
+	Between [numClasses]float64 // time between calls, ns by class
 }
 
 // OpShare is an operation's part of a mean step.
 type OpShare struct {
 	Calls float64
 	NS    float64
-	By    [event.NumClasses + 1]float64 // of NS, by class; sums up to NS
+	By    [numClasses]float64 // of NS, by class; sums up to NS
 }
 
 // What is the kind of a part.
@@ -59,7 +65,7 @@ func Split(a, b *Share) []Part {
 	for op := range ops {
 		list = append(list, splitOp(op, a.Ops[op], b.Ops[op])...)
 	}
-	for c := range event.NumClasses + 1 {
+	for c := range numClasses {
 		list = append(list, Part{
 			What: BetweenCalls, Class: c, A: a.Between[c], B: b.Between[c], NS: b.Between[c] - a.Between[c],
 		})
@@ -81,7 +87,7 @@ func splitOp(op event.Op, a, b *OpShare) []Part {
 	}
 	mean := (a.NS/a.Calls + b.NS/b.Calls) / 2
 	list := []Part{{What: Calls, Op: op, A: a.Calls, B: b.Calls, NS: (b.Calls - a.Calls) * mean}}
-	for c := range event.NumClasses + 1 {
+	for c := range numClasses {
 		x, y := a.By[c]/a.Calls, b.By[c]/b.Calls
 		list = append(list, Part{
 			What: TimeInCalls, Op: op, Class: c, A: x, B: y, NS: (y - x) * (a.Calls + b.Calls) / 2,
@@ -98,6 +104,10 @@ func (p *Part) Words() string {
 		}
 		return report.Duration(uint64(math.Round(v)))
 	}
+	class := p.Class.Title() + " in each"
+	if p.Class == Unknown {
+		class = "in each"
+	}
 	switch p.What {
 	case Calls:
 		switch {
@@ -108,7 +118,10 @@ func (p *Part) Words() string {
 		}
 		return fmt.Sprintf("%s instead of %s %s", Number(p.B), Number(p.A), p.Op)
 	case TimeInCalls:
-		return fmt.Sprintf("%s in each %s: %s instead of %s", p.Class.Title(), p.Op, ns(p.B), ns(p.A))
+		return fmt.Sprintf("%s %s: %s instead of %s", class, p.Op, ns(p.B), ns(p.A))
+	}
+	if p.Class == Unknown {
+		return fmt.Sprintf("between calls: %s instead of %s", ns(p.B), ns(p.A))
 	}
 	return fmt.Sprintf("%s between calls: %s instead of %s", p.Class.Title(), ns(p.B), ns(p.A))
 }

@@ -38,6 +38,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		t.notExplained(&r.NotExplained[i])
 	}
 	t.inFlight(r.InFlight)
+	t.changes(r.Changes)
 	if len(r.Chains) == 0 {
 		t.workloads(r.Workloads)
 	} else if len(r.Workloads) > 0 {

@@ -170,6 +170,37 @@ func earlier() *report.Report {
 	return r
 }
 
+// A change of the steps is told with its parts, of which the first is in the sentence.
+func TestChangesOfStepsAreTold(t *testing.T) {
+	r := healthy()
+	r.Changes = []report.Change{{
+		AtNS: 1_700_000_000e9, Process: "trainer", BeforeNS: 1_000_000, AfterNS: 3_600_000, Node: "b", Parts: []report.ChangePart{
+			{NS: 2_500_000, What: "17 instead of 1 cudaStreamSynchronize"}, {NS: 150_000, What: "between calls: 250 us instead of 100 us"},
+			{NS: -50_000, What: "all smaller parts"},
+		},
+	}}
+	c := &r.Changes[0]
+	c.Summary = c.Sentence()
+	var b strings.Builder
+	if err := report.WriteText(&b, r, report.TextOptions{Width: 400}); err != nil {
+		t.Fatal(err)
+	}
+	want := "[changed] [b] trainer: from 22:13:20 UTC on a step takes 3.6 ms instead of 1 ms, 3.6 times as long, most of it: " +
+		"17 instead of 1 cudaStreamSynchronize; the rest: +150 us between calls: 250 us instead of 100 us, " +
+		"-50 us all smaller parts\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got:\n%s", b.String())
+	}
+	c.MoreWork = "40 instead of 20 launches"
+	if s := c.Sentence(); !strings.HasSuffix(s, "; it is more work, not necessarily slower: 40 instead of 20 launches") {
+		t.Errorf("more work: %s", s)
+	}
+	c.MoreWork, c.Between, c.AfterNS = "", true, 1_500_000
+	if s := c.Sentence(); !strings.HasSuffix(s, "50 % longer; the time is between calls, where it may have had less to do") {
+		t.Errorf("between calls: %s", s)
+	}
+}
+
 func healthy() *report.Report {
 	return &report.Report{
 		Verdict: "nothing wrong: 851,366 calls on 2 threads in 10 s checked; no cause took more than 0.4 % of a thread's time",

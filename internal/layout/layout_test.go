@@ -89,7 +89,7 @@ var table = []row{
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
 	{"explain/diagnose/cluster", "event explain/report"},
-	{"explain/diagnose", `account/collective explain/diagnose/cluster event account/footprint
+	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/difference event account/footprint
 		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
 	{"explain/compare", "event explain/diagnose explain/difference explain/report"},
 	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext

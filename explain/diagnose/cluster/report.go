@@ -45,6 +45,7 @@ func Merge(list []*report.Report, order Order) *report.Report {
 		all.Idle = append(all.Idle, r.Idle...)
 		all.Ended = append(all.Ended, r.Ended...)
 		all.Workloads = append(all.Workloads, r.Workloads...)
+		all.Changes = append(all.Changes, r.Changes...)
 		all.Processes = append(all.Processes, r.Processes...)
 		all.StoredChains = append(all.StoredChains, r.StoredChains...)
 		all.Footprint = cmp.Or(all.Footprint, r.Footprint)
@@ -91,6 +92,9 @@ func nameMachine(r *report.Report) {
 	}
 	for i := range r.Workloads {
 		r.Workloads[i].Node = r.Node
+	}
+	for i := range r.Changes {
+		r.Changes[i].Node = r.Node
 	}
 }
 

@@ -32,6 +32,18 @@ export function Rest(props: { report: Report }) {
           </>
         )}
       />
+      <Part
+        title="Changed"
+        of={r.changes}
+        show={(c) => (
+          <>
+            {c.summary}
+            {c.node && <small> on {c.node}</small>}
+            <br />
+            <small>{c.parts.map((p) => `${p.ns < 0 ? "-" : "+"}${duration(Math.abs(p.ns))} ${p.what}`).join("; ")}</small>
+          </>
+        )}
+      />
       <Part title="Steps" of={r.workloads} show={(w) => <Steps of={w} />} />
       <Part
         title="Found by the earlier Ingero that recorded this"
