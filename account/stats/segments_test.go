@@ -46,9 +46,11 @@ func TestSegmentsBeginWhereTheMeanChanges(t *testing.T) {
 func TestSegmentsAreTheBestDivision(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
-		v := series(r, 0.05, float64(3+r.IntN(8)), r.Float64(), float64(3+r.IntN(8)), r.Float64(), float64(3+r.IntN(8)), r.Float64())
+		n := func() float64 { return float64(3 + r.IntN(8)) }
+		v := series(r, 0.05, n(), r.Float64(), n(), r.Float64(), n(), r.Float64())
 		got := stats.Segments(v, 3, 0.02)
-		if cost, best := stats.DivisionCost(v, got, 0.02), stats.DivisionCost(v, exhaustive(v, 3, 0.02), 0.02); cost > best+1e-9 {
+		cost, best := stats.DivisionCost(v, got, 0.02), stats.DivisionCost(v, exhaustive(v, 3, 0.02), 0.02)
+		if cost > best+1e-9 {
 			t.Fatalf("division %v costs %g, the best %g", got, cost, best)
 		}
 	}

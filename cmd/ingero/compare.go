@@ -65,7 +65,8 @@ Parts begin and end at whole seconds. Warm-up is left out where it matters.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.failAbove, "fail-above", "", "exit with code 1 if a thread got slower by more than this and than the noise (5%)")
+	fl.StringVar(&f.failAbove, "fail-above", "",
+		"exit with code 1 if a thread got slower by more than this and than the noise (5%)")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }

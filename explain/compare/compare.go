@@ -138,7 +138,9 @@ func unpaired(list []*diagnose.Profile) []Unpaired {
 		}
 		out = append(out, u)
 	}
-	slices.SortFunc(out, func(a, b Unpaired) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.PID, b.PID)) })
+	slices.SortFunc(out, func(a, b Unpaired) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.PID, b.PID))
+	})
 	return out
 }
 

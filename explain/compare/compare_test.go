@@ -81,7 +81,9 @@ func side(t *testing.T, pid uint32, seconds int, w work, r *rand.Rand) *compare.
 	add(syncOp, n*uint64(w.syncs), n*uint64(w.syncs)*w.sync, event.Ioctl, n*uint64(w.syncs)*w.sync)
 	add(copyOp, n, 0, event.OnCPU, 0)
 	p.Between.NS[event.RunQueue] = n * w.runq
-	p.Steps = ledger.Steps{Op: copyOp, Calls: []ledger.StepCall{{Op: launchOp, N: w.launches}, {Op: syncOp, N: w.syncs}, {Op: copyOp, N: 1}}}
+	p.Steps = ledger.Steps{Op: copyOp, Calls: []ledger.StepCall{
+		{Op: launchOp, N: w.launches}, {Op: syncOp, N: w.syncs}, {Op: copyOp, N: 1},
+	}}
 	if w.syncs == 1 {
 		p.Steps.Op = syncOp
 	}
@@ -109,7 +111,8 @@ func TestMoreWaitsInAStepAreTheFirstPart(t *testing.T) {
 		math.Abs(float64(p.NS)-16*600_000) > 1e5 {
 		t.Errorf("first part: %+v", p)
 	}
-	if !strings.Contains(r.Verdict, "17 instead of 1 cudaStreamSynchronize") || !strings.Contains(r.Verdict, "10.6 times as long") {
+	if !strings.Contains(r.Verdict, "17 instead of 1 cudaStreamSynchronize") ||
+		!strings.Contains(r.Verdict, "10.6 times as long") {
 		t.Errorf("verdict: %s", r.Verdict)
 	}
 	if !r.SlowerThan(5) || r.SlowerThan(1000) {

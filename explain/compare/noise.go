@@ -75,8 +75,19 @@ func (u *unit) variance(p *diagnose.Profile) (mean, variance float64, n int) {
 // 99.9 %. The table is that of any textbook; between its rows the larger value is taken.
 func student(df float64) float64 {
 	for _, row := range []struct{ df, t float64 }{
-		{120, 3.37}, {60, 3.46}, {30, 3.65}, {20, 3.85}, {15, 4.07}, {12, 4.32}, {10, 4.59}, {8, 5.04}, {7, 5.41},
-		{6, 5.96}, {5, 6.87}, {4, 8.61}, {3, 12.92},
+		{120, 3.37},
+		{60, 3.46},
+		{30, 3.65},
+		{20, 3.85},
+		{15, 4.07},
+		{12, 4.32},
+		{10, 4.59},
+		{8, 5.04},
+		{7, 5.41},
+		{6, 5.96},
+		{5, 6.87},
+		{4, 8.61},
+		{3, 12.92},
 	} {
 		if df >= row.df {
 			return row.t

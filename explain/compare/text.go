@@ -17,9 +17,10 @@ func (r *Result) verdict() string {
 		return "nothing to compare: no thread of one does what a thread of the other does"
 	}
 	var worst *Thread
+	whole := func(t *Thread) float64 { return math.Abs(float64(t.DifferenceNS)) * t.A.Units }
 	for i := range r.Threads {
 		t := &r.Threads[i]
-		if t.Changed && (worst == nil || math.Abs(float64(t.DifferenceNS))*t.A.Units > math.Abs(float64(worst.DifferenceNS))*worst.A.Units) {
+		if t.Changed && (worst == nil || whole(t) > whole(worst)) {
 			worst = t
 		}
 	}
@@ -28,7 +29,8 @@ func (r *Result) verdict() string {
 		for i := range r.Threads {
 			noise = max(noise, r.Threads[i].NoisePct)
 		}
-		return fmt.Sprintf("no difference beyond ±%s %%, in %s", difference.Number(noise), report.Plural(uint64(len(r.Threads)), "thread"))
+		return fmt.Sprintf("no difference beyond ±%s %%, in %s", difference.Number(noise),
+			report.Plural(uint64(len(r.Threads)), "thread"))
 	}
 	s := fmt.Sprintf("%s: %s", worst.Process, worst.words())
 	for _, p := range worst.Parts {
@@ -124,8 +126,8 @@ func (w *Window) words() string {
 }
 
 func (t *Thread) write(wrap func(label, s string)) {
-	wrap("", fmt.Sprintf("%s (A: pid %d, tid %d; B: pid %d, tid %d): %s", report.Printable(t.Process), t.A.PID, t.A.TID, t.B.PID,
-		t.B.TID, t.words()))
+	wrap("", fmt.Sprintf("%s (A: pid %d, tid %d; B: pid %d, tid %d): %s", report.Printable(t.Process), t.A.PID, t.A.TID,
+		t.B.PID, t.B.TID, t.words()))
 	if t.A.Does == t.B.Does && t.A.Does != "" {
 		wrap("  does   ", t.A.Does)
 	} else if t.A.Does+t.B.Does != "" {
@@ -146,8 +148,8 @@ func (t *Thread) write(wrap func(label, s string)) {
 		if who != "" {
 			who = " (" + report.Printable(who) + ")"
 		}
-		wrap("  "+c.State+"  ", fmt.Sprintf("%s%s: %s instead of %s lost %s; %s", c.Kind, who, orNone(c.BNS), orNone(c.ANS), t.in(),
-			c.Summary))
+		wrap("  "+c.State+"  ", fmt.Sprintf("%s%s: %s instead of %s lost %s; %s", c.Kind, who, orNone(c.BNS),
+			orNone(c.ANS), t.in(), c.Summary))
 	}
 }
 

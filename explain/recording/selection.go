@@ -82,8 +82,8 @@ func (sel *Selection) Window(sum store.Summary) (w store.Window, err error) {
 	}
 	if w.From > sum.Last || w.To != 0 && w.To <= sum.First {
 		utc := func(ns uint64) string { return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339) }
-		return w, fmt.Errorf("nothing was recorded in %s-%s: the recording is from %s to %s", sel.From, sel.To, utc(sum.First),
-			utc(sum.Last))
+		return w, fmt.Errorf("nothing was recorded in %s-%s: the recording is from %s to %s", sel.From, sel.To,
+			utc(sum.First), utc(sum.Last))
 	}
 	return w, nil
 }

@@ -175,7 +175,8 @@ func TestChangesOfStepsAreTold(t *testing.T) {
 	r := healthy()
 	r.Changes = []report.Change{{
 		AtNS: 1_700_000_000e9, Process: "trainer", BeforeNS: 1_000_000, AfterNS: 3_600_000, Node: "b", Parts: []report.ChangePart{
-			{NS: 2_500_000, What: "17 instead of 1 cudaStreamSynchronize"}, {NS: 150_000, What: "between calls: 250 us instead of 100 us"},
+			{NS: 2_500_000, What: "17 instead of 1 cudaStreamSynchronize"},
+			{NS: 150_000, What: "between calls: 250 us instead of 100 us"},
 			{NS: -50_000, What: "all smaller parts"},
 		},
 	}}

@@ -163,7 +163,8 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
-		explain/compare explain/diagnose event export fleet capture/host/proc internal/cudastub internal/doctor serve/mcpserver
+		explain/compare explain/diagnose event export fleet capture/host/proc internal/cudastub internal/doctor
+		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
 		store store/source store/sqlite tui serve/webserver`},
 }
