@@ -27,7 +27,7 @@ type benchFlags struct {
 func benchCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what Ingero costs on this machine, and how often it is right",
+		Short: "Measure the overhead and the accuracy of Ingero on this machine",
 		Long: `Bench measures what tracing costs the traced program, the programs beside it, and
 the machine, and what recordings cost, each figure next to its target; and how often
 explanations are right. It runs the real tracer on a program that uses stand-ins for

@@ -25,7 +25,7 @@ comes with a remedy.
 
 With --coverage it lists every process that uses CUDA instead: its libraries, the
 functions that trace attaches to, those that are missing or have to be
-single-stepped, and what of the process is not seen, and why. Without root it shows
+single-stepped, and what is not seen of the process, and why. Without root it shows
 what /proc lets it see, and says how many processes it could not look at.`,
 		Example: `  sudo ingero check
   sudo ingero check --json | jq .ok
@@ -52,7 +52,7 @@ what /proc lets it see, and says how many processes it could not look at.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&covers, "coverage", false, "list what of each CUDA process is traced, and what is not and why")
+	cmd.Flags().BoolVar(&covers, "coverage", false, "list what is traced of each CUDA process, what is not, and why")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

@@ -32,7 +32,7 @@ func coverageText(r *coverage.Report) string {
 		writeCovered(&b, &r.Processes[i])
 	}
 	if r.Backend != "" {
-		fmt.Fprintf(&b, "\nFunctions are attached to by %s.\n", r.Backend)
+		fmt.Fprintf(&b, "\nBack end: %s.\n", r.Backend)
 	}
 	if len(r.Reasons) > 0 {
 		b.WriteString("\nNot seen on this machine:\n")
@@ -63,12 +63,12 @@ func writeCovered(b *strings.Builder, p *coverage.Process) {
 			facts = append(facts, fmt.Sprintf("%d functions", len(l.Attached)))
 		}
 		if len(l.Missing) > 0 {
-			facts = append(facts, fmt.Sprintf("%d not in it (%s)", len(l.Missing), some(l.Missing)))
+			facts = append(facts, fmt.Sprintf("%d missing (%s)", len(l.Missing), some(l.Missing)))
 		}
 		if len(l.Slow) > 0 {
 			facts = append(facts, fmt.Sprintf("%d on the slow path (%s)", len(l.Slow), some(l.Slow)))
 		}
-		fmt.Fprintf(b, "           %s\n", cmp.Or(strings.Join(facts, ", "), "nothing is known of it"))
+		fmt.Fprintf(b, "           %s\n", cmp.Or(strings.Join(facts, ", "), "no details known"))
 	}
 	writeReasons(b, "  not seen: ", p.NotSeen)
 }
@@ -85,7 +85,7 @@ func howTraced(p *coverage.Process) string {
 	if n == 0 || p.Traced != coverage.Yes {
 		return string(p.Traced)
 	}
-	return "yes, but for " + plural(uint64(n), "function")
+	return "yes, except " + plural(uint64(n), "function")
 }
 
 func writeReasons(b *strings.Builder, before string, reasons []coverage.Reason) {

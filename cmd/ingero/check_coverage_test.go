@@ -13,10 +13,10 @@ func TestTracedIsToldWithWhatIsNot(t *testing.T) {
 		"7 train: traced: yes\n": {
 			Traced: coverage.Yes, NotSeen: []coverage.Reason{{Code: "no_runtime", What: "no runtime calls"}},
 		},
-		"7 train: traced: yes, but for 1 function\n": {
+		"7 train: traced: yes, except 1 function\n": {
 			Traced: coverage.Yes, NotSeen: []coverage.Reason{{Code: "untraced_function", What: "calls of ncclCommGrow"}},
 		},
-		"7 train: traced: yes, but for 3 functions\n": {Traced: coverage.Yes, NotSeen: []coverage.Reason{
+		"7 train: traced: yes, except 3 functions\n": {Traced: coverage.Yes, NotSeen: []coverage.Reason{
 			{Code: "untraced_function", What: "calls of ncclCommGrow, ncclCommShrinkBy"},
 			{Code: "untraced_function", What: "calls of cudaFrobnicate"},
 		}},

@@ -34,15 +34,15 @@ func dashboardCommand(c *console) *cobra.Command {
 		Long: `Dashboard serves a page that shows a recording: what made the GPU wait, when, and in
 which threads. The page needs nothing but this server, so it works without internet.
 
-Over the same address "ingero query --nodes" and "ingero explain --nodes" ask the
-recording from another machine, and scripts read it: /api/v1/openapi.json describes what
-can be asked. Only reading is possible, and a recording that is still being made is
-served as it grows.
+Over the same address "ingero query --nodes" and "ingero explain --nodes" query the
+recording from another machine, and scripts read it: /api/v1/openapi.json describes the
+API. Clients can only read. A recording that is still being written is served as it
+grows.
 
-There is TLS 1.3 only, with a certificate that is generated once and kept in ~/.ingero
-unless another is given. Unless only this machine can reach the address, callers need a
-token, from --token-file, --token, $INGERO_NODE_TOKEN or ~/.ingero/node-token, or a
-certificate that one of --client-ca signed; if both are set up, both are needed.
+It uses TLS 1.3. The certificate is generated once and stored in ~/.ingero; --tls-cert
+sets another one. Unless only this machine can reach the address, callers need a token,
+from --token-file, --token, $INGERO_NODE_TOKEN or ~/.ingero/node-token, or a certificate
+that one of --client-ca signed; if both are set, callers need both.
 docs/nodes.md has the set-up of several nodes.`,
 		Example: `  ingero dashboard run.db                           for a browser on this machine
   ingero dashboard run.db --no-tls                  the same, without a warning about the certificate

@@ -189,11 +189,11 @@ func judgement(r *demo.Result) string {
 	case r.Right:
 		return "The explanation is right."
 	case r.Scenario.Healthy():
-		return "The program did nothing wrong. What is blamed above can only be what else runs on this machine; if " +
-			"nothing does, please report it."
+		return "The program has no fault, so what is blamed above must be something else that runs on this machine. If " +
+			"nothing else runs, please report it."
 	case r.Rank > 1:
-		return fmt.Sprintf("The explanation is right, in its finding %d: something else on this machine cost the program "+
-			"more.", r.Rank)
+		return fmt.Sprintf("The explanation is right: finding %d names the true cause. The findings before it are about "+
+			"something else on this machine, which cost the program more.", r.Rank)
 	}
 	return fmt.Sprintf("The explanation does not name the true cause, %s. Please report it.", r.Scenario.Expect)
 }

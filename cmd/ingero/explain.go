@@ -30,14 +30,14 @@ func explainCommand(c *console) *cobra.Command {
 		Use:   "explain [FILE]",
 		Short: "Explain what made the GPU wait",
 		Long: `Explain reads a recording and says which threads lost time, to what, and who
-caused it: the share it can prove, the way from the slow call to the root, the
+caused it: how much of it is proved, the chain from the slow call to the root, the
 calls to look at, and what to do. It says so when nothing is wrong and when the
 evidence is not enough. It never changes the recording.
 
-With --nodes it asks many machines at once, where "ingero dashboard" serves their
+With --nodes it queries many machines at once, where "ingero dashboard" serves their
 recordings, and says on which of them the GPU waits, the worst first. If some do not
 answer, it says what the others found, and the exit code is 3.`,
-		Example: `  ingero explain                            the default recording; the last 5m while it is made
+		Example: `  ingero explain                            the default recording; while it is being made, its last 5m
   ingero explain run.db --since 30m         the last half hour of a saved recording
   ingero explain --per-process --since 30s  with the statistics of every process
   ingero explain --pid 4821 --json          one process, for programs
@@ -57,7 +57,7 @@ answer, it says what the others found, and the exit code is 3.`,
 			}
 			for _, name := range []string{"pid", "per-process", "chains"} {
 				if cmd.Flags().Changed(name) {
-					return usage("--%s is for a recording, not for --nodes", name)
+					return usage("--%s cannot be used with --nodes; see ingero explain --help", name)
 				}
 			}
 			return c.explainFleet(cmd.Context(), fl, &f)
@@ -67,7 +67,7 @@ answer, it says what the others found, and the exit code is 3.`,
 	addDatabase(cmd, &f.db)
 	f.window.add(fl)
 	f.fleet.add(cmd)
-	fl.Var((*pidList)(&f.pids), "pid", "only these processes' losses (4821,4822)")
+	fl.Var((*pidList)(&f.pids), "pid", "report only the lost time of these processes (4821,4822)")
 	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false,

@@ -31,7 +31,8 @@ type fleetFlags struct {
 func (f *fleetFlags) addNodes(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.Nodes, "nodes", nil,
-		"ask these nodes, where \"ingero dashboard\" runs (gpu-node-01:8080,gpu-node-02:8080; default those of ingero.yaml)")
+		"query these nodes, where \"ingero dashboard\" runs (gpu-node-01:8080,gpu-node-02:8080; "+
+			"default: the nodes in ingero.yaml)")
 	fl.StringVar(&f.file, "config", "",
 		"the configuration (default $"+config.Env+", else ./ingero.yaml, else /etc/ingero/ingero.yaml)")
 	_ = cmd.MarkFlagFilename("config") // fails only for a flag that does not exist
@@ -49,7 +50,7 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.TokenFile, "token-file", "",
 		"file with the nodes' token (default $"+nodeService.tokenEnv+", else ~/.ingero/node-token if it exists)")
 	fl.BoolVar(&f.NoTLS, "no-tls", false,
-		"speak HTTP without TLS with the nodes; data and token can then be read on the way")
+		"use HTTP without TLS; others on the network can then read the data and the token")
 	for _, name := range []string{"ca-cert", "client-cert", "client-key", "token-file"} {
 		_ = cmd.MarkFlagFilename(name) // fails only for a flag that does not exist
 	}
@@ -60,7 +61,7 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fleet, error) {
 	given := cmd.Flags().Changed("nodes")
 	if given && db != "" {
-		return nil, usage("--nodes asks nodes, and %s is a recording here; leave one out", db)
+		return nil, usage("give --nodes or the local recording %s, not both", db)
 	}
 	recording := db != "" || c.env(databaseEnv) != ""
 	if recording && !given {
@@ -76,7 +77,7 @@ func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fl
 	}
 	fl, err := c.newFleet(f)
 	if err == nil && !given {
-		fmt.Fprintf(c.err, "ingero: asking the %d node(s) of %s; for a recording here, name it with --db\n", len(f.Nodes),
+		fmt.Fprintf(c.err, "ingero: querying the %d node(s) in %s; for a local recording, pass --db FILE\n", len(f.Nodes),
 			conf.Path)
 	}
 	return fl, err
@@ -106,7 +107,7 @@ func notEmpty(given bool) error {
 func (f *fleetFlags) unused(cmd *cobra.Command) error {
 	for _, name := range []string{"timeout", "ca-cert", "client-cert", "client-key", "token-file", "no-tls"} {
 		if cmd.Flags().Changed(name) {
-			return usage("--%s is for --nodes; see %s --help", name, cmd.CommandPath())
+			return usage("--%s needs --nodes; see %s --help", name, cmd.CommandPath())
 		}
 	}
 	return nil

@@ -56,18 +56,19 @@ var listenFlags = []string{"host", "tls-cert", "tls-key", "client-ca", "no-tls",
 
 func (a *listenAddress) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringSliceVar(&a.names, "host", nil, "a name that this machine is reached by, beside its host name")
+	fl.StringSliceVar(&a.names, "host", nil, "another name by which clients reach this machine")
 	fl.StringVar(&a.cert, "tls-cert", "", "certificate, with its chain, as PEM (default: one is generated and kept)")
 	fl.StringVar(&a.key, "tls-key", "", "key of the certificate, as PEM")
 	fl.StringVar(&a.clientCA, "client-ca", "",
-		"callers must show a certificate signed by one of these, as PEM; then no token is needed")
+		"file with CA certificates (PEM): callers must present a certificate that one of them signed; "+
+			"then a token is needed only if one is set")
 	where := "; only for an address of this machine, like 127.0.0.1"
 	if a.remote {
-		where = "; data and token can then be read on the way"
+		where = "; others on the network can then read the data and the token"
 	}
 	fl.BoolVar(&a.plain, "no-tls", false, "serve HTTP without TLS"+where)
 	fl.StringVar(&a.token, "token", "",
-		"what callers must show; other users of this machine can see it here, so rather use a file")
+		"token that callers must send; other users can see it in the list of processes, so prefer --token-file")
 	fl.StringVar(&a.tokenFile, "token-file", "",
 		fmt.Sprintf("file with the token (default $%s, else ~/.ingero/%s-token if it exists)", a.tokenEnv, a.name))
 	for _, name := range []string{"tls-cert", "tls-key", "client-ca", "token-file"} {
@@ -80,7 +81,7 @@ func (a *listenAddress) check(cmd *cobra.Command) error {
 	if a.address == "" {
 		for _, name := range listenFlags {
 			if cmd.Flags().Changed(name) {
-				return usage("--%s is for --http ADDRESS; see %s --help", name, cmd.CommandPath())
+				return usage("--%s needs --http ADDRESS; see %s --help", name, cmd.CommandPath())
 			}
 		}
 	}
@@ -112,8 +113,8 @@ func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) 
 	local := webserver.Loopback(host)
 	l := &listener{service: a.service, opts: webserver.Options{Addresses: !local, Logger: log}}
 	if a.plain && !local && !a.remote {
-		return nil, usage("without TLS, data and token could be read on the way to %s; use 127.0.0.1:%s, or leave out "+
-			"--no-tls", a.address, port)
+		return nil, usage("without TLS, others on the network could read the data and the token; use 127.0.0.1:%s "+
+			"instead of %s, or leave out --no-tls", port, a.address)
 	}
 	if l.opts.Token, l.from, err = c.serviceToken(a); err != nil {
 		return nil, err
@@ -287,9 +288,9 @@ func (l *listener) describe(w io.Writer, path string) {
 	}
 	switch {
 	case l.opts.ClientCAs != nil:
-		fmt.Fprintln(w, "  callers      must show a certificate that --client-ca signed")
+		fmt.Fprintln(w, "  callers      must present a certificate that --client-ca signed")
 	case l.cert == nil && l.opts.Addresses:
-		fmt.Fprintln(w, "  warning: without TLS; data and token can be read on the way")
+		fmt.Fprintln(w, "  warning: without TLS, others on the network can read the data and the token")
 	}
 	switch {
 	case l.from == "" && l.opts.ClientCAs != nil:

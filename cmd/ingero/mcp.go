@@ -32,19 +32,19 @@ func mcpCommand(c *console) *cobra.Command {
 	f := mcpFlags{http: listenAddress{service: mcpService}}
 	cmd := &cobra.Command{
 		Use:   "mcp [FILE]",
-		Short: "Let an AI agent ask a recording",
+		Short: "Let an AI agent query a recording",
 		Long: `Mcp serves a recording to AI agents over the Model Context Protocol: a program like
 Claude Code starts it and speaks with it on standard input and output, or reaches it
-over HTTPS with --http. Only reading is possible, and a recording that is still being
-made is served as it grows. docs/mcp.md has the set-up of the usual programs.
+over HTTPS with --http. Clients can only read. A recording that is still being written
+is served as it grows. docs/mcp.md has the set-up of the usual programs.
 
-Over HTTP there is TLS 1.3 only, with a certificate that is generated once and kept in
-~/.ingero unless another is given. A token is needed from --token-file, --token,
+With --http it uses TLS 1.3. The certificate is generated once and stored in ~/.ingero;
+--tls-cert sets another one. A token is needed from --token-file, --token,
 $INGERO_MCP_TOKEN or ~/.ingero/mcp-token, unless only this machine can reach the
 address.
 
-With --nodes, or nodes in ingero.yaml, the tool query_fleet asks many machines at once;
-ingero.yaml says how they are reached.
+With --nodes, or nodes in ingero.yaml, the tool query_fleet queries many machines at
+once; ingero.yaml says how they are reached.
 
 Each call of a tool is logged as a line of JSON: time, tool, caller, rows, duration,
 outcome; no data.`,

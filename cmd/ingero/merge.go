@@ -28,7 +28,7 @@ func mergeCommand(c *console) *cobra.Command {
 	var f mergeFlags
 	cmd := &cobra.Command{
 		Use:   "merge FILE FILE... -o FILE",
-		Short: "Make one recording of several",
+		Short: "Merge several recordings into one",
 		Long: `Merge puts recordings of several machines, or of several tracers of one machine,
 into a new one, in which explain and query find all of them: which rank was late
 for a collective operation, and what its own machine did to it. The recordings
@@ -38,8 +38,8 @@ Events keep their ids, NODE:NUMBER. Stacks, arguments and control groups are
 stored once. A recording that does not say which machine it is of, or says the
 same as another machine's, gets a name with --force-node.
 
-Recordings of Ingero 0.8 and 0.9 are merged into one of their own kind, which
-the other commands read as well; not together with recordings of today.`,
+Recordings of Ingero 0.8 and 0.9 can be merged with each other, but not with newer
+ones. The other commands read the result.`,
 		Example: `  ingero merge node-01.db node-02.db -o cluster.db
   ingero explain cluster.db --since all
   ingero merge rank0.db rank1.db -o job.db                          two tracers of one machine
@@ -124,11 +124,11 @@ func (c *console) merge(ctx context.Context, f *mergeFlags, inputs []sqlite.Merg
 	fmt.Fprintf(c.out, "%s: %s, %s, %s\n", f.output, count(int64(len(inputs)), "recording"), nodes(r.Nodes),
 		count(r.Calls, "call"))
 	if r.Moved > 0 {
-		fmt.Fprintf(c.out, "  %s of two recordings at the same nanosecond: that of the later one in the list moved to the "+
-			"next, and its id with it\n", count(r.Moved, "event"))
+		fmt.Fprintf(c.out, "  moved to the next free nanosecond, with a new id, because a recording before it in the list "+
+			"has an event at its own: %s\n", count(r.Moved, "event"))
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(c.out, "  %s of several tracers of one machine about the same thing: one was kept of each\n",
+		fmt.Fprintf(c.out, "  left out, because another recording of the same machine has it too: %s\n",
 			count(r.Skipped, "row"))
 	}
 	fmt.Fprintf(c.out, "next: ingero explain %s --since all\n", f.output)

@@ -29,16 +29,17 @@ func queryCommand(c *console) *cobra.Command {
 	var f queryFlags
 	cmd := &cobra.Command{
 		Use:   "query [FILE] SQL",
-		Short: "Ask a recording with SQL",
+		Short: "Query a recording with SQL",
 		Long: `Query runs one SQL statement on a recording, also one of Ingero 0.8 or 0.9, and
-prints the rows. Only reading is possible: the file is never changed. Answers are
-bounded in rows, size and time.
+prints the rows. It only reads: the file is never changed. Answers are bounded in
+rows, size and time.
 
-With --nodes it asks the recordings of many machines at once, where "ingero dashboard"
-serves them, as if they were one: groups are put together (count, sum, total, avg, min,
-max), rows sorted and cut over all nodes, and each row says its node. Select and group by
-node to have each node's own. Where that cannot be done, it says so. If some nodes do not
-answer, the others' rows are printed, and the exit code is 3.
+With --nodes it queries the recordings of many machines at once, where "ingero dashboard"
+serves them, as if they were one: groups of all nodes are combined (count, sum, total,
+avg, min, max), and order by and limit apply to the combined rows. Each row has a column
+node; group by node for results per node. If a statement cannot be combined, each node
+answers it separately, and a warning says why. If some nodes do not answer, the others'
+rows are printed, and the exit code is 3.
 
 Start with these views; docs/sql.md describes all of them:
   events         every call and host event: timestamp, duration_ns, pid, tid, source, op

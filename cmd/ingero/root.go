@@ -18,9 +18,9 @@ func newRoot(c *console) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ingero",
 		Short: "Find out why a GPU waits",
-		Long: `Ingero watches the CUDA calls of unmodified programs, and what Linux did to the
-threads that made them, through eBPF; and it explains which process, lock or disk
-made the GPU wait. Nothing leaves this machine.
+		Long: `Ingero uses eBPF to record the CUDA calls of unmodified programs, and what Linux did
+to the threads that made them. It explains which process, lock or disk made the GPU
+wait. No data leaves this machine unless you export or serve it.
 
 Start here:
   ingero demo incident       see it find the cause of a stall, without a GPU
@@ -91,7 +91,7 @@ func mutuallyExclusive(cmd *cobra.Command, a, b string) error {
 func refused(reasons []coverage.Reason) string {
 	for _, r := range reasons {
 		if r.What == doctor.Everything && r.Code != "capabilities" {
-			return "why: " + r.Why + "\nnext: " + r.Next + "\n  all that is known: ingero check"
+			return "why: " + r.Why + "\nnext: " + r.Next + "\n  details: ingero check"
 		}
 	}
 	return ""

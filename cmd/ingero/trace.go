@@ -32,21 +32,20 @@ func traceCommand(c *console) *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
 		Use:   "trace [flags] [-- COMMAND [ARG…]]",
-		Short: "Record CUDA calls and what held them up",
+		Short: "Record CUDA calls and what delayed them",
 		Long: `Trace records every CUDA call of the chosen processes, and where the time of the
 calling threads went: on a CPU, waiting for one, blocked on what and by whom.
-Processes that start later, or load CUDA later, are picked up. Without a choice
-every process that uses CUDA is traced.
+Processes that start later, or load CUDA later, are traced as well. Without --pid,
+--user or COMMAND, every process that uses CUDA is traced.
 
-What a process named by --pid asks of the kernel is counted if it has no CUDA
-library, and with --footprint that of every traced process: system calls, files,
-sockets, programs, time on a CPU. Meanwhile each system call of other processes
-takes some tens of nanoseconds longer. --pages counts the memory that each process
-of the machine is given; each page takes some 40 ns longer then.
+--footprint counts what each traced process uses: system calls, files, sockets,
+programs, CPU time. It is the default for a process given by --pid that has no CUDA
+library. While it counts, each system call of other processes takes some tens of
+nanoseconds longer. --pages counts page allocations per process (about 40 ns each).
 
-With --mcp an AI agent can ask the recording while it is being made, over HTTPS as with
-"ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token. With
---dashboard other nodes can, as with "ingero dashboard"; their token is in
+With --mcp an AI agent can query the recording while it is being made, over HTTPS as
+with "ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token.
+With --dashboard other nodes can, as with "ingero dashboard"; their token is in
 $INGERO_NODE_TOKEN or ~/.ingero/node-token.
 
 It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it then
@@ -58,8 +57,8 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
   sudo ingero trace --pid "$(pgrep -f mcp-server)"  what any process touches, GPU or not
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
-  sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent look on
-  sudo ingero trace --dashboard :8080               let other nodes ask meanwhile
+  sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent query it during the run
+  sudo ingero trace --dashboard :8080               let other nodes query it during the run
   sudo ingero trace --json | jq 'select(.type == "call")'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {

@@ -35,25 +35,25 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.user, "user", "", "trace the processes of this user (name or number)")
 	fl.DurationVar(&f.duration, "duration", 0, "stop after this long (60s)")
 	fl.StringVar(&f.db, "db", "",
-		"record to this file, after what is in it (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
+		"record to this file; what is in it is kept (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
 	fl.StringVar(&f.out, "out", "", "another name for --db")
 	fl.StringVar(&f.node, "node", "",
 		"name of this machine in the recording (default that of ingero.yaml, else the host name)")
 	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), finding, summary")
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
-	fl.Var(&f.print, "footprint", "count system calls, files and sockets: of all that is traced, "+
-		"or with =false of none (default of --pid without CUDA)")
+	fl.Var(&f.print, "footprint", "count system calls, files and sockets of every traced process; "+
+		"=false: of none (default: only of --pid processes without a CUDA library)")
 	fl.Lookup("footprint").NoOptDefVal = "true"
 	fl.BoolVar(&f.pages, "pages", false, "count page allocations of each process, by the second (about 40 ns each)")
 	fl.BoolVar(&f.inner, "inner-calls", false,
-		"count launches, waits and copies of the driver also where each is within a call of the runtime")
+		"also count the launches, waits and copies of the driver that are made by calls of the runtime")
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
 	fl.StringVar(&f.serve, "dashboard", "",
 		"show the recording in a browser, and serve it to other nodes, at this address while it is made (127.0.0.1:8080)")
 	f.fleet.addNodes(cmd)
-	fl.Lookup("nodes").Usage = "show these nodes, too, in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; " +
-		"default those of ingero.yaml)"
+	fl.Lookup("nodes").Usage = "also show these nodes in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; " +
+		"default: the nodes in ingero.yaml)"
 	fl.StringVar(&f.mcp, "mcp", "", "serve the recording to AI agents at this address while it is made (127.0.0.1:8443)")
 }

@@ -75,7 +75,7 @@ func startLine(s *agent.Start, who string) string {
 
 func libraryCount(n int) string {
 	if n == 0 {
-		return "no library so far"
+		return "no CUDA library found yet"
 	}
 	return plural(uint64(n), "library")
 }
@@ -153,7 +153,7 @@ const maxFlights = 5
 
 func (v *lineView) summary(s *agent.Summary, next string) error {
 	if n := v.lines.lost(); n > 0 {
-		v.print(plural(n, "line") + " not printed, as nothing was read for so long")
+		v.print("not printed, because the reader of this output was too slow: " + plural(n, "line"))
 	}
 	var b bytes.Buffer
 	if err := writeSummary(&b, s, next, report.TextOptions{Width: v.width}); err != nil {

@@ -49,7 +49,7 @@ func versionCommand(c *console) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Show which Ingero this is",
+		Short:   "Show the version",
 		Example: "  ingero version\n  ingero version --json",
 		Args:    arguments(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {

@@ -18,10 +18,10 @@ type windowFlags struct{ recording.Span }
 func (w *windowFlags) add(f *pflag.FlagSet) {
 	w.Dashes = "--"
 	f.StringVar(&w.Since, "since", "",
-		`how far back to look: 5m, 1d, "all"; counted from the end of the data in a saved recording
-(default all of it; 5m of one that is being written)`)
-	f.StringVar(&w.From, "from", "", "begin of the window: RFC 3339, \"2006-01-02 15:04:05\", or a Unix time")
-	f.StringVar(&w.To, "to", "", "end of the window, written as --from")
+		`how far back to look: 5m, 1d, "all"; counted from the end of a recording that is finished
+(default: all; for a recording that is still being written, 5m)`)
+	f.StringVar(&w.From, "from", "", "start of the window: RFC 3339, \"2006-01-02 15:04:05\", or a Unix time")
+	f.StringVar(&w.To, "to", "", "end of the window, in the same formats as --from")
 }
 
 // view is a part of a recording in a file.
