@@ -110,7 +110,7 @@ func (p *footprints) also(pid int) {
 	case p.policy == FootprintOn && !watched:
 		p.watch(pid)
 	case p.policy == FootprintAuto && watched && !p.over:
-		p.log.Debug("the footprint ends: CUDA is traced from here on", "pid", pid)
+		p.log.Debug("the footprint ends here: the process now uses CUDA, so its calls are traced", "pid", pid)
 		p.finish()
 		p.close()
 		clear(p.procs)
@@ -135,7 +135,7 @@ func (p *footprints) watch(pids ...int) {
 	}
 	if err != nil {
 		p.failed = true
-		p.log.Warn("footprints are not taken", "err", err)
+		p.log.Warn("footprints are not recorded", "err", err)
 		return
 	}
 	now := uint64(time.Now().UnixNano())

@@ -63,7 +63,7 @@ func (f *inFlightTracker) look(s *shared, rec *probe.Records) {
 	for range maxHolders {
 		var err error
 		if list, err = s.tracer.InFlight(list[:0], asked, rec); err != nil {
-			s.log.Warn("cannot tell which calls have not returned", "err", err)
+			s.log.Warn("cannot read the calls in flight", "err", err)
 			return
 		}
 		more := holders(list, asked)

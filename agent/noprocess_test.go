@@ -27,8 +27,8 @@ func TestAProcessThatIsOnlyInsideAContainerIsPointedOut(t *testing.T) {
 	}
 	fs, owners := proc.New(filepath.Join(root, "proc")), owner.New(root)
 	for pid, want := range map[int]string{
-		17: "no such process: 17; inside a container that is the id of process 4242 (train of container 1a2b3c4d5e6f " +
-			"(docker)): give the id that it has here",
+		17: "no such process: 17; in a container, 17 is process 4242 (train of container 1a2b3c4d5e6f " +
+			"(docker)): pass the id that it has here",
 		18: "no such process: 18; it may have ended (ingero check lists the processes that use CUDA)",
 	} {
 		err := noProcess(fs, owners, pid)

@@ -21,7 +21,7 @@ func noProcess(fs proc.FS, owners *owner.Reader, pid int) error {
 		meant = append(meant, fmt.Sprintf("%d (%s)", p, report.Printable(name)))
 	}
 	if len(meant) > 0 {
-		return fmt.Errorf("%w: %d; inside a container that is the id of process %s: give the id that it has here",
+		return fmt.Errorf("%w: %[2]d; in a container, %[2]d is process %[3]s: pass the id that it has here",
 			ErrNoProcess, pid, strings.Join(meant, " or "))
 	}
 	return fmt.Errorf("%w: %d; it may have ended (ingero check lists the processes that use CUDA)", ErrNoProcess, pid)

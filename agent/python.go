@@ -77,13 +77,14 @@ func (p *pythons) look(pid int) {
 		p.known[pid] = true
 		if !p.said[err.Error()] {
 			p.said[err.Error()] = true
-			p.log.Warn("a process runs a Python whose frames cannot be seen", "pid", pid, "file", cannot.Path, "why", cannot.Why)
+			p.log.Warn("Python frames of this process are not recorded: this interpreter is not supported",
+				"pid", pid, "file", cannot.Path, "why", cannot.Why)
 		}
 	case err != nil || found == nil: // it ended, or may load one later
 	default:
 		p.known[pid] = true
 		if err := p.tracer.SetPython(pid, found.Layout); err != nil {
-			p.log.Warn("no Python frames", "pid", pid, "err", err)
+			p.log.Warn("cannot record Python frames", "pid", pid, "err", err)
 			return
 		}
 		p.log.Debug("Python found", "pid", pid, "version", found.Version, "file", found.Path)
@@ -104,7 +105,7 @@ func (p *pythons) forked(parent, child int) {
 	}
 	p.known[child] = true
 	if err := p.tracer.InheritPython(parent, child); err != nil {
-		p.log.Warn("no Python frames", "pid", child, "err", err)
+		p.log.Warn("cannot record Python frames", "pid", child, "err", err)
 	}
 }
 

@@ -142,7 +142,7 @@ func (r *run) attach() error {
 		pid := r.command.cmd.Process.Pid
 		r.schedPolicy.spare(pid)
 		if !r.command.held {
-			r.log.Warn("the program could not be held at its start, so its first calls may be missed;" +
+			r.log.Warn("cannot stop the program at its first instruction, so its first calls may be missed;" +
 				" ingero check says why and what to do")
 		}
 		r.targets.processTree[pid] = true

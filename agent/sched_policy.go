@@ -60,7 +60,7 @@ func newSchedPolicy(log *slog.Logger) *schedPolicy {
 // and negative nice values (sched(7)).
 func (g *schedPolicy) spare(pid int) {
 	if err := unix.SchedSetAttr(pid, &g.before, 0); err != nil {
-		g.log.Warn("the started program has the tracer's scheduling policy", "err", err)
+		g.log.Warn("cannot reset the scheduling policy of the started program; it keeps the tracer's", "err", err)
 	}
 }
 

@@ -148,7 +148,7 @@ func (x *targets) process(pid int) (any, fresh bool) {
 func (x *targets) attach(lib *probe.Library, path, name string, pid int) bool {
 	key, err := keyOf(path)
 	if err != nil {
-		x.log.Warn("library vanished", "file", path, "err", err)
+		x.log.Warn("library was removed before it could be attached to", "file", path, "err", err)
 		return false
 	}
 	if x.named {
@@ -210,7 +210,7 @@ func (x *targets) mapped(m probe.Mapped) bool {
 		return false
 	}
 	if err := x.tracer.Adopt(m.PID); err != nil {
-		x.log.Warn("cannot account for the threads", "pid", m.PID, "err", err)
+		x.log.Warn("cannot record where the threads' time goes", "pid", m.PID, "err", err)
 	}
 	return true
 }
@@ -343,7 +343,7 @@ func (x *targets) firstCall(pid int) bool {
 	}
 	x.traced[pid] = true
 	if err := x.tracer.Adopt(pid); err != nil {
-		x.log.Warn("cannot account for the threads", "pid", pid, "err", err)
+		x.log.Warn("cannot record where the threads' time goes", "pid", pid, "err", err)
 	}
 	return true
 }

@@ -44,8 +44,8 @@ func (r *run) refresh(now time.Time) {
 func (r *run) watch() error {
 	m, err := probe.NewMapWatcher()
 	if err != nil {
-		r.log.Warn("libraries that are loaded later are noticed only once a second; ingero check says why and what to do",
-			"err", err)
+		r.log.Warn("new libraries are noticed only once a second, so first calls may be missed; "+
+			"ingero check says why and what to do", "err", err)
 		r.watcher.blind = true
 		if m, err = probe.NewIdleWatcher(); err != nil {
 			return err
