@@ -43,15 +43,15 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 			"just complete", complete, 4 * time.Minute,
 			asked{},
 			10 * time.Minute,
-			"the recording ends 4m ago; this is all of it",
+			"the recording ended 4m ago; this shows all of it",
 		},
-		{"complete", complete, time.Hour, asked{}, 10 * time.Minute, "the recording ends 1h ago; this is all of it"},
-		{"cut off", killed, 4 * time.Minute, asked{}, 10 * time.Minute, "the recording ends 4m ago; this is all of it"},
+		{"complete", complete, time.Hour, asked{}, 10 * time.Minute, "the recording ended 1h ago; this shows all of it"},
+		{"cut off", killed, 4 * time.Minute, asked{}, 10 * time.Minute, "the recording ended 4m ago; this shows all of it"},
 		{
 			"complete, from ahead of our clock", complete, -time.Hour,
 			asked{},
 			10 * time.Minute,
-			"the recording has ended; this is all of it",
+			"the recording has ended; this shows all of it",
 		},
 		{
 			"being written", written, 0,
@@ -64,14 +64,14 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 			"complete, the last minute", complete, time.Hour,
 			asked{Since: "1m", Dashes: "--"},
 			time.Minute,
-			"the recording ends 1h ago; this is its last 1m of 10m (--since all for everything); " +
+			"the recording ended 1h ago; this shows its last 1m of 10m (--since all shows everything); " +
 				"the recording has 540,000 calls more before it",
 		},
 		{
 			"just complete, the last minute", complete, 59 * time.Second,
 			asked{Since: "1m"},
 			time.Minute,
-			"the recording ends 59s ago; this is its last 1m of 10m (since all for everything); " +
+			"the recording ended 59s ago; this shows its last 1m of 10m (since all shows everything); " +
 				"the recording has 540,000 calls more before it",
 		},
 		{

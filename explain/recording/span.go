@@ -33,13 +33,14 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 			return w, "", err
 		}
 		utc := func(ns uint64) string { return time.Unix(0, int64(ns)).UTC().Format(time.RFC3339) }
-		return w, fmt.Sprintf("nothing was recorded then: the recording is from %s to %s", utc(sum.First), utc(sum.Last)), nil
+		return w, fmt.Sprintf("nothing was recorded in this window: the recording covers %s to %s", utc(sum.First),
+			utc(sum.Last)), nil
 	}
 	live := sum.Live(now)
 	if s.Since == "all" || s.Since == "" && !live {
 		note := ""
 		if s.Since == "" && sum.Last != 0 {
-			note = ended(now, sum.Last) + "; this is all of it"
+			note = ended(now, sum.Last) + "; this shows all of it"
 		}
 		return store.Window{}, note, nil
 	}
@@ -59,9 +60,9 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 	switch {
 	case live:
 	case from <= sum.First:
-		note = ended(now, sum.Last) + "; this is all of it"
+		note = ended(now, sum.Last) + "; this shows all of it"
 	default:
-		note = fmt.Sprintf("%s; this is its last %s of %s (%ssince all for everything)",
+		note = fmt.Sprintf("%s; this shows its last %s of %s (%ssince all shows everything)",
 			ended(now, sum.Last), report.FormatDuration(since),
 			report.FormatDuration(time.Duration(sum.Last-sum.First)), s.Dashes)
 	}
@@ -97,7 +98,7 @@ func (s Span) since() (time.Duration, error) {
 		}
 	}
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`%ssince %q is no duration; write for example 30s, 5m, 2h, 1d or "all"`, s.Dashes, s.Since)
+		return 0, fmt.Errorf(`invalid %ssince %q: want a duration like 30s, 5m, 2h or 1d, or "all"`, s.Dashes, s.Since)
 	}
 	return d, nil
 }
@@ -115,8 +116,8 @@ func (s Span) time(name, value string) (uint64, error) {
 			return uint64(t.UnixNano()), nil
 		}
 	}
-	return 0, fmt.Errorf(`%s%s %q is no time; `+
-		`write for example 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
+	return 0, fmt.Errorf(`invalid %s%s %q: `+
+		`want a time like 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
 }
 
 // ended says when a recording ended, in words.
@@ -126,7 +127,7 @@ func ended(now time.Time, ns uint64) string {
 	case d < 0:
 		return "the recording has ended"
 	case d < 48*time.Hour:
-		return "the recording ends " + report.FormatDuration(d.Round(time.Second)) + " ago"
+		return "the recording ended " + report.FormatDuration(d.Round(time.Second)) + " ago"
 	}
-	return "the recording ends on " + t.UTC().Format("2006-01-02 15:04 UTC")
+	return "the recording ended on " + t.UTC().Format("2006-01-02 15:04 UTC")
 }

@@ -29,9 +29,9 @@ func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
 func TestTimeOutsideOfTheRecordingIsToldSo(t *testing.T) {
 	sum := store.Summary{First: 1_700_000_000e9, Last: 1_700_000_060e9}
 	for _, c := range []struct{ from, to, note string }{
-		{"1700000061", "1700000090", "from 2023-11-14T22:13:20Z to 2023-11-14T22:14:20Z"},
-		{"", "1700000000", "nothing was recorded then"},
-		{"1800000000", "", "nothing was recorded then"},
+		{"1700000061", "1700000090", "the recording covers 2023-11-14T22:13:20Z to 2023-11-14T22:14:20Z"},
+		{"", "1700000000", "nothing was recorded in this window"},
+		{"1800000000", "", "nothing was recorded in this window"},
 		{"1700000060", "1800000000", ""},
 		{"", "1700000001", ""},
 	} {

@@ -93,7 +93,7 @@ func TestFiltersAndWindows(t *testing.T) {
 		Next []struct{ Arguments map[string]any }
 	}
 	call(t, cs, "diagnose", map[string]any{"since": "2001-01-01T00:00:00Z/2001-01-02T00:00:00Z"}, &elsewhere)
-	if n := len(elsewhere.Next); !strings.Contains(elsewhere.Note, "nothing was recorded then") || n == 0 ||
+	if n := len(elsewhere.Next); !strings.Contains(elsewhere.Note, "nothing was recorded in this window") || n == 0 ||
 		elsewhere.Next[n-1].Arguments["since"] != "all" {
 		t.Errorf("a time outside of the recording leads nowhere: %+v", elsewhere)
 	}
@@ -114,7 +114,7 @@ func TestFiltersAndWindows(t *testing.T) {
 		{map[string]any{"pid": 7}, "no process 7"},
 		{map[string]any{"pid": -1}, "no process -1 was recorded"},
 		{map[string]any{"pid": 1 << 40}, "no process 1099511627776"},
-		{map[string]any{"since": "yesterday"}, "is no duration"},
+		{map[string]any{"since": "yesterday"}, `invalid since`},
 		{map[string]any{"cursor": "1.abc"}, "ask again without one"},
 		{map[string]any{"sinc": "5m"}, "sinc"},
 	} {

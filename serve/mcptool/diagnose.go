@@ -164,7 +164,7 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 		q = append(q, in.ask("exact figures of every operation", "get_trace_stats", nil),
 			in.ask("whether something changed, and when", "get_timeline", nil))
 		if n := r.Window.Note; strings.Contains(n, "the recording has ") ||
-			strings.HasPrefix(n, "nothing was recorded then") {
+			strings.HasPrefix(n, "nothing was recorded in this window") {
 			q = append(q, question{"all of the recording", "diagnose", map[string]any{"since": "all"}})
 		}
 	}

@@ -279,7 +279,7 @@ func TestWrongQuestionsAreRefused(t *testing.T) {
 		want                 int
 		text                 string
 	}{
-		{"GET", "ops?since=yesterday", "", 400, "no duration"},
+		{"GET", "ops?since=yesterday", "", 400, `invalid since`},
 		{"GET", "ops?pid=1", "", 400, "no process 1"},
 		{"GET", "ops?pid=x", "", 400, "pid"},
 		{"GET", "ops?op=launch", "", 400, "no such operation"},

@@ -48,7 +48,7 @@ func TestEachAnswerIsOfTheWholeRecording(t *testing.T) {
 		"overview", "ops", "chains", "timeline", "lanes", "heatmap", "stacks", "waits", "call_sites",
 		"snapshots", "ledger",
 	} {
-		for query, note := range map[string]string{"": "this is all of it", "?since=1m": "calls more before it"} {
+		for query, note := range map[string]string{"": "this shows all of it", "?since=1m": "calls more before it"} {
 			code, body := ask(t, h, "GET", nodeapi.Prefix+path+query, "")
 			var got wire.About
 			must(t, json.Unmarshal(body, &got))
