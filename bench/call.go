@@ -216,7 +216,8 @@ func drainBehind(t *probe.Tracer) (stop func() error) {
 		wg.Wait()
 		lost, err := t.Losses()
 		if err == nil && lost[event.LostCall] > 0 {
-			err = fmt.Errorf("%d of the measured calls were lost; the machine is too busy to measure on", lost[event.LostCall])
+			err = fmt.Errorf("%d of the measured calls were dropped; the machine is too busy to measure on",
+				lost[event.LostCall])
 		}
 		return err
 	}

@@ -187,7 +187,7 @@ func (nodes) answer(m *Model, address string, o *wire.Overview) row {
 			for _, v := range o.Lost {
 				lost += v
 			}
-			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were lost or are estimates.", "",
+			return append(lines, report.Plural(lost, "record")+" of the last "+askAbout+" were dropped or are estimates.", "",
 				"All of it: ingero explain --nodes "+report.OneLine(address))
 		},
 	}

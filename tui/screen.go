@@ -172,7 +172,7 @@ func (m *Model) bottom() []string {
 		lost = head + ", some estimates"
 	}
 	i := plain
-	if strings.HasPrefix(lost, "LOST") {
+	if strings.HasPrefix(lost, "DROPPED") {
 		i = bad
 	}
 	return append(lines, m.paint(i, lost)+rest)

@@ -128,13 +128,13 @@ func whole(t *testing.T, m *Model, colour bool) {
 	}
 }
 
-// What was lost is on every screen, in colours or without.
+// What was dropped is on every screen, in colours or without.
 func TestLossesAreAlwaysVisible(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 60}, {40, 2}, {40, 1}} {
 		for i := range tabs {
 			m := shown(usual(), size[0], size[1], busy("engine"))
 			press(m, fmt.Sprint(i+1), "p") // paused, too
-			if s := m.Screen(); !strings.Contains(s, "LOST: 1,234 call") {
+			if s := m.Screen(); !strings.Contains(s, "DROPPED: 1,234 call") {
 				t.Errorf("tab %d, %d columns, %d lines:\n%s", i+1, size[0], size[1], s)
 			}
 		}

@@ -45,10 +45,10 @@ func trainer(t *testing.T) *cudastub.LoopRun {
 }
 
 // losses begins the last line of every screen.
-var losses = regexp.MustCompile(`^(nothing lost|LOST: )`)
+var losses = regexp.MustCompile(`^(nothing dropped|DROPPED: )`)
 
 // framed checks what is the same on every screen: the state of the run and the tabs
-// above, and what was lost below.
+// above, and what was dropped below.
 func framed(t *testing.T, screen string, height int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")

@@ -298,7 +298,8 @@ func whyNobodyNamed(f *finding) string {
 	if f.self > 0 && f.self >= f.lost/2 {
 		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
 	}
-	return fmt.Sprintf("runnable for %s, but who ran instead is known for %s only", span(f.lost), span(f.explained))
+	return fmt.Sprintf("runnable for %s; which thread ran instead is known for only %s of it", span(f.lost),
+		span(f.explained))
 }
 
 // runnableLink is how long a thread waited for a CPU, without waits for its quota, ns.

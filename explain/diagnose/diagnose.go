@@ -197,7 +197,7 @@ func (ev *evidence) lossNote() string {
 			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, info.Unit, info.Name))
 		}
 	}
-	return fmt.Sprintf("%.1f %% of the records were lost: %s", ev.missing*100, strings.Join(parts, ", "))
+	return fmt.Sprintf("%.1f %% of the records were dropped: %s", ev.missing*100, strings.Join(parts, ", "))
 }
 
 // verdict is the report in one line.
@@ -231,7 +231,7 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return v
 	}
 	if few > 0 {
-		return fmt.Sprintf("too little to judge: %s calls in %s, and no cause with %d waits or a stall of %s",
+		return fmt.Sprintf("not enough data to judge: %s calls in %s; no cause has %d waits or one stall of %s",
 			report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))
 	}
 	if ev.in.Earlier != nil {

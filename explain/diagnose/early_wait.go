@@ -189,8 +189,8 @@ func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {
 		f.process(ev), f.pct(), w.after/w.before, span(w.lead), c.Effect.Op)
 	c.Cause.Detail = fmt.Sprintf("since %s there are %.1f times as many long waits for each launch, most of the new "+
 		"ones in %s; "+
-		"for %s after each the GPU has nothing to do, where the program's own work went on beside the GPU's before. "+
-		"The GPU takes as long for a launch as before%s",
+		"after each of them the GPU is idle for %s, while the program does its own work; before, it did that while the "+
+		"GPU worked. The GPU takes as long for a launch as before%s",
 		clockOf(w.since/1e9), w.after/w.before, c.Effect.Op, span(w.lead), from)
 	c.Path = []report.Step{f.step(ev, "running", "its own work, while the GPU has nothing to do", f.lost)}
 	words := []string{"site", site, "pid", itoa(f.sub.PID)}

@@ -248,9 +248,9 @@ func (gs *gpuReadings) sameGPU(f *finding) string {
 	}
 	gpu := device(f.worst().acc.Call.GPU)
 	if !said || f.worst().acc.Call.GPU == event.NoGPU {
-		return fmt.Sprintf("not both have said which GPU they use, so their first is meant (GPU %d); in containers and "+
-			"with CUDA_VISIBLE_DEVICES that may be different ones", gpu)
+		return fmt.Sprintf("at least one of them did not choose a GPU, so it is taken to use GPU %d; in containers and "+
+			"with CUDA_VISIBLE_DEVICES these may be different GPUs", gpu)
 	}
-	return fmt.Sprintf("both call it GPU %d, which in containers and with CUDA_VISIBLE_DEVICES may mean different ones",
+	return fmt.Sprintf("both call it GPU %d, which in containers and with CUDA_VISIBLE_DEVICES may be different GPUs",
 		gpu)
 }

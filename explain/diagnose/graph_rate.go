@@ -135,7 +135,7 @@ func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
 		return c, true
 	}
 	c.Summary = fmt.Sprintf("%s, because %s takes longer", fall, r.longer)
-	c.Cause.Detail = fmt.Sprintf("since about %s each launch has %s more in %s, %.0f %% of what it takes longer", at,
+	c.Cause.Detail = fmt.Sprintf("since about %s each launch spends %s more in %s: %.0f %% of the increase", at,
 		span(uint64(r.longerBy)), r.longer, 100*min(r.share, 1))
 	graphPath(&c, r.longer, "running", r.longer.String(), uint64(r.longerBy))
 	if r.longer.Role() == event.RoleSync {

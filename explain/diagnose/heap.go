@@ -126,7 +126,7 @@ func (h *heap) failures(ev *evidence) string {
 	if used != "" {
 		used = "; " + used
 	}
-	return fmt.Sprintf("%s failed with %s live, below the peak of %s: what is free is in pieces too small, or another "+
+	return fmt.Sprintf("%s failed with %s live, below the peak of %s: free memory is fragmented, or another "+
 		"process has taken it%s",
 		plural(int(failed), "allocation", "allocations"), report.Bytes(at.LiveBytes), report.Bytes(at.PeakBytes), used)
 }

@@ -80,6 +80,6 @@ func (f *finding) sinceBegun(who string) string {
 		return ""
 	}
 	queue := d.NS[event.RunQueue]
-	return fmt.Sprintf("from when it began what was waited for, %s ran %s and waited for a CPU %s: "+
-		"without that it would have been done before, or sooner", who, span(d.OnCPU), span(queue))
+	return fmt.Sprintf("from the start of the work that was waited for, %s ran for %s and waited for a CPU for %s; "+
+		"without that, the work would have been done sooner, or before the wait began", who, span(d.OnCPU), span(queue))
 }

@@ -154,7 +154,7 @@ func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 		ops = append(ops, per(o.Calls)+" "+o.Op.String()+size(o))
 	}
 	c.Cause.Detail = fmt.Sprintf("%s %s; while the thread waits it launches nothing, and then the GPU waits for it. "+
-		"Lost is all but the longest wait of a step; what of it was work the GPU had to do stays",
+		"All waits of a step but the longest are counted as lost; without them, the time that the GPU works would remain",
 		strings.Join(ops, ", "), w.unit)
 	site := ev.calls.site(f)
 	if site != "" {

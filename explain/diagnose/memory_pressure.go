@@ -147,7 +147,7 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	}{
 		{event.ReclaimCgroup, "because its control group" + group + " was at its memory limit" + limit},
 		{event.ReclaimDirect, "because the machine was short of free memory"},
-		{event.ReclaimCompaction, "moving memory together because free memory was in pieces too small"},
+		{event.ReclaimCompaction, "compacting memory because free memory was fragmented"},
 	} {
 		if ns := p.by[k.kind]; ns > 0 {
 			details = append(details, fmt.Sprintf("%s %s", span(ns), k.text))
@@ -179,8 +179,8 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 		fmt.Sprintf("give %s more memory than it touches: see VmRSS and VmSwap in /proc/%d/status", who, t.PID),
 	}
 	if everybody && got.who != "" && got.most > got.all/2 {
-		c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s take less, which was given most memory "+
-			"meanwhile: memory.high of its control group (systemd: MemoryHigh=)", got.who))
+		c.Recommendations = append(c.Recommendations, fmt.Sprintf("or let %s, which took most memory meanwhile, use "+
+			"less: memory.high of its control group (systemd: MemoryHigh=)", got.who))
 	}
 	if p.by[event.ReclaimCgroup] > 0 {
 		c.Recommendations = []string{

@@ -178,8 +178,8 @@ func (m *misplaced) chain(ev *evidence) report.Chain {
 	if others := len(m.tids) - 1; others > 0 {
 		c.Cause.Detail += fmt.Sprintf("; so did %s of the process", plural(others, "other thread", "other threads"))
 	}
-	c.Cause.Detail += "; what that costs was not measured: all that it does with the GPU goes from one node to the " +
-		"other, so no call without it is there to compare with, and no time is counted as lost"
+	c.Cause.Detail += "; the cost is unknown: everything that it does with the GPU goes from one memory node to the " +
+		"other, so there are no other calls to compare with, and no time is counted as lost"
 	c.Recommendations = m.fixes(ev)
 	ns, _ := ev.procs.onCPU(m.Thread, m.from, m.to)
 	c.Path = []report.Step{{

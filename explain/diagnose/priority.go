@@ -35,12 +35,12 @@ func (hs *hostState) priority(victim event.Thread, c *runner) (why, fix string) 
 		if q.Realtime > 0 {
 			at = fmt.Sprintf(" at priority %d", q.Realtime)
 		}
-		return fmt.Sprintf("%s runs under %s%s: it goes before every ordinary thread", c.name, q.Policy, at),
+		return fmt.Sprintf("%s runs under %s%s: it runs before every ordinary thread", c.name, q.Policy, at),
 			fmt.Sprintf("make %s an ordinary process: chrt -a -o -p 0 %d", c.name, c.PID)
 	}
 	if known && !q.Policy.Realtime() && int(v.Nice)-int(q.Nice) >= minNicer {
 		return fmt.Sprintf("%s is at nice %d, the waiting thread at nice %d", c.name, q.Nice, v.Nice),
-			fmt.Sprintf("let %s be the nicer one: renice -n %d -p %d", c.name, min(19, int(v.Nice)+10), c.PID)
+			fmt.Sprintf("give %s a lower priority: renice -n %d -p %d", c.name, min(19, int(v.Nice)+10), c.PID)
 	}
 	return "", ""
 }

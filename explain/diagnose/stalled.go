@@ -40,7 +40,8 @@ func claimStalled(ev *evidence, a *account) []claim {
 		if t > 0 {
 			claims = append(claims, claim{
 				acc: a, key: key{kind: Unknown}, class: c, lost: t, stall: t,
-				why: "in which the CPU took no interrupts: the hypervisor ran somebody else on it, or the kernel had them disabled",
+				why: "in which the CPU took no interrupts: the hypervisor ran something else on it, or the kernel had " +
+					"disabled interrupts",
 			})
 		}
 	}
@@ -113,7 +114,7 @@ func (hs *hostState) stolenNote() (list []string) {
 		return nil
 	}
 	const words = "the hypervisor took %.0f %% of the time in which this machine's CPUs had work: everything on it " +
-		"was slower for that, and waits for a CPU of less than %.1f %% of a thread's time may be its doing " +
+		"was slower for that, and waits for a CPU of less than %.1f %% of a thread's time may be caused by it " +
 		"(steal_pct in system_snapshots)"
 	return []string{fmt.Sprintf(words, 100*v, minPct+100*stolenDoubt*v)}
 }

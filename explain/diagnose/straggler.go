@@ -271,7 +271,7 @@ func (r *reason) describeOnCPU(
 			fmt.Sprintf("see what slows the GPU of %s: clocks, temperature, or more work than the others have "+
 				"(nvidia-smi -q -d PERFORMANCE)", who)
 	}
-	return "it was at work on a CPU, and had more to do than the others, or did it more slowly",
+	return "it was running on a CPU: it had more work than the others, or was slower at it",
 		[]report.Step{step("HOST", "running", "a CPU", max(ns, r.late))},
 		fmt.Sprintf("compare the work of %s with that of the other ranks: uneven batches, or work that only one rank does; "+
 			"perf top -p %d", who, pid)

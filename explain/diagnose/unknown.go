@@ -72,14 +72,14 @@ func (a *account) why(c event.Class) string {
 		case len(a.sub.waits[o].chain) > 1:
 			return fmt.Sprintf("blocked (%s) on a thread whose own time was not recorded", c)
 		default:
-			return fmt.Sprintf("blocked (%s), and who ended the wait was not seen", c)
+			return fmt.Sprintf("blocked (%s), and the waker was not recorded", c)
 		}
 	}
 	switch c {
 	case event.Futex, event.Pipe, event.Network:
 		return fmt.Sprintf("blocked (%s) in waits too short to be recorded one by one", c)
 	case event.RunQueue:
-		return "runnable, and who ran instead was not seen"
+		return "runnable, and the thread that ran instead was not recorded"
 	case event.OnCPU:
 		return "on CPU for longer than usual"
 	}

@@ -41,7 +41,7 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 		w.StepNS, w.LowNS, w.HighNS = min(step, now), min(max(step, w.LowNS), now), min(max(step, w.HighNS), now)
 		w.Remains = why
 	} else if others := f.sub.lost - min(f.lost, f.sub.lost); 100*(others/n) >= now {
-		w.Remains = fmt.Sprintf("%s a step lost otherwise", span(others/n))
+		w.Remains = fmt.Sprintf("%s per step lost to other causes", span(others/n))
 	}
 	if w.StepNS > 0 {
 		w.FasterBy = round(100 * (float64(now)/float64(w.StepNS) - 1))
@@ -102,7 +102,7 @@ func (f *finding) alternatives(all []*finding) []report.Alternative {
 		}
 		why := "only %s in the same calls, against %s"
 		if ns >= f.lost {
-			why = "%s in the same calls, told on its own, against %s"
+			why = "%s in the same calls, against %s; it is a finding of its own"
 		}
 		list = append(list, report.Alternative{Kind: kind, Pct: round(pct), Why: fmt.Sprintf(why, span(ns), span(f.lost))})
 	}

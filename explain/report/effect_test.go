@@ -17,7 +17,7 @@ func TestCallsAreSlowAgainstOthersOfTheirKind(t *testing.T) {
 		{231_478, 231_478, "cudaStreamSynchronize", "each of 231,478 cudaStreamSynchronize calls: p50 1.63 us"},
 		{231_478, 0, "cudaStreamSynchronize", "  231,478 cudaStreamSynchronize calls: p50 1.63 us"},
 		{231_478, 906, "cudaStreamSynchronize", "906 of 231,478 cudaStreamSynchronize calls slow: p50 1.63 us"},
-		{21, 21, "between calls", "each of 21 pauses between calls: p50 1.63 us"},
+		{21, 21, "between calls", "each of 21 gaps between calls: p50 1.63 us"},
 	} {
 		r := &report.Report{Chains: []report.Chain{{
 			Severity: "HIGH", Summary: "s", LostNS: 1, Effect: report.Effect{

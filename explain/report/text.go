@@ -309,7 +309,7 @@ func (t *text) step(label string, s *Step, node string) {
 func (t *text) effect(e *Effect) {
 	what := e.Op + " calls"
 	if e.Op == betweenCalls {
-		what = "pauses between calls"
+		what = "gaps between calls"
 	}
 	s := fmt.Sprintf("%s of %s %s slow", Count(e.SlowCalls), Count(e.Calls), what)
 	switch {

@@ -39,8 +39,8 @@ func (t *text) footprint(f *Footprint) {
 	if f.UntilNS > 0 {
 		t.line("")
 		t.wrap("",
-			fmt.Sprintf("footprint until CUDA was loaded, %s: it ended there, because calls of CUDA cost less without; "+
-				"--footprint goes on", span(f.UntilNS)))
+			fmt.Sprintf("footprint until CUDA was loaded (%s); it ended there, so that tracing CUDA calls costs less; "+
+				"with --footprint it goes on", span(f.UntilNS)))
 	}
 	t.processTable(f)
 	t.syscallTable(f)
@@ -300,8 +300,8 @@ func (t *text) unseen(f *Footprint) {
 	}
 	if calls > 0 {
 		t.line("")
-		t.wrap(t.paint(yellow, "not seen: "), fmt.Sprintf("what io_uring did, which was entered %s: which files and "+
-			"sockets, and how many bytes", times(calls)))
+		t.wrap(t.paint(yellow, "not seen: "), fmt.Sprintf("I/O by io_uring (entered %s): its files, sockets and "+
+			"bytes are not known", times(calls)))
 	}
 }
 

@@ -25,7 +25,7 @@ func (t *text) pattern(p *Pattern) {
 	case "constant":
 		words = "all the time"
 	case "growing":
-		words = "more and more"
+		words = "growing over time"
 	}
 	const label = "  when   "
 	bar := bar(p.Timeline, min(maxBar, t.width-len(label)))

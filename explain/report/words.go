@@ -86,9 +86,9 @@ func Losses(losses []event.Loss) string {
 			missing = append(missing, text)
 		}
 	}
-	text := "nothing lost"
+	text := "nothing dropped"
 	if len(missing) > 0 {
-		text = "LOST: " + strings.Join(missing, ", ")
+		text = "DROPPED: " + strings.Join(missing, ", ")
 	}
 	if len(approximate) > 0 {
 		text += ", estimated: " + strings.Join(approximate, ", ")

@@ -26,9 +26,9 @@ func TestTextOfOthersCannotMoveTheCursor(t *testing.T) {
 
 func TestLossesAreWordedWorstFirst(t *testing.T) {
 	for want, losses := range map[string][]event.Loss{
-		"nothing lost":                         nil,
-		"nothing lost, estimated: 2 switch":    {{Kind: event.LostSwitch, Count: 2}, {Kind: event.LostCall}},
-		"LOST: 1,000 call, estimated: 1 stack": {{Kind: event.LostStack, Count: 1}, {Kind: event.LostCall, Count: 1000}},
+		"nothing dropped":                         nil,
+		"nothing dropped, estimated: 2 switch":    {{Kind: event.LostSwitch, Count: 2}, {Kind: event.LostCall}},
+		"DROPPED: 1,000 call, estimated: 1 stack": {{Kind: event.LostStack, Count: 1}, {Kind: event.LostCall, Count: 1000}},
 	} {
 		if got := report.Losses(losses); got != want {
 			t.Errorf("%q, want %q", got, want)

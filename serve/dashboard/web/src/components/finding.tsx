@@ -67,7 +67,7 @@ export function often(p: Pattern): string {
     case "constant":
       return "all the time";
     case "growing":
-      return "more and more";
+      return "growing over time";
     default:
       return `${times}, without a period`;
   }
@@ -89,7 +89,7 @@ export function Who(props: { process: string; thread?: string; pid: number; tid?
 
 /** What was slow, in words. */
 export function slow(e: Effect): string {
-  const what = e.op === "between calls" ? "pauses between calls" : `${e.op} calls`;
+  const what = e.op === "between calls" ? "gaps between calls" : `${e.op} calls`;
   const many = count(e.calls);
   if (e.slow_calls === 0) return `${many} ${what}`;
   return e.slow_calls >= e.calls ? `each of ${many} ${what}` : `${count(e.slow_calls)} of ${many} ${what}`;
