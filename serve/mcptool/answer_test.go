@@ -115,7 +115,7 @@ func TestFiltersAndWindows(t *testing.T) {
 		{map[string]any{"pid": -1}, "no process -1 was recorded"},
 		{map[string]any{"pid": 1 << 40}, "no process 1099511627776"},
 		{map[string]any{"since": "yesterday"}, `invalid since`},
-		{map[string]any{"cursor": "1.abc"}, "ask again without one"},
+		{map[string]any{"cursor": "1.abc"}, "leave cursor out"},
 		{map[string]any{"sinc": "5m"}, "sinc"},
 	} {
 		if got := fails(t, cs, "get_trace_stats", c.args); !strings.Contains(got, c.want) {
@@ -218,8 +218,8 @@ func TestEarlierRecording(t *testing.T) {
 		"diagnose", "get_trace_stats", "get_causal_chains", "get_stacks", "graph_lifecycle",
 		"graph_frequency", "run_sql",
 	} {
-		if text := textOf(call(t, cs, tool, defaults[tool], nil)); !strings.Contains(text, "did not count what it lost") {
-			t.Errorf("%s says nothing was lost, which nobody knows: %s", tool, text)
+		if text := textOf(call(t, cs, tool, defaults[tool], nil)); !strings.Contains(text, "did not count dropped records") {
+			t.Errorf("%s says nothing was dropped, which nobody knows: %s", tool, text)
 		}
 	}
 	var d struct {

@@ -93,7 +93,7 @@ func TestUnknownLossIsNotNone(t *testing.T) {
 		Note string
 	}
 	call(t, cs, "run_sql", map[string]any{"sql": "select 1"}, &out)
-	if len(out.Rows) != 1 || !strings.Contains(out.Note, "what was lost is unknown") ||
+	if len(out.Rows) != 1 || !strings.Contains(out.Note, "dropped records are unknown") ||
 		!strings.Contains(out.Note, "newer version") {
 		t.Errorf("%+v", out)
 	}

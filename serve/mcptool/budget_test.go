@@ -98,7 +98,7 @@ func TestDefaultAnswersAreWithinTheirBudget(t *testing.T) {
 				t.Errorf("%s: %s answers in %d tokens, more than %d", what, tool.Name, n, answerBudget)
 			}
 			if !strings.Contains(textOf(res), `"dropped":`) {
-				t.Errorf("%s: %s does not say what was lost", what, tool.Name)
+				t.Errorf("%s: %s does not say what was dropped", what, tool.Name)
 			}
 		}
 	}

@@ -79,10 +79,10 @@ func TestWhatAnswersGiveCanBeGivenBack(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		{"get_stacks", map[string]any{"since": "all", "cursor": all.NextCursor}, "not of this question"},
-		{"get_causal_chains", map[string]any{"since": "all", "cursor": all.NextCursor}, "not of this question"},
-		{"get_trace_stats", map[string]any{"since": "all", "cursor": all.NextCursor + "zz"}, "not of this question"},
-		{"get_trace_stats", map[string]any{"process": all.Ops[0].Process, "pid": 7}, "is not called"},
+		{"get_stacks", map[string]any{"since": "all", "cursor": all.NextCursor}, "with other arguments"},
+		{"get_causal_chains", map[string]any{"since": "all", "cursor": all.NextCursor}, "with other arguments"},
+		{"get_trace_stats", map[string]any{"since": "all", "cursor": all.NextCursor + "zz"}, "with other arguments"},
+		{"get_trace_stats", map[string]any{"process": all.Ops[0].Process, "pid": 7}, "is not named"},
 		{"get_trace_stats", map[string]any{"op": "cudaLaunchKern"}, "did you mean cudaLaunchKernel?"},
 	} {
 		if got := fails(t, cs, c.tool, c.args); !strings.Contains(got, c.want) {

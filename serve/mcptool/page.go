@@ -28,8 +28,8 @@ type paging struct {
 	taken int // bytes of the answer that are used by other fields
 }
 
-var errCursor = errors.New("the cursor is not of this question; ask again without one, " +
-	"or repeat the arguments it came with")
+var errCursor = errors.New("this cursor belongs to a call with other arguments; " +
+	"repeat those, or leave cursor out")
 
 // offset is where the part begins. key holds what the cursor must belong to, see fingerprint.
 func (p paging) offset(key any) (int, error) {

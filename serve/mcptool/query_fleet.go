@@ -88,7 +88,7 @@ func askFleet(ctx context.Context, f *fleet.Fleet, in *fleetIn) (*fleetTable, er
 	span := scope{Since: in.Since}.span()
 	part := fleet.Scope{Since: span.Since, From: span.From, To: span.To}
 	if (in.SQL != "") != (in.Action == "sql") {
-		return nil, errors.New("action sql needs sql, and the others have none")
+		return nil, errors.New("give sql with action sql, and only with it")
 	}
 	switch in.Action {
 	case "sql":

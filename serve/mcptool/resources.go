@@ -42,7 +42,7 @@ var resources = []resource{
 		"events", "Operations", "Every operation that is recorded, with its arguments and units.", markdown,
 		fixed(docs.Events),
 	},
-	{"summary", "Recording", "What this recording covers, and what was lost.", asJSON, readSummary},
+	{"summary", "Recording", "What this recording covers, and what was dropped.", asJSON, readSummary},
 	{"findings", "Findings", "Every finding of the whole recording, in one line each.", asJSON, readFindings},
 	{"finding/{id}", "Finding", "A finding in full.", asJSON, readFinding},
 	{"op/{op}", "Operation", "What an operation is, and its statistics.", asJSON, readOp},
@@ -59,7 +59,7 @@ func (s *server) addResources(m *mcp.Server) {
 			uri := req.Params.URI
 			what, err := url.PathUnescape(uri[strings.LastIndexByte(uri, '/')+1:])
 			if err != nil {
-				return nil, refused(fmt.Errorf("%s is no address: %w", uri, err))
+				return nil, refused(fmt.Errorf("invalid address %s: %w", uri, err))
 			}
 			text, err := r.read(ctx, s, what)
 			if err != nil {

@@ -61,7 +61,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 		out.Window, out.Dropped = st.Window, droppedOf(lost)
 		switch {
 		case !st.OK:
-			out.Note = data(joined(string(out.Note), "what was lost is unknown: "+string(st.Problem)))
+			out.Note = data(joined(string(out.Note), "dropped records are unknown: "+string(st.Problem)))
 		case st.uncounted:
 			out.Note = data(joined(string(out.Note), lossUnknown))
 		}

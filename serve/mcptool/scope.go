@@ -74,7 +74,7 @@ func (in scope) worded(err error) error {
 	case no.Process == "":
 		return fmt.Errorf("no process %d was recorded; leave pid out, or take one from get_trace_stats", no.Unknown[0])
 	case len(no.Named) > 0:
-		return fmt.Errorf("process %d is not called %s; who is has pid %s", in.PID, name(no.Process), listed(no.Named))
+		return fmt.Errorf("process %d is not named %s; that name has pid %s", in.PID, name(no.Process), listed(no.Named))
 	}
 	var names []string
 	for _, n := range no.Traced {
@@ -120,7 +120,7 @@ func (v *view) bySecond(c *common) {
 const bySeconds = "counts, sums and rates are of the whole seconds that this window touches"
 
 // lossUnknown is the note for recordings that do not say what was dropped.
-const lossUnknown = "an earlier Ingero recorded this and did not count what it lost"
+const lossUnknown = "an earlier Ingero recorded this; it did not count dropped records"
 
 // clock is a time as RFC 3339 with nanoseconds: as a number it would lose digits in
 // readers that use floating point. It is empty for 0.

@@ -44,16 +44,16 @@ type param struct {
 }
 
 var params = []param{
-	{"since", "string", `how far back to look, "5m", or "all"; in a saved recording, counted from the end of its data. ` +
-		`If nothing is said, all of it, or 5m of one that is being written`, nil, func(in *input, v string) error {
+	{"since", "string", `how far back to look: "5m", or "all"; counted from the end of a recording that is finished. ` +
+		`Default: all; for a recording that is still being written, 5m`, nil, func(in *input, v string) error {
 		in.span.Since = v
 		return nil
 	}},
-	{"from", "string", "begin of the window: RFC 3339 or a Unix time", nil, func(in *input, v string) error {
+	{"from", "string", "start of the window: RFC 3339 or a Unix time", nil, func(in *input, v string) error {
 		in.span.From = v
 		return nil
 	}},
-	{"to", "string", "end of the window, written as from", nil, func(in *input, v string) error {
+	{"to", "string", "end of the window, in the same formats as from", nil, func(in *input, v string) error {
 		in.span.To = v
 		return nil
 	}},
@@ -91,10 +91,10 @@ var params = []param{
 			return nil
 		},
 	},
-	{"limit", "integer", "items of a list at most; 1000 if nothing is said", nil, func(in *input, v string) error {
+	{"limit", "integer", "items of a list at most; default 1000", nil, func(in *input, v string) error {
 		n, err := strconv.Atoi(v)
 		if err == nil && n < 1 {
-			err = errors.New("it is not positive")
+			err = errors.New("must be positive")
 		}
 		in.limit = n
 		return err
@@ -104,21 +104,21 @@ var params = []param{
 		return err
 	}},
 	{
-		"buckets", "integer", "buckets of time at most, 1 to 4096; 512 if nothing is said", nil,
+		"buckets", "integer", "buckets of time at most, 1 to 4096; default 512", nil,
 		func(in *input, v string) (err error) {
 			in.buckets, err = between(v, 1, maxBuckets)
 			return err
 		},
 	},
 	{
-		"columns", "integer", "columns of time at most, 1 to 2000; 240 if nothing is said", nil,
+		"columns", "integer", "columns of time at most, 1 to 2000; default 240", nil,
 		func(in *input, v string) (err error) {
 			in.columns, err = between(v, 1, maxColumns)
 			return err
 		},
 	},
 	{
-		"rows", "integer", "up to how many calls and waits are answered one by one; 4000 if nothing is said", nil,
+		"rows", "integer", "up to how many calls and waits are answered one by one; default 4000", nil,
 		func(in *input, v string) (err error) {
 			in.rows, err = between(v, 0, maxLimit)
 			return err
@@ -130,7 +130,7 @@ var params = []param{
 func between(v string, low, high int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err == nil && (n < low || n > high) {
-		err = fmt.Errorf("it is not from %d to %d", low, high)
+		err = fmt.Errorf("must be from %d to %d", low, high)
 	}
 	return n, err
 }

@@ -285,7 +285,7 @@ func TestWrongQuestionsAreRefused(t *testing.T) {
 		{"GET", "ops?op=launch", "", 400, "no such operation"},
 		{"GET", "ops?process=nobody", "", 400, "nobody"},
 		{"GET", "ops?since=1m&since=2m", "", 400, "2 times"},
-		{"GET", "timeline?limit=0", "", 400, "not positive"},
+		{"GET", "timeline?limit=0", "", 400, "must be positive"},
 		{"GET", "stacks?by=name", "", 400, "none of"},
 		{"GET", "timeline?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", "", 400, "not after"},
 		{"GET", "nothing", "", 404, "openapi.json"},

@@ -77,10 +77,10 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *checker) refuse(r *http.Request) (int, string) {
 	if !c.opts.named(r.Host) {
 		return http.StatusForbidden,
-			fmt.Sprintf("this server is not known as %q; if it should be, start it with --host", hostname(r.Host))
+			fmt.Sprintf("host name %q is not accepted; to accept it, start the server with --host", hostname(r.Host))
 	}
 	if o := r.Header.Values("Origin"); len(o) > 0 && (len(o) > 1 || !c.opts.ownOrigin(o[0])) {
-		return http.StatusForbidden, "requests of other web pages are not answered"
+		return http.StatusForbidden, "requests from other web pages are not allowed"
 	}
 	if c.opts.Token == "" || c.opts.Public != nil && c.opts.Public(r) {
 		return 0, ""
@@ -90,7 +90,7 @@ func (c *checker) refuse(r *http.Request) (int, string) {
 	// Equal lengths, so that the time does not depend on the token.
 	right := subtle.ConstantTimeCompare(got[:], c.token[:]) == 1
 	if !strings.EqualFold(kind, "Bearer") || !right {
-		return http.StatusUnauthorized, "a bearer token is needed, or the one given is wrong"
+		return http.StatusUnauthorized, "missing or wrong bearer token"
 	}
 	return 0, ""
 }
