@@ -115,5 +115,5 @@ func moment(s string, sum store.Summary) (uint64, error) {
 		}
 		return uint64(at.UnixNano()), nil
 	}
-	return Span{}.time("", s)
+	return Span{}.time("time", s)
 }

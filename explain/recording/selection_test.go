@@ -60,7 +60,7 @@ func TestBadSelectionsAreRefused(t *testing.T) {
 		"2026-01-31-2026-2": "is no part of a recording",
 		"30s-10s":           "is not after",
 		"500s-600s":         "nothing was recorded",
-		"a-b":               "is no time",
+		"a-b":               `invalid time "a"`,
 	} {
 		sel, err := recording.ParseSelection(written)
 		if err == nil {
