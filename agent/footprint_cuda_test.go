@@ -34,7 +34,7 @@ func TestFootprintEndsWhenCUDAIsLoaded(t *testing.T) {
 		if err := report.WriteFootprint(&b, s.Footprint, report.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(b.String(), "until CUDA was loaded, "); told != ends {
+		if told := strings.Contains(b.String(), "until CUDA was loaded ("); told != ends {
 			t.Errorf("policy %q: told to be of the time until CUDA was loaded: %v, in\n%s", policy, told, &b)
 		}
 		counted := slices.ContainsFunc(s.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver })

@@ -95,7 +95,7 @@ func TestAFootprintThatEndedEarlyIsReportedAsSuch(t *testing.T) {
 	for _, p := range s.Report().Processes {
 		first = min(first, p.FirstNS)
 	}
-	for at, want := range map[uint64]string{0: "", first + 3_200_000_000: "until CUDA was loaded, 3.2 s:"} {
+	for at, want := range map[uint64]string{0: "", first + 3_200_000_000: "until CUDA was loaded (3.2 s);"} {
 		s.Over(at)
 		var b strings.Builder
 		if err := report.WriteFootprint(&b, s.Report(), report.TextOptions{Width: 132}); err != nil {
@@ -109,7 +109,7 @@ func TestAFootprintThatEndedEarlyIsReportedAsSuch(t *testing.T) {
 
 // What io_uring does is not seen, which is said where it was used.
 func TestUseOfIOUringIsReported(t *testing.T) {
-	for enters, want := range map[uint64]string{0: "", 1: "entered once:", 7: "entered 7 times:"} {
+	for enters, want := range map[uint64]string{0: "", 1: "(entered once):", 7: "(entered 7 times):"} {
 		s := sample()
 		s.Add(&event.Footprint{Syscalls: []event.SyscallCount{{PID: 10, Nr: 426, Calls: enters + 2, Errors: 2}}})
 		var b strings.Builder
