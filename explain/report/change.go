@@ -6,6 +6,29 @@ import (
 	"time"
 )
 
+// Change is a time from which on the steps of a thread took longer.
+type Change struct {
+	Summary  string       `json:"summary"` // in one sentence
+	AtNS     uint64       `json:"at_ns"`   // Unix
+	Process  string       `json:"process"`
+	PID      uint32       `json:"pid"`
+	TID      uint32       `json:"tid"`
+	BeforeNS uint64       `json:"before_ns"`           // a step before, from the change before it on
+	AfterNS  uint64       `json:"after_ns"`            // a step after, up to the next change
+	LostNS   uint64       `json:"lost_ns"`             // by all steps after, up to the next change
+	Parts    []ChangePart `json:"parts"`               // of the difference, the largest first; they add up to it
+	MoreWork string       `json:"more_work,omitempty"` // that steps launch more, which may be all there is to it
+	Between  bool         `json:"between,omitempty"`   // most of it is time between calls: there may be less to do
+
+	Node string `json:"node,omitempty"` // in a report of several machines
+}
+
+// ChangePart is a part of the difference between the steps before and after.
+type ChangePart struct {
+	NS   int64  `json:"ns"`
+	What string `json:"what"` // "17 instead of 1 cudaStreamSynchronize"
+}
+
 // Sentence says what changed, when, and what most of it is made of.
 func (c *Change) Sentence() string {
 	s := fmt.Sprintf("%s: from %s UTC on a step takes %s instead of %s", c.Process,
