@@ -111,8 +111,7 @@ func quantile(q float64) rule {
 func tailRatio(k *known, n *node, told float64) (low, high float64, ok bool) {
 	low99, high99, ok := quantile(0.99)(k, n, told)
 	low50, high50, _ := quantile(0.5)(k, n, told)
-	const shown = 0.05 // it is told with one decimal
-	return low99/max(high50, 1)*(1-rounding) - shown, high99/max(low50, 1)*(1+rounding) + shown, ok
+	return low99 / max(high50, 1) * (1 - rounding), high99 / max(low50, 1) * (1 + rounding), ok
 }
 
 func inCalls(tolerance float64) rule {
