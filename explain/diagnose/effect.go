@@ -132,7 +132,7 @@ func quantiles(e *report.Effect, h *stats.Histogram) {
 	}
 	e.P50NS, e.P99NS = min(h.Quantile(0.5), e.MaxNS), min(h.Quantile(0.99), e.MaxNS)
 	if e.P50NS > 0 {
-		e.TailRatio = round(float64(e.P99NS) / float64(e.P50NS))
+		e.TailRatio = hundredths(float64(e.P99NS) / float64(e.P50NS))
 	}
 	e.Kinds = recording.OpKinds(h, e.MaxNS)
 }

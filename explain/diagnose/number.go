@@ -29,6 +29,9 @@ func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
 // round keeps one decimal; the evidence is not more exact than that.
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
+// hundredths keeps two decimals, for ratios near 1.
+func hundredths(v float64) float64 { return math.Round(v*100) / 100 }
+
 // largest returns the n sites that held most memory, each once.
 func largest(sites []event.MemorySite, n int) []event.MemorySite {
 	type place struct {
