@@ -17,7 +17,8 @@ func truth() *cudastub.Truth {
 		return cudastub.Times{TotalNS: ns * n, MaxNS: ns, Buckets: [][2]uint64{{bucket, n}}}
 	}
 	return &cudastub.Truth{
-		PID: 7, TID: 7, Steps: 10, Seconds: 0.01, BeganNS: 1_700_000_000_000_000_000, CPUNS: 4_000_000,
+		PID: 7, TID: 7, Steps: 10, Seconds: 0.01, MainNS: 1_699_999_999_990_000_000,
+		BeganNS: 1_700_000_000_000_000_000, CPUNS: 4_000_000,
 		Calls: map[string]int64{"cudaLaunchKernel": 100, "cudaStreamSynchronize": 10, "cuLaunchKernel": 100},
 		Made: map[string]cudastub.Made{
 			"cudaLaunchKernel":      {Calls: 100, Inside: times(10_000, 100, 295), Around: times(12_000, 100, 302)},
@@ -85,18 +86,20 @@ func TestWrongNumbersAreFound(t *testing.T) {
 		}},
 		{
 			"report",
-			`{"window":{"from_ns":1700000000000000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
+			`{"window":{"from_ns":1699999999995000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
 			"op":"cudaStreamSynchronize","calls":10,"slow_calls":3,"tail_ratio":1}}]}`, nil,
 		},
 		{
 			"report",
-			`{"window":{"from_ns":1600000000000000000,"to_ns":1700000000010000000},"chains":[{"effect":{"pid":7,"tid":7,
+			`{"window":{"from_ns":1699999999989000000,"to_ns":1700000000009000000},"chains":[{"effect":{"pid":7,"tid":7,
 			"op":"cudaStreamSynchronize","calls":20,"slow_calls":30,"tail_ratio":2}}]}`,
 			[]string{
 				"report.chains.effect.calls", "report.chains.effect.slow_calls", "report.chains.effect.tail_ratio",
-				"report.window.from_ns",
+				"report.window.from_ns", "report.window.to_ns",
 			},
 		},
+		{"report", `{"window":{"from_ns":1700000000001000000,"to_ns":1700000000011000000}}`,
+			[]string{"report.window.from_ns", "report.window.to_ns"}},
 	} {
 		var answer map[string]any
 		if err := json.Unmarshal([]byte(c.answer), &answer); err != nil {

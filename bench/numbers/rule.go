@@ -180,6 +180,19 @@ func duringRun(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	return at - edges*k.wall, at + wall(k), at > 0
 }
 
+// windowFrom is for the begin of what is recorded: not before the program began, and not after its
+// first steps. Records of what it prepares come before them.
+func windowFrom(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	slack := edges * k.wall
+	return float64(k.t.MainNS) - slack, float64(k.t.BeganNS) + slack, k.t.MainNS > 0
+}
+
+// windowTo is for the end of what is recorded: with the program's clock.
+func windowTo(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	end, slack := float64(k.t.BeganNS)+k.wall, edges*k.wall
+	return end - slack, end + slack, k.t.BeganNS > 0
+}
+
 func idle(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	if k.t.IdleNS == 0 || n.number("pid") != float64(k.t.PID) {
 		return 0, 0, false

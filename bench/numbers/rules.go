@@ -107,7 +107,7 @@ var rules = map[string]rule{
 	"workloads.steps": steps, "workloads.p50_ns": upTo(wall), "workloads.p99_ns": upTo(wall), "warmup_ns": upTo(wall),
 
 	"idle.ns":        idle,
-	"window.from_ns": duringRun, "window.to_ns": duringRun,
+	"window.from_ns": windowFrom, "window.to_ns": windowTo,
 
 	"memory.allocs": callsOf("cudaMalloc"), "memory.frees": callsOf("cudaFree"), "memory.bytes": allocated,
 	"memory.failed":     none,

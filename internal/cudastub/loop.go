@@ -21,6 +21,7 @@ type Truth struct {
 	PID     int              `json:"pid"`
 	TID     int              `json:"tid"`      // the first dispatching thread, which the faults affect
 	Comm    string           `json:"comm"`     // its name
+	MainNS  int64            `json:"main_ns"`  // when the program began, before what it prepares, in ns since 1970
 	BeganNS int64            `json:"began_ns"` // when its clock started, in ns since 1970
 	Steps   int64            `json:"steps"`
 	Seconds float64          `json:"seconds"`

@@ -12,15 +12,17 @@ static int slow_kernel(struct injection *in, struct dispatcher *d)
 
 const struct fault fault_gpu = {.name = "gpu", .parts = PART_SYNC, .before_sync = slow_kernel};
 
-/* gpu-trend: the wait grows evenly, by fault-ms at the end of the run. */
+/* gpu-trend: the wait grows evenly, by fault-ms at the end of the run. A run that goes on for
+ * --min-steps keeps the longest: steps that grew with it would never be enough. */
 static int slower_every_step(struct injection *in, struct dispatcher *d)
 {
 	const struct run *r = d->run;
-	uint64_t now = now_ns(), length = r->end_ns > r->fault_ns ? r->end_ns - r->fault_ns : 1, more;
+	uint64_t now = now_ns(), length = r->end_ns > r->fault_ns ? r->end_ns - r->fault_ns : 1, grown, more;
 
 	if (now < r->fault_ns)
 		return 0;
-	more = (uint64_t)((double)injection_ns(in) * (double)(now - r->fault_ns) / (double)length);
+	grown = now - r->fault_ns < length ? now - r->fault_ns : length;
+	more = (uint64_t)((double)injection_ns(in) * (double)grown / (double)length);
 	return slow_next("cudaStreamSynchronize", "sleep", (uint64_t)r->o.sync_us * NS_PER_US + more);
 }
 

@@ -269,6 +269,7 @@ int run_loop(const struct options *o)
 	struct run *r = &the_run;
 
 	r->o = *o;
+	r->main_ns = unix_ns();
 	r->driver_launches = o->nested;
 	pthread_mutex_init(&r->metrics, NULL);
 	name_thread(o->name);

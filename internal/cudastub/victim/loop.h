@@ -70,6 +70,7 @@ struct run {
 	struct options o;
 	uint64_t start_ns, fault_ns, end_ns;
 	uint64_t began_ns; /* start_ns since 1970 */
+	uint64_t main_ns;  /* when the program began, before what it prepares; since 1970 */
 	pthread_mutex_t metrics; /* taken once a step; what the lock faults hold */
 	volatile sig_atomic_t stop;
 	pid_t children[MAX_CHILDREN];

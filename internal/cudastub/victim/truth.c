@@ -109,8 +109,8 @@ void print_truth(const struct run *r, const struct dispatcher *d, int n, double 
 		steps += d[i].steps;
 	printf("{\"pid\":%d,\"tid\":%d,", getpid(), t->tid);
 	print_string("comm", t->comm);
-	printf("\"began_ns\":%llu,\"steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,", (unsigned long long)r->began_ns,
-	       steps, seconds,
+	printf("\"main_ns\":%llu,\"began_ns\":%llu,\"steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,",
+	       (unsigned long long)r->main_ns, (unsigned long long)r->began_ns, steps, seconds,
 	       seconds > 0 ? (double)steps / seconds : 0.0);
 	print_calls(r, d, n);
 	print_injection(&r->in[0]);
